@@ -42,7 +42,8 @@ impl Options {
         options = options
             .digest(self.digest)
             .compression(self.compression)
-            .deduplicate(self.deduplicate);
+            .deduplicate(self.deduplicate)
+            .empty_names(true);
         match self.alignment {
             Some(alignment) => options.alignment(alignment),
             None => options,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 use crate::shell::Shell;
-use crate::{corpus, features, fuzz, graph, interop, kill_points};
+use crate::{corpus, features, fuzz, graph, interop, kill_points, package};
 
 struct Step {
     name: &'static str,
@@ -30,6 +30,7 @@ const STEPS: [Step; 12] = [
     step("graph", |shell| graph::run(shell, &[])),
     step("corpus", |shell| corpus::run(shell, &[])),
     step("deny", deny),
+    step("package", package::in_ci),
     // This is also what compiles benches/: `test` leaves out that crate, whose peers are heavy.
     step("clippy", |shell| {
         shell
@@ -51,11 +52,6 @@ const STEPS: [Step; 12] = [
         optional: true,
     },
     step("features", |shell| features::run(shell, &[])),
-    step("program", |shell| {
-        shell
-            .cargo("build --locked --release --package zt-cli")
-            .run()
-    }),
     step("interop", |shell| interop::run(shell, &[])),
     Step {
         name: "fuzz-smoke",

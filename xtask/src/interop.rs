@@ -50,10 +50,11 @@ pub(crate) fn run(shell: &Shell, _: &[String]) -> Result<()> {
     let Some(python) = pythons.first() else {
         return Ok(());
     };
+    // The build that `kill-points` has made: these files are small, and an optimised one takes minutes.
     shell
-        .cargo("build --locked --quiet --release --package zt-cli")
+        .cargo("build --locked --quiet --package zt-cli")
         .run()?;
-    let program = shell.target().join("release").join("zt");
+    let program = shell.target().join("debug").join("zt");
     let program = program.with_extension(std::env::consts::EXE_EXTENSION);
     for (judge, scripts) in FOREIGN {
         let python = environment(shell, &scratch, judge)?;

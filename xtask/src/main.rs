@@ -21,6 +21,7 @@ mod graph;
 mod interop;
 mod kill_points;
 mod mutants;
+mod package;
 mod rooms;
 mod shell;
 mod table;
@@ -39,7 +40,7 @@ struct Task {
     run: fn(&Shell, &[String]) -> Result<()>,
 }
 
-const TASKS: [Task; 12] = [
+const TASKS: [Task; 13] = [
     Task {
         name: "ci",
         arguments: "",
@@ -69,6 +70,12 @@ const TASKS: [Task; 12] = [
         arguments: "",
         summary: "the official Python packages read what we write",
         run: interop::run,
+    },
+    Task {
+        name: "package",
+        arguments: "",
+        summary: "every crate built from the files that crates.io would have",
+        run: package::run,
     },
     Task {
         name: "kill-points",

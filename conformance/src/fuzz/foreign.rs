@@ -39,9 +39,11 @@ fn written_again(bytes: &[u8], kind: Kind) {
     }
     let mut written = Vec::new();
     let options = zt_convert::ConvertOptions::new(kind);
-    // Of GGUF, long names, big-endian blocks that nobody knows and dimensions beyond i64 are losses.
-    if zt_convert::convert(&[Input::from(file)], &mut written, &options).is_err() {
-        return;
+    // GGUF lacks long names, big-endian blocks of unknown types, dimensions beyond i64 (errors), and
+    // some alignments (a warning).
+    match zt_convert::convert(&[Input::from(file)], &mut written, &options) {
+        Ok(summary) if summary.warnings.iter().all(|it| it.code != "lossy") => {}
+        _ => return,
     }
     let again = observe(open_as(&written, kind, false));
     assert_eq!(again.refused, None);

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{ErrorKind, Write};
+use std::sync::LazyLock;
 
 use clap::{Args, CommandFactory, Parser};
 
@@ -16,12 +17,25 @@ use crate::output::{Color, Output, of_stdout};
 /// Reads .zt files of every generation and the kinds that `zt convert --help` lists. The bytes of a
 /// file decide its kind, and its name does not.
 #[derive(Debug, Parser)]
-#[command(name = "zt", version, max_term_width = 100, after_help = EXAMPLES)]
+#[command(name = "zt", version, long_version = long_version(), max_term_width = 100, after_help = EXAMPLES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
     #[command(flatten)]
     pub(crate) global: Global,
+}
+
+fn long_version() -> &'static str {
+    static TEXT: LazyLock<String> = LazyLock::new(version_of_build);
+    &TEXT
+}
+
+/// The version, the features and the kinds of this build.
+fn version_of_build() -> String {
+    let (version, features) = (env!("CARGO_PKG_VERSION"), zt::FEATURES.join(", "));
+    let kinds = zt_convert::Kinds::builtin();
+    let kinds: Vec<&str> = kinds.iter().map(|kind| kind.kind().as_str()).collect();
+    format!("{version} ({features})\nkinds: {}", kinds.join(", "))
 }
 
 const EXAMPLES: &str = "\
@@ -40,8 +54,11 @@ Exit: 0    success
       3    a file is refused as a whole
       4    reading or writing failed
       5    something is unsupported
-      130  interrupted by Ctrl-C or SIGTERM
-      141  the reader of stdout closed the pipe while `zt convert` wrote a file to it
+      6    another program edits the file; try again, or use --wait
+      129, 130, 143
+           stopped by SIGHUP, by Ctrl-C (SIGINT), by SIGTERM
+      141  stdout was closed while `convert`, `cat` or `extract` wrote a file to it; for any other
+           output, a closed stdout is no error
 `zt explain CODE` explains the code of an error or a warning.";
 
 /// Options of every command.
@@ -182,7 +199,10 @@ mod tests {
 
     #[test]
     fn every_exit_code_is_listed() {
-        use Exit::{CutOff, Failed, Interrupted, Io, Ok, Refused, Unsupported, Usage};
+        use Exit::{
+            CutOff, Failed, HungUp, Interrupted, Io, Locked, Ok, Refused, Terminated, Unsupported,
+            Usage,
+        };
         let help = Cli::command().render_help().to_string();
         let (_, listed) = help.split_once("Exit: ").unwrap();
         for exit in [
@@ -192,12 +212,15 @@ mod tests {
             Refused,
             Io,
             Unsupported,
+            Locked,
+            HungUp,
             Interrupted,
             CutOff,
+            Terminated,
         ] {
-            let number = format!("{} ", exit as u8);
-            let mut items = listed.split([',', '\n']).map(str::trim_start);
-            assert!(items.any(|item| item.starts_with(&number)), "{exit:?}");
+            let number = (exit as u8).to_string();
+            let mut words = listed.split([',', ' ', '\n']);
+            assert!(words.any(|word| word == number), "{exit:?}");
         }
     }
 

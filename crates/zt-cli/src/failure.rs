@@ -2,7 +2,9 @@
 
 use std::process::ExitCode;
 
-use zt::{Error, ErrorKind};
+use zt::{Error, ErrorKind, codes};
+
+use crate::signals;
 
 /// The exit codes. Scripts depend on them, and `zt --help` lists them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -15,10 +17,14 @@ pub(crate) enum Exit {
     Refused = 3,
     Io = 4,
     Unsupported = 5,
+    /// Another program edits the file.
+    Locked = 6,
+    HungUp = 129,
     Interrupted = 130,
     /// The reader of a file on stdout has closed the pipe. A shell gives this code to a process that
     /// SIGPIPE ended.
     CutOff = 141,
+    Terminated = 143,
 }
 
 impl From<Exit> for ExitCode {
@@ -96,6 +102,16 @@ impl Failure {
         }
     }
 
+    /// Whether a command for several files stops here, because the failure is not about one file.
+    pub(crate) fn ends_all(&self) -> bool {
+        match self {
+            Failure::Refused(error) | Failure::Error(error) => {
+                error.kind() == ErrorKind::Interrupted
+            }
+            Failure::Usage { .. } | Failure::ClosedPipe | Failure::CutOff => true,
+        }
+    }
+
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Failure::Refused(error) => exit_of(error, Exit::Refused),
@@ -127,10 +143,11 @@ fn exit_of(error: &Error, of_file: Exit) -> Exit {
         (_, "unknown-kind") => of_file,
         // The machine is at fault, not the file.
         (_, NO_MEMORY) => Exit::Io,
+        (_, codes::LOCKED) => Exit::Locked,
         (ErrorKind::Io, _) => Exit::Io,
         (ErrorKind::Malformed | ErrorKind::DigestMismatch | ErrorKind::Limit, _) => of_file,
         (ErrorKind::Misuse, _) => Exit::Usage,
-        (ErrorKind::Interrupted, _) => Exit::Interrupted,
+        (ErrorKind::Interrupted, _) => signals::caught().unwrap_or(Exit::Interrupted),
         _ => Exit::Unsupported,
     }
 }

@@ -14,7 +14,8 @@
 //! | [`args`] | groups of arguments that several commands share |
 //! | [`files`] | paths and names of files |
 //! | [`output`] | stdout and stderr: tables, JSON, colour, numbers |
-//! | [`progress`] | bars, Ctrl-C and SIGTERM |
+//! | [`progress`] | bars |
+//! | [`signals`] | Ctrl-C, SIGTERM and SIGHUP |
 //! | [`failure`] | why a command fails, and its exit code |
 //!
 //! Every kind of file opens as a `zt::File`, so every command reads every kind. A command that edits
@@ -37,6 +38,7 @@ mod failure;
 mod files;
 mod output;
 mod progress;
+mod signals;
 
 use std::process::ExitCode;
 
@@ -48,6 +50,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return cli::print(&error, &early).into(),
     };
+    files::limit::raise();
     let mut output = output::Output::new(cli.global.json, cli.global.color);
     let result = commands::run(cli.command, cli::Cli::command, &mut output);
     output.conclude(result).into()

@@ -1,23 +1,17 @@
-//! Progress bars, Ctrl-C and SIGTERM.
+//! Progress bars, and work that stops at a signal.
 
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock, Once};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag::{register, register_conditional_shutdown};
+use terminal_size::{Width, terminal_size_of};
 use zt::{Error, ErrorKind};
 
-use crate::failure::Exit;
-
-static INTERRUPTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
+use crate::signals;
 
 /// A bar on stderr if that is a terminal, and the request to stop.
 ///
-/// The first bar installs the handlers. After that, Ctrl-C or SIGTERM asks the work to stop and to
-/// remove its temporary files; the second signal ends the process at once. A command without a bar
-/// leaves no files behind, so the first signal ends it.
+/// The first bar installs the handlers of signals. A command without a bar leaves no files behind, so
+/// the first signal ends it.
 pub(crate) struct Progress {
     bar: ProgressBar,
 }
@@ -25,13 +19,11 @@ pub(crate) struct Progress {
 impl Progress {
     /// A bar that is full after `total` bytes, if the number is known.
     pub(crate) fn new(total: Option<u64>) -> Self {
-        listen();
+        signals::listen();
         let bar = match total {
             // Too short to be seen.
             Some(total) if total < 1 << 22 => ProgressBar::hidden(),
-            Some(total) => ProgressBar::new(total).with_style(style(
-                "{bar:30} {percent:>3}% {binary_bytes}/{binary_total_bytes} {binary_bytes_per_sec} {eta}",
-            )),
+            Some(total) => ProgressBar::new(total).with_style(style(template(width()))),
             None => ProgressBar::no_length()
                 .with_style(style("{spinner} {binary_bytes} {binary_bytes_per_sec}")),
         };
@@ -41,10 +33,9 @@ impl Progress {
     /// Adds `bytes` to the bar; breaks if the work shall stop.
     pub(crate) fn report(&self, bytes: u64) -> ControlFlow<()> {
         self.bar.inc(bytes);
-        if INTERRUPTED.load(Ordering::Relaxed) {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
+        match signals::caught() {
+            Some(_) => ControlFlow::Break(()),
+            None => ControlFlow::Continue(()),
         }
     }
 
@@ -71,24 +62,93 @@ impl Drop for Progress {
     }
 }
 
+/// The columns of the terminal.
+fn width() -> u16 {
+    terminal_size_of(std::io::stderr()).map_or(80, |(Width(columns), _)| columns)
+}
+
+/// A bar that fits these columns: a longer one would take a new line each time it is drawn.
+const fn template(columns: u16) -> &'static str {
+    match columns {
+        0..10 => "{percent:>3}%",
+        10..60 => "{wide_bar} {percent:>3}% {eta}",
+        _ => {
+            "{wide_bar} {percent:>3}% {binary_bytes}/{binary_total_bytes} {binary_bytes_per_sec} {eta}"
+        }
+    }
+}
+
 fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
-fn listen() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        for signal in [SIGINT, SIGTERM] {
-            // In this order, the second signal ends the process. If no handler can be set, the
-            // default stays: the first signal ends it.
-            let interrupted = || Arc::clone(&INTERRUPTED);
-            let ends =
-                register_conditional_shutdown(signal, Exit::Interrupted as i32, interrupted());
-            let _ = ends.and_then(|_| register(signal, interrupted()));
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::{Arc, Mutex};
+
+    use indicatif::{ProgressDrawTarget, TermLike};
+
+    use super::*;
+
+    /// A terminal that remembers the longest line.
+    #[derive(Debug, Clone)]
+    struct Terminal {
+        columns: u16,
+        longest: Arc<Mutex<usize>>,
+    }
+
+    impl TermLike for Terminal {
+        fn width(&self) -> u16 {
+            self.columns
         }
-        // Without a handler, this signal would end the process at the limit on file sizes. With one,
-        // writing fails as on a full disk, and the temporary file is removed.
-        #[cfg(unix)]
-        let _ = register(signal_hook::consts::SIGXFSZ, Arc::default());
-    });
+        fn move_cursor_up(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_down(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_right(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_left(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn write_line(&self, line: &str) -> io::Result<()> {
+            self.write_str(line)
+        }
+        fn write_str(&self, text: &str) -> io::Result<()> {
+            let mut longest = self.longest.lock().unwrap();
+            *longest = text.chars().count().max(*longest);
+            Ok(())
+        }
+        fn clear_line(&self) -> io::Result<()> {
+            Ok(())
+        }
+        fn flush(&self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_bar_fits_its_terminal() {
+        for columns in [4, 9, 10, 20, 40, 59, 60, 80, 200] {
+            let longest = Arc::default();
+            let terminal = Terminal {
+                columns,
+                longest: Arc::clone(&longest),
+            };
+            let bar = ProgressBar::new((1 << 50) - 1).with_style(style(template(columns)));
+            bar.set_draw_target(ProgressDrawTarget::term_like(Box::new(terminal)));
+            for part in [0, 1, 1 << 20, (1 << 50) - (1 << 40), (1 << 50) - 1] {
+                bar.set_position(part);
+                bar.force_draw();
+            }
+            let longest = *longest.lock().unwrap();
+            assert!(
+                (4..=columns.into()).contains(&longest),
+                "{columns}: {longest}"
+            );
+        }
+    }
 }

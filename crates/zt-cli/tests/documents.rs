@@ -146,6 +146,49 @@ fn ls_lists_the_known_fields_of_a_faulty_object() {
 }
 
 #[test]
+fn ls_sums_objects_by_the_parts_of_their_names() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("model.zt");
+    let mut writer = Writer::create(&path).unwrap();
+    for at in [0usize, 1, 2, 10] {
+        let values = vec![0f32; 256 * (at + 1)];
+        let dense = Dense::from_slice(&[values.len() as u64], &values).unwrap();
+        writer.add(&format!("layers.{at}.weight"), &dense).unwrap();
+        writer.add(&format!("layers.{at}.b/ias"), &dense).unwrap();
+    }
+    let dense = Dense::from_slice(&[2], &[1u8, 2]).unwrap();
+    writer.add("embed.\x1b", &dense).unwrap();
+    writer.finish().unwrap();
+
+    let text = zt!["ls", "--tree", "--depth=2", path].exits(0).text();
+    let expected = "\
+NAME          OBJECTS  PARAMETERS      SIZE
+embed.\\u{1b}        1           2       2 B
+layers              8        8704  34.0 KiB
+  0                 2         512   2.0 KiB
+  1                 2        1024   4.0 KiB
+  2                 2        1536   6.0 KiB
+  10                2        5632  22.0 KiB
+9 objects, 34.0 KiB logical, ";
+    assert!(text.starts_with(expected), "{text}");
+    let sorted = zt!["ls", "--tree", "--sort=size", path].exits(0).text();
+    let third = sorted.lines().nth(2).unwrap();
+    assert!(third.starts_with("  10 "), "{sorted}");
+
+    let document = zt!["ls", "--json", "--tree", path].exits(0).json();
+    assert_eq!(document["objects"].as_array().unwrap().len(), 9);
+    let expected = json!({
+        "name": "layers.2", "depth": 1, "objects": 2, "parameters": 1536,
+        "decoded_size": 6144, "stored_size": 6144,
+    });
+    let branches = document["tree"].as_array().unwrap();
+    assert!(branches.contains(&expected), "{branches:?}");
+    assert_eq!(branches.len(), 2 + 4 * 3);
+    let run = zt!["ls", "--json", "--depth=2", path].exits(2);
+    assert_eq!(run.json()["error"]["code"], "misuse");
+}
+
+#[test]
 fn quantized_values_are_listed_by_their_type() {
     let dir = tempdir().unwrap();
     let path = dir.path().join("packed.zt");
@@ -385,12 +428,10 @@ fn verify_names_the_problem() {
         (&json!("w"), &json!("data"))
     );
     assert_eq!(problem["offset"], 64);
-    assert!(
-        run.err
-            .contains("error[digest-mismatch]: w/data at 64..76: "),
-        "{}",
-        run.err
-    );
+    let path = problem["file"].as_str().unwrap();
+    assert!(path.ends_with("damaged.zt"));
+    let expected = format!("error[digest-mismatch]: {path}: w/data at 64..76: ");
+    assert!(run.err.contains(&expected), "{}", run.err);
 }
 
 #[test]

@@ -67,6 +67,7 @@ fn append_adds_objects_of_any_kind() {
         [
             "added",
             "bytes",
+            "damaged",
             "dry_run",
             "file",
             "file_size",
@@ -93,9 +94,16 @@ fn append_adds_objects_of_any_kind() {
     let one = of_names(&dir.path().join("one.zt"), &["x"]);
     let text = zt!["append", path, one, "--zstd"].exits(0).text();
     assert!(text.starts_with(&format!("{file}: 1 object")), "{text}");
-    let x = File::open(&path).unwrap();
-    let x = x.tensor("x").unwrap().component("data").unwrap().clone();
-    assert_eq!(x.blob.encoding, zt::Encoding::Zstd);
+    let other = of_names(&dir.path().join("y.zt"), &["y"]);
+    zt!["append", path, other, "--zstd", "--no-dedup"].exits(0);
+    let data = |name: &str| {
+        let file = File::open(&path).unwrap();
+        let tensor = file.tensor(name).unwrap();
+        tensor.component("data").unwrap().blob.clone()
+    };
+    // Bytes that the file has are not stored again, whatever --zstd says.
+    assert_eq!(data("x").span, data("a").span);
+    assert_eq!(data("y").encoding, zt::Encoding::Zstd);
 }
 
 #[test]
@@ -135,7 +143,10 @@ fn rename_refuses_a_name_in_use() {
     let path = of_names(&dir.path().join("a.zt"), &["a", "b"]);
     let file = path.to_str().unwrap();
     let done = dry_and_done(&path, &["rename", file, "a", "z"]);
-    assert_eq!(keys(&done), ["dry_run", "file", "file_size", "new", "old"]);
+    assert_eq!(
+        keys(&done),
+        ["dry_run", "file", "file_size", "new", "old", "renamed"]
+    );
     assert_eq!(names(&path), ["b", "z"]);
     for (old, new, code) in [("a", "x", "not-found"), ("b", "z", "duplicate-name")] {
         let run = zt!["rename", "--json", path, old, new].exits(2);
@@ -143,6 +154,29 @@ fn rename_refuses_a_name_in_use() {
     }
     let text = zt!["rename", path, "z", "\x1b[2J"].exits(0).text();
     assert!(!text.contains('\x1b'));
+}
+
+#[test]
+fn no_object_gets_an_empty_name() {
+    let dir = tempdir().unwrap();
+    let path = of_names(&dir.path().join("a.zt"), &["a", "b"]);
+    let other = of_names(&dir.path().join("other.zt"), &["c"]);
+    let [file, other] = [&path, &other].map(|path| path.to_str().unwrap());
+    let out = dir.path().join("out.safetensors");
+    let out = out.to_str().unwrap();
+    for arguments in [
+        &["rename", file, "a", ""][..],
+        &["rename", file, "--rule", "s/a//"],
+        &["append", file, other, "--rename", "s/c//"],
+        &["convert", other, out, "--rename", "s/c//"],
+        &["merge", file, other, out, "--rename", "s/c//"],
+        &["split", other, "-o", out, "--rename", "s/c//"],
+    ] {
+        let run = common::zt(arguments).exits(2);
+        assert!(run.err.contains("is empty"), "{arguments:?} {}", run.err);
+        assert_eq!(names(&path), ["a", "b"], "{arguments:?}");
+        assert!(!Path::new(out).exists(), "{arguments:?}");
+    }
 }
 
 #[test]
@@ -315,8 +349,9 @@ fn an_edit_locks_out_editors_but_not_readers() {
         &["meta", "set", file, "k", "1"],
         &["compact", file],
     ] {
-        let run = common::zt(arguments.iter().chain(&["--json"])).exits(4);
+        let run = common::zt(arguments.iter().chain(&["--json"])).exits(6);
         assert_eq!(run.error_code(), "locked", "{arguments:?}");
+        common::zt(arguments.iter().chain(&["--wait=0"])).exits(6);
         common::zt(arguments.iter().chain(&["--dry-run"])).exits(0);
     }
     zt!["verify", path].exits(0);
@@ -344,7 +379,7 @@ fn racing_appends_lose_no_committed_object() {
     for (at, mut child) in children.into_iter().enumerate() {
         match child.wait().unwrap().code() {
             Some(0) => expected.push(at.to_string()),
-            code => assert_eq!(code, Some(4), "locked"),
+            code => assert_eq!(code, Some(6), "locked"),
         }
     }
     assert!(expected.len() > 1);
@@ -353,6 +388,42 @@ fn racing_appends_lose_no_committed_object() {
     expected.sort_unstable();
     assert_eq!(found, expected);
     zt!["verify", "--strict", path].exits(0);
+}
+
+#[test]
+fn wait_tries_until_the_file_is_free() {
+    let dir = tempdir().unwrap();
+    let path = of_names(&dir.path().join("a.zt"), &["a"]);
+    let set = |key: &str| {
+        let mut command = common::command();
+        command.args(["meta", "set"]).arg(&path);
+        command
+            .args([key, "1", "--wait"])
+            .stdout(std::process::Stdio::null());
+        command.spawn().unwrap()
+    };
+    let edit = File::edit(&path).unwrap();
+    let keys: Vec<String> = (0..8).map(|at| format!("k{at}")).collect();
+    let mut children: Vec<_> = keys.iter().map(|key| set(key)).collect();
+    zt!["meta", "set", path, "late", "1", "--wait=1"].exits(6);
+    for child in &mut children {
+        assert_eq!(child.try_wait().unwrap(), None, "it waits");
+    }
+    #[cfg(unix)]
+    {
+        let mut stopped = set("stopped");
+        // Its handler may not be installed yet: the signal ends it in either case.
+        let mut kill = std::process::Command::new("kill");
+        kill.args(["-TERM", &stopped.id().to_string()]);
+        kill.status().unwrap();
+        assert_ne!(stopped.wait().unwrap().code(), Some(0));
+    }
+    drop(edit);
+    for mut child in children {
+        assert_eq!(child.wait().unwrap().code(), Some(0));
+    }
+    let document = zt!["meta", "get", path, "--json"].exits(0).json();
+    assert_eq!(common::keys(&document["attributes"]), keys);
 }
 
 #[cfg(unix)]

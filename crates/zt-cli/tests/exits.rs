@@ -1,6 +1,9 @@
 //! Exit codes, and the document of an error.
+#![allow(clippy::unwrap_used, reason = "tests")]
 
 mod common;
+
+use std::path::Path;
 
 use common::{damaged, faulty, of_bools, of_unknown_format, sample};
 use tempfile::tempdir;
@@ -73,6 +76,74 @@ fn what_is_not_found_is_2() {
 }
 
 #[test]
+fn the_closest_name_is_suggested() {
+    let dir = tempdir().unwrap();
+    let path = sample(dir.path());
+    let file = path.to_str().unwrap();
+    for (arguments, hint) in [
+        (
+            &["show", file, "grpah"][..],
+            "note: did you mean \"graph\"?",
+        ),
+        (&["cat", file, "scaler"], "note: did you mean \"scalar\"?"),
+        (&["rm", file, "hafl"], "note: did you mean \"half\"?"),
+        (
+            &["rename", file, "flag", "x"],
+            "note: did you mean \"flags\"?",
+        ),
+        (
+            &["meta", "get", file, "lists"],
+            "note: did you mean \"list\"?",
+        ),
+        (
+            &["extract", file, "complexx", "-o", "-"],
+            "note: did you mean \"complex\"?",
+        ),
+        (
+            &["rm", file, "f*"],
+            "note: --glob 'f*' takes all 2 that match",
+        ),
+        (
+            &["extract", file, "f*", "-o", "-"],
+            "note: --include 'f*' takes all 2 that match",
+        ),
+        (
+            &["show", file, "[wh]*"],
+            "note: 2 names match; `zt ls --glob '[wh]*'` lists them",
+        ),
+    ] {
+        let run = common::zt(arguments).exits(2);
+        assert!(run.err.contains(file), "{arguments:?} {}", run.err);
+        assert!(
+            run.err.lines().any(|line| line == hint),
+            "{arguments:?} {}",
+            run.err
+        );
+    }
+    let run = zt!["show", path, "nothing.like.this"].exits(2);
+    assert!(!run.err.contains("note: "), "{}", run.err);
+}
+
+#[test]
+fn an_unknown_extension_lists_those_that_are_known() {
+    let dir = tempdir().unwrap();
+    let path = sample(dir.path());
+    let convert = |name: &str, code| zt!["convert", path, dir.path().join(name)].exits(code).err;
+    let err = convert("o.xyz", 2);
+    assert!(err.contains("use one of .zt, .gguf, .npy, .npz, "), "{err}");
+    for (name, code, hint) in [
+        ("o.st", 2, "--to safetensors"),
+        ("o.bin", 5, "--to KIND"),
+        ("o.pt", 5, "write .safetensors"),
+    ] {
+        let err = convert(name, code);
+        let mut notes = err.lines().filter(|line| line.starts_with("note: "));
+        assert!(notes.any(|note| note.contains(hint)), "{name} {err}");
+    }
+    zt!["convert", path, dir.path().join("o.st"), "--to", "zt"].exits(0);
+}
+
+#[test]
 fn damage_of_one_object_is_1() {
     let dir = tempdir().unwrap();
     let (damaged, faulty) = (damaged(dir.path()), faulty(dir.path()));
@@ -112,6 +183,8 @@ fn a_file_that_is_refused_as_a_whole_is_3() {
     std::fs::write(&letter, "Dear all,").unwrap();
     let named = dir.path().join("letter.zt");
     std::fs::write(&named, "Dear all,").unwrap();
+    let other = dir.path().join("other.zt");
+    std::fs::write(&other, b"\x01\x02\x03").unwrap();
     let empty = dir.path().join("empty");
     std::fs::write(&empty, "").unwrap();
     let cut = sample(dir.path());
@@ -119,7 +192,8 @@ fn a_file_that_is_refused_as_a_whole_is_3() {
     std::fs::write(&cut, &bytes[..bytes.len() / 2]).unwrap();
     for (path, code) in [
         (&letter, "unknown-kind"),
-        (&named, "not-zt"),
+        (&named, "unknown-kind"),
+        (&other, "not-zt"),
         (&empty, "unknown-kind"),
         (&cut, "truncated"),
     ] {
@@ -152,8 +226,6 @@ fn what_the_system_refuses_is_4() {
     );
     let run = zt!["ls", "--json", "/does/not/exist.zt"].exits(4);
     assert_eq!(run.json()["error"]["file"], "/does/not/exist.zt");
-    let run = zt!["ls", "--json", dir.path()].exits(4);
-    assert_eq!(run.error_code(), "io", "a folder is no file");
     let out = dir.path().join("no/such/folder/out.zt");
     assert_eq!(
         zt!["convert", "--json", path, out].exits(4).error_code(),
@@ -195,7 +267,15 @@ fn help_and_version_are_0_and_have_examples() {
         assert!(run.text().contains("Examples:"), "{command}");
         assert!(run.text().contains("--json"), "{command}");
     }
-    assert!(zt!["--version"].exits(0).text().starts_with("zt "));
+    let version = env!("CARGO_PKG_VERSION");
+    let short = zt!["-V"].exits(0).text();
+    assert_eq!(short, format!("zt {version}\n"));
+    let long = zt!["--version"].exits(0).text();
+    assert!(long.starts_with(&format!("zt {version} (")), "{long}");
+    assert!(
+        long.contains("zstd") && long.contains("safetensors"),
+        "{long}"
+    );
 }
 
 #[test]
@@ -278,23 +358,78 @@ fn a_full_stdout_is_4() {
     }
 }
 
+/// Sends a signal to a conversion that takes minutes, once it has begun; the exit code.
+#[cfg(target_os = "linux")]
+fn stopped_by(signal: &str) -> i32 {
+    let (dir, out) = (tempdir().unwrap(), tempdir().unwrap());
+    let path = dir.path().join("w.safetensors");
+    common::of_zeros(&path, 64 << 30);
+    let mut command = common::command();
+    command
+        .arg("convert")
+        .arg(path)
+        .arg(out.path().join("out.zt"));
+    command.arg("--zstd=19").stderr(std::process::Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let pid = child.id().to_string();
+    let since = std::time::Instant::now();
+    let has_begun = || {
+        let files = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
+        let mut targets = files.filter_map(|file| file.ok()?.path().read_link().ok());
+        targets.any(|target| target.starts_with(out.path()))
+    };
+    while !has_begun() && since.elapsed().as_secs() < 60 {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let mut kill = std::process::Command::new("kill");
+    kill.args([signal, &pid]).status().unwrap();
+    let code = child.wait().unwrap().code().unwrap();
+    assert_eq!(common::names_in(out.path()), [""; 0], "{signal}");
+    code
+}
+
+/// Reads one byte of a file on stdout and closes it; the exit code.
+fn cut_off(path: &Path) -> i32 {
+    let mut command = common::command();
+    command.arg("cat").arg(path).arg("w");
+    command.stdout(std::process::Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut first = [0];
+    let mut stdout = child.stdout.take().unwrap();
+    std::io::Read::read_exact(&mut stdout, &mut first).unwrap();
+    drop(stdout);
+    child.wait().unwrap().code().unwrap()
+}
+
+#[cfg(target_os = "linux")]
 #[test]
-fn stdin_is_refused_as_an_input() {
+fn every_exit_code_of_the_help_occurs() {
     let dir = tempdir().unwrap();
     let path = sample(dir.path());
-    for arguments in [
-        &["ls", "-"][..],
-        &["info", "-"],
-        &["verify", "-"],
-        &["show", "-", "w"],
-        &["convert", "-", "out.zt"],
-        &["split", "-"],
-        &["meta", "get", "-"],
-        &["rm", "-", "w"],
-        &["repair", "-"],
-    ] {
-        let run = common::zt(arguments).exits(2);
-        assert!(run.err.contains("stdin"), "{}", run.err);
-    }
-    zt!["diff", path, "-"].exits(2);
+    let rubbish = dir.path().join("rubbish");
+    std::fs::write(&rubbish, "no tensors").unwrap();
+    let large = dir.path().join("large.safetensors");
+    common::of_zeros(&large, 8 << 20);
+    zt!["ls", path].exits(0);
+    zt!["verify", damaged(dir.path())].exits(1);
+    zt!["ls", "--no-such-option"].exits(2);
+    zt!["ls", rubbish].exits(3);
+    zt!["ls", dir.path().join("nothing.zt")].exits(4);
+    zt!["show", of_unknown_format(dir.path()), "blocks"].exits(5);
+    let edit = zt::File::edit(&path).unwrap();
+    zt!["rm", path, "w"].exits(6);
+    drop(edit);
+    assert_eq!(stopped_by("-HUP"), 129);
+    assert_eq!(stopped_by("-INT"), 130);
+    assert_eq!(cut_off(&large), 141);
+    assert_eq!(stopped_by("-TERM"), 143);
+
+    let help = zt!["--help"].exits(0).text();
+    let (_, table) = help.split_once("Exit: ").unwrap();
+    let codes = table
+        .split([' ', ',', '\n'])
+        .filter_map(|word| word.parse().ok());
+    let mut codes: Vec<i32> = codes.collect();
+    codes.sort_unstable();
+    assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 129, 130, 141, 143]);
 }

@@ -9,7 +9,7 @@ use std::process::Command;
 use common::{bytes, keys, names_in, sample};
 use serde_json::json;
 use tempfile::tempdir;
-use zt::{DType, Dense, Elements, Writer};
+use zt::{DType, Dense, Elements, WriteOptions, Writer};
 
 /// The header's dict and the elements of an `.npy` file of version 1.0.
 #[allow(clippy::unwrap_used, reason = "a failure here is the test's")]
@@ -178,7 +178,8 @@ fn compressed_values_are_extracted_like_raw_ones() {
 fn a_name_is_never_a_path() {
     let dir = tempdir().unwrap();
     let path = dir.path().join("evil.zt");
-    let mut writer = Writer::create(&path).unwrap();
+    let options = WriteOptions::new().empty_names(true);
+    let mut writer = options.create(&path).unwrap();
     let names = [
         "../up", "/abs", "a/b", "..", ".", "", "nul\0", "con", "a%2Fb", "-x",
     ];
@@ -272,4 +273,65 @@ fn readable_objects_are_extracted_and_the_rest_reported() {
     let within = kept.join("a/../b/c");
     zt!["extract", common::damaged(dir.path()), "-o", within].exits(1);
     assert!(names_in(&kept).is_empty());
+}
+
+#[test]
+fn one_object_is_written_to_stdout() {
+    let dir = tempdir().unwrap();
+    let (path, out) = (sample(dir.path()), dir.path().join("half.npy"));
+    zt!["extract", path, "half", "-o", out].exits(0);
+    let file = fs::read(&out).unwrap();
+    let run = zt!["extract", path, "half", "-o", "-"].exits(0);
+    assert_eq!((run.out, run.err.as_str()), (file.clone(), ""));
+    assert_eq!(zt!["cat", path, "half", "--npy"].exits(0).out, file);
+
+    let run = zt!["extract", path, "-o", "-"].exits(2);
+    assert!(run.err.contains("one .npy file, not 7"), "{}", run.err);
+    let run = zt!["extract", path, "half", "-o", "-", "--json"].exits(2);
+    assert_eq!(run.error_code(), "misuse");
+    assert!(!Path::new("-").exists());
+}
+
+#[test]
+fn cat_writes_the_decoded_bytes() {
+    let dir = tempdir().unwrap();
+    let path = sample(dir.path());
+    let halves = [0x80, 0x3f, 0x40, 0x40];
+    assert_eq!(zt!["cat", path, "half"].exits(0).out, halves);
+    assert_eq!(
+        zt!["cat", path, "half", "--slice", "1"].exits(0).out,
+        halves[2..]
+    );
+    let graph = [0i32, 0, 7, 8, 0, 0].map(i32::to_le_bytes).concat();
+    assert_eq!(zt!["cat", path, "graph"].exits(0).out, graph);
+    let values = [7i32, 8].map(i32::to_le_bytes).concat();
+    let run = zt!["cat", path, "graph", "--component", "values"].exits(0);
+    assert_eq!(run.out, values);
+
+    let zstd = dir.path().join("zstd.zt");
+    zt!["convert", path, zstd, "--zstd"].exits(0);
+    assert_eq!(
+        zt!["cat", zstd, "w"].exits(0).out,
+        zt!["cat", path, "w"].out
+    );
+
+    for (arguments, code) in [
+        (&["nope"][..], 2),
+        (&["w", "--json"], 2),
+        (&["w", "--slice", "x"], 2),
+        (&["graph", "--component", "nope"], 2),
+        (&["w", "--npy", "--component", "data"], 2),
+    ] {
+        let fixed = ["cat", path.to_str().unwrap()];
+        let run = common::zt(fixed.iter().chain(arguments)).exits(code);
+        let is_empty = run.out.is_empty() || arguments.contains(&"--json");
+        assert!(is_empty, "{arguments:?}");
+    }
+    zt!["cat", common::damaged(dir.path()), "w"].exits(1);
+    let bools = common::of_bools(dir.path(), [1, 2]);
+    zt!["cat", bools, "flags"].exits(1);
+    let unknown = common::of_unknown_format(dir.path());
+    zt!["cat", unknown, "blocks"].exits(5);
+    let run = zt!["cat", unknown, "blocks", "--component", "cells"].exits(0);
+    assert_eq!(run.out, [1, 2, 3]);
 }

@@ -35,6 +35,7 @@ fn split_and_merge_are_inverse() {
     .exits(0);
     let document = run.json();
     let expected = [
+        "damaged",
         "file",
         "index",
         "kind",
@@ -169,8 +170,6 @@ fn a_failed_split_leaves_nothing() {
     assert!(run.err.contains("--to zt"), "{}", run.err);
     zt!["split", npy, "--to", "zt", "-o", out].exits(0);
     assert_eq!(names_in(&out), ["w.zt"]);
-    // In the folder of the input the only shard would replace the input.
-    zt!["split", out.join("w.zt"), "--force"].exits(2);
 }
 
 #[test]
@@ -209,7 +208,7 @@ fn lossy_skips_objects_that_cannot_be_represented() {
         dir.path().join("shards"),
     );
     let run = zt!["split", whole, "--to", "safetensors", "-o", out, "--json"].exits(5);
-    assert!(run.err.contains("--lossy"), "{}", run.err);
+    assert!(run.err.contains("--drop-unsupported"), "{}", run.err);
     let run = zt![
         "split",
         whole,
@@ -273,4 +272,26 @@ fn a_name_that_is_not_utf_8_is_refused_before_a_folder_is_made() {
     zt!["split", path, "-o", out].exits(2);
     assert!(!out.exists());
     zt!["ls", path].exits(0);
+}
+
+#[test]
+fn a_file_that_fits_one_shard_stays_as_it_is() {
+    let dir = tempdir().unwrap();
+    let path = sample(dir.path());
+    let before = fs::read(&path).unwrap();
+    let run = zt!["split", path].exits(0);
+    assert!(run.text().contains("fits in one shard: nothing to do"));
+    let document = zt!["split", path, "--json", "--force"].exits(0).json();
+    assert_eq!(document["index"], serde_json::Value::Null);
+    assert_eq!(document["shards"][0]["path"], path.to_str().unwrap());
+    assert_eq!(document["shards"][0]["objects"], 7);
+    assert_eq!(document["shards"][0]["file_size"], before.len());
+    assert_eq!(names_in(dir.path()), ["model.zt"]);
+    assert!(fs::read(&path).unwrap() == before);
+    // What would be another file is refused, and another place is taken.
+    zt!["split", path, "--zstd"].exits(2);
+    zt!["split", path, "--include", "w"].exits(2);
+    let out = dir.path().join("out");
+    zt!["split", path, "-o", out].exits(0);
+    assert_eq!(names_in(&out), ["model.zt"]);
 }

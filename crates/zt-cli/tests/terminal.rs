@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use common::{command, names_in, of_zeros, sample};
 use tempfile::tempdir;
-use zt::{Dense, Writer};
+use zt::{Dense, WriteOptions, Writer};
 
 #[test]
 fn ls_is_a_table_with_totals() {
@@ -54,7 +54,8 @@ fn ls_is_a_table_with_totals() {
 fn names_of_objects_cannot_control_the_terminal() {
     let dir = tempdir().unwrap();
     let path = dir.path().join("evil.zt");
-    let mut writer = Writer::create(&path).unwrap();
+    let options = WriteOptions::new().empty_names(true);
+    let mut writer = options.create(&path).unwrap();
     let dense = Dense::from_slice(&[1], &[1u8]).unwrap();
     for name in ["\x1b[2Jgone", "two\nlines", "right\u{202e}left", ""] {
         writer.add(name, &dense).unwrap();
@@ -123,7 +124,8 @@ fn a_closed_pipe_ends_quietly() {
     let dir = tempdir().unwrap();
     let path = dir.path().join("many.zt");
     let mut writer = Writer::create(&path).unwrap();
-    let dense = Dense::from_slice(&[1 << 16], &[1u8; 1 << 16]).unwrap();
+    let large = vec![1u8; 1 << 20];
+    let dense = Dense::from_slice(&[1 << 20], &large).unwrap();
     for at in 0..2_000 {
         let one = Dense::from_slice(&[1], &[1u8]).unwrap();
         writer.add(&format!("layers.{at}.weight"), &one).unwrap();
@@ -131,7 +133,7 @@ fn a_closed_pipe_ends_quietly() {
     writer.add("large", &dense).unwrap();
     writer.finish().unwrap();
     let path = path.to_str().unwrap();
-    let commands: [(&[&str], &[i32]); 6] = [
+    let commands: [(&[&str], &[i32]); 8] = [
         (&["ls", path], &[0]),
         (&["ls", path, "--json"], &[0]),
         (&["hash", path, "--json"], &[0]),
@@ -139,6 +141,8 @@ fn a_closed_pipe_ends_quietly() {
         (&["completions", "bash"], &[0]),
         // The reader does not have the whole file.
         (&["convert", path, "-"], &[141]),
+        (&["cat", path, "large"], &[141]),
+        (&["extract", path, "large", "-o", "-"], &[141]),
     ];
     for (arguments, codes) in commands {
         let mut child = command()
@@ -193,7 +197,7 @@ fn an_ignored_hang_up_does_not_end_the_program() {
         let mut kill = std::process::Command::new("kill");
         kill.args([signal, &pid]).status().unwrap();
     }
-    assert_eq!(child.wait().unwrap().code(), Some(130), "SIGTERM");
+    assert_eq!(child.wait().unwrap().code(), Some(143), "SIGTERM");
     assert_eq!(names_in(out.path()), [""; 0]);
 }
 
@@ -216,11 +220,15 @@ fn an_interrupted_command_leaves_nothing() {
     let convert = &["convert", "--json", path, target, "--zstd=19"][..];
     let split = ["--to=zt", "--zstd=19"];
     let split = ["split", "--json", path, "-o", folder, split[0], split[1]];
-    for (signal, arguments) in [
-        ("-INT", convert),
-        ("-INT", &split),
-        ("-INT", &["extract", "--json", path, "-o", slice]),
-        ("-TERM", convert),
+    for (signal, exit, arguments) in [
+        ("-INT", 130, convert),
+        ("-INT", 130, &split),
+        ("-INT", 130, &["extract", "--json", path, "-o", slice]),
+        ("-TERM", 143, convert),
+        #[cfg(target_os = "linux")]
+        ("-HUP", 129, convert),
+        #[cfg(target_os = "linux")]
+        ("-HUP", 129, &split),
     ] {
         let mut child = command()
             .args(arguments)
@@ -240,7 +248,7 @@ fn an_interrupted_command_leaves_nothing() {
             .status()
             .unwrap();
         let status = child.wait().unwrap();
-        assert_eq!(status.code(), Some(130), "{signal} {arguments:?}");
+        assert_eq!(status.code(), Some(exit), "{signal} {arguments:?}");
         let mut text = String::new();
         child
             .stdout

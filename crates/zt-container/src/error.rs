@@ -272,30 +272,36 @@ impl fmt::Display for Violation {
             Violation::Truncated { byte_len, minimum } => {
                 write!(
                     f,
-                    "the file ends after {byte_len} bytes, expected at least {minimum}"
+                    "truncated: the file has {byte_len} bytes, expected at least {minimum}"
                 )
+            }
+            // The last eight bytes are a length only in a whole file, so it is not in the message.
+            Violation::ManifestSize {
+                has_footer: false, ..
+            } => f.write_str(
+                "the file is truncated, or its writer did not finish: it does not end in \
+                 \"ZTEN1000\", and its last 8 bytes are not the length of a manifest",
+            ),
+            Violation::ManifestSize { declared: 0, .. } => {
+                f.write_str("the declared length of the manifest is 0 bytes, expected at least one")
             }
             Violation::ManifestSize {
                 declared,
                 available,
-                has_footer,
                 ..
-            } => {
-                write!(
-                    f,
-                    "the declared length of the manifest is {declared} bytes, "
-                )?;
-                if *declared == 0 {
-                    f.write_str("expected at least one")
-                } else if *has_footer {
-                    write!(f, "the file has room for {available}")
-                } else {
-                    write!(
-                        f,
-                        "the file has room for {available} and does not end in \"ZTEN1000\": \
-                         it is truncated, or its writer did not finish"
-                    )
-                }
+            } => write!(
+                f,
+                "the declared length of the manifest is {declared} bytes, \
+                 the file has room for {available}"
+            ),
+            // Files of other kinds have data anywhere, so the file itself ends too early.
+            Violation::Bounds {
+                offset,
+                byte_len,
+                region,
+            } if region.offset() == 0 => {
+                let there = region.end().saturating_sub(*offset);
+                write!(f, "truncated: {there} of {byte_len} bytes are in the file")
             }
             Violation::Bounds {
                 offset,

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 #[cfg(feature = "zstd")]
 use crate::codec;
 use crate::error::{Error, LimitExceeded, Misuse, Result, Violation, ZstdFault};
+use crate::exact::{Exact, in_memory};
 use crate::{Blob, Digest, Encoding, Hasher, Limits, Source, Span};
 
 /// Stored bytes are fetched in pieces of this size where the source does not lend them.
@@ -102,6 +103,7 @@ impl<'a> BlobReader<'a> {
                     Decoder::Whole { declared }
                 }
                 declared => {
+                    // Saturates on purpose: the limit is less.
                     let most = blob.span.byte_len().saturating_mul(MAX_RATIO);
                     let most = declared.unwrap_or(most.min(limits.decoded_len));
                     Decoder::Zstd(codec::FrameDecoder::new(most)?)
@@ -148,16 +150,17 @@ impl<'a> BlobReader<'a> {
         let mut filled = 0;
         while self.state == State::Reading {
             let rest = out.get_mut(filled..).unwrap_or_default();
+            // Without a declared length, there is no end to come to.
             let left = self
                 .expected
-                .map_or(u64::MAX, |expected| expected.saturating_sub(self.produced));
+                .map_or(u64::MAX, |expected| expected.minus(self.produced));
             let at_end = left == 0;
             if rest.is_empty() && !at_end {
                 break;
             }
             // Past the declared end one more byte is asked for, to see that there is none.
             let mut beyond = [0];
-            let len = rest.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+            let len = in_memory(left.min(rest.len() as u64));
             let given = match self.step(if at_end {
                 &mut beyond
             } else {
@@ -167,7 +170,7 @@ impl<'a> BlobReader<'a> {
                 Err(error) => return Err(self.explained(error)),
             };
             if at_end && given > 0 {
-                let expected = self.expected.unwrap_or_default();
+                let expected = self.produced;
                 return Err(self.explained(ZstdFault::Long { expected }.into()));
             }
             filled += given;
@@ -227,13 +230,13 @@ impl<'a> BlobReader<'a> {
             return Ok(());
         }
         let len = self.rest.byte_len().min(PIECE as u64);
-        let next = Span::new(self.rest.offset(), len).unwrap_or_default();
-        self.rest = Span::between(next.end(), self.rest.end()).unwrap_or_default();
+        let next = Span::exact(self.rest.offset(), len);
+        self.rest = Span::exact_between(next.end(), self.rest.end());
         self.piece = match (self.source.slice(next), std::mem::take(&mut self.piece)) {
             (Some(bytes), _) => Cow::Borrowed(bytes),
             (None, piece) => {
                 let mut buffer = piece.into_owned();
-                buffer.resize(usize::try_from(len).unwrap_or(PIECE), 0);
+                buffer.resize(in_memory(len), 0);
                 self.source.read_at(next.offset(), &mut buffer)?;
                 Cow::Owned(buffer)
             }
@@ -381,10 +384,10 @@ pub fn check_declared(blob: &Blob, limits: &Limits) -> Result<()> {
             let found = declared;
             Err(Error::Limit(LimitExceeded::Decoded { limit, found }))
         }
-        Encoding::Zstd if declared > stored.saturating_mul(MAX_RATIO) => {
-            Err(Violation::Ratio { stored, declared }.into())
-        }
-        Encoding::Zstd => Ok(()),
+        Encoding::Zstd => match stored.checked_mul(MAX_RATIO) {
+            Some(most) if declared > most => Err(Violation::Ratio { stored, declared }.into()),
+            _ => Ok(()),
+        },
     }
 }
 

@@ -34,6 +34,30 @@ impl Span {
         }
     }
 
+    /// The span of numbers that were checked before, as [`Exact`](crate::Exact) says.
+    ///
+    /// # Panics
+    ///
+    /// If the end would pass `u64::MAX`.
+    #[must_use]
+    #[track_caller]
+    #[expect(clippy::expect_used, reason = "a wrong span would go unnoticed")]
+    pub const fn exact(offset: u64, byte_len: u64) -> Self {
+        Span::new(offset, byte_len).expect("the end of checked numbers fits")
+    }
+
+    /// The span from `start` up to `end`, whose order was checked before.
+    ///
+    /// # Panics
+    ///
+    /// If they are in the wrong order.
+    #[must_use]
+    #[track_caller]
+    #[expect(clippy::expect_used, reason = "a wrong span would go unnoticed")]
+    pub const fn exact_between(start: u64, end: u64) -> Self {
+        Span::between(start, end).expect("a span ends behind its start")
+    }
+
     /// The absolute offset of the first byte.
     #[must_use]
     pub const fn offset(self) -> u64 {

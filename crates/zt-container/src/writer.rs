@@ -123,7 +123,7 @@ impl<W: Write> ContainerWriter<W> {
     pub fn end_blob(&mut self) -> Result<(Span, Option<Digest>)> {
         match std::mem::replace(&mut self.state, State::BetweenBlobs) {
             State::InBlob { start, hasher } => {
-                let span = Span::between(start, self.offset).unwrap_or_default();
+                let span = Span::exact_between(start, self.offset);
                 Ok((span, hasher.map(Hasher::finish)))
             }
             state => {

@@ -80,7 +80,7 @@ fn of_framing() {
             b"ZTEN1000".to_vec(),
             "truncated",
             Some(8),
-            "the file ends after 8 bytes, expected at least 17",
+            "truncated: the file has 8 bytes, expected at least 17",
         ),
         (
             sized(2, b"ZTEN1000"),
@@ -98,8 +98,8 @@ fn of_framing() {
             sized(2, b""),
             "manifest-size",
             Some(9),
-            "the declared length of the manifest is 2 bytes, the file has room for 1 and does not end in \
-             \"ZTEN1000\": it is truncated, or its writer did not finish",
+            "the file is truncated, or its writer did not finish: it does not end in \"ZTEN1000\", and \
+             its last 8 bytes are not the length of a manifest",
         ),
     ] {
         check(&open(&file), code, offset, words);

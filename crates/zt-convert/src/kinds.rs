@@ -4,11 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use zt::foreign::Kind;
-use zt::{Result, Source};
+use zt::{Error, ErrorKind, Result, Source};
 use zt_foreign::{Fault, FileKind, FileWriter, Input, InputOptions, Opening, Probe};
 
 use crate::native::Zt;
-use crate::sets;
+use crate::{mistakes, sets};
 
 /// The kinds of files that are opened and written.
 ///
@@ -148,9 +148,19 @@ impl Kinds {
             return self.open_by_bytes(source, opening);
         };
         let kind = self.known(wished)?;
-        match sets::IndexFile::recognise(&Probe::new(&source)?)? {
-            Some(index) if index.kind(self) == wished => index.open(opening, self),
-            _ => kind.open(source, opening),
+        let probe = Probe::new(&source)?;
+        match sets::IndexFile::recognise(&probe)? {
+            Some(index) if index.kind(self) == wished => return index.open(opening, self),
+            _ => {}
+        }
+        let mistake = match mistakes::find(&probe) {
+            Some(_) if kind.recognise(&probe)? || kind.recognise_behind(&probe)? => None,
+            mistake => mistake,
+        };
+        drop(probe);
+        match (kind.open(source, opening), mistake) {
+            (Err(error), Some(mistake)) if error.kind() != ErrorKind::Io => Err(mistake.into()),
+            (opened, _) => opened,
         }
     }
 
@@ -161,10 +171,13 @@ impl Kinds {
         opening: Opening<'_>,
     ) -> Result<Input> {
         let probe = Probe::new(&source)?;
-        let found = self.recognise(&probe)?.ok_or_else(|| Fault::UnknownKind {
-            start: probe.head().iter().take(8).copied().collect(),
-            known: self.names(|_| true),
-        })?;
+        let Some(found) = self.recognise(&probe)? else {
+            let unknown = || Fault::UnknownKind {
+                start: probe.head().iter().take(8).copied().collect(),
+                known: self.names(|_| true),
+            };
+            return Err(mistakes::find(&probe).map_or_else(|| unknown().into(), Error::from));
+        };
         drop(probe);
         match found {
             Found::Set(index) => index.open(opening, self),

@@ -57,6 +57,7 @@ mod append;
 mod convert;
 mod kinds;
 mod merge;
+mod mistakes;
 mod native;
 mod output;
 mod sets;
@@ -72,7 +73,7 @@ pub use zt_foreign::{ConvertOptions, FileKind, FileWriter, Input, InputOptions, 
 pub use kinds::Kinds;
 pub use native::{ZT, Zt};
 pub use output::is_same_file;
-pub use sets::{Shard, Split};
+pub use sets::{Shard, Split, shards_of};
 #[cfg(feature = "gguf")]
 pub use zt_gguf::{GGUF, Gguf};
 #[cfg(feature = "hdf5")]

@@ -194,11 +194,7 @@ fn kinds_are_recognised_by_bytes_and_not_by_names() {
 fn the_error_of_an_unknown_kind_shows_the_first_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("notes.zt");
-    for (text, part) in [
-        ("Dear all,", r#""Dear all""#),
-        ("", "empty"),
-        ("\0\u{1}", r#"\x00\x01"#),
-    ] {
+    for (text, part) in [("Dear", r#""Dear""#), ("\0\u{1}", r#"\x00\x01"#)] {
         fs::write(&path, text).unwrap();
         let error = zt_convert::open(&path).unwrap_err();
         assert_eq!(

@@ -56,6 +56,20 @@ fn refused(path: &Path, code: &str) -> Error {
 }
 
 #[test]
+fn an_index_lists_its_shards_and_another_file_lists_none() {
+    let (folder, path) = set(
+        &[("v", "b"), ("w", "a"), ("x", "b")],
+        &[("a", &[("w", 1.0)])],
+    );
+    let expected = ["a", "b"].map(|name| folder.path().join(name));
+    assert_eq!(zt_convert::shards_of(&path).unwrap().unwrap(), expected);
+    assert_eq!(zt_convert::shards_of(&expected[0]).unwrap(), None);
+    fs::write(&path, r#"{"weight_map": {"w": "../a"}}"#).unwrap();
+    let error = zt_convert::shards_of(&path).unwrap_err();
+    assert_eq!((error.code(), error.path()), ("path", Some(&*path)));
+}
+
+#[test]
 fn a_set_opens_as_one_file() {
     let (_folder, path) = set(
         &[("a", "1.safetensors"), ("b", "2.safetensors")],
@@ -194,6 +208,17 @@ fn a_listed_tensor_or_shard_that_is_missing_is_refused() {
     refused(&path, "path");
     fs::create_dir(folder.path().join("1.safetensors")).unwrap();
     refused(&path, "path");
+}
+
+#[test]
+fn all_missing_shards_are_counted_and_the_first_are_named() {
+    let map = ["1", "2", "3", "4", "5"].map(|name| (name, name));
+    let (_folder, path) = set(&map, &[("2", &[("2", 1.0)])]);
+    let message = refused(&path, "path").message();
+    assert_eq!(
+        message,
+        r#"4 of 5 shards are missing: "1", "3", "4", ...; put them beside the index"#
+    );
 }
 
 #[test]

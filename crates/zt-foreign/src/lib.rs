@@ -14,6 +14,7 @@
 //! | --- | --- |
 //! | (root) | the contract: [`FileKind`], [`FileWriter`], [`Probe`], [`Opening`], [`Input`], [`Fault`] |
 //! | [`outgoing`] | objects on their way into a file: [`Job`], [`Merged`], [`Outgoing`], [`Loss`], [`Sink`] |
+//! | [`Neighbours`] | files that a file names, opened if they are below its folder |
 //! | [`strided`] | elements in another order than row-major, gathered when they are read |
 //! | [`fields`], [`fnv1a`], [`repeated`] | small tools that several kinds share |
 //!
@@ -31,6 +32,7 @@ mod input;
 pub mod json;
 mod kind;
 mod names;
+mod neighbours;
 pub mod outgoing;
 mod probe;
 pub mod strided;
@@ -41,6 +43,7 @@ pub use fnv::fnv1a;
 pub use input::{Input, InputOptions, Opening};
 pub use kind::{FileKind, FileWriter};
 pub use names::Names;
+pub use neighbours::{Neighbours, Refusal};
 pub use outgoing::{
     ConvertOptions, Incoming, Job, LOSSY, Loss, Merged, Outgoing, Overflow, Sink, Summary, display,
 };

@@ -5,6 +5,7 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
+use zt::container::Exact;
 use zt::{Error, Result};
 
 use crate::Fault;
@@ -31,8 +32,7 @@ impl Names {
         let read = || {
             let mut text = Vec::new();
             let list = File::open(path)?;
-            list.take(LEN_MAX.saturating_add(1))
-                .read_to_end(&mut text)?;
+            list.take(LEN_MAX.plus(1)).read_to_end(&mut text)?;
             if text.len() as u64 > LEN_MAX {
                 return Err(Fault::NamesTooLong { limit: LEN_MAX }.into());
             }

@@ -1,6 +1,7 @@
 //! A file whose kind is not known yet.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
+use zt::container::exact::{Exact, in_memory};
 use zt::{Result, Source};
 
 /// Bytes that the kinds look at first: enough for every magic. The magic of tar is at 257.
@@ -19,8 +20,7 @@ impl<'s> Probe<'s> {
     ///
     /// [`zt::ErrorKind::Io`].
     pub fn new(source: &'s dyn Source) -> Result<Self> {
-        let len = usize::try_from(source.byte_len());
-        let mut head = vec![0; len.map_or(HEAD, |len| len.min(HEAD))];
+        let mut head = vec![0; in_memory(source.byte_len().min(HEAD as u64))];
         source.read_at(0, &mut head)?;
         Ok(Probe { source, head })
     }
@@ -43,7 +43,7 @@ impl<'s> Probe<'s> {
         self.source.byte_len()
     }
 
-    /// Whether `needle` occurs in the first `limit` bytes. Reads 64 KiB at a time.
+    /// Whether `needle`, a word of a few bytes, occurs in the first `limit` bytes. Reads 64 KiB at a time.
     ///
     /// # Errors
     ///
@@ -52,11 +52,11 @@ impl<'s> Probe<'s> {
         const PIECE: usize = 64 << 10;
         let end = self.byte_len().min(limit);
         // Pieces overlap, so that a needle on their border is whole in one of them.
-        let step = PIECE.saturating_sub(needle.len()).saturating_add(1);
+        let step = PIECE.minus(needle.len()).plus(1);
         let mut piece = Vec::new();
         for offset in (0..end).step_by(step) {
-            let left = usize::try_from(end.saturating_sub(offset));
-            piece.resize(left.map_or(PIECE, |left| left.min(PIECE)), 0);
+            let left = end.minus(offset);
+            piece.resize(in_memory(left.min(PIECE as u64)), 0);
             self.source.read_at(offset, &mut piece)?;
             if piece.windows(needle.len()).any(|window| window == needle) {
                 return Ok(true);

@@ -9,13 +9,15 @@ pub(super) enum Violation {
     Magic { found: Vec<u8> },
     #[error("version {found:#x} is not 1, 2 or 3 in either byte order")]
     Version { found: u32 },
-    #[error("the file is truncated: {what} takes {needed} bytes, {available} follow")]
+    #[error("truncated: {available} of {needed} bytes of {what} are there")]
     Ends {
         what: &'static str,
         needed: u64,
         available: u64,
     },
-    #[error("{declared} {what} take more than the {available} bytes that follow")]
+    #[error(
+        "truncated or invalid: {declared} {what} take more than the {available} bytes that follow"
+    )]
     Count {
         what: &'static str,
         declared: u64,
@@ -61,6 +63,7 @@ impl From<Violation> for zt::Error {
         let (kind, code) = match violation {
             Violation::TooMany { .. } => (ErrorKind::Limit, "header"),
             Violation::ReservedKey { .. } => (ErrorKind::Unsupported, "unsupported"),
+            Violation::Ends { .. } => (ErrorKind::Malformed, "truncated"),
             Violation::Version { .. } => (ErrorKind::Malformed, "version"),
             _ => (ErrorKind::Malformed, "header"),
         };

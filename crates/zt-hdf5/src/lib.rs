@@ -61,6 +61,7 @@ mod lzf;
 mod name;
 mod nbit;
 mod object_header;
+mod paths;
 mod pipeline;
 mod scale_offset;
 mod size;

@@ -11,8 +11,9 @@ use zt::{Attributes, Error, ErrorKind, Limits, Object, RawObject, Result, Value}
 use crate::attribute::{self, AllFound};
 use crate::common::Common;
 use crate::dataset::{Dataset, Datasets, Listed};
-use crate::group::{Links, Target, dangling, is_group};
+use crate::group::{Links, Target, is_group};
 use crate::object_header::{ObjectHeader, kind};
+use crate::paths::Paths;
 use crate::store::Store;
 use crate::violation::Violation;
 use crate::warnings::{self, ENUM, Warnings};
@@ -26,15 +27,13 @@ const PATH: u64 = 64;
 /// The bytes of paths that any file may have.
 const PATHS_MIN: u64 = 1 << 20;
 
-/// The most soft links in a chain: HDF5's own default.
-const SOFT_LINKS: usize = 16;
-
 /// Adds everything below the group at `root` to a file.
 pub(super) struct Tree<'s> {
     store: &'s Store,
     root: u64,
     datasets: Datasets,
     common: Common,
+    paths: Paths,
     void2_as_bf16: bool,
     /// The objects by the addresses of their headers. Links to one address share an object.
     known: HashMap<u64, Known>,
@@ -97,6 +96,7 @@ impl<'s> Tree<'s> {
             root,
             datasets: Datasets::new(file, store, limits),
             common: Common::default(),
+            paths: Paths::new(root),
             void2_as_bf16,
             known: HashMap::new(),
             attributes: Vec::new(),
@@ -119,7 +119,7 @@ impl<'s> Tree<'s> {
             }
             .into());
         }
-        let root = self.group(&header)?;
+        let root = self.group(self.root, &header)?;
         self.known.insert(self.root, Known::Group(root));
         let mut open: Vec<Open> = Vec::new();
         open.extend(self.open(builder, String::new(), self.root)?);
@@ -180,7 +180,7 @@ impl<'s> Tree<'s> {
             Target::Hard(address) => *address,
             Target::Soft(target) => {
                 self.spend_bytes(target.len() as u64)?;
-                self.resolve(from, target)?
+                self.paths.resolve(self.store, from, target)?
             }
             Target::Elsewhere => {
                 let what = "a link to another file";
@@ -221,7 +221,7 @@ impl<'s> Tree<'s> {
     fn read(&mut self, builder: &mut FileBuilder, path: &str, address: u64) -> Result<Known> {
         let header = ObjectHeader::read(self.store, address)?;
         if is_group(&header) {
-            return self.group(&header).map(Known::Group);
+            return self.group(address, &header).map(Known::Group);
         }
         if header.message(kind::LAYOUT).is_none() && header.message(kind::DATASPACE).is_none() {
             return match header.message(kind::DATATYPE) {
@@ -241,8 +241,8 @@ impl<'s> Tree<'s> {
         }
     }
 
-    fn group(&mut self, header: &ObjectHeader) -> Result<Group> {
-        let links = Rc::new(Links::read(self.store, header)?);
+    fn group(&mut self, address: u64, header: &ObjectHeader) -> Result<Group> {
+        let links = self.paths.links(self.store, address, header)?;
         let found = attribute::read_all(self.store, header, &mut self.common)?;
         let attributes = GroupAttributes::Read(found);
         Ok(Group { links, attributes })
@@ -353,56 +353,5 @@ impl<'s> Tree<'s> {
         let left = self.left.checked_sub(byte_len);
         self.left = left.ok_or(Violation::Paths { limit })?;
         Ok(())
-    }
-
-    /// The address of the object at a path from a group.
-    fn resolve(&mut self, from: u64, path: &[u8]) -> Result<u64> {
-        let mut at = from;
-        let mut hops = SOFT_LINKS;
-        // The remaining parts, the next one last.
-        let mut parts: Vec<Vec<u8>> = Vec::new();
-        let root = self.root;
-        let go = |at: &mut u64, path: &[u8], parts: &mut Vec<Vec<u8>>| {
-            if path.starts_with(b"/") {
-                *at = root;
-            }
-            let named = path.split(|byte| *byte == b'/');
-            let named = named.filter(|part| !matches!(*part, b"" | b"."));
-            parts.extend(named.rev().map(ToOwned::to_owned));
-        };
-        go(&mut at, path, &mut parts);
-        while let Some(part) = parts.pop() {
-            match self.look_up(at, &part)? {
-                Some(Target::Hard(address)) => at = address,
-                Some(Target::Soft(further)) => {
-                    hops = hops.checked_sub(1).ok_or_else(|| dangling(path))?;
-                    self.store.charge(further.len() as u64)?;
-                    go(&mut at, &further, &mut parts);
-                }
-                Some(Target::Elsewhere) | None => return Err(dangling(path)),
-            }
-        }
-        Ok(at)
-    }
-
-    /// The target of a name in the group at `address`.
-    fn look_up(&mut self, address: u64, name: &[u8]) -> Result<Option<Target>> {
-        if !self.known.contains_key(&address) {
-            let header = ObjectHeader::read(self.store, address)?;
-            if !is_group(&header) {
-                return Ok(None);
-            }
-            let group = match self.group(&header) {
-                Err(error) if error.kind() == ErrorKind::Io => return Err(error),
-                Err(error) => Known::Fault(Listed::default(), error),
-                Ok(group) => Known::Group(group),
-            };
-            self.known.insert(address, group);
-        }
-        match self.known.get(&address) {
-            Some(Known::Group(group)) => Ok(group.links.get(name).cloned()),
-            Some(Known::Fault(_, error)) => Err(error.clone()),
-            _ => Ok(None),
-        }
     }
 }

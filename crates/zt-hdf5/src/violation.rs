@@ -15,7 +15,7 @@ pub(super) enum Violation {
         needed: u64,
         available: u64,
     },
-    #[error("the file is truncated: the superblock declares {expected} bytes, it has {found}")]
+    #[error("truncated: {found} of {expected} bytes of the file are there")]
     Cut { expected: u64, found: u64 },
     #[error("{what} has {byte_len} bytes at {address}, but the file ends at {end}")]
     Outside {
@@ -116,6 +116,7 @@ impl Violation {
     fn code(&self) -> &'static str {
         match self {
             Violation::Version { .. } => "version",
+            Violation::Cut { .. } => "truncated",
             Violation::Outside { .. } | Violation::TooFar => "bounds",
             Violation::ChunkChecksum { .. } => "digest-mismatch",
             Violation::Length { .. } | Violation::Overflow => "shape-size-mismatch",

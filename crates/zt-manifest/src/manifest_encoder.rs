@@ -95,7 +95,7 @@ impl ManifestEncoder {
     pub fn object(&self, object: EncodedObject) -> Result<Object> {
         let placement = Placement {
             layout: Layout::V1_1,
-            data: Span::new(0, u64::MAX).unwrap_or_default(),
+            data: Span::exact(0, u64::MAX),
             limits: Limits::default(),
         };
         let cbor = self.bytes(object.object, object.end);

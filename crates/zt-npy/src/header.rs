@@ -1,5 +1,6 @@
 //! The header of an array.
 
+use zt::container::exact::in_memory;
 use zt::{Result, Source, Span};
 
 use crate::literal::{self, Literal};
@@ -32,10 +33,8 @@ impl Header {
         let is_array = bytes.starts_with(MAGIC) || MAGIC.starts_with(&bytes);
         is_array.then_some(()).ok_or(Violation::Magic)?;
         let (start, len) = extent(&bytes)?;
-        let end = start.saturating_add(len);
-        let bytes_max = BYTES_MAX.min(span.byte_len());
-        let end_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
-        if end > end_max {
+        let end = start.checked_add(len).ok_or(Violation::Short)?;
+        if end as u64 > BYTES_MAX.min(span.byte_len()) {
             return Err(if end as u64 > span.byte_len() {
                 Violation::Short.into()
             } else {
@@ -142,10 +141,7 @@ fn shape_of(value: Literal<'_>) -> Result<Vec<u64>, Violation> {
 
 /// The first bytes of a span, up to `len`.
 fn start_of(source: &dyn Source, span: Span, len: usize) -> Result<Vec<u8>> {
-    let len = usize::try_from(span.byte_len())
-        .unwrap_or(usize::MAX)
-        .min(len);
-    let mut bytes = vec![0; len];
+    let mut bytes = vec![0; in_memory(span.byte_len().min(len as u64))];
     source.read_at(span.offset(), &mut bytes)?;
     Ok(bytes)
 }

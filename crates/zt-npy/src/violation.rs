@@ -9,7 +9,7 @@ use crate::header::LEN_MAX;
 pub(crate) enum Violation {
     #[error("not an array of NumPy: the magic is missing")]
     Magic,
-    #[error("the header is truncated")]
+    #[error("truncated: the file ends within its header")]
     Short,
     #[error("version {major}.{minor} of the format is unknown; 1.0 to 3.0 are supported")]
     Version { major: u8, minor: u8 },
@@ -29,7 +29,7 @@ pub(crate) enum Violation {
     Opaque { descr: String, what: &'static str },
     #[error("the shape requires more than 2^63 bytes")]
     Overflow,
-    #[error("the shape requires {expected} bytes, {found} follow the header")]
+    #[error("truncated: {found} of {expected} bytes of data are there")]
     Cut { expected: u64, found: u64 },
     #[error("{bytes} bytes after the array are ignored")]
     After { bytes: u64 },

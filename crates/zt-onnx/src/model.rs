@@ -104,6 +104,7 @@ impl Model {
             found: Vec::new(),
             tensors_left: tensors_max,
             tensors_max,
+            // Saturates on purpose: it is only a limit.
             names: file.byte_len().saturating_mul(NAMES).max(NAMES_MIN),
             pairs: Pairs::new(limits.manifest_len),
         };

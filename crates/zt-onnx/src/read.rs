@@ -53,7 +53,7 @@ pub(super) fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Inpu
         }
     }
     let mut paths = opening.paths();
-    paths.append(&mut assembler.folder.paths);
+    paths.extend(assembler.folder.neighbours.into_paths());
     Ok(Input::new(assembler.builder.build()?, paths))
 }
 

@@ -5,13 +5,13 @@ use zt::ErrorKind;
 /// Why a model or one of its tensors is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Violation {
-    #[error("the message is truncated within a field")]
+    #[error("truncated: a message ends within a field")]
     Ends,
     #[error("a varint has more than ten bytes")]
     Varint,
     #[error("the varint {key} is not a valid tag of a field")]
     Tag { key: u64 },
-    #[error("field {number} declares {byte_len} bytes, its message has {available} left")]
+    #[error("truncated: {available} of {byte_len} bytes of field {number} are there")]
     Field {
         number: u32,
         byte_len: u64,

@@ -98,7 +98,14 @@ impl std::error::Error for PickleError {}
 
 impl fmt::Display for PickleError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "invalid pickle at byte {}: {}", self.at, self.fault)
+        match self.fault {
+            PickleFault::Truncated { needed, available } => write!(
+                f,
+                "truncated at byte {} of the pickle: {available} of {needed} bytes are there",
+                self.at
+            ),
+            _ => write!(f, "invalid pickle at byte {}: {}", self.at, self.fault),
+        }
     }
 }
 
@@ -107,7 +114,7 @@ impl fmt::Display for PickleFault {
         use PickleFault as Fault;
         match self {
             Fault::Truncated { needed, available } => {
-                write!(f, "truncated: {needed} bytes needed, {available} left")
+                write!(f, "truncated: {available} of {needed} bytes are there")
             }
             Fault::Protocol { found } => {
                 write!(f, "protocol {found} is unsupported; 0 to 5 are supported")

@@ -159,7 +159,7 @@ pub(super) enum Violation {
         expected: u64,
         found: i64,
     },
-    #[error("a storage is truncated: {needed} bytes needed, {available} left")]
+    #[error("truncated: {available} of {needed} bytes of a storage are there")]
     StorageTruncated { needed: u64, available: u64 },
     #[error("the storage keys are not a list of texts")]
     Keys,

@@ -50,7 +50,14 @@ impl Header {
         let header = Span::new(LEN, declared);
         let data = header.and_then(|header| Span::between(header.end(), byte_len));
         let (Some(header), Some(data)) = (header, data) else {
-            return Err(at(Violation::HeaderPastEnd { declared, byte_len }, 0));
+            let available = byte_len.saturating_sub(LEN);
+            return Err(at(
+                Violation::HeaderPastEnd {
+                    declared,
+                    available,
+                },
+                0,
+            ));
         };
         check(parse(&bytes_of(source, header)?)?, data)
     }
@@ -111,8 +118,9 @@ fn check(mut json: HeaderJson, data: Span) -> Result<Header> {
     json.tensors.sort_by_key(|(_, entry)| entry.offsets);
     let mut tensors = Vec::with_capacity(json.tensors.len());
     let mut expected = 0;
+    let end = json.tensors.iter().map(|(_, entry)| entry.offsets.1).max();
     for (name, entry) in json.tensors {
-        let span = place(&entry, expected, data)
+        let span = place(&entry, expected, data, end.unwrap_or(0))
             .map_err(|violation| in_data(violation, data, entry.offsets.0).with_object(&name))?;
         expected = entry.offsets.1;
         tensors.push(Tensor {
@@ -151,8 +159,9 @@ fn check_names(json: &HeaderJson) -> Result<()> {
     }
 }
 
-/// The span of a tensor, if it begins at `expected` and is as long as its shape requires.
-fn place(entry: &Entry, expected: u64, data: Span) -> Result<Span, Violation> {
+/// The span of a tensor, if it begins at `expected` and is as long as its shape requires. The data of
+/// all tensors ends at `tensors`.
+fn place(entry: &Entry, expected: u64, data: Span, tensors: u64) -> Result<Span, Violation> {
     let (start, end) = entry.offsets;
     let Some(found) = end.checked_sub(start) else {
         return Err(Violation::Backwards { start, end });
@@ -169,8 +178,8 @@ fn place(entry: &Entry, expected: u64, data: Span) -> Result<Span, Violation> {
     }
     let offset = data.offset().checked_add(start);
     let span = offset.and_then(|offset| Span::new(offset, found));
-    let past_end = Violation::End {
-        tensors: end,
+    let past_end = Violation::Cut {
+        tensors,
         data: data.byte_len(),
     };
     span.filter(|span| data.contains(*span)).ok_or(past_end)

@@ -8,12 +8,12 @@ use crate::dtype::Dtype;
 /// Why a file is refused. Offsets of data count from the data's first byte, as in the header.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Violation {
-    #[error("the file is truncated: it has {byte_len} bytes, the header's length takes 8")]
+    #[error("truncated: the file has {byte_len} bytes, and the length of its header takes 8")]
     TooShort { byte_len: u64 },
     #[error("the header declares {declared} bytes, the limit is {limit}")]
     HeaderTooLong { declared: u64, limit: u64 },
-    #[error("the file is truncated: it has {byte_len} bytes, the header declares {declared}")]
-    HeaderPastEnd { declared: u64, byte_len: u64 },
+    #[error("truncated: {available} of {declared} bytes of the header are there")]
+    HeaderPastEnd { declared: u64, available: u64 },
     #[error("the header is empty")]
     NoHeader,
     #[error("the header begins with '{}', not with '{{'", .found.escape_ascii())]
@@ -38,12 +38,20 @@ pub(super) enum Violation {
     Size { expected: u64, found: u64 },
     #[error("the data begins at {found}, the previous tensor ends at {expected}")]
     Misplaced { expected: u64, found: u64 },
+    #[error("truncated: {data} of {tensors} bytes of data are there")]
+    Cut { tensors: u64, data: u64 },
     #[error("the tensors end at {tensors}, the file has {data} bytes of data")]
     End { tensors: u64, data: u64 },
 }
 
 impl From<Violation> for zt::Error {
     fn from(violation: Violation) -> Self {
-        zt::Error::new(ErrorKind::Malformed, "header", violation)
+        let code = match violation {
+            Violation::TooShort { .. }
+            | Violation::HeaderPastEnd { .. }
+            | Violation::Cut { .. } => "truncated",
+            _ => "header",
+        };
+        zt::Error::new(ErrorKind::Malformed, code, violation)
     }
 }

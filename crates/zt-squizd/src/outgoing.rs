@@ -225,6 +225,7 @@ impl Ids {
             passed.push(id);
             id = *next;
         }
+        // Begins again after the last id.
         let after = id.wrapping_add(1) & !SUB_BLOCK;
         for taken in passed.into_iter().chain([id]) {
             self.0.insert(taken, after);

@@ -14,9 +14,12 @@ static CRC32: Checksum = Checksum {
     spell: |sum| format!("0x{sum:08X}"),
 };
 
-/// Values are of 32 bits.
+#[expect(
+    clippy::expect_used,
+    reason = "a digest of this checksum is made of 32 bits"
+)]
 fn sum(value: u64) -> u32 {
-    u32::try_from(value).unwrap_or(u32::MAX)
+    u32::try_from(value).expect("a CRC-32 has 32 bits")
 }
 
 /// The digest of this checksum.

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::io;
 
+use zt::container::Exact;
 use zt::{Error, Limits, Result, Source, Span};
 use zt_foreign::fields::{Fields, Record};
 use zt_foreign::repeated;
@@ -102,8 +103,9 @@ fn directory(source: &dyn Source, is_shifted: bool) -> Result<Place> {
 /// The last end record whose comment ends with the file; else the last whose comment is within the
 /// file.
 fn end_record(source: &dyn Source) -> Result<(Span, Claim)> {
-    let start = source.byte_len().saturating_sub(TAIL_LEN);
-    let tail = read(source, start, source.byte_len().min(TAIL_LEN))?;
+    let len = source.byte_len().min(TAIL_LEN);
+    let start = source.byte_len().minus(len);
+    let tail = read(source, start, len)?;
     let mut records = (0..tail.len()).rev().filter_map(|at| {
         let record = tail.get(at..)?;
         let fields = Fields(record.strip_prefix(END)?);
@@ -214,7 +216,8 @@ pub(super) fn members(source: &dyn Source, place: Place, limits: &Limits) -> Res
     let declared = place.count;
     let count = Violation::Count { declared };
     // Compared before memory is reserved: an entry takes at least so many bytes.
-    if declared.saturating_mul(CENTRAL_LEN as u64) > found {
+    let least = declared.checked_mul(CENTRAL_LEN as u64);
+    if least.is_none_or(|least| least > found) {
         return Err(count.into());
     }
     let directory = read(source, place.span.offset(), found)?;
@@ -297,7 +300,7 @@ impl<'b> Entry<'b> {
             crc: self.fields.u32(12),
             stored_len,
             byte_len,
-            // An offset that saturates is above the member's limit.
+            // Saturates on purpose: 2^64 - 1 is above the limit of every member.
             header: header.saturating_add(before),
             is_whole,
         })

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use miniz_oxide::inflate::stream::{InflateState, inflate};
 use miniz_oxide::{DataFormat, MZError, MZFlush, MZStatus};
+use zt::container::exact::{Exact, in_memory};
 use zt::{Error, Source, Span};
 
 use crate::Violation;
@@ -73,8 +74,8 @@ impl Inflated {
         let mut cursor = decoder.nearest(offset);
         let mut scratch = Vec::new();
         while cursor.output < offset {
-            let skipped = usize::try_from(offset.abs_diff(cursor.output));
-            scratch.resize(skipped.map_or(PIECE, |skipped| skipped.min(PIECE)), 0);
+            let skipped = offset.minus(cursor.output);
+            scratch.resize(in_memory(skipped.min(PIECE as u64)), 0);
             self.advance(decoder, &mut cursor, &mut scratch)?;
         }
         for part in out.chunks_mut(PIECE) {
@@ -104,7 +105,8 @@ impl Inflated {
         }
         let distance = DISTANCE.max(self.byte_len / STATES);
         let kept = decoder.kept.last().map_or(0, |cursor| cursor.output);
-        if cursor.output >= kept.saturating_add(distance) {
+        let ahead = cursor.output.checked_sub(kept);
+        if ahead.is_some_and(|ahead| ahead >= distance) {
             decoder.kept.push(cursor.clone());
         }
         Ok(())
@@ -125,9 +127,9 @@ impl Inflated {
             let result = inflate(&mut cursor.state, input, rest, MZFlush::None);
             let written = rest.get(..result.bytes_written).unwrap_or_default();
             cursor.crc.update(written);
-            cursor.input = cursor.input.saturating_add(result.bytes_consumed as u64);
-            cursor.output = cursor.output.saturating_add(result.bytes_written as u64);
-            filled = filled.saturating_add(result.bytes_written);
+            cursor.input = cursor.input.plus(result.bytes_consumed as u64);
+            cursor.output = cursor.output.plus(result.bytes_written as u64);
+            filled = filled.plus(result.bytes_written);
             match result.status {
                 Ok(MZStatus::StreamEnd) => return Ok((filled, true)),
                 Ok(_) | Err(MZError::Buf) if filled == out.len() => return Ok((filled, false)),
@@ -149,7 +151,7 @@ impl Inflated {
             (0, false) => return Err(self.fault(Deflate::Unended { declared })),
             _ => return Err(self.fault(Deflate::Long { declared })),
         }
-        let bytes = self.stored.byte_len().saturating_sub(cursor.input);
+        let bytes = self.stored.byte_len().minus(cursor.input);
         if bytes > 0 {
             return Err(self.fault(Deflate::After { bytes }));
         }
@@ -198,10 +200,9 @@ impl Decoder {
         let skip = match skip.filter(|skip| *skip < self.piece.len()) {
             Some(skip) => skip,
             None => {
-                let left = usize::try_from(stored.byte_len().saturating_sub(at));
-                self.piece
-                    .resize(left.map_or(PIECE, |left| left.min(PIECE)), 0);
-                archive.read_at(stored.offset().saturating_add(at), &mut self.piece)?;
+                let left = stored.byte_len().minus(at);
+                self.piece.resize(in_memory(left.min(PIECE as u64)), 0);
+                archive.read_at(stored.offset().plus(at), &mut self.piece)?;
                 self.piece_at = at;
                 0
             }

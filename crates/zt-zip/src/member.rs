@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use zt::container::Exact;
 use zt::{Digest, Error, Result, Source, Span};
 use zt_foreign::fields::Record;
 
@@ -119,7 +120,8 @@ impl Member {
             DEFLATED => {
                 let ratio = Violation::Ratio { stored, declared };
                 let span = Span::new(0, declared);
-                let span = span.filter(|_| declared <= stored.saturating_mul(MAX_RATIO));
+                let most = stored.checked_mul(MAX_RATIO);
+                let span = span.filter(|_| most.is_none_or(|most| declared <= most));
                 Ok(Content {
                     span: span.ok_or(ratio)?,
                     source: Arc::new(Inflated::new(Arc::clone(archive), data, declared, self.crc)),
@@ -141,7 +143,7 @@ impl Member {
         }
         let offset = self.header;
         let nowhere = || Error::from(Violation::NoLocalHeader { offset }).with_offset(offset);
-        let len = LOCAL_LEN.saturating_add(self.raw_name.len());
+        let len = LOCAL_LEN.plus(self.raw_name.len());
         let span = Span::new(offset, len as u64).filter(|span| span.end() <= self.limit);
         let header = zt::container::bytes_of(archive, span.ok_or_else(nowhere)?)?;
         let fields = Record(header.strip_prefix(LOCAL).ok_or_else(nowhere)?);
@@ -157,6 +159,7 @@ impl Member {
         let data = start.and_then(|start| Span::new(start, self.stored_len));
         let limit = self.limit;
         data.filter(|data| data.end() <= limit).ok_or_else(|| {
+            // Beyond every file, if it has no 64 bits.
             let end = data.map_or(u64::MAX, Span::end);
             Error::from(Violation::Bounds { end, limit }).with_offset(offset)
         })

@@ -5,9 +5,7 @@ use zt::ErrorKind;
 /// Why an archive or one of its members is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Violation {
-    #[error(
-        "the last 64 KiB have no end record of a zip archive: the file is truncated, or other data follows the archive"
-    )]
+    #[error("truncated: the end record of the zip archive is not in the last 64 KiB")]
     NoEnd,
     /// As in a shard of a distributed checkpoint.
     #[error("a second zip archive begins at {offset}; only one archive per file is supported")]
@@ -87,6 +85,7 @@ impl Violation {
         match self {
             Violation::Bounds { .. } => "bounds",
             Violation::Volumes | Violation::Encrypted | Violation::Method { .. } => "unsupported",
+            Violation::NoEnd => "truncated",
             Violation::Ratio { .. } => "decompression-limit",
             Violation::Deflate(_) => "deflate",
             _ => "header",

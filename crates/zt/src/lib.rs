@@ -74,6 +74,18 @@ pub use write::options::{
 pub use write::stream::{ComponentWriter, ObjectWriter};
 pub use write::writer::Writer;
 
+/// The features that this build has, in alphabetical order: `mmap`, `rayon`, `serde`, `zstd`.
+pub const FEATURES: &[&str] = &[
+    #[cfg(feature = "mmap")]
+    "mmap",
+    #[cfg(feature = "rayon")]
+    "rayon",
+    #[cfg(feature = "serde")]
+    "serde",
+    #[cfg(feature = "zstd")]
+    "zstd",
+];
+
 /// What crates for other kinds of files need to open them as a [`File`], and to write them.
 pub mod foreign {
     pub use crate::disk::access::keep_access;

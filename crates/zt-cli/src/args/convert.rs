@@ -85,6 +85,12 @@ impl ConvertArgs {
         Ok(options)
     }
 
+    /// Whether no option changes what is written.
+    pub(crate) fn keeps_contents(&self) -> bool {
+        let keeps_values = !self.dense && self.dtype.is_none();
+        keeps_values && self.write.only_of_zt().is_none() && self.input.select.is_empty()
+    }
+
     /// Adds a hint at the option that would help, --force only unless `is_forced`.
     pub(crate) fn hint(
         &self,

@@ -4,14 +4,18 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use clap::Args;
-use zt::{Editor, Error, ErrorKind, FileSource, Source, Storage, WriteOptions};
+use zt::{Editor, Error, ErrorKind, FileSource, Source, Storage, WriteOptions, codes};
 use zt_convert::ZT;
 
 use crate::args::input::InputArgs;
 use crate::failure::Failure;
+use crate::files::stdin::refuse_stdin;
 use crate::output::text::printable;
+use crate::progress::Progress;
 
 /// The arguments of every command that edits a file in place.
 #[derive(Debug, Args)]
@@ -21,6 +25,42 @@ pub(crate) struct EditArgs {
     /// Print what would happen, and change nothing; takes no lock on the file
     #[arg(short = 'n', long)]
     pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) wait: WaitArgs,
+}
+
+/// The option of every command that locks a file.
+#[derive(Debug, Args)]
+pub(crate) struct WaitArgs {
+    /// While another program edits the file, wait and try again, at most this many seconds [default:
+    /// without a limit]
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true)]
+    wait: Option<Option<u32>>,
+}
+
+impl WaitArgs {
+    /// Calls `begin` until no other program has the file locked, or the time is over.
+    ///
+    /// # Errors
+    ///
+    /// Code `interrupted` after a signal; those of `begin`.
+    pub(crate) fn retry<T>(&self, mut begin: impl FnMut() -> zt::Result<T>) -> zt::Result<T> {
+        const PAUSE: Duration = Duration::from_millis(20);
+        let progress = Progress::new(Some(0));
+        let since = Instant::now();
+        loop {
+            let begun = begin();
+            let is_locked = matches!(&begun, Err(error) if error.code() == codes::LOCKED);
+            let may_wait = self.wait.is_some_and(|seconds| {
+                seconds.is_none_or(|seconds| since.elapsed().as_secs() < seconds.into())
+            });
+            if !is_locked || !may_wait {
+                return begun;
+            }
+            thread::sleep(PAUSE);
+            progress.advance(0)?;
+        }
+    }
 }
 
 /// An edit that has begun.
@@ -55,7 +95,8 @@ impl EditArgs {
     ///
     /// Code `unsupported` for another kind and for a sharded set.
     pub(crate) fn expect_zt(&self) -> Result<(), Failure> {
-        let opened = InputArgs::default().open_input(&self.file, None)?;
+        refuse_stdin(&self.file)?;
+        let opened = InputArgs::default().open_file(&self.file, None)?;
         let kind = opened.file().kind();
         if kind == ZT && opened.paths().len() == 1 {
             return Ok(());
@@ -80,7 +121,8 @@ impl EditArgs {
                 Ok((options.clone().edit_storage(storage)?, Some(dry)))
             })
         } else {
-            options.edit(path).map(|editor| (editor, None))
+            let edit = || options.clone().edit(path);
+            self.wait.retry(edit).map(|editor| (editor, None))
         };
         let begun = begun.map_err(|error| Failure::Refused(error.with_path(path)));
         begun.map(|(editor, dry)| Edit { editor, path, dry })

@@ -9,7 +9,9 @@ use zt_convert::{Input, InputOptions, Kinds, Names, PYTORCH};
 
 use crate::args::select::SelectArgs;
 use crate::failure::Failure;
-use crate::files::path::refuse_stdin;
+use crate::files::limit::explained;
+use crate::files::stdin::{self, is_stdin};
+use crate::files::walk::Contents;
 
 /// The options of every command that reads files of any kind.
 #[derive(Debug, Default, Args)]
@@ -34,37 +36,58 @@ pub(crate) struct InputArgs {
 
 impl InputArgs {
     /// Opens the file at `path`, whatever its kind, to be read by position. It has the chosen objects
-    /// only, and at least one of them.
+    /// only, and at least one of them. A folder stands for the index of a set in it, or for its only
+    /// tensor file.
     pub(crate) fn open(&self, path: &Path) -> Result<File, Failure> {
         let file = self.open_input(path, None).map(Input::into_file)?;
-        self.select.expect_some([&file])?;
+        let some = self.select.expect_some([&file]);
+        some.map_err(|failure| failure.with_path(path))?;
         Ok(file)
     }
 
     /// As [`InputArgs::open`], with the paths of all files that are read, and perhaps without objects.
     /// A `kind` is not detected if it is given.
     pub(crate) fn open_input(&self, path: &Path, kind: Option<Kind>) -> Result<Input, Failure> {
-        refuse_stdin(path)?;
+        if path.is_dir() && !is_stdin(path) {
+            let only = Contents::of(path)?.only(path)?;
+            return self.open_file(&only, kind);
+        }
+        self.open_file(path, kind)
+    }
+
+    /// As [`InputArgs::open_input`], but a folder is an error. `-` is stdin.
+    pub(crate) fn open_file(&self, path: &Path, kind: Option<Kind>) -> Result<Input, Failure> {
         let mut options = InputOptions::default();
         options.names = self.names.as_ref().map(Names::read).transpose()?;
         options.void2_as_bf16 = self.v2_as_bf16;
         options.kind = kind;
         let kinds = Kinds::builtin();
-        let opened = match (kinds.open(path, &options), kinds.of_extension(path)) {
-            // The bytes decide the kind. If they fit no kind, the kind of the extension gives a
-            // better error: `not-zt` in place of `unknown-kind`. `.bin` stands for no kind.
-            (Err(error), Some(kind)) if error.code() == "unknown-kind" && kind != PYTORCH => {
-                options.kind = Some(kind);
-                kinds.open(path, &options)
-            }
-            (opened, _) => opened,
+        let opened = if is_stdin(path) {
+            let opened = kinds.open_source(stdin::source()?, &options);
+            let opened = opened.map_err(|error| Failure::Refused(error.with_path(path)))?;
+            Input::new(opened.into_file(), vec![path.to_owned()])
+        } else {
+            open_at(path, &mut options)?
         };
-        let opened = opened.map_err(Failure::Refused)?;
         let paths = opened.paths().to_vec();
         let chosen = self.select.apply(opened.into_file());
         let chosen = chosen.map_err(|failure| failure.with_path(path))?;
         Ok(Input::new(chosen, paths))
     }
+}
+
+fn open_at(path: &Path, options: &mut InputOptions) -> Result<Input, Failure> {
+    let kinds = Kinds::builtin();
+    let opened = match (kinds.open(path, &*options), kinds.of_extension(path)) {
+        // The bytes decide the kind. If they fit no kind, the kind of the extension gives a
+        // better error: `not-zt` in place of `unknown-kind`. `.bin` stands for no kind.
+        (Err(error), Some(kind)) if error.code() == "unknown-kind" && kind != PYTORCH => {
+            options.kind = Some(kind);
+            kinds.open(path, &*options)
+        }
+        (opened, _) => opened,
+    };
+    opened.map_err(|error| Failure::Refused(explained(error)))
 }
 
 /// Decoded bytes of all components whose length is known.

@@ -2,20 +2,23 @@
 //!
 //! | group | commands | |
 //! | --- | --- | --- |
+//! | [`files`] | `ls`, `info`, `verify`, `hash` | several files and folders, `--recursive` |
 //! | [`input`] | all that read files of any kind | `--names`, `--v2-as-bf16` |
 //! | [`select`], a part of `input` | the same | `--include`, `--exclude`, `--rename`, `--rename-from` |
 //! | [`jobs`] | all that use several threads | `--jobs` |
 //! | [`convert`] | `convert`, `merge`, `split`, `append` | `--from`, `--dense`, `--dtype`, `--drop-unsupported` |
 //! | [`write`], a part of `convert` | the same | `--zstd`, `--planes`, `--digest`, `--align`, `--no-dedup` |
-//! | [`edit`] | all that edit a `.zt` file in place | the file, `--dry-run` |
+//! | [`edit`] | all that edit a `.zt` file in place | the file, `--dry-run`, `--wait` |
 //!
-//! [`glob`], [`size`] and [`value`] parse a pattern, a number of bytes and an attribute.
+//! [`names`] suggests the name that a user meant. [`glob`], [`size`] and [`value`] parse a pattern, a number of bytes and an attribute.
 
 pub(crate) mod convert;
 pub(crate) mod edit;
+pub(crate) mod files;
 pub(crate) mod glob;
 pub(crate) mod input;
 pub(crate) mod jobs;
+pub(crate) mod names;
 pub(crate) mod select;
 pub(crate) mod size;
 pub(crate) mod value;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use regex_lite::Regex;
-use zt::{Error, ErrorKind, File};
+use zt::{Error, ErrorKind, File, codes};
 
 use crate::args::glob;
 use crate::failure::Failure;
@@ -56,7 +56,7 @@ impl SelectArgs {
     ///
     /// # Errors
     ///
-    /// Code `duplicate-name` if two objects get one name.
+    /// Code `duplicate-name` if two objects get one name; code `misuse` if one gets an empty name.
     pub(crate) fn apply(&self, file: File) -> Result<File, Failure> {
         if self.is_empty() {
             return Ok(file);
@@ -70,10 +70,15 @@ impl SelectArgs {
             let is_in = self.include.is_empty() || matches(&self.include, name);
             (is_in && !matches(&self.exclude, name)).then(|| names.of(name))
         };
+        for name in file.names() {
+            if let Some(new) = choose(name) {
+                expect_new_name(name, &new)?;
+            }
+        }
         Ok(file.select(choose)?)
     }
 
-    /// Refuses a choice that leaves nothing of these files.
+    /// Refuses patterns that leave nothing of these files.
     ///
     /// # Errors
     ///
@@ -83,13 +88,38 @@ impl SelectArgs {
         files: impl IntoIterator<Item = &'f File>,
     ) -> Result<(), Failure> {
         let mut files = files.into_iter();
-        if self.is_empty() || files.any(|file| !file.is_empty()) {
+        if files.any(|file| !file.is_empty()) {
             return Ok(());
         }
-        let message =
-            "no object has a name that --include and --exclude choose; `zt ls` lists names";
+        let quoted = |patterns: &[String]| {
+            let patterns = patterns.iter().map(|pattern| format!("{pattern:?}"));
+            patterns.collect::<Vec<_>>().join(" or ")
+        };
+        let (include, exclude) = (quoted(&self.include), quoted(&self.exclude));
+        let what = match (include.is_empty(), exclude.is_empty()) {
+            (true, true) => return Ok(()),
+            (false, true) => format!("no object matches --include {include}"),
+            (true, false) => format!("every object matches --exclude {exclude}"),
+            (false, false) => {
+                format!("every object that matches --include {include} matches --exclude {exclude}")
+            }
+        };
+        let message = format!("{what}; `zt ls` lists names");
         Err(Error::new(ErrorKind::Misuse, "not-found", message).into())
     }
+}
+
+/// Refuses an empty name for an object that had another. It is usually an empty variable of a script.
+///
+/// # Errors
+///
+/// Code `misuse`.
+pub(crate) fn expect_new_name(old: &str, new: &str) -> Result<(), Error> {
+    if !new.is_empty() || old.is_empty() {
+        return Ok(());
+    }
+    let message = "the new name of the object is empty";
+    Err(Error::new(ErrorKind::Misuse, codes::MISUSE, message).with_object(old))
 }
 
 /// The new names of objects.

@@ -66,7 +66,7 @@ impl WriteArgs {
     }
 
     /// The first given option that applies to `.zt` files alone.
-    fn only_of_zt(&self) -> Option<&'static str> {
+    pub(crate) fn only_of_zt(&self) -> Option<&'static str> {
         let given = [
             ("--zstd", self.zstd.is_some()),
             ("--raw", self.raw),

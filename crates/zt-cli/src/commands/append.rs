@@ -41,7 +41,7 @@ Examples:
   zt append model.zt adapter.safetensors --dry-run
 
 Keys of --json: `file`, `dry_run`, `inputs`, `added` (names), `objects` and `bytes` (added),
-`shared_bytes` (not stored again), `file_size`, `left_out` (names), `warnings`.";
+`shared_bytes` (not stored again), `file_size`, `left_out` and `damaged` (names), `warnings`.";
 
 #[derive(Serialize)]
 struct Document<'a> {

@@ -14,6 +14,7 @@ use zt_convert::{ConvertOptions, Input};
 use crate::args::input::{InputArgs, decoded_len};
 use crate::args::jobs::Jobs;
 use crate::failure::{Exit, Failure};
+use crate::files::stdin::refuse_stdin;
 use crate::output::Output;
 use crate::output::size::{human, percent};
 use crate::output::table::Table;
@@ -29,7 +30,7 @@ use crate::progress::Progress;
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// A file of any kind, or the index of a sharded set
-    file: PathBuf,
+    pub(super) file: PathBuf,
     /// Number of rounds
     #[arg(short, long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
     rounds: u16,
@@ -132,6 +133,7 @@ struct Turn {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
+    refuse_stdin(&arguments.file)?;
     let opened = arguments.input.open_input(&arguments.file, None)?;
     let file = opened.file();
     let decoded = decoded_len(file);

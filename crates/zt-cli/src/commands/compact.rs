@@ -44,10 +44,9 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         planned
     } else {
         let progress = Progress::new(Some(planned.1));
-        zt::compact(
-            &target.file,
-            Some(zt::Progress::new(&|bytes| progress.report(bytes))),
-        )?
+        let report = |bytes| progress.report(bytes);
+        let compact = || zt::compact(&target.file, Some(zt::Progress::new(&report)));
+        target.wait.retry(compact)?
     };
     if output.json {
         output.document(&Document {

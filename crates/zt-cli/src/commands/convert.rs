@@ -1,21 +1,20 @@
 //! `zt convert`: write the objects of any files to one file of any kind.
 
-use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 use serde::Serialize;
 use zt::foreign::Kind;
-use zt_convert::{ConvertOptions, Input, Summary};
+use zt_convert::Summary;
 
 use crate::args::convert::{ConvertArgs, kinds};
 use crate::failure::{Exit, Failure};
 use crate::files::path::is_stdout;
+use crate::files::stdout::{expect_free, to_stdout};
+use crate::output::Output;
 use crate::output::json::{WarningBody, paths as paths_shown, warnings};
 use crate::output::size::human;
 use crate::output::text::{count, left_out, printable, shared};
-use crate::output::{Output, of_stdout};
 use crate::progress::Progress;
 
 /// Convert files to another kind, or change compression, digests or types
@@ -72,25 +71,21 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             "expected at least two files: an input and OUT",
         ));
     };
-    let to_stdout = is_stdout(out);
-    let target = target(arguments.to, out, to_stdout)?;
-    let mut options = arguments.convert.options(target)?;
-    if to_stdout && output.json {
-        return Err(Failure::misuse(
-            "stdout cannot take both OUT and the JSON document",
-        ));
+    let is_stdout = is_stdout(out);
+    if arguments.to.is_none() {
+        hint_at_extension(out, output);
     }
-    if to_stdout && io::stdout().is_terminal() && !arguments.force {
-        return Err(Failure::misuse(
-            "OUT would be written to the terminal: redirect stdout, or use --force",
-        ));
+    let target = target(arguments.to, out, is_stdout)?;
+    let mut options = arguments.convert.options(target)?;
+    if is_stdout {
+        expect_free(output, arguments.force)?;
     }
     let (inputs, total) = arguments.convert.open(paths)?;
     let progress = Progress::new(Some(total));
     let report = |bytes| progress.report(bytes);
     options.progress = Some(zt::Progress::new(&report));
-    let converted = if to_stdout {
-        convert_to_stdout(&inputs, &options)
+    let converted = if is_stdout {
+        to_stdout(|stdout| zt_convert::convert(&inputs, stdout, &options))
     } else {
         zt_convert::convert_to_path(&inputs, out, arguments.force, &options).map_err(Failure::from)
     };
@@ -101,7 +96,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             .hint(failure, &inputs, arguments.force, output);
     })?;
     output.warnings(&summary.warnings);
-    if to_stdout {
+    if is_stdout {
         if let Some(left_out) = left_out(&summary.left_out).strip_prefix("; ") {
             output.note(left_out);
         }
@@ -145,9 +140,9 @@ fn print(
 }
 
 /// The kind of the output.
-fn target(to: Option<Kind>, out: &Path, to_stdout: bool) -> Result<Kind, Failure> {
+fn target(to: Option<Kind>, out: &Path, is_stdout: bool) -> Result<Kind, Failure> {
     let named = to.or_else(|| {
-        if to_stdout {
+        if is_stdout {
             Some(zt_convert::ZT)
         } else {
             zt_convert::Kinds::builtin().of_extension(out)
@@ -155,56 +150,30 @@ fn target(to: Option<Kind>, out: &Path, to_stdout: bool) -> Result<Kind, Failure
     });
     named.ok_or_else(|| {
         let path = out.display();
+        let kinds = zt_convert::Kinds::builtin();
+        let written = kinds.iter().filter(|kind| kind.writer().is_some());
+        let extensions: Vec<String> = written
+            .flat_map(|kind| kind.extensions())
+            .map(|extension| format!(".{extension}"))
+            .collect();
+        let extensions = extensions.join(", ");
         Failure::misuse(format!(
-            "{path}: the extension is of no kind that can be written: use --to KIND"
+            "{path}: the extension is of no kind that can be written: use one of {extensions}, or --to KIND"
         ))
     })
 }
 
-fn convert_to_stdout(inputs: &[Input], options: &ConvertOptions<'_>) -> Result<Summary, Failure> {
-    let closed = AtomicBool::new(false);
-    let sink = Stdout {
-        out: stdout().map_err(zt::Error::from)?,
-        closed: &closed,
-    };
-    zt_convert::convert(inputs, sink, options).map_err(|error| {
-        if closed.load(Ordering::Relaxed) {
-            Failure::CutOff
-        } else {
-            Failure::Error(error)
+/// A hint for an error about the extensions that users try first.
+fn hint_at_extension(out: &Path, output: &mut Output) {
+    let extension = out.extension().and_then(|extension| extension.to_str());
+    output.hint(match extension {
+        Some("st") => "the extension of safetensors is .safetensors; --to safetensors takes any",
+        Some("bin") => {
+            "a .bin file is one of PyTorch, which is only read; --to KIND writes another"
         }
-    })
-}
-
-/// Stdout without the line buffer of the standard library.
-#[cfg(unix)]
-fn stdout() -> io::Result<std::fs::File> {
-    use std::os::fd::AsFd;
-    Ok(io::stdout().as_fd().try_clone_to_owned()?.into())
-}
-
-#[cfg(not(unix))]
-fn stdout() -> io::Result<io::Stdout> {
-    Ok(io::stdout())
-}
-
-/// Remembers whether the reader has closed the pipe.
-struct Stdout<'c, W> {
-    out: W,
-    closed: &'c AtomicBool,
-}
-
-impl<W: Write> Write for Stdout<'_, W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.out.write(bytes).map_err(|error| {
-            if error.kind() == io::ErrorKind::BrokenPipe {
-                self.closed.store(true, Ordering::Relaxed);
-            }
-            of_stdout(&error)
-        })
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush().map_err(|error| of_stdout(&error))
-    }
+        Some("pt" | "pth" | "ckpt") => {
+            "files of PyTorch are only read: write .safetensors, which torch loads without pickle"
+        }
+        _ => return,
+    });
 }

@@ -172,8 +172,17 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             rtol: arguments.rtol.unwrap_or(0.0),
         });
     }
-    let diff = zt::diff::diff(&a, &b, &options)?;
+    let mut diff = zt::diff::diff(&a, &b, &options)?;
     drop(progress);
+    for change in diff.changed.iter_mut().flat_map(|it| &mut it.changes) {
+        if let Change::Unreadable { side, error } = change {
+            let path = match side {
+                Side::A => &arguments.a,
+                Side::B => &arguments.b,
+            };
+            *error = error.clone().with_path(path);
+        }
+    }
 
     let mut has_difference =
         !(diff.attributes.is_empty() && diff.only_a.is_empty() && diff.only_b.is_empty());

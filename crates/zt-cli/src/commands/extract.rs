@@ -2,20 +2,23 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
 use zt::foreign::AtomicFile;
 use zt::formats::Slice;
-use zt::{DType, Dense, Elements, Error, ErrorKind, Registry, Tensor};
+use zt::{DType, Elements, Error, ErrorKind, File};
 use zt_convert::{Input, is_same_file};
 
 use crate::args::input::InputArgs;
+use crate::args::names;
 use crate::failure::{Exit, Failure};
 use crate::files::folder::Folder;
 use crate::files::name::file_name;
+use crate::files::npy::{Npy, Value, write_npy};
+use crate::files::path::is_stdout;
+use crate::files::stdout::{expect_free, to_stdout};
 use crate::output::Output;
 use crate::output::json::ErrorBody;
 use crate::output::size::human;
@@ -31,11 +34,12 @@ use crate::progress::Progress;
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// A file of any kind, or the index of a sharded set
-    file: PathBuf,
+    pub(super) file: PathBuf,
     /// Names of objects; all by default
     #[arg(value_name = "NAME")]
     names: Vec<String>,
-    /// The folder for the files, made if it does not exist; for one object also a path that ends in .npy
+    /// The folder for the files, made if it does not exist; for one object also a path that ends in
+    /// .npy, or `-` for stdout
     #[arg(short, long, value_name = "DIR|OUT.npy")]
     output: PathBuf,
     /// Part of each object, as NumPy slices: `0:4,:`, `-1`, `::2,...`
@@ -52,7 +56,8 @@ const EXAMPLES: &str = "\
 Examples:
   zt extract model.zt embed.weight -o embed.npy
   zt extract model.safetensors -o weights/
-  zt extract model.zt embed.weight --slice 0:100 -o head.npy";
+  zt extract model.zt embed.weight --slice 0:100 -o head.npy
+  zt extract model.zt embed.weight -o - | ssh host 'cat > embed.npy'";
 
 #[derive(Serialize)]
 struct Document {
@@ -77,13 +82,18 @@ struct Extracted {
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let source = arguments.input.open_input(&arguments.file, None)?;
+    arguments.input.select.expect_some([source.file()])?;
     let slices = arguments
         .slice
         .as_deref()
         .map(Slice::parse_list)
         .transpose();
     let slices = slices.map_err(Error::from)?;
-    let plan = plan(arguments, &source)?;
+    let wanted = wanted(arguments, source.file(), output)?;
+    if is_stdout(&arguments.output) {
+        return print(&wanted, arguments, &source, slices.as_deref(), output);
+    }
+    let plan = plan(wanted, arguments, &source)?;
     if arguments.names.is_empty() {
         source.file().check_overlap()?;
     }
@@ -116,7 +126,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             Err(error) if matches!(error.kind(), ErrorKind::Io | ErrorKind::Interrupted) => {
                 return Err(error.into());
             }
-            Err(error) => error,
+            Err(error) => source.blame(error),
         };
         output.error(&error);
         document.errors.push(ErrorBody::from(&error));
@@ -135,21 +145,61 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     Ok(exit)
 }
 
-/// The file of each object. Nothing is written unless every path is free.
-fn plan(arguments: &Arguments, source: &Input) -> Result<Vec<(String, PathBuf)>, Failure> {
+/// Writes one object to stdout.
+fn print(
+    names: &[&str],
+    arguments: &Arguments,
+    source: &Input,
+    slices: Option<&[Slice]>,
+    output: &Output,
+) -> Result<Exit, Failure> {
+    let [name] = *names else {
+        let count = names.len();
+        return Err(Failure::misuse(format!(
+            "stdout takes one .npy file, not {count}: name one object, or give a folder"
+        )));
+    };
+    expect_free(output, arguments.force)?;
     let file = source.file();
+    let tensor = file.tensor(name)?;
+    let written = to_stdout(|stdout| {
+        let value = Value::of(&tensor, slices, file.registry())?;
+        write_npy(&value, None, || Ok(stdout), |_| Ok(())).map(drop)
+    });
+    written.map_err(|failure| failure.with_path(&arguments.file))?;
+    Ok(Exit::Ok)
+}
+
+/// The names of the objects to write, each once.
+fn wanted<'a>(
+    arguments: &'a Arguments,
+    file: &'a File,
+    output: &mut Output,
+) -> Result<Vec<&'a str>, Failure> {
+    if arguments.names.is_empty() {
+        return Ok(file.entries().iter().map(zt::Entry::name).collect());
+    }
     let mut names: Vec<&str> = arguments.names.iter().map(String::as_str).collect();
     let mut seen = BTreeSet::new();
     names.retain(|name| seen.insert(*name));
     for name in &names {
         // An unknown name is an error now. A damaged object is reported later, in its turn.
         if file.get(name).is_none() {
-            file.tensor(name)?;
+            let found = file.tensor(name).map(drop);
+            found
+                .map_err(|error| Failure::from(error.with_path(&arguments.file)))
+                .inspect_err(|failure| names::hint(failure, file, Some("--include"), output))?;
         }
     }
-    if names.is_empty() {
-        names = file.entries().iter().map(zt::Entry::name).collect();
-    }
+    Ok(names)
+}
+
+/// The file of each object. Nothing is written unless every path is free.
+fn plan(
+    names: Vec<&str>,
+    arguments: &Arguments,
+    source: &Input,
+) -> Result<Vec<(String, PathBuf)>, Failure> {
     let out = &arguments.output;
     let is_file = out
         .extension()
@@ -234,43 +284,11 @@ impl Job<'_> {
     fn extract(&self, name: &str, path: &Path) -> zt::Result<Extracted> {
         let file = self.source.file();
         let tensor = file.tensor(name)?;
-        if let Some((dtype, logical_type)) = self.streamable(&tensor) {
-            let mut npy = NpyFile::create(path, name, tensor.shape(), dtype, logical_type)?;
-            let mut reader = tensor.reader("data")?;
-            let mut piece = vec![0; 1 << 20];
-            loop {
-                let len = reader.read(&mut piece)?;
-                if len == 0 {
-                    return npy.publish();
-                }
-                let mut elements = Elements::new(dtype, piece.get(..len).unwrap_or_default());
-                elements.logical_type = logical_type.map(|name| name.to_owned().into());
-                npy.write(&elements, file.registry())?;
-                self.progress.advance(len as u64)?;
-            }
-        }
-        let dense = self.value(&tensor)?;
-        let elements = dense.elements();
-        let logical_type = elements.logical_type();
-        let mut npy = NpyFile::create(path, name, dense.shape(), elements.dtype, logical_type)?;
-        // NumPy would not reject a bool that is neither 0 nor 1.
-        elements
-            .scalars(file.registry())
-            .map_err(|error| Error::from(error).with_object(name))?;
-        npy.write(elements, file.registry())?;
-        self.progress.advance(elements.bytes.len() as u64)?;
-        npy.publish()
-    }
-
-    /// The dtype and logical type of an object that can be copied piece by piece: a dense one, not
-    /// sliced, whose values need no check.
-    fn streamable<'f>(&self, tensor: &Tensor<'f>) -> Option<(DType, Option<&'f str>)> {
-        if tensor.format() != "dense" || tensor.fault().is_some() || self.slices.is_some() {
-            return None;
-        }
-        let component = tensor.component("data").ok()?;
-        let dtype = component.dtype.filter(|dtype| *dtype != DType::Bool)?;
-        Some((dtype, dtype.logical_type(component.logical_type.as_deref())))
+        let open = || AtomicFile::create(path);
+        let advance = |byte_len| self.progress.advance(byte_len);
+        let value = Value::of(&tensor, self.slices.as_deref(), file.registry())?;
+        let npy = write_npy(&value, Some(path), open, advance)?;
+        Extracted::publish(npy, name, path, value.shape)
     }
 
     /// Writes each component of an object that breaks a rule of its format as an array of one
@@ -287,93 +305,29 @@ impl Job<'_> {
             let dtype = component.dtype.unwrap_or(DType::U8);
             let bytes = tensor.bytes(role)?;
             let count = bytes.len().checked_div(dtype.byte_len()).unwrap_or(0) as u64;
-            let mut npy = NpyFile::create(&path, name, &[count], dtype, None)?;
-            npy.write(&Elements::new(dtype, bytes), self.source.file().registry())?;
-            written.push(npy.publish()?);
+            let like = Elements::new(dtype, bytes);
+            let mut npy = Npy::begin(&like, &[count], Some(&path), || AtomicFile::create(&path))?;
+            npy.write(&like, self.source.file().registry())?;
+            written.push(Extracted::publish(npy, name, &path, vec![count])?);
         }
         Ok(written)
-    }
-
-    fn value(&self, tensor: &Tensor<'_>) -> zt::Result<Dense<'static>> {
-        match &self.slices {
-            Some(slices) => tensor.slice(slices),
-            None => tensor.to_dense(),
-        }
-    }
-}
-
-/// An `.npy` file that is being written.
-struct NpyFile {
-    file: AtomicFile,
-    path: PathBuf,
-    done: Extracted,
-}
-
-impl NpyFile {
-    /// Begins the file with its header. NumPy has no bf16 and no FP8: f32 holds each such value
-    /// exactly.
-    fn create(
-        path: &Path,
-        name: &str,
-        shape: &[u64],
-        dtype: DType,
-        logical_type: Option<&str>,
-    ) -> zt::Result<Self> {
-        let type_name = logical_type.unwrap_or(dtype.as_str());
-        let widens = type_name == "bf16" || type_name.starts_with("f8_");
-        let header = if widens {
-            zt_convert::npy_header(DType::F32, None, shape)
-        } else {
-            zt_convert::npy_header(dtype, logical_type, shape)
-        };
-        let (descr, header) = header.ok_or_else(|| {
-            let message = format!(
-                "NumPy has no array of {} with this shape",
-                printable(type_name)
-            );
-            Error::new(ErrorKind::Unsupported, "unsupported", message).with_object(name)
-        })?;
-        let done = Extracted {
-            name: name.to_owned(),
-            path: path.display().to_string(),
-            descr,
-            shape: shape.to_vec(),
-            nbytes: 0,
-            converted_from: widens.then(|| type_name.to_owned()),
-        };
-        let mut npy = NpyFile {
-            file: AtomicFile::create(path)?,
-            path: path.to_owned(),
-            done,
-        };
-        npy.write_bytes(&header)?;
-        Ok(npy)
-    }
-
-    fn write(&mut self, elements: &Elements<'_>, registry: &Registry) -> zt::Result<()> {
-        let widened;
-        let bytes: &[u8] = if self.done.converted_from.is_some() {
-            widened = elements.to_dtype(DType::F32, registry)?;
-            &widened.bytes
-        } else {
-            &elements.bytes
-        };
-        self.done.nbytes = self.done.nbytes.saturating_add(bytes.len() as u64);
-        self.write_bytes(bytes)
-    }
-
-    fn write_bytes(&mut self, bytes: &[u8]) -> zt::Result<()> {
-        let written = self.file.write_all(bytes);
-        written.map_err(|error| Error::from(error).with_path(&self.path))
-    }
-
-    fn publish(self) -> zt::Result<Extracted> {
-        self.file.publish_unsynced()?;
-        Ok(self.done)
     }
 }
 
 impl Extracted {
+    /// Gives the file its name.
+    fn publish(npy: Npy<AtomicFile>, name: &str, path: &Path, shape: Vec<u64>) -> zt::Result<Self> {
+        npy.out.publish_unsynced()?;
+        Ok(Extracted {
+            name: name.to_owned(),
+            path: path.display().to_string(),
+            descr: npy.descr,
+            shape,
+            nbytes: npy.byte_len,
+            converted_from: npy.converted_from,
+        })
+    }
+
     fn line(&self) -> String {
         let from = match &self.converted_from {
             Some(from) => format!(" (from {from})"),

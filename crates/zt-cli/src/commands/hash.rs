@@ -1,17 +1,22 @@
 //! `zt hash`: an identity of the tensors, independent of the file.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use clap::Args;
 use serde::{Serialize, Serializer};
-use zt::{BytesHash, DenseHash, HashOptions, ObjectHash};
+use zt::{BytesHash, ContentHash, DenseHash, HashOptions, ObjectHash};
+use zt_convert::Input;
 
+use crate::args::files::FilesArgs;
 use crate::args::input::{InputArgs, decoded_len};
 use crate::args::jobs::Jobs;
+use crate::commands::each::{Answer, each};
 use crate::failure::{Exit, Failure, of_findings};
+use crate::files::stdin::{self, is_stdin};
+use crate::files::sums;
 use crate::output::Output;
-use crate::output::json::{FaultBody, Pairs};
-use crate::output::text::printable;
+use crate::output::json::{ErrorBody, FaultBody, Pairs};
+use crate::output::text::{count, printable};
 use crate::output::value::hex;
 use crate::progress::Progress;
 
@@ -24,11 +29,17 @@ use crate::progress::Progress;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// A file of any kind, or the index of a sharded set
-    file: PathBuf,
+    #[command(flatten)]
+    files: FilesArgs,
     /// Also hash the dense value of every object: sparse tensors with their zeros, quantized ones as f32
     #[arg(long)]
     dense: bool,
+    /// Print one line per file, which --check reads; this is so for several files
+    #[arg(long)]
+    sums: bool,
+    /// Read such lines from FILE, and check the files that they name
+    #[arg(short, long, conflicts_with_all = ["sums", "dense", "recursive"])]
+    check: bool,
     #[command(flatten)]
     jobs: Jobs,
     #[command(flatten)]
@@ -39,7 +50,13 @@ const EXAMPLES: &str = "\
 Examples:
   zt hash model.zt
   zt hash --json model.safetensors | jq -r .content
-  zt hash --json --dense quantized.zt";
+  zt hash --json --dense quantized.zt
+  zt hash -r models > SUMS
+  zt hash --check SUMS
+
+For several files, --json prints a list of documents, and the exit code is the highest one. A line
+of --sums is `sha256:HASH  PATH`. --check prints `PATH: OK` or `PATH: FAILED`, and exits with 1 if a
+file has another hash. Its --json is a list with `file`, `ok`, `expected`, `content` and `error`.";
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -68,30 +85,60 @@ struct DenseBody<'a> {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let file = arguments.input.open(&arguments.file)?;
-    let progress = Progress::new(Some(decoded_len(&file)));
+    if arguments.check {
+        return check(arguments, output);
+    }
+    each(
+        &arguments.files,
+        &arguments.input,
+        output,
+        |path, opened, answer| print(path, &opened?, arguments, answer),
+    )
+}
+
+/// Hashes the file, and prints the errors of its objects.
+fn hash(input: &Input, arguments: &Arguments, output: &Output) -> Result<ContentHash, Failure> {
+    let progress = Progress::new(Some(decoded_len(input.file())));
     let report = |bytes| progress.report(bytes);
     let options = HashOptions::new()
         .dense(arguments.dense)
         .threads(arguments.jobs.threads())
         .progress(zt::Progress::new(&report));
-    let hash = file.hash(&options)?;
+    let hash = input.file().hash(&options);
     drop(progress);
-
+    let hash = hash.map_err(|error| input.blame(error))?;
     for error in hash.errors() {
-        output.error(error);
+        output.error(&input.blame(error.clone()));
     }
-    let content = hash.content.map(|sum| format!("sha256:{}", hex(&sum)));
-    let printed = if output.json {
+    Ok(hash)
+}
+
+fn content_of(hash: &ContentHash) -> Option<String> {
+    hash.content.map(|sum| format!("sha256:{}", hex(&sum)))
+}
+
+fn print(
+    path: &Path,
+    input: &Input,
+    arguments: &Arguments,
+    answer: &mut Answer<'_>,
+) -> Result<Exit, Failure> {
+    let hash = hash(input, arguments, answer.output)?;
+    let content = content_of(&hash);
+    let printed = if answer.output.json {
         let objects = hash.objects.iter();
         let objects: Vec<(&str, ObjectBody<'_>)> = objects
             .map(|(name, hash)| (name.as_str(), ObjectBody::of(hash, arguments.dense)))
             .collect();
-        let file = arguments.file.display().to_string();
-        output.document(&Document {
-            file,
+        answer.document(&Document {
+            file: path.display().to_string(),
             content,
             objects: Pairs(&objects),
+        })
+    } else if arguments.sums || answer.is_one_of_several() {
+        // The errors of its objects are the answer about a file without a hash.
+        content.map_or(Ok(()), |content| {
+            answer.output.line(&sums::line(&content, path))
         })
     } else {
         let lines = hash
@@ -107,10 +154,96 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         if text.is_empty() {
             Ok(())
         } else {
-            output.line(&text.join("\n"))
+            answer.output.line(&text.join("\n"))
         }
     };
     Failure::unless_closed(printed).map(|()| of_findings(hash.errors()))
+}
+
+/// The result for one file of a list.
+#[derive(Serialize)]
+struct Checked {
+    file: String,
+    ok: bool,
+    expected: String,
+    content: Option<String>,
+    error: Option<ErrorBody>,
+}
+
+/// Checks the files that the lists name, as `sha256sum --check` does.
+fn check(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
+    let mut listed = Vec::new();
+    for list in arguments.files.given() {
+        let text = if is_stdin(list) {
+            stdin::bytes()?
+        } else {
+            std::fs::read(list).map_err(|error| zt::Error::from(error).with_path(list))?
+        };
+        for (at, line) in text.split(|byte| *byte == b'\n').enumerate() {
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            if line.is_empty() {
+                continue;
+            }
+            listed.push(sums::parse(line).ok_or_else(|| {
+                Failure::misuse(format!(
+                    "{}: line {}: expected a line of `zt hash --sums`: sha256:HASH, two spaces, a path",
+                    list.display(),
+                    at + 1
+                ))
+            })?);
+        }
+    }
+    let mut exit = Exit::Ok;
+    let mut results = Vec::with_capacity(listed.len());
+    for (expected, path) in listed {
+        let (content, of_file, error) = match content_at(&path, arguments, output) {
+            Ok((content, of_file)) => (content, of_file, None),
+            Err(failure) if failure.ends_all() => return Err(failure),
+            Err(failure) => {
+                output.failure(&failure);
+                (None, failure.exit(), ErrorBody::of(&failure))
+            }
+        };
+        let ok = content.as_ref() == Some(&expected);
+        exit = exit
+            .max(of_file)
+            .max(if ok { Exit::Ok } else { Exit::Failed });
+        if !output.json {
+            let verdict = match (&content, ok) {
+                (_, true) => "OK",
+                (Some(_), _) => "FAILED",
+                (None, _) => "FAILED open or read",
+            };
+            let file = path.display().to_string();
+            output.report(&format!("{}: {verdict}", printable(&file)))?;
+        }
+        results.push(Checked {
+            file: path.display().to_string(),
+            ok,
+            expected,
+            content,
+            error,
+        });
+    }
+    let failed = results.iter().filter(|result| !result.ok).count() as u64;
+    if output.json {
+        Failure::unless_closed(output.document(&results))?;
+    } else if failed > 0 {
+        let files = count(results.len() as u64, "file", "files");
+        output.note(&format!("{failed} of {files} failed the check"));
+    }
+    Ok(exit)
+}
+
+/// The hash of a file, and the exit code for damage in it.
+fn content_at(
+    path: &Path,
+    arguments: &Arguments,
+    output: &Output,
+) -> Result<(Option<String>, Exit), Failure> {
+    let input = arguments.input.open_file(path, None)?;
+    let hash = hash(&input, arguments, output)?;
+    Ok((content_of(&hash), of_findings(hash.errors())))
 }
 
 /// Lines in the form of `sha256sum`.

@@ -1,13 +1,15 @@
 //! `zt info`: totals of a file.
 
 use std::collections::{BTreeMap, HashSet};
-use std::path::PathBuf;
+use std::path::Path;
 
 use clap::Args;
 use serde::Serialize;
 use zt::{File, Span};
 
+use crate::args::files::FilesArgs;
 use crate::args::input::InputArgs;
+use crate::commands::each::{Answer, each};
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
 use crate::output::json::{WarningBody, type_name, warnings};
@@ -19,8 +21,8 @@ use crate::output::value::Attributes;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// A file of any kind, or the index of a sharded set
-    file: PathBuf,
+    #[command(flatten)]
+    files: FilesArgs,
     #[command(flatten)]
     input: InputArgs,
 }
@@ -28,7 +30,10 @@ pub(crate) struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   zt info model.zt
-  zt info --json model.safetensors | jq .parameters";
+  zt info --json model.safetensors | jq .parameters
+  zt info -r models
+
+For several files, --json prints a list of documents, and the exit code is the highest one.";
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -82,13 +87,21 @@ struct Coverage {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let file = arguments.input.open(&arguments.file)?;
-    let totals = Totals::of(&file);
+    each(
+        &arguments.files,
+        &arguments.input,
+        output,
+        |path, opened, answer| info(path, opened?.file(), answer),
+    )
+}
+
+fn info(path: &Path, file: &File, answer: &mut Answer<'_>) -> Result<Exit, Failure> {
+    let totals = Totals::of(file);
     let attributes = file.attributes().map_err(Failure::Refused)?;
     let remarks = file.warnings();
-    if output.json {
-        output.document(&Document {
-            file: arguments.file.display().to_string(),
+    if answer.output.json {
+        answer.document(&Document {
+            file: path.display().to_string(),
             kind: file.kind().as_str(),
             layout: file.layout(),
             version: file.version(),
@@ -99,9 +112,9 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         })?;
         return Ok(Exit::Ok);
     }
-    output.warnings(&remarks);
-    let lines = totals.lines(&file, &Attributes(attributes.as_ref()));
-    output.line(&lines.join("\n"))?;
+    answer.output.warnings_about(path, &remarks);
+    let lines = totals.lines(file, &Attributes(attributes.as_ref()));
+    answer.text(&lines.join("\n"))?;
     Ok(Exit::Ok)
 }
 

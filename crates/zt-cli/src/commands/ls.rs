@@ -1,32 +1,43 @@
 //! `zt ls`: list the objects of a file.
 
 use std::cmp::Reverse;
-use std::path::PathBuf;
+use std::path::Path;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use zt::File;
 
+use crate::args::files::FilesArgs;
 use crate::args::glob;
 use crate::args::input::InputArgs;
+use crate::commands::each::{Answer, each};
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
 use crate::output::json::{ObjectBody, WarningBody, warnings};
 use crate::output::size::{human, percent};
 use crate::output::table::Table;
 use crate::output::text::{cell, count, shape};
+use crate::output::tree::{Branch, Order, Sums, tree};
 use crate::output::value::Attributes;
 
-/// List the objects of a file
+/// List the objects of files
+///
+/// A folder stands for the sets and the tensor files in it.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// A file of any kind, or the index of a sharded set
-    file: PathBuf,
+    #[command(flatten)]
+    files: FilesArgs,
     /// Print a row per component, with its offset, length, encoding and digest
     #[arg(short, long)]
     long: bool,
-    /// Order of the objects [default: offset]
+    /// Print sums of objects by the parts of their names, which dots and slashes separate
+    #[arg(long, conflicts_with = "long")]
+    tree: bool,
+    /// Levels of the tree [default: all]
+    #[arg(long, value_name = "N", requires = "tree", value_parser = clap::value_parser!(u16).range(1..))]
+    depth: Option<u16>,
+    /// Order of the objects [default: offset; for a tree: name, with numbers by their value]
     #[arg(long, value_enum)]
     sort: Option<Sort>,
     /// List only names that match: `*` any characters, `?` one character, `[a-z]` one of a set
@@ -40,7 +51,14 @@ const EXAMPLES: &str = "\
 Examples:
   zt ls model.zt
   zt ls model.safetensors --glob 'layers.0.*' --sort size
-  zt ls --json model.zt | jq -r '.objects[].name'";
+  zt ls --json model.zt | jq -r '.objects[].name'
+  zt ls model.safetensors --tree --depth 2 --sort size
+  zt ls -r models
+
+Keys of a branch in `tree` of --json: `name` (the prefix), `depth`, `objects`, `parameters`,
+`decoded_size` and `stored_size`.
+
+For several files, --json prints a list of documents, and the exit code is the highest one.";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Sort {
@@ -64,11 +82,26 @@ struct Document<'a> {
     warnings: Vec<WarningBody<'a>>,
     objects: Vec<ObjectBody<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    tree: Option<Vec<Branch<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     extra: Option<Attributes<'a>>,
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let file = arguments.input.open(&arguments.file)?;
+    each(
+        &arguments.files,
+        &arguments.input,
+        output,
+        |path, opened, answer| list(path, opened?.file(), arguments, answer),
+    )
+}
+
+fn list(
+    path: &Path,
+    file: &File,
+    arguments: &Arguments,
+    answer: &mut Answer<'_>,
+) -> Result<Exit, Failure> {
     let mut entries = file.entries();
     if let Some(pattern) = &arguments.glob {
         entries.retain(|entry| glob::matches(pattern, entry.name()));
@@ -79,12 +112,28 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         Some(Sort::Size) => objects.sort_by_key(|object| Reverse(Sizes::of(object).sum())),
         Some(Sort::Offset) | None => {}
     }
+    let tree = arguments.tree.then(|| {
+        let sums: Vec<(&str, Sums)> = objects
+            .iter()
+            .map(|object| (object.name, sums(object)))
+            .collect();
+        let order = match arguments.sort {
+            Some(Sort::Name) | None => Order::Name,
+            Some(Sort::Size) => Order::Size,
+            Some(Sort::Offset) => Order::Given,
+        };
+        tree(
+            &sums,
+            order,
+            arguments.depth.map_or(usize::MAX, usize::from),
+        )
+    });
     let remarks = file.warnings();
-    if output.json {
+    if answer.output.json {
         let attributes = file.attributes().map_err(Failure::Refused)?;
         let extra = file.extra().map_err(Failure::Refused)?;
-        output.document(&Document {
-            file: arguments.file.display().to_string(),
+        answer.document(&Document {
+            file: path.display().to_string(),
             kind: file.kind().as_str(),
             layout: file.layout(),
             version: file.version(),
@@ -92,19 +141,20 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             attributes: Attributes(attributes.as_ref()),
             warnings: warnings(&remarks),
             objects,
+            tree,
             extra: (!extra.is_empty()).then_some(Attributes(Some(&extra))),
         })?;
         return Ok(Exit::Ok);
     }
-    output.warnings(&remarks);
-    let table = if arguments.long {
-        component_table(&objects)
-    } else {
-        object_table(&objects)
+    answer.output.warnings_about(path, &remarks);
+    let table = match tree {
+        Some(tree) => tree_table(&tree),
+        None if arguments.long => component_table(&objects),
+        None => object_table(&objects),
     };
-    let colored = output.colored();
-    output.line(&table.render(colored))?;
-    output.line(&totals(&file, &objects))?;
+    let colored = answer.output.colored();
+    answer.text(&table.render(colored))?;
+    answer.text(&totals(file, &objects))?;
     Ok(Exit::Ok)
 }
 
@@ -169,6 +219,45 @@ fn component_table(objects: &[ObjectBody<'_>]) -> Table {
         }
     }
     table
+}
+
+fn tree_table(tree: &[Branch<'_>]) -> Table {
+    /// Deeper branches stand below each other. The width of a table is bounded.
+    const DEEPEST: usize = 32;
+    let mut table = Table::new(&["NAME", ">OBJECTS", ">PARAMETERS", ">SIZE"]);
+    for branch in tree {
+        let part = branch.name.get(branch.above..).unwrap_or_default();
+        let part = match branch.above {
+            0 => part,
+            _ => part.strip_prefix(['.', '/']).unwrap_or(part),
+        };
+        let indent = "  ".repeat(branch.depth.min(DEEPEST));
+        let Sums {
+            objects,
+            parameters,
+            decoded_size,
+            ..
+        } = branch.sums;
+        table.row([
+            format!("{indent}{}", cell(part)),
+            objects.to_string(),
+            parameters.to_string(),
+            human(decoded_size),
+        ]);
+    }
+    table
+}
+
+/// An object in the sums of a tree.
+fn sums(object: &ObjectBody<'_>) -> Sums {
+    let sizes = Sizes::of(object);
+    let elements = object.shape.map(zt::formats::element_count);
+    Sums {
+        objects: 1,
+        parameters: elements.map_or(0, |elements| elements.unwrap_or(u64::MAX)),
+        decoded_size: sizes.sum(),
+        stored_size: sizes.stored,
+    }
 }
 
 fn known(text: Option<String>) -> String {

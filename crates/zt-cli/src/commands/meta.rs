@@ -8,7 +8,7 @@ use zt::{Error, ErrorKind, Value, WriteOptions};
 
 use crate::args::edit::EditArgs;
 use crate::args::input::InputArgs;
-use crate::args::value;
+use crate::args::{names, value};
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
 use crate::output::text::{cell, printable};
@@ -145,7 +145,12 @@ fn show(get: &Get, output: &mut Output) -> Result<Exit, Failure> {
         return Ok(Exit::Ok);
     };
     let value = attributes.as_ref().and_then(|map| map.get(key));
-    let value = value.ok_or_else(|| missing(key).with_path(&get.file))?;
+    let value = value.ok_or_else(|| {
+        let map = attributes.as_ref();
+        let keys = map.into_iter().flat_map(|map| map.iter());
+        names::hint_at_nearest(key, keys.filter_map(|(key, _)| key.as_str()), output);
+        missing(key).with_path(&get.file)
+    })?;
     match (output.json, value.as_str()) {
         (true, _) => output.document(&Shown::One {
             file: path,

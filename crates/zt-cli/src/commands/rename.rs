@@ -7,7 +7,8 @@ use serde::Serialize;
 use zt::{Editor, Error, ErrorKind, WriteOptions};
 
 use crate::args::edit::EditArgs;
-use crate::args::select::{NewNames, Rule, rule};
+use crate::args::names;
+use crate::args::select::{NewNames, Rule, expect_new_name, rule};
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
 use crate::output::text::{cell, count};
@@ -70,7 +71,12 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let of_path = |error: Error| error.with_path(&target.file);
     let renamed = match (old, new) {
         (Some(old), Some(new)) => {
-            edit.editor.rename(old, new).map_err(of_path)?;
+            expect_new_name(old, new).map_err(of_path)?;
+            let done = edit.editor.rename(old, new);
+            done.map_err(|error| Failure::from(of_path(error)))
+                .inspect_err(|failure| {
+                    names::hint(failure, edit.editor.before(), None, output);
+                })?;
             let (old, new) = (old.clone(), new.clone());
             vec![Renamed { old, new }]
         }
@@ -112,6 +118,9 @@ fn rename_all(editor: &mut Editor, names: &NewNames<'_>) -> Result<Vec<Renamed>,
     if renamed.is_empty() {
         let message = "no object has a name that changes; `zt ls` lists names";
         return Err(Error::new(ErrorKind::Misuse, "not-found", message));
+    }
+    for pair in &renamed {
+        expect_new_name(&pair.old, &pair.new)?;
     }
     // A new name may be the old one of another object: all old names are given up first.
     let passing = |at: usize| format!("\0{at}");

@@ -11,9 +11,11 @@ use zt::repair::{
 use zt::{Error, FileSource, Span};
 use zt_convert::is_same_file;
 
+use crate::args::edit::WaitArgs;
 use crate::args::jobs::Jobs;
 use crate::failure::{Exit, Failure};
-use crate::files::path::{is_stdout, refuse_stdin};
+use crate::files::path::is_stdout;
+use crate::files::stdin::refuse_stdin;
 use crate::output::Output;
 use crate::output::json::ErrorBody;
 use crate::output::size::human;
@@ -43,6 +45,8 @@ pub(crate) struct Arguments {
     /// Replace OUT if it exists
     #[arg(short, long, requires = "output")]
     force: bool,
+    #[command(flatten)]
+    wait: WaitArgs,
     #[command(flatten)]
     jobs: Jobs,
 }
@@ -168,7 +172,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let source = FileSource::open(path).map_err(|error| blame(error.into()))?;
     let old_len = zt::Source::byte_len(&source);
     let recovery = match (&arguments.output, arguments.dry_run) {
-        (None, false) => repair(path, &options)?,
+        (None, false) => arguments.wait.retry(|| repair(path, &options))?,
         _ => examine(source, &options).map_err(blame)?,
     };
     let saved = match (&arguments.output, recovery.generation()) {
@@ -246,7 +250,7 @@ impl Outcome<'_> {
                 output.error(&blame(error));
             }
         }
-        if let (Verdict::Lost | Verdict::Doubtful, Some(error)) = (verdict, recovery.refusal()) {
+        if let (Verdict::Doubtful, Some(error)) = (verdict, recovery.refusal()) {
             output.error(&blame(error));
         }
         self.note_others(output);
@@ -335,11 +339,15 @@ impl Outcome<'_> {
         })
     }
 
-    /// Why a file is lost.
-    fn reason(&self) -> &'static str {
-        match self.recovery.others() {
+    /// Why a file is lost: what was searched for, and why the file does not open.
+    fn reason(&self) -> String {
+        let missing = match self.recovery.others() {
             [] => "no manifest was found",
             _ => "no manifest of its own was found",
+        };
+        match self.recovery.refusal() {
+            Some(error) => format!("{missing}; {}", error.message()),
+            None => missing.to_owned(),
         }
     }
 

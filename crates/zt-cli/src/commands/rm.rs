@@ -8,6 +8,7 @@ use zt::{Entry, File, Span, WriteOptions};
 
 use crate::args::edit::EditArgs;
 use crate::args::glob;
+use crate::args::names;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
 use crate::output::size::human;
@@ -57,7 +58,11 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let removed = wanted(arguments, edit.editor.before())?;
     let of_path = |error: zt::Error| error.with_path(&target.file);
     for name in &removed {
-        edit.editor.remove(name).map_err(of_path)?;
+        let done = edit.editor.remove(name);
+        done.map_err(|error| Failure::from(of_path(error)))
+            .inspect_err(|failure| {
+                names::hint(failure, edit.editor.before(), Some("--glob"), output);
+            })?;
     }
     let unused_bytes = bytes_of(edit.editor.before(), &removed);
     let file_size = edit.commit()?;

@@ -1,29 +1,33 @@
 //! `zt show`: print the values of one object.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::{Serialize, Serializer};
-use zt::formats::{Scalar, Scalars, Slice};
-use zt::{Dense, Elements, File, Tensor};
+use zt::formats::{Buffer, Places, Scalar, Scalars, Slice, View};
+use zt::{DType, Dense, Elements, Registry, Tensor, codes};
 
 use crate::args::input::InputArgs;
+use crate::args::names;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
 use crate::output::array;
 use crate::output::stats::Stats;
-use crate::output::text::{cell, shape};
+use crate::output::text::{cell, shape as shape_text};
 use crate::output::value::Float;
 
 /// Show the values of an object
 ///
 /// Values are decoded to numbers. Sparse and quantized objects are shown as dense arrays. An array
-/// of more than 1000 elements shows its corners; JSON has all values.
+/// of more than 1000 elements shows its corners: only they are read, and no digest is checked. JSON
+/// has all values.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// A file of any kind, or the index of a sharded set
-    file: PathBuf,
+    pub(super) file: PathBuf,
     /// Name of the object
     name: String,
     /// Show the stored elements of this component, as a flat array
@@ -38,6 +42,12 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     input: InputArgs,
 }
+
+/// Bytes that are read at a time.
+const PIECE: usize = 1 << 20;
+
+/// The component of a dense object.
+const DATA: &str = "data";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -60,31 +70,38 @@ struct Document<'a> {
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let file = arguments.input.open(&arguments.file)?;
-    let tensor = file.tensor(&arguments.name)?;
-    let slices = arguments
-        .slice
-        .as_deref()
-        .map(Slice::parse_list)
-        .transpose();
-    let slices = slices.map_err(zt::Error::from)?;
-    let dense = match (&arguments.component, &slices) {
-        (Some(role), Some(slices)) => {
-            let flat = stored(&tensor, role)?;
-            flat.slice(slices).map_err(|error| blame(&tensor, error))?
+    let tensor = file.tensor(&arguments.name);
+    let tensor = tensor
+        .map_err(|error| Failure::from(error.with_path(&arguments.file)))
+        .inspect_err(|failure| names::hint(failure, &file, None, output))?;
+    let shown = show(arguments, &tensor, file.registry(), output);
+    shown.inspect_err(|failure| {
+        if let Failure::Error(error) = failure
+            && error.code() == codes::ALLOCATION
+        {
+            output.hint("--slice shows a part, which needs less memory");
         }
-        (Some(role), None) => stored(&tensor, role)?,
-        (None, Some(slices)) => tensor.slice(slices)?,
-        (None, None) => tensor.to_dense()?,
-    };
-    let shown = Shown::of(&dense, &tensor, &file, output)?;
-    let stats = arguments.stats.then(|| Stats::of(&shown.values.0));
+    })
+}
+
+fn show(
+    arguments: &Arguments,
+    tensor: &Tensor<'_>,
+    registry: &Registry,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let array = Array::of(arguments, tensor, registry, output)?;
+    let shape = array.shown_shape();
     if output.json {
+        let dense = array.whole()?;
+        let values = array.values(&dense)?;
+        let stats = arguments.stats.then(|| stats_of(&values));
         output.document(&Document {
             name: &arguments.name,
             component: arguments.component.as_deref(),
-            shape: &shown.shape,
-            r#type: shown.type_name,
-            values: shown.values,
+            shape: &shape,
+            r#type: array.type_of(dense.elements()),
+            values: Values(values),
             stats,
         })?;
         return Ok(Exit::Ok);
@@ -94,77 +111,235 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         Some(role) => format!("{name}/{}", cell(role)),
         None => format!("{name}: {}", cell(tensor.format())),
     };
-    output.line(&format!(
-        "{what} {} {}",
-        cell(shown.type_name),
-        shape(&shown.shape)
-    ))?;
-    output.line(&shown.text())?;
-    if let Some(stats) = stats {
+    let parts = array::shown(&shape);
+    let is_whole = parts.len() == 1;
+    let mut cells = BTreeMap::new();
+    let mut first = None;
+    for part in parts {
+        let dense = if is_whole {
+            array.whole()?
+        } else {
+            array.part(&part)?
+        };
+        let texts = array.values(&dense)?.map(text);
+        cells.extend(array::indices(&part).into_iter().zip(texts));
+        first.get_or_insert(dense);
+    }
+    let Some(dense) = first else {
+        return Ok(Exit::Ok); // An array has a part.
+    };
+    let cells: Vec<String> = cells.into_values().collect();
+    let type_name = cell(array.type_of(dense.elements()));
+    output.line(&format!("{what} {type_name} {}", shape_text(&shape)))?;
+    output.line(&array::array(&shape, &cells))?;
+    if arguments.stats {
+        let stats = if is_whole {
+            stats_of(&array.values(&dense)?)
+        } else {
+            array.stats(dense.elements())?
+        };
         output.line(&stats.render())?;
     }
     Ok(Exit::Ok)
 }
 
-/// The stored elements of a component: an FP8 byte is a number from 0 to 255.
-fn stored(tensor: &Tensor<'_>, role: &str) -> Result<Dense<'static>, Failure> {
-    let Elements { dtype, bytes, .. } = tensor.elements(role)?;
-    let elements = Elements::new(dtype, bytes);
-    let count = elements.element_count();
-    let flat = Dense::from_elements([count], elements).and_then(Dense::into_owned);
-    Ok(flat.map_err(|error| blame(tensor, error))?)
+/// The value of an object, or the stored elements of a component, or a part of either.
+struct Array<'a> {
+    tensor: &'a Tensor<'a>,
+    registry: &'a Registry,
+    path: &'a Path,
+    /// The component whose stored elements are the array: an FP8 byte is a number from 0 to 255.
+    role: Option<&'a str>,
+    /// The type of the elements, if it is unknown what they mean.
+    unknown: Option<&'a str>,
+    slices: Option<Vec<Slice>>,
+    /// The places that the slices take.
+    places: Vec<Places>,
 }
 
-fn blame(tensor: &Tensor<'_>, error: impl Into<zt::Error>) -> zt::Error {
-    error.into().with_object(tensor.name())
-}
-
-/// The array to show.
-struct Shown<'a> {
-    shape: Vec<u64>,
-    type_name: &'a str,
-    values: Values<'a>,
-}
-
-impl<'a> Shown<'a> {
+impl<'a> Array<'a> {
     fn of(
-        dense: &'a Dense<'_>,
-        tensor: &Tensor<'_>,
-        file: &File,
+        arguments: &'a Arguments,
+        tensor: &'a Tensor<'a>,
+        registry: &'a Registry,
         output: &Output,
     ) -> Result<Self, Failure> {
-        let elements = dense.elements();
-        let values = elements.scalars(file.registry());
-        let values = values.map_err(|error| blame(tensor, error))?;
-        let logical_type = elements.logical_type();
-        let mut shape = dense.shape().to_vec();
-        if let Some(name) = logical_type
-            && file.registry().logical_type(name).is_none()
-        {
+        let slices = arguments.slice.as_deref().map(Slice::parse_list);
+        let slices = slices.transpose().map_err(zt::Error::from)?;
+        let mut array = Array {
+            tensor,
+            registry,
+            path: &arguments.file,
+            role: arguments.component.as_deref(),
+            unknown: None,
+            slices,
+            places: Vec::new(),
+        };
+        if array.role.is_none() && array.slices.is_none() && tensor.format() == Dense::FORMAT {
+            let data = tensor.component(DATA)?;
+            let logical_type = data
+                .dtype
+                .and_then(|dtype| dtype.logical_type(data.logical_type.as_deref()));
+            array.unknown = logical_type.filter(|name| array.registry.logical_type(name).is_none());
+        }
+        if let Some(name) = array.unknown {
             // The number of stored elements per value is unknown too.
-            shape = vec![values.len() as u64];
-            let dtype = elements.dtype;
-            let name = cell(name);
+            array.role = Some(DATA);
+            let (name, dtype) = (cell(name), array.dtype_of(DATA)?);
             output.note(&format!(
                 "unknown type {name}: showing its stored {dtype} elements as a flat array"
             ));
         }
-        let type_name = logical_type.unwrap_or(elements.dtype.as_str());
-        Ok(Shown {
-            shape,
-            type_name,
-            values: Values(values),
-        })
+        let flat;
+        let shape = match array.role {
+            Some(role) => {
+                let width = array.dtype_of(role)?.byte_len() as u64;
+                flat = [tensor.decoded_len(role)?.checked_div(width).unwrap_or(0)];
+                &flat
+            }
+            None => tensor.shape(),
+        };
+        let places = Places::resolve(array.slices.as_deref().unwrap_or_default(), shape);
+        array.places = places.map_err(|error| array.blame(error))?;
+        Ok(array)
     }
 
-    fn text(&self) -> String {
-        let place = |place: u64| usize::try_from(place).ok();
-        let value = |at: u64| self.values.0.clone().nth(place(at)?);
-        let cells = array::shown(&self.shape).into_iter();
-        let cells: Vec<String> = cells
-            .map(|at| value(at).map(text).unwrap_or_default())
-            .collect();
-        array::array(&self.shape, &cells)
+    fn shown_shape(&self) -> Vec<u64> {
+        let kept = self.places.iter().filter(|places| !places.is_index());
+        kept.map(Places::count).collect()
+    }
+
+    fn dtype_of(&self, role: &str) -> zt::Result<DType> {
+        Ok(self.tensor.component(role)?.dtype.unwrap_or(DType::U8))
+    }
+
+    /// The name of the type of these elements, which are of this array.
+    fn type_of<'e>(&self, elements: &'e Elements<'_>) -> &'e str
+    where
+        'a: 'e,
+    {
+        let known = elements.logical_type().unwrap_or(elements.dtype.as_str());
+        self.unknown.unwrap_or(known)
+    }
+
+    fn values<'d>(&self, dense: &'d Dense<'_>) -> zt::Result<Scalars<'d>> {
+        let values = dense.elements().scalars(self.registry);
+        values.map_err(|error| self.blame(error))
+    }
+
+    fn blame(&self, error: impl Into<zt::Error>) -> zt::Error {
+        let error = error.into().with_object(self.tensor.name());
+        error.with_path(self.path)
+    }
+
+    fn whole(&self) -> zt::Result<Dense<'static>> {
+        let whole = match (self.role, &self.slices) {
+            (Some(role), _) => self.stored(role, &self.places),
+            (None, Some(slices)) => self.tensor.slice(slices),
+            (None, None) => self.tensor.to_dense(),
+        };
+        whole.map_err(|error| self.blame(error))
+    }
+
+    /// A part of the array, read without the rest.
+    fn part(&self, part: &[Range<u64>]) -> zt::Result<Dense<'static>> {
+        let mut part = part.iter();
+        let slices = self.places.iter().map(|places| {
+            let at = |place: u64| i64::try_from(place).ok();
+            if places.is_index() {
+                return Some(Slice::Index(at(places.start())?));
+            }
+            let range = part.next().filter(|range| !range.is_empty())?;
+            let (first, last) = (places.get(range.start)?, places.get(range.end - 1)?);
+            let (start, step) = (at(first)?, places.step());
+            let stop = at(last)?.checked_add(step.signum())?;
+            Some(Slice::Range {
+                start: Some(start),
+                // -1 would be the last place.
+                stop: (stop >= 0).then_some(stop),
+                step,
+            })
+        });
+        // An array without elements, or one that is too large for any memory, is no part.
+        let Some(slices) = slices.collect::<Option<Vec<Slice>>>() else {
+            return self.whole();
+        };
+        let Some(role) = self.role else {
+            let part = self.tensor.slice(&slices);
+            return part.map_err(|error| self.blame(error));
+        };
+        let shape: Vec<u64> = self.places.iter().map(Places::dimension).collect();
+        let places = Places::resolve(&slices, &shape).map_err(|error| self.blame(error))?;
+        let part = self.stored(role, &places);
+        part.map_err(|error| self.blame(error))
+    }
+
+    /// Elements of a component. Only those between the first and the last place are held.
+    fn stored(&self, role: &str, places: &[Places]) -> zt::Result<Dense<'static>> {
+        let dtype = self.dtype_of(role)?;
+        let width = dtype.byte_len() as u64;
+        let [places] = places else {
+            return self.tensor.to_dense(); // A component has one dimension.
+        };
+        let hull = places.hull();
+        let (start, end) = (
+            hull.start.saturating_mul(width),
+            hull.end.saturating_mul(width),
+        );
+        let mut held = Buffer::try_zeroed_values(hull.end - hull.start, width)?;
+        let index = |byte_len: u64| usize::try_from(byte_len).unwrap_or(usize::MAX);
+        let mut reader = self.tensor.reader(role)?;
+        let mut piece = vec![0; PIECE];
+        let mut at = 0u64;
+        // The digest is compared at the end.
+        while at < end || hull.end == places.dimension() {
+            let len = reader.read(&mut piece)?;
+            if len == 0 {
+                break;
+            }
+            let skipped = index(start.saturating_sub(at)).min(len);
+            let filled = index(at.saturating_sub(start));
+            let wanted = piece.get(skipped..len).unwrap_or_default();
+            let room = held.get_mut(filled..).unwrap_or_default();
+            let copied = wanted.len().min(room.len());
+            room[..copied].copy_from_slice(&wanted[..copied]);
+            at += len as u64;
+        }
+        let elements = Elements::new(dtype, held);
+        let dense = Dense::from_elements([hull.end - hull.start], elements);
+        Ok(dense.and_then(|dense| dense.select(&[places.within(hull)]))?)
+    }
+
+    /// Statistics of the whole array, whose elements are of the type of `like`.
+    fn stats(&self, like: &Elements<'_>) -> zt::Result<Stats> {
+        if self.slices.is_some() {
+            return Ok(stats_of(&self.values(&self.whole()?)?));
+        }
+        Stats::of(|take| {
+            let take = |bytes: &[u8]| {
+                let elements = Elements {
+                    bytes: bytes.into(),
+                    ..like.borrow()
+                };
+                let values = elements.scalars(self.registry);
+                take(values.map_err(|error| self.blame(error))?);
+                Ok(())
+            };
+            match self.role {
+                Some(role) => self.tensor.reader(role)?.for_each_piece(PIECE, take),
+                None => self.tensor.dense_reader()?.for_each_piece(PIECE, take),
+            }
+        })
+    }
+}
+
+fn stats_of(values: &Scalars<'_>) -> Stats {
+    let stats = Stats::of(|take| {
+        take(values.clone());
+        Ok::<(), std::convert::Infallible>(())
+    });
+    match stats {
+        Ok(stats) => stats,
     }
 }
 

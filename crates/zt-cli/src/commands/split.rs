@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 use zt::foreign::Kind;
-use zt_convert::{SAFETENSORS, Shard, Split, ZT};
+use zt::{Error, File, codes};
+use zt_convert::{Input, SAFETENSORS, Shard, Split, ZT, is_same_file};
 
 use crate::args::convert::{ConvertArgs, kinds};
 use crate::args::size::parse;
 use crate::failure::{Exit, Failure};
 use crate::files::folder::Folder;
+use crate::files::stdin::is_stdin;
 use crate::output::Output;
 use crate::output::json::{WarningBody, paths, warnings};
 use crate::output::size::human;
@@ -22,7 +24,7 @@ use crate::progress::Progress;
 /// Shards have the names and sizes that the Hugging Face Hub uses: model-00001-of-00003.safetensors
 /// and so on, with model.safetensors.index.json. Every command opens the set by this index. A tensor
 /// above the limit gets a shard of its own. If one shard is enough, it is model.safetensors, without
-/// an index. All files appear or none. With --force they replace the whole set of the same name. A
+/// an index; if that is FILE itself, nothing is done. All files appear or none. With --force they replace the whole set of the same name. A
 /// kill leaves the new and the replaced files in a hidden folder.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -66,8 +68,8 @@ Examples:
 GB is 10^9 bytes, as on the Hub; GiB is 2^30.
 
 Keys of --json: `file`, `kind`, `index` (null for one shard), `total_size`, `shards` (each with
-`path`, `objects`, `bytes` and `file_size`), `left_out` (names), `removed` (files of the replaced
-set), `warnings`.";
+`path`, `objects`, `bytes` and `file_size`), `left_out` and `damaged` (names), `removed` (files of
+the replaced set), `warnings`.";
 
 fn is_target(kind: Kind) -> bool {
     [ZT, SAFETENSORS].contains(&kind)
@@ -108,6 +110,11 @@ impl From<&Shard> for ShardBody {
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let files = std::slice::from_ref(&arguments.file);
     let (inputs, total) = arguments.convert.open(files)?;
+    // A folder stands for a file in it.
+    let file = inputs
+        .first()
+        .and_then(Input::path)
+        .unwrap_or(&arguments.file);
     let kind = inputs.first().map_or(ZT, |input| input.file().kind());
     let target = arguments
         .to
@@ -123,15 +130,11 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     options.progress = Some(zt::Progress::new(&report));
     let folder = match &arguments.output {
         Some(folder) => folder.clone(),
-        None => arguments
-            .file
-            .parent()
-            .unwrap_or(Path::new(""))
-            .to_path_buf(),
+        None => file.parent().unwrap_or(Path::new("")).to_path_buf(),
     };
     let stem = match &arguments.name {
         Some(name) => name.clone(),
-        None => stem(&arguments.file)?,
+        None => stem(file)?,
     };
     let _made = Folder::at(&folder)?;
     let split = zt_convert::split(
@@ -143,6 +146,11 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         &options,
     );
     drop(progress);
+    if let Err(error) = &split
+        && is_one_shard(error, arguments, &stem)
+    {
+        return print_nothing(arguments, &inputs, total, output);
+    }
     let split = split.map_err(Failure::from).inspect_err(|failure| {
         let force = arguments.force;
         arguments.convert.hint(failure, &inputs, force, output);
@@ -157,8 +165,57 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     Ok(Exit::without(&split.damaged))
 }
 
+/// Whether the only shard would be FILE itself, with the same contents.
+fn is_one_shard(error: &Error, arguments: &Arguments, stem: &str) -> bool {
+    // A shard of several has a number in its name.
+    let is_file = error.path().is_some_and(|path| {
+        path.file_stem() == Some(stem.as_ref()) && is_same_file(path, &arguments.file)
+    });
+    error.code() == codes::OVERWRITE && is_file && arguments.convert.keeps_contents()
+}
+
+/// Says that FILE is small enough as it is.
+fn print_nothing(
+    arguments: &Arguments,
+    inputs: &[Input],
+    bytes: u64,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let path = arguments.file.display().to_string();
+    if output.json {
+        let of_path = |error: std::io::Error| Error::from(error).with_path(&arguments.file);
+        let metadata = arguments.file.metadata().map_err(of_path)?;
+        let files = || inputs.iter().map(Input::file);
+        output.document(&Document {
+            file: path.clone(),
+            kind: files().next().map_or(ZT, File::kind).as_str(),
+            index: None,
+            total_size: bytes,
+            shards: vec![ShardBody {
+                path,
+                objects: files().map(|file| file.len() as u64).sum(),
+                bytes,
+                file_size: metadata.len(),
+            }],
+            left_out: &[],
+            damaged: &[],
+            removed: Vec::new(),
+            warnings: Vec::new(),
+        })?;
+    } else {
+        let path = printable(&path);
+        output.line(&format!("{path}: fits in one shard: nothing to do"))?;
+    }
+    Ok(Exit::Ok)
+}
+
 /// The name of the set: the name of the input without its extension.
 fn stem(path: &Path) -> Result<String, Failure> {
+    if is_stdin(path) {
+        return Err(Failure::misuse(
+            "stdin has no name: name the set with --name",
+        ));
+    }
     let name = path.file_name().and_then(|name| name.to_str());
     let name = name.map(|name| name.strip_suffix(".index.json").unwrap_or(name));
     let stem = name.and_then(|name| Path::new(name).file_stem()?.to_str());

@@ -1,13 +1,16 @@
 //! `zt verify`: check files for damage and against the rules.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::Args;
 use serde::Serialize;
 use zt::{Report, VerifyOptions};
+use zt_convert::Input;
 
+use crate::args::files::FilesArgs;
 use crate::args::input::{InputArgs, decoded_len};
 use crate::args::jobs::Jobs;
+use crate::commands::each::each;
 use crate::failure::{Exit, Failure, of_findings};
 use crate::output::Output;
 use crate::output::json::{ErrorBody, WarningBody, warnings};
@@ -19,9 +22,8 @@ use crate::progress::Progress;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Files of any kind, or indexes of sharded sets
-    #[arg(required = true, value_name = "FILE")]
-    files: Vec<PathBuf>,
+    #[command(flatten)]
+    files: FilesArgs,
     /// Also report what readers accept but writers must not write
     #[arg(long)]
     strict: bool,
@@ -35,6 +37,7 @@ const EXAMPLES: &str = "\
 Examples:
   zt verify model.zt
   zt verify --strict *.zt
+  zt verify -r models
   zt verify --json model.zt | jq -r '.problems[].object'
 
 Exit: 0  no problems
@@ -72,56 +75,63 @@ struct ComponentBody<'a> {
 }
 
 /// The result of one file.
-struct Finding {
-    path: PathBuf,
+struct Finding<'p> {
+    path: &'p Path,
     report: Report,
     refused: Option<Failure>,
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let mut exit = Exit::Ok;
-    let mut findings = Vec::new();
-    for path in &arguments.files {
-        let finding = verify(path, arguments)?;
-        exit = exit.max(finding.exit());
-        // The exit code is an answer even if nothing reads the output.
-        Failure::unless_closed(finding.print(output))?;
-        findings.push(finding);
-    }
-    if output.json {
-        let printed = match findings.as_slice() {
-            [finding] => output.document(&finding.document()),
-            findings => {
-                let documents: Vec<Document<'_>> = findings.iter().map(Finding::document).collect();
-                output.document(&documents)
+    each(
+        &arguments.files,
+        &arguments.input,
+        output,
+        |path, opened, answer| {
+            let finding = verify(path, opened, arguments)?;
+            // The exit code is an answer even if nothing reads the output.
+            Failure::unless_closed(finding.print(answer.output))?;
+            if answer.output.json {
+                Failure::unless_closed(answer.document(&finding.document()))?;
             }
-        };
-        Failure::unless_closed(printed)?;
-    }
-    Ok(exit)
+            Ok(finding.exit())
+        },
+    )
 }
 
 /// Only an interruption is an error. Everything else is a finding.
-fn verify(path: &Path, arguments: &Arguments) -> Result<Finding, Failure> {
-    let finding = |report, refused| Finding {
-        path: path.to_owned(),
-        report,
-        refused,
+fn verify<'p>(
+    path: &'p Path,
+    opened: Result<Input, Failure>,
+    arguments: &Arguments,
+) -> Result<Finding<'p>, Failure> {
+    let input = match opened {
+        Ok(input) => input,
+        Err(failure) => {
+            return Ok(Finding {
+                path,
+                report: Report::default(),
+                refused: Some(failure),
+            });
+        }
     };
-    let file = match arguments.input.open(path) {
-        Ok(file) => file,
-        Err(failure) => return Ok(finding(Report::default(), Some(failure))),
-    };
-    let progress = Progress::new(Some(decoded_len(&file)));
+    let progress = Progress::new(Some(decoded_len(input.file())));
     let report_progress = |bytes| progress.report(bytes);
     let options = VerifyOptions::new()
         .strict(arguments.strict)
         .threads(arguments.jobs.threads())
         .progress(zt::Progress::new(&report_progress));
-    Ok(finding(file.verify(&options)?, None))
+    let mut report = input.file().verify(&options)?;
+    for problem in &mut report.problems {
+        *problem = input.blame(problem.clone());
+    }
+    Ok(Finding {
+        path,
+        report,
+        refused: None,
+    })
 }
 
-impl Finding {
+impl Finding<'_> {
     fn exit(&self) -> Exit {
         match &self.refused {
             Some(failure) => failure.exit(),
@@ -175,7 +185,7 @@ impl Finding {
         if output.json {
             return Ok(());
         }
-        output.warnings(&report.warnings);
+        output.warnings_about(self.path, &report.warnings);
         let path = self.path.display().to_string();
         let path = printable(&path);
         let objects = count(report.objects, "object", "objects");

@@ -1,5 +1,11 @@
 //! Paths of the files that a command reads and writes.
 
 pub(crate) mod folder;
+pub(crate) mod limit;
 pub(crate) mod name;
+pub(crate) mod npy;
 pub(crate) mod path;
+pub(crate) mod stdin;
+pub(crate) mod stdout;
+pub(crate) mod sums;
+pub(crate) mod walk;

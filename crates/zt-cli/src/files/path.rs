@@ -2,19 +2,6 @@
 
 use std::path::Path;
 
-use crate::failure::Failure;
-
-/// Refuses `-` as an input.
-pub(crate) fn refuse_stdin(path: &Path) -> Result<(), Failure> {
-    if path == Path::new("-") {
-        Err(Failure::misuse(
-            "stdin is not supported: give a file, because files are read by position",
-        ))
-    } else {
-        Ok(())
-    }
-}
-
 /// Whether the path is stdout: `-`, `/dev/stdout`, or a name of the same device or pipe.
 #[cfg(unix)]
 pub(crate) fn is_stdout(path: &Path) -> bool {

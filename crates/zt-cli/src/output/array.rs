@@ -1,5 +1,8 @@
 //! Arrays, printed as NumPy prints them.
 
+use std::iter;
+use std::ops::Range;
+
 /// A longer array is summarised.
 const THRESHOLD: u64 = 1000;
 /// Columns of a line, as NumPy has them.
@@ -7,16 +10,34 @@ const WIDTH: usize = 75;
 /// The limit on the elements of a summary: many short dimensions would show millions.
 const SHOWN: u64 = 4096;
 
-/// The row-major positions of the elements that [`array`] shows.
-pub(crate) fn shown(shape: &[u64]) -> Vec<u64> {
-    let mut places = Vec::new();
-    if count(shape) > 0 {
-        Layout::of(shape).collect(shape, 0, &mut places);
-    }
-    places
+/// The parts of an array that [`array`] shows, each as the places of every dimension: all of it, or
+/// its corners.
+pub(crate) fn shown(shape: &[u64]) -> Vec<Vec<Range<u64>>> {
+    let mut layout = Layout::of(shape);
+    product(shape.iter().map(|&dimension| {
+        let runs = layout.runs(dimension);
+        layout = layout.inner();
+        runs
+    }))
 }
 
-/// The text of an array. `cells` are the texts of the [`shown`] elements, in that order.
+/// The indices of the elements of a part, in row-major order.
+pub(crate) fn indices(part: &[Range<u64>]) -> Vec<Vec<u64>> {
+    product(part.iter().map(|places| places.clone().collect()))
+}
+
+/// Every choice of one item from each list; the last list varies fastest.
+fn product<T: Clone>(lists: impl Iterator<Item = Vec<T>>) -> Vec<Vec<T>> {
+    lists.fold(vec![Vec::new()], |chosen, list| {
+        let extended = |chosen: &Vec<T>| {
+            let with = |item: &T| [&chosen[..], std::slice::from_ref(item)].concat();
+            list.iter().map(with).collect::<Vec<_>>()
+        };
+        chosen.iter().flat_map(extended).collect()
+    })
+}
+
+/// The text of an array. `cells` are the texts of the [`shown`] elements, in row-major order.
 pub(crate) fn array(shape: &[u64], cells: &[String]) -> String {
     if count(shape) == 0 {
         return "[]".to_owned();
@@ -75,28 +96,28 @@ impl Layout {
         }
     }
 
-    /// The shown positions of a dimension; `None` stands for a gap.
-    fn places(self, dimension: u64) -> Vec<Option<u64>> {
-        match self.edge {
-            Some(_) if self.first_only > 0 && dimension > 1 => vec![Some(0), None],
+    /// The shown places of a dimension. There is a gap behind each run but the last, and behind the
+    /// first place of an outer dimension.
+    fn runs(self, dimension: u64) -> Vec<Range<u64>> {
+        let end = match self.edge {
+            Some(_) if self.first_only > 0 => dimension.min(1),
             Some(edge) if dimension > 2 * edge => {
-                let (head, tail) = ((0..edge).map(Some), (dimension - edge..dimension).map(Some));
-                head.chain([None]).chain(tail).collect()
+                return vec![0..edge, dimension - edge..dimension];
             }
-            _ => (0..dimension).map(Some).collect(),
-        }
+            _ => dimension,
+        };
+        iter::once(0..end).collect()
     }
 
-    fn collect(self, shape: &[u64], first: u64, out: &mut Vec<u64>) {
-        let Some((dimension, inner)) = shape.split_first() else {
-            out.push(first);
-            return;
-        };
-        let stride = count(inner);
-        for place in self.places(*dimension).into_iter().flatten() {
-            let first = first.saturating_add(place.saturating_mul(stride));
-            self.inner().collect(inner, first, out);
+    /// The shown places of a dimension; `None` stands for a gap.
+    fn places(self, dimension: u64) -> Vec<Option<u64>> {
+        let mut places = Vec::new();
+        for run in self.runs(dimension) {
+            let is_cut = run.end < dimension;
+            places.extend(run.map(Some));
+            places.extend(is_cut.then_some(None));
         }
+        places
     }
 
     fn render(
@@ -186,9 +207,22 @@ fn aligned(cells: &[String]) -> Vec<String> {
 mod tests {
     use super::*;
 
+    /// The texts of the shown elements; `text` takes a row-major position.
+    fn cells(shape: &[u64], text: impl Fn(u64) -> String) -> Vec<String> {
+        let parts = shown(shape).into_iter();
+        let mut shown: Vec<Vec<u64>> = parts.flat_map(|part| indices(&part)).collect();
+        shown.sort_unstable();
+        let position = |index: &Vec<u64>| {
+            let places = index.iter().zip(shape);
+            places.fold(0, |position, (place, dimension)| {
+                position * dimension + place
+            })
+        };
+        shown.iter().map(position).map(text).collect()
+    }
+
     fn print(shape: &[u64], text: impl Fn(u64) -> String) -> String {
-        let cells: Vec<String> = shown(shape).into_iter().map(text).collect();
-        array(shape, &cells)
+        array(shape, &cells(shape, text))
     }
 
     #[test]
@@ -229,9 +263,8 @@ mod tests {
     #[test]
     fn many_dimensions_show_few_elements() {
         for shape in [&[7; 5][..], &[7; 20], &[2; 30], &[1; 64], &[3, 2, 1 << 40]] {
-            let places = shown(shape);
-            assert!(!places.is_empty() && places.len() as u64 <= SHOWN);
-            let cells = vec!["0".to_owned(); places.len()];
+            let cells = cells(shape, |_| "0".to_owned());
+            assert!(!cells.is_empty() && cells.len() as u64 <= SHOWN);
             assert_eq!(array(shape, &cells).matches('0').count(), cells.len());
         }
     }

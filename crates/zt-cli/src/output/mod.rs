@@ -1,7 +1,7 @@
 //! Standard output and standard error, and how an answer looks.
 //!
 //! [`json`] has the documents of `--json`, and [`value`] the values of attributes in them. [`table`],
-//! [`array`] and [`stats`] are for people. [`text`] and [`size`] make names and numbers fit for a
+//! [`array`] and [`stats`] are for people. [`tree`] sums objects by the parts of their names. [`text`] and [`size`] make names and numbers fit for a
 //! terminal.
 
 pub(crate) mod array;
@@ -11,10 +11,12 @@ pub(crate) mod size;
 pub(crate) mod stats;
 pub(crate) mod table;
 pub(crate) mod text;
+pub(crate) mod tree;
 pub(crate) mod value;
 
 use std::ffi::OsString;
 use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::Path;
 
 use clap::ValueEnum;
 use serde::Serialize;
@@ -166,11 +168,20 @@ impl Output {
     /// `warning[code]: where: what`, on stderr, for the first few. Warnings about objects come first,
     /// because a file may have hundreds of its own.
     pub(crate) fn warnings(&self, warnings: &[Warning]) {
+        self.warn("", warnings);
+    }
+
+    /// As [`Output::warnings`], each with the file that it is about.
+    pub(crate) fn warnings_about(&self, path: &Path, warnings: &[Warning]) {
+        self.warn(&format!("{}: ", path.display()), warnings);
+    }
+
+    fn warn(&self, place: &str, warnings: &[Warning]) {
         let (of_objects, of_file): (Vec<&Warning>, Vec<&Warning>) = warnings
             .iter()
             .partition(|warning| warning.object.is_some());
         for warning in of_objects.into_iter().chain(of_file).take(WARNINGS) {
-            let message = warning.to_string();
+            let message = format!("{place}{warning}");
             self.stderr(
                 "33",
                 &format!("warning[{}]", warning.code),
@@ -182,7 +193,9 @@ impl Output {
             self.stderr(
                 "33",
                 "warning",
-                &format!("{more} more are not shown; --json lists all"),
+                &printable(&format!(
+                    "{place}{more} more are not shown; --json lists all"
+                )),
             );
         }
     }

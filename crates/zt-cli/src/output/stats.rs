@@ -44,8 +44,11 @@ pub(crate) enum Bound {
 }
 
 impl Stats {
-    pub(crate) fn of(values: &Scalars<'_>) -> Self {
-        let values = || values.clone().map(Bound::of);
+    /// Statistics of the values that `for_each` hands on, piece by piece. It is called twice: the
+    /// histogram needs the minimum and the maximum first.
+    pub(crate) fn of<E>(
+        mut for_each: impl FnMut(&mut dyn FnMut(Scalars<'_>)) -> Result<(), E>,
+    ) -> Result<Self, E> {
         let mut stats = Stats {
             count: 0,
             zeros: 0,
@@ -54,26 +57,32 @@ impl Stats {
             finite: None,
         };
         let mut bounds: Option<(Bound, Bound)> = None;
-        for bound in values() {
-            let value = bound.as_f64();
-            stats.count += 1;
-            stats.zeros += u64::from(value == 0.0);
-            stats.nan += u64::from(value.is_nan());
-            stats.inf += u64::from(value.is_infinite());
-            if value.is_finite() {
-                bounds = Some(match bounds {
-                    Some((min, max)) => (min.min(bound), max.max(bound)),
-                    None => (bound, bound),
-                });
+        for_each(&mut |values| {
+            for bound in values.map(Bound::of) {
+                let value = bound.as_f64();
+                stats.count += 1;
+                stats.zeros += u64::from(value == 0.0);
+                stats.nan += u64::from(value.is_nan());
+                stats.inf += u64::from(value.is_infinite());
+                if value.is_finite() {
+                    bounds = Some(match bounds {
+                        Some((min, max)) => (min.min(bound), max.max(bound)),
+                        None => (bound, bound),
+                    });
+                }
             }
+        })?;
+        if let Some((min, max)) = bounds {
+            let mut spread = Spread::new(min, max);
+            for_each(&mut |values| {
+                let values = values.map(|value| Bound::of(value).as_f64());
+                values
+                    .filter(|value| value.is_finite())
+                    .for_each(|value| spread.add(value));
+            })?;
+            stats.finite = Some(spread.finish());
         }
-        let values = || {
-            values()
-                .map(Bound::as_f64)
-                .filter(|value| value.is_finite())
-        };
-        stats.finite = bounds.map(|(min, max)| Finite::of(values(), min, max));
-        stats
+        Ok(stats)
     }
 
     /// Lines for people.
@@ -114,36 +123,59 @@ impl Stats {
     }
 }
 
-impl Finite {
-    fn of(values: impl Iterator<Item = f64>, min: Bound, max: Bound) -> Self {
+/// The histogram, mean and deviation of values between known bounds, added one by one.
+struct Spread {
+    min: Bound,
+    max: Bound,
+    scale: f64,
+    edges: [f64; BINS + 1],
+    counts: [u64; BINS],
+    count: u64,
+    /// The mean and the sum of squared deviations of the scaled values.
+    mean: f64,
+    squares: f64,
+}
+
+impl Spread {
+    fn new(min: Bound, max: Bound) -> Self {
         let (least, greatest) = (min.as_f64(), max.as_f64());
-        let magnitude = greatest.abs().max(least.abs());
-        let scale = scale_of(magnitude);
-        let edges = edges(least, greatest);
-        let mut counts = [0; BINS];
-        // Welford's update. Sums of squares would lose the digits of values far from zero.
-        let (mut count, mut mean, mut squares) = (0u64, 0f64, 0f64);
-        for value in values {
-            let inner = edges.iter().skip(1).take(BINS - 1);
-            let bin = inner.filter(|edge| value >= **edge).count();
-            if let Some(count) = counts.get_mut(bin) {
-                *count += 1;
-            }
-            let scaled = value * scale;
-            count += 1;
-            let delta = scaled - mean;
-            mean += delta / count as f64;
-            squares += delta * (scaled - mean);
-        }
-        let std = (squares / count as f64).sqrt();
-        Finite {
+        Spread {
             min,
             max,
+            scale: scale_of(greatest.abs().max(least.abs())),
+            edges: edges(least, greatest),
+            counts: [0; BINS],
+            count: 0,
+            mean: 0.0,
+            squares: 0.0,
+        }
+    }
+
+    /// Welford's update. Sums of squares would lose the digits of values far from zero.
+    fn add(&mut self, value: f64) {
+        let inner = self.edges.iter().skip(1).take(BINS - 1);
+        let bin = inner.filter(|edge| value >= **edge).count();
+        if let Some(count) = self.counts.get_mut(bin) {
+            *count += 1;
+        }
+        let scaled = value * self.scale;
+        self.count += 1;
+        let delta = scaled - self.mean;
+        self.mean += delta / self.count as f64;
+        self.squares += delta * (scaled - self.mean);
+    }
+
+    fn finish(self) -> Finite {
+        let (least, greatest) = (self.min.as_f64(), self.max.as_f64());
+        let std = (self.squares / self.count as f64).sqrt();
+        Finite {
+            min: self.min,
+            max: self.max,
             // Rounding could carry them beyond the values, and to infinity.
-            mean: (mean / scale).clamp(least, greatest),
-            std: (std / scale).min(magnitude),
-            counts,
-            edges,
+            mean: (self.mean / self.scale).clamp(least, greatest),
+            std: (std / self.scale).min(greatest.abs().max(least.abs())),
+            counts: self.counts,
+            edges: self.edges,
         }
     }
 }
@@ -258,9 +290,22 @@ mod tests {
     use super::*;
     use zt::{Elements, Registry};
 
+    /// In pieces of one value and of the rest.
+    fn of(elements: &Elements<'_>) -> Stats {
+        let registry = Registry::builtin();
+        let width = elements.dtype.byte_len();
+        let (first, rest) = elements.bytes.split_at(width.min(elements.bytes.len()));
+        let of_pieces = Stats::of(|take| {
+            for bytes in [first, rest] {
+                take(Elements::new(elements.dtype, bytes).scalars(&registry)?);
+            }
+            Ok::<(), zt::formats::Error>(())
+        });
+        of_pieces.unwrap()
+    }
+
     fn stats(values: &[f64]) -> Stats {
-        let elements = Elements::from(values);
-        Stats::of(&elements.scalars(&Registry::builtin()).unwrap())
+        of(&Elements::from(values))
     }
 
     #[test]
@@ -311,7 +356,7 @@ mod tests {
     #[test]
     fn minimum_and_maximum_of_integers_are_exact() {
         let text = |elements: Elements<'_>| {
-            let stats = Stats::of(&elements.scalars(&Registry::builtin()).unwrap());
+            let stats = of(&elements);
             let json = serde_json::to_string(&stats).unwrap();
             assert!(stats.render().contains("\nmin "));
             let Finite { min, max, .. } = stats.finite.unwrap();

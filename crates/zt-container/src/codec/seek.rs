@@ -67,6 +67,7 @@ pub struct Frame {
 pub(super) fn most_frames(stored: Span) -> usize {
     const FREE: u64 = 4096;
     const LEAST_LEN: u64 = 128;
+    // Saturates on purpose: it is only a limit.
     let most = FREE.plus(stored.byte_len() / LEAST_LEN);
     usize::try_from(most).unwrap_or(usize::MAX)
 }
@@ -134,8 +135,7 @@ fn by_table(
         return Ok(None);
     };
     // The entries exist within the blob, so their memory is bounded by its stored bytes.
-    let table = Span::between(table_offset, footer_offset).unwrap_or_default();
-    let table = crate::bytes_of(source, table)?;
+    let table = crate::bytes_of(source, Span::exact_between(table_offset, footer_offset))?;
     let Some((header, entries)) = table.split_first_chunk::<8>() else {
         return Ok(None);
     };

@@ -4,6 +4,7 @@
 use super::header::{Descriptor, FRAME_MAGIC, SKIPPABLE_MAGIC, number};
 use super::seek::most_frames;
 use crate::error::Result;
+use crate::exact::in_memory;
 use crate::{Exact, Source, Span};
 
 /// The stored and the content length of each frame within `span`, skippable ones without content;
@@ -105,16 +106,14 @@ impl<S: Source + ?Sized> Walker<'_, S> {
         }
         if !self.held.contains(wanted) {
             let byte_len = self.rest.byte_len().min(WINDOW as u64);
-            let held = Span::new(self.rest.offset(), byte_len).unwrap_or_default();
-            let window = usize::try_from(byte_len).ok();
-            let window = window.and_then(|len| self.window.get_mut(..len));
+            let held = Span::exact(self.rest.offset(), byte_len);
+            let window = self.window.get_mut(..in_memory(byte_len));
             self.source
                 .read_at(held.offset(), window.unwrap_or_default())?;
             self.held = held;
         }
-        let at = wanted.offset().minus(self.held.offset());
-        let places = usize::try_from(at).ok().zip(usize::try_from(len).ok());
-        let bytes = places.and_then(|(at, len)| self.window.get(at..)?.get(..len));
+        let at = in_memory(wanted.offset().minus(self.held.offset()));
+        let bytes = self.window.get(at..at.plus(in_memory(len)));
         let number = bytes.map(number);
         Ok(self.pass(len).and(number))
     }

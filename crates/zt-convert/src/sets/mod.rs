@@ -17,8 +17,10 @@ mod split;
 mod staging;
 mod violation;
 
-use zt::Result;
+use std::path::{Path, PathBuf};
+
 use zt::foreign::Kind;
+use zt::{FileSource, Result};
 use zt_foreign::{Input, Opening, Probe};
 
 use crate::Kinds;
@@ -27,6 +29,25 @@ pub use split::{Shard, Split};
 
 /// The kind of most sets, assumed if the index does not show it.
 const USUAL: Kind = Kind::new("safetensors");
+
+/// The files that the index of a set at `path` lists, sorted, in the folder of the index; `None` for
+/// any other file. None of them is opened, and some may not exist.
+///
+/// # Errors
+///
+/// [`zt::ErrorKind::Io`] if the file cannot be read; the code of the rule that the index breaks.
+pub fn shards_of(path: impl AsRef<Path>) -> Result<Option<Vec<PathBuf>>> {
+    let path = path.as_ref();
+    let shards = || {
+        let source = FileSource::open(path)?;
+        let Some(IndexFile(index)) = IndexFile::recognise(&Probe::new(&source)?)? else {
+            return Ok(None);
+        };
+        let shards = index?.shards.into_iter();
+        Ok(Some(shards.map(|name| path.with_file_name(name)).collect()))
+    };
+    shards().map_err(|error: zt::Error| error.with_path(path))
+}
 
 /// The index of a set, read once. Opening the set returns a fault in it.
 pub(crate) struct IndexFile(Result<Index>);

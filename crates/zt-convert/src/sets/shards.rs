@@ -18,6 +18,25 @@ use crate::Kinds;
 pub(super) fn open(index: &Index, opening: Opening<'_>, kinds: &Kinds) -> Result<Input> {
     let path = opening.path.ok_or(Fault::NeedsPath)?;
     let own_name = path.file_name().unwrap_or_default().to_string_lossy();
+    if index.shards.iter().any(|name| *name == own_name) {
+        let name = own_name.into_owned();
+        return Err(Violation::ShardName { name }.into());
+    }
+    // Only a regular file is opened, or a link to one: opening a pipe would wait for ever.
+    let is_there = |name: &String| {
+        let metadata = fs::metadata(path.with_file_name(name));
+        metadata.is_ok_and(|metadata| metadata.is_file())
+    };
+    let missing: Vec<String> = index
+        .shards
+        .iter()
+        .filter(|name| !is_there(name))
+        .cloned()
+        .collect();
+    if !missing.is_empty() {
+        let total = index.shards.len();
+        return Err(Violation::NoShards { missing, total }.into());
+    }
     let mut set = Set {
         kinds,
         builder: None,
@@ -31,9 +50,6 @@ pub(super) fn open(index: &Index, opening: Opening<'_>, kinds: &Kinds) -> Result
     };
     let mut paths = vec![path.to_owned()];
     for (position, name) in index.shards.iter().enumerate() {
-        if *name == own_name {
-            return Err(Violation::ShardName { name: name.clone() }.into());
-        }
         let shard = path.with_file_name(name);
         set.add_shard(position, name, &shard)?;
         paths.push(shard);
@@ -60,7 +76,7 @@ struct Set<'x> {
 
 impl<'x> Set<'x> {
     fn add_shard(&mut self, position: usize, name: &'x str, path: &Path) -> Result<()> {
-        let shard = self.open_shard(name, path)?;
+        let shard = self.open_shard(path)?;
         let found = shard.kind();
         let new = || (found, self.opening.builder(found));
         let (kind, mut builder) = self.builder.take().unwrap_or_else(new);
@@ -96,13 +112,8 @@ impl<'x> Set<'x> {
         Ok(())
     }
 
-    /// Opens a regular file, or a link to one; opening a pipe would wait for ever. The index of
-    /// another set is refused.
-    fn open_shard(&self, name: &str, path: &Path) -> Result<File> {
-        if !fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) {
-            let name = name.to_owned();
-            return Err(Violation::NoShard { name }.into());
-        }
+    /// Opens a shard. The index of another set is refused.
+    fn open_shard(&self, path: &Path) -> Result<File> {
         let opening = Opening {
             path: None,
             ..self.opening

@@ -22,16 +22,29 @@ pub(super) enum Violation {
     ShardName { name: String },
     #[error("the shard {name:?} is a file of the kind {found}, the first shard is not")]
     ShardKind { name: String, found: &'static str },
-    #[error("the shard {name:?} is missing; put it beside the index")]
-    NoShard { name: String },
+    #[error(
+        "{} of {total} shards are missing: {}; put them beside the index",
+        missing.len(),
+        first_of(missing)
+    )]
+    NoShards { missing: Vec<String>, total: usize },
 }
 
 impl From<Violation> for zt::Error {
     fn from(violation: Violation) -> Self {
         let code = match violation {
-            Violation::ShardName { .. } | Violation::NoShard { .. } => "path",
+            Violation::ShardName { .. } | Violation::NoShards { .. } => "path",
             _ => "header",
         };
         zt::Error::new(ErrorKind::Malformed, code, violation)
     }
+}
+
+/// The first names of a list, escaped.
+fn first_of(names: &[String]) -> String {
+    const SHOWN: usize = 3;
+    let first = names.iter().take(SHOWN).map(|name| format!("{name:?}"));
+    let first: Vec<String> = first.collect();
+    let rest = if names.len() > SHOWN { ", ..." } else { "" };
+    format!("{}{rest}", first.join(", "))
 }

@@ -1,5 +1,6 @@
 //! One file that is being written: its options, its losses, its summary.
 
+use zt::container::Exact;
 use zt::foreign::Kind;
 use zt::formats::dense_byte_len;
 use zt::{Attributes, DType, Error, Result, Warning};
@@ -60,8 +61,8 @@ impl<'j> Job<'j> {
             self.accept(Loss::Overflow(overflow), Some(object));
             self.check()?;
         }
-        self.summary.bytes = self.summary.bytes.saturating_add(byte_len);
-        self.summary.objects = self.summary.objects.saturating_add(1);
+        self.summary.bytes = self.summary.bytes.plus(byte_len);
+        self.summary.objects = self.summary.objects.plus(1);
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! Finite values that a cast makes infinite.
 
+use zt::container::Exact;
 use zt::formats::Result;
 use zt::{Bytes, DType, Elements, Registry};
 
@@ -36,11 +37,11 @@ impl Overflow {
     pub fn add(&mut self, source: &Elements<'_>, cast: &[u8], registry: &Registry) -> Result<()> {
         let width = self.dtype.byte_len();
         let count = cast.len() / width;
-        self.values = self.values.saturating_add(count as u64);
+        self.values = self.values.plus(count as u64);
         // The bytes of a value before the cast.
-        let value_len = source.bytes.len().checked_div(count).unwrap_or(0).max(1);
-        let chunks = source.bytes.chunks(CHUNK.saturating_mul(value_len));
-        for (source_bytes, cast) in chunks.zip(cast.chunks(CHUNK.saturating_mul(width))) {
+        let value_len = source.bytes.len().checked_div(count).unwrap_or(1).max(1);
+        let chunks = source.bytes.chunks(CHUNK.times(value_len));
+        for (source_bytes, cast) in chunks.zip(cast.chunks(CHUNK.times(width))) {
             let infinite = infinities(self.dtype, cast);
             if infinite == 0 {
                 continue;
@@ -53,9 +54,7 @@ impl Overflow {
             // f64 represents every value of every type exactly.
             let wide = chunk.to_dtype(DType::F64, registry)?;
             let before = infinities(DType::F64, &wide.bytes);
-            self.infinite = self
-                .infinite
-                .saturating_add(infinite.saturating_sub(before));
+            self.infinite = self.infinite.plus(infinite.minus(before));
         }
         Ok(())
     }
@@ -66,7 +65,7 @@ impl Overflow {
     }
 }
 
-/// The number of infinite values, of at most [`CHUNK`]. Counts in integers of the values' width take
+/// The number of infinite values, of at most [`CHUNK`], so that no count wraps. Counts in integers of the values' width take
 /// a fifth of the time.
 fn infinities(dtype: DType, bytes: &[u8]) -> u64 {
     let of_16 = |infinity: u16| {

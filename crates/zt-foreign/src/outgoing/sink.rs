@@ -2,6 +2,8 @@
 
 use std::io::{self, BufWriter, Write};
 
+use zt::container::Exact;
+
 /// A sink that counts its bytes. Small writes are gathered.
 pub struct Sink<'s> {
     out: Box<dyn Write + Send + 's>,
@@ -34,7 +36,7 @@ impl<'s> Sink<'s> {
 impl Write for Sink<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let len = self.out.write(bytes)?;
-        self.byte_len = self.byte_len.saturating_add(len as u64);
+        self.byte_len = self.byte_len.plus(len as u64);
         Ok(len)
     }
 

@@ -5,6 +5,8 @@ use std::io;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 
+use zt::container::exact::{Exact, in_memory};
+
 use super::cut::BANDS;
 
 /// Bands that a thread keeps whatever their length, because it may compare two views. With one band,
@@ -52,7 +54,7 @@ impl Bands {
     /// A number that no other view of the file has, for the keys of a view's bands.
     pub fn next_id(&self) -> u64 {
         let mut held = lock(&self.0);
-        held.ids = held.ids.saturating_add(1);
+        held.ids = held.ids.plus(1);
         held.ids
     }
 
@@ -68,8 +70,7 @@ impl Bands {
     ) -> io::Result<usize> {
         let slot = self.slot(key, byte_len);
         let copied = slot.with(make, |bytes| {
-            let skip = usize::try_from(skip).unwrap_or(usize::MAX);
-            let held = bytes.get(skip..).unwrap_or_default();
+            let held = bytes.get(in_memory(skip)..).unwrap_or_default();
             let len = held.len().min(out.len());
             for (to, from) in out.iter_mut().zip(held) {
                 *to = *from;
@@ -131,7 +132,7 @@ impl Slot {
     fn read_to_after(&self, skip: u64, len: u64) -> u64 {
         let mut read_to = lock(&self.read_to);
         if skip <= *read_to {
-            *read_to = skip.saturating_add(len).max(*read_to);
+            *read_to = skip.plus(len).max(*read_to);
         }
         *read_to
     }
@@ -142,6 +143,7 @@ impl Slot {
 fn make_room(held: &mut Vec<Entry>, byte_len: u64, thread: ThreadId) {
     loop {
         let own = || held.iter().filter(|entry| entry.thread == thread);
+        // Saturates: what is not read yet is only declared.
         let bytes = own()
             .map(|entry| entry.byte_len)
             .fold(byte_len, u64::saturating_add);

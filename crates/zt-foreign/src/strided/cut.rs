@@ -1,6 +1,8 @@
 //! Elements in row-major order, cut into bands that fit into memory.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
+use zt::container::Exact;
+
 use super::bands::slots;
 
 /// The bytes of all bands that are held at a time, unless a band would be smaller than [`BAND_MIN`].
@@ -53,10 +55,10 @@ impl Cut {
     pub fn within(counts: &[u64], run: u64, room: u64) -> Self {
         // A row is as many inner dimensions as fit.
         let mut row = run;
-        let mut axis = counts.len().saturating_sub(1);
+        let mut axis = counts.len().saturating_sub(1); // A single element has no axis.
         for (at, count) in counts.iter().enumerate().skip(1).rev() {
             match row.checked_mul(*count).filter(|all| *all <= room) {
-                Some(all) => (row, axis) = (all, at.saturating_sub(1)),
+                Some(all) => (row, axis) = (all, at.minus(1)),
                 None => break,
             }
         }
@@ -65,6 +67,7 @@ impl Cut {
             axis,
             rows: room.checked_div(row).unwrap_or(1).clamp(1, count.max(1)),
             row,
+            // Saturates only if another dimension is 0: then no band is located.
             plane: row.saturating_mul(count),
             outer: counts.get(..axis).unwrap_or_default().to_vec(),
             count,
@@ -77,34 +80,41 @@ impl Cut {
         Cut { rows, ..self }
     }
 
-    /// The number of bands.
+    /// The number of bands, or 2^64 - 1 if it is larger: it is only compared with a limit.
     pub(super) fn bands(&self) -> u64 {
         let planes = self.outer.iter().copied().fold(1, u64::saturating_mul);
         planes.saturating_mul(self.count.div_ceil(self.rows.max(1)))
     }
 
-    /// The band that holds the byte at `offset`.
+    /// The band that holds the byte at `offset`, which the elements have.
     pub fn locate(&self, offset: u64) -> Band {
-        let plane = offset.checked_div(self.plane).unwrap_or(0);
-        let within = offset.checked_rem(self.plane).unwrap_or(0);
-        let row = within.checked_div(self.row).unwrap_or(0);
-        let first = row.saturating_sub(row.checked_rem(self.rows).unwrap_or(0));
-        let rows = self.rows.min(self.count.saturating_sub(first));
+        let (plane, within) = divided(offset, self.plane);
+        let (row, _) = divided(within, self.row);
+        let (_, above) = divided(row, self.rows);
+        let first = row.minus(above);
+        let rows = self.rows.min(self.count.minus(first));
         let mut place = vec![first];
         let mut index = plane;
         for count in self.outer.iter().rev() {
-            place.push(index.checked_rem(*count).unwrap_or(0));
-            index = index.checked_div(*count).unwrap_or(0);
+            let at;
+            (index, at) = divided(index, *count);
+            place.push(at);
         }
         place.reverse();
-        let start = plane.saturating_mul(self.plane);
         Band {
-            start: start.saturating_add(first.saturating_mul(self.row)),
-            byte_len: rows.saturating_mul(self.row),
+            start: plane.times(self.plane).plus(first.times(self.row)),
+            byte_len: rows.times(self.row),
             rows,
             place,
         }
     }
+}
+
+/// The quotient and the remainder. `by` is a count or a length of elements of which one is read, so
+/// it is not 0.
+#[expect(clippy::arithmetic_side_effects, reason = "`by` is not 0")]
+pub(super) const fn divided(number: u64, by: u64) -> (u64, u64) {
+    (number / by, number % by)
 }
 
 #[cfg(test)]

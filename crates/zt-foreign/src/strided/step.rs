@@ -2,6 +2,7 @@
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use zt::Span;
+use zt::container::Exact;
 
 /// A dimension: `count` elements that are `from` bytes apart in the base and `to` in the band.
 #[derive(Debug, Clone, Copy)]
@@ -25,12 +26,12 @@ impl Step {
     pub(super) fn pieces(self, count: u64) -> impl Iterator<Item = Piece> {
         let count = count.max(1);
         (0..self.count.div_ceil(count)).map(move |piece| {
-            let first = piece.saturating_mul(count);
+            let first = piece.times(count);
             Piece {
-                from: self.from.saturating_mul(first),
-                to: self.to.saturating_mul(first),
+                from: self.from.times(first),
+                to: self.to.times(first),
                 step: Step {
-                    count: count.min(self.count.saturating_sub(first)),
+                    count: count.min(self.count.minus(first)),
                     ..self
                 },
             }
@@ -76,16 +77,14 @@ impl Place {
     /// Advances to the next place, and returns whether there is one.
     pub fn advance(&mut self) -> bool {
         for (step, at) in self.steps.iter().zip(&mut self.at).rev() {
-            *at = at.saturating_add(1);
-            self.from = self.from.saturating_add(step.from);
-            self.to = self.to.saturating_add(step.to);
-            if *at < step.count {
+            if at.plus(1) < step.count {
+                *at = at.plus(1);
+                self.from = self.from.plus(step.from);
+                self.to = self.to.plus(step.to);
                 return true;
             }
-            self.from = self
-                .from
-                .saturating_sub(step.from.saturating_mul(step.count));
-            self.to = self.to.saturating_sub(step.to.saturating_mul(step.count));
+            self.from = self.from.minus(step.from.times(*at));
+            self.to = self.to.minus(step.to.times(*at));
             *at = 0;
         }
         false
@@ -94,6 +93,7 @@ impl Place {
 
 /// Copies runs that are `inner.from` bytes apart to places that are `inner.to` bytes apart.
 pub(super) fn scatter(source: &[u8], target: &mut [u8], inner: &Step, run: u64) {
+    // A distance beyond memory leads to no second element.
     let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     let (from, run) = (size(inner.from), size(run));
     let targets = target
@@ -107,7 +107,7 @@ pub(super) fn scatter(source: &[u8], target: &mut [u8], inner: &Step, run: u64) 
         16 => scatter_fixed::<16>(source, targets, from),
         _ => {
             for (at, target) in targets.enumerate() {
-                let source = source.get(at.saturating_mul(from)..);
+                let source = source.get(at.times(from)..);
                 let source = source.and_then(|source| source.get(..run));
                 if let (Some(source), Some(target)) = (source, target.get_mut(..run)) {
                     target.copy_from_slice(source);
@@ -124,7 +124,7 @@ fn scatter_fixed<'t, const N: usize>(
     from: usize,
 ) {
     for (at, target) in targets.enumerate() {
-        let source = source.get(at.saturating_mul(from)..);
+        let source = source.get(at.times(from)..);
         let source = source.and_then(|source| source.first_chunk::<N>());
         if let (Some(source), Some(target)) = (source, target.first_chunk_mut::<N>()) {
             *target = *source;

@@ -1,6 +1,7 @@
 //! The offsets of a view's elements.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
+use zt::container::Exact;
 use zt::{Source, Span};
 
 use super::cut::{BAND_MAX, Band, Cut, SEQUENTIAL_BAND, share};
@@ -114,7 +115,7 @@ impl View {
     pub(super) fn first_of(&self, band: &Band) -> u64 {
         let axes = band.place.iter().zip(&self.dimensions);
         axes.fold(self.offset, |first, (at, axis)| {
-            first.saturating_add(at.saturating_mul(axis.stride))
+            first.plus(at.times(axis.stride))
         })
     }
 
@@ -135,7 +136,7 @@ impl View {
                 from: dimension.stride,
                 to,
             });
-            to = to.saturating_mul(count);
+            to = to.times(count);
         }
         steps.reverse();
         steps.sort_by_key(|step| std::cmp::Reverse(step.from));
@@ -153,11 +154,5 @@ impl View {
     /// The bytes of all elements.
     pub fn byte_len(&self) -> u64 {
         self.byte_len
-    }
-
-    /// The offset after the last element.
-    #[cfg(test)]
-    pub fn end(&self) -> u64 {
-        self.end
     }
 }

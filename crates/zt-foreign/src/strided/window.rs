@@ -3,6 +3,7 @@
 
 use std::io;
 
+use zt::container::exact::{Exact, in_memory};
 use zt::{Source, Span};
 
 use super::step::Step;
@@ -29,10 +30,12 @@ impl<'s> Window<'s> {
     pub(super) fn new(base: &'s dyn Source, steps: &[Step], run: u64) -> Self {
         let inner = steps.last().unwrap_or(&Step::ONE);
         let next = steps.len().checked_sub(2).and_then(|at| steps.get(at));
-        let reach = inner.span(0, run).map_or(u64::MAX, Span::byte_len);
-        let gap = next.map_or(u64::MAX, |next| next.from.saturating_sub(reach));
-        let is_near = gap <= GAP && is_near(inner, run);
-        let reads_on = is_near || base.is_sequential();
+        let reach = inner.span(0, run).map(Span::byte_len);
+        let reads_on = base.is_sequential()
+            || is_near(inner.from, run)
+                && next
+                    .zip(reach)
+                    .is_some_and(|(next, reach)| is_near(next.from, reach));
         Window {
             base,
             run,
@@ -57,7 +60,8 @@ impl<'s> Window<'s> {
             return Ok(bytes);
         }
         if !self.span.contains(span) {
-            let left = self.base.byte_len().saturating_sub(span.offset());
+            let left = self.base.byte_len().checked_sub(span.offset());
+            let left = left.ok_or(io::ErrorKind::UnexpectedEof)?;
             let len = span.byte_len().max(self.ahead.min(left));
             self.span = Span::default();
             let len = usize::try_from(len).map_err(|_| io::ErrorKind::OutOfMemory)?;
@@ -69,25 +73,22 @@ impl<'s> Window<'s> {
             self.base.read_at(span.offset(), &mut self.bytes)?;
             self.span = Span::new(span.offset(), len as u64).ok_or(io::ErrorKind::UnexpectedEof)?;
         }
-        let skip = span.offset().saturating_sub(self.span.offset());
-        let part = usize::try_from(skip)
-            .ok()
-            .zip(usize::try_from(span.byte_len()).ok());
-        let part = part.and_then(|(skip, len)| self.bytes.get(skip..)?.get(..len));
-        Ok(part.unwrap_or_default())
+        let skip = in_memory(span.offset().minus(self.span.offset()));
+        let end = skip.plus(in_memory(span.byte_len()));
+        Ok(self.bytes.get(skip..end).unwrap_or_default())
     }
 }
 
 /// How many elements of a step are read together if they are not resident.
 pub(super) fn at_once(inner: &Step, run: u64) -> u64 {
-    if is_near(inner, run) {
+    if is_near(inner.from, run) {
         WINDOW.checked_div(inner.from).unwrap_or(inner.count)
     } else {
         1
     }
 }
 
-/// Whether the runs of a step are near each other.
-fn is_near(inner: &Step, run: u64) -> bool {
-    inner.from.saturating_sub(run) <= GAP
+/// Whether runs of `len` bytes that are `distance` apart are near each other.
+fn is_near(distance: u64, len: u64) -> bool {
+    distance.checked_sub(len).is_none_or(|gap| gap <= GAP)
 }

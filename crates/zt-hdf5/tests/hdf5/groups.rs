@@ -379,7 +379,7 @@ fn a_file_ends_where_its_superblock_declares() {
     assert_eq!(value(&file, "t"), 7);
     let cut = whole[..whole.len() - 1].to_vec();
     let error = opened(cut).unwrap_err();
-    assert_eq!(error.code(), "header");
+    assert_eq!(error.code(), "truncated");
     let text = error.to_string();
     assert!(text.contains("2560") && text.contains("2559"), "{text}");
 }

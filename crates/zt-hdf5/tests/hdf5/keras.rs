@@ -62,7 +62,7 @@ fn a_few_bytes_are_not_an_archive_of_keras() {
     );
     // Four bytes are a truncated archive.
     let error = forced(b"PK\x03\x04".to_vec()).unwrap_err();
-    assert_eq!(error.code(), "header", "{error}");
+    assert_eq!(error.code(), "truncated", "{error}");
 }
 
 #[test]

@@ -76,6 +76,7 @@ impl Flaw {
     /// There is no memory for `len` values of `T`.
     #[cold]
     pub(crate) fn allocation<T>(len: usize) -> Self {
+        // Saturates on purpose: what cannot be had may be more than there are addresses.
         let byte_len = len.saturating_mul(size_of::<T>());
         Flaw(Box::new(Kind::Allocation { byte_len }))
     }
@@ -145,9 +146,12 @@ impl<'a> Cursor<'a> {
     }
 
     /// Bytes before the cursor.
+    #[expect(
+        clippy::arithmetic_side_effects,
+        reason = "`rest` is the end of `byte_len` bytes"
+    )]
     pub(crate) const fn offset(&self) -> usize {
-        // `rest` is the end of `byte_len` bytes: this cannot wrap.
-        self.byte_len.wrapping_sub(self.rest.len())
+        self.byte_len - self.rest.len()
     }
 
     /// Bytes after the cursor.
@@ -297,9 +301,9 @@ impl<'a> Cursor<'a> {
 
     /// A declared length whose parts take at least `unit` bytes each.
     #[inline]
+    #[expect(clippy::arithmetic_side_effects, reason = "`unit` is 1 or 2")]
     fn fits(&self, at: usize, declared: u64, unit: usize) -> Result<usize, Flaw> {
-        // `unit` is 1 or 2.
-        let available = self.rest.len().checked_div(unit).unwrap_or(0);
+        let available = self.rest.len() / unit;
         match usize::try_from(declared) {
             Ok(declared) if declared <= available => Ok(declared),
             _ => Err(Flaw::cbor(
@@ -331,14 +335,17 @@ fn indefinite(at: usize, initial: u8) -> Result<Head, Flaw> {
 }
 
 /// Major type 7: simple values and floats. Spec: RFC 8949 §3.3.
+#[expect(
+    clippy::expect_used,
+    reason = "the head read 1, 2, 4 or 8 bytes for the argument"
+)]
 fn simple(at: usize, info: u8, argument: u64) -> Result<Head, Flaw> {
-    // The head read 1, 2, 4 or 8 bytes for the argument, so none of the conversions loses a bit.
-    let narrow = |bits: u64| u32::try_from(bits).unwrap_or_default();
+    let narrow = |bits: u64| u32::try_from(bits).expect("4 bytes at most were read");
     match info {
         25 => Ok(Head::Float(widen_half(narrow(argument)))),
         26 => Ok(Head::Float(widen_single(narrow(argument)))),
         27 => Ok(Head::Float(f64::from_bits(argument))),
-        _ => match u8::try_from(argument).unwrap_or_default() {
+        _ => match u8::try_from(argument).expect("1 byte at most was read") {
             value if info == 24 && value < 32 => Err(Flaw::cbor(at, Rule::Simple(value))),
             value => Ok(Head::Simple(value)),
         },

@@ -305,7 +305,9 @@ impl ComponentWriter<'_, '_, '_> {
             return Ok(());
         }
         let checked = check_bools_from(first, bytes);
-        checked.map_err(|error| error.with_role(self.role.clone()).into())
+        checked.map_err(|error| {
+            Error::from(error.with_role(self.role.clone())).with_object(&self.object.name)
+        })
     }
 }
 

@@ -1,0 +1,111 @@
+//! Several files and folders, as the arguments of a command.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use zt_convert::Input;
+
+use crate::args::input::InputArgs;
+use crate::failure::Failure;
+use crate::files::stdin::is_stdin;
+use crate::files::walk::{Contents, misuse};
+
+/// The files of a command that takes several.
+#[derive(Debug, Args)]
+pub(crate) struct FilesArgs {
+    /// Files of any kind, indexes of sharded sets, or folders; `-` is stdin
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Also take the tensor files in the folders of a folder; links to folders are not followed
+    #[arg(short, long)]
+    recursive: bool,
+}
+
+/// A file that was given or found.
+pub(crate) struct Found {
+    pub(crate) path: PathBuf,
+    /// The reason why a folder gives no file.
+    problem: Option<Failure>,
+}
+
+impl FilesArgs {
+    /// The paths as they were given.
+    pub(crate) fn given(&self) -> &[PathBuf] {
+        &self.files
+    }
+
+    /// Whether the answer is a list even if one file is found: a script can rely on it.
+    pub(crate) fn is_list(&self) -> bool {
+        self.recursive || self.files.len() > 1
+    }
+
+    /// The files in the order of the arguments. A folder stands for its tensor files.
+    pub(crate) fn found(&self) -> Vec<Found> {
+        let mut found = Vec::new();
+        for path in &self.files {
+            if path.is_dir() && !is_stdin(path) {
+                self.look_into(path, &mut found);
+            } else {
+                found.push(Found::file(path.clone()));
+            }
+        }
+        found
+    }
+
+    fn look_into(&self, folder: &Path, found: &mut Vec<Found>) {
+        let before = found.len();
+        // A stack, because folders may be nested deeper than calls.
+        let mut folders = vec![folder.to_owned()];
+        let mut top = None;
+        while let Some(folder) = folders.pop() {
+            let contents = match Contents::of(&folder) {
+                Ok(contents) => contents,
+                Err(failure) => {
+                    found.push(Found::problem(&folder, failure));
+                    continue;
+                }
+            };
+            found.extend(contents.files.iter().cloned().map(Found::file));
+            if self.recursive {
+                folders.extend(contents.folders.iter().rev().cloned());
+            }
+            top.get_or_insert(contents);
+        }
+        if found.len() > before {
+            return;
+        }
+        let failure = match top {
+            Some(contents) if !self.recursive && !contents.folders.is_empty() => misuse(
+                "the folder has no tensor file; -r looks into its folders, too".to_owned(),
+                folder,
+            ),
+            Some(contents) if !self.recursive => contents.has_none(folder),
+            _ => misuse("no folder below it has a tensor file".to_owned(), folder),
+        };
+        found.push(Found::problem(folder, failure));
+    }
+}
+
+impl Found {
+    const fn file(path: PathBuf) -> Self {
+        Found {
+            path,
+            problem: None,
+        }
+    }
+
+    fn problem(folder: &Path, failure: Failure) -> Self {
+        Found {
+            path: folder.to_owned(),
+            problem: Some(failure),
+        }
+    }
+
+    /// Opens the file. It has the chosen objects only, and may have none.
+    pub(crate) fn open(self, input: &InputArgs) -> Result<Input, Failure> {
+        match self.problem {
+            Some(failure) => Err(failure),
+            None => input.open_file(&self.path, None),
+        }
+    }
+}

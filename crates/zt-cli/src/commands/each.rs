@@ -1,0 +1,123 @@
+//! An answer for each of several files.
+
+use std::path::Path;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use zt_convert::Input;
+
+use crate::args::files::FilesArgs;
+use crate::args::input::InputArgs;
+use crate::failure::{Exit, Failure};
+use crate::output::Output;
+use crate::output::json::ErrorBody;
+use crate::output::text::printable;
+
+/// Where the answer about one file is printed.
+pub(crate) struct Answer<'o> {
+    pub(crate) output: &'o mut Output,
+    /// The file, which is a heading above the answer.
+    heading: Option<String>,
+    is_first: bool,
+    /// The documents of `--json`, if it prints a list.
+    documents: Option<Vec<Box<RawValue>>>,
+}
+
+/// The document of a file that cannot be opened, in a list.
+#[derive(Serialize)]
+struct Refused {
+    file: String,
+    error: ErrorBody,
+}
+
+/// Lets `answer` print something about each file. An error in one of several files does not keep it
+/// from the others, and the exit code is the highest. Among several files, those without any chosen
+/// object are passed over.
+pub(crate) fn each(
+    files: &FilesArgs,
+    input: &InputArgs,
+    output: &mut Output,
+    mut answer: impl FnMut(&Path, Result<Input, Failure>, &mut Answer<'_>) -> Result<Exit, Failure>,
+) -> Result<Exit, Failure> {
+    let found = files.found();
+    let is_list = files.is_list() || found.len() > 1;
+    let mut to = Answer {
+        output,
+        heading: None,
+        is_first: true,
+        documents: is_list.then(Vec::new),
+    };
+    let mut exit = Exit::Ok;
+    let mut is_answered = false;
+    for found in found {
+        let path = found.path.clone();
+        let mut opened = found.open(input);
+        if let Ok(file) = &opened
+            && let Err(failure) = input.select.expect_some([file.file()])
+        {
+            if is_list {
+                continue;
+            }
+            opened = Err(failure.with_path(&path));
+        }
+        is_answered = true;
+        to.heading = is_list.then(|| path.display().to_string());
+        match answer(&path, opened, &mut to) {
+            Ok(of_file) => exit = exit.max(of_file),
+            Err(failure) if !is_list || failure.ends_all() => return Err(failure),
+            Err(failure) => {
+                to.refuse(&path, &failure)?;
+                exit = exit.max(failure.exit());
+            }
+        }
+    }
+    if !is_answered {
+        input.select.expect_some([])?;
+    }
+    if to.output.json
+        && let Some(documents) = &to.documents
+    {
+        // The exit code is an answer even if nothing reads the output.
+        Failure::unless_closed(to.output.document(documents))?;
+    }
+    Ok(exit)
+}
+
+impl Answer<'_> {
+    /// Whether there may be answers about other files.
+    pub(crate) const fn is_one_of_several(&self) -> bool {
+        self.documents.is_some()
+    }
+
+    /// Prints text below the name of the file.
+    pub(crate) fn text(&mut self, text: &str) -> Result<(), Failure> {
+        if let Some(heading) = self.heading.take() {
+            let gap = if self.is_first { "" } else { "\n" };
+            self.output
+                .line(&format!("{gap}{}:", printable(&heading)))?;
+            self.is_first = false;
+        }
+        self.output.line(text)
+    }
+
+    /// Prints the document of the file, or keeps it for the list.
+    pub(crate) fn document(&mut self, document: &impl Serialize) -> Result<(), Failure> {
+        let Some(documents) = &mut self.documents else {
+            return self.output.document(document);
+        };
+        // Keys are text and floats are finite.
+        documents.extend(serde_json::value::to_raw_value(document));
+        Ok(())
+    }
+
+    fn refuse(&mut self, path: &Path, failure: &Failure) -> Result<(), Failure> {
+        self.output.failure(failure);
+        let Some(error) = ErrorBody::of(failure) else {
+            return Ok(());
+        };
+        self.document(&Refused {
+            file: path.display().to_string(),
+            error,
+        })
+    }
+}

@@ -1,0 +1,481 @@
+//! `zt quantize`: floating-point tensors as `quantized_group`.
+
+use std::collections::HashMap;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde::Serialize;
+use zt::formats::{Packing, Quantization, Signature};
+use zt::{
+    DType, Dense, Error, ErrorKind, Planes, QuantizedGroup, Registry, Span, Tensor, View,
+    WriteOptions, Writer, codes,
+};
+use zt_convert::{Input, Kinds, ZT, is_same_file};
+
+use crate::args::glob;
+use crate::args::input::{InputArgs, decoded_len};
+use crate::failure::{Exit, Failure};
+use crate::files::npy::{PIECE, Value};
+use crate::files::path::is_stdout;
+use crate::output::Output;
+use crate::output::json::{WarningBody, warnings};
+use crate::output::size::human;
+use crate::output::table::Table;
+use crate::output::text::{cell, count, printable, shape};
+use crate::output::value::Float;
+use crate::progress::Progress;
+
+/// Quantize the floating-point tensors of a file
+///
+/// Dense f64, f32, f16 and bf16 tensors of two or more dimensions become `quantized_group`: each
+/// group of values has a scale, and a zero-point unless --signed is given. Every other object is kept
+/// as it is stored. Readers get the values back as f32, with the errors that this command prints.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// A file of any kind, or the index of a sharded set
+    #[arg(value_name = "IN")]
+    file: PathBuf,
+    /// The .zt file to write
+    out: PathBuf,
+    /// Bits of a quantized value: 1 to 16
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=16))]
+    bits: u32,
+    /// Consecutive values that share a scale
+    #[arg(long, value_name = "N", default_value_t = 128, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    group_size: u64,
+    /// Use signed values without zero-points: zero stays zero
+    #[arg(long)]
+    signed: bool,
+    /// Quantize only objects whose name matches, of any number of dimensions: `*` is any text, `?`
+    /// one character, `[a-z]` a set; may be given several times
+    #[arg(long, value_name = "PATTERN", value_parser = glob::pattern)]
+    include: Vec<String>,
+    /// Keep objects whose name matches as they are; may be given several times
+    #[arg(long, value_name = "PATTERN", value_parser = glob::pattern)]
+    exclude: Vec<String>,
+    /// Replace OUT if it exists; the input is never replaced
+    #[arg(short, long)]
+    force: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  zt quantize model.safetensors model-4bit.zt
+  zt quantize model.zt model-8bit.zt --bits 8 --group-size 64 --exclude 'lm_head.*'
+  zt quantize model.zt small.zt --include '*.mlp.*' --signed
+
+Keys of --json: `file`, `output`, `bits`, `group_size`, `signed`, `quantized` (each with `name`,
+`shape`, `type`, `max_error` and `mean_error`, which are absolute), `kept` (names), `bytes` (of all
+values before), `file_size`, `warnings`.";
+
+#[derive(Serialize)]
+struct Document<'a> {
+    file: String,
+    output: String,
+    bits: u32,
+    group_size: u64,
+    signed: bool,
+    quantized: &'a [Quantized<'a>],
+    kept: &'a [&'a str],
+    bytes: u64,
+    file_size: u64,
+    warnings: Vec<WarningBody<'a>>,
+}
+
+/// A quantized object.
+#[derive(Serialize)]
+struct Quantized<'a> {
+    name: &'a str,
+    shape: &'a [u64],
+    r#type: &'static str,
+    max_error: Float,
+    mean_error: Float,
+}
+
+pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
+    let quantization = arguments.quantization()?;
+    let input = InputArgs::default().open_input(&arguments.file, None)?;
+    check_output(&arguments.out, &input, arguments.force)?;
+    let file = input.file();
+    file.check_overlap()?;
+    let tensors = file.entries().into_iter().map(|entry| entry.tensor());
+    let tensors = tensors.collect::<zt::Result<Vec<_>>>();
+    let tensors = tensors.map_err(|error| error.with_path(&arguments.file))?;
+    if !tensors
+        .iter()
+        .any(|tensor| arguments.takes(tensor, file.registry()))
+    {
+        let message = "no dense floating-point object has a name and a shape to quantize";
+        let error = Error::new(ErrorKind::Misuse, codes::NOT_FOUND, message);
+        return Err(error.with_path(&arguments.file).into());
+    }
+
+    let bytes = decoded_len(file);
+    let of_out = |error: Error| error.with_path(&arguments.out);
+    let options = WriteOptions::new().empty_names(true);
+    let writer = if arguments.force {
+        options.create(&arguments.out)
+    } else {
+        options.create_new(&arguments.out)
+    };
+    let (mut quantized, mut kept) = (Vec::new(), Vec::new());
+    let mut job = Job {
+        writer: writer.map_err(of_out)?,
+        quantization,
+        registry: file.registry(),
+        progress: Progress::new(Some(bytes)),
+        stored: HashMap::new(),
+        errors: HashMap::new(),
+    };
+    if let Some(attributes) = file.attributes().map_err(Failure::Refused)? {
+        job.writer.set_attributes(attributes);
+    }
+    job.writer
+        .set_extra(file.extra().map_err(Failure::Refused)?);
+    for tensor in tensors {
+        if arguments.takes(&tensor, file.registry()) {
+            let done = job.quantize(tensor);
+            let done = done.map_err(|error| of_out(error.with_object(tensor.name())));
+            quantized.push(done.map_err(Failure::from).inspect_err(|failure| {
+                if let Failure::Error(error) = failure
+                    && error.code() == codes::MISUSE
+                {
+                    output.hint("--exclude keeps an object as it is");
+                }
+            })?);
+        } else {
+            job.keep(tensor).map_err(of_out)?;
+            kept.push(tensor.name());
+        }
+    }
+    let Job {
+        writer, progress, ..
+    } = job;
+    writer.finish().map_err(of_out)?;
+    drop(progress);
+    let remarks = file.warnings();
+    output.warnings(&remarks);
+
+    let metadata = arguments.out.metadata();
+    let file_size = metadata.map_err(|error| of_out(error.into()))?.len();
+    let path = arguments.out.display().to_string();
+    if output.json {
+        output.document(&Document {
+            file: arguments.file.display().to_string(),
+            output: path,
+            bits: arguments.bits,
+            group_size: arguments.group_size,
+            signed: arguments.signed,
+            quantized: &quantized,
+            kept: &kept,
+            bytes,
+            file_size,
+            warnings: warnings(&remarks),
+        })?;
+        return Ok(Exit::Ok);
+    }
+    let mut table = Table::new(&["NAME", "TYPE", "SHAPE", ">MAX ERROR", ">MEAN ERROR"]);
+    for object in &quantized {
+        table.row([
+            cell(object.name),
+            object.r#type.to_owned(),
+            shape(object.shape),
+            format!("{:.3e}", object.max_error.0),
+            format!("{:.3e}", object.mean_error.0),
+        ]);
+    }
+    let colored = output.colored();
+    output.line(&table.render(colored))?;
+    output.line(&format!(
+        "{}: {} quantized, {} kept; {} of values in {}",
+        printable(&path),
+        count(quantized.len() as u64, "object", "objects"),
+        kept.len(),
+        human(bytes),
+        human(file_size)
+    ))?;
+    Ok(Exit::Ok)
+}
+
+impl Arguments {
+    fn quantization(&self) -> Result<Quantization, Failure> {
+        if self.signed && self.bits < 2 {
+            return Err(Failure::misuse("--signed needs at least 2 bits"));
+        }
+        let packing = Packing {
+            per_word: 32 / self.bits,
+            dtype: DType::I32,
+        };
+        Ok(Quantization {
+            signed: self.signed,
+            ..Quantization::new(self.bits, self.group_size, packing)
+        })
+    }
+
+    /// Whether the object is to be quantized.
+    fn takes(&self, tensor: &Tensor<'_>, registry: &Registry) -> bool {
+        let matches = |patterns: &[String]| {
+            let mut patterns = patterns.iter();
+            patterns.any(|pattern| glob::matches(pattern, tensor.name()))
+        };
+        let is_named =
+            matches(&self.include) || self.include.is_empty() && tensor.shape().len() >= 2;
+        is_named && !matches(&self.exclude) && floating(tensor, registry).is_some()
+    }
+}
+
+/// The dtype of a sound and plain array of real floating-point numbers that is not empty.
+fn floating(tensor: &Tensor<'_>, registry: &Registry) -> Option<DType> {
+    let is_array = [Dense::FORMAT, Planes::FORMAT].contains(&tensor.format());
+    if !is_array || tensor.fault().is_some() || tensor.element_count() == Some(0) {
+        return None;
+    }
+    let format = registry.format(tensor.format())?;
+    let (dtype, logical_type) = format.dense_type(&Signature::of(tensor.object()), registry)?;
+    let types = [DType::F64, DType::F32, DType::F16, DType::BF16];
+    (types.contains(&dtype) && logical_type.is_none()).then_some(dtype)
+}
+
+fn check_output(out: &Path, input: &Input, force: bool) -> Result<(), Failure> {
+    let kind = Kinds::builtin().of_extension(out);
+    if is_stdout(out) || kind.is_some_and(|kind| kind != ZT) {
+        let out = out.display();
+        return Err(Failure::misuse(format!(
+            "{out}: quantized objects are written to .zt files only"
+        )));
+    }
+    if input.paths().iter().any(|path| is_same_file(path, out)) {
+        return Err(Failure::overwrite(
+            out,
+            "is the input, which is never overwritten",
+        ));
+    }
+    if !force && out.symlink_metadata().is_ok() {
+        return Err(Failure::overwrite(out, "exists; --force replaces it"));
+    }
+    Ok(())
+}
+
+const DATA: &str = "data";
+const PACKED: &str = "packed_weight";
+const SCALES: &str = "scales";
+const ZEROS: &str = "zeros";
+
+struct Job<'f, 'w> {
+    writer: Writer<'w>,
+    quantization: Quantization,
+    registry: &'f Registry,
+    progress: Progress,
+    /// The first component with some stored bytes, for quantized and for kept objects: tied weights
+    /// are stored once.
+    stored: HashMap<(Span, bool), (Tensor<'f>, &'f str)>,
+    /// The errors of the objects that were quantized.
+    errors: HashMap<&'f str, Errors>,
+}
+
+impl<'f> Job<'f, '_> {
+    /// The object and the role whose component has the same stored bytes, if one was written.
+    fn same(
+        &mut self,
+        tensor: Tensor<'f>,
+        role: &'f str,
+        quantized: bool,
+    ) -> Option<(&'f str, &'f str)> {
+        let span = tensor.component(role).ok()?.blob.span;
+        let (first, first_role) = *self
+            .stored
+            .entry((span, quantized))
+            .or_insert((tensor, role));
+        let is_first = (first.name(), first_role) == (tensor.name(), role);
+        let is_same = !is_first
+            && first.dtype() == tensor.dtype()
+            && tensor
+                .has_blob_of(role, &first, first_role)
+                .unwrap_or(false);
+        is_same.then(|| (first.name(), first_role))
+    }
+
+    /// Copies an object with its storage.
+    fn keep(&mut self, tensor: Tensor<'f>) -> zt::Result<()> {
+        let roles: Vec<_> = tensor.components().collect();
+        let same: Vec<_> = roles
+            .iter()
+            .map(|(role, _)| self.same(tensor, role, false))
+            .collect();
+        let object =
+            self.writer
+                .begin(tensor.name(), tensor.shape(), tensor.format().to_owned())?;
+        let mut object = match tensor.fault() {
+            Some(_) => object.unchecked(),
+            None => object,
+        };
+        if !tensor.attributes().is_empty() {
+            object.set_attributes(tensor.attributes().clone());
+        }
+        object.set_extra(tensor.object().extra.clone());
+        let report = |bytes| self.progress.report(bytes);
+        for ((role, component), same) in roles.into_iter().zip(same) {
+            let dtype = tensor.dtype_to_write(role)?;
+            let mut out =
+                object.component(role.to_owned(), dtype, component.logical_type.clone())?;
+            out.set_extra(component.extra.clone());
+            match same {
+                Some((name, other)) => out.share(name, other)?,
+                None => out
+                    .copy(&tensor, role, Some(zt::Progress::new(&report)))
+                    .map(drop)?,
+            }
+        }
+        object.finish()
+    }
+
+    fn quantize(&mut self, tensor: Tensor<'f>) -> zt::Result<Quantized<'f>> {
+        let same = self.same(tensor, DATA, true);
+        let mut attributes = tensor.attributes().clone();
+        let format = self.registry.format(tensor.format());
+        for parameter in format.map_or(&[][..], |format| format.parameters()) {
+            attributes.remove(parameter);
+        }
+        for (key, value) in self.quantization.to_attributes() {
+            attributes.insert(key, value);
+        }
+        let shape = tensor.shape();
+        let mut object = self
+            .writer
+            .begin(tensor.name(), shape, QuantizedGroup::FORMAT)?;
+        object.set_attributes(attributes);
+        let errors = if let Some((name, _)) = same {
+            object
+                .component(PACKED, DType::I32, None)?
+                .share(name, PACKED)?;
+            object
+                .component(SCALES, DType::F32, None)?
+                .share(name, SCALES)?;
+            if !self.quantization.signed {
+                object
+                    .component(ZEROS, DType::F32, None)?
+                    .share(name, ZEROS)?;
+            }
+            self.errors.get(name).copied().unwrap_or_default()
+        } else {
+            let mut packed = object.component(PACKED, DType::I32, None)?;
+            let mut groups = Groups::new(self.quantization, |words| Ok(packed.write_all(words)?));
+            let value = Value::of(&tensor, None, self.registry)?;
+            value.for_each_piece(|elements| {
+                let values = elements.to_dtype(DType::F32, self.registry)?;
+                groups.add(&values.as_slice::<f32>()?)?;
+                self.progress.advance(elements.bytes.len() as u64)
+            })?;
+            let done = groups.finish()?;
+            packed.finish()?;
+            let mut scales = object.component(SCALES, DType::F32, None)?;
+            scales.write_all(&done.scales)?;
+            scales.finish()?;
+            if !self.quantization.signed {
+                let mut zeros = object.component(ZEROS, DType::F32, None)?;
+                zeros.write_all(&done.zeros)?;
+                zeros.finish()?;
+            }
+            done.errors
+        };
+        object.finish()?;
+        self.errors.insert(tensor.name(), errors);
+        Ok(Quantized {
+            name: tensor.name(),
+            shape,
+            r#type: floating(&tensor, self.registry).map_or("", DType::as_str),
+            max_error: Float(errors.max),
+            mean_error: Float(errors.sum / errors.count as f64),
+        })
+    }
+}
+
+/// The absolute errors of quantized values.
+#[derive(Clone, Copy, Default)]
+struct Errors {
+    max: f64,
+    sum: f64,
+    count: u64,
+}
+
+/// Quantizes the values of an object piece by piece.
+struct Groups<W> {
+    quantization: Quantization,
+    /// Takes packed words.
+    write: W,
+    /// The values that whole groups and words take at a time.
+    unit: usize,
+    /// Values that are not quantized yet.
+    held: Vec<f32>,
+    done: Done,
+}
+
+/// What the groups of an object have beside their words.
+#[derive(Default)]
+struct Done {
+    scales: Vec<u8>,
+    zeros: Vec<u8>,
+    errors: Errors,
+}
+
+impl<W: FnMut(&[u8]) -> zt::Result<()>> Groups<W> {
+    fn new(quantization: Quantization, write: W) -> Self {
+        let group = usize::try_from(quantization.group_size).unwrap_or(usize::MAX);
+        // A multiple of both, if not the least.
+        let unit = group.saturating_mul(quantization.packing.per_word as usize);
+        Groups {
+            quantization,
+            write,
+            unit: unit.saturating_mul((PIECE / 4 / unit).max(1)),
+            held: Vec::new(),
+            done: Done::default(),
+        }
+    }
+
+    fn add(&mut self, mut values: &[f32]) -> zt::Result<()> {
+        while !values.is_empty() {
+            let room = self.unit - self.held.len();
+            let (now, later) = values.split_at(room.min(values.len()));
+            self.held.extend_from_slice(now);
+            values = later;
+            if self.held.len() == self.unit {
+                self.quantize()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> zt::Result<Done> {
+        if !self.held.is_empty() {
+            self.quantize()?;
+        }
+        Ok(self.done)
+    }
+
+    fn quantize(&mut self) -> zt::Result<()> {
+        if let Some(at) = self.held.iter().position(|value| !value.is_finite()) {
+            let position = self.done.errors.count.saturating_add(at as u64);
+            let message = format!("the value at position {position} is not finite");
+            return Err(Error::new(ErrorKind::Misuse, codes::MISUSE, message));
+        }
+        let shape = [self.held.len() as u64];
+        let quantized = QuantizedGroup::quantize(shape, &self.held, self.quantization)?;
+        (self.write)(&quantized.packed().bytes)?;
+        let done = &mut self.done;
+        done.scales.extend_from_slice(&quantized.scales().bytes);
+        if let Some(zeros) = quantized.zeros() {
+            done.zeros.extend_from_slice(&zeros.bytes);
+        }
+        let restored = quantized.to_dense()?;
+        for (value, restored) in self.held.iter().zip(restored.as_slice::<f32>()?.iter()) {
+            let error = (f64::from(*value) - f64::from(*restored)).abs();
+            done.errors.max = done.errors.max.max(error);
+            done.errors.sum += error;
+        }
+        done.errors.count += self.held.len() as u64;
+        self.held.clear();
+        Ok(())
+    }
+}

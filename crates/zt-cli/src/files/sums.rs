@@ -1,0 +1,140 @@
+//! Lines of a list of hashes: `sha256:2c26b4…  model.zt`.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use crate::output::text::is_unsafe;
+
+/// The line of a file. A backslash at the start means that the path has escapes: `\\`, `\n`, `\r`, and
+/// `\x1b` for any byte. So the line is printable, and [`parse`] finds every path.
+pub(crate) fn line(content: &str, path: &Path) -> String {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    match path.to_str() {
+        Some(text) if !text.contains(is_unsafe) => format!("{content}  {text}"),
+        _ => format!("\\{content}  {}", escaped(bytes)),
+    }
+}
+
+fn escaped(bytes: &[u8]) -> String {
+    let mut out = String::new();
+    for chunk in bytes.utf8_chunks() {
+        for character in chunk.valid().chars() {
+            match character {
+                '\\' => out.push_str("\\\\"),
+                '\n' => out.push_str("\\n"),
+                '\r' => out.push_str("\\r"),
+                unsafe_one if is_unsafe(unsafe_one) => {
+                    let mut buffer = [0; 4];
+                    hex(unsafe_one.encode_utf8(&mut buffer).as_bytes(), &mut out);
+                }
+                other => out.push(other),
+            }
+        }
+        hex(chunk.invalid(), &mut out);
+    }
+    out
+}
+
+fn hex(bytes: &[u8], out: &mut String) {
+    for byte in bytes {
+        out.push_str(&format!("\\x{byte:02x}"));
+    }
+}
+
+/// The hash, as `sha256:` and hexadecimal digits in lower case, and the path; `None` for a line that
+/// is no such one.
+pub(crate) fn parse(line: &[u8]) -> Option<(String, PathBuf)> {
+    let rest = line.strip_prefix(b"\\");
+    let is_escaped = rest.is_some();
+    let rest = rest.unwrap_or(line).strip_prefix(b"sha256:")?;
+    let (digits, rest) = rest.split_at_checked(64)?;
+    let path = rest.strip_prefix(b"  ")?;
+    if path.is_empty() || !digits.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    let digits = std::str::from_utf8(digits).ok()?.to_ascii_lowercase();
+    let path = if is_escaped {
+        unescaped(path)?
+    } else {
+        path.to_vec()
+    };
+    Some((format!("sha256:{digits}"), path_of(path)?.into()))
+}
+
+fn unescaped(text: &[u8]) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut bytes = text.iter().copied();
+    while let Some(byte) = bytes.next() {
+        if byte != b'\\' {
+            out.push(byte);
+            continue;
+        }
+        out.push(match bytes.next()? {
+            b'\\' => b'\\',
+            b'n' => b'\n',
+            b'r' => b'\r',
+            b'x' => {
+                let digits = [bytes.next()?, bytes.next()?];
+                u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?
+            }
+            _ => return None,
+        });
+    }
+    Some(out)
+}
+
+#[cfg(unix)]
+fn path_of(bytes: Vec<u8>) -> Option<OsString> {
+    Some(std::os::unix::ffi::OsStringExt::from_vec(bytes))
+}
+
+#[cfg(not(unix))]
+fn path_of(bytes: Vec<u8>) -> Option<OsString> {
+    String::from_utf8(bytes).ok().map(OsString::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{line, parse, path_of};
+
+    #[test]
+    fn every_path_is_read_back_from_a_printable_line() {
+        let content = format!("sha256:{}", "0a".repeat(32));
+        let mut paths: Vec<&[u8]> = vec![
+            b"model.zt",
+            b" a  b ",
+            br"C:\x",
+            b"a\nb\\\r",
+            b"\x1b[31m",
+            "\u{202e}é".as_bytes(),
+        ];
+        if cfg!(unix) {
+            paths.push(b"\xff\\x/\xc3");
+        }
+        for bytes in paths {
+            let path = path_of(bytes.to_vec()).unwrap();
+            let line = line(&content, path.as_ref());
+            assert!(!line.contains(char::is_control), "{line}");
+            let read = parse(line.as_bytes()).unwrap();
+            assert_eq!(read, (content.clone(), path.into()));
+        }
+    }
+
+    #[test]
+    fn other_lines_are_refused() {
+        let digits = "0".repeat(64);
+        for text in [
+            String::new(),
+            format!("{digits}  a"),
+            format!("sha256:{digits}"),
+            format!("sha256:{digits}  "),
+            format!("sha256:{digits} *a"),
+            format!("sha256:{}g  a", &digits[1..]),
+            format!("\\sha256:{digits}  a\\"),
+            format!("\\sha256:{digits}  a\\x1"),
+            format!("\\sha256:{digits}  a\\y"),
+        ] {
+            assert_eq!(parse(text.as_bytes()), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The tensor files in a folder.
+
+use std::collections::HashSet;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use zt::{Error, ErrorKind, FileSource};
+use zt_convert::Kinds;
+
+use crate::failure::Failure;
+
+/// What is in a folder, each list sorted by name. Hidden files and folders are passed over.
+#[derive(Debug, Default)]
+pub(crate) struct Contents {
+    /// Each index of a sharded set, and each tensor file that no index lists.
+    pub(crate) files: Vec<PathBuf>,
+    /// The indices among `files`.
+    sets: Vec<PathBuf>,
+    /// The folders, except for links to folders: they may go in circles.
+    pub(crate) folders: Vec<PathBuf>,
+}
+
+impl Contents {
+    /// Looks into a folder. A file belongs to the list if its bytes show a kind, or if its name does,
+    /// so that a damaged file is reported and not passed over.
+    pub(crate) fn of(folder: &Path) -> Result<Self, Failure> {
+        let of_folder = |error: io::Error| Error::from(error).with_path(folder);
+        let mut contents = Contents::default();
+        let mut files = Vec::new();
+        for entry in std::fs::read_dir(folder).map_err(of_folder)? {
+            let entry = entry.map_err(of_folder)?;
+            if entry.file_name().as_encoded_bytes().starts_with(b".") {
+                continue;
+            }
+            let path = entry.path();
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                contents.folders.push(path);
+            } else if !path.is_dir() {
+                files.push(path);
+            }
+        }
+        contents.folders.sort_unstable();
+        // A cache of the Hugging Face Hub: the files in `snapshots` are links to those in `blobs`.
+        if contents.folders.contains(&folder.join("snapshots")) {
+            let blobs = folder.join("blobs");
+            contents.folders.retain(|path| *path != blobs);
+        }
+        files.sort_unstable();
+        contents.sets = files
+            .iter()
+            .filter(|path| is_index(path))
+            .cloned()
+            .collect();
+        let shards = contents.sets.iter().filter_map(|path| {
+            // Opening an index that cannot be read gives the error.
+            zt_convert::shards_of(path).unwrap_or_default()
+        });
+        let shards: HashSet<PathBuf> = shards.flatten().collect();
+        let kinds = Kinds::builtin();
+        files.retain(|path| {
+            contents.sets.contains(path) || !shards.contains(path) && is_tensor_file(path, &kinds)
+        });
+        contents.files = files;
+        Ok(contents)
+    }
+
+    /// The file that the folder stands for where a command takes one: the only index of a set, or
+    /// else the only tensor file.
+    pub(crate) fn only(mut self, folder: &Path) -> Result<PathBuf, Failure> {
+        if let [set] = &self.sets[..] {
+            return Ok(set.clone());
+        }
+        if self.files.len() == 1 {
+            return Ok(self.files.remove(0));
+        }
+        if self.files.is_empty() {
+            return Err(self.has_none(folder));
+        }
+        let message = format!(
+            "the folder has {} tensor files: {}; give one of them",
+            self.files.len(),
+            names(&self.files)
+        );
+        Err(misuse(message, folder))
+    }
+
+    /// The error of a folder without a tensor file.
+    pub(crate) fn has_none(&self, folder: &Path) -> Failure {
+        let mut message = "the folder has no tensor file".to_owned();
+        if !self.folders.is_empty() {
+            let folders = names(&self.folders);
+            message.push_str(&format!("; give one of its folders: {folders}"));
+        }
+        misuse(message, folder)
+    }
+}
+
+pub(crate) fn misuse(message: String, folder: &Path) -> Failure {
+    Error::new(ErrorKind::Misuse, "misuse", message)
+        .with_path(folder)
+        .into()
+}
+
+/// The names of the first files.
+fn names(paths: &[PathBuf]) -> String {
+    /// As many names as fit a few lines.
+    const NAMES: usize = 10;
+    let names = paths.iter().take(NAMES).filter_map(|path| path.file_name());
+    let names: Vec<String> = names.map(|name| name.display().to_string()).collect();
+    let more = if paths.len() > NAMES { ", …" } else { "" };
+    format!("{}{more}", names.join(", "))
+}
+
+/// Whether the file is the index of a set: `model.safetensors.index.json`, or any such name with the
+/// contents of an index.
+fn is_index(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let stem = name.and_then(|name| name.strip_suffix(".index.json"));
+    stem.is_some_and(|stem| {
+        Kinds::builtin().of_extension(stem.as_ref()).is_some()
+            || !matches!(zt_convert::shards_of(path), Ok(None))
+    })
+}
+
+fn is_tensor_file(path: &Path, kinds: &Kinds) -> bool {
+    let extension = path.extension();
+    // Files of all sorts are named `.bin`.
+    let is_bin = extension.is_some_and(|extension| extension.eq_ignore_ascii_case("bin"));
+    if !is_bin && kinds.of_extension(path).is_some() {
+        return true;
+    }
+    let source = FileSource::open(path);
+    source.is_ok_and(|source| matches!(kinds.detect(&source), Ok(Some(_))))
+}

@@ -1,0 +1,325 @@
+//! Sums of objects by the parts of their names.
+
+use std::cmp::{Ordering, Reverse};
+
+use serde::Serialize;
+
+/// Sums over objects.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Sums {
+    pub(crate) objects: u64,
+    /// Elements of all shapes.
+    pub(crate) parameters: u64,
+    /// Bytes after decoding.
+    pub(crate) decoded_size: u64,
+    /// Bytes as they are stored.
+    pub(crate) stored_size: u64,
+}
+
+impl Sums {
+    fn add(&mut self, other: Sums) {
+        self.objects = self.objects.saturating_add(other.objects);
+        self.parameters = self.parameters.saturating_add(other.parameters);
+        self.decoded_size = self.decoded_size.saturating_add(other.decoded_size);
+        self.stored_size = self.stored_size.saturating_add(other.stored_size);
+    }
+}
+
+/// The order of the branches of one node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// By name, where `layers.2` comes before `layers.10`.
+    Name,
+    /// The largest first.
+    Size,
+    /// As the objects come.
+    Given,
+}
+
+/// A line of the tree: an object, or a prefix at which names part.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Branch<'n> {
+    /// The prefix that the names have in common, at the end of a part.
+    pub(crate) name: &'n str,
+    /// The bytes of the prefix of the branch above.
+    #[serde(skip)]
+    pub(crate) above: usize,
+    /// 0 at the top.
+    pub(crate) depth: usize,
+    #[serde(flatten)]
+    pub(crate) sums: Sums,
+}
+
+struct Node<'n> {
+    name: &'n str,
+    /// The place of its first object in the list.
+    first: usize,
+    sums: Sums,
+    children: Vec<usize>,
+}
+
+/// The tree of these objects, each with its sums, from the top down to `max_depth`.
+///
+/// A prefix with a single branch is no line of its own. So there are at most two lines per object,
+/// however many parts a name has.
+pub(crate) fn tree<'n>(
+    objects: &[(&'n str, Sums)],
+    order: Order,
+    max_depth: usize,
+) -> Vec<Branch<'n>> {
+    let mut sorted: Vec<usize> = (0..objects.len()).collect();
+    sorted.sort_by(|a, b| natural(name_at(objects, *a), name_at(objects, *b)));
+    // The nodes by their position; `open` is the path from the top to the last object.
+    let mut nodes: Vec<Node<'n>> = Vec::new();
+    let mut open: Vec<usize> = Vec::new();
+    let mut tops: Vec<usize> = Vec::new();
+    let mut last = "";
+    for at in sorted {
+        let Some((name, sums)) = objects.get(at) else {
+            continue;
+        };
+        let common = common_len(last, name);
+        // Nodes that are no prefix of this name are complete. The empty name is a prefix of none.
+        let mut complete = None;
+        while let Some(top) = open.pop() {
+            if common > 0 && len_of(&nodes, top) <= common {
+                open.push(top);
+                break;
+            }
+            if let Some(child) = complete.replace(top) {
+                adopt(&mut nodes, top, child);
+            }
+        }
+        match (complete, open.last()) {
+            (None, _) => {}
+            (Some(child), Some(above)) if len_of(&nodes, *above) == common => {
+                adopt(&mut nodes, *above, child);
+            }
+            (Some(child), _) if common == 0 => tops.push(child),
+            // Names part here for the first time.
+            (Some(child), _) => {
+                open.push(nodes.len());
+                nodes.push(Node {
+                    name: name.get(..common).unwrap_or_default(),
+                    first: at,
+                    sums: Sums::default(),
+                    children: Vec::new(),
+                });
+                if let Some(parting) = open.last() {
+                    adopt(&mut nodes, *parting, child);
+                }
+            }
+        }
+        open.push(nodes.len());
+        nodes.push(Node {
+            name,
+            first: at,
+            sums: *sums,
+            children: Vec::new(),
+        });
+        last = name;
+    }
+    while let Some(top) = open.pop() {
+        match open.last() {
+            Some(above) => adopt(&mut nodes, *above, top),
+            None => tops.push(top),
+        }
+    }
+    lines(&nodes, tops, order, max_depth)
+}
+
+fn name_at<'n>(objects: &[(&'n str, Sums)], at: usize) -> &'n str {
+    objects.get(at).map_or("", |(name, _)| name)
+}
+
+fn len_of(nodes: &[Node<'_>], at: usize) -> usize {
+    nodes.get(at).map_or(0, |node| node.name.len())
+}
+
+fn adopt(nodes: &mut [Node<'_>], above: usize, child: usize) {
+    let Some((sums, first)) = nodes.get(child).map(|node| (node.sums, node.first)) else {
+        return;
+    };
+    if let Some(node) = nodes.get_mut(above) {
+        node.sums.add(sums);
+        node.first = node.first.min(first);
+        node.children.push(child);
+    }
+}
+
+/// The nodes in the order of the lines. Names may nest deeper than calls can.
+fn lines<'n>(
+    nodes: &[Node<'n>],
+    tops: Vec<usize>,
+    order: Order,
+    max_depth: usize,
+) -> Vec<Branch<'n>> {
+    let sorted = |mut children: Vec<usize>| {
+        // They come sorted by name, and each sort is stable.
+        match order {
+            Order::Name => {}
+            Order::Size => children
+                .sort_by_key(|at| Reverse(nodes.get(*at).map_or(0, |node| node.sums.decoded_size))),
+            Order::Given => children.sort_by_key(|at| nodes.get(*at).map(|node| node.first)),
+        }
+        children
+    };
+    let mut lines = Vec::new();
+    let mut stack: Vec<(usize, usize, usize)> = Vec::new();
+    let push = |stack: &mut Vec<(usize, usize, usize)>, children, depth, above| {
+        let children: Vec<usize> = sorted(children);
+        stack.extend(children.into_iter().rev().map(|at| (at, depth, above)));
+    };
+    push(&mut stack, tops, 0, 0);
+    while let Some((at, depth, above)) = stack.pop() {
+        let Some(node) = nodes.get(at).filter(|_| depth < max_depth) else {
+            continue;
+        };
+        lines.push(Branch {
+            name: node.name,
+            above,
+            depth,
+            sums: node.sums,
+        });
+        push(
+            &mut stack,
+            node.children.clone(),
+            depth.saturating_add(1),
+            node.name.len(),
+        );
+    }
+    lines
+}
+
+/// The parts of a name. A dot or a slash begins the part after it.
+fn parts(name: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(name).filter(|name| !name.is_empty());
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let end = text
+            .char_indices()
+            .skip(1)
+            .find(|(_, character)| matches!(character, '.' | '/'))
+            .map_or(text.len(), |(at, _)| at);
+        let (part, after) = text.split_at(end);
+        rest = Some(after).filter(|after| !after.is_empty());
+        Some(part)
+    })
+}
+
+/// The bytes of the parts that both names begin with.
+fn common_len(a: &str, b: &str) -> usize {
+    let common = parts(a).zip(parts(b)).take_while(|(a, b)| a == b);
+    common.map(|(part, _)| part.len()).sum()
+}
+
+/// Compares names part by part, and numbers in them by value.
+fn natural(a: &str, b: &str) -> Ordering {
+    let (mut of_a, mut of_b) = (parts(a), parts(b));
+    loop {
+        let (a, b) = match (of_a.next(), of_b.next()) {
+            (Some(a), Some(b)) if a == b => continue,
+            (Some(a), Some(b)) => (a, b),
+            (a, b) => return a.is_some().cmp(&b.is_some()),
+        };
+        let by_value = match (number(a), number(b)) {
+            (Some(a), Some(b)) => a.cmp(&b),
+            _ => Ordering::Equal,
+        };
+        return by_value.then_with(|| a.cmp(b));
+    }
+}
+
+/// The value of a part that is a number: its digits by their count.
+fn number(part: &str) -> Option<(usize, &str)> {
+    let digits = part.trim_start_matches(['.', '/']);
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let digits = digits.trim_start_matches('0');
+    is_number.then_some((digits.len(), digits))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sums(size: u64) -> Sums {
+        Sums {
+            objects: 1,
+            parameters: size,
+            decoded_size: size,
+            stored_size: size,
+        }
+    }
+
+    /// Lines as `depth name size`.
+    fn shown(objects: &[(&str, u64)], order: Order, max_depth: usize) -> Vec<String> {
+        let objects: Vec<_> = objects
+            .iter()
+            .map(|(name, size)| (*name, sums(*size)))
+            .collect();
+        let lines = tree(&objects, order, max_depth).into_iter();
+        lines
+            .map(|it| format!("{} {} {}", it.depth, it.name, it.sums.decoded_size))
+            .collect()
+    }
+
+    #[test]
+    fn names_part_at_dots_and_slashes() {
+        let objects = [
+            ("model.layers.10.w", 8),
+            ("model.layers.2.w", 1),
+            ("model.layers.2.b", 2),
+            ("model.embed.w", 4),
+            ("head/w", 16),
+            ("head.w", 32),
+            ("step", 64),
+        ];
+        let all = [
+            "0 head 48",
+            "1 head.w 32",
+            "1 head/w 16",
+            "0 model 15",
+            "1 model.embed.w 4",
+            "1 model.layers 11",
+            "2 model.layers.2 3",
+            "3 model.layers.2.b 2",
+            "3 model.layers.2.w 1",
+            "2 model.layers.10.w 8",
+            "0 step 64",
+        ];
+        assert_eq!(shown(&objects, Order::Name, 9), all);
+        let top = ["0 step 64", "0 head 48", "0 model 15"];
+        assert_eq!(shown(&objects, Order::Size, 1), top);
+        let given = ["0 model 15", "1 model.layers 11", "1 model.embed.w 4"];
+        assert_eq!(shown(&objects, Order::Given, 2)[..3], given);
+    }
+
+    #[test]
+    fn an_object_may_be_the_prefix_of_others() {
+        let objects = [("a.b.c", 1), ("a", 2), ("a.b", 4), ("ab", 8), ("", 16)];
+        let expected = ["0  16", "0 a 7", "1 a.b 5", "2 a.b.c 1", "0 ab 8"];
+        assert_eq!(shown(&objects, Order::Name, 9), expected);
+    }
+
+    #[test]
+    fn odd_names_are_no_problem() {
+        for names in [
+            &["", ".", "..", "...", "/", "./", "a.", "a..", ".a", "é.é/é"][..],
+            &["x.01", "x.1", "x.001", "x.99999999999999999999999999999999"],
+        ] {
+            let objects: Vec<_> = names.iter().map(|name| (*name, 1)).collect();
+            let lines = shown(&objects, Order::Name, usize::MAX);
+            for name in names {
+                assert!(lines.iter().any(|line| line.contains(name)), "{name}");
+            }
+            let tops = lines.iter().filter(|line| line.starts_with("0 "));
+            let sum = tops.map(|line| line.rsplit_once(' ').unwrap().1.parse::<usize>().unwrap());
+            assert_eq!(sum.sum::<usize>(), names.len());
+        }
+        let deep: Vec<String> = (1..500).map(|len| vec!["a"; len].join(".")).collect();
+        let objects: Vec<_> = deep.iter().map(|name| (name.as_str(), sums(1))).collect();
+        let lines = tree(&objects, Order::Size, usize::MAX);
+        assert_eq!((lines.len(), lines[0].sums.objects), (499, 499));
+        assert_eq!(lines[498].depth, 498);
+    }
+}

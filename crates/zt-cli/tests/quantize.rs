@@ -1,0 +1,201 @@
+//! `zt quantize`: floating-point objects become `quantized_group`.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use common::{keys, names_in};
+use tempfile::tempdir;
+use zt::formats::{Packing, Quantization, f16};
+use zt::{Attributes, DType, Dense, File, QuantizedGroup, WriteOptions};
+
+const SHAPE: [u64; 2] = [300, 1000];
+
+fn values() -> Vec<f32> {
+    (0..300 * 1000)
+        .map(|at| ((at * 37 % 1009) as f32 - 500.0) / 64.0)
+        .collect()
+}
+
+/// Two tied matrices, a matrix of f16, a vector, indices, and attributes.
+fn model(dir: &Path) -> PathBuf {
+    let path = dir.join("model.zt");
+    let options = WriteOptions::new().deduplicate(true).zstd(3);
+    let mut writer = options.create(&path).unwrap();
+    writer.set_attributes(Attributes::from([("license", "MIT")]));
+    let embed = values();
+    let embed = Dense::from_slice(&SHAPE, &embed).unwrap();
+    writer.add("embed", &embed).unwrap();
+    writer.add("head", &embed).unwrap();
+    let halves = [1.0, -2.0, 0.5].map(f16::from_f32);
+    writer
+        .add("half", &Dense::from_slice(&[1, 3], &halves).unwrap())
+        .unwrap();
+    writer
+        .add("norm", &Dense::from_slice(&[4], &[1.0f32; 4]).unwrap())
+        .unwrap();
+    writer
+        .add(
+            "ids",
+            &Dense::from_slice(&[2, 2], &[1i32, 2, 3, 4]).unwrap(),
+        )
+        .unwrap();
+    writer.finish().unwrap();
+    path
+}
+
+#[test]
+fn matrices_are_quantized_and_the_rest_is_kept() {
+    let dir = tempdir().unwrap();
+    let (path, out) = (model(dir.path()), dir.path().join("out.zt"));
+    let document = zt!["quantize", path, out, "--json"].exits(0).json();
+    assert_eq!(
+        keys(&document),
+        [
+            "bits",
+            "bytes",
+            "file",
+            "file_size",
+            "group_size",
+            "kept",
+            "output",
+            "quantized",
+            "signed",
+            "warnings"
+        ]
+    );
+    assert_eq!(document["kept"], serde_json::json!(["norm", "ids"]));
+    let packing = Packing {
+        per_word: 8,
+        dtype: DType::I32,
+    };
+    let expected = QuantizedGroup::quantize(SHAPE, &values(), Quantization::new(4, 128, packing));
+    let expected = expected.unwrap();
+    let restored = expected.to_dense().unwrap();
+    let restored = restored.as_slice::<f32>().unwrap();
+    let errors = values().into_iter().zip(restored.iter());
+    let errors: Vec<f64> = errors
+        .map(|(value, restored)| (f64::from(value) - f64::from(*restored)).abs())
+        .collect();
+    let max = errors.iter().copied().fold(0.0, f64::max);
+    let mean = errors.iter().sum::<f64>() / errors.len() as f64;
+    for name in ["embed", "head"] {
+        let mut all = document["quantized"].as_array().unwrap().iter();
+        let quantized = all.find(|object| object["name"] == name).unwrap();
+        assert_eq!(
+            keys(quantized),
+            ["max_error", "mean_error", "name", "shape", "type"]
+        );
+        assert_eq!(quantized["type"], "f32");
+        assert_eq!(quantized["max_error"], max);
+        assert!((quantized["mean_error"].as_f64().unwrap() / mean - 1.0).abs() < 1e-9);
+    }
+    let file = File::open(&out).unwrap();
+    for name in ["embed", "head"] {
+        let found = file
+            .tensor(name)
+            .unwrap()
+            .view::<QuantizedGroup<'_>>()
+            .unwrap();
+        assert_eq!(found.packed().bytes, expected.packed().bytes, "{name}");
+        assert_eq!(found.scales().bytes, expected.scales().bytes, "{name}");
+        assert_eq!(
+            found.zeros().unwrap().bytes,
+            expected.zeros().unwrap().bytes,
+            "{name}"
+        );
+    }
+    let span = |name: &str| {
+        let tensor = file.tensor(name).unwrap();
+        tensor.component("packed_weight").unwrap().blob.span
+    };
+    assert_eq!(span("embed"), span("head"), "tied weights stay tied");
+    assert_eq!(file.tensor("half").unwrap().format(), "quantized_group");
+    let before = File::open(&path).unwrap();
+    for name in ["norm", "ids"] {
+        let [new, old] = [&file, &before].map(|file| file.tensor(name).unwrap());
+        assert_eq!(new.bytes("data").unwrap(), old.bytes("data").unwrap());
+        let encoding = |tensor: zt::Tensor<'_>| tensor.component("data").unwrap().blob.encoding;
+        assert_eq!(encoding(new), encoding(old));
+    }
+    assert_eq!(file.attributes().unwrap(), before.attributes().unwrap());
+    zt!["verify", "--strict", out].exits(0);
+    // Planes are another storage of the same values.
+    let (planes, from_planes) = (dir.path().join("planes.zt"), dir.path().join("p.zt"));
+    zt!["convert", path, planes, "--planes"].exits(0);
+    zt!["quantize", planes, from_planes].exits(0);
+    zt!["diff", out, from_planes, "--include=e*"].exits(0);
+    let text = zt!["quantize", path, out, "--force"].exits(0).text();
+    assert!(
+        text.contains("out.zt: 3 objects quantized, 2 kept; "),
+        "{text}"
+    );
+}
+
+#[test]
+fn names_choose_what_is_quantized() {
+    let dir = tempdir().unwrap();
+    let (path, out) = (model(dir.path()), dir.path().join("out.zt"));
+    let arguments = [
+        "--include=*r*",
+        "--include=*h*",
+        "--exclude=half",
+        "--signed",
+        "--bits=8",
+        "-f",
+    ];
+    let mut command = common::command();
+    command
+        .arg("quantize")
+        .args([&path, &out])
+        .args(arguments)
+        .arg("--json");
+    let document = common::run(&mut command).exits(0).json();
+    assert_eq!(document["signed"], true);
+    let names = |key: &str| -> Vec<String> {
+        let list = document[key].as_array().unwrap().iter();
+        let name =
+            |item: &serde_json::Value| item["name"].as_str().or(item.as_str()).map(str::to_owned);
+        list.filter_map(name).collect()
+    };
+    assert_eq!(names("quantized"), ["head", "norm"]);
+    assert_eq!(names("kept"), ["embed", "half", "ids"]);
+    let file = File::open(&out).unwrap();
+    let head = file.tensor("head").unwrap();
+    assert_eq!(head.value_type().as_deref(), Some("8-bit"));
+    assert!(head.component("zeros").is_err());
+}
+
+#[test]
+fn what_cannot_be_quantized_leaves_no_file() {
+    let dir = tempdir().unwrap();
+    let path = model(dir.path());
+    let file = path.to_str().unwrap();
+    let out = dir.path().join("out.zt");
+    let out = out.to_str().unwrap();
+    for (arguments, code) in [
+        (&["quantize", file, file][..], "overwrite"),
+        (&["quantize", file, "out.safetensors"], "misuse"),
+        (&["quantize", file, "-"], "misuse"),
+        (&["quantize", file, out, "--bits=1", "--signed"], "misuse"),
+        (&["quantize", file, out, "--bits=17"], "misuse"),
+        (&["quantize", file, out, "--include=nope"], "not-found"),
+    ] {
+        let run = common::zt(arguments.iter().chain(&["--json"])).exits(2);
+        assert_eq!(run.json()["error"]["code"], code, "{arguments:?}");
+    }
+    let bad = dir.path().join("nan.zt");
+    let mut writer = WriteOptions::new().create(&bad).unwrap();
+    let dense = Dense::from_slice(&[1, 2], &[1.0f32, f32::NAN]).unwrap();
+    writer.add("w", &dense).unwrap();
+    writer.finish().unwrap();
+    let run = zt!["quantize", bad, out].exits(2);
+    assert!(
+        run.err.contains("w: the value at position 1 is not finite"),
+        "{}",
+        run.err
+    );
+    assert!(run.err.contains("note: --exclude "), "{}", run.err);
+    assert_eq!(names_in(dir.path()), ["model.zt", "nan.zt"]);
+}

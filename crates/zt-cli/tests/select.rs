@@ -1,0 +1,211 @@
+//! Objects that are chosen by patterns and renamed by rules, in every command that reads files.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use common::{Run, command, run};
+use serde_json::Value;
+use tempfile::{TempDir, tempdir};
+use zt::{Dense, Writer};
+
+const NAMES: [&str; 5] = [
+    "layers.0.bias",
+    "layers.0.weight",
+    "layers.1.weight",
+    "step",
+    "vision.w",
+];
+
+/// The choice of all tests, and what it leaves.
+const CHOICE: [&str; 8] = [
+    "--include=layers.*",
+    "--include=st[a-z]p",
+    "--exclude=*.bias",
+    "--exclude=?????1*",
+    "--rename",
+    r"s/^layers\.([0-9]+)/h\1/",
+    "--rename-from",
+    "list",
+];
+const CHOSEN: [&str; 3] = ["h0.weight", "h1.weight", "steps"];
+
+/// A folder with `model.zt`, `other.zt` and a list of new names.
+fn folder() -> TempDir {
+    let dir = tempdir().unwrap();
+    let write = |path: &str, names: &[&str]| {
+        let mut writer = Writer::create(dir.path().join(path)).unwrap();
+        for (at, name) in (0u16..).zip(names) {
+            let values = [at];
+            let dense = Dense::from_slice(&[1], &values).unwrap();
+            writer.add(name, &dense).unwrap();
+        }
+        writer.finish().unwrap();
+    };
+    write("model.zt", &NAMES);
+    write("other.zt", &["layers.0.bias"]);
+    fs::write(dir.path().join("list"), "step\tsteps\nnone\tother\n").unwrap();
+    dir
+}
+
+/// Runs a command with the choice.
+fn chosen(folder: &Path, arguments: &[&str]) -> Run {
+    let mut command = command();
+    run(command.current_dir(folder).args(arguments).args(CHOICE))
+}
+
+fn names(objects: &Value) -> Vec<&str> {
+    let objects = objects.as_array().unwrap().iter();
+    let names: BTreeSet<&str> = objects.map(|it| it["name"].as_str().unwrap()).collect();
+    names.into_iter().collect()
+}
+
+#[track_caller]
+fn holds(path: &Path, expected: &[&str]) {
+    let list = zt!["ls", "--json", path].exits(0).json();
+    assert_eq!(names(&list["objects"]), expected);
+}
+
+#[test]
+fn reading_commands_see_the_chosen_objects() {
+    let dir = folder();
+    let json = |arguments: &[&str]| chosen(dir.path(), arguments).exits(0).json();
+    assert_eq!(
+        names(&json(&["ls", "--json", "model.zt"])["objects"]),
+        CHOSEN
+    );
+    assert_eq!(json(&["info", "--json", "model.zt"])["objects"], 3);
+    assert_eq!(json(&["verify", "--json", "model.zt"])["objects"], 3);
+    let hash = json(&["hash", "--json", "model.zt"]);
+    assert_eq!(common::keys(&hash["objects"]), CHOSEN);
+    chosen(dir.path(), &["show", "model.zt", "steps"]).exits(0);
+    chosen(dir.path(), &["show", "model.zt", "vision.w"]).exits(2);
+
+    // The choice applies to both files, so that one may have the new names already.
+    chosen(dir.path(), &["convert", "model.zt", "new.zt"]).exits(0);
+    let rule = ["--rename", r"s/^layers\.([0-9]+)/h\1/", "--exclude=vision*"];
+    let mut command = command();
+    command
+        .current_dir(dir.path())
+        .args(["diff", "--json", "model.zt", "new.zt"]);
+    let diff = run(command.args(rule)).exits(1).json();
+    assert_eq!(diff["only_a"], serde_json::json!(["h0.bias", "step"]));
+    assert_eq!(
+        (&diff["only_b"][0], &diff["unchanged"]),
+        (&"steps".into(), &2.into())
+    );
+    let hash_of_new = zt!["hash", "--json", dir.path().join("new.zt")].json();
+    assert_eq!(hash_of_new["content"], hash["content"]);
+}
+
+#[test]
+fn writing_commands_write_the_chosen_objects() {
+    let dir = folder();
+    let at = |name: &str| dir.path().join(name);
+    for out in ["out.zt", "out.safetensors", "out.npz", "out.gguf"] {
+        chosen(dir.path(), &["convert", "model.zt", out, "--lossy"]).exits(0);
+        if !out.ends_with("gguf") {
+            holds(&at(out), &CHOSEN);
+        }
+    }
+    // Objects that are left out may have a common name.
+    chosen(dir.path(), &["merge", "other.zt", "model.zt", "merged.zt"]).exits(0);
+    holds(&at("merged.zt"), &CHOSEN);
+    chosen(
+        dir.path(),
+        &["split", "model.zt", "-o", "set", "--max-shard-size=1"],
+    )
+    .exits(0);
+    holds(&at("set/model.zt.index.json"), &CHOSEN);
+    chosen(dir.path(), &["extract", "model.zt", "-o", "arrays"]).exits(0);
+    assert_eq!(
+        common::names_in(&at("arrays")),
+        CHOSEN.map(|name| format!("{name}.npy"))
+    );
+    // The file that is appended to keeps all of its objects.
+    chosen(dir.path(), &["append", "other.zt", "model.zt"]).exits(0);
+    holds(
+        &at("other.zt"),
+        &["h0.weight", "h1.weight", "layers.0.bias", "steps"],
+    );
+}
+
+#[test]
+fn patterns_that_choose_nothing_are_named() {
+    let dir = folder();
+    let zt = |arguments: &[&str]| run(command().current_dir(dir.path()).args(arguments));
+    for command in [
+        &["ls", "model.zt"][..],
+        &["info", "model.zt"],
+        &["verify", "model.zt"],
+        &["hash", "model.zt"],
+        &["show", "model.zt", "step"],
+        &["diff", "model.zt", "model.zt"],
+        &["extract", "model.zt", "-o", "arrays"],
+        &["convert", "model.zt", "out.zt"],
+        &["merge", "model.zt", "other.zt", "out.zt"],
+        &["append", "other.zt", "model.zt"],
+        &["split", "model.zt", "-o", "set"],
+        // Of several files too.
+        &["ls", "model.zt", "other.zt"],
+        &["hash", "."],
+    ] {
+        for (options, message) in [
+            (
+                &["--include=layer.*", "--include=x"][..],
+                r#"no object matches --include "layer.*" or "x""#,
+            ),
+            (&["--exclude=*"], r#"every object matches --exclude "*""#),
+            (
+                &["--include=s*", "--exclude=*p"],
+                r#"matches --include "s*" matches --exclude "*p""#,
+            ),
+        ] {
+            let run = zt(&[command, options].concat()).exits(2);
+            assert!(run.err.contains("error[not-found]: "), "{}", run.err);
+            assert!(run.err.contains(message), "{command:?} {}", run.err);
+        }
+        let run = zt(&[command, &["--rename=s/(/x/"]].concat()).exits(2);
+        assert!(run.err.contains("s/(/x/"), "{}", run.err);
+        let run = zt(&[command, &["--include=[a"]].concat()).exits(2);
+        assert!(run.err.contains("[a"), "{}", run.err);
+    }
+    assert_eq!(
+        common::names_in(dir.path()),
+        ["list", "model.zt", "other.zt"]
+    );
+}
+
+#[test]
+fn a_file_without_a_chosen_object_is_passed_over_among_others() {
+    let dir = folder();
+    let zt = |arguments: &[&str]| run(command().current_dir(dir.path()).args(arguments));
+    for command in ["ls", "info", "hash", "verify"] {
+        let list = zt(&[command, "--json", ".", "--include=step"])
+            .exits(0)
+            .json();
+        assert_eq!(list.as_array().unwrap().len(), 1, "{command}");
+        assert_eq!(list[0]["file"], "./model.zt");
+    }
+    let merge = ["merge", "model.zt", "other.zt", "out.zt", "--include=step"];
+    zt(&merge).exits(0);
+    holds(&dir.path().join("out.zt"), &["step"]);
+}
+
+#[test]
+fn two_objects_with_one_new_name_are_refused() {
+    let dir = folder();
+    let zt = |arguments: &[&str]| run(command().current_dir(dir.path()).args(arguments));
+    for command in [
+        &["ls", "model.zt"][..],
+        &["hash", "model.zt"],
+        &["convert", "model.zt", "out.zt"],
+    ] {
+        let run = zt(&[command, &[r"--rename=s/^layers\.[0-9]/h/"]].concat()).exits(2);
+        let expected = "error[duplicate-name]: model.zt: h.weight: ";
+        assert!(run.err.contains(expected), "{}", run.err);
+    }
+}

@@ -1,0 +1,115 @@
+//! `zt show` of large objects.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod common;
+
+use common::{damaged, sample};
+use tempfile::tempdir;
+use zt::formats::Complex;
+use zt::{Compression, Dense, Planes, WriteOptions};
+
+/// Runs the program with little memory: megabytes of address space.
+#[cfg(target_os = "linux")]
+fn limited(megabytes: u32, arguments: &[&std::ffi::OsStr]) -> common::Run {
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", "ulimit -v $0 && exec \"$@\""]);
+    command.arg((megabytes << 10).to_string());
+    command.arg(env!("CARGO_BIN_EXE_zt")).args(arguments);
+    common::run(&mut command)
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_large_object_needs_little_memory() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("w.zt");
+    let zeros = vec![Complex::<f64>::default(); 3 << 20];
+    let mut writer = WriteOptions::new().create(&path).unwrap();
+    writer
+        .add("w", &Dense::from_slice(&[3 << 20], &zeros).unwrap())
+        .unwrap();
+    writer.finish().unwrap();
+    let path = path.as_os_str();
+    if limited(60, &["--version".as_ref()]).code != Some(0) {
+        return; // A sanitizer takes more.
+    }
+    let limited = |arguments: &[&str]| {
+        let [command, options @ ..] = arguments else {
+            panic!()
+        };
+        let fixed = [command.as_ref(), path, "w".as_ref()];
+        let options = options.iter().map(|option| option.as_ref());
+        limited(60, &fixed.into_iter().chain(options).collect::<Vec<_>>())
+    };
+    let corners = "[0.0+0.0j 0.0+0.0j 0.0+0.0j ... 0.0+0.0j 0.0+0.0j 0.0+0.0j]\n";
+    let text = limited(&["show"]).exits(0).text();
+    assert_eq!(text, format!("w: dense complex128 3145728\n{corners}"));
+    let text = limited(&["show", "--slice=::-1"]).exits(0).text();
+    assert!(text.ends_with(corners), "{text}");
+    let text = limited(&["show", "--component=data"]).exits(0).text();
+    assert!(
+        text.ends_with("f64 6291456\n[0.0 0.0 0.0 ... 0.0 0.0 0.0]\n"),
+        "{text}"
+    );
+    let text = limited(&["show", "--stats"]).exits(0).text();
+    assert!(text.contains("count 3145728, zeros 3145728"), "{text}");
+    // JSON has all values.
+    let run = limited(&["show", "--json"]).exits(4);
+    assert_eq!(run.error_code(), "allocation");
+    assert!(run.err.contains("note: --slice "), "{}", run.err);
+    assert!(run.err.contains("w.zt: w: "), "{}", run.err);
+}
+
+#[test]
+fn the_corners_are_those_of_the_whole() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("corners.zt");
+    let values: Vec<f32> = (0..40 * 50).map(|value| value as f32).collect();
+    let dense = Dense::from_slice(&[40, 50], &values).unwrap();
+    let options = WriteOptions::new().compression(Compression::Zstd(3));
+    let mut writer = options.create(&path).unwrap();
+    writer.add("dense", &dense).unwrap();
+    writer
+        .add("planes", &Planes::from_dense(&dense).unwrap())
+        .unwrap();
+    writer.finish().unwrap();
+    let words = |text: &str| -> Vec<String> {
+        let (_, array) = text.split_once('\n').unwrap();
+        let words = array.split(['[', ']', ' ', '\n']);
+        words
+            .filter(|word| !word.is_empty())
+            .map(str::to_owned)
+            .collect()
+    };
+    let mut expected = Vec::new();
+    for row in [0, 1, 2, 37, 38, 39] {
+        let value = |column: u32| format!("{}.0", row * 50 + column);
+        expected.extend([0, 1, 2].map(value));
+        expected.push("...".to_owned());
+        expected.extend([47, 48, 49].map(value));
+        expected.extend((row == 2).then(|| "...".to_owned()));
+    }
+    for name in ["dense", "planes"] {
+        let text = zt!["show", path, name].exits(0).text();
+        assert_eq!(words(&text), expected, "{name}");
+        // Rows from the last to the first, and one column.
+        let text = zt!["show", path, name, "--slice", "::-1,::2"]
+            .exits(0)
+            .text();
+        let cells = words(&text);
+        assert_eq!(cells[..3], ["1950.0", "1952.0", "1954.0"], "{name}");
+        assert_eq!(cells[cells.len() - 1], "48.0", "{name}");
+    }
+}
+
+#[test]
+fn a_small_object_is_checked_against_its_digest() {
+    let dir = tempdir().unwrap();
+    assert_eq!(
+        zt!["show", "--json", damaged(dir.path()), "w"]
+            .exits(1)
+            .error_code(),
+        "digest-mismatch"
+    );
+    zt!["show", sample(dir.path()), "w"].exits(0);
+}

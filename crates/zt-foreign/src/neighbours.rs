@@ -1,0 +1,135 @@
+//! Files beside a file, which it names.
+//!
+//! A hostile file could name any file of the system, whose bytes would then appear as values. So only
+//! files below the folder of the naming file are opened, and no links that lead out of it.
+
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use zt::{Error, FileSource, Source};
+
+/// The most files that stay open. Some writers make a file for every tensor, and a system may allow
+/// some hundreds. Further files are opened for every read.
+const OPEN_MAX: usize = 64;
+
+/// The files that were opened because another one names them.
+#[derive(Debug, Default)]
+pub struct Neighbours {
+    paths: Vec<PathBuf>,
+}
+
+/// Why a neighbour is not opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// The file that names it was opened without a path.
+    NeedsPath,
+    /// There is no such file. A folder or a pipe counts as missing.
+    Missing,
+    /// The location is not below the folder, in words.
+    Location(&'static str),
+}
+
+impl Neighbours {
+    /// Opens the file at `location`, which the file at `from` names. Returns its path as well.
+    ///
+    /// # Errors
+    ///
+    /// The reason why it is not opened.
+    pub fn open(
+        &mut self,
+        from: Option<&Path>,
+        location: &str,
+    ) -> Result<(Box<dyn Source>, PathBuf), Refusal> {
+        let from = from.ok_or(Refusal::NeedsPath)?;
+        if let Some(why) = refusal(location) {
+            return Err(Refusal::Location(why));
+        }
+        let folder = match from.parent() {
+            Some(folder) if folder != Path::new("") => folder,
+            _ => Path::new("."),
+        };
+        let path = folder.join(location);
+        // The neighbour's real path must be in the folder of the naming file's path, or of its real path.
+        let real = path.canonicalize().map_err(|_| Refusal::Missing)?;
+        let real_from = from.canonicalize().ok();
+        let real_from = real_from.as_deref().and_then(Path::parent);
+        let is_in = |home: &Path| real.starts_with(home);
+        let is_home = folder.canonicalize().is_ok_and(|home| is_in(&home));
+        if !is_home && !real_from.is_some_and(is_in) {
+            return Err(Refusal::Location("a link leads out of the file's folder"));
+        }
+        let source = FileSource::open(&real).map_err(|_| Refusal::Missing)?;
+        let is_kept = self.paths.len() < OPEN_MAX;
+        self.paths.push(path.clone());
+        if is_kept {
+            return Ok((Box::new(source), path));
+        }
+        let byte_len = source.byte_len();
+        let reopened = Reopened {
+            path: real,
+            byte_len,
+        };
+        Ok((Box::new(reopened), path))
+    }
+
+    /// The paths of all files that were opened.
+    #[must_use]
+    pub fn into_paths(self) -> Vec<PathBuf> {
+        self.paths
+    }
+}
+
+/// Why a location is refused; `None` for a path that is relative and does not lead upwards on any
+/// system.
+fn refusal(location: &str) -> Option<&'static str> {
+    let has = |refused: fn(Component<'_>) -> bool| Path::new(location).components().any(refused);
+    if has(|step| matches!(step, Component::RootDir | Component::Prefix(_))) {
+        return Some("the path is absolute");
+    }
+    if location.contains('\\') {
+        return Some("the path has a backslash, which is a separator on some systems");
+    }
+    if location.contains('\0') || cfg!(windows) && location.contains(':') {
+        return Some("the path has a character that is invalid in file names");
+    }
+    if has(|step| step == Component::ParentDir) {
+        return Some("the path has \"..\"");
+    }
+    let names_file = has(|step| matches!(step, Component::Normal(_)));
+    (!names_file).then_some("the path names no file")
+}
+
+/// A file that is opened for every read.
+struct Reopened {
+    path: PathBuf,
+    byte_len: u64,
+}
+
+impl Source for Reopened {
+    fn byte_len(&self) -> u64 {
+        self.byte_len
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        let source = FileSource::open(&self.path).map_err(Error::from)?;
+        source.read_at(offset, buf)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn locations_must_be_below_the_folder() {
+        for location in ["a", "./a", "a/b.bin", "..a", "a..b", "ä b", "a/./b", "a//b"] {
+            assert_eq!(refusal(location), None, "{location}");
+        }
+        for location in [
+            "", ".", "./", "..", "../a", "a/../b", "a/..", "/a", "//a", "a\\b", "..\\a", "a\0",
+        ] {
+            assert!(refusal(location).is_some(), "{location}");
+        }
+        assert_eq!(refusal("a:b").is_some(), cfg!(windows));
+    }
+}
