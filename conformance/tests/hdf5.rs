@@ -113,3 +113,22 @@ fn a_metadata_cache_image_is_refused_by_its_name() {
         "{error}"
     );
 }
+
+/// Bytes in memory have no files beside them. A path has, and all of them are named.
+#[test]
+fn virtual_datasets_take_values_from_files_beside_their_own() {
+    let path = corpus::folder().join("corpus/hdf5/latest_virtual.h5");
+    let options = zt_convert::InputOptions::default();
+    let input = zt_convert::Kinds::builtin().open(&path, &options).unwrap();
+    let names = ["latest_virtual", "p0", "p1", "p2", "nested"];
+    let has = |name: &str| {
+        let mut paths = input.paths().iter();
+        paths.any(|path| path.file_stem().is_some_and(|stem| stem == name))
+    };
+    assert!(names.into_iter().all(has), "{:?}", input.paths());
+    let bytes = std::fs::read(&path).unwrap();
+    let memory = zt_convert::open_source(zt::Memory::new(bytes)).unwrap();
+    assert!(memory.tensor("here").is_ok());
+    let error = memory.tensor("nested").unwrap_err();
+    assert_eq!(error.code(), "unsupported", "{error}");
+}

@@ -8,7 +8,9 @@
 //! files of gguf-py and numpy; `onnx_read.py` has us read random models of onnx.
 
 use std::fs;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use crate::error::{Error, Result};
 use crate::files::empty;
@@ -26,19 +28,24 @@ const FOREIGN: [(&str, &[&str]); 2] = [
 
 pub(crate) fn run(shell: &Shell, _: &[String]) -> Result<()> {
     let scratch = shell.target().join("interop");
-    // First, because a machine without Python should say so before anything is compiled.
-    let pythons = READERS
-        .iter()
-        .map(|reader| environment(shell, &scratch, reader))
-        .collect::<Result<Vec<_>>>()?;
+    // First, because a machine without Python should say so before anything is compiled. Side by side,
+    // because most of the time is spent on waiting for the network.
+    let names = READERS.into_iter().chain(FOREIGN.map(|(judge, _)| judge));
+    let pythons = thread::scope(|scope| {
+        let scratch = &scratch;
+        let make = |name| scope.spawn(move || environment(shell, scratch, name));
+        let made: Vec<_> = names.map(make).collect();
+        made.into_iter()
+            .map(|made| made.join().unwrap_or_else(|panic| resume_unwind(panic)))
+            .collect::<Result<Vec<_>>>()
+    })?;
+    let (readers, judges) = pythons.split_at(READERS.len());
 
     let files = scratch.join("files");
     empty(&files)?;
-    shell
-        .cargo("run --locked --quiet --package zt-conformance --example interop_write --")
-        .arg(&files)
-        .run()?;
-    for python in &pythons {
+    let write = shell.built("example", "interop_write")?;
+    shell.program(write).arg(&files).run()?;
+    for python in readers {
         shell
             .program(python)
             .args("conformance/interop/read_with_ztensor.py")
@@ -47,20 +54,15 @@ pub(crate) fn run(shell: &Shell, _: &[String]) -> Result<()> {
     }
 
     // How the packages and our program take the same files is a table of README.md.
-    let Some(python) = pythons.first() else {
+    let Some(python) = readers.first() else {
         return Ok(());
     };
-    // The build that `kill-points` has made: these files are small, and an optimised one takes minutes.
-    shell
-        .cargo("build --locked --quiet --package zt-cli")
-        .run()?;
-    let program = shell.target().join("debug").join("zt");
-    let program = program.with_extension(std::env::consts::EXE_EXTENSION);
-    for (judge, scripts) in FOREIGN {
-        let python = environment(shell, &scratch, judge)?;
+    // Not optimised, because the files are small, and such a build takes minutes.
+    let program = shell.built("bin", "zt")?;
+    for (judge, (_, scripts)) in judges.iter().zip(FOREIGN) {
         for script in scripts {
             let script = format!("conformance/interop/{script}");
-            let judged = shell.program(&python).args(&script).arg(&program);
+            let judged = shell.program(judge).args(&script).arg(&program);
             judged.run()?;
         }
     }

@@ -72,8 +72,6 @@ pub(crate) fn run(shell: &Shell, _: &[String]) -> Result<()> {
     if !shell.program("strace").arg("-V").succeeds() {
         return Err(Error::Unavailable("strace is not installed".into()));
     }
-    let build = shell.cargo("build --locked --quiet --package zt-cli");
-    build.run()?;
     let bench = Bench::new(shell)?;
     println!("| operation | cut short by | cuts | old file | new file | neither | another left |");
     println!("| --- | --- | --- | --- | --- | --- | --- |");
@@ -106,7 +104,7 @@ impl<'s> Bench<'s> {
     fn new(shell: &'s Shell) -> Result<Self> {
         let bench = Bench {
             shell,
-            zt: shell.target().join("debug").join("zt"),
+            zt: shell.built("bin", "zt")?,
             folder: shell.target().join("kill-points"),
         };
         empty(&bench.folder)?;

@@ -58,6 +58,16 @@ impl Shell {
         program.args(arguments)
     }
 
+    /// A program (`bin`) or an example of ours. It is built with the features of the whole workspace,
+    /// as tests are, so that after them nothing is built again.
+    pub(crate) fn built(&self, kind: &str, name: &str) -> Result<PathBuf> {
+        let build = self.cargo("build --locked --quiet --workspace --exclude zt-benches");
+        build.arg(format!("--{kind}")).arg(name).run()?;
+        let folder = if kind == "bin" { "" } else { "examples" };
+        let path = self.target.join("debug").join(folder).join(name);
+        Ok(path.with_extension(env::consts::EXE_EXTENSION))
+    }
+
     /// `name` in the root of the workspace.
     pub(crate) fn program(&self, name: impl AsRef<OsStr>) -> Program {
         let mut command = Command::new(name.as_ref());

@@ -37,7 +37,7 @@ class Case:
 
     def __init__(self, name, about, libver="latest", **options):
         self.name, self.about, self.options = name, about, {"libver": libver, **options}
-        self.objects, self.refused, self.attributes, self.warnings, self.expect, self.others = {}, {}, {}, [], None, None
+        self.objects, self.refused, self.attributes, self.warnings, self.expect, self.others, self.files = {}, {}, {}, [], None, None, {}
 
     def __enter__(self):
         self.path = FOLDER / f"{self.name}.h5"
@@ -78,6 +78,18 @@ class Case:
         self.objects[path] = truth(expected)
         return made
 
+    def odd(self, path, values, datatype, chunk=None, properties=None):
+        """Values of a datatype that NumPy does not have; the truth is what the library reads."""
+        dcpl = creation()
+        if chunk:
+            dcpl.set_chunk(chunk)
+        if properties:
+            assert properties(dcpl) >= 0
+        made = h5py.h5d.create(self.file.id, path.encode(), datatype, h5py.h5s.create_simple(values.shape), dcpl)
+        made.write(h5py.h5s.ALL, h5py.h5s.ALL, np.ascontiguousarray(values))
+        self.file.flush()
+        self.objects[path] = truth(h5py.Dataset(made)[()])
+
     def same(self, path, as_path):
         self.objects[path] = self.objects[as_path]
 
@@ -114,6 +126,7 @@ class Case:
             for name, truth_ in self.objects.items():
                 assert "\\x" in name or truth_["dtype"] == "bf16" or truth(file[name][()])["sha256"] == truth_["sha256"], name
         said |= {"entry": self.archive(self.others)} if self.others else {}
+        said |= {"files": self.files} if self.files else {}
         self.path.with_suffix(".json").write_text(json.dumps(said, indent=1) + "\n")
 
 
@@ -417,3 +430,102 @@ with h5py.File(h5py.h5f.create(bytes(path), h5py.h5f.ACC_TRUNC, fapl=fapl)) as f
     file["w"] = numbers(5)
 said = {"about": "an image of the metadata cache, which has the structures", "kind": "h5", "expect": "reject", "objects": {}, "refused": {}}
 path.with_suffix(".json").write_text(json.dumps(said | {"attributes": {}, "warnings": []}, indent=1) + "\n")
+
+# ---- Virtual datasets. The files from here on are by h5py 3.16.0 (HDF5 2.0.0).
+
+PARTS = FOLDER / "parts"
+PARTS.mkdir(exist_ok=True)
+for at in range(3):
+    with h5py.File(PARTS / f"p{at}.h5", "w", libver="latest") as file:
+        file.create_dataset("w", data=numbers(6, dtype="<i4") + 100 * at, chunks=(4,), maxshape=(None,), compression="gzip")
+        file.create_dataset("deep/x", data=numbers(4, 6, dtype="<f8") + 1000 * at)
+        file.create_dataset("packed", data=numbers(5, 4, dtype="<i4") + 10_000 * at, chunks=(2, 4), compression="gzip")
+        file["link"] = h5py.SoftLink("/deep/x")
+with h5py.File(PARTS / "nested.h5", "w", libver="latest") as file:
+    layout = h5py.VirtualLayout((2, 6), "<i4")
+    for at in range(2):
+        layout[at] = h5py.VirtualSource(f"p{at}.h5", "w", (6,))
+    file.create_virtual_dataset("rows", layout)
+
+
+def source(name, path, shape, limits=None):
+    return h5py.VirtualSource(name if name == "." else f"parts/{name}.h5", path, shape, maxshape=limits)
+
+
+for libver in ("earliest", "latest"):
+    with Case(f"{libver}_virtual", "virtual datasets: blocks, stripes, irregular selections, this file and others, one in another, sources that are missing", libver) as case:
+        # Bytes without a path have no files beside them.
+        case.files = {f"parts/{path.name}": hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(PARTS.iterdir())}
+        case.file["here"] = numbers(6, dtype="<i4") * 7
+        layout = h5py.VirtualLayout((5, 6), "<i4")
+        for at in range(3):
+            layout[at] = source(f"p{at}", "w", (6,))
+        layout[3, ::2] = source(".", "here", (6,))[3:]
+        layout[4, 1:3] = source("missing", "w", (2,))
+        case.file.create_virtual_dataset("rows", layout, fillvalue=-1)
+        layout = h5py.VirtualLayout((4, 18), "<f8")
+        for at in range(3):
+            layout[:, at::3] = source(f"p{at}", "link", (4, 6))
+        case.file.create_virtual_dataset("mixed", layout)
+        layout = h5py.VirtualLayout((5, 12), "<i4")
+        for at in range(3):
+            layout[:, at::3] = source(f"p{at}", "packed", (5, 4))
+        case.file.create_virtual_dataset("mixed_packed", layout)
+        layout = h5py.VirtualLayout((4, 5), "<f8")
+        layout[:, :3] = source("p1", "deep/x", (4, 6))[:, [0, 2, 5]]
+        layout[1:3, 3:] = source("p2", "deep/x", (4, 6))[[0, 3], 2:4]
+        case.file.create_virtual_dataset("irregular", layout, fillvalue=0.5)
+        layout = h5py.VirtualLayout((3, 6), "<i4")
+        layout[:2] = source("nested", "rows", (2, 6))
+        layout[2] = source(".", "rows", (5, 6))[3]
+        case.file.create_virtual_dataset("nested", layout)
+        case.file.create_virtual_dataset("nothing", h5py.VirtualLayout((2, 2), ">i2"), fillvalue=9)
+        # Blocks of sources whose names have numbers, and a source that grows: h5py has no name for these.
+        unlimited = h5py.h5s.UNLIMITED
+        for name, stride, location in (("numbered", 6, b"parts/p%b.h5"), ("numbered_apart", 8, b"parts/p%b.h5"), ("unlimited", 3, b"parts/p1.h5")):
+            spaces = []
+            for width in (stride, 6):
+                spaces.append(h5py.h5s.create_simple((6,), (unlimited,)))
+                spaces[-1].select_hyperslab((0,), (unlimited,), (width,), (6,) if name != "unlimited" else (1,))
+            if name == "unlimited":
+                spaces[1].select_hyperslab((0,), (unlimited,), (2,), (1,))
+            else:
+                spaces[1] = h5py.h5s.create_simple((6,))
+            dcpl = creation()
+            dcpl.set_fill_value(np.array(-3, "<i4"))
+            dcpl.set_virtual(spaces[0], location, b"w", spaces[1])
+            h5py.h5d.create(case.file.id, name.encode(), h5py.h5t.STD_I32LE, h5py.h5s.create_simple((0,), (unlimited,)), dcpl)
+        case.file.flush()
+        for name in ("rows", "mixed", "mixed_packed", "irregular", "nested", "unlimited", "nothing", "numbered", "numbered_apart", "here"):
+            case.objects[name] = truth(case.file[name][()])
+        for name, location in (("above", "../hdf5/parts/p0.h5"), ("absolute", "/p0.h5")):
+            layout = h5py.VirtualLayout((6,), "<i4")
+            layout[:] = h5py.VirtualSource(location, "w", (6,))
+            case.file.create_virtual_dataset(name, layout)
+            case.refused[name] = "outside the folder"
+        layout = h5py.VirtualLayout((6,), "<i4")
+        layout[:] = source("p0", "deep/x", (4, 6))[1]
+        case.file.create_virtual_dataset("other_elements", layout)
+        case.refused["other_elements"] = "elements of another type"
+        layout = h5py.VirtualLayout((6,), "<i4")
+        layout[:] = source(".", "itself", (6,))
+        case.file.create_virtual_dataset("itself", layout)
+        case.refused["itself"] = "contains itself"
+        case.warnings = ["missing-source"]
+
+# ---- The filter szip.
+
+with Case("szip", "szip of samples of every width, with and without prediction, ragged chunks, runs of zeros, noise") as case:
+    generator = np.random.default_rng(2)
+    smooth = np.cumsum(generator.integers(-3, 4, 600)) + 4000
+    for dtype in ("u1", "<i2", ">u2", "<i4", ">i4", "<i8", "<f4", ">f4", "<f8"):
+        for method in ("nn", "ec"):
+            for block in (4, 32):
+                values = smooth.astype(dtype).reshape(20, 30)
+                case.dataset(f"{method}{block}/{np.dtype(dtype).str.replace('<', 'little_').replace('>', 'big_').replace('|', '')}", values, chunks=(9, 13), compression="szip", compression_opts=(method, block))
+    zeros = np.zeros(70_000, "<u2")
+    zeros[[3, 20_000, 69_999]] = 7
+    case.dataset("zeros", zeros, chunks=(50_000,), compression="szip", compression_opts=("nn", 16))
+    case.dataset("few", (generator.random(5000) > 0.9).astype("u1"), chunks=(1000,), compression="szip", compression_opts=("ec", 16))
+    case.dataset("noise", generator.integers(0, 65536, 3000).astype("<u2"), chunks=(1000,), compression="szip", compression_opts=("nn", 8))
+    case.dataset("checked", smooth.astype("<u2"), chunks=(256,), compression="szip", compression_opts=("nn", 8), fletcher32=True, shuffle=True)

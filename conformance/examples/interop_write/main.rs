@@ -60,7 +60,7 @@ fn write_truth(folder: &Path, file: &Planned) -> Result<(), Box<dyn Error>> {
 /// Object by object, as most programs write.
 fn write_whole(folder: &Path, file: &Planned) -> Result<(), Box<dyn Error>> {
     let path = folder.join(file.name).with_extension("zt");
-    let mut writer = file.options.clone().create(path)?;
+    let mut writer = file.options.clone().empty_names(true).create(path)?;
     if let Some((attributes, _)) = &file.attributes {
         writer.set_attributes(attributes.clone());
     }

@@ -306,7 +306,7 @@ fn damaged_objects_stop_a_conversion_or_are_skipped() {
     );
     let run = zt!["append", fourth, damaged, "--lossy"].exits(1);
     assert!(run.text().ends_with(": w\n"), "{}", run.text());
-    // --skip-damaged does not help if the edited file itself is damaged.
+    // The flag does not help if the edited file itself is damaged.
     let third = dir.path().join("third.zt");
     of_floats(&third, &[1.0]);
     let run = zt!["append", path, third].exits(1);

@@ -120,7 +120,11 @@ impl Kinds {
             options,
         };
         let open = |source| self.open_at(Box::new(source), opening);
-        zt::foreign::open_settled(path, open).map_err(|error| error.with_path(path))
+        let opened = zt::foreign::open_settled(path, open).map_err(|error| {
+            // Only a folder has files in it, and no folder opens.
+            mistakes::of_folder(path).map_or(error, Error::from)
+        });
+        opened.map_err(|error| error.with_path(path))
     }
 
     /// Opens a tensor file from any source: bytes in memory, a map, or your own. Components that are

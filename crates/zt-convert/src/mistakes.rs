@@ -3,6 +3,8 @@
 //! A file is looked up here only if no kind recognises it, so no tensor file is in the table's way.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
+use std::path::Path;
+
 use zt::ErrorKind;
 use zt_foreign::Probe;
 
@@ -51,12 +53,17 @@ const MAGICS: &[(&[u8], usize, &str, &str)] = &[
     (
         b"PK\x03\x04",
         0,
-        "a zip archive without tensors, or a truncated one",
+        "a zip archive without tensor files of a known kind, or a truncated one",
         EXTRACT,
     ),
     (b"TFL3", 4, "a TensorFlow Lite model", EXPORT),
-    // A message with schema version 1 and a graph, which begins with its description.
-    (b"\x08\x01\x12", 0, "a TensorFlow SavedModel", EXPORT),
+    // Messages that begin with version 1 and with the field 2, which has the model.
+    (
+        b"\x08\x01\x12",
+        0,
+        "a TensorFlow SavedModel or a Core ML model",
+        EXPORT,
+    ),
     (b"lmgg", 0, "a GGML file from before GGUF", OLD_GGML),
     (b"fmgg", 0, "a GGML file from before GGUF", OLD_GGML),
     (b"tjgg", 0, "a GGML file from before GGUF", OLD_GGML),
@@ -70,6 +77,25 @@ const MAGICS: &[(&[u8], usize, &str, &str)] = &[
         "convert it to HDF5: `nccopy -k nc4`",
     ),
 ];
+
+/// A file in a folder, and what such a folder is.
+const FOLDERS: &[(&str, &str)] = &[
+    ("saved_model.pb", "a TensorFlow SavedModel"),
+    ("Manifest.json", "a Core ML package"),
+    ("zarr.json", "a Zarr store"),
+    (".zgroup", "a Zarr store"),
+    (".zarray", "a Zarr store"),
+];
+
+/// The mistake that the folder at `path` is; `None` for another folder, and for a file.
+pub(crate) fn of_folder(path: &Path) -> Option<Mistake> {
+    let mut known = FOLDERS.iter();
+    let (_, what) = known.find(|(name, _)| path.join(name).is_file())?;
+    Some(Mistake {
+        what: (*what).to_owned(),
+        advice: EXPORT,
+    })
+}
 
 /// The least bytes of a text. A shorter file may be the beginning of another one.
 const TEXT_MIN: usize = 8;

@@ -83,7 +83,7 @@ fn the_file_is_unchanged_after_a_refusal() {
     let old = file(dir.path(), "old.zt", &[("a", 1.0)], &[("x", 1)]);
     let before = std::fs::read(&old).unwrap();
     let same_name = file(dir.path(), "name.zt", &[("b", 1.0), ("a", 2.0)], &[]);
-    let again = file(dir.path(), "again.zt", &[("b", 1.0)], &[]);
+    let second = file(dir.path(), "second.zt", &[("b", 1.0)], &[]);
     let other = file(dir.path(), "b.zt", &[("b", 1.0)], &[]);
     let damaged = file(dir.path(), "damaged.zt", &[("b", 1.0), ("c", 1.0)], &[]);
     let mut bytes = std::fs::read(&damaged).unwrap();
@@ -103,7 +103,7 @@ fn the_file_is_unchanged_after_a_refusal() {
         of_object("duplicate-name", "a")
     );
     assert_eq!(
-        error_of(&[&other, &again], &options),
+        error_of(&[&other, &second], &options),
         of_object("duplicate-name", "b")
     );
     assert_eq!(error_of(&[&old], &options), ("overwrite", None));

@@ -91,6 +91,22 @@ fn a_mistake_is_named_by_its_bytes_whatever_kind_is_expected() {
     }
 }
 
+#[test]
+fn a_folder_of_another_format_is_named() {
+    for (name, word) in [("saved_model.pb", "SavedModel"), (".zgroup", "Zarr")] {
+        let folder = tempfile::tempdir().unwrap();
+        let open = || {
+            let opened = Kinds::builtin().open(folder.path(), InputOptions::new());
+            opened.map(Input::into_file).unwrap_err()
+        };
+        assert_eq!(open().code(), "io");
+        fs::write(folder.path().join(name), "").unwrap();
+        let error = open();
+        assert_eq!(error.code(), "unknown-kind");
+        assert!(error.message().contains(word), "{error}");
+    }
+}
+
 /// The table is asked only after every kind, and by a kind that is given only if it fails.
 #[test]
 fn a_tensor_file_that_begins_like_a_mistake_opens() {

@@ -28,6 +28,15 @@ fn check(
     checked.map_err(|error| error.code())
 }
 
+/// With the types of this crate alone.
+#[test]
+fn bytes_of_a_vec_are_elements() {
+    let bytes: Vec<u8> = [1.0f32, 2.0].map(f32::to_le_bytes).concat();
+    let elements = Elements::new(zt_formats::DType::F32, bytes);
+    let dense = Dense::from_elements([2], elements).unwrap();
+    assert_eq!(*dense.as_slice::<f32>().unwrap(), [1.0, 2.0]);
+}
+
 #[test]
 fn takes_exactly_the_bytes_of_the_shape() {
     let mismatch = Err("shape-size-mismatch");

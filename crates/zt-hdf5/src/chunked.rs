@@ -85,6 +85,12 @@ impl Chunked {
         Ok(chunked)
     }
 
+    /// The most bytes that are made for a read of one byte.
+    pub(super) fn reach(&self) -> u64 {
+        let band = self.bands.cut.rows.saturating_mul(self.bands.cut.row);
+        band.max(self.grid.chunk_len())
+    }
+
     /// Refuses a dataset with a chunk that an unsupported filter was applied to. Only for such a
     /// pipeline is the index read before the values.
     fn check_filters(&self) -> Result<()> {

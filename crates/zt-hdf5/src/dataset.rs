@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use zt::foreign::{FileBuilder, SourceId};
-use zt::{Attributes, Blob, Component, Limits, Object, RawComponent, RawObject, Result, Span};
+use zt::{
+    Attributes, Blob, Component, Limits, Object, RawComponent, RawObject, Result, Source, Span,
+};
 use zt_foreign::strided::Bands;
 
+use crate::assembled::Range;
 use crate::budget::Budget;
 use crate::chunked::Chunked;
 use crate::common::Common;
@@ -28,12 +30,11 @@ const CHUNK_MAX: u64 = 1 << 30;
 
 /// The state that the datasets of a file share.
 pub(super) struct Datasets {
-    file: SourceId,
-    bands: Bands,
+    pub(super) bands: Bands,
     /// The file with the budget for all indices of chunks.
     indices: Store,
     /// The bytes that written chunks may be decoded to, when all are read once.
-    decoded: Budget,
+    pub(super) decoded: Budget,
     /// The most bytes of one dataset. Values that were never written take no bytes of the file.
     decoded_max: u64,
 }
@@ -64,17 +65,61 @@ impl Listed {
     }
 }
 
+/// The values of a dataset.
+#[derive(Clone)]
+pub(super) enum Values {
+    /// A range of the file.
+    Stored(Span),
+    /// They are made when they are read.
+    Made {
+        source: Arc<dyn Source>,
+        /// The offset of what they are made of, if it is in the file.
+        place: Option<u64>,
+        /// The most bytes that are made for a read of one byte.
+        again: u64,
+    },
+}
+
+impl Values {
+    pub(super) fn made(again: u64, source: Arc<dyn Source>, place: Option<u64>) -> Self {
+        Values::Made {
+            source,
+            place,
+            again,
+        }
+    }
+
+    /// The values as a source of their own.
+    pub(super) fn source(&self, store: &Store) -> Arc<dyn Source> {
+        match self {
+            Values::Made { source, .. } => Arc::clone(source),
+            Values::Stored(span) => Arc::new(Range {
+                file: Arc::clone(store.source()),
+                span: *span,
+            }),
+        }
+    }
+
+    /// The most bytes that are made for a read of one byte.
+    pub(super) fn again(&self) -> u64 {
+        match self {
+            Values::Stored(_) => 0,
+            Values::Made { again, .. } => *again,
+        }
+    }
+}
+
 /// A dataset without its values.
-pub(super) struct Dataset<'h> {
-    header: &'h ObjectHeader,
+pub(super) struct Dataset {
+    pub(super) header: ObjectHeader,
     dataspace: Dataspace,
     datatype: Arc<Datatype>,
-    number: Number,
+    pub(super) number: Number,
     /// The dimensions of an element that is an array.
     inner: Vec<u64>,
 }
 
-impl<'h> Dataset<'h> {
+impl Dataset {
     /// Reads the shape and the datatype; `None` if the dataset is not a tensor. Two opaque bytes are
     /// bf16 if `opaque_is_bf16`. `listed` is set in every case.
     ///
@@ -83,7 +128,7 @@ impl<'h> Dataset<'h> {
     /// Codes `header`, `version`, `bounds`; `dtype` for unsupported elements; `unsupported`.
     pub(super) fn read(
         store: &Store,
-        header: &'h ObjectHeader,
+        header: ObjectHeader,
         common: &mut Common,
         opaque_is_bf16: bool,
         listed: &mut Listed,
@@ -129,16 +174,74 @@ impl<'h> Dataset<'h> {
         let names = self.number.names.clone();
         names.map(|names| (names, is_shared))
     }
+
+    /// Elements in every dimension, without those of an element that is an array.
+    pub(super) fn shape(&self) -> &[u64] {
+        self.dataspace.shape.as_deref().unwrap_or_default()
+    }
+
+    /// Bytes of an element.
+    pub(super) fn element_len(&self) -> u64 {
+        self.datatype.byte_len
+    }
+
+    /// Whether the elements are stored as those of another dataset.
+    pub(super) fn has_elements_of(&self, other: &Dataset) -> bool {
+        let kind = |dataset: &Dataset| {
+            let number = &dataset.number;
+            (number.dtype, number.logical_type, number.byte_order)
+        };
+        kind(self) == kind(other)
+            && self.inner == other.inner
+            && self.element_len() == other.element_len()
+    }
+
+    /// Bytes of a dataset with such elements.
+    ///
+    /// # Errors
+    ///
+    /// Code `shape-size-mismatch` above 2^63.
+    pub(super) fn byte_len_of(&self, shape: &[u64]) -> Result<u64, Violation> {
+        let mut counts = shape.iter();
+        let byte_len = counts.try_fold(self.element_len(), |len, count| len.checked_mul(*count));
+        let byte_len = byte_len.filter(|len| i64::try_from(*len).is_ok());
+        byte_len.ok_or(Violation::Overflow)
+    }
+
+    /// The place of the values.
+    ///
+    /// # Errors
+    ///
+    /// Codes `header`, `version`; `unsupported` for external files.
+    pub(super) fn layout(&self, store: &Store) -> Result<Layout> {
+        if self.header.message(kind::EXTERNAL_FILES).is_some() {
+            let what = "data in other files";
+            return Err(Violation::Unsupported { what }.into());
+        }
+        let layout = self
+            .header
+            .read_message(store, kind::LAYOUT, Layout::read)?;
+        Ok(layout.ok_or(Violation::Missing { what: "the layout" })?)
+    }
+
+    /// The object of a dataset with that shape, whose values are in `span` of its source.
+    pub(super) fn object(&self, shape: &[u64], span: Span) -> Object {
+        let shape: Vec<u64> = shape.iter().chain(&self.inner).copied().collect();
+        let number = &self.number;
+        let mut data = Component::new(number.dtype, Blob::raw(span));
+        data.logical_type = number.logical_type.map(Into::into);
+        data.byte_order = number.byte_order;
+        Object::new(shape, "dense").with_component("data", data)
+    }
 }
 
 impl Datasets {
-    pub(super) fn new(file: SourceId, store: &Store, limits: &Limits) -> Self {
+    pub(super) fn new(store: &Store, limits: &Limits) -> Self {
         let limit = store
             .byte_len()
             .saturating_mul(MAX_RATIO)
             .saturating_add(DECODED_MIN);
         Datasets {
-            file,
             bands: Bands::default(),
             indices: store.afresh(),
             decoded: Budget::new(limit),
@@ -146,48 +249,14 @@ impl Datasets {
         }
     }
 
-    /// The object of a dataset, without attributes, and the source of its values.
+    /// The values of a dataset that is not virtual.
     ///
     /// # Errors
     ///
     /// Codes `header`, `version`, `bounds`, `shape-size-mismatch`, `decompression-limit`,
     /// `unsupported`.
-    pub(super) fn object(
-        &mut self,
-        builder: &mut FileBuilder,
-        store: &Store,
-        dataset: &Dataset<'_>,
-    ) -> Result<(Object, SourceId)> {
-        let (span, source) = self.place(builder, store, dataset)?;
-        let outer = dataset.dataspace.shape.iter().flatten();
-        let shape: Vec<u64> = outer.chain(&dataset.inner).copied().collect();
-        let number = &dataset.number;
-        let mut data = Component::new(number.dtype, Blob::raw(span));
-        data.logical_type = number.logical_type.map(Into::into);
-        data.byte_order = number.byte_order;
-        let object = Object::new(shape, "dense").with_component("data", data);
-        Ok((object, source))
-    }
-
-    /// The span and the source of a dataset's values.
-    fn place(
-        &mut self,
-        builder: &mut FileBuilder,
-        store: &Store,
-        known: &Dataset<'_>,
-    ) -> Result<(Span, SourceId)> {
-        if known.header.message(kind::EXTERNAL_FILES).is_some() {
-            let what = "data in other files";
-            return Err(Violation::Unsupported { what }.into());
-        }
-        let layout = known
-            .header
-            .read_message(store, kind::LAYOUT, Layout::read)?;
-        let layout = layout.ok_or(Violation::Missing { what: "the layout" })?;
-        let elements = known.dataspace.elements();
-        let byte_len = elements.and_then(|count| count.checked_mul(known.datatype.byte_len));
-        let byte_len = byte_len.filter(|len| i64::try_from(*len).is_ok());
-        let byte_len = byte_len.ok_or(Violation::Overflow)?;
+    pub(super) fn values(&self, store: &Store, known: &Dataset, layout: Layout) -> Result<Values> {
+        let byte_len = known.byte_len_of(known.shape())?;
         let whole = |found: u64| {
             let expected = byte_len;
             let missing = Violation::Length { expected, found };
@@ -197,17 +266,16 @@ impl Datasets {
                 Ok(())
             }
         };
-        let empty = (Span::default(), self.file);
         match layout {
-            Layout::Virtual => {
+            Layout::Virtual(..) => {
                 let what = "data in other datasets";
                 Err(Violation::Unsupported { what }.into())
             }
-            _ if byte_len == 0 => Ok(empty),
+            _ if byte_len == 0 => Ok(Values::Stored(Span::default())),
             Layout::Compact(span) => {
                 whole(span.byte_len())?;
                 let span = Span::new(span.offset(), byte_len);
-                Ok((span.ok_or(Violation::Overflow)?, self.file))
+                Ok(Values::Stored(span.ok_or(Violation::Overflow)?))
             }
             Layout::Contiguous {
                 address: Some(address),
@@ -215,34 +283,32 @@ impl Datasets {
             } => {
                 whole(found.unwrap_or(byte_len))?;
                 let span = store.span(address, byte_len, "the data")?;
-                Ok((span, self.file))
+                Ok(Values::Stored(span))
             }
             Layout::Contiguous { address: None, .. }
             | Layout::Chunked(Chunking { address: None, .. }) => {
                 self.check_len(byte_len)?;
-                let fill = super::fill_value::read(store, known.header, known.datatype.byte_len)?;
-                let source = builder.derived(Constant::new(fill, byte_len));
-                let all = Span::new(0, byte_len).ok_or(Violation::Overflow)?;
-                Ok((all, source))
+                let fill = super::fill_value::read(store, &known.header, known.element_len())?;
+                let constant = Arc::new(Constant::new(fill, byte_len));
+                Ok(Values::made(0, constant, None))
             }
-            Layout::Chunked(chunking) => self.chunked(builder, store, known, chunking, byte_len),
+            Layout::Chunked(chunking) => self.chunked(store, known, chunking, byte_len),
         }
     }
 
     fn chunked(
-        &mut self,
-        builder: &mut FileBuilder,
+        &self,
         store: &Store,
-        known: &Dataset<'_>,
+        known: &Dataset,
         chunking: Chunking,
         byte_len: u64,
-    ) -> Result<(Span, SourceId)> {
+    ) -> Result<Values> {
         let pipeline = known
             .header
             .read_message(store, kind::FILTERS, Pipeline::read)?
             .unwrap_or_default();
         let element_len = known.datatype.byte_len;
-        let fill = super::fill_value::read(store, known.header, element_len)?;
+        let fill = super::fill_value::read(store, &known.header, element_len)?;
         let shape = known.dataspace.shape.clone().unwrap_or_default();
         let limits = &known.dataspace.limits;
         let field = |what, value| Err(Violation::Field { what, value }.into());
@@ -265,13 +331,16 @@ impl Datasets {
         let place = store.offset(chunking.address.unwrap_or(0))?;
         let (indices, shared) = (&self.indices, (&self.bands, &self.decoded));
         let values = Chunked::new(indices, chunking, grid, pipeline, fill, byte_len, shared)?;
-        let source = builder.derived_from(values, self.file, place);
-        let all = Span::new(0, byte_len).ok_or(Violation::Overflow)?;
-        Ok((all, source))
+        let again = values.reach();
+        Ok(Values::made(again, Arc::new(values), Some(place)))
     }
 
     /// Refuses values that take more bytes than the caller allows.
-    fn check_len(&self, byte_len: u64) -> Result<(), Violation> {
+    ///
+    /// # Errors
+    ///
+    /// Code `decompression-limit`.
+    pub(super) fn check_len(&self, byte_len: u64) -> Result<(), Violation> {
         let limit = self.decoded_max;
         if byte_len > limit {
             return Err(Violation::Decoded { byte_len, limit });

@@ -1,4 +1,5 @@
-//! Global heaps, which have the strings of variable length. Spec: III.E.
+//! Global heaps, which have the strings of variable length and the mappings of virtual datasets.
+//! Spec: III.E.
 //!
 //! ```text
 //! "GCOL", version, length, (index, references, -, length, bytes) ...
@@ -15,7 +16,7 @@ use crate::cursor::Cursor;
 use crate::store::{Block, Store};
 use crate::violation::Violation;
 
-const WHAT: &str = "a heap of strings";
+const WHAT: &str = "a global heap";
 
 /// The collections of a file that have been read.
 #[derive(Default)]
@@ -40,24 +41,37 @@ impl GlobalHeaps {
             return Ok(Vec::new());
         };
         store.charge(len)?;
+        let mut cursor = self.object(store, address, index)?;
+        if cursor.remaining() < len {
+            return Err(missing(index));
+        }
+        Ok(cursor.take(len)?.to_vec())
+    }
+
+    /// The object with an index in the collection at `address`.
+    ///
+    /// # Errors
+    ///
+    /// Codes `header`, `version`, `bounds`.
+    pub(super) fn object(&mut self, store: &Store, address: u64, index: u32) -> Result<Cursor<'_>> {
         let collection = match self.0.entry(address) {
             std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
             std::collections::hash_map::Entry::Vacant(place) => {
                 place.insert(Collection::read(store, address)?)
             }
         };
-        let missing = || {
-            let (what, value) = ("the index of a string in its heap", index.into());
-            Error::from(Violation::Field { what, value })
-        };
         let range = u16::try_from(index).ok();
         let range = range.and_then(|index| collection.objects.get(&index));
-        let range = range.filter(|range| range.end.checked_sub(range.start) >= Some(len));
-        let start = range.ok_or_else(missing)?.start;
+        let range = range.ok_or_else(|| missing(index))?;
         let mut cursor = collection.block.cursor();
-        cursor.skip(start)?;
-        Ok(cursor.take(len)?.to_vec())
+        cursor.skip(range.start)?;
+        cursor.part(range.end.abs_diff(range.start), "an object of a heap")
     }
+}
+
+fn missing(index: u32) -> Error {
+    let (what, value) = ("the index of an object in its heap", index.into());
+    Violation::Field { what, value }.into()
 }
 
 impl Collection {

@@ -17,8 +17,9 @@ pub(super) enum Layout {
         byte_len: Option<u64>,
     },
     Chunked(Chunking),
-    /// In other datasets.
-    Virtual,
+    /// In other datasets. The mappings are an object of a global heap, if there are any: its
+    /// address, and the index in it.
+    Virtual(Option<u64>, u32),
 }
 
 /// The chunks of a dataset.
@@ -115,7 +116,7 @@ fn new(cursor: &mut Cursor<'_>, version: u8) -> Result<Layout> {
             tree1(cursor, dimensions, address)
         }
         CHUNKED => indexed(cursor, version),
-        VIRTUAL if version > 3 => Ok(Layout::Virtual),
+        VIRTUAL if version > 3 => Ok(Layout::Virtual(cursor.address()?, cursor.u32()?)),
         other => Err(cursor.field("the class of a layout", other.into())),
     }
 }

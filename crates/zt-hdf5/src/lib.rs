@@ -13,10 +13,12 @@
 //! either byte order; chunks are decoded when they are read (`chunked`). The names of an
 //! enumeration are the attribute `hdf5.enum`.
 //!
+//! Virtual datasets take their values from other datasets when they are read (`sources`, `assembled`).
+//!
 //! Strings, records, references and null dataspaces are not tensors. They are warnings of code
 //! `not-tensor`, and the file is sound. These are listed with a fault:
 //!
-//! * data in another place: external files, virtual datasets, links to other files
+//! * data in another place: external files, links to other files, sources outside the file's folder
 //! * chunks with an unsupported filter
 //!
 //! An archive of Keras is opened as the file of weights in it (`keras`).
@@ -34,6 +36,7 @@
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 mod array;
+mod assembled;
 mod attribute;
 mod bits;
 mod btree1;
@@ -58,15 +61,19 @@ mod group;
 mod keras;
 mod layout;
 mod lzf;
+mod mapping;
 mod name;
 mod nbit;
 mod object_header;
 mod paths;
 mod pipeline;
 mod scale_offset;
+mod selection;
 mod size;
+mod sources;
 mod store;
 mod superblock;
+mod szip;
 mod tree;
 mod violation;
 mod warnings;
@@ -132,9 +139,12 @@ fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
     };
     let (store, root) = superblock::open(source, within)?;
     let is_bf16 = opening.options.void2_as_bf16;
-    let tree = tree::Tree::new(&store, root, file, builder.limits(), is_bf16);
-    tree.add_to(&mut builder)?;
-    opening.build(builder)
+    let place = (file, opening.path);
+    let tree = tree::Tree::new(&store, root, place, builder.limits(), is_bf16);
+    let sources = tree.add_to(&mut builder)?;
+    let mut paths = opening.paths();
+    paths.extend(sources);
+    Ok(Input::new(builder.build()?, paths))
 }
 
 fn whole(source: &dyn Source) -> Result<Span> {

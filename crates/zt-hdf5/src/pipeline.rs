@@ -9,6 +9,7 @@ use crate::lzf;
 use crate::nbit::Nbit;
 use crate::scale_offset::ScaleOffset;
 use crate::size::{in_memory, product, sum};
+use crate::szip::{self, Szip};
 use crate::violation::Violation;
 
 /// The filters that a writer applied, in its order.
@@ -24,6 +25,7 @@ enum Filter {
     Shuffle(usize),
     Fletcher32,
     Lzf,
+    Szip(Szip),
     Nbit(Nbit),
     ScaleOffset(ScaleOffset),
     /// An unsupported filter. Chunks may skip it.
@@ -65,8 +67,12 @@ const NAMES: [(u16, &str); 14] = [
 
 /// The most bytes of a chunk with `stored` bytes in the file.
 pub(super) fn reach(stored: u64) -> u64 {
+    within(stored, MAX_RATIO)
+}
+
+fn within(stored: u64, ratio: u64) -> u64 {
     let large = stored.saturating_mul(LARGE_RATIO).saturating_add(LARGE);
-    stored.saturating_mul(MAX_RATIO).min(large)
+    stored.saturating_mul(ratio).min(large)
 }
 
 impl Pipeline {
@@ -143,7 +149,13 @@ impl Pipeline {
     /// Codes `deflate`, `digest-mismatch`, `shape-size-mismatch`, `unsupported`;
     /// `decompression-limit` if the stored bytes cannot give as many.
     pub(super) fn decode(&self, stored: Vec<u8>, mask: u32, byte_len: usize) -> Result<Vec<u8>> {
-        let reached = reach(stored.len() as u64);
+        let is_szip = |filter: &Filter| matches!(filter, Filter::Szip(_));
+        let ratio = if self.filters.iter().any(is_szip) {
+            szip::MAX_RATIO
+        } else {
+            MAX_RATIO
+        };
+        let reached = within(stored.len() as u64, ratio);
         if byte_len as u64 > reached {
             let (byte_len, limit) = (byte_len as u64, reached);
             return Err(Violation::ChunkSize { byte_len, limit }.into());
@@ -204,6 +216,7 @@ fn filter(cursor: &mut Cursor<'_>, version: u8) -> Result<(u16, Filter)> {
         1 => Filter::Deflate,
         2 => Filter::Shuffle(in_memory(values.u32()?.into())?),
         3 => Filter::Fletcher32,
+        4 => Szip::new(&parameters()?).map_or(other, Filter::Szip),
         5 => Nbit::new(&parameters()?).map_or(other, Filter::Nbit),
         6 => ScaleOffset::new(&parameters()?).map_or(other, Filter::ScaleOffset),
         32000 => Filter::Lzf,
@@ -225,6 +238,7 @@ impl Filter {
             Filter::Shuffle(element_len) => unshuffle(bytes, *element_len),
             Filter::Fletcher32 => check(bytes),
             Filter::Lzf => lzf::decompress(&bytes, limit).ok_or_else(|| invalid("lzf")),
+            Filter::Szip(szip) => szip.decode(&bytes, limit).ok_or_else(|| invalid("szip")),
             Filter::Nbit(nbit) => nbit.decode(bytes, byte_len).ok_or_else(|| invalid("n-bit")),
             Filter::ScaleOffset(filter) => {
                 let decoded = filter.decode(bytes, byte_len);

@@ -2,18 +2,20 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use zt::foreign::{FileBuilder, SourceId};
-use zt::{Attributes, Error, ErrorKind, Limits, Object, RawObject, Result, Value};
+use zt::{
+    Attributes, Error, ErrorKind, Limits, Object, RawObject, Result, Source as _, Span, Value,
+};
 
 use crate::attribute::{self, AllFound};
-use crate::common::Common;
-use crate::dataset::{Dataset, Datasets, Listed};
+use crate::dataset::{Dataset, Listed, Values};
 use crate::group::{Links, Target, is_group};
 use crate::object_header::{ObjectHeader, kind};
-use crate::paths::Paths;
+use crate::sources::{Found, Hdf5File, Sources};
 use crate::store::Store;
 use crate::violation::Violation;
 use crate::warnings::{self, ENUM, Warnings};
@@ -31,9 +33,10 @@ const PATHS_MIN: u64 = 1 << 20;
 pub(super) struct Tree<'s> {
     store: &'s Store,
     root: u64,
-    datasets: Datasets,
-    common: Common,
-    paths: Paths,
+    /// The source of the file's structures.
+    file: SourceId,
+    here: Rc<Hdf5File>,
+    sources: Sources,
     void2_as_bf16: bool,
     /// The objects by the addresses of their headers. Links to one address share an object.
     known: HashMap<u64, Known>,
@@ -83,7 +86,7 @@ impl<'s> Tree<'s> {
     pub(super) fn new(
         store: &'s Store,
         root: u64,
-        file: SourceId,
+        (file, path): (SourceId, Option<&Path>),
         limits: &Limits,
         void2_as_bf16: bool,
     ) -> Self {
@@ -94,9 +97,9 @@ impl<'s> Tree<'s> {
         Tree {
             store,
             root,
-            datasets: Datasets::new(file, store, limits),
-            common: Common::default(),
-            paths: Paths::new(root),
+            file,
+            here: Rc::new(Hdf5File::new(store.sharing(), root, path, limits)),
+            sources: Sources::new(limits),
             void2_as_bf16,
             known: HashMap::new(),
             attributes: Vec::new(),
@@ -106,12 +109,13 @@ impl<'s> Tree<'s> {
         }
     }
 
-    /// Adds every dataset, and every link without a target, under its path.
+    /// Adds every dataset, and every link without a target, under its path. Returns the paths of the
+    /// files that virtual datasets take values from.
     ///
     /// # Errors
     ///
     /// A fault of the root group, or of the tree as a whole.
-    pub(super) fn add_to(mut self, builder: &mut FileBuilder) -> Result<()> {
+    pub(super) fn add_to(mut self, builder: &mut FileBuilder) -> Result<Vec<PathBuf>> {
         let header = ObjectHeader::read(self.store, self.root)?;
         if !is_group(&header) {
             return Err(Violation::Missing {
@@ -164,7 +168,7 @@ impl<'s> Tree<'s> {
             let attributes = warnings::distinct(builder, &mut Warnings::of(None), self.attributes);
             builder.attributes(attributes);
         }
-        Ok(())
+        Ok(self.sources.into_paths())
     }
 
     /// Adds the target of a link, or returns it if it is a group.
@@ -180,7 +184,10 @@ impl<'s> Tree<'s> {
             Target::Hard(address) => *address,
             Target::Soft(target) => {
                 self.spend_bytes(target.len() as u64)?;
-                self.paths.resolve(self.store, from, target)?
+                self.here
+                    .paths
+                    .borrow_mut()
+                    .resolve(self.store, from, target)?
             }
             Target::Elsewhere => {
                 let what = "a link to another file";
@@ -233,7 +240,7 @@ impl<'s> Tree<'s> {
             };
         }
         let mut listed = Listed::default();
-        match self.dataset(builder, path, &header, &mut listed) {
+        match self.dataset(builder, (path, address), header, &mut listed) {
             Ok(Some((object, source))) => Ok(Known::Dataset(object, source)),
             Ok(None) => Ok(Known::NotTensor(listed.what())),
             Err(error) if error.kind() == ErrorKind::Io => Err(error),
@@ -242,8 +249,12 @@ impl<'s> Tree<'s> {
     }
 
     fn group(&mut self, address: u64, header: &ObjectHeader) -> Result<Group> {
-        let links = self.paths.links(self.store, address, header)?;
-        let found = attribute::read_all(self.store, header, &mut self.common)?;
+        let links = self
+            .here
+            .paths
+            .borrow_mut()
+            .links(self.store, address, header)?;
+        let found = attribute::read_all(self.store, header, &mut self.here.common.borrow_mut())?;
         let attributes = GroupAttributes::Read(found);
         Ok(Group { links, attributes })
     }
@@ -252,27 +263,50 @@ impl<'s> Tree<'s> {
     fn dataset(
         &mut self,
         builder: &mut FileBuilder,
-        path: &str,
-        header: &ObjectHeader,
+        (path, address): (&str, u64),
+        header: ObjectHeader,
         listed: &mut Listed,
     ) -> Result<Option<(Object, SourceId)>> {
-        let found = attribute::read_all(self.store, header, &mut self.common)?;
+        let found = attribute::read_all(self.store, &header, &mut self.here.common.borrow_mut())?;
         // Keras declares bf16 in this way, because h5py has no type for it.
         let is_bf16 = self.void2_as_bf16 || found.has_text("dtype", "bfloat16");
-        let dataset = Dataset::read(self.store, header, &mut self.common, is_bf16, listed)?;
+        let dataset = {
+            let common = &mut self.here.common.borrow_mut();
+            Dataset::read(self.store, header, common, is_bf16, listed)?
+        };
         let Some(dataset) = dataset else {
             return Ok(None);
         };
         let mut report = Warnings::of(Some(path));
         let mut pairs = warnings::values(builder, &mut report, "", found);
-        let (mut object, source) = self.datasets.object(builder, self.store, &dataset)?;
-        if let Some((names, is_shared)) = dataset.names() {
+        let enumeration = dataset.names();
+        let values = self.sources.values(&self.here, address, dataset)?;
+        let (mut object, source) = self.object(builder, &values)?;
+        warnings::missing(builder, &mut report, &values.missing);
+        if let Some((names, is_shared)) = enumeration {
             pairs.push((ENUM.to_owned(), self.names(path, &names, is_shared)?));
         }
         let attributes = warnings::distinct(builder, &mut report, pairs);
         self.spend_bytes(report.byte_len)?;
         object.attributes = Some(attributes).filter(|attributes| !attributes.is_empty());
         Ok(Some((object, source)))
+    }
+
+    /// The object of a dataset, without attributes, and the source of its values.
+    fn object(&self, builder: &mut FileBuilder, found: &Found) -> Result<(Object, SourceId)> {
+        let (span, source) = match &found.values {
+            Values::Stored(span) => (*span, self.file),
+            Values::Made { source, place, .. } => {
+                let all = Span::new(0, source.byte_len()).ok_or(Violation::Overflow)?;
+                let source = Arc::clone(source);
+                let id = match place {
+                    Some(place) => builder.derived_from(source, self.file, *place),
+                    None => builder.derived(source),
+                };
+                (all, id)
+            }
+        };
+        Ok((found.dataset.object(&found.shape, span), source))
     }
 
     /// The names of an enumeration. If datasets share it, only the first has them, and the others have

@@ -87,6 +87,20 @@ pub(super) enum Violation {
     Filter { id: u16, name: &'static str },
     #[error("the filter {} is applied twice, which is unsupported", filter(*id, name))]
     RepeatedFilter { id: u16, name: &'static str },
+    #[error("a selection of a virtual dataset does not fit the shape or the other selection")]
+    Selection,
+    #[error("elements of another type than the virtual dataset has are unsupported")]
+    Elements,
+    #[error("virtual datasets have more mappings than the limit for a file")]
+    Mappings,
+    #[error("virtual datasets are nested deeper than the limit, {limit}, or contain themselves")]
+    Nested { limit: usize },
+    #[error("the name of a source is invalid: \"{}\"", .name.escape_debug())]
+    SourceName { name: String },
+    #[error("the source \"{}\" is not opened: {why}", .location.escape_debug())]
+    Location { location: String, why: &'static str },
+    #[error("the source \"{}\" is at fault: {error}", .name.escape_debug())]
+    Source { name: String, error: zt::Error },
     #[error("a link leads to \"{}\", which does not exist", .path.escape_debug())]
     Dangling { path: String },
 }
@@ -99,6 +113,8 @@ impl Violation {
             | Violation::Depth { .. }
             | Violation::Dimensions { .. }
             | Violation::Lists { .. }
+            | Violation::Mappings
+            | Violation::Nested { .. }
             | Violation::Decoded { .. }
             | Violation::Sparse { .. }
             | Violation::ChunkSize { .. } => ErrorKind::Limit,
@@ -107,8 +123,11 @@ impl Violation {
             | Violation::Filter { .. }
             | Violation::RepeatedFilter { .. }
             | Violation::Scattered { .. }
+            | Violation::Location { .. }
+            | Violation::Elements
             | Violation::Dangling { .. } => ErrorKind::Unsupported,
             Violation::ChunkChecksum { .. } => ErrorKind::DigestMismatch,
+            Violation::Source { error, .. } => error.kind(),
             _ => ErrorKind::Malformed,
         }
     }
@@ -124,16 +143,21 @@ impl Violation {
             | Violation::Paths { .. }
             | Violation::Depth { .. }
             | Violation::Dimensions { .. }
-            | Violation::Lists { .. } => "structure-limit",
+            | Violation::Lists { .. }
+            | Violation::Mappings
+            | Violation::Nested { .. } => "structure-limit",
             Violation::Decoded { .. } | Violation::Sparse { .. } | Violation::ChunkSize { .. } => {
                 "decompression-limit"
             }
             Violation::Chunk { .. } => "deflate",
+            Violation::Source { error, .. } => error.code(),
             Violation::Element { .. } => "dtype",
             Violation::Unsupported { .. }
             | Violation::Filter { .. }
             | Violation::RepeatedFilter { .. }
             | Violation::Scattered { .. }
+            | Violation::Location { .. }
+            | Violation::Elements
             | Violation::Dangling { .. } => "unsupported",
             _ => "header",
         }

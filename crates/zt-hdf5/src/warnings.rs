@@ -122,6 +122,20 @@ pub(super) fn distinct(
     pairs.into_iter().collect()
 }
 
+/// Warns of the missing sources of a virtual dataset.
+pub(super) fn missing(builder: &mut FileBuilder, report: &mut Warnings<'_>, names: &[String]) {
+    if let [first, rest @ ..] = names {
+        let first = first.escape_debug();
+        let more = match rest.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let message =
+            format!("missing sources, whose values are the fill value: \"{first}\"{more}");
+        report.add(builder, Warning::new("missing-source", message));
+    }
+}
+
 /// A warning about two values of one name.
 fn conflict(message: impl Into<String>) -> Warning {
     Warning::new("attribute-conflict", message).with_kind(WarningKind::PassedOver)

@@ -367,3 +367,55 @@ fn no_debug_text_holds_tensors() {
         assert_eq!(text, words);
     }
 }
+
+#[test]
+fn errors_of_every_layer_have_their_kind() {
+    let io = || zt::container::Error::Io(std::io::ErrorKind::NotFound.into());
+    let misuse = zt::manifest::Misuse::DuplicateName("w".into());
+    for (error, kind) in [
+        (Error::from(io()), ErrorKind::Io),
+        (
+            zt::container::Error::Unsupported(zt::container::Unsupported::NotARegularFile).into(),
+            ErrorKind::Unsupported,
+        ),
+        (
+            zt::container::Error::Limit(zt::container::LimitExceeded::Manifest {
+                limit: 1,
+                found: 2,
+            })
+            .into(),
+            ErrorKind::Limit,
+        ),
+        (
+            zt::container::Error::Misuse(zt::container::Misuse::Order).into(),
+            ErrorKind::Misuse,
+        ),
+        (zt::manifest::Error::from(io()).into(), ErrorKind::Io),
+        (
+            zt::manifest::Error::Misuse(misuse).into(),
+            ErrorKind::Misuse,
+        ),
+        (
+            zt::manifest::Error::FooterMissing.into(),
+            ErrorKind::Malformed,
+        ),
+        (
+            zt::formats::Error::Unsupported(zt::formats::Unsupported::Format("x".into())).into(),
+            ErrorKind::Unsupported,
+        ),
+        (
+            zt::formats::Error::Misuse(zt::formats::Misuse::NotFinite { position: 0 }).into(),
+            ErrorKind::Misuse,
+        ),
+        (
+            zt::formats::Error::Allocation { byte_len: 1 }.into(),
+            ErrorKind::Limit,
+        ),
+        (
+            zt::formats::Violation::MissingComponent.of("data").into(),
+            ErrorKind::Malformed,
+        ),
+    ] {
+        assert_eq!(error.kind(), kind, "{error}");
+    }
+}

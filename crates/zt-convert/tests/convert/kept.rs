@@ -22,7 +22,7 @@ fn inputs_merge_in_their_order() {
 }
 
 #[test]
-fn attributes_unite_and_a_conflict_is_a_warning() {
+fn attributes_unite_and_the_first_value_is_kept_with_a_warning() {
     let options = ConvertOptions::new(ZT);
     let inputs = || vec![with_attribute("a", "k", "1"), with_attribute("b", "k", "1")];
     let (file, _) = try_to(&options, inputs()).unwrap();

@@ -15,16 +15,12 @@ fn options(dense: bool, lossy: bool) -> ConvertOptions<'static> {
 fn lossy(input: File, object: Option<&str>, left: usize) -> File {
     let error = try_to(&options(false, false), vec![input.clone()]).unwrap_err();
     assert_eq!((error.code(), error.object()), ("lossy", object), "{error}");
-    written(&options(false, true), input, object, left)
+    warned(input, object, true, left)
 }
 
-/// Written with a warning about the `object`, without losses being allowed.
-fn warned(input: File, object: Option<&str>, left: usize) {
-    written(&options(false, false), input, object, left);
-}
-
-fn written(options: &ConvertOptions<'_>, input: File, object: Option<&str>, left: usize) -> File {
-    let (output, summary) = try_to(options, vec![input]).unwrap();
+/// Written with one warning about the `object`, as are `left` objects.
+fn warned(input: File, object: Option<&str>, allowed: bool, left: usize) -> File {
+    let (output, summary) = try_to(&options(false, allowed), vec![input]).unwrap();
     assert_eq!(output.len(), left);
     let objects: Vec<_> = summary
         .warnings
@@ -130,14 +126,14 @@ fn types_that_it_has_are_no_losses() {
 
 #[test]
 fn attributes_other_than_texts_of_the_file_are_lost_with_a_warning() {
-    warned(with_attribute("a", "k", 1u64), None, 1);
+    warned(with_attribute("a", "k", 1u64), None, false, 1);
     let input = file(|writer| {
         let mut object = writer.begin("w", &[0], "dense")?;
         object.set_attributes([("k", "v")].into());
         object.component("data", DType::F32, None)?.finish()?;
         object.finish()
     });
-    warned(input, Some("w"), 1);
+    warned(input, Some("w"), false, 1);
 }
 
 #[test]
@@ -146,7 +142,7 @@ fn unknown_fields_are_lost_with_a_warning_and_other_components_are_losses() {
         writer.set_extra([("x_root", "1")].into());
         Ok(())
     });
-    warned(input, None, 0);
+    warned(input, None, false, 0);
     let input = file(|writer| {
         let mut object = writer.begin("w", &[0], "dense")?;
         object.component("data", DType::F32, None)?.finish()?;

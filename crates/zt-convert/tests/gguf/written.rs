@@ -22,10 +22,11 @@ fn lossy(input: &File, object: Option<&str>, left: usize) {
     let error = to(&options, input).unwrap_err();
     assert_eq!((error.code(), error.object()), ("lossy", object), "{error}");
     options = options.lossy(true);
-    warned(&options, input, object, left);
+    warned(input, &options, object, left);
 }
 
-fn warned(options: &ConvertOptions<'_>, input: &File, object: Option<&str>, left: usize) {
+/// Written with warnings about the object alone, as are `left` tensors.
+fn warned(input: &File, options: &ConvertOptions<'_>, object: Option<&str>, left: usize) {
     let (bytes, summary) = to(options, input).unwrap();
     assert_eq!(opened(bytes).len(), left);
     assert!(
@@ -38,7 +39,7 @@ fn warned(options: &ConvertOptions<'_>, input: &File, object: Option<&str>, left
 }
 
 #[test]
-fn values_that_gguf_lacks_are_losses_and_attributes_are_warnings() {
+fn what_gguf_cannot_represent_is_a_loss() {
     let long = "n".repeat(64);
     lossy(
         &file(|w| w.add(&long, &Dense::from_slice(&[1], &[1f32])?)),
@@ -61,8 +62,6 @@ fn values_that_gguf_lacks_are_losses_and_attributes_are_warnings() {
         Some("u"),
         0,
     );
-    let bools = file(|w| w.add("b", &Dense::from_slice(&[1], &[true])?));
-    warned(&ConvertOptions::new(GGUF), &bools, Some("b"), 1);
     let complex = [zt::formats::Complex::new(1f32, 2.0)];
     lossy(
         &file(|w| w.add("c", &Dense::from_slice(&[1], &complex)?)),
@@ -71,12 +70,23 @@ fn values_that_gguf_lacks_are_losses_and_attributes_are_warnings() {
     );
     let sparse = zt::Csr::new([2, 3], &[7i32, 8], vec![2, 0], vec![0, 1, 2]).unwrap();
     lossy(&file(|w| w.add("s", &sparse)), Some("s"), 1);
+}
+
+/// Bools become numbers, and metadata are lost.
+#[test]
+fn what_loses_no_value_is_a_warning() {
+    let options = ConvertOptions::new(GGUF);
+    let bools = file(|w| w.add("b", &Dense::from_slice(&[2], &[true, false])?));
+    warned(&bools, &options, Some("b"), 1);
+    let written = opened(to(&options, &bools).unwrap().0);
+    let values = written.tensor("b").unwrap().to_vec::<i8>().unwrap();
+    assert_eq!(values, [1, 0]);
     for value in [Value::Null, Value::Map(Attributes::new()), vec![1u8].into()] {
         let with = file(|w| {
             w.set_attributes([("k", value)].into());
             Ok(())
         });
-        warned(&ConvertOptions::new(GGUF), &with, None, 0);
+        warned(&with, &options, None, 0);
     }
     // No power of two, and an alignment with 2 GiB of padding for every tensor.
     for alignment in [3u64, 1 << 31] {
@@ -84,7 +94,7 @@ fn values_that_gguf_lacks_are_losses_and_attributes_are_warnings() {
             w.set_attributes([("general.alignment", alignment)].into());
             w.add("t", &Dense::from_slice(&[1], &[1f32])?)
         });
-        warned(&ConvertOptions::new(GGUF), &input, None, 1);
+        warned(&input, &options, None, 1);
     }
 }
 

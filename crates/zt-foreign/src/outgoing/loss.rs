@@ -206,7 +206,7 @@ impl Loss {
                 format!("the inputs have different values of {key}: the first one is kept")
             }
             Loss::Overflow(overflow) => format!(
-                "{} of {} values are out of range for {}, and become infinite",
+                "{} of {} values are out of range for {}: the cast makes them infinite",
                 overflow.infinite, overflow.values, overflow.dtype
             ),
             Loss::Read { what } => what.clone(),

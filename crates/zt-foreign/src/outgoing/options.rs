@@ -1,12 +1,10 @@
 //! How files are converted, and what a conversion has done.
 
-use std::fmt;
-
 use zt::foreign::Kind;
 use zt::{DType, Progress, Warning, WriteOptions};
 
 /// How files are converted.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ConvertOptions<'p> {
     /// The kind of file to write.
@@ -119,21 +117,6 @@ impl<'p> ConvertOptions<'p> {
     pub fn progress(mut self, progress: Progress<'p>) -> Self {
         self.progress = Some(progress);
         self
-    }
-}
-
-impl fmt::Debug for ConvertOptions<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ConvertOptions")
-            .field("target", &self.target)
-            .field("write", &self.write)
-            .field("dense", &self.dense)
-            .field("dtype", &self.dtype)
-            .field("drop_unsupported", &self.drop_unsupported)
-            .field("skip_damaged", &self.skip_damaged)
-            .field("allow_inf", &self.allow_inf)
-            .field("deduplicate", &self.deduplicate)
-            .finish_non_exhaustive()
     }
 }
 

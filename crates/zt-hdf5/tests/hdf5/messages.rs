@@ -34,7 +34,9 @@ fn unknown_versions_and_invalid_fields_are_refused() {
         (LAYOUT, bytes!(3u8, 9u8, 0u64, 8u64), "header"),
         // Virtual, which is invalid before version 4.
         (LAYOUT, bytes!(3u8, 3u8, 0u64, 0u32), "header"),
-        (LAYOUT, bytes!(4u8, 3u8, 0u64, 0u32), "unsupported"),
+        // Mappings where no heap is, and outside the file.
+        (LAYOUT, bytes!(4u8, 3u8, 0u64, 0u32), "header"),
+        (LAYOUT, bytes!(4u8, 3u8, 1u64 << 40, 0u32), "bounds"),
         (LAYOUT, nowhere, "header"),
         // Fewer bytes than the shape requires, and a place outside the file.
         (LAYOUT, bytes!(3u8, 0u8, 4u16, 0u32), "shape-size-mismatch"),

@@ -1,6 +1,6 @@
 //! Small blobs that lie close together: one unit of work, and one read.
 
-use zt_container::{Source, Span};
+use zt_container::{Exact, Source, Span};
 
 /// Larger blobs are cut into pieces and belong to no region.
 pub(crate) const SMALL: u64 = 1 << 20;
@@ -81,8 +81,11 @@ pub(crate) fn bundles<'i, 'f, T>(
             (start, end) = (span.offset(), span.end());
         }
         let joins = is_same(source, next_source)
-            && next_span.offset() <= end.saturating_add(GAP)
-            && next_span.end().saturating_sub(start) <= SMALL;
+            && next_span
+                .offset()
+                .checked_sub(end)
+                .is_none_or(|gap| gap <= GAP)
+            && next_span.end().minus(start) <= SMALL;
         if joins {
             end = end.max(next_span.end());
         } else {

@@ -106,10 +106,10 @@ pub(crate) enum Fault {
     #[error("the format \"{}\" is not registered: read the components, not the value", format.escape_debug())]
     UnknownFormat { format: String },
     #[error(
-        "the object was begun and not finished, or an error ended it: the file would hold bytes of no object, so write the file again"
+        "the object is incomplete: its writer was not finished, or an error ended it; write the file again"
     )]
     UnfinishedObject,
-    #[error("a component of the object was begun and not finished: call its `finish` first")]
+    #[error("a component of the object is incomplete: call its `finish` first")]
     UnfinishedComponent,
     #[error("the name is empty: `WriteOptions::empty_names` allows that")]
     EmptyName,
@@ -478,58 +478,5 @@ impl From<Error> for std::io::Error {
             _ => std::io::ErrorKind::Other,
         };
         std::io::Error::new(kind, error)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use zt_container::{LimitExceeded, Misuse, Unsupported};
-    use zt_formats::{Misuse as OfValues, Unsupported as OfFormats};
-
-    use super::*;
-
-    #[test]
-    fn errors_of_every_layer_have_their_kind() {
-        let io = || zt_container::Error::Io(std::io::ErrorKind::NotFound.into());
-        let misuse = zt_manifest::Misuse::DuplicateName("w".into());
-        for (error, kind) in [
-            (Error::from(io()), ErrorKind::Io),
-            (
-                zt_container::Error::Unsupported(Unsupported::NotARegularFile).into(),
-                ErrorKind::Unsupported,
-            ),
-            (
-                zt_container::Error::Limit(LimitExceeded::Manifest { limit: 1, found: 2 }).into(),
-                ErrorKind::Limit,
-            ),
-            (
-                zt_container::Error::Misuse(Misuse::Order).into(),
-                ErrorKind::Misuse,
-            ),
-            (zt_manifest::Error::from(io()).into(), ErrorKind::Io),
-            (zt_manifest::Error::Misuse(misuse).into(), ErrorKind::Misuse),
-            (
-                zt_manifest::Error::FooterMissing.into(),
-                ErrorKind::Malformed,
-            ),
-            (
-                zt_formats::Error::Unsupported(OfFormats::Format("x".into())).into(),
-                ErrorKind::Unsupported,
-            ),
-            (
-                zt_formats::Error::Misuse(OfValues::NotFinite { position: 0 }).into(),
-                ErrorKind::Misuse,
-            ),
-            (
-                zt_formats::Error::Allocation { byte_len: 1 }.into(),
-                ErrorKind::Limit,
-            ),
-            (
-                zt_formats::Violation::MissingComponent.of("data").into(),
-                ErrorKind::Malformed,
-            ),
-        ] {
-            assert_eq!(error.kind(), kind, "{error}");
-        }
     }
 }

@@ -75,6 +75,7 @@ impl FileBuilder {
 
     /// Adds a file that holds data of objects.
     pub fn source(&mut self, source: impl Source + 'static) -> SourceId {
+        // Saturates on purpose: it is only told to people, and a source may claim any length.
         let byte_len = &mut self.origin.byte_len;
         *byte_len = byte_len.saturating_add(source.byte_len());
         self.place(source, Place::File)

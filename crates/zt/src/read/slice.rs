@@ -214,7 +214,7 @@ impl Hull {
     fn cut(&self, rows: &Dense<'_>) -> zt_formats::Result<Dense<'static>> {
         let elements = rows.elements();
         let row_len = elements.bytes.len() as u64 / (self.rows.end - self.rows.start).max(1);
-        let at = |rows: u64| usize::try_from(rows.saturating_mul(row_len)).unwrap_or(usize::MAX);
+        let at = |rows: u64| in_memory(rows.times(row_len));
         let bytes = elements.bytes.get(at(self.skipped)..);
         let bytes = bytes.and_then(|bytes| bytes.get(..at(self.count)));
         let shape: Vec<u64> = self.places.iter().map(Places::dimension).collect();
@@ -264,6 +264,7 @@ fn gather(window: &mut Window<'_>, value_len: u64, selection: &Selection) -> Res
                 break; // The runs are as long as the selection says.
             };
             window.copy(element.times(value_len), place)?;
+            // The step after the last one may lead below 0.
             element = element.saturating_add_signed(run.stride);
             rest = behind;
         }

@@ -337,10 +337,10 @@ impl<'f> Plane<'f> {
     fn stored(&self, tile: Span) -> Span {
         let blob = self.part.component.blob.span;
         let at = |value: u64| value.times(self.width);
-        let tile = Span::between(at(tile.offset()), at(tile.end())).unwrap_or_default();
+        let tile = Span::exact_between(at(tile.offset()), at(tile.end()));
         let Some(frames) = &self.frames else {
             let start = blob.offset().plus(tile.offset());
-            return Span::new(start, tile.byte_len()).unwrap_or_default();
+            return Span::exact(start, tile.byte_len());
         };
         // Skippable frames, which are empty, go with what is behind them.
         let first = frames.partition_point(|frame| frame.content.offset() < tile.offset());
@@ -349,7 +349,7 @@ impl<'f> Plane<'f> {
         let (first, last) = (frames.first(), frames.last());
         let span = first
             .zip(last)
-            .and_then(|(first, last)| Span::between(first.stored.offset(), last.stored.end()));
+            .map(|(first, last)| Span::exact_between(first.stored.offset(), last.stored.end()));
         span.unwrap_or_default()
     }
 
@@ -410,7 +410,7 @@ impl Part<'_> {
             return Ok(content.get(start..start.plus(len)).unwrap_or_default());
         }
         let offset = self.span.offset().plus(start as u64);
-        let span = Span::new(offset, len as u64).unwrap_or_default();
+        let span = Span::exact(offset, len as u64);
         let bytes = match source.slice(span) {
             Some(bytes) => bytes,
             None => {
@@ -444,8 +444,7 @@ impl Tally {
     /// The crc32c of all of the blob: of what is behind the last tile, too, which is the table of
     /// its frames.
     fn complete(mut self, plane: &Plane<'_>) -> Result<Option<Digest>> {
-        let span = Span::between(self.end, plane.part.component.blob.span.end());
-        let span = span.unwrap_or_default();
+        let span = Span::exact_between(self.end, plane.part.component.blob.span.end());
         if !span.is_empty() {
             let sum = DigestAlgorithm::Crc32c.digest(&bytes_of(plane.source, span)?)?;
             self.follow(Seen {
@@ -478,7 +477,7 @@ fn tiles(planes: &[Plane<'_>], count: u64) -> Vec<Span> {
             .filter_map(|end| end.checked_div(width))
             .collect(),
         None => (1..=count.div_ceil(TILE))
-            .map(|tile| tile.saturating_mul(TILE).min(count))
+            .map(|tile| tile.times(TILE).min(count))
             .collect(),
     };
     for (width, frames) in framed {

@@ -204,7 +204,7 @@ impl<'f> Window<'f> {
                     resize(content, STREAM_WINDOW).map_err(blame)?;
                     let len = reader.read(content)? as u64;
                     resize(content, len).map_err(blame)?;
-                    held = Span::new(held.end(), len).unwrap_or_default();
+                    held = Span::exact(held.end(), len);
                     if len == 0 {
                         return Ok(());
                     }

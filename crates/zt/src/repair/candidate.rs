@@ -182,7 +182,7 @@ impl<'s> Search<'s> {
         let before = PAGE.minus(manifest.offset() % PAGE);
         let first = in_memory(before.min(len));
         let (first, others) = bytes.split_at_checked(first).unwrap_or_default();
-        let pages = others.chunks(usize::try_from(PAGE).unwrap_or(1));
+        let pages = others.chunks(in_memory(PAGE));
         let is_zeros = |page: &[u8]| !page.is_empty() && page.iter().all(|byte| *byte == 0);
         Ok([first].into_iter().chain(pages).any(is_zeros))
     }
@@ -191,8 +191,7 @@ impl<'s> Search<'s> {
     fn candidate(&self, manifest: Span, layout: Layout) -> Result<Candidate> {
         let trailer = trailer_of(layout, manifest.byte_len());
         let left = self.source.byte_len().minus(manifest.end());
-        let len = usize::try_from(left).unwrap_or(usize::MAX);
-        let mut found = vec![0; len.min(trailer.len())];
+        let mut found = vec![0; in_memory(left.min(trailer.len() as u64))];
         self.source.read_at(manifest.end(), &mut found)?;
         let pairs = || found.iter().zip(&trailer);
         let wrong = pairs().filter(|(found, right)| found != right).count();

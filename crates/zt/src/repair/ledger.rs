@@ -206,7 +206,7 @@ mod tests {
         let blobs = |base: u64, count: u32| -> Vec<Blob> {
             let named = (0..count).map(|sum| Blob {
                 digest: Some(Digest::Crc32c(sum)),
-                ..Blob::raw(Span::new(base, 1).unwrap_or_default())
+                ..Blob::raw(Span::exact(base, 1))
             });
             named.collect()
         };

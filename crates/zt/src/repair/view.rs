@@ -62,8 +62,8 @@ impl Source for View {
     }
 
     fn will_read(&self, span: Span) {
-        let offset = self.base.saturating_add(span.offset());
-        if let Some(span) = Span::new(offset, span.byte_len()) {
+        let offset = self.base.checked_add(span.offset());
+        if let Some(span) = offset.and_then(|offset| Span::new(offset, span.byte_len())) {
             self.source.will_read(span);
         }
     }

@@ -1,6 +1,7 @@
 //! Pieces of blobs: how a blob is cut, and the work on one piece.
 
 use zt_container::codec::Frame;
+use zt_container::exact::in_memory;
 use zt_container::{Digest, DigestAlgorithm, Encoding, Hasher, Source, Span};
 use zt_formats::check_bools_from;
 
@@ -70,9 +71,7 @@ pub(super) enum Cut {
 impl Cut {
     pub(super) fn len(&self) -> usize {
         match self {
-            Cut::Stretches(span) => {
-                usize::try_from(span.byte_len().div_ceil(STRETCH)).unwrap_or(usize::MAX)
-            }
+            Cut::Stretches(span) => in_memory(span.byte_len().div_ceil(STRETCH)),
             Cut::Frames(frames) => frames.len(),
         }
     }

@@ -35,9 +35,10 @@ impl File {
     /// # Errors
     ///
     /// As [`File::tensor`].
+    #[expect(clippy::expect_used, reason = "the object was found")]
     pub fn owned_tensor(&self, name: &str) -> Result<OwnedTensor> {
         self.tensor(name)?;
-        let at = self.inner.catalog.find(name).unwrap_or_default();
+        let at = self.inner.catalog.find(name).expect("the object was found");
         let file = self.clone();
         Ok(OwnedTensor { file, at })
     }
