@@ -223,7 +223,6 @@ fn stored_len(component: &Component) -> Option<u64> {
 }
 
 /// `part / whole` of `byte_len`.
-#[expect(clippy::expect_used, reason = "a part is at most the whole")]
 fn share_of(byte_len: u64, part: u64, whole: u64) -> u64 {
     let share = u128::from(byte_len) * u128::from(part) / u128::from(whole.max(1));
     u64::try_from(share).unwrap_or(byte_len) // A part is at most the whole.
