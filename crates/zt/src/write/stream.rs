@@ -78,7 +78,7 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
     }
 
     /// Writes the object even if it breaks a rule of its format: for a copy of an object that has
-    /// a [fault](Tensor::fault).
+    /// a [fault](crate::Tensor::fault).
     #[must_use]
     pub fn unchecked(mut self) -> Self {
         self.is_unchecked = true;
