@@ -317,7 +317,10 @@ fn until_zero(bytes: &[u8]) -> &[u8] {
 /// Bytes of a number; a complex one has two parts.
 pub(super) fn element_len(number: &Number) -> usize {
     let parts = if is_complex(number) { 2 } else { 1 };
-    number.dtype.byte_len().saturating_mul(parts)
+    let one = number
+        .odd
+        .map_or(number.dtype.byte_len(), |odd| odd.byte_len);
+    one.saturating_mul(parts)
 }
 
 fn is_complex(number: &Number) -> bool {
@@ -330,6 +333,17 @@ pub(super) fn number(number: &Number, bytes: &[u8]) -> Value {
         (Some("f8_e5m2"), [bits]) => return F8E5M2::from_bits(*bits).to_f32().into(),
         (Some("f8_e4m3fn"), [bits]) => return F8E4M3Fn::from_bits(*bits).to_f32().into(),
         _ => {}
+    }
+    if let Some(odd) = number.odd {
+        let mut wide = Vec::new();
+        for stored in bytes.chunks_exact(odd.byte_len.max(1)) {
+            odd.widen(stored, number.dtype, &mut wide);
+        }
+        let plain = Number {
+            odd: None,
+            ..number.clone()
+        };
+        return self::number(&plain, &wide);
     }
     let width = number.dtype.byte_len().max(1);
     let mut parts: Vec<Value> = bytes

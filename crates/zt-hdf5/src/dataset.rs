@@ -189,7 +189,12 @@ impl Dataset {
     pub(super) fn has_elements_of(&self, other: &Dataset) -> bool {
         let kind = |dataset: &Dataset| {
             let number = &dataset.number;
-            (number.dtype, number.logical_type, number.byte_order)
+            (
+                number.dtype,
+                number.logical_type,
+                number.byte_order,
+                number.odd,
+            )
         };
         kind(self) == kind(other)
             && self.inner == other.inner

@@ -65,6 +65,7 @@ mod mapping;
 mod name;
 mod nbit;
 mod object_header;
+mod odd;
 mod paths;
 mod pipeline;
 mod scale_offset;
