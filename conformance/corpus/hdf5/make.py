@@ -42,7 +42,10 @@ class Case:
     def __enter__(self):
         self.path = FOLDER / f"{self.name}.h5"
         plist = self.options.pop("fcpl", None)
-        if plist is None:
+        access = self.options.pop("fapl", None)
+        if access is not None:
+            self.file = h5py.File(h5py.h5f.create(bytes(self.path), h5py.h5f.ACC_TRUNC, fapl=access))
+        elif plist is None:
             self.file = h5py.File(self.path, "w", **self.options)
         else:
             self.file = h5py.File(h5py.h5f.create(bytes(self.path), h5py.h5f.ACC_TRUNC, plist))
@@ -429,11 +432,20 @@ class ImageConfig(ctypes.Structure):
 fapl = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
 fapl.set_libver_bounds(h5py.h5f.LIBVER_LATEST, h5py.h5f.LIBVER_LATEST)
 assert HDF5.H5Pset_mdc_image_config(ctypes.c_int64(fapl.id), ctypes.byref(ImageConfig(1, True, False, -1))) >= 0
-path = FOLDER / "cache_image.h5"
-with h5py.File(h5py.h5f.create(bytes(path), h5py.h5f.ACC_TRUNC, fapl=fapl)) as file:
-    file["w"] = numbers(5)
-said = {"about": "an image of the metadata cache, which has the structures", "kind": "h5", "expect": "reject", "objects": {}, "refused": {}}
-path.with_suffix(".json").write_text(json.dumps(said | {"attributes": {}, "warnings": []}, indent=1) + "\n")
+with Case("cache_image", "an image of the metadata cache, which has the structures: groups, chunks, attributes, values in headers", fapl=fapl) as case:
+    case.dataset("w", numbers(5))
+    made = case.dataset("group/chunks", numbers(40, 6), chunks=(3, 6), compression="gzip")
+    for at in range(5):
+        made.attrs[f"a{at:02}"] = at
+        case.dataset(f"many/w{at:02}", np.array([at], "<i4"))
+    dcpl = creation()
+    dcpl.set_layout(h5py.h5d.COMPACT)
+    values = numbers(7, dtype="<i4")
+    space = h5py.h5s.create_simple(values.shape)
+    h5py.Dataset(h5py.h5d.create(case.file.id, b"compact", h5py.h5t.STD_I32LE, space, dcpl))[...] = values
+    case.objects["compact"] = truth(values)
+    case.file.attrs["note"] = "kept"
+    case.attributes["note"] = "kept"
 
 # ---- Virtual datasets. The files from here on are by h5py 3.16.0 (HDF5 2.0.0).
 
@@ -576,3 +588,22 @@ with Case("odd_numbers", "integers with unused bits, and floats with other parts
     case.file.attrs.create("odd", np.arange(3), dtype=h5py.Datatype(h5py.h5t.STD_I32LE.copy()))
     case.attributes["odd"] = [0, 1, 2]
     case.warnings = ["rounded"] * 2
+
+# ---- Messages that objects share.
+
+SHARED = {"dataspaces": 1 << 1, "datatypes": 1 << 3, "fills": 1 << 5, "filters": 1 << 11, "attributes": 1 << 12}
+fcpl = h5py.h5p.create(h5py.h5p.FILE_CREATE)
+fcpl_id = ctypes.c_int64(fcpl.id)
+assert HDF5.H5Pset_shared_mesg_nindexes(fcpl_id, ctypes.c_uint(3)) >= 0
+for index, kinds in enumerate((SHARED["dataspaces"] | SHARED["datatypes"], SHARED["fills"] | SHARED["filters"], SHARED["attributes"])):
+    assert HDF5.H5Pset_shared_mesg_index(fcpl_id, ctypes.c_uint(index), ctypes.c_uint(kinds), ctypes.c_uint(1)) >= 0
+with Case("shared_messages", "shapes, types, fill values, filters and attributes in heaps of shared messages, more than a list has", fcpl=fcpl) as case:
+    for at in range(60):
+        shape = (3, at % 7 + 1)
+        made = case.dataset(f"w{at:02}", numbers(*shape, dtype="<f4"), chunks=(2, 1), compression="gzip", compression_opts=at % 3 + 1, only=[0], fillvalue=at % 5)
+        made.attrs["same"] = np.arange(9)
+        made.attrs["own"] = at
+    for at in range(40):
+        case.file.attrs[f"a{at:02}"] = np.arange(at % 4, dtype="<i2")
+        case.attributes[f"a{at:02}"] = list(range(at % 4))
+    case.dataset("scalar", np.float64(1.5))
