@@ -102,16 +102,14 @@ fn opaque_pairs_of_bytes_are_bf16_on_request() {
     assert!(error.to_string().contains("bf16"), "{error}");
 }
 
-/// The structures at their own places may be of any age.
+/// Shared attributes are the object's own: one in the header, and those in a heap.
 #[test]
-fn a_metadata_cache_image_is_refused_by_its_name() {
-    let error = open("cache_image.h5").unwrap_err();
-    let found = (error.kind(), error.code());
-    assert_eq!(found, (ErrorKind::Unsupported, "unsupported"), "{error}");
-    assert!(
-        error.to_string().contains("metadata cache image"),
-        "{error}"
-    );
+fn attributes_in_the_table_of_shared_messages_are_read() {
+    let file = open("shared_messages.h5").unwrap();
+    let tensor = file.tensor("w07").unwrap();
+    let attributes = tensor.object().attributes.clone().unwrap();
+    assert_eq!(attributes.get("own"), Some(&Value::Unsigned(7)));
+    assert!(attributes.get("same").is_some());
 }
 
 /// Bytes in memory have no files beside them. A path has, and all of them are named.

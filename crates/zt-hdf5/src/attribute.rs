@@ -11,6 +11,7 @@ use crate::datatype::{Class, Datatype, Number, Padding};
 use crate::fractal_heap::FractalHeap;
 use crate::name;
 use crate::object_header::{Body, ObjectHeader, SHARED, kind};
+use crate::shared::{self, Place};
 use crate::size::{in_memory, product};
 use crate::store::Store;
 use crate::violation::Violation;
@@ -76,9 +77,10 @@ pub(super) fn read_all(
     common: &mut Common,
 ) -> Result<AllFound> {
     let mut all = AllFound::default();
-    for body in header.messages(kind::ATTRIBUTE) {
+    for mut body in header.messages(kind::ATTRIBUTE) {
         all.push(if body.is_shared {
-            in_table()
+            let place = Place::read(&mut body.cursor);
+            place.map_or_else(nameless, |place| shared_attribute(store, place, common))
         } else {
             attribute(store, body.cursor, common)
         })?;
@@ -91,10 +93,10 @@ pub(super) fn read_all(
     Ok(all)
 }
 
-/// A reference to an attribute in the file's heap of shared messages.
-fn in_table() -> Found {
-    let what = "an attribute in the table of shared messages";
-    nameless(Violation::Unsupported { what }.into())
+/// An attribute in the file's heap of shared messages.
+fn shared_attribute(store: &Store, place: Place, common: &mut Common) -> Found {
+    let read = |cursor: &mut Cursor<'_>| Ok(attribute(store, cursor.clone(), common));
+    shared::read(store, place, kind::ATTRIBUTE, read).unwrap_or_else(nameless)
 }
 
 fn nameless(error: Error) -> Found {
@@ -130,10 +132,12 @@ fn dense(
         BY_NAME,
         "a tree of attributes",
         |mut record| {
-            let id = record.take(ID_LEN)?;
+            let mut id = record.part(ID_LEN, "an ID of a heap")?;
             if record.u8()? & SHARED != 0 {
-                return all.push(in_table());
+                let place = shared::id(&mut id)?;
+                return all.push(shared_attribute(store, place, common));
             }
+            let id = id.rest();
             all.push(match heap.object(id) {
                 Ok(block) => attribute(store, block.cursor(), common),
                 Err(error) => nameless(error),
@@ -188,11 +192,12 @@ fn content<'b>(
     };
     let mut dataspace = part(space_len, "a dataspace")?;
     let datatype = common.datatype(store, datatype)?;
-    if version > 1 && flags & SHARED_SPACE != 0 {
-        let what = "a shared dataspace";
-        return Err(Violation::Unsupported { what }.into());
-    }
-    let dataspace = Dataspace::read(&mut dataspace)?;
+    let dataspace = if version > 1 && flags & SHARED_SPACE != 0 {
+        let place = Place::read(&mut dataspace)?;
+        shared::read(store, place, kind::DATASPACE, Dataspace::read)?
+    } else {
+        Dataspace::read(&mut dataspace)?
+    };
     value(store, cursor, &datatype, dataspace, common)
 }
 
@@ -317,7 +322,10 @@ fn until_zero(bytes: &[u8]) -> &[u8] {
 /// Bytes of a number; a complex one has two parts.
 pub(super) fn element_len(number: &Number) -> usize {
     let parts = if is_complex(number) { 2 } else { 1 };
-    number.dtype.byte_len().saturating_mul(parts)
+    let one = number
+        .odd
+        .map_or(number.dtype.byte_len(), |odd| odd.byte_len);
+    one.saturating_mul(parts)
 }
 
 fn is_complex(number: &Number) -> bool {
@@ -330,6 +338,17 @@ pub(super) fn number(number: &Number, bytes: &[u8]) -> Value {
         (Some("f8_e5m2"), [bits]) => return F8E5M2::from_bits(*bits).to_f32().into(),
         (Some("f8_e4m3fn"), [bits]) => return F8E4M3Fn::from_bits(*bits).to_f32().into(),
         _ => {}
+    }
+    if let Some(odd) = number.odd {
+        let mut wide = Vec::new();
+        for stored in bytes.chunks_exact(odd.byte_len.max(1)) {
+            odd.widen(stored, number.dtype, &mut wide);
+        }
+        let plain = Number {
+            odd: None,
+            ..number.clone()
+        };
+        return self::number(&plain, &wide);
     }
     let width = number.dtype.byte_len().max(1);
     let mut parts: Vec<Value> = bytes

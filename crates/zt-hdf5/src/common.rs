@@ -9,7 +9,8 @@ use zt::{ErrorKind, Result, Value};
 use crate::cursor::Cursor;
 use crate::datatype::Datatype;
 use crate::global_heap::GlobalHeaps;
-use crate::object_header::{self, Body, kind};
+use crate::object_header::{Body, kind};
+use crate::shared::{self, Place};
 use crate::store::Store;
 use crate::violation::Violation;
 
@@ -22,8 +23,7 @@ const LIST: u64 = size_of::<Value>() as u64;
 #[derive(Default)]
 pub(super) struct Common {
     pub(super) heaps: GlobalHeaps,
-    /// By the address of the header.
-    datatypes: HashMap<u64, Result<Arc<Datatype>>>,
+    datatypes: HashMap<Place, Result<Arc<Datatype>>>,
     /// Lists in the values of all attributes.
     lists: u64,
 }
@@ -33,7 +33,7 @@ impl Common {
     ///
     /// # Errors
     ///
-    /// As [`Datatype::read`] and [`object_header::shared`].
+    /// As [`Datatype::read`] and [`shared::read`].
     pub(super) fn datatype(&mut self, store: &Store, body: Body<'_>) -> Result<Arc<Datatype>> {
         let mut cursor = body.cursor;
         if body.is_shared {
@@ -57,17 +57,17 @@ impl Common {
         Ok(())
     }
 
-    /// The named datatype that `place` refers to.
+    /// The datatype that `place` refers to.
     fn named(&mut self, store: &Store, place: &mut Cursor<'_>) -> Result<Arc<Datatype>> {
-        let address = object_header::place_of_shared(place)?;
-        if let Some(known) = self.datatypes.get(&address) {
+        let place = Place::read(place)?;
+        if let Some(known) = self.datatypes.get(&place) {
             return known.clone();
         }
-        let read = object_header::shared(store, address, kind::DATATYPE, Datatype::read);
+        let read = shared::read(store, place, kind::DATATYPE, Datatype::read);
         let read = read.map(Arc::new);
         // A read that failed may succeed later.
         if !matches!(&read, Err(error) if error.kind() == ErrorKind::Io) {
-            self.datatypes.insert(address, read.clone());
+            self.datatypes.insert(place, read.clone());
         }
         read
     }

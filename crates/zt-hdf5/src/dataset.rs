@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use zt::{
-    Attributes, Blob, Component, Limits, Object, RawComponent, RawObject, Result, Source, Span,
+    Attributes, Blob, Component, Limits, Memory, Object, RawComponent, RawObject, Result, Source,
+    Span,
 };
 use zt_foreign::strided::Bands;
 
@@ -189,7 +190,12 @@ impl Dataset {
     pub(super) fn has_elements_of(&self, other: &Dataset) -> bool {
         let kind = |dataset: &Dataset| {
             let number = &dataset.number;
-            (number.dtype, number.logical_type, number.byte_order)
+            (
+                number.dtype,
+                number.logical_type,
+                number.byte_order,
+                number.odd,
+            )
         };
         kind(self) == kind(other)
             && self.inner == other.inner
@@ -274,8 +280,12 @@ impl Datasets {
             _ if byte_len == 0 => Ok(Values::Stored(Span::default())),
             Layout::Compact(span) => {
                 whole(span.byte_len())?;
-                let span = Span::new(span.offset(), byte_len);
-                Ok(Values::Stored(span.ok_or(Violation::Overflow)?))
+                let span = Span::new(span.offset(), byte_len).ok_or(Violation::Overflow)?;
+                if !store.is_cached(span) {
+                    return Ok(Values::Stored(span));
+                }
+                let values = Arc::new(Memory::new(store.cached(span)?));
+                Ok(Values::made(0, values, Some(span.offset())))
             }
             Layout::Contiguous {
                 address: Some(address),

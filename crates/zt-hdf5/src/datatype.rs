@@ -6,6 +6,7 @@ use zt::{Attributes, ByteOrder, DType, Result, Value};
 
 use crate::cursor::Cursor;
 use crate::name;
+use crate::odd::{self, Odd};
 use crate::size::encoded_len;
 use crate::violation::Violation;
 
@@ -60,6 +61,8 @@ pub(super) struct Number {
     pub(super) dtype: DType,
     pub(super) logical_type: Option<&'static str>,
     pub(super) byte_order: ByteOrder,
+    /// The layout of the stored numbers, if no dtype has it.
+    pub(super) odd: Option<Odd>,
     /// The values of an enumeration by name.
     pub(super) names: Option<Arc<Attributes>>,
 }
@@ -110,6 +113,7 @@ impl Datatype {
             dtype: DType::BF16,
             logical_type: None,
             byte_order: ByteOrder::Little,
+            odd: None,
             names: None,
         })
     }
@@ -176,6 +180,7 @@ fn number(dtype: DType, byte_order: ByteOrder) -> Class {
         dtype,
         logical_type: None,
         byte_order,
+        odd: None,
         names: None,
     })
 }
@@ -183,10 +188,16 @@ fn number(dtype: DType, byte_order: ByteOrder) -> Class {
 fn integer(cursor: &mut Cursor<'_>, head: &Head, may_be_signed: bool) -> Result<Class> {
     const SIGNED: u32 = 1 << 3;
     let (offset, precision) = (cursor.u16()?, cursor.u16()?);
-    if offset != 0 || Some(precision.into()) != head.byte_len.checked_mul(8) {
-        return Ok(Class::Unsupported("integers with unused bits"));
-    }
     let is_signed = may_be_signed && head.bits & SIGNED != 0;
+    let is_odd = offset != 0 || Some(precision.into()) != head.byte_len.checked_mul(8);
+    if is_odd || !matches!(head.byte_len, 1 | 2 | 4 | 8) {
+        let parts = odd::Parts::Integer {
+            offset: offset.into(),
+            precision: precision.into(),
+            is_signed,
+        };
+        return Ok(odd(head, parts, "integers with an unknown width"));
+    }
     let dtype = match (head.byte_len, is_signed) {
         (1, true) => DType::I8,
         (2, true) => DType::I16,
@@ -249,15 +260,49 @@ fn float(cursor: &mut Cursor<'_>, head: &Head) -> Result<Class> {
         && head.bits & NORMALIZATION == IMPLIED
         && head.bits & VAX != VAX;
     let known = FLOATS.iter().find(|(known, ..)| is_ieee && *known == parts);
+    let unknown = "floats with an unknown format";
+    if head.bits & VAX == VAX {
+        return Ok(Class::Unsupported(unknown));
+    }
     let Some((_, dtype, logical_type)) = known else {
-        return Ok(Class::Unsupported("floats with an unknown format"));
+        let parts = odd::Parts::Float {
+            sign,
+            exponent_at: exponent_at.into(),
+            exponent: exponent.into(),
+            mantissa_at: mantissa_at.into(),
+            mantissa: mantissa.into(),
+            bias: parts.bias,
+            is_implied: head.bits & NORMALIZATION == IMPLIED,
+        };
+        return Ok(odd(head, parts, unknown));
     };
     Ok(Class::Number(Number {
         dtype: *dtype,
         logical_type: *logical_type,
         byte_order: byte_order(head),
+        odd: None,
         names: None,
     }))
+}
+
+/// Numbers that become wider ones, or `unknown` ones in words.
+fn odd(head: &Head, parts: odd::Parts, unknown: &'static str) -> Class {
+    let stored = usize::try_from(head.byte_len).ok().map(|byte_len| Odd {
+        byte_len,
+        byte_order: byte_order(head),
+        parts,
+    });
+    let widened = stored.and_then(|odd| Some((odd, odd.widened()?)));
+    match widened {
+        Some((stored, (dtype, _))) => Class::Number(Number {
+            dtype,
+            logical_type: None,
+            byte_order: ByteOrder::Little,
+            odd: Some(stored),
+            names: None,
+        }),
+        None => Class::Unsupported(unknown),
+    }
 }
 
 /// Names of the two parts of a complex number, in h5py and other writers.
@@ -354,7 +399,7 @@ fn enumeration(cursor: &mut Cursor<'_>, head: &Head, depth: usize) -> Result<Cla
         values.push(super::attribute::number(&number, bytes));
     }
     let named: Vec<(String, Value)> = names.into_iter().zip(values).collect();
-    if base.byte_len == 1 && is_bool(&named) {
+    if base.byte_len == 1 && number.odd.is_none() && is_bool(&named) {
         number.dtype = DType::Bool;
     } else {
         number.names = Some(Arc::new(named.into_iter().collect()));

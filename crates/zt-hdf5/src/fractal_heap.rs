@@ -99,7 +99,7 @@ impl<'s> FractalHeap<'s> {
     ///
     /// # Errors
     ///
-    /// Codes `header`, `bounds`; `unsupported` if the object is in the ID itself.
+    /// Codes `header`, `bounds`.
     pub(super) fn object(&self, id: &[u8]) -> Result<Block> {
         const OBJECT: &str = "an object of a heap";
         const HUGE: u8 = 1;
@@ -112,8 +112,21 @@ impl<'s> FractalHeap<'s> {
                 return self.store.fetch(address, len, OBJECT);
             }
             TINY => {
-                let what = "an object in the ID of a heap";
-                return Err(Violation::Unsupported { what }.into());
+                let [first, rest @ ..] = id else {
+                    return Err(cursor.field("the length of an ID of a heap", 0));
+                };
+                // Longer IDs have another byte of the length.
+                const SHORT: usize = 17;
+                let (high, rest) = match rest {
+                    [low, rest @ ..] if rest.len() >= SHORT => (Some(low), rest),
+                    rest => (None, rest),
+                };
+                let len = usize::from(first & 0x0F);
+                let len = high.map_or(len, |low| len << 8 | usize::from(*low));
+                let object = rest.get(..len.saturating_add(1));
+                let object =
+                    object.ok_or_else(|| cursor.field("the length in an ID", len as u64))?;
+                return Ok(self.store.block(object.to_vec(), OBJECT));
             }
             other => {
                 return Err(cursor.field("the kind of an ID of a heap", other.into()));

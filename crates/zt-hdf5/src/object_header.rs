@@ -10,6 +10,7 @@
 use zt::Result;
 
 use crate::cursor::Cursor;
+use crate::shared::{self, Place};
 use crate::size::sum;
 use crate::store::{Block, Store};
 use crate::violation::Violation;
@@ -26,6 +27,7 @@ pub(super) mod kind {
     pub(crate) const LAYOUT: u16 = 0x08;
     pub(crate) const FILTERS: u16 = 0x0B;
     pub(crate) const ATTRIBUTE: u16 = 0x0C;
+    pub(crate) const SHARED_TABLE: u16 = 0x0F;
     pub(crate) const CONTINUATION: u16 = 0x10;
     pub(crate) const SYMBOL_TABLE: u16 = 0x11;
     pub(crate) const ATTRIBUTE_INFO: u16 = 0x15;
@@ -138,7 +140,7 @@ impl ObjectHeader {
     ///
     /// # Errors
     ///
-    /// As [`place_of_shared`] and [`shared`]; errors of `read`.
+    /// As [`Place::read`] and [`shared::read`]; errors of `read`.
     pub(super) fn read_message<T>(
         &self,
         store: &Store,
@@ -149,7 +151,7 @@ impl ObjectHeader {
             return Ok(None);
         };
         let value = if body.is_shared {
-            shared(store, place_of_shared(&mut body.cursor)?, kind, read)
+            shared::read(store, Place::read(&mut body.cursor)?, kind, read)
         } else {
             read(&mut body.cursor)
         };
@@ -208,51 +210,6 @@ impl<'b> Messages<'b> {
 pub(super) struct Body<'h> {
     pub(super) cursor: Cursor<'h>,
     pub(super) is_shared: bool,
-}
-
-/// The address of the header with a shared message, such as a named datatype. Spec: IV.A.2, "Shared
-/// Message".
-///
-/// # Errors
-///
-/// Codes `header`, `version`; `unsupported` for a message in the file's table of shared messages.
-pub(super) fn place_of_shared(place: &mut Cursor<'_>) -> Result<u64> {
-    const IN_TABLE: u8 = 1;
-    let version = place.u8()?;
-    let shared_type = place.u8()?;
-    match version {
-        // The offset of a name, as in an entry of a symbol table.
-        1 => place.skip(place.sizes().bytes(0, 1, 6))?,
-        2 => {}
-        3 if shared_type == IN_TABLE => {
-            let what = "a message in the table of shared messages";
-            return Err(place.error(Violation::Unsupported { what }));
-        }
-        3 => {}
-        other => return Err(place.version(other)),
-    }
-    place.defined_address()
-}
-
-/// Reads the shared message of the header at `address`.
-///
-/// # Errors
-///
-/// Codes `header`, `version`, `bounds`.
-pub(super) fn shared<T>(
-    store: &Store,
-    address: u64,
-    kind: u16,
-    read: impl FnOnce(&mut Cursor<'_>) -> Result<T>,
-) -> Result<T> {
-    let header = ObjectHeader::read(store, address)?;
-    match header.message(kind) {
-        Some(mut body) if !body.is_shared => read(&mut body.cursor),
-        _ => {
-            let what = "a shared message";
-            Err(Violation::Missing { what }.into())
-        }
-    }
 }
 
 /// The first block of version 1.

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use zt::{Error, Result, Source, Span};
 
 use crate::budget::Budget;
+use crate::cache_image::CacheImage;
 use crate::checksum::lookup3;
 use crate::cursor::Cursor;
+use crate::shared::Heap;
 use crate::size::{Sizes, in_memory, sum};
 use crate::violation::Violation;
 
@@ -24,6 +26,9 @@ pub(super) struct Store {
     base: u64,
     sizes: Sizes,
     budget: Budget,
+    /// The heaps of shared messages.
+    heaps: Arc<[Heap]>,
+    image: Arc<CacheImage>,
 }
 
 impl Store {
@@ -34,6 +39,50 @@ impl Store {
             base,
             sizes,
             budget: Budget::new(within.byte_len().saturating_mul(BUDGET)),
+            heaps: Arc::new([]),
+            image: Arc::default(),
+        }
+    }
+
+    /// The same file with the structures in an image of the cache.
+    pub(super) fn with_image(mut self, image: CacheImage) -> Self {
+        self.image = Arc::new(image);
+        self
+    }
+
+    /// The same file with heaps of shared messages.
+    pub(super) fn with_heaps(mut self, heaps: Vec<Heap>) -> Self {
+        self.heaps = heaps.into();
+        self
+    }
+
+    /// The heaps of shared messages.
+    pub(super) fn heaps(&self) -> &[Heap] {
+        &self.heaps
+    }
+
+    /// Whether bytes of a span are overridden by an image of the cache.
+    pub(super) fn is_cached(&self, span: Span) -> bool {
+        let address = span.offset().checked_sub(self.base);
+        address.is_some_and(|address| self.image.has(address, span.byte_len()))
+    }
+
+    /// The bytes of a span of the file, as an image of the cache overrides them.
+    pub(super) fn cached(&self, span: Span) -> Result<Vec<u8>> {
+        let mut bytes = read(&*self.source, span)?;
+        let address = span.offset().checked_sub(self.base);
+        self.image
+            .patch(address.ok_or(Violation::TooFar)?, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// A structure that is a part of another one.
+    pub(super) fn block(&self, bytes: Vec<u8>, what: &'static str) -> Block {
+        Block {
+            bytes,
+            origin: 0,
+            sizes: self.sizes,
+            what,
         }
     }
 
@@ -50,6 +99,8 @@ impl Store {
         Store {
             source: Arc::clone(&self.source),
             budget: self.budget.clone(),
+            heaps: Arc::clone(&self.heaps),
+            image: Arc::clone(&self.image),
             ..*self
         }
     }
@@ -103,7 +154,7 @@ impl Store {
         let span = self.span(address, len, what)?;
         self.charge(len)?;
         Ok(Block {
-            bytes: read(&*self.source, span)?,
+            bytes: self.cached(span)?,
             origin: span.offset(),
             sizes: self.sizes,
             what,

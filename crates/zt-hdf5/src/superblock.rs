@@ -10,9 +10,11 @@ use std::sync::Arc;
 
 use zt::{Error, Result, Source, Span};
 
+use crate::cache_image::CacheImage;
 use crate::checksum::lookup3;
 use crate::cursor::Cursor;
 use crate::object_header::{ObjectHeader, kind};
+use crate::shared::Heap;
 use crate::size::{Sizes, in_memory, product, sum};
 use crate::store::{self, Store};
 use crate::violation::Violation;
@@ -31,7 +33,7 @@ const LEN_MAX: u64 = 8 + 16 + 4 + 4 * 8 + 40;
 ///
 /// # Errors
 ///
-/// Codes `header`, `version`, `bounds`; `unsupported` for a metadata cache image.
+/// Codes `header`, `version`, `bounds`.
 pub(super) fn open(source: Arc<dyn Source>, within: Span) -> Result<(Store, u64)> {
     let base = locate(&*source, within)?.ok_or(Violation::Signature)?;
     let end = sum([base, LEN_MAX])?.min(within.end());
@@ -58,13 +60,17 @@ pub(super) fn open(source: Arc<dyn Source>, within: Span) -> Result<(Store, u64)
         let found = within.byte_len();
         return Err(Violation::Cut { expected, found }.into());
     }
-    let store = Store::new(source, within, base, found.sizes);
+    let mut store = Store::new(source, within, base, found.sizes);
     if let Some(extension) = found.extension {
-        // Structures may then be in the image alone, and their own places have other bytes.
         let extension = ObjectHeader::read(&store, extension)?;
-        if extension.message(kind::CACHE_IMAGE).is_some() {
-            let what = "a metadata cache image";
-            return Err(Violation::Unsupported { what }.into());
+        // Other structures may be in the image alone.
+        if let Some(mut message) = extension.message(kind::CACHE_IMAGE) {
+            let image = CacheImage::read(&store, &mut message.cursor)?;
+            store = store.with_image(image);
+        }
+        if let Some(mut message) = extension.message(kind::SHARED_TABLE) {
+            let heaps = Heap::read_all(&store, &mut message.cursor)?;
+            store = store.with_heaps(heaps);
         }
     }
     Ok((store, found.root))

@@ -7,14 +7,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use zt::foreign::{FileBuilder, SourceId};
-use zt::{
-    Attributes, Error, ErrorKind, Limits, Object, RawObject, Result, Source as _, Span, Value,
-};
+use zt::{Attributes, Error, ErrorKind, Limits, Object, RawObject, Result, Source, Span, Value};
 
 use crate::attribute::{self, AllFound};
 use crate::dataset::{Dataset, Listed, Values};
 use crate::group::{Links, Target, is_group};
 use crate::object_header::{ObjectHeader, kind};
+use crate::odd::Widened;
 use crate::sources::{Found, Hdf5File, Sources};
 use crate::store::Store;
 use crate::violation::Violation;
@@ -283,6 +282,7 @@ impl<'s> Tree<'s> {
         let values = self.sources.values(&self.here, address, dataset)?;
         let (mut object, source) = self.object(builder, &values)?;
         warnings::missing(builder, &mut report, &values.missing);
+        warnings::rounded(builder, &mut report, &values.dataset.number);
         if let Some((names, is_shared)) = enumeration {
             pairs.push((ENUM.to_owned(), self.names(path, &names, is_shared)?));
         }
@@ -294,17 +294,27 @@ impl<'s> Tree<'s> {
 
     /// The object of a dataset, without attributes, and the source of its values.
     fn object(&self, builder: &mut FileBuilder, found: &Found) -> Result<(Object, SourceId)> {
-        let (span, source) = match &found.values {
-            Values::Stored(span) => (*span, self.file),
-            Values::Made { source, place, .. } => {
-                let all = Span::new(0, source.byte_len()).ok_or(Violation::Overflow)?;
-                let source = Arc::clone(source);
-                let id = match place {
-                    Some(place) => builder.derived_from(source, self.file, *place),
-                    None => builder.derived(source),
-                };
-                (all, id)
+        let number = &found.dataset.number;
+        let (source, place) = match (&found.values, number.odd) {
+            (Values::Stored(span), None) => {
+                return Ok((found.dataset.object(&found.shape, *span), self.file));
             }
+            (Values::Stored(span), Some(_)) => {
+                (found.values.source(self.store), Some(span.offset()))
+            }
+            (Values::Made { source, place, .. }, _) => (Arc::clone(source), *place),
+        };
+        let source: Arc<dyn Source> = match number.odd {
+            Some(odd) => {
+                let wide = Widened::new(source, odd, number.dtype);
+                Arc::new(wide.ok_or(Violation::Overflow)?)
+            }
+            None => source,
+        };
+        let span = Span::new(0, source.byte_len()).ok_or(Violation::Overflow)?;
+        let source = match place {
+            Some(place) => builder.derived_from(source, self.file, place),
+            None => builder.derived(source),
         };
         Ok((found.dataset.object(&found.shape, span), source))
     }

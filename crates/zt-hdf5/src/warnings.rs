@@ -7,6 +7,7 @@ use zt::foreign::{FileBuilder, WarningKind};
 use zt::{Attributes, Value, Warning};
 
 use crate::attribute::{AllFound, REPORTED};
+use crate::datatype::Number;
 use crate::name;
 
 /// The attribute of a dataset of an enumeration: a map from names to values. If several datasets share
@@ -133,6 +134,16 @@ pub(super) fn missing(builder: &mut FileBuilder, report: &mut Warnings<'_>, name
         let message =
             format!("missing sources, whose values are the fill value: \"{first}\"{more}");
         report.add(builder, Warning::new("missing-source", message));
+    }
+}
+
+/// Warns of floats with more bits than their dtype has.
+pub(super) fn rounded(builder: &mut FileBuilder, report: &mut Warnings<'_>, number: &Number) {
+    let widened = number.odd.and_then(|odd| odd.widened());
+    if widened.is_some_and(|(_, is_rounded)| is_rounded) {
+        let bits = number.odd.map_or(0, |odd| odd.byte_len.saturating_mul(8));
+        let message = format!("the values are floats of {bits} bits and rounded to f64");
+        report.add(builder, Warning::new("rounded", message));
     }
 }
 

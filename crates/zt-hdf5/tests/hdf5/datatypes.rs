@@ -239,31 +239,35 @@ fn elements_that_are_not_numbers_are_left_out_of_a_sound_file() {
 
 #[test]
 fn numbers_in_unknown_formats_are_refused() {
-    // Each part of a float at another place than in IEEE.
     let properties = bytes!(0u16, 32u16, 23u8, 8u8, 0u8, 23u8, 127u32);
-    let float_with = |at: usize, byte: u8| {
+    let float_of = |bits, properties: &[u8]| datatype(1, 1, bits, 4, properties);
+    // A sign, an exponent and a mantissa outside the number, and no exponent.
+    let outside = [
+        (31u32, 4, 25),
+        (31, 5, 30),
+        (31, 7, 33),
+        (31, 5, 0),
+        (31, 7, 0),
+    ];
+    let outside = outside.map(|(sign, at, byte)| {
         let mut changed = properties.clone();
         changed[at] = byte;
-        datatype(1, 1, 31 << 8 | 2 << 4, 4, &changed)
-    };
-    let floats = [(0, 1), (2, 31), (4, 22), (5, 7), (6, 1), (7, 22), (8, 126)];
-    let floats = floats.map(|(at, byte)| float_with(at, byte));
-    let float_of = |bits| datatype(1, 1, bits, 4, &properties);
+        float_of(sign << 8 | 2 << 4, &changed)
+    });
     let odd = [
-        datatype(1, 0, 8, 3, &bytes!(0u16, 24u16)),
+        datatype(1, 0, 8, 9, &bytes!(0u16, 72u16)),
         datatype(1, 0, 8, 4, &bytes!(1u16, 32u16)),
-        datatype(1, 0, 8, 4, &bytes!(0u16, 31u16)),
-        // Another place of the sign, no implied bit, and the byte order of a VAX.
-        float_of(30 << 8 | 2 << 4),
-        float_of(31 << 8),
-        float_of(31 << 8 | 2 << 4 | 1 << 6 | 1),
-        names(&datatype(1, 0, 8, 3, &bytes!(0u16, 24u16)), &[]),
-        array(3, 6, &[2], &datatype(1, 0, 8, 3, &bytes!(0u16, 24u16))),
+        datatype(1, 0, 8, 4, &bytes!(0u16, 0u16)),
+        // The sign outside the number, and the byte order of a VAX.
+        float_of(32 << 8 | 2 << 4, &properties),
+        float_of(31 << 8 | 2 << 4 | 1 << 6 | 1, &properties),
+        names(&datatype(1, 0, 8, 9, &bytes!(0u16, 72u16)), &[]),
+        array(3, 18, &[2], &datatype(1, 0, 8, 9, &bytes!(0u16, 72u16))),
         datatype(5, COMPLEX, 0, 8, &int(4, 8)),
         datatype(5, COMPLEX, 0, 16, &float(4)),
         datatype(5, COMPLEX, 0, 8, &string()),
     ];
-    for datatype in floats.into_iter().chain(odd) {
+    for datatype in outside.into_iter().chain(odd) {
         assert_eq!(code(&of(datatype.clone()), "x"), "dtype", "{datatype:?}");
     }
 }

@@ -167,7 +167,7 @@ fn invalid_sizes_of_a_heap_are_refused() {
                 id: (0x20, 16, 12),
                 ..HEAP
             },
-            "unsupported",
+            "version",
         ),
         (
             Heap {
