@@ -43,7 +43,8 @@ impl<'s> Probe<'s> {
         self.source.byte_len()
     }
 
-    /// Whether `needle`, a word of a few bytes, occurs in the first `limit` bytes. Reads 64 KiB at a time.
+    /// Whether `needle`, a word of a few bytes, occurs in the first `limit` bytes. Reads 64 KiB at a
+    /// time.
     ///
     /// # Errors
     ///

@@ -65,8 +65,8 @@ impl Overflow {
     }
 }
 
-/// The number of infinite values, of at most [`CHUNK`], so that no count wraps. Counts in integers of the values' width take
-/// a fifth of the time.
+/// The number of infinite values, of at most [`CHUNK`], so that no count wraps. Counts in integers of
+/// the values' width take a fifth of the time.
 fn infinities(dtype: DType, bytes: &[u8]) -> u64 {
     let of_16 = |infinity: u16| {
         let values = bytes.as_chunks().0.iter();
