@@ -155,7 +155,11 @@ fn data_that_opening_a_set_skips_is_a_loss_in_conversion() {
     let mut warnings: Vec<_> = warnings.map(|it| (it.code, it.object)).collect();
     warnings.sort_unstable();
     let named = |code, name: &str| (code, Some(name.to_owned()));
-    let expected = [("lossy", None), named("lossy", "a"), named("unlisted", "d")];
+    let expected = [
+        ("attribute-conflict", None),
+        named("lossy", "a"),
+        named("unlisted", "d"),
+    ];
     assert_eq!(warnings, expected);
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use zt::foreign::{FileBuilder, WarningKind};
+use zt::foreign::FileBuilder;
 use zt::{Attributes, Value, Warning};
 
 use crate::attribute::{AllFound, REPORTED};
@@ -149,5 +149,5 @@ pub(super) fn rounded(builder: &mut FileBuilder, report: &mut Warnings<'_>, numb
 
 /// A warning about two values of one name.
 fn conflict(message: impl Into<String>) -> Warning {
-    Warning::new("attribute-conflict", message).with_kind(WarningKind::PassedOver)
+    Warning::new("attribute-conflict", message)
 }

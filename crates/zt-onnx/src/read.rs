@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use zt::foreign::{FileBuilder, SourceId, WarningKind};
+use zt::foreign::{FileBuilder, SourceId};
 use zt::formats::dense_byte_len;
 use zt::manifest::Text;
 use zt::{
@@ -61,7 +61,7 @@ fn repeated(object: Option<&str>, key: &str) -> Warning {
     let message = format!("duplicate key {key:?} in the metadata; the first value is kept");
     Warning {
         object: object.map(ToOwned::to_owned),
-        ..Warning::new("attribute-conflict", message).with_kind(WarningKind::PassedOver)
+        ..Warning::new("attribute-conflict", message)
     }
 }
 

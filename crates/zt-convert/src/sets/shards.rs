@@ -187,8 +187,7 @@ impl Metadata {
                     let key = place.key();
                     let message =
                         format!("{shard:?} has another value for {key}; the first is kept");
-                    let warning = Warning::new("attribute-conflict", message);
-                    builder.warning(warning.with_kind(WarningKind::PassedOver));
+                    builder.warning(Warning::new("attribute-conflict", message));
                 }
             }
         }

@@ -95,7 +95,7 @@ pub enum Loss {
     },
     /// Finite values that a cast has made infinite.
     Overflow(Overflow),
-    /// A second tensor or value of one name in an input, which was not read.
+    /// A second tensor of one name in an input, which was not read.
     Read {
         /// The warning of the reader.
         what: String,

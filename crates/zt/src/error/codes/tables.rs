@@ -24,7 +24,7 @@ pub const ALL: &[CodeInfo] = &[
     CodeInfo { code: "io", fault: Blame::System, meaning: "The system could not open, read, write, sync or rename: no such file, no permission, a full disk.", remedy: "Check free space, permissions and cables, then try again. The output's name exists only if writing finished." },
     CodeInfo { code: "locked", fault: Blame::System, meaning: "Another program is editing or compacting the file.", remedy: "Try again once that program has ended, or wait for it with `--wait`. Its lock ends with it, even after a crash. `zt` exits with 6." },
     CodeInfo { code: "logical-type", fault: Blame::File, meaning: "A known logical type is on a dtype other than its own.", remedy: "Report it to the file's writer." },
-    CodeInfo { code: "lossy", fault: Blame::Caller, meaning: "The result cannot represent something in the source.", remedy: "Choose another target, write layouts as dense values with `--dense`, or accept the loss with `--lossy`." },
+    CodeInfo { code: "lossy", fault: Blame::Caller, meaning: "The result cannot represent values of the source. One error lists all such objects.", remedy: "Choose another target, or write dense values with `--dense`. `--drop-unsupported` drops what the target cannot represent, and `--allow-inf` accepts infinite values." },
     CodeInfo { code: "manifest-size", fault: Blame::File, meaning: "The declared size of the manifest is zero, larger than the file has room for, or above the limit.", remedy: "Download or copy it again, or write it again if its writer was killed. `zt repair` finds what can be saved." },
     CodeInfo { code: "missing-component", fault: Blame::File, meaning: "An object lacks a component that its format requires.", remedy: "Report it to the file's writer." },
     CodeInfo { code: "misuse", fault: Blame::Caller, meaning: "The call is wrong in a way that no file can cause.", remedy: "Correct it." },
@@ -69,7 +69,7 @@ pub const WARNINGS: &[WarningInfo] = &[
     WarningInfo { code: "torchscript", from: "PyTorch", meaning: "an archive of TorchScript; the tensors of its objects and of its code's constants are read, the code is not" },
     WarningInfo { code: "experimental", from: "conversion", meaning: "a SQUIZD file was written; no other program is known to read such files, so no other program has checked ours" },
     WarningInfo { code: "shard", from: "zTensor 2", meaning: "a file without a manifest: a shard, whose bytes another file describes" },
-    WarningInfo { code: "lossy", from: "conversion", meaning: "with `--lossy`: left out or changed, because the target cannot represent it, a dense value has no room for it, or a cast makes it infinite; left out of an input, because it is there twice; left out because the object is faulty, with the code of its fault" },
+    WarningInfo { code: "lossy", from: "conversion", meaning: "metadata that the target cannot represent: an attribute, a field, a name, a type that a wider one represents. With `--drop-unsupported`, values that the target cannot represent; with `--skip-damaged`, objects that are damaged, each with the code of its fault; with `--allow-inf`, values that became infinite" },
 ];
 
 pub const ALIGNMENT: &str = "alignment";
