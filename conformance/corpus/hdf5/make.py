@@ -607,3 +607,18 @@ with Case("shared_messages", "shapes, types, fill values, filters and attributes
         case.file.attrs[f"a{at:02}"] = np.arange(at % 4, dtype="<i2")
         case.attributes[f"a{at:02}"] = list(range(at % 4))
     case.dataset("scalar", np.float64(1.5))
+
+with Case("virtual_chain", "virtual datasets each within the next: more of them than may be nested, named in either order", libver="earliest") as case:
+    case.file["a"] = numbers(3, dtype="<i4")
+    for names in ("bcdefghijklm", "zyxwvutsrqpo"):
+        below = "a"
+        for at, name in enumerate(names):
+            layout = h5py.VirtualLayout((3,), "<i4")
+            layout[:] = h5py.VirtualSource(".", below, (3,))
+            case.file.create_virtual_dataset(name, layout)
+            below = name
+            if at < 8:
+                case.objects[name] = truth(numbers(3, dtype="<i4"))
+            else:
+                case.refused[name] = "nested too deep"
+    case.same("a", "b")

@@ -104,7 +104,8 @@ impl Part {
 pub(super) struct Assembled {
     fill: Vec<u8>,
     byte_len: u64,
-    parts: Vec<Part>,
+    /// With the first byte and one past the last of each.
+    parts: Vec<(Part, (u64, u64))>,
     is_sequential: bool,
     /// The bands in which it is made if its sources would be decoded again and again; and its number.
     bands: Option<(strided::Bands, u64, Cut)>,
@@ -129,11 +130,13 @@ impl Assembled {
         if total / 2 > byte_len {
             return Err(Violation::Selection.into());
         }
-        let mut ends: Vec<(u64, u64)> = parts
-            .iter()
-            .filter(|part| part.again > 0)
-            .filter_map(Part::ends)
-            .collect();
+        let place = |part: Part| {
+            let ends = part.ends().unwrap_or_default();
+            (part, ends)
+        };
+        let parts: Vec<(Part, (u64, u64))> = parts.into_iter().map(place).collect();
+        let made = parts.iter().filter(|(part, _)| part.again > 0);
+        let mut ends: Vec<(u64, u64)> = made.map(|(_, ends)| *ends).collect();
         ends.sort_unstable();
         // One after the other, no source is decoded again. Two of them keep their bands.
         let mut triples = ends.windows(3);
@@ -144,14 +147,14 @@ impl Assembled {
         let mut assembled = Assembled {
             fill,
             byte_len,
-            is_sequential: is_mixed || parts.iter().any(|part| part.source.is_sequential()),
+            is_sequential: is_mixed || parts.iter().any(|(part, _)| part.source.is_sequential()),
             parts,
             bands: None,
         };
         if is_mixed {
             let cut = Cut::within(&[byte_len], 1, strided::SEQUENTIAL_BAND);
             let pieces = byte_len.div_ceil(cut.rows.max(1));
-            for (at, part) in assembled.parts.iter().enumerate() {
+            for (at, (part, _)) in assembled.parts.iter().enumerate() {
                 allow(at, part.again.saturating_mul(pieces))?;
             }
             assembled.bands = Some((bands.clone(), bands.next_id(), cut));
@@ -161,7 +164,7 @@ impl Assembled {
 
     /// The most bytes that are made for a read of one byte.
     pub(super) fn reach(&self) -> u64 {
-        let parts = self.parts.iter().map(|part| part.again);
+        let parts = self.parts.iter().map(|(part, _)| part.again);
         let sources = parts.fold(self.parts.len() as u64, u64::saturating_add);
         match &self.bands {
             Some((.., cut)) => sources.saturating_add(cut.rows),
@@ -171,9 +174,11 @@ impl Assembled {
 
     fn make(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         constant::fill(&self.fill, offset, out);
-        self.parts
-            .iter()
-            .try_for_each(|part| part.copy(offset, out))
+        let end = offset.saturating_add(out.len() as u64);
+        // A dataset may have thousands of parts, and a read touches few of them.
+        let parts = self.parts.iter();
+        let mut touched = parts.filter(|(_, (first, last))| *first < end && offset < *last);
+        touched.try_for_each(|(part, _)| part.copy(offset, out))
     }
 }
 

@@ -315,6 +315,10 @@ fn compound(cursor: &mut Cursor<'_>, head: &Head, depth: usize) -> Result<Class>
     }
     let half = u64::from(head.byte_len / 2);
     let (first_name, first_at, first) = member(cursor, head, depth)?;
+    // Other classes have more bytes, which are not read.
+    if !matches!(first.class, Class::Number(_)) {
+        return Ok(other);
+    }
     let (second_name, second_at, second) = member(cursor, head, depth)?;
     let is_complex = first_at == 0
         && second_at == half

@@ -11,6 +11,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use zt::{DType, Error, ErrorKind, Limits, Result, Source};
+use zt_foreign::strided::Bands;
 use zt_foreign::{Neighbours, Refusal};
 
 use crate::assembled::{Assembled, Part};
@@ -71,6 +72,8 @@ pub(super) struct Found {
     source: Arc<dyn Source>,
     /// Of its file.
     decoded: Budget,
+    /// Virtual datasets within each other: 0 for one that is not virtual.
+    level: usize,
 }
 
 /// The path of a file, and a name in it.
@@ -88,6 +91,9 @@ pub(super) struct Sources {
     files: HashMap<PathBuf, Rc<Hdf5File>>,
     mappings: usize,
     rows: u64,
+    /// The bands of virtual datasets by their level. Making a band reads those of lower levels, and
+    /// must not drop it.
+    bands: [Bands; DEPTH],
 }
 
 impl Sources {
@@ -99,6 +105,7 @@ impl Sources {
             files: HashMap::new(),
             mappings: MAPPINGS,
             rows: ROWS,
+            bands: Default::default(),
         }
     }
 
@@ -134,7 +141,7 @@ impl Sources {
         }
         let store = &file.store;
         let mut missing = Vec::new();
-        let (shape, values) = match dataset.layout(store)? {
+        let (shape, values, level) = match dataset.layout(store)? {
             Layout::Virtual(place, index) => {
                 let limit = DEPTH;
                 let depth = depth.checked_sub(1).ok_or(Violation::Nested { limit })?;
@@ -148,7 +155,7 @@ impl Sources {
             }
             layout => {
                 let values = file.datasets.values(store, &dataset, layout)?;
-                (dataset.shape().to_vec(), values)
+                (dataset.shape().to_vec(), values, 0)
             }
         };
         let target = Rc::new(Found {
@@ -158,12 +165,13 @@ impl Sources {
             missing,
             dataset,
             decoded: file.datasets.decoded.clone(),
+            level,
         });
         file.made.borrow_mut().insert(address, Rc::clone(&target));
         Ok(target)
     }
 
-    /// The shape and the values of a virtual dataset.
+    /// The shape, the values and the level of a virtual dataset.
     fn assemble(
         &mut self,
         file: &Rc<Hdf5File>,
@@ -171,7 +179,7 @@ impl Sources {
         place: Option<(u64, u32)>,
         depth: usize,
         missing: &mut Vec<String>,
-    ) -> Result<(Vec<u64>, Values)> {
+    ) -> Result<(Vec<u64>, Values, usize)> {
         let mappings = match place {
             Some((address, index)) => {
                 let mut common = file.common.borrow_mut();
@@ -237,7 +245,7 @@ impl Sources {
         }
         let byte_len = dataset.byte_len_of(&shape)?;
         if byte_len == 0 {
-            return Ok((shape, Values::Stored(zt::Span::default())));
+            return Ok((shape, Values::Stored(zt::Span::default()), 0));
         }
         file.datasets.check_len(byte_len)?;
         let mut parts = Vec::new();
@@ -259,12 +267,14 @@ impl Sources {
             };
             Ok(budget.map_or(Ok(()), spend)?)
         };
-        let bands = &file.datasets.bands;
+        // Sources may have been made before this dataset, with a depth of their own.
+        let levels = found.iter().map(|(.., source)| source.level);
+        let below = levels.max().unwrap_or(0);
+        let limit = DEPTH;
+        let bands = self.bands.get(below).ok_or(Violation::Nested { limit })?;
         let assembled = Assembled::new(fill, byte_len, parts, bands, allow)?;
-        Ok((
-            shape,
-            Values::made(assembled.reach(), Arc::new(assembled), None),
-        ))
+        let values = Values::made(assembled.reach(), Arc::new(assembled), None);
+        Ok((shape, values, below.saturating_add(1)))
     }
 
     /// Adds the sources with the numbers 0, 1, ... up to the first that is missing. Returns the size of

@@ -211,6 +211,9 @@ fn elements_that_are_not_numbers_are_left_out_of_a_sound_file() {
     records.push(pair(16, ("r", 0, &float(4)), ("i", 8, &float(4))));
     records.push(pair(8, ("r", 0, &int(4, 8)), ("i", 4, &int(4, 8))));
     records.push(pair(8, ("r", 0, &string()), ("i", 4, &string())));
+    // A sequence of variable length has the type of its items.
+    let sequence = datatype(1, 9, 0, 16, &int(4, 8));
+    records.push(pair(20, ("r", 0, &sequence), ("i", 16, &int(4, 8))));
     let null = beside(|draft| {
         let mut x = draft.dataset(int(4, 8), &[1], &[0; 4]);
         x[0].body = NULL.to_vec();
