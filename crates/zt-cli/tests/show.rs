@@ -103,6 +103,23 @@ fn the_corners_are_those_of_the_whole() {
 }
 
 #[test]
+fn an_array_without_a_middle_shows_its_beginning() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("deep.zt");
+    let values: Vec<f32> = (0..1 << 13).map(|value| value as f32).collect();
+    let mut writer = WriteOptions::new().create(&path).unwrap();
+    let dense = Dense::from_slice(&[2; 13], &values).unwrap();
+    writer.add("w", &dense).unwrap();
+    writer.finish().unwrap();
+    let text = zt!["show", path, "w", "--stats"].exits(0).text();
+    assert!(
+        text.contains("4095.0]]") && !text.contains("4096.0]"),
+        "{text}"
+    );
+    assert!(text.contains("count 8192, "), "{text}");
+}
+
+#[test]
 fn a_small_object_is_checked_against_its_digest() {
     let dir = tempdir().unwrap();
     assert_eq!(

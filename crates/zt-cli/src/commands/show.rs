@@ -112,7 +112,8 @@ fn show(
         None => format!("{name}: {}", cell(tensor.format())),
     };
     let parts = array::shown(&shape);
-    let is_whole = parts.len() == 1;
+    let whole: Vec<Range<u64>> = shape.iter().map(|dimension| 0..*dimension).collect();
+    let is_whole = parts == [whole];
     let mut cells = BTreeMap::new();
     let mut first = None;
     for part in parts {
