@@ -241,7 +241,7 @@ impl Alone {
     fn find() -> Result<Self> {
         let path = std::env::current_exe()?.with_file_name("alone");
         if !path.is_file() {
-            let message = "the program `alone` is not beside this one: build it with `cargo build --release -p zt-benches --bins`";
+            let message = "the program `alone` is not beside this one: build it with `cargo build --profile dist -p zt-benches --bins`";
             return Err(message.into());
         }
         Ok(Alone(path))

@@ -16,9 +16,9 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<()> {
         return run_foreign(shell, arguments);
     }
     shell
-        .cargo("build --locked --release --package zt-benches --bins")
+        .cargo("build --locked --profile dist --package zt-benches --bins")
         .run()?;
-    let compare = shell.target().join("release").join("compare");
+    let compare = shell.target().join("dist").join("compare");
     let command = ["cargo xtask bench"]
         .into_iter()
         .chain(arguments.iter().map(String::as_str));
@@ -33,11 +33,11 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<()> {
 fn run_foreign(shell: &Shell, arguments: &[String]) -> Result<()> {
     shell
         .cargo(
-            "build --locked --release --package zt-benches --bin foreign --package zt-cli --bin zt",
+            "build --locked --profile dist --package zt-benches --bin foreign --package zt-cli --bin zt",
         )
         .run()?;
     let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".to_owned());
-    let built = shell.target().join("release");
+    let built = shell.target().join("dist");
     let script = shell
         .program(python)
         .args("benches/foreign.py")
