@@ -5,6 +5,9 @@ use zt::foreign::Kind;
 
 use super::Overflow;
 
+/// The most keys that a message names. A checkpoint has hundreds.
+const KEYS: usize = 16;
+
 /// Something that a target cannot represent. A key is quoted and escaped by [`crate::display`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -174,11 +177,15 @@ impl Loss {
             Loss::ObjectAttribute { key } => cannot(format!("the object's attribute {key}")),
             Loss::FileAttributes { keys } => match &keys[..] {
                 [key] => cannot(format!("the file's attribute {key}")),
-                keys => cannot(format!(
-                    "{} attributes of the file: {}",
-                    keys.len(),
-                    keys.join(", ")
-                )),
+                keys => {
+                    let (first, rest) = keys.split_at(keys.len().min(KEYS));
+                    let more = match rest.len() {
+                        0 => String::new(),
+                        more => format!(" and {more} more"),
+                    };
+                    let (all, first) = (keys.len(), first.join(", "));
+                    cannot(format!("{all} attributes of the file: {first}{more}"))
+                }
             },
             Loss::Field { key } => value_cannot(format!("the unknown field {key}")),
             Loss::Objects => cannot("a second object".to_owned()),
