@@ -9,7 +9,8 @@ use clap::{Args, CommandFactory, Parser};
 use crate::args::write::compression;
 use crate::commands::Command;
 use crate::failure::Exit;
-use crate::output::json::{ErrorBody, ErrorDocument};
+use crate::output::json::{ErrorBody, ErrorDocument, escaped};
+use crate::output::text::{is_unsafe, printable};
 use crate::output::{Color, Output, of_stdout};
 
 /// List, verify, compare, convert and edit tensor files
@@ -167,7 +168,14 @@ fn may_be_level(text: &str) -> bool {
 
 /// Prints the help, the version, or the error in the arguments.
 pub(crate) fn print(error: &clap::Error, early: &Early) -> Exit {
-    let printed = error.print();
+    let plain = error.render().to_string();
+    // A shell puts the names of files into arguments, and clap prints arguments as they are.
+    let printed = if error.use_stderr() && plain.contains(|c| c != '\n' && is_unsafe(c)) {
+        let mut lines = plain.lines();
+        lines.try_for_each(|line| writeln!(std::io::stderr(), "{}", printable(line)))
+    } else {
+        error.print()
+    };
     if !error.use_stderr() {
         return match printed {
             Err(error) if error.kind() != ErrorKind::BrokenPipe => {
@@ -179,8 +187,7 @@ pub(crate) fn print(error: &clap::Error, early: &Early) -> Exit {
         };
     }
     if early.json {
-        let message = error.render().to_string();
-        let lines = message
+        let lines = plain
             .lines()
             .map(str::trim)
             .take_while(|line| !line.is_empty());
@@ -188,7 +195,7 @@ pub(crate) fn print(error: &clap::Error, early: &Early) -> Exit {
         let message = message.strip_prefix("error: ").unwrap_or(&message);
         let error = ErrorBody::misuse(message.to_owned());
         let document = serde_json::to_string(&ErrorDocument { error }).unwrap_or_default();
-        let _ = writeln!(std::io::stdout(), "{document}");
+        let _ = writeln!(std::io::stdout(), "{}", escaped(&document));
     }
     Exit::Usage
 }

@@ -1,5 +1,7 @@
 //! `zt meta`: show or change the attributes of a file.
 
+use std::borrow::Cow;
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -11,7 +13,7 @@ use crate::args::input::InputArgs;
 use crate::args::{names, value};
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
-use crate::output::json::path_text;
+use crate::output::json::{escaped, path_text};
 use crate::output::text::{cell, printable};
 use crate::output::value::{Any, Attributes};
 use crate::progress::Progress;
@@ -53,7 +55,7 @@ struct Get {
     file: PathBuf,
     /// Name of the attribute; all attributes by default
     key: Option<String>,
-    /// Print a text without quotes and escapes
+    /// Print a text without quotes and escapes; on a terminal, control characters stay escaped
     #[arg(long, requires = "key")]
     text: bool,
     #[command(flatten)]
@@ -158,6 +160,10 @@ fn show(get: &Get, output: &mut Output) -> Result<Exit, Failure> {
             key,
             value: Any(value),
         })?,
+        (false, Some(text)) if get.text && io::stdout().is_terminal() => {
+            let lines: Vec<Cow<'_, str>> = text.lines().map(printable).collect();
+            output.line(&lines.join("\n"))?
+        }
         (false, Some(text)) if get.text => output.line(text)?,
         (false, _) => output.line(&pretty(&Any(value)))?,
     }
@@ -215,5 +221,5 @@ fn missing(key: &str) -> Error {
 
 /// Cannot fail: keys are text and floats are finite.
 fn pretty(value: &impl Serialize) -> String {
-    serde_json::to_string_pretty(value).unwrap_or_default()
+    escaped(&serde_json::to_string_pretty(value).unwrap_or_default())
 }

@@ -1,5 +1,6 @@
 //! The documents of `--json`. Scripts depend on the keys: they are added and never renamed.
 
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -8,6 +9,7 @@ use zt::manifest::Text;
 
 use zt::{Component, DType, Entry, Error, RawComponent, RawObject, Tensor, Warning};
 
+use super::text::is_unsafe;
 use super::value::Attributes;
 use crate::failure::Failure;
 
@@ -270,6 +272,47 @@ pub(crate) fn type_name(component: &Component) -> Option<&str> {
 /// `big`; nothing for the usual order.
 fn byte_order(order: zt::ByteOrder) -> Option<&'static str> {
     (order == zt::ByteOrder::Big).then_some("big")
+}
+
+/// Compact JSON whose strings cannot control a terminal: a character that [`is_unsafe`] is written as
+/// `\uXXXX`, which is the same JSON.
+pub(crate) struct Escaped;
+
+impl serde_json::ser::Formatter for Escaped {
+    fn write_string_fragment<W: ?Sized + Write>(
+        &mut self,
+        writer: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
+        if fragment.contains(is_unsafe) {
+            return writer.write_all(escaped(fragment).as_bytes());
+        }
+        writer.write_all(fragment.as_bytes())
+    }
+
+    /// The document of one of several files.
+    fn write_raw_fragment<W: ?Sized + Write>(
+        &mut self,
+        writer: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
+        self.write_string_fragment(writer, fragment)
+    }
+}
+
+/// JSON text with `\uXXXX` for each character that [`is_unsafe`], except between lines.
+pub(crate) fn escaped(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for character in json.chars() {
+        if character == '\n' || !is_unsafe(character) {
+            out.push(character);
+            continue;
+        }
+        for unit in character.encode_utf16(&mut [0; 2]) {
+            out.push_str(&format!("\\u{unit:04x}"));
+        }
+    }
+    out
 }
 
 /// Pairs as a JSON object, in their order.

@@ -20,6 +20,7 @@ use std::path::Path;
 
 use clap::ValueEnum;
 use serde::Serialize;
+use serde_json::Serializer;
 use zt::{Error, Warning};
 use zt_convert::foreign::Fault;
 
@@ -99,7 +100,9 @@ impl Output {
     /// Prints a JSON document.
     pub(crate) fn document(&mut self, document: &impl Serialize) -> Result<(), Failure> {
         // Keys are text and floats are finite, so that only stdout can fail.
-        serde_json::to_writer(&mut self.stdout, document).map_err(|error| failure(error.into()))?;
+        let mut json = Serializer::with_formatter(&mut self.stdout, json::Escaped);
+        let written = document.serialize(&mut json);
+        written.map_err(|error| failure(error.into()))?;
         self.stdout.write_all(b"\n").map_err(failure)
     }
 
