@@ -1,4 +1,5 @@
 //! Text for people, closed pipes, and Ctrl-C.
+#![allow(clippy::unwrap_used, reason = "tests")]
 
 mod common;
 
