@@ -419,7 +419,9 @@ fn every_exit_code_of_the_help_occurs() {
     let edit = zt::File::edit(&path).unwrap();
     zt!["rm", path, "w"].exits(6);
     drop(edit);
-    assert_eq!(stopped_by("-HUP"), 129);
+    if common::hears_hang_ups() {
+        assert_eq!(stopped_by("-HUP"), 129);
+    }
     assert_eq!(stopped_by("-INT"), 130);
     assert_eq!(cut_off(&large), 141);
     assert_eq!(stopped_by("-TERM"), 143);
