@@ -76,6 +76,22 @@ fn a_model_without_its_shards_opens_and_says_which_is_missing() {
     );
 }
 
+#[cfg(unix)]
+#[test]
+fn a_link_that_leads_out_of_the_folder_is_followed_only_on_request() {
+    let [folder, outside] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let root = folder.path().join("m.zt");
+    fs::copy(path("sharded.zt2"), &root).unwrap();
+    let secret = outside.path().join("secret");
+    fs::copy(path("sharded-base.zt"), &secret).unwrap();
+    std::os::unix::fs::symlink(&secret, folder.path().join("m-base.zt")).unwrap();
+    let file = zt_convert::open(&root).unwrap();
+    assert_eq!(file.tensor("weight").unwrap_err().code(), "path");
+    let options = zt_convert::InputOptions::new().follow_links(true);
+    let input = zt_convert::Kinds::builtin().open(&root, options).unwrap();
+    assert!(input.file().tensor("weight").is_ok());
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn shards_are_found_where_names_of_files_are_no_text() {

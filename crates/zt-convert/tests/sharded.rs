@@ -261,7 +261,7 @@ fn no_shard_lies_outside_the_folder() {
 
 #[cfg(unix)]
 #[test]
-fn links_are_followed_because_caches_consist_of_them() {
+fn links_within_the_folder_are_followed() {
     let (folder, path) = set(&[("a", "1.safetensors")], &[("blob", &[("a", 1.0)])]);
     std::os::unix::fs::symlink("blob", folder.path().join("1.safetensors")).unwrap();
     assert_eq!(value(&opened(&path).unwrap(), "a"), 1.0);
@@ -270,6 +270,36 @@ fn links_are_followed_because_caches_consist_of_them() {
     let link = other.path().join("model.safetensors.index.json");
     std::os::unix::fs::symlink(&path, &link).unwrap();
     refused(&link, "path");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_that_leads_out_of_the_folder_is_followed_only_on_request() {
+    let outside: &[(&str, &[(&str, f32)])] = &[("secret", &[("a", 1.0)])];
+    let (outside, _) = set(&[], outside);
+    let (folder, path) = set(&[("a", "1.safetensors")], &[]);
+    let secret = outside.path().join("secret");
+    std::os::unix::fs::symlink(secret, folder.path().join("1.safetensors")).unwrap();
+    refused(&path, "path");
+    let options = zt_convert::InputOptions::new().follow_links(true);
+    let followed = zt_convert::Kinds::builtin().open(&path, options).unwrap();
+    assert_eq!(value(followed.file(), "a"), 1.0);
+}
+
+/// As `huggingface_hub` lays out a cache: every file of a snapshot is a link into one folder.
+#[cfg(unix)]
+#[test]
+fn a_snapshot_in_a_cache_of_the_hub_opens() {
+    let (blobs, path) = set(&[("a", "1.safetensors")], &[("0123", &[("a", 1.0)])]);
+    let cache = tempfile::tempdir().unwrap();
+    let snapshot = cache.path().join("snapshots/main");
+    fs::create_dir_all(&snapshot).unwrap();
+    fs::rename(blobs.path(), cache.path().join("blobs")).unwrap();
+    let index = path.file_name().unwrap();
+    let to = std::path::Path::new("../../blobs");
+    std::os::unix::fs::symlink(to.join(index), snapshot.join(index)).unwrap();
+    std::os::unix::fs::symlink(to.join("0123"), snapshot.join("1.safetensors")).unwrap();
+    assert_eq!(value(&opened(&snapshot.join(index)).unwrap(), "a"), 1.0);
 }
 
 #[test]

@@ -21,6 +21,9 @@ pub struct InputOptions {
     /// `V2`, but records of two bytes too. HDF5 obeys this too; bf16 that Keras declares needs no
     /// option.
     pub void2_as_bf16: bool,
+    /// Whether a file that the opened one names, such as a shard, may be reached by a link that leads
+    /// out of the folder.
+    pub follow_links: bool,
 }
 
 impl InputOptions {
@@ -55,6 +58,13 @@ impl InputOptions {
     #[must_use]
     pub fn void2_as_bf16(mut self, is_bf16: bool) -> Self {
         self.void2_as_bf16 = is_bf16;
+        self
+    }
+
+    /// Sets whether links to named files may lead out of the folder of the opened file.
+    #[must_use]
+    pub fn follow_links(mut self, follow_links: bool) -> Self {
+        self.follow_links = follow_links;
         self
     }
 }

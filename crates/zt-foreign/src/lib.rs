@@ -43,7 +43,7 @@ pub use fnv::fnv1a;
 pub use input::{Input, InputOptions, Opening};
 pub use kind::{FileKind, FileWriter};
 pub use names::Names;
-pub use neighbours::{Neighbours, Refusal};
+pub use neighbours::{LEADS_OUT, Neighbours, Refusal, leads_out};
 pub use outgoing::{
     ConvertOptions, Incoming, Job, LOSSY, Loss, Merged, Outgoing, Overflow, Sink, Summary, display,
 };

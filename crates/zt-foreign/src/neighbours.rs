@@ -1,7 +1,9 @@
 //! Files beside a file, which it names.
 //!
 //! A hostile file could name any file of the system, whose bytes would then appear as values. So only
-//! files below the folder of the naming file are opened, and no links that lead out of it.
+//! files below the folder of the naming file are opened, and links that lead out of it only if the caller
+//! asks for that. A cache of the Hugging Face Hub needs no asking: its files are all links into one
+//! folder.
 
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -13,8 +15,9 @@ use zt::{Error, FileSource, Source};
 const OPEN_MAX: usize = 64;
 
 /// The files that were opened because another one names them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Neighbours {
+    follow_links: bool,
     paths: Vec<PathBuf>,
 }
 
@@ -30,6 +33,15 @@ pub enum Refusal {
 }
 
 impl Neighbours {
+    /// No file is open yet. With `follow_links`, links may lead out of the folder of the naming file.
+    #[must_use]
+    pub fn new(follow_links: bool) -> Self {
+        Neighbours {
+            follow_links,
+            paths: Vec::new(),
+        }
+    }
+
     /// Opens the file at `location`, which the file at `from` names. Returns its path as well.
     ///
     /// # Errors
@@ -49,14 +61,9 @@ impl Neighbours {
             _ => Path::new("."),
         };
         let path = folder.join(location);
-        // The neighbour's real path must be in the folder of the naming file's path, or of its real path.
         let real = path.canonicalize().map_err(|_| Refusal::Missing)?;
-        let real_from = from.canonicalize().ok();
-        let real_from = real_from.as_deref().and_then(Path::parent);
-        let is_in = |home: &Path| real.starts_with(home);
-        let is_home = folder.canonicalize().is_ok_and(|home| is_in(&home));
-        if !is_home && !real_from.is_some_and(is_in) {
-            return Err(Refusal::Location("a link leads out of the file's folder"));
+        if !self.follow_links && leads_out(from, &path) {
+            return Err(Refusal::Location(LEADS_OUT));
         }
         let source = FileSource::open(&real).map_err(|_| Refusal::Missing)?;
         let is_kept = self.paths.len() < OPEN_MAX;
@@ -77,6 +84,28 @@ impl Neighbours {
     pub fn into_paths(self) -> Vec<PathBuf> {
         self.paths
     }
+}
+
+/// Why a link is refused that leads out of the folder.
+pub const LEADS_OUT: &str = "a link leads out of the file's folder";
+
+/// Whether links lead from `path` to a file outside the folder of `from`. They do not if the file is in the
+/// folder of the path of `from`, or of its real path. A missing file leads nowhere.
+#[must_use]
+pub fn leads_out(from: &Path, path: &Path) -> bool {
+    let Ok(real) = path.canonicalize() else {
+        return false;
+    };
+    let folder = match from.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    let is_home = folder
+        .canonicalize()
+        .is_ok_and(|home| real.starts_with(home));
+    let real_from = from.canonicalize().ok();
+    let real_home = real_from.as_deref().and_then(Path::parent);
+    !is_home && !real_home.is_some_and(|home| real.starts_with(home))
 }
 
 /// Why a location is refused; `None` for a path that is relative and does not lead upwards on any

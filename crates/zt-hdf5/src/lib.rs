@@ -141,9 +141,7 @@ fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
         None => all,
     };
     let (store, root) = superblock::open(source, within)?;
-    let is_bf16 = opening.options.void2_as_bf16;
-    let place = (file, opening.path);
-    let tree = tree::Tree::new(&store, root, place, builder.limits(), is_bf16);
+    let tree = tree::Tree::new(&store, root, file, opening, builder.limits());
     let sources = tree.add_to(&mut builder)?;
     let mut paths = opening.paths();
     paths.extend(sources);

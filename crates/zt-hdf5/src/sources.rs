@@ -97,9 +97,9 @@ pub(super) struct Sources {
 }
 
 impl Sources {
-    pub(super) fn new(limits: &Limits) -> Self {
+    pub(super) fn new(limits: &Limits, follow_links: bool) -> Self {
         Sources {
-            neighbours: Neighbours::default(),
+            neighbours: Neighbours::new(follow_links),
             limits: *limits,
             named: HashMap::new(),
             files: HashMap::new(),

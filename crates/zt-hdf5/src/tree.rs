@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use zt::foreign::{FileBuilder, SourceId};
 use zt::{Attributes, Error, ErrorKind, Limits, Object, RawObject, Result, Source, Span, Value};
+use zt_foreign::Opening;
 
 use crate::attribute::{self, AllFound};
 use crate::dataset::{Dataset, Listed, Values};
@@ -85,9 +86,9 @@ impl<'s> Tree<'s> {
     pub(super) fn new(
         store: &'s Store,
         root: u64,
-        (file, path): (SourceId, Option<&Path>),
+        file: SourceId,
+        opening: Opening<'_>,
         limits: &Limits,
-        void2_as_bf16: bool,
     ) -> Self {
         let limit = store
             .byte_len()
@@ -97,9 +98,9 @@ impl<'s> Tree<'s> {
             store,
             root,
             file,
-            here: Rc::new(Hdf5File::new(store.sharing(), root, path, limits)),
-            sources: Sources::new(limits),
-            void2_as_bf16,
+            here: Rc::new(Hdf5File::new(store.sharing(), root, opening.path, limits)),
+            sources: Sources::new(limits, opening.options.follow_links),
+            void2_as_bf16: opening.options.void2_as_bf16,
             known: HashMap::new(),
             attributes: Vec::new(),
             left: limit,

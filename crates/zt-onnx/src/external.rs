@@ -6,7 +6,7 @@ use std::path::Path;
 
 use zt::foreign::{FileBuilder, SourceId};
 use zt::{Blob, Error, Result, Source, Span, Warning};
-use zt_foreign::{Neighbours, Refusal};
+use zt_foreign::{Neighbours, Opening, Refusal};
 
 use crate::tensor::External;
 use crate::violation::Violation;
@@ -27,12 +27,12 @@ struct Beside {
 }
 
 impl<'p> Folder<'p> {
-    /// The files beside the model at that path.
-    pub(super) fn of(model: Option<&'p Path>) -> Self {
+    /// The files beside the model that is opened.
+    pub(super) fn of(opening: Opening<'p>) -> Self {
         Folder {
-            model,
+            model: opening.path,
             files: HashMap::new(),
-            neighbours: Neighbours::default(),
+            neighbours: Neighbours::new(opening.options.follow_links),
         }
     }
 

@@ -42,7 +42,7 @@ pub(super) fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Inpu
     let mut assembler = Assembler {
         builder,
         file: (source, id),
-        folder: Folder::of(opening.path),
+        folder: Folder::of(opening),
         bands: Bands::default(),
     };
     for found in model.tensors {

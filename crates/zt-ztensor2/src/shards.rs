@@ -7,12 +7,12 @@
 //! A file opens without its shards. The objects in missing shards are faulty.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use zt::foreign::{FileBuilder, SourceId};
 use zt::{Error, FileSource, Result, Source, Span};
-use zt_foreign::{Fault, Opening};
+use zt_foreign::{Fault, Opening, leads_out};
 
 use crate::footer::{Footer, region};
 use crate::manifest::Shard;
@@ -30,7 +30,7 @@ pub(super) struct Home {
 /// The file itself and its shards. A shard is opened for its first part.
 pub(super) struct Homes<'a> {
     root: Home,
-    path: Option<&'a Path>,
+    opening: Opening<'a>,
     table: &'a [Shard],
     opened: HashMap<String, Result<Home>>,
     paths: Vec<PathBuf>,
@@ -40,7 +40,7 @@ impl<'a> Homes<'a> {
     pub(super) fn new(root: Home, opening: Opening<'a>, table: &'a [Shard]) -> Self {
         Homes {
             root,
-            path: opening.path,
+            opening,
             table,
             opened: HashMap::new(),
             paths: opening.paths(),
@@ -93,12 +93,15 @@ impl<'a> Homes<'a> {
             name: super::manifest::abridged(name),
         };
         let expected = self.listed(name).ok_or_else(unknown)?.byte_len;
-        let root = self.path.ok_or(Fault::NeedsPath)?;
+        let root = self.opening.path.ok_or(Fault::NeedsPath)?;
         // The name need not be UTF-8.
         let mut file_name = root.file_stem().unwrap_or_default().to_owned();
         file_name.push(format!("-{name}.zt"));
         let path = root.with_file_name(file_name);
         let open = || -> Result<(FileSource, Span)> {
+            if !self.opening.options.follow_links && leads_out(root, &path) {
+                return Err(Violation::ShardLink.into());
+            }
             let source = FileSource::open(&path)?;
             let found = source.byte_len();
             if found != expected {

@@ -1,6 +1,7 @@
 //! The rules of zTensor 2, and the numbers in a file that breaks one.
 
 use zt::{DType, ErrorKind};
+use zt_foreign::LEADS_OUT;
 
 /// Why a file, or an object in it, is refused.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +40,8 @@ pub(super) enum Violation {
         .name.escape_debug()
     )]
     ShardName { name: String },
+    #[error("the shard is not opened: {LEADS_OUT}")]
+    ShardLink,
     #[error(
         "the digest \"{}\" is not an algorithm, a colon and all its lower-case digits",
         .text.escape_debug()
@@ -138,6 +141,7 @@ impl Violation {
             Violation::Nibble { .. } => "padding",
             Violation::SeekTable(_) => "zstd",
             Violation::ShardSize { .. } => "bounds",
+            Violation::ShardLink => "path",
             _ => "schema",
         }
     }

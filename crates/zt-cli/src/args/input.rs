@@ -30,6 +30,11 @@ pub(crate) struct InputArgs {
     #[arg(long, display_order = 81)]
     v2_as_bf16: bool,
 
+    /// Follow links that lead out of the folder, from a set to a shard or from a file to one that it
+    /// names
+    #[arg(long, display_order = 82)]
+    follow_links: bool,
+
     #[command(flatten)]
     pub(crate) select: SelectArgs,
 }
@@ -60,6 +65,7 @@ impl InputArgs {
         let mut options = InputOptions::default();
         options.names = self.names.as_ref().map(Names::read).transpose()?;
         options.void2_as_bf16 = self.v2_as_bf16;
+        options.follow_links = self.follow_links;
         options.kind = kind;
         let kinds = Kinds::builtin();
         let opened = if is_stdin(path) {

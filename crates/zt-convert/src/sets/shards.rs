@@ -7,7 +7,7 @@ use std::path::Path;
 
 use zt::foreign::{FileBuilder, Kind, WarningKind};
 use zt::{Attributes, Error, File, FileSource, Result, Value, Warning};
-use zt_foreign::{Fault, Input, Opening};
+use zt_foreign::{Fault, Input, Opening, leads_out};
 
 use super::USUAL;
 use super::index::Index;
@@ -36,6 +36,15 @@ pub(super) fn open(index: &Index, opening: Opening<'_>, kinds: &Kinds) -> Result
     if !missing.is_empty() {
         let total = index.shards.len();
         return Err(Violation::NoShards { missing, total }.into());
+    }
+    if !opening.options.follow_links
+        && let Some(name) = index
+            .shards
+            .iter()
+            .find(|name| leads_out(path, &path.with_file_name(name)))
+    {
+        let name = name.clone();
+        return Err(Violation::ShardLink { name }.into());
     }
     let mut set = Set {
         kinds,

@@ -1,6 +1,7 @@
 //! The rules of sets.
 
 use zt::ErrorKind;
+use zt_foreign::LEADS_OUT;
 use zt_foreign::json::JsonFault;
 
 /// Why a set of files is refused.
@@ -20,6 +21,8 @@ pub(super) enum Violation {
     Ambiguous { first: String, second: String },
     #[error("{name:?} is not the name of a file in the folder of the index")]
     ShardName { name: String },
+    #[error("the shard {name:?} is not opened: {LEADS_OUT}")]
+    ShardLink { name: String },
     #[error("the shard {name:?} is a file of the kind {found}, the first shard is not")]
     ShardKind { name: String, found: &'static str },
     #[error(
@@ -33,7 +36,9 @@ pub(super) enum Violation {
 impl From<Violation> for zt::Error {
     fn from(violation: Violation) -> Self {
         let code = match violation {
-            Violation::ShardName { .. } | Violation::NoShards { .. } => "path",
+            Violation::ShardName { .. }
+            | Violation::ShardLink { .. }
+            | Violation::NoShards { .. } => "path",
             _ => "header",
         };
         zt::Error::new(ErrorKind::Malformed, code, violation)
