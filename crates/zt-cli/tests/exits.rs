@@ -419,7 +419,7 @@ fn every_exit_code_of_the_help_occurs() {
     let edit = zt::File::edit(&path).unwrap();
     zt!["rm", path, "w"].exits(6);
     drop(edit);
-    if common::hears_hang_ups() {
+    if common::hears(1) {
         assert_eq!(stopped_by("-HUP"), 129);
     }
     assert_eq!(stopped_by("-INT"), 130);

@@ -232,7 +232,7 @@ fn an_interrupted_command_leaves_nothing() {
         #[cfg(target_os = "linux")]
         ("-HUP", 129, &split),
     ] {
-        if signal == "-HUP" && !common::hears_hang_ups() {
+        if signal == "-HUP" && !common::hears(1) {
             continue;
         }
         let mut child = command()

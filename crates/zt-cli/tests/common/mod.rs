@@ -85,13 +85,13 @@ pub fn run(command: &mut Command) -> Run {
     }
 }
 
-/// Whether programs that this one starts hear SIGHUP. They do not below `nohup`, and no shell can
-/// change that.
-pub fn hears_hang_ups() -> bool {
+/// Whether programs that this one starts hear the signal of this number. They do not hear SIGHUP below
+/// `nohup` and SIGINT in the background of a script, and no shell can change that.
+pub fn hears(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    ignored.is_none_or(|mask| mask & 1 == 0)
+    ignored.is_none_or(|mask| mask >> (signal - 1) & 1 == 0)
 }
 
 /// `zt!["ls", path, "--json"]`
