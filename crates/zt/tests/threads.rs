@@ -5,7 +5,6 @@
 mod common;
 
 use std::path::Path;
-use std::process::Command;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -265,7 +264,7 @@ fn readers_of_a_file_that_another_process_edits_see_one_state() {
         .add("0", &Dense::from_slice(&[512], &first).unwrap())
         .unwrap();
     writer.finish().unwrap();
-    let mut child = Command::new(std::env::current_exe().unwrap())
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "the_child_edits"])
         .env(CHILD, &path)
         .stdout(std::process::Stdio::null())
@@ -307,6 +306,7 @@ fn readers_of_a_file_that_another_process_edits_see_one_state() {
 }
 
 /// Runs itself again with the variable set, because rayon reads it once in a process.
+#[cfg(feature = "rayon")]
 #[test]
 fn a_huge_number_of_threads_in_the_environment_is_bounded() {
     const NAME: &str = "RAYON_NUM_THREADS";
@@ -318,7 +318,7 @@ fn a_huge_number_of_threads_in_the_environment_is_bounded() {
         return;
     }
     let test = "a_huge_number_of_threads_in_the_environment_is_bounded";
-    let mut again = Command::new(std::env::current_exe().unwrap());
+    let mut again = std::process::Command::new(std::env::current_exe().unwrap());
     let again = again.args(["--exact", test]).env(NAME, "20000");
     assert!(again.status().unwrap().success());
 }
