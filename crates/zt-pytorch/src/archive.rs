@@ -94,11 +94,7 @@ pub(super) fn open(
         graphs: &graphs,
         byte_order,
     };
-    let paths = opening.path.map(ToOwned::to_owned).into_iter().collect();
-    Ok(Input::new(
-        assemble(contents, builder, opening.path)?,
-        paths,
-    ))
+    Ok(opening.input(assemble(contents, builder, opening.path)?))
 }
 
 /// Whether this is an archive of torch: it has a `data.pkl` in a top folder, or is of `torch.export`

@@ -101,11 +101,7 @@ fn finish(
         graphs: &[graph],
         byte_order: ByteOrder::Little,
     };
-    let paths = opening.path.map(ToOwned::to_owned).into_iter().collect();
-    Ok(Input::new(
-        assemble(contents, builder, opening.path)?,
-        paths,
-    ))
+    Ok(opening.input(assemble(contents, builder, opening.path)?))
 }
 
 /// The pickles at the beginning of a file.

@@ -114,11 +114,7 @@ pub(super) fn open(
         graphs: &[graph],
         byte_order: ByteOrder::Little,
     };
-    let paths = opening.path.map(ToOwned::to_owned).into_iter().collect();
-    Ok(Input::new(
-        assemble(contents, builder, opening.path)?,
-        paths,
-    ))
+    Ok(opening.input(assemble(contents, builder, opening.path)?))
 }
 
 /// What an id of the object stands for.
