@@ -77,8 +77,8 @@ impl FileWriter for Zt {
     }
 }
 
-/// Writes objects one after the other. Identical components are written once, and those of the
-/// objects `existing` in the file not at all.
+/// Writes objects one after the other. Identical components are written once. Components that the
+/// objects `existing` in the file have are not written.
 pub(crate) fn write_objects<'i>(
     objects: &[Incoming<'i>],
     existing: &[Tensor<'i>],

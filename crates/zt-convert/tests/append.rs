@@ -306,7 +306,7 @@ fn only_objects_that_an_edit_keeps_are_shared_with() {
     assert!(file.verify(&VerifyOptions::default()).unwrap().is_ok());
 }
 
-/// No digest shows that a byte of the file is no bool: sharing it would hide that of the input.
+/// No digest shows that a byte of the file is no bool: sharing it would hide the fault of the input.
 #[test]
 fn an_invalid_bool_is_not_shared() {
     let dir = tempfile::tempdir().unwrap();

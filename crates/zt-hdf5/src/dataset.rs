@@ -176,7 +176,7 @@ impl Dataset {
         names.map(|names| (names, is_shared))
     }
 
-    /// Elements in every dimension, without those of an element that is an array.
+    /// Elements in every dimension; the dimensions of an element that is an array do not count.
     pub(super) fn shape(&self) -> &[u64] {
         self.dataspace.shape.as_deref().unwrap_or_default()
     }
@@ -186,7 +186,7 @@ impl Dataset {
         self.datatype.byte_len
     }
 
-    /// Whether the elements are stored as those of another dataset.
+    /// Whether the other dataset stores its elements in the same way.
     pub(super) fn has_elements_of(&self, other: &Dataset) -> bool {
         let kind = |dataset: &Dataset| {
             let number = &dataset.number;

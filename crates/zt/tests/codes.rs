@@ -1,4 +1,4 @@
-//! The tables of codes are those of `spec/errors.md` and `spec/warnings.md`.
+//! The tables of codes equal the ones in `spec/errors.md` and `spec/warnings.md`.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

@@ -255,7 +255,7 @@ fn content(file: &File) -> Option<[u8; 32]> {
     hash.content
 }
 
-/// In every storage, with an attribute of its own, and also under a type that nobody knows.
+/// In every storage, with an attribute of its own, and with an unknown logical type.
 #[test]
 fn planes_have_the_identity_of_the_dense_object_that_they_stand_for() {
     let pairs = |logical_type: &'static str| {

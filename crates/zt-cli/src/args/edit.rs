@@ -44,7 +44,7 @@ impl WaitArgs {
     ///
     /// # Errors
     ///
-    /// Code `interrupted` after a signal; those of `begin`.
+    /// Code `interrupted` after a signal; otherwise as `begin`.
     pub(crate) fn retry<T>(&self, mut begin: impl FnMut() -> zt::Result<T>) -> zt::Result<T> {
         const PAUSE: Duration = Duration::from_millis(20);
         let progress = Progress::new(Some(0));

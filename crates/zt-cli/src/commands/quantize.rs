@@ -214,7 +214,7 @@ impl Arguments {
         })
     }
 
-    /// Whether the object is to be quantized.
+    /// Whether the arguments choose the object.
     fn takes(&self, tensor: &Tensor<'_>, registry: &Registry) -> bool {
         let matches = |patterns: &[String]| {
             let mut patterns = patterns.iter();

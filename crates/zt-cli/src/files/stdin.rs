@@ -54,7 +54,7 @@ fn take() -> Result<(), Failure> {
     Ok(())
 }
 
-/// The file that is redirected to stdin and of which nothing was read.
+/// The file that is redirected to stdin, if nothing of it was read.
 #[cfg(unix)]
 fn redirected() -> Option<File> {
     use std::io::Seek;

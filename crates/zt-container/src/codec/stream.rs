@@ -48,8 +48,8 @@ impl FrameDecoder {
     /// For frames whose contents are at most `content_len` bytes together.
     pub(crate) fn new(content_len: u64) -> Result<Self> {
         let mut context = DCtx::try_create().ok_or_else(no_context)?;
-        // A block further: content that goes on past its length is to be told as that. Saturates,
-        // as the logarithm is capped.
+        // One block more, so that content beyond its length is reported as such. Saturation is right:
+        // the logarithm is capped.
         let most = content_len.saturating_add(BLOCK_MAX);
         let log = most.checked_next_power_of_two();
         let log = log.map_or(u64::BITS, u64::trailing_zeros);

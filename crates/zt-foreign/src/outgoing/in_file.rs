@@ -1,8 +1,8 @@
 //! Components that an edited file has already, which equal ones of the inputs can share.
 //!
 //! Candidates have the same length. If both are raw with digests of one algorithm, different digests
-//! exclude them without a read. The digest of a short component is computed. All other candidates are
-//! told apart by their first bytes, as those of the inputs are; each is read once for that.
+//! exclude them without a read. The digest of a short component is computed. The first bytes
+//! of all other candidates are compared, as between inputs. Each candidate is read once for that.
 
 use std::collections::HashMap;
 
