@@ -7,8 +7,7 @@ use zt::foreign::Kind;
 use zt::{Error, ErrorKind, Result, Source};
 use zt_foreign::{Fault, FileKind, FileWriter, Input, InputOptions, Opening, Probe};
 
-use crate::native::Zt;
-use crate::{mistakes, sets};
+use crate::{Zt, mistakes, sets};
 
 /// The kinds of files that are opened and written.
 ///
