@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 
 use clap::{Args, CommandFactory, Parser};
 
+use crate::Command;
 use crate::args::write::compression;
-use crate::commands::Command;
 use crate::failure::Exit;
 use crate::output::json::{ErrorBody, ErrorDocument, escaped};
 use crate::output::text::{is_unsafe, printable};

@@ -61,7 +61,10 @@ struct Document<'a> {
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let target = &arguments.target;
     let mut options = arguments.convert.options(ZT)?;
-    let (inputs, total) = arguments.convert.open(&arguments.inputs)?;
+    let (inputs, total) = arguments
+        .convert
+        .input
+        .open_all(&arguments.inputs, arguments.convert.from)?;
     // The library checks this too, but it does not know the file in a dry run.
     let mut read = inputs.iter().flat_map(zt_convert::Input::paths);
     if read.any(|input| is_same_file(input, &target.file)) {

@@ -1,4 +1,5 @@
-//! `zt convert`: write the objects of any files to one file of any kind.
+//! `zt convert`: write the objects of any files to one file of any kind. `zt merge` is the same with
+//! several inputs.
 
 use std::path::{Path, PathBuf};
 
@@ -51,6 +52,15 @@ Examples:
   zt convert encoder.zt decoder.zt model.zt
   zt convert model.zt - --to safetensors | ssh host 'cat > model.safetensors'";
 
+pub(crate) const EXAMPLES_OF_MERGE: &str = "\
+Examples:
+  zt merge model.safetensors.index.json model.safetensors
+  zt merge pytorch_model.bin.index.json model.zt --zstd
+  zt merge model-0000*-of-00003.safetensors model.safetensors
+  zt merge encoder.zt decoder.npz model.zt
+
+`zt convert` with several inputs does the same.";
+
 #[derive(Serialize)]
 struct Document<'a> {
     inputs: Vec<String>,
@@ -80,7 +90,10 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     if is_stdout {
         expect_free(output, arguments.force)?;
     }
-    let (inputs, total) = arguments.convert.open(paths)?;
+    let (inputs, total) = arguments
+        .convert
+        .input
+        .open_all(paths, arguments.convert.from)?;
     let progress = Progress::new(Some(total));
     let report = |bytes| progress.report(bytes);
     options.progress = Some(zt::Progress::new(&report));

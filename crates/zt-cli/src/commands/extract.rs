@@ -34,7 +34,7 @@ use crate::progress::Progress;
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// A file of any kind, or the index or the folder of a sharded set; `-` is stdin
-    pub(super) file: PathBuf,
+    pub(crate) file: PathBuf,
     /// Names of objects; all by default
     #[arg(value_name = "NAME")]
     names: Vec<String>,

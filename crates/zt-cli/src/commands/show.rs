@@ -27,7 +27,7 @@ use crate::output::value::Float;
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// A file of any kind, or the index or the folder of a sharded set; `-` is stdin
-    pub(super) file: PathBuf,
+    pub(crate) file: PathBuf,
     /// Name of the object
     name: String,
     /// Show the stored elements of this component, as a flat array

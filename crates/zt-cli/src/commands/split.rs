@@ -109,7 +109,10 @@ impl From<&Shard> for ShardBody {
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let files = std::slice::from_ref(&arguments.file);
-    let (inputs, total) = arguments.convert.open(files)?;
+    let (inputs, total) = arguments
+        .convert
+        .input
+        .open_all(files, arguments.convert.from)?;
     // A folder stands for a file in it.
     let file = inputs
         .first()
