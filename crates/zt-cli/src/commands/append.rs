@@ -4,14 +4,13 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 
 use clap::Args;
-use serde::Serialize;
 use zt_convert::{Summary, ZT, is_same_file};
 
 use crate::args::convert::ConvertArgs;
 use crate::args::edit::EditArgs;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
-use crate::output::json::{WarningBody, paths, warnings};
+use crate::output::json::{object, paths, warnings};
 use crate::output::size::human;
 use crate::output::text::{count, left_out, shared};
 use crate::progress::Progress;
@@ -42,21 +41,6 @@ Examples:
 
 Keys of --json: `file`, `dry_run`, `inputs`, `added` (names), `objects` and `bytes` (added),
 `shared_bytes` (not stored again), `file_size`, `left_out` and `damaged` (names), `warnings`.";
-
-#[derive(Serialize)]
-struct Document<'a> {
-    file: String,
-    dry_run: bool,
-    inputs: Vec<String>,
-    added: Vec<String>,
-    objects: u64,
-    bytes: u64,
-    shared_bytes: u64,
-    file_size: u64,
-    left_out: &'a [String],
-    damaged: &'a [String],
-    warnings: Vec<WarningBody<'a>>,
-}
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let target = &arguments.target;
@@ -89,7 +73,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         let names = inputs.iter().flat_map(|input| input.file().entries());
         let names = names.map(|entry| entry.name().to_owned());
         let added: Vec<String> = names.filter(|name| !left_out.contains(name)).collect();
-        output.document(&Document {
+        output.document(&object! {
             file: target.shown(),
             dry_run: target.dry_run,
             inputs: paths(&arguments.inputs),

@@ -4,7 +4,6 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde::Serialize;
 use zt::foreign::Kind;
 use zt_convert::Summary;
 
@@ -13,7 +12,7 @@ use crate::failure::{Exit, Failure};
 use crate::files::path::is_stdout;
 use crate::files::stdout::{expect_free, to_stdout};
 use crate::output::Output;
-use crate::output::json::{WarningBody, path_text, paths as paths_shown, warnings};
+use crate::output::json::{object, path_text, paths as paths_shown, warnings};
 use crate::output::size::human;
 use crate::output::text::{count, left_out, printable, shared};
 use crate::progress::Progress;
@@ -60,20 +59,6 @@ Examples:
   zt merge encoder.zt decoder.npz model.zt
 
 `zt convert` with several inputs does the same.";
-
-#[derive(Serialize)]
-struct Document<'a> {
-    inputs: Vec<String>,
-    output: String,
-    kind: &'a str,
-    objects: u64,
-    bytes: u64,
-    shared_bytes: u64,
-    file_size: u64,
-    left_out: &'a [String],
-    damaged: &'a [String],
-    warnings: Vec<WarningBody<'a>>,
-}
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let Some((out, paths @ [_, ..])) = arguments.files.split_last() else {
@@ -126,7 +111,7 @@ fn print(
     output: &mut Output,
 ) -> Result<Exit, Failure> {
     if output.json {
-        output.document(&Document {
+        output.document(&object! {
             inputs: paths_shown(inputs),
             output: path_text(out),
             kind: target.as_str(),

@@ -12,7 +12,7 @@ use crate::args::input::{InputArgs, decoded_len};
 use crate::args::jobs::Jobs;
 use crate::failure::{Exit, Failure, of_findings};
 use crate::output::Output;
-use crate::output::json::{ErrorBody, path_text};
+use crate::output::json::{ErrorBody, object, path_text};
 use crate::output::text::{cell, count, printable, shape};
 use crate::output::value::{Any, Float};
 use crate::progress::Progress;
@@ -79,24 +79,6 @@ fn tolerance(text: &str) -> Result<f64, String> {
         return Ok(value);
     }
     Err("expected a number of 0 or more".to_owned())
-}
-
-#[derive(Serialize)]
-struct Document<'a> {
-    a: String,
-    b: String,
-    same: bool,
-    attributes: Vec<ChangeBody<'a>>,
-    only_a: &'a [String],
-    only_b: &'a [String],
-    changed: Vec<ObjectBody<'a>>,
-    unchanged: u64,
-}
-
-#[derive(Serialize)]
-struct ObjectBody<'a> {
-    name: &'a str,
-    changes: Vec<ChangeBody<'a>>,
 }
 
 #[derive(Serialize)]
@@ -215,20 +197,21 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     Failure::unless_closed(printed).map(|()| exit)
 }
 
-fn document<'a>(arguments: &Arguments, diff: &'a Diff) -> Document<'a> {
-    let bodies = |changes: &'a [Change]| changes.iter().filter_map(body).collect();
-    let changed = diff.changed.iter().map(|object| ObjectBody {
-        name: &object.name,
-        changes: bodies(&object.changes),
+fn document(arguments: &Arguments, diff: &Diff) -> impl Serialize {
+    fn bodies(changes: &[Change]) -> Vec<ChangeBody<'_>> {
+        changes.iter().filter_map(body).collect()
+    }
+    let changed = diff.changed.iter().map(|object| {
+        object! { name: &object.name, changes: bodies(&object.changes) }
     });
-    Document {
+    object! {
         a: path_text(&arguments.a),
         b: path_text(&arguments.b),
         same: diff.is_same(),
         attributes: bodies(&diff.attributes),
         only_a: &diff.only_a,
         only_b: &diff.only_b,
-        changed: changed.collect(),
+        changed: changed.collect::<Vec<_>>(),
         unchanged: diff.same,
     }
 }

@@ -15,7 +15,7 @@ use crate::failure::{Exit, Failure, of_findings};
 use crate::files::stdin::{self, is_stdin};
 use crate::files::sums;
 use crate::output::Output;
-use crate::output::json::{ErrorBody, FaultBody, Pairs, path_text};
+use crate::output::json::{ErrorBody, FaultBody, Pairs, object, path_text};
 use crate::output::text::{count, printable};
 use crate::output::value::hex;
 use crate::progress::Progress;
@@ -57,13 +57,6 @@ Examples:
 For several files, --json prints a list of documents, and the exit code is the highest one. A line
 of --sums is `sha256:HASH  PATH`. --check prints `PATH: OK` or `PATH: FAILED`, and exits with 1 if a
 file has another hash. Its --json is a list with `file`, `ok`, `expected`, `content` and `error`.";
-
-#[derive(Serialize)]
-struct Document<'a> {
-    file: String,
-    content: Option<String>,
-    objects: Pairs<'a, ObjectBody<'a>>,
-}
 
 enum ObjectBody<'a> {
     Hashed { hash: &'a ObjectHash, dense: bool },
@@ -130,7 +123,7 @@ fn print(
         let objects: Vec<(&str, ObjectBody<'_>)> = objects
             .map(|(name, hash)| (name.as_str(), ObjectBody::of(hash, arguments.dense)))
             .collect();
-        answer.document(&Document {
+        answer.document(&object! {
             file: path_text(path),
             content,
             objects: Pairs(&objects),

@@ -19,7 +19,7 @@ use crate::failure::{Exit, Failure};
 use crate::files::npy::{PIECE, Value};
 use crate::files::path::is_stdout;
 use crate::output::Output;
-use crate::output::json::{WarningBody, path_text, warnings};
+use crate::output::json::{object, path_text, warnings};
 use crate::output::size::human;
 use crate::output::table::Table;
 use crate::output::text::{cell, count, printable, shape};
@@ -69,20 +69,6 @@ Examples:
 Keys of --json: `file`, `output`, `bits`, `group_size`, `signed`, `quantized` (each with `name`,
 `shape`, `type`, `max_error` and `mean_error`, which are absolute), `kept` (names), `bytes` (of all
 values before), `file_size`, `warnings`.";
-
-#[derive(Serialize)]
-struct Document<'a> {
-    file: String,
-    output: String,
-    bits: u32,
-    group_size: u64,
-    signed: bool,
-    quantized: &'a [Quantized<'a>],
-    kept: &'a [&'a str],
-    bytes: u64,
-    file_size: u64,
-    warnings: Vec<WarningBody<'a>>,
-}
 
 /// A quantized object.
 #[derive(Serialize)]
@@ -161,7 +147,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let metadata = arguments.out.metadata();
     let file_size = metadata.map_err(|error| of_out(error.into()))?.len();
     if output.json {
-        output.document(&Document {
+        output.document(&object! {
             file: path_text(&arguments.file),
             output: path_text(&arguments.out),
             bits: arguments.bits,

@@ -3,7 +3,6 @@
 use std::collections::{BTreeSet, HashSet};
 
 use clap::Args;
-use serde::Serialize;
 use zt::{Entry, File, Span, WriteOptions};
 
 use crate::args::edit::EditArgs;
@@ -11,6 +10,7 @@ use crate::args::glob;
 use crate::args::names;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
+use crate::output::json::object;
 use crate::output::size::human;
 use crate::output::text::count;
 use crate::progress::Progress;
@@ -41,15 +41,6 @@ Examples:
 Keys of --json: `file`, `dry_run`, `removed` (names), `unused_bytes` (of the removed objects),
 `file_size`.";
 
-#[derive(Serialize)]
-struct Document<'a> {
-    file: String,
-    dry_run: bool,
-    removed: &'a BTreeSet<String>,
-    unused_bytes: u64,
-    file_size: u64,
-}
-
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let target = &arguments.target;
     // From here on, Ctrl-C does not end the process in the middle of this short edit.
@@ -67,7 +58,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let unused_bytes = bytes_of(edit.editor.before(), &removed);
     let file_size = edit.commit()?;
     if output.json {
-        output.document(&Document {
+        output.document(&object! {
             file: target.shown(),
             dry_run: target.dry_run,
             removed: &removed,
