@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use zt::diff::{Change, Diff, DiffOptions, Extreme, ObjectDiff, Side, Tolerance, ValueDiff};
 use zt::{File, Value};
 use zt_convert::NPY;
@@ -81,61 +81,6 @@ fn tolerance(text: &str) -> Result<f64, String> {
     Err("expected a number of 0 or more".to_owned())
 }
 
-#[derive(Serialize)]
-#[serde(tag = "what", rename_all = "lowercase")]
-enum ChangeBody<'a> {
-    Shape {
-        a: &'a [u64],
-        b: &'a [u64],
-    },
-    Format {
-        a: &'a str,
-        b: &'a str,
-    },
-    Attribute {
-        key: Any<'a>,
-        /// The key is missing if the attribute is, because a value may be null.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        a: Option<Any<'a>>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        b: Option<Any<'a>>,
-    },
-    Component {
-        component: &'a str,
-        r#in: &'static str,
-    },
-    DType {
-        component: Option<&'a str>,
-        a: &'a str,
-        b: &'a str,
-    },
-    Type {
-        component: Option<&'a str>,
-        a: Option<&'a str>,
-        b: Option<&'a str>,
-    },
-    Values {
-        component: Option<&'a str>,
-        count: u64,
-        different: u64,
-        first: Option<u64>,
-        nan: u64,
-        max_abs: Option<ExtremeBody<Float>>,
-        max_rel: Option<ExtremeBody<Float>>,
-        max_ulp: Option<ExtremeBody<u64>>,
-    },
-    Unreadable {
-        r#in: &'static str,
-        error: ErrorBody,
-    },
-}
-
-#[derive(Serialize)]
-struct ExtremeBody<T> {
-    value: T,
-    at: u64,
-}
-
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let a = arguments.input.open(&arguments.a)?;
     let b = arguments.input.open(&arguments.b)?;
@@ -198,9 +143,6 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
 }
 
 fn document(arguments: &Arguments, diff: &Diff) -> impl Serialize {
-    fn bodies(changes: &[Change]) -> Vec<ChangeBody<'_>> {
-        changes.iter().filter_map(body).collect()
-    }
     let changed = diff.changed.iter().map(|object| {
         object! { name: &object.name, changes: bodies(&object.changes) }
     });
@@ -216,54 +158,61 @@ fn document(arguments: &Arguments, diff: &Diff) -> impl Serialize {
     }
 }
 
-/// `None` for a change that this program does not know.
-fn body(change: &Change) -> Option<ChangeBody<'_>> {
-    Some(match change {
-        Change::Shape { a, b } => ChangeBody::Shape { a, b },
-        Change::Format { a, b } => ChangeBody::Format { a, b },
-        Change::Attribute { key, a, b } => ChangeBody::Attribute {
-            key: Any(key),
-            a: a.as_ref().map(Any),
-            b: b.as_ref().map(Any),
-        },
-        Change::Component { role, side } => ChangeBody::Component {
-            component: role,
-            r#in: letter(*side),
-        },
-        Change::DType { role, a, b } => ChangeBody::DType {
-            component: role.as_deref(),
-            a: a.as_str(),
-            b: b.as_str(),
-        },
-        Change::LogicalType { role, a, b } => ChangeBody::Type {
-            component: role.as_deref(),
-            a: a.as_deref(),
-            b: b.as_deref(),
-        },
-        Change::Values { role, diff } => {
-            let float = |most: Extreme<f64>| ExtremeBody {
-                value: Float(most.value),
-                at: most.at,
-            };
-            ChangeBody::Values {
-                component: role.as_deref(),
-                count: diff.count,
-                different: diff.different,
-                first: diff.first,
-                nan: diff.nan,
-                max_abs: diff.max_abs.map(float),
-                max_rel: diff.max_rel.map(float),
-                max_ulp: diff
-                    .max_ulp
-                    .map(|Extreme { value, at }| ExtremeBody { value, at }),
+fn bodies(changes: &[Change]) -> Vec<ChangeBody<'_>> {
+    changes.iter().map(ChangeBody).collect()
+}
+
+struct ChangeBody<'a>(&'a Change);
+
+impl Serialize for ChangeBody<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Change::Shape { a, b } => object! { what: "shape", a, b }.serialize(serializer),
+            Change::Format { a, b } => object! { what: "format", a, b }.serialize(serializer),
+            Change::Attribute { key, a, b } => {
+                let (what, key) = ("attribute", Any(key));
+                // The key is missing if the attribute is, because a value may be null.
+                match (a.as_ref().map(Any), b.as_ref().map(Any)) {
+                    (Some(a), Some(b)) => object! { what, key, a, b }.serialize(serializer),
+                    (Some(a), None) => object! { what, key, a }.serialize(serializer),
+                    (None, Some(b)) => object! { what, key, b }.serialize(serializer),
+                    (None, None) => object! { what, key }.serialize(serializer),
+                }
             }
+            Change::Component { role, side } => {
+                object! { what: "component", component: role, r#in: letter(*side) }
+                    .serialize(serializer)
+            }
+            Change::DType { role, a, b } => {
+                object! { what: "dtype", component: role, a: a.as_str(), b: b.as_str() }
+                    .serialize(serializer)
+            }
+            Change::LogicalType { role, a, b } => {
+                object! { what: "type", component: role, a, b }.serialize(serializer)
+            }
+            Change::Values { role, diff } => {
+                let float = |most: Extreme<f64>| object! { value: Float(most.value), at: most.at };
+                let steps = |most: Extreme<u64>| object! { value: most.value, at: most.at };
+                object! {
+                    what: "values",
+                    component: role,
+                    count: diff.count,
+                    different: diff.different,
+                    first: diff.first,
+                    nan: diff.nan,
+                    max_abs: diff.max_abs.map(float),
+                    max_rel: diff.max_rel.map(float),
+                    max_ulp: diff.max_ulp.map(steps),
+                }
+                .serialize(serializer)
+            }
+            Change::Unreadable { side, error } => {
+                let error = ErrorBody::from(error);
+                object! { what: "unreadable", r#in: letter(*side), error }.serialize(serializer)
+            }
+            _ => serializer.serialize_unit(), // The library of this version has no others.
         }
-        Change::Unreadable { side, error } => ChangeBody::Unreadable {
-            r#in: letter(*side),
-            error: ErrorBody::from(error),
-        },
-        _ => return None,
-    })
+    }
 }
 
 const fn letter(side: Side) -> &'static str {

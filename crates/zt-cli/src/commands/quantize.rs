@@ -333,16 +333,10 @@ impl<'f> Job<'f, '_> {
             .begin(tensor.name(), shape, QuantizedGroup::FORMAT)?;
         object.set_attributes(attributes);
         let errors = if let Some((name, _)) = same {
-            object
-                .component(PACKED, DType::I32, None)?
-                .share(name, PACKED)?;
-            object
-                .component(SCALES, DType::F32, None)?
-                .share(name, SCALES)?;
-            if !self.quantization.signed {
-                object
-                    .component(ZEROS, DType::F32, None)?
-                    .share(name, ZEROS)?;
+            let mut roles = vec![(PACKED, DType::I32), (SCALES, DType::F32)];
+            roles.extend((!self.quantization.signed).then_some((ZEROS, DType::F32)));
+            for (role, dtype) in roles {
+                object.component(role, dtype, None)?.share(name, role)?;
             }
             self.errors.get(name).copied().unwrap_or_default()
         } else {
