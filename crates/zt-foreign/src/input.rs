@@ -33,39 +33,12 @@ impl InputOptions {
         Self::default()
     }
 
-    /// Sets limits, formats, verification and strictness.
-    #[must_use]
-    pub fn open(mut self, open: OpenOptions) -> Self {
-        self.open = open;
-        self
-    }
-
-    /// Opens the file as one of `kind`, even if its bytes are not recognised.
-    #[must_use]
-    pub fn kind(mut self, kind: Kind) -> Self {
-        self.kind = Some(kind);
-        self
-    }
-
-    /// Sets the names for the tensors of a kind that stores none.
-    #[must_use]
-    pub fn names(mut self, names: Names) -> Self {
-        self.names = Some(names);
-        self
-    }
-
-    /// Sets whether NumPy's `V2` is bf16.
-    #[must_use]
-    pub fn void2_as_bf16(mut self, is_bf16: bool) -> Self {
-        self.void2_as_bf16 = is_bf16;
-        self
-    }
-
-    /// Sets whether links to named files may lead out of the folder of the opened file.
-    #[must_use]
-    pub fn follow_links(mut self, follow_links: bool) -> Self {
-        self.follow_links = follow_links;
-        self
+    setters! {
+        open: OpenOptions,
+        kind: Option<Kind>,
+        names: Option<Names>,
+        void2_as_bf16: bool,
+        follow_links: bool,
     }
 }
 

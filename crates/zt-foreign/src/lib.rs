@@ -24,6 +24,18 @@
 //! Absent: all kinds but `.zt`, the table of kinds, opening files, threads.
 #![forbid(unsafe_code)]
 
+/// A setter for each of these fields. The field's own text says what it does.
+macro_rules! setters {
+    ($($field:ident: $type:ty),+ $(,)?) => {$(
+        #[doc = concat!("Sets [`", stringify!($field), "`](field@Self::", stringify!($field), ").")]
+        #[must_use]
+        pub fn $field(mut self, $field: impl Into<$type>) -> Self {
+            self.$field = $field.into();
+            self
+        }
+    )+};
+}
+
 mod fault;
 pub mod fields;
 mod fnv;
