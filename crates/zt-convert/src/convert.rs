@@ -225,9 +225,6 @@ pub(crate) struct Target<'k> {
 }
 
 impl<'k> Target<'k> {
-    /// # Errors
-    ///
-    /// Codes `unsupported` and `misuse`, for options that cannot be used.
     pub(crate) fn new(kinds: &'k Kinds, options: &ConvertOptions<'_>) -> Result<Self> {
         let writer = kinds.writer(options.target)?;
         check_cast(options)?;

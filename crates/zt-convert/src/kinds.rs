@@ -214,10 +214,6 @@ impl Kinds {
     }
 
     /// The writer of files of `kind`.
-    ///
-    /// # Errors
-    ///
-    /// Code `unsupported`.
     pub(crate) fn writer(&self, kind: Kind) -> Result<&dyn FileWriter> {
         let writer = self.known(kind)?.writer();
         Ok(writer.ok_or_else(|| Fault::NotWritable {

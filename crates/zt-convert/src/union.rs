@@ -40,10 +40,6 @@ impl Union {
 }
 
 /// The union of maps. The first value of a key is kept; a different second value is a loss.
-///
-/// # Errors
-///
-/// If a key cannot be encoded.
 pub(crate) fn united(
     maps: impl IntoIterator<Item = Attributes>,
     job: &mut Job<'_>,

@@ -55,10 +55,6 @@ enum Cast {
 
 impl ConvertArgs {
     /// The options of the library for files of kind `target`.
-    ///
-    /// # Errors
-    ///
-    /// As [`WriteArgs::options_for`].
     pub(crate) fn options<'p>(&self, target: Kind) -> Result<ConvertOptions<'p>, Failure> {
         let mut options = ConvertOptions::new(target);
         options.write = self.write.options_for(target)?;

@@ -435,10 +435,6 @@ impl<'w> Writer<'w> {
     }
 
     /// The place and the type of a component that the file has already.
-    ///
-    /// # Errors
-    ///
-    /// Code `not-found`.
     pub(crate) fn shared(&mut self, object: &str, role: &str) -> Result<(Option<DType>, Placed)> {
         let at = self.objects.find(object).ok_or(Fault::NoSuchObject)?;
         let shared = if let Some(known) = self.sharable.get(&at) {
