@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use zt::foreign::Kind;
-use zt_convert::Summary;
+use zt_convert::{Kinds, Summary, ZT};
 
 use crate::args::convert::{ConvertArgs, kinds};
 use crate::failure::{Exit, Failure};
@@ -70,7 +70,8 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     if arguments.to.is_none() {
         hint_at_extension(out, output);
     }
-    let target = target(arguments.to, out, is_stdout)?;
+    let kinds = Kinds::builtin();
+    let target = target(arguments.to, &kinds, out, is_stdout)?;
     let mut options = arguments.convert.options(target)?;
     if is_stdout {
         expect_free(output, arguments.force)?;
@@ -83,9 +84,10 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let report = |bytes| progress.report(bytes);
     options.progress = Some(zt::Progress::new(&report));
     let converted = if is_stdout {
-        to_stdout(|stdout| zt_convert::convert(&inputs, stdout, &options))
+        to_stdout(|stdout| kinds.convert(&inputs, stdout, &options))
     } else {
-        zt_convert::convert_to_path(&inputs, out, arguments.force, &options).map_err(Failure::from)
+        let converted = kinds.convert_to_path(&inputs, out, arguments.force, &options);
+        converted.map_err(Failure::from)
     };
     drop(progress);
     let summary = converted.inspect_err(|failure| {
@@ -138,17 +140,16 @@ fn print(
 }
 
 /// The kind of the output.
-fn target(to: Option<Kind>, out: &Path, is_stdout: bool) -> Result<Kind, Failure> {
-    let named = to.or_else(|| {
+fn target(to: Option<Kind>, kinds: &Kinds, out: &Path, is_stdout: bool) -> Result<Kind, Failure> {
+    let by_path = || {
         if is_stdout {
-            Some(zt_convert::ZT)
+            Some(ZT)
         } else {
-            zt_convert::Kinds::builtin().of_extension(out)
+            kinds.of_extension(out)
         }
-    });
-    named.ok_or_else(|| {
+    };
+    to.or_else(by_path).ok_or_else(|| {
         let path = out.display();
-        let kinds = zt_convert::Kinds::builtin();
         let written = kinds.iter().filter(|kind| kind.writer().is_some());
         let extensions: Vec<String> = written
             .flat_map(|kind| kind.extensions())
