@@ -14,7 +14,7 @@ use crate::files::stdout::{expect_free, to_stdout};
 use crate::output::Output;
 use crate::output::json::{object, path_text, paths as paths_shown, warnings};
 use crate::output::size::human;
-use crate::output::text::{count, left_out, printable, shared};
+use crate::output::text::{self, count, left_out, shared};
 use crate::progress::Progress;
 
 /// Convert files to another kind, or change compression, digests or types
@@ -128,8 +128,7 @@ fn print(
     } else {
         let objects = count(summary.objects, "object", "objects");
         let (logical, stored) = (human(summary.bytes), human(summary.byte_len));
-        let path = out.display().to_string();
-        let path = printable(&path);
+        let path = text::path(out);
         let shared = shared(summary.shared);
         let left_out = left_out(&summary.left_out);
         output.line(&format!(

@@ -1,6 +1,6 @@
 //! `zt diff`: compare two files of any kind.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use serde::{Serialize, Serializer};
@@ -13,7 +13,7 @@ use crate::args::jobs::Jobs;
 use crate::failure::{Exit, Failure, of_findings};
 use crate::output::Output;
 use crate::output::json::{ErrorBody, object, path_text};
-use crate::output::text::{cell, count, printable, shape};
+use crate::output::text::{self, cell, count, printable, shape};
 use crate::output::value::{Any, Float};
 use crate::progress::Progress;
 
@@ -126,7 +126,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let printed = if output.json {
         output.document(&document(arguments, &diff))
     } else {
-        let names = [&arguments.a, &arguments.b].map(|path| short(path));
+        let names = [&arguments.a, &arguments.b].map(|path| text::path(path));
         let text = Text { names, first: &a };
         output.line(&text.of(&diff).join("\n"))
     };
@@ -220,11 +220,6 @@ const fn letter(side: Side) -> &'static str {
         Side::A => "a",
         Side::B => "b",
     }
-}
-
-/// The path of a file, for a terminal.
-fn short(path: &Path) -> String {
-    printable(&path.display().to_string()).into_owned()
 }
 
 /// Lines for people.

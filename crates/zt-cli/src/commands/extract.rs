@@ -173,10 +173,8 @@ fn wanted<'a>(
     for name in &names {
         // An unknown name is an error now. A damaged object is reported later, in its turn.
         if file.get(name).is_none() {
-            let found = file.tensor(name).map(drop);
-            found
-                .map_err(|error| Failure::from(error.with_path(&arguments.file)))
-                .inspect_err(|failure| names::hint(failure, file, Some("--include"), output))?;
+            let found = file.tensor(name);
+            names::hinted(found, &arguments.file, file, Some("--include"), output)?;
         }
     }
     Ok(names)

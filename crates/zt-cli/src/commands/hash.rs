@@ -17,7 +17,7 @@ use crate::files::stdin::{self, is_stdin};
 use crate::files::sums;
 use crate::output::Output;
 use crate::output::json::{ErrorBody, FaultBody, Pairs, object, path_text};
-use crate::output::text::{count, printable};
+use crate::output::text::{self, count, printable};
 use crate::output::value::hex;
 use crate::progress::Progress;
 
@@ -203,8 +203,7 @@ fn check(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
                 (Some(_), _) => "FAILED",
                 (None, _) => "FAILED open or read",
             };
-            let file = path.display().to_string();
-            output.report(&format!("{}: {verdict}", printable(&file)))?;
+            output.report(&format!("{}: {verdict}", text::path(&path)))?;
             Failure::unless_closed(output.flush())?;
         }
         results.push(Checked {

@@ -22,7 +22,7 @@ use crate::output::Output;
 use crate::output::json::{object, path_text, warnings};
 use crate::output::size::human;
 use crate::output::table::Table;
-use crate::output::text::{cell, count, printable, shape};
+use crate::output::text::{self, cell, count, shape};
 use crate::output::value::Float;
 use crate::progress::Progress;
 
@@ -171,12 +171,10 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             format!("{:.3e}", object.mean_error.0),
         ]);
     }
-    let path = arguments.out.display().to_string();
-    let colored = output.colored();
-    output.line(&table.render(colored))?;
+    output.line(&table.render(output.colored()))?;
     output.line(&format!(
         "{}: {} quantized, {} kept; {} of values in {}",
-        printable(&path),
+        text::path(&arguments.out),
         count(quantized.len() as u64, "object", "objects"),
         kept.len(),
         human(bytes),

@@ -18,7 +18,7 @@ use crate::files::stdin::refuse_stdin;
 use crate::output::Output;
 use crate::output::json::{ErrorBody, object, path_text};
 use crate::output::size::human;
-use crate::output::text::{count, printable};
+use crate::output::text::{self, count};
 use crate::progress::Progress;
 
 /// Repair a truncated or damaged .zt file
@@ -199,8 +199,7 @@ impl Outcome<'_> {
             output.error(&blame(error));
         }
         self.note_others(output);
-        let path = self.arguments.file.display().to_string();
-        let path = printable(&path);
+        let path = text::path(&self.arguments.file);
         match self.arguments.output {
             Some(_) => self.print_saved(&path, output),
             None => self.print_in_place(&path, output),

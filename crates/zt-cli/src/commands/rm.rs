@@ -47,13 +47,10 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let _progress = Progress::new(Some(0));
     let mut edit = target.begin(WriteOptions::new())?;
     let removed = wanted(arguments, edit.editor.before())?;
-    let of_path = |error: zt::Error| error.with_path(&target.file);
     for name in &removed {
         let done = edit.editor.remove(name);
-        done.map_err(|error| Failure::from(of_path(error)))
-            .inspect_err(|failure| {
-                names::hint(failure, edit.editor.before(), Some("--glob"), output);
-            })?;
+        let before = edit.editor.before();
+        names::hinted(done, &target.file, before, Some("--glob"), output)?;
     }
     let unused_bytes = bytes_of(edit.editor.before(), &removed);
     let file_size = edit.commit()?;

@@ -15,7 +15,7 @@ use crate::files::stdin::is_stdin;
 use crate::output::Output;
 use crate::output::json::{object, path_text, paths, warnings};
 use crate::output::size::human;
-use crate::output::text::{count, left_out, printable};
+use crate::output::text::{self, count, left_out};
 use crate::progress::Progress;
 
 /// Split a file into a sharded set with an index
@@ -176,8 +176,7 @@ fn print_nothing(
             warnings: NONE,
         })?;
     } else {
-        let path = file.display().to_string();
-        let path = printable(&path);
+        let path = text::path(file);
         output.line(&format!("{path}: fits in one shard: nothing to do"))?;
     }
     Ok(Exit::Ok)
@@ -240,7 +239,7 @@ fn print(
     for shard in &split.shards {
         output.line(&format!(
             "{}: {}, {} of values in {}{of_shards}",
-            printable(&shard.path.display().to_string()),
+            text::path(&shard.path),
             count(shard.objects, "object", "objects"),
             human(shard.bytes),
             human(shard.byte_len)
@@ -249,7 +248,7 @@ fn print(
     if let Some(index) = &split.index {
         output.line(&format!(
             "{}: {target}; {}, {}{left_out}",
-            printable(&index.display().to_string()),
+            text::path(index),
             count(split.shards.len() as u64, "shard", "shards"),
             human(split.total_size)
         ))?;
