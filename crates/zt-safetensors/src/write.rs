@@ -38,10 +38,6 @@ pub(super) fn write(merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) 
 }
 
 /// The bytes of an object's values in the file; `None` if the object is left out.
-///
-/// # Errors
-///
-/// Code `lossy`.
 pub(super) fn byte_len(incoming: &Incoming<'_>, job: &mut Job<'_>) -> Result<Option<u64>> {
     let object = Outgoing::new(incoming, job.options.dtype);
     Ok(tensor(job, object)?.map(|tensor| tensor.byte_len))

@@ -31,7 +31,7 @@ use crate::progress::Progress;
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// A file of any kind, or the index or the folder of a sharded set
-    pub(super) file: PathBuf,
+    pub(crate) file: PathBuf,
     /// Number of rounds
     #[arg(short, long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
     rounds: u16,

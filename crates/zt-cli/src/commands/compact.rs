@@ -1,11 +1,11 @@
 //! `zt compact`: remove unused bytes from a `.zt` file.
 
 use clap::Args;
-use serde::Serialize;
 
 use crate::args::edit::EditArgs;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
+use crate::output::json::object;
 use crate::output::size::human;
 use crate::progress::Progress;
 
@@ -28,14 +28,6 @@ Examples:
 
 Keys of --json: `file`, `dry_run`, `old_file_size`, `file_size`.";
 
-#[derive(Serialize)]
-struct Document {
-    file: String,
-    dry_run: bool,
-    old_file_size: u64,
-    file_size: u64,
-}
-
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let target = &arguments.target;
     target.expect_zt()?;
@@ -49,7 +41,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         target.wait.retry(compact)?
     };
     if output.json {
-        output.document(&Document {
+        output.document(&object! {
             file: target.shown(),
             dry_run: target.dry_run,
             old_file_size: old_len,

@@ -13,10 +13,8 @@ use zt_foreign::{ConvertOptions, Fault, FileWriter, Incoming, Input, Job, Loss, 
 use super::index::{is_plain, shards_of};
 use super::plan::{Item, shards};
 use super::staging::Staging;
-use crate::convert::Target;
-use crate::merge::merge;
-use crate::native::ZT;
-use crate::{Kinds, output};
+use crate::convert::{Target, merge};
+use crate::{Kinds, ZT, output};
 
 /// The result of [`Kinds::split`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
