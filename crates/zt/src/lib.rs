@@ -96,7 +96,7 @@ pub mod foreign {
     pub use crate::file::kind::Kind;
     pub use crate::file::open::open_settled;
     pub use crate::file::value_rule::ValueRule;
-    pub use crate::file::WarningKind;
+    pub use crate::file::{WarningKind, parted_links};
 }
 
 #[cfg(feature = "mmap")]
