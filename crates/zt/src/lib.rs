@@ -89,7 +89,7 @@ pub const FEATURES: &[&str] = &[
 /// What crates for other kinds of files need to open them as a [`File`], and to write them.
 pub mod foreign {
     pub use crate::disk::access::keep_access;
-    pub use crate::disk::lock::{is_path_locked, open_locked};
+    pub use crate::disk::lock::{expect_unlocked, open_locked};
     pub use crate::disk::publish::AtomicFile;
 
     pub use crate::file::builder::{FileBuilder, SourceId};

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use zt::foreign::{AtomicFile, is_path_locked, open_locked};
+use zt::foreign::{AtomicFile, expect_unlocked, open_locked};
 use zt::{Dense, File, Result, Writer, compact};
 
 fn model(folder: &Path) -> PathBuf {
@@ -24,17 +24,17 @@ fn code<T>(result: Result<T>) -> &'static str {
 fn an_edited_file_is_locked_until_the_edit_ends() {
     let folder = tempfile::tempdir().unwrap();
     let path = model(folder.path());
-    assert!(!is_path_locked(&path));
+    assert_eq!(code(expect_unlocked(&path)), "ok");
     let edit = File::edit(&path).unwrap();
-    assert!(is_path_locked(&path));
+    assert_eq!(code(expect_unlocked(&path)), "locked");
     assert_eq!(code(File::edit(&path)), "locked");
     assert_eq!(code(compact(&path, None)), "locked");
     assert_eq!(code(open_locked(&path)), "locked");
     assert_eq!(File::open(&path).unwrap().len(), 1);
     drop(edit);
-    assert!(!is_path_locked(&path));
+    assert_eq!(code(expect_unlocked(&path)), "ok");
     assert_eq!(code(compact(&path, None)), "ok");
-    assert!(!is_path_locked(folder.path().join("none")));
+    assert_eq!(code(expect_unlocked(folder.path().join("none"))), "ok");
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn a_reader_keeps_no_editor_away_by_flock() {
     let mut edit = File::edit(&path).unwrap();
     edit.rename("a", "b").unwrap();
     edit.commit().unwrap();
-    assert!(!is_path_locked(&path));
+    assert_eq!(code(expect_unlocked(&path)), "ok");
 }
 
 /// Linux lets a reader's lock stand in the way of a writer's. The error says which of both it is.
@@ -104,7 +104,7 @@ fn a_lock_of_a_reader_has_its_own_message() {
         l_pid: 0,
     };
     fcntl(&reader, FcntlArg::F_OFD_SETLK(&lock)).unwrap();
-    assert!(!is_path_locked(&path));
+    assert_eq!(code(expect_unlocked(&path)), "ok");
     let error = File::edit(&path).unwrap_err();
     assert_eq!(error.code(), "locked");
     assert!(error.message().contains("reads the file"), "{error}");

@@ -76,10 +76,23 @@ pub fn open_locked(path: impl AsRef<Path>) -> Result<File> {
     open().map_err(|error: crate::Error| error.with_path(path))
 }
 
+/// Refuses to replace a file that a program is editing. A file that cannot be opened, or one where the
+/// system cannot tell, can be replaced.
+///
+/// # Errors
+///
+/// Code `locked`.
+pub fn expect_unlocked(path: impl AsRef<Path>) -> Result<()> {
+    let path = path.as_ref();
+    if is_path_locked(path) {
+        return Err(crate::Error::from(Fault::Locked).with_path(path));
+    }
+    Ok(())
+}
+
 /// Whether another handle has the file at `path` locked for an edit. `false` if it cannot be opened, or
 /// where the system cannot tell.
-#[must_use]
-pub fn is_path_locked(path: impl AsRef<Path>) -> bool {
+pub(crate) fn is_path_locked(path: &Path) -> bool {
     open_regular(path).is_ok_and(|file| is_locked(&file))
 }
 

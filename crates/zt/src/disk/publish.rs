@@ -167,11 +167,10 @@ impl AtomicFile {
         };
         let synced = self.file.as_mut().map_or(Ok(()), sync);
         synced.map_err(|error| crate::Error::from(error).with_path(&self.path))?;
-        if let Some(buffered) = self.file.take()
-            && let Ok(file) = buffered.into_inner()
-        {
-            self.file = Some(BufWriter::with_capacity(0, file));
-        }
+        self.file = self.file.take().map(|buffered| {
+            let (file, _) = buffered.into_parts();
+            BufWriter::with_capacity(0, file)
+        });
         Ok(())
     }
 
