@@ -7,7 +7,7 @@
 //! afterwards has to be what they say of the old one or of the new one, and the next edit has to
 //! work; a file that is torn is repaired, and after a repair that is cut short, by another one.
 //! After an error no other file may be left; after a kill one may, where a file is written
-//! anew under another name.
+//! anew under another name, and the next run of the same operation removes it.
 //!
 //! Sets are split over sets the same way: the index has to open the old set or the new one, and the same
 //! split again has to remove whatever a kill left.
@@ -336,12 +336,18 @@ impl<'s> Bench<'s> {
                 if succeeded && (cut.is_kill || is_old) {
                     places.push(format!("{place}: and it succeeds"));
                 }
-                let folder = file.parent().unwrap_or(&self.folder);
-                let entries = fs::read_dir(folder).map_err(Error::file(folder))?;
-                let left = entries.count().saturating_sub(1) as u64;
+                let left = others(&file)?;
                 row.left += left;
                 if left > u64::from(cut.is_kill) {
                     places.push(format!("{place}: {left} other files are left"));
+                }
+                if left > 0 {
+                    self.zt(operation, &file).output()?;
+                    if others(&file)? > 0 {
+                        places.push(format!(
+                            "{place}: the next run does not remove what is left"
+                        ));
+                    }
                 }
                 let next = self.zt("meta set FILE next value", &file).succeeds();
                 if !next || !self.zt("verify FILE", &file).succeeds() {
@@ -358,6 +364,13 @@ fn tear(file: &Path) -> Result<()> {
     let mut bytes = fs::read(file).map_err(Error::file(file))?;
     bytes.extend_from_slice(&[7; 5000]);
     fs::write(file, bytes).map_err(Error::file(file))
+}
+
+/// How many other files are in the folder of `file`.
+fn others(file: &Path) -> Result<u64> {
+    let folder = file.parent().unwrap_or(file);
+    let entries = fs::read_dir(folder).map_err(Error::file(folder))?;
+    Ok(entries.count().saturating_sub(1) as u64)
 }
 
 fn byte_len(file: &Path) -> Result<u64> {

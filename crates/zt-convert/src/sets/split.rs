@@ -1,7 +1,6 @@
 //! Writes a set of shards and its index, as the Hub keeps large models.
 
 use std::collections::{BTreeMap, HashSet};
-use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -150,7 +149,7 @@ impl Kinds {
                 weight_map.insert(incoming.tensor.name(), name.as_str());
             }
             let mut job = Job::new(kind, options);
-            staging.write(name, count == 1, |file| {
+            staging.write(name, overwrite && count == 1, |file| {
                 target.write(part, Sink::buffered(file), &mut job)
             })?;
             let summary = job.summary;
@@ -175,7 +174,9 @@ impl Kinds {
             json.push(b'\n');
             split.index = Some(folder.join(&index));
         }
-        split.removed = staging.publish(json.as_deref(), &old.unlisted, is_shard)?;
+        let (removed, warnings) = staging.publish(json.as_deref(), &old.unlisted, is_shard)?;
+        split.removed = removed;
+        split.warnings.extend(warnings);
         Ok(split)
     }
 }
@@ -184,8 +185,8 @@ impl Kinds {
 struct Old {
     /// The names that the old index lists.
     listed: HashSet<String>,
-    /// Files that have a name of the new set and are not listed.
-    unlisted: Vec<OsString>,
+    /// Files that have the name of one of several new shards and are not listed.
+    unlisted: Vec<String>,
     /// Whether the old set is an input.
     is_input: bool,
     /// The objects that the old index lists.
@@ -243,8 +244,8 @@ impl Old {
             let path = folder.join(&name);
             if check(&path)? {
                 existing.push(path);
-                if !old.listed.contains(&name) {
-                    old.unlisted.push(name.into());
+                if count > 1 && !old.listed.contains(&name) {
+                    old.unlisted.push(name);
                 }
             }
         }

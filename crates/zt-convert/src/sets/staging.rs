@@ -11,14 +11,12 @@
 //! A set opens by its index. Until the commit it lists the old shards, and after it the new ones, all
 //! complete. If the process is killed, a hidden index lists the shards that the next run removes.
 
-use std::collections::HashSet;
-use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use zt::foreign::{AtomicFile, expect_unlocked, keep_access, open_locked};
-use zt::{Error, Result};
+use zt::{Error, Result, Warning};
 
 use super::index::shards_of;
 
@@ -60,7 +58,7 @@ impl<'s> Staging<'s> {
         if let (Some(kept), Ok(left)) = (kept, shards_of(left)) {
             for name in left {
                 if is_ours(&name) && !kept.contains(&name) {
-                    let _ = fs::remove_file(folder.join(name)); // An error comes again below.
+                    remove(&folder.join(name))?;
                 }
             }
         }
@@ -97,7 +95,7 @@ impl<'s> Staging<'s> {
 
     /// Gives the written files their names, and puts the index `json` in the place of the old one. Then
     /// it removes the files called `others`, and the shards of the old index that `is_ours` allows.
-    /// Returns the paths of the removed files.
+    /// Returns the paths of the removed files, and a warning for each file that could not be removed.
     ///
     /// Without `json` there is one written file and no index: the commit removes the old index.
     ///
@@ -108,9 +106,9 @@ impl<'s> Staging<'s> {
     pub(super) fn publish(
         mut self,
         json: Option<&[u8]>,
-        others: &[OsString],
+        others: &[String],
         is_ours: impl Fn(&str) -> bool,
-    ) -> Result<Vec<PathBuf>> {
+    ) -> Result<(Vec<PathBuf>, Vec<Warning>)> {
         let index = self.folder.join(self.index);
         let of_index = |error: io::Error| Error::from(error).with_path(&index);
         let [new, old] = hidden(self.folder, self.index);
@@ -128,12 +126,13 @@ impl<'s> Staging<'s> {
             }
         }
         self.sync()?;
-        let new_names: HashSet<String> = self.shards.iter().map(|(name, _)| name.clone()).collect();
         for (name, file) in std::mem::take(&mut self.shards) {
+            let path = self.folder.join(name);
+            // A single file may replace another. Then it stays.
+            let is_new = !is_there(&path);
             file.publish_unsynced()?;
-            // A single file may have replaced another, so it stays.
-            if journal.is_some() {
-                self.named.push(self.folder.join(name));
+            if is_new {
+                self.named.push(path);
             }
         }
         self.sync()?;
@@ -154,23 +153,23 @@ impl<'s> Staging<'s> {
         if json.is_none() && is_there(&old) {
             removed.push(index);
         }
-        let others = others.iter().map(PathBuf::from);
-        let mut left = false;
-        for name in listed.iter().map(PathBuf::from).chain(others) {
-            let path = self.folder.join(&name);
-            if name.to_str().is_some_and(|name| new_names.contains(name)) || !is_there(&path) {
-                continue;
-            }
+        let mut warnings = Vec::new();
+        for name in listed.iter().chain(others) {
+            let path = self.folder.join(name);
             match again(|| fs::remove_file(&path)) {
                 Ok(()) => removed.push(path),
-                Err(_) => left = true,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => {
+                    let message = format!("{name} of the replaced set cannot be removed: {error}");
+                    warnings.push(Warning::new("left-over", message));
+                }
             }
         }
-        // If a file cannot be removed, the next run tries again.
-        if !left {
-            remove(&old)?;
+        // The next run tries again.
+        if warnings.is_empty() {
+            let _ = remove(&old);
         }
-        Ok(removed)
+        Ok((removed, warnings))
     }
 
     /// Writes the new index under its hidden name, durable and locked.
@@ -182,7 +181,10 @@ impl<'s> Staging<'s> {
             std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         }
         let created = options.write(true).create_new(true).open(path);
-        let mut file = created.map_err(of_path)?;
+        let mut file = created.map_err(|error| match expect_unlocked(path) {
+            Err(locked) => locked,
+            Ok(()) => of_path(error),
+        })?;
         self.named.push(path.to_owned());
         // Without locks, another process that writes the set finds the name taken.
         let locked = match open_locked(path) {
