@@ -79,7 +79,7 @@ pub use memory::bytes_of;
 #[cfg(feature = "mmap")]
 pub use mmap::Map;
 pub use reader::{BlobReader, check_declared, check_digest, read_into};
-pub use source::{FileSource, Memory, Source};
+pub use source::{FileSource, Memory, Source, open_regular};
 pub use span::Span;
 pub use writer::ContainerWriter;
 

@@ -129,7 +129,7 @@ impl FileSource {
     /// [`Error::Io`] where it cannot be opened or is a folder, [`Error::Unsupported`] where it is a
     /// pipe or a device: those have no length to locate a trailer by.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        Self::from_file(open_regular(path.as_ref())?)
+        Self::from_file(open_regular(path)?)
     }
 
     /// Reads from a file that is already open; its cursor is neither used nor moved.
@@ -156,27 +156,48 @@ impl FileSource {
         let metadata = self.file.with(std::fs::File::metadata)?;
         Ok(metadata.len() == self.byte_len)
     }
-
-    /// Whether somebody has the file locked for themselves, as an editor does (advisory locks). The
-    /// file is locked by this call for a moment where nobody has.
-    #[must_use]
-    pub fn is_locked(&self) -> bool {
-        self.file.with(|file| match file.try_lock_shared() {
-            Ok(()) => {
-                // Closing the file would give it back as well.
-                let _ = file.unlock();
-                false
-            }
-            Err(error) => matches!(error, std::fs::TryLockError::WouldBlock),
-        })
-    }
 }
 
-/// Opens a file that has a length. Looked at before it is opened, because opening a pipe waits for
-/// a writer that may never come.
-pub(crate) fn open_regular(path: &Path) -> Result<std::fs::File> {
+/// Opens a regular file for reading. Symbolic links are followed. A path that the user does not choose,
+/// such as a shard that an index names, is opened here and nowhere else.
+///
+/// The path is looked at first, because opening a device may do something. A pipe that takes the
+/// file's place meanwhile is opened without waiting for its writer, and refused then.
+///
+/// # Errors
+///
+/// As [`FileSource::open`].
+pub fn open_regular(path: impl AsRef<Path>) -> Result<std::fs::File> {
+    let path = path.as_ref();
     expect_regular(&std::fs::metadata(path)?)?;
-    Ok(std::fs::File::open(path)?)
+    let file = match open_at_once(path) {
+        // A program with a lease on the file, such as a file server, is asked to give it back first.
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::fs::File::open(path)?,
+        opened => opened?,
+    };
+    expect_regular(&file.metadata()?)?;
+    Ok(file)
+}
+
+#[cfg(unix)]
+fn open_at_once(path: &Path) -> io::Result<std::fs::File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    /// `O_NONBLOCK`. It changes nothing for a regular file once that is open. Systems that are not
+    /// listed open as usual.
+    const AT_ONCE: i32 = match () {
+        () if cfg!(any(target_arch = "mips", target_arch = "mips64")) => 0x80,
+        () if cfg!(target_arch = "sparc64") => 0x4000,
+        () if cfg!(any(target_os = "linux", target_os = "android")) => 0o4000,
+        () if cfg!(any(target_vendor = "apple", target_os = "freebsd")) => 4,
+        () => 0,
+    };
+    let mut options = std::fs::OpenOptions::new();
+    options.read(true).custom_flags(AT_ONCE).open(path)
+}
+
+#[cfg(not(unix))]
+fn open_at_once(path: &Path) -> io::Result<std::fs::File> {
+    std::fs::File::open(path)
 }
 
 fn expect_regular(metadata: &std::fs::Metadata) -> Result<()> {

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use zt::foreign::{AtomicFile, WarningKind};
+use zt::foreign::{AtomicFile, WarningKind, parted_links};
 use zt::{Error, Result, Warning};
 use zt_foreign::{
     ConvertOptions, Fault, FileWriter, Incoming, Input, Job, Loss, Merged, Sink, Summary,
@@ -68,7 +68,7 @@ impl Kinds {
     ///
     /// # Errors
     ///
-    /// Code `overwrite`; otherwise as [`Kinds::convert`] and [`AtomicFile`].
+    /// Code `overwrite`; code `locked` if a program is editing the file at `out`; otherwise as [`Kinds::convert`] and [`AtomicFile`].
     pub fn convert_to_path(
         &self,
         inputs: &[Input],
@@ -87,8 +87,10 @@ impl Kinds {
                 AtomicFile::create_new
             };
             let mut file = create(out)?;
-            let summary = self.convert_to_sink(inputs, Sink::buffered(&mut file), options)?;
+            let parted = parted_links(out);
+            let mut summary = self.convert_to_sink(inputs, Sink::buffered(&mut file), options)?;
             file.publish()?;
+            summary.warnings.extend(parted);
             Ok(summary)
         };
         write().map_err(|error: Error| error.with_path(out))

@@ -23,8 +23,12 @@ use crate::progress::Progress;
 /// Shards have the names and sizes that the Hugging Face Hub uses: model-00001-of-00003.safetensors
 /// and so on, with model.safetensors.index.json. Every command opens the set by this index. A tensor
 /// above the limit gets a shard of its own. If one shard is enough, it is model.safetensors, without
-/// an index; if that is FILE itself, nothing is done. All files appear or none. With --force they replace the whole set of the same name. A
-/// kill leaves the new and the replaced files in a hidden folder.
+/// an index; if that is FILE itself, nothing is done.
+///
+/// All files appear or none. With --force they replace the whole set of the same name in one step, also
+/// if that set is FILE. Where a new shard would have the name of an old one, the new shards are called
+/// model-g2-00001-of-00003.safetensors and so on. A kill leaves the old set or the new one, and the next
+/// split to the same name removes the rest.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -51,7 +55,7 @@ pub(crate) struct Arguments {
     to: Option<Kind>,
     #[command(flatten)]
     convert: ConvertArgs,
-    /// Replace files that exist; an input is never replaced
+    /// Replace files that exist; an input is replaced only if it is the whole set
     #[arg(short, long)]
     force: bool,
 }

@@ -1,14 +1,15 @@
 //! The calls that an edit needs from the place that holds the file.
 
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use zt_container::{FileSource, Source};
+use zt_container::Source;
 
-use crate::error::{Fault, Result};
+use crate::disk::lock::{is_at, open_locked};
+use crate::error::Result;
 
 /// A file that can be changed at any offset, and made durable.
 ///
@@ -69,44 +70,24 @@ pub trait Storage: Send + Sync {
 pub(crate) struct LockedFile(File);
 
 impl LockedFile {
-    /// Opens and locks the file at `path`. A compaction may replace the file between the two steps,
-    /// so the name is checked again after the lock.
+    /// Opens and locks the file at `path`.
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        /// A reader that cannot open a file tests the lock, and so holds it for a moment.
+        /// Where only `flock` is there, a reader that cannot open a file tests the lock, and so holds it
+        /// for a moment.
         const MOMENTS: usize = 10;
-        let mut refused = 0;
-        loop {
-            // Refuses pipes and devices before it opens the file for writing.
-            drop(FileSource::open(path)?);
-            let file = File::options().read(true).write(true).open(path)?;
-            match file.try_lock() {
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) if refused < MOMENTS => {
-                    refused += 1;
-                    thread::sleep(Duration::from_millis(1));
-                    continue;
-                }
-                Err(TryLockError::WouldBlock) => return Err(Fault::Locked.into()),
-                Err(TryLockError::Error(error)) => return Err(error.into()),
-            }
-            if is_at(&file, path)? {
-                return Ok(LockedFile(file));
+        for _ in 0..MOMENTS {
+            match open_locked(path) {
+                Err(error) if error.code() == "locked" => thread::sleep(Duration::from_millis(1)),
+                opened => return opened.map(LockedFile),
             }
         }
+        open_locked(path).map(LockedFile)
     }
-}
 
-#[cfg(unix)]
-fn is_at(file: &File, path: &Path) -> io::Result<bool> {
-    use std::os::unix::fs::MetadataExt;
-    let (open, named) = (file.metadata()?, std::fs::metadata(path)?);
-    Ok(open.dev() == named.dev() && open.ino() == named.ino())
-}
-
-/// Other systems do not replace an open file.
-#[cfg(not(unix))]
-fn is_at(_: &File, _: &Path) -> io::Result<bool> {
-    Ok(true)
+    /// Whether `path` still leads to the file.
+    pub(crate) fn is_at(&self, path: &Path) -> io::Result<bool> {
+        is_at(&self.0, path)
+    }
 }
 
 impl Storage for LockedFile {
@@ -180,25 +161,12 @@ impl<S: std::ops::Deref<Target = dyn Storage> + Send + Sync> Source for Before<S
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
 
-    /// A compaction replaces the file like this.
-    #[test]
-    fn a_replaced_file_is_noticed() {
-        let folder = tempfile::tempdir().unwrap();
-        let (path, other) = (folder.path().join("x"), folder.path().join("y"));
-        let open = File::create(&path).unwrap();
-        assert!(is_at(&open, &path).unwrap());
-        std::fs::write(&other, b"").unwrap();
-        std::fs::rename(&other, &path).unwrap();
-        assert!(!is_at(&open, &path).unwrap());
-    }
-
     /// The length is beyond any file system's limit. A full disk gives the same error.
     #[test]
-    #[cfg(target_os = "linux")]
     fn missing_space_is_an_error() {
         let file = LockedFile(tempfile::tempfile().unwrap());
         let most = i64::MAX.unsigned_abs();

@@ -29,7 +29,7 @@ mod verified_blobs;
 mod warning;
 
 pub(crate) use inner::{Inner, Origin};
-pub use warning::{Warning, WarningKind};
+pub use warning::{Warning, WarningKind, parted_links};
 
 use std::path::Path;
 use std::sync::Arc;

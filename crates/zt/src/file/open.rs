@@ -8,6 +8,7 @@ use std::time::Duration;
 use zt_container::{FileSource, Limits, Memory, Source};
 use zt_formats::Registry;
 
+use crate::disk::lock::is_path_locked;
 use crate::error::Result;
 use crate::file::File;
 use crate::file::inner::Verify;
@@ -147,7 +148,7 @@ pub fn open_settled<T>(
         let source = Arc::new(FileSource::open(path.as_ref())?);
         let opened = open(Arc::clone(&source));
         // Asked first: what an editor that has let go of it has changed shows in the length.
-        let is_edited = opened.is_err() && source.is_locked();
+        let is_edited = opened.is_err() && is_path_locked(path.as_ref());
         // Where the length cannot be asked for, the outcome says more.
         let is_settled = source.has_its_length().unwrap_or(true);
         if attempt == ATTEMPTS || (is_settled && !is_edited) {
