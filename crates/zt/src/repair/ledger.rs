@@ -44,8 +44,25 @@ const LOOK: u64 = 512;
 /// The cost of a blob whose state is known: the time to find it.
 const KNOWN: u64 = 64;
 
-fn cost_of(blob: &Blob) -> u64 {
-    blob.span.byte_len().max(LOOK)
+fn has_digest(blob: &Blob) -> bool {
+    let digest = blob.digest.as_ref();
+    digest.is_some_and(|digest| digest.algorithm().is_some())
+}
+
+/// The blob as raw stored bytes, with its digest.
+fn as_stored(blob: &Blob) -> Blob {
+    Blob {
+        digest: blob.digest.clone(),
+        ..Blob::raw(blob.span)
+    }
+}
+
+/// Whether a blob is decoded. A digest is enough: the bytes are the written ones, whether or not they
+/// decode. Only saving the component needs its decoded length, which is counted if it is missing or
+/// not trusted.
+fn is_decoded(blob: &Blob) -> bool {
+    let is_asked = !has_digest(blob) || believed_len(blob).is_none();
+    is_asked && blob.encoding != Encoding::Raw
 }
 
 /// The limit of offsets that are tried, for all manifests together. A crafted file has any number
@@ -81,6 +98,16 @@ impl<'l> Ledger<'l> {
         is_spent
     }
 
+    fn may_look(&mut self, blob: &Blob) -> bool {
+        let stored = blob.span.byte_len();
+        let spent = match is_decoded(blob) {
+            true => self.allowance.spend_on(0, blob),
+            false => self.allowance.spend(stored),
+        };
+        self.is_cut |= spent.is_err();
+        spent.is_ok() && self.may_spend(LOOK.saturating_sub(stored))
+    }
+
     /// The error for a blob without a proof.
     pub(super) fn exceeded(&self) -> Error {
         self.allowance.exceeded()
@@ -99,7 +126,7 @@ impl<'l> Ledger<'l> {
             if self.known.contains_key(blob) || missing.contains(blob) {
                 // A known proof is used even if the budget is spent.
                 self.may_spend(KNOWN);
-            } else if self.may_spend(cost_of(blob)) {
+            } else if self.may_look(blob) {
                 missing.insert(blob);
                 order.push(blob);
             }
@@ -125,7 +152,9 @@ impl<'l> Ledger<'l> {
     ) -> Result<Option<u64>> {
         let mut order = Vec::new();
         for (blob, count) in blobs {
-            if !self.may_spend(cost_of(&blob)) {
+            // A right digest says enough about a place: nothing is decoded.
+            let blob = as_stored(&blob);
+            if !self.may_look(&blob) {
                 return Ok(None);
             }
             order.push((blob, count));
@@ -137,23 +166,15 @@ impl<'l> Ledger<'l> {
     }
 
     fn look(&self, blob: &Blob) -> Result<Proof> {
-        let has_digest = blob.digest.as_ref().and_then(|digest| digest.algorithm());
-        let stored = Blob {
-            digest: blob.digest.clone(),
-            ..Blob::raw(blob.span)
-        };
-        // A digest is enough: the bytes are the written ones, whether or not they decode. Only
-        // saving the component needs its decoded length, which is counted if it is missing or not
-        // trusted.
-        let is_asked = has_digest.is_none() || believed_len(blob).is_none();
-        let decoded = (is_asked && blob.encoding != Encoding::Raw).then_some(blob);
+        let stored = as_stored(blob);
+        let decoded = is_decoded(blob).then_some(blob);
         for blob in [Some(&stored), decoded].into_iter().flatten() {
             if let Some(error) = self.read(blob)? {
                 return Ok(Proof::Refuted(error));
             }
         }
-        Ok(match has_digest {
-            None if !blob.span.is_empty() => Proof::Nothing,
+        Ok(match has_digest(blob) {
+            false if !blob.span.is_empty() => Proof::Nothing,
             _ => Proof::Digest,
         })
     }
