@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use zt_container::{Blob, BlobReader, Encoding, Limits, Source};
+use zt_container::exact::in_memory;
+use zt_container::{Blob, BlobReader, Encoding, Exact, Limits, Source, Span};
 
 use crate::cores::progress::Gauge;
 use crate::error::{Error, Result};
@@ -166,6 +167,13 @@ impl<'l> Ledger<'l> {
     }
 
     fn look(&self, blob: &Blob) -> Result<Proof> {
+        if !has_digest(blob) && blob.encoding == Encoding::Raw {
+            return Ok(match self.read_stored(blob.span)? {
+                Some(error) => Proof::Refuted(error),
+                None if blob.span.is_empty() => Proof::Digest,
+                None => Proof::Nothing,
+            });
+        }
         let stored = as_stored(blob);
         let decoded = is_decoded(blob).then_some(blob);
         for blob in [Some(&stored), decoded].into_iter().flatten() {
@@ -177,6 +185,22 @@ impl<'l> Ledger<'l> {
             false if !blob.span.is_empty() => Proof::Nothing,
             _ => Proof::Digest,
         })
+    }
+
+    /// Reads the bytes of a span except the holes of a sparse file, which cannot fail.
+    fn read_stored(&self, span: Span) -> Result<Option<Error>> {
+        let mut piece = vec![0; in_memory(span.byte_len().min(PIECE as u64))];
+        let mut at = self.source.data_from(span.offset());
+        while at < span.end() {
+            let len = in_memory(span.end().minus(at).min(PIECE as u64));
+            let bytes = piece.get_mut(..len).unwrap_or_default();
+            if let Err(error) = self.source.read_at(at, bytes) {
+                return Ok(Some(error.into()));
+            }
+            self.gauge.report(len as u64)?;
+            at = self.source.data_from(at.plus(len as u64));
+        }
+        Ok(None)
     }
 
     /// Reads a blob to its end, and returns its error.
@@ -201,7 +225,7 @@ impl<'l> Ledger<'l> {
 mod tests {
     use super::*;
     use std::sync::atomic::{AtomicU64, Ordering};
-    use zt_container::{Digest, Memory, Span};
+    use zt_container::{Digest, Memory};
 
     /// A source that counts its reads.
     #[derive(Default)]
