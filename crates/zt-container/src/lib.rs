@@ -79,6 +79,8 @@ pub use memory::bytes_of;
 #[cfg(feature = "mmap")]
 pub use mmap::Map;
 pub use reader::{BlobReader, check_declared, check_digest, read_into};
+#[cfg(all(target_os = "linux", feature = "readahead"))]
+pub use source::data_from;
 pub use source::{FileSource, Memory, Source, open_regular};
 pub use span::Span;
 pub use writer::ContainerWriter;

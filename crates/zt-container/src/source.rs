@@ -35,6 +35,13 @@ pub trait Source: Send + Sync {
         let _ = span;
     }
 
+    /// The offset, from `offset` on, where the next bytes are that are stored: those before it are a
+    /// hole of a sparse file, and read as zeros. The length of the source where a hole ends it. By
+    /// default `offset`, which is what a source says that knows no holes.
+    fn data_from(&self, offset: u64) -> u64 {
+        offset
+    }
+
     /// Fills `buf` with the bytes from `offset` on.
     ///
     /// # Errors
@@ -58,6 +65,9 @@ macro_rules! forward {
             }
             fn will_read(&self, span: Span) {
                 (**self).will_read(span);
+            }
+            fn data_from(&self, offset: u64) -> u64 {
+                (**self).data_from(offset)
             }
             fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
                 (**self).read_at(offset, buf)
@@ -132,7 +142,7 @@ impl FileSource {
         Self::from_file(open_regular(path)?)
     }
 
-    /// Reads from a file that is already open; its cursor is neither used nor moved.
+    /// Reads from a file that is already open; its cursor is not used.
     ///
     /// # Errors
     ///
@@ -220,6 +230,11 @@ impl Source for FileSource {
         will_read(&self.file.0, span);
     }
 
+    #[cfg(all(target_os = "linux", feature = "readahead"))]
+    fn data_from(&self, offset: u64) -> u64 {
+        data_from(&self.file.0, offset, self.byte_len)
+    }
+
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
         self.file.read_exact_at(buf, offset)
     }
@@ -245,6 +260,21 @@ fn will_read(file: &std::fs::File, span: Span) {
         let len = std::num::NonZeroU64::new(span.byte_len());
         // A hint that is not taken changes nothing.
         let _ = fadvise(file, span.offset(), len, Advice::WillNeed);
+    }
+}
+
+/// Where the next data of a file of `byte_len` bytes begin. Moves the cursor of the file, which reads
+/// by position do not use. A file system that knows no holes has data everywhere.
+#[cfg(all(target_os = "linux", feature = "readahead"))]
+#[must_use]
+pub fn data_from(file: &std::fs::File, offset: u64, byte_len: u64) -> u64 {
+    use rustix::fs::{SeekFrom, seek};
+    use rustix::io::Errno;
+
+    match seek(file, SeekFrom::Data(offset)) {
+        Ok(found) => found.clamp(offset, byte_len.max(offset)),
+        Err(Errno::NXIO) => byte_len.max(offset),
+        Err(_) => offset,
     }
 }
 

@@ -7,8 +7,8 @@ use serde::Serialize;
 use zt::repair::{
     Fate, Generation, Recovered, Recovery, RepairOptions, Standing, Verdict, examine, repair,
 };
-use zt::{Error, FileSource, Span};
-use zt_convert::is_same_file;
+use zt::{Error, ErrorKind, FileSource, Span};
+use zt_convert::{Kinds, ZT, is_same_file};
 
 use crate::args::edit::WaitArgs;
 use crate::args::jobs::Jobs;
@@ -116,6 +116,14 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
 
     let source = FileSource::open(path).map_err(|error| blame(error.into()))?;
     let old_len = zt::Source::byte_len(&source);
+    let kind = Kinds::builtin().detect(&source).map_err(blame)?;
+    if let Some(kind) = kind.filter(|kind| *kind != ZT && arguments.manifest.is_none()) {
+        let message = format!(
+            "a {kind} file cannot be repaired; --manifest OFFSET reads a .zt file within it"
+        );
+        let error = Error::new(ErrorKind::Unsupported, "unsupported", message);
+        return Err(Failure::Error(blame(error)));
+    }
     let recovery = match (&arguments.output, arguments.dry_run) {
         (None, false) => arguments.wait.retry(|| repair(path, &options))?,
         _ => examine(source, &options).map_err(blame)?,

@@ -31,6 +31,11 @@ pub trait Storage: Send + Sync {
     /// [`io::ErrorKind::UnexpectedEof`] if the file ends first; the system's errors.
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()>;
 
+    /// Where the next stored bytes begin, from `offset` on: see [`Source::data_from`].
+    fn data_from(&self, offset: u64) -> u64 {
+        offset
+    }
+
     /// Writes all of `bytes` at `offset`. A gap between the end of the file and `offset` becomes
     /// zeros.
     ///
@@ -95,6 +100,12 @@ impl Storage for LockedFile {
         Ok(self.0.metadata()?.len())
     }
 
+    #[cfg(target_os = "linux")]
+    fn data_from(&self, offset: u64) -> u64 {
+        let byte_len = self.byte_len().unwrap_or(offset);
+        zt_container::data_from(&self.0, offset, byte_len)
+    }
+
     #[cfg(unix)]
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
         std::os::unix::fs::FileExt::read_exact_at(&self.0, buf, offset)
@@ -150,6 +161,12 @@ pub(crate) struct Before<S> {
 impl<S: std::ops::Deref<Target = dyn Storage> + Send + Sync> Source for Before<S> {
     fn byte_len(&self) -> u64 {
         self.byte_len
+    }
+
+    fn data_from(&self, offset: u64) -> u64 {
+        self.storage
+            .data_from(offset)
+            .min(self.byte_len.max(offset))
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
