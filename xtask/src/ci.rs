@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 use crate::shell::Shell;
-use crate::{corpus, features, fuzz, graph, interop, kill_points, package};
+use crate::{corpus, features, fuzz, graph, interop, kill_points, mutate, package};
 
 struct Step {
     name: &'static str,
@@ -25,7 +25,7 @@ const fn step(name: &'static str, run: fn(&Shell) -> Result<()>) -> Step {
 }
 
 /// Those that take seconds come first.
-const STEPS: [Step; 12] = [
+const STEPS: [Step; 13] = [
     step("format", |shell| shell.cargo("fmt --all --check").run()),
     step("graph", |shell| graph::run(shell, &[])),
     step("corpus", |shell| corpus::run(shell, &[])),
@@ -49,6 +49,11 @@ const STEPS: [Step; 12] = [
     Step {
         name: "kill-points",
         run: |shell| kill_points::run(shell, &[]),
+        optional: true,
+    },
+    Step {
+        name: "mutate",
+        run: mutate::in_ci,
         optional: true,
     },
     step("features", |shell| features::run(shell, &[])),

@@ -21,6 +21,7 @@ mod graph;
 mod interop;
 mod kill_points;
 mod mutants;
+mod mutate;
 mod package;
 mod rooms;
 mod shell;
@@ -40,7 +41,7 @@ struct Task {
     run: fn(&Shell, &[String]) -> Result<()>,
 }
 
-const TASKS: [Task; 13] = [
+const TASKS: [Task; 14] = [
     Task {
         name: "ci",
         arguments: "",
@@ -82,6 +83,12 @@ const TASKS: [Task; 13] = [
         arguments: "",
         summary: "the program killed at each call that changes a file; needs strace",
         run: kill_points::run,
+    },
+    Task {
+        name: "mutate",
+        arguments: "[--seconds N] [--seed S] [--number N]",
+        summary: "damaged files of every kind through every command that reads",
+        run: mutate::run,
     },
     Task {
         name: "bench",
