@@ -27,6 +27,7 @@ mod rooms;
 mod shell;
 mod table;
 mod unsafe_code;
+mod verdicts;
 
 use std::env;
 use std::process::ExitCode;
@@ -41,7 +42,7 @@ struct Task {
     run: fn(&Shell, &[String]) -> Result<()>,
 }
 
-const TASKS: [Task; 14] = [
+const TASKS: [Task; 15] = [
     Task {
         name: "ci",
         arguments: "",
@@ -71,6 +72,12 @@ const TASKS: [Task; 14] = [
         arguments: "",
         summary: "the official Python packages read what we write",
         run: interop::run,
+    },
+    Task {
+        name: "verdicts",
+        arguments: "[KIND]…",
+        summary: "asks the official readers about mutants, for conformance/verdicts; needs PyPI",
+        run: verdicts::run,
     },
     Task {
         name: "package",
