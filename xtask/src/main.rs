@@ -8,11 +8,13 @@
 //! in the crates and in `conformance/`.
 #![forbid(unsafe_code)]
 
+mod advisories;
 mod asan;
 mod bench;
 mod ci;
 mod corpus;
 mod coverage;
+mod dependencies;
 mod error;
 mod features;
 mod files;
@@ -24,6 +26,7 @@ mod mutants;
 mod mutate;
 mod package;
 mod rooms;
+mod sbom;
 mod shell;
 mod table;
 mod unsafe_code;
@@ -42,7 +45,7 @@ struct Task {
     run: fn(&Shell, &[String]) -> Result<()>,
 }
 
-const TASKS: [Task; 15] = [
+const TASKS: [Task; 17] = [
     Task {
         name: "ci",
         arguments: "",
@@ -78,6 +81,18 @@ const TASKS: [Task; 15] = [
         arguments: "[KIND]…",
         summary: "asks the official readers about mutants, for conformance/verdicts; needs PyPI",
         run: verdicts::run,
+    },
+    Task {
+        name: "sbom",
+        arguments: "",
+        summary: "what the program is made of: CycloneDX 1.5 on stdout",
+        run: sbom::run,
+    },
+    Task {
+        name: "advisories",
+        arguments: "",
+        summary: "dependencies with security advisories; needs cargo-deny and the network",
+        run: advisories::run,
     },
     Task {
         name: "package",
