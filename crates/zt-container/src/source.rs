@@ -42,6 +42,12 @@ pub trait Source: Send + Sync {
         offset
     }
 
+    /// The file that the bytes are read from by position, for a caller that maps it: a span of this
+    /// source is the same span of that file. `None`, the default, for bytes that lie elsewhere.
+    fn file(&self) -> Option<&std::fs::File> {
+        None
+    }
+
     /// Fills `buf` with the bytes from `offset` on.
     ///
     /// # Errors
@@ -68,6 +74,9 @@ macro_rules! forward {
             }
             fn data_from(&self, offset: u64) -> u64 {
                 (**self).data_from(offset)
+            }
+            fn file(&self) -> Option<&std::fs::File> {
+                (**self).file()
             }
             fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
                 (**self).read_at(offset, buf)
@@ -233,6 +242,12 @@ impl Source for FileSource {
     #[cfg(all(target_os = "linux", feature = "readahead"))]
     fn data_from(&self, offset: u64) -> u64 {
         data_from(&self.file.0, offset, self.byte_len)
+    }
+
+    // Elsewhere readers of the file take turns, and it is lent to none.
+    #[cfg(unix)]
+    fn file(&self) -> Option<&std::fs::File> {
+        Some(&self.file.0)
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
