@@ -27,7 +27,11 @@ use zt::foreign::Kind;
 use zt::{Result, Source, Span};
 use zt_foreign::{FileKind, FileWriter, Incoming, Input, Job, Merged, Opening, Probe, Sink};
 
+pub use dtype::Dtype;
 use header::HEADER_MAX;
+pub use header::{Header, Tensor};
+pub use violation::Violation;
+pub use write::{Entry, layout};
 
 /// The kind of safetensors files.
 pub const SAFETENSORS: Kind = Kind::new("safetensors");
