@@ -25,27 +25,40 @@ pub(super) const HEADER_MAX: u64 = 100_000_000;
 const LEN: u64 = 8;
 
 /// A checked header: every tensor lies in the data and is as long as its shape requires.
+///
+/// It serves callers who need the format's own dtypes. [`SafeTensors`](crate::SafeTensors) opens the
+/// same file as a [`zt::File`].
 #[derive(Debug)]
-pub(super) struct Header {
+pub struct Header {
     /// In the order of their data.
     pub(super) tensors: Vec<Tensor>,
     /// In the order of the header. Keys are unique.
     pub(super) metadata: Option<Vec<(String, String)>>,
+    /// Indices of `tensors`, sorted by their names, which are unique.
+    by_name: Vec<u32>,
 }
 
-/// One tensor.
+/// One tensor of a [`Header`].
 #[derive(Debug)]
-pub(super) struct Tensor {
-    pub(super) name: String,
-    pub(super) dtype: Dtype,
-    pub(super) shape: Vec<u64>,
-    /// Absolute.
-    pub(super) span: Span,
+pub struct Tensor {
+    /// Its name.
+    pub name: String,
+    /// The type of its elements.
+    pub dtype: Dtype,
+    /// Its dimensions, outermost first.
+    pub shape: Vec<u64>,
+    /// The bytes of its elements in the file.
+    pub span: Span,
 }
 
 impl Header {
-    /// Reads and checks the header of the file in `source`.
-    pub(super) fn read(source: &dyn Source) -> Result<Self> {
+    /// Reads and checks the header of the file in `source`. Reads no data.
+    ///
+    /// # Errors
+    ///
+    /// Malformed: code `truncated` or `header`, with a [`Violation`] inside ([`Error::inner`]);
+    /// [`zt::ErrorKind::Io`].
+    pub fn read(source: &dyn Source) -> Result<Self> {
         let byte_len = source.byte_len();
         if byte_len < LEN {
             return Err(Violation::TooShort { byte_len }.into());
@@ -70,6 +83,37 @@ impl Header {
             ));
         };
         check(parse(&bytes_of(source, header)?)?, data)
+    }
+
+    /// The tensors in the order of their data.
+    #[must_use]
+    pub fn tensors(&self) -> &[Tensor] {
+        &self.tensors
+    }
+
+    /// The tensors in the order of their names.
+    pub fn by_name(&self) -> impl Iterator<Item = &Tensor> {
+        self.by_name.iter().filter_map(|at| self.at(*at))
+    }
+
+    /// The tensor of that name.
+    #[must_use]
+    pub fn tensor(&self, name: &str) -> Option<&Tensor> {
+        let found = self.by_name.binary_search_by(|at| {
+            let known = self.at(*at).map_or("", |tensor| tensor.name.as_str());
+            known.cmp(name)
+        });
+        self.at(*self.by_name.get(found.ok()?)?)
+    }
+
+    /// The metadata in the order of the header; `None` without `__metadata__`. Keys are unique.
+    #[must_use]
+    pub fn metadata(&self) -> Option<&[(String, String)]> {
+        self.metadata.as_deref()
+    }
+
+    fn at(&self, at: u32) -> Option<&Tensor> {
+        self.tensors.get(at as usize)
     }
 }
 
@@ -123,9 +167,9 @@ fn parse(bytes: &[u8]) -> Result<HeaderJson> {
 
 /// Checks names and offsets.
 fn check(mut json: HeaderJson, data: Span) -> Result<Header> {
-    check_names(&json)?;
     // The sort is stable: empty tensors at one offset stay in the order of the header.
     json.tensors.sort_by_key(|(_, entry)| entry.offsets);
+    let by_name = check_names(&json)?;
     let mut tensors = Vec::with_capacity(json.tensors.len());
     let mut expected = 0;
     let end = json.tensors.iter().map(|(_, entry)| entry.offsets.1).max();
@@ -150,23 +194,30 @@ fn check(mut json: HeaderJson, data: Span) -> Result<Header> {
     Ok(Header {
         tensors,
         metadata: json.metadata,
+        by_name,
     })
 }
 
-fn check_names(json: &HeaderJson) -> Result<()> {
-    let mut names: Vec<&str> = json.tensors.iter().map(|(name, _)| name.as_str()).collect();
-    if let Some(name) = repeated(&mut names) {
+/// The indices of the tensors, sorted by name. A header has at most `HEADER_MAX` of them.
+fn check_names(json: &HeaderJson) -> Result<Vec<u32>> {
+    let names = json.tensors.iter().map(|(name, _)| name.as_str()).zip(0..);
+    let mut names: Vec<(&str, u32)> = names.collect();
+    // Quick where they are sorted already: files of one dtype are.
+    names.sort_unstable();
+    let repeated_name = names.windows(2).find_map(|pair| match pair {
+        [a, b] if a.0 == b.0 => Some(a.0),
+        _ => None,
+    });
+    if let Some(name) = repeated_name {
         return Err(Error::from(Violation::RepeatedName).with_object(name));
     }
     let metadata = json.metadata.iter().flatten();
     let mut keys: Vec<&str> = metadata.map(|(key, _)| key.as_str()).collect();
-    match repeated(&mut keys) {
-        Some(key) => Err(Violation::RepeatedKey {
-            key: key.to_owned(),
-        }
-        .into()),
-        None => Ok(()),
+    if let Some(key) = repeated(&mut keys) {
+        let key = key.to_owned();
+        return Err(Violation::RepeatedKey { key }.into());
     }
+    Ok(names.into_iter().map(|(_, at)| at).collect())
 }
 
 /// The span of a tensor, if it begins at `expected` and is as long as its shape requires. The data of

@@ -29,8 +29,11 @@ use zt::{
 };
 use zt_foreign::{FileKind, FileWriter, Incoming, Input, Job, Merged, Opening, Probe, Sink};
 
-use dtype::Dtype;
-use header::{HEADER_MAX, Header, Tensor};
+pub use dtype::Dtype;
+use header::HEADER_MAX;
+pub use header::{Header, Tensor};
+pub use violation::Violation;
+pub use write::{Entry, layout};
 
 /// The kind of safetensors files.
 pub const SAFETENSORS: Kind = Kind::new("safetensors");
