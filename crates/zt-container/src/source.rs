@@ -35,6 +35,12 @@ pub trait Source: Send + Sync {
         let _ = span;
     }
 
+    /// The file that the bytes are read from by position, for a caller that maps it: a span of this
+    /// source is the same span of that file. `None`, the default, for bytes that lie elsewhere.
+    fn file(&self) -> Option<&std::fs::File> {
+        None
+    }
+
     /// Fills `buf` with the bytes from `offset` on.
     ///
     /// # Errors
@@ -58,6 +64,9 @@ macro_rules! forward {
             }
             fn will_read(&self, span: Span) {
                 (**self).will_read(span);
+            }
+            fn file(&self) -> Option<&std::fs::File> {
+                (**self).file()
             }
             fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
                 (**self).read_at(offset, buf)
@@ -197,6 +206,12 @@ impl Source for FileSource {
     #[cfg(all(target_os = "linux", feature = "readahead"))]
     fn will_read(&self, span: Span) {
         will_read(&self.file.0, span);
+    }
+
+    // Elsewhere readers of the file take turns, and it is lent to none.
+    #[cfg(unix)]
+    fn file(&self) -> Option<&std::fs::File> {
+        Some(&self.file.0)
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
