@@ -26,6 +26,28 @@ impl Component {
     }
 }
 
+impl Component {
+    /// Its elements, in a map, in lent memory, or in memory of its own.
+    pub(crate) fn array(&self, py: Python<'_>) -> Result<Array> {
+        let tensor = self.tensor.get();
+        let row = tensor.row(&self.role)?;
+        let shape = |byte_len: usize| {
+            let shape = tensor.tensor().shape();
+            match tensor.tensor().format() == "dense" && fits(py, row, shape, byte_len).is_ok() {
+                true => shape.to_vec(),
+                false => vec![(byte_len / row.item_len) as u64],
+            }
+        };
+        if let Some(memory) = tensor.view(py, &self.role)? {
+            let shape = shape(memory.byte_len());
+            return Ok(Array { memory, row, shape });
+        }
+        let byte_len = self.nbytes(py)?;
+        let shape = shape(usize::try_from(byte_len).unwrap_or(usize::MAX));
+        tensor.owned(&self.role, py, shape)
+    }
+}
+
 #[pymethods]
 impl Component {
     /// Its role in the tensor.
@@ -82,22 +104,7 @@ impl Component {
     /// Its elements as an array of one dimension; the ``data`` of a dense tensor has the tensor's shape.
     /// A read-only view where the file is mapped and has them as they are, otherwise a writable copy.
     fn numpy<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
-        let tensor = self.tensor.get();
-        let row = tensor.row(&self.role)?;
-        let shape = |byte_len: usize| {
-            let shape = tensor.tensor().shape();
-            match tensor.tensor().format() == "dense" && fits(py, row, shape, byte_len).is_ok() {
-                true => shape.to_vec(),
-                false => vec![(byte_len / row.item_len) as u64],
-            }
-        };
-        if let Some(memory) = tensor.view(py, &self.role)? {
-            let shape = shape(memory.byte_len());
-            return Array { memory, row, shape }.numpy(py);
-        }
-        let byte_len = self.nbytes(py)?;
-        let shape = shape(usize::try_from(byte_len).unwrap_or(usize::MAX));
-        tensor.owned(&self.role, py, shape)?.numpy(py)
+        self.array(py)?.numpy(py)
     }
 
     fn __repr__(&self) -> Result<String> {

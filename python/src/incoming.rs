@@ -184,6 +184,9 @@ impl Incoming {
         if let Ok(group) = object.cast::<QuantizedGroup>() {
             return Ok(Incoming::Group(group.clone().unbind()));
         }
+        if is_of(object, "torch")? && object.hasattr("layout")? {
+            return crate::torch::incoming(object);
+        }
         if is_of(object, "scipy.sparse")? {
             return Self::of_scipy(object);
         }

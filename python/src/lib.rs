@@ -9,6 +9,7 @@
 //! | `dtype`, `value`, `index` | element types, attributes and indices of Python |
 //! | `file`, `tensor`, `component` | what is read |
 //! | `incoming`, `quantized`, `writer` | what is written |
+//! | `torch` | tensors of torch, both ways |
 
 mod component;
 mod dlpack;
@@ -22,6 +23,7 @@ mod pool;
 mod quantized;
 mod source;
 mod tensor;
+mod torch;
 mod value;
 mod work;
 mod writer;
@@ -41,6 +43,8 @@ mod _zt {
     use crate::quantized::QuantizedGroup;
     #[pymodule_export]
     use crate::tensor::Tensor;
+    #[pymodule_export]
+    use crate::torch::{_check_data, _dlpack, _dlpack_component, _dlpack_many, _dlpack_part};
     #[pymodule_export]
     use crate::writer::{Pieces, Writer};
 

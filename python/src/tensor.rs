@@ -176,6 +176,19 @@ impl Tensor {
         Array::of_dense(py, dense)
     }
 
+    /// A part of the dense value.
+    pub(crate) fn part(&self, py: Python<'_>, index: &Index) -> Result<Array> {
+        let len = index
+            .shape
+            .iter()
+            .fold(8u64, |len, dimension| len.saturating_mul(*dimension));
+        let slices = &index.slices;
+        let dense = self.read(py, len, |tensor| tensor.slice(slices))?;
+        let mut array = Array::of_dense(py, dense)?;
+        array.shape.clone_from(&index.shape);
+        Ok(array)
+    }
+
     /// The type of the elements of a component.
     pub(crate) fn row(&self, role: &str) -> Result<&'static Row> {
         let component = self.raise(self.tensor().component(role))?;
@@ -372,6 +385,27 @@ impl Tensor {
         }
     }
 
+    /// Its values as a tensor of torch: a sparse one in its layout, COO or CSR, a quantized one dequantized.
+    ///
+    /// Where the file is mapped and has the values as they are, the tensor is a view of a private map.
+    /// It may be written to, and neither the file nor another process sees that. Otherwise it is a copy.
+    ///
+    /// Args:
+    ///     device: where it goes. ``"meta"`` reads nothing; to CUDA it is copied through pinned memory.
+    ///     copy: as of :meth:`numpy`.
+    ///
+    /// Raises:
+    ///     TypeError: torch has no dtype for the values.
+    #[pyo3(signature = (device = None, copy = None))]
+    fn torch<'py>(
+        slf: &Bound<'py, Self>,
+        device: Option<Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> Result<Bound<'py, PyAny>> {
+        let module = slf.py().import("zt.torch._memory")?;
+        module.getattr("to_torch")?.call1((slf, device, copy))
+    }
+
     /// A part of its dense values, by the rules of NumPy's basic indices, in memory of its own.
     ///
     /// Only what the part needs is read and decoded, also of compressed, sparse and quantized tensors. Digests
@@ -385,15 +419,7 @@ impl Tensor {
         key: &Bound<'py, PyAny>,
     ) -> Result<Bound<'py, PyAny>> {
         let index = Index::new(key, self.tensor().shape())?;
-        let len = index
-            .shape
-            .iter()
-            .fold(8u64, |len, dimension| len.saturating_mul(*dimension));
-        let slices = &index.slices;
-        let dense = self.read(py, len, |tensor| tensor.slice(slices))?;
-        let mut array = Array::of_dense(py, dense)?;
-        array.shape = index.shape;
-        let array = array.numpy(py)?;
+        let array = self.part(py, &index)?.numpy(py)?;
         match index.is_scalar {
             true => array.get_item(PyTuple::empty(py)),
             false => Ok(array),

@@ -29,6 +29,7 @@ mod rooms;
 mod sbom;
 mod shell;
 mod table;
+mod test_torch;
 mod unsafe_code;
 mod verdicts;
 
@@ -45,7 +46,7 @@ struct Task {
     run: fn(&Shell, &[String]) -> Result<()>,
 }
 
-const TASKS: [Task; 17] = [
+const TASKS: &[Task] = &[
     Task {
         name: "ci",
         arguments: "",
@@ -93,6 +94,12 @@ const TASKS: [Task; 17] = [
         arguments: "",
         summary: "dependencies with security advisories; needs cargo-deny and the network",
         run: advisories::run,
+    },
+    Task {
+        name: "test-torch",
+        arguments: "[ARGUMENTS of pytest]",
+        summary: "the Python package beside torch, which this installs for the CPU",
+        run: test_torch::run,
     },
     Task {
         name: "package",
