@@ -191,7 +191,7 @@ fn run(arguments: &[String]) -> Result<()> {
 
 fn help() -> String {
     let mut text = String::from("Usage: cargo xtask TASK\n\n");
-    for task in &TASKS {
+    for task in TASKS {
         let usage = format!("{} {}", task.name, task.arguments);
         text.push_str(&format!("  {usage:<49}{}\n", task.summary));
     }
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn help_names_every_task() {
         let text = help();
-        for task in &TASKS {
+        for task in TASKS {
             assert!(text.contains(task.summary), "{}", task.name);
         }
     }
