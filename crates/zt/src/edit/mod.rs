@@ -47,11 +47,10 @@ use zt_container::memory::zeroed;
 /// Readers see the old file until [`Editor::commit`], and the new file after. An editor that is
 /// dropped before it commits leaves the old file.
 ///
-/// If the process is killed, the file is the old one or the new one. The next edit removes the bytes
-/// that the killed process left behind the old file. There is one exception: one call appends a copy
-/// of the manifest. A kill during this call, or a loss of power before it is durable, may leave a
-/// part of the copy. The old bytes are unchanged then, and [`repair`](crate::repair::repair()) cuts
-/// the part off.
+/// If the process is killed or the power is lost, at any moment, the file opens as the old one or the new
+/// one. The old one may have a [warning](File::warnings) of the code `unfinished-edit`. The next edit
+/// removes the bytes that the killed process left behind the old file. What other readers of the format
+/// find is in the table of §16.
 ///
 /// The file has one editor at a time: it is locked, and a second editor is refused. On Linux, only a
 /// program that may write to the file can hold the lock. Readers are not locked out. A reader that has the file open by
@@ -137,9 +136,19 @@ impl Editor {
         options: WriteOptions,
         path: Option<PathBuf>,
     ) -> Result<Self> {
+        let source = Before {
+            storage: Arc::clone(&storage),
+            byte_len: storage.byte_len()?,
+        };
         let (mut before, mut trailer) = read(&storage, &options)?;
         let span = trailer_of(&before)?;
-        if let Some(old_len) = leftover::old_len(&*storage, &before, span, &trailer)? {
+        let old_len = if before.byte_len() < source.byte_len {
+            // The edit was cut short before its end was whole.
+            Some(before.byte_len())
+        } else {
+            leftover::old_len(&source, &before, span, &trailer)?
+        };
+        if let Some(old_len) = old_len {
             storage.set_len(old_len)?;
             storage.sync()?;
             (before, trailer) = read(&storage, &options)?;

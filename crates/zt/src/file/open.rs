@@ -75,6 +75,9 @@ impl OpenOptions {
     /// while it is open, reads give an error, never a signal. If it is edited in place while it is
     /// being opened, it is opened again: see [`open_settled`].
     ///
+    /// If an edit was cut short, the file is the old one, with a [warning](File::warnings) of the code
+    /// `unfinished-edit`. This holds for every way to open a file.
+    ///
     /// # Errors
     ///
     /// [`crate::ErrorKind::Io`]; the file's faults as for [`OpenOptions::open_source`].

@@ -55,6 +55,7 @@ pub const WARNINGS: &[WarningInfo] = &[
     WarningInfo { code: "newer-minor", from: "`.zt`", meaning: "the version's minor is newer than 1.2; unknown fields that matter to the writer may be ignored (zt-1.2 §11)" },
     WarningInfo { code: "version-suffix", from: "`.zt`", meaning: "the version has a suffix after its numbers, as in `1.2.0+build.5`; the suffix is ignored" },
     WarningInfo { code: "alignment", from: "`.zt` 0.1, 1.0", meaning: "a blob's offset is not a multiple of 64; an error from layout 1.1 on, and to `verify --strict`" },
+    WarningInfo { code: "unfinished-edit", from: "`.zt`", meaning: "an edit of the file was cut short or is still running; the file is read as it was before, and the next edit or `zt repair` removes the rest (zt-1.2 §16)" },
     WarningInfo { code: "unknown-digest", from: "`.zt`, SLM1, ONNX, zTensor 2", meaning: "the digest's algorithm is unknown; the component counts as unverified" },
     WarningInfo { code: "unlisted", from: "sharded sets", meaning: "a shard holds a tensor that the index does not list; the tensor is kept" },
     WarningInfo { code: "shadowed", from: "sharded sets", meaning: "two shards hold a tensor of one name; the index decides which one counts" },
