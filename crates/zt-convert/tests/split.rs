@@ -615,7 +615,7 @@ fn a_set_replaces_a_set_also_itself() {
         let one = split(&set, &to, "model", 100, true, &options).unwrap();
         assert_eq!((one.index, one.removed.len()), (None, 4));
         let name = format!("model.{extension}");
-        assert_eq!(names_in(&to), [name.clone()]);
+        assert_eq!(names_in(&to), std::slice::from_ref(&name));
         assert_eq!(content(opened(to.join(name)).file()), expected);
     }
 }
