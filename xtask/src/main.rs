@@ -28,6 +28,7 @@ mod package;
 mod rooms;
 mod sbom;
 mod shell;
+mod supply_chain;
 mod table;
 mod unsafe_code;
 mod verdicts;
@@ -45,7 +46,7 @@ struct Task {
     run: fn(&Shell, &[String]) -> Result<()>,
 }
 
-const TASKS: [Task; 17] = [
+const TASKS: [Task; 18] = [
     Task {
         name: "ci",
         arguments: "",
@@ -81,6 +82,12 @@ const TASKS: [Task; 17] = [
         arguments: "[KIND]…",
         summary: "asks the official readers about mutants, for conformance/verdicts; needs PyPI",
         run: verdicts::run,
+    },
+    Task {
+        name: "supply-chain",
+        arguments: "[--list]",
+        summary: "crates of others with unsafe code or C against docs/supply-chain.md",
+        run: supply_chain::run,
     },
     Task {
         name: "sbom",
