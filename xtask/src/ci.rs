@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, Result};
 use crate::shell::Shell;
 use crate::{
-    corpus, features, fuzz, graph, interop, kill_points, mutate, package, sbom,
+    corpus, features, fuzz, graph, interop, kill_points, mutate, package, sbom, supply_chain,
 };
 
 struct Step {
@@ -32,7 +32,10 @@ const STEPS: [Step; 14] = [
     step("graph", |shell| graph::run(shell, &[])),
     step("corpus", |shell| corpus::run(shell, &[])),
     step("deny", deny),
-    step("sbom", sbom::check),
+    step("supply-chain", |shell| {
+        supply_chain::run(shell, &[])?;
+        sbom::check(shell)
+    }),
     step("package", package::in_ci),
     // This is also what compiles benches/: `test` leaves out that crate, whose peers are heavy.
     step("clippy", |shell| {

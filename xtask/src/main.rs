@@ -28,6 +28,7 @@ mod package;
 mod rooms;
 mod sbom;
 mod shell;
+mod supply_chain;
 mod table;
 mod test_torch;
 mod unsafe_code;
@@ -82,6 +83,12 @@ const TASKS: &[Task] = &[
         arguments: "[KIND]…",
         summary: "asks the official readers about mutants, for conformance/verdicts; needs PyPI",
         run: verdicts::run,
+    },
+    Task {
+        name: "supply-chain",
+        arguments: "[--list]",
+        summary: "crates of others with unsafe code or C against docs/supply-chain.md",
+        run: supply_chain::run,
     },
     Task {
         name: "sbom",

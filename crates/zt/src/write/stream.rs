@@ -256,7 +256,7 @@ pub struct SuspendedComponent {
     dtype: DType,
     logical_type: Option<Text>,
     extra: Map,
-    component: Component,
+    component: encode::Component,
     written: u64,
 }
 
