@@ -27,7 +27,7 @@ use zt::{
     Attributes, Blob, Component, Error, ErrorKind, Object, RawComponent, RawObject, Result, Source,
     Span,
 };
-use zt_foreign::{FileKind, FileWriter, Incoming, Input, Job, Merged, Opening, Probe, Sink};
+use zt_foreign::{FileKind, FileWriter, Input, Opening, Probe};
 
 pub use dtype::Dtype;
 use header::HEADER_MAX;
@@ -70,20 +70,6 @@ impl FileKind for SafeTensors {
 
     fn writer(&self) -> Option<&dyn FileWriter> {
         Some(self)
-    }
-}
-
-impl FileWriter for SafeTensors {
-    fn write(&self, merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
-        write::write(merged, sink, job)
-    }
-
-    fn has_sets(&self) -> bool {
-        true
-    }
-
-    fn shard_len(&self, object: &Incoming<'_>, job: &mut Job<'_>) -> Result<Option<u64>> {
-        write::byte_len(object, job)
     }
 }
 

@@ -6,40 +6,44 @@ use std::io::Write;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use zt::{Attributes, Error, Result};
-use zt_foreign::{Fault, Incoming, Job, Loss, Merged, Outgoing, Sink, display};
+use zt_foreign::{Fault, FileWriter, Incoming, Job, Loss, Merged, Outgoing, Sink, display};
 
-use crate::METADATA;
-use crate::SAFETENSORS;
 use crate::dtype::Dtype;
 use crate::header::HEADER_MAX;
+use crate::{METADATA, SAFETENSORS, SafeTensors};
 
-/// Writes the same bytes as the official library, except for the order of the metadata: there it is
-/// random, here it is sorted.
-pub(super) fn write(merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
-    let metadata = metadata(job, merged.attributes)?;
-    job.fields(&merged.extra, None);
-    let mut tensors = Vec::with_capacity(merged.objects.len());
-    for incoming in &merged.objects {
+impl FileWriter for SafeTensors {
+    /// Writes the same bytes as the official library, except for the order of the metadata: there it is
+    /// random, here it is sorted.
+    fn write(&self, merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
+        let metadata = metadata(job, merged.attributes)?;
+        job.fields(&merged.extra, None);
+        let mut tensors = Vec::with_capacity(merged.objects.len());
+        for incoming in &merged.objects {
+            let object = Outgoing::new(incoming, job.options.dtype);
+            let tensor = tensor(job, object)?;
+            tensors.extend(job.kept(incoming, tensor));
+        }
+        job.check()?;
+        tensors.sort_by(|a, b| data_order(a.entry(), b.entry()));
+        let mut entries: Vec<Entry<'_>> = tensors.iter().map(Tensor::entry).collect();
+        sink.write_all(&layout(metadata.as_deref(), &mut entries)?)?;
+        for tensor in &tensors {
+            let (object, byte_len) = (&tensor.object, tensor.byte_len);
+            let overflow = object.write_values(byte_len, sink, job.options.progress)?;
+            job.written(tensor.name(), byte_len, overflow)?;
+        }
+        Ok(())
+    }
+
+    fn has_sets(&self) -> bool {
+        true
+    }
+
+    fn shard_len(&self, incoming: &Incoming<'_>, job: &mut Job<'_>) -> Result<Option<u64>> {
         let object = Outgoing::new(incoming, job.options.dtype);
-        let tensor = tensor(job, object)?;
-        tensors.extend(job.kept(incoming, tensor));
+        Ok(tensor(job, object)?.map(|tensor| tensor.byte_len))
     }
-    job.check()?;
-    tensors.sort_by(|a, b| data_order(a.entry(), b.entry()));
-    let mut entries: Vec<Entry<'_>> = tensors.iter().map(Tensor::entry).collect();
-    sink.write_all(&layout(metadata.as_deref(), &mut entries)?)?;
-    for tensor in &tensors {
-        let (object, byte_len) = (&tensor.object, tensor.byte_len);
-        let overflow = object.write_values(byte_len, sink, job.options.progress)?;
-        job.written(tensor.name(), byte_len, overflow)?;
-    }
-    Ok(())
-}
-
-/// The bytes of an object's values in the file; `None` if the object is left out.
-pub(super) fn byte_len(incoming: &Incoming<'_>, job: &mut Job<'_>) -> Result<Option<u64>> {
-    let object = Outgoing::new(incoming, job.options.dtype);
-    Ok(tensor(job, object)?.map(|tensor| tensor.byte_len))
 }
 
 /// An object as a tensor of safetensors.
