@@ -19,8 +19,9 @@ use crate::progress::Progress;
 ///
 /// Readers see the old FILE until the edit commits, and the new one after it. A program that maps
 /// FILE, as the official one does, must not open it at the moment of the commit. After Ctrl-C, or on
-/// a full disk, FILE is unchanged. A kill loses no data: the next edit removes the incomplete end,
-/// and `zt repair` does so if FILE no longer opens. Attributes that FILE lacks are added.
+/// a full disk, FILE is unchanged. After a kill or a loss of power, FILE opens as the old or the new
+/// one, perhaps with a warning. The next edit removes the incomplete end. Attributes that FILE lacks
+/// are added.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
