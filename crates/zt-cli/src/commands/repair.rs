@@ -130,7 +130,8 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     };
     let saved = match (&arguments.output, recovery.generation()) {
         (Some(out), Some(_)) if !arguments.dry_run => {
-            Some(recovery.save(out, arguments.force, Some(report))?)
+            let save = || recovery.save(out, arguments.force, Some(report));
+            Some(arguments.wait.retry(save)?)
         }
         _ => None,
     };

@@ -5,14 +5,14 @@
 //! before 3.15, some file systems and other systems have `flock` alone, which is used there. Any lock
 //! ends with its process.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io;
 use std::path::Path;
 
 use zt_container::open_regular;
 
 use crate::disk::uninterrupted;
-use crate::error::{Fault, Result};
+use crate::error::{Error, Fault, Result};
 
 /// Locks an open file until its last handle is closed. It must be open for writing.
 ///
@@ -73,7 +73,7 @@ pub fn open_locked(path: impl AsRef<Path>) -> Result<File> {
             return Ok(file);
         }
     };
-    open().map_err(|error: crate::Error| error.with_path(path))
+    open().map_err(|error: Error| error.with_path(path))
 }
 
 /// Refuses to replace a file that a program is editing. A file that cannot be opened, or one where the
@@ -85,7 +85,7 @@ pub fn open_locked(path: impl AsRef<Path>) -> Result<File> {
 pub fn expect_unlocked(path: impl AsRef<Path>) -> Result<()> {
     let path = path.as_ref();
     if is_path_locked(path) {
-        return Err(crate::Error::from(Fault::Locked).with_path(path));
+        return Err(Error::from(Fault::Locked).with_path(path));
     }
     Ok(())
 }
@@ -101,7 +101,7 @@ pub(crate) fn is_path_locked(path: &Path) -> bool {
 pub(crate) fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt;
     let open = file.metadata()?;
-    match fs::metadata(path) {
+    match std::fs::metadata(path) {
         Ok(named) => Ok(open.dev() == named.dev() && open.ino() == named.ino()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),

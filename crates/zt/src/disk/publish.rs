@@ -9,7 +9,7 @@ use crate::disk::lock::{is_at, is_path_locked, lock};
 use crate::disk::reserve::ReservingFile;
 use crate::disk::temporary::{create_unnamed, give_name};
 use crate::disk::uninterrupted;
-use crate::error::{Fault, Result};
+use crate::error::{Error, Fault, Result};
 
 /// Small writes are gathered. Larger ones, such as most frames, go straight through.
 pub(crate) const BUFFER: usize = 256 << 10;
@@ -98,7 +98,7 @@ impl AtomicFile {
                 asks_editors: true,
             })
         };
-        begin().map_err(|error: crate::Error| error.with_path(path))
+        begin().map_err(|error: Error| error.with_path(path))
     }
 
     /// As [`AtomicFile::create`], but the file must not exist. A file that appears in the meantime
@@ -166,7 +166,7 @@ impl AtomicFile {
             buffered.get_ref().file().sync_all()
         };
         let synced = self.file.as_mut().map_or(Ok(()), sync);
-        synced.map_err(|error| crate::Error::from(error).with_path(&self.path))?;
+        synced.map_err(|error| Error::from(error).with_path(&self.path))?;
         self.file = self.file.take().map(|buffered| {
             let (file, _) = buffered.into_parts();
             BufWriter::with_capacity(0, file)
