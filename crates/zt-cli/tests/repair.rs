@@ -301,7 +301,7 @@ fn a_file_without_a_manifest_is_lost() {
     assert!(!out.exists());
     assert_eq!(fs::read(&path).unwrap(), &bytes[..500]);
 
-    fs::write(&path, b"GGUF and nothing that is ours").unwrap();
+    fs::write(&path, b"nothing that anybody knows").unwrap();
     let run = zt!["repair", path].exits(3);
     assert!(run.text().contains("not a .zt file"), "{}", run.text());
     zt!["repair", dir.path().join("none.zt")].exits(4);
@@ -341,7 +341,11 @@ fn another_kind_of_file_is_refused_by_name() {
     let path = dir.path().join("model.gguf");
     fs::write(&path, [&b"GGUF\x03\0\0\0"[..], &[0; 64]].concat()).unwrap();
     let run = zt!["repair", "-n", path].exits(5);
-    assert!(run.err.contains("a gguf file cannot be repaired"), "{}", run.err);
+    assert!(
+        run.err.contains("a gguf file cannot be repaired"),
+        "{}",
+        run.err
+    );
 }
 
 /// 8 TiB of holes, which take no place on the disk and no time to search.

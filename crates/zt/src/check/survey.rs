@@ -105,6 +105,7 @@ impl<'f> Survey<'f> {
                 add(job, tensor, *part, wanted);
             }
         }
+        drop(parts);
         let mut outcomes = scan(&jobs, limits, gauge)?;
         if let Some((_, allowance)) = allowance.filter(|_| !refused.is_empty()) {
             let is_refused = u32::try_from(outcomes.len()).ok();
