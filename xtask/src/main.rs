@@ -25,6 +25,7 @@ mod kill_points;
 mod mutants;
 mod mutate;
 mod package;
+mod reproducible;
 mod rooms;
 mod sbom;
 mod shell;
@@ -46,7 +47,7 @@ struct Task {
     run: fn(&Shell, &[String]) -> Result<()>,
 }
 
-const TASKS: [Task; 18] = [
+const TASKS: [Task; 19] = [
     Task {
         name: "ci",
         arguments: "",
@@ -94,6 +95,12 @@ const TASKS: [Task; 18] = [
         arguments: "",
         summary: "what the program is made of: CycloneDX 1.5 on stdout",
         run: sbom::run,
+    },
+    Task {
+        name: "reproducible",
+        arguments: "[-j N]",
+        summary: "two builds of the program in two folders are equal; needs git and tar",
+        run: reproducible::run,
     },
     Task {
         name: "advisories",
