@@ -25,6 +25,7 @@ mod kill_points;
 mod mutants;
 mod mutate;
 mod package;
+mod reproducible;
 mod rooms;
 mod sbom;
 mod shell;
@@ -95,6 +96,12 @@ const TASKS: &[Task] = &[
         arguments: "",
         summary: "what the program is made of: CycloneDX 1.5 on stdout",
         run: sbom::run,
+    },
+    Task {
+        name: "reproducible",
+        arguments: "[-j N]",
+        summary: "two builds of the program in two folders are equal; needs git and tar",
+        run: reproducible::run,
     },
     Task {
         name: "advisories",
