@@ -11,6 +11,7 @@ import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
 from ranks import on_ranks
+from torch.distributed.checkpoint.api import CheckpointException
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
@@ -210,7 +211,7 @@ def alone(function, *arguments, **options):
 
 def test_a_failed_save_of_one_process_leaves_the_previous_checkpoint(tmp_path):
     alone(dcp.save, {"w": torch.ones(3)}, storage_writer=ZtStorageWriter(tmp_path))
-    with pytest.raises(Exception, match="meta"):
+    with pytest.raises(CheckpointException, match="meta"):
         state = {"w": torch.zeros(3), "x": torch.empty(2, device="meta")}
         alone(dcp.save, state, storage_writer=ZtStorageWriter(tmp_path))
     state = {"w": torch.zeros(3)}
@@ -244,7 +245,7 @@ class Evil:
 def test_pickled_code_in_a_checkpoint_is_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     alone(dcp.save, {"w": torch.ones(3), "e": Evil()}, storage_writer=ZtStorageWriter(tmp_path))
-    with pytest.raises(Exception, match="eval"):
+    with pytest.raises(CheckpointException, match="eval"):
         state = {"w": torch.zeros(3), "e": 0}
         alone(dcp.load, state, storage_reader=ZtStorageReader(tmp_path))
     assert not Path("executed").exists()
@@ -265,7 +266,7 @@ def test_a_damaged_index_is_refused(tmp_path, change):
     alone(dcp.save, {"w": torch.ones(3)}, storage_writer=ZtStorageWriter(tmp_path))
     index = tmp_path / "checkpoint.json"
     index.write_text(change(index.read_text()))
-    with pytest.raises(Exception, match="checkpoint.json"):
+    with pytest.raises(CheckpointException, match="checkpoint.json"):
         alone(dcp.load, {"w": torch.zeros(3)}, storage_reader=ZtStorageReader(tmp_path))
 
 

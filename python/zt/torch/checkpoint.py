@@ -101,7 +101,6 @@ class ZtStorageWriter(StorageWriter):
         self.zstd = zstd
         self.digest = digest
         self.threads = threads
-        self._save_id = ""
 
     @property
     def checkpoint_id(self) -> str:
@@ -111,7 +110,6 @@ class ZtStorageWriter(StorageWriter):
     def reset(self, checkpoint_id: str | os.PathLike[str] | None = None) -> None:
         if checkpoint_id is not None:
             self.path = Path(checkpoint_id)
-        self._save_id = secrets.token_hex(4)
 
     # torch passes `rank` and `use_collectives` where the signature names `kwargs`.
     def set_up_storage_writer(self, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
@@ -128,9 +126,9 @@ class ZtStorageWriter(StorageWriter):
         return [replace(plan, storage_data=rank) for rank, plan in enumerate(plans)]
 
     def write_data(self, plan: SavePlan, planner: SavePlanner) -> Future[list[WriteResult]]:
-        # Each save has names of its own: torch's planners may hand out the plan of an earlier one,
-        # and the files of the previous checkpoint must stand until the index is replaced.
-        file = f"rank-{plan.storage_data:05}-{self._save_id}.zt"
+        # Each save has names of its own, as the files of the previous checkpoint must stand until
+        # the index is replaced. They are not in the plan, which may be that of an earlier save.
+        file = f"rank-{plan.storage_data:05}-{secrets.token_hex(4)}.zt"
         results = []
         if plan.items:
             with zt.Writer(
@@ -164,7 +162,7 @@ class ZtStorageWriter(StorageWriter):
                 path.unlink(missing_ok=True)
 
     def storage_meta(self) -> StorageMeta:
-        return StorageMeta(checkpoint_id=self.checkpoint_id, save_id=self._save_id)
+        return StorageMeta(checkpoint_id=self.checkpoint_id)
 
     @classmethod
     def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
