@@ -173,7 +173,10 @@ pub(crate) fn _check_data(tensor: &Bound<'_, Tensor>) -> Result<()> {
 
 /// Whether two tensors of one file have the same stored bytes in each component.
 #[pyfunction]
-pub(crate) fn _has_same_blobs(tensor: &Bound<'_, Tensor>, other: &Bound<'_, Tensor>) -> Result<bool> {
+pub(crate) fn _has_same_blobs(
+    tensor: &Bound<'_, Tensor>,
+    other: &Bound<'_, Tensor>,
+) -> Result<bool> {
     let (tensor, other) = (tensor.get(), other.get());
     for (role, _) in tensor.tensor().components() {
         if !tensor.raise(tensor.tensor().has_blob_of(role, &other.tensor(), role))? {
