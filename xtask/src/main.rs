@@ -25,6 +25,7 @@ mod package;
 mod rooms;
 mod shell;
 mod table;
+mod test_python;
 mod unsafe_code;
 
 use std::env;
@@ -40,7 +41,7 @@ struct Task {
     run: fn(&Shell, &[String]) -> Result<()>,
 }
 
-const TASKS: [Task; 13] = [
+const TASKS: [Task; 14] = [
     Task {
         name: "ci",
         arguments: "",
@@ -70,6 +71,12 @@ const TASKS: [Task; 13] = [
         arguments: "",
         summary: "the official Python packages read what we write",
         run: interop::run,
+    },
+    Task {
+        name: "test-python",
+        arguments: "[ARGUMENTS of pytest]",
+        summary: "the Python package: its tests, its types, and its README",
+        run: test_python::run,
     },
     Task {
         name: "package",
