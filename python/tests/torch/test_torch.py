@@ -1,5 +1,7 @@
 """zt.torch: every kind of tensor goes to a file and comes back as what it was."""
 
+import doctest
+import importlib
 import pickle
 
 import pytest
@@ -247,6 +249,13 @@ def test_progress_counts_the_bytes_that_are_loaded(tmp_path):
     seen = []
     zt.torch.load_file(path, progress=seen.append)
     assert sum(seen) == 6000
+
+
+@pytest.mark.parametrize("name", ["zt.torch", "zt.torch.checkpoint"])
+@pytest.mark.filterwarnings("ignore:torch.distributed is disabled")
+def test_examples_of_modules_run(name):
+    outcome = doctest.testmod(importlib.import_module(name))
+    assert outcome.attempted and not outcome.failed
 
 
 def test_pieces_pass_through_the_ring_unchanged():

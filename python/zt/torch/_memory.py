@@ -59,15 +59,15 @@ def to_torch(
     tensor: Tensor, device: str | torch.device | None = None, copy: bool | None = None
 ) -> torch.Tensor:
     """A tensor of a file as one of torch: see ``zt.Tensor.torch``."""
-    device = torch.device("cpu" if device is None else device)
+    place = torch.device("cpu" if device is None else device)
     if tensor.format in SPARSE:
-        return _sparse(tensor, device)
-    if device.type == "meta":
-        return torch.empty(tensor.shape, dtype=dtype_of(tensor), device=device)
+        return _sparse(tensor, place)
+    if place.type == "meta":
+        return torch.empty(tensor.shape, dtype=dtype_of(tensor), device=place)
     # A capsule without a version, which torch may write to: torch has no read-only tensors, and
     # ignores the flag of the other kind.
     value: torch.Tensor = from_dlpack(_zt._dlpack(tensor, copy))
-    return value if device.type == "cpu" else to_device(value, device)
+    return value if place.type == "cpu" else to_device(value, place)
 
 
 def _sparse(tensor: Tensor, device: torch.device) -> torch.Tensor:
