@@ -20,16 +20,17 @@ import zt
 import zt.torch
 from zt.torch.checkpoint import ZtStorageReader, ZtStorageWriter
 
-ROWS, COLUMNS = 8192, 96
+ROWS, COLUMNS = 8192, 1 << 18
+WINDOW = 64 << 10  # the engine reads through smaller gaps between rows
 
 
 def full():
     """The state that every test saves, whole."""
     generator = torch.Generator().manual_seed(7)
-    weight = torch.randint(-99, 99, (ROWS, COLUMNS), generator=generator).float()
+    weight = torch.randint(-99, 99, (ROWS, 96), generator=generator).float()
     return {
         "rows": weight,
-        "columns": weight.T.contiguous().bfloat16(),
+        "columns": (torch.arange(8 * COLUMNS) % 251).bfloat16().reshape(8, COLUMNS),
         "replicated": torch.arange(7, dtype=torch.float64),
         "odd": torch.arange(15, dtype=torch.int64).reshape(5, 3),
         "scalar": torch.tensor(2.5),
@@ -90,8 +91,8 @@ def test_another_mesh_loads_it_and_each_rank_reads_its_part(tmp_path, saved, loa
         data = sum(value.nbytes for value in full().values())
         for rank in range(loaded):
             read = int((tmp_path / str(rank)).read_text())
-            # Its part, and what opening the files costs.
-            assert read < 1.05 * data / loaded + 64_000 * saved, (rank, read, data)
+            # Its part, a window for each row of `columns`, and what opening the files costs.
+            assert read < data / loaded + 8 * WINDOW + 64_000 * saved, (rank, read, data)
 
 
 @pytest.mark.parametrize("zstd", [None, 1])
