@@ -287,9 +287,9 @@ pub(crate) fn save<'py>(
         let pair = pair.cast::<PyTuple>()?;
         let (name, value) = (pair.get_item(0)?, pair.get_item(1)?);
         let name = name.cast::<PyString>()?.to_str()?.to_owned();
-        let value = Incoming::new(&value).map_err(|error| {
-            let _ = error.add_note(py, &format!("while saving {name:?}"));
-            error
+        let value = Incoming::new(&value).inspect_err(|error| {
+            // Without the note, the error is only less helpful.
+            let _ = error.add_note(py, format!("while saving {name:?}"));
         })?;
         saving.values.push((name, value));
     }
