@@ -21,7 +21,7 @@ use crate::memory::{Lent, Memory};
 use crate::operations::{kind_of, opened};
 use crate::tensor::{Array, Tensor, fits};
 use crate::work::{self, Watch};
-use crate::{value, writer};
+use crate::{torch, value, writer};
 
 type PyProgress<'py> = Option<Bound<'py, PyAny>>;
 
@@ -36,6 +36,10 @@ pub(crate) fn read_into<'py>(
     let (mut direct, mut copied) = (Vec::new(), Vec::new());
     for (tensor, out) in targets {
         let this = tensor.get();
+        let out = match torch::is_tensor(&out)? {
+            true => torch::numpy_of(&out)?,
+            false => out,
+        };
         match Target::of(this, &out)? {
             Some(lent) if this.tensor().format() == "dense" => direct.push((tensor, lent)),
             _ => copied.push((tensor, out)),

@@ -7,12 +7,44 @@ use pyo3::prelude::*;
 use zt::Buffer;
 
 use crate::component::Component;
+use crate::dtype::Row;
 use crate::error::{OrRaise, Result, misuse};
-use crate::incoming::{self, Incoming};
+use crate::incoming::{self, Incoming, is_of};
 use crate::index::Index;
 use crate::memory::Memory;
 use crate::tensor::{Array, Tensor, fits};
 use crate::{bulk, dlpack};
+
+/// Whether an object is a tensor of torch.
+pub(crate) fn is_tensor(object: &Bound<'_, PyAny>) -> Result<bool> {
+    Ok(is_of(object, "torch")? && object.hasattr("layout")?)
+}
+
+/// A tensor on the CPU as an array of NumPy over the same memory.
+///
+/// # Errors
+///
+/// `MisuseError` for a tensor on another device, or with elements that files do not have.
+pub(crate) fn numpy_of<'py>(tensor: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+    let py = tensor.py();
+    let dtype = tensor.getattr("dtype")?.str()?;
+    let row = dtype.to_str()?.strip_prefix("torch.").and_then(Row::named);
+    let is_cpu = tensor.getattr("is_cpu")?.is_truthy()?;
+    let (Some(row), true) = (row, is_cpu) else {
+        let text = "a tensor that is read into is on the CPU, and of a dtype that files have";
+        return Err(misuse(py, text));
+    };
+    let tensor = tensor.call_method0("detach")?;
+    if !row.is_ml {
+        return tensor.call_method0("numpy");
+    }
+    // NumPy takes elements of `ml_dtypes` from torch as integers alone.
+    let plain = ["uint8", "uint16"][row.item_len - 1];
+    let plain = tensor.call_method1("view", (py.import("torch")?.getattr(plain)?,))?;
+    plain
+        .call_method0("numpy")?
+        .call_method1("view", (row.numpy_dtype(py)?,))
+}
 
 /// A value to be written: dense, or sparse in the layouts COO and CSR.
 ///
