@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::shell::Shell;
 use crate::{
     corpus, features, fuzz, graph, interop, kill_points, mutate, package, sbom, supply_chain,
+    test_python,
 };
 
 struct Step {
@@ -27,7 +28,7 @@ const fn step(name: &'static str, run: fn(&Shell) -> Result<()>) -> Step {
 }
 
 /// Those that take seconds come first.
-const STEPS: [Step; 14] = [
+const STEPS: &[Step] = &[
     step("format", |shell| shell.cargo("fmt --all --check").run()),
     step("graph", |shell| graph::run(shell, &[])),
     step("corpus", |shell| corpus::run(shell, &[])),
@@ -64,6 +65,7 @@ const STEPS: [Step; 14] = [
     },
     step("features", |shell| features::run(shell, &[])),
     step("interop", |shell| interop::run(shell, &[])),
+    step("python", |shell| test_python::run(shell, &[])),
     Step {
         name: "fuzz-smoke",
         run: fuzz::in_ci,
@@ -75,7 +77,7 @@ pub(crate) fn run(shell: &Shell, _: &[String]) -> Result<()> {
     let in_ci = env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
     let mut summary = String::from("\nxtask ci\n");
     let mut outcome = Ok(());
-    for step in &STEPS {
+    for step in STEPS {
         eprintln!("\n==> {}", step.name);
         let start = Instant::now();
         let result = (step.run)(shell);

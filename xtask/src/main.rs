@@ -31,6 +31,7 @@ mod sbom;
 mod shell;
 mod supply_chain;
 mod table;
+mod test_python;
 mod test_torch;
 mod unsafe_code;
 mod verdicts;
@@ -108,6 +109,12 @@ const TASKS: &[Task] = &[
         arguments: "",
         summary: "dependencies with security advisories; needs cargo-deny and the network",
         run: advisories::run,
+    },
+    Task {
+        name: "test-python",
+        arguments: "[ARGUMENTS of pytest]",
+        summary: "the Python package: its tests, its types, and its README",
+        run: test_python::run,
     },
     Task {
         name: "test-torch",
