@@ -2,7 +2,7 @@
 
 use std::io;
 
-use pyo3::exceptions::PyImportError;
+use pyo3::exceptions::{PyImportError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyType};
@@ -29,13 +29,17 @@ pub(crate) fn exception(error: &zt::Error) -> PyErr {
 }
 
 fn raised(py: Python<'_>, error: &zt::Error) -> Result<PyErr> {
+    let system = system_error(error);
+    // What a file object of Python raised comes out as it was.
+    if let Some(raised) = system.and_then(|error| error.get_ref()?.downcast_ref::<PyErr>()) {
+        return Ok(raised.clone_ref(py));
+    }
     let fields = PyDict::new(py);
     fields.set_item("code", error.code())?;
     fields.set_item("object", error.object())?;
     fields.set_item("component", error.component())?;
     fields.set_item("offset", error.offset())?;
     fields.set_item("path", error.path().map(|path| path.display().to_string()))?;
-    let system = system_error(error);
     let class = class(py, name_of(error, system))?;
     let value = class.call((error.to_string(),), Some(&fields))?;
     if error.kind() == ErrorKind::Io {
@@ -43,6 +47,31 @@ fn raised(py: Python<'_>, error: &zt::Error) -> Result<PyErr> {
         value.setattr("filename", error.path())?;
     }
     Ok(PyErr::from_value(value))
+}
+
+/// A `MisuseError` with this text: the call is wrong.
+pub(crate) fn misuse(py: Python<'_>, message: &str) -> PyErr {
+    new(py, "MisuseError", "misuse", message)
+}
+
+/// An `UnsupportedError` with this text.
+pub(crate) fn unsupported(py: Python<'_>, message: &str) -> PyErr {
+    new(py, "UnsupportedError", "unsupported", message)
+}
+
+/// A `TypeError` for a handle that is pickled: it holds an open file.
+pub(crate) fn no_pickling(what: &str) -> PyErr {
+    PyTypeError::new_err(format!(
+        "cannot pickle {what}: pass the path, and open the file there"
+    ))
+}
+
+fn new(py: Python<'_>, name: &str, code: &str, message: &str) -> PyErr {
+    let fields = PyDict::new(py);
+    let made = fields
+        .set_item("code", code)
+        .and_then(|()| class(py, name)?.call((message,), Some(&fields)));
+    made.map_or_else(|broken| broken, PyErr::from_value)
 }
 
 fn name_of(error: &zt::Error, system: Option<&io::Error>) -> &'static str {

@@ -1,4 +1,15 @@
-"""Opens every tensor file: .zt, safetensors, GGUF, PyTorch, NumPy, ONNX, HDF5 and more."""
+"""Opens every tensor file: .zt, safetensors, GGUF, PyTorch, NumPy, ONNX, HDF5 and more.
+
+>>> import numpy, tempfile, zt
+>>> path = tempfile.mkdtemp() + "/model.zt"
+>>> with zt.Writer(path) as writer:
+...     writer.add("weight", numpy.ones((2, 3), dtype="f4"))
+>>> with zt.open(path) as file:
+...     print(list(file), file["weight"].shape, file["weight"].dtype)
+['weight'] (2, 3) f32
+"""
+
+from collections.abc import Mapping as _Mapping
 
 from ._errors import (
     DigestMismatchError,
@@ -11,17 +22,37 @@ from ._errors import (
     UnsupportedError,
     ZtError,
 )
-from ._zt import __version__
+from ._zt import (
+    Component,
+    File,
+    FileWarning,
+    Pieces,
+    QuantizedGroup,
+    Tensor,
+    Writer,
+    __version__,
+    open,
+)
+
+_Mapping.register(File)
 
 __all__ = [
+    "Component",
     "DigestMismatchError",
+    "File",
     "FileError",
+    "FileWarning",
     "LimitError",
     "MalformedError",
     "MisuseError",
     "MissingFileError",
+    "Pieces",
+    "QuantizedGroup",
+    "Tensor",
     "TensorNotFoundError",
     "UnsupportedError",
+    "Writer",
     "ZtError",
     "__version__",
+    "open",
 ]

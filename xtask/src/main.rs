@@ -25,6 +25,7 @@ mod package;
 mod rooms;
 mod shell;
 mod table;
+mod test_torch;
 mod unsafe_code;
 
 use std::env;
@@ -40,7 +41,7 @@ struct Task {
     run: fn(&Shell, &[String]) -> Result<()>,
 }
 
-const TASKS: [Task; 13] = [
+const TASKS: [Task; 14] = [
     Task {
         name: "ci",
         arguments: "",
@@ -70,6 +71,12 @@ const TASKS: [Task; 13] = [
         arguments: "",
         summary: "the official Python packages read what we write",
         run: interop::run,
+    },
+    Task {
+        name: "test-torch",
+        arguments: "[ARGUMENTS of pytest]",
+        summary: "the Python package beside torch, which this installs for the CPU",
+        run: test_torch::run,
     },
     Task {
         name: "package",

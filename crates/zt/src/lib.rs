@@ -71,7 +71,7 @@ pub use read::dense_reader::DenseReader;
 pub use write::options::{
     ComponentOptions, Compression, DEFAULT_LEVEL, ObjectOptions, WriteOptions,
 };
-pub use write::stream::{ComponentWriter, ObjectWriter};
+pub use write::stream::{ComponentWriter, ObjectWriter, SuspendedComponent, SuspendedObject};
 pub use write::writer::Writer;
 
 /// The features that this build has, in alphabetical order: `mmap`, `rayon`, `serde`, `zstd`.

@@ -42,9 +42,7 @@ pub(crate) fn check_digest(blob: &Blob, stored: &[u8]) -> Result<()> {
 /// Compares the digest of a blob. Its bytes are read and not kept.
 pub(crate) fn verify(source: &dyn Source, blob: &Blob) -> Result<()> {
     #[cfg(feature = "rayon")]
-    if blob.span.byte_len() >= parallel::WORTH_IT as u64
-        && threads() > 1
-        && !source.is_sequential()
+    if blob.span.byte_len() >= parallel::WORTH_IT as u64 && threads() > 1 && !source.is_sequential()
     {
         return parallel::verify(source, blob);
     }

@@ -101,6 +101,39 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
         len.ok().flatten().unwrap_or(0)
     }
 
+    /// Takes the object apart from its writer, for a caller that keeps it between calls and cannot keep
+    /// a borrow, as a binding to another language. [`Writer::resume_object`] goes on with it. Until
+    /// then the writer takes no other object, and cannot finish.
+    #[must_use]
+    pub fn suspend(self) -> SuspendedObject {
+        SuspendedObject {
+            name: self.name,
+            object: self.object,
+            options: self.options,
+            keeps: self.keeps,
+            is_unchecked: self.is_unchecked,
+            is_open: self.is_open,
+            roles: self.roles,
+        }
+    }
+
+    /// Goes on with a component of this object that was suspended.
+    #[must_use]
+    pub fn resume_component(
+        &mut self,
+        suspended: SuspendedComponent,
+    ) -> ComponentWriter<'_, 'a, 'w> {
+        ComponentWriter {
+            object: self,
+            role: suspended.role,
+            dtype: suspended.dtype,
+            logical_type: suspended.logical_type,
+            extra: suspended.extra,
+            component: suspended.component,
+            written: suspended.written,
+        }
+    }
+
     /// Adds attributes to the present ones.
     pub(crate) fn add_attributes(&mut self, attributes: Map) {
         let all = self.object.attributes.get_or_insert_with(Map::new);
@@ -199,6 +232,79 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
     }
 }
 
+/// An object that is being written, without a borrow of its writer: see [`ObjectWriter::suspend`]. If it
+/// is dropped, its writer cannot finish.
+pub struct SuspendedObject {
+    name: String,
+    object: Object,
+    options: ObjectOptions,
+    keeps: Keeps,
+    is_unchecked: bool,
+    is_open: bool,
+    roles: HashMap<Text, usize>,
+}
+
+/// A component that is being written, without a borrow of its object: see [`ComponentWriter::suspend`].
+pub struct SuspendedComponent {
+    role: Text,
+    dtype: DType,
+    logical_type: Option<Text>,
+    extra: Map,
+    component: Component,
+    written: u64,
+}
+
+impl<'w> Writer<'w> {
+    /// Goes on with an object of this writer that was suspended.
+    ///
+    /// ```
+    /// use std::io::Write;
+    /// use zt::{DType, File, Writer};
+    ///
+    /// let mut bytes = Vec::new();
+    /// let mut writer = Writer::new(&mut bytes)?;
+    /// let mut object = writer.begin("pair", &[2], "dense")?;
+    /// let component = object.component("data", DType::U8, None)?.suspend();
+    /// let suspended = object.suspend();
+    /// // Later, and elsewhere:
+    /// let mut object = writer.resume_object(suspended);
+    /// let mut data = object.resume_component(component);
+    /// data.write_all(&[1, 2])?;
+    /// data.finish()?;
+    /// object.finish()?;
+    /// writer.finish()?;
+    /// assert_eq!(*File::from_bytes(bytes)?.tensor("pair")?.as_slice::<u8>()?, [1, 2]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn resume_object(&mut self, suspended: SuspendedObject) -> ObjectWriter<'_, 'w> {
+        ObjectWriter {
+            writer: self,
+            name: suspended.name,
+            object: suspended.object,
+            options: suspended.options,
+            keeps: suspended.keeps,
+            is_unchecked: suspended.is_unchecked,
+            is_open: suspended.is_open,
+            roles: suspended.roles,
+        }
+    }
+}
+
+impl std::fmt::Debug for SuspendedObject {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut debug = f.debug_struct("SuspendedObject");
+        debug.field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for SuspendedComponent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut debug = f.debug_struct("SuspendedComponent");
+        debug.field("role", &self.role).finish_non_exhaustive()
+    }
+}
+
 impl std::fmt::Debug for ObjectWriter<'_, '_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut debug = f.debug_struct("ObjectWriter");
@@ -242,6 +348,19 @@ impl ComponentWriter<'_, '_, '_> {
     /// Sets fields of the component that the specification does not define.
     pub fn set_extra(&mut self, extra: Map) {
         self.extra = extra;
+    }
+
+    /// Takes the component apart from its object: see [`ObjectWriter::suspend`], which comes next.
+    #[must_use]
+    pub fn suspend(self) -> SuspendedComponent {
+        SuspendedComponent {
+            role: self.role,
+            dtype: self.dtype,
+            logical_type: self.logical_type,
+            extra: self.extra,
+            component: self.component,
+            written: self.written,
+        }
     }
 
     /// Ends the component.
