@@ -4,11 +4,12 @@
 //! | --- | --- |
 //! | `error` | errors of the engine, turned into the exceptions of `zt/_errors.py` |
 //! | `pool`, `work` | the threads of the engine; progress, and Ctrl-C |
-//! | `memory`, `dlpack` | bytes that Python and Rust share: the only modules with unsafe code |
+//! | `memory`, `dlpack` | bytes that Python and Rust share: with `safetensors::spec`, the only modules with unsafe code |
 //! | `source` | objects of Python as files to read and to write |
 //! | `dtype`, `value`, `index` | element types, attributes and indices of Python |
 //! | `file`, `tensor`, `component` | what is read |
 //! | `incoming`, `quantized`, `writer` | what is written |
+//! | `safetensors` | the names of the package safetensors, over files of every kind |
 //! | `torch` | tensors of torch, both ways |
 
 mod component;
@@ -21,6 +22,7 @@ mod index;
 mod memory;
 mod pool;
 mod quantized;
+mod safetensors;
 mod source;
 mod tensor;
 mod torch;
@@ -41,6 +43,10 @@ mod _zt {
     use crate::memory::Memory;
     #[pymodule_export]
     use crate::quantized::QuantizedGroup;
+    #[pymodule_export]
+    use crate::safetensors::{
+        FileHandle, SafeOpen, SafeSlice, TensorSpec, deserialize, serialize, serialize_file,
+    };
     #[pymodule_export]
     use crate::tensor::Tensor;
     #[pymodule_export]
