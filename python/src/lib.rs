@@ -8,18 +8,24 @@
 //! | `source` | objects of Python as files to read and to write |
 //! | `dtype`, `value`, `index` | element types, attributes and indices of Python |
 //! | `file`, `tensor`, `component` | what is read |
-//! | `incoming`, `quantized`, `writer` | what is written |
+//! | `incoming`, `quantized`, `writer`, `editor` | what is written |
+//! | `bulk`, `operations` | many tensors in one call; work on whole files |
+//! | `html` | tables for notebooks |
 //! | `safetensors` | the names of the package safetensors, over files of every kind |
 //! | `torch` | tensors of torch, both ways |
 
+mod bulk;
 mod component;
 mod dlpack;
 mod dtype;
+mod editor;
 mod error;
 mod file;
+mod html;
 mod incoming;
 mod index;
 mod memory;
+mod operations;
 mod pool;
 mod quantized;
 mod safetensors;
@@ -36,11 +42,20 @@ mod _zt {
     use pyo3::prelude::*;
 
     #[pymodule_export]
+    use crate::bulk::{load, save};
+    #[pymodule_export]
     use crate::component::Component;
+    #[pymodule_export]
+    use crate::editor::{Editor, edit};
     #[pymodule_export]
     use crate::file::{File, FileWarning, open};
     #[pymodule_export]
     use crate::memory::Memory;
+    #[pymodule_export]
+    use crate::operations::{
+        ContentHash, Conversion, Difference, Recovery, Verification, convert, diff, hash, repair,
+        verify,
+    };
     #[pymodule_export]
     use crate::quantized::QuantizedGroup;
     #[pymodule_export]
@@ -50,7 +65,9 @@ mod _zt {
     #[pymodule_export]
     use crate::tensor::Tensor;
     #[pymodule_export]
-    use crate::torch::{_check_data, _dlpack, _dlpack_component, _dlpack_many, _dlpack_part};
+    use crate::torch::{
+        _check_data, _dlpack, _dlpack_component, _dlpack_many, _dlpack_part, _has_same_blobs,
+    };
     #[pymodule_export]
     use crate::writer::{Pieces, Writer};
 

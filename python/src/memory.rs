@@ -327,15 +327,6 @@ impl Lent {
         Ok(Lent(buffer))
     }
 
-    /// How many bytes.
-    pub(crate) fn byte_len(&self) -> usize {
-        self.0.len_bytes()
-    }
-
-    pub(crate) fn is_readonly(&self) -> bool {
-        self.0.readonly()
-    }
-
     /// The bytes, for work during which Python does not write to them.
     pub(crate) fn bytes(&self) -> &[u8] {
         // SAFETY: the buffer is contiguous, is not moved or freed while it is exported, and lives as long

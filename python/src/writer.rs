@@ -56,9 +56,9 @@ impl<'a, 'py, T: FromPyObject<'a, 'py>> FromPyObject<'a, 'py> for Given<T> {
 }
 
 /// The file that is published when the writer finishes. It refuses writes once the work is to stop.
-struct Target {
-    file: Arc<Mutex<Option<AtomicFile>>>,
-    stop: Arc<AtomicBool>,
+pub(crate) struct Target {
+    pub(crate) file: Arc<Mutex<Option<AtomicFile>>>,
+    pub(crate) stop: Arc<AtomicBool>,
 }
 
 impl Write for Target {
@@ -273,7 +273,7 @@ impl Writer {
         Ok(Some(options.into()))
     }
 
-    /// Adds a value. `is_trusted` is true if no array is filled anew between two calls.
+    /// Adds a value.
     fn add_value(
         &self,
         py: Python<'_>,
@@ -284,23 +284,18 @@ impl Writer {
     ) -> Result<()> {
         let byte_len = value.byte_len();
         self.with(py, byte_len, |writer, progress| {
-            if let Incoming::Tensor(tensor) = value {
-                return copy(writer, name, tensor, options, progress);
-            }
             let is_default = options.is_none() && attributes.is_none() && !self.planes;
             let shared = match value {
                 Incoming::Dense(array) if is_default => self.shared(name, array)?,
                 _ => None,
             };
-            if let (Some(other), Incoming::Dense(array)) = (shared, value) {
-                share(writer, name, array, &other)?;
-            } else {
-                value.with_object(attributes, |object| match &options {
-                    Some(options) => writer.add_with(name, object, options),
-                    None => writer.add(name, object),
-                })?;
+            match (shared, value) {
+                (Some(other), Incoming::Dense(array)) => {
+                    share(writer, name, array, &other)?;
+                    progress.report(byte_len)
+                }
+                _ => add(writer, name, value, attributes, options, progress),
             }
-            progress.report(byte_len)
         })
     }
 
@@ -337,18 +332,27 @@ pub(crate) fn share(
     object.finish()
 }
 
-fn copy(
+/// Adds a value, and reports its bytes.
+pub(crate) fn add(
     writer: &mut zt::Writer<'_>,
     name: &str,
-    tensor: &Py<crate::tensor::Tensor>,
+    value: &Incoming,
+    attributes: Option<Attributes>,
     options: Option<ObjectOptions>,
     progress: Progress<'_>,
 ) -> zt::Result<()> {
-    let tensor = tensor.get().tensor();
-    match options {
-        Some(options) => writer.copy_with(name, &tensor, &options, Some(progress)),
-        None => writer.copy(name, &tensor),
+    if let Incoming::Tensor(tensor) = value {
+        let tensor = tensor.get().tensor();
+        return match options {
+            Some(options) => writer.copy_with(name, &tensor, &options, Some(progress)),
+            None => writer.copy(name, &tensor),
+        };
     }
+    value.with_object(attributes, |object| match &options {
+        Some(options) => writer.add_with(name, object, options),
+        None => writer.add(name, object),
+    })?;
+    progress.report(value.byte_len())
 }
 
 fn refused(state: &State) -> String {

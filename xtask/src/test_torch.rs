@@ -13,8 +13,8 @@ use crate::shell::Shell;
 const INSTALLER: &str = "python/tools/cpu_torch.py";
 
 /// What builds the package, and what its tests import beside torch.
-const PACKAGES: &str =
-    "maturin numpy ml_dtypes scipy pytest hypothesis safetensors==0.8.0 distributed";
+const PACKAGES: &str = "maturin numpy ml_dtypes scipy pytest hypothesis safetensors==0.8.0 \
+     transformers==5.23.0 distributed";
 
 pub(crate) fn run(shell: &Shell, tests: &[String]) -> Result<()> {
     if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {

@@ -252,7 +252,7 @@ class ZtStorageReader(StorageReader):
     def _read(self, file: zt.File, item: ReadItem, planner: LoadPlanner) -> None:
         tensor = file[self._places[item.storage_index].name]
         if item.type == LoadItemType.BYTE_IO:
-            data = tensor.numpy().tobytes()
+            data = memoryview(tensor).tobytes()
             if self.weights_only:
                 torch.load(io.BytesIO(data), weights_only=True, map_location="cpu")
             planner.load_bytes(item, io.BytesIO(data))
