@@ -243,19 +243,35 @@ pub(crate) fn finish<'py>(
         Framework::Mlx => py
             .import(intern!(py, "mlx.core"))?
             .call_method1(intern!(py, "array"), (array,)),
-        Framework::Paddle => {
-            let place = match device {
-                Device::Named(name) => name.replace("cuda", "gpu"),
-                other => other.to_string(),
-            };
-            let options = PyDict::new(py);
-            options.set_item(intern!(py, "place"), place)?;
-            py.import(intern!(py, "paddle"))?.call_method(
-                intern!(py, "to_tensor"),
-                (array,),
-                Some(&options),
-            )
-        }
+        Framework::Paddle => to_paddle(array, device),
+    }
+}
+
+/// Paddle takes bf16 as `uint16`, and no FP8.
+fn to_paddle<'py>(array: Bound<'py, PyAny>, device: &Device) -> Result<Bound<'py, PyAny>> {
+    let py = array.py();
+    let place = match device {
+        Device::Named(name) => name.replace("cuda", "gpu"),
+        other => other.to_string(),
+    };
+    let options = PyDict::new(py);
+    options.set_item(intern!(py, "place"), place)?;
+    let make = |array: Bound<'py, PyAny>| {
+        py.import(intern!(py, "paddle"))?.call_method(
+            intern!(py, "to_tensor"),
+            (array,),
+            Some(&options),
+        )
+    };
+    let dtype = array.getattr(intern!(py, "dtype"))?;
+    if dtype.getattr(intern!(py, "kind"))?.extract::<char>()? != 'V' {
+        return make(array);
+    }
+    let itemsize: usize = dtype.getattr(intern!(py, "itemsize"))?.extract()?;
+    let bits = array.call_method1(intern!(py, "view"), (format!("u{itemsize}"),))?;
+    match itemsize {
+        2 => make(bits),
+        _ => make(bits)?.call_method1(intern!(py, "view"), (dtype.getattr(intern!(py, "name"))?,)),
     }
 }
 

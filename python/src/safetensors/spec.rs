@@ -98,10 +98,10 @@ impl TensorSpec {
 }
 
 /// What is written: the header, and the tensors in their order.
-fn plan<'t>(
-    tensors: &'t HashMap<String, Py<TensorSpec>>,
+fn plan(
+    tensors: &HashMap<String, Py<TensorSpec>>,
     metadata: Option<HashMap<String, String>>,
-) -> Result<(Vec<u8>, Vec<&'t [u8]>)> {
+) -> Result<(Vec<u8>, Vec<&[u8]>)> {
     let metadata = metadata.map(|metadata| {
         let mut texts: Vec<(String, String)> = metadata.into_iter().collect();
         // The official library writes them in a random order.
