@@ -548,17 +548,17 @@ impl Drop for Writer {
     }
 }
 
-/// The type that a name, or a dtype of NumPy, stands for.
+/// The type that a name of ours, or whatever NumPy takes for a dtype, stands for.
 fn row_of(dtype: &Bound<'_, PyAny>) -> Result<&'static Row> {
-    let name: String = match dtype.cast::<PyString>() {
-        Ok(name) => name.to_str()?.to_owned(),
-        Err(_) => {
-            let dtype = crate::dtype::numpy(dtype.py())?
-                .getattr("dtype")?
-                .call1((dtype,))?;
-            dtype.getattr("name")?.extract()?
-        }
-    };
+    if let Ok(name) = dtype.cast::<PyString>()
+        && let Some(row) = Row::named(name.to_str()?)
+    {
+        return Ok(row);
+    }
+    let dtype = crate::dtype::numpy(dtype.py())?
+        .getattr("dtype")?
+        .call1((dtype,))?;
+    let name: String = dtype.getattr("name")?.extract()?;
     Row::named(&name)
         .ok_or_else(|| PyTypeError::new_err(format!("no file has elements of the dtype {name}")))
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 use crate::shell::Shell;
-use crate::{corpus, features, fuzz, graph, interop, kill_points, package};
+use crate::{corpus, features, fuzz, graph, interop, kill_points, package, test_python};
 
 struct Step {
     name: &'static str,
@@ -25,7 +25,7 @@ const fn step(name: &'static str, run: fn(&Shell) -> Result<()>) -> Step {
 }
 
 /// Those that take seconds come first.
-const STEPS: [Step; 12] = [
+const STEPS: [Step; 13] = [
     step("format", |shell| shell.cargo("fmt --all --check").run()),
     step("graph", |shell| graph::run(shell, &[])),
     step("corpus", |shell| corpus::run(shell, &[])),
@@ -53,6 +53,7 @@ const STEPS: [Step; 12] = [
     },
     step("features", |shell| features::run(shell, &[])),
     step("interop", |shell| interop::run(shell, &[])),
+    step("python", |shell| test_python::run(shell, &[])),
     Step {
         name: "fuzz-smoke",
         run: fuzz::in_ci,

@@ -25,6 +25,7 @@ mod package;
 mod rooms;
 mod shell;
 mod table;
+mod test_python;
 mod test_torch;
 mod unsafe_code;
 
@@ -41,7 +42,7 @@ struct Task {
     run: fn(&Shell, &[String]) -> Result<()>,
 }
 
-const TASKS: [Task; 14] = [
+const TASKS: [Task; 15] = [
     Task {
         name: "ci",
         arguments: "",
@@ -71,6 +72,12 @@ const TASKS: [Task; 14] = [
         arguments: "",
         summary: "the official Python packages read what we write",
         run: interop::run,
+    },
+    Task {
+        name: "test-python",
+        arguments: "[ARGUMENTS of pytest]",
+        summary: "the Python package: its tests, its types, and its README",
+        run: test_python::run,
     },
     Task {
         name: "test-torch",

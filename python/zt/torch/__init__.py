@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
+from torch.utils.dlpack import from_dlpack
 
 import zt
 
@@ -207,7 +208,7 @@ def _read(
             dense[name] = tensor
     capsules = _zt._dlpack_many(list(dense.values()), threads, progress)
     for name, capsule in zip(dense, capsules, strict=True):
-        loaded[name] = torch.from_dlpack(capsule)
+        loaded[name] = from_dlpack(capsule)
 
 
 def _twins(file: zt.File) -> dict[str, str]:

@@ -26,7 +26,7 @@ import secrets
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch.distributed.checkpoint.metadata import (
@@ -93,7 +93,7 @@ class ZtStorageWriter(StorageWriter):
         path: str | os.PathLike[str],
         *,
         zstd: int | None = None,
-        digest: str | None = "crc32c",
+        digest: Literal["crc32c", "sha256"] | None = "crc32c",
         threads: int | None = None,
     ) -> None:
         super().__init__()
@@ -191,7 +191,7 @@ class ZtStorageReader(StorageReader):
         path: str | os.PathLike[str],
         *,
         threads: int | None = None,
-        verify: str = "on_read",
+        verify: Literal["on_read", "always", "never"] = "on_read",
         weights_only: bool = True,
     ) -> None:
         super().__init__()
