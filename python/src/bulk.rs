@@ -41,6 +41,7 @@ pub(crate) fn read_into<'py>(
             _ => copied.push((tensor, out)),
         }
     }
+    expect_apart(&direct)?;
     let mut wanted = Vec::with_capacity(direct.len());
     for (tensor, lent) in &direct {
         wanted.push((tensor.get(), lent.bytes_mut()?));
@@ -55,6 +56,20 @@ pub(crate) fn read_into<'py>(
         numpy(py)?.call_method1("copyto", (out, array.numpy(py)?))?;
     }
     Ok(())
+}
+
+/// Refuses memory that two tensors would be read into at a time.
+fn expect_apart(targets: &[(Py<Tensor>, Lent)]) -> Result<()> {
+    let mut places: Vec<(usize, usize)> = targets.iter().map(|(_, lent)| lent.place()).collect();
+    places.sort_unstable();
+    let overlap = places.windows(2).any(|pair| match pair {
+        [(_, end), (start, _)] => end > start,
+        _ => false,
+    });
+    match overlap {
+        true => Err(PyValueError::new_err("two of the arrays share memory")),
+        false => Ok(()),
+    }
 }
 
 struct Target;
@@ -279,7 +294,7 @@ pub(crate) fn save<'py>(
     let mut saving = Saving {
         values: Vec::new(),
         attributes: metadata.map(value::from_mapping).transpose()?,
-        write: write.digest(writer::digest(py, digest)?).threads(threads),
+        write: write.digest(writer::digest(py, digest)?),
         kind,
     };
     for pair in tensors.call_method0("items")?.try_iter()? {
@@ -287,9 +302,9 @@ pub(crate) fn save<'py>(
         let pair = pair.cast::<PyTuple>()?;
         let (name, value) = (pair.get_item(0)?, pair.get_item(1)?);
         let name = name.cast::<PyString>()?.to_str()?.to_owned();
-        let value = Incoming::new(&value).map_err(|error| {
-            let _ = error.add_note(py, &format!("while saving {name:?}"));
-            error
+        let value = Incoming::new(&value).inspect_err(|error| {
+            // Without the note, the error is only less helpful.
+            let _ = error.add_note(py, format!("while saving {name:?}"));
         })?;
         saving.values.push((name, value));
     }

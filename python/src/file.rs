@@ -15,7 +15,7 @@ use crate::error::{OrRaise, Result, misuse, no_pickling};
 use crate::memory::{Lent, Memory, PrivateMap};
 use crate::source::{Reader, has_buffer};
 use crate::tensor::Tensor;
-use crate::{bulk, html, operations, value, work};
+use crate::{bulk, html, operations, value};
 
 /// Opens a tensor file of any kind. Its bytes decide the kind, not its name.
 ///
@@ -76,20 +76,23 @@ pub(crate) fn open_any(
     source: &Bound<'_, PyAny>,
     options: InputOptions,
 ) -> Result<Open> {
+    // On the thread that asks: an opening is short, and waking another one takes longer.
     let kinds = Kinds::builtin();
     if let Some(path) = path_of(source)? {
-        let input = work::run(py, || kinds.open(&path, options))?;
+        let input = py.detach(|| kinds.open(&path, options)).or_raise()?;
         return Ok(Open::new(input));
     }
     let input = if let Ok(bytes) = source.cast_exact::<PyBytes>() {
         let bytes = PyBackedBytes::from(bytes.clone());
-        work::run(py, || kinds.open_source(zt::Memory::new(bytes), options))?
+        py.detach(|| kinds.open_source(zt::Memory::new(bytes), options))
+            .or_raise()?
     } else if has_buffer(source) {
         let lent = Lent::new(source)?;
-        work::run(py, || kinds.open_source(lent, options))?
+        py.detach(|| kinds.open_source(lent, options)).or_raise()?
     } else if source.hasattr("read")? && source.hasattr("seek")? {
         let reader = Reader::new(source)?;
-        work::run(py, || kinds.open_source(reader, options))?
+        py.detach(|| kinds.open_source(reader, options))
+            .or_raise()?
     } else {
         return Err(PyTypeError::new_err(format!(
             "expected a path, bytes, or an object with seek and read, not {}",

@@ -327,6 +327,12 @@ impl Lent {
         Ok(Lent(buffer))
     }
 
+    /// The addresses of its first byte and of the byte behind its last one.
+    pub(crate) fn place(&self) -> (usize, usize) {
+        let start = self.0.buf_ptr().addr();
+        (start, start.saturating_add(self.0.len_bytes()))
+    }
+
     /// The bytes, for work during which Python does not write to them.
     pub(crate) fn bytes(&self) -> &[u8] {
         // SAFETY: the buffer is contiguous, is not moved or freed while it is exported, and lives as long
@@ -347,7 +353,7 @@ impl Lent {
         if self.0.len_bytes() == 0 {
             return Ok(&mut []);
         }
-        // SAFETY: as in `bytes`; the memory is writable, and the caller asks once for each object.
+        // SAFETY: as in `bytes`; the memory is writable, and the caller asks once for each byte.
         Ok(unsafe { std::slice::from_raw_parts_mut(self.0.buf_ptr().cast(), self.0.len_bytes()) })
     }
 }

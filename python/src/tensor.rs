@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use zt::{Bytes, DType, Dense, Elements, Encoding, OwnedTensor, Signature, View as _};
+use zt::{Buffer, Bytes, DType, Dense, Elements, Encoding, OwnedTensor, Signature, View as _};
 
 use crate::component::Component;
 use crate::dtype::{Row, numpy};
@@ -15,7 +15,8 @@ use crate::error::{OrRaise, Result, misuse, no_pickling, unsupported};
 use crate::file::Open;
 use crate::index::Index;
 use crate::memory::{self, Memory};
-use crate::{bulk, dlpack, html, value, work};
+use crate::work::{self, Watch};
+use crate::{bulk, dlpack, html, value};
 
 /// One tensor of a file. Nothing of its data is read until it is asked for.
 ///
@@ -219,15 +220,35 @@ impl Tensor {
     /// A component in memory of its own.
     pub(crate) fn owned(&self, role: &str, py: Python<'_>, shape: Vec<u64>) -> Result<Array> {
         let byte_len = self.raise(self.tensor().component(role))?.blob.decoded_len;
-        let elements = self.read(py, byte_len.unwrap_or(u64::MAX), |tensor| {
-            let elements = tensor.elements(role)?;
-            if elements.dtype == DType::Bool {
-                zt::formats::check_bools(&elements.bytes)
-                    .map_err(|error| zt::Error::from(error).with_object(tensor.name()))?;
-            }
-            Ok(elements.into_owned()?)
-        })?;
+        let elements = match byte_len {
+            Some(byte_len) if byte_len > LARGE => self.read_large(py, role)?,
+            _ => self.read(py, byte_len.unwrap_or(u64::MAX), |tensor| {
+                let elements = tensor.elements(role)?;
+                check_bools(&tensor, &elements)?;
+                Ok(elements.into_owned()?)
+            })?,
+        };
         Array::of_elements(py, shape, elements)
+    }
+
+    /// A component of many bytes, so that Ctrl-C ends it.
+    fn read_large(&self, py: Python<'_>, role: &str) -> Result<Elements<'static>> {
+        Watch::default().run(py, |progress| {
+            let tensor = self.tensor();
+            let read = || {
+                let mut buffer = Buffer::try_zeroed(tensor.decoded_len(role)?)?;
+                let wanted = vec![(tensor, role, &mut *buffer)];
+                for result in self.open.file().read_many_into_with(wanted, progress) {
+                    result?;
+                }
+                let component = tensor.component(role)?;
+                let mut elements = Elements::new(component.dtype.unwrap_or(DType::U8), buffer);
+                elements.logical_type = component.logical_type.clone();
+                check_bools(&tensor, &elements)?;
+                Ok(elements)
+            };
+            read().map_err(|error| self.open.input.blame(error))
+        })
     }
 
     /// The bytes of a component where they are, verified; `None` if only a copy can be used.
@@ -271,6 +292,17 @@ impl Tensor {
         };
         Ok(Some(memory))
     }
+}
+
+/// Reading so many bytes takes long enough for somebody to press Ctrl-C.
+const LARGE: u64 = 32 << 20;
+
+fn check_bools(tensor: &zt::Tensor<'_>, elements: &Elements<'_>) -> zt::Result<()> {
+    if elements.dtype != DType::Bool {
+        return Ok(());
+    }
+    let checked = zt::formats::check_bools(&elements.bytes);
+    checked.map_err(|error| zt::Error::from(error).with_object(tensor.name()))
 }
 
 /// Indices as the 64-bit integers that SciPy takes.

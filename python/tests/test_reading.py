@@ -238,6 +238,15 @@ def test_reading_into_memory_that_is_there(model):
             file["weight"].read_into(out)
 
 
+def test_two_tensors_are_not_read_into_one_array(tmp_path):
+    path = tmp_path / "two.zt"
+    zt.numpy.save_file({"a": np.zeros(8), "b": np.ones(8)}, path)
+    out = np.empty(12)
+    for a, b in [(out[:8], out[:8]), (out[:8], out[4:])]:
+        with pytest.raises(ValueError, match="share"):
+            zt.open(path).read_into({"a": a, "b": b})
+
+
 def test_a_table_for_notebooks_is_escaped_and_short(path):
     with zt.Writer(path) as writer:
         for at in range(60):
@@ -256,7 +265,14 @@ def test_importing_zt_imports_nothing_else():
 def test_threads_are_a_number_from_one_on(model):
     with pytest.raises(ValueError):
         zt.verify(model, threads=0)
-    assert zt.verify(model, threads=1).ok
+    for threads in (1, 3):
+        assert zt.verify(model, threads=threads).ok
+        loaded = zt.numpy.load_file(model, threads=threads)
+        data = zt.numpy.save(loaded, threads=threads, zstd=3)
+        assert data == zt.numpy.save(loaded, zstd=3)
+        with zt.Writer(model.with_name("new.zt"), threads=threads, zstd=3) as writer:
+            writer.add("packed", loaded["packed"])
+        assert zt.open(model.with_name("new.zt"))["packed"].numpy()[1, 1] == 301
     code = f"import zt; zt.verify({str(model)!r})"
     env = {**os.environ, "ZT_NUM_THREADS": "many"}
     failed = subprocess.run(
