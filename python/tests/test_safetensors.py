@@ -195,10 +195,9 @@ def test_it_stands_in_for_the_official_package_and_steps_back():
     sys.modules["host"] = host
     try:
         with zs.install():
+            import safetensors
             import safetensors.numpy
             from safetensors.numpy import save_file
-
-            import safetensors
 
             assert safetensors is zs
             assert safetensors.numpy is zn

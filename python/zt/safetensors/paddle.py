@@ -123,8 +123,8 @@ def _flatten(
             )
         if not tensor.is_contiguous():
             raise ValueError(
-                f"You are trying to save a non contiguous tensor: `{name}`. Make it contiguous with "
-                "`.contiguous()`."
+                f"You are trying to save a non contiguous tensor: `{name}`. Make it contiguous "
+                "with `.contiguous()`."
             )
         if not tensor.place.is_cpu_place():
             tensor = tensor.cpu()
