@@ -4,13 +4,14 @@
 //! | --- | --- |
 //! | `error` | errors of the engine, turned into the exceptions of `zt/_errors.py` |
 //! | `pool`, `work` | the threads of the engine; progress, and Ctrl-C |
-//! | `memory`, `dlpack` | bytes that Python and Rust share: the only modules with unsafe code |
+//! | `memory`, `dlpack` | bytes that Python and Rust share: with `safetensors::spec`, the only modules with unsafe code |
 //! | `source` | objects of Python as files to read and to write |
 //! | `dtype`, `value`, `index` | element types, attributes and indices of Python |
 //! | `file`, `tensor`, `component` | what is read |
 //! | `incoming`, `quantized`, `writer`, `editor` | what is written |
 //! | `bulk`, `operations` | many tensors in one call; work on whole files |
 //! | `html` | tables for notebooks |
+//! | `safetensors` | the names of the package safetensors, over files of every kind |
 //! | `torch` | tensors of torch, both ways |
 
 mod bulk;
@@ -27,6 +28,7 @@ mod memory;
 mod operations;
 mod pool;
 mod quantized;
+mod safetensors;
 mod source;
 mod tensor;
 mod torch;
@@ -56,6 +58,10 @@ mod _zt {
     };
     #[pymodule_export]
     use crate::quantized::QuantizedGroup;
+    #[pymodule_export]
+    use crate::safetensors::{
+        FileHandle, SafeOpen, SafeSlice, TensorSpec, deserialize, serialize, serialize_file,
+    };
     #[pymodule_export]
     use crate::tensor::Tensor;
     #[pymodule_export]

@@ -84,6 +84,10 @@ class MissingFileError(FileError, FileNotFoundError):
     """There is no file at the path."""
 
 
+class SafetensorError(ZtError):
+    """An error of :mod:`zt.safetensors`, with the message of the package ``safetensors``."""
+
+
 def _restore(kind: type[ZtError], args: tuple[object, ...], fields: dict[str, object]) -> ZtError:
     """Makes an exception again that was pickled."""
     error = kind.__new__(kind, *args)
