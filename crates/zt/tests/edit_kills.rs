@@ -34,11 +34,12 @@ fn dense(values: &[u64]) -> Dense<'_> {
 
 /// A file of objects with long names.
 fn create(path: &Path, manifest_len: u64) {
-    const NAME_LEN: u64 = 4000;
+    const LONG: usize = 3800;
+    const OBJECT_LEN: u64 = 4000;
     let mut writer = Writer::create(path).unwrap();
     writer.add("old", &dense(&[1])).unwrap();
-    for object in 0..manifest_len / NAME_LEN {
-        let name = format!("{object}.{}", "x".repeat(NAME_LEN as usize - 200));
+    for object in 0..manifest_len / OBJECT_LEN {
+        let name = format!("{object}.{}", "x".repeat(LONG));
         writer.add(&name, &dense(&[object])).unwrap();
     }
     writer.finish().unwrap();
@@ -63,6 +64,7 @@ fn ours(path: &Path) -> &'static str {
 struct Official(ChildStdin, BufReader<ChildStdout>);
 
 impl Official {
+    #[expect(clippy::zombie_processes, reason = "it ends with its input")]
     fn new(python: &str) -> Self {
         const SCRIPT: &str = "
 import sys, ztensor

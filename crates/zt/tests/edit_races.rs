@@ -166,7 +166,11 @@ fn a_full_disk_is_an_error_before_anything_changes() -> Result {
     let error = begin(WriteOptions::new())?.reserve(2 << 20).unwrap_err();
     assert_eq!(error.kind(), zt::ErrorKind::Io);
     assert_eq!(disk.changes.load(Ordering::Relaxed), 0);
-    assert!(begin(WriteOptions::new())?.reserve((1 << 19) + 4096).is_err());
+    assert!(
+        begin(WriteOptions::new())?
+            .reserve((1 << 19) + 4096)
+            .is_err()
+    );
     assert_eq!(disk.changes.load(Ordering::Relaxed), 0);
     // What fits without the room to spare fits, to the page.
     begin(WriteOptions::new())?.reserve(1 << 19)?;
