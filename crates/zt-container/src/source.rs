@@ -35,6 +35,18 @@ pub trait Source: Send + Sync {
         let _ = span;
     }
 
+    /// Says that all of `spans` will be read soon, in about this order. A source over a network begins
+    /// to fetch as much of them as it can hold. By default this does nothing.
+    fn will_read_all(&self, spans: &[Span]) {
+        let _ = spans;
+    }
+
+    /// Whether every read is a request over a network, which takes as long as megabytes do. Readers
+    /// then look at as few places as they can.
+    fn is_remote(&self) -> bool {
+        false
+    }
+
     /// Fills `buf` with the bytes from `offset` on.
     ///
     /// # Errors
@@ -58,6 +70,12 @@ macro_rules! forward {
             }
             fn will_read(&self, span: Span) {
                 (**self).will_read(span);
+            }
+            fn will_read_all(&self, spans: &[Span]) {
+                (**self).will_read_all(spans);
+            }
+            fn is_remote(&self) -> bool {
+                (**self).is_remote()
             }
             fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
                 (**self).read_at(offset, buf)

@@ -6,6 +6,7 @@
 
 use zt_container::{Blob, Limits, Source, read_into};
 
+use crate::cores::announce::announce_all;
 #[cfg(feature = "rayon")]
 use crate::cores::parallel::threads;
 use crate::error::Result;
@@ -19,6 +20,7 @@ pub(crate) fn read(
     limits: &Limits,
     out: &mut [u8],
 ) -> Result<()> {
+    announce_all(&[blob.span], |span| (source, *span));
     #[cfg(feature = "rayon")]
     if threads() > 1
         && let Some(pieces) = parallel::plan(source, blob, limits, out)?

@@ -3,6 +3,7 @@
 use zt_container::Source;
 use zt_formats::{Dense, Elements};
 
+use crate::cores::announce::announce_all;
 use crate::cores::region::{Region, bundles};
 use crate::cores::scratch::Pool;
 use crate::error::Result;
@@ -119,6 +120,7 @@ fn in_order_of_offsets<'f, 'r, T: Send, R: Send>(
         let source = item.tensor.source(item.part);
         (source, item.part.component.blob.span)
     };
+    announce_all(&items, place);
     let counts: Vec<usize> = bundles(&items, place)
         .into_iter()
         .map(<[Item<'f, T>]>::len)
