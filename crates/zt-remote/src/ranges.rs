@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Parts never overlap. A reader that comes to a part waits for it; where there is none, it makes one.
-//! What was read to its end is given back. Small parts stay for the next reader until the memory is
+//! What was read as a whole is given back. Small parts stay for the next reader until the memory is
 //! needed.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -24,10 +24,32 @@ pub(crate) const SMALL: u64 = 256 << 10;
 struct Part {
     end: u64,
     state: State,
-    /// Bytes that have yet to be read for the first time.
-    unread: u64,
+    read: Covered,
     /// When it was last used, counted in uses.
     used: u64,
+}
+
+impl Part {
+    /// Whether each of its bytes was read at least once. `start` is its beginning.
+    fn is_read(&self, start: u64) -> bool {
+        let whole = start..self.end;
+        matches!(&self.read.0[..], [only] if *only == whole)
+    }
+}
+
+/// Ranges in order, with bytes between them. Readers take pieces in any order, and some bytes twice.
+#[derive(Debug, Default)]
+struct Covered(Vec<Range<u64>>);
+
+impl Covered {
+    fn add(&mut self, mut range: Range<u64>) {
+        let first = self.0.partition_point(|known| known.end < range.start);
+        let behind = self.0.partition_point(|known| known.start <= range.end);
+        for known in self.0.get(first..behind).unwrap_or_default() {
+            range = range.start.min(known.start)..range.end.max(known.end);
+        }
+        self.0.splice(first..behind.max(first), [range]);
+    }
 }
 
 #[derive(Debug)]
@@ -75,7 +97,7 @@ impl Ranges {
         let part = Part {
             end,
             state: State::Here(bytes),
-            unread: len,
+            read: Covered::default(),
             used: self.uses,
         };
         self.parts.insert(offset, part);
@@ -95,7 +117,7 @@ impl Ranges {
             let part = Part {
                 end,
                 state: State::Wanted,
-                unread: end.saturating_sub(at),
+                read: Covered::default(),
                 used: self.uses,
             };
             self.parts.insert(at, part);
@@ -118,7 +140,7 @@ impl Ranges {
             if self.held.saturating_add(len) > memory && self.coming > 0 {
                 return None;
             }
-            self.make_room(len, memory);
+            self.make_room(len, memory, u64::MAX);
             if self.held.saturating_add(len) > memory && self.held > 0 {
                 return None;
             }
@@ -134,7 +156,8 @@ impl Ranges {
             return None;
         }
         let len = part.end.saturating_sub(start);
-        self.make_room(len, memory);
+        // Readers in several places may hold twice as much.
+        self.make_room(len, memory, memory.saturating_mul(2));
         self.ask(start)
     }
 
@@ -147,13 +170,16 @@ impl Ranges {
         Some(range)
     }
 
-    /// Gives back the parts that were not used for the longest time, until `len` more bytes fit.
-    fn make_room(&mut self, len: u64, memory: u64) {
+    /// Gives back the parts that were not used for the longest time, until `len` more bytes fit into
+    /// `memory`. What somebody has yet to read stays, as long as they fit into `most`.
+    fn make_room(&mut self, len: u64, memory: u64, most: u64) {
         while self.held.saturating_add(len) > memory {
-            // What was begun or not read at all is kept as long as there is something else.
             let here = self.parts.iter().filter(|(_, part)| matches!(part.state, State::Here(_)));
-            let oldest = here.min_by_key(|(_, part)| (part.unread > 0, part.used));
-            let Some((&start, _)) = oldest else { return };
+            let oldest = here.min_by_key(|(start, part)| (!part.is_read(**start), part.used));
+            let Some((&start, part)) = oldest else { return };
+            if !part.is_read(start) && self.held.saturating_add(len) <= most {
+                return;
+            }
             self.remove(start);
         }
     }
@@ -201,8 +227,8 @@ impl Ranges {
                     (Ok(from), Ok(to)) if from <= to => bytes.slice(from..to),
                     _ => Bytes::new(),
                 };
-                part.unread = part.unread.saturating_sub(taken.len() as u64);
-                if part.unread == 0 && part.end.saturating_sub(start) >= SMALL {
+                part.read.add(offset..offset.saturating_add(taken.len() as u64));
+                if part.is_read(start) && part.end.saturating_sub(start) >= SMALL {
                     self.remove(start);
                 }
                 Found::Bytes(taken)
@@ -221,5 +247,57 @@ impl Ranges {
     fn part_at(&self, offset: u64) -> Option<(u64, &Part)> {
         let (start, part) = self.parts.range(..=offset).next_back()?;
         (offset < part.end).then_some((*start, part))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Bytes, Covered, Found, Ranges, SMALL};
+
+    #[test]
+    fn ranges_that_touch_become_one() {
+        let mut covered = Covered::default();
+        for range in [4..6, 0..1, 8..9, 1..2, 5..8] {
+            covered.add(range);
+        }
+        assert_eq!(covered.0, [0..2, 4..9]);
+        covered.add(2..4);
+        assert_eq!(covered.0, [0..9]);
+    }
+
+    #[test]
+    fn a_large_part_goes_when_all_of_it_was_read() {
+        let mut ranges = Ranges::default();
+        let len = SMALL + 10;
+        ranges.keep(0, Bytes::from(vec![1; usize::try_from(len).unwrap()]));
+        // The end first, and twice, as a reader of a table there does.
+        for (offset, len) in [(SMALL, 10), (SMALL, 10), (0, SMALL)] {
+            assert!(matches!(ranges.take(offset, len), Found::Bytes(_)));
+        }
+        assert!(matches!(ranges.take(0, 1), Found::Nothing { until: u64::MAX }));
+        assert_eq!(ranges.held, 0);
+    }
+
+    #[test]
+    fn wanted_parts_fill_the_gaps_and_come_in_order() {
+        let mut ranges = Ranges::default();
+        ranges.keep(20, Bytes::from_static(&[0; 10]));
+        ranges.want(0..50, 15);
+        let mut coming = Vec::new();
+        while let Some(range) = ranges.next(9, 1000) {
+            coming.push(range);
+        }
+        assert_eq!(coming, [0..15, 15..20, 30..45, 45..50]);
+    }
+
+    #[test]
+    fn memory_bounds_what_comes_ahead_and_not_what_is_demanded() {
+        let mut ranges = Ranges::default();
+        ranges.want(0..100, 10);
+        assert_eq!(ranges.next(9, 25), Some(0..10));
+        assert_eq!(ranges.next(9, 25), Some(10..20));
+        assert_eq!(ranges.next(9, 25), None);
+        assert_eq!(ranges.demand(95, 25), Some(90..100));
+        assert_eq!(ranges.demand(95, 25), None);
     }
 }

@@ -111,7 +111,11 @@ impl Scan<'_> {
     /// Does all of a job on this core.
     fn small(&self, source: &dyn Source, job: &Job<'_>, scratch: &mut Scratch) -> Result<Outcome> {
         if !job.is_small() {
-            return self.one(job);
+            // Its content alone is long: its stored bytes are at hand, and not read again.
+            return self.one(&Job {
+                source,
+                ..job.clone()
+            });
         }
         let outcome = look(source, job, scratch).unwrap_or_else(Outcome::failed);
         let decoded = *outcome.decoded.as_ref().unwrap_or(&0);
