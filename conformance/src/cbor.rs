@@ -142,7 +142,10 @@ pub fn value(value: &Value) -> Cbor {
         Value::Negative(number) => negative(*number),
         Value::Bytes(content) => bytes(content),
         Value::Text(content) => text(content),
-        Value::Array(items) => array(&items.iter().map(self::value).collect::<Vec<_>>()),
+        Value::Array(items) => {
+            let items = items.items().map(|item| self::value(&item));
+            array(&items.collect::<Vec<_>>())
+        }
         Value::Map(content) => attributes(content),
         Value::Tag(number, item) => tag(*number, &self::value(item)),
         Value::Bool(content) => boolean(*content),

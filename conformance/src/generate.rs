@@ -318,7 +318,7 @@ fn value_of_depth(from: &mut Decisions<'_>, depth: usize) -> Value {
         }),
         8 => Value::Float(f64::from_bits(from.number().swap_bytes())),
         9 => Value::Float(f32::from_bits((from.number() as u32).swap_bytes()).into()),
-        10 => Value::Array(from.list(4, inner)),
+        10 => Value::array(from.list(4, inner)),
         11 => Value::Map(map_of(from.list(4, |from| (inner(from), inner(from))))),
         _ => Value::Tag(from.number(), Box::new(inner(from))),
     }

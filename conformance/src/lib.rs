@@ -21,6 +21,7 @@
 //! | [`policy`] | files of formats that leave much open, held against what is settled |
 //! | [`squizd`], [`slm1`] | builders of such files, for what those files leave out |
 //! | [`inputs`] | what fuzzing has kept, in `fuzz-inputs` |
+//! | [`mutation`] | files of the corpus, damaged in a way that a seed repeats |
 //! | [`fuzz`] | the fuzz targets' bodies, which `tests/replay.rs` runs on stable |
 //!
 //! `corpus/README.md` says what the files are and how to use them without this crate.
@@ -47,6 +48,7 @@ pub mod generate;
 pub mod hdf5;
 pub mod inputs;
 pub mod json;
+pub mod mutation;
 pub mod naive;
 pub mod observe;
 pub mod policy;

@@ -19,6 +19,7 @@ use zt::{DType, DigestAlgorithm, HashOptions, OpenOptions, VerifyOptions};
 use zt_conformance::archive;
 use zt_conformance::cbor::{self, head, text, uint};
 use zt_conformance::draft::{Draft, Item};
+use zt_conformance::frames::{repeated_frame, skippable};
 use zt_conformance::hdf5;
 use zt_conformance::position::Counted;
 use zt_convert::{ConvertOptions, GGUF, Input, NPZ, SAFETENSORS, convert};
@@ -118,6 +119,23 @@ fn twice_as_much_of_anything_in_a_manifest_takes_twice_the_work() {
             })
         };
         let with = |draft: Draft, at: u32| draft.with(&format!("{at}"), range(at));
+        (0..count).fold(first, with).build()
+    });
+    doubles("blobs that share a frame", |count| {
+        // Each has one more skippable frame at its end than the last.
+        let (frame, end) = (repeated_frame(0, 4096), skippable(b""));
+        let item = |frames: Vec<u8>| {
+            let item = Item::dense(&[4096], DType::U8, &[0; 4096]);
+            item.change("data", |part| part.frames(frames))
+        };
+        let all = [&frame[..], &end.repeat(count as usize)].concat();
+        let first = Draft::v1_2().with("first", item(all));
+        let with = |draft: Draft, at: u32| {
+            let len = frame.len() as u64 + end.len() as u64 * u64::from(at);
+            let part = item(Vec::new());
+            let part = part.change("data", |part| part.at(64).set("length", uint(len)));
+            draft.with(&format!("{at}"), part)
+        };
         (0..count).fold(first, with).build()
     });
     doubles("shapes of the same indices", |count| {

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 use crate::shell::Shell;
-use crate::{corpus, features, fuzz, graph, interop, kill_points, package};
+use crate::{
+    corpus, features, fuzz, graph, interop, kill_points, mutate, package, sbom, supply_chain,
+};
 
 struct Step {
     name: &'static str,
@@ -25,11 +27,15 @@ const fn step(name: &'static str, run: fn(&Shell) -> Result<()>) -> Step {
 }
 
 /// Those that take seconds come first.
-const STEPS: [Step; 12] = [
+const STEPS: [Step; 14] = [
     step("format", |shell| shell.cargo("fmt --all --check").run()),
     step("graph", |shell| graph::run(shell, &[])),
     step("corpus", |shell| corpus::run(shell, &[])),
     step("deny", deny),
+    step("supply-chain", |shell| {
+        supply_chain::run(shell, &[])?;
+        sbom::check(shell)
+    }),
     step("package", package::in_ci),
     // This is also what compiles benches/: `test` leaves out that crate, whose peers are heavy.
     step("clippy", |shell| {
@@ -49,6 +55,11 @@ const STEPS: [Step; 12] = [
     Step {
         name: "kill-points",
         run: |shell| kill_points::run(shell, &[]),
+        optional: true,
+    },
+    Step {
+        name: "mutate",
+        run: mutate::in_ci,
         optional: true,
     },
     step("features", |shell| features::run(shell, &[])),

@@ -94,7 +94,7 @@ pub(crate) fn in_ci(shell: &Shell) -> Result<()> {
     Plan::new(shell, 5, IN_CI)?.run(shell)
 }
 
-fn number<T: std::str::FromStr>(option: &str, value: Option<&String>) -> Result<T> {
+pub(crate) fn number<T: std::str::FromStr>(option: &str, value: Option<&String>) -> Result<T> {
     let number = value.and_then(|value| value.parse().ok());
     number.ok_or_else(|| Error::Usage(format!("`{option}` takes a number")))
 }

@@ -75,7 +75,7 @@ pub(crate) fn run(shell: &Shell, _: &[String]) -> Result<()> {
 
 /// The interpreter of the virtual environment `name`, which is made unless an earlier run made it
 /// from the same requirements.
-fn environment(shell: &Shell, scratch: &Path, name: &str) -> Result<PathBuf> {
+pub(crate) fn environment(shell: &Shell, scratch: &Path, name: &str) -> Result<PathBuf> {
     let requirements = shell
         .root()
         .join("conformance/interop")

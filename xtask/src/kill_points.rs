@@ -7,7 +7,10 @@
 //! afterwards has to be what they say of the old one or of the new one, and the next edit has to
 //! work; a file that is torn is repaired, and after a repair that is cut short, by another one.
 //! After an error no other file may be left; after a kill one may, where a file is written
-//! anew under another name.
+//! anew under another name, and the next run of the same operation removes it.
+//!
+//! Sets are split over sets the same way: the index has to open the old set or the new one, and the same
+//! split again has to remove whatever a kill left.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -33,6 +36,15 @@ const OPERATIONS: [&str; 10] = [
     "convert IN FILE --force --jobs 1",
     "repair TORN -o FILE --force --jobs 1",
     REPAIR,
+];
+
+/// Splits over the set x in SET, of two shards: to as many shards, to three, to one file, and of the set
+/// itself.
+const SPLITS: [&str; 4] = [
+    "split MORE --max-shard-size 17000 -o SET --name x --force --jobs 1",
+    "split MORE --max-shard-size 15000 -o SET --name x --force --jobs 1",
+    "split MORE -o SET --name x --force --jobs 1",
+    "split SET --max-shard-size 5000 --force --jobs 1",
 ];
 
 /// The operation whose FILE is torn before.
@@ -86,6 +98,16 @@ pub(crate) fn run(shell: &Shell, _: &[String]) -> Result<()> {
             );
         }
     }
+    for split in SPLITS {
+        for cut in &CUTS {
+            let row = bench.cut_split(split, cut, &mut places)?;
+            let neither = row.points - row.old - row.new;
+            println!(
+                "| `{split}` | {} | {} | {} | {} | {neither} | {} |",
+                cut.name, row.points, row.old, row.new, row.left
+            );
+        }
+    }
     empty(&bench.folder)?;
     Error::unless_empty(
         "whatever is cut short leaves the old file or the new one",
@@ -109,6 +131,9 @@ impl<'s> Bench<'s> {
         };
         empty(&bench.folder)?;
         let arrays = [("a", 5000), ("b", 100), ("unwanted", 3000), ("in", 500_000)];
+        let arrays = arrays
+            .into_iter()
+            .chain([("c", 4000), ("d", 4500), ("e", 100)]);
         for (name, len) in arrays {
             let path = bench.path(name).with_extension("npy");
             fs::write(&path, array(len)).map_err(Error::file(&path))?;
@@ -118,6 +143,14 @@ impl<'s> Bench<'s> {
             merge = merge.arg(bench.path(name));
         }
         merge.output()?;
+        let mut more = shell.program(&bench.zt).arg("convert");
+        for name in ["c.npy", "d.npy", "e.npy", "more.zt"] {
+            more = more.arg(bench.path(name));
+        }
+        more.output()?;
+        let of_two = "split FILE --max-shard-size 15000 -o SET --name x";
+        bench.zt(of_two, &bench.path("old.zt")).output()?;
+        fs::rename(bench.path("tried"), bench.path("set")).map_err(Error::file(&bench.folder))?;
         // So that there is something to compact, and an attribute to remove.
         let old = bench.path("old.zt");
         bench.zt("rm FILE unwanted", &old).output()?;
@@ -150,6 +183,8 @@ impl<'s> Bench<'s> {
             "FILE" => program.arg(file),
             "IN" => program.arg(self.path("in.npy")),
             "TORN" => program.arg(self.path("torn.zt")),
+            "MORE" => program.arg(self.path("more.zt")),
+            "SET" => program.arg(self.path("tried")),
             word => program.arg(word),
         })
     }
@@ -161,6 +196,95 @@ impl<'s> Bench<'s> {
         let file = folder.join("x.zt");
         fs::copy(self.path("old.zt"), &file).map_err(Error::file(&file))?;
         Ok(file)
+    }
+
+    /// Nothing but a copy of the old set.
+    fn fresh_set(&self) -> Result<()> {
+        let (folder, set) = (self.path("tried"), self.path("set"));
+        empty(&folder)?;
+        for entry in fs::read_dir(&set).map_err(Error::file(&set))?.flatten() {
+            let copy = folder.join(entry.file_name());
+            fs::copy(entry.path(), &copy).map_err(Error::file(&copy))?;
+        }
+        Ok(())
+    }
+
+    /// All that the program says of the set, and the index; or of the single file. And the number of
+    /// files that do not belong to it.
+    fn set(&self) -> Result<([String; 3], u64)> {
+        let folder = self.path("tried");
+        let index = folder.join("x.zt.index.json");
+        let (opened, json) = match fs::read_to_string(&index) {
+            Ok(json) => (index, json),
+            Err(_) => (folder.join("x.zt"), String::new()),
+        };
+        let [hash, attributes] = self.contents(&opened)?;
+        let entries = fs::read_dir(&folder).map_err(Error::file(&folder))?;
+        let others = entries.flatten().filter(|entry| {
+            let name = entry.file_name().into_string().unwrap_or_default();
+            entry.path() != opened && !json.contains(&format!("{name:?}"))
+        });
+        let others = others.count() as u64;
+        Ok(([hash, attributes, json], others))
+    }
+
+    /// As [`Bench::cut_everywhere`], for a split over a set.
+    fn cut_split(&self, split: &str, cut: &Cut, places: &mut Vec<String>) -> Result<Row> {
+        self.fresh_set()?;
+        let (old, _) = self.set()?;
+        let unused = self.path("tried");
+        if !self
+            .traced(&format!("-e trace={CHANGING}"), split, &unused)
+            .succeeds()
+        {
+            return Err(Error::Unavailable(format!(
+                "strace or the program fails: {split}"
+            )));
+        }
+        let (new, others) = self.set()?;
+        if others > 0 {
+            places.push(format!("{split}: {others} other files are left"));
+        }
+        let log = self.path("log");
+        let log = fs::read_to_string(&log).map_err(Error::file(&log))?;
+        let mut row = Row::default();
+        for (call, count) in calls(&log) {
+            for at in 1..=count {
+                self.fresh_set()?;
+                let [before, after] = cut.injected;
+                let options = format!("-e trace={call} -e inject={call}:{before}{at}{after}");
+                let succeeded = self.traced(&options, split, &unused).succeeds();
+                row.points += 1;
+                let place = format!("{split}: {} at {call} {at} of {count}", cut.name);
+                let (is_old, is_new) = match self.set() {
+                    Ok((found, left)) => {
+                        row.left += u64::from(left > 0);
+                        // Where removing fails, what was to be removed is left, and old shards are where
+                        // the commit may not be durable.
+                        let may_stay = call.starts_with("unlink") || found == new;
+                        if left > 0 && !cut.is_kill && !may_stay {
+                            places.push(format!("{place}: {left} other files are left"));
+                        }
+                        (found == old, found == new)
+                    }
+                    Err(_) => (false, false),
+                };
+                row.old += u64::from(is_old);
+                row.new += u64::from(is_new);
+                if !is_old && !is_new {
+                    places.push(format!("{place}: neither set is there"));
+                }
+                if succeeded && (cut.is_kill || is_old) {
+                    places.push(format!("{place}: and it succeeds"));
+                }
+                let again = self.zt(split, &unused).succeeds();
+                let found = self.set();
+                if !again || !found.is_ok_and(|(found, left)| found[..2] == new[..2] && left == 0) {
+                    places.push(format!("{place}: the next split fails, or leaves files"));
+                }
+            }
+        }
+        Ok(row)
     }
 
     /// All that the program says of a file's contents; an error where it cannot be read.
@@ -214,12 +338,18 @@ impl<'s> Bench<'s> {
                 if succeeded && (cut.is_kill || is_old) {
                     places.push(format!("{place}: and it succeeds"));
                 }
-                let folder = file.parent().unwrap_or(&self.folder);
-                let entries = fs::read_dir(folder).map_err(Error::file(folder))?;
-                let left = entries.count().saturating_sub(1) as u64;
+                let left = others(&file)?;
                 row.left += left;
                 if left > u64::from(cut.is_kill) {
                     places.push(format!("{place}: {left} other files are left"));
+                }
+                if left > 0 {
+                    self.zt(operation, &file).output()?;
+                    if others(&file)? > 0 {
+                        places.push(format!(
+                            "{place}: the next run does not remove what is left"
+                        ));
+                    }
                 }
                 let next = self.zt("meta set FILE next value", &file).succeeds();
                 if !next || !self.zt("verify FILE", &file).succeeds() {
@@ -236,6 +366,13 @@ fn tear(file: &Path) -> Result<()> {
     let mut bytes = fs::read(file).map_err(Error::file(file))?;
     bytes.extend_from_slice(&[7; 5000]);
     fs::write(file, bytes).map_err(Error::file(file))
+}
+
+/// How many other files are in the folder of `file`.
+fn others(file: &Path) -> Result<u64> {
+    let folder = file.parent().unwrap_or(file);
+    let entries = fs::read_dir(folder).map_err(Error::file(folder))?;
+    Ok(entries.count().saturating_sub(1) as u64)
 }
 
 fn byte_len(file: &Path) -> Result<u64> {

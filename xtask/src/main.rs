@@ -8,11 +8,13 @@
 //! in the crates and in `conformance/`.
 #![forbid(unsafe_code)]
 
+mod advisories;
 mod asan;
 mod bench;
 mod ci;
 mod corpus;
 mod coverage;
+mod dependencies;
 mod error;
 mod features;
 mod files;
@@ -21,11 +23,16 @@ mod graph;
 mod interop;
 mod kill_points;
 mod mutants;
+mod mutate;
 mod package;
 mod rooms;
+mod sbom;
 mod shell;
+mod supply_chain;
 mod table;
+mod test_torch;
 mod unsafe_code;
+mod verdicts;
 
 use std::env;
 use std::process::ExitCode;
@@ -40,7 +47,7 @@ struct Task {
     run: fn(&Shell, &[String]) -> Result<()>,
 }
 
-const TASKS: [Task; 13] = [
+const TASKS: &[Task] = &[
     Task {
         name: "ci",
         arguments: "",
@@ -72,6 +79,36 @@ const TASKS: [Task; 13] = [
         run: interop::run,
     },
     Task {
+        name: "verdicts",
+        arguments: "[KIND]…",
+        summary: "asks the official readers about mutants, for conformance/verdicts; needs PyPI",
+        run: verdicts::run,
+    },
+    Task {
+        name: "supply-chain",
+        arguments: "[--list]",
+        summary: "crates of others with unsafe code or C against docs/supply-chain.md",
+        run: supply_chain::run,
+    },
+    Task {
+        name: "sbom",
+        arguments: "",
+        summary: "what the program is made of: CycloneDX 1.5 on stdout",
+        run: sbom::run,
+    },
+    Task {
+        name: "advisories",
+        arguments: "",
+        summary: "dependencies with security advisories; needs cargo-deny and the network",
+        run: advisories::run,
+    },
+    Task {
+        name: "test-torch",
+        arguments: "[ARGUMENTS of pytest]",
+        summary: "the Python package beside torch, which this installs for the CPU",
+        run: test_torch::run,
+    },
+    Task {
         name: "package",
         arguments: "",
         summary: "every crate built from the files that crates.io would have",
@@ -82,6 +119,12 @@ const TASKS: [Task; 13] = [
         arguments: "",
         summary: "the program killed at each call that changes a file; needs strace",
         run: kill_points::run,
+    },
+    Task {
+        name: "mutate",
+        arguments: "[--seconds N] [--seed S] [--number N]",
+        summary: "damaged files of every kind through every command that reads",
+        run: mutate::run,
     },
     Task {
         name: "bench",
@@ -155,7 +198,7 @@ fn run(arguments: &[String]) -> Result<()> {
 
 fn help() -> String {
     let mut text = String::from("Usage: cargo xtask TASK\n\n");
-    for task in &TASKS {
+    for task in TASKS {
         let usage = format!("{} {}", task.name, task.arguments);
         text.push_str(&format!("  {usage:<49}{}\n", task.summary));
     }
@@ -169,7 +212,7 @@ mod tests {
     #[test]
     fn help_names_every_task() {
         let text = help();
-        for task in &TASKS {
+        for task in TASKS {
             assert!(text.contains(task.summary), "{}", task.name);
         }
     }

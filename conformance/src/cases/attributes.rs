@@ -43,7 +43,7 @@ pub(super) fn cases() -> Vec<Case> {
                     1 << 32,
                     u64::MAX,
                 ];
-                Value::Array(
+                Value::array(
                     borders
                         .into_iter()
                         .flat_map(|n| [Value::Unsigned(n), Value::Negative(n)])
@@ -65,13 +65,13 @@ pub(super) fn cases() -> Vec<Case> {
                     5e-324,
                     -0.0,
                 ];
-                Value::Array(floats.map(float).to_vec())
+                Value::array(floats.map(float).to_vec())
             },
         ),
         of_file(
             "attributes_not_finite",
             "NaN and both infinities",
-            Value::Array(
+            Value::array(
                 [f64::NAN, f64::INFINITY, f64::NEG_INFINITY]
                     .map(float)
                     .to_vec(),
@@ -87,7 +87,7 @@ pub(super) fn cases() -> Vec<Case> {
             "no bytes, no text, NUL and newlines",
             {
                 let texts = ["", "\0", "line\nline", "\u{10ffff}"].map(Value::from);
-                Value::Array(
+                Value::array(
                     [
                         vec![Value::Bytes(vec![]), Value::Bytes((0..=255).collect())],
                         texts.to_vec(),
@@ -105,7 +105,7 @@ pub(super) fn cases() -> Vec<Case> {
                     Value::Unsigned(0),
                     Value::Negative(u64::MAX),
                     Value::Bytes(vec![]),
-                    Value::Array(vec![]),
+                    Value::array(vec![]),
                     Value::Map(Attributes::new()),
                     tag(2, Value::Bytes(vec![1])),
                     Value::Bool(false),

@@ -25,7 +25,7 @@ fn nesting() -> Vec<Case> {
     let tags = |depth: usize| [vec![0xc1; depth], uint(0)].concat();
     // The root is 1, its `objects` 2, the object 3, its `attributes` 4.
     let deep = |depth: usize| {
-        let arrays = (5..=depth).fold(Value::Null, |inner, _| Value::Array(vec![inner]));
+        let arrays = (5..=depth).fold(Value::Null, |inner, _| Value::array(vec![inner]));
         let attributes = [("deep".into(), arrays)];
         Draft::v1_2().with("w", good().attributes(super::attributes::map(attributes)))
     };
@@ -421,7 +421,7 @@ fn duplicates() -> Vec<Case> {
                     Value::Float(1.0),
                     Value::from("1"),
                     Value::Bytes(b"1".to_vec()),
-                    Value::Array(vec![Value::Unsigned(1)]),
+                    Value::array(vec![Value::Unsigned(1)]),
                     Value::Bool(true),
                 ];
                 let pairs = keys

@@ -6,10 +6,10 @@ use std::sync::LazyLock;
 
 use clap::{Args, CommandFactory, Parser};
 
+use crate::Command;
 use crate::args::write::compression;
-use crate::commands::Command;
 use crate::failure::Exit;
-use crate::output::json::{ErrorBody, ErrorDocument, escaped};
+use crate::output::json::{ErrorBody, escaped, object};
 use crate::output::text::{is_unsafe, printable};
 use crate::output::{Color, Output, of_stdout};
 
@@ -193,8 +193,8 @@ pub(crate) fn print(error: &clap::Error, early: &Early) -> Exit {
             .take_while(|line| !line.is_empty());
         let message = lines.collect::<Vec<_>>().join(" ");
         let message = message.strip_prefix("error: ").unwrap_or(&message);
-        let error = ErrorBody::misuse(message.to_owned());
-        let document = serde_json::to_string(&ErrorDocument { error }).unwrap_or_default();
+        let document = object! { error: ErrorBody::misuse(message.to_owned()) };
+        let document = serde_json::to_string(&document).unwrap_or_default();
         let _ = writeln!(std::io::stdout(), "{}", escaped(&document));
     }
     Exit::Usage

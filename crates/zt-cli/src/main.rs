@@ -42,7 +42,48 @@ mod signals;
 
 use std::process::ExitCode;
 
-use clap::CommandFactory;
+use clap::{CommandFactory, Subcommand};
+
+use commands::{
+    append, bench, cat, compact, completions, convert, diff, explain, extract, hash, info, ls, man,
+    meta, quantize, rename, repair, rm, show, split, verify,
+};
+use failure::{Exit, Failure};
+use output::Output;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Ls(ls::Arguments),
+    Info(info::Arguments),
+    Show(show::Arguments),
+    Cat(cat::Arguments),
+    Verify(verify::Arguments),
+    Hash(hash::Arguments),
+    Convert(convert::Arguments),
+    /// Merge files, or the shards of a set, into one file
+    ///
+    /// The index of a set stands for all its shards. A duplicate name is an error, and so are two
+    /// values of one attribute. All options of `zt convert` apply.
+    #[command(
+        after_help = convert::EXAMPLES_OF_MERGE,
+        override_usage = "zt merge [OPTIONS] <IN>... <OUT>"
+    )]
+    Merge(convert::Arguments),
+    Split(split::Arguments),
+    Quantize(quantize::Arguments),
+    Extract(extract::Arguments),
+    Diff(diff::Arguments),
+    Append(append::Arguments),
+    Rm(rm::Arguments),
+    Rename(rename::Arguments),
+    Meta(meta::Arguments),
+    Compact(compact::Arguments),
+    Repair(repair::Arguments),
+    Bench(bench::Arguments),
+    Explain(explain::Arguments),
+    Completions(completions::Arguments),
+    Man(man::Arguments),
+}
 
 fn main() -> ExitCode {
     let early = cli::Early::of(std::env::args_os());
@@ -51,7 +92,41 @@ fn main() -> ExitCode {
         Err(error) => return cli::print(&error, &early).into(),
     };
     files::limit::raise();
-    let mut output = output::Output::new(cli.global.json, cli.global.color);
-    let result = commands::run(cli.command, cli::Cli::command, &mut output);
+    let mut output = Output::new(cli.global.json, cli.global.color);
+    let result = run(cli.command, &mut output);
     output.conclude(result).into()
+}
+
+fn run(command: Command, output: &mut Output) -> Result<Exit, Failure> {
+    match command {
+        Command::Ls(arguments) => ls::run(&arguments, output),
+        Command::Info(arguments) => info::run(&arguments, output),
+        Command::Show(arguments) => {
+            show::run(&arguments, output).map_err(|failure| failure.with_path(&arguments.file))
+        }
+        Command::Cat(arguments) => cat::run(&arguments, output),
+        Command::Verify(arguments) => verify::run(&arguments, output),
+        Command::Hash(arguments) => hash::run(&arguments, output),
+        Command::Convert(arguments) | Command::Merge(arguments) => convert::run(&arguments, output),
+        Command::Split(arguments) => split::run(&arguments, output),
+        Command::Quantize(arguments) => quantize::run(&arguments, output),
+        Command::Extract(arguments) => {
+            extract::run(&arguments, output).map_err(|failure| failure.with_path(&arguments.file))
+        }
+        Command::Append(arguments) => append::run(&arguments, output),
+        Command::Rm(arguments) => rm::run(&arguments, output),
+        Command::Rename(arguments) => rename::run(&arguments, output),
+        Command::Meta(arguments) => meta::run(&arguments, output),
+        Command::Compact(arguments) => compact::run(&arguments, output),
+        Command::Repair(arguments) => repair::run(&arguments, output),
+        Command::Bench(arguments) => {
+            bench::run(&arguments, output).map_err(|failure| failure.with_path(&arguments.file))
+        }
+        Command::Diff(arguments) => diff::run(&arguments, output),
+        Command::Explain(arguments) => explain::run(&arguments, output),
+        Command::Completions(arguments) => {
+            completions::run(&arguments, cli::Cli::command(), output)
+        }
+        Command::Man(arguments) => man::run(&arguments, cli::Cli::command(), output),
+    }
 }

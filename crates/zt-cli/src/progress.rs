@@ -47,10 +47,6 @@ impl Progress {
     }
 
     /// As [`Progress::report`], with an error in place of a break.
-    ///
-    /// # Errors
-    ///
-    /// Code `interrupted`.
     pub(crate) fn advance(&self, bytes: u64) -> zt::Result<()> {
         match self.report(bytes) {
             ControlFlow::Continue(()) => Ok(()),

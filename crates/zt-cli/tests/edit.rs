@@ -257,7 +257,7 @@ fn compact_removes_unused_bytes() {
     let done = dry_and_done(&path, &["compact", file]);
     assert_eq!(
         keys(&done),
-        ["dry_run", "file", "file_size", "old_file_size"]
+        ["dry_run", "file", "file_size", "old_file_size", "warnings"]
     );
     assert_eq!(done["old_file_size"], old);
     assert!(done["file_size"].as_u64().unwrap() < 21_000);
@@ -353,6 +353,15 @@ fn an_edit_locks_out_editors_but_not_readers() {
         assert_eq!(run.error_code(), "locked", "{arguments:?}");
         common::zt(arguments.iter().chain(&["--wait=0"])).exits(6);
         common::zt(arguments.iter().chain(&["--dry-run"])).exits(0);
+    }
+    // A command that would replace the file is refused, too.
+    for arguments in [
+        &["convert", other, file][..],
+        &["merge", other, file],
+        &["repair", other, "-o", file],
+    ] {
+        let run = common::zt(arguments.iter().chain(&["--force", "--json"])).exits(6);
+        assert_eq!(run.error_code(), "locked", "{arguments:?}");
     }
     zt!["verify", path].exits(0);
     drop(edit);

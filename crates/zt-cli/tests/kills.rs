@@ -122,6 +122,48 @@ fn killed_twenty_times_append_loses_nothing() {
     assert_eq!(len(&path), len(&unkilled));
 }
 
+/// A signal that comes at any moment of a split leaves the old set or the new one.
+#[test]
+fn a_split_that_is_told_to_stop_leaves_a_whole_set() {
+    let dir = tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    let (old, new, out) = (at("x.zt"), at("y.zt"), at("out"));
+    of_noise(&old, "old", LEN);
+    of_noise(&new, "new", LEN);
+    let mut stopped = 0;
+    for (round, signal) in ["HUP", "INT", "TERM"].iter().cycle().take(9).enumerate() {
+        zt![
+            "split",
+            old,
+            "--name",
+            "x",
+            "--max-shard-size",
+            "2MB",
+            "-o",
+            out,
+            "-f"
+        ]
+        .exits(0);
+        let before = names_in(&out);
+        let mut command = common::command();
+        command.arg("split").arg(&new).arg("-o").arg(&out);
+        command.args(["--name", "x", "--max-shard-size", "2MB", "-f", "--zstd=19"]);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(30 * round as u64));
+        let id = child.id().to_string();
+        let _ = Command::new("kill").args(["-s", signal, &id]).status();
+        let status = child.wait().unwrap();
+        stopped += u32::from(!status.success());
+        let index = out.join("x.zt.index.json");
+        zt!["verify", index].exits(0);
+        if !status.success() {
+            assert_eq!(names_in(&out), before, "{signal}: {status}");
+        }
+    }
+    assert!(stopped > 0);
+}
+
 /// A small disk, if the user may mount one.
 struct SmallDisk(tempfile::TempDir);
 

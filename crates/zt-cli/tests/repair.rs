@@ -334,3 +334,30 @@ fn one_of_two_manifests_can_be_chosen() {
     zt!["diff", path, out].exits(0);
     zt!["repair", outer, "-o", out, "--force", "--manifest", "9"].exits(2);
 }
+
+#[test]
+fn another_kind_of_file_is_refused_by_name() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("model.gguf");
+    fs::write(&path, [&b"GGUF\x03\0\0\0"[..], &[0; 64]].concat()).unwrap();
+    let run = zt!["repair", "-n", path].exits(5);
+    assert!(
+        run.err.contains("a gguf file cannot be repaired"),
+        "{}",
+        run.err
+    );
+}
+
+/// 8 TiB of holes, which take no place on the disk and no time to search.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_sparse_file_is_searched_at_once() {
+    let dir = tempdir().unwrap();
+    let (path, bytes) = written(dir.path());
+    let file = fs::File::options().write(true).open(&path).unwrap();
+    if file.set_len(8 << 40).is_err() {
+        return;
+    }
+    zt!["repair", path].exits(0);
+    assert!(fs::read(&path).unwrap() == bytes);
+}

@@ -243,16 +243,21 @@ fn a_set_is_split_again_to_another_folder_or_replaced() {
     zt!["split", whole, "--max-shard-size", "64B", "-o", out].exits(0);
     let index = out.join("model.zt.index.json");
     let before = names_in(&out);
-    for force in [&[][..], &["--force"]] {
-        let arguments = ["split", index.to_str().unwrap(), "--json"];
-        let run = common::zt(arguments.iter().chain(force)).exits(2);
-        assert_eq!(run.error_code(), "overwrite");
-        assert!(run.err.contains("-o DIR"), "{}", run.err);
-        assert_eq!(names_in(&out), before);
-    }
+    let run = zt!["split", index, "--json"].exits(2);
+    assert_eq!(run.error_code(), "overwrite");
+    assert!(run.err.contains("-o DIR"), "{}", run.err);
+    // A set does not replace itself with less than all of it.
+    let run = zt!["split", index, "--include", "w", "--force", "--json"].exits(2);
+    assert_eq!(run.error_code(), "overwrite");
+    assert_eq!(names_in(&out), before);
+    let content = |path| zt!["hash", "--json", path].exits(0).json()["content"].take();
+    let whole_content = content(&whole);
+    zt!["split", index, "--max-shard-size", "48B", "--force"].exits(0);
+    assert_eq!(content(&index), whole_content);
     let again = dir.path().join("again");
     zt!["split", index, "-o", again].exits(0);
     assert_eq!(names_in(&again), ["model.zt"]);
+    let before = names_in(&out);
     let run = zt!["split", whole, "-o", out, "--force", "--json"].exits(0);
     assert_eq!(
         run.json()["removed"].as_array().unwrap().len(),

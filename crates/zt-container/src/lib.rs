@@ -79,7 +79,9 @@ pub use memory::bytes_of;
 #[cfg(feature = "mmap")]
 pub use mmap::Map;
 pub use reader::{BlobReader, check_declared, check_digest, read_into};
-pub use source::{FileSource, Memory, Source};
+#[cfg(all(target_os = "linux", feature = "readahead"))]
+pub use source::data_from;
+pub use source::{FileSource, Memory, Source, open_regular};
 pub use span::Span;
 pub use writer::ContainerWriter;
 

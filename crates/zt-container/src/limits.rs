@@ -25,7 +25,8 @@ pub struct Limits {
     pub attributes_len: usize,
     /// How many times its bytes a file may have read by one call that reads all of it, beside 16 MiB:
     /// 8. Blobs may overlap, and a manifest of a few megabytes can name any number of ranges. Equal
-    /// ranges are read once and count once.
+    /// ranges are read once and count once. A compressed blob with frames that an earlier blob has
+    /// counts with its decoded bytes.
     pub overlap: u64,
 }
 

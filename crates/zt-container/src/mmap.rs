@@ -31,7 +31,7 @@ impl Map {
     /// [`crate::Error::Unsupported`] where it is a pipe or a device.
     #[expect(unsafe_code, reason = "the caller vouches for the file, see # Safety")]
     pub unsafe fn open(path: impl AsRef<Path>) -> Result<Self> {
-        let file = open_regular(path.as_ref())?;
+        let file = open_regular(path)?;
         if file.metadata()?.len() == 0 {
             return Ok(Map(None)); // No system maps zero bytes.
         }

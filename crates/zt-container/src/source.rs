@@ -47,6 +47,19 @@ pub trait Source: Send + Sync {
         false
     }
 
+    /// The offset, from `offset` on, where the next bytes are that are stored: those before it are a
+    /// hole of a sparse file, and read as zeros. The length of the source where a hole ends it. By
+    /// default `offset`, which is what a source says that knows no holes.
+    fn data_from(&self, offset: u64) -> u64 {
+        offset
+    }
+
+    /// The file that the bytes are read from by position, for a caller that maps it: a span of this
+    /// source is the same span of that file. `None`, the default, for bytes that lie elsewhere.
+    fn file(&self) -> Option<&std::fs::File> {
+        None
+    }
+
     /// Fills `buf` with the bytes from `offset` on.
     ///
     /// # Errors
@@ -76,6 +89,12 @@ macro_rules! forward {
             }
             fn is_remote(&self) -> bool {
                 (**self).is_remote()
+            }
+            fn data_from(&self, offset: u64) -> u64 {
+                (**self).data_from(offset)
+            }
+            fn file(&self) -> Option<&std::fs::File> {
+                (**self).file()
             }
             fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
                 (**self).read_at(offset, buf)
@@ -147,10 +166,10 @@ impl FileSource {
     /// [`Error::Io`] where it cannot be opened or is a folder, [`Error::Unsupported`] where it is a
     /// pipe or a device: those have no length to locate a trailer by.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        Self::from_file(open_regular(path.as_ref())?)
+        Self::from_file(open_regular(path)?)
     }
 
-    /// Reads from a file that is already open; its cursor is neither used nor moved.
+    /// Reads from a file that is already open; its cursor is not used.
     ///
     /// # Errors
     ///
@@ -174,27 +193,48 @@ impl FileSource {
         let metadata = self.file.with(std::fs::File::metadata)?;
         Ok(metadata.len() == self.byte_len)
     }
-
-    /// Whether somebody has the file locked for themselves, as an editor does (advisory locks). The
-    /// file is locked by this call for a moment where nobody has.
-    #[must_use]
-    pub fn is_locked(&self) -> bool {
-        self.file.with(|file| match file.try_lock_shared() {
-            Ok(()) => {
-                // Closing the file would give it back as well.
-                let _ = file.unlock();
-                false
-            }
-            Err(error) => matches!(error, std::fs::TryLockError::WouldBlock),
-        })
-    }
 }
 
-/// Opens a file that has a length. Looked at before it is opened, because opening a pipe waits for
-/// a writer that may never come.
-pub(crate) fn open_regular(path: &Path) -> Result<std::fs::File> {
+/// Opens a regular file for reading. Symbolic links are followed. A path that the user does not choose,
+/// such as a shard that an index names, is opened here and nowhere else.
+///
+/// The path is looked at first, because opening a device may do something. A pipe that takes the
+/// file's place meanwhile is opened without waiting for its writer, and refused then.
+///
+/// # Errors
+///
+/// As [`FileSource::open`].
+pub fn open_regular(path: impl AsRef<Path>) -> Result<std::fs::File> {
+    let path = path.as_ref();
     expect_regular(&std::fs::metadata(path)?)?;
-    Ok(std::fs::File::open(path)?)
+    let file = match open_at_once(path) {
+        // A program with a lease on the file, such as a file server, is asked to give it back first.
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::fs::File::open(path)?,
+        opened => opened?,
+    };
+    expect_regular(&file.metadata()?)?;
+    Ok(file)
+}
+
+#[cfg(unix)]
+fn open_at_once(path: &Path) -> io::Result<std::fs::File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    /// `O_NONBLOCK`. It changes nothing for a regular file once that is open. Systems that are not
+    /// listed open as usual.
+    const AT_ONCE: i32 = match () {
+        () if cfg!(any(target_arch = "mips", target_arch = "mips64")) => 0x80,
+        () if cfg!(target_arch = "sparc64") => 0x4000,
+        () if cfg!(any(target_os = "linux", target_os = "android")) => 0o4000,
+        () if cfg!(any(target_vendor = "apple", target_os = "freebsd")) => 4,
+        () => 0,
+    };
+    let mut options = std::fs::OpenOptions::new();
+    options.read(true).custom_flags(AT_ONCE).open(path)
+}
+
+#[cfg(not(unix))]
+fn open_at_once(path: &Path) -> io::Result<std::fs::File> {
+    std::fs::File::open(path)
 }
 
 fn expect_regular(metadata: &std::fs::Metadata) -> Result<()> {
@@ -215,6 +255,17 @@ impl Source for FileSource {
     #[cfg(all(target_os = "linux", feature = "readahead"))]
     fn will_read(&self, span: Span) {
         will_read(&self.file.0, span);
+    }
+
+    #[cfg(all(target_os = "linux", feature = "readahead"))]
+    fn data_from(&self, offset: u64) -> u64 {
+        data_from(&self.file.0, offset, self.byte_len)
+    }
+
+    // Elsewhere readers of the file take turns, and it is lent to none.
+    #[cfg(unix)]
+    fn file(&self) -> Option<&std::fs::File> {
+        Some(&self.file.0)
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
@@ -242,6 +293,21 @@ fn will_read(file: &std::fs::File, span: Span) {
         let len = std::num::NonZeroU64::new(span.byte_len());
         // A hint that is not taken changes nothing.
         let _ = fadvise(file, span.offset(), len, Advice::WillNeed);
+    }
+}
+
+/// Where the next data of a file of `byte_len` bytes begin. Moves the cursor of the file, which reads
+/// by position do not use. A file system that knows no holes has data everywhere.
+#[cfg(all(target_os = "linux", feature = "readahead"))]
+#[must_use]
+pub fn data_from(file: &std::fs::File, offset: u64, byte_len: u64) -> u64 {
+    use rustix::fs::{SeekFrom, seek};
+    use rustix::io::Errno;
+
+    match seek(file, SeekFrom::Data(offset)) {
+        Ok(found) => found.clamp(offset, byte_len.max(offset)),
+        Err(Errno::NXIO) => byte_len.max(offset),
+        Err(_) => offset,
     }
 }
 

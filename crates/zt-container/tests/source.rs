@@ -104,22 +104,6 @@ fn a_file_knows_whether_it_was_cut_or_continued() {
     }
 }
 
-/// Looking for a lock leaves none, and those of readers are none.
-#[test]
-fn a_file_knows_whether_somebody_has_it_locked() {
-    let scratch = Scratch::new("locked", &[7; 10]);
-    let source = FileSource::open(&scratch.0).unwrap();
-    assert!(!source.is_locked());
-    let other = std::fs::File::open(&scratch.0).unwrap();
-    other.try_lock().unwrap();
-    assert!(source.is_locked());
-    other.unlock().unwrap();
-    other.try_lock_shared().unwrap();
-    assert!(!source.is_locked());
-    other.unlock().unwrap();
-    other.try_lock().unwrap();
-}
-
 /// What a source has to do is little; the rest has answers that are right for most.
 #[test]
 fn a_source_of_ones_own_lends_nothing_and_has_addresses() {
@@ -218,4 +202,39 @@ fn announcing_any_range_changes_nothing() {
     let mut read = [0; 10_000];
     source.read_at(0, &mut read).unwrap();
     assert_eq!(read, [7; 10_000]);
+}
+
+/// A pipe without a writer would be waited for by a usual `open`.
+#[cfg(unix)]
+#[test]
+fn a_pipe_that_takes_the_place_of_a_file_is_refused_at_once() {
+    use std::fs::{hard_link, remove_file, rename};
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let scratch = Scratch::new("place", &[7; 10]);
+    let beside = |extension: &str| Scratch(scratch.0.with_extension(extension));
+    let (file, pipe, next) = (beside("file"), beside("pipe"), beside("next"));
+    hard_link(&scratch.0, &file.0).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(&pipe.0).status();
+    if !made.is_ok_and(|status| status.success()) {
+        return;
+    }
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                for source in [&pipe.0, &file.0] {
+                    hard_link(source, &next.0).unwrap();
+                    rename(&next.0, &scratch.0).unwrap();
+                    let _ = remove_file(&next.0); // It stays if both are the same file.
+                }
+            }
+        });
+        for _ in 0..2000 {
+            match FileSource::open(&scratch.0) {
+                Ok(source) => assert_eq!(source.byte_len(), 10),
+                Err(error) => assert!(matches!(error, Error::Unsupported(_)), "{error}"),
+            }
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
 }

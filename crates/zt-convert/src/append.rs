@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 
 use zt::{Editor, Error, Result, Tensor};
+use zt_foreign::outgoing::write_objects;
 use zt_foreign::{ConvertOptions, Fault, Input, Job, Summary};
 
-use crate::convert::check_cast;
-use crate::merge::{merge, united};
-use crate::native::{ZT, write_objects};
-use crate::{Kinds, output};
+use crate::convert::{check_cast, merge};
+use crate::union::united;
+use crate::{Kinds, ZT, output};
 
 impl Kinds {
     /// Adds the objects of all `inputs`, in the order of the inputs and of their data, to a file that is

@@ -7,8 +7,7 @@ use zt::foreign::Kind;
 use zt::{Error, ErrorKind, Result, Source};
 use zt_foreign::{Fault, FileKind, FileWriter, Input, InputOptions, Opening, Probe};
 
-use crate::native::Zt;
-use crate::{mistakes, sets};
+use crate::{Zt, mistakes, sets};
 
 /// The kinds of files that are opened and written.
 ///
@@ -215,10 +214,6 @@ impl Kinds {
     }
 
     /// The writer of files of `kind`.
-    ///
-    /// # Errors
-    ///
-    /// Code `unsupported`.
     pub(crate) fn writer(&self, kind: Kind) -> Result<&dyn FileWriter> {
         let writer = self.known(kind)?.writer();
         Ok(writer.ok_or_else(|| Fault::NotWritable {

@@ -55,12 +55,12 @@
 
 mod append;
 mod convert;
+mod damage;
 mod kinds;
-mod merge;
 mod mistakes;
-mod native;
 mod output;
 mod sets;
+mod union;
 
 use std::io::Write;
 use std::path::Path;
@@ -68,10 +68,11 @@ use std::path::Path;
 use zt::foreign::Kind;
 use zt::{Editor, File, Result, Source};
 pub use zt_foreign as foreign;
-pub use zt_foreign::{ConvertOptions, FileKind, FileWriter, Input, InputOptions, Names, Summary};
+pub use zt_foreign::{
+    ConvertOptions, FileKind, FileWriter, Input, InputOptions, Names, Summary, ZT, Zt,
+};
 
 pub use kinds::Kinds;
-pub use native::{ZT, Zt};
 pub use output::is_same_file;
 pub use sets::{Shard, Split, shards_of};
 #[cfg(feature = "gguf")]

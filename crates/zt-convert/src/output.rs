@@ -7,10 +7,6 @@ use zt::Result;
 use zt_foreign::{Fault, Input};
 
 /// Refuses an output that is an input, and, unless `overwrite`, one that exists.
-///
-/// # Errors
-///
-/// Code `overwrite`.
 pub(crate) fn check(out: &Path, inputs: &[Input], overwrite: bool) -> Result<()> {
     check_is_no_input(out, inputs)?;
     match fs::metadata(out) {
@@ -25,10 +21,6 @@ pub(crate) fn check(out: &Path, inputs: &[Input], overwrite: bool) -> Result<()>
 
 /// As [`check`], for a file of a set, which is written elsewhere and renamed to `out`. Only a file or
 /// a link can be replaced so. Returns whether `out` exists.
-///
-/// # Errors
-///
-/// Code `overwrite`.
 pub(crate) fn check_name(out: &Path, inputs: &[Input], overwrite: bool) -> Result<bool> {
     check_is_no_input(out, inputs)?;
     let Ok(there) = fs::symlink_metadata(out) else {
@@ -44,10 +36,6 @@ pub(crate) fn check_name(out: &Path, inputs: &[Input], overwrite: bool) -> Resul
 }
 
 /// Refuses to change a file that is an input.
-///
-/// # Errors
-///
-/// Code `overwrite`.
 pub(crate) fn check_is_no_input(path: &Path, inputs: &[Input]) -> Result<()> {
     if fs::metadata(path).is_err() {
         // A missing file is no input. Sets have many files, so comparing all pairs would be slow.

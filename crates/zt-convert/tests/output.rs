@@ -303,3 +303,17 @@ fn a_sink_that_fails_at_the_end_is_an_error() {
         }
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn other_names_of_a_replaced_file_keep_it_with_a_warning() {
+    let (folder, _, input) = folder();
+    let [out, other] = ["out.zt", "other.zt"].map(|name| folder.path().join(name));
+    let warnings = || to(&out, &input, true).unwrap().warnings;
+    assert_eq!(warnings(), []);
+    fs::hard_link(&out, &other).unwrap();
+    let parted = warnings();
+    assert_eq!((parted.len(), parted[0].code), (1, "hard-links"));
+    assert!(parted[0].message.contains("2 names"), "{}", parted[0]);
+    assert_eq!(warnings(), []);
+}

@@ -181,9 +181,11 @@ fn all_files_appear_or_none() {
     let replaced = split(&inputs, path, "model", 10, true, &options).unwrap();
     assert_eq!(opened(replaced.index.unwrap()).file().len(), 2);
     split(&inputs, path, "model", 10, true, &options).unwrap();
-    // An input is never replaced.
-    let set = [opened(path.join("model.safetensors.index.json"))];
-    let error = split(&set, path, "model", 10, true, &options).unwrap_err();
+    assert_eq!(names_in(path).len(), 4);
+    // A shard that is an input is never replaced.
+    let set = opened(path.join("model.safetensors.index.json"));
+    let shard = [opened(&set.paths()[1])];
+    let error = split(&shard, path, "model", 10, true, &options).unwrap_err();
     assert_eq!(error.code(), "overwrite");
     assert_eq!(names_in(path).len(), 4);
 
@@ -559,4 +561,173 @@ fn skipped_objects_are_neither_listed_nor_counted() {
     let mut names: Vec<_> = set.file().names().collect();
     names.sort_unstable();
     assert_eq!(names, ["a", "b", "d"]);
+}
+
+/// The names of the shards that an index lists; all of them are there, and no other file is.
+fn shards_in(folder: &Path, extension: &str) -> Vec<String> {
+    let index = format!("model.{extension}.index.json");
+    let json = fs::read_to_string(folder.join(&index)).unwrap();
+    let json: Json = serde_json::from_str(&json).unwrap();
+    let map = json["weight_map"].as_object().unwrap().values();
+    let mut names: Vec<String> = map.map(|name| name.as_str().unwrap().to_owned()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let found = names_in(folder).into_iter().filter(|name| *name != index);
+    assert_eq!(found.collect::<Vec<_>>(), names);
+    names
+}
+
+#[test]
+fn a_set_replaces_a_set_also_itself() {
+    for (kind, extension) in [(SAFETENSORS, "safetensors"), (ZT, "zt")] {
+        let folder = tempfile::tempdir().unwrap();
+        let to = folder.path().join("to");
+        fs::create_dir(&to).unwrap();
+        let whole = file(folder.path(), &[6, 6, 6]);
+        let expected = content(opened(&whole).file());
+        let index = to.join(format!("model.{extension}.index.json"));
+        let options = ConvertOptions::new(kind);
+        split_to(&whole, &to, 6, &options).unwrap();
+        let of_hub = shards_in(&to, extension);
+        for (limit, generation) in [(6, "-g2"), (6, ""), (12, ""), (12, "-g2"), (6, "")] {
+            for input in [&whole, &index] {
+                let kept = opened(&index);
+                let made = split(&[opened(input)], &to, "model", limit, true, &options).unwrap();
+                let shards = shards_in(&to, extension);
+                assert_eq!(made.shards.len(), shards.len());
+                assert_eq!(content(opened(&index).file()), expected);
+                // Open readers keep the old set.
+                assert_eq!(content(kept.file()), expected);
+                if input == &whole {
+                    assert!(
+                        shards[0].starts_with(&format!("model{generation}-00001")),
+                        "{shards:?}"
+                    );
+                    continue;
+                }
+                // Back to the names before.
+                split(&[opened(&whole)], &to, "model", limit, true, &options).unwrap();
+            }
+        }
+        assert_eq!(shards_in(&to, extension), of_hub);
+        // To one file, without an index.
+        let set = [opened(&index)];
+        let one = split(&set, &to, "model", 100, true, &options).unwrap();
+        assert_eq!((one.index, one.removed.len()), (None, 4));
+        let name = format!("model.{extension}");
+        assert_eq!(names_in(&to), std::slice::from_ref(&name));
+        assert_eq!(content(opened(to.join(name)).file()), expected);
+    }
+}
+
+#[test]
+fn a_set_that_is_edited_or_written_is_not_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("to");
+    fs::create_dir(&to).unwrap();
+    let whole = file(folder.path(), &[6, 6]);
+    let options = ConvertOptions::new(ZT);
+    split_to(&whole, &to, 6, &options).unwrap();
+    let before = names_in(&to);
+    let again = || split(&[opened(&whole)], &to, "model", 6, true, &options);
+    let edit = File::edit(to.join(&before[0])).unwrap();
+    assert_eq!(again().unwrap_err().code(), "locked");
+    drop(edit);
+    let hidden = to.join(".model.zt.index.json.zt-new");
+    fs::write(&hidden, "").unwrap();
+    let other = zt::foreign::open_locked(&hidden).unwrap();
+    assert_eq!(again().unwrap_err().code(), "locked");
+    drop(other);
+    assert_eq!(names_in(&to).len(), before.len() + 1);
+    again().unwrap();
+    assert_eq!(shards_in(&to, "zt").len(), 2);
+}
+
+#[test]
+fn a_file_that_appears_meanwhile_undoes_the_new_set() {
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("to");
+    fs::create_dir(&to).unwrap();
+    let whole = file(folder.path(), &[6, 6, 6]);
+    split_to(&whole, &to, 6, &ConvertOptions::new(ZT)).unwrap();
+    let before = names_in(&to);
+    let theirs = to.join("model-00002-of-00002.zt");
+    let appear = |_| {
+        fs::write(&theirs, "theirs").unwrap();
+        std::ops::ControlFlow::Continue(())
+    };
+    let mut options = ConvertOptions::new(ZT);
+    options.progress = Some(zt::Progress::new(&appear));
+    let error = split(&[opened(&whole)], &to, "model", 12, true, &options).unwrap_err();
+    assert_eq!((error.code(), error.path()), ("overwrite", Some(&*theirs)));
+    assert_eq!(fs::read(&theirs).unwrap(), b"theirs");
+    fs::remove_file(&theirs).unwrap();
+    assert_eq!(names_in(&to), before);
+    let index = opened(to.join("model.zt.index.json"));
+    assert_eq!(content(index.file()), content(opened(&whole).file()));
+}
+
+/// The states that a kill leaves, as `cargo xtask kill-points` finds them.
+#[test]
+fn what_a_killed_split_left_is_removed_by_the_next() {
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("to");
+    fs::create_dir(&to).unwrap();
+    let whole = file(folder.path(), &[6, 6, 6]);
+    let options = ConvertOptions::new(ZT);
+    let at = |name: &str| to.join(name);
+    let index = at("model.zt.index.json");
+    let (new, old) = (
+        at(".model.zt.index.json.zt-new"),
+        at(".model.zt.index.json.zt-old"),
+    );
+    let of_two = |name: &str| format!("model-0000{name}-of-00002.zt");
+    split_to(&whole, &to, 12, &options).unwrap();
+    let json = fs::read(&index).unwrap();
+
+    // Before any index: the shards have names.
+    fs::rename(&index, &new).unwrap();
+    split_to(&whole, &to, 6, &options).unwrap();
+    assert_eq!(shards_in(&to, "zt").len(), 3);
+
+    // Before the commit over a set.
+    fs::write(&new, &json).unwrap();
+    fs::hard_link(&index, &old).unwrap();
+    fs::write(at(&of_two("1")), "left").unwrap();
+    split(&[opened(&index)], &to, "model", 6, true, &options).unwrap();
+    assert_eq!(shards_in(&to, "zt").len(), 3);
+
+    // After the commit.
+    fs::write(&old, &json).unwrap();
+    fs::write(at(&of_two("2")), "left").unwrap();
+    split(&[opened(&index)], &to, "model", 6, true, &options).unwrap();
+    assert_eq!(shards_in(&to, "zt").len(), 3);
+
+    // A file that no hidden index lists is not ours to remove, nor is an input.
+    fs::write(&new, &json).unwrap();
+    fs::write(at("model-00001-of-00009.zt"), "mine").unwrap();
+    fs::copy(&whole, at(&of_two("1"))).unwrap();
+    let inputs = [opened(at(&of_two("1")))];
+    split(&inputs, &to, "model", 6, true, &options).unwrap();
+    assert_eq!(fs::read(at("model-00001-of-00009.zt")).unwrap(), b"mine");
+    assert!(at(&of_two("1")).exists() && !new.exists() && !old.exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_new_set_gives_no_more_rights_than_the_old() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("to");
+    fs::create_dir(&to).unwrap();
+    let whole = file(folder.path(), &[6, 6]);
+    let options = ConvertOptions::new(ZT);
+    let made = split_to(&whole, &to, 6, &options).unwrap();
+    let shard = &made.shards[1].path;
+    fs::set_permissions(shard, fs::Permissions::from_mode(0o600)).unwrap();
+    split(&[opened(&whole)], &to, "model", 6, true, &options).unwrap();
+    for name in names_in(&to) {
+        let mode = fs::metadata(to.join(&name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
 }

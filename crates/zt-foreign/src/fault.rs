@@ -7,20 +7,6 @@ use zt::{DType, ErrorKind};
 
 use crate::outgoing::{LOSSY, Loss};
 
-/// Makes the faults of a crate errors. Each fault has a `kind`, a `code` and a text.
-#[macro_export]
-macro_rules! is_an_error {
-    ($fault:ty) => {
-        impl From<$fault> for zt::Error {
-            fn from(fault: $fault) -> Self {
-                zt::Error::new(fault.kind(), fault.code(), fault)
-            }
-        }
-
-        impl std::error::Error for $fault {}
-    };
-}
-
 /// Why files are not opened or converted.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

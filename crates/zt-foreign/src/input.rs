@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use zt::foreign::{FileBuilder, Kind};
-use zt::{Error, File, OpenOptions, Result};
+use zt::foreign::Kind;
+use zt::{Error, File, OpenOptions};
 
 use crate::Names;
 
@@ -33,39 +33,12 @@ impl InputOptions {
         Self::default()
     }
 
-    /// Sets limits, formats, verification and strictness.
-    #[must_use]
-    pub fn open(mut self, open: OpenOptions) -> Self {
-        self.open = open;
-        self
-    }
-
-    /// Opens the file as one of `kind`, even if its bytes are not recognised.
-    #[must_use]
-    pub fn kind(mut self, kind: Kind) -> Self {
-        self.kind = Some(kind);
-        self
-    }
-
-    /// Sets the names for the tensors of a kind that stores none.
-    #[must_use]
-    pub fn names(mut self, names: Names) -> Self {
-        self.names = Some(names);
-        self
-    }
-
-    /// Sets whether NumPy's `V2` is bf16.
-    #[must_use]
-    pub fn void2_as_bf16(mut self, is_bf16: bool) -> Self {
-        self.void2_as_bf16 = is_bf16;
-        self
-    }
-
-    /// Sets whether links to named files may lead out of the folder of the opened file.
-    #[must_use]
-    pub fn follow_links(mut self, follow_links: bool) -> Self {
-        self.follow_links = follow_links;
-        self
+    setters! {
+        open: OpenOptions,
+        kind: Option<Kind>,
+        names: Option<Names>,
+        void2_as_bf16: bool,
+        follow_links: bool,
     }
 }
 
@@ -84,45 +57,6 @@ impl From<OpenOptions> for InputOptions {
 impl From<&InputOptions> for InputOptions {
     fn from(options: &InputOptions) -> Self {
         options.clone()
-    }
-}
-
-/// The path of a source, and the options with which it is opened.
-#[derive(Debug, Clone, Copy)]
-pub struct Opening<'a> {
-    /// The path of the file; `None` for a source that has none.
-    pub path: Option<&'a Path>,
-    /// The options of the caller.
-    pub options: &'a InputOptions,
-}
-
-impl Opening<'_> {
-    /// Starts a file of `kind` that obeys the options.
-    #[must_use]
-    pub fn builder(&self, kind: Kind) -> FileBuilder {
-        FileBuilder::new(kind, self.options.open.clone())
-    }
-
-    /// The file of `builder`, which is read from the one path that was opened.
-    ///
-    /// # Errors
-    ///
-    /// As [`FileBuilder::build`].
-    pub fn build(&self, builder: FileBuilder) -> Result<Input> {
-        Ok(self.input(builder.build()?))
-    }
-
-    /// A file that is read from the one path that was opened.
-    #[must_use]
-    pub fn input(&self, file: File) -> Input {
-        Input::new(file, self.paths())
-    }
-
-    /// The path as a list, which is empty for a source without a path. A kind that reads further
-    /// files appends theirs.
-    #[must_use]
-    pub fn paths(&self) -> Vec<PathBuf> {
-        self.path.map(ToOwned::to_owned).into_iter().collect()
     }
 }
 

@@ -1,11 +1,16 @@
-//! The contract of a kind of file.
+//! The contract of a kind of file, and what a kind gets to recognise and to open a file.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use zt::foreign::Kind;
-use zt::{Attributes, Result, Source};
+use zt::container::exact::{Exact, in_memory};
+use zt::foreign::{FileBuilder, Kind};
+use zt::{Attributes, File, Result, Source};
 
-use crate::{Fault, Incoming, Input, InputOptions, Job, Merged, Opening, Probe, Sink};
+use crate::{Fault, Incoming, Input, InputOptions, Job, Merged, Sink};
+
+/// Bytes that the kinds look at first: enough for every magic. The magic of tar is at 257.
+const HEAD: usize = 512;
 
 /// One kind of file: how it is recognised, opened and written.
 ///
@@ -111,5 +116,104 @@ pub trait FileWriter {
     /// As [`FileWriter::write`].
     fn shard_len(&self, _object: &Incoming<'_>, job: &mut Job<'_>) -> Result<Option<u64>> {
         Err(Fault::NoSets { kind: job.target }.into())
+    }
+}
+
+/// A file of unknown kind and its first bytes.
+pub struct Probe<'s> {
+    source: &'s dyn Source,
+    head: Vec<u8>,
+}
+
+impl<'s> Probe<'s> {
+    /// Reads the first bytes of `source`.
+    ///
+    /// # Errors
+    ///
+    /// [`zt::ErrorKind::Io`].
+    pub fn new(source: &'s dyn Source) -> Result<Self> {
+        let mut head = vec![0; in_memory(source.byte_len().min(HEAD as u64))];
+        source.read_at(0, &mut head)?;
+        Ok(Probe { source, head })
+    }
+
+    /// The first 512 bytes; all of a smaller file.
+    #[must_use]
+    pub fn head(&self) -> &[u8] {
+        &self.head
+    }
+
+    /// The file, for kinds that need more than its beginning.
+    #[must_use]
+    pub fn source(&self) -> &dyn Source {
+        self.source
+    }
+
+    /// Bytes of the file.
+    #[must_use]
+    pub fn byte_len(&self) -> u64 {
+        self.source.byte_len()
+    }
+
+    /// Whether `needle`, a word of a few bytes, occurs in the first `limit` bytes. Reads 64 KiB at a
+    /// time.
+    ///
+    /// # Errors
+    ///
+    /// [`zt::ErrorKind::Io`].
+    pub fn contains(&self, needle: &[u8], limit: u64) -> Result<bool> {
+        const PIECE: usize = 64 << 10;
+        let end = self.byte_len().min(limit);
+        // Pieces overlap, so that a needle on their border is whole in one of them.
+        let step = PIECE.minus(needle.len()).plus(1);
+        let mut piece = Vec::new();
+        for offset in (0..end).step_by(step) {
+            let left = end.minus(offset);
+            piece.resize(in_memory(left.min(PIECE as u64)), 0);
+            self.source.read_at(offset, &mut piece)?;
+            if piece.windows(needle.len()).any(|window| window == needle) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// The path of a source, and the options with which it is opened.
+#[derive(Debug, Clone, Copy)]
+pub struct Opening<'a> {
+    /// The path of the file; `None` for a source that has none.
+    pub path: Option<&'a Path>,
+    /// The options of the caller.
+    pub options: &'a InputOptions,
+}
+
+impl Opening<'_> {
+    /// Starts a file of `kind` that obeys the options.
+    #[must_use]
+    pub fn builder(&self, kind: Kind) -> FileBuilder {
+        FileBuilder::new(kind, self.options.open.clone())
+    }
+
+    /// The file of `builder`, which is read from the one path that was opened.
+    ///
+    /// # Errors
+    ///
+    /// As [`FileBuilder::build`].
+    pub fn build(&self, builder: FileBuilder) -> Result<Input> {
+        Ok(self.input(builder.build()?))
+    }
+
+    /// A file that is read from the one path that was opened.
+    #[must_use]
+    pub fn input(&self, file: File) -> Input {
+        Input::new(file, self.paths())
+    }
+
+    /// The path as a list, which is empty for a source without a path. A kind that reads further
+    /// files appends theirs.
+    #[must_use]
+    pub fn paths(&self) -> Vec<PathBuf> {
+        self.path.map(ToOwned::to_owned).into_iter().collect()
     }
 }

@@ -21,8 +21,20 @@
 //! Invariants: the bytes of a file decide its kind, never its name; neither reading nor writing drops
 //! a tensor silently.
 //!
-//! Absent: the kinds themselves, the table of kinds, opening files, threads.
+//! Absent: all kinds but `.zt`, the table of kinds, opening files, threads.
 #![forbid(unsafe_code)]
+
+/// A setter for each of these fields. The field's own text says what it does.
+macro_rules! setters {
+    ($($field:ident: $type:ty),+ $(,)?) => {$(
+        #[doc = concat!("Sets [`", stringify!($field), "`](field@Self::", stringify!($field), ").")]
+        #[must_use]
+        pub fn $field(mut self, $field: impl Into<$type>) -> Self {
+            self.$field = $field.into();
+            self
+        }
+    )+};
+}
 
 mod fault;
 pub mod fields;
@@ -34,18 +46,17 @@ mod kind;
 mod names;
 mod neighbours;
 pub mod outgoing;
-mod probe;
 pub mod strided;
 mod unique;
 
 pub use fault::Fault;
 pub use fnv::fnv1a;
-pub use input::{Input, InputOptions, Opening};
-pub use kind::{FileKind, FileWriter};
+pub use input::{Input, InputOptions};
+pub use kind::{FileKind, FileWriter, Opening, Probe};
 pub use names::Names;
 pub use neighbours::{LEADS_OUT, Neighbours, Refusal, leads_out};
 pub use outgoing::{
-    ConvertOptions, Incoming, Job, LOSSY, Loss, Merged, Outgoing, Overflow, Sink, Summary, display,
+    ConvertOptions, Incoming, Job, LOSSY, Loss, Merged, Outgoing, Overflow, Sink, Summary, ZT, Zt,
+    display,
 };
-pub use probe::Probe;
 pub use unique::repeated;

@@ -67,9 +67,9 @@ impl Metadata {
             return None;
         }
         let types = self.pairs.iter().map(|(key, value_type, _)| {
-            Value::Array(vec![key.as_str().into(), value_type.name().into()])
+            Value::array(vec![key.as_str().into(), value_type.name().into()])
         });
-        let types = Value::Array(types.collect());
+        let types = Value::array(types.collect());
         let pairs = self.pairs.into_iter().map(|(key, _, value)| (key, value));
         Some(pairs.chain([(TYPES.to_owned(), types)]).collect())
     }

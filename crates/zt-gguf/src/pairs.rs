@@ -65,8 +65,12 @@ fn join_types(files: &mut [Attributes]) {
     let mut known: HashSet<Option<Vec<u8>>> = types.iter().map(key).collect();
     for file in files {
         if let Some(Value::Array(further)) = file.remove(TYPES) {
-            types.extend(further.into_iter().filter(|item| known.insert(key(item))));
+            types.extend(
+                Vec::from(further)
+                    .into_iter()
+                    .filter(|item| known.insert(key(item))),
+            );
         }
     }
-    first.insert(TYPES, Value::Array(types));
+    first.insert(TYPES, Value::array(types));
 }

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use zt::{Error, Result, Value};
+use zt::manifest::ListBuilder;
+use zt::{Result, Value};
 
 use crate::cursor::Cursor;
 use crate::violation::Violation;
@@ -51,8 +52,7 @@ const SCALARS: [(u32, Scalar, &str, &str); 12] = [
 
 const WHAT: &str = "a value";
 
-/// The most values of a file, elements of arrays included. Each takes some 32 bytes of memory, and as
-/// little as one byte of the file. The vocabularies of models have less than a million.
+/// The most values of a file, elements of arrays included. Each takes as little as one byte of the file. The vocabularies of models have less than a million.
 pub(super) const VALUES_MAX: u64 = 1 << 24;
 
 impl ValueType {
@@ -95,16 +95,11 @@ impl ValueType {
         let least = scalar.byte_len().unwrap_or(cursor.length_len());
         let count = cursor.count("values", least, *budget)?;
         *budget -= count;
-        // Reserved at once: a growing list would take three times the memory.
-        let byte_len = count * size_of::<Value>() as u64;
-        let refused = || Error::from(zt::formats::Error::Allocation { byte_len });
-        let len = usize::try_from(count).map_err(|_| refused())?;
-        let mut items: Vec<Value> = Vec::new();
-        items.try_reserve_exact(len).map_err(|_| refused())?;
+        let mut items = ListBuilder::default();
         for _ in 0..count {
-            items.push(scalar.read(cursor)?);
+            items.push(scalar.read(cursor)?)?;
         }
-        Ok((ValueType::Array(scalar), Value::Array(items)))
+        Ok((ValueType::Array(scalar), Value::Array(items.finish())))
     }
 
     /// Writes a value with its type, little-endian; writes nothing and returns `false` if the value
@@ -117,11 +112,14 @@ impl ValueType {
                 scalar.write(value, out)
             }
             ValueType::Array(scalar) => {
-                let items = value.as_array()?;
+                let Value::Array(items) = value else {
+                    return None;
+                };
                 out.extend(ARRAY.to_le_bytes());
                 out.extend(scalar.row().0.to_le_bytes());
                 out.extend((items.len() as u64).to_le_bytes());
-                items.iter().try_for_each(|item| scalar.write(item, out))
+                let mut items = items.items();
+                items.try_for_each(|item| scalar.write(&item, out))
             }
         };
         let is_written = write().is_some();
@@ -143,14 +141,13 @@ impl ValueType {
             Scalar::Bool,
             Scalar::String,
         ];
-        let is_bytes = |value: &Value| value.as_bytes().is_some();
         // Bytes are strings only if the file declares that type.
-        if is_bytes(value)
-            || value
-                .as_array()
-                .is_some_and(|items| items.iter().any(is_bytes))
-        {
-            return None;
+        match value {
+            Value::Bytes(_) => return None,
+            Value::Array(items) if items.items().any(|item| item.as_bytes().is_some()) => {
+                return None;
+            }
+            _ => {}
         }
         let mut scratch = Vec::new();
         let mut holds = |value_type: &ValueType| {

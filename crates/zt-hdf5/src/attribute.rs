@@ -1,6 +1,7 @@
 //! Attributes of groups and datasets. Spec: IV.A.2.m.
 
 use zt::formats::{F8E4M3Fn, F8E5M2, f16};
+use zt::manifest::ListBuilder;
 use zt::{ByteOrder, DType, Error, ErrorKind, Result, Value};
 
 use crate::btree2;
@@ -226,21 +227,22 @@ fn value(
         return Err(Violation::Dimensions { levels, limit }.into());
     }
     let mut bytes = cursor.part(needed, "the value of an attribute")?;
-    let mut values = Vec::new();
+    common.charge_lists(store, lists(&shape))?;
+    let mut values = Rows::new(&shape);
     match &datatype.class {
         Class::Number(kind) | Class::Array(_, kind) => {
-            let numbers = bytes.rest().chunks_exact(element_len(kind));
-            values.extend(numbers.map(|bytes| number(kind, bytes)));
+            let mut numbers = bytes.rest().chunks_exact(element_len(kind));
+            numbers.try_for_each(|bytes| values.push(number(kind, bytes)))?;
         }
         Class::Text(padding) => {
-            let texts = bytes.rest().chunks_exact(in_memory(datatype.byte_len)?);
-            values.extend(texts.map(|bytes| text(padding.strip(bytes))));
+            let mut texts = bytes.rest().chunks_exact(in_memory(datatype.byte_len)?);
+            texts.try_for_each(|bytes| values.push(text(padding.strip(bytes))))?;
         }
         Class::LongText => {
             for _ in 0..elements {
                 let mut reference = bytes.part(datatype.byte_len, "a reference to a string")?;
                 let bytes = common.heaps.text(store, &mut reference)?;
-                values.push(text(until_zero(&bytes)));
+                values.push(text(until_zero(&bytes)))?;
             }
         }
         Class::Opaque | Class::Unsupported(_) | Class::Other(_) => {
@@ -248,8 +250,44 @@ fn value(
             return Err(Violation::Element { what }.into());
         }
     }
-    common.charge_lists(store, lists(&shape))?;
-    Ok(nested(values, &shape))
+    Ok(nested(values.rows, &shape))
+}
+
+/// The values of an attribute, as lists of the last dimension.
+struct Rows {
+    /// The values themselves, if there are no dimensions.
+    rows: Vec<Value>,
+    row: ListBuilder,
+    /// How many values the row lacks, and how many a row has.
+    lacks: u64,
+    len: Option<u64>,
+}
+
+impl Rows {
+    fn new(shape: &[u64]) -> Self {
+        let len = shape.last().copied();
+        Rows {
+            rows: Vec::new(),
+            row: ListBuilder::default(),
+            lacks: len.unwrap_or_default(),
+            len,
+        }
+    }
+
+    fn push(&mut self, value: Value) -> Result<()> {
+        let Some(len) = self.len else {
+            self.rows.push(value);
+            return Ok(());
+        };
+        self.row.push(value)?;
+        self.lacks = self.lacks.saturating_sub(1);
+        if self.lacks == 0 {
+            self.rows
+                .push(std::mem::take(&mut self.row).finish().into());
+            self.lacks = len;
+        }
+        Ok(())
+    }
 }
 
 /// The number of lists of a shape. A shape with many ones or a zero has lists without bytes.
@@ -263,32 +301,32 @@ fn lists(shape: &[u64]) -> u64 {
     lists
 }
 
-/// Nested lists, by the dimensions of a shape, outermost first.
+/// Nested lists of rows, by the dimensions of a shape, outermost first.
 fn nested(mut values: Vec<Value>, shape: &[u64]) -> Value {
     if let Some(zero) = shape.iter().position(|count| *count == 0) {
         return no_values(shape.get(..zero).unwrap_or_default());
     }
-    for count in shape.iter().skip(1).rev() {
+    for count in shape.iter().skip(1).rev().skip(1) {
         let count = usize::try_from(*count).unwrap_or(usize::MAX);
         let mut lists = Vec::with_capacity(values.len().div_ceil(count));
         let mut rest = values.into_iter().peekable();
         while rest.peek().is_some() {
-            lists.push(Value::Array(rest.by_ref().take(count).collect()));
+            lists.push(Value::array(rest.by_ref().take(count).collect()));
         }
         values = lists;
     }
     match shape {
-        [] => values.pop().unwrap_or(Value::Null),
-        _ => Value::Array(values),
+        [] | [_] => values.pop().unwrap_or(Value::Null),
+        _ => Value::array(values),
     }
 }
 
 /// Nested lists of empty lists, by the dimensions before the first zero.
 fn no_values(outer: &[u64]) -> Value {
-    let mut value = Value::Array(Vec::new());
+    let mut value = Value::array(Vec::new());
     for count in outer.iter().rev() {
         let count = usize::try_from(*count).unwrap_or(0);
-        value = Value::Array(vec![value; count]);
+        value = Value::array(vec![value; count]);
     }
     value
 }
@@ -357,7 +395,7 @@ pub(super) fn number(number: &Number, bytes: &[u8]) -> Value {
         .collect();
     match parts.len() {
         1 => parts.pop().unwrap_or(Value::Null),
-        _ => Value::Array(parts),
+        _ => Value::array(parts),
     }
 }
 

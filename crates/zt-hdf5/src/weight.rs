@@ -16,7 +16,10 @@ pub(super) fn of(value: &Value) -> u64 {
     let held = match value {
         Value::Text(text) => text.len() as u64,
         Value::Bytes(bytes) => bytes.len() as u64,
-        Value::Array(items) => items.iter().map(of).fold(0, u64::saturating_add),
+        Value::Array(items) => {
+            let items = items.items().map(|item| of(&item));
+            items.fold(0, u64::saturating_add)
+        }
         Value::Map(map) => of_all(map),
         Value::Tag(_, value) => of(value),
         _ => 0,
@@ -38,7 +41,7 @@ mod tests {
             (Value::Null, 1, 0),
             (text(5), 1, 5),
             (Value::Bytes(vec![0; 7]), 1, 7),
-            (Value::Array(vec![Value::Null, text(2)]), 3, 2),
+            (Value::array(vec![Value::Null, text(2)]), 3, 2),
             (Value::Map(named), 3, 5),
             (Value::Tag(1, Box::new(text(4))), 2, 4),
         ] {

@@ -1,6 +1,6 @@
 //! Values of attributes: every value of CBOR.
 
-use crate::Map;
+use crate::{List, Map};
 
 /// One CBOR data item, owned: the value of an attribute or of an unknown field.
 ///
@@ -21,7 +21,7 @@ pub enum Value {
     /// Text.
     Text(String),
     /// A list.
-    Array(Vec<Value>),
+    Array(List),
     /// A map.
     Map(Map),
     /// A tagged value.
@@ -109,7 +109,13 @@ impl Value {
         }
     }
 
-    /// The items, where this is an array.
+    /// A list of these values.
+    #[must_use]
+    pub fn array(values: Vec<Value>) -> Self {
+        Value::Array(values.into())
+    }
+
+    /// The items, where this is an array. Decodes those of a [long list](List).
     #[must_use]
     pub fn as_array(&self) -> Option<&[Value]> {
         match self {
@@ -133,8 +139,11 @@ impl Value {
             (Value::Bytes(a), Value::Bytes(b)) => a == b,
             (Value::Text(a), Value::Text(b)) => a == b,
             (Value::Array(a), Value::Array(b)) => {
-                let mut pairs = a.iter().zip(b);
-                a.len() == b.len() && pairs.all(|(a, b)| a.is_equal(b, maps))
+                if let Some((a, b)) = a.encoded().zip(b.encoded()) {
+                    return a == b;
+                }
+                let mut pairs = a.items().zip(b.items());
+                a.len() == b.len() && pairs.all(|(a, b)| a.is_equal(&b, maps))
             }
             (Value::Map(a), Value::Map(b)) => maps(a, b),
             (Value::Tag(a, left), Value::Tag(b, right)) => a == b && left.is_equal(right, maps),
@@ -185,7 +194,8 @@ from! {
     &str => |value| Value::Text(value.to_owned()),
     String => |value| Value::Text(value),
     Vec<u8> => |value| Value::Bytes(value),
-    Vec<Value> => |value| Value::Array(value),
+    Vec<Value> => |value| Value::array(value),
+    List => |value| Value::Array(value),
     Map => |value| Value::Map(value),
 }
 

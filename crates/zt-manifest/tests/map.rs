@@ -38,7 +38,7 @@ fn maps_in_another_order_are_equal_where_their_bits_are() {
         Value::Text("a".to_owned()),
         Value::Bytes(b"a".to_vec()),
         Value::Tag(1, Box::new(Value::Null)),
-        Value::Array(vec![Value::Null]),
+        Value::array(vec![Value::Null]),
         Value::Null,
         Value::Undefined,
         Value::Bool(false),

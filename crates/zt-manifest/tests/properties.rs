@@ -41,7 +41,7 @@ fn value() -> impl Strategy<Value = Value> {
     ];
     leaf.prop_recursive(4, 64, 6, |inner| {
         prop_oneof![
-            vec(inner.clone(), 0..6).prop_map(Value::Array),
+            vec(inner.clone(), 0..6).prop_map(Value::array),
             (any::<u64>(), inner.clone()).prop_map(|(tag, value)| Value::Tag(tag, value.into())),
             vec((inner.clone(), inner), 0..6)
                 .prop_map(|pairs| pairs.into_iter().collect::<Map>().into()),

@@ -145,7 +145,7 @@ fn each_accessor_takes_values_of_its_own_type_only() {
         (Value::Bool(true), &[("bool", "true")]),
         (Value::Float(2.0), &[("f64", "2.0")]),
         (Value::from(Map::from([("k", 1u64)])), &[("map", "1")]),
-        (Value::Array(vec![]), &[("array", "[]")]),
+        (Value::array(vec![]), &[("array", "[]")]),
         (Value::Null, &[]),
         (Value::Simple(99), &[]),
         (Value::Bytes(vec![7, 8]), &[("bytes", "[7, 8]")]),
@@ -169,7 +169,7 @@ fn each_accessor_takes_values_of_its_own_type_only() {
 fn lists_as_deep_as_they_may_be_deserialize() {
     let mut value = Value::Unsigned(7);
     for _ in 1..MAX_NESTING {
-        value = Value::Array(vec![value]);
+        value = Value::array(vec![value]);
     }
     let mut decoded: ciborium::Value = value.deserialized().unwrap();
     for _ in 1..MAX_NESTING {
@@ -185,9 +185,9 @@ fn lists_as_deep_as_they_may_be_deserialize_with_their_tags() {
     #[serde(transparent)]
     struct Captured(ciborium::tag::Captured<Vec<Captured>>);
 
-    let mut value = Value::Array(vec![]);
+    let mut value = Value::array(vec![]);
     for _ in 1..MAX_NESTING {
-        value = Value::Array(vec![value]);
+        value = Value::array(vec![value]);
     }
     let mut lists = vec![value.deserialized::<Captured>().unwrap()];
     let mut depth = 0;

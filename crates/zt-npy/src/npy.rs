@@ -20,12 +20,11 @@ use std::sync::Arc;
 
 use zt::foreign::Kind;
 use zt::{ErrorKind, Result, Source, Span};
-use zt_foreign::{FileKind, FileWriter, Input, Job, Merged, Opening, Probe, Sink, strided::Bands};
+use zt_foreign::{FileKind, FileWriter, Input, Opening, Probe, strided::Bands};
 
 use crate::array::Data;
 use crate::header::MAGIC;
 use crate::violation::Violation;
-use crate::write;
 
 /// One array of NumPy.
 pub const NPY: Kind = Kind::new("npy");
@@ -48,7 +47,23 @@ impl FileKind for Npy {
     }
 
     fn open(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
-        open(source, opening)
+        let source: Arc<dyn Source> = source.into();
+        let mut builder = opening.builder(NPY);
+        let id = builder.source(Arc::clone(&source));
+        let data = Data {
+            span: Span::new(0, source.byte_len()).ok_or(Violation::Short)?,
+            source,
+            id,
+            archive: (id, 0),
+            digest_behind: &|_| None,
+            void2_is_bf16: opening.options.void2_as_bf16,
+        };
+        let stem = opening.path.and_then(|path| path.file_stem());
+        let name = stem.map_or(NAMELESS.into(), |stem| stem.to_string_lossy().into_owned());
+        // A broken array is all of the file. An unsupported one is still listed.
+        let refuses = |kind| kind != ErrorKind::Unsupported;
+        data.add_to(&mut builder, &name, &Bands::default(), refuses)?;
+        opening.build(builder)
     }
 
     fn writer(&self) -> Option<&dyn FileWriter> {
@@ -56,31 +71,5 @@ impl FileKind for Npy {
     }
 }
 
-impl FileWriter for Npy {
-    fn write(&self, merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
-        write::write(merged, sink, job)
-    }
-}
-
 /// The name of an array in a file without a path.
 const NAMELESS: &str = "tensor";
-
-fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
-    let source: Arc<dyn Source> = source.into();
-    let mut builder = opening.builder(NPY);
-    let id = builder.source(Arc::clone(&source));
-    let data = Data {
-        span: Span::new(0, source.byte_len()).ok_or(Violation::Short)?,
-        source,
-        id,
-        archive: (id, 0),
-        digest_behind: &|_| None,
-        void2_is_bf16: opening.options.void2_as_bf16,
-    };
-    let stem = opening.path.and_then(|path| path.file_stem());
-    let name = stem.map_or(NAMELESS.into(), |stem| stem.to_string_lossy().into_owned());
-    // A broken array is all of the file. An unsupported one is still listed.
-    let refuses = |kind| kind != ErrorKind::Unsupported;
-    data.add_to(&mut builder, &name, &Bands::default(), refuses)?;
-    opening.build(builder)
-}

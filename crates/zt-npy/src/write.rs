@@ -4,12 +4,12 @@ use std::io::Write;
 
 use zt::manifest::Text;
 use zt::{DType, Result};
-use zt_foreign::{Fault, Incoming, Job, Loss, Merged, Outgoing, Sink};
+use zt_foreign::{Fault, FileWriter, Incoming, Job, Loss, Merged, Outgoing, Sink};
 
-use crate::NPY;
 use crate::array::byte_len;
 use crate::descr::{self, descr_of};
 use crate::header::render;
+use crate::{NPY, Npy};
 
 /// An object as an array of NumPy.
 pub(crate) struct Array<'i> {
@@ -97,22 +97,24 @@ fn widens((dtype, logical_type): &(DType, Option<Text>)) -> bool {
     )
 }
 
-/// Writes the one object. Its name is lost: a reader takes the name of the file.
-pub(super) fn write(merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
-    job.refuse_attributes(merged.attributes.as_ref(), &merged.extra);
-    let mut first = None;
-    for incoming in &merged.objects {
-        let array = if first.is_some() {
-            job.accept(Loss::Objects, Some(incoming.tensor.name()));
-            None
-        } else {
-            Array::new(incoming, job)?
-        };
-        first = job.kept(incoming, array).or(first);
-    }
-    job.check()?;
-    match first {
-        Some(array) => array.write(sink, job),
-        None => Err(Fault::NothingToWrite { kind: NPY }.into()),
+impl FileWriter for Npy {
+    /// Writes the one object. Its name is lost: a reader takes the name of the file.
+    fn write(&self, merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
+        job.refuse_attributes(merged.attributes.as_ref(), &merged.extra);
+        let mut first = None;
+        for incoming in &merged.objects {
+            let array = if first.is_some() {
+                job.accept(Loss::Objects, Some(incoming.tensor.name()));
+                None
+            } else {
+                Array::new(incoming, job)?
+            };
+            first = job.kept(incoming, array).or(first);
+        }
+        job.check()?;
+        match first {
+            Some(array) => array.write(sink, job),
+            None => Err(Fault::NothingToWrite { kind: NPY }.into()),
+        }
     }
 }

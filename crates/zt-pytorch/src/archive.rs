@@ -344,7 +344,7 @@ mod tests {
     fn values_of_torchscript_become_attributes() {
         let none = script(b"ctorch.jit._pickle\nbuild_intlist\n(]tR");
         let none = none.attributes().unwrap().unwrap();
-        assert_eq!(none.get("x"), Some(&Value::Array(Vec::new())));
+        assert_eq!(none.get("x"), Some(&Value::array(Vec::new())));
         // An Enum is its value, and has no state.
         let number = script(b"c__torch__.m\nC\n(K\x05tR");
         let number = number.attributes().unwrap().unwrap();

@@ -1,12 +1,12 @@
 //! Converts values that are not tensors to attributes.
 
 use zt::Limits;
-use zt::manifest::Map;
+use zt::manifest::{ListBuilder, Map};
 
 use crate::budget::Budget;
 use crate::global::{Becomes, Global, Numpy, Plain};
 use crate::numpy::{Scalar, scalar};
-use crate::pickle::{Heap, Made, Node, Value};
+use crate::pickle::{Heap, Made, Node, PickleFault, Value};
 use crate::unknown::{Unknown, unknown};
 use crate::violation::Violation;
 
@@ -76,8 +76,14 @@ fn convert(
         },
     };
     let list = |items: &[Value], budget: &mut Budget| {
-        let items = items.iter().map(|item| convert(heap, *item, depth, budget));
-        items.collect::<Result<Vec<_>, _>>().map(Cbor::Array)
+        let mut list = ListBuilder::default();
+        for item in items {
+            let item = convert(heap, *item, depth, budget)?;
+            let byte_len = size_of::<Cbor>() as u64;
+            let refused = |_| Violation::Memory(PickleFault::Allocation { byte_len });
+            list.push(item).map_err(refused)?;
+        }
+        Ok(Cbor::Array(list.finish()))
     };
     match node {
         Node::Text(text) => {
@@ -131,7 +137,7 @@ fn object(
     let arguments = heap.tuple(made.arguments).ok_or_else(unknown)?;
     match (made.maker, arguments) {
         (Global::Size, [sizes]) => convert(heap, *sizes, depth, budget),
-        (Global::Size, []) => Ok(Cbor::Array(Vec::new())),
+        (Global::Size, []) => Ok(Cbor::array(Vec::new())),
         (Global::Complex, [_, _]) => convert(heap, made.arguments, depth, budget),
         (Global::Device, _) => Ok(device(heap, made).ok_or_else(unknown)?.into()),
         (Global::Layout, [name]) => convert(heap, *name, depth, budget),

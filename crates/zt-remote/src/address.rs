@@ -109,7 +109,12 @@ fn settings_fault(error: &object_store::Error) -> zt::Error {
 /// The path of an object in a bucket.
 fn path_of(url: &Url) -> Result<Path> {
     let path = Path::from_url_path(url.path());
-    path.map_err(|error| Fault::Settings { why: error.to_string() }.into())
+    path.map_err(|error| {
+        Fault::Settings {
+            why: error.to_string(),
+        }
+        .into()
+    })
 }
 
 /// Applies the settings that `$builder` knows.
@@ -173,7 +178,9 @@ fn of_disk(url: &Url) -> Result<(Arc<dyn ObjectStore>, Path)> {
     use object_store::local::LocalFileSystem;
     let path = url.to_file_path().map_err(|()| Fault::NoFile)?;
     let path = Path::from_absolute_path(path);
-    let path = path.map_err(|error| Fault::Settings { why: error.to_string() })?;
+    let path = path.map_err(|error| Fault::Settings {
+        why: error.to_string(),
+    })?;
     Ok((Arc::new(LocalFileSystem::new()), path))
 }
 
@@ -185,8 +192,8 @@ fn of_server(
     options: &RemoteOptions,
     token: Option<&str>,
 ) -> Result<(Arc<dyn ObjectStore>, Path)> {
-    use object_store::http::HttpBuilder;
     use http::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+    use object_store::http::HttpBuilder;
 
     if url.scheme() == "http" && !options.allow_http {
         return Err(Fault::NotEncrypted.into());
@@ -214,7 +221,9 @@ fn of_server(
         .build()
         .map_err(|error| settings_fault(&error))?;
     let path = Path::from_url_path(name);
-    let path = path.map_err(|error| Fault::Settings { why: error.to_string() })?;
+    let path = path.map_err(|error| Fault::Settings {
+        why: error.to_string(),
+    })?;
     Ok((Arc::new(store), path))
 }
 

@@ -120,7 +120,10 @@ mod tests {
     fn signatures_and_passwords_are_not_shown() {
         for (text, clean) in [
             ("no address", "no address"),
-            ("GET https://a.b/c?sig=x&y failed", "GET https://a.b/c?… failed"),
+            (
+                "GET https://a.b/c?sig=x&y failed",
+                "GET https://a.b/c?… failed",
+            ),
             ("(s3://k:secret@b/x)", "(s3://…@b/x)"),
             ("az://box@acc.net/x", "az://box@acc.net/x"),
             ("https://a/b#t https://c/d?e", "https://a/b?… https://c/d?…"),

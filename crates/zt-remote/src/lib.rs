@@ -73,7 +73,9 @@ pub fn is_url(text: &str) -> bool {
     let is_scheme = |scheme: &str| {
         scheme.len() > 1
             && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-            && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
+            && scheme
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
     };
     scheme.is_some_and(is_scheme)
 }

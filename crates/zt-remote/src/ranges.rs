@@ -174,7 +174,10 @@ impl Ranges {
     /// `memory`. What somebody has yet to read stays, as long as they fit into `most`.
     fn make_room(&mut self, len: u64, memory: u64, most: u64) {
         while self.held.saturating_add(len) > memory {
-            let here = self.parts.iter().filter(|(_, part)| matches!(part.state, State::Here(_)));
+            let here = self
+                .parts
+                .iter()
+                .filter(|(_, part)| matches!(part.state, State::Here(_)));
             let oldest = here.min_by_key(|(start, part)| (!part.is_read(**start), part.used));
             let Some((&start, part)) = oldest else { return };
             if !part.is_read(start) && self.held.saturating_add(len) <= most {
@@ -227,7 +230,8 @@ impl Ranges {
                     (Ok(from), Ok(to)) if from <= to => bytes.slice(from..to),
                     _ => Bytes::new(),
                 };
-                part.read.add(offset..offset.saturating_add(taken.len() as u64));
+                part.read
+                    .add(offset..offset.saturating_add(taken.len() as u64));
                 if part.is_read(start) && part.end.saturating_sub(start) >= SMALL {
                     self.remove(start);
                 }
@@ -274,7 +278,10 @@ mod tests {
         for (offset, len) in [(SMALL, 10), (SMALL, 10), (0, SMALL)] {
             assert!(matches!(ranges.take(offset, len), Found::Bytes(_)));
         }
-        assert!(matches!(ranges.take(0, 1), Found::Nothing { until: u64::MAX }));
+        assert!(matches!(
+            ranges.take(0, 1),
+            Found::Nothing { until: u64::MAX }
+        ));
         assert_eq!(ranges.held, 0);
     }
 

@@ -251,11 +251,13 @@ impl Write for Upload {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let room = self.part_len().saturating_sub(self.buffer.len() as u64);
         if room == 0 {
-            self.send_part().map_err(|error| io::Error::from(self.named(error)))?;
+            self.send_part()
+                .map_err(|error| io::Error::from(self.named(error)))?;
             return self.write(bytes);
         }
         let len = usize::try_from(room).unwrap_or(usize::MAX).min(bytes.len());
-        self.buffer.extend_from_slice(bytes.get(..len).unwrap_or_default());
+        self.buffer
+            .extend_from_slice(bytes.get(..len).unwrap_or_default());
         Ok(len)
     }
 

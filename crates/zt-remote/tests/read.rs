@@ -28,7 +28,9 @@ fn model(level: Option<i32>) -> Vec<u8> {
     for layer in 0u8..100 {
         let values = [f32::from(layer); 256];
         let vector = Dense::from_slice(&[256], &values).unwrap();
-        writer.add(&format!("layers.{layer}.bias"), &vector).unwrap();
+        writer
+            .add(&format!("layers.{layer}.bias"), &vector)
+            .unwrap();
     }
     writer.finish().unwrap();
     bytes
@@ -81,7 +83,11 @@ fn rows_of_a_compressed_tensor_take_two_requests_and_their_frames() {
     let rows = [Slice::from(1000u64..1010)];
     let rows = file.tensor("matrix").unwrap().slice(&rows).unwrap();
     assert_eq!(rows.as_slice::<f32>().unwrap()[0], 1000.0);
-    assert!(server.requests().len() - requests <= 2, "{:?}", server.requests());
+    assert!(
+        server.requests().len() - requests <= 2,
+        "{:?}",
+        server.requests()
+    );
     assert!(server.bytes() - bytes <= 3 << 20);
 }
 
@@ -99,7 +105,11 @@ fn all_small_tensors_come_in_one_request() {
         let layer: f32 = tensor.name().split('.').nth(1).unwrap().parse().unwrap();
         assert_eq!(elements.unwrap().as_slice::<f32>().unwrap()[255], layer);
     }
-    assert!(server.requests().len() - before <= 1, "{:?}", server.requests());
+    assert!(
+        server.requests().len() - before <= 1,
+        "{:?}",
+        server.requests()
+    );
 }
 
 #[test]
@@ -110,7 +120,11 @@ fn verifying_reads_every_byte_once() {
     let report = open(&server).verify(&zt::VerifyOptions::new()).unwrap();
     assert!(report.is_ok(), "{:?}", report.problems);
     let requests = server.requests();
-    assert!(server.bytes() <= len + len / 20 + (64 << 10), "{} of {len}: {requests:?}", server.bytes());
+    assert!(
+        server.bytes() <= len + len / 20 + (64 << 10),
+        "{} of {len}: {requests:?}",
+        server.bytes()
+    );
 }
 
 #[test]
@@ -125,7 +139,11 @@ fn requests_overlap() {
     remote.read_at(64, &mut bytes).unwrap();
     // Eight parts one after the other would take 800 milliseconds. A slow machine may need a while.
     assert!(server.requests().len() >= 8);
-    assert!(begin.elapsed() < Duration::from_millis(700), "{:?}", begin.elapsed());
+    assert!(
+        begin.elapsed() < Duration::from_millis(700),
+        "{:?}",
+        begin.elapsed()
+    );
     drop(file);
 }
 
@@ -219,7 +237,9 @@ fn an_empty_object_is_no_tensor_file() {
 #[test]
 fn calls_block_also_within_another_runtime() {
     let server = Server::with("m.zt", model(None));
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
     let len = runtime.block_on(async { open(&server).len() });
     assert_eq!(len, 101);
 }

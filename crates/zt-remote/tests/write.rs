@@ -61,7 +61,10 @@ fn an_object_is_replaced_only_on_request() {
         let mut upload = Upload::create(&url, &options).unwrap();
         upload.write_all(&vec![7; bytes]).unwrap();
         upload.finish().unwrap();
-        assert_eq!(std::fs::metadata(folder.path().join("m.zt")).unwrap().len(), bytes as u64);
+        assert_eq!(
+            std::fs::metadata(folder.path().join("m.zt")).unwrap().len(),
+            bytes as u64
+        );
     }
 }
 
@@ -73,7 +76,10 @@ fn an_object_that_appears_meanwhile_is_not_replaced() {
         upload.write_all(&vec![7; bytes]).unwrap();
         std::fs::write(folder.path().join("m.zt"), "theirs").unwrap();
         assert_eq!(upload.finish().unwrap_err().code(), "overwrite");
-        assert_eq!(std::fs::read(folder.path().join("m.zt")).unwrap(), b"theirs");
+        assert_eq!(
+            std::fs::read(folder.path().join("m.zt")).unwrap(),
+            b"theirs"
+        );
         assert_eq!(folder.path().read_dir().unwrap().count(), 1);
     }
 }

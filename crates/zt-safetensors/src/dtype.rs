@@ -6,9 +6,12 @@ use zt::DType;
 
 use crate::violation::Violation;
 
-/// An element type, in the order by which the official writer sorts: by alignment, then by age.
+/// An element type of safetensors 0.8. The order is the one by which its writer sorts tensors: by
+/// alignment, then by age.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Dtype {
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the format's own names")]
+pub enum Dtype {
     Bool,
     F4,
     F6E2M3,
@@ -74,22 +77,26 @@ const fn f8(logical_type: &'static str) -> Option<Meaning> {
 }
 
 impl Dtype {
-    /// The dtype with exactly this spelling.
-    pub(super) fn from_name(name: &str) -> Option<Self> {
+    /// The dtype with exactly this spelling, such as `F32`.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
         TABLE
             .iter()
             .find_map(|(dtype, known, ..)| (*known == name).then_some(*dtype))
     }
 
     /// The dtype with this storage and logical type, if there is one.
-    pub(super) fn from_types(dtype: DType, logical_type: Option<&str>) -> Option<Self> {
+    #[must_use]
+    pub fn from_types(dtype: DType, logical_type: Option<&str>) -> Option<Self> {
         let mut rows = TABLE.iter();
         rows.find_map(|(this, .., meaning)| {
             (*meaning == Some((dtype, logical_type))).then_some(*this)
         })
     }
 
-    pub(super) fn as_str(self) -> &'static str {
+    /// Its spelling in headers.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
         self.row().1
     }
 
@@ -102,7 +109,11 @@ impl Dtype {
     ///
     /// The product is computed in order and in bits, as in the official library: both refuse a shape
     /// that overflows before it reaches a dimension of zero.
-    pub(super) fn byte_len(self, shape: &[u64]) -> Result<u64, Violation> {
+    ///
+    /// # Errors
+    ///
+    /// [`Violation::Overflow`]; [`Violation::PartialByte`].
+    pub fn byte_len(self, shape: &[u64]) -> Result<u64, Violation> {
         let elements = shape
             .iter()
             .try_fold(1u64, |count, dimension| count.checked_mul(*dimension));

@@ -1,11 +1,21 @@
-//! The header of a safetensors file, checked against every rule.
+//! The header of a safetensors file: JSON of its schema, checked against every rule.
+//!
+//! The visitors are written by hand because serde's own accept more than the format has: an array
+//! for a struct, the last of two equal fields.
 
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{
+    DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Unexpected, Visitor,
+};
 use zt::container::bytes_of;
 use zt::{Error, Result, Source, Span};
+use zt_foreign::json::{self, JsonFault, Pairs, Skipped};
 use zt_foreign::repeated;
 
+use crate::METADATA;
 use crate::dtype::Dtype;
-use crate::json::{Entry, HeaderJson};
 use crate::violation::Violation;
 
 /// The longest header, as in the official library.
@@ -15,27 +25,40 @@ pub(super) const HEADER_MAX: u64 = 100_000_000;
 const LEN: u64 = 8;
 
 /// A checked header: every tensor lies in the data and is as long as its shape requires.
+///
+/// It serves callers who need the format's own dtypes. [`SafeTensors`](crate::SafeTensors) opens the
+/// same file as a [`zt::File`].
 #[derive(Debug)]
-pub(super) struct Header {
+pub struct Header {
     /// In the order of their data.
     pub(super) tensors: Vec<Tensor>,
     /// In the order of the header. Keys are unique.
     pub(super) metadata: Option<Vec<(String, String)>>,
+    /// Indices of `tensors`, sorted by their names, which are unique.
+    by_name: Vec<u32>,
 }
 
-/// One tensor.
+/// One tensor of a [`Header`].
 #[derive(Debug)]
-pub(super) struct Tensor {
-    pub(super) name: String,
-    pub(super) dtype: Dtype,
-    pub(super) shape: Vec<u64>,
-    /// Absolute.
-    pub(super) span: Span,
+pub struct Tensor {
+    /// Its name.
+    pub name: String,
+    /// The type of its elements.
+    pub dtype: Dtype,
+    /// Its dimensions, outermost first.
+    pub shape: Vec<u64>,
+    /// The bytes of its elements in the file.
+    pub span: Span,
 }
 
 impl Header {
-    /// Reads and checks the header of the file in `source`.
-    pub(super) fn read(source: &dyn Source) -> Result<Self> {
+    /// Reads and checks the header of the file in `source`. Reads no data.
+    ///
+    /// # Errors
+    ///
+    /// Malformed: code `truncated` or `header`, with a [`Violation`] inside ([`Error::inner`]);
+    /// [`zt::ErrorKind::Io`].
+    pub fn read(source: &dyn Source) -> Result<Self> {
         let byte_len = source.byte_len();
         if byte_len < LEN {
             return Err(Violation::TooShort { byte_len }.into());
@@ -60,6 +83,37 @@ impl Header {
             ));
         };
         check(parse(&bytes_of(source, header)?)?, data)
+    }
+
+    /// The tensors in the order of their data.
+    #[must_use]
+    pub fn tensors(&self) -> &[Tensor] {
+        &self.tensors
+    }
+
+    /// The tensors in the order of their names.
+    pub fn by_name(&self) -> impl Iterator<Item = &Tensor> {
+        self.by_name.iter().filter_map(|at| self.at(*at))
+    }
+
+    /// The tensor of that name.
+    #[must_use]
+    pub fn tensor(&self, name: &str) -> Option<&Tensor> {
+        let found = self.by_name.binary_search_by(|at| {
+            let known = self.at(*at).map_or("", |tensor| tensor.name.as_str());
+            known.cmp(name)
+        });
+        self.at(*self.by_name.get(found.ok()?)?)
+    }
+
+    /// The metadata in the order of the header; `None` without `__metadata__`. Keys are unique.
+    #[must_use]
+    pub fn metadata(&self) -> Option<&[(String, String)]> {
+        self.metadata.as_deref()
+    }
+
+    fn at(&self, at: u32) -> Option<&Tensor> {
+        self.tensors.get(at as usize)
     }
 }
 
@@ -113,9 +167,9 @@ fn parse(bytes: &[u8]) -> Result<HeaderJson> {
 
 /// Checks names and offsets.
 fn check(mut json: HeaderJson, data: Span) -> Result<Header> {
-    check_names(&json)?;
     // The sort is stable: empty tensors at one offset stay in the order of the header.
     json.tensors.sort_by_key(|(_, entry)| entry.offsets);
+    let by_name = check_names(&json)?;
     let mut tensors = Vec::with_capacity(json.tensors.len());
     let mut expected = 0;
     let end = json.tensors.iter().map(|(_, entry)| entry.offsets.1).max();
@@ -140,23 +194,30 @@ fn check(mut json: HeaderJson, data: Span) -> Result<Header> {
     Ok(Header {
         tensors,
         metadata: json.metadata,
+        by_name,
     })
 }
 
-fn check_names(json: &HeaderJson) -> Result<()> {
-    let mut names: Vec<&str> = json.tensors.iter().map(|(name, _)| name.as_str()).collect();
-    if let Some(name) = repeated(&mut names) {
+/// The indices of the tensors, sorted by name. A header has at most `HEADER_MAX` of them.
+fn check_names(json: &HeaderJson) -> Result<Vec<u32>> {
+    let names = json.tensors.iter().map(|(name, _)| name.as_str()).zip(0..);
+    let mut names: Vec<(&str, u32)> = names.collect();
+    // Quick where they are sorted already: files of one dtype are.
+    names.sort_unstable();
+    let repeated_name = names.windows(2).find_map(|pair| match pair {
+        [a, b] if a.0 == b.0 => Some(a.0),
+        _ => None,
+    });
+    if let Some(name) = repeated_name {
         return Err(Error::from(Violation::RepeatedName).with_object(name));
     }
     let metadata = json.metadata.iter().flatten();
     let mut keys: Vec<&str> = metadata.map(|(key, _)| key.as_str()).collect();
-    match repeated(&mut keys) {
-        Some(key) => Err(Violation::RepeatedKey {
-            key: key.to_owned(),
-        }
-        .into()),
-        None => Ok(()),
+    if let Some(key) = repeated(&mut keys) {
+        let key = key.to_owned();
+        return Err(Violation::RepeatedKey { key }.into());
     }
+    Ok(names.into_iter().map(|(_, at)| at).collect())
 }
 
 /// The span of a tensor, if it begins at `expected` and is as long as its shape requires. The data of
@@ -183,4 +244,168 @@ fn place(entry: &Entry, expected: u64, data: Span, tensors: u64) -> Result<Span,
         data: data.byte_len(),
     };
     span.filter(|span| data.contains(*span)).ok_or(past_end)
+}
+
+/// The parsed JSON of a header. Names may be duplicates and offsets may be invalid.
+#[derive(Default)]
+struct HeaderJson {
+    /// In the order of the header.
+    tensors: Vec<(String, Entry)>,
+    metadata: Option<Vec<(String, String)>>,
+    /// The name of the entry that is being read, for the error.
+    current: Option<String>,
+}
+
+/// The entry of one tensor.
+struct Entry {
+    dtype: Dtype,
+    shape: Vec<u64>,
+    offsets: (u64, u64),
+}
+
+impl HeaderJson {
+    fn parse(text: &str) -> Result<Self, JsonFault> {
+        let mut header = HeaderJson::default();
+        match json::parse(text, &mut header) {
+            Ok(()) => Ok(header),
+            Err(fault) => Err(JsonFault {
+                name: header.current,
+                ..fault
+            }),
+        }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for &mut HeaderJson {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for &mut HeaderJson {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object of tensors")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let mut has_metadata = false;
+        while let Some(name) = map.next_key::<String>()? {
+            let name = self.current.insert(name);
+            if name != METADATA {
+                let entry = map.next_value::<Entry>()?;
+                self.tensors
+                    .extend(self.current.take().map(|name| (name, entry)));
+            } else if std::mem::replace(&mut has_metadata, true) {
+                return Err(A::Error::custom("duplicate __metadata__"));
+            } else {
+                // `null` means none: the official library reads an `Option`.
+                let pairs = map.next_value::<Option<Pairs<_>>>()?;
+                self.metadata = pairs.map(|Pairs(texts)| texts);
+            }
+        }
+        self.current = None;
+        Ok(())
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "snake_case")]
+enum Field {
+    Dtype,
+    Shape,
+    DataOffsets,
+    #[serde(other)]
+    Unknown,
+}
+
+impl<'de> Deserialize<'de> for Entry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct EntryVisitor;
+
+        impl<'de> Visitor<'de> for EntryVisitor {
+            type Value = Entry;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object with dtype, shape and data_offsets")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entry, A::Error> {
+                let (mut dtype, mut shape, mut offsets) = (None, None, None);
+                while let Some(field) = map.next_key()? {
+                    let (name, is_repeated) = match field {
+                        Field::Dtype => {
+                            let name: String = map.next_value()?;
+                            let unknown = Unexpected::Str(&name);
+                            let known = Dtype::from_name(&name)
+                                .ok_or_else(|| A::Error::invalid_value(unknown, &"a dtype"))?;
+                            ("dtype", dtype.replace(known).is_some())
+                        }
+                        Field::Shape => {
+                            let Numbers(extents) = map.next_value()?;
+                            ("shape", shape.replace(extents).is_some())
+                        }
+                        Field::DataOffsets => {
+                            let Numbers(pair) = map.next_value()?;
+                            let [start, end] = *pair else {
+                                return Err(A::Error::invalid_length(pair.len(), &"two offsets"));
+                            };
+                            ("data_offsets", offsets.replace((start, end)).is_some())
+                        }
+                        Field::Unknown => {
+                            map.next_value::<Skipped>()?;
+                            continue;
+                        }
+                    };
+                    if is_repeated {
+                        return Err(A::Error::duplicate_field(name));
+                    }
+                }
+                Ok(Entry {
+                    dtype: dtype.ok_or_else(|| A::Error::missing_field("dtype"))?,
+                    shape: shape.ok_or_else(|| A::Error::missing_field("shape"))?,
+                    offsets: offsets.ok_or_else(|| A::Error::missing_field("data_offsets"))?,
+                })
+            }
+        }
+
+        deserializer.deserialize_map(EntryVisitor)
+    }
+}
+
+/// The most dimensions of a shape, above every configurable limit. An extent takes two bytes of JSON
+/// and eight of memory, so a header that is one long shape would take many times its length.
+const RANK_MAX: usize = 1 << 12;
+
+/// A shape or offsets.
+struct Numbers(Vec<u64>);
+
+impl<'de> Deserialize<'de> for Numbers {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NumbersVisitor;
+
+        impl<'de> Visitor<'de> for NumbersVisitor {
+            type Value = Numbers;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "a list of at most {RANK_MAX} numbers")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Numbers, A::Error> {
+                let mut numbers = Vec::new();
+                while let Some(number) = seq.next_element()? {
+                    if numbers.len() == RANK_MAX {
+                        return Err(A::Error::invalid_length(RANK_MAX + 1, &self));
+                    }
+                    numbers.push(number);
+                }
+                Ok(Numbers(numbers))
+            }
+        }
+
+        deserializer.deserialize_seq(NumbersVisitor)
+    }
 }

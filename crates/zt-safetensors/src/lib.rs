@@ -18,16 +18,22 @@
 
 mod dtype;
 mod header;
-mod json;
-mod read;
 mod violation;
 mod write;
 
-use zt::foreign::Kind;
-use zt::{Result, Source, Span};
-use zt_foreign::{FileKind, FileWriter, Incoming, Input, Job, Merged, Opening, Probe, Sink};
+use zt::foreign::{FileBuilder, Kind, SourceId};
+use zt::manifest::Text;
+use zt::{
+    Attributes, Blob, Component, Error, ErrorKind, Object, RawComponent, RawObject, Result, Source,
+    Span,
+};
+use zt_foreign::{FileKind, FileWriter, Input, Opening, Probe};
 
+pub use dtype::Dtype;
 use header::HEADER_MAX;
+pub use header::{Header, Tensor};
+pub use violation::Violation;
+pub use write::{Entry, layout};
 
 /// The kind of safetensors files.
 pub const SAFETENSORS: Kind = Kind::new("safetensors");
@@ -50,25 +56,20 @@ impl FileKind for SafeTensors {
     }
 
     fn open(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
-        read::open(source, opening)
+        let header = Header::read(&source)?;
+        let mut builder = opening.builder(SAFETENSORS);
+        let source = builder.source(source);
+        for tensor in header.tensors {
+            add(&mut builder, tensor, source);
+        }
+        if let Some(metadata) = header.metadata {
+            builder.attributes(metadata.into_iter().collect::<Attributes>());
+        }
+        opening.build(builder)
     }
 
     fn writer(&self) -> Option<&dyn FileWriter> {
         Some(self)
-    }
-}
-
-impl FileWriter for SafeTensors {
-    fn write(&self, merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
-        write::write(merged, sink, job)
-    }
-
-    fn has_sets(&self) -> bool {
-        true
-    }
-
-    fn shard_len(&self, object: &Incoming<'_>, job: &mut Job<'_>) -> Result<Option<u64>> {
-        write::byte_len(object, job)
     }
 }
 
@@ -94,6 +95,40 @@ fn is_safetensors(probe: &Probe<'_>) -> bool {
         _ => false,
     }
 }
+
+/// Adds a tensor as a dense object: a plain range of the file.
+fn add(builder: &mut FileBuilder, tensor: Tensor, source: SourceId) {
+    let Tensor {
+        name,
+        dtype,
+        shape,
+        span,
+    } = tensor;
+    let Some((storage, logical)) = dtype.to_types() else {
+        let mut data = RawComponent::default();
+        data.dtype = Some(dtype.as_str().into());
+        data.offset = Some(span.offset());
+        data.length = Some(span.byte_len());
+        let mut raw = RawObject::default();
+        raw.shape = Some(shape);
+        raw.format = Some("dense".into());
+        raw.components = vec![("data".into(), data)];
+        let error = Error::new(ErrorKind::Unsupported, "dtype", NoSuchElements(dtype));
+        builder.fault(name, raw, error.with_component("data").with_span(span));
+        return;
+    };
+    let mut data = Component::new(storage, Blob::raw(span));
+    data.logical_type = logical.map(Text::Borrowed);
+    builder.object(
+        name,
+        Object::new(shape, "dense").with_component("data", data),
+        source,
+    );
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("zTensor 1.2 has no dtype for elements of {0}")]
+struct NoSuchElements(Dtype);
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

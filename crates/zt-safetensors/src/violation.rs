@@ -7,7 +7,9 @@ use crate::dtype::Dtype;
 
 /// Why a file is refused. Offsets of data count from the data's first byte, as in the header.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Violation {
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say what each is")]
+pub enum Violation {
     #[error("truncated: the file has {byte_len} bytes, and the length of its header takes 8")]
     TooShort { byte_len: u64 },
     #[error("the header declares {declared} bytes, the limit is {limit}")]

@@ -1,50 +1,49 @@
 //! Writes any objects as a safetensors file: the header, then the values, streamed.
 
+use std::cmp::Ordering;
 use std::io::Write;
 
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use zt::{Attributes, Error, Result};
-use zt_foreign::{Fault, Incoming, Job, Loss, Merged, Outgoing, Sink, display};
+use zt_foreign::{Fault, FileWriter, Incoming, Job, Loss, Merged, Outgoing, Sink, display};
 
-use crate::METADATA;
-use crate::SAFETENSORS;
 use crate::dtype::Dtype;
 use crate::header::HEADER_MAX;
+use crate::{METADATA, SAFETENSORS, SafeTensors};
 
-/// Writes the same bytes as the official library, except for the order of the metadata: there it is
-/// random, here it is sorted.
-pub(super) fn write(merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
-    let metadata = metadata(job, merged.attributes)?;
-    job.fields(&merged.extra, None);
-    let mut tensors = Vec::with_capacity(merged.objects.len());
-    for incoming in &merged.objects {
+impl FileWriter for SafeTensors {
+    /// Writes the same bytes as the official library, except for the order of the metadata: there it is
+    /// random, here it is sorted.
+    fn write(&self, merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
+        let metadata = metadata(job, merged.attributes)?;
+        job.fields(&merged.extra, None);
+        let mut tensors = Vec::with_capacity(merged.objects.len());
+        for incoming in &merged.objects {
+            let object = Outgoing::new(incoming, job.options.dtype);
+            let tensor = tensor(job, object)?;
+            tensors.extend(job.kept(incoming, tensor));
+        }
+        job.check()?;
+        tensors.sort_by(|a, b| data_order(a.entry(), b.entry()));
+        let mut entries: Vec<Entry<'_>> = tensors.iter().map(Tensor::entry).collect();
+        sink.write_all(&layout(metadata.as_deref(), &mut entries)?)?;
+        for tensor in &tensors {
+            let (object, byte_len) = (&tensor.object, tensor.byte_len);
+            let overflow = object.write_values(byte_len, sink, job.options.progress)?;
+            job.written(tensor.name(), byte_len, overflow)?;
+        }
+        Ok(())
+    }
+
+    fn has_sets(&self) -> bool {
+        true
+    }
+
+    fn shard_len(&self, incoming: &Incoming<'_>, job: &mut Job<'_>) -> Result<Option<u64>> {
         let object = Outgoing::new(incoming, job.options.dtype);
-        let tensor = tensor(job, object)?;
-        tensors.extend(job.kept(incoming, tensor));
+        Ok(tensor(job, object)?.map(|tensor| tensor.byte_len))
     }
-    job.check()?;
-    // By alignment, so that every tensor's data is aligned; then by name.
-    tensors.sort_by(|a, b| b.dtype.cmp(&a.dtype).then_with(|| a.name().cmp(b.name())));
-    let header = header(metadata.as_deref(), &tensors)?;
-    sink.write_all(&declared(header.len() as u64)?)?;
-    sink.write_all(&header)?;
-    for tensor in &tensors {
-        let (object, byte_len) = (&tensor.object, tensor.byte_len);
-        let overflow = object.write_values(byte_len, sink, job.options.progress)?;
-        job.written(tensor.name(), byte_len, overflow)?;
-    }
-    Ok(())
-}
-
-/// The bytes of an object's values in the file; `None` if the object is left out.
-///
-/// # Errors
-///
-/// Code `lossy`.
-pub(super) fn byte_len(incoming: &Incoming<'_>, job: &mut Job<'_>) -> Result<Option<u64>> {
-    let object = Outgoing::new(incoming, job.options.dtype);
-    Ok(tensor(job, object)?.map(|tensor| tensor.byte_len))
 }
 
 /// An object as a tensor of safetensors.
@@ -57,6 +56,14 @@ struct Tensor<'i> {
 impl<'i> Tensor<'i> {
     fn name(&self) -> &'i str {
         self.object.name()
+    }
+
+    fn entry(&self) -> Entry<'_> {
+        Entry {
+            name: self.name(),
+            dtype: self.dtype,
+            shape: &self.object.object().shape,
+        }
     }
 }
 
@@ -109,32 +116,57 @@ fn metadata(
     Ok(Some(texts))
 }
 
-/// The header, padded with spaces so that the data begins at a multiple of 8.
-fn header(metadata: Option<&[(String, String)]>, tensors: &[Tensor<'_>]) -> Result<Vec<u8>> {
+/// A tensor that a file will have.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry<'t> {
+    /// Its name.
+    pub name: &'t str,
+    /// The type of its elements.
+    pub dtype: Dtype,
+    /// Its dimensions, outermost first.
+    pub shape: &'t [u64],
+}
+
+/// What precedes the data of `tensors` in a file: the length of the header, and the header. It sorts
+/// `tensors` into the order of their data, which follows without gaps.
+///
+/// # Errors
+///
+/// [`zt::ErrorKind::Unsupported`], code `lossy`: the format cannot represent a tensor of this shape,
+/// a tensor named `__metadata__`, or so long a header.
+pub fn layout(metadata: Option<&[(String, String)]>, tensors: &mut [Entry<'_>]) -> Result<Vec<u8>> {
+    tensors.sort_by(|a, b| data_order(*a, *b));
     let mut entries = Vec::with_capacity(tensors.len());
     let mut start = 0u64;
-    for tensor in tensors {
-        let end = start
-            .checked_add(tensor.byte_len)
-            .ok_or_else(|| Error::from(lossy(Loss::Shape)).with_object(tensor.name()))?;
-        let (dtype, shape) = (
-            tensor.dtype.as_str(),
-            tensor.object.object().shape.as_slice(),
-        );
-        entries.push((
-            tensor.name(),
-            Entry {
-                dtype,
-                shape,
-                data_offsets: [start, end],
-            },
-        ));
+    for &mut Entry { name, dtype, shape } in tensors {
+        let refuse = |loss| Error::from(lossy(loss)).with_object(name);
+        if name == METADATA {
+            return Err(refuse(Loss::Name));
+        }
+        let byte_len = dtype.byte_len(shape).ok();
+        let end = byte_len.and_then(|byte_len| start.checked_add(byte_len));
+        let end = end.ok_or_else(|| refuse(Loss::Shape))?;
+        let fields = Fields {
+            dtype: dtype.as_str(),
+            shape,
+            data_offsets: [start, end],
+        };
+        entries.push((name, fields));
         start = end;
     }
-    let header = HeaderJson { metadata, entries };
-    let mut bytes = serde_json::to_vec(&header).map_err(std::io::Error::from)?;
+    let json = HeaderJson { metadata, entries };
+    let mut bytes = vec![0; 8];
+    serde_json::to_writer(&mut bytes, &json).map_err(std::io::Error::from)?;
+    // The data begins at a multiple of 8.
     bytes.resize(bytes.len().next_multiple_of(8), b' ');
+    let (len, header) = bytes.split_at_mut(8);
+    len.copy_from_slice(&declared(header.len() as u64)?);
     Ok(bytes)
+}
+
+/// By alignment, so that every tensor's data is aligned; then by name.
+fn data_order(a: Entry<'_>, b: Entry<'_>) -> Ordering {
+    b.dtype.cmp(&a.dtype).then_with(|| a.name.cmp(b.name))
 }
 
 /// The length of a header as its bytes in the file, if readers accept that length.
@@ -153,12 +185,12 @@ fn lossy(loss: Loss) -> Fault {
 
 struct HeaderJson<'h> {
     metadata: Option<&'h [(String, String)]>,
-    entries: Vec<(&'h str, Entry<'h>)>,
+    entries: Vec<(&'h str, Fields<'h>)>,
 }
 
 /// The fields in the order of the official writer.
 #[derive(Serialize)]
-struct Entry<'h> {
+struct Fields<'h> {
     dtype: &'static str,
     shape: &'h [u64],
     data_offsets: [u64; 2],
@@ -178,8 +210,8 @@ impl Serialize for HeaderJson<'_> {
         if let Some(metadata) = self.metadata {
             map.serialize_entry(METADATA, &Texts(metadata))?;
         }
-        for (name, entry) in &self.entries {
-            map.serialize_entry(name, entry)?;
+        for (name, fields) in &self.entries {
+            map.serialize_entry(name, fields)?;
         }
         map.end()
     }

@@ -34,7 +34,7 @@ mod write;
 
 use zt::foreign::Kind;
 use zt::{Result, Source};
-use zt_foreign::{FileKind, FileWriter, Input, Job, Merged, Opening, Probe, Sink};
+use zt_foreign::{FileKind, FileWriter, Input, Opening, Probe};
 
 /// The kind of SQUIZD files.
 pub const SQUIZD: Kind = Kind::new("squizd");
@@ -62,12 +62,6 @@ impl FileKind for Squizd {
 
     fn writer(&self) -> Option<&dyn FileWriter> {
         Some(self)
-    }
-}
-
-impl FileWriter for Squizd {
-    fn write(&self, merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
-        write::write(merged, sink, job)
     }
 }
 

@@ -7,54 +7,57 @@
 use std::io::Write;
 
 use zt::{Attributes, Error, Result, Warning};
-use zt_foreign::{Fault, Job, Loss, Merged, Outgoing, Sink, display};
+use zt_foreign::{Fault, FileWriter, Job, Loss, Merged, Outgoing, Sink, display};
 
-use crate::SQUIZD;
 use crate::block::Encoding;
 use crate::header::{Flags, HEADER_LEN, MAGIC};
 use crate::index::ENTRY_LEN as INDEX_ENTRY_LEN;
 use crate::outgoing::{Ids, PACKED, Tensor};
 use crate::scales::{MAGIC as TABLE_MAGIC, SUB_BLOCK};
+use crate::{SQUIZD, Squizd};
 
 /// The code of the warning about every written file.
 const EXPERIMENTAL: &str = "experimental";
 
-/// Writes a file that our reader accepts strictly, if its layers have no gaps.
-#[expect(clippy::arithmetic_side_effects, reason = "bytes that were written")]
-pub(super) fn write(merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
-    let message = "writing SQUIZD is experimental: no other program is known to read such files";
-    let warning = Warning::new(EXPERIMENTAL, message);
-    job.summary.warnings.push(warning);
-    let arch_id = arch_id(job, merged.attributes)?;
-    job.fields(&merged.extra, None);
-    let mut tensors = Vec::with_capacity(merged.objects.len());
-    let mut ids = Ids::default();
-    for incoming in &merged.objects {
-        let object = Outgoing::new(incoming, job.options.dtype);
-        let tensor = Tensor::new(job, object, &mut ids)?;
-        tensors.extend(job.kept(incoming, tensor));
+impl FileWriter for Squizd {
+    /// Writes a file that our reader accepts strictly, if its layers have no gaps.
+    #[expect(clippy::arithmetic_side_effects, reason = "bytes that were written")]
+    fn write(&self, merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
+        let message =
+            "writing SQUIZD is experimental: no other program is known to read such files";
+        let warning = Warning::new(EXPERIMENTAL, message);
+        job.summary.warnings.push(warning);
+        let arch_id = arch_id(job, merged.attributes)?;
+        job.fields(&merged.extra, None);
+        let mut tensors = Vec::with_capacity(merged.objects.len());
+        let mut ids = Ids::default();
+        for incoming in &merged.objects {
+            let object = Outgoing::new(incoming, job.options.dtype);
+            let tensor = Tensor::new(job, object, &mut ids)?;
+            tensors.extend(job.kept(incoming, tensor));
+        }
+        job.check()?;
+        // The sort is stable: tensors without a number in their names stay in the order of their data.
+        tensors.sort_by_key(|tensor| tensor.place.sort_key());
+        let layers: Vec<&[Tensor<'_>]> = tensors
+            .chunk_by(|a, b| a.place.layer == b.place.layer)
+            .collect();
+        name(job, &layers)?;
+        let plan = Plan::new(&layers)?;
+        sink.write_all(&plan.header(arch_id))?;
+        for tensor in &tensors {
+            sink.write_all(&tensor.head())?;
+            let (object, byte_len) = (&tensor.object, tensor.payload_len);
+            let overflow = match tensor.scales {
+                None => object.write_values(byte_len, sink, job.options.progress)?,
+                Some(_) => object.write_role(PACKED, byte_len, sink, job.options.progress)?,
+            };
+            let scales = tensor.scales.map_or(0, |scales| scales.sub_blocks.max(1));
+            // A scale and a zero take 8 bytes.
+            job.written(object.name(), byte_len + 8 * scales, overflow)?;
+        }
+        plan.write_tables(&tensors, sink)
     }
-    job.check()?;
-    // The sort is stable: tensors without a number in their names stay in the order of their data.
-    tensors.sort_by_key(|tensor| tensor.place.sort_key());
-    let layers: Vec<&[Tensor<'_>]> = tensors
-        .chunk_by(|a, b| a.place.layer == b.place.layer)
-        .collect();
-    name(job, &layers)?;
-    let plan = Plan::new(&layers)?;
-    sink.write_all(&plan.header(arch_id))?;
-    for tensor in &tensors {
-        sink.write_all(&tensor.head())?;
-        let (object, byte_len) = (&tensor.object, tensor.payload_len);
-        let overflow = match tensor.scales {
-            None => object.write_values(byte_len, sink, job.options.progress)?,
-            Some(_) => object.write_role(PACKED, byte_len, sink, job.options.progress)?,
-        };
-        let scales = tensor.scales.map_or(0, |scales| scales.sub_blocks.max(1));
-        // A scale and a zero take 8 bytes.
-        job.written(object.name(), byte_len + 8 * scales, overflow)?;
-    }
-    plan.write_tables(&tensors, sink)
 }
 
 /// The architecture, the only attribute that is written. The header has the others of our reader.

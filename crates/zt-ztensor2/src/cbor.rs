@@ -5,6 +5,7 @@
 //! lengths. Equal keys therefore have equal bytes, and a duplicate follows the first directly.
 
 use half::f16;
+use zt::manifest::ListBuilder;
 use zt::{Attributes, Error, Result, Value};
 
 use crate::violation::{Rule, Violation};
@@ -257,12 +258,12 @@ impl<'m> Cursor<'m> {
             Item::Null => Value::Null,
             Item::Float(value) => Value::Float(value),
             Item::Array(count) => {
-                let mut values = Vec::new();
+                let mut values = ListBuilder::default();
                 self.items(count, |cursor| {
-                    values.push(cursor.value()?);
+                    values.push(cursor.value()?)?;
                     Ok(())
                 })?;
-                Value::Array(values)
+                Value::Array(values.finish())
             }
             Item::Map(count) => Value::Map(self.map(count)?),
         })
@@ -324,7 +325,7 @@ mod tests {
             (b"\x62\xc3\xa9", Value::from("\u{e9}")),
             (
                 b"\x82\xf5\xf6",
-                Value::Array(vec![Value::Bool(true), Value::Null]),
+                Value::array(vec![Value::Bool(true), Value::Null]),
             ),
             (b"\xf9\x7e\x00", Value::Float(f64::NAN)),
             (b"\xf9\x80\x00", Value::Float(-0.0)),

@@ -71,7 +71,7 @@ pub use read::dense_reader::DenseReader;
 pub use write::options::{
     ComponentOptions, Compression, DEFAULT_LEVEL, ObjectOptions, WriteOptions,
 };
-pub use write::stream::{ComponentWriter, ObjectWriter};
+pub use write::stream::{ComponentWriter, ObjectWriter, SuspendedComponent, SuspendedObject};
 pub use write::writer::Writer;
 
 /// The features that this build has, in alphabetical order: `mmap`, `rayon`, `serde`, `zstd`.
@@ -89,12 +89,14 @@ pub const FEATURES: &[&str] = &[
 /// What crates for other kinds of files need to open them as a [`File`], and to write them.
 pub mod foreign {
     pub use crate::disk::access::keep_access;
+    pub use crate::disk::lock::{expect_unlocked, open_locked};
     pub use crate::disk::publish::AtomicFile;
-    pub use crate::file::WarningKind;
+
     pub use crate::file::builder::{FileBuilder, SourceId};
     pub use crate::file::kind::Kind;
     pub use crate::file::open::open_settled;
     pub use crate::file::value_rule::ValueRule;
+    pub use crate::file::{WarningKind, parted_links};
 }
 
 #[cfg(feature = "mmap")]

@@ -142,8 +142,7 @@ fn a_locked_file_of_another_kind_is_reported_as_locked() -> Result {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("x.zt");
     std::fs::write(&path, b"GGUF and nothing that is ours")?;
-    let locked = std::fs::File::open(&path)?;
-    locked.lock()?;
+    let _locked = zt::foreign::open_locked(&path)?;
     let error = File::open(&path).unwrap_err();
     assert_eq!((error.code(), error.path()), ("not-zt", Some(&*path)));
     let edited = File::edit(&path).unwrap_err();

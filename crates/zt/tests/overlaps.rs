@@ -10,6 +10,7 @@
 #[allow(unused_imports, reason = "each test uses some of it")]
 mod common;
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -18,8 +19,8 @@ use zt::container::ContainerWriter;
 use zt::diff::{Change, DiffOptions};
 use zt::manifest::Manifest;
 use zt::{
-    Attributes, Blob, Component, Digest, DigestAlgorithm, Entry, ErrorKind, File, HashOptions,
-    Limits, Object, OpenOptions, Span, Value, VerifyOptions,
+    Attributes, Blob, Component, Digest, DigestAlgorithm, Encoding, Entry, ErrorKind, File,
+    HashOptions, Limits, Object, OpenOptions, Span, Value, VerifyOptions,
 };
 
 const SLACK: u64 = 16 << 20;
@@ -469,4 +470,108 @@ fn strict_verification_finds_every_range_that_overlaps_another() {
     let found = report.problems.iter();
     let found: Vec<_> = found.map(|e| (e.code(), e.object().unwrap())).collect();
     assert_eq!(found, [("overlap", "within"), ("overlap", "over the end")]);
+}
+
+/// Objects of one range that begins with `frame` of `decoded_len` bytes. Each has one more
+/// skippable frame at its end than the last, so that no two have the same blob.
+fn bomb(frame: &[u8], decoded_len: u64, count: u64) -> Vec<u8> {
+    const SKIPPABLE: [u8; 8] = [0x50, 0x2A, 0x4D, 0x18, 0, 0, 0, 0];
+    let count = usize::try_from(count).unwrap();
+    let data = [frame, &SKIPPABLE.repeat(count)].concat();
+    let object = |at: usize| {
+        let stored = &data[..frame.len() + SKIPPABLE.len() * at];
+        let blob = Blob {
+            encoding: Encoding::Zstd,
+            decoded_len: Some(decoded_len),
+            digest: Some(DigestAlgorithm::Crc32c.digest(stored).unwrap()),
+            ..Blob::raw(Span::new(64, stored.len() as u64).unwrap())
+        };
+        let component = Component::new(zt::DType::U8, blob);
+        Object::new([decoded_len], "dense").with_component("data", component)
+    };
+    let objects = (0..count).map(|at| (format!("w{at}"), object(at)));
+    file(&data, objects.collect())
+}
+
+/// A frame of zeros, which are the most that so few bytes can become.
+fn zeros(byte_len: u64) -> Vec<u8> {
+    const BLOCK: u64 = 128 << 10;
+    let mut frame = vec![0x28, 0xB5, 0x2F, 0xFD, 0xA0];
+    frame.extend(u32::try_from(byte_len).unwrap().to_le_bytes());
+    for block in (0..byte_len / BLOCK).rev() {
+        // A run of one byte, and whether it is the last.
+        let head = (BLOCK << 3 | 1 << 1 | u64::from(block == 0)).to_le_bytes();
+        frame.extend([head[0], head[1], head[2], 0]);
+    }
+    frame
+}
+
+#[test]
+fn frames_that_blobs_share_are_decoded_so_many_times_the_file_and_no_more() {
+    let decoded_len = 4 << 20;
+    let frame = zeros(decoded_len);
+    let bytes = bomb(&frame, decoded_len, 1500);
+    let present = bytes.len() as u64;
+    let most = 8 * present + SLACK + decoded_len;
+    let (file, _) = opened(&bytes, Limits::default().overlap);
+    assert_eq!(file.check_overlap().unwrap_err().code(), "overlap");
+    let report = file.verify(&VerifyOptions::default()).unwrap();
+    assert!(report.bytes <= most && report.bytes > decoded_len);
+    assert!(report.problems.len() > 1400);
+    let of_overlap =
+        |error: &zt::Error| (error.code(), error.kind()) == ("overlap", ErrorKind::Limit);
+    assert!(report.problems.iter().all(of_overlap));
+
+    let hash = file.hash(&HashOptions::default()).unwrap();
+    assert_eq!(hash.content, None);
+    let hashed = hash.objects.iter().flat_map(|(_, hash)| hash);
+    let hashed = hashed.flat_map(|hash| &hash.components);
+    assert!(hashed.map(|(_, bytes)| bytes.byte_len).sum::<u64>() <= most);
+    assert!(hash.errors().all(of_overlap));
+
+    let (other, _) = opened(&bomb(&frame, decoded_len, 1501), 8);
+    let diff = zt::diff::diff(&file, &other, &DiffOptions::default()).unwrap();
+    assert!(diff.changed.len() > 1400, "{} are the same", diff.same);
+
+    // Nothing says how long they are that could be believed, so a repair decodes them, too.
+    let bytes = [&bytes[..], b"junk"].concat();
+    let counted = AtomicU64::new(0);
+    let note = |len| {
+        counted.fetch_add(len, Ordering::Relaxed);
+        ControlFlow::Continue(())
+    };
+    let options = zt::repair::RepairOptions::default().progress(zt::Progress::new(&note));
+    let recovery = zt::repair::examine(zt::Memory::new(bytes), &options).unwrap();
+    assert!(!recovery.is_exhaustive());
+    let counted = counted.into_inner();
+    assert!(counted <= most + 12 * present, "{counted} of {present}");
+    let one = file.tensor("w1499").unwrap().to_vec::<u8>().unwrap();
+    assert_eq!(one.len() as u64, decoded_len);
+}
+
+/// Tied weights that shrink a thousand times are decoded once, whatever the limit.
+#[test]
+fn a_frame_that_objects_share_whole_costs_nothing_more() {
+    let decoded_len = 4 << 20;
+    let frame = zeros(decoded_len);
+    let blob = Blob {
+        encoding: Encoding::Zstd,
+        decoded_len: Some(decoded_len),
+        ..Blob::raw(Span::new(64, frame.len() as u64).unwrap())
+    };
+    let component = Component::new(zt::DType::U8, blob);
+    let object = Object::new([decoded_len], "dense").with_component("data", component);
+    let objects = (0..1000).map(|at| (format!("w{at}"), object.clone()));
+    let (file, _) = opened(&file(&frame, objects.collect()), 0);
+    file.check_overlap().unwrap();
+    let report = file.verify(&VerifyOptions::default()).unwrap();
+    assert!(report.is_ok() && report.components == 1000);
+    assert!(
+        file.hash(&HashOptions::default())
+            .unwrap()
+            .content
+            .is_some()
+    );
+    let diff = zt::diff::diff(&file, &file.clone(), &DiffOptions::default()).unwrap();
+    assert_eq!(diff.same, 1000);
 }

@@ -408,3 +408,65 @@ fn a_manifest_that_ends_early_is_not_made_the_end_of_the_file() {
         assert_eq!(names.collect::<Vec<_>>(), ["a", "b"]);
     }
 }
+
+/// A source that counts what is read of it, and knows the holes of the file.
+#[cfg(target_os = "linux")]
+struct CountedFile(zt::FileSource, std::sync::Arc<std::sync::atomic::AtomicU64>);
+
+#[cfg(target_os = "linux")]
+impl zt::Source for CountedFile {
+    fn byte_len(&self) -> u64 {
+        self.0.byte_len()
+    }
+    fn data_from(&self, offset: u64) -> u64 {
+        self.0.data_from(offset)
+    }
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> std::io::Result<()> {
+        let read = buf.len() as u64;
+        self.1.fetch_add(read, std::sync::atomic::Ordering::Relaxed);
+        self.0.read_at(offset, buf)
+    }
+}
+
+/// Nothing of 8 TiB is read but what is stored.
+#[test]
+#[cfg(target_os = "linux")]
+fn holes_of_a_sparse_file_are_not_read() {
+    use std::os::unix::fs::FileExt;
+    const LEN: u64 = 8 << 40;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.zt");
+    let mut writer = zt::Writer::create(&path).unwrap();
+    let values = vec![1.0_f32; 1 << 18];
+    let dense = zt::Dense::from_slice(&[1 << 18], &values).unwrap();
+    writer.add("w", &dense).unwrap();
+    writer.finish().unwrap();
+    let whole = std::fs::read(&path).unwrap();
+
+    let empty: &[u8] = &[];
+    let places = [
+        // Nothing; the whole file, and a hole behind it, before it and on both sides of it.
+        (empty, 0, LEN),
+        (&whole, 0, LEN),
+        (&whole, LEN - whole.len() as u64, LEN),
+        (&whole, LEN / 2 + 8, LEN),
+    ];
+    for (bytes, offset, byte_len) in places {
+        let file = std::fs::File::create(&path).unwrap();
+        if file.set_len(byte_len).is_err() {
+            // A file system without files of this length.
+            return;
+        }
+        file.write_all_at(bytes, offset).unwrap();
+        let read = std::sync::Arc::default();
+        let source = zt::FileSource::open(&path).unwrap();
+        let source = CountedFile(source, std::sync::Arc::clone(&read));
+        let recovery = zt::repair::examine(source, &Default::default()).unwrap();
+        let read = read.load(std::sync::atomic::Ordering::Relaxed);
+        assert!(read < 64 << 20, "{offset}: {read}");
+        assert_eq!(
+            recovery.objects().len(),
+            usize::from(!bytes.is_empty() && offset == 0)
+        );
+    }
+}

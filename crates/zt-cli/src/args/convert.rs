@@ -1,6 +1,6 @@
 //! How the objects of the inputs are converted.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
@@ -9,7 +9,7 @@ use zt::{DType, Entry, Error, ErrorKind, File};
 use zt_convert::foreign::{Fault, Loss};
 use zt_convert::{ConvertOptions, FileKind, Input, Kinds, is_same_file};
 
-use crate::args::input::{InputArgs, decoded_len};
+use crate::args::input::InputArgs;
 use crate::args::write::WriteArgs;
 use crate::failure::Failure;
 use crate::output::Output;
@@ -21,7 +21,7 @@ pub(crate) struct ConvertArgs {
     write: WriteArgs,
     /// Kind of the inputs; by default, their bytes decide
     #[arg(long, value_name = "KIND", value_parser = kinds(|_| true))]
-    from: Option<Kind>,
+    pub(crate) from: Option<Kind>,
     /// Write every object as a dense one
     #[arg(long)]
     dense: bool,
@@ -42,7 +42,7 @@ pub(crate) struct ConvertArgs {
     #[arg(long)]
     lossy: bool,
     #[command(flatten)]
-    input: InputArgs,
+    pub(crate) input: InputArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -54,25 +54,7 @@ enum Cast {
 }
 
 impl ConvertArgs {
-    /// Opens the files, and sums up their known decoded lengths.
-    pub(crate) fn open(&self, paths: &[PathBuf]) -> Result<(Vec<Input>, u64), Failure> {
-        let mut inputs = Vec::with_capacity(paths.len());
-        let mut total = 0u64;
-        for path in paths {
-            let input = self.input.open_input(path, self.from)?;
-            total = total.saturating_add(decoded_len(input.file()));
-            inputs.push(input);
-        }
-        let select = &self.input.select;
-        select.expect_some(inputs.iter().map(Input::file))?;
-        Ok((inputs, total))
-    }
-
     /// The options of the library for files of kind `target`.
-    ///
-    /// # Errors
-    ///
-    /// As [`WriteArgs::options_for`].
     pub(crate) fn options<'p>(&self, target: Kind) -> Result<ConvertOptions<'p>, Failure> {
         let mut options = ConvertOptions::new(target);
         options.write = self.write.options_for(target)?;

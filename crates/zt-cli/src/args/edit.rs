@@ -15,7 +15,7 @@ use crate::args::input::InputArgs;
 use crate::failure::Failure;
 use crate::files::stdin::refuse_stdin;
 use crate::output::json::path_text;
-use crate::output::text::printable;
+use crate::output::text;
 use crate::progress::Progress;
 
 /// The arguments of every command that edits a file in place.
@@ -80,8 +80,7 @@ impl EditArgs {
 
     /// The line `model.zt: what was done`, with a mark for a dry run.
     pub(crate) fn line(&self, what: &str) -> String {
-        let path = self.file.display().to_string();
-        let path = printable(&path);
+        let path = text::path(&self.file);
         let mark = if self.dry_run {
             " (dry run: nothing was changed)"
         } else {

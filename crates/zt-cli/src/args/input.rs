@@ -50,6 +50,21 @@ impl InputArgs {
         Ok(file)
     }
 
+    /// Opens files of `kind`, which is not detected if it is given, and sums up their known decoded
+    /// lengths. At least one file has a chosen object.
+    pub(crate) fn open_all(
+        &self,
+        paths: &[PathBuf],
+        kind: Option<Kind>,
+    ) -> Result<(Vec<Input>, u64), Failure> {
+        let inputs = paths.iter().map(|path| self.open_input(path, kind));
+        let inputs: Vec<Input> = inputs.collect::<Result<_, _>>()?;
+        let files = inputs.iter().map(Input::file);
+        self.select.expect_some(files.clone())?;
+        let total = files.map(decoded_len).fold(0, u64::saturating_add);
+        Ok((inputs, total))
+    }
+
     /// As [`InputArgs::open`], with the paths of all files that are read, and perhaps without objects.
     /// A `kind` is not detected if it is given.
     pub(crate) fn open_input(&self, path: &Path, kind: Option<Kind>) -> Result<Input, Failure> {

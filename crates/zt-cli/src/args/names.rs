@@ -1,6 +1,8 @@
 //! Hints for a name that no object has.
 
-use zt::{File, codes};
+use std::path::Path;
+
+use zt::{Error, File, codes};
 
 use crate::args::glob;
 use crate::failure::Failure;
@@ -13,12 +15,22 @@ const LONGEST: usize = 256;
 /// The most edits between a name and its suggestion, however long they are.
 const EDITS: usize = 8;
 
-/// If the command failed because no object of `file` has the name, adds a hint: at the option `by`
-/// for patterns, or at the name that is closest.
-pub(crate) fn hint(failure: &Failure, file: &File, by: Option<&str>, output: &mut Output) {
-    let Failure::Error(error) = failure else {
-        return;
-    };
+/// The result of a call about an object of `file`, which lies at `path`. If no object has the name,
+/// adds a hint: at the option `by` for patterns, or at the name that is closest.
+pub(crate) fn hinted<T>(
+    result: zt::Result<T>,
+    path: &Path,
+    file: &File,
+    by: Option<&str>,
+    output: &mut Output,
+) -> Result<T, Failure> {
+    result.map_err(|error| {
+        hint(&error, file, by, output);
+        error.with_path(path).into()
+    })
+}
+
+fn hint(error: &Error, file: &File, by: Option<&str>, output: &mut Output) {
     let Some(name) = error.object().filter(|name| file.get(name).is_none()) else {
         return;
     };

@@ -79,10 +79,6 @@ impl SelectArgs {
     }
 
     /// Refuses patterns that leave nothing of these files.
-    ///
-    /// # Errors
-    ///
-    /// Code `not-found`.
     pub(crate) fn expect_some<'f>(
         &self,
         files: impl IntoIterator<Item = &'f File>,
@@ -110,10 +106,6 @@ impl SelectArgs {
 }
 
 /// Refuses an empty name for an object that had another. It is usually an empty variable of a script.
-///
-/// # Errors
-///
-/// Code `misuse`.
 pub(crate) fn expect_new_name(old: &str, new: &str) -> Result<(), Error> {
     if !new.is_empty() || old.is_empty() {
         return Ok(());

@@ -105,7 +105,7 @@ impl<'de> Visitor<'de> for AnyJson {
         while let Some(FromJson(item)) = items.next_element()? {
             array.push(item);
         }
-        Ok(Value::Array(array))
+        Ok(Value::array(array))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut pairs: A) -> Result<Value, A::Error> {

@@ -4,14 +4,13 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 
 use clap::Args;
-use serde::Serialize;
 use zt_convert::{Summary, ZT, is_same_file};
 
 use crate::args::convert::ConvertArgs;
 use crate::args::edit::EditArgs;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
-use crate::output::json::{WarningBody, paths, warnings};
+use crate::output::json::{object, paths, warnings};
 use crate::output::size::human;
 use crate::output::text::{count, left_out, shared};
 use crate::progress::Progress;
@@ -20,8 +19,9 @@ use crate::progress::Progress;
 ///
 /// Readers see the old FILE until the edit commits, and the new one after it. A program that maps
 /// FILE, as the official one does, must not open it at the moment of the commit. After Ctrl-C, or on
-/// a full disk, FILE is unchanged. A kill loses no data: the next edit removes the incomplete end,
-/// and `zt repair` does so if FILE no longer opens. Attributes that FILE lacks are added.
+/// a full disk, FILE is unchanged. After a kill or a loss of power, FILE opens as the old or the new
+/// one, perhaps with a warning. The next edit removes the incomplete end. Attributes that FILE lacks
+/// are added.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -43,25 +43,13 @@ Examples:
 Keys of --json: `file`, `dry_run`, `inputs`, `added` (names), `objects` and `bytes` (added),
 `shared_bytes` (not stored again), `file_size`, `left_out` and `damaged` (names), `warnings`.";
 
-#[derive(Serialize)]
-struct Document<'a> {
-    file: String,
-    dry_run: bool,
-    inputs: Vec<String>,
-    added: Vec<String>,
-    objects: u64,
-    bytes: u64,
-    shared_bytes: u64,
-    file_size: u64,
-    left_out: &'a [String],
-    damaged: &'a [String],
-    warnings: Vec<WarningBody<'a>>,
-}
-
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let target = &arguments.target;
     let mut options = arguments.convert.options(ZT)?;
-    let (inputs, total) = arguments.convert.open(&arguments.inputs)?;
+    let (inputs, total) = arguments
+        .convert
+        .input
+        .open_all(&arguments.inputs, arguments.convert.from)?;
     // The library checks this too, but it does not know the file in a dry run.
     let mut read = inputs.iter().flat_map(zt_convert::Input::paths);
     if read.any(|input| is_same_file(input, &target.file)) {
@@ -86,7 +74,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         let names = inputs.iter().flat_map(|input| input.file().entries());
         let names = names.map(|entry| entry.name().to_owned());
         let added: Vec<String> = names.filter(|name| !left_out.contains(name)).collect();
-        output.document(&Document {
+        output.document(&object! {
             file: target.shown(),
             dry_run: target.dry_run,
             inputs: paths(&arguments.inputs),

@@ -1,6 +1,5 @@
 //! `zt bench`: measure how fast this machine reads, verifies and writes a file.
 
-use std::fs::File;
 use std::hint::black_box;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -31,7 +30,7 @@ use crate::progress::Progress;
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// A file of any kind, or the index or the folder of a sharded set
-    pub(super) file: PathBuf,
+    pub(crate) file: PathBuf,
     /// Number of rounds
     #[arg(short, long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
     rounds: u16,
@@ -278,8 +277,9 @@ impl Bench<'_> {
         let mut piece = vec![0; PIECE];
         let mut total = 0u64;
         for path in self.paths {
-            let failed = |error| zt::Error::from(error).with_path(path);
-            let mut file = File::open(path).map_err(failed)?;
+            let failed = |error: io::Error| zt::Error::from(error).with_path(path);
+            let opened = zt::container::open_regular(path);
+            let mut file = opened.map_err(|error| zt::Error::from(error).with_path(path))?;
             loop {
                 match file.read(&mut piece) {
                     Ok(0) => break,

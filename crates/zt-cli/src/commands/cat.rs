@@ -53,9 +53,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     expect_free(output, arguments.force)?;
     let file = arguments.input.open(&arguments.file)?;
     let tensor = file.tensor(&arguments.name);
-    let tensor = tensor
-        .map_err(|error| Failure::from(error.with_path(&arguments.file)))
-        .inspect_err(|failure| names::hint(failure, &file, None, output))?;
+    let tensor = names::hinted(tensor, &arguments.file, &file, None, output)?;
     let slices = arguments.slice.as_deref().map(Slice::parse_list);
     let slices = slices.transpose().map_err(zt::Error::from)?;
     let (slices, registry) = (slices.as_deref(), file.registry());

@@ -1,11 +1,13 @@
 //! `zt compact`: remove unused bytes from a `.zt` file.
 
 use clap::Args;
-use serde::Serialize;
+use zt::Warning;
+use zt::foreign::parted_links;
 
 use crate::args::edit::EditArgs;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
+use crate::output::json::{object, warnings};
 use crate::output::size::human;
 use crate::progress::Progress;
 
@@ -13,7 +15,7 @@ use crate::progress::Progress;
 ///
 /// Stored components are copied unchanged, and their digests are checked. The new file replaces the
 /// old one when it is complete, so the disk needs room for both. A program that has the old file
-/// open keeps it.
+/// open keeps it, and so do other names of the file (hard links), with a warning.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -26,20 +28,13 @@ Examples:
   zt compact model.zt --dry-run    print how much it would save
   zt compact model.zt
 
-Keys of --json: `file`, `dry_run`, `old_file_size`, `file_size`.";
-
-#[derive(Serialize)]
-struct Document {
-    file: String,
-    dry_run: bool,
-    old_file_size: u64,
-    file_size: u64,
-}
+Keys of --json: `file`, `dry_run`, `old_file_size`, `file_size`, `warnings`.";
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let target = &arguments.target;
     target.expect_zt()?;
     let planned = zt::compacted_len(&target.file)?;
+    let parted: Vec<Warning> = parted_links(&target.file).into_iter().collect();
     let (old_len, new_len) = if target.dry_run {
         planned
     } else {
@@ -48,12 +43,14 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         let compact = || zt::compact(&target.file, Some(zt::Progress::new(&report)));
         target.wait.retry(compact)?
     };
+    output.warnings(&parted);
     if output.json {
-        output.document(&Document {
+        output.document(&object! {
             file: target.shown(),
             dry_run: target.dry_run,
             old_file_size: old_len,
             file_size: new_len,
+            warnings: warnings(&parted),
         })?;
     } else {
         let what = match old_len.checked_sub(new_len) {

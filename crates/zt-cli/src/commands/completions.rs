@@ -2,10 +2,10 @@
 
 use clap::{Args, Command};
 use clap_complete::Shell;
-use serde::Serialize;
 
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
+use crate::output::json::object;
 
 /// Print a script that completes arguments in a shell
 #[derive(Debug, Args)]
@@ -22,12 +22,6 @@ Examples:
   zt completions zsh > ~/.zfunc/_zt
   zt completions fish > ~/.config/fish/completions/zt.fish";
 
-#[derive(Serialize)]
-struct Document {
-    shell: String,
-    script: String,
-}
-
 pub(crate) fn run(
     arguments: &Arguments,
     mut program: Command,
@@ -38,7 +32,7 @@ pub(crate) fn run(
     clap_complete::generate(arguments.shell, &mut program, "zt", &mut script);
     if output.json {
         let script = String::from_utf8_lossy(&script).into_owned();
-        output.document(&Document {
+        output.document(&object! {
             shell: arguments.shell.to_string(),
             script,
         })?;

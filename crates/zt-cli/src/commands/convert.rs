@@ -1,20 +1,20 @@
-//! `zt convert`: write the objects of any files to one file of any kind.
+//! `zt convert`: write the objects of any files to one file of any kind. `zt merge` is the same with
+//! several inputs.
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde::Serialize;
 use zt::foreign::Kind;
-use zt_convert::Summary;
+use zt_convert::{Kinds, Summary, ZT};
 
 use crate::args::convert::{ConvertArgs, kinds};
 use crate::failure::{Exit, Failure};
 use crate::files::path::is_stdout;
 use crate::files::stdout::{expect_free, to_stdout};
 use crate::output::Output;
-use crate::output::json::{WarningBody, path_text, paths as paths_shown, warnings};
+use crate::output::json::{object, path_text, paths as paths_shown, warnings};
 use crate::output::size::human;
-use crate::output::text::{count, left_out, printable, shared};
+use crate::output::text::{self, count, left_out, shared};
 use crate::progress::Progress;
 
 /// Convert files to another kind, or change compression, digests or types
@@ -51,19 +51,14 @@ Examples:
   zt convert encoder.zt decoder.zt model.zt
   zt convert model.zt - --to safetensors | ssh host 'cat > model.safetensors'";
 
-#[derive(Serialize)]
-struct Document<'a> {
-    inputs: Vec<String>,
-    output: String,
-    kind: &'a str,
-    objects: u64,
-    bytes: u64,
-    shared_bytes: u64,
-    file_size: u64,
-    left_out: &'a [String],
-    damaged: &'a [String],
-    warnings: Vec<WarningBody<'a>>,
-}
+pub(crate) const EXAMPLES_OF_MERGE: &str = "\
+Examples:
+  zt merge model.safetensors.index.json model.safetensors
+  zt merge pytorch_model.bin.index.json model.zt --zstd
+  zt merge model-0000*-of-00003.safetensors model.safetensors
+  zt merge encoder.zt decoder.npz model.zt
+
+`zt convert` with several inputs does the same.";
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let Some((out, paths @ [_, ..])) = arguments.files.split_last() else {
@@ -75,19 +70,24 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     if arguments.to.is_none() {
         hint_at_extension(out, output);
     }
-    let target = target(arguments.to, out, is_stdout)?;
+    let kinds = Kinds::builtin();
+    let target = target(arguments.to, &kinds, out, is_stdout)?;
     let mut options = arguments.convert.options(target)?;
     if is_stdout {
         expect_free(output, arguments.force)?;
     }
-    let (inputs, total) = arguments.convert.open(paths)?;
+    let (inputs, total) = arguments
+        .convert
+        .input
+        .open_all(paths, arguments.convert.from)?;
     let progress = Progress::new(Some(total));
     let report = |bytes| progress.report(bytes);
     options.progress = Some(zt::Progress::new(&report));
     let converted = if is_stdout {
-        to_stdout(|stdout| zt_convert::convert(&inputs, stdout, &options))
+        to_stdout(|stdout| kinds.convert(&inputs, stdout, &options))
     } else {
-        zt_convert::convert_to_path(&inputs, out, arguments.force, &options).map_err(Failure::from)
+        let converted = kinds.convert_to_path(&inputs, out, arguments.force, &options);
+        converted.map_err(Failure::from)
     };
     drop(progress);
     let summary = converted.inspect_err(|failure| {
@@ -113,7 +113,7 @@ fn print(
     output: &mut Output,
 ) -> Result<Exit, Failure> {
     if output.json {
-        output.document(&Document {
+        output.document(&object! {
             inputs: paths_shown(inputs),
             output: path_text(out),
             kind: target.as_str(),
@@ -128,8 +128,7 @@ fn print(
     } else {
         let objects = count(summary.objects, "object", "objects");
         let (logical, stored) = (human(summary.bytes), human(summary.byte_len));
-        let path = out.display().to_string();
-        let path = printable(&path);
+        let path = text::path(out);
         let shared = shared(summary.shared);
         let left_out = left_out(&summary.left_out);
         output.line(&format!(
@@ -140,17 +139,16 @@ fn print(
 }
 
 /// The kind of the output.
-fn target(to: Option<Kind>, out: &Path, is_stdout: bool) -> Result<Kind, Failure> {
-    let named = to.or_else(|| {
+fn target(to: Option<Kind>, kinds: &Kinds, out: &Path, is_stdout: bool) -> Result<Kind, Failure> {
+    let by_path = || {
         if is_stdout {
-            Some(zt_convert::ZT)
+            Some(ZT)
         } else {
-            zt_convert::Kinds::builtin().of_extension(out)
+            kinds.of_extension(out)
         }
-    });
-    named.ok_or_else(|| {
+    };
+    to.or_else(by_path).ok_or_else(|| {
         let path = out.display();
-        let kinds = zt_convert::Kinds::builtin();
         let written = kinds.iter().filter(|kind| kind.writer().is_some());
         let extensions: Vec<String> = written
             .flat_map(|kind| kind.extensions())

@@ -1,9 +1,9 @@
 //! `zt diff`: compare two files of any kind.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use zt::diff::{Change, Diff, DiffOptions, Extreme, ObjectDiff, Side, Tolerance, ValueDiff};
 use zt::{File, Value};
 use zt_convert::NPY;
@@ -12,8 +12,8 @@ use crate::args::input::{InputArgs, decoded_len};
 use crate::args::jobs::Jobs;
 use crate::failure::{Exit, Failure, of_findings};
 use crate::output::Output;
-use crate::output::json::{ErrorBody, path_text};
-use crate::output::text::{cell, count, printable, shape};
+use crate::output::json::{ErrorBody, object, path_text};
+use crate::output::text::{self, cell, count, printable, shape};
 use crate::output::value::{Any, Float};
 use crate::progress::Progress;
 
@@ -81,79 +81,6 @@ fn tolerance(text: &str) -> Result<f64, String> {
     Err("expected a number of 0 or more".to_owned())
 }
 
-#[derive(Serialize)]
-struct Document<'a> {
-    a: String,
-    b: String,
-    same: bool,
-    attributes: Vec<ChangeBody<'a>>,
-    only_a: &'a [String],
-    only_b: &'a [String],
-    changed: Vec<ObjectBody<'a>>,
-    unchanged: u64,
-}
-
-#[derive(Serialize)]
-struct ObjectBody<'a> {
-    name: &'a str,
-    changes: Vec<ChangeBody<'a>>,
-}
-
-#[derive(Serialize)]
-#[serde(tag = "what", rename_all = "lowercase")]
-enum ChangeBody<'a> {
-    Shape {
-        a: &'a [u64],
-        b: &'a [u64],
-    },
-    Format {
-        a: &'a str,
-        b: &'a str,
-    },
-    Attribute {
-        key: Any<'a>,
-        /// The key is missing if the attribute is, because a value may be null.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        a: Option<Any<'a>>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        b: Option<Any<'a>>,
-    },
-    Component {
-        component: &'a str,
-        r#in: &'static str,
-    },
-    DType {
-        component: Option<&'a str>,
-        a: &'a str,
-        b: &'a str,
-    },
-    Type {
-        component: Option<&'a str>,
-        a: Option<&'a str>,
-        b: Option<&'a str>,
-    },
-    Values {
-        component: Option<&'a str>,
-        count: u64,
-        different: u64,
-        first: Option<u64>,
-        nan: u64,
-        max_abs: Option<ExtremeBody<Float>>,
-        max_rel: Option<ExtremeBody<Float>>,
-        max_ulp: Option<ExtremeBody<u64>>,
-    },
-    Unreadable {
-        r#in: &'static str,
-        error: ErrorBody,
-    },
-}
-
-#[derive(Serialize)]
-struct ExtremeBody<T> {
-    value: T,
-    at: u64,
-}
-
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let a = arguments.input.open(&arguments.a)?;
     let b = arguments.input.open(&arguments.b)?;
@@ -199,7 +126,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let printed = if output.json {
         output.document(&document(arguments, &diff))
     } else {
-        let names = [&arguments.a, &arguments.b].map(|path| short(path));
+        let names = [&arguments.a, &arguments.b].map(|path| text::path(path));
         let text = Text { names, first: &a };
         output.line(&text.of(&diff).join("\n"))
     };
@@ -215,72 +142,77 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     Failure::unless_closed(printed).map(|()| exit)
 }
 
-fn document<'a>(arguments: &Arguments, diff: &'a Diff) -> Document<'a> {
-    let bodies = |changes: &'a [Change]| changes.iter().filter_map(body).collect();
-    let changed = diff.changed.iter().map(|object| ObjectBody {
-        name: &object.name,
-        changes: bodies(&object.changes),
+fn document(arguments: &Arguments, diff: &Diff) -> impl Serialize {
+    let changed = diff.changed.iter().map(|object| {
+        object! { name: &object.name, changes: bodies(&object.changes) }
     });
-    Document {
+    object! {
         a: path_text(&arguments.a),
         b: path_text(&arguments.b),
         same: diff.is_same(),
         attributes: bodies(&diff.attributes),
         only_a: &diff.only_a,
         only_b: &diff.only_b,
-        changed: changed.collect(),
+        changed: changed.collect::<Vec<_>>(),
         unchanged: diff.same,
     }
 }
 
-/// `None` for a change that this program does not know.
-fn body(change: &Change) -> Option<ChangeBody<'_>> {
-    Some(match change {
-        Change::Shape { a, b } => ChangeBody::Shape { a, b },
-        Change::Format { a, b } => ChangeBody::Format { a, b },
-        Change::Attribute { key, a, b } => ChangeBody::Attribute {
-            key: Any(key),
-            a: a.as_ref().map(Any),
-            b: b.as_ref().map(Any),
-        },
-        Change::Component { role, side } => ChangeBody::Component {
-            component: role,
-            r#in: letter(*side),
-        },
-        Change::DType { role, a, b } => ChangeBody::DType {
-            component: role.as_deref(),
-            a: a.as_str(),
-            b: b.as_str(),
-        },
-        Change::LogicalType { role, a, b } => ChangeBody::Type {
-            component: role.as_deref(),
-            a: a.as_deref(),
-            b: b.as_deref(),
-        },
-        Change::Values { role, diff } => {
-            let float = |most: Extreme<f64>| ExtremeBody {
-                value: Float(most.value),
-                at: most.at,
-            };
-            ChangeBody::Values {
-                component: role.as_deref(),
-                count: diff.count,
-                different: diff.different,
-                first: diff.first,
-                nan: diff.nan,
-                max_abs: diff.max_abs.map(float),
-                max_rel: diff.max_rel.map(float),
-                max_ulp: diff
-                    .max_ulp
-                    .map(|Extreme { value, at }| ExtremeBody { value, at }),
+fn bodies(changes: &[Change]) -> Vec<ChangeBody<'_>> {
+    changes.iter().map(ChangeBody).collect()
+}
+
+struct ChangeBody<'a>(&'a Change);
+
+impl Serialize for ChangeBody<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Change::Shape { a, b } => object! { what: "shape", a, b }.serialize(serializer),
+            Change::Format { a, b } => object! { what: "format", a, b }.serialize(serializer),
+            Change::Attribute { key, a, b } => {
+                let (what, key) = ("attribute", Any(key));
+                // The key is missing if the attribute is, because a value may be null.
+                match (a.as_ref().map(Any), b.as_ref().map(Any)) {
+                    (Some(a), Some(b)) => object! { what, key, a, b }.serialize(serializer),
+                    (Some(a), None) => object! { what, key, a }.serialize(serializer),
+                    (None, Some(b)) => object! { what, key, b }.serialize(serializer),
+                    (None, None) => object! { what, key }.serialize(serializer),
+                }
             }
+            Change::Component { role, side } => {
+                object! { what: "component", component: role, r#in: letter(*side) }
+                    .serialize(serializer)
+            }
+            Change::DType { role, a, b } => {
+                object! { what: "dtype", component: role, a: a.as_str(), b: b.as_str() }
+                    .serialize(serializer)
+            }
+            Change::LogicalType { role, a, b } => {
+                object! { what: "type", component: role, a, b }.serialize(serializer)
+            }
+            Change::Values { role, diff } => {
+                let float = |most: Extreme<f64>| object! { value: Float(most.value), at: most.at };
+                let steps = |most: Extreme<u64>| object! { value: most.value, at: most.at };
+                object! {
+                    what: "values",
+                    component: role,
+                    count: diff.count,
+                    different: diff.different,
+                    first: diff.first,
+                    nan: diff.nan,
+                    max_abs: diff.max_abs.map(float),
+                    max_rel: diff.max_rel.map(float),
+                    max_ulp: diff.max_ulp.map(steps),
+                }
+                .serialize(serializer)
+            }
+            Change::Unreadable { side, error } => {
+                let error = ErrorBody::from(error);
+                object! { what: "unreadable", r#in: letter(*side), error }.serialize(serializer)
+            }
+            _ => serializer.serialize_unit(), // The library of this version has no others.
         }
-        Change::Unreadable { side, error } => ChangeBody::Unreadable {
-            r#in: letter(*side),
-            error: ErrorBody::from(error),
-        },
-        _ => return None,
-    })
+    }
 }
 
 const fn letter(side: Side) -> &'static str {
@@ -288,11 +220,6 @@ const fn letter(side: Side) -> &'static str {
         Side::A => "a",
         Side::B => "b",
     }
-}
-
-/// The path of a file, for a terminal.
-fn short(path: &Path) -> String {
-    printable(&path.display().to_string()).into_owned()
 }
 
 /// Lines for people.

@@ -10,7 +10,7 @@ use crate::args::files::FilesArgs;
 use crate::args::input::InputArgs;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
-use crate::output::json::{ErrorBody, path_text};
+use crate::output::json::{ErrorBody, object, path_text};
 use crate::output::text::printable;
 
 /// Where the answer about one file is printed.
@@ -21,13 +21,6 @@ pub(crate) struct Answer<'o> {
     is_first: bool,
     /// The documents of `--json`, if it prints a list.
     documents: Option<Vec<Box<RawValue>>>,
-}
-
-/// The document of a file that cannot be opened, in a list.
-#[derive(Serialize)]
-struct Refused {
-    file: String,
-    error: ErrorBody,
 }
 
 /// Lets `answer` print something about each file. An error in one of several files does not keep it
@@ -119,7 +112,7 @@ impl Answer<'_> {
         let Some(error) = ErrorBody::of(failure) else {
             return Ok(());
         };
-        self.document(&Refused {
+        self.document(&object! {
             file: path_text(path),
             error,
         })

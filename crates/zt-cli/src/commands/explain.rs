@@ -146,7 +146,6 @@ fn list(output: &mut Output) -> Result<Exit, Failure> {
     for info in codes::WARNINGS {
         table.row([format!("warning[{}]", info.code), meaning(info)]);
     }
-    let colored = output.colored();
-    output.line(&table.render(colored))?;
+    output.line(&table.render(output.colored()))?;
     Ok(Exit::Ok)
 }

@@ -20,7 +20,7 @@ use crate::files::npy::{Npy, Value, write_npy};
 use crate::files::path::is_stdout;
 use crate::files::stdout::{expect_free, to_stdout};
 use crate::output::Output;
-use crate::output::json::{ErrorBody, path_text};
+use crate::output::json::{ErrorBody, object, path_text};
 use crate::output::size::human;
 use crate::output::text::{printable, shape};
 use crate::progress::Progress;
@@ -34,7 +34,7 @@ use crate::progress::Progress;
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// A file of any kind, or the index or the folder of a sharded set; `-` is stdin
-    pub(super) file: PathBuf,
+    pub(crate) file: PathBuf,
     /// Names of objects; all by default
     #[arg(value_name = "NAME")]
     names: Vec<String>,
@@ -58,14 +58,6 @@ Examples:
   zt extract model.safetensors -o weights/
   zt extract model.zt embed.weight --slice 0:100 -o head.npy
   zt extract model.zt embed.weight -o - | ssh host 'cat > embed.npy'";
-
-#[derive(Serialize)]
-struct Document {
-    file: String,
-    extracted: Vec<Extracted>,
-    /// Objects that were not written.
-    errors: Vec<ErrorBody>,
-}
 
 /// A written file.
 #[derive(Serialize)]
@@ -107,11 +99,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         slices,
         progress: Progress::new(Some(total(&source, &plan))),
     };
-    let mut document = Document {
-        file: path_text(&arguments.file),
-        extracted: Vec::new(),
-        errors: Vec::new(),
-    };
+    let (mut all, mut errors) = (Vec::new(), Vec::new());
     let mut exit = Exit::Ok;
     for (name, path) in plan {
         let error = match job.extract(&name, &path) {
@@ -119,7 +107,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
                 if !output.json {
                     output.report(&extracted.line())?;
                 }
-                document.extracted.push(extracted);
+                all.push(extracted);
                 continue;
             }
             // The other objects would fail too, or the user has stopped the work.
@@ -129,18 +117,18 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             Err(error) => source.blame(error),
         };
         output.error(&error);
-        document.errors.push(ErrorBody::from(&error));
+        errors.push(ErrorBody::from(&error));
         exit = exit.max(Failure::Error(error).exit());
         for extracted in job.components(&name, &path, arguments.force)? {
             if !output.json {
                 output.report(&extracted.line())?;
             }
-            document.extracted.push(extracted);
+            all.push(extracted);
         }
     }
     drop(job);
     if output.json {
-        output.document(&document)?;
+        output.document(&object! { file: path_text(&arguments.file), extracted: all, errors })?;
     }
     Ok(exit)
 }
@@ -185,10 +173,8 @@ fn wanted<'a>(
     for name in &names {
         // An unknown name is an error now. A damaged object is reported later, in its turn.
         if file.get(name).is_none() {
-            let found = file.tensor(name).map(drop);
-            found
-                .map_err(|error| Failure::from(error.with_path(&arguments.file)))
-                .inspect_err(|failure| names::hint(failure, file, Some("--include"), output))?;
+            let found = file.tensor(name);
+            names::hinted(found, &arguments.file, file, Some("--include"), output)?;
         }
     }
     Ok(names)

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use clap::Args;
+use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
-use zt::{BytesHash, ContentHash, DenseHash, HashOptions, ObjectHash};
+use zt::{ContentHash, HashOptions, ObjectHash};
 use zt_convert::Input;
 
 use crate::args::files::FilesArgs;
@@ -15,8 +16,8 @@ use crate::failure::{Exit, Failure, of_findings};
 use crate::files::stdin::{self, is_stdin};
 use crate::files::sums;
 use crate::output::Output;
-use crate::output::json::{ErrorBody, FaultBody, Pairs, path_text};
-use crate::output::text::{count, printable};
+use crate::output::json::{ErrorBody, FaultBody, Pairs, object, path_text};
+use crate::output::text::{self, count, printable};
 use crate::output::value::hex;
 use crate::progress::Progress;
 
@@ -58,30 +59,10 @@ For several files, --json prints a list of documents, and the exit code is the h
 of --sums is `sha256:HASH  PATH`. --check prints `PATH: OK` or `PATH: FAILED`, and exits with 1 if a
 file has another hash. Its --json is a list with `file`, `ok`, `expected`, `content` and `error`.";
 
-#[derive(Serialize)]
-struct Document<'a> {
-    file: String,
-    content: Option<String>,
-    objects: Pairs<'a, ObjectBody<'a>>,
-}
-
-enum ObjectBody<'a> {
-    Hashed { hash: &'a ObjectHash, dense: bool },
-    Error(FaultBody),
-}
-
-#[derive(Serialize)]
-struct BytesBody {
-    sha256: String,
-    nbytes: u64,
-}
-
-#[derive(Serialize)]
-struct DenseBody<'a> {
-    dtype: &'a str,
-    r#type: Option<&'a str>,
-    sha256: String,
-    nbytes: u64,
+struct ObjectBody<'a> {
+    hash: &'a zt::Result<ObjectHash>,
+    /// Whether dense values were asked for.
+    dense: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
@@ -128,9 +109,17 @@ fn print(
     let printed = if answer.output.json {
         let objects = hash.objects.iter();
         let objects: Vec<(&str, ObjectBody<'_>)> = objects
-            .map(|(name, hash)| (name.as_str(), ObjectBody::of(hash, arguments.dense)))
+            .map(|(name, hash)| {
+                (
+                    name.as_str(),
+                    ObjectBody {
+                        hash,
+                        dense: arguments.dense,
+                    },
+                )
+            })
             .collect();
-        answer.document(&Document {
+        answer.document(&object! {
             file: path_text(path),
             content,
             objects: Pairs(&objects),
@@ -214,8 +203,7 @@ fn check(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
                 (Some(_), _) => "FAILED",
                 (None, _) => "FAILED open or read",
             };
-            let file = path.display().to_string();
-            output.report(&format!("{}: {verdict}", printable(&file)))?;
+            output.report(&format!("{}: {verdict}", text::path(&path)))?;
             Failure::unless_closed(output.flush())?;
         }
         results.push(Checked {
@@ -264,70 +252,38 @@ fn lines_of(name: &str, hash: &ObjectHash) -> Vec<String> {
     lines
 }
 
-impl<'a> ObjectBody<'a> {
-    fn of(hash: &'a zt::Result<ObjectHash>, dense: bool) -> Self {
-        match hash {
-            Ok(hash) => ObjectBody::Hashed { hash, dense },
-            Err(error) => ObjectBody::Error(FaultBody::from(error)),
-        }
-    }
-}
-
 impl Serialize for ObjectBody<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Hashed<'a> {
-            components: Pairs<'a, BytesBody>,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            dense: Option<Option<DenseBody<'a>>>,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            dense_error: Option<FaultBody>,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            error: Option<FaultBody>,
-        }
-        #[derive(Serialize)]
-        struct Faulty<'a> {
-            error: &'a FaultBody,
-        }
-        match self {
-            ObjectBody::Error(error) => Faulty { error }.serialize(serializer),
-            ObjectBody::Hashed { hash, dense } => {
-                let components: Vec<(&str, BytesBody)> = hash
-                    .components
-                    .iter()
-                    .map(|(role, bytes)| (role.as_str(), bytes.into()))
-                    .collect();
-                // With --dense, `null` means that there is no dense value. Without it, there is no
-                // key.
-                let dense = dense.then(|| hash.dense.as_ref().map(DenseBody::from));
-                Hashed {
-                    components: Pairs(&components),
-                    dense,
-                    dense_error: hash.dense_error.as_ref().map(FaultBody::from),
-                    error: hash.fault.as_ref().map(FaultBody::from),
+        let hash = match self.hash {
+            Ok(hash) => hash,
+            Err(error) => return object! { error: FaultBody::from(error) }.serialize(serializer),
+        };
+        let components = hash.components.iter();
+        let components: Vec<_> = components
+            .map(|(role, bytes)| {
+                let body = object! { sha256: hex(&bytes.sha256), nbytes: bytes.byte_len };
+                (role.as_str(), body)
+            })
+            .collect();
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("components", &Pairs(&components))?;
+        // With --dense, `null` means that there is no dense value. Without it, there is no key.
+        if self.dense {
+            let dense = hash.dense.as_ref().map(|dense| {
+                object! {
+                    dtype: dense.dtype.as_str(),
+                    r#type: dense.dtype.logical_type(dense.logical_type.as_deref()),
+                    sha256: hex(&dense.bytes.sha256),
+                    nbytes: dense.bytes.byte_len,
                 }
-                .serialize(serializer)
+            });
+            map.serialize_entry("dense", &dense)?;
+        }
+        for (key, fault) in [("dense_error", &hash.dense_error), ("error", &hash.fault)] {
+            if let Some(fault) = fault {
+                map.serialize_entry(key, &FaultBody::from(fault))?;
             }
         }
-    }
-}
-
-impl From<&BytesHash> for BytesBody {
-    fn from(hash: &BytesHash) -> Self {
-        BytesBody {
-            sha256: hex(&hash.sha256),
-            nbytes: hash.byte_len,
-        }
-    }
-}
-
-impl<'a> From<&'a DenseHash> for DenseBody<'a> {
-    fn from(hash: &'a DenseHash) -> Self {
-        DenseBody {
-            dtype: hash.dtype.as_str(),
-            r#type: hash.dtype.logical_type(hash.logical_type.as_deref()),
-            sha256: hex(&hash.bytes.sha256),
-            nbytes: hash.bytes.byte_len,
-        }
+        map.end()
     }
 }

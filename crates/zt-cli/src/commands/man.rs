@@ -5,13 +5,12 @@ use std::path::PathBuf;
 
 use clap::{Args, Command};
 use clap_mangen::Man;
-use serde::Serialize;
 use zt::foreign::AtomicFile;
 
 use crate::failure::{Exit, Failure};
 use crate::files::folder::Folder;
 use crate::output::Output;
-use crate::output::json::path_text;
+use crate::output::json::{object, path_text};
 
 /// Print the manual page, or write all manual pages
 #[derive(Debug, Args)]
@@ -30,14 +29,6 @@ Examples:
   zt man | man -l -
   zt man --dir ~/.local/share/man/man1";
 
-/// The page, or the paths of all pages.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Document {
-    Page { page: String },
-    Written { written: Vec<String> },
-}
-
 pub(crate) fn run(
     arguments: &Arguments,
     program: Command,
@@ -48,9 +39,7 @@ pub(crate) fn run(
     let Some(dir) = &arguments.dir else {
         let page = render(main).map_err(zt::Error::from)?;
         if output.json {
-            output.document(&Document::Page {
-                page: String::from_utf8_lossy(&page).into_owned(),
-            })?;
+            output.document(&object! { page: String::from_utf8_lossy(&page) })?;
         } else {
             output.bytes(&page)?;
         }
@@ -74,7 +63,7 @@ pub(crate) fn run(
         written.push(path_text(&path));
     }
     if output.json {
-        output.document(&Document::Written { written })?;
+        output.document(&object! { written })?;
     } else {
         output.line(&written.join("\n"))?;
     }

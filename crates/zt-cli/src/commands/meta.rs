@@ -13,7 +13,7 @@ use crate::args::input::InputArgs;
 use crate::args::{names, value};
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
-use crate::output::json::{escaped, path_text};
+use crate::output::json::{escaped, object, path_text};
 use crate::output::text::{cell, printable};
 use crate::output::value::{Any, Attributes};
 use crate::progress::Progress;
@@ -91,20 +91,6 @@ struct Rm {
 }
 
 #[derive(Serialize)]
-#[serde(untagged)]
-enum Shown<'a> {
-    All {
-        file: String,
-        attributes: Attributes<'a>,
-    },
-    One {
-        file: String,
-        key: &'a str,
-        value: Any<'a>,
-    },
-}
-
-#[derive(Serialize)]
 struct Changed<'a> {
     file: String,
     dry_run: bool,
@@ -138,10 +124,7 @@ fn show(get: &Get, output: &mut Output) -> Result<Exit, Failure> {
     let Some(key) = &get.key else {
         let attributes = Attributes(attributes.as_ref());
         if output.json {
-            output.document(&Shown::All {
-                file: path,
-                attributes,
-            })?
+            output.document(&object! { file: path, attributes })?
         } else {
             output.line(&pretty(&attributes))?
         }
@@ -155,11 +138,7 @@ fn show(get: &Get, output: &mut Output) -> Result<Exit, Failure> {
         missing(key).with_path(&get.file)
     })?;
     match (output.json, value.as_str()) {
-        (true, _) => output.document(&Shown::One {
-            file: path,
-            key,
-            value: Any(value),
-        })?,
+        (true, _) => output.document(&object! { file: path, key, value: Any(value) })?,
         (false, Some(text)) if get.text && io::stdout().is_terminal() => {
             let lines: Vec<Cow<'_, str>> = text.lines().map(printable).collect();
             output.line(&lines.join("\n"))?

@@ -19,10 +19,10 @@ use crate::failure::{Exit, Failure};
 use crate::files::npy::{PIECE, Value};
 use crate::files::path::is_stdout;
 use crate::output::Output;
-use crate::output::json::{WarningBody, path_text, warnings};
+use crate::output::json::{object, path_text, warnings};
 use crate::output::size::human;
 use crate::output::table::Table;
-use crate::output::text::{cell, count, printable, shape};
+use crate::output::text::{self, cell, count, shape};
 use crate::output::value::Float;
 use crate::progress::Progress;
 
@@ -69,20 +69,6 @@ Examples:
 Keys of --json: `file`, `output`, `bits`, `group_size`, `signed`, `quantized` (each with `name`,
 `shape`, `type`, `max_error` and `mean_error`, which are absolute), `kept` (names), `bytes` (of all
 values before), `file_size`, `warnings`.";
-
-#[derive(Serialize)]
-struct Document<'a> {
-    file: String,
-    output: String,
-    bits: u32,
-    group_size: u64,
-    signed: bool,
-    quantized: &'a [Quantized<'a>],
-    kept: &'a [&'a str],
-    bytes: u64,
-    file_size: u64,
-    warnings: Vec<WarningBody<'a>>,
-}
 
 /// A quantized object.
 #[derive(Serialize)]
@@ -161,7 +147,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let metadata = arguments.out.metadata();
     let file_size = metadata.map_err(|error| of_out(error.into()))?.len();
     if output.json {
-        output.document(&Document {
+        output.document(&object! {
             file: path_text(&arguments.file),
             output: path_text(&arguments.out),
             bits: arguments.bits,
@@ -185,12 +171,10 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             format!("{:.3e}", object.mean_error.0),
         ]);
     }
-    let path = arguments.out.display().to_string();
-    let colored = output.colored();
-    output.line(&table.render(colored))?;
+    output.line(&table.render(output.colored()))?;
     output.line(&format!(
         "{}: {} quantized, {} kept; {} of values in {}",
-        printable(&path),
+        text::path(&arguments.out),
         count(quantized.len() as u64, "object", "objects"),
         kept.len(),
         human(bytes),
@@ -347,16 +331,10 @@ impl<'f> Job<'f, '_> {
             .begin(tensor.name(), shape, QuantizedGroup::FORMAT)?;
         object.set_attributes(attributes);
         let errors = if let Some((name, _)) = same {
-            object
-                .component(PACKED, DType::I32, None)?
-                .share(name, PACKED)?;
-            object
-                .component(SCALES, DType::F32, None)?
-                .share(name, SCALES)?;
-            if !self.quantization.signed {
-                object
-                    .component(ZEROS, DType::F32, None)?
-                    .share(name, ZEROS)?;
+            let mut roles = vec![(PACKED, DType::I32), (SCALES, DType::F32)];
+            roles.extend((!self.quantization.signed).then_some((ZEROS, DType::F32)));
+            for (role, dtype) in roles {
+                object.component(role, dtype, None)?.share(name, role)?;
             }
             self.errors.get(name).copied().unwrap_or_default()
         } else {

@@ -73,10 +73,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         (Some(old), Some(new)) => {
             expect_new_name(old, new).map_err(of_path)?;
             let done = edit.editor.rename(old, new);
-            done.map_err(|error| Failure::from(of_path(error)))
-                .inspect_err(|failure| {
-                    names::hint(failure, edit.editor.before(), None, output);
-                })?;
+            names::hinted(done, &target.file, edit.editor.before(), None, output)?;
             let (old, new) = (old.clone(), new.clone());
             vec![Renamed { old, new }]
         }

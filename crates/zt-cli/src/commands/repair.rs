@@ -5,11 +5,10 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 use zt::repair::{
-    Fate, Generation, Recovered, RecoveredComponent, Recovery, RepairOptions, Standing, Verdict,
-    examine, repair,
+    Fate, Generation, Recovered, Recovery, RepairOptions, Standing, Verdict, examine, repair,
 };
-use zt::{Error, FileSource, Span};
-use zt_convert::is_same_file;
+use zt::{Error, ErrorKind, FileSource, Span};
+use zt_convert::{Kinds, ZT, is_same_file};
 
 use crate::args::edit::WaitArgs;
 use crate::args::jobs::Jobs;
@@ -17,9 +16,9 @@ use crate::failure::{Exit, Failure};
 use crate::files::path::is_stdout;
 use crate::files::stdin::refuse_stdin;
 use crate::output::Output;
-use crate::output::json::{ErrorBody, path_text};
+use crate::output::json::{ErrorBody, object, path_text};
 use crate::output::size::human;
-use crate::output::text::{count, printable};
+use crate::output::text::{self, count};
 use crate::progress::Progress;
 
 /// Repair a truncated or damaged .zt file
@@ -79,60 +78,6 @@ Keys of --json:
   exhaustive                 false if not all candidates for a manifest were checked
   error                      why FILE does not open";
 
-#[derive(Serialize)]
-struct Document<'a> {
-    file: String,
-    output: Option<String>,
-    old_file_size: u64,
-    file_size: u64,
-    saved_size: Option<u64>,
-    layout: Option<&'static str>,
-    dry_run: bool,
-    verdict: &'static str,
-    changed: bool,
-    generation: Option<GenerationBody>,
-    surplus: Option<SpanBody>,
-    objects: Vec<ObjectBody<'a>>,
-    others: Vec<GenerationBody>,
-    exhaustive: bool,
-    error: Option<ErrorBody>,
-}
-
-#[derive(Serialize)]
-struct SpanBody {
-    offset: u64,
-    length: u64,
-}
-
-#[derive(Serialize)]
-struct GenerationBody {
-    manifest: SpanBody,
-    end: u64,
-    has_trailer: bool,
-    copies: usize,
-    objects: usize,
-    standing: &'static str,
-    nested_at: Option<u64>,
-    proved: u64,
-    unproved: u64,
-    refuted: u64,
-}
-
-#[derive(Serialize)]
-struct ObjectBody<'a> {
-    name: &'a str,
-    fate: &'static str,
-    error: Option<ErrorBody>,
-    components: Vec<ComponentBody<'a>>,
-}
-
-#[derive(Serialize)]
-struct ComponentBody<'a> {
-    role: &'a str,
-    fate: &'static str,
-    error: Option<ErrorBody>,
-}
-
 /// What was found in the file, and what was done.
 struct Outcome<'a> {
     arguments: &'a Arguments,
@@ -171,13 +116,22 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
 
     let source = FileSource::open(path).map_err(|error| blame(error.into()))?;
     let old_len = zt::Source::byte_len(&source);
+    let kind = Kinds::builtin().detect(&source).map_err(blame)?;
+    if let Some(kind) = kind.filter(|kind| *kind != ZT && arguments.manifest.is_none()) {
+        let message = format!(
+            "a {kind} file cannot be repaired; --manifest OFFSET reads a .zt file within it"
+        );
+        let error = Error::new(ErrorKind::Unsupported, "unsupported", message);
+        return Err(Failure::Error(blame(error)));
+    }
     let recovery = match (&arguments.output, arguments.dry_run) {
         (None, false) => arguments.wait.retry(|| repair(path, &options))?,
         _ => examine(source, &options).map_err(blame)?,
     };
     let saved = match (&arguments.output, recovery.generation()) {
         (Some(out), Some(_)) if !arguments.dry_run => {
-            Some(recovery.save(out, arguments.force, Some(report))?)
+            let save = || recovery.save(out, arguments.force, Some(report));
+            Some(arguments.wait.retry(save)?)
         }
         _ => None,
     };
@@ -218,10 +172,10 @@ impl Outcome<'_> {
         self.mended().is_some() && !self.arguments.dry_run
     }
 
-    fn document(&self) -> Document<'_> {
+    fn document(&self) -> impl Serialize {
         let recovery = self.recovery;
         let output = self.arguments.output.as_ref();
-        Document {
+        object! {
             file: path_text(&self.arguments.file),
             output: output.map(|path| path_text(path)),
             old_file_size: self.old_len,
@@ -231,10 +185,10 @@ impl Outcome<'_> {
             dry_run: self.arguments.dry_run,
             verdict: name_of(recovery.verdict()),
             changed: self.is_changed(),
-            generation: recovery.generation().map(GenerationBody::from),
-            surplus: recovery.surplus().map(SpanBody::from),
-            objects: recovery.objects().iter().map(ObjectBody::from).collect(),
-            others: recovery.others().iter().map(GenerationBody::from).collect(),
+            generation: recovery.generation().map(generation),
+            surplus: recovery.surplus().map(span),
+            objects: recovery.objects().iter().map(recovered).collect::<Vec<_>>(),
+            others: recovery.others().iter().map(generation).collect::<Vec<_>>(),
             exhaustive: recovery.is_exhaustive(),
             error: recovery.refusal().map(ErrorBody::from),
         }
@@ -254,8 +208,7 @@ impl Outcome<'_> {
             output.error(&blame(error));
         }
         self.note_others(output);
-        let path = self.arguments.file.display().to_string();
-        let path = printable(&path);
+        let path = text::path(&self.arguments.file);
         match self.arguments.output {
             Some(_) => self.print_saved(&path, output),
             None => self.print_in_place(&path, output),
@@ -410,55 +363,43 @@ const fn fate_of(fate: Fate) -> &'static str {
     }
 }
 
-impl From<Span> for SpanBody {
-    fn from(span: Span) -> Self {
-        SpanBody {
-            offset: span.offset(),
-            length: span.byte_len(),
-        }
+fn span(span: Span) -> impl Serialize {
+    object! { offset: span.offset(), length: span.byte_len() }
+}
+
+fn generation(generation: &Generation) -> impl Serialize {
+    let (standing, nested_at) = match generation.standing {
+        Standing::Whole => ("whole", None),
+        Standing::Damaged => ("damaged", None),
+        Standing::Nested { offset } => ("nested", Some(offset)),
+        _ => ("doubtful", None),
+    };
+    object! {
+        manifest: span(generation.manifest),
+        end: generation.end,
+        has_trailer: generation.has_trailer,
+        copies: generation.copies,
+        objects: generation.objects,
+        standing,
+        nested_at,
+        proved: generation.proved,
+        unproved: generation.unproved,
+        refuted: generation.refuted,
     }
 }
 
-impl From<&Generation> for GenerationBody {
-    fn from(generation: &Generation) -> Self {
-        let (standing, nested_at) = match generation.standing {
-            Standing::Whole => ("whole", None),
-            Standing::Damaged => ("damaged", None),
-            Standing::Nested { offset } => ("nested", Some(offset)),
-            _ => ("doubtful", None),
-        };
-        GenerationBody {
-            manifest: generation.manifest.into(),
-            end: generation.end,
-            has_trailer: generation.has_trailer,
-            copies: generation.copies,
-            objects: generation.objects,
-            standing,
-            nested_at,
-            proved: generation.proved,
-            unproved: generation.unproved,
-            refuted: generation.refuted,
-        }
-    }
-}
-
-impl<'a> From<&'a Recovered> for ObjectBody<'a> {
-    fn from(object: &'a Recovered) -> Self {
-        ObjectBody {
-            name: &object.name,
-            fate: fate_of(object.fate),
-            error: object.error.as_ref().map(ErrorBody::from),
-            components: object.components.iter().map(ComponentBody::from).collect(),
-        }
-    }
-}
-
-impl<'a> From<&'a RecoveredComponent> for ComponentBody<'a> {
-    fn from(component: &'a RecoveredComponent) -> Self {
-        ComponentBody {
+fn recovered(object: &Recovered) -> impl Serialize {
+    let components = object.components.iter().map(|component| {
+        object! {
             role: &component.role,
             fate: fate_of(component.fate),
             error: component.error.as_ref().map(ErrorBody::from),
         }
+    });
+    object! {
+        name: &object.name,
+        fate: fate_of(object.fate),
+        error: object.error.as_ref().map(ErrorBody::from),
+        components: components.collect::<Vec<_>>(),
     }
 }

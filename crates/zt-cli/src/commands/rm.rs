@@ -3,7 +3,6 @@
 use std::collections::{BTreeSet, HashSet};
 
 use clap::Args;
-use serde::Serialize;
 use zt::{Entry, File, Span, WriteOptions};
 
 use crate::args::edit::EditArgs;
@@ -11,6 +10,7 @@ use crate::args::glob;
 use crate::args::names;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
+use crate::output::json::object;
 use crate::output::size::human;
 use crate::output::text::count;
 use crate::progress::Progress;
@@ -41,33 +41,21 @@ Examples:
 Keys of --json: `file`, `dry_run`, `removed` (names), `unused_bytes` (of the removed objects),
 `file_size`.";
 
-#[derive(Serialize)]
-struct Document<'a> {
-    file: String,
-    dry_run: bool,
-    removed: &'a BTreeSet<String>,
-    unused_bytes: u64,
-    file_size: u64,
-}
-
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let target = &arguments.target;
     // From here on, Ctrl-C does not end the process in the middle of this short edit.
     let _progress = Progress::new(Some(0));
     let mut edit = target.begin(WriteOptions::new())?;
     let removed = wanted(arguments, edit.editor.before())?;
-    let of_path = |error: zt::Error| error.with_path(&target.file);
     for name in &removed {
         let done = edit.editor.remove(name);
-        done.map_err(|error| Failure::from(of_path(error)))
-            .inspect_err(|failure| {
-                names::hint(failure, edit.editor.before(), Some("--glob"), output);
-            })?;
+        let before = edit.editor.before();
+        names::hinted(done, &target.file, before, Some("--glob"), output)?;
     }
     let unused_bytes = bytes_of(edit.editor.before(), &removed);
     let file_size = edit.commit()?;
     if output.json {
-        output.document(&Document {
+        output.document(&object! {
             file: target.shown(),
             dry_run: target.dry_run,
             removed: &removed,

@@ -27,7 +27,7 @@ use crate::output::value::Float;
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// A file of any kind, or the index or the folder of a sharded set; `-` is stdin
-    pub(super) file: PathBuf,
+    pub(crate) file: PathBuf,
     /// Name of the object
     name: String,
     /// Show the stored elements of this component, as a flat array
@@ -71,9 +71,7 @@ struct Document<'a> {
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let file = arguments.input.open(&arguments.file)?;
     let tensor = file.tensor(&arguments.name);
-    let tensor = tensor
-        .map_err(|error| Failure::from(error.with_path(&arguments.file)))
-        .inspect_err(|failure| names::hint(failure, &file, None, output))?;
+    let tensor = names::hinted(tensor, &arguments.file, &file, None, output)?;
     let shown = show(arguments, &tensor, file.registry(), output);
     shown.inspect_err(|failure| {
         if let Failure::Error(error) = failure

@@ -3,10 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde::Serialize;
 use zt::foreign::Kind;
 use zt::{Error, File, codes};
-use zt_convert::{Input, SAFETENSORS, Shard, Split, ZT, is_same_file};
+use zt_convert::{Input, SAFETENSORS, Split, ZT, is_same_file};
 
 use crate::args::convert::{ConvertArgs, kinds};
 use crate::args::size::parse;
@@ -14,9 +13,9 @@ use crate::failure::{Exit, Failure};
 use crate::files::folder::Folder;
 use crate::files::stdin::is_stdin;
 use crate::output::Output;
-use crate::output::json::{WarningBody, path_text, paths, warnings};
+use crate::output::json::{object, path_text, paths, warnings};
 use crate::output::size::human;
-use crate::output::text::{count, left_out, printable};
+use crate::output::text::{self, count, left_out};
 use crate::progress::Progress;
 
 /// Split a file into a sharded set with an index
@@ -24,8 +23,12 @@ use crate::progress::Progress;
 /// Shards have the names and sizes that the Hugging Face Hub uses: model-00001-of-00003.safetensors
 /// and so on, with model.safetensors.index.json. Every command opens the set by this index. A tensor
 /// above the limit gets a shard of its own. If one shard is enough, it is model.safetensors, without
-/// an index; if that is FILE itself, nothing is done. All files appear or none. With --force they replace the whole set of the same name. A
-/// kill leaves the new and the replaced files in a hidden folder.
+/// an index; if that is FILE itself, nothing is done.
+///
+/// All files appear or none. With --force they replace the whole set of the same name in one step, also
+/// if that set is FILE. Where a new shard would have the name of an old one, the new shards are called
+/// model-g2-00001-of-00003.safetensors and so on. A kill leaves the old set or the new one, and the next
+/// split to the same name removes the rest.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -52,7 +55,7 @@ pub(crate) struct Arguments {
     to: Option<Kind>,
     #[command(flatten)]
     convert: ConvertArgs,
-    /// Replace files that exist; an input is never replaced
+    /// Replace files that exist; an input is replaced only if it is the whole set
     #[arg(short, long)]
     force: bool,
 }
@@ -75,41 +78,12 @@ fn is_target(kind: Kind) -> bool {
     [ZT, SAFETENSORS].contains(&kind)
 }
 
-#[derive(Serialize)]
-struct Document<'a> {
-    file: String,
-    kind: &'a str,
-    index: Option<String>,
-    total_size: u64,
-    shards: Vec<ShardBody>,
-    left_out: &'a [String],
-    damaged: &'a [String],
-    removed: Vec<String>,
-    warnings: Vec<WarningBody<'a>>,
-}
-
-#[derive(Serialize)]
-struct ShardBody {
-    path: String,
-    objects: u64,
-    bytes: u64,
-    file_size: u64,
-}
-
-impl From<&Shard> for ShardBody {
-    fn from(shard: &Shard) -> Self {
-        ShardBody {
-            path: path_text(&shard.path),
-            objects: shard.objects,
-            bytes: shard.bytes,
-            file_size: shard.byte_len,
-        }
-    }
-}
-
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let files = std::slice::from_ref(&arguments.file);
-    let (inputs, total) = arguments.convert.open(files)?;
+    let (inputs, total) = arguments
+        .convert
+        .input
+        .open_all(files, arguments.convert.from)?;
     // A folder stands for a file in it.
     let file = inputs
         .first()
@@ -182,30 +156,31 @@ fn print_nothing(
     bytes: u64,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
+    /// Nothing was left out or removed.
+    const NONE: [&str; 0] = [];
     if output.json {
         let of_path = |error: std::io::Error| Error::from(error).with_path(file);
         let metadata = file.metadata().map_err(of_path)?;
         let path = path_text(file);
         let files = || inputs.iter().map(Input::file);
-        output.document(&Document {
+        output.document(&object! {
             file: path.clone(),
             kind: files().next().map_or(ZT, File::kind).as_str(),
-            index: None,
+            index: None::<&str>,
             total_size: bytes,
-            shards: vec![ShardBody {
+            shards: [object! {
                 path,
-                objects: files().map(|file| file.len() as u64).sum(),
+                objects: files().map(|file| file.len() as u64).sum::<u64>(),
                 bytes,
                 file_size: metadata.len(),
             }],
-            left_out: &[],
-            damaged: &[],
-            removed: Vec::new(),
-            warnings: Vec::new(),
+            left_out: NONE,
+            damaged: NONE,
+            removed: NONE,
+            warnings: NONE,
         })?;
     } else {
-        let path = file.display().to_string();
-        let path = printable(&path);
+        let path = text::path(file);
         output.line(&format!("{path}: fits in one shard: nothing to do"))?;
     }
     Ok(Exit::Ok)
@@ -237,12 +212,20 @@ fn print(
     output: &mut Output,
 ) -> Result<(), Failure> {
     if output.json {
-        output.document(&Document {
+        let shards = split.shards.iter().map(|shard| {
+            object! {
+                path: path_text(&shard.path),
+                objects: shard.objects,
+                bytes: shard.bytes,
+                file_size: shard.byte_len,
+            }
+        });
+        output.document(&object! {
             file: path_text(&arguments.file),
             kind: target.as_str(),
             index: split.index.as_deref().map(path_text),
             total_size: split.total_size,
-            shards: split.shards.iter().map(ShardBody::from).collect(),
+            shards: shards.collect::<Vec<_>>(),
             left_out: &split.left_out,
             damaged: &split.damaged,
             removed: paths(&split.removed),
@@ -260,7 +243,7 @@ fn print(
     for shard in &split.shards {
         output.line(&format!(
             "{}: {}, {} of values in {}{of_shards}",
-            printable(&shard.path.display().to_string()),
+            text::path(&shard.path),
             count(shard.objects, "object", "objects"),
             human(shard.bytes),
             human(shard.byte_len)
@@ -269,7 +252,7 @@ fn print(
     if let Some(index) = &split.index {
         output.line(&format!(
             "{}: {target}; {}, {}{left_out}",
-            printable(&index.display().to_string()),
+            text::path(index),
             count(split.shards.len() as u64, "shard", "shards"),
             human(split.total_size)
         ))?;

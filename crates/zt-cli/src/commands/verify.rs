@@ -15,7 +15,7 @@ use crate::failure::{Exit, Failure, of_findings};
 use crate::output::Output;
 use crate::output::json::{ErrorBody, WarningBody, path_text, warnings};
 use crate::output::size::human;
-use crate::output::text::{count, printable};
+use crate::output::text::{self, count};
 use crate::progress::Progress;
 
 /// Check files: framing, manifest, objects, digests and values
@@ -186,8 +186,7 @@ impl Finding<'_> {
             return Ok(());
         }
         output.warnings_about(self.path, &report.warnings);
-        let path = self.path.display().to_string();
-        let path = printable(&path);
+        let path = text::path(self.path);
         let objects = count(report.objects, "object", "objects");
         let components = count(report.components, "component", "components");
         let bytes = human(report.bytes);

@@ -13,11 +13,23 @@ use super::text::is_unsafe;
 use super::value::Attributes;
 use crate::failure::Failure;
 
-/// `{"error": ...}`: the document of a failed command.
-#[derive(Serialize)]
-pub(crate) struct ErrorDocument {
-    pub(crate) error: ErrorBody,
+/// A JSON object with these keys, in this order. A key without a value has that of its variable.
+macro_rules! object {
+    (@value $key:ident) => { $key };
+    (@value $key:ident $value:expr) => { $value };
+    ($($key:ident $(: $value:expr)?),+ $(,)?) => {{
+        #[allow(non_camel_case_types, clippy::too_many_arguments)]
+        fn of_fields<$($key: serde::Serialize),+>($($key: $key),+) -> impl serde::Serialize {
+            #[derive(serde::Serialize)]
+            struct Object<$($key),+> {
+                $($key: $key),+
+            }
+            Object { $($key),+ }
+        }
+        of_fields($($crate::output::json::object!(@value $key $($value)?)),+)
+    }};
 }
+pub(crate) use object;
 
 /// An error, or a problem of `verify`.
 #[derive(Debug, Clone, Serialize)]

@@ -24,7 +24,7 @@ use serde_json::Serializer;
 use zt::{Error, Warning};
 use zt_convert::foreign::Fault;
 
-use self::json::{ErrorBody, ErrorDocument};
+use self::json::{ErrorBody, object};
 use self::text::printable;
 use crate::failure::{Exit, Failure};
 
@@ -157,7 +157,7 @@ impl Output {
         if let Some(error) = ErrorBody::of(&failure)
             && self.json
         {
-            let _ = self.document(&ErrorDocument { error }); // The exit code shows the failure too.
+            let _ = self.document(&object! { error }); // The exit code shows the failure too.
             let _ = self.flush();
         }
         failure.exit()

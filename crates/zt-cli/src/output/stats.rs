@@ -3,9 +3,9 @@
 use std::fmt;
 
 use serde::Serialize;
-use serde::ser::SerializeStruct;
 use zt::formats::{Scalar, Scalars};
 
+use crate::output::json::object;
 use crate::output::value::Float;
 
 /// Bars of the histogram.
@@ -260,28 +260,23 @@ impl Serialize for Bound {
 
 impl Serialize for Stats {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Histogram<'a> {
-            edges: Vec<Float>,
-            counts: &'a [u64],
-        }
         let finite = self.finite.as_ref();
         let number = |of: fn(&Finite) -> f64| finite.map(|finite| Float(of(finite)));
-        let histogram = finite.map(|finite| Histogram {
-            edges: finite.edges.iter().copied().map(Float).collect(),
-            counts: &finite.counts,
+        let histogram = finite.map(|finite| {
+            object! { edges: finite.edges.map(Float), counts: finite.counts }
         });
-        let mut map = serializer.serialize_struct("Stats", 9)?;
-        map.serialize_field("count", &self.count)?;
-        map.serialize_field("min", &finite.map(|finite| finite.min))?;
-        map.serialize_field("max", &finite.map(|finite| finite.max))?;
-        map.serialize_field("mean", &number(|finite| finite.mean))?;
-        map.serialize_field("std", &number(|finite| finite.std))?;
-        map.serialize_field("zeros", &self.zeros)?;
-        map.serialize_field("nan", &self.nan)?;
-        map.serialize_field("inf", &self.inf)?;
-        map.serialize_field("histogram", &histogram)?;
-        map.end()
+        let document = object! {
+            count: self.count,
+            min: finite.map(|finite| finite.min),
+            max: finite.map(|finite| finite.max),
+            mean: number(|finite| finite.mean),
+            std: number(|finite| finite.std),
+            zeros: self.zeros,
+            nan: self.nan,
+            inf: self.inf,
+            histogram,
+        };
+        document.serialize(serializer)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Names and numbers, fit for a terminal.
 
 use std::borrow::Cow;
+use std::path::Path;
 
 use crate::output::size::human;
 
@@ -22,6 +23,11 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(out)
+}
+
+/// A path, as [`printable`].
+pub(crate) fn path(path: &Path) -> String {
+    printable(&path.display().to_string()).into_owned()
 }
 
 /// As [`printable`], no longer than a cell of a table. It is quoted if it is empty, or begins or ends

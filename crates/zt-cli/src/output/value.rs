@@ -13,7 +13,7 @@
 //! Integers of all 65 bits are JSON numbers.
 
 use serde::Serialize;
-use serde::ser::{SerializeMap, Serializer};
+use serde::ser::{SerializeMap, SerializeSeq, Serializer};
 use zt::Value;
 
 use super::base64;
@@ -53,7 +53,13 @@ impl Serialize for Any<'_> {
             Value::Negative(value) => serializer.serialize_i128(!i128::from(*value)),
             Value::Bytes(bytes) => one(serializer, "$bytes", &base64::encode(bytes)),
             Value::Text(text) => serializer.serialize_str(text),
-            Value::Array(items) => serializer.collect_seq(items.iter().map(Any)),
+            Value::Array(items) => {
+                let mut list = serializer.serialize_seq(Some(items.len()))?;
+                items
+                    .items()
+                    .try_for_each(|item| list.serialize_element(&Any(&item)))?;
+                list.end()
+            }
             Value::Map(map) => Attributes(Some(map)).serialize(serializer),
             Value::Tag(tag, value) => {
                 let mut map = serializer.serialize_map(Some(2))?;

@@ -123,7 +123,7 @@ pub fn attributes() -> Attributes {
         ("large", V::Unsigned(u64::MAX)),
         ("least", V::Negative(u64::MAX)),
         ("bytes", V::Bytes(vec![0, 255])),
-        ("list", V::Array(vec![V::Bool(true), V::Null])),
+        ("list", V::array(vec![V::Bool(true), V::Null])),
         (
             "map",
             V::Map(Attributes::from([(V::from(1u64), V::from("one"))])),

@@ -86,10 +86,14 @@ impl Index {
     }
 }
 
+/// The index at `path`.
+pub(super) fn index_of(path: &Path) -> Result<Index> {
+    Index::read(&FileSource::open(path)?)
+}
+
 /// The names of the files that the index at `path` lists.
 pub(super) fn shards_of(path: &Path) -> Result<Vec<String>> {
-    let source = FileSource::open(path)?;
-    Ok(Index::read(&source)?.shards)
+    Ok(index_of(path)?.shards)
 }
 
 /// Whether `name` is a file name without a folder, on every system. The file itself may be a link to

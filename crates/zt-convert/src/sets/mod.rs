@@ -54,10 +54,6 @@ pub(crate) struct IndexFile(Result<Index>);
 
 impl IndexFile {
     /// Reads an index; `None` for any other file: JSON without a `weight_map`, or no text.
-    ///
-    /// # Errors
-    ///
-    /// [`zt::ErrorKind::Io`].
     pub(crate) fn recognise(probe: &Probe<'_>) -> Result<Option<Self>> {
         // The length in a safetensors file may look like text, but has a NUL.
         let has_nul = probe.head().iter().take(8).any(|byte| *byte == 0);

@@ -6,13 +6,14 @@ use std::fs;
 use std::path::Path;
 
 use zt::foreign::{FileBuilder, Kind, WarningKind};
-use zt::{Attributes, Error, File, FileSource, Result, Value, Warning};
-use zt_foreign::{Fault, Input, Opening, leads_out};
+use zt::{Error, File, FileSource, Result, Value, Warning};
+use zt_foreign::{Fault, Input, Opening, display, leads_out};
 
 use super::USUAL;
 use super::index::Index;
 use super::violation::Violation;
 use crate::Kinds;
+use crate::union::Union;
 
 /// Opens the set that `index` lists. Cost: reads the header of every shard, and keeps every shard open.
 pub(super) fn open(index: &Index, opening: Opening<'_>, kinds: &Kinds) -> Result<Input> {
@@ -54,8 +55,8 @@ pub(super) fn open(index: &Index, opening: Opening<'_>, kinds: &Kinds) -> Result
         index,
         found: vec![false; index.tensors().len()],
         unlisted: HashMap::new(),
-        metadata: Metadata::default(),
-        extra: Metadata::default(),
+        metadata: Union::default(),
+        extra: Union::default(),
     };
     let mut paths = vec![path.to_owned()];
     for (position, name) in index.shards.iter().enumerate() {
@@ -79,8 +80,10 @@ struct Set<'x> {
     found: Vec<bool>,
     /// Tensors that the index does not list, and the shard that has each.
     unlisted: HashMap<String, &'x str>,
-    metadata: Metadata,
-    extra: Metadata,
+    /// The attributes of all shards and of the index.
+    metadata: Union,
+    /// The unknown fields of all shards.
+    extra: Union,
 }
 
 impl<'x> Set<'x> {
@@ -111,12 +114,9 @@ impl<'x> Set<'x> {
             }
         }
         builder.include(&shard, |tensor| !shadowed.contains(tensor));
-        for (key, value) in shard.attributes()?.unwrap_or_default().iter() {
-            self.metadata.add(key, value, name, &mut builder);
-        }
-        for (key, value) in shard.extra()?.iter() {
-            self.extra.add(key, value, name, &mut builder);
-        }
+        let attributes = shard.attributes()?.unwrap_or_default();
+        keep(&mut self.metadata, attributes, name, &mut builder)?;
+        keep(&mut self.extra, shard.extra()?, name, &mut builder)?;
         self.builder = Some((kind, builder));
         Ok(())
     }
@@ -158,47 +158,31 @@ impl<'x> Set<'x> {
         // An empty index has the usual kind.
         let empty = || self.opening.builder(USUAL);
         let mut builder = self.builder.map_or_else(empty, |(_, builder)| builder);
-        for (key, value) in &self.index.metadata {
-            let (key, value) = (Value::from(key.as_str()), Value::from(value.as_str()));
-            self.metadata.add(&key, &value, self.own_name, &mut builder);
+        let of_index = self.index.metadata.iter();
+        let of_index = of_index.map(|(key, text)| (key.as_str().into(), text.as_str().into()));
+        keep(&mut self.metadata, of_index, self.own_name, &mut builder)?;
+        let metadata = self.metadata.into_map();
+        if !metadata.is_empty() {
+            builder.attributes(metadata);
         }
-        if !self.metadata.pairs.is_empty() {
-            builder.attributes(self.metadata.pairs.into_iter().collect::<Attributes>());
-        }
-        builder.extra(self.extra.pairs.into_iter().collect());
+        builder.extra(self.extra.into_map());
         builder.build()
     }
 }
 
-/// The attributes of all shards and of the index, or the unknown fields of all shards.
-#[derive(Default)]
-struct Metadata {
-    pairs: Vec<(Value, Value)>,
-    /// Positions in `pairs`, by the key as warnings show it.
-    places: HashMap<String, usize>,
-}
-
-impl Metadata {
-    /// Keeps the first value of a key.
-    fn add(&mut self, key: &Value, value: &Value, shard: &str, builder: &mut FileBuilder) {
-        let written = match key.as_str() {
-            Some(text) => format!("{text:?}"),
-            None => format!("{key:?}"),
-        };
-        match self.places.entry(written) {
-            Slot::Vacant(place) => {
-                place.insert(self.pairs.len());
-                self.pairs.push((key.clone(), value.clone()));
-            }
-            Slot::Occupied(place) => {
-                let first = self.pairs.get(*place.get());
-                if first.is_some_and(|(_, first)| first != value) {
-                    let key = place.key();
-                    let message =
-                        format!("{shard:?} has another value for {key}; the first is kept");
-                    builder.warning(Warning::new("attribute-conflict", message));
-                }
-            }
+/// Keeps the first value of each key, and warns of a different one in `shard`.
+fn keep(
+    union: &mut Union,
+    pairs: impl IntoIterator<Item = (Value, Value)>,
+    shard: &str,
+    builder: &mut FileBuilder,
+) -> Result<()> {
+    for (key, value) in pairs {
+        if let Some(key) = union.insert(key, value)? {
+            let key = display(&key);
+            let message = format!("{shard:?} has another value for {key}; the first is kept");
+            builder.warning(Warning::new("attribute-conflict", message));
         }
     }
+    Ok(())
 }

@@ -1,22 +1,20 @@
 //! Writes a set of shards and its index, as the Hub keeps large models.
 
 use std::collections::{BTreeMap, HashSet};
-use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use zt::foreign::expect_unlocked;
 use zt::{Result, Warning};
 use zt_foreign::{ConvertOptions, Fault, FileWriter, Incoming, Input, Job, Loss, Merged, Sink};
 
-use super::index::{is_plain, shards_of};
+use super::index::{index_of, is_plain};
 use super::plan::{Item, shards};
 use super::staging::Staging;
-use crate::convert::Target;
-use crate::merge::merge;
-use crate::native::ZT;
-use crate::{Kinds, output};
+use crate::convert::{Target, merge};
+use crate::{Kinds, ZT, output};
 
 /// The result of [`Kinds::split`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -64,15 +62,20 @@ impl Kinds {
     /// shard has the attributes of the inputs. Objects that share their bytes in a `.zt` file stay
     /// together in `.zt` shards, and count once.
     ///
-    /// All files appear, or none: they are written into a temporary folder within `folder` and renamed
-    /// last, the index after all shards. With `overwrite`, an existing set of this name is replaced as a
-    /// whole: its index goes first, so that no index lies beside shards of another set, then the
-    /// shards that it lists. After an error all of them are restored.
+    /// All files appear, or none: they get their names when all are durable, and the index is last. With
+    /// `overwrite`, an existing set of this name is replaced as a whole, also if it is an input and the
+    /// new set has all its objects. The rename of the index is the one step: before it, the index opens
+    /// the old set, and after it the new one. Then the old shards are removed. Where the old index lists
+    /// a name of a new shard, or such a file exists, the shards are called
+    /// `model-g2-00001-of-00003.safetensors` and so on.
+    ///
+    /// If the process is killed, the next call for a set of this name removes what it left.
     ///
     /// # Errors
     ///
     /// Code `unsupported` for other targets; `overwrite` for existing files, for an input, and for
-    /// folders and devices; `misuse` for a stem that is no plain name; otherwise as [`Kinds::convert`].
+    /// folders and devices; `locked` if a program is editing one of the files or writing the set;
+    /// `misuse` for a stem that is no plain name; otherwise as [`Kinds::convert`].
     pub fn split(
         &self,
         inputs: &[Input],
@@ -103,12 +106,26 @@ impl Kinds {
 
         let extension = target.extension;
         let names = FileNames { stem, extension };
-        let index = (shards.len() > 1).then(|| names.index());
-        let files: Vec<String> = (1..=shards.len())
-            .map(|number| names.shard(number, shards.len()))
-            .collect();
-        let replaced = replaced(folder, &names, &files, inputs, overwrite)?;
-        let mut staging = Staging::new(folder, stem)?;
+        let index = names.index();
+        let is_shard = |name: &str| names.is_shard(name);
+        Staging::clean(folder, &index, |name| {
+            is_shard(name) && output::check_is_no_input(&folder.join(name), inputs).is_ok()
+        })?;
+        let count = shards.len();
+        let mut old = Old::of(folder, &names, count, inputs, overwrite)?;
+        if old.is_input {
+            let objects: usize = shards.iter().map(Vec::len).sum();
+            let is_whole = job.summary.left_out.is_empty() && job.summary.damaged.is_empty();
+            if objects < old.objects || !is_whole {
+                let input = folder.join(&index);
+                return Err(zt::Error::from(Fault::IsInput {
+                    input: input.clone(),
+                })
+                .with_path(&input));
+            }
+        }
+        let files = old.free_names(folder, &names, count);
+        let mut staging = Staging::new(folder, &index, old.like.take());
         let mut split = Split {
             total_size,
             left_out: job.summary.left_out,
@@ -129,7 +146,7 @@ impl Kinds {
                 weight_map.insert(incoming.tensor.name(), name.as_str());
             }
             let mut job = Job::new(kind, options);
-            staging.write(name, |file| {
+            staging.write(name, overwrite && count == 1, |file| {
                 target.write(part, Sink::buffered(file), &mut job)
             })?;
             let summary = job.summary;
@@ -144,66 +161,143 @@ impl Kinds {
             warnings.retain(|it| it.object.is_some() || messages.insert(it.message.clone()));
             split.warnings.append(&mut warnings);
         }
-        if let Some(index) = &index {
-            let metadata = Metadata { total_size };
-            let json = IndexJson {
-                metadata,
-                weight_map,
-            };
-            staging.write(index, |file| {
-                serde_json::to_writer_pretty(&mut *file, &json).map_err(io::Error::from)?;
-                Ok(file.write_all(b"\n")?)
-            })?;
+        let json = IndexJson {
+            metadata: Metadata { total_size },
+            weight_map,
+        };
+        let json = (count > 1).then(|| serde_json::to_vec_pretty(&json));
+        let mut json = json.transpose().map_err(io::Error::from)?;
+        if let Some(json) = &mut json {
+            json.push(b'\n');
+            split.index = Some(folder.join(&index));
         }
-        staging.publish(&replaced)?;
-        let new: HashSet<&OsStr> = files.iter().chain(&index).map(OsStr::new).collect();
-        let removed = replaced
-            .iter()
-            .filter(|name| !new.contains(name.as_os_str()));
-        split.removed = removed.map(|name| folder.join(name)).collect();
-        split.index = index.map(|index| folder.join(index));
+        let (removed, warnings) = staging.publish(json.as_deref(), &old.unlisted, is_shard)?;
+        split.removed = removed;
+        split.warnings.extend(warnings);
         Ok(split)
     }
 }
 
-/// The existing files in `folder` that a set of these `files` replaces, in the order of their removal.
-///
-/// # Errors
-///
-/// Code `overwrite`.
-fn replaced(
-    folder: &Path,
-    names: &FileNames<'_>,
-    files: &[String],
-    inputs: &[Input],
-    overwrite: bool,
-) -> Result<Vec<OsString>> {
-    // An old index goes even if this set has none, because it would describe other shards.
-    let index = names.index();
-    let mut existing = Vec::new();
-    for name in std::iter::once(&index).chain(files) {
-        let path = folder.join(name);
-        let checked = output::check_name(&path, inputs, overwrite);
-        if checked.map_err(|error| error.with_path(&path))? {
-            existing.push(OsString::from(name));
+/// What a new set replaces.
+struct Old {
+    /// The names that the old index lists.
+    listed: HashSet<String>,
+    /// Files that have the name of one of several new shards and are not listed.
+    unlisted: Vec<String>,
+    /// Whether the old set is an input.
+    is_input: bool,
+    /// The objects that the old index lists.
+    objects: usize,
+    /// The file with the fewest rights.
+    like: Option<fs::Metadata>,
+}
+
+impl Old {
+    /// Looks for the files that a set of `count` shards replaces.
+    ///
+    /// # Errors
+    ///
+    /// Codes `overwrite` and `locked`.
+    fn of(
+        folder: &Path,
+        names: &FileNames<'_>,
+        count: usize,
+        inputs: &[Input],
+        overwrite: bool,
+    ) -> Result<Self> {
+        let index = folder.join(names.index());
+        let is_index = |input: &&Input| {
+            input.paths().len() > 1
+                && input
+                    .path()
+                    .is_some_and(|path| output::is_same_file(path, &index))
+        };
+        // A set may replace itself, because the new one has everything.
+        let is_input = overwrite && inputs.iter().any(|input| is_index(&input));
+        let others: Vec<Input> = inputs
+            .iter()
+            .filter(|input| !(is_input && is_index(input)))
+            .cloned()
+            .collect();
+        let mut old = Old {
+            listed: HashSet::new(),
+            unlisted: Vec::new(),
+            is_input,
+            objects: 0,
+            like: None,
+        };
+        let mut existing = Vec::new();
+        let check = |path: &Path| {
+            let checked = output::check_name(path, &others, overwrite);
+            checked.map_err(|error| error.with_path(path))
+        };
+        if check(&index)? {
+            // An index that cannot be read lists nothing.
+            if let Ok(index) = index_of(&index) {
+                old.objects = index.tensors().len();
+                old.listed = index.shards.into_iter().collect();
+            }
+            existing.push(index);
+        }
+        for number in 1..=count {
+            let name = names.shard(number, count, 1);
+            let path = folder.join(&name);
+            if check(&path)? {
+                existing.push(path);
+                if count > 1 && !old.listed.contains(&name) {
+                    old.unlisted.push(name);
+                }
+            }
+        }
+        for name in &old.listed {
+            let path = folder.join(name);
+            if names.is_shard(name) && fs::symlink_metadata(&path).is_ok() {
+                output::check_is_no_input(&path, &others)
+                    .map_err(|error| error.with_path(&path))?;
+                existing.push(path);
+            }
+        }
+        for path in &existing {
+            expect_unlocked(path)?;
+        }
+        let files = existing
+            .iter()
+            .filter_map(|path| fs::symlink_metadata(path).ok());
+        old.like = files.filter(fs::Metadata::is_file).min_by_key(rights);
+        Ok(old)
+    }
+
+    /// The names of the new shards. None of them is a file yet, except that of a single shard.
+    fn free_names(&self, folder: &Path, names: &FileNames<'_>, count: usize) -> Vec<String> {
+        let named = |generation| {
+            let names = (1..=count).map(move |number| names.shard(number, count, generation));
+            names.collect::<Vec<String>>()
+        };
+        let is_taken = |name: &String| {
+            let is_there = || fs::symlink_metadata(folder.join(name)).is_ok();
+            self.listed.contains(name) || count > 1 && is_there()
+        };
+        let mut generation = 1u64;
+        loop {
+            let names = named(generation);
+            if !names.iter().any(is_taken) {
+                return names;
+            }
+            generation = generation.saturating_add(1);
         }
     }
-    if existing.first().is_none_or(|first| **first != *index) {
-        return Ok(existing);
-    }
-    let new: HashSet<&String> = files.iter().collect();
-    // An index that cannot be read lists no further files.
-    for name in shards_of(&folder.join(&index)).unwrap_or_default() {
-        let path = folder.join(&name);
-        if names.is_shard(&name)
-            && !new.contains(&name)
-            && fs::symlink_metadata(&path).is_ok_and(|metadata| !metadata.is_dir())
-        {
-            output::check_is_no_input(&path, inputs).map_err(|error| error.with_path(&path))?;
-            existing.push(name.into());
-        }
-    }
-    Ok(existing)
+}
+
+/// How many rights a file gives.
+#[cfg(unix)]
+fn rights(metadata: &fs::Metadata) -> u32 {
+    use std::os::unix::fs::PermissionsExt;
+    metadata.permissions().mode().count_ones()
+}
+
+#[cfg(not(unix))]
+fn rights(metadata: &fs::Metadata) -> bool {
+    !metadata.permissions().readonly()
 }
 
 /// Offsets and lengths of an object's components.
@@ -258,12 +352,17 @@ struct FileNames<'s> {
 }
 
 impl FileNames<'_> {
-    fn shard(&self, number: usize, count: usize) -> String {
+    /// The name of a shard. Only the first generation has the names of the Hub.
+    fn shard(&self, number: usize, count: usize, generation: u64) -> String {
         let FileNames { stem, extension } = self;
+        let tag = match generation {
+            1 => String::new(),
+            generation => format!("-g{generation}"),
+        };
         if count == 1 {
-            format!("{stem}.{extension}")
+            format!("{stem}{tag}.{extension}")
         } else {
-            format!("{stem}-{number:05}-of-{count:05}.{extension}")
+            format!("{stem}{tag}-{number:05}-of-{count:05}.{extension}")
         }
     }
 
@@ -271,14 +370,22 @@ impl FileNames<'_> {
         format!("{}.{}.index.json", self.stem, self.extension)
     }
 
-    /// Whether a set with this stem, with any number of shards, may have a shard called `name`.
+    /// Whether a set with this stem, of any number of shards and any generation, may have a shard called
+    /// `name`.
     fn is_shard(&self, name: &str) -> bool {
-        let numbers = name
+        let rest = name
             .strip_prefix(self.stem)
-            .and_then(|rest| rest.strip_suffix(self.extension))
-            .and_then(|rest| rest.strip_prefix('-')?.strip_suffix('.'));
-        let is_number =
-            |text: &str| text.len() >= 5 && text.bytes().all(|digit| digit.is_ascii_digit());
+            .and_then(|rest| rest.strip_suffix(self.extension));
+        let numbers = rest.and_then(|rest| rest.strip_suffix('.')?.strip_prefix('-'));
+        let is_digits = |text: &str| text.bytes().all(|digit| digit.is_ascii_digit());
+        let numbers = numbers.and_then(|numbers| match numbers.strip_prefix('g') {
+            Some(tagged) => {
+                let (generation, numbers) = tagged.split_once('-')?;
+                (!generation.is_empty() && is_digits(generation)).then_some(numbers)
+            }
+            None => Some(numbers),
+        });
+        let is_number = |text: &str| text.len() >= 5 && is_digits(text);
         numbers
             .and_then(|numbers| numbers.split_once("-of-"))
             .is_some_and(|(number, count)| is_number(number) && is_number(count))

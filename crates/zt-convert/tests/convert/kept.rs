@@ -39,7 +39,7 @@ fn attributes_unite_and_the_first_value_is_kept_with_a_warning() {
 #[test]
 fn all_metadata_of_a_file_survive() {
     let map = |key: &str| {
-        let list = Value::Array(vec![Value::Null, Value::Bytes(vec![1]), Value::Float(0.5)]);
+        let list = Value::array(vec![Value::Null, Value::Bytes(vec![1]), Value::Float(0.5)]);
         let mut map = Attributes::new();
         map.insert(key, list);
         map

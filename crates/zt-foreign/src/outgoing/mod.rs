@@ -5,7 +5,7 @@
 //!                       Job (options, losses, summary)                  Shares (equal bytes once)
 //! ```
 //!
-//! Has what the writers of all kinds need, knows no kind, and opens no files.
+//! Has what the writers of all kinds need, and the one kind that needs no crate of its own: `.zt`.
 
 mod in_file;
 mod job;
@@ -22,8 +22,8 @@ mod values;
 pub use job::{Job, LOSSY};
 pub use loss::Loss;
 pub use merged::{Incoming, Merged, display};
+pub use native::{ZT, Zt, write_objects};
 pub use object::Outgoing;
 pub use options::{ConvertOptions, Summary};
 pub use overflow::Overflow;
-pub use shares::{Shares, Written};
 pub use sink::Sink;

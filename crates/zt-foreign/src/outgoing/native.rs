@@ -1,17 +1,131 @@
-//! Writes an object to a `.zt` file: its components, its dense value, or planes of that value.
+//! The kind `zt`: every generation is read, 1.2.0 is written.
+//!
+//! An object is written as its components, as its dense value, or as planes of that value.
 
 use std::ops::ControlFlow;
 
-use zt::formats::{PlaneCodec, View, dense_byte_len};
+use zt::container::{MAGIC, MAGIC_0_1};
+use zt::foreign::Kind;
+use zt::formats::{PlaneCodec, View, dense_byte_len, element_count};
 use zt::manifest::Text;
-use zt::{Component, ComponentWriter, DType, Encoding, Error, Planes, Progress, Result};
+use zt::{
+    Component, ComponentWriter, DType, Encoding, Error, Planes, Progress, Result, Source, Tensor,
+};
 
 use super::object::{DATA, Outgoing, Treatment};
 use super::shares::{Search, Seen, Shares, Unit, Written};
+use super::{Incoming, Job, Loss, Merged, Sink};
+use crate::{Fault, FileKind, FileWriter, Input, Opening, Probe};
+
+/// The kind of `.zt` files.
+pub const ZT: Kind = Kind::ZT;
+
+/// Recognises, opens and writes `.zt` files.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Zt;
+
+impl FileKind for Zt {
+    fn kind(&self) -> Kind {
+        ZT
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["zt"]
+    }
+
+    fn recognise(&self, probe: &Probe<'_>) -> Result<bool> {
+        let has_magic = |magic: [u8; 8]| probe.head().starts_with(&magic);
+        Ok(has_magic(MAGIC) || has_magic(MAGIC_0_1))
+    }
+
+    fn open(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
+        Ok(opening.input(opening.options.open.open_source(source)?))
+    }
+
+    fn writer(&self) -> Option<&dyn FileWriter> {
+        Some(self)
+    }
+}
+
+impl FileWriter for Zt {
+    fn write(&self, merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
+        let mut writer = job.options.write.clone().to_buffered_writer(sink)?;
+        if let Some(attributes) = merged.attributes {
+            writer.set_attributes(attributes);
+        }
+        writer.set_extra(merged.extra);
+        write_objects(&merged.objects, &[], &mut writer, job)?;
+        writer.finish()
+    }
+
+    fn has_sets(&self) -> bool {
+        true
+    }
+
+    fn shard_len(&self, incoming: &Incoming<'_>, job: &mut Job<'_>) -> Result<Option<u64>> {
+        let mut object = Outgoing::new(incoming, job.options.dtype);
+        if job.options.dense && !object.is_dense() {
+            object.decode(job.options.dtype);
+        }
+        let (tensor, registry) = (incoming.tensor, incoming.registry);
+        let mut total = Some(0u64);
+        if let Some((dtype, logical_type)) = object.dense_type()
+            && let Ok(Some(value_len)) = registry.value_len(dtype, logical_type.as_deref())
+            && let Some(count) = element_count(tensor.shape())
+        {
+            total = count.checked_mul(value_len);
+        } else {
+            for (role, _) in &object.object().components {
+                let byte_len = tensor.decoded_len(role)?;
+                total = total.and_then(|total| total.checked_add(byte_len));
+            }
+        }
+        let (target, loss) = (ZT, Loss::Shape);
+        let overflow = || Error::from(Fault::Lossy { target, loss }).with_object(tensor.name());
+        Ok(Some(total.ok_or_else(overflow)?))
+    }
+}
+
+/// Writes objects one after the other. Identical components are written once. Components that the
+/// objects `existing` in the file have are not written.
+pub fn write_objects<'i>(
+    objects: &[Incoming<'i>],
+    existing: &[Tensor<'i>],
+    writer: &mut zt::Writer<'_>,
+    job: &mut Job<'_>,
+) -> Result<()> {
+    let options = job.options;
+    let mut planned = Vec::with_capacity(objects.len());
+    for incoming in objects {
+        let mut object = Outgoing::new(incoming, options.dtype);
+        if options.dense && !object.is_dense() && !object.decode(options.dtype) {
+            let format = object.tensor.format().to_owned();
+            job.forgive(Fault::NoDenseValue { format }, Some(object.name()));
+        }
+        if object.is_decoded() {
+            job.components(&object);
+        }
+        planned.push(object);
+    }
+    job.check()?;
+    let mut shares = Shares::default();
+    if options.deduplicate {
+        shares = Shares::new(objects);
+        for tensor in existing {
+            shares.add_existing(*tensor);
+        }
+    }
+    for object in &planned {
+        let written = object.write_to(writer, &mut shares, options.progress)?;
+        job.written(object.name(), written.byte_len, written.overflow)?;
+    }
+    job.summary.shared = shares.byte_len;
+    Ok(())
+}
 
 impl<'i> Outgoing<'i> {
     /// Writes the object to a `.zt` file. Components that `shares` finds in the file are shared.
-    pub fn write_to(
+    fn write_to(
         &self,
         writer: &mut zt::Writer<'_>,
         shares: &mut Shares<'i>,
@@ -30,18 +144,13 @@ impl<'i> Outgoing<'i> {
         }
         out.set_extra(object.extra.clone());
         let mut total = Written::default();
-        if let Treatment::Decode(cast) = self.treatment {
+        if matches!(self.treatment, Treatment::Decode(_)) {
             let (dtype, logical_type) = self.dense_type().unwrap_or((DType::U8, None));
             let mut data = out.component(DATA, dtype, logical_type)?;
             if let Some(source) = self.typical_component() {
                 data.store_as(source);
             }
-            let unit = self.unit(DATA, false);
-            total = self.store(data, unit, shares, progress, |mut out| {
-                let written = self.write_decoded(cast, &mut out, progress)?;
-                self.end(out)?;
-                Ok(written)
-            })?;
+            total = self.store(data, DATA, shares, progress)?;
         } else {
             // In the order of their data, so that a `.zt` file keeps its order.
             let mut components: Vec<_> = object.components.iter().collect();
@@ -50,16 +159,10 @@ impl<'i> Outgoing<'i> {
                 let (dtype, logical_type) = self.component_type(role, component)?;
                 let mut data = out.component(role.clone(), dtype, logical_type)?;
                 data.set_extra(component.extra.clone());
-                let unit = self.unit(role, false);
-                let written = self.store(data, unit, shares, progress, |mut out| {
-                    if self.cast_of_role(role).is_none() {
-                        return self.copy(role, out, progress);
-                    }
-                    out.store_as(component);
-                    let written = self.write_component(role, &mut out, progress)?;
-                    self.end(out)?;
-                    Ok(written)
-                })?;
+                if self.cast_of_role(role).is_some() {
+                    data.store_as(component);
+                }
+                let written = self.store(data, role, shares, progress)?;
                 total.byte_len += written.byte_len;
                 total.overflow = total.overflow.or(written.overflow);
             }
@@ -81,24 +184,36 @@ impl<'i> Outgoing<'i> {
         }
     }
 
-    /// Ends a component: with the blob of an equal one that was written before, or by `write`.
-    fn store<'o, 'a, 'w>(
+    /// Ends a component: with the blob of an equal one that was written before, or with its bytes.
+    fn store(
         &self,
-        component: ComponentWriter<'o, 'a, 'w>,
-        unit: Unit<'i>,
+        mut out: ComponentWriter<'_, '_, '_>,
+        role: &'i str,
         shares: &mut Shares<'i>,
         progress: Option<Progress<'_>>,
-        write: impl FnOnce(ComponentWriter<'o, 'a, 'w>) -> Result<Written>,
     ) -> Result<Written> {
+        let unit = self.unit(role, false);
         let missing = match shares.search(unit) {
             Search::Missing(missing) => missing,
             Search::Found(seen) => {
-                component.share(seen.unit.tensor.name(), seen.unit.role)?;
+                out.share(seen.unit.tensor.name(), seen.unit.role)?;
                 skip(&seen, shares, progress)?;
                 return Ok(seen.written);
             }
         };
-        let written = write(component)?;
+        let written = match unit.treatment {
+            Treatment::Keep => self.copy(role, out, progress)?,
+            Treatment::Cast(_) => {
+                let written = self.write_component(role, &mut out, progress)?;
+                self.end(out)?;
+                written
+            }
+            Treatment::Decode(cast) => {
+                let written = self.write_decoded(cast, &mut out, progress)?;
+                self.end(out)?;
+                written
+            }
+        };
         shares.insert(missing, written);
         Ok(written)
     }

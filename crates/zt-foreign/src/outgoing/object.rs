@@ -26,7 +26,7 @@ pub struct Outgoing<'i> {
 
 /// How an object is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Treatment {
+pub(super) enum Treatment {
     /// Its components are copied.
     Keep,
     /// Its component `data` is cast piece by piece, the others are copied.

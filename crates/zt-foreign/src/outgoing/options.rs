@@ -54,46 +54,15 @@ impl<'p> ConvertOptions<'p> {
         }
     }
 
-    /// Sets how `.zt` is written.
-    #[must_use]
-    pub fn write(mut self, write: WriteOptions) -> Self {
-        self.write = write;
-        self
-    }
-
-    /// Sets whether objects are written as their dense values.
-    #[must_use]
-    pub fn dense(mut self, dense: bool) -> Self {
-        self.dense = dense;
-        self
-    }
-
-    /// Sets the dtype that floating-point values are cast to.
-    #[must_use]
-    pub fn dtype(mut self, dtype: impl Into<Option<DType>>) -> Self {
-        self.dtype = dtype.into();
-        self
-    }
-
-    /// Sets whether values that the target cannot represent are dropped.
-    #[must_use]
-    pub fn drop_unsupported(mut self, drop_unsupported: bool) -> Self {
-        self.drop_unsupported = drop_unsupported;
-        self
-    }
-
-    /// Sets whether damaged objects are left out.
-    #[must_use]
-    pub fn skip_damaged(mut self, skip_damaged: bool) -> Self {
-        self.skip_damaged = skip_damaged;
-        self
-    }
-
-    /// Sets whether a cast may make finite values infinite.
-    #[must_use]
-    pub fn allow_inf(mut self, allow_inf: bool) -> Self {
-        self.allow_inf = allow_inf;
-        self
+    setters! {
+        write: WriteOptions,
+        dense: bool,
+        dtype: Option<DType>,
+        drop_unsupported: bool,
+        skip_damaged: bool,
+        allow_inf: bool,
+        deduplicate: bool,
+        progress: Option<Progress<'p>>,
     }
 
     /// Allows every loss, or none: [`drop_unsupported`](Self::drop_unsupported),
@@ -103,20 +72,6 @@ impl<'p> ConvertOptions<'p> {
         self.drop_unsupported(lossy)
             .skip_damaged(lossy)
             .allow_inf(lossy)
-    }
-
-    /// Sets whether components of the same bytes are stored once.
-    #[must_use]
-    pub fn deduplicate(mut self, deduplicate: bool) -> Self {
-        self.deduplicate = deduplicate;
-        self
-    }
-
-    /// Sets the function that is called with the number of bytes as they are written.
-    #[must_use]
-    pub fn progress(mut self, progress: Progress<'p>) -> Self {
-        self.progress = Some(progress);
-        self
     }
 }
 

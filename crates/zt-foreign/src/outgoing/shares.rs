@@ -29,39 +29,39 @@ const MOST_PLACED: usize = 64;
 
 /// Bytes that are written: a component, or a dense value, and how it is written.
 #[derive(Debug, Clone, Copy)]
-pub struct Unit<'i> {
-    pub tensor: Tensor<'i>,
+pub(super) struct Unit<'i> {
+    pub(super) tensor: Tensor<'i>,
     /// The role of the component; `data` for a dense value, which is made of all components.
-    pub role: &'i str,
-    pub treatment: Treatment,
+    pub(super) role: &'i str,
+    pub(super) treatment: Treatment,
     /// Whether it is written as planes.
-    pub is_split: bool,
+    pub(super) is_split: bool,
 }
 
 /// The result of writing a unit or a whole object.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Written {
+pub(super) struct Written {
     /// Bytes of its values, before compression.
-    pub byte_len: u64,
+    pub(super) byte_len: u64,
     /// Finite values that a cast has made infinite.
-    pub overflow: Option<Overflow>,
+    pub(super) overflow: Option<Overflow>,
 }
 
 /// A unit that was written.
 #[derive(Debug, Clone, Copy)]
-pub struct Seen<'i> {
-    pub unit: Unit<'i>,
-    pub written: Written,
+pub(super) struct Seen<'i> {
+    pub(super) unit: Unit<'i>,
+    pub(super) written: Written,
 }
 
 /// The result of a search for an equal unit.
-pub enum Search<'i> {
+pub(super) enum Search<'i> {
     Found(Seen<'i>),
     Missing(Missing<'i>),
 }
 
 /// A unit that must be written, and the keys by which later ones find it.
-pub struct Missing<'i> {
+pub(super) struct Missing<'i> {
     unit: Unit<'i>,
     place: Option<Place>,
     content: Option<Content>,
@@ -85,7 +85,7 @@ struct Content {
 
 /// All units that were written so far. The default finds nothing.
 #[derive(Default)]
-pub struct Shares<'i> {
+pub(super) struct Shares<'i> {
     is_on: bool,
     by_place: HashMap<Place, Vec<Seen<'i>>>,
     by_content: HashMap<Content, Vec<Seen<'i>>>,
@@ -93,12 +93,12 @@ pub struct Shares<'i> {
     /// The number of components by length. A component with a unique length has no copy.
     lengths: HashMap<u64, usize>,
     /// Bytes of values that were shared and not written.
-    pub byte_len: u64,
+    pub(super) byte_len: u64,
 }
 
 impl<'i> Shares<'i> {
     /// Finds equal components of `objects`.
-    pub fn new(objects: &[Incoming<'i>]) -> Self {
+    pub(super) fn new(objects: &[Incoming<'i>]) -> Self {
         let mut shares = Shares {
             is_on: true,
             ..Shares::default()
@@ -114,12 +114,12 @@ impl<'i> Shares<'i> {
     }
 
     /// Also finds the components of an object that the edited file has already, under the same name.
-    pub fn add_existing(&mut self, tensor: Tensor<'i>) {
+    pub(super) fn add_existing(&mut self, tensor: Tensor<'i>) {
         self.in_file.add(tensor);
     }
 
     /// Searches for a unit with the same bytes that was written before.
-    pub fn search(&mut self, unit: Unit<'i>) -> Search<'i> {
+    pub(super) fn search(&mut self, unit: Unit<'i>) -> Search<'i> {
         let place = unit.place().filter(|_| self.is_on);
         let seen = place.as_ref().and_then(|place| self.by_place.get(place));
         let mut latest = seen.into_iter().flatten().rev().take(MOST_PLACED);
@@ -150,7 +150,7 @@ impl<'i> Shares<'i> {
     }
 
     /// Remembers a unit that was written.
-    pub fn insert(&mut self, missing: Missing<'i>, written: Written) {
+    pub(super) fn insert(&mut self, missing: Missing<'i>, written: Written) {
         let unit = missing.unit;
         let seen = Seen { unit, written };
         if let Some(place) = missing.place {

@@ -51,7 +51,7 @@ fn the_worked_example_is_right() {
 #[test]
 fn attributes_are_of_their_type_and_range() {
     let attribute = ("attribute", None);
-    let list = || Value::Array(vec![Value::from(4u64)]);
+    let list = || Value::array(vec![Value::from(4u64)]);
     for value in [
         Value::from(0u64),
         Value::from(33u64),

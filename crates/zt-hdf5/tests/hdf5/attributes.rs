@@ -71,7 +71,7 @@ fn numbers_and_strings_of_every_kind_are_values() {
     let shorts = datatype(3, 10, 0, 4, &shorts);
     let pairs = [bytes!(1u8, 2u32), pair.clone()].concat();
     let pairs = datatype(3, 10, 0, 16, &pairs);
-    let list = |values: &[Value]| Value::Array(values.to_vec());
+    let list = |values: &[Value]| Value::array(values.to_vec());
     let row = |values: [i64; 2]| list(&values.map(Value::from));
     let floats =
         |values: &[f64]| list(&values.iter().copied().map(Value::Float).collect::<Vec<_>>());
@@ -381,7 +381,7 @@ fn the_lists_of_values_are_limited_by_the_length_of_the_file() {
     let found = |datatype: &[u8], shape: &[u64], values: &[u8]| {
         value(message(ATTRIBUTE, attribute(datatype, shape, values)))
     };
-    let deep = (0..60).fold(Value::Unsigned(7), |value, _| Value::Array(vec![value]));
+    let deep = (0..60).fold(Value::Unsigned(7), |value, _| Value::array(vec![value]));
     assert_eq!(found(&array(32, &byte), &ones(28), &[7]), Ok(deep.clone()));
     let arrays = array(28, &array(32, &byte));
     assert_eq!(found(&arrays, &[], &[7]), Ok(deep));

@@ -1,10 +1,12 @@
 //! Decoding values from bytes that have passed the scan.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
+use zt_container::Exact;
+
 use super::MAX_NESTING;
 use super::cursor::{Cursor, Flaw, Head};
 use crate::error::Rule;
-use crate::{Map, Value};
+use crate::{ListBuilder, Map, Value};
 
 impl Cursor<'_> {
     /// The next item. Its memory is at most 32 bytes for each of its own.
@@ -62,14 +64,15 @@ impl Cursor<'_> {
             }
             Head::Array(mut left) => {
                 let levels = deeper(at, levels)?;
-                let mut items = Vec::new();
-                reserve(&mut items, left.unwrap_or_default())?;
+                let mut items = ListBuilder::default();
                 while self.more(&mut left) {
+                    let start = self.offset();
                     let item = self.value_at(levels)?;
-                    reserve(&mut items, 1)?;
-                    items.push(item);
+                    let byte_len = self.offset().minus(start);
+                    let pushed = items.push(item);
+                    pushed.map_err(|_| Flaw::allocation::<u8>(byte_len))?;
                 }
-                Ok(Value::Array(items))
+                Ok(Value::Array(items.finish()))
             }
             Head::Map(len) => {
                 let levels = deeper(at, levels)?;

@@ -137,8 +137,11 @@ impl Encoder {
             Value::Array(items) => {
                 let depth = enter(depth, limit)?;
                 self.head(Head::Array(Some(items.len())));
-                for item in items {
-                    self.value(item, depth, limit)?;
+                match items.encoded() {
+                    Some(bytes) => self.out.extend_from_slice(bytes),
+                    None => items
+                        .iter()
+                        .try_for_each(|item| self.value(item, depth, limit))?,
                 }
             }
             Value::Map(map) => self.map(map, depth, limit)?,
@@ -315,13 +318,13 @@ mod tests {
     #[test]
     fn a_key_that_readers_refuse_is_not_written() {
         let keyed = |key: Value| Value::Map(Map::from_iter([(key, Value::Null)]));
-        let of = |byte_len: usize| Value::Array(vec![vec![7u8; byte_len].into()]);
+        let of = |byte_len: usize| Value::array(vec![vec![7u8; byte_len].into()]);
         // With a head of one byte and one of three.
         assert!(keyed(of(MAX_KEY_LEN - 4)).to_cbor().is_ok());
         let long = keyed(of(MAX_KEY_LEN - 3));
         let refused = Misuse::Key { limit: MAX_KEY_LEN };
         assert!(matches!(long.to_cbor(), Err(Error::Misuse(it)) if it == refused));
-        assert!(Value::Array(vec![of(MAX_KEY_LEN)]).to_cbor().is_ok());
+        assert!(Value::array(vec![of(MAX_KEY_LEN)]).to_cbor().is_ok());
         // It can be compared all the same.
         assert_eq!(long, long.clone());
         assert_ne!(long, keyed(of(MAX_KEY_LEN)));
@@ -332,7 +335,7 @@ mod tests {
         // The order of RFC 8949 §4.2.1, its own example.
         let keys = [
             Value::Bool(false),
-            Value::Array(vec![Value::Unsigned(100)]),
+            Value::array(vec![Value::Unsigned(100)]),
             Value::from("aa"),
             Value::from(-1i64),
             Value::from("z"),

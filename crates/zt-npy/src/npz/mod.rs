@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use zt::foreign::{FileBuilder, Kind, SourceId};
 use zt::{RawComponent, RawObject, Result, Source};
-use zt_foreign::{FileKind, FileWriter, Input, Job, Merged, Opening, Probe, Sink, strided::Bands};
+use zt_foreign::{FileKind, FileWriter, Input, Opening, Probe, strided::Bands};
 
 use zt_zip::{self as zip, Archive};
 
@@ -47,17 +47,26 @@ impl FileKind for Npz {
     }
 
     fn open(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
-        open(source, opening)
+        let source: Arc<dyn Source> = source.into();
+        let mut builder = opening.builder(NPZ);
+        let archive = Archive::open(&source, builder.limits())?;
+        archive.tolerate_surroundings(&mut builder);
+        let id = builder.source(Arc::clone(&source));
+        let names = names(&archive);
+        let bands = Bands::default();
+        for (member, name) in archive.members().iter().zip(names) {
+            // A folder has no content.
+            if member.name().ends_with('/') && member.byte_len() == 0 {
+                continue;
+            }
+            let is_bf16 = opening.options.void2_as_bf16;
+            add(&mut builder, &source, id, member, &name, &bands, is_bf16)?;
+        }
+        opening.build(builder)
     }
 
     fn writer(&self) -> Option<&dyn FileWriter> {
         Some(self)
-    }
-}
-
-impl FileWriter for Npz {
-    fn write(&self, merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
-        write::write(merged, sink, job)
     }
 }
 
@@ -81,25 +90,6 @@ fn recognise(probe: &Probe<'_>) -> Result<bool> {
 pub(crate) fn has_array(archive: &Archive) -> bool {
     let mut members = archive.members().iter();
     members.any(|member| member.name().ends_with(ENDING))
-}
-
-fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
-    let source: Arc<dyn Source> = source.into();
-    let mut builder = opening.builder(NPZ);
-    let archive = Archive::open(&source, builder.limits())?;
-    archive.tolerate_surroundings(&mut builder);
-    let id = builder.source(Arc::clone(&source));
-    let names = names(&archive);
-    let bands = Bands::default();
-    for (member, name) in archive.members().iter().zip(names) {
-        // A folder has no content.
-        if member.name().ends_with('/') && member.byte_len() == 0 {
-            continue;
-        }
-        let is_bf16 = opening.options.void2_as_bf16;
-        add(&mut builder, &source, id, member, &name, &bands, is_bf16)?;
-    }
-    opening.build(builder)
 }
 
 fn add(

@@ -4,10 +4,10 @@ use std::collections::HashSet;
 use std::io::Write;
 
 use zt::Result;
-use zt_foreign::{Job, Loss, Merged, Sink};
+use zt_foreign::{FileWriter, Job, Loss, Merged, Sink};
 use zt_zip::ArchiveWriter;
 
-use super::ENDING;
+use super::{ENDING, Npz};
 use crate::write::Array;
 
 /// An array with the name and the length of its member. `None` if losses are allowed and no member
@@ -33,25 +33,27 @@ fn member<'i>(
     }
 }
 
-/// Writes every object as a stored member in the order of the inputs. Elements begin at a multiple of
-/// 64. The same objects give the same bytes.
-pub(super) fn write(merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
-    job.refuse_attributes(merged.attributes.as_ref(), &merged.extra);
-    let mut arrays = Vec::with_capacity(merged.objects.len());
-    let mut taken = HashSet::new();
-    for incoming in &merged.objects {
-        let array = Array::new(incoming, job)?;
-        let member = array.map(|array| member(job, array, &mut taken));
-        let member = member.transpose()?;
-        arrays.extend(job.kept(incoming, member.flatten()));
+impl FileWriter for Npz {
+    /// Writes every object as a stored member in the order of the inputs. Elements begin at a multiple of
+    /// 64. The same objects give the same bytes.
+    fn write(&self, merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
+        job.refuse_attributes(merged.attributes.as_ref(), &merged.extra);
+        let mut arrays = Vec::with_capacity(merged.objects.len());
+        let mut taken = HashSet::new();
+        for incoming in &merged.objects {
+            let array = Array::new(incoming, job)?;
+            let member = array.map(|array| member(job, array, &mut taken));
+            let member = member.transpose()?;
+            arrays.extend(job.kept(incoming, member.flatten()));
+        }
+        job.check()?;
+        let mut archive = ArchiveWriter::new(sink);
+        for (name, byte_len, array) in arrays {
+            let mut member = archive.begin(name, byte_len)?;
+            array.write(&mut member, job)?;
+            member.finish()?;
+        }
+        archive.finish()?.flush()?;
+        Ok(())
     }
-    job.check()?;
-    let mut archive = ArchiveWriter::new(sink);
-    for (name, byte_len, array) in arrays {
-        let mut member = archive.begin(name, byte_len)?;
-        array.write(&mut member, job)?;
-        member.finish()?;
-    }
-    archive.finish()?.flush()?;
-    Ok(())
 }

@@ -54,7 +54,7 @@ fn collections_are_walked_into() {
     }
     for code in [&b"\x8f(K\x01\x90"[..], b"cbuiltins\nfrozenset\n((K\x01ltR"] {
         let attributes = with(Py::Code(code.to_vec())).attributes().unwrap().unwrap();
-        let one = Value::Array(vec![Value::Unsigned(1)]);
+        let one = Value::array(vec![Value::Unsigned(1)]);
         assert_eq!(attributes.get("x"), Some(&one), "{}", code.escape_ascii());
     }
 }

@@ -59,7 +59,7 @@ fn map(key: &str, value: Value) -> Vec<(Value, Value)> {
 
 #[test]
 fn values_of_python_become_attributes() {
-    let array = |values: &[Value]| Value::Array(values.to_vec());
+    let array = |values: &[Value]| Value::array(values.to_vec());
     let text = |text: &str| -> Py { text.into() };
     let path = |parts: &[&str]| {
         let parts = parts.iter().copied().map(Py::from).collect();

@@ -76,7 +76,10 @@ impl Server {
 
     pub fn put(&self, name: &str, bytes: Vec<u8>) {
         let mut state = self.state.lock().unwrap();
-        let version = state.objects.get(name).map_or(0, |(_, version)| version + 1);
+        let version = state
+            .objects
+            .get(name)
+            .map_or(0, |(_, version)| version + 1);
         state.objects.insert(name.to_owned(), (bytes, version));
     }
 
@@ -98,7 +101,11 @@ impl Server {
     /// Requests so far, each with its range.
     pub fn requests(&self) -> Vec<String> {
         let state = self.state.lock().unwrap();
-        state.requests.iter().map(|(_, range)| range.clone()).collect()
+        state
+            .requests
+            .iter()
+            .map(|(_, range)| range.clone())
+            .collect()
     }
 
     /// Bytes of all bodies so far.
@@ -207,7 +214,10 @@ fn answer(
     let (from, to) = part.unwrap_or((0, total));
     let body = &bytes[from..to];
     let status = match part {
-        Some(_) => format!("206 Partial\r\nContent-Range: bytes {from}-{}/{total}", to.max(1) - 1),
+        Some(_) => format!(
+            "206 Partial\r\nContent-Range: bytes {from}-{}/{total}",
+            to.max(1) - 1
+        ),
         None => "200 OK".to_owned(),
     };
     let head = format!(

@@ -236,7 +236,7 @@ fn identity(
             Cbor::Unsigned(bytes.byte_len),
             Cbor::Bytes(bytes.sha256.to_vec()),
         ];
-        components.push((Cbor::from(role), Cbor::Array(described)));
+        components.push((Cbor::from(role), Cbor::array(described)));
     };
     if let Some(value) = stands_for {
         add(
@@ -271,7 +271,7 @@ fn identity(
     let shape = object.shape.iter().copied().map(Cbor::Unsigned);
     let mut item = vec![HEAD];
     item.extend(Cbor::from(name).to_cbor()?);
-    item.extend(Cbor::Array(shape.collect()).to_cbor()?);
+    item.extend(Cbor::array(shape.collect()).to_cbor()?);
     item.extend(Cbor::from(format).to_cbor()?);
     item.extend(attributes.to_cbor()?);
     item.extend(Cbor::Map(components.into_iter().collect()).to_cbor()?);

@@ -1,12 +1,14 @@
 //! The stored ranges of all components of a file, each range once.
 
+use std::cmp::Reverse;
+
 use zt_container::{Digest, DigestAlgorithm, Encoding, Exact, Span, ZstdFault, check_declared};
 use zt_manifest::{ByteOrder, DType};
 
 use crate::cores::progress::Gauge;
 use crate::cores::scan::{Job, Outcome, scan};
 use crate::error::Result;
-use crate::file::overlap::Allowance;
+use crate::file::overlap::{Allowance, decoded_most};
 use crate::file::tensor::{Located, Tensor};
 use crate::file::{Entry, File};
 
@@ -59,15 +61,18 @@ impl<'f> Survey<'f> {
             }
         }
         let limits = &file.inner.limits;
-        let mut order: Vec<(Key, u32)> = Vec::with_capacity(parts.len());
+        let mut order: Vec<(Key, Reverse<u64>, u32)> = Vec::with_capacity(parts.len());
         for ((tensor, part), at) in parts.iter().zip(0..) {
-            if check_declared(&part.component.blob, limits).is_ok() {
-                order.push((key(tensor, *part), at));
+            let blob = &part.component.blob;
+            if check_declared(blob, limits).is_ok() {
+                order.push((key(tensor, *part), Reverse(decoded_most(blob)), at));
             }
         }
-        order.sort_unstable_by_key(|((source, span, encoding, width), at)| {
+        // The first of equal ranges is counted: the one that decodes to the most.
+        order.sort_unstable_by_key(|((source, span, encoding, width), decoded, at)| {
             let (offset, byte_len) = (span.offset(), span.byte_len());
-            (*source, offset, byte_len, *encoding as u8, *width, *at)
+            let key = (*source, offset, byte_len, *encoding as u8, *width);
+            (key, *decoded, *at)
         });
         let mut outcome_of = vec![None; parts.len()];
         let mut jobs: Vec<Job<'f>> = Vec::new();
@@ -75,22 +80,20 @@ impl<'f> Survey<'f> {
         let mut allowance: Option<(usize, Allowance)> = None;
         let mut refused: Vec<u32> = Vec::new();
         let mut last = None;
-        for (key, at) in order {
+        for (key, _, at) in order {
             let Some(((tensor, part), outcome)) =
                 place(&parts, at).zip(place_mut(&mut outcome_of, at))
             else {
                 continue;
             };
             if last != Some(key) {
-                let (source, span, ..) = key;
-                let of_source = allowance.filter(|(known, _)| *known == source);
-                let (_, mut left) = of_source.unwrap_or_else(|| {
+                let (source, ..) = key;
+                let of_source = allowance.take_if(|(known, _)| *known == source);
+                let (_, left) = allowance.insert(of_source.unwrap_or_else(|| {
                     let byte_len = tensor.source(*part).byte_len();
                     (source, Allowance::of(byte_len, limits))
-                });
-                let spent = left.spend(span.byte_len());
-                allowance = Some((source, left));
-                if spent.is_err() {
+                }));
+                if left.spend_on(source, &part.component.blob).is_err() {
                     refused.push(at);
                     continue;
                 }

@@ -10,10 +10,6 @@ use zt_container::Exact;
 
 impl Tolerated {
     /// All problems, those of the values included, which are read for it.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Interrupted`].
     pub(crate) fn verify(&self, file: &File, gauge: &Gauge<'_>) -> Result<Vec<Error>> {
         let mut problems = self.problems.clone();
         let checked = crate::cores::parallel::map(&self.values, |(name, role, rule)| {

@@ -96,7 +96,12 @@ impl File {
             ..Report::default()
         };
         report.objects = entries.len() as u64;
-        if let Some(source) = self.inner.sources.first().filter(|_| self.kind() == Kind::ZT) {
+        if let Some(source) = self
+            .inner
+            .sources
+            .first()
+            .filter(|_| self.kind() == Kind::ZT)
+        {
             let header = Footer::check_header(&**source);
             report.problems.extend(header.err().map(Error::from));
         }

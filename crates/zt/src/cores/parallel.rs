@@ -7,18 +7,27 @@ use crate::error::Result;
 /// The number of threads that work is spread over: those of the caller's pool, otherwise those of
 /// rayon's global pool, which is started if necessary. One if it cannot be started. Rayon panics if
 /// it is used then, so all uses of rayon ask here first.
+///
+/// One, too, in a process that was forked after the global pool began: no thread survives a fork, and
+/// whoever waits for one waits forever.
 #[cfg(feature = "rayon")]
 pub(crate) fn threads() -> usize {
     use std::error::Error as _;
     use std::sync::OnceLock;
-    /// Rayon tries only once, and does not report the result later.
-    static IS_THERE: OnceLock<bool> = OnceLock::new();
-    let begin = || match bounded(0).build_global() {
-        Ok(()) => true,
-        // An error without a source means that the program has started the pool already.
-        Err(error) => error.source().is_none(),
+    /// The process that has the pool, if there is one. Rayon tries only once, and does not report the
+    /// result later.
+    static POOL: OnceLock<Option<u32>> = OnceLock::new();
+    let begin = || {
+        let is_there = match bounded(0).build_global() {
+            Ok(()) => true,
+            // An error without a source means that the program has started the pool already.
+            Err(error) => error.source().is_none(),
+        };
+        is_there.then(std::process::id)
     };
-    if rayon::current_thread_index().is_some() || *IS_THERE.get_or_init(begin) {
+    if rayon::current_thread_index().is_some()
+        || *POOL.get_or_init(begin) == Some(std::process::id())
+    {
         rayon::current_num_threads()
     } else {
         1

@@ -9,6 +9,7 @@ use zt_container::{Blob, Limits, Source, read_into};
 use crate::cores::announce::announce_all;
 #[cfg(feature = "rayon")]
 use crate::cores::parallel::threads;
+use crate::cores::sums::hash;
 use crate::error::Result;
 
 /// Reads and decodes all of `blob` into `out`, which has exactly its decoded length. If `verify` is
@@ -22,7 +23,8 @@ pub(crate) fn read(
 ) -> Result<()> {
     announce_all(&[blob.span], |span| (source, *span));
     #[cfg(feature = "rayon")]
-    if threads() > 1
+    if out.len() >= parallel::WORTH_IT
+        && threads() > 1
         && let Some(pieces) = parallel::plan(source, blob, limits, out)?
     {
         return parallel::read(source, blob, verify, &pieces, out);
@@ -37,6 +39,16 @@ pub(crate) fn check_digest(blob: &Blob, stored: &[u8]) -> Result<()> {
         return parallel::check_digest(blob, stored);
     }
     Ok(zt_container::check_digest(blob, stored)?)
+}
+
+/// Compares the digest of a blob. Its bytes are read and not kept.
+pub(crate) fn verify(source: &dyn Source, blob: &Blob) -> Result<()> {
+    #[cfg(feature = "rayon")]
+    if blob.span.byte_len() >= parallel::WORTH_IT as u64 && threads() > 1 && !source.is_sequential()
+    {
+        return parallel::verify(source, blob);
+    }
+    hash(source, blob)
 }
 
 #[cfg(feature = "rayon")]
@@ -75,7 +87,7 @@ mod parallel {
         out: &[u8],
     ) -> Result<Option<Vec<Piece>>> {
         let is_whole = blob.decoded_len == Some(out.len() as u64);
-        if out.len() < WORTH_IT || !is_whole || source.is_sequential() {
+        if !is_whole || source.is_sequential() {
             return Ok(None);
         }
         check_declared(blob, limits)?;
@@ -219,6 +231,26 @@ mod parallel {
                 Ok((Some(sum), bytes.len() as u64))
             })
             .collect();
+        compare(expected, combined(sums?))
+    }
+
+    pub(super) fn verify(source: &dyn Source, blob: &Blob) -> Result<()> {
+        let digest = blob.digest.as_ref();
+        let sum = digest.and_then(|digest| Some((digest, digest.algorithm()?)));
+        let Some((expected, algorithm)) = sum.filter(|(_, algorithm)| algorithm.combines()) else {
+            return hash(source, blob);
+        };
+        let pieces = stretches(blob.span);
+        let one = |scratch: &mut Vec<u8>, (at, piece): (usize, &Piece)| {
+            announce(source, at, |at| Some(pieces.get(at)?.stored));
+            let bytes = match source.slice(piece.stored) {
+                Some(bytes) => bytes,
+                None => fetch(scratch, source, piece.stored)?,
+            };
+            Ok((Some(algorithm.digest(bytes)?), piece.content_len))
+        };
+        let sums = pieces.par_iter().enumerate().map_init(Vec::new, one);
+        let sums: Result<Vec<(Option<Digest>, u64)>> = sums.collect();
         compare(expected, combined(sums?))
     }
 

@@ -356,7 +356,7 @@ fn compare<'e>(
         };
         found.push(match places.entry((identity(&of_a)?, identity(&of_b)?)) {
             Slot::Occupied(place) => Ok(*place.get()),
-            Slot::Vacant(place) => match allowance.spend(stored_len(&of_a, &of_b)) {
+            Slot::Vacant(place) => match spend(&mut allowance, &of_a, &of_b) {
                 Ok(()) => {
                     let at = *place.insert(distinct.len());
                     distinct.push((*a, *b));
@@ -392,11 +392,15 @@ fn identity<'f>(tensor: &Tensor<'f>) -> Result<Identity<'f>> {
     Ok((key(tensor)?, claims.collect()))
 }
 
-/// The number of bytes that both are read from.
-fn stored_len(a: &Tensor<'_>, b: &Tensor<'_>) -> u64 {
-    let components = a.components().chain(b.components());
-    let lens = components.map(|(_, component)| component.blob.span.byte_len());
-    lens.fold(0, u64::saturating_add)
+/// Takes what reading both costs. The sources of either file are numbered from 0.
+fn spend(allowance: &mut Allowance, a: &Tensor<'_>, b: &Tensor<'_>) -> Result<()> {
+    for (tensor, side) in [(a, 0), (b, 1)] {
+        for part in tensor.located() {
+            let source = tensor.source_index(part).saturating_mul(2) | side;
+            allowance.spend_on(source, &part.component.blob)?;
+        }
+    }
+    Ok(())
 }
 
 /// The differences of every pair of sound objects. Small objects are compared in parallel, and each

@@ -5,6 +5,7 @@
 //! | `publish` | writes a temporary file and renames it when it is durable: [`AtomicFile`](crate::foreign::AtomicFile) |
 //! | `temporary` | creates a file without a name, where the system supports it |
 //! | `reserve` | reserves disk space ahead of the writes |
+//! | `lock` | keeps a file for one program that changes it |
 //! | `access` | copies permissions and owner of the file that is replaced |
 //!
 //! It knows paths, permissions, `fsync` and the calls of the system, and the room `error`.
@@ -13,6 +14,20 @@
 //! thread starts here.
 
 pub(crate) mod access;
+pub(crate) mod lock;
 pub(crate) mod publish;
 mod reserve;
 mod temporary;
+
+use std::io;
+
+/// Makes a call of the system again while signals interrupt it: some file systems answer so. The
+/// standard library does it for some calls, such as opening and syncing, and not for locks and names.
+pub(crate) fn uninterrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            done => return done,
+        }
+    }
+}

@@ -3,21 +3,24 @@
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::disk::access::keep_access;
+use crate::disk::lock::{is_at, is_path_locked, lock};
 use crate::disk::reserve::ReservingFile;
 use crate::disk::temporary::{create_unnamed, give_name};
-use crate::error::{Fault, Result};
+use crate::disk::uninterrupted;
+use crate::error::{Error, Fault, Result};
 
 /// Small writes are gathered. Larger ones, such as most frames, go straight through.
 pub(crate) const BUFFER: usize = 256 << 10;
 
 /// Writes to a file without a name, or to a temporary file beside the target.
 /// [`AtomicFile::publish`] makes it durable and renames it over the target. Without that call, drop
-/// removes it and the old file stays. If the process is killed, nothing is left on systems with
-/// unnamed files (Linux, most file systems), except between the last two steps: naming and
-/// renaming.
+/// removes it and the old file stays.
+///
+/// If the process is killed, nothing is left on systems with unnamed files (Linux, most file systems),
+/// except between two steps when a file is replaced: naming and renaming. The temporary file
+/// `.NAME.zt-N.tmp` that stays there is removed when this type begins a file of that name again.
 ///
 /// If the target is a device or a pipe, the bytes are written to it directly, because renaming over
 /// `/dev/null` would replace the device.
@@ -31,6 +34,8 @@ pub struct AtomicFile {
     path: PathBuf,
     /// Whether publishing fails if the name exists by then.
     is_new: bool,
+    /// Whether publishing fails if an editor has the replaced file by then.
+    asks_editors: bool,
 }
 
 /// Creates a file without a name, on the file system of a folder.
@@ -53,10 +58,47 @@ impl AtomicFile {
     ///
     /// # Errors
     ///
+    /// Code `locked`, here or when it is published, if a program is editing the file there.
     /// [`crate::ErrorKind::Io`] if `path` is a folder, or the temporary file cannot be created.
     pub fn create(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         Self::begin(path, create_unnamed).map_err(|error| error.with_path(path))
+    }
+
+    /// As [`AtomicFile::create`], for a file that the caller has locked.
+    pub(crate) fn replace_locked(path: &Path) -> Result<Self> {
+        let mut file = Self::begin_at(resolved(path)?, path, create_unnamed)?;
+        file.asks_editors = false;
+        Ok(file)
+    }
+
+    /// Begins a file of a set, which will be `path`. No link is followed: one that is there is replaced.
+    /// The file is published only together with others: see [`AtomicFile::sync`]. Its owner and
+    /// permissions are those of `like`.
+    ///
+    /// # Errors
+    ///
+    /// As [`AtomicFile::create`]. Code `overwrite` when it is published, if the name exists by then and
+    /// `overwrite` is false.
+    pub fn create_member(
+        path: impl AsRef<Path>,
+        like: Option<&fs::Metadata>,
+        overwrite: bool,
+    ) -> Result<Self> {
+        let path = path.as_ref();
+        let begin = || {
+            let target = std::path::absolute(path)?;
+            let (file, place) = create_hidden(&target, like, create_unnamed)?;
+            Ok(AtomicFile {
+                file: Some(buffered(file, true)),
+                place,
+                target,
+                path: path.to_owned(),
+                is_new: !overwrite,
+                asks_editors: true,
+            })
+        };
+        begin().map_err(|error: Error| error.with_path(path))
     }
 
     /// As [`AtomicFile::create`], but the file must not exist. A file that appears in the meantime
@@ -77,6 +119,13 @@ impl AtomicFile {
 
     fn begin(path: &Path, unnamed: Unnamed) -> Result<Self> {
         let target = resolved(path)?;
+        if is_path_locked(&target) {
+            return Err(Fault::Locked.into());
+        }
+        Self::begin_at(target, path, unnamed)
+    }
+
+    fn begin_at(target: PathBuf, path: &Path, unnamed: Unnamed) -> Result<Self> {
         let replaced = match fs::metadata(&target) {
             Ok(metadata) if metadata.is_dir() => return Err(Fault::IsAFolder.into()),
             Ok(metadata) if !metadata.is_file() => {
@@ -87,6 +136,7 @@ impl AtomicFile {
                     target,
                     path: path.to_owned(),
                     is_new: false,
+                    asks_editors: false,
                 });
             }
             Ok(metadata) => Some(metadata),
@@ -99,7 +149,29 @@ impl AtomicFile {
             target,
             path: path.to_owned(),
             is_new: false,
+            asks_editors: true,
         })
+    }
+
+    /// Makes the written bytes durable while the file has no name yet, and frees the buffer. After this,
+    /// [`AtomicFile::publish_unsynced`] only gives the name, so that many files appear together.
+    ///
+    /// # Errors
+    ///
+    /// As [`AtomicFile::publish`].
+    pub fn sync(&mut self) -> Result<()> {
+        let sync = |buffered: &mut BufWriter<ReservingFile>| {
+            buffered.flush()?;
+            buffered.get_mut().release()?;
+            buffered.get_ref().file().sync_all()
+        };
+        let synced = self.file.as_mut().map_or(Ok(()), sync);
+        synced.map_err(|error| Error::from(error).with_path(&self.path))?;
+        self.file = self.file.take().map(|buffered| {
+            let (file, _) = buffered.into_parts();
+            BufWriter::with_capacity(0, file)
+        });
+        Ok(())
     }
 
     /// Makes the bytes durable and gives them their name: flush, sync, rename, sync of the folder.
@@ -157,24 +229,30 @@ impl AtomicFile {
                 self.place = Place::Target;
                 return sync_name();
             }
+            // The lock shows others that the temporary file is in use. Not every file system has locks.
+            let _ = lock(file);
             self.place = Place::Beside(name_beside(file, target)?);
         }
-        drop(buffered); // Some systems refuse to rename an open file.
+        if cfg!(not(unix)) {
+            drop(buffered); // Some systems refuse to rename an open file.
+        }
         let Place::Beside(temporary) = &self.place else {
             return Ok(());
         };
         if self.is_new {
             // A rename replaces a file, a hard link does not. File systems without hard links (FAT)
             // only have the check before the rename.
-            match fs::hard_link(temporary, target) {
-                Ok(()) => fs::remove_file(temporary)?,
+            match uninterrupted(|| fs::hard_link(temporary, target)) {
+                Ok(()) => uninterrupted(|| fs::remove_file(temporary))?,
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                     return Err(Fault::Exists.into());
                 }
-                Err(_) => fs::rename(temporary, target)?,
+                Err(_) => uninterrupted(|| fs::rename(temporary, target))?,
             }
+        } else if self.asks_editors && is_path_locked(target) {
+            return Err(Fault::Locked.into());
         } else {
-            fs::rename(temporary, target)?;
+            uninterrupted(|| fs::rename(temporary, target))?;
         }
         self.place = Place::Target;
         sync_name()
@@ -245,6 +323,7 @@ fn create_hidden(
     replaced: Option<&fs::Metadata>,
     unnamed: Unnamed,
 ) -> io::Result<(File, Place)> {
+    remove_stale(target);
     // The final owner is not set yet. A process that opened the file now could go on to read it.
     #[cfg(unix)]
     let mode = replaced.map_or(0o666, |_| 0o600);
@@ -258,6 +337,7 @@ fn create_hidden(
             #[cfg(unix)]
             std::os::unix::fs::OpenOptionsExt::mode(&mut options, mode);
             let (file, temporary) = beside(target, |temporary| options.open(temporary))?;
+            let _ = lock(&file); // See `commit`.
             (file, Place::Beside(temporary))
         }
     };
@@ -278,21 +358,43 @@ fn name_beside(file: &File, target: &Path) -> io::Result<PathBuf> {
 
 /// Creates something in the folder of `target`, under a name that is not in use.
 fn beside<T>(target: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io::Result<(T, PathBuf)> {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    let name = target
-        .file_name()
-        .ok_or(io::ErrorKind::InvalidInput)?
-        .to_string_lossy();
-    // Most systems limit names to 255 bytes, and the target's name may have that length.
-    let stem: String = name.chars().take(48).collect();
-    loop {
-        let serial = NEXT.fetch_add(1, Ordering::Relaxed);
-        let temporary =
-            target.with_file_name(format!(".{stem}.{}-{serial}.tmp", std::process::id()));
-        match make(&temporary) {
+    for serial in 0u64.. {
+        let temporary = temporary(target, serial)?;
+        match uninterrupted(|| make(&temporary)) {
             Ok(made) => return Ok((made, temporary)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// The names of temporary files beside the target. They begin with the lowest serial, so that what a
+/// killed process left is found by name, without a look at the whole folder.
+fn temporary(target: &Path, serial: u64) -> io::Result<PathBuf> {
+    let name = target.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    // Most systems limit names to 255 bytes, and the target's name may have that length.
+    let stem: String = name.to_string_lossy().chars().take(48).collect();
+    Ok(target.with_file_name(format!(".{stem}.zt-{serial}.tmp")))
+}
+
+/// Removes the temporary files beside the target that killed processes have left. A process that is
+/// alive has its file locked. Where nothing can be locked, nothing is removed.
+fn remove_stale(target: &Path) {
+    let names = (0u64..).map_while(|serial| temporary(target, serial).ok());
+    for name in names {
+        match fs::symlink_metadata(&name) {
+            Ok(there) if !there.is_file() => continue,
+            Ok(_) => {}
+            Err(_) => return,
+        }
+        // For reading too, so that no pipe that takes the place waits for a reader.
+        let Ok(file) = File::options().read(true).write(true).open(&name) else {
+            continue;
+        };
+        // The file may have got another name, or none, before it was locked.
+        if lock(&file).is_ok() && matches!(is_at(&file, &name), Ok(true)) {
+            let _ = fs::remove_file(&name); // Others lose nothing if this fails.
         }
     }
 }
@@ -306,7 +408,7 @@ fn folder_of(target: &Path) -> &Path {
 /// The new name is durable once its folder is synced.
 #[cfg(unix)]
 fn sync_folder(target: &Path) -> io::Result<()> {
-    File::open(folder_of(target))?.sync_all()
+    uninterrupted(|| File::open(folder_of(target))?.sync_all())
 }
 
 #[cfg(not(unix))]
@@ -422,25 +524,28 @@ mod tests {
         }
     }
 
-    /// A process with the same id may have left them before the machine was restarted.
     #[test]
-    fn temporary_names_that_are_taken_are_left_alone() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("x");
-        let taken = (0..200).map(|serial| {
-            let name = format!(".x.{}-{serial}.tmp", std::process::id());
-            folder.path().join(name)
-        });
-        let taken: Vec<PathBuf> = taken.collect();
-        taken
-            .iter()
-            .for_each(|name| fs::write(name, "theirs").unwrap());
-        let mut file = AtomicFile::begin(&path, |_, _| None).unwrap();
-        file.write_all(b"ours").unwrap();
-        file.publish().unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"ours");
-        for name in taken {
-            assert_eq!(fs::read(name).unwrap(), b"theirs");
+    fn temporary_files_of_killed_processes_are_removed_and_those_in_use_stay() {
+        for unnamed in WAYS {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("x");
+            let at = |serial| temporary(&path, serial).unwrap();
+            for serial in 0..4 {
+                fs::write(at(serial), "theirs").unwrap();
+            }
+            let in_use = [0, 2].map(|serial| {
+                let file = File::options().write(true).open(at(serial)).unwrap();
+                lock(&file).unwrap();
+                file
+            });
+            fs::write(&path, "old").unwrap();
+            let mut file = AtomicFile::begin(&path, unnamed).unwrap();
+            file.write_all(b"ours").unwrap();
+            file.publish().unwrap();
+            assert_eq!(fs::read(&path).unwrap(), b"ours");
+            let left = (0..4).map(|serial| at(serial).exists());
+            assert_eq!(left.collect::<Vec<_>>(), [true, false, true, false]);
+            drop(in_use);
         }
     }
 

@@ -22,13 +22,10 @@ pub(crate) fn create_unnamed(folder: &Path, mode: u32) -> Option<File> {
 #[cfg(target_os = "linux")]
 pub(crate) fn give_name(file: &File, path: &Path) -> io::Result<()> {
     use rustix::fs::{AtFlags, CWD, linkat};
-    Ok(linkat(
-        CWD,
-        shown(file),
-        CWD,
-        path,
-        AtFlags::SYMLINK_FOLLOW,
-    )?)
+    let from = shown(file);
+    Ok(rustix::io::retry_on_intr(|| {
+        linkat(CWD, &from, CWD, path, AtFlags::SYMLINK_FOLLOW)
+    })?)
 }
 
 #[cfg(target_os = "linux")]

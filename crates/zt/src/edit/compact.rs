@@ -50,7 +50,7 @@ pub fn compact(path: impl AsRef<Path>, progress: Option<Progress<'_>>) -> Result
         });
         let file = OpenOptions::new().open_source(Arc::clone(&source))?;
         trailer_of(&file)?;
-        let out = AtomicFile::create(path)?;
+        let out = AtomicFile::replace_locked(path)?;
         let mut mover = Mover::new(&source, &file.inner.limits, progress)?;
         let (out, new_len) = rewrite(&file, out, |extent, to| mover.copy(extent, to))?;
         out.publish()?;

@@ -47,14 +47,13 @@ use zt_container::memory::zeroed;
 /// Readers see the old file until [`Editor::commit`], and the new file after. An editor that is
 /// dropped before it commits leaves the old file.
 ///
-/// If the process is killed, the file is the old one or the new one. The next edit removes the bytes
-/// that the killed process left behind the old file. There is one exception: one call appends a copy
-/// of the manifest. A kill during this call, or a loss of power before it is durable, may leave a
-/// part of the copy. The old bytes are unchanged then, and [`repair`](crate::repair::repair()) cuts
-/// the part off.
+/// If the process is killed or the power is lost, at any moment, the file opens as the old one or the new
+/// one. The old one may have a [warning](File::warnings) of the code `unfinished-edit`. The next edit
+/// removes the bytes that the killed process left behind the old file. What other readers of the format
+/// find is in the table of §16.
 ///
-/// The file has one editor at a time. It is locked (an advisory `flock`, where the system has it), and
-/// a second editor is refused. Readers are not locked out. A reader that has the file open by
+/// The file has one editor at a time: it is locked, and a second editor is refused. On Linux, only a
+/// program that may write to the file can hold the lock. Readers are not locked out. A reader that has the file open by
 /// position keeps the old file: the bytes of removed objects stay in place until [`compact()`].
 ///
 /// ```
@@ -85,6 +84,8 @@ pub struct Editor {
     /// Names of objects that were removed or renamed.
     changed: HashSet<String>,
     path: Option<PathBuf>,
+    /// The file at `path`, for an edit of a path.
+    locked: Option<Arc<LockedFile>>,
 }
 
 impl File {
@@ -111,9 +112,11 @@ impl WriteOptions {
         let path = path.as_ref();
         let begin = || {
             let storage = Arc::new(LockedFile::open(path)?);
-            Editor::begin(storage, self, Some(path.to_owned()))
+            let mut editor = Editor::begin(Arc::clone(&storage) as _, self, Some(path.to_owned()))?;
+            editor.locked = Some(storage);
+            Ok(editor)
         };
-        begin().map_err(|error| error.with_path(path))
+        begin().map_err(|error: Error| error.with_path(path))
     }
 
     /// As [`WriteOptions::edit`], for a file in any storage. The caller keeps other editors away
@@ -133,9 +136,19 @@ impl Editor {
         options: WriteOptions,
         path: Option<PathBuf>,
     ) -> Result<Self> {
+        let source = Before {
+            storage: Arc::clone(&storage),
+            byte_len: storage.byte_len()?,
+        };
         let (mut before, mut trailer) = read(&storage, &options)?;
         let span = trailer_of(&before)?;
-        if let Some(old_len) = leftover::old_len(&*storage, &before, span, &trailer)? {
+        let old_len = if before.byte_len() < source.byte_len {
+            // The edit was cut short before its end was whole.
+            Some(before.byte_len())
+        } else {
+            leftover::old_len(&source, &before, span, &trailer)?
+        };
+        if let Some(old_len) = old_len {
             storage.set_len(old_len)?;
             storage.sync()?;
             (before, trailer) = read(&storage, &options)?;
@@ -164,6 +177,7 @@ impl Editor {
             faulty,
             changed: HashSet::new(),
             path,
+            locked: None,
         })
     }
 
@@ -280,15 +294,25 @@ impl Editor {
     /// [`crate::ErrorKind::Misuse`] as for [`Writer::finish`]; [`crate::ErrorKind::Io`].
     ///
     /// After an error the old file is there. The exception is a failed sync after the last step: the
-    /// new file is there, and a loss of power may destroy it.
+    /// new file is there, and a loss of power may destroy it. After code `replaced`, another program has
+    /// given the name to another file, which lacks the edit; other names of the edited file keep it.
     pub fn commit(self) -> Result<()> {
         let is_sound = self.check();
-        let Editor { writer, path, .. } = self;
-        let commit = move || {
+        let Editor {
+            writer,
+            path,
+            locked,
+            ..
+        } = self;
+        let commit = || {
             is_sound?;
             match writer.finish_sink()? {
-                Sink::Tail(mut tail) => Ok(tail.commit()?),
-                Sink::File(_) | Sink::Stream(_) => Ok(()),
+                Sink::Tail(mut tail) => tail.commit()?,
+                Sink::File(_) | Sink::Stream(_) => {}
+            }
+            match (&locked, &path) {
+                (Some(file), Some(path)) if !file.is_at(path)? => Err(Fault::Replaced.into()),
+                _ => Ok(()),
             }
         };
         commit().map_err(|error: Error| match &path {

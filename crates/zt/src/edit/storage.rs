@@ -1,14 +1,15 @@
 //! The calls that an edit needs from the place that holds the file.
 
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use zt_container::{FileSource, Source};
+use zt_container::Source;
 
-use crate::error::{Fault, Result};
+use crate::disk::lock::{is_at, open_locked};
+use crate::error::Result;
 
 /// A file that can be changed at any offset, and made durable.
 ///
@@ -30,6 +31,11 @@ pub trait Storage: Send + Sync {
     /// [`io::ErrorKind::UnexpectedEof`] if the file ends first; the system's errors.
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()>;
 
+    /// Where the next stored bytes begin, from `offset` on: see [`Source::data_from`].
+    fn data_from(&self, offset: u64) -> u64 {
+        offset
+    }
+
     /// Writes all of `bytes` at `offset`. A gap between the end of the file and `offset` becomes
     /// zeros.
     ///
@@ -37,6 +43,18 @@ pub trait Storage: Send + Sync {
     ///
     /// The system's. A part may have been written.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
+
+    /// Extends the file by writing all of `bytes` at `offset`, behind its end, so that at each moment it
+    /// has its old length or holds all of them. Returns whether it did; if not, the file is unchanged and
+    /// the caller uses [`Storage::write_at`]. An implementation may always return false.
+    ///
+    /// # Errors
+    ///
+    /// The system's, if the old length could not be restored.
+    fn extend_at_once(&self, offset: u64, bytes: &[u8]) -> io::Result<bool> {
+        let _ = (offset, bytes);
+        Ok(false)
+    }
 
     /// Truncates the file, or extends it with zeros, in one step.
     ///
@@ -69,49 +87,35 @@ pub trait Storage: Send + Sync {
 pub(crate) struct LockedFile(File);
 
 impl LockedFile {
-    /// Opens and locks the file at `path`. A compaction may replace the file between the two steps,
-    /// so the name is checked again after the lock.
+    /// Opens and locks the file at `path`.
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        /// A reader that cannot open a file tests the lock, and so holds it for a moment.
+        /// Where only `flock` is there, a reader that cannot open a file tests the lock, and so holds it
+        /// for a moment.
         const MOMENTS: usize = 10;
-        let mut refused = 0;
-        loop {
-            // Refuses pipes and devices before it opens the file for writing.
-            drop(FileSource::open(path)?);
-            let file = File::options().read(true).write(true).open(path)?;
-            match file.try_lock() {
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) if refused < MOMENTS => {
-                    refused += 1;
-                    thread::sleep(Duration::from_millis(1));
-                    continue;
-                }
-                Err(TryLockError::WouldBlock) => return Err(Fault::Locked.into()),
-                Err(TryLockError::Error(error)) => return Err(error.into()),
-            }
-            if is_at(&file, path)? {
-                return Ok(LockedFile(file));
+        for _ in 0..MOMENTS {
+            match open_locked(path) {
+                Err(error) if error.code() == "locked" => thread::sleep(Duration::from_millis(1)),
+                opened => return opened.map(LockedFile),
             }
         }
+        open_locked(path).map(LockedFile)
     }
-}
 
-#[cfg(unix)]
-fn is_at(file: &File, path: &Path) -> io::Result<bool> {
-    use std::os::unix::fs::MetadataExt;
-    let (open, named) = (file.metadata()?, std::fs::metadata(path)?);
-    Ok(open.dev() == named.dev() && open.ino() == named.ino())
-}
-
-/// Other systems do not replace an open file.
-#[cfg(not(unix))]
-fn is_at(_: &File, _: &Path) -> io::Result<bool> {
-    Ok(true)
+    /// Whether `path` still leads to the file.
+    pub(crate) fn is_at(&self, path: &Path) -> io::Result<bool> {
+        is_at(&self.0, path)
+    }
 }
 
 impl Storage for LockedFile {
     fn byte_len(&self) -> io::Result<u64> {
         Ok(self.0.metadata()?.len())
+    }
+
+    #[cfg(target_os = "linux")]
+    fn data_from(&self, offset: u64) -> u64 {
+        let byte_len = self.byte_len().unwrap_or(offset);
+        zt_container::data_from(&self.0, offset, byte_len)
     }
 
     #[cfg(unix)]
@@ -138,6 +142,43 @@ impl Storage for LockedFile {
         let mut file = &self.0;
         file.seek(io::SeekFrom::Start(offset))?;
         file.write_all(bytes)
+    }
+
+    /// A direct write makes a file longer once, when all its bytes are on the disk. Measured on Linux 6.18
+    /// with 16 MiB and a reader that asked for the length all the time: on ext4 and XFS never a part, in
+    /// 150 kills each. tmpfs and btrfs take the flag and write page by page all the same.
+    #[cfg(target_os = "linux")]
+    fn extend_at_once(&self, offset: u64, bytes: &[u8]) -> io::Result<bool> {
+        use rustix::fs::{OFlags, fstatfs};
+        use std::os::fd::AsRawFd;
+        use std::os::unix::fs::{FileExt, OpenOptionsExt};
+        /// `EXT4_SUPER_MAGIC` and `XFS_SUPER_MAGIC` of linux/magic.h.
+        const AT_ONCE: [u32; 2] = [0xef53, 0x5846_5342];
+        let file_system = fstatfs(&self.0)
+            .ok()
+            .and_then(|found| found.f_type.try_into().ok());
+        if !file_system.is_some_and(|found| AT_ONCE.contains(&found)) {
+            return Ok(false);
+        }
+        // The flag would hold for reads through this file too, so it is opened again.
+        let same = format!("/proc/self/fd/{}", self.0.as_raw_fd());
+        let flag = OFlags::DIRECT.bits().cast_signed();
+        let opened = File::options().write(true).custom_flags(flag).open(same);
+        let Ok(direct) = opened else {
+            return Ok(false);
+        };
+        let byte_len = self.byte_len()?;
+        if direct
+            .write_at(bytes, offset)
+            .is_ok_and(|written| written == bytes.len())
+        {
+            return Ok(true);
+        }
+        // Part of it, where the disk became full.
+        if self.byte_len()? != byte_len {
+            self.set_len(byte_len)?;
+        }
+        Ok(false)
     }
 
     fn set_len(&self, byte_len: u64) -> io::Result<()> {
@@ -171,6 +212,12 @@ impl<S: std::ops::Deref<Target = dyn Storage> + Send + Sync> Source for Before<S
         self.byte_len
     }
 
+    fn data_from(&self, offset: u64) -> u64 {
+        self.storage
+            .data_from(offset)
+            .min(self.byte_len.max(offset))
+    }
+
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
         let end = offset.checked_add(buf.len() as u64);
         if end.is_none_or(|end| end > self.byte_len) {
@@ -180,25 +227,12 @@ impl<S: std::ops::Deref<Target = dyn Storage> + Send + Sync> Source for Before<S
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
 
-    /// A compaction replaces the file like this.
-    #[test]
-    fn a_replaced_file_is_noticed() {
-        let folder = tempfile::tempdir().unwrap();
-        let (path, other) = (folder.path().join("x"), folder.path().join("y"));
-        let open = File::create(&path).unwrap();
-        assert!(is_at(&open, &path).unwrap());
-        std::fs::write(&other, b"").unwrap();
-        std::fs::rename(&other, &path).unwrap();
-        assert!(!is_at(&open, &path).unwrap());
-    }
-
     /// The length is beyond any file system's limit. A full disk gives the same error.
     #[test]
-    #[cfg(target_os = "linux")]
     fn missing_space_is_an_error() {
         let file = LockedFile(tempfile::tempfile().unwrap());
         let most = i64::MAX.unsigned_abs();

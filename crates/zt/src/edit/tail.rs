@@ -1,48 +1,61 @@
 //! The end of a file that grows while its readers see the old file.
 //!
 //! ```text
-//! before   | blobs | manifest, footer |
-//! begin    | blobs | manifest, footer | room                   | note, the same manifest, footer |
-//! write    | blobs | manifest, footer | blobs, manifest, footer | note, the same manifest, footer |
-//! commit   | blobs | manifest, footer | blobs, manifest, footer |                    a truncation
-//! clear    | blobs | zeros            | blobs, manifest, footer |
+//! before   |      | blobs | manifest, footer |
+//! begin    | note | blobs | manifest, footer | room                   | the same manifest, footer |
+//! write    | note | blobs | manifest, footer | blobs, manifest, footer| the same manifest, footer |
+//! commit   | note | blobs | manifest, footer | blobs, manifest, footer |            a truncation
+//! clear    |      | blobs | zeros            | blobs, manifest, footer |
 //! ```
 //!
 //! Readers find the manifest from the end of the file, and its offsets count from the beginning. So
 //! a copy of the old manifest behind the room means the same. Readers see the old file until the
 //! truncation, and the new file after it.
 //!
+//! The note is durable before the file becomes longer, so our reader finds the old file whatever part
+//! of the copy is there. Other readers do not know the note. For them the copy appears at once where
+//! the storage can do that: see [`Storage::extend_at_once`]. Elsewhere a [`Bridge`] ends the file while
+//! the copy is written.
+//!
 //! To undo an edit, the file is truncated to its old length. If the process was killed, the next
 //! edit does that: it finds the old length in the note.
 
 use std::fmt;
 use std::io::{self, Write};
+use std::ops::Range;
 use std::sync::Arc;
 
-use super::leftover;
 use super::storage::Storage;
 use crate::disk::publish::BUFFER;
 use crate::error::{Error, Result};
+use crate::file::unfinished::{NOTE_AT, NOTE_LEN, PAGE, note, noted};
 use crate::write::writer::Tail;
-use zt_container::Exact;
+use zt_container::exact::in_memory;
 use zt_container::memory::zeroed;
+use zt_container::{Exact, MAGIC};
 
 /// Writes into the room between the old end of a file and the copy of its trailer, and moves the
 /// copy if the room is too small. If it is dropped before [`Tail::commit`], it undoes everything.
 pub(crate) struct GrowingTail {
     storage: Arc<dyn Storage>,
-    /// The note, and the unchanged manifest and footer, which readers look for at the end.
-    copy: Vec<u8>,
-    /// The manifest and footer without the note.
-    trailer_len: usize,
+    /// Zeros, and the unchanged manifest and footer, which readers look for at the end.
+    buffer: Vec<u8>,
+    /// Whole pages at the end of the buffer, in memory as in the file: a direct write takes no others.
+    copy: Range<usize>,
+    /// The manifest and footer without the zeros before them.
+    trailer_len: u64,
     /// The length of the file before the edit.
     old_len: u64,
+    /// Whether the note is in the file, or a part of it.
+    has_note: bool,
     /// The offset of the next byte that is not gathered.
     position: u64,
     /// Small writes, gathered.
     gathered: Vec<u8>,
     /// The offset of the copy; `None` before the first.
     copy_at: Option<u64>,
+    /// The offset of the manifest that readers find.
+    manifest_at: u64,
     state: State,
 }
 
@@ -58,22 +71,29 @@ enum State {
 /// The first room, and the least by which it grows.
 const LEAST: u64 = 1 << 20;
 
-/// The page size of systems, by which they write and extend files.
-const PAGE: u64 = 4096;
+/// The most bytes from a manifest to the end of its bridge. A reader may read all of them.
+const LONGEST_BRIDGE: u64 = 64 << 20;
 
 impl GrowingTail {
     /// `trailer` is the end of the storage. Nothing is changed yet.
     pub(super) fn new(storage: Arc<dyn Storage>, old_len: u64, trailer: &[u8]) -> Result<Self> {
-        let note = leftover::note(old_len);
-        let mut copy = zeroed((note.len() as u64).plus(trailer.len() as u64))?;
-        let (first, behind) = copy.split_at_mut(note.len());
-        first.copy_from_slice(&note);
-        behind.copy_from_slice(trailer);
+        let trailer_len = trailer.len() as u64;
+        let copy_len = trailer_len.checked_next_multiple_of(PAGE);
+        let copy_len = copy_len.ok_or(io::Error::from(io::ErrorKind::FileTooLarge))?;
+        let mut buffer = zeroed(copy_len.plus(PAGE))?;
+        // At most a page, except that a call may say that it does not know.
+        let start = buffer.as_ptr().align_offset(in_memory(PAGE));
+        let start = start.min(in_memory(PAGE));
+        let copy = start..start.plus(in_memory(copy_len));
+        buffer[copy.end.minus(trailer.len())..copy.end].copy_from_slice(trailer);
         Ok(GrowingTail {
             storage,
+            buffer,
             copy,
-            trailer_len: trailer.len(),
+            trailer_len,
             old_len,
+            has_note: false,
+            manifest_at: old_len.minus(trailer_len),
             position: old_len,
             gathered: Vec::new(),
             copy_at: None,
@@ -100,7 +120,7 @@ impl GrowingTail {
             return Ok(());
         }
         self.move_copy_behind(end).map_err(|error| {
-            let copy_end = end.plus(self.copy.len() as u64);
+            let copy_end = end.plus(PAGE).plus(self.copy.len() as u64);
             NoRoom::explain(error, copy_end.minus(self.old_len))
         })
     }
@@ -109,24 +129,70 @@ impl GrowingTail {
         // The room doubles, so that the copy moves seldom. It grows by as little as possible on a
         // disk that is nearly full.
         let grown = self.position.minus(self.old_len).max(LEAST);
-        // A write of up to a page that begins on a page is complete or absent after a crash.
-        let roomy = add(end, grown)?.checked_next_multiple_of(PAGE);
-        let roomy = roomy.ok_or(io::ErrorKind::FileTooLarge)?;
+        let on_page = |at: u64| at.checked_next_multiple_of(PAGE);
+        let roomy = on_page(add(end, grown)?).ok_or(io::ErrorKind::FileTooLarge)?;
         let copy_at = match self.reserve(roomy) {
             Ok(()) => roomy,
-            Err(_) => self.reserve(end).map(|()| end)?,
+            Err(_) => {
+                let least = on_page(end).ok_or(io::ErrorKind::FileTooLarge)?;
+                self.reserve(least).map(|()| least)?
+            }
         };
-        // The copy is one call, because the file is as long as its written part. It is durable
-        // before any byte of the last copy changes.
-        self.storage.write_at(copy_at, &self.copy)?;
+        self.write_note()?;
+        self.write_copy(copy_at)?;
+        // The copy is durable before any byte of the last one changes.
         self.storage.sync()?;
         self.copy_at = Some(copy_at);
+        let copy_end = copy_at.plus(self.copy.len() as u64);
+        self.manifest_at = copy_end.minus(self.trailer_len);
         Ok(())
     }
 
     fn reserve(&self, copy_at: u64) -> io::Result<()> {
         let end = add(copy_at, self.copy.len() as u64)?;
         self.storage.reserve(self.old_len, end - self.old_len)
+    }
+
+    /// Notes the old length behind the header, in bytes that are zero and belong to no blob. In a file
+    /// without blobs the manifest is there, and shows the old length as well.
+    fn write_note(&mut self) -> io::Result<()> {
+        let trailer_at = self.old_len.minus(self.trailer_len);
+        if self.has_note || trailer_at < NOTE_AT.plus(NOTE_LEN as u64) {
+            return Ok(());
+        }
+        let mut found = [0; NOTE_LEN];
+        self.storage.read_at(NOTE_AT, &mut found)?;
+        if found != [0; NOTE_LEN] && noted(found).is_none() {
+            return Ok(());
+        }
+        self.has_note = true;
+        self.storage.write_at(NOTE_AT, &note(self.old_len))?;
+        self.storage.sync()
+    }
+
+    fn clear_note(&mut self) -> io::Result<()> {
+        if self.has_note {
+            self.storage.write_at(NOTE_AT, &[0; NOTE_LEN])?;
+        }
+        Ok(())
+    }
+
+    fn write_copy(&self, copy_at: u64) -> io::Result<()> {
+        let copy = &self.buffer[self.copy.clone()];
+        let copy_end = add(copy_at, copy.len() as u64)?;
+        // A write of one page is complete or absent after a kill.
+        if copy.len() as u64 == PAGE {
+            return self.storage.write_at(copy_at, copy);
+        }
+        if self.storage.extend_at_once(copy_at, copy)? {
+            return Ok(());
+        }
+        let Some(bridge) = Bridge::over(self.manifest_at, copy_end) else {
+            return self.storage.write_at(copy_at, copy);
+        };
+        self.storage.write_at(bridge.at, &bridge.footer)?;
+        self.storage.write_at(copy_at, copy)?;
+        self.storage.set_len(copy_end)
     }
 
     fn write_all_at_end(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -162,15 +228,16 @@ impl Tail for GrowingTail {
     fn commit(&mut self) -> io::Result<()> {
         self.attempt(|tail| {
             // Memory is allocated before anything changes, while an error can still be returned.
-            let zeros = zeroed(tail.trailer_len as u64).map_err(Error::from)?;
+            let zeros = zeroed(tail.trailer_len).map_err(Error::from)?;
             tail.write_gathered()?;
             tail.storage.sync()?;
             tail.storage.set_len(tail.position)?;
             tail.state = State::Committed;
             tail.storage.sync()?;
             // Bytes between blobs are zero. Spec: §4.
-            let trailer_at = tail.old_len.minus(zeros.len() as u64);
+            let trailer_at = tail.old_len.minus(tail.trailer_len);
             tail.storage.write_at(trailer_at, &zeros)?;
+            tail.clear_note()?;
             tail.storage.sync()
         })
     }
@@ -201,10 +268,36 @@ impl Write for GrowingTail {
 impl Drop for GrowingTail {
     fn drop(&mut self) {
         if self.state != State::Committed {
-            // Reserved space is given back even if there is no copy. An error cannot be returned
-            // from here.
-            let _ = self.storage.set_len(self.old_len);
+            // Reserved space is given back even if there is no copy. The note stays until the old length
+            // is durable. An error cannot be returned from here.
+            let undone = self.storage.set_len(self.old_len);
+            if self.has_note && undone.is_ok() && self.storage.sync().is_ok() {
+                let _ = self.clear_note();
+            }
         }
+    }
+}
+
+/// A footer of one page behind the copy, which ends the file while the copy is written.
+///
+/// Its size reaches back to the manifest that readers have found so far. The official reader decodes
+/// that manifest and ignores the bytes behind it. A reader that does not ignore them, as ours, refuses
+/// the file; ours then finds the note.
+struct Bridge {
+    at: u64,
+    footer: [u8; 16],
+}
+
+impl Bridge {
+    /// `None` if it would be too long.
+    fn over(manifest_at: u64, copy_end: u64) -> Option<Self> {
+        let at = copy_end.checked_add(PAGE)?.checked_sub(16)?;
+        let size = at.checked_sub(manifest_at)?;
+        let mut footer = [0; 16];
+        let (first, magic) = footer.split_at_mut(8);
+        first.copy_from_slice(&size.to_le_bytes());
+        magic.copy_from_slice(&MAGIC);
+        (size <= LONGEST_BRIDGE).then_some(Bridge { at, footer })
     }
 }
 

@@ -115,6 +115,18 @@ pub(crate) enum Fault {
     EmptyName,
     #[error("another program is editing the file")]
     Locked,
+    #[error(
+        "a program that reads the file keeps a lock on it: end that program, or edit a copy and rename it"
+    )]
+    LockedByReader,
+    #[error(
+        "the file system has no locks, which keep two edits apart: mount it with locks (Lustre: -o flock), or edit a copy on another disk"
+    )]
+    NoLocks,
+    #[error(
+        "another file took this name during the edit: the edit is in the replaced file; edit the new one"
+    )]
+    Replaced,
     #[error("files of version {layout} cannot be edited in place: convert the file to 1.2 first")]
     NotEditable { layout: &'static str },
     #[error(
@@ -312,7 +324,12 @@ impl Fault {
         match self {
             Fault::Interrupted => ErrorKind::Interrupted,
             Fault::UnknownFormat { .. } | Fault::NotEditable { .. } => ErrorKind::Unsupported,
-            Fault::IsAFolder | Fault::Locked | Fault::ThreadPool => ErrorKind::Io,
+            Fault::IsAFolder
+            | Fault::Locked
+            | Fault::LockedByReader
+            | Fault::NoLocks
+            | Fault::Replaced
+            | Fault::ThreadPool => ErrorKind::Io,
             Fault::Padding { .. } | Fault::Overlap { .. } => ErrorKind::Malformed,
             Fault::OverlapLimit { .. } => ErrorKind::Limit,
             _ => ErrorKind::Misuse,
@@ -324,7 +341,9 @@ impl Fault {
             Fault::NoSuchObject | Fault::NoSuchComponent { .. } => "not-found",
             Fault::DuplicateName | Fault::DuplicateRole => "duplicate-name",
             Fault::UnknownFormat { .. } | Fault::NotEditable { .. } => "unsupported",
-            Fault::Locked => "locked",
+            Fault::Locked | Fault::LockedByReader => "locked",
+            Fault::NoLocks => "no-locks",
+            Fault::Replaced => "replaced",
             Fault::Interrupted => "interrupted",
             Fault::IsAFolder | Fault::ThreadPool => "io",
             Fault::Exists => "overwrite",

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use zt_container::{Container, Exact, LimitExceeded, Limits, Source, Span};
+use zt_container::{Container, Exact, Layout, LimitExceeded, Limits, Source, Span};
 use zt_formats::{Registry, Signature};
 use zt_manifest::{Component, Index, Map, Object, Placement, RawObject, Version, Warning};
 
 use crate::error::{Error, Result};
+use crate::file::unfinished::has_lost_page;
 
 /// Names in some order, and what is behind each.
 pub(crate) struct Catalog {
@@ -344,6 +345,26 @@ impl Catalog {
             Origin::Manifest { .. } => Place::File,
             Origin::Built { places, .. } => places.get(source).copied().unwrap_or(Place::Made),
         }
+    }
+
+    /// The manifest of a `.zt` file, and where it is.
+    pub(super) fn manifest(&self) -> Option<(Span, &[u8])> {
+        match &self.origin {
+            Origin::Manifest {
+                index, manifest, ..
+            } => Some((*manifest, index.cbor())),
+            Origin::Built { .. } => None,
+        }
+    }
+
+    /// Whether the end of the file may be a part of a copy that still decodes: with a page of zeros, or
+    /// without the footer magic, which looks like layout 1.0.
+    pub(super) fn may_be_torn(&self) -> bool {
+        let is_1_0 = |(placement, _): (&Placement, _)| placement.layout == Layout::V1_0;
+        self.placement().is_some_and(is_1_0)
+            || self
+                .manifest()
+                .is_some_and(|(at, bytes)| has_lost_page(at, bytes))
     }
 
     /// Layout and version of a `.zt` file.

@@ -37,7 +37,7 @@ pub(crate) struct Inner {
     pub(crate) verified: Verified,
     /// Memory that decoding pieces takes, for the next ones.
     pub(crate) pool: Pool,
-    /// Remarks of another format's reader.
+    /// Remarks of another format's reader, and about an edit that has not finished.
     pub(crate) remarks: Vec<Warning>,
     /// What another format's reader puts up with.
     pub(crate) tolerated: Tolerated,

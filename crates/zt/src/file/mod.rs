@@ -9,6 +9,7 @@
 //! | `kind` | the name of a kind of file |
 //! | `catalog` | the index of names, and the objects, decoded when they are asked for |
 //! | `tensor` | [`Tensor`]: metadata and components of one object |
+//! | `unfinished` | the old file, where an edit has not finished |
 //! | `overlap` | the limit for bytes that many blobs share |
 //! | `verified_blobs` | the blobs whose digest was already checked |
 //!
@@ -24,12 +25,13 @@ pub(crate) mod kind;
 pub(crate) mod open;
 pub(crate) mod overlap;
 pub(crate) mod tensor;
+pub(crate) mod unfinished;
 pub(crate) mod value_rule;
 mod verified_blobs;
 mod warning;
 
 pub(crate) use inner::{Inner, Origin};
-pub use warning::{Warning, WarningKind};
+pub use warning::{Warning, WarningKind, parted_links};
 
 use std::path::Path;
 use std::sync::Arc;
@@ -90,10 +92,27 @@ impl File {
     }
 
     pub(crate) fn from_zt(source: Arc<dyn Source>, options: &OpenOptions) -> Result<Self> {
+        let (catalog, source, remarks) = unfinished::open(source, &options.limits)?;
+        Self::from_source(catalog, source, remarks, options)
+    }
+
+    /// As [`File::from_zt`], of a source that ends with a footer: what an edit may have left behind another
+    /// one is not looked for.
+    pub(crate) fn from_whole_zt(source: Arc<dyn Source>, options: &OpenOptions) -> Result<Self> {
         let catalog = Catalog::from_zt(&source, &options.limits)?;
+        Self::from_source(catalog, source, Vec::new(), options)
+    }
+
+    fn from_source(
+        catalog: Catalog,
+        source: Arc<dyn Source>,
+        remarks: Vec<Warning>,
+        options: &OpenOptions,
+    ) -> Result<Self> {
         let origin = Origin {
             byte_len: source.byte_len(),
             sources: vec![source],
+            remarks,
             ..Origin::default()
         };
         Self::from_catalog(Kind::ZT, catalog, origin, options)

@@ -8,6 +8,7 @@ use std::time::Duration;
 use zt_container::{FileSource, Limits, Memory, Source};
 use zt_formats::Registry;
 
+use crate::disk::lock::is_path_locked;
 use crate::error::Result;
 use crate::file::File;
 use crate::file::inner::Verify;
@@ -73,6 +74,9 @@ impl OpenOptions {
     /// Opens the `.zt` file at `path`. It is read by position: if the file is truncated or replaced
     /// while it is open, reads give an error, never a signal. If it is edited in place while it is
     /// being opened, it is opened again: see [`open_settled`].
+    ///
+    /// If an edit was cut short, the file is the old one, with a [warning](File::warnings) of the code
+    /// `unfinished-edit`. This holds for every way to open a file.
     ///
     /// # Errors
     ///
@@ -147,7 +151,7 @@ pub fn open_settled<T>(
         let source = Arc::new(FileSource::open(path.as_ref())?);
         let opened = open(Arc::clone(&source));
         // Asked first: what an editor that has let go of it has changed shows in the length.
-        let is_edited = opened.is_err() && source.is_locked();
+        let is_edited = opened.is_err() && is_path_locked(path.as_ref());
         // Where the length cannot be asked for, the outcome says more.
         let is_settled = source.has_its_length().unwrap_or(true);
         if attempt == ATTEMPTS || (is_settled && !is_edited) {

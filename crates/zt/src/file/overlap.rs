@@ -1,7 +1,10 @@
 //! A limit for repeated reads of the same bytes, where blobs overlap.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
-use zt_container::{Limits, Span};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use zt_container::{Blob, Encoding, Limits};
 
 use crate::error::{Error, Fault, Result};
 use crate::file::File;
@@ -9,20 +12,27 @@ use crate::file::File;
 /// What any file may have read beyond its multiple: small files are not worth a refusal.
 const SLACK: u64 = 16 << 20;
 
+/// The most that a stored byte can become: zstd encodes 128 KiB in four bytes.
+const MAX_RATIO: u64 = 32_768;
+
 /// Bytes that may still be read of one source.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(crate) struct Allowance {
     left: u64,
     limit: u64,
+    /// The ranges of compressed blobs that were counted, without overlaps: source and offset, and
+    /// the end.
+    compressed: BTreeMap<(usize, u64), u64>,
 }
 
 impl Allowance {
     /// For something of so many bytes.
-    pub(crate) const fn of(byte_len: u64, limits: &Limits) -> Self {
+    pub(crate) fn of(byte_len: u64, limits: &Limits) -> Self {
         let limit = limits.overlap;
         Allowance {
             left: byte_len.saturating_mul(limit).saturating_add(SLACK),
             limit,
+            compressed: BTreeMap::new(),
         }
     }
 
@@ -37,6 +47,35 @@ impl Allowance {
         Ok(())
     }
 
+    /// Takes what reading a blob of a source costs: its stored bytes. If an earlier blob has some of
+    /// its frames, these are decoded again, and it costs its decoded bytes. Otherwise blobs that
+    /// differ in a skippable frame at their end could each repeat one frame of many megabytes.
+    ///
+    /// # Errors
+    ///
+    /// As [`Allowance::spend`].
+    pub(crate) fn spend_on(&mut self, source: usize, blob: &Blob) -> Result<()> {
+        let (mut from, mut to) = (blob.span.offset(), blob.span.end());
+        if blob.encoding == Encoding::Raw || from == to {
+            return self.spend(blob.span.byte_len());
+        }
+        let shared = |this: &Self, from: u64, to: u64| {
+            let (at, end) = this
+                .compressed
+                .range((source, 0)..(source, to))
+                .next_back()?;
+            (*end > from).then_some((*at, *end))
+        };
+        let decoded = shared(self, from, to).map(|_| decoded_most(blob));
+        self.spend(blob.span.byte_len().max(decoded.unwrap_or(0)))?;
+        while let Some((at, end)) = shared(self, from, to) {
+            self.compressed.remove(&at);
+            (from, to) = (from.min(at.1), to.max(end));
+        }
+        self.compressed.insert((source, from), to);
+        Ok(())
+    }
+
     #[cfg(test)]
     pub(crate) const fn left(&self) -> u64 {
         self.left
@@ -48,10 +87,19 @@ impl Allowance {
     }
 }
 
+/// The most bytes that a blob decodes to. Readers stop at the length that it declares.
+pub(crate) fn decoded_most(blob: &Blob) -> u64 {
+    let possible = match blob.encoding {
+        Encoding::Raw => blob.span.byte_len(),
+        _ => blob.span.byte_len().saturating_mul(MAX_RATIO),
+    };
+    blob.decoded_len.unwrap_or(possible)
+}
+
 impl File {
     /// Whether all components can be read, or written to another file, within
     /// [`Limits::overlap`]. A range that several components share counts once; ranges that overlap
-    /// count each. To be asked before work that takes as long, or as much room, as the components
+    /// count each, and if they are compressed, with their decoded bytes. To be asked before work that takes as long, or as much room, as the components
     /// together. Decodes every object; reads no data.
     ///
     /// # Errors
@@ -63,24 +111,25 @@ impl File {
         let parts = tensors
             .iter()
             .flat_map(|tensor| tensor.located().map(move |part| (tensor, part)));
-        let mut spans: Vec<(usize, Span, &str, &str)> = parts
+        let mut blobs: Vec<(usize, &Blob, &str, &str)> = parts
             .map(|(tensor, part)| {
-                let span = part.component.blob.span;
-                (tensor.source_index(part), span, tensor.name(), &**part.role)
+                let blob = &part.component.blob;
+                (tensor.source_index(part), blob, tensor.name(), &**part.role)
             })
             .collect();
-        let place = |(source, span, ..): &(usize, Span, &str, &str)| {
-            (*source, span.offset(), span.byte_len())
+        let place = |(source, blob, ..): &(usize, &Blob, &str, &str)| {
+            (*source, blob.span.offset(), blob.span.byte_len())
         };
-        spans.sort_by_key(place);
-        spans.dedup_by_key(|span| place(span));
-        for of_one in spans.chunk_by(|(source, ..), (next, ..)| source == next) {
+        // Of equal ranges, the one that decodes to the most counts.
+        blobs.sort_by_key(|blob| (place(blob), Reverse(decoded_most(blob.1))));
+        blobs.dedup_by_key(|blob| place(blob));
+        for of_one in blobs.chunk_by(|(source, ..), (next, ..)| source == next) {
             let source = of_one.first().map_or(0, |(source, ..)| *source);
-            let source = self.inner.sources.get(source);
-            let byte_len = source.map_or(0, |source| source.byte_len());
+            let byte_len = self.inner.sources.get(source);
+            let byte_len = byte_len.map_or(0, |source| source.byte_len());
             let mut allowance = Allowance::of(byte_len, &self.inner.limits);
-            for (_, span, name, role) in of_one {
-                let spent = allowance.spend(span.byte_len());
+            for (_, blob, name, role) in of_one {
+                let spent = allowance.spend_on(source, blob);
                 spent.map_err(|error| error.with_object(name).with_component(role))?;
             }
         }
@@ -91,6 +140,7 @@ impl File {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use zt_container::Span;
 
     #[test]
     #[allow(clippy::arithmetic_side_effects)]
@@ -105,5 +155,36 @@ mod tests {
         let mut allowance = Allowance::of(u64::MAX, &limits);
         allowance.spend(u64::MAX).unwrap();
         allowance.spend(1).unwrap_err();
+    }
+    #[test]
+    #[allow(clippy::arithmetic_side_effects)]
+    fn compressed_blobs_cost_their_decoded_bytes_where_an_earlier_one_has_their_frames() {
+        const DECODED: u64 = 1 << 20;
+        let blob = |offset: u64, byte_len: u64| Blob {
+            encoding: Encoding::Zstd,
+            decoded_len: Some(DECODED),
+            ..Blob::raw(Span::exact(offset, byte_len))
+        };
+        let mut allowance = Allowance::of(0, &Limits::default());
+        let mut cost = |source: usize, blob: &Blob| {
+            let before = allowance.left();
+            allowance.spend_on(source, blob).unwrap();
+            before - allowance.left()
+        };
+        for (source, offset, byte_len) in [(0, 64, 10), (0, 192, 64), (0, 74, 54), (1, 64, 100)] {
+            assert_eq!(cost(source, &blob(offset, byte_len)), byte_len);
+        }
+        for (offset, byte_len) in [(64, 10), (64, 11), (0, 65), (255, 1), (0, 300), (299, 9)] {
+            assert_eq!(cost(0, &blob(offset, byte_len)), DECODED, "{offset}");
+        }
+        // Touching another is sharing nothing, and neither are bytes as they are stored.
+        assert_eq!(cost(0, &blob(308, 10)), 10);
+        assert_eq!(cost(1, &blob(0, 64)), 64);
+        assert_eq!(cost(0, &Blob::raw(Span::exact(64, 100))), 100);
+        let unknown = Blob {
+            decoded_len: None,
+            ..blob(64, 100)
+        };
+        assert_eq!(cost(0, &unknown), 100 * MAX_RATIO);
     }
 }

@@ -1,5 +1,7 @@
 //! Warnings: what a user should know, and is no error.
 
+use std::path::Path;
+
 /// Something about a file that its user should know and that is no error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
@@ -29,6 +31,26 @@ pub enum WarningKind {
     NotTensor,
     /// The file is one part of a set, and the reader looks at this part alone.
     Part,
+}
+
+/// A warning if the file at `path` has other names (hard links). They keep it when it is replaced.
+#[must_use]
+pub fn parted_links(path: impl AsRef<Path>) -> Option<Warning> {
+    #[cfg(unix)]
+    let names = std::fs::metadata(path).map_or(1, |metadata| {
+        use std::os::unix::fs::MetadataExt;
+        if metadata.is_file() {
+            metadata.nlink()
+        } else {
+            1
+        }
+    });
+    // Other systems do not tell.
+    #[cfg(not(unix))]
+    let (names, _) = (1u64, path);
+    let message =
+        format!("the replaced file has {names} names (hard links); the others keep the old file");
+    (names > 1).then(|| Warning::new("hard-links", message))
 }
 
 impl Warning {

@@ -172,8 +172,7 @@ impl Examination<'_> {
         } = copies.last;
         let source: Arc<dyn Source> = Arc::new(View::new(self.source, base, manifest, layout));
         let limits = self.options.limits;
-        let opened = OpenOptions::new().limits(limits);
-        let file = opened.open_source(Arc::clone(&source))?;
+        let file = File::from_whole_zt(Arc::clone(&source), &OpenOptions::new().limits(limits))?;
         let evidence = Evidence::of(&file, &mut Ledger::new(&source, limits, self.gauge))?;
         let generation = Generation::new(copies, &evidence, standing);
         Ok(self.with_header(Chosen::new(generation, file, evidence.objects)))
@@ -185,8 +184,12 @@ impl Examination<'_> {
         match opened.open_source(Arc::clone(self.source)) {
             Err(error) if error.kind() == ErrorKind::Io => Err(error),
             Err(error) => Ok(Err(error)),
-            Ok(_) => {
-                let footer = Footer::locate(self.source, &self.options.limits)?;
+            // Where an edit has not finished, readers find the old file, which ends before the source.
+            Ok(file) => {
+                let Some(source) = file.inner.sources.first() else {
+                    return Err(Error::out_of_order());
+                };
+                let footer = Footer::locate(source, &self.options.limits)?;
                 Ok(Ok(Candidate {
                     manifest: footer.manifest(),
                     layout: footer.layout(),
@@ -209,8 +212,8 @@ impl Examination<'_> {
     /// The file that ends with this manifest, and the evidence about it.
     fn evidence(&mut self, candidate: &Candidate) -> Result<Option<(File, Evidence)>> {
         let view = View::new(self.source, 0, candidate.manifest, candidate.layout);
-        let opened = OpenOptions::new().limits(self.options.limits);
-        match opened.open_source(view) {
+        let options = OpenOptions::new().limits(self.options.limits);
+        match File::from_whole_zt(Arc::new(view), &options) {
             Ok(file) => {
                 let evidence = Evidence::of(&file, &mut self.ledger)?;
                 Ok(Some((file, evidence)))

@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use zt_container::{Blob, BlobReader, Encoding, Limits, Source};
+use zt_container::exact::in_memory;
+use zt_container::{Blob, BlobReader, Encoding, Exact, Limits, Source, Span};
 
 use crate::cores::progress::Gauge;
 use crate::error::{Error, Result};
@@ -44,8 +45,25 @@ const LOOK: u64 = 512;
 /// The cost of a blob whose state is known: the time to find it.
 const KNOWN: u64 = 64;
 
-fn cost_of(blob: &Blob) -> u64 {
-    blob.span.byte_len().max(LOOK)
+fn has_digest(blob: &Blob) -> bool {
+    let digest = blob.digest.as_ref();
+    digest.is_some_and(|digest| digest.algorithm().is_some())
+}
+
+/// The blob as raw stored bytes, with its digest.
+fn as_stored(blob: &Blob) -> Blob {
+    Blob {
+        digest: blob.digest.clone(),
+        ..Blob::raw(blob.span)
+    }
+}
+
+/// Whether a blob is decoded. A digest is enough: the bytes are the written ones, whether or not they
+/// decode. Only saving the component needs its decoded length, which is counted if it is missing or
+/// not trusted.
+fn is_decoded(blob: &Blob) -> bool {
+    let is_asked = !has_digest(blob) || believed_len(blob).is_none();
+    is_asked && blob.encoding != Encoding::Raw
 }
 
 /// The limit of offsets that are tried, for all manifests together. A crafted file has any number
@@ -81,6 +99,16 @@ impl<'l> Ledger<'l> {
         is_spent
     }
 
+    fn may_look(&mut self, blob: &Blob) -> bool {
+        let stored = blob.span.byte_len();
+        let spent = match is_decoded(blob) {
+            true => self.allowance.spend_on(0, blob),
+            false => self.allowance.spend(stored),
+        };
+        self.is_cut |= spent.is_err();
+        spent.is_ok() && self.may_spend(LOOK.saturating_sub(stored))
+    }
+
     /// The error for a blob without a proof.
     pub(super) fn exceeded(&self) -> Error {
         self.allowance.exceeded()
@@ -99,7 +127,7 @@ impl<'l> Ledger<'l> {
             if self.known.contains_key(blob) || missing.contains(blob) {
                 // A known proof is used even if the budget is spent.
                 self.may_spend(KNOWN);
-            } else if self.may_spend(cost_of(blob)) {
+            } else if self.may_look(blob) {
                 missing.insert(blob);
                 order.push(blob);
             }
@@ -125,7 +153,9 @@ impl<'l> Ledger<'l> {
     ) -> Result<Option<u64>> {
         let mut order = Vec::new();
         for (blob, count) in blobs {
-            if !self.may_spend(cost_of(&blob)) {
+            // A right digest says enough about a place: nothing is decoded.
+            let blob = as_stored(&blob);
+            if !self.may_look(&blob) {
                 return Ok(None);
             }
             order.push((blob, count));
@@ -137,25 +167,40 @@ impl<'l> Ledger<'l> {
     }
 
     fn look(&self, blob: &Blob) -> Result<Proof> {
-        let has_digest = blob.digest.as_ref().and_then(|digest| digest.algorithm());
-        let stored = Blob {
-            digest: blob.digest.clone(),
-            ..Blob::raw(blob.span)
-        };
-        // A digest is enough: the bytes are the written ones, whether or not they decode. Only
-        // saving the component needs its decoded length, which is counted if it is missing or not
-        // trusted.
-        let is_asked = has_digest.is_none() || believed_len(blob).is_none();
-        let decoded = (is_asked && blob.encoding != Encoding::Raw).then_some(blob);
+        if !has_digest(blob) && blob.encoding == Encoding::Raw {
+            return Ok(match self.read_stored(blob.span)? {
+                Some(error) => Proof::Refuted(error),
+                None if blob.span.is_empty() => Proof::Digest,
+                None => Proof::Nothing,
+            });
+        }
+        let stored = as_stored(blob);
+        let decoded = is_decoded(blob).then_some(blob);
         for blob in [Some(&stored), decoded].into_iter().flatten() {
             if let Some(error) = self.read(blob)? {
                 return Ok(Proof::Refuted(error));
             }
         }
-        Ok(match has_digest {
-            None if !blob.span.is_empty() => Proof::Nothing,
+        Ok(match has_digest(blob) {
+            false if !blob.span.is_empty() => Proof::Nothing,
             _ => Proof::Digest,
         })
+    }
+
+    /// Reads the bytes of a span except the holes of a sparse file, which cannot fail.
+    fn read_stored(&self, span: Span) -> Result<Option<Error>> {
+        let mut piece = vec![0; in_memory(span.byte_len().min(PIECE as u64))];
+        let mut at = self.source.data_from(span.offset());
+        while at < span.end() {
+            let len = in_memory(span.end().minus(at).min(PIECE as u64));
+            let bytes = piece.get_mut(..len).unwrap_or_default();
+            if let Err(error) = self.source.read_at(at, bytes) {
+                return Ok(Some(error.into()));
+            }
+            self.gauge.report(len as u64)?;
+            at = self.source.data_from(at.plus(len as u64));
+        }
+        Ok(None)
     }
 
     /// Reads a blob to its end, and returns its error.
@@ -180,7 +225,7 @@ impl<'l> Ledger<'l> {
 mod tests {
     use super::*;
     use std::sync::atomic::{AtomicU64, Ordering};
-    use zt_container::{Digest, Memory, Span};
+    use zt_container::{Digest, Memory};
 
     /// A source that counts its reads.
     #[derive(Default)]

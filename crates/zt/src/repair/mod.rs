@@ -13,7 +13,8 @@
 //! ```
 //!
 //! The time is proportional to the length of the file, whatever its bytes are. Reads of manifests
-//! and blobs have a budget of a few times that length, and the list of places has a limit.
+//! and blobs have a budget of a few times that length, and the list of places has a limit. The search
+//! reads no hole of a sparse file, and no blob without a digest is read there.
 //!
 //! This room knows the rooms before it, except `check` and `diff`. No room may know this one.
 

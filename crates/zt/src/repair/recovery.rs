@@ -1,6 +1,6 @@
 //! The result of an examination.
 
-use zt_container::Span;
+use zt_container::{Exact, Span};
 
 use super::fate::{Fate, Recovered};
 use super::generation::{Generation, Standing};
@@ -8,6 +8,7 @@ use super::view::{header_of, trailer_of};
 use crate::edit::Storage;
 use crate::error::{Error, Result};
 use crate::file::File;
+use crate::file::unfinished::{NOTE_AT, NOTE_LEN, noted};
 
 /// The result of [`examine`](crate::repair::examine()) and [`repair`](crate::repair::repair()): the
 /// file's own manifest, what is left of its objects, and what can be done.
@@ -170,6 +171,16 @@ impl Recovery {
             storage.write_at(generation.manifest.end(), &trailer)?;
         }
         storage.set_len(generation.end)?;
-        Ok(storage.sync()?)
+        storage.sync()?;
+        // The note of an edit that was cut short, behind the cut that it would explain.
+        if generation.manifest.offset() >= NOTE_AT.plus(NOTE_LEN as u64) {
+            let mut found = [0; NOTE_LEN];
+            storage.read_at(NOTE_AT, &mut found)?;
+            if noted(found).is_some() {
+                storage.write_at(NOTE_AT, &[0; NOTE_LEN])?;
+                storage.sync()?;
+            }
+        }
+        Ok(())
     }
 }

@@ -62,10 +62,6 @@ impl Directory {
     }
 
     /// Adds an object with a new name. All of its blobs are known.
-    ///
-    /// # Errors
-    ///
-    /// If the manifest cannot represent it.
     pub(crate) fn push(&mut self, name: &str, object: &Object) -> Result<()> {
         let encoded = self.encoder.add(name, object);
         let encoded = encoded.map_err(|error| Error::from(error).with_object(name))?;
@@ -169,10 +165,6 @@ impl Directory {
     }
 
     /// The manifest.
-    ///
-    /// # Errors
-    ///
-    /// If the manifest cannot represent an object.
     pub(crate) fn finish(
         &mut self,
         attributes: Option<&Map>,

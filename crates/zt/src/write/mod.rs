@@ -6,18 +6,19 @@
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | `writer`, `stream` | [`Writer`](crate::Writer), and objects that are larger than memory |
+//! | `writer`, `sink` | [`Writer`](crate::Writer), and where its bytes go |
+//! | `stream` | objects larger than memory, written component by component, or copied |
 //! | `options` | how a file, an object and a component are stored |
 //! | `encode` | chunks that are compressed on all cores and written in order |
 //! | `choice` | compress or not: the decision by a sample |
 //! | `chain`, `tools` | sha256 beside the writing; memory and compressors that are used again |
-//! | `copy` | components of another file, copied with their storage |
+//! | `copy` | whole objects of another file |
 //! | `share`, `split` | components that share a blob; dense objects stored as `zt.planes/1` |
 //! | `directory` | the objects of the new file, by name |
 //!
 //! It knows the rooms `error`, `cores`, `disk` and `file`: an object can be copied from another file.
 //!
-//! It must not know the rooms `edit` and `repair`. An edit gives the writer a `writer::Tail`.
+//! It must not know the rooms `edit` and `repair`. An edit gives the writer a `sink::Tail`.
 
 mod chain;
 mod choice;
@@ -26,6 +27,7 @@ pub(crate) mod directory;
 pub(crate) mod encode;
 pub(crate) mod options;
 mod share;
+mod sink;
 mod split;
 pub(crate) mod stream;
 mod tools;

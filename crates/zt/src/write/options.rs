@@ -43,6 +43,13 @@ impl Default for ComponentOptions {
     }
 }
 
+/// What a copied component keeps of its storage, because no option chooses otherwise.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Keeps {
+    pub(crate) encoding: bool,
+    pub(crate) digest: bool,
+}
+
 /// How the components of one object are stored: all alike, except the roles that are named.
 ///
 /// ```
@@ -172,16 +179,11 @@ impl WriteOptions {
         self
     }
 
-    /// Whether copied components keep their encoding, because no option chooses another one.
-    #[must_use]
-    pub const fn keeps_encoding(&self) -> bool {
-        self.compression.is_none()
-    }
-
-    /// Whether copied components keep their digest algorithm, because no option chooses another one.
-    #[must_use]
-    pub const fn keeps_digest(&self) -> bool {
-        self.digest.is_none()
+    pub(crate) const fn keeps(&self) -> Keeps {
+        Keeps {
+            encoding: self.compression.is_none(),
+            digest: self.digest.is_none(),
+        }
     }
 
     /// The storage of components that are not copied.

@@ -4,14 +4,20 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::io::{self, Write};
 
+use zt_container::memory::zeroed;
+use zt_container::{Blob, BlobReader, Digest, Encoding};
 use zt_formats::{ComponentSignature, PlaneCodec, Signature, SizeMismatch, check_bools_from};
-use zt_manifest::{DType, Map, Object, Text};
+use zt_manifest::{ByteOrder, Component, DType, Map, Object, Text};
 
+use crate::cores::progress::{Progress, report};
 use crate::error::{Error, Fault, Result};
-use crate::write::copy::Keeps;
-use crate::write::encode::{Component, Placed};
-use crate::write::options::{ComponentOptions, ObjectOptions};
+use crate::file::tensor::{Located, Tensor};
+use crate::write::encode::{self, Placed};
+use crate::write::options::{ComponentOptions, Compression, DEFAULT_LEVEL, Keeps, ObjectOptions};
 use crate::write::writer::{Writer, component};
+
+/// Stored bytes that are copied at a time.
+const PIECE: u64 = 1 << 20;
 
 /// An object that is being written. See [`Writer::begin`].
 ///
@@ -101,6 +107,39 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
         len.ok().flatten().unwrap_or(0)
     }
 
+    /// Takes the object apart from its writer, for a caller that keeps it between calls and cannot keep
+    /// a borrow, as a binding to another language. [`Writer::resume_object`] goes on with it. Until
+    /// then the writer takes no other object, and cannot finish.
+    #[must_use]
+    pub fn suspend(self) -> SuspendedObject {
+        SuspendedObject {
+            name: self.name,
+            object: self.object,
+            options: self.options,
+            keeps: self.keeps,
+            is_unchecked: self.is_unchecked,
+            is_open: self.is_open,
+            roles: self.roles,
+        }
+    }
+
+    /// Goes on with a component of this object that was suspended.
+    #[must_use]
+    pub fn resume_component(
+        &mut self,
+        suspended: SuspendedComponent,
+    ) -> ComponentWriter<'_, 'a, 'w> {
+        ComponentWriter {
+            object: self,
+            role: suspended.role,
+            dtype: suspended.dtype,
+            logical_type: suspended.logical_type,
+            extra: suspended.extra,
+            component: suspended.component,
+            written: suspended.written,
+        }
+    }
+
     /// Adds attributes to the present ones.
     pub(crate) fn add_attributes(&mut self, attributes: Map) {
         let all = self.object.attributes.get_or_insert_with(Map::new);
@@ -147,7 +186,7 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
             dtype,
             logical_type,
             extra: Map::new(),
-            component: Component::new(options, expected_len),
+            component: encode::Component::new(options, expected_len),
             written: 0,
             object: self,
         })
@@ -199,6 +238,79 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
     }
 }
 
+/// An object that is being written, without a borrow of its writer: see [`ObjectWriter::suspend`]. If it
+/// is dropped, its writer cannot finish.
+pub struct SuspendedObject {
+    name: String,
+    object: Object,
+    options: ObjectOptions,
+    keeps: Keeps,
+    is_unchecked: bool,
+    is_open: bool,
+    roles: HashMap<Text, usize>,
+}
+
+/// A component that is being written, without a borrow of its object: see [`ComponentWriter::suspend`].
+pub struct SuspendedComponent {
+    role: Text,
+    dtype: DType,
+    logical_type: Option<Text>,
+    extra: Map,
+    component: encode::Component,
+    written: u64,
+}
+
+impl<'w> Writer<'w> {
+    /// Goes on with an object of this writer that was suspended.
+    ///
+    /// ```
+    /// use std::io::Write;
+    /// use zt::{DType, File, Writer};
+    ///
+    /// let mut bytes = Vec::new();
+    /// let mut writer = Writer::new(&mut bytes)?;
+    /// let mut object = writer.begin("pair", &[2], "dense")?;
+    /// let component = object.component("data", DType::U8, None)?.suspend();
+    /// let suspended = object.suspend();
+    /// // Later, and elsewhere:
+    /// let mut object = writer.resume_object(suspended);
+    /// let mut data = object.resume_component(component);
+    /// data.write_all(&[1, 2])?;
+    /// data.finish()?;
+    /// object.finish()?;
+    /// writer.finish()?;
+    /// assert_eq!(*File::from_bytes(bytes)?.tensor("pair")?.as_slice::<u8>()?, [1, 2]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn resume_object(&mut self, suspended: SuspendedObject) -> ObjectWriter<'_, 'w> {
+        ObjectWriter {
+            writer: self,
+            name: suspended.name,
+            object: suspended.object,
+            options: suspended.options,
+            keeps: suspended.keeps,
+            is_unchecked: suspended.is_unchecked,
+            is_open: suspended.is_open,
+            roles: suspended.roles,
+        }
+    }
+}
+
+impl std::fmt::Debug for SuspendedObject {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut debug = f.debug_struct("SuspendedObject");
+        debug.field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for SuspendedComponent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut debug = f.debug_struct("SuspendedComponent");
+        debug.field("role", &self.role).finish_non_exhaustive()
+    }
+}
+
 impl std::fmt::Debug for ObjectWriter<'_, '_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut debug = f.debug_struct("ObjectWriter");
@@ -217,7 +329,7 @@ pub struct ComponentWriter<'o, 'a, 'w> {
     pub(crate) dtype: DType,
     logical_type: Option<Text>,
     extra: Map,
-    pub(crate) component: Component,
+    component: encode::Component,
     /// The number of bytes so far.
     pub(crate) written: u64,
 }
@@ -244,6 +356,19 @@ impl ComponentWriter<'_, '_, '_> {
         self.extra = extra;
     }
 
+    /// Takes the component apart from its object: see [`ObjectWriter::suspend`], which comes next.
+    #[must_use]
+    pub fn suspend(self) -> SuspendedComponent {
+        SuspendedComponent {
+            role: self.role,
+            dtype: self.dtype,
+            logical_type: self.logical_type,
+            extra: self.extra,
+            component: self.component,
+            written: self.written,
+        }
+    }
+
     /// Ends the component.
     ///
     /// # Errors
@@ -258,7 +383,7 @@ impl ComponentWriter<'_, '_, '_> {
             return Err(error.with_object(&self.object.name));
         }
         let options = ComponentOptions::default();
-        let stored = std::mem::replace(&mut self.component, Component::new(options, 0));
+        let stored = std::mem::replace(&mut self.component, encode::Component::new(options, 0));
         let placed = stored.finish(&mut self.object.writer.encoder)?;
         self.place(placed);
         Ok(())
@@ -311,6 +436,137 @@ impl ComponentWriter<'_, '_, '_> {
     }
 }
 
+impl ComponentWriter<'_, '_, '_> {
+    /// Stores the bytes with the encoding and the digest algorithm of `component`, unless the options
+    /// of the file or of the object choose others. Call it before the first byte.
+    pub fn store_as(&mut self, component: &Component) {
+        let (keeps, blob) = (self.object.keeps, &component.blob);
+        let mut options = self.object.options_of(&self.role);
+        if keeps.encoding {
+            options.compression = match blob.encoding {
+                Encoding::Zstd => Compression::Zstd(DEFAULT_LEVEL),
+                _ => Compression::None,
+            };
+        }
+        if keeps.digest
+            && let Some(algorithm) = blob.digest.as_ref().and_then(Digest::algorithm)
+        {
+            options.digest = Some(algorithm);
+        }
+        self.component = encode::Component::new(options, blob.decoded_len.unwrap_or(0));
+    }
+
+    /// Ends the component, which must be empty, with the bytes of a component of another file. Returns
+    /// their number, before compression.
+    ///
+    /// Encoding and digest algorithm are kept, unless the options of the file or of the object choose
+    /// others. A compressed blob is then copied as it is stored, at the speed of a copy, and its digest
+    /// is checked on the way. Without a digest, and for bools, it is decoded once before to find damage.
+    /// Bytes are decoded and encoded again if other options were chosen, and if the file does not
+    /// record the decoded length. `progress` counts decoded bytes.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tensor::reader`]; [`crate::ErrorKind::Io`] if the sink fails;
+    /// [`crate::ErrorKind::Misuse`] after a byte was written; [`crate::ErrorKind::Interrupted`].
+    pub fn copy(
+        self,
+        tensor: &Tensor<'_>,
+        role: &str,
+        progress: Option<Progress<'_>>,
+    ) -> Result<u64> {
+        self.copy_part(tensor, tensor.locate(role)?, progress)
+    }
+
+    pub(crate) fn copy_part(
+        mut self,
+        tensor: &Tensor<'_>,
+        part: Located<'_>,
+        progress: Option<Progress<'_>>,
+    ) -> Result<u64> {
+        if self.written > 0 {
+            return Err(Error::out_of_order());
+        }
+        self.store_as(part.component);
+        if self.object.keeps.encoding
+            && let Some(decoded_len) = stored_len(part.component)
+        {
+            let digest = part.component.blob.digest.as_ref();
+            let has_digest = digest.and_then(Digest::algorithm).is_some();
+            if !has_digest || self.dtype == DType::Bool {
+                self.check_content(tensor, part, progress)?;
+            }
+            return self.copy_stored(tensor, part, decoded_len, progress);
+        }
+        let mut reader = tensor.reader_of(part, tensor.must_verify(part))?;
+        reader.for_each_piece(part.piece_len(), |bytes| {
+            // Checked here, so that the error names the object.
+            let checked = self.check(self.written, bytes);
+            checked.map_err(|error| tensor.blame(error, part))?;
+            self.write_all(bytes)?;
+            report(progress, bytes.len() as u64)
+        })?;
+        let byte_len = self.written;
+        self.finish()?;
+        Ok(byte_len)
+    }
+
+    /// Decodes a component that is copied as it is stored, as writing its content would check it.
+    fn check_content(
+        &self,
+        tensor: &Tensor<'_>,
+        part: Located<'_>,
+        progress: Option<Progress<'_>>,
+    ) -> Result<()> {
+        let mut reader = tensor.reader_of(part, tensor.must_verify(part))?;
+        let mut read = 0;
+        reader.for_each_piece(part.piece_len(), |bytes| {
+            let checked = self.check(read, bytes);
+            checked.map_err(|error| tensor.blame(error, part))?;
+            read += bytes.len() as u64;
+            report(progress, 0)
+        })
+    }
+
+    /// Copies the stored bytes of a compressed blob and compares its digest.
+    fn copy_stored(
+        mut self,
+        tensor: &Tensor<'_>,
+        part: Located<'_>,
+        decoded_len: u64,
+        progress: Option<Progress<'_>>,
+    ) -> Result<u64> {
+        let blob = &part.component.blob;
+        self.component.expect_stored(blob.encoding, decoded_len);
+        let stored = Blob {
+            digest: blob.digest.clone(),
+            ..Blob::raw(blob.span)
+        };
+        let blame = |error| tensor.blame(error, part);
+        let source = tensor.source(part);
+        let mut reader = BlobReader::new(source, &stored, tensor.limits()).map_err(blame)?;
+        let stored_len = blob.span.byte_len();
+        let mut piece = zeroed(stored_len.min(PIECE))?;
+        let (mut copied, mut reported) = (0, 0);
+        loop {
+            let len = reader.read(&mut piece).map_err(blame)?;
+            let bytes = piece.get(..len).unwrap_or_default();
+            if bytes.is_empty() {
+                break;
+            }
+            let encoder = &mut self.object.writer.encoder;
+            self.component.write(encoder, bytes)?;
+            copied += len as u64;
+            let done = share_of(decoded_len, copied, stored_len);
+            report(progress, done - reported)?;
+            reported = done;
+        }
+        self.written = decoded_len;
+        self.finish()?;
+        Ok(decoded_len)
+    }
+}
+
 impl Write for ComponentWriter<'_, '_, '_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.check(self.written, bytes)?;
@@ -323,4 +579,18 @@ impl Write for ComponentWriter<'_, '_, '_> {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// The decoded length of a compressed blob that can be copied as it is stored.
+fn stored_len(component: &Component) -> Option<u64> {
+    let blob = &component.blob;
+    let is_little = component.byte_order == ByteOrder::Little;
+    let decoded_len = blob.decoded_len?;
+    (blob.encoding == Encoding::Zstd && is_little).then_some(decoded_len)
+}
+
+/// `part / whole` of `byte_len`.
+fn share_of(byte_len: u64, part: u64, whole: u64) -> u64 {
+    let share = u128::from(byte_len) * u128::from(part) / u128::from(whole.max(1));
+    u64::try_from(share).unwrap_or(byte_len) // A part is at most the whole.
 }

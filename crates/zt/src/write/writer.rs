@@ -2,21 +2,22 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::io::{self, BufWriter, Write};
+use std::io::Write;
 use std::path::Path;
 
 use zt_container::{Blob, ContainerWriter, Limits};
 use zt_formats::{NewObject, ObjectFormat, Parts, Registry, Signature, ToObject, check_bools};
 use zt_manifest::{ByteOrder, Component, DType, Map, Object, Text, check_attributes_len};
 
-use crate::disk::publish::{AtomicFile, BUFFER};
+use crate::disk::publish::AtomicFile;
 use crate::error::{Error, Fault, Result};
-use crate::write::copy::Keeps;
 use crate::write::directory::Directory;
 use crate::write::encode::{Encoder, Placed};
-use crate::write::options::{ComponentOptions, Compression, ObjectOptions, WriteOptions};
+use crate::write::options::{ComponentOptions, Compression, Keeps, ObjectOptions, WriteOptions};
 use crate::write::share::{Content, Sharable, Shares};
 use crate::write::stream::ObjectWriter;
+
+pub(crate) use crate::write::sink::{Sink, Tail};
 
 /// Writes a `.zt` file: objects in order, then the manifest.
 ///
@@ -77,31 +78,6 @@ struct Pending {
     ticket: usize,
 }
 
-/// The destination of a writer.
-pub(crate) enum Sink<'w> {
-    File(AtomicFile),
-    Stream(Box<dyn Write + Send + 'w>),
-    /// The end of a file that is edited.
-    Tail(Box<dyn Tail>),
-}
-
-/// The growing end of a file that is edited. If it is dropped before the commit, it undoes its
-/// writes.
-pub(crate) trait Tail: Write + Send {
-    /// Makes room for `byte_len` bytes after the written ones.
-    fn make_room(&mut self, byte_len: u64) -> io::Result<()>;
-
-    /// Makes the written bytes part of the file, and durable.
-    fn commit(&mut self) -> io::Result<()>;
-}
-
-impl<'w> Sink<'w> {
-    pub(crate) fn stream(sink: impl Write + Send + 'w) -> Self {
-        // Small writes are gathered, so that many small tensors do not take as many system calls.
-        Sink::Stream(Box::new(BufWriter::with_capacity(BUFFER, sink)))
-    }
-}
-
 impl WriteOptions {
     /// Begins the file at `path`. It appears there when the writer finishes, complete, and replaces any
     /// file of that name. If the writer does not finish, nothing appears.
@@ -143,24 +119,6 @@ impl WriteOptions {
     /// As [`WriteOptions::to_writer`].
     pub fn to_buffered_writer<'w>(self, sink: impl Write + Send + 'w) -> Result<Writer<'w>> {
         Writer::with_sink(Sink::Stream(Box::new(sink)), self)
-    }
-}
-
-impl Write for Sink<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Sink::File(file) => file.write(bytes),
-            Sink::Stream(stream) => stream.write(bytes),
-            Sink::Tail(tail) => tail.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Sink::File(file) => file.flush(),
-            Sink::Stream(stream) => stream.flush(),
-            Sink::Tail(tail) => tail.flush(),
-        }
     }
 }
 
@@ -226,10 +184,7 @@ impl<'w> Writer<'w> {
         Ok(Writer {
             encoder: Encoder::new(container, options.alignment, options.threads)?,
             options: options.component(),
-            keeps: Keeps {
-                encoding: options.keeps_encoding(),
-                digest: options.keeps_digest(),
-            },
+            keeps: options.keeps(),
             writes_planes: options.planes,
             registry: options.registry.unwrap_or_else(crate::file::open::registry),
             attributes: None,
@@ -480,10 +435,6 @@ impl<'w> Writer<'w> {
     }
 
     /// The place and the type of a component that the file has already.
-    ///
-    /// # Errors
-    ///
-    /// Code `not-found`.
     pub(crate) fn shared(&mut self, object: &str, role: &str) -> Result<(Option<DType>, Placed)> {
         let at = self.objects.find(object).ok_or(Fault::NoSuchObject)?;
         let shared = if let Some(known) = self.sharable.get(&at) {

@@ -179,10 +179,20 @@ pub fn dense(values: &[i32]) -> Dense<'_> {
 }
 
 pub fn old_file() -> Vec<u8> {
+    old_file_of(2)
+}
+
+/// A file of that many objects.
+pub fn old_file_of(objects: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut writer = Writer::new(&mut bytes).unwrap();
     writer.add("a", &dense(&[1; 3000])).unwrap();
     writer.add("b", &dense(&[2; 10])).unwrap();
+    for object in 2..objects {
+        writer
+            .add(&format!("layers.{object}.weight"), &dense(&[3; 10]))
+            .unwrap();
+    }
     writer.finish().unwrap();
     bytes
 }
@@ -206,7 +216,11 @@ pub fn edit(storage: &Arc<Recorder>) -> zt::Result<Editor> {
 
 /// What the operation does when nothing goes wrong: its steps, the old values and the new ones.
 pub fn whole(operation: &Operation) -> (Vec<u8>, Vec<Step>, Values, Values) {
-    let old = old_file();
+    whole_of(old_file(), operation)
+}
+
+/// As [`whole`], of an edit of `old`.
+pub fn whole_of(old: Vec<u8>, operation: &Operation) -> (Vec<u8>, Vec<Step>, Values, Values) {
     let storage = Recorder::new(&old, Failure::Never);
     run(&storage, operation).unwrap();
     let (new, steps) = storage.with(|state| (state.file.clone(), state.steps.clone()));
@@ -214,9 +228,18 @@ pub fn whole(operation: &Operation) -> (Vec<u8>, Vec<Step>, Values, Values) {
     (old, steps, before, after)
 }
 
+/// The lengths that a loss of power may leave of a file that grows.
+#[derive(Debug, Clone, Copy)]
+pub enum Lengths {
+    /// Any between the old length and the new one.
+    Bytes,
+    /// The file grows by each page that is written, and a length may be rounded up to a page.
+    Pages,
+}
+
 /// What a loss of power may leave of `steps`: all that was synced, of the rest any of the pages that
 /// were written, and any length that the file had meanwhile.
-pub fn torn(old: &[u8], steps: &[Step], rng: &mut impl Rng) -> Vec<u8> {
+pub fn torn(old: &[u8], steps: &[Step], lengths: Lengths, rng: &mut impl Rng) -> Vec<u8> {
     const PAGE: usize = 4096;
     let is_sync = |step: &Step| matches!(step, Step::Sync);
     let synced = steps.iter().rposition(is_sync).map_or(0, |at| at + 1);
@@ -224,16 +247,23 @@ pub fn torn(old: &[u8], steps: &[Step], rng: &mut impl Rng) -> Vec<u8> {
     let mut file = old.to_vec();
     durable.iter().for_each(|step| step.apply(&mut file));
 
-    let mut lengths = vec![file.len()];
+    let mut found = vec![file.len()];
     let mut len = file.len();
     for step in unsynced {
         match step {
             Step::Write { offset, bytes } => {
-                // A file grows page by page as it is written.
-                let grown = len.max(offset + bytes.len());
-                lengths.push(len + rng.next_u32() as usize % (grown - len + 1));
-                len = grown;
                 let end = offset + bytes.len();
+                let grown = len.max(end);
+                match lengths {
+                    Lengths::Bytes => found.push(len + rng.next_u32() as usize % (grown - len + 1)),
+                    Lengths::Pages => {
+                        let from = len.max(*offset);
+                        let pages = grown.saturating_sub(from).div_ceil(PAGE);
+                        let page = rng.next_u32() as usize % (pages + 1);
+                        found.push((from + page * PAGE).min(grown));
+                    }
+                }
+                len = grown;
                 file.resize(file.len().max(end), 0);
                 let mut start = *offset;
                 while start < end {
@@ -246,11 +276,16 @@ pub fn torn(old: &[u8], steps: &[Step], rng: &mut impl Rng) -> Vec<u8> {
                     start = next;
                 }
             }
-            Step::SetLen(set) => len = *set,
+            Step::SetLen(set) => {
+                len = *set;
+                if matches!(lengths, Lengths::Pages) {
+                    found.push(len.next_multiple_of(PAGE));
+                }
+            }
             Step::Sync => {}
         }
-        lengths.push(len);
+        found.push(len);
     }
-    file.resize(lengths[rng.next_u32() as usize % lengths.len()], 0);
+    file.resize(found[rng.next_u32() as usize % found.len()], 0);
     file
 }

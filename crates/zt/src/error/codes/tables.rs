@@ -23,13 +23,14 @@ pub const ALL: &[CodeInfo] = &[
     CodeInfo { code: "index-value", fault: Blame::File, meaning: "An index is negative or not below its bound; or a row pointer decreases, does not start at 0, or does not end at the number of values.", remedy: "Fetch it again, or report it to the file's writer." },
     CodeInfo { code: "interrupted", fault: Blame::Caller, meaning: "The user or a cancelled progress callback stopped the work.", remedy: "Start it again." },
     CodeInfo { code: "io", fault: Blame::System, meaning: "The system could not open, read, write, sync or rename: no such file, no permission, a full disk.", remedy: "Check free space, permissions and cables, then try again. The output's name exists only if writing finished." },
-    CodeInfo { code: "locked", fault: Blame::System, meaning: "Another program is editing or compacting the file.", remedy: "Try again once that program has ended, or wait for it with `--wait`. Its lock ends with it, even after a crash. `zt` exits with 6." },
+    CodeInfo { code: "locked", fault: Blame::System, meaning: "Another program is editing or compacting the file, or is writing the set.", remedy: "Try again once that program has ended, or wait for it with `--wait`. Its lock ends with it, even after a crash. `zt` exits with 6." },
     CodeInfo { code: "logical-type", fault: Blame::File, meaning: "A known logical type is on a dtype other than its own.", remedy: "Report it to the file's writer." },
     CodeInfo { code: "lossy", fault: Blame::Caller, meaning: "The result cannot represent values of the source. One error lists all such objects.", remedy: "Choose another target, or write dense values with `--dense`. `--drop-unsupported` drops what the target cannot represent, and `--allow-inf` accepts infinite values." },
     CodeInfo { code: "manifest-size", fault: Blame::File, meaning: "The declared size of the manifest is zero, larger than the file has room for, or above the limit.", remedy: "Download or copy it again, or write it again if its writer was killed. `zt repair` finds what can be saved." },
     CodeInfo { code: "missing-component", fault: Blame::File, meaning: "An object lacks a component that its format requires.", remedy: "Report it to the file's writer." },
     CodeInfo { code: "misuse", fault: Blame::Caller, meaning: "The call is wrong in a way that no file can cause.", remedy: "Correct it." },
     CodeInfo { code: "names", fault: Blame::Caller, meaning: "A list of names is not UTF-8, is too long, or does not fit the file.", remedy: "`zt ls` shows the tensors. Write one name per line, in that order." },
+    CodeInfo { code: "no-locks", fault: Blame::System, meaning: "The file system has no locks, so the file cannot be edited in place.", remedy: "Mount it with locks, or edit a copy on another disk and move it back." },
     CodeInfo { code: "not-found", fault: Blame::Caller, meaning: "There is no object of that name, no component of that role, or no attribute of that key.", remedy: "`zt ls` lists the names, and `zt meta get` the attributes." },
     CodeInfo { code: "not-zt", fault: Blame::File, meaning: "The file was opened as `.zt` and does not begin like a `.zt` file.", remedy: "Check the path. The program and `zt_convert::open` detect the kind of a file; `zt::File::open` takes only `.zt`." },
     CodeInfo { code: "overlap", fault: Blame::File, meaning: "Two components share some but not all of their bytes.", remedy: "Read single components, write the file again with its writer, or raise the limit (`Limits::overlap`)." },
@@ -38,6 +39,7 @@ pub const ALL: &[CodeInfo] = &[
     CodeInfo { code: "path", fault: Blame::File, meaning: "A sharded set or an ONNX model names a missing file, or one outside its own folder.", remedy: "Fetch the whole set. Never follow such a path by hand." },
     CodeInfo { code: "pickle", fault: Blame::File, meaning: "The pickle of a PyTorch file ends early, has an instruction that no data needs, acts on a missing value, or contains itself.", remedy: "Download or copy it again, or report it to the file's writer." },
     CodeInfo { code: "pickle-global", fault: Blame::File, meaning: "A PyTorch file has nothing but objects of functions or classes that data does not need; or such a function makes a tensor. Nothing was called: the reader never calls anything.", remedy: "If you trust it, load it with torch and save its `state_dict()`. If you do not, it may be an attack: delete it." },
+    CodeInfo { code: "replaced", fault: Blame::System, meaning: "Another file took the file's name while it was edited.", remedy: "Edit the file that has the name now." },
     CodeInfo { code: "schema", fault: Blame::File, meaning: "A key of the manifest is missing, has the wrong type or is out of range.", remedy: "Report it to the file's writer. Other objects of the file can be read." },
     CodeInfo { code: "shape-size-mismatch", fault: Blame::File, meaning: "The lengths of an object's components contradict its shape or each other.", remedy: "Report it to the file's writer. Never pad or cut: either of the two numbers may be wrong." },
     CodeInfo { code: "structure-limit", fault: Blame::Limits, meaning: "In a file of another kind, the structures (groups, links, attributes) refer to each other too often or nest too deeply. Listing them would take more than the file's length justifies.", remedy: "Write the file again with fewer links." },
@@ -54,6 +56,7 @@ pub const WARNINGS: &[WarningInfo] = &[
     WarningInfo { code: "newer-minor", from: "`.zt`", meaning: "the version's minor is newer than 1.2; unknown fields that matter to the writer may be ignored (zt-1.2 §11)" },
     WarningInfo { code: "version-suffix", from: "`.zt`", meaning: "the version has a suffix after its numbers, as in `1.2.0+build.5`; the suffix is ignored" },
     WarningInfo { code: "alignment", from: "`.zt` 0.1, 1.0", meaning: "a blob's offset is not a multiple of 64; an error from layout 1.1 on, and to `verify --strict`" },
+    WarningInfo { code: "unfinished-edit", from: "`.zt`", meaning: "an edit of the file was cut short or is still running; the file is read as it was before, and the next edit or `zt repair` removes the rest (zt-1.2 §16)" },
     WarningInfo { code: "unknown-digest", from: "`.zt`, SLM1, ONNX, zTensor 2", meaning: "the digest's algorithm is unknown; the component counts as unverified" },
     WarningInfo { code: "unlisted", from: "sharded sets", meaning: "a shard holds a tensor that the index does not list; the tensor is kept" },
     WarningInfo { code: "shadowed", from: "sharded sets", meaning: "two shards hold a tensor of one name; the index decides which one counts" },
@@ -68,6 +71,8 @@ pub const WARNINGS: &[WarningInfo] = &[
     WarningInfo { code: "name", from: "SQUIZD, HDF5", meaning: "SQUIZD: a name given by the user does not hash to the tensor's id, although others do; HDF5: the name of a dataset, a group or an attribute is not UTF-8, and its other bytes are written as `\\xE9`" },
     WarningInfo { code: "unknown-class", from: "PyTorch", meaning: "an object of a class that is not on the list of allowed ones is left out, and nothing was run; the tensors in it are listed under its path. There is one warning per class, about its first object" },
     WarningInfo { code: "torchscript", from: "PyTorch", meaning: "an archive of TorchScript; the tensors of its objects and of its code's constants are read, the code is not" },
+    WarningInfo { code: "hard-links", from: "conversion, compacting", meaning: "the replaced file has other names (hard links), which keep the old file; the message has the number of names" },
+    WarningInfo { code: "left-over", from: "`split --force`", meaning: "a file of the replaced set cannot be removed; the new set is complete, and the next split to that name tries again" },
     WarningInfo { code: "experimental", from: "conversion", meaning: "a SQUIZD file was written; no other program is known to read such files, so no other program has checked ours" },
     WarningInfo { code: "shard", from: "zTensor 2", meaning: "a file without a manifest: a shard, whose bytes another file describes" },
     WarningInfo { code: "lossy", from: "conversion", meaning: "metadata that the target cannot represent: an attribute, a field, a name, a type that a wider one represents. With `--drop-unsupported`, values that the target cannot represent; with `--skip-damaged`, objects that are damaged, each with the code of its fault; with `--allow-inf`, values that became infinite" },
@@ -99,6 +104,7 @@ pub const MANIFEST_SIZE: &str = "manifest-size";
 pub const MISSING_COMPONENT: &str = "missing-component";
 pub const MISUSE: &str = "misuse";
 pub const NAMES: &str = "names";
+pub const NO_LOCKS: &str = "no-locks";
 pub const NOT_FOUND: &str = "not-found";
 pub const NOT_ZT: &str = "not-zt";
 pub const OVERLAP: &str = "overlap";
@@ -107,6 +113,7 @@ pub const PADDING: &str = "padding";
 pub const PATH: &str = "path";
 pub const PICKLE: &str = "pickle";
 pub const PICKLE_GLOBAL: &str = "pickle-global";
+pub const REPLACED: &str = "replaced";
 pub const SCHEMA: &str = "schema";
 pub const SHAPE_SIZE_MISMATCH: &str = "shape-size-mismatch";
 pub const STRUCTURE_LIMIT: &str = "structure-limit";

@@ -134,6 +134,39 @@ impl<'f> Tensor<'f> {
         })
     }
 
+    /// The open file that holds the stored bytes of one component, and their place in it, for a caller
+    /// that maps them. `None` if the file was not opened by its path, if the bytes are made from those
+    /// of a file, and on systems without reads by position.
+    ///
+    /// The bytes are as stored, and nothing is verified: see [`Tensor::verify`].
+    ///
+    /// # Errors
+    ///
+    /// Code `not-found`.
+    pub fn stored_in(&self, role: &str) -> Result<Option<(&'f std::fs::File, Span)>> {
+        let part = self.locate(role)?;
+        let place = self.file.catalog.place(self.source_index(part));
+        let file = self.source(part).file().filter(|_| place == Place::File);
+        Ok(file.map(|file| (file, part.component.blob.span)))
+    }
+
+    /// Compares the digest of one component, unless an earlier read did, or the file is opened under
+    /// [`Verify::Never`]. The stored bytes are read, on all cores, and neither decoded nor kept.
+    ///
+    /// # Errors
+    ///
+    /// Code `not-found`; a wrong digest; [`crate::ErrorKind::Io`].
+    pub fn verify(&self, role: &str) -> Result<()> {
+        let part = self.locate(role)?;
+        let blob = &part.component.blob;
+        if blob.digest.is_none() || !self.must_verify(part) {
+            return Ok(());
+        }
+        pieces::verify(self.source(part), blob).map_err(|error| self.blame(error, part))?;
+        self.set_verified(part);
+        Ok(())
+    }
+
     /// The component of that role.
     ///
     /// # Errors

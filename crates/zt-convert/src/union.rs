@@ -1,0 +1,65 @@
+//! The union of the attributes of several inputs.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use zt::{Attributes, Result, Value};
+use zt_foreign::{Job, Loss, display};
+
+/// The union of maps, in which the first value of a key is kept.
+#[derive(Default)]
+pub(crate) struct Union {
+    pairs: Vec<(Value, Value)>,
+    /// Positions in `pairs`, by the CBOR of the key, which may be any value.
+    places: HashMap<Vec<u8>, usize>,
+}
+
+impl Union {
+    /// Adds a pair, unless the key has a value already. Returns the key if that value is another one.
+    ///
+    /// # Errors
+    ///
+    /// If the key cannot be encoded.
+    pub(crate) fn insert(&mut self, key: Value, value: Value) -> Result<Option<Value>> {
+        match self.places.entry(key.to_cbor()?) {
+            Entry::Vacant(place) => {
+                place.insert(self.pairs.len());
+                self.pairs.push((key, value));
+                Ok(None)
+            }
+            Entry::Occupied(place) => {
+                let first = self.pairs.get(*place.get());
+                Ok(first
+                    .is_some_and(|(_, first)| *first != value)
+                    .then_some(key))
+            }
+        }
+    }
+
+    /// Adds a map. A different second value of a key is a loss.
+    pub(crate) fn add(&mut self, map: Attributes, job: &mut Job<'_>) -> Result<()> {
+        for (key, value) in map {
+            if let Some(key) = self.insert(key, value)? {
+                let key = display(&key);
+                job.accept(Loss::Conflict { key }, None);
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn into_map(self) -> Attributes {
+        self.pairs.into_iter().collect()
+    }
+}
+
+/// The union of maps. The first value of a key is kept; a different second value is a loss.
+pub(crate) fn united(
+    maps: impl IntoIterator<Item = Attributes>,
+    job: &mut Job<'_>,
+) -> Result<Attributes> {
+    let mut union = Union::default();
+    for map in maps {
+        union.add(map, job)?;
+    }
+    Ok(union.into_map())
+}

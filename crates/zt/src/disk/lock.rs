@@ -1,0 +1,191 @@
+//! The lock of the one program that may change a file.
+//!
+//! On Linux it is a write lock of the open file description, `fcntl(F_OFD_SETLK)`. Only a program that
+//! may write to the file can hold one, so `flock(LOCK_SH)` of a reader keeps no editor away. Kernels
+//! before 3.15, some file systems and other systems have `flock` alone, which is used there. Any lock
+//! ends with its process.
+
+use std::fs::{File, TryLockError};
+use std::io;
+use std::path::Path;
+
+use zt_container::open_regular;
+
+use crate::disk::uninterrupted;
+use crate::error::{Error, Fault, Result};
+
+/// Locks an open file until its last handle is closed. It must be open for writing.
+///
+/// # Errors
+///
+/// Code `locked` if another program has it; code `no-locks` if the file system has no locks.
+pub(crate) fn lock(file: &File) -> Result<()> {
+    #[cfg(target_os = "linux")]
+    match description::lock(file) {
+        Ok(true) => return Ok(()),
+        Ok(false) if description::is_kept_by_readers(file) => {
+            return Err(Fault::LockedByReader.into());
+        }
+        Ok(false) => return Err(Fault::Locked.into()),
+        Err(error) if !is_missing(&error) => return Err(error.into()),
+        Err(_) => {}
+    }
+    match try_flock(|| file.try_lock()) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(Fault::Locked.into()),
+        Err(error) if is_missing(&error) => Err(Fault::NoLocks.into()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whether another handle has the file locked for an edit. `false` where the system cannot tell.
+pub(crate) fn is_locked(file: &File) -> bool {
+    #[cfg(target_os = "linux")]
+    if let Ok(is_locked) = description::is_locked(file) {
+        return is_locked;
+    }
+    // Only an attempt tells, which keeps the file locked for a moment.
+    match try_flock(|| file.try_lock_shared()) {
+        Ok(true) => {
+            let _ = file.unlock(); // The end of the handle would do it as well.
+            false
+        }
+        Ok(false) => true,
+        Err(_) => false,
+    }
+}
+
+/// Opens a file for changes and locks it, until the handle is closed. The file has its name when this
+/// returns: a file that replaces it meanwhile is opened and locked instead.
+///
+/// # Errors
+///
+/// Code `locked` if another program is editing the file; code `no-locks` if the file system has no
+/// locks; [`crate::ErrorKind::Io`].
+pub fn open_locked(path: impl AsRef<Path>) -> Result<File> {
+    let path = path.as_ref();
+    let open = || loop {
+        // Refuses pipes and devices before it opens the file for writing.
+        drop(open_regular(path)?);
+        let file = File::options().read(true).write(true).open(path)?;
+        lock(&file)?;
+        if is_at(&file, path)? {
+            return Ok(file);
+        }
+    };
+    open().map_err(|error: Error| error.with_path(path))
+}
+
+/// Refuses to replace a file that a program is editing. A file that cannot be opened, or one where the
+/// system cannot tell, can be replaced.
+///
+/// # Errors
+///
+/// Code `locked`.
+pub fn expect_unlocked(path: impl AsRef<Path>) -> Result<()> {
+    let path = path.as_ref();
+    if is_path_locked(path) {
+        return Err(Error::from(Fault::Locked).with_path(path));
+    }
+    Ok(())
+}
+
+/// Whether another handle has the file at `path` locked for an edit. `false` if it cannot be opened, or
+/// where the system cannot tell.
+pub(crate) fn is_path_locked(path: &Path) -> bool {
+    open_regular(path).is_ok_and(|file| is_locked(&file))
+}
+
+/// Whether `path` leads to the open file.
+#[cfg(unix)]
+pub(crate) fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+    let open = file.metadata()?;
+    match std::fs::metadata(path) {
+        Ok(named) => Ok(open.dev() == named.dev() && open.ino() == named.ino()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Other systems do not replace an open file.
+#[cfg(not(unix))]
+pub(crate) fn is_at(_: &File, _: &Path) -> io::Result<bool> {
+    Ok(true)
+}
+
+/// Whether the lock was taken.
+fn try_flock(mut call: impl FnMut() -> Result<(), TryLockError>) -> io::Result<bool> {
+    uninterrupted(|| match call() {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(error)) => Err(error),
+    })
+}
+
+/// Whether the error means that there is no such lock here: not in this kernel (`EINVAL`), or not on
+/// this file system (Lustre, some of FUSE and NFS).
+fn is_missing(error: &io::Error) -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::io::Errno;
+        let missing = [Errno::INVAL, Errno::NOSYS, Errno::OPNOTSUPP, Errno::NOLCK];
+        let code = error.raw_os_error();
+        if missing.iter().any(|it| code == Some(it.raw_os_error())) {
+            return true;
+        }
+    }
+    error.kind() == io::ErrorKind::Unsupported
+}
+
+/// Locks of open file descriptions.
+#[cfg(target_os = "linux")]
+mod description {
+    use std::fs::File;
+    use std::io;
+
+    use nix::errno::Errno;
+    use nix::fcntl::{FcntlArg, fcntl};
+    use nix::libc;
+
+    use super::uninterrupted;
+
+    /// A lock of the whole file.
+    fn of(lock: i32) -> libc::flock {
+        libc::flock {
+            l_type: i16::try_from(lock).unwrap_or_default(),
+            l_whence: i16::try_from(libc::SEEK_SET).unwrap_or_default(),
+            l_start: 0,
+            l_len: 0,
+            l_pid: 0,
+        }
+    }
+
+    /// Whether the lock was taken.
+    pub(super) fn lock(file: &File) -> io::Result<bool> {
+        let wanted = of(libc::F_WRLCK);
+        uninterrupted(|| match fcntl(file, FcntlArg::F_OFD_SETLK(&wanted)) {
+            Ok(_) => Ok(true),
+            Err(Errno::EAGAIN | Errno::EACCES) => Ok(false),
+            Err(error) => Err(error.into()),
+        })
+    }
+
+    /// The lock of another handle that `wanted` conflicts with.
+    fn in_the_way(file: &File, wanted: i32) -> io::Result<Option<i32>> {
+        let mut found = of(wanted);
+        uninterrupted(|| Ok(fcntl(file, FcntlArg::F_OFD_GETLK(&mut found))?))?;
+        let found = i32::from(found.l_type);
+        Ok((found != libc::F_UNLCK).then_some(found))
+    }
+
+    /// Whether there is a write lock.
+    pub(super) fn is_locked(file: &File) -> io::Result<bool> {
+        Ok(in_the_way(file, libc::F_RDLCK)?.is_some())
+    }
+
+    /// Whether only read locks keep the file from being locked. They need no right to write.
+    pub(super) fn is_kept_by_readers(file: &File) -> bool {
+        matches!(in_the_way(file, libc::F_WRLCK), Ok(Some(libc::F_RDLCK)))
+    }
+}

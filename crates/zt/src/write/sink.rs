@@ -1,0 +1,48 @@
+//! The destination of a writer.
+
+use std::io::{self, BufWriter, Write};
+
+use crate::disk::publish::{AtomicFile, BUFFER};
+
+/// Where the bytes of a file go.
+pub(crate) enum Sink<'w> {
+    File(AtomicFile),
+    Stream(Box<dyn Write + Send + 'w>),
+    /// The end of a file that is edited.
+    Tail(Box<dyn Tail>),
+}
+
+/// The growing end of a file that is edited. If it is dropped before the commit, it undoes its
+/// writes.
+pub(crate) trait Tail: Write + Send {
+    /// Makes room for `byte_len` bytes after the written ones.
+    fn make_room(&mut self, byte_len: u64) -> io::Result<()>;
+
+    /// Makes the written bytes part of the file, and durable.
+    fn commit(&mut self) -> io::Result<()>;
+}
+
+impl<'w> Sink<'w> {
+    pub(crate) fn stream(sink: impl Write + Send + 'w) -> Self {
+        // Small writes are gathered, so that many small tensors do not take as many system calls.
+        Sink::Stream(Box::new(BufWriter::with_capacity(BUFFER, sink)))
+    }
+}
+
+impl Write for Sink<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Sink::File(file) => file.write(bytes),
+            Sink::Stream(stream) => stream.write(bytes),
+            Sink::Tail(tail) => tail.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Sink::File(file) => file.flush(),
+            Sink::Stream(stream) => stream.flush(),
+            Sink::Tail(tail) => tail.flush(),
+        }
+    }
+}

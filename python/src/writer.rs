@@ -1,0 +1,672 @@
+//! `zt.Writer`: writes a `.zt` file, all of it or nothing.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use zt::foreign::AtomicFile;
+use zt::{
+    Attributes, ComponentOptions, Compression, DigestAlgorithm, ObjectOptions, Progress,
+    SuspendedComponent, SuspendedObject, WriteOptions,
+};
+
+use crate::dtype::Row;
+use crate::error::{OrRaise, Result, misuse, no_pickling};
+use crate::file::path_of;
+use crate::incoming::{Array, Incoming};
+use crate::source::Sink;
+use crate::work::Watch;
+use crate::{value, work};
+
+/// How components are stored, where the caller says so.
+pub(crate) fn compression(level: Option<i32>) -> Compression {
+    level.map_or(Compression::None, Compression::Zstd)
+}
+
+/// The algorithm of that name.
+pub(crate) fn digest(py: Python<'_>, name: Option<&str>) -> Result<Option<DigestAlgorithm>> {
+    match name {
+        None => Ok(None),
+        Some("crc32c") => Ok(Some(DigestAlgorithm::Crc32c)),
+        Some("sha256") => Ok(Some(DigestAlgorithm::Sha256)),
+        Some(other) => {
+            let text = format!("digest is {other:?}: pass \"crc32c\", \"sha256\" or None");
+            Err(misuse(py, &text))
+        }
+    }
+}
+
+/// An argument that was not given, where `None` means something.
+pub(crate) enum Given<T> {
+    No,
+    Yes(T),
+}
+
+impl<'a, 'py, T: FromPyObject<'a, 'py>> FromPyObject<'a, 'py> for Given<T> {
+    type Error = T::Error;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> std::result::Result<Self, Self::Error> {
+        object.extract().map(Given::Yes)
+    }
+}
+
+/// The file that is published when the writer finishes. It refuses writes once the work is to stop.
+struct Target {
+    file: Arc<Mutex<Option<AtomicFile>>>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Write for Target {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        /// Written between two looks at `stop`.
+        const MOST: usize = 8 << 20;
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(io::Error::other("stopped on request"));
+        }
+        match &mut *lock(&self.file) {
+            Some(file) => file.write(&bytes[..bytes.len().min(MOST)]),
+            None => Err(io::ErrorKind::BrokenPipe.into()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        lock(&self.file).as_mut().map_or(Ok(()), AtomicFile::flush)
+    }
+}
+
+/// Where the engine's writer is.
+enum State {
+    Ready(Box<zt::Writer<'static>>),
+    /// Pieces of this tensor are awaited.
+    Streaming(Box<zt::Writer<'static>>, String),
+    /// It has finished, or an error has ended it.
+    Ended,
+}
+
+/// A tensor that was added, as it lay in memory: its place, its type, a hash of its bytes.
+type Place = (usize, usize, &'static str);
+
+/// Writes a ``.zt`` file, all of it or nothing: in a ``with`` block that ends without an exception, the
+/// file appears under its name, complete and on the disk. Otherwise the old file stays.
+///
+/// Args:
+///     target: a path, or an object with ``write``, which gets the bytes from front to back.
+///     zstd: the level at which all tensors are compressed, 1 to 22; ``None`` for raw bytes, which are
+///         mapped without a copy.
+///     digest: ``"crc32c"``, ``"sha256"`` or ``None``, for each component.
+///     planes: whether floating-point tensors are stored in byte planes: two thirds of bf16's bytes, without
+///         loss.
+///     attributes: a dict of text, numbers, lists and dicts for the file.
+///     threads: how many threads compress; by default all cores, or ``ZT_NUM_THREADS``.
+///     progress: called with the bytes of values since the last call. What it raises ends the writer.
+///
+/// >>> import io, numpy, zt
+/// >>> sink = io.BytesIO()
+/// >>> with zt.Writer(sink, zstd=3, attributes={"step": 7}) as writer:
+/// ...     writer.add("weight", numpy.zeros((2, 3), dtype="f4"))
+/// >>> zt.open(sink.getvalue()).attributes
+/// {'step': 7}
+#[pyclass(frozen, module = "zt", name = "Writer")]
+pub(crate) struct Writer {
+    state: Mutex<State>,
+    /// `None` for an object with `write`.
+    file: Option<Arc<Mutex<Option<AtomicFile>>>>,
+    path: Option<PathBuf>,
+    stop: Arc<AtomicBool>,
+    threads: Option<usize>,
+    progress: Option<Py<PyAny>>,
+    defaults: ComponentOptions,
+    planes: bool,
+    /// Arrays that were added, each with a hash of its bytes: the same array under two names is stored
+    /// once, and one that was filled anew is not.
+    known: Mutex<HashMap<Place, (u64, String)>>,
+    /// A forked child has neither the threads nor the file.
+    process: u32,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A hash to tell an array that was filled anew.
+fn hash(bytes: &[u8]) -> u64 {
+    use std::hash::Hasher as _;
+    let mut hasher = twox_hash::XxHash3_64::new();
+    hasher.write(bytes);
+    hasher.finish()
+}
+
+impl Writer {
+    /// Begins a file.
+    #[expect(clippy::too_many_arguments, reason = "the keywords of Python's call")]
+    fn create(
+        py: Python<'_>,
+        target: &Bound<'_, PyAny>,
+        options: WriteOptions,
+        defaults: ComponentOptions,
+        planes: bool,
+        attributes: Option<Attributes>,
+        threads: Option<usize>,
+        progress: Option<Py<PyAny>>,
+    ) -> Result<Self> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let path = path_of(target)?;
+        let mut file = None;
+        let pool = crate::pool::pool(threads)?;
+        let writer = if let Some(path) = &path {
+            let begun = py.detach(|| AtomicFile::create(path)).or_raise()?;
+            let begun = Arc::new(Mutex::new(Some(begun)));
+            file = Some(Arc::clone(&begun));
+            let target = Target {
+                file: begun,
+                stop: Arc::clone(&stop),
+            };
+            py.detach(|| pool.install(|| options.to_buffered_writer(target)))
+        } else if target.hasattr("write")? {
+            let sink = Sink::new(target);
+            py.detach(|| pool.install(|| options.to_writer(sink)))
+        } else {
+            return Err(PyTypeError::new_err(format!(
+                "expected a path or an object with write, not {}",
+                target.get_type().name()?
+            )));
+        };
+        let mut writer = writer.or_raise()?;
+        if let Some(attributes) = attributes {
+            writer.set_attributes(attributes);
+        }
+        Ok(Writer {
+            state: Mutex::new(State::Ready(Box::new(writer))),
+            file,
+            path,
+            stop,
+            threads,
+            progress,
+            defaults,
+            planes,
+            known: Mutex::default(),
+            process: std::process::id(),
+        })
+    }
+
+    /// Does work with the writer, which an error ends.
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        byte_len: u64,
+        work: impl FnOnce(&mut zt::Writer<'static>, Progress<'_>) -> zt::Result<T> + Send,
+    ) -> Result<T> {
+        /// Less is written before anybody could press Ctrl-C.
+        const SMALL: u64 = 8 << 20;
+        self.expect_process()?;
+        let work = |progress: Progress<'_>| {
+            let mut state = lock(&self.state);
+            let State::Ready(writer) = &mut *state else {
+                return Ok(Err(refused(&state)));
+            };
+            let done = work(writer, progress);
+            if done.is_err() {
+                self.end(&mut state);
+            }
+            done.map(Ok)
+        };
+        let done = if byte_len < SMALL && self.threads.is_none() && self.progress.is_none() {
+            let go_on = |_| std::ops::ControlFlow::Continue(());
+            work::run(py, || work(Progress::new(&go_on)))
+        } else {
+            let progress = self
+                .progress
+                .as_ref()
+                .map(|progress| progress.bind(py).clone());
+            let watch = Watch::new(progress).threads(self.threads);
+            watch.stop(Arc::clone(&self.stop)).run(py, work)
+        };
+        match done {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(text)) => Err(misuse(py, &text)),
+            Err(error) => {
+                // What the progress function raises ends the writer too.
+                py.detach(|| self.end(&mut lock(&self.state)));
+                Err(error)
+            }
+        }
+    }
+
+    /// Drops the engine's writer, and the file that was not published.
+    fn end(&self, state: &mut State) {
+        *state = State::Ended;
+        if let Some(file) = &self.file {
+            *lock(file) = None;
+        }
+    }
+
+    fn expect_process(&self) -> Result<()> {
+        if self.process == std::process::id() {
+            return Ok(());
+        }
+        Err(PyValueError::new_err(
+            "the writer belongs to the process that this one was forked from",
+        ))
+    }
+
+    fn options_of(
+        &self,
+        py: Python<'_>,
+        zstd: &Given<Option<i32>>,
+        digest_name: &Given<Option<String>>,
+    ) -> Result<Option<ObjectOptions>> {
+        if matches!((zstd, digest_name), (Given::No, Given::No)) {
+            return Ok(None);
+        }
+        let mut options = self.defaults;
+        if let Given::Yes(level) = zstd {
+            options.compression = compression(*level);
+        }
+        if let Given::Yes(name) = digest_name {
+            options.digest = digest(py, name.as_deref())?;
+        }
+        Ok(Some(options.into()))
+    }
+
+    /// Adds a value. `is_trusted` is true if no array is filled anew between two calls.
+    fn add_value(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        value: &Incoming,
+        attributes: Option<Attributes>,
+        options: Option<ObjectOptions>,
+    ) -> Result<()> {
+        let byte_len = value.byte_len();
+        self.with(py, byte_len, |writer, progress| {
+            if let Incoming::Tensor(tensor) = value {
+                return copy(writer, name, tensor, options, progress);
+            }
+            let is_default = options.is_none() && attributes.is_none() && !self.planes;
+            let shared = match value {
+                Incoming::Dense(array) if is_default => self.shared(name, array)?,
+                _ => None,
+            };
+            if let (Some(other), Incoming::Dense(array)) = (shared, value) {
+                share(writer, name, array, &other)?;
+            } else {
+                value.with_object(attributes, |object| match &options {
+                    Some(options) => writer.add_with(name, object, options),
+                    None => writer.add(name, object),
+                })?;
+            }
+            progress.report(byte_len)
+        })
+    }
+
+    /// The name under which the same array was added before, with the same bytes.
+    fn shared(&self, name: &str, array: &Array) -> zt::Result<Option<String>> {
+        /// Smaller ones take less than their place in a table.
+        const WORTH_IT: usize = 4 << 10;
+        let Some((start, byte_len)) = array.place().filter(|(_, len)| *len >= WORTH_IT) else {
+            return Ok(None);
+        };
+        let hash = hash(&array.elements()?.bytes);
+        let mut known = lock(&self.known);
+        match known.get(&(start, byte_len, array.row().name)) {
+            Some((found, other)) if *found == hash => Ok(Some(other.clone())),
+            _ => {
+                known.insert((start, byte_len, array.row().name), (hash, name.to_owned()));
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// Writes an object whose data is that of an earlier one.
+pub(crate) fn share(
+    writer: &mut zt::Writer<'_>,
+    name: &str,
+    array: &Array,
+    other: &str,
+) -> zt::Result<()> {
+    let mut object = writer.begin(name, &array.shape(), "dense")?;
+    let logical_type = array.row().logical_type().map(Into::into);
+    let data = object.component("data", array.row().dtype, logical_type)?;
+    data.share(other, "data")?;
+    object.finish()
+}
+
+fn copy(
+    writer: &mut zt::Writer<'_>,
+    name: &str,
+    tensor: &Py<crate::tensor::Tensor>,
+    options: Option<ObjectOptions>,
+    progress: Progress<'_>,
+) -> zt::Result<()> {
+    let tensor = tensor.get().tensor();
+    match options {
+        Some(options) => writer.copy_with(name, &tensor, &options, Some(progress)),
+        None => writer.copy(name, &tensor),
+    }
+}
+
+fn refused(state: &State) -> String {
+    match state {
+        State::Streaming(_, name) => {
+            format!("{name:?} is not complete: write the rest of its bytes first")
+        }
+        _ => "the writer has ended".to_owned(),
+    }
+}
+
+#[pymethods]
+impl Writer {
+    #[new]
+    #[pyo3(signature = (
+        target, *, zstd = None, digest = Some("crc32c"), planes = false, attributes = None,
+        threads = None, progress = None
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "the keywords of Python's call")]
+    fn new(
+        py: Python<'_>,
+        target: &Bound<'_, PyAny>,
+        zstd: Option<i32>,
+        digest: Option<&str>,
+        planes: bool,
+        attributes: Option<&Bound<'_, PyAny>>,
+        threads: Option<usize>,
+        progress: Option<Py<PyAny>>,
+    ) -> Result<Self> {
+        let digest = self::digest(py, digest)?;
+        let mut options = WriteOptions::new();
+        let mut defaults = ComponentOptions::default();
+        if planes {
+            options = options.planes();
+            defaults.compression = Compression::Auto;
+        }
+        if let Some(level) = zstd {
+            options = options.zstd(level);
+            defaults.compression = Compression::Zstd(level);
+        }
+        options = options.digest(digest);
+        defaults.digest = digest;
+        let attributes = attributes.map(value::from_mapping).transpose()?;
+        Self::create(
+            py, target, options, defaults, planes, attributes, threads, progress,
+        )
+    }
+
+    /// Adds a tensor.
+    ///
+    /// Args:
+    ///     name: its name, which no other tensor of the file has.
+    ///     value: an array of NumPy of any strides and byte order, a tensor of torch, jax or any library with
+    ///         DLPack, a sparse array of SciPy, a :class:`Tensor` of a file, a :class:`QuantizedGroup`, or
+    ///         anything with a buffer. The memory of a contiguous array is written as it lies there: do not
+    ///         change it from another thread meanwhile.
+    ///     attributes: a dict for the tensor.
+    ///     zstd: the level for this tensor, or ``None`` for raw bytes; the writer's if it is left out.
+    ///     digest: the digest for this tensor; the writer's if it is left out.
+    ///
+    /// An array that is added under two names is stored once, as the tied weights of a model.
+    ///
+    /// Raises:
+    ///     TypeError: the value is no array, or has elements that no file has.
+    ///     MisuseError: the name is taken or empty, or the writer has ended.
+    #[pyo3(signature = (name, value, *, attributes = None, zstd = Given::No, digest = Given::No))]
+    fn add(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        value: &Bound<'_, PyAny>,
+        attributes: Option<&Bound<'_, PyAny>>,
+        zstd: Given<Option<i32>>,
+        digest: Given<Option<String>>,
+    ) -> Result<()> {
+        let value = Incoming::new(value)?;
+        let attributes = attributes.map(value::from_mapping).transpose()?;
+        let options = self.options_of(py, &zstd, &digest)?;
+        self.add_value(py, name, &value, attributes, options)
+    }
+
+    /// Begins a tensor that comes in pieces, and may be larger than memory.
+    ///
+    /// Args:
+    ///     shape: its dimensions.
+    ///     dtype: the type of its elements: ``"f32"``, ``"float32"`` or a dtype.
+    ///
+    /// Returns:
+    ///     An object whose ``write`` takes arrays or bytes in row-major order. The tensor is complete when
+    ///     all of its bytes have come, and until then the writer takes no other.
+    #[pyo3(signature = (name, shape, dtype, *, zstd = Given::No, digest = Given::No))]
+    fn begin(
+        slf: &Bound<'_, Self>,
+        name: &str,
+        shape: Vec<u64>,
+        dtype: &Bound<'_, PyAny>,
+        zstd: Given<Option<i32>>,
+        digest: Given<Option<String>>,
+    ) -> Result<Pieces> {
+        let (py, this) = (slf.py(), slf.get());
+        let row = row_of(dtype)?;
+        let options = this.options_of(py, &zstd, &digest)?;
+        let expected = zt::formats::dense_byte_len(&shape, row.item_len as u64);
+        let expected = expected.ok_or_else(|| PyValueError::new_err("the tensor is too large"))?;
+        let begun = this.with(py, 0, |writer, _| {
+            let mut object = writer.begin(name, &shape, "dense")?;
+            if let Some(options) = options {
+                object = object.options(options);
+            }
+            let logical_type = row.logical_type().map(Into::into);
+            let component = object.component("data", row.dtype, logical_type)?.suspend();
+            Ok((object.suspend(), component))
+        })?;
+        py.detach(|| {
+            let mut state = lock(&this.state);
+            *state = match std::mem::replace(&mut *state, State::Ended) {
+                State::Ready(writer) => State::Streaming(writer, name.to_owned()),
+                other => other,
+            };
+        });
+        let pieces = Pieces {
+            writer: slf.clone().unbind(),
+            row,
+            rest: Mutex::new(Rest {
+                begun: Some(begun),
+                byte_len: expected,
+            }),
+        };
+        if expected == 0 {
+            pieces.take(py, &[])?;
+        }
+        Ok(pieces)
+    }
+
+    /// Writes the list of tensors, and makes the file appear. A ``with`` block does it.
+    fn finish(&self, py: Python<'_>) -> Result<()> {
+        self.with(py, u64::MAX, |_, _| Ok(()))?;
+        let finish = || {
+            let mut state = lock(&self.state);
+            let ended = std::mem::replace(&mut *state, State::Ended);
+            if let State::Ready(writer) = ended {
+                writer.finish()?;
+            }
+            let file = self.file.as_ref().and_then(|file| lock(file).take());
+            file.map_or(Ok(()), AtomicFile::publish)
+        };
+        work::run(py, finish)
+    }
+
+    fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (kind, _value, _traceback))]
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        kind: &Bound<'_, PyAny>,
+        _value: &Bound<'_, PyAny>,
+        _traceback: &Bound<'_, PyAny>,
+    ) -> Result<()> {
+        if kind.is_none() {
+            return self.finish(py);
+        }
+        if self.process == std::process::id() {
+            py.detach(|| self.end(&mut lock(&self.state)));
+        }
+        Ok(())
+    }
+
+    fn __repr__(&self) -> String {
+        match &self.path {
+            Some(path) => format!("<zt.Writer {:?}>", path.display().to_string()),
+            None => "<zt.Writer>".to_owned(),
+        }
+    }
+
+    fn __reduce__(&self) -> Result<()> {
+        Err(no_pickling("a zt.Writer"))
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        if self.process == std::process::id() {
+            return;
+        }
+        // In a forked child, the file is the parent's to remove, and no thread is left to wait for.
+        std::mem::forget(std::mem::replace(&mut *lock(&self.state), State::Ended));
+        if let Some(file) = &self.file {
+            std::mem::forget(lock(file).take());
+        }
+    }
+}
+
+/// The type that a name, or a dtype of NumPy, stands for.
+fn row_of(dtype: &Bound<'_, PyAny>) -> Result<&'static Row> {
+    let name: String = match dtype.cast::<PyString>() {
+        Ok(name) => name.to_str()?.to_owned(),
+        Err(_) => {
+            let dtype = crate::dtype::numpy(dtype.py())?
+                .getattr("dtype")?
+                .call1((dtype,))?;
+            dtype.getattr("name")?.extract()?
+        }
+    };
+    Row::named(&name)
+        .ok_or_else(|| PyTypeError::new_err(format!("no file has elements of the dtype {name}")))
+}
+
+/// A tensor that comes in pieces. Made by :meth:`Writer.begin`.
+#[pyclass(frozen, module = "zt", name = "Pieces")]
+pub(crate) struct Pieces {
+    writer: Py<Writer>,
+    row: &'static Row,
+    rest: Mutex<Rest>,
+}
+
+/// What is awaited.
+struct Rest {
+    /// `None` once it is complete, or failed.
+    begun: Option<(SuspendedObject, SuspendedComponent)>,
+    byte_len: u64,
+}
+
+impl Pieces {
+    fn take(&self, py: Python<'_>, bytes: &[u8]) -> Result<()> {
+        let writer = self.writer.get();
+        writer.expect_process()?;
+        let pool = crate::pool::pool(writer.threads)?;
+        let work = || {
+            let (mut state, mut rest) = (lock(&writer.state), lock(&self.rest));
+            let State::Streaming(engine, _) = &mut *state else {
+                return Ok(Err("the writer has ended"));
+            };
+            if rest.byte_len < bytes.len() as u64 {
+                return Ok(Err("the piece has more bytes than the tensor has left"));
+            }
+            let Some((object, component)) = rest.begun.take() else {
+                return Ok(Err("the tensor is complete"));
+            };
+            rest.byte_len -= bytes.len() as u64;
+            let mut object = engine.resume_object(object);
+            let mut component = object.resume_component(component);
+            component.write_all(bytes)?;
+            if rest.byte_len > 0 {
+                let component = component.suspend();
+                rest.begun = Some((object.suspend(), component));
+                return Ok(Ok(()));
+            }
+            component.finish()?;
+            object.finish()?;
+            *state = match std::mem::replace(&mut *state, State::Ended) {
+                State::Streaming(engine, _) => State::Ready(engine),
+                other => other,
+            };
+            Ok(Ok(()))
+        };
+        match py.detach(|| pool.install(work)).or_raise() {
+            Ok(Ok(())) => {}
+            Ok(Err(text)) => return Err(misuse(py, text)),
+            Err(error) => {
+                py.detach(|| writer.end(&mut lock(&writer.state)));
+                return Err(error);
+            }
+        }
+        py.check_signals()?;
+        match &writer.progress {
+            Some(progress) if !bytes.is_empty() => progress.call1(py, (bytes.len(),)).map(drop),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[pymethods]
+impl Pieces {
+    /// Takes the next elements: an array of the tensor's dtype, whatever its shape, or their bytes,
+    /// little-endian.
+    ///
+    /// Raises:
+    ///     MisuseError: the piece has another dtype, or more bytes than the tensor has left.
+    fn write(&self, py: Python<'_>, piece: &Bound<'_, PyAny>) -> Result<()> {
+        let array = Array::new(piece)?;
+        if array.row().name != self.row.name && array.row().name != "u8" {
+            let text = format!(
+                "the tensor has elements of {}, the piece of {}",
+                self.row.name,
+                array.row().name
+            );
+            return Err(misuse(py, &text));
+        }
+        let elements = py.detach(|| array.elements()).or_raise()?;
+        self.take(py, &elements.bytes)
+    }
+
+    fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (kind, _value, _traceback))]
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        kind: &Bound<'_, PyAny>,
+        _value: &Bound<'_, PyAny>,
+        _traceback: &Bound<'_, PyAny>,
+    ) -> Result<()> {
+        let left = py.detach(|| lock(&self.rest).byte_len);
+        match kind.is_none() && left > 0 {
+            true => Err(misuse(
+                py,
+                &format!("{left} bytes of the tensor are missing"),
+            )),
+            false => Ok(()),
+        }
+    }
+
+    fn __reduce__(&self) -> Result<()> {
+        Err(no_pickling("a zt.Pieces"))
+    }
+}

@@ -1,0 +1,90 @@
+"""The exceptions of zt.
+
+Every error of the engine is a :class:`ZtError`. Where Python has a class of its own for the same
+thing (``KeyError``, ``ValueError``, ``FileNotFoundError``), the error is one of those too.
+"""
+
+from __future__ import annotations
+
+
+class ZtError(Exception):
+    """An error of the engine, with the place of the fault.
+
+    Attributes:
+        code: the stable code of the error, for example ``"digest-mismatch"``. Codes are listed in
+            ``spec/errors.md``, and ``zt explain CODE`` describes each.
+        object: the name of the tensor at fault, or ``None``.
+        component: the role of the component at fault (``"data"``, ``"scales"``), or ``None``.
+        offset: the byte of the file at which the fault is, or ``None``.
+        path: the path of the file, or ``None`` for a file in memory.
+    """
+
+    code: str
+    object: str | None
+    component: str | None
+    offset: int | None
+    path: str | None
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str = "",
+        object: str | None = None,
+        component: str | None = None,
+        offset: int | None = None,
+        path: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.object = object
+        self.component = component
+        self.offset = offset
+        self.path = path
+
+    def __str__(self) -> str:
+        # KeyError would give the repr of its message, and OSError the text of its errno.
+        return str(self.args[0]) if self.args else ""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _restore, (type(self), self.args, self.__dict__)
+
+
+class MalformedError(ZtError):
+    """The file breaks a rule of its format: it is damaged, cut short, or hostile."""
+
+
+class DigestMismatchError(ZtError):
+    """The stored bytes are not those that were written."""
+
+
+class UnsupportedError(ZtError):
+    """The file is sound, but this build or this operation does not support it."""
+
+
+class LimitError(ZtError):
+    """The file needs more memory or work than the limits allow."""
+
+
+class MisuseError(ZtError, ValueError):
+    """The call is wrong, whatever the file is: a wrong type, shape, or option."""
+
+
+class TensorNotFoundError(MisuseError, KeyError):
+    """The file has no tensor, or the tensor has no component, of this name."""
+
+
+class FileError(ZtError, OSError):
+    """The system could not read or write. ``errno`` is set where the system gave one."""
+
+
+class MissingFileError(FileError, FileNotFoundError):
+    """There is no file at the path."""
+
+
+def _restore(kind: type[ZtError], args: tuple[object, ...], fields: dict[str, object]) -> ZtError:
+    """Makes an exception again that was pickled."""
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(fields)
+    return error

@@ -1,0 +1,404 @@
+"""Tensors of torch in tensor files of any kind.
+
+:func:`save_file` and :func:`load_file` have the signatures of ``safetensors.torch``. They save every
+tensor as what it is: strided, transposed, expanded, empty, sparse, and tied.
+
+>>> import tempfile, torch, zt.torch
+>>> path = tempfile.mkdtemp() + "/model.zt"
+>>> weight = torch.arange(6, dtype=torch.bfloat16).reshape(2, 3)
+>>> zt.torch.save_file({"weight": weight, "transposed": weight.T}, path)
+>>> zt.torch.load_file(path)["transposed"].shape
+torch.Size([3, 2])
+
+Loading executes nothing, whatever the file is: a ``.pt`` is read as data.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+import zt
+
+from .. import _zt
+from ._memory import SPARSE, Ring, dtype_of, part_of, to_device, to_torch
+
+__all__ = [
+    "LazyTensor",
+    "lazy_state_dict",
+    "load",
+    "load_file",
+    "load_model",
+    "save",
+    "save_file",
+    "save_model",
+]
+
+Progress = Callable[[int], object]
+Path = str | os.PathLike[str]
+
+# The kinds of file that are written, by extension.
+KINDS = {".zt": "zt", ".safetensors": "safetensors", ".gguf": "gguf", ".npz": "npz"}
+# Read by one call: progress is reported, and Ctrl-C looked for, between two.
+BATCH_NBYTES = 256 << 20
+
+
+def save(
+    tensors: Mapping[str, torch.Tensor],
+    metadata: Mapping[str, str] | None = None,
+    *,
+    kind: str = "zt",
+    zstd: int | None = None,
+    digest: str | None = "crc32c",
+    threads: int | None = None,
+) -> bytes:
+    """The bytes of a file with these tensors: see :func:`save_file`."""
+    if kind == "zt":
+        sink = io.BytesIO()
+        _write(sink, tensors, metadata, zstd=zstd, digest=digest, threads=threads)
+        return sink.getvalue()
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "tensors")
+        save_file(tensors, path, metadata, kind=kind, zstd=zstd, digest=digest, threads=threads)
+        with open(path, "rb") as file:
+            return file.read()
+
+
+def save_file(
+    tensors: Mapping[str, torch.Tensor],
+    filename: Path,
+    metadata: Mapping[str, str] | None = None,
+    *,
+    kind: str | None = None,
+    zstd: int | None = None,
+    digest: str | None = "crc32c",
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> None:
+    """Saves tensors, all or nothing: the file appears under its name once it is whole.
+
+    A tensor that has several names is stored once, and keeps all of them. A strided tensor is
+    copied into row-major order, piece by piece. ``requires_grad`` is not stored. A tensor on
+    another device is copied to the CPU when its turn comes.
+
+    Args:
+        tensors: names and tensors, dense, or sparse in the COO or CSR layout.
+        filename: where to. A file that is there is replaced.
+        metadata: texts for the file's attributes.
+        kind: ``"zt"``, ``"safetensors"``, ``"gguf"`` or ``"npz"``; by the extension if ``None``.
+        zstd: a level, to compress the tensors.
+        digest: the checksum of each tensor: ``"crc32c"``, ``"sha256"``, or ``None``.
+        threads: how many threads work; ``None`` takes all cores.
+        progress: is called with the bytes since its last call.
+
+    Raises:
+        ValueError: a tensor has no data (the device ``meta``), or is spread over ranks (a DTensor).
+        UnsupportedError: the kind of file cannot hold a tensor.
+    """
+    kind = kind or KINDS.get(os.path.splitext(filename)[1].lower(), "zt")
+    options = {"zstd": zstd, "digest": digest, "threads": threads, "progress": progress}
+    if kind == "zt":
+        _write(filename, tensors, metadata, **options)
+        return
+    # Of other kinds the engine has no writer that takes tensors one by one, but a converter.
+    with tempfile.TemporaryDirectory(dir=os.path.dirname(os.fspath(filename)) or ".") as folder:
+        whole = os.path.join(folder, "tensors.zt")
+        _write(whole, tensors, metadata, **options)
+        zt.convert(whole, filename, kind=kind, overwrite=True)
+
+
+def _write(
+    target: Path | io.BytesIO,
+    tensors: Mapping[str, torch.Tensor],
+    metadata: Mapping[str, str] | None,
+    **options: Any,
+) -> None:
+    attributes = dict(metadata) if metadata else None
+    with zt.Writer(target, attributes=attributes, **options) as writer:
+        for name, tensor in tensors.items():
+            if not isinstance(tensor, torch.Tensor):
+                raise TypeError(f"{name!r} is not a torch.Tensor but {type(tensor).__name__}")
+            writer.add(name, tensor)
+
+
+def load(
+    data: bytes | bytearray | memoryview, device: str | torch.device = "cpu"
+) -> dict[str, torch.Tensor]:
+    """All tensors of a file in memory: see :func:`load_file`."""
+    return _load(data, device, None, None, tied=False)
+
+
+def load_file(
+    filename: Path,
+    device: str | torch.device = "cpu",
+    *,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    tied: bool = False,
+) -> dict[str, torch.Tensor]:
+    """All tensors of a file of any kind, in memory of their own.
+
+    A sparse tensor comes in its layout, COO or CSR. A quantized one comes dequantized, as f32.
+
+    Args:
+        filename: a path; the index of a sharded set loads the whole set.
+        device: where the tensors go. ``"meta"`` gives shapes and dtypes, and reads no data. To CUDA
+            they are copied through pinned memory, while the next ones are read.
+        threads: how many threads read; ``None`` takes all cores.
+        progress: is called with the bytes since its last call.
+        tied: whether names with the same stored bytes get the same tensor. By default each name
+            has memory of its own.
+
+    Raises:
+        MissingFileError: there is no such file. It is a ``FileNotFoundError`` too.
+        DigestMismatchError: a tensor's bytes are not those that were written.
+        TypeError: torch has no dtype for a tensor.
+    """
+    return _load(filename, device, threads, progress, tied=tied)
+
+
+def _load(
+    source: Path | bytes | bytearray | memoryview,
+    device: str | torch.device,
+    threads: int | None,
+    progress: Progress | None,
+    *,
+    tied: bool,
+) -> dict[str, torch.Tensor]:
+    device = torch.device(device)
+    loaded: dict[str, torch.Tensor] = {}
+    with zt.open(source) as file:
+        twins = _twins(file) if tied else {}
+        wanted = {name: tensor for name, tensor in file.items() if name not in twins}
+        if device.type == "cpu":
+            _read(wanted, loaded, threads, progress)
+        elif device.type == "cuda":
+            ring = Ring(device)
+            for name, tensor in wanted.items():
+                value = to_torch(tensor, torch.device("cpu"))
+                if value.layout == torch.strided:
+                    out = torch.empty(value.shape, dtype=value.dtype, device=device)
+                    ring.copy(value, out)
+                else:
+                    out = value.to(device)
+                loaded[name] = out
+                if progress is not None:
+                    progress(value.numel() * value.element_size())
+            ring.finish()
+        else:
+            for name, tensor in wanted.items():
+                loaded[name] = to_torch(tensor, device)
+        return {name: loaded[twins.get(name, name)] for name in file}
+
+
+def _read(
+    wanted: Mapping[str, zt.Tensor],
+    loaded: dict[str, torch.Tensor],
+    threads: int | None,
+    progress: Progress | None,
+) -> None:
+    """Reads tensors into memory of their own: many dense ones at once, on all cores."""
+    batch: list[tuple[str, zt.Tensor]] = []
+    nbytes = 0
+
+    def read() -> None:
+        capsules = _zt._dlpack_many([tensor for _, tensor in batch], threads)
+        for (name, _), capsule in zip(batch, capsules, strict=True):
+            loaded[name] = torch.from_dlpack(capsule)
+        if progress is not None and nbytes > 0:
+            progress(nbytes)
+
+    for name, tensor in wanted.items():
+        dtype_of(tensor)
+        if tensor.format in SPARSE:
+            loaded[name] = to_torch(tensor, torch.device("cpu"), copy=True)
+            continue
+        batch.append((name, tensor))
+        nbytes += tensor.nbytes
+        if nbytes >= BATCH_NBYTES:
+            read()
+            batch, nbytes = [], 0
+    read()
+
+
+def _twins(file: zt.File) -> dict[str, str]:
+    """Names whose tensor has the stored bytes, the dtype and the shape of an earlier one's."""
+    first: dict[object, str] = {}
+    twins = {}
+    for name, tensor in file.items():
+        places = tuple(
+            (role, component.offset, component.dtype, component.nbytes)
+            for role, component in tensor.components.items()
+        )
+        if all(offset is not None and nbytes > 0 for _, offset, _, nbytes in places):
+            earlier = first.setdefault((tensor.format, tensor.shape, places), name)
+            if earlier != name:
+                twins[name] = earlier
+    return twins
+
+
+def save_model(
+    model: torch.nn.Module,
+    filename: Path,
+    metadata: Mapping[str, str] | None = None,
+    force_contiguous: bool = True,
+    **options: Any,
+) -> None:
+    """Saves the state of a model. Tied weights are stored once, and keep all their names.
+
+    Args:
+        model: the model; its ``state_dict()`` is saved.
+        filename: where to.
+        metadata: texts for the file's attributes.
+        force_contiguous: taken for the sake of ``safetensors.torch``, and not needed here.
+        options: as of :func:`save_file`.
+    """
+    del force_contiguous
+    save_file(model.state_dict(), filename, metadata, **options)
+
+
+def load_model(
+    model: torch.nn.Module,
+    filename: Path,
+    strict: bool = True,
+    device: str | torch.device = "cpu",
+) -> tuple[list[str], list[str]]:
+    """Loads the state of a model from a file of any kind, into the memory that the model has.
+
+    A parameter on the device ``meta`` gets memory on `device`. A name that the file lacks is not
+    missing if the model ties it to one that the file has, as files of ``safetensors`` need it.
+
+    Args:
+        model: the model.
+        filename: a path.
+        strict: whether missing and unexpected names are an error.
+        device: where parameters go that have no memory yet.
+
+    Returns:
+        The missing names and the unexpected ones.
+
+    Raises:
+        RuntimeError: names are missing or unexpected and `strict` is set, or shapes differ.
+    """
+    target = torch.device(device)
+    state = model.state_dict()
+    with zt.open(filename) as file:
+        # Views of the file where it can lend its bytes: the model's own copy is the only one.
+        values = {name: to_torch(tensor, torch.device("cpu")) for name, tensor in file.items()}
+        if any(value.is_meta for value in state.values()):
+            owned = {name: value.clone() for name, value in values.items()}
+            values = {name: to_device(value, target) for name, value in owned.items()}
+            result = model.load_state_dict(values, strict=False, assign=True)
+        else:
+            result = model.load_state_dict(values, strict=False)
+    loaded = {_identity(state[name]) for name in values if name in state}
+    missing = [
+        name
+        for name in result.missing_keys
+        if name not in state or _identity(state[name]) not in loaded
+    ]
+    unexpected = list(result.unexpected_keys)
+    if strict and (missing or unexpected):
+        parts = [f"{type(model).__name__} cannot load {os.fspath(filename)}:"]
+        if missing:
+            parts.append(f"missing: {', '.join(map(repr, missing))};")
+        if unexpected:
+            parts.append(f"unexpected: {', '.join(map(repr, unexpected))};")
+        raise RuntimeError(" ".join(parts).rstrip(";"))
+    return missing, unexpected
+
+
+def _identity(tensor: torch.Tensor) -> object:
+    """Equal for tensors in the same memory."""
+    if tensor.is_meta or tensor.layout != torch.strided:
+        return id(tensor)
+    return tensor.device, tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype
+
+
+class LazyTensor:
+    """A tensor of a file that is read when it is indexed: see :func:`lazy_state_dict`."""
+
+    def __init__(self, tensor: zt.Tensor) -> None:
+        self._tensor = tensor
+
+    @property
+    def shape(self) -> torch.Size:
+        """Its dimensions."""
+        return torch.Size(self._tensor.shape)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Its dtype of torch."""
+        return dtype_of(self._tensor)
+
+    @property
+    def ndim(self) -> int:
+        """The number of its dimensions."""
+        return len(self._tensor.shape)
+
+    def numel(self) -> int:
+        """The number of its elements."""
+        return self.shape.numel()
+
+    def is_floating_point(self) -> bool:
+        """Whether its values are real floating-point numbers."""
+        return self.dtype.is_floating_point
+
+    def get_shape(self) -> list[int]:
+        """Its dimensions, as ``safetensors`` gives them."""
+        return list(self._tensor.shape)
+
+    def get_dtype(self) -> str:
+        """Its dtype in the spelling of ``safetensors``, such as ``"BF16"``."""
+        return SAFETENSORS[self._tensor.dtype or ""]
+
+    def __getitem__(self, index: Any) -> torch.Tensor:
+        """The part of that basic index; ``[...]`` is all. Only what it needs is read."""
+        if index is Ellipsis:
+            return to_torch(self._tensor, torch.device("cpu"))
+        return part_of(self._tensor, index)
+
+    def __repr__(self) -> str:
+        return f"LazyTensor({self._tensor!r})"
+
+
+# The names of dtypes in files of safetensors.
+SAFETENSORS: dict[str, str] = {
+    "f64": "F64",
+    "f32": "F32",
+    "f16": "F16",
+    "bf16": "BF16",
+    "i64": "I64",
+    "i32": "I32",
+    "i16": "I16",
+    "i8": "I8",
+    "u64": "U64",
+    "u32": "U32",
+    "u16": "U16",
+    "u8": "U8",
+    "bool": "BOOL",
+    "f8_e4m3fn": "F8_E4M3",
+    "f8_e4m3fnuz": "F8_E4M3FNUZ",
+    "f8_e5m2": "F8_E5M2",
+    "f8_e5m2fnuz": "F8_E5M2FNUZ",
+    "f8_e8m0fnu": "F8_E8M0",
+    "complex64": "C64",
+}
+
+
+def lazy_state_dict(path: Path) -> dict[str, LazyTensor]:
+    """The tensors of a file of any kind, none of them read yet.
+
+    ``transformers`` takes it for a state dict, and reads each tensor when its module needs it::
+
+        from_pretrained(None, config=config, state_dict=zt.torch.lazy_state_dict("model.gguf"))
+
+    The file stays open for as long as any of the values lives.
+    """
+    file = zt.open(path)
+    return {name: LazyTensor(tensor) for name, tensor in file.items()}

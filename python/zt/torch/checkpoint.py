@@ -1,0 +1,380 @@
+"""Checkpoints of ``torch.distributed.checkpoint`` as `.zt` files.
+
+A checkpoint is a folder. Each rank writes one `.zt` file, and the coordinator writes
+``checkpoint.json``, the index of all pieces. A reader opens only files that the index names, so a
+save that fails at any point leaves the previous checkpoint in the folder as it was.
+
+>>> import tempfile, torch, torch.distributed.checkpoint as dcp
+>>> folder = tempfile.mkdtemp()
+>>> _ = dcp.save({"w": torch.arange(4.0)}, storage_writer=ZtStorageWriter(folder), no_dist=True)
+>>> state = {"w": torch.zeros(4)}
+>>> dcp.load(state, storage_reader=ZtStorageReader(folder), no_dist=True)
+>>> state["w"]
+tensor([0., 1., 2., 3.])
+
+Tensors are data. Other values (an optimizer's step, a learning rate) are pickled by torch's own
+planner: see :class:`ZtStorageReader`.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import secrets
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.distributed.checkpoint.metadata import (
+    BytesStorageMetadata,
+    ChunkStorageMetadata,
+    Metadata,
+    MetadataIndex,
+    StorageMeta,
+    TensorProperties,
+    TensorStorageMetadata,
+)
+from torch.distributed.checkpoint.planner import (
+    LoadItemType,
+    LoadPlan,
+    LoadPlanner,
+    ReadItem,
+    SavePlan,
+    SavePlanner,
+    WriteItem,
+    WriteItemType,
+)
+from torch.distributed.checkpoint.storage import StorageReader, StorageWriter, WriteResult
+from torch.futures import Future
+
+import zt
+
+from ._memory import DTYPES, dtype_of, read_slice
+
+__all__ = ["ZtStorageReader", "ZtStorageWriter"]
+
+INDEX = "checkpoint.json"
+FORMAT = "zt.checkpoint/1"
+_DTYPES = {str(dtype).removeprefix("torch."): dtype for dtype in DTYPES.values()}
+# `rank-00003-9f86d081.zt`: the part after the rank differs in each save.
+_FILE = re.compile(r"rank-\d{5,}-[0-9a-f]{8}\.zt")
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where one item of a checkpoint is: an object of a file in the folder."""
+
+    file: str
+    name: str
+
+
+class ZtStorageWriter(StorageWriter):
+    """Writes a checkpoint: one `.zt` file for each rank, in parallel, published all or nothing.
+
+    Every rank writes into the same folder, so the ranks need a file system in common. Each file is
+    synced under its final name before the coordinator replaces the index. Once the new index
+    stands, the coordinator removes files that belong to no index any more.
+
+    Args:
+        path: the folder. It is made where it does not exist. A ``checkpoint_id`` given to
+            ``dcp.save`` takes its place.
+        zstd: a level, to compress the tensors; ``None`` stores them raw. Slices of compressed
+            tensors are read without decoding the rest.
+        digest: the checksum of each tensor: ``"crc32c"``, ``"sha256"``, or ``None``.
+        threads: how many threads each rank compresses with; ``None`` takes all cores.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        zstd: int | None = None,
+        digest: str | None = "crc32c",
+        threads: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.path = Path(path)
+        self.zstd = zstd
+        self.digest = digest
+        self.threads = threads
+        self._save_id = ""
+
+    @property
+    def checkpoint_id(self) -> str:
+        """The folder: torch names it in its logs."""
+        return str(self.path)
+
+    def reset(self, checkpoint_id: str | os.PathLike[str] | None = None) -> None:
+        if checkpoint_id is not None:
+            self.path = Path(checkpoint_id)
+        self._save_id = secrets.token_hex(4)
+
+    # torch passes `rank` and `use_collectives` where the signature names `kwargs`.
+    def set_up_storage_writer(self, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
+        if not kwargs.get("use_collectives", True):
+            raise ValueError(
+                "ZtStorageWriter needs use_collectives=True: one index names the files of all ranks"
+            )
+        self.path.mkdir(parents=True, exist_ok=True)
+
+    def prepare_local_plan(self, plan: SavePlan) -> SavePlan:
+        return plan
+
+    def prepare_global_plan(self, plans: list[SavePlan]) -> list[SavePlan]:
+        return [replace(plan, storage_data=rank) for rank, plan in enumerate(plans)]
+
+    def write_data(self, plan: SavePlan, planner: SavePlanner) -> Future[list[WriteResult]]:
+        # Each save has names of its own: torch's planners may hand out the plan of an earlier one,
+        # and the files of the previous checkpoint must stand until the index is replaced.
+        file = f"rank-{plan.storage_data:05}-{self._save_id}.zt"
+        results = []
+        if plan.items:
+            with zt.Writer(
+                self.path / file, zstd=self.zstd, digest=self.digest, threads=self.threads
+            ) as writer:
+                for item in plan.items:
+                    value = planner.resolve_data(item)
+                    if item.type == WriteItemType.BYTE_IO:
+                        assert isinstance(value, io.BytesIO)
+                        data = torch.frombuffer(value.getbuffer(), dtype=torch.uint8)
+                    else:
+                        assert isinstance(value, torch.Tensor)
+                        data = value
+                    name = _object_name(item)
+                    writer.add(name, data)
+                    size = data.numel() * data.element_size()
+                    results.append(WriteResult(item.index, size, _Place(file, name)))
+        done: Future[list[WriteResult]] = Future()
+        done.set_result(results)
+        return done
+
+    def finish(self, metadata: Metadata, results: list[list[WriteResult]]) -> None:
+        places = {result.index: result.storage_data for part in results for result in part}
+        metadata.storage_data = places
+        metadata.storage_meta = self.storage_meta()
+        _publish(self.path / INDEX, _to_json(metadata, places))
+        # The files of earlier checkpoints, and those of saves that failed.
+        current = {place.file for place in places.values()}
+        for path in self.path.iterdir():
+            if _FILE.fullmatch(path.name) and path.name not in current:
+                path.unlink(missing_ok=True)
+
+    def storage_meta(self) -> StorageMeta:
+        return StorageMeta(checkpoint_id=self.checkpoint_id, save_id=self._save_id)
+
+    @classmethod
+    def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
+        return "://" not in os.fspath(checkpoint_id)
+
+
+class ZtStorageReader(StorageReader):
+    """Reads a checkpoint of :class:`ZtStorageWriter`, or any one model file, under any mesh.
+
+    A rank reads only the slices that it needs. Out of a compressed tensor it decodes only the
+    frames that hold them. A tensor on the CPU is read in place; others take one copy.
+
+    Args:
+        path: the folder of the checkpoint. A model file of any kind (``model.safetensors``,
+            ``model.gguf``) serves too: each of its tensors is one piece. A ``checkpoint_id`` given
+            to ``dcp.load`` takes its place.
+        threads: how many slices are read at the same time; ``None`` takes 4.
+        verify: as of :func:`zt.open`. A slice of a raw tensor has no digest of its own.
+        weights_only: values that are not tensors are pickles, and torch's planner unpickles them
+            without a check. By default they are read with torch's restricted unpickler first,
+            which refuses code. ``False`` leaves out this check.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        threads: int | None = None,
+        verify: str = "on_read",
+        weights_only: bool = True,
+    ) -> None:
+        super().__init__()
+        self.path = Path(path)
+        self.threads = threads
+        self.verify = verify
+        self.weights_only = weights_only
+        self._places: dict[MetadataIndex, _Place] = {}
+
+    @property
+    def checkpoint_id(self) -> str:
+        """The folder or the file: torch names it in its logs."""
+        return str(self.path)
+
+    def reset(self, checkpoint_id: str | os.PathLike[str] | None = None) -> None:
+        if checkpoint_id is not None:
+            self.path = Path(checkpoint_id)
+        self._places = {}
+
+    def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
+        if self.path.is_dir():
+            path = self.path / INDEX
+            metadata = _from_json(path, path.read_bytes())
+        else:
+            metadata = _of_file(self.path)
+        metadata.storage_meta = StorageMeta(checkpoint_id=self.checkpoint_id)
+        return metadata
+
+    def set_up_storage_reader(
+        self, metadata: Metadata, is_coordinator: bool, *args: Any, **kwargs: Any
+    ) -> None:
+        self._places = metadata.storage_data
+
+    def prepare_local_plan(self, plan: LoadPlan) -> LoadPlan:
+        return plan
+
+    def prepare_global_plan(self, plans: list[LoadPlan]) -> list[LoadPlan]:
+        return plans
+
+    def read_data(self, plan: LoadPlan, planner: LoadPlanner) -> Future[None]:
+        items: dict[str, list[ReadItem]] = {}
+        for item in plan.items:
+            items.setdefault(self._places[item.storage_index].file, []).append(item)
+        with ThreadPoolExecutor(self.threads or 4) as pool:
+            for file, wanted in items.items():
+                with self._open(self.path / file) as opened:
+                    read = [pool.submit(self._read, opened, item, planner) for item in wanted]
+                    for future in read:
+                        future.result()
+        done: Future[None] = Future()
+        done.set_result(None)
+        return done
+
+    def _open(self, path: Path) -> zt.File:
+        # By position and not through a map: a rank reads few pages of a large file.
+        return zt.open(path, mmap=False, verify=self.verify)
+
+    def _read(self, file: zt.File, item: ReadItem, planner: LoadPlanner) -> None:
+        tensor = file[self._places[item.storage_index].name]
+        if item.type == LoadItemType.BYTE_IO:
+            data = tensor.numpy().tobytes()
+            if self.weights_only:
+                torch.load(io.BytesIO(data), weights_only=True, map_location="cpu")
+            planner.load_bytes(item, io.BytesIO(data))
+            return
+        target = planner.resolve_tensor(item).detach()
+        read_slice(tensor, item.storage_offsets, item.lengths, target)
+        planner.commit_tensor(item, target)
+
+    @classmethod
+    def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
+        return os.path.exists(checkpoint_id)
+
+
+def _object_name(item: WriteItem) -> str:
+    """The name of an item in its file: that of the tensor, and where the piece begins."""
+    data = item.tensor_data
+    if data is None or data.chunk.sizes == data.size:
+        return item.index.fqn
+    return f"{item.index.fqn}[{','.join(map(str, data.chunk.offsets))}]"
+
+
+def _publish(path: Path, data: bytes) -> None:
+    """Puts a file in its place in one step, and syncs the folder."""
+    scratch = path.with_name(f".{path.name}.tmp")
+    with open(scratch, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(scratch, path)
+    if os.name == "posix":
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _to_json(metadata: Metadata, places: dict[MetadataIndex, _Place]) -> bytes:
+    tensors, objects = {}, {}
+    for fqn, entry in metadata.state_dict_metadata.items():
+        if isinstance(entry, BytesStorageMetadata):
+            place = places[MetadataIndex(fqn)]
+            objects[fqn] = {"file": place.file, "name": place.name}
+            continue
+        pieces = []
+        for chunk in entry.chunks:
+            place = places[MetadataIndex(fqn, chunk.offsets)]
+            pieces.append(
+                {
+                    "offsets": list(chunk.offsets),
+                    "shape": list(chunk.sizes),
+                    "file": place.file,
+                    "name": place.name,
+                }
+            )
+        tensors[fqn] = {
+            "dtype": str(entry.properties.dtype).removeprefix("torch."),
+            "shape": list(entry.size),
+            "pieces": pieces,
+        }
+    index = {"format": FORMAT, "tensors": tensors, "objects": objects}
+    if metadata.planner_data is not None:
+        index["planner"] = metadata.planner_data
+    return json.dumps(index, indent=1, sort_keys=True).encode()
+
+
+def _from_json(path: Path, data: bytes) -> Metadata:
+    try:
+        return _metadata(json.loads(data))
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
+        raise zt.MalformedError(
+            f"{path}: this is no index of a checkpoint: {error!r}", code="schema", path=str(path)
+        ) from error
+
+
+def _metadata(index: dict[str, Any]) -> Metadata:
+    if index["format"] != FORMAT:
+        raise ValueError(f"its format is {index['format']!r}, not {FORMAT!r}")
+    entries: dict[str, TensorStorageMetadata | BytesStorageMetadata] = {}
+    places: dict[MetadataIndex, _Place] = {}
+    for fqn, entry in index["tensors"].items():
+        chunks = []
+        for piece in entry["pieces"]:
+            chunk = ChunkStorageMetadata(torch.Size(piece["offsets"]), torch.Size(piece["shape"]))
+            chunks.append(chunk)
+            places[MetadataIndex(fqn, chunk.offsets)] = _place(piece)
+        entries[fqn] = _tensor_metadata(_DTYPES[entry["dtype"]], torch.Size(entry["shape"]), chunks)
+    for fqn, entry in index["objects"].items():
+        entries[fqn] = BytesStorageMetadata()
+        places[MetadataIndex(fqn)] = _place(entry)
+    planner = index.get("planner")
+    if isinstance(planner, dict):
+        # JSON has no tuples, and torch's planner has no lists.
+        planner = {fqn: tuple(path) for fqn, path in planner.items()}
+    return Metadata(entries, planner_data=planner, storage_data=places)
+
+
+def _place(entry: dict[str, Any]) -> _Place:
+    # A path would lead out of the folder.
+    if not _FILE.fullmatch(entry["file"]):
+        raise ValueError(f"{entry['file']!r} is not the name of a rank's file")
+    return _Place(entry["file"], entry["name"])
+
+
+def _of_file(path: Path) -> Metadata:
+    """A model file as a checkpoint: each tensor is one piece."""
+    entries: dict[str, TensorStorageMetadata | BytesStorageMetadata] = {}
+    places: dict[MetadataIndex, _Place] = {}
+    with zt.open(path) as file:
+        for name, tensor in file.items():
+            shape = torch.Size(tensor.shape)
+            start = torch.Size([0] * len(shape))
+            entries[name] = _tensor_metadata(
+                dtype_of(tensor), shape, [ChunkStorageMetadata(start, shape)]
+            )
+            places[MetadataIndex(name, start)] = _Place("", name)
+    return Metadata(entries, storage_data=places)
+
+
+def _tensor_metadata(
+    dtype: torch.dtype, shape: torch.Size, chunks: list[ChunkStorageMetadata]
+) -> TensorStorageMetadata:
+    return TensorStorageMetadata(TensorProperties(dtype=dtype), shape, chunks)
