@@ -27,7 +27,7 @@ const fn step(name: &'static str, run: fn(&Shell) -> Result<()>) -> Step {
 }
 
 /// Those that take seconds come first.
-const STEPS: [Step; 14] = [
+const STEPS: &[Step] = &[
     step("format", |shell| shell.cargo("fmt --all --check").run()),
     step("graph", |shell| graph::run(shell, &[])),
     step("corpus", |shell| corpus::run(shell, &[])),
@@ -63,6 +63,7 @@ const STEPS: [Step; 14] = [
         optional: true,
     },
     step("features", |shell| features::run(shell, &[])),
+    step("remote", remote),
     step("interop", |shell| interop::run(shell, &[])),
     Step {
         name: "fuzz-smoke",
@@ -75,7 +76,7 @@ pub(crate) fn run(shell: &Shell, _: &[String]) -> Result<()> {
     let in_ci = env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
     let mut summary = String::from("\nxtask ci\n");
     let mut outcome = Ok(());
-    for step in &STEPS {
+    for step in STEPS {
         eprintln!("\n==> {}", step.name);
         let start = Instant::now();
         let result = (step.run)(shell);
@@ -99,6 +100,15 @@ pub(crate) fn run(shell: &Shell, _: &[String]) -> Result<()> {
 
 fn line(name: &str, took: Duration, outcome: &str) -> String {
     format!("  {name:<12}{:>8.1} s  {outcome}\n", took.as_secs_f64())
+}
+
+/// The crate for remote files, which is a workspace of its own.
+fn remote(shell: &Shell) -> Result<()> {
+    let it = "--locked --manifest-path crates/zt-remote/Cargo.toml --target-dir target";
+    shell
+        .cargo(&format!("clippy {it} --all-targets -- --deny warnings"))
+        .run()?;
+    shell.cargo(&format!("test {it}")).run()
 }
 
 /// Licences, sources and duplicates of dependencies, as `deny.toml` says. Advisories are left out:

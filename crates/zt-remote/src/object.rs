@@ -1,4 +1,5 @@
 //! One object of a store, as it was when it was opened.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::ops::Range;
 

@@ -16,7 +16,7 @@ use zt_remote::RemoteOptions;
 
 /// What goes wrong with one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub(crate) enum Fault {
     /// The answer is this status, and nothing else.
     Status(u16),
     /// The connection ends after half of the body.
@@ -48,13 +48,13 @@ struct State {
 
 /// A server on the loopback address. It ends with the process.
 #[derive(Debug, Clone)]
-pub struct Server {
+pub(crate) struct Server {
     port: u16,
     state: Arc<Mutex<State>>,
 }
 
 impl Server {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let state = Arc::new(Mutex::new(State::default()));
@@ -68,13 +68,13 @@ impl Server {
         Server { port, state }
     }
 
-    pub fn with(name: &str, bytes: Vec<u8>) -> Self {
+    pub(crate) fn with(name: &str, bytes: Vec<u8>) -> Self {
         let server = Self::new();
         server.put(name, bytes);
         server
     }
 
-    pub fn put(&self, name: &str, bytes: Vec<u8>) {
+    pub(crate) fn put(&self, name: &str, bytes: Vec<u8>) {
         let mut state = self.state.lock().unwrap();
         let version = state
             .objects
@@ -83,23 +83,23 @@ impl Server {
         state.objects.insert(name.to_owned(), (bytes, version));
     }
 
-    pub fn url(&self, name: &str) -> String {
+    pub(crate) fn url(&self, name: &str) -> String {
         format!("http://127.0.0.1:{}/models/{name}", self.port)
     }
 
     /// Sets what goes wrong with the request of this number, counted from now on.
-    pub fn fail(&self, number: usize, fault: Fault) {
+    pub(crate) fn fail(&self, number: usize, fault: Fault) {
         let mut state = self.state.lock().unwrap();
         let at = state.requests.len() + number;
         state.faults.insert(at, fault);
     }
 
-    pub fn delay(&self, delay: Duration) {
+    pub(crate) fn delay(&self, delay: Duration) {
         self.state.lock().unwrap().delay = delay;
     }
 
     /// Requests so far, each with its range.
-    pub fn requests(&self) -> Vec<String> {
+    pub(crate) fn requests(&self) -> Vec<String> {
         let state = self.state.lock().unwrap();
         state
             .requests
@@ -109,13 +109,13 @@ impl Server {
     }
 
     /// Bytes of all bodies so far.
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.state.lock().unwrap().bytes
     }
 }
 
 /// Options that reach the server, and give up soon.
-pub fn options() -> RemoteOptions {
+pub(crate) fn options() -> RemoteOptions {
     RemoteOptions::new()
         .allow_http(true)
         .retries(2)
