@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             numbers.pick(&bases),
         );
         // JSON's readers keep 53 bits of a number.
-        let seed = numbers.next() >> 16;
+        let seed = numbers.draw() >> 16;
         let bytes = mutation::mutant(&base.bytes, &other.bytes, seed);
         plan.push(json!({
             "base": base.name,

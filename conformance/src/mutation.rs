@@ -90,7 +90,7 @@ impl Numbers {
     }
 
     /// The next one.
-    pub fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -100,7 +100,7 @@ impl Numbers {
 
     /// One below `bound`; 0 where that is 0.
     pub fn below(&mut self, bound: usize) -> usize {
-        (self.next() % (bound as u64).max(1)) as usize
+        (self.draw() % (bound as u64).max(1)) as usize
     }
 
     /// One of `items`.
@@ -266,7 +266,7 @@ fn change(bytes: &mut [u8], numbers: &mut Numbers) {
         }
         _ => {
             for at in numbers.range(len) {
-                bytes[at] = numbers.next() as u8;
+                bytes[at] = numbers.draw() as u8;
             }
         }
     }
@@ -358,7 +358,7 @@ mod tests {
     fn numbers_are_those_of_splitmix64() {
         let mut numbers = Numbers::of(1_234_567);
         let first = [6_457_827_717_110_365_317, 3_203_168_211_198_807_973];
-        assert_eq!([numbers.next(), numbers.next()], first);
+        assert_eq!([numbers.draw(), numbers.draw()], first);
     }
 
     #[test]

@@ -105,7 +105,7 @@ fn system_error(error: &zt::Error) -> Option<&io::Error> {
 }
 
 /// The class `name` of `zt/_errors.py`.
-fn class<'py>(py: Python<'py>, name: &str) -> Result<Bound<'py, PyAny>> {
+pub(crate) fn class<'py>(py: Python<'py>, name: &str) -> Result<Bound<'py, PyAny>> {
     static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
     let module = MODULE.get_or_try_init(py, || py.import("zt._errors").map(Bound::unbind))?;
     let class = module.bind(py).getattr(name)?;

@@ -15,7 +15,7 @@ use crate::error::{OrRaise, Result, misuse, no_pickling};
 use crate::memory::{Lent, Memory, PrivateMap};
 use crate::source::{Reader, has_buffer};
 use crate::tensor::Tensor;
-use crate::{value, work};
+use crate::{bulk, html, operations, value};
 
 /// Opens a tensor file of any kind. Its bytes decide the kind, not its name.
 ///
@@ -76,20 +76,23 @@ pub(crate) fn open_any(
     source: &Bound<'_, PyAny>,
     options: InputOptions,
 ) -> Result<Open> {
+    // On the thread that asks: an opening is short, and waking another one takes longer.
     let kinds = Kinds::builtin();
     if let Some(path) = path_of(source)? {
-        let input = work::run(py, || kinds.open(&path, options))?;
+        let input = py.detach(|| kinds.open(&path, options)).or_raise()?;
         return Ok(Open::new(input));
     }
     let input = if let Ok(bytes) = source.cast_exact::<PyBytes>() {
         let bytes = PyBackedBytes::from(bytes.clone());
-        work::run(py, || kinds.open_source(zt::Memory::new(bytes), options))?
+        py.detach(|| kinds.open_source(zt::Memory::new(bytes), options))
+            .or_raise()?
     } else if has_buffer(source) {
         let lent = Lent::new(source)?;
-        work::run(py, || kinds.open_source(lent, options))?
+        py.detach(|| kinds.open_source(lent, options)).or_raise()?
     } else if source.hasattr("read")? && source.hasattr("seek")? {
         let reader = Reader::new(source)?;
-        work::run(py, || kinds.open_source(reader, options))?
+        py.detach(|| kinds.open_source(reader, options))
+            .or_raise()?
     } else {
         return Err(PyTypeError::new_err(format!(
             "expected a path, bytes, or an object with seek and read, not {}",
@@ -286,6 +289,55 @@ impl File {
     /// The tensors, as a view.
     fn values<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>> {
         view(slf, "ValuesView")
+    }
+
+    /// Reads many tensors into arrays that are there, on all cores, in the order of the file.
+    ///
+    /// Args:
+    ///     out: a dict of names to writable arrays, each of its tensor's shape and dtype.
+    ///     threads: how many threads read; by default all cores, or ``ZT_NUM_THREADS``.
+    ///     progress: called with the stored bytes since the last call. What it raises ends the work.
+    ///
+    /// Raises:
+    ///     ValueError: an array has another shape or dtype, or is read-only. Nothing was read then.
+    #[pyo3(signature = (out, *, threads = None, progress = None))]
+    fn read_into<'py>(
+        &self,
+        py: Python<'py>,
+        out: &Bound<'py, PyDict>,
+        threads: Option<usize>,
+        progress: Option<Bound<'py, PyAny>>,
+    ) -> Result<()> {
+        let mut targets = Vec::with_capacity(out.len());
+        for (name, array) in out {
+            let tensor = self.__getitem__(name.cast::<PyString>()?.to_str()?)?;
+            targets.push((Py::new(py, tensor)?, array));
+        }
+        bulk::read_into(py, targets, threads, progress)
+    }
+
+    /// Checks every tensor: :func:`verify`.
+    #[pyo3(signature = (*, strict = false, threads = None, progress = None))]
+    fn verify<'py>(
+        slf: &Bound<'py, Self>,
+        strict: bool,
+        threads: Option<usize>,
+        progress: Option<Bound<'py, PyAny>>,
+    ) -> Result<operations::Verification> {
+        operations::verify(slf.py(), slf, strict, threads, progress)
+    }
+
+    /// A table of the first 50 tensors, for notebooks.
+    fn _repr_html_(&self) -> Result<String> {
+        let open = self.open()?;
+        let mut rows = Vec::new();
+        for name in open.file().names().take(html::MOST) {
+            rows.push(match open.tensor(name) {
+                Ok(tensor) => html::row(&Tensor::new(Arc::clone(&open), tensor))?,
+                Err(error) => html::faulty(name, &error),
+            });
+        }
+        Ok(html::table(&rows, open.file().len()))
     }
 
     fn __repr__(&self) -> Result<String> {

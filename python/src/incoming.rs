@@ -140,7 +140,7 @@ impl Array {
 }
 
 /// Whether the class of an object is defined in a module, or in one below it.
-fn is_of(object: &Bound<'_, PyAny>, module: &str) -> Result<bool> {
+pub(crate) fn is_of(object: &Bound<'_, PyAny>, module: &str) -> Result<bool> {
     for class in object.get_type().mro() {
         let found = class.cast::<pyo3::types::PyType>()?.module()?;
         let found = found.to_str()?;
@@ -184,7 +184,7 @@ impl Incoming {
         if let Ok(group) = object.cast::<QuantizedGroup>() {
             return Ok(Incoming::Group(group.clone().unbind()));
         }
-        if is_of(object, "torch")? && object.hasattr("layout")? {
+        if crate::torch::is_tensor(object)? {
             return crate::torch::incoming(object);
         }
         if is_of(object, "scipy.sparse")? {

@@ -327,13 +327,10 @@ impl Lent {
         Ok(Lent(buffer))
     }
 
-    /// How many bytes.
-    pub(crate) fn byte_len(&self) -> usize {
-        self.0.len_bytes()
-    }
-
-    pub(crate) fn is_readonly(&self) -> bool {
-        self.0.readonly()
+    /// The addresses of its first byte and of the byte behind its last one.
+    pub(crate) fn place(&self) -> (usize, usize) {
+        let start = self.0.buf_ptr().addr();
+        (start, start.saturating_add(self.0.len_bytes()))
     }
 
     /// The bytes, for work during which Python does not write to them.
@@ -356,7 +353,7 @@ impl Lent {
         if self.0.len_bytes() == 0 {
             return Ok(&mut []);
         }
-        // SAFETY: as in `bytes`; the memory is writable, and the caller asks once for each object.
+        // SAFETY: as in `bytes`; the memory is writable, and the caller asks once for each byte.
         Ok(unsafe { std::slice::from_raw_parts_mut(self.0.buf_ptr().cast(), self.0.len_bytes()) })
     }
 }

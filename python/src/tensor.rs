@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use zt::{Bytes, DType, Dense, Elements, Encoding, OwnedTensor, Signature};
+use zt::{Buffer, Bytes, DType, Dense, Elements, Encoding, OwnedTensor, Signature, View as _};
 
 use crate::component::Component;
 use crate::dtype::{Row, numpy};
@@ -15,7 +15,8 @@ use crate::error::{OrRaise, Result, misuse, no_pickling, unsupported};
 use crate::file::Open;
 use crate::index::Index;
 use crate::memory::{self, Memory};
-use crate::{dlpack, value, work};
+use crate::work::{self, Watch};
+use crate::{bulk, dlpack, html, value};
 
 /// One tensor of a file. Nothing of its data is read until it is asked for.
 ///
@@ -90,6 +91,11 @@ impl Tensor {
 
     pub(crate) fn open(&self) -> &Arc<Open> {
         &self.open
+    }
+
+    /// Whether SciPy has arrays of its format.
+    pub(crate) fn is_sparse(&self) -> bool {
+        [zt::Csr::FORMAT, zt::Coo::FORMAT].contains(&self.tensor().format())
     }
 
     /// The type of its dense values; `None` if it has none.
@@ -170,6 +176,21 @@ impl Tensor {
         self.owned("data", py, tensor.shape().to_vec())
     }
 
+    /// The values of a sparse tensor.
+    fn values<'py>(&self, py: Python<'py>, values: Elements<'static>) -> Result<Bound<'py, PyAny>> {
+        let row = Row::of(values.dtype, values.logical_type());
+        if row.is_ml {
+            let text = format!(
+                "{:?} has values of {}, which SciPy does not have",
+                self.name(),
+                row.name
+            );
+            return Err(unsupported(py, &text));
+        }
+        let count = (values.bytes.len() / row.item_len) as u64;
+        Array::of_elements(py, vec![count], values)?.numpy(py)
+    }
+
     /// The dense value, computed.
     pub(crate) fn dense_array(&self, py: Python<'_>) -> Result<Array> {
         let dense = self.read(py, u64::MAX, |tensor| tensor.to_dense())?;
@@ -199,15 +220,35 @@ impl Tensor {
     /// A component in memory of its own.
     pub(crate) fn owned(&self, role: &str, py: Python<'_>, shape: Vec<u64>) -> Result<Array> {
         let byte_len = self.raise(self.tensor().component(role))?.blob.decoded_len;
-        let elements = self.read(py, byte_len.unwrap_or(u64::MAX), |tensor| {
-            let elements = tensor.elements(role)?;
-            if elements.dtype == DType::Bool {
-                zt::formats::check_bools(&elements.bytes)
-                    .map_err(|error| zt::Error::from(error).with_object(tensor.name()))?;
-            }
-            Ok(elements.into_owned()?)
-        })?;
+        let elements = match byte_len {
+            Some(byte_len) if byte_len > LARGE => self.read_large(py, role)?,
+            _ => self.read(py, byte_len.unwrap_or(u64::MAX), |tensor| {
+                let elements = tensor.elements(role)?;
+                check_bools(&tensor, &elements)?;
+                Ok(elements.into_owned()?)
+            })?,
+        };
         Array::of_elements(py, shape, elements)
+    }
+
+    /// A component of many bytes, so that Ctrl-C ends it.
+    fn read_large(&self, py: Python<'_>, role: &str) -> Result<Elements<'static>> {
+        Watch::default().run(py, |progress| {
+            let tensor = self.tensor();
+            let read = || {
+                let mut buffer = Buffer::try_zeroed(tensor.decoded_len(role)?)?;
+                let wanted = vec![(tensor, role, &mut *buffer)];
+                for result in self.open.file().read_many_into_with(wanted, progress) {
+                    result?;
+                }
+                let component = tensor.component(role)?;
+                let mut elements = Elements::new(component.dtype.unwrap_or(DType::U8), buffer);
+                elements.logical_type = component.logical_type.clone();
+                check_bools(&tensor, &elements)?;
+                Ok(elements)
+            };
+            read().map_err(|error| self.open.input.blame(error))
+        })
     }
 
     /// The bytes of a component where they are, verified; `None` if only a copy can be used.
@@ -253,6 +294,28 @@ impl Tensor {
     }
 }
 
+/// Reading so many bytes takes long enough for somebody to press Ctrl-C.
+const LARGE: u64 = 32 << 20;
+
+fn check_bools(tensor: &zt::Tensor<'_>, elements: &Elements<'_>) -> zt::Result<()> {
+    if elements.dtype != DType::Bool {
+        return Ok(());
+    }
+    let checked = zt::formats::check_bools(&elements.bytes);
+    checked.map_err(|error| zt::Error::from(error).with_object(tensor.name()))
+}
+
+/// Indices as the 64-bit integers that SciPy takes.
+fn index(indices: &[u64]) -> zt::Result<Array> {
+    let elements = Elements::from(indices).into_owned()?;
+    Ok(Array {
+        shape: vec![indices.len() as u64],
+        memory: Memory::of_buffer(elements.bytes.into_owned()?),
+        // No index is larger than its dimension, and no dimension in memory than 2^63.
+        row: Row::of(DType::I64, None),
+    })
+}
+
 fn tensor_registry(open: &Open) -> &zt::Registry {
     open.file().registry()
 }
@@ -261,7 +324,7 @@ fn tensor_registry(open: &Open) -> &zt::Registry {
 impl Tensor {
     /// Its name.
     #[getter]
-    fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         self.tensor.tensor().name()
     }
 
@@ -287,7 +350,7 @@ impl Tensor {
     /// The type of its values, as files name it: ``"f32"``, ``"bf16"``, ``"f8_e4m3fn"``, ``"complex64"``.
     /// That of its dense values, if it is sparse or quantized; ``None`` if it has none.
     #[getter]
-    fn dtype(&self) -> Option<String> {
+    pub(crate) fn dtype(&self) -> Option<String> {
         let (dtype, logical) = self.dense_type()?;
         Some(logical.unwrap_or_else(|| dtype.as_str().to_owned()))
     }
@@ -317,7 +380,7 @@ impl Tensor {
     /// The bytes of its values in memory: those of its dense value, or of all its components if it has
     /// none.
     #[getter]
-    fn nbytes(&self) -> Result<u64> {
+    pub(crate) fn nbytes(&self) -> Result<u64> {
         let tensor = self.tensor();
         if let Some((dtype, logical)) = self.dense_type() {
             let registry = tensor_registry(&self.open);
@@ -404,6 +467,66 @@ impl Tensor {
     ) -> Result<Bound<'py, PyAny>> {
         let module = slf.py().import("zt.torch._memory")?;
         module.getattr("to_torch")?.call1((slf, device, copy))
+    }
+
+    /// A sparse tensor as a sparse array of SciPy: ``csr_array`` or ``coo_array``. Its indices are checked.
+    ///
+    /// Raises:
+    ///     MisuseError: the tensor is not sparse.
+    ///     UnsupportedError: its values are bf16 or FP8, which SciPy does not have.
+    pub(crate) fn scipy<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        let sparse = |name: &str| py.import("scipy.sparse")?.getattr(name);
+        let keywords = PyDict::new(py);
+        keywords.set_item("shape", self.shape(py)?)?;
+        let format = self.tensor().format();
+        if format == zt::Csr::FORMAT {
+            let csr = self.read(py, u64::MAX, |tensor| {
+                let csr = tensor.view::<zt::Csr<'_>>()?;
+                Ok((
+                    csr.values().clone().into_owned()?,
+                    index(csr.indices())?,
+                    index(csr.indptr())?,
+                ))
+            })?;
+            let (values, indices, indptr) = csr;
+            let parts = (
+                self.values(py, values)?,
+                indices.numpy(py)?,
+                indptr.numpy(py)?,
+            );
+            return sparse("csr_array")?.call((parts,), Some(&keywords));
+        }
+        if format != zt::Coo::FORMAT {
+            let text = format!("{:?} is not sparse: its format is {format}", self.name());
+            return Err(misuse(py, &text));
+        }
+        let ndim = self.tensor().shape().len();
+        let (values, coords) = self.read(py, u64::MAX, |tensor| {
+            let coo = tensor.view::<zt::Coo<'_>>()?;
+            let axes = (0..ndim).map(|axis| index(coo.coords(axis).unwrap_or_default()));
+            Ok((
+                coo.values().clone().into_owned()?,
+                axes.collect::<zt::Result<Vec<_>>>()?,
+            ))
+        })?;
+        let axes = coords
+            .into_iter()
+            .map(|axis| axis.numpy(py))
+            .collect::<Result<Vec<_>>>()?;
+        let parts = (self.values(py, values)?, PyTuple::new(py, axes)?);
+        sparse("coo_array")?.call((parts,), Some(&keywords))
+    }
+
+    /// Reads its values into an array that is there: of the same shape and dtype, and writable.
+    ///
+    /// Args:
+    ///     out: an array of NumPy, or anything with a writable buffer of as many bytes.
+    ///
+    /// Raises:
+    ///     ValueError: `out` has another shape or dtype, or is read-only.
+    fn read_into(slf: &Bound<'_, Self>, out: &Bound<'_, PyAny>) -> Result<()> {
+        let targets = vec![(slf.clone().unbind(), out.clone())];
+        bulk::read_into(slf.py(), targets, None, None)
     }
 
     /// A part of its dense values, by the rules of NumPy's basic indices, in memory of its own.
@@ -541,6 +664,11 @@ impl Tensor {
             shape.join(", "),
             self.dtype().as_deref().unwrap_or("none"),
         )
+    }
+
+    /// A row of a table, for notebooks.
+    fn _repr_html_(&self) -> Result<String> {
+        Ok(html::table(&[html::row(self)?], 1))
     }
 
     fn __reduce__(&self) -> Result<()> {

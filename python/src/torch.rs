@@ -3,18 +3,48 @@
 //! Memory goes both ways by DLPack. torch has no read-only tensors, so it gets capsules without a
 //! version: pages of a private map, or a copy of what belongs to somebody else.
 
-use std::sync::Arc;
-
 use pyo3::prelude::*;
-use zt::{DType, Elements};
+use zt::Buffer;
 
 use crate::component::Component;
-use crate::dlpack;
-use crate::error::{Result, misuse};
-use crate::incoming::{self, Incoming};
+use crate::dtype::Row;
+use crate::error::{OrRaise, Result, misuse};
+use crate::incoming::{self, Incoming, is_of};
 use crate::index::Index;
-use crate::pool::pool;
-use crate::tensor::{Array, Tensor};
+use crate::memory::Memory;
+use crate::tensor::{Array, Tensor, fits};
+use crate::{bulk, dlpack};
+
+/// Whether an object is a tensor of torch.
+pub(crate) fn is_tensor(object: &Bound<'_, PyAny>) -> Result<bool> {
+    Ok(is_of(object, "torch")? && object.hasattr("layout")?)
+}
+
+/// A tensor on the CPU as an array of NumPy over the same memory.
+///
+/// # Errors
+///
+/// `MisuseError` for a tensor on another device, or with elements that files do not have.
+pub(crate) fn numpy_of<'py>(tensor: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+    let py = tensor.py();
+    let dtype = tensor.getattr("dtype")?.str()?;
+    let row = dtype.to_str()?.strip_prefix("torch.").and_then(Row::named);
+    let is_cpu = tensor.getattr("is_cpu")?.is_truthy()?;
+    let (Some(row), true) = (row, is_cpu) else {
+        let text = "a tensor that is read into is on the CPU, and of a dtype that files have";
+        return Err(misuse(py, text));
+    };
+    let tensor = tensor.call_method0("detach")?;
+    if !row.is_ml {
+        return tensor.call_method0("numpy");
+    }
+    // NumPy takes elements of `ml_dtypes` from torch as integers alone.
+    let plain = ["uint8", "uint16"][row.item_len - 1];
+    let plain = tensor.call_method1("view", (py.import("torch")?.getattr(plain)?,))?;
+    plain
+        .call_method0("numpy")?
+        .call_method1("view", (row.numpy_dtype(py)?,))
+}
 
 /// A value to be written: dense, or sparse in the layouts COO and CSR.
 ///
@@ -97,68 +127,51 @@ pub(crate) fn _dlpack<'py>(
     dlpack::export(py, array, None, copy)
 }
 
-/// The dense values of tensors, each in memory of its own, as capsules of DLPack. They are read on all
-/// cores.
+/// The dense values of tensors of one file, each in memory of its own, as capsules of DLPack. Those that
+/// are stored dense are read on all cores, in the order of the file.
 #[pyfunction]
 pub(crate) fn _dlpack_many<'py>(
     py: Python<'py>,
-    tensors: Vec<PyRef<'py, Tensor>>,
+    tensors: Vec<Bound<'py, Tensor>>,
     threads: Option<usize>,
+    progress: Option<Bound<'py, PyAny>>,
 ) -> Result<Vec<Bound<'py, PyAny>>> {
-    let Some(first) = tensors.first() else {
-        return Ok(Vec::new());
-    };
-    let open = Arc::clone(first.open());
-    let plain: Vec<(zt::Tensor<'_>, &str)> = tensors
-        .iter()
-        .filter(|tensor| is_plain(tensor))
-        .map(|tensor| (tensor.tensor(), "data"))
-        .collect();
-    let others: Vec<zt::Tensor<'_>> = tensors
-        .iter()
-        .filter(|tensor| !is_plain(tensor))
-        .map(|tensor| tensor.tensor())
-        .collect();
-    let pool = pool(threads)?;
-    let (plain, others) = py.detach(|| {
-        pool.install(|| {
-            (
-                open.file().read_many(&plain),
-                open.file().to_dense_many(&others),
-            )
-        })
-    });
-    let (mut plain, mut others) = (plain.into_iter(), others.into_iter());
-    let mut capsules = Vec::with_capacity(tensors.len());
+    let is_plain = |tensor: &Tensor| tensor.tensor().format() == "dense";
+    let mut arrays = Vec::with_capacity(tensors.len());
     for tensor in &tensors {
-        let array = if is_plain(tensor) {
-            let read = plain.next().unwrap_or_else(|| Err(unread()));
-            let elements = tensor.raise(read.and_then(checked))?;
-            Array::of_elements(py, tensor.tensor().shape().to_vec(), elements)?
-        } else {
-            let read = others.next().unwrap_or_else(|| Err(unread()));
-            Array::of_dense(py, tensor.raise(read)?)?
+        let tensor = tensor.get();
+        if !is_plain(tensor) {
+            arrays.push(None);
+            continue;
+        }
+        let byte_len = py.detach(|| tensor.tensor().decoded_len("data"));
+        let buffer = Buffer::try_zeroed(tensor.raise(byte_len)?);
+        arrays.push(Some(buffer.map_err(zt::Error::from).or_raise()?));
+    }
+    let mut wanted: Vec<(&Tensor, &mut [u8])> = Vec::with_capacity(tensors.len());
+    for (tensor, buffer) in tensors.iter().zip(&mut arrays) {
+        if let Some(buffer) = buffer
+            && !buffer.is_empty()
+        {
+            wanted.push((tensor.get(), buffer));
+        }
+    }
+    bulk::read_all(py, wanted, threads, progress)?;
+    let mut capsules = Vec::with_capacity(tensors.len());
+    for (tensor, buffer) in tensors.iter().zip(arrays) {
+        let tensor = tensor.get();
+        let array = match buffer {
+            Some(buffer) => {
+                let (row, shape) = (tensor.row("data")?, tensor.tensor().shape().to_vec());
+                fits(py, row, &shape, buffer.len())?;
+                let memory = Memory::of_buffer(buffer);
+                Array { memory, row, shape }
+            }
+            None => tensor.dense_array(py)?,
         };
         capsules.push(dlpack::export(py, array, None, None)?);
     }
     Ok(capsules)
-}
-
-fn is_plain(tensor: &Tensor) -> bool {
-    tensor.tensor().format() == "dense"
-}
-
-/// For results that are fewer than what was asked for.
-fn unread() -> zt::Error {
-    std::io::Error::other("a tensor was not read").into()
-}
-
-/// Refuses bools other than 0 and 1, which torch takes at their word.
-fn checked(elements: Elements<'_>) -> zt::Result<Elements<'static>> {
-    if elements.dtype == DType::Bool {
-        zt::formats::check_bools(&elements.bytes)?;
-    }
-    Ok(elements.into_owned()?)
 }
 
 /// A part of the dense values of a tensor, as a capsule of DLPack.
@@ -188,4 +201,19 @@ pub(crate) fn _check_data(tensor: &Bound<'_, Tensor>) -> Result<()> {
     let tensor = tensor.get();
     let checked = py.detach(|| tensor.tensor().check_data());
     tensor.raise(checked)
+}
+
+/// Whether two tensors of one file have the same stored bytes in each component.
+#[pyfunction]
+pub(crate) fn _has_same_blobs(
+    tensor: &Bound<'_, Tensor>,
+    other: &Bound<'_, Tensor>,
+) -> Result<bool> {
+    let (tensor, other) = (tensor.get(), other.get());
+    for (role, _) in tensor.tensor().components() {
+        if !tensor.raise(tensor.tensor().has_blob_of(role, &other.tensor(), role))? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use pyo3::prelude::*;
+use rayon::ThreadPool;
 use zt::Progress;
 
 use crate::error::{OrRaise, Result};
@@ -28,6 +29,8 @@ pub(crate) fn run<T: Send>(
 pub(crate) struct Watch<'py> {
     /// The number of threads; `None` for the shared ones.
     pub(crate) threads: Option<usize>,
+    /// Threads that are there already, instead.
+    pub(crate) pool: Option<Arc<ThreadPool>>,
     /// Python's function of the number of bytes since its last call.
     pub(crate) progress: Option<Bound<'py, PyAny>>,
     /// Set when the work has to stop, for work that looks at it somewhere else than in its progress.
@@ -48,6 +51,11 @@ impl<'py> Watch<'py> {
         self
     }
 
+    pub(crate) fn on(mut self, pool: &Arc<ThreadPool>) -> Self {
+        self.pool = Some(Arc::clone(pool));
+        self
+    }
+
     pub(crate) fn stop(mut self, stop: Arc<AtomicBool>) -> Self {
         self.stop = stop;
         self
@@ -65,7 +73,10 @@ impl<'py> Watch<'py> {
         py: Python<'py>,
         work: impl FnOnce(Progress<'_>) -> zt::Result<T> + Send,
     ) -> Result<T> {
-        let pool = pool(self.threads)?;
+        let pool = match self.pool {
+            Some(pool) => pool,
+            None => pool(self.threads)?,
+        };
         let (bytes, stop) = (AtomicU64::new(0), self.stop);
         stop.store(false, Ordering::Relaxed);
         let report = |more| {

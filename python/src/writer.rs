@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
+use rayon::ThreadPool;
 use zt::foreign::AtomicFile;
 use zt::{
     Attributes, ComponentOptions, Compression, DigestAlgorithm, ObjectOptions, Progress,
@@ -20,8 +21,8 @@ use crate::error::{OrRaise, Result, misuse, no_pickling};
 use crate::file::path_of;
 use crate::incoming::{Array, Incoming};
 use crate::source::Sink;
+use crate::value;
 use crate::work::Watch;
-use crate::{value, work};
 
 /// How components are stored, where the caller says so.
 pub(crate) fn compression(level: Option<i32>) -> Compression {
@@ -56,9 +57,9 @@ impl<'a, 'py, T: FromPyObject<'a, 'py>> FromPyObject<'a, 'py> for Given<T> {
 }
 
 /// The file that is published when the writer finishes. It refuses writes once the work is to stop.
-struct Target {
-    file: Arc<Mutex<Option<AtomicFile>>>,
-    stop: Arc<AtomicBool>,
+pub(crate) struct Target {
+    pub(crate) file: Arc<Mutex<Option<AtomicFile>>>,
+    pub(crate) stop: Arc<AtomicBool>,
 }
 
 impl Write for Target {
@@ -118,7 +119,8 @@ pub(crate) struct Writer {
     file: Option<Arc<Mutex<Option<AtomicFile>>>>,
     path: Option<PathBuf>,
     stop: Arc<AtomicBool>,
-    threads: Option<usize>,
+    /// The threads of all its work.
+    pool: Option<Arc<ThreadPool>>,
     progress: Option<Py<PyAny>>,
     defaults: ComponentOptions,
     planes: bool,
@@ -185,7 +187,7 @@ impl Writer {
             file,
             path,
             stop,
-            threads,
+            pool: Some(pool),
             progress,
             defaults,
             planes,
@@ -203,7 +205,7 @@ impl Writer {
     ) -> Result<T> {
         /// Less is written before anybody could press Ctrl-C.
         const SMALL: u64 = 8 << 20;
-        self.expect_process()?;
+        let pool = self.pool()?;
         let work = |progress: Progress<'_>| {
             let mut state = lock(&self.state);
             let State::Ready(writer) = &mut *state else {
@@ -215,15 +217,16 @@ impl Writer {
             }
             done.map(Ok)
         };
-        let done = if byte_len < SMALL && self.threads.is_none() && self.progress.is_none() {
+        let done = if byte_len < SMALL && self.progress.is_none() {
             let go_on = |_| std::ops::ControlFlow::Continue(());
-            work::run(py, || work(Progress::new(&go_on)))
+            py.detach(|| pool.install(|| work(Progress::new(&go_on))))
+                .or_raise()
         } else {
             let progress = self
                 .progress
                 .as_ref()
                 .map(|progress| progress.bind(py).clone());
-            let watch = Watch::new(progress).threads(self.threads);
+            let watch = Watch::new(progress).on(pool);
             watch.stop(Arc::clone(&self.stop)).run(py, work)
         };
         match done {
@@ -245,13 +248,17 @@ impl Writer {
         }
     }
 
-    fn expect_process(&self) -> Result<()> {
-        if self.process == std::process::id() {
-            return Ok(());
-        }
-        Err(PyValueError::new_err(
-            "the writer belongs to the process that this one was forked from",
-        ))
+    /// The threads, which are in the process that made the writer.
+    fn pool(&self) -> Result<&Arc<ThreadPool>> {
+        let pool = self.pool.as_ref().filter(|_| self.is_here());
+        pool.ok_or_else(|| {
+            let text = "the writer belongs to the process that this one was forked from";
+            PyValueError::new_err(text)
+        })
+    }
+
+    fn is_here(&self) -> bool {
+        self.process == std::process::id()
     }
 
     fn options_of(
@@ -273,7 +280,7 @@ impl Writer {
         Ok(Some(options.into()))
     }
 
-    /// Adds a value. `is_trusted` is true if no array is filled anew between two calls.
+    /// Adds a value.
     fn add_value(
         &self,
         py: Python<'_>,
@@ -284,23 +291,18 @@ impl Writer {
     ) -> Result<()> {
         let byte_len = value.byte_len();
         self.with(py, byte_len, |writer, progress| {
-            if let Incoming::Tensor(tensor) = value {
-                return copy(writer, name, tensor, options, progress);
-            }
             let is_default = options.is_none() && attributes.is_none() && !self.planes;
             let shared = match value {
                 Incoming::Dense(array) if is_default => self.shared(name, array)?,
                 _ => None,
             };
-            if let (Some(other), Incoming::Dense(array)) = (shared, value) {
-                share(writer, name, array, &other)?;
-            } else {
-                value.with_object(attributes, |object| match &options {
-                    Some(options) => writer.add_with(name, object, options),
-                    None => writer.add(name, object),
-                })?;
+            match (shared, value) {
+                (Some(other), Incoming::Dense(array)) => {
+                    share(writer, name, array, &other)?;
+                    progress.report(byte_len)
+                }
+                _ => add(writer, name, value, attributes, options, progress),
             }
-            progress.report(byte_len)
         })
     }
 
@@ -337,18 +339,27 @@ pub(crate) fn share(
     object.finish()
 }
 
-fn copy(
+/// Adds a value, and reports its bytes.
+pub(crate) fn add(
     writer: &mut zt::Writer<'_>,
     name: &str,
-    tensor: &Py<crate::tensor::Tensor>,
+    value: &Incoming,
+    attributes: Option<Attributes>,
     options: Option<ObjectOptions>,
     progress: Progress<'_>,
 ) -> zt::Result<()> {
-    let tensor = tensor.get().tensor();
-    match options {
-        Some(options) => writer.copy_with(name, &tensor, &options, Some(progress)),
-        None => writer.copy(name, &tensor),
+    if let Incoming::Tensor(tensor) = value {
+        let tensor = tensor.get().tensor();
+        return match options {
+            Some(options) => writer.copy_with(name, &tensor, &options, Some(progress)),
+            None => writer.copy(name, &tensor),
+        };
     }
+    value.with_object(attributes, |object| match &options {
+        Some(options) => writer.add_with(name, object, options),
+        None => writer.add(name, object),
+    })?;
+    progress.report(value.byte_len())
 }
 
 fn refused(state: &State) -> String {
@@ -485,17 +496,21 @@ impl Writer {
 
     /// Writes the list of tensors, and makes the file appear. A ``with`` block does it.
     fn finish(&self, py: Python<'_>) -> Result<()> {
-        self.with(py, u64::MAX, |_, _| Ok(()))?;
+        // Refuses a writer that has ended, or awaits pieces.
+        self.with(py, 0, |_, _| Ok(()))?;
         let finish = || {
             let mut state = lock(&self.state);
-            let ended = std::mem::replace(&mut *state, State::Ended);
-            if let State::Ready(writer) = ended {
-                writer.finish()?;
-            }
+            let finished = match std::mem::replace(&mut *state, State::Ended) {
+                State::Ready(writer) => writer.finish(),
+                _ => Ok(()),
+            };
+            // Taken in any case: a file that is dropped is removed.
             let file = self.file.as_ref().and_then(|file| lock(file).take());
+            finished?;
             file.map_or(Ok(()), AtomicFile::publish)
         };
-        work::run(py, finish)
+        let pool = self.pool()?;
+        py.detach(|| pool.install(finish)).or_raise()
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -513,7 +528,7 @@ impl Writer {
         if kind.is_none() {
             return self.finish(py);
         }
-        if self.process == std::process::id() {
+        if self.is_here() {
             py.detach(|| self.end(&mut lock(&self.state)));
         }
         Ok(())
@@ -533,7 +548,7 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        if self.process == std::process::id() {
+        if self.is_here() {
             return;
         }
         // In a forked child, the file is the parent's to remove, and no thread is left to wait for.
@@ -541,20 +556,21 @@ impl Drop for Writer {
         if let Some(file) = &self.file {
             std::mem::forget(lock(file).take());
         }
+        std::mem::forget(self.pool.take());
     }
 }
 
-/// The type that a name, or a dtype of NumPy, stands for.
+/// The type that a name of ours, or whatever NumPy takes for a dtype, stands for.
 fn row_of(dtype: &Bound<'_, PyAny>) -> Result<&'static Row> {
-    let name: String = match dtype.cast::<PyString>() {
-        Ok(name) => name.to_str()?.to_owned(),
-        Err(_) => {
-            let dtype = crate::dtype::numpy(dtype.py())?
-                .getattr("dtype")?
-                .call1((dtype,))?;
-            dtype.getattr("name")?.extract()?
-        }
-    };
+    if let Ok(name) = dtype.cast::<PyString>()
+        && let Some(row) = Row::named(name.to_str()?)
+    {
+        return Ok(row);
+    }
+    let dtype = crate::dtype::numpy(dtype.py())?
+        .getattr("dtype")?
+        .call1((dtype,))?;
+    let name: String = dtype.getattr("name")?.extract()?;
     Row::named(&name)
         .ok_or_else(|| PyTypeError::new_err(format!("no file has elements of the dtype {name}")))
 }
@@ -577,8 +593,7 @@ struct Rest {
 impl Pieces {
     fn take(&self, py: Python<'_>, bytes: &[u8]) -> Result<()> {
         let writer = self.writer.get();
-        writer.expect_process()?;
-        let pool = crate::pool::pool(writer.threads)?;
+        let pool = writer.pool()?;
         let work = || {
             let (mut state, mut rest) = (lock(&writer.state), lock(&self.rest));
             let State::Streaming(engine, _) = &mut *state else {

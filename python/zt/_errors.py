@@ -6,6 +6,8 @@ thing (``KeyError``, ``ValueError``, ``FileNotFoundError``), the error is one of
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class ZtError(Exception):
     """An error of the engine, with the place of the fault.
@@ -46,7 +48,7 @@ class ZtError(Exception):
         # KeyError would give the repr of its message, and OSError the text of its errno.
         return str(self.args[0]) if self.args else ""
 
-    def __reduce__(self) -> tuple[object, ...]:
+    def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (type(self), self.args, self.__dict__)
 
 
@@ -80,6 +82,10 @@ class FileError(ZtError, OSError):
 
 class MissingFileError(FileError, FileNotFoundError):
     """There is no file at the path."""
+
+
+class SafetensorError(ZtError):
+    """An error of :mod:`zt.safetensors`, with the message of the package ``safetensors``."""
 
 
 def _restore(kind: type[ZtError], args: tuple[object, ...], fields: dict[str, object]) -> ZtError:

@@ -41,7 +41,7 @@ def register() -> None:
         def download_model(self, model_config: Any) -> None:
             _folder(model_config, self.load_config)
 
-        def load_weights(self, model: torch.nn.Module, model_config: Any) -> None:
+        def load_weights(self, model: Any, model_config: Any) -> None:
             folder = _folder(model_config, self.load_config)
             loaded = model.load_weights(weights_of(folder))
             # Models that know their parameters say which of them they loaded.

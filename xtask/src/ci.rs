@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::shell::Shell;
 use crate::{
     corpus, features, fuzz, graph, interop, kill_points, mutate, package, sbom, supply_chain,
+    test_python,
 };
 
 struct Step {
@@ -65,6 +66,7 @@ const STEPS: &[Step] = &[
     step("features", |shell| features::run(shell, &[])),
     step("remote", remote),
     step("interop", |shell| interop::run(shell, &[])),
+    step("python", |shell| test_python::run(shell, &[])),
     Step {
         name: "fuzz-smoke",
         run: fuzz::in_ci,

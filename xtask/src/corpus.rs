@@ -76,7 +76,7 @@ fn sums(folder: &Path) -> Result<Sums> {
     Ok(sums)
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

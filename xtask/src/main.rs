@@ -25,11 +25,13 @@ mod kill_points;
 mod mutants;
 mod mutate;
 mod package;
+mod reproducible;
 mod rooms;
 mod sbom;
 mod shell;
 mod supply_chain;
 mod table;
+mod test_python;
 mod test_torch;
 mod unsafe_code;
 mod verdicts;
@@ -97,10 +99,22 @@ const TASKS: &[Task] = &[
         run: sbom::run,
     },
     Task {
+        name: "reproducible",
+        arguments: "[-j N]",
+        summary: "two builds of the program in two folders are equal; needs git and tar",
+        run: reproducible::run,
+    },
+    Task {
         name: "advisories",
         arguments: "",
         summary: "dependencies with security advisories; needs cargo-deny and the network",
         run: advisories::run,
+    },
+    Task {
+        name: "test-python",
+        arguments: "[ARGUMENTS of pytest]",
+        summary: "the Python package: its tests, its types, and its README",
+        run: test_python::run,
     },
     Task {
         name: "test-torch",

@@ -1,7 +1,7 @@
 //! `cargo xtask test-torch`: the Python package beside torch.
 //!
-//! torch's wheel is half a gigabyte, and its dependencies are three more. So the tests that need it,
-//! `python/tests/torch`, have a task of their own. `python/tools/cpu_torch.py` makes the virtual
+//! torch's wheel is half a gigabyte, and its dependencies are three more. So the tests that need it
+//! have a task of their own. `python/tools/cpu_torch.py` makes the virtual
 //! environment `target/torch`, without the libraries of CUDA.
 
 use std::fs;
@@ -13,8 +13,11 @@ use crate::shell::Shell;
 const INSTALLER: &str = "python/tools/cpu_torch.py";
 
 /// What builds the package, and what its tests import beside torch.
-const PACKAGES: &str =
-    "maturin numpy ml_dtypes scipy pytest hypothesis safetensors==0.8.0 distributed";
+const PACKAGES: &str = "maturin numpy ml_dtypes scipy pytest hypothesis safetensors==0.8.0 \
+     transformers==5.23.0 distributed";
+
+/// The tests that need torch, and those that need a Dask cluster.
+const TESTS: &str = "python/tests/torch python/tests/test_batch.py";
 
 pub(crate) fn run(shell: &Shell, tests: &[String]) -> Result<()> {
     if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
@@ -47,7 +50,7 @@ pub(crate) fn run(shell: &Shell, tests: &[String]) -> Result<()> {
         .program(folder.join("bin/python"))
         .args("-m pytest --quiet");
     if tests.is_empty() {
-        return pytest.arg("python/tests/torch").run();
+        return pytest.args(TESTS).run();
     }
     tests
         .iter()

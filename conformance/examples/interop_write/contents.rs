@@ -380,7 +380,7 @@ fn attributes() -> Vec<Object> {
 /// Every kind of CBOR value that Python has a value for.
 fn every_kind_of_attribute() -> (Attributes, serde_json::Value) {
     let deep =
-        Attributes::from_iter([("deep", Value::Array(vec![Value::Null, Value::Bool(false)]))]);
+        Attributes::from_iter([("deep", Value::array(vec![Value::Null, Value::Bool(false)]))]);
     let map = Attributes::from_iter([
         ("text", Value::from("ünï")),
         ("unsigned", Value::from(1u64 << 40)),
@@ -394,7 +394,7 @@ fn every_kind_of_attribute() -> (Attributes, serde_json::Value) {
         ("bytes", Value::Bytes(vec![0x00, 0xff, 0x10])),
         (
             "list",
-            Value::Array(vec![
+            Value::array(vec![
                 Value::from(1u64),
                 Value::from("two"),
                 Value::Float(3.0),

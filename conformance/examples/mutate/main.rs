@@ -122,12 +122,13 @@ impl<'b> Mutant<'b> {
     /// Kinds take turns, so that each is tried equally often, however many files it has.
     fn new(kinds: &'b [Vec<Base>], seed: u64, number: u64) -> Self {
         let mut numbers = Numbers::of(seed ^ number.rotate_left(32));
-        let bases = &kinds[(number % kinds.len() as u64) as usize];
+        let turn = usize::try_from(number % kinds.len() as u64).expect("one of a few");
+        let bases = &kinds[turn];
         let base = numbers.pick(bases);
         let other = numbers.pick(bases);
         Self {
             base,
-            bytes: mutation::mutant(&base.bytes, &other.bytes, numbers.next()),
+            bytes: mutation::mutant(&base.bytes, &other.bytes, numbers.draw()),
         }
     }
 

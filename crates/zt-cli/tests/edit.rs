@@ -467,3 +467,34 @@ fn an_interrupted_append_leaves_the_file_unchanged() {
     assert!(std::fs::read(&path).unwrap() == before);
     assert_eq!(names_in(dir.path()), ["a.zt", "w.safetensors"]);
 }
+
+/// As a kill leaves it that comes when the copy of the trailer has begun.
+#[test]
+fn a_file_whose_edit_was_cut_short_is_read_as_it_was_before() {
+    let dir = tempdir().unwrap();
+    let path = of_names(&dir.path().join("a.zt"), &["a"]);
+    let hash = zt!["hash", "--json", path].exits(0).json();
+    let old = std::fs::read(&path).unwrap();
+    let mut killed = old.clone();
+    killed[8..16].copy_from_slice(b"ZT-EDIT\0");
+    killed[16..24].copy_from_slice(&(old.len() as u64).to_le_bytes());
+    killed.resize(killed.len() + 5000, 0);
+    std::fs::write(&path, &killed).unwrap();
+    for command in ["ls", "info", "verify", "hash"] {
+        let found = zt![command, path].exits(0);
+        let warning = format!("warning[unfinished-edit]: {}: ", path.display());
+        assert!(found.err.contains(&warning), "{command}: {}", found.err);
+    }
+    assert_eq!(zt!["hash", "--json", path].exits(0).json(), hash);
+    assert!(
+        std::fs::read(&path).unwrap() == killed,
+        "reading changes nothing"
+    );
+    zt!["repair", path].exits(0);
+    assert!(std::fs::read(&path).unwrap() == old);
+    std::fs::write(&path, &killed).unwrap();
+    zt!["rename", path, "a", "b"].exits(0);
+    assert_eq!(names(&path), ["b"]);
+    let edited = zt!["ls", path].exits(0);
+    assert!(!edited.err.contains("warning"), "{}", edited.err);
+}

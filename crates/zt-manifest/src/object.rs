@@ -80,6 +80,10 @@ impl Object {
     /// This object with one more component, the last.
     #[must_use]
     pub fn with_component(mut self, role: impl Into<Text>, component: Component) -> Self {
+        // Nearly every object has one, and a list that grows has room for four.
+        if self.components.is_empty() {
+            self.components.reserve_exact(1);
+        }
         self.components.push((role.into(), component));
         self
     }

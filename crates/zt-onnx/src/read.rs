@@ -73,15 +73,22 @@ struct Names {
 }
 
 impl Names {
-    /// Reserves the names from the model itself.
+    /// Reserves the names from the model itself, if there are others.
     fn new<'n>(names: impl Iterator<Item = &'n Name>) -> Result<Self> {
+        let mut has_derived = false;
         let own = names.filter_map(|name| match name {
             Name::Own(name) => Some(name.as_str()),
-            Name::Derived(_) => None,
+            Name::Derived(_) => {
+                has_derived = true;
+                None
+            }
         });
         let mut own: Vec<&str> = own.collect();
         if let Some(name) = repeated_name(&mut own) {
             return Err(Error::from(Violation::RepeatedName).with_object(name));
+        }
+        if !has_derived {
+            own.clear();
         }
         Ok(Names {
             taken: own.into_iter().map(ToOwned::to_owned).collect(),

@@ -90,7 +90,8 @@ pub const FEATURES: &[&str] = &[
 pub mod foreign {
     pub use crate::disk::access::keep_access;
     pub use crate::disk::lock::{expect_unlocked, open_locked};
-    pub use crate::disk::publish::AtomicFile;
+    pub use crate::disk::publish::{AtomicFile, sync_folder};
+    pub use crate::disk::uninterrupted;
 
     pub use crate::file::builder::{FileBuilder, SourceId};
     pub use crate::file::kind::Kind;

@@ -156,11 +156,9 @@ fn a_full_disk_is_an_error_before_anything_changes() -> Result {
     let mut writer = Writer::new(&mut bytes)?;
     writer.add("0", &dense(&[0; 64]))?;
     writer.finish()?;
-    let size = u64::from_le_bytes(bytes[bytes.len() - 16..][..8].try_into()?);
-    // A note, the manifest and what follows it once more, behind as much as is asked for.
-    let copy_len = 16 + usize::try_from(size)? + 16;
+    // A page for the trailer once more, behind the page that ends as much as is asked for.
     let disk = Arc::new(SmallDisk {
-        most: bytes.len() + (1 << 19) + copy_len,
+        most: (bytes.len() + (1 << 19)).next_multiple_of(4096) + 4096,
         file: bytes.into(),
         changes: AtomicUsize::new(0),
     });
@@ -168,9 +166,13 @@ fn a_full_disk_is_an_error_before_anything_changes() -> Result {
     let error = begin(WriteOptions::new())?.reserve(2 << 20).unwrap_err();
     assert_eq!(error.kind(), zt::ErrorKind::Io);
     assert_eq!(disk.changes.load(Ordering::Relaxed), 0);
-    assert!(begin(WriteOptions::new())?.reserve((1 << 19) + 1).is_err());
+    assert!(
+        begin(WriteOptions::new())?
+            .reserve((1 << 19) + 4096)
+            .is_err()
+    );
     assert_eq!(disk.changes.load(Ordering::Relaxed), 0);
-    // What fits without the room to spare fits, to the byte.
+    // What fits without the room to spare fits, to the page.
     begin(WriteOptions::new())?.reserve(1 << 19)?;
     // What shrinks may fit.
     begin(WriteOptions::new().zstd(3))?.reserve(2 << 20)?;

@@ -175,3 +175,38 @@ fn what_is_lent_is_not_copied() {
         assert!(matches!(found.unwrap().bytes, Bytes::Borrowed(_)));
     }
 }
+
+#[test]
+fn progress_of_a_bulk_read_counts_stored_bytes_and_stops_it() {
+    use std::ops::ControlFlow;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.zt");
+    let values = vec![7u8; 5 << 20];
+    let mut writer = zt::Writer::create(&path).unwrap();
+    for name in ["a", "b"] {
+        let dense = zt::Dense::from_slice(&[5 << 20], &values).unwrap();
+        writer.add(name, &dense).unwrap();
+    }
+    writer.finish().unwrap();
+    let file = zt::File::open(&path).unwrap();
+    let (mut a, mut b) = (vec![0; 5 << 20], vec![0; 5 << 20]);
+    let mut wanted = |a: &mut [u8], b: &mut [u8], most: u64| {
+        let seen = AtomicU64::new(0);
+        let count = |bytes| match seen.fetch_add(bytes, Ordering::Relaxed) {
+            before if before >= most => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        };
+        let wanted = vec![
+            (file.tensor("a").unwrap(), "data", a),
+            (file.tensor("b").unwrap(), "data", b),
+        ];
+        let results = file.read_many_into_with(wanted, zt::Progress::new(&count));
+        let is_ok = results.iter().all(Result::is_ok);
+        (is_ok, seen.into_inner())
+    };
+    assert!(!wanted(&mut a, &mut b, 1 << 20).0);
+    assert_eq!(wanted(&mut a, &mut b, u64::MAX), (true, 10 << 20));
+    assert!(a == values && b == values);
+}

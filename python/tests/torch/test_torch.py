@@ -1,5 +1,7 @@
 """zt.torch: every kind of tensor goes to a file and comes back as what it was."""
 
+import doctest
+import importlib
 import pickle
 
 import pytest
@@ -241,12 +243,40 @@ def test_quantized_groups_are_dequantized(tmp_path):
     assert torch.equal(zt.open(path)["q"].torch(), expected)
 
 
+def test_tensors_are_read_into_memory_that_is_there(tmp_path):
+    path = tmp_path / "model.zt"
+    tensors = {
+        "a": torch.randn(8, 4),
+        "b": torch.randn(8, 4).bfloat16(),
+        "c": torch.randn(4).to(torch.float8_e4m3fn),
+    }
+    zt.torch.save_file(tensors, path)
+    out = {
+        "a": torch.zeros(4, 8).T,  # not contiguous
+        "b": torch.nn.Parameter(torch.zeros(8, 4, dtype=torch.bfloat16)),
+        "c": torch.zeros(4, dtype=torch.float8_e4m3fn),
+    }
+    with zt.open(path) as file:
+        file.read_into(out)
+        with pytest.raises(ValueError, match="'a'|shape"):
+            file["a"].read_into(torch.zeros(4, 8))
+    for name, tensor in tensors.items():
+        assert same(out[name].detach(), tensor), name
+
+
 def test_progress_counts_the_bytes_that_are_loaded(tmp_path):
     path = tmp_path / "model.zt"
     zt.torch.save_file({"a": torch.ones(1000), "b": torch.ones(500)}, path)
     seen = []
     zt.torch.load_file(path, progress=seen.append)
     assert sum(seen) == 6000
+
+
+@pytest.mark.parametrize("name", ["zt.torch", "zt.torch.checkpoint"])
+@pytest.mark.filterwarnings("ignore:torch.distributed is disabled")
+def test_examples_of_modules_run(name):
+    outcome = doctest.testmod(importlib.import_module(name))
+    assert outcome.attempted and not outcome.failed
 
 
 def test_pieces_pass_through_the_ring_unchanged():

@@ -15,13 +15,12 @@ Loading executes nothing, whatever the file is: a ``.pt`` is read as data.
 
 from __future__ import annotations
 
-import io
 import os
-import tempfile
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
+from torch.utils.dlpack import from_dlpack
 
 import zt
 
@@ -42,88 +41,85 @@ __all__ = [
 Progress = Callable[[int], object]
 Path = str | os.PathLike[str]
 
-# The kinds of file that are written, by extension.
-KINDS = {".zt": "zt", ".safetensors": "safetensors", ".gguf": "gguf", ".npz": "npz"}
-# Read by one call: progress is reported, and Ctrl-C looked for, between two.
-BATCH_NBYTES = 256 << 20
-
 
 def save(
     tensors: Mapping[str, torch.Tensor],
-    metadata: Mapping[str, str] | None = None,
+    metadata: Mapping[str, Any] | None = None,
     *,
     kind: str = "zt",
     zstd: int | None = None,
     digest: str | None = "crc32c",
+    planes: bool = False,
     threads: int | None = None,
+    progress: Progress | None = None,
 ) -> bytes:
     """The bytes of a file with these tensors: see :func:`save_file`."""
-    if kind == "zt":
-        sink = io.BytesIO()
-        _write(sink, tensors, metadata, zstd=zstd, digest=digest, threads=threads)
-        return sink.getvalue()
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "tensors")
-        save_file(tensors, path, metadata, kind=kind, zstd=zstd, digest=digest, threads=threads)
-        with open(path, "rb") as file:
-            return file.read()
+    _expect_tensors(tensors)
+    data = _zt.save(
+        tensors,
+        None,
+        metadata,
+        kind=kind,
+        zstd=zstd,
+        digest=digest,
+        planes=planes,
+        threads=threads,
+        progress=progress,
+    )
+    assert data is not None
+    return data
 
 
 def save_file(
     tensors: Mapping[str, torch.Tensor],
     filename: Path,
-    metadata: Mapping[str, str] | None = None,
+    metadata: Mapping[str, Any] | None = None,
     *,
     kind: str | None = None,
     zstd: int | None = None,
     digest: str | None = "crc32c",
+    planes: bool = False,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> None:
     """Saves tensors, all or nothing: the file appears under its name once it is whole.
 
-    A tensor that has several names is stored once, and keeps all of them. A strided tensor is
-    copied into row-major order, piece by piece. ``requires_grad`` is not stored. A tensor on
-    another device is copied to the CPU when its turn comes.
+    A tensor that has several names is stored once, and keeps all of them. Equal contents give equal
+    bytes. ``requires_grad`` is not stored. Tensors on other devices are copied to the CPU first.
 
     Args:
         tensors: names and tensors, dense, or sparse in the COO or CSR layout.
         filename: where to. A file that is there is replaced.
-        metadata: texts for the file's attributes.
-        kind: ``"zt"``, ``"safetensors"``, ``"gguf"`` or ``"npz"``; by the extension if ``None``.
-        zstd: a level, to compress the tensors.
-        digest: the checksum of each tensor: ``"crc32c"``, ``"sha256"``, or ``None``.
-        threads: how many threads work; ``None`` takes all cores.
+        metadata: attributes of the file. Texts alone, if the kind is safetensors.
+        kind: the kind of file, such as ``"safetensors"``; by default the extension decides.
+        zstd: the level at which a ``.zt`` is compressed; ``None`` for raw bytes.
+        digest: ``"crc32c"``, ``"sha256"`` or ``None``, for each component of a ``.zt``.
+        planes: whether a ``.zt`` has floating-point tensors in byte planes.
+        threads: how many threads work; by default all cores, or ``ZT_NUM_THREADS``.
         progress: is called with the bytes since its last call.
 
     Raises:
         ValueError: a tensor has no data (the device ``meta``), or is spread over ranks (a DTensor).
-        UnsupportedError: the kind of file cannot hold a tensor.
+        MisuseError: the kind of file cannot represent a tensor, code ``lossy``.
     """
-    kind = kind or KINDS.get(os.path.splitext(filename)[1].lower(), "zt")
-    options = {"zstd": zstd, "digest": digest, "threads": threads, "progress": progress}
-    if kind == "zt":
-        _write(filename, tensors, metadata, **options)
-        return
-    # Of other kinds the engine has no writer that takes tensors one by one, but a converter.
-    with tempfile.TemporaryDirectory(dir=os.path.dirname(os.fspath(filename)) or ".") as folder:
-        whole = os.path.join(folder, "tensors.zt")
-        _write(whole, tensors, metadata, **options)
-        zt.convert(whole, filename, kind=kind, overwrite=True)
+    _expect_tensors(tensors)
+    _zt.save(
+        tensors,
+        os.fspath(filename),
+        metadata,
+        kind=kind,
+        zstd=zstd,
+        digest=digest,
+        planes=planes,
+        threads=threads,
+        progress=progress,
+    )
 
 
-def _write(
-    target: Path | io.BytesIO,
-    tensors: Mapping[str, torch.Tensor],
-    metadata: Mapping[str, str] | None,
-    **options: Any,
-) -> None:
-    attributes = dict(metadata) if metadata else None
-    with zt.Writer(target, attributes=attributes, **options) as writer:
-        for name, tensor in tensors.items():
-            if not isinstance(tensor, torch.Tensor):
-                raise TypeError(f"{name!r} is not a torch.Tensor but {type(tensor).__name__}")
-            writer.add(name, tensor)
+def _expect_tensors(tensors: Mapping[str, torch.Tensor]) -> None:
+    for name, tensor in tensors.items():
+        if not isinstance(tensor, torch.Tensor):
+            raise TypeError(f"{name!r} is not a torch.Tensor but {type(tensor).__name__}")
 
 
 def load(
@@ -203,27 +199,16 @@ def _read(
     progress: Progress | None,
 ) -> None:
     """Reads tensors into memory of their own: many dense ones at once, on all cores."""
-    batch: list[tuple[str, zt.Tensor]] = []
-    nbytes = 0
-
-    def read() -> None:
-        capsules = _zt._dlpack_many([tensor for _, tensor in batch], threads)
-        for (name, _), capsule in zip(batch, capsules, strict=True):
-            loaded[name] = torch.from_dlpack(capsule)
-        if progress is not None and nbytes > 0:
-            progress(nbytes)
-
+    dense = {}
     for name, tensor in wanted.items():
         dtype_of(tensor)
         if tensor.format in SPARSE:
-            loaded[name] = to_torch(tensor, torch.device("cpu"), copy=True)
-            continue
-        batch.append((name, tensor))
-        nbytes += tensor.nbytes
-        if nbytes >= BATCH_NBYTES:
-            read()
-            batch, nbytes = [], 0
-    read()
+            loaded[name] = to_torch(tensor, copy=True)
+        else:
+            dense[name] = tensor
+    capsules = _zt._dlpack_many(list(dense.values()), threads, progress)
+    for name, capsule in zip(dense, capsules, strict=True):
+        loaded[name] = from_dlpack(capsule)
 
 
 def _twins(file: zt.File) -> dict[str, str]:
@@ -237,7 +222,8 @@ def _twins(file: zt.File) -> dict[str, str]:
         )
         if all(offset is not None and nbytes > 0 for _, offset, _, nbytes in places):
             earlier = first.setdefault((tensor.format, tensor.shape, places), name)
-            if earlier != name:
+            # Shards of a set have equal offsets, too.
+            if earlier != name and _zt._has_same_blobs(tensor, file[earlier]):
                 twins[name] = earlier
     return twins
 
@@ -245,7 +231,7 @@ def _twins(file: zt.File) -> dict[str, str]:
 def save_model(
     model: torch.nn.Module,
     filename: Path,
-    metadata: Mapping[str, str] | None = None,
+    metadata: Mapping[str, Any] | None = None,
     force_contiguous: bool = True,
     **options: Any,
 ) -> None:

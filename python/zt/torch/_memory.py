@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.utils.dlpack import from_dlpack
 
 from .. import _zt
 
@@ -58,15 +59,15 @@ def to_torch(
     tensor: Tensor, device: str | torch.device | None = None, copy: bool | None = None
 ) -> torch.Tensor:
     """A tensor of a file as one of torch: see ``zt.Tensor.torch``."""
-    device = torch.device("cpu" if device is None else device)
+    place = torch.device("cpu" if device is None else device)
     if tensor.format in SPARSE:
-        return _sparse(tensor, device)
-    if device.type == "meta":
-        return torch.empty(tensor.shape, dtype=dtype_of(tensor), device=device)
+        return _sparse(tensor, place)
+    if place.type == "meta":
+        return torch.empty(tensor.shape, dtype=dtype_of(tensor), device=place)
     # A capsule without a version, which torch may write to: torch has no read-only tensors, and
     # ignores the flag of the other kind.
-    value: torch.Tensor = torch.from_dlpack(_zt._dlpack(tensor, copy))
-    return value if device.type == "cpu" else to_device(value, device)
+    value: torch.Tensor = from_dlpack(_zt._dlpack(tensor, copy))
+    return value if place.type == "cpu" else to_device(value, place)
 
 
 def _sparse(tensor: Tensor, device: torch.device) -> torch.Tensor:
@@ -76,7 +77,7 @@ def _sparse(tensor: Tensor, device: torch.device) -> torch.Tensor:
     # The engine checks the indices against the shape; torch would take any.
     _zt._check_data(tensor)
     part = {
-        role: torch.from_dlpack(_zt._dlpack_component(component))
+        role: from_dlpack(_zt._dlpack_component(component))
         for role, component in tensor.components.items()
     }
     values = part["values"]
@@ -91,7 +92,7 @@ def _sparse(tensor: Tensor, device: torch.device) -> torch.Tensor:
 
 def part_of(tensor: Tensor, index: Any) -> torch.Tensor:
     """A part of a tensor, by NumPy's basic indices, in memory of its own."""
-    value: torch.Tensor = torch.from_dlpack(_zt._dlpack_part(tensor, index))
+    value: torch.Tensor = from_dlpack(_zt._dlpack_part(tensor, index))
     return value
 
 

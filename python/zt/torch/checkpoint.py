@@ -26,7 +26,7 @@ import secrets
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch.distributed.checkpoint.metadata import (
@@ -93,7 +93,7 @@ class ZtStorageWriter(StorageWriter):
         path: str | os.PathLike[str],
         *,
         zstd: int | None = None,
-        digest: str | None = "crc32c",
+        digest: Literal["crc32c", "sha256"] | None = "crc32c",
         threads: int | None = None,
     ) -> None:
         super().__init__()
@@ -101,7 +101,6 @@ class ZtStorageWriter(StorageWriter):
         self.zstd = zstd
         self.digest = digest
         self.threads = threads
-        self._save_id = ""
 
     @property
     def checkpoint_id(self) -> str:
@@ -111,7 +110,6 @@ class ZtStorageWriter(StorageWriter):
     def reset(self, checkpoint_id: str | os.PathLike[str] | None = None) -> None:
         if checkpoint_id is not None:
             self.path = Path(checkpoint_id)
-        self._save_id = secrets.token_hex(4)
 
     # torch passes `rank` and `use_collectives` where the signature names `kwargs`.
     def set_up_storage_writer(self, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
@@ -128,9 +126,9 @@ class ZtStorageWriter(StorageWriter):
         return [replace(plan, storage_data=rank) for rank, plan in enumerate(plans)]
 
     def write_data(self, plan: SavePlan, planner: SavePlanner) -> Future[list[WriteResult]]:
-        # Each save has names of its own: torch's planners may hand out the plan of an earlier one,
-        # and the files of the previous checkpoint must stand until the index is replaced.
-        file = f"rank-{plan.storage_data:05}-{self._save_id}.zt"
+        # Each save has names of its own, as the files of the previous checkpoint must stand until
+        # the index is replaced. They are not in the plan, which may be that of an earlier save.
+        file = f"rank-{plan.storage_data:05}-{secrets.token_hex(4)}.zt"
         results = []
         if plan.items:
             with zt.Writer(
@@ -164,7 +162,7 @@ class ZtStorageWriter(StorageWriter):
                 path.unlink(missing_ok=True)
 
     def storage_meta(self) -> StorageMeta:
-        return StorageMeta(checkpoint_id=self.checkpoint_id, save_id=self._save_id)
+        return StorageMeta(checkpoint_id=self.checkpoint_id)
 
     @classmethod
     def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
@@ -193,7 +191,7 @@ class ZtStorageReader(StorageReader):
         path: str | os.PathLike[str],
         *,
         threads: int | None = None,
-        verify: str = "on_read",
+        verify: Literal["on_read", "always", "never"] = "on_read",
         weights_only: bool = True,
     ) -> None:
         super().__init__()
@@ -254,7 +252,7 @@ class ZtStorageReader(StorageReader):
     def _read(self, file: zt.File, item: ReadItem, planner: LoadPlanner) -> None:
         tensor = file[self._places[item.storage_index].name]
         if item.type == LoadItemType.BYTE_IO:
-            data = tensor.numpy().tobytes()
+            data = memoryview(tensor).tobytes()
             if self.weights_only:
                 torch.load(io.BytesIO(data), weights_only=True, map_location="cpu")
             planner.load_bytes(item, io.BytesIO(data))

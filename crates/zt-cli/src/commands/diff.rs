@@ -84,6 +84,8 @@ fn tolerance(text: &str) -> Result<f64, String> {
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let a = arguments.input.open(&arguments.a)?;
     let b = arguments.input.open(&arguments.b)?;
+    output.unfinished_edit(&arguments.a, &a);
+    output.unfinished_edit(&arguments.b, &b);
     let progress = Progress::new(Some(decoded_len(&a).saturating_add(decoded_len(&b))));
     let report = |bytes| progress.report(bytes);
     let mut options = DiffOptions::new()

@@ -104,6 +104,7 @@ fn print(
     arguments: &Arguments,
     answer: &mut Answer<'_>,
 ) -> Result<Exit, Failure> {
+    answer.output.unfinished_edit(path, input.file());
     let hash = hash(input, arguments, answer.output)?;
     let content = content_of(&hash);
     let printed = if answer.output.json {

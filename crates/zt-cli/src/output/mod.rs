@@ -21,7 +21,7 @@ use std::path::Path;
 use clap::ValueEnum;
 use serde::Serialize;
 use serde_json::Serializer;
-use zt::{Error, Warning};
+use zt::{Error, File, Warning};
 use zt_convert::foreign::Fault;
 
 use self::json::{ErrorBody, object};
@@ -177,6 +177,13 @@ impl Output {
     /// As [`Output::warnings`], each with the file that it is about.
     pub(crate) fn warnings_about(&self, path: &Path, warnings: &[Warning]) {
         self.warn(&format!("{}: ", path.display()), warnings);
+    }
+
+    /// The warning that the file is read as it was before an edit, for commands that show no others.
+    pub(crate) fn unfinished_edit(&self, path: &Path, file: &File) {
+        let mut warnings = file.warnings();
+        warnings.retain(|warning| warning.code == "unfinished-edit");
+        self.warnings_about(path, &warnings);
     }
 
     fn warn(&self, place: &str, warnings: &[Warning]) {

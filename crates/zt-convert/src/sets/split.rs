@@ -269,22 +269,19 @@ impl Old {
 
     /// The names of the new shards. None of them is a file yet, except that of a single shard.
     fn free_names(&self, folder: &Path, names: &FileNames<'_>, count: usize) -> Vec<String> {
-        let named = |generation| {
-            let names = (1..=count).map(move |number| names.shard(number, count, generation));
-            names.collect::<Vec<String>>()
+        let named = |generation| -> Vec<String> {
+            let numbers = 1..=count;
+            numbers
+                .map(|number| names.shard(number, count, generation))
+                .collect()
         };
         let is_taken = |name: &String| {
             let is_there = || fs::symlink_metadata(folder.join(name)).is_ok();
             self.listed.contains(name) || count > 1 && is_there()
         };
-        let mut generation = 1u64;
-        loop {
-            let names = named(generation);
-            if !names.iter().any(is_taken) {
-                return names;
-            }
-            generation = generation.saturating_add(1);
-        }
+        let mut generations = (1..).map(named);
+        let free = generations.find(|names| !names.iter().any(is_taken));
+        free.unwrap_or_default()
     }
 }
 

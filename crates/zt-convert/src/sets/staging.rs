@@ -15,7 +15,9 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use zt::foreign::{AtomicFile, expect_unlocked, keep_access, open_locked};
+use zt::foreign::{
+    AtomicFile, expect_unlocked, keep_access, open_locked, sync_folder, uninterrupted,
+};
 use zt::{Error, Result, Warning};
 
 use super::index::shards_of;
@@ -140,10 +142,12 @@ impl<'s> Staging<'s> {
             Some((file, _)) => {
                 let like = self.like.as_ref();
                 let kept = like.map_or(Ok(()), |like| keep_access(file, like));
-                kept.and_then(|()| again(|| fs::rename(&new, &index)))
+                kept.and_then(|()| uninterrupted(|| fs::rename(&new, &index)))
                     .map_err(of_index)?;
             }
-            None if is_there(&index) => again(|| fs::rename(&index, &old)).map_err(of_index)?,
+            None if is_there(&index) => {
+                uninterrupted(|| fs::rename(&index, &old)).map_err(of_index)?
+            }
             None => {}
         }
         self.named.clear();
@@ -156,7 +160,7 @@ impl<'s> Staging<'s> {
         let mut warnings = Vec::new();
         for name in listed.iter().chain(others) {
             let path = self.folder.join(name);
-            match again(|| fs::remove_file(&path)) {
+            match uninterrupted(|| fs::remove_file(&path)) {
                 Ok(()) => removed.push(path),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => {
@@ -222,7 +226,7 @@ fn is_there(path: &Path) -> bool {
 
 /// Removes a file that may be missing.
 fn remove(path: &Path) -> Result<()> {
-    match again(|| fs::remove_file(path)) {
+    match uninterrupted(|| fs::remove_file(path)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             Err(Error::from(error).with_path(path))
         }
@@ -232,33 +236,8 @@ fn remove(path: &Path) -> Result<()> {
 
 /// Gives a file another name. File systems without hard links (FAT) get a copy.
 fn link(from: &Path, to: &Path) -> io::Result<()> {
-    match again(|| fs::hard_link(from, to)) {
+    match uninterrupted(|| fs::hard_link(from, to)) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => fs::copy(from, to).map(drop),
         linked => linked,
     }
-}
-
-/// Makes a call of the system again while signals interrupt it.
-fn again<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
-    loop {
-        match call() {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            done => return done,
-        }
-    }
-}
-
-#[cfg(unix)]
-fn sync_folder(folder: &Path) -> io::Result<()> {
-    let folder = if folder.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        folder
-    };
-    File::open(folder)?.sync_all()
-}
-
-#[cfg(not(unix))]
-fn sync_folder(_: &Path) -> io::Result<()> {
-    Ok(())
 }

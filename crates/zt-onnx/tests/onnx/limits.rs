@@ -130,15 +130,24 @@ fn operator_sets_are_metadata() {
     assert!(warnings[0].message.contains(key), "{:?}", warnings[0]);
 }
 
-/// Each scalar has 17 bytes with its name.
+/// Each scalar has 21 bytes with its name, and a node that uses it.
 #[test]
 fn ten_thousand_small_initializers_are_read() {
     let scalar = |number: u32| {
-        let name = format!("b{number:04}");
-        field(5, tensor(&name, UINT8, &[], &[field(9, [1])]))
+        let name = format!("bias.{number:04}");
+        let texts = [
+            field(1, format!("x{number:04}")),
+            field(1, &name),
+            field(2, format!("y{number:04}")),
+            field(3, format!("/encoder/blocks/add/Add_{number:04}")),
+            field(4, "Add"),
+        ];
+        let node = field(1, texts.concat());
+        let scalar = field(5, tensor(&name, UINT8, &[], &[field(9, [1])]));
+        [scalar, node].concat()
     };
     let graph: Vec<Vec<u8>> = (0..10_000).map(scalar).collect();
-    assert!(graph.concat().len() <= 17 * 10_000);
+    assert!(graph.concat().len() <= 84 * 10_000);
     assert_eq!(opened(model(&graph)).unwrap().len(), 10_000);
 }
 
@@ -150,7 +159,7 @@ fn the_number_of_tensors_is_limited_by_the_length_of_the_file() {
     let error = empty(4097).unwrap_err();
     assert_eq!((error.kind(), error.code()), (ErrorKind::Limit, "header"));
     // A longer file may have more.
-    let more = [field(5, []).repeat(4097), field(10, "d".repeat(100_000))];
+    let more = [field(5, []).repeat(4097), field(10, "d".repeat(400_000))];
     assert_eq!(opened(model(&more)).unwrap().len(), 4097);
 }
 

@@ -52,7 +52,8 @@ impl<'f> Survey<'f> {
         gauge: &Gauge<'_>,
     ) -> Result<Self> {
         let mut objects = Vec::with_capacity(entries.len());
-        let mut parts = Vec::new();
+        // Nearly every object has one component, and a list that grows takes three times the memory.
+        let mut parts = Vec::with_capacity(entries.len());
         for entry in entries {
             let first = parts.len();
             objects.push(entry.tensor().map(|tensor| (tensor, first)));
@@ -75,7 +76,7 @@ impl<'f> Survey<'f> {
             (key, *decoded, *at)
         });
         let mut outcome_of = vec![None; parts.len()];
-        let mut jobs: Vec<Job<'f>> = Vec::new();
+        let mut jobs: Vec<Job<'f>> = Vec::with_capacity(order.len());
         // Ranges that overlap have each to be read: a file may ask for only so much of that.
         let mut allowance: Option<(usize, Allowance)> = None;
         let mut refused: Vec<u32> = Vec::new();
@@ -105,6 +106,7 @@ impl<'f> Survey<'f> {
                 add(job, tensor, *part, wanted);
             }
         }
+        drop(parts);
         let mut outcomes = scan(&jobs, limits, gauge)?;
         if let Some((_, allowance)) = allowance.filter(|_| !refused.is_empty()) {
             let is_refused = u32::try_from(outcomes.len()).ok();

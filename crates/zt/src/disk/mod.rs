@@ -23,7 +23,11 @@ use std::io;
 
 /// Makes a call of the system again while signals interrupt it: some file systems answer so. The
 /// standard library does it for some calls, such as opening and syncing, and not for locks and names.
-pub(crate) fn uninterrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+///
+/// # Errors
+///
+/// Any other error of the call.
+pub fn uninterrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
         match call() {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

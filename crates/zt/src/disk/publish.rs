@@ -206,7 +206,7 @@ impl AtomicFile {
     fn commit(&mut self, target: &Path, is_durable: bool) -> Result<()> {
         let sync_name = || {
             if is_durable {
-                Ok(sync_folder(target)?)
+                Ok(sync_folder(folder_of(target))?)
             } else {
                 Ok(())
             }
@@ -405,14 +405,18 @@ fn folder_of(target: &Path) -> &Path {
     folder.unwrap_or(Path::new("."))
 }
 
-/// The new name is durable once its folder is synced.
-#[cfg(unix)]
-fn sync_folder(target: &Path) -> io::Result<()> {
-    uninterrupted(|| File::open(folder_of(target))?.sync_all())
-}
-
-#[cfg(not(unix))]
-fn sync_folder(_: &Path) -> io::Result<()> {
+/// Makes the names in a folder durable. An empty path is the current folder. Systems other than Unix do
+/// this themselves.
+///
+/// # Errors
+///
+/// The system's.
+pub fn sync_folder(folder: &Path) -> io::Result<()> {
+    let is_current = folder.as_os_str().is_empty();
+    let folder = if is_current { Path::new(".") } else { folder };
+    if cfg!(unix) {
+        uninterrupted(|| File::open(folder)?.sync_all())?;
+    }
     Ok(())
 }
 

@@ -126,9 +126,14 @@ impl GrowingTail {
     }
 
     fn move_copy_behind(&mut self, end: u64) -> io::Result<()> {
-        // The room doubles, so that the copy moves seldom. It grows by as little as possible on a
-        // disk that is nearly full.
-        let grown = self.position.minus(self.old_len).max(LEAST);
+        // The room doubles, and holds a manifest like the old one, so that the copy moves seldom. It
+        // grows by as little as possible on a disk that is nearly full.
+        let grown = self.position.minus(self.old_len);
+        let grown = grown.max(LEAST).max(self.trailer_len);
+        // Not over the copy that readers find.
+        let copy_len = self.copy.len() as u64;
+        let behind = self.copy_at.map_or(0, |copy_at| copy_at.plus(copy_len));
+        let end = end.max(behind);
         let on_page = |at: u64| at.checked_next_multiple_of(PAGE);
         let roomy = on_page(add(end, grown)?).ok_or(io::ErrorKind::FileTooLarge)?;
         let copy_at = match self.reserve(roomy) {

@@ -42,7 +42,8 @@ pub struct FileBuilder {
     origin: Origin,
     /// Of each source.
     places: Vec<Place>,
-    objects: Vec<(String, Resolved)>,
+    /// Boxed, as the catalog keeps them: while it is made, no object exists twice.
+    objects: Vec<(String, Box<Resolved>)>,
     attributes: Option<Map>,
     extra: Map,
 }
@@ -173,7 +174,7 @@ impl FileBuilder {
                 Resolved::new(Err(Arc::new(Faulty { error, raw })), home)
             }
         };
-        self.objects.push((name, resolved));
+        self.objects.push((name, Box::new(resolved)));
     }
 
     /// Adds the objects of another file whose names `keep` accepts, with their sources, faults and
@@ -205,7 +206,7 @@ impl FileBuilder {
                     moved = moved.renamed(&new);
                 }
                 chosen.insert(name, new.clone());
-                self.objects.push((new, moved));
+                self.objects.push((new, Box::new(moved)));
             }
         }
         let new_name = |name: &str| chosen.get(name).cloned();
@@ -238,7 +239,10 @@ impl FileBuilder {
         let (error, raw) = (error.with_object(&name), Arc::new(raw));
         self.objects.push((
             name,
-            Resolved::new(Err(Arc::new(Faulty { error, raw })), Home::One(0)),
+            Box::new(Resolved::new(
+                Err(Arc::new(Faulty { error, raw })),
+                Home::One(0),
+            )),
         ));
     }
 

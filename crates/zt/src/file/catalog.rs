@@ -253,15 +253,16 @@ impl Catalog {
 
     /// The objects that a reader of another format has made, in the order of their data.
     pub(crate) fn from_objects(
-        objects: Vec<(String, Resolved)>,
+        objects: Vec<(String, Box<Resolved>)>,
         places: Vec<Place>,
         attributes: Option<Map>,
         extra: Map,
     ) -> Result<Self> {
-        let (mut names, mut slots) = (Vec::with_capacity(objects.len()), Vec::new());
+        let mut names = Vec::with_capacity(objects.len());
+        let mut slots = Vec::with_capacity(objects.len());
         for (name, resolved) in objects {
             names.push(name);
-            slots.push(OnceLock::from(Box::new(resolved)));
+            slots.push(OnceLock::from(resolved));
         }
         let count = u32::try_from(names.len()).map_err(|_| {
             let byte_len = names.len() as u64 * 4;

@@ -1,9 +1,13 @@
 //! Many components in one call: read in the order of the file, on all cores.
 
-use zt_container::Source;
+use std::io;
+use std::ops::ControlFlow;
+
+use zt_container::{Source, Span};
 use zt_formats::{Dense, Elements};
 
 use crate::cores::announce::announce_all;
+use crate::cores::progress::{Gauge, Progress};
 use crate::cores::region::{Region, bundles};
 use crate::cores::scratch::Pool;
 use crate::error::Result;
@@ -53,10 +57,52 @@ impl File {
         &'f self,
         wanted: Vec<(Tensor<'f>, &str, &mut [u8])>,
     ) -> Vec<Result<()>> {
+        self.read_many_into_with(wanted, Progress::new(&|_| ControlFlow::Continue(())))
+    }
+
+    /// As [`File::read_many_into`], with a progress function, which gets the stored bytes before they
+    /// are read, 1 MiB at a time where components are large. Once it asks to stop, every component that
+    /// is not read yet is an error.
+    #[must_use]
+    pub fn read_many_into_with<'f>(
+        &'f self,
+        wanted: Vec<(Tensor<'f>, &str, &mut [u8])>,
+        progress: Progress<'_>,
+    ) -> Vec<Result<()>> {
+        let gauge = &Gauge::new(Some(progress));
         in_order_of_offsets(wanted.into_iter(), |tensor, part, region, out| {
             let source = region.unwrap_or_else(|| tensor.source(part));
-            tensor.read_from(part, source, out)
+            tensor.read_from(part, &Gauged { source, gauge }, out)
         })
+    }
+}
+
+/// A source that reports its reads, and refuses them after a stop.
+struct Gauged<'s> {
+    source: &'s dyn Source,
+    gauge: &'s Gauge<'s>,
+}
+
+impl Source for Gauged<'_> {
+    fn byte_len(&self) -> u64 {
+        self.source.byte_len()
+    }
+
+    fn slice(&self, span: Span) -> Option<&[u8]> {
+        self.source.slice(span)
+    }
+
+    fn is_sequential(&self) -> bool {
+        self.source.is_sequential()
+    }
+
+    fn will_read(&self, span: Span) {
+        self.source.will_read(span);
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        self.gauge.report(buf.len() as u64)?;
+        self.source.read_at(offset, buf)
     }
 }
 

@@ -1,0 +1,407 @@
+//! Many tensors in one call: read into memory that is there, loaded into one arena, and saved.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
+use zt::foreign::{AtomicFile, FileBuilder};
+use zt::{
+    Attributes, Blob, Buffer, Component, DType, Object, OpenOptions, Progress, Span, WriteOptions,
+};
+use zt_convert::{ConvertOptions, Input, Kinds, ZT};
+
+use crate::dtype::{Row, numpy};
+use crate::error::{OrRaise, Result};
+use crate::incoming::Incoming;
+use crate::memory::{Lent, Memory};
+use crate::operations::{kind_of, opened};
+use crate::tensor::{Array, Tensor, fits};
+use crate::work::{self, Watch};
+use crate::{torch, value, writer};
+
+type PyProgress<'py> = Option<Bound<'py, PyAny>>;
+
+/// Reads each tensor into its array.
+pub(crate) fn read_into<'py>(
+    py: Python<'py>,
+    targets: Vec<(Py<Tensor>, Bound<'py, PyAny>)>,
+    threads: Option<usize>,
+    progress: PyProgress<'py>,
+) -> Result<()> {
+    // Those that are read where they are wanted, and those that are copied there.
+    let (mut direct, mut copied) = (Vec::new(), Vec::new());
+    for (tensor, out) in targets {
+        let this = tensor.get();
+        let out = match torch::is_tensor(&out)? {
+            true => torch::numpy_of(&out)?,
+            false => out,
+        };
+        match Target::of(this, &out)? {
+            Some(lent) if this.tensor().format() == "dense" => direct.push((tensor, lent)),
+            _ => copied.push((tensor, out)),
+        }
+    }
+    expect_apart(&direct)?;
+    let mut wanted = Vec::with_capacity(direct.len());
+    for (tensor, lent) in &direct {
+        wanted.push((tensor.get(), lent.bytes_mut()?));
+    }
+    read_all(py, wanted, threads, progress)?;
+    for (tensor, out) in copied {
+        let this = tensor.get();
+        let array = match this.is_dense() {
+            true => this.array(py, None)?,
+            false => this.dense_array(py)?,
+        };
+        numpy(py)?.call_method1("copyto", (out, array.numpy(py)?))?;
+    }
+    Ok(())
+}
+
+/// Refuses memory that two tensors would be read into at a time.
+fn expect_apart(targets: &[(Py<Tensor>, Lent)]) -> Result<()> {
+    let mut places: Vec<(usize, usize)> = targets.iter().map(|(_, lent)| lent.place()).collect();
+    places.sort_unstable();
+    let overlap = places.windows(2).any(|pair| match pair {
+        [(_, end), (start, _)] => end > start,
+        _ => false,
+    });
+    match overlap {
+        true => Err(PyValueError::new_err("two of the arrays share memory")),
+        false => Ok(()),
+    }
+}
+
+struct Target;
+
+impl Target {
+    /// The memory of an array, if bytes of the file can be read into it as they are.
+    ///
+    /// # Errors
+    ///
+    /// `ValueError` if it does not fit the tensor.
+    fn of(tensor: &Tensor, out: &Bound<'_, PyAny>) -> Result<Option<Lent>> {
+        let name = tensor.name();
+        let mismatch = |what: String| Err(PyValueError::new_err(format!("{name:?}: {what}")));
+        let Some((dtype, logical)) = tensor.dense_type() else {
+            return mismatch("its format has no dense value".to_owned());
+        };
+        let row = Row::of(dtype, logical.as_deref());
+        if !out.hasattr("dtype")? {
+            // Bytes: a bytearray, a memoryview.
+            let lent = Lent::new(out)?;
+            let (found, expected) = (lent.bytes().len() as u64, tensor.nbytes()?);
+            if found != expected {
+                return mismatch(format!(
+                    "the tensor has {expected} bytes, the buffer {found}"
+                ));
+            }
+            lent.bytes_mut()?;
+            return Ok(Some(lent));
+        }
+        let dtype = out.getattr("dtype")?;
+        let shape: Vec<u64> = out.getattr("shape")?.extract()?;
+        let found: String = dtype.getattr("name")?.extract()?;
+        if found != row.numpy {
+            return mismatch(format!(
+                "the tensor is of {}, the array of {found}",
+                row.numpy
+            ));
+        }
+        if shape != tensor.tensor().shape() {
+            let expected = tensor.tensor().shape();
+            return mismatch(format!(
+                "the tensor has the shape {expected:?}, the array {shape:?}"
+            ));
+        }
+        if !out.getattr("flags")?.getattr("writeable")?.is_truthy()? {
+            return mismatch("the array is read-only".to_owned());
+        }
+        let is_native = dtype.getattr("isnative")?.is_truthy()? && cfg!(target_endian = "little");
+        let is_contiguous = out.getattr("flags")?.getattr("c_contiguous")?.is_truthy()?;
+        if !is_native || !is_contiguous {
+            return Ok(None);
+        }
+        let bytes = out.call_method1("reshape", (-1,))?;
+        match bytes.getattr("size")?.extract::<u64>()? {
+            0 => Ok(None),
+            _ => Lent::new(&bytes.call_method1("view", ("uint8",))?).map(Some),
+        }
+    }
+}
+
+/// Reads the data of dense tensors, on all cores and in the order of the file.
+pub(crate) fn read_all<'py>(
+    py: Python<'py>,
+    wanted: Vec<(&Tensor, &mut [u8])>,
+    threads: Option<usize>,
+    progress: PyProgress<'py>,
+) -> Result<()> {
+    let Some((first, _)) = wanted.first() else {
+        return Ok(());
+    };
+    let open = Arc::clone(first.open());
+    Watch::new(progress).threads(threads).run(py, |progress| {
+        let mut checked = Vec::with_capacity(wanted.len());
+        let mut targets = Vec::with_capacity(wanted.len());
+        for (tensor, out) in wanted {
+            if let Some(fault) = tensor.tensor().fault() {
+                return Err(open.input.blame(fault.clone()));
+            }
+            let is_bool = tensor.tensor().component("data")?.dtype == Some(DType::Bool);
+            checked.push(is_bool);
+            targets.push((tensor.tensor(), "data", out));
+        }
+        // Lent again, so that bools are looked at afterwards.
+        let lent = targets
+            .iter_mut()
+            .map(|(tensor, role, out)| (*tensor, *role, &mut **out));
+        for result in open.file().read_many_into_with(lent.collect(), progress) {
+            result.map_err(|error| open.input.blame(error))?;
+        }
+        for ((tensor, _, out), is_bool) in targets.iter().zip(checked) {
+            if is_bool {
+                zt::formats::check_bools(out)
+                    .map_err(|error| zt::Error::from(error).with_object(tensor.name()))?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Where the bytes of a tensor go in an arena, at multiples of 64.
+struct Slot {
+    tensor: Tensor,
+    start: usize,
+    byte_len: usize,
+}
+
+/// All tensors of a file as arrays that nobody else has, in a new dict, in the order of the file's index.
+///
+/// Dense ones lie in one piece of memory, which stays as long as any of them. Sparse ones are arrays of
+/// SciPy, quantized ones are dequantized.
+#[pyfunction]
+#[pyo3(signature = (source, *, threads = None, progress = None))]
+pub(crate) fn load<'py>(
+    py: Python<'py>,
+    source: &Bound<'py, PyAny>,
+    threads: Option<usize>,
+    progress: PyProgress<'py>,
+) -> Result<Bound<'py, PyDict>> {
+    const APART: usize = 64;
+    let open = opened(py, source)?;
+    let (mut slots, mut end) = (Vec::new(), 0usize);
+    let arrays = PyDict::new(py);
+    for name in open.file().names() {
+        let tensor = Tensor::new(Arc::clone(&open), open.tensor(name).or_raise()?);
+        // In the order of names, whatever is filled in when.
+        arrays.set_item(name, py.None())?;
+        if tensor.tensor().format() != "dense" {
+            continue;
+        }
+        let byte_len = py.detach(|| tensor.tensor().decoded_len("data"));
+        let byte_len = usize::try_from(tensor.raise(byte_len)?).unwrap_or(usize::MAX);
+        fits(py, tensor.row("data")?, tensor.tensor().shape(), byte_len)?;
+        let start = end;
+        end = end
+            .checked_add(byte_len)
+            .and_then(|end| end.checked_next_multiple_of(APART))
+            .ok_or_else(|| PyValueError::new_err("the tensors are larger than the memory"))?;
+        slots.push(Slot {
+            tensor,
+            start,
+            byte_len,
+        });
+    }
+    let mut arena = Buffer::try_zeroed(end as u64)
+        .map_err(zt::Error::from)
+        .or_raise()?;
+    let mut rest: &mut [u8] = &mut arena;
+    let mut wanted = Vec::with_capacity(slots.len());
+    for slot in &slots {
+        let padded = slot.byte_len.next_multiple_of(APART);
+        // The arena is as long as all slots.
+        let Some((place, behind)) = std::mem::take(&mut rest).split_at_mut_checked(padded) else {
+            break;
+        };
+        rest = behind;
+        if slot.byte_len > 0 {
+            wanted.push((&slot.tensor, &mut place[..slot.byte_len]));
+        }
+    }
+    read_all(py, wanted, threads, progress)?;
+    let arena = Memory::of_buffer(arena);
+    for slot in &slots {
+        let memory = arena.part(slot.start, slot.byte_len);
+        let memory = memory.ok_or_else(|| PyValueError::new_err("the arena is too short"))?;
+        let array = Array {
+            memory,
+            row: slot.tensor.row("data")?,
+            shape: slot.tensor.tensor().shape().to_vec(),
+        };
+        arrays.set_item(slot.tensor.name(), array.numpy(py)?)?;
+    }
+    for name in open.file().names() {
+        let tensor = Tensor::new(Arc::clone(&open), open.tensor(name).or_raise()?);
+        if tensor.tensor().format() == "dense" {
+            continue;
+        }
+        let array = match tensor.is_sparse() {
+            true => tensor.scipy(py)?,
+            false => tensor.dense_array(py)?.numpy(py)?,
+        };
+        arrays.set_item(name, array)?;
+    }
+    Ok(arrays)
+}
+
+/// How many tensors are saved.
+struct Saving {
+    values: Vec<(String, Incoming)>,
+    attributes: Option<Attributes>,
+    write: WriteOptions,
+    kind: zt::foreign::Kind,
+}
+
+/// Writes a dict of tensors as a file of any kind: to a path, all of it or nothing, or as `bytes`.
+#[pyfunction]
+#[pyo3(signature = (
+    tensors, filename = None, metadata = None, *, kind = None, zstd = None, digest = Some("crc32c"),
+    planes = false, threads = None, progress = None
+))]
+#[expect(clippy::too_many_arguments, reason = "the keywords of Python's call")]
+pub(crate) fn save<'py>(
+    py: Python<'py>,
+    tensors: &Bound<'py, PyAny>,
+    filename: Option<PathBuf>,
+    metadata: Option<&Bound<'py, PyAny>>,
+    kind: Option<&str>,
+    zstd: Option<i32>,
+    digest: Option<&str>,
+    planes: bool,
+    threads: Option<usize>,
+    progress: PyProgress<'py>,
+) -> Result<Option<Bound<'py, PyBytes>>> {
+    let kinds = Kinds::builtin();
+    let kind = kind_of(py, &kinds, kind, filename.as_ref())?;
+    let mut write = WriteOptions::new();
+    if planes {
+        write = write.planes();
+    }
+    if let Some(level) = zstd {
+        write = write.zstd(level);
+    }
+    let mut saving = Saving {
+        values: Vec::new(),
+        attributes: metadata.map(value::from_mapping).transpose()?,
+        write: write.digest(writer::digest(py, digest)?),
+        kind,
+    };
+    for pair in tensors.call_method0("items")?.try_iter()? {
+        let pair = pair?;
+        let pair = pair.cast::<PyTuple>()?;
+        let (name, value) = (pair.get_item(0)?, pair.get_item(1)?);
+        let name = name.cast::<PyString>()?.to_str()?.to_owned();
+        let value = Incoming::new(&value).inspect_err(|error| {
+            // Without the note, the error is only less helpful.
+            let _ = error.add_note(py, format!("while saving {name:?}"));
+        })?;
+        saving.values.push((name, value));
+    }
+    // Equal contents give equal bytes, whatever the order of the dict is.
+    saving.values.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let stop = Arc::new(AtomicBool::new(false));
+    let watch = Watch::new(progress)
+        .threads(threads)
+        .stop(Arc::clone(&stop));
+    let Some(path) = filename else {
+        let mut bytes = Vec::new();
+        watch.run(py, |progress| saving.write_to(&kinds, &mut bytes, progress))?;
+        return Ok(Some(PyBytes::new(py, &bytes)));
+    };
+    let begun = py.detach(|| AtomicFile::create(&path)).or_raise()?;
+    let file = Arc::new(Mutex::new(Some(begun)));
+    let target = writer::Target {
+        file: Arc::clone(&file),
+        stop,
+    };
+    watch.run(py, |progress| saving.write_to(&kinds, target, progress))?;
+    work::run(py, || {
+        let file = file.lock().unwrap_or_else(PoisonError::into_inner).take();
+        file.map_or(Ok(()), AtomicFile::publish)
+    })?;
+    Ok(None)
+}
+
+impl Saving {
+    fn write_to(
+        &self,
+        kinds: &Kinds,
+        sink: impl std::io::Write + Send,
+        progress: Progress<'_>,
+    ) -> zt::Result<()> {
+        if self.kind != ZT {
+            let input = [Input::from(self.as_file()?)];
+            let options = ConvertOptions::new(self.kind).progress(progress);
+            return kinds.convert(&input, sink, &options).map(drop);
+        }
+        let mut writer = self.write.clone().to_buffered_writer(sink)?;
+        if let Some(attributes) = &self.attributes {
+            writer.set_attributes(attributes.clone());
+        }
+        // Nobody fills an array anew meanwhile, so equal places are equal arrays.
+        let mut known: HashMap<(usize, usize, &str), &str> = HashMap::new();
+        for (name, value) in &self.values {
+            if let Incoming::Dense(array) = value
+                && let Some((start, byte_len)) = array.place().filter(|(_, len)| *len > 0)
+            {
+                let key = (start, byte_len, array.row().name);
+                if let Some(other) = known.get(&key) {
+                    writer::share(&mut writer, name, array, other)?;
+                    progress.report(byte_len as u64)?;
+                    continue;
+                }
+                known.insert(key, name);
+            }
+            writer::add(&mut writer, name, value, None, None, progress)?;
+        }
+        writer.finish()
+    }
+
+    /// The tensors as an open file, for writers of other kinds.
+    fn as_file(&self) -> zt::Result<zt::File> {
+        let mut builder = FileBuilder::new(ZT, OpenOptions::new());
+        for (name, value) in &self.values {
+            if let Incoming::Tensor(tensor) = value {
+                let (file, wanted) = (tensor.get().open().file(), tensor.get().name());
+                builder.include_as(file, |name_there| {
+                    (name_there == wanted).then(|| name.clone())
+                });
+                continue;
+            }
+            value.with_object(None, |new| {
+                let mut object = Object::new(new.shape.to_vec(), new.format.clone());
+                object.attributes = new.attributes.clone();
+                let mut sources = Vec::new();
+                for (role, elements) in &new.components {
+                    let span = Span::new(0, elements.bytes.len() as u64).unwrap_or_default();
+                    let mut component = Component::new(elements.dtype, Blob::raw(span));
+                    component.logical_type = elements.logical_type.clone();
+                    object.components.push((role.clone(), component));
+                    let bytes = Buffer::try_from_slice(&elements.bytes)?;
+                    sources.push(builder.derived(zt::Memory::new(bytes)));
+                }
+                builder.object_across(name, object, sources);
+                Ok(())
+            })?;
+        }
+        if let Some(attributes) = &self.attributes {
+            builder.attributes(attributes.clone());
+        }
+        builder.build()
+    }
+}

@@ -1,0 +1,80 @@
+//! Errors, in the words that hosts and the tests of safetensors compare.
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use zt_safetensors::Violation;
+
+use crate::error::class;
+
+/// A `SafetensorError` with this message.
+pub(crate) fn refuse(message: impl Into<String>) -> PyErr {
+    raise("SafetensorError", &message.into(), None)
+}
+
+/// A `SafetensorError` for an error of the engine: `doing` says what was tried.
+pub(crate) fn failed(doing: &str, error: &zt::Error) -> PyErr {
+    let message = format!("{doing}: {}", text(error));
+    raise("SafetensorError", &message, Some(error))
+}
+
+/// What safetensors 0.8 says of the same fault; otherwise what the engine says.
+fn text(error: &zt::Error) -> String {
+    let name = error.object().unwrap_or_default();
+    let violation = error
+        .inner()
+        .and_then(|inner| inner.downcast_ref::<Violation>());
+    let official = violation.and_then(|violation| official(violation, name));
+    official.unwrap_or_else(|| error.to_string())
+}
+
+fn official(violation: &Violation, name: &str) -> Option<String> {
+    Some(match violation {
+        Violation::TooShort { .. } => "header too small".to_owned(),
+        Violation::HeaderTooLong { .. } => "header too large".to_owned(),
+        Violation::HeaderPastEnd { .. } => "invalid header length".to_owned(),
+        Violation::NotUtf8 => "invalid UTF-8 in header".to_owned(),
+        Violation::NoHeader
+        | Violation::Start { .. }
+        | Violation::Padding { .. }
+        | Violation::Json(_)
+        | Violation::RepeatedKey { .. } => format!("invalid JSON in header: {violation}"),
+        Violation::Backwards { .. } | Violation::Misplaced { .. } => {
+            format!("invalid offset for tensor `{name}`")
+        }
+        Violation::Overflow { .. } => {
+            "overflow computing buffer size from shape and/or element type".to_owned()
+        }
+        Violation::PartialByte { .. } => MISALIGNED.to_owned(),
+        Violation::Size { .. } => "invalid shape, data type, or offset for tensor".to_owned(),
+        Violation::Cut { .. } | Violation::End { .. } => {
+            "incomplete metadata, file not fully covered".to_owned()
+        }
+        _ => return None,
+    })
+}
+
+/// For elements that do not fill their last byte.
+pub(crate) const MISALIGNED: &str = "The slice is slicing for subbytes dtypes, and the slice does \
+     not end up at a byte boundary, this is invalid.";
+
+/// A `FileNotFoundError`, which every error of the system is here.
+pub(crate) fn no_file(message: &str, error: &zt::Error) -> PyErr {
+    raise("MissingFileError", message, Some(error))
+}
+
+fn raise(class_name: &str, message: &str, error: Option<&zt::Error>) -> PyErr {
+    Python::attach(|py| {
+        let make = || {
+            let fields = PyDict::new(py);
+            if let Some(error) = error {
+                fields.set_item("code", error.code())?;
+                fields.set_item("object", error.object())?;
+                fields.set_item("component", error.component())?;
+                fields.set_item("offset", error.offset())?;
+                fields.set_item("path", error.path().map(|path| path.display().to_string()))?;
+            }
+            class(py, class_name)?.call((message,), Some(&fields))
+        };
+        make().map_or_else(|broken| broken, PyErr::from_value)
+    })
+}

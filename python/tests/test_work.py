@@ -1,0 +1,205 @@
+"""Work on whole files: progress, interruption, threads, processes; edits and conversions."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import zt
+import zt.numpy
+
+
+@pytest.fixture
+def large(tmp_path):
+    path = tmp_path / "large.zt"
+    values = np.random.default_rng(1).standard_normal(4 << 20, dtype="f4")
+    zt.numpy.save_file({str(at): values[at:] for at in range(4)}, path)
+    return path
+
+
+def test_an_edit_commits_at_the_end_of_its_block(tmp_path):
+    path = tmp_path / "a.zt"
+    zt.numpy.save_file({"a": np.zeros(2), "b": np.ones(2)}, path)
+    with pytest.raises(RuntimeError), zt.edit(path) as edit:
+        edit.remove("a")
+        raise RuntimeError
+    assert sorted(zt.open(path)) == ["a", "b"]
+    with zt.edit(path) as edit:
+        edit.remove("a")
+        edit.rename("b", "c")
+        edit.add("d", np.arange(3), attributes={"unit": "m"})
+        edit.attributes["step"] = 7
+        with pytest.raises(zt.TensorNotFoundError):
+            edit.remove("nothing")
+        with pytest.raises(zt.FileError) as locked:
+            zt.edit(path)
+        assert locked.value.code == "locked"
+    with pytest.raises(zt.MisuseError, match="ended"):
+        edit.remove("c")
+    file = zt.open(path)
+    assert sorted(file) == ["c", "d"] and file.attributes == {"step": 7}
+    assert file["d"].attributes == {"unit": "m"}
+
+
+def test_differences_and_identities(tmp_path):
+    a, b = tmp_path / "a.zt", tmp_path / "b.safetensors"
+    values = {"x": np.arange(4.0), "y": np.zeros(3)}
+    zt.numpy.save_file(values, a)
+    zt.numpy.save_file(values, b)
+    assert zt.diff(a, b).same and not zt.diff(a, b)
+    assert zt.hash(a) == zt.hash(zt.open(b)) and zt.hash(a).content.startswith("sha256:")
+    assert zt.hash(a).tensors["x"]["data"] == zt.hash(b).tensors["x"]["data"]
+    zt.numpy.save_file({"x": np.ones(4), "z": np.zeros(3)}, b)
+    diff = zt.diff(a, b)
+    assert (diff.only_a, diff.only_b, diff.changed) == (["y"], ["z"], {"x": ["values"]})
+
+
+def test_a_conversion_refuses_what_would_be_lost(tmp_path):
+    a, b = tmp_path / "a.zt", tmp_path / "b.safetensors"
+    zt.numpy.save_file({"x": np.arange(4.0)}, a, {"step": 7})
+    done = zt.convert(a, b, dtype="bf16")
+    assert done.tensors == 1 and [warning.code for warning in done.warnings] == ["lossy"]
+    assert zt.open(b)["x"].dtype == "bf16"
+    with pytest.raises(zt.MisuseError) as error:
+        zt.convert(a, b)
+    assert error.value.code == "overwrite"
+    with pytest.raises(zt.MisuseError):
+        zt.convert(a, tmp_path / "c.zt", dtype="f3")
+
+
+def test_a_torn_file_is_mended(tmp_path):
+    path = tmp_path / "a.zt"
+    zt.numpy.save_file({"x": np.arange(4.0)}, path)
+    with path.open("ab") as file:
+        file.write(b"the beginning of something else")
+    with pytest.raises(zt.MalformedError):
+        zt.open(path)
+    saved = zt.repair(path, tmp_path / "saved.zt")
+    assert saved.nbytes == (tmp_path / "saved.zt").stat().st_size
+    assert zt.repair(path).verdict == "mendable"
+    assert zt.open(path)["x"].numpy()[3] == 3
+
+
+@pytest.mark.parametrize("work", ["save", "load", "verify", "convert"])
+def test_progress_counts_bytes_and_stops_the_work(tmp_path, large, work):
+    target = tmp_path / "new.zt"
+    values = zt.numpy.load_file(large)
+
+    def run(progress):
+        match work:
+            case "save":
+                zt.numpy.save_file(values, target, progress=progress)
+            case "load":
+                zt.numpy.load_file(large, progress=progress)
+            case "verify":
+                zt.verify(large, progress=progress)
+            case "convert":
+                zt.convert(large, target, overwrite=True, progress=progress)
+
+    caller, seen = threading.get_ident(), []
+
+    def count(bytes):
+        assert threading.get_ident() == caller
+        seen.append(bytes)
+
+    run(count)
+    assert sum(seen) >= 4 * ((16 << 20) - 64)
+    target.unlink(missing_ok=True)
+
+    def stop(bytes):
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        run(stop)
+
+
+def test_ctrl_c_ends_work_and_leaves_nothing_behind(tmp_path):
+    values = {"a": np.random.default_rng(1).standard_normal(24 << 20)}
+    target = tmp_path / "a.zt"
+    pressed = []
+
+    def press():
+        pressed.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    timer = threading.Timer(0.1, press)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        for _ in range(100):
+            zt.numpy.save_file(values, target, zstd=1)
+            target.unlink()
+    assert time.monotonic() - pressed[0] < 5
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_one_file_serves_many_threads(large):
+    file = zt.open(large)
+
+    def total(at):
+        tensor = file[str(at % 4)]
+        return float(tensor.numpy().sum()) + float(tensor[-3:].sum())
+
+    with ThreadPoolExecutor(8) as pool:
+        totals = list(pool.map(total, range(32)))
+    assert totals == totals[:4] * 8
+
+
+def test_a_forked_child_works_after_parallel_work(large):
+    code = f"""
+import os, warnings
+import zt, zt.numpy
+warnings.simplefilter("ignore")
+file = zt.open({str(large)!r})
+assert file.verify().ok
+writer = zt.Writer({str(large) + ".new.zt"!r})
+child = os.fork()
+if child == 0:
+    assert zt.verify({str(large)!r}).ok
+    assert file["1"].numpy().size and file["2"][:5].size == 5
+    zt.numpy.save_file(zt.numpy.load_file({str(large)!r}), {str(large) + ".child.zt"!r}, zstd=1)
+    del writer
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+writer.add("a", file["1"])
+writer.finish()
+assert zt.verify({str(large) + ".new.zt"!r}).ok and zt.verify({str(large) + ".child.zt"!r}).ok
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_the_interpreter_exits_during_work(large):
+    code = f"""
+import threading, time, zt
+def work():
+    while True:
+        zt.verify({str(large)!r})
+for _ in range(3):
+    threading.Thread(target=work, daemon=True).start()
+time.sleep(0.2)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=False, timeout=60, capture_output=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_work_runs_without_the_lock_of_the_interpreter(large):
+    beats, stop = [], threading.Event()
+
+    def beat():
+        while not stop.wait(0.001):
+            beats.append(1)
+
+    thread = threading.Thread(target=beat)
+    thread.start()
+    for _ in range(5):
+        zt.verify(large)
+    stop.set()
+    thread.join()
+    assert beats

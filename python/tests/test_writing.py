@@ -1,0 +1,242 @@
+"""Writing: values of every shape and library, all of it or nothing."""
+
+import array
+import io
+
+import ml_dtypes
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+
+import zt
+import zt.numpy
+
+
+def written(value, **options):
+    sink = io.BytesIO()
+    with zt.Writer(sink) as writer:
+        writer.add("a", value, **options)
+    return zt.open(sink.getvalue())["a"]
+
+
+@st.composite
+def arrays(draw):
+    """Arrays of any strides, order and byte order, 0-d and empty ones too."""
+    names = ["f8", ">f4", "<f2", "i1", ">i8", "u2", "?", "c8", ">c16"]
+    dtype = draw(st.sampled_from(names))
+    shape = draw(npst.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=5))
+    made = np.arange(int(np.prod(shape)) if shape else 1).reshape(shape).astype(dtype)
+    for axis in range(made.ndim):
+        made = np.flip(made, axis) if draw(st.booleans()) else made
+    if made.ndim:
+        made = made.transpose(draw(st.permutations(range(made.ndim))))
+        step = draw(st.integers(1, 3))
+        made = made[::step]
+        if draw(st.booleans()):
+            made = np.broadcast_to(made, (2, *made.shape))
+    return made
+
+
+@settings(deadline=None)
+@given(arrays())
+def test_an_array_of_any_strides_and_byte_order_survives(value):
+    tensor = written(value)
+    read = tensor.numpy()
+    assert read.shape == value.shape and read.dtype == value.dtype.newbyteorder("<")
+    assert np.array_equal(read, value)
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_slices_are_those_of_numpy(data):
+    shape = data.draw(npst.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=6))
+    value = np.arange(int(np.prod(shape)) if shape else 1, dtype="i4").reshape(shape)
+    zstd = data.draw(st.sampled_from([None, 3]))
+    tensor = written(value, zstd=zstd)
+    index = data.draw(npst.basic_indices(shape, allow_newaxis=True, allow_ellipsis=True))
+    expected = value[index]
+    found = tensor[index]
+    assert type(found) is type(expected)
+    assert found.shape == expected.shape and np.array_equal(found, expected)
+
+
+def test_values_of_other_libraries(tmp_path):
+    assert written(np.float32(2.5)).numpy() == np.float32(2.5)
+    assert written(array.array("h", [1, -2])).numpy().tolist() == [1, -2]
+    assert written(b"\x01\x02").numpy().tolist() == [1, 2]
+    assert written(memoryview(bytearray(6)).cast("H")).dtype == "u16"
+    reversed_view = memoryview(bytes(range(6)))[::-2]
+    assert written(reversed_view).numpy().tolist() == [5, 3, 1]
+
+    class Exported:
+        """Another library's array, known by DLPack alone."""
+
+        def __init__(self, array):
+            self.array = array
+
+        def __dlpack__(self, **arguments):
+            return self.array.__dlpack__(**arguments)
+
+        def __dlpack_device__(self):
+            return self.array.__dlpack_device__()
+
+    transposed = np.arange(6, dtype="f4").reshape(2, 3).T
+    assert np.array_equal(written(Exported(transposed)).numpy(), transposed)
+    bf16 = written(np.arange(3).astype(ml_dtypes.bfloat16))
+    assert written(Exported(bf16)).dtype == "bf16"
+    assert written(bf16).numpy().tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "bsr", "lil"])
+def test_sparse_arrays_of_scipy_both_ways(kind):
+    value = scipy.sparse.random_array((7, 5), density=0.3, rng=np.random.default_rng(1))
+    tensor = written(value.asformat(kind))
+    assert tensor.format == ("sparse_coo" if kind == "coo" else "sparse_csr")
+    assert np.array_equal(tensor.scipy().toarray(), value.toarray())
+    assert np.array_equal(tensor.dense(), value.toarray())
+    assert np.array_equal(tensor[2:, ::2], value.toarray()[2:, ::2])
+    with pytest.raises(zt.MisuseError, match="dense"):
+        tensor.numpy()
+    with pytest.raises(zt.MisuseError):
+        written(np.ones(3)).scipy()
+
+
+def test_a_quantized_group():
+    group = zt.QuantizedGroup(
+        packed_weight=np.array([0x21, 0xF8], "u1"),
+        scales=np.array([0.5, 2.0], "f4"),
+        zeros=np.array([1.0, 8.0], "f4"),
+        shape=[4],
+        bits=4,
+        group_size=2,
+        packing="2_per_u8",
+    )
+    tensor = written(group)
+    assert tensor.dense().tolist() == [0.0, 0.5, 0.0, 14.0]
+    assert tensor.components["scales"].numpy().tolist() == [0.5, 2.0]
+    assert tensor.attributes["bits"] == 4 and tensor[-1] == 14.0
+
+
+def test_pieces_of_a_tensor(tmp_path):
+    path = tmp_path / "a.zt"
+    with zt.Writer(path) as writer:
+        with writer.begin("a", (4, 3), "float32") as pieces:
+            for row in range(4):
+                pieces.write(np.full(3, row, "f4"))
+        writer.begin("empty", (0, 3), np.int8)
+        with pytest.raises(zt.MisuseError, match="missing"), writer.begin("b", [2], "u1") as pieces:
+            pieces.write(b"x")
+            with pytest.raises(zt.MisuseError, match="not complete"):
+                writer.add("c", np.zeros(1))
+            with pytest.raises(zt.MisuseError, match="more bytes"):
+                pieces.write(b"xx")
+            with pytest.raises(zt.MisuseError, match="f64"):
+                pieces.write(np.zeros(1))
+        pieces.write(b"y")
+    assert zt.open(path)["a"][:, 0].tolist() == [0, 1, 2, 3]
+    assert bytes(memoryview(zt.open(path)["b"])) == b"xy"
+
+
+def test_nothing_appears_unless_all_is_written(tmp_path):
+    path = tmp_path / "a.zt"
+    path.write_bytes(b"old")
+    with pytest.raises(RuntimeError), zt.Writer(path) as writer:
+        writer.add("a", np.zeros(3))
+        raise RuntimeError
+    del writer
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+    with pytest.raises(zt.MisuseError), zt.Writer(path) as writer:
+        writer.add("a", np.zeros(3))
+        writer.add("a", np.zeros(3))
+    assert path.read_bytes() == b"old"
+    with pytest.raises(zt.MisuseError, match="ended"):
+        writer.add("b", np.zeros(3))
+
+
+def test_what_is_no_array_is_a_type_error():
+    for value in (
+        3,
+        "text",
+        [1, 2],
+        None,
+        np.array(["a"]),
+        np.array([object()]),
+        np.zeros(2, "M8[s]"),
+    ):
+        with pytest.raises(TypeError):
+            written(value)
+    with pytest.raises(TypeError, match="masked"):
+        written(np.ma.array([1, 2], mask=[0, 1]))
+    with pytest.raises(TypeError) as error:
+        zt.numpy.save({"good": np.zeros(1), "bad": "text"})
+    assert "bad" in error.value.__notes__[0]
+
+
+def test_the_same_array_is_stored_once_and_a_refilled_one_is_not(tmp_path):
+    path = tmp_path / "a.zt"
+    value = np.arange(5000.0)
+    zt.numpy.save_file({"a": value, "b": value}, path)
+    file = zt.open(path)
+    assert file["a"].components["data"].offset == file["b"].components["data"].offset
+    with zt.Writer(path) as writer:
+        writer.add("a", value)
+        writer.add("tied", value)
+        value += 1
+        writer.add("b", value)
+    file = zt.open(path)
+    assert file["a"].components["data"].offset == file["tied"].components["data"].offset
+    assert (file["a"].numpy()[0], file["b"].numpy()[0]) == (0.0, 1.0)
+
+
+def test_attributes_of_every_kind(tmp_path):
+    attributes = {
+        "text": "ü", "int": -(2**64), "big": 2**64 - 1, "float": 0.5, "none": None,
+        "list": [1, [2.5, True]], "dict": {"bytes": b"\x00"}, "numpy": 3,
+    }  # fmt: skip
+    given_as = {**attributes, "numpy": np.int16(3)}
+    tensor = written(np.zeros(1), attributes=given_as)
+    assert tensor.attributes == attributes
+    with pytest.raises(ValueError, match="64 bits"):
+        written(np.zeros(1), attributes={"a": 2**64})
+    with pytest.raises(TypeError):
+        written(np.zeros(1), attributes={"a": object()})
+    nested = []
+    nested.append(nested)
+    with pytest.raises(RecursionError):
+        written(np.zeros(1), attributes={"a": nested})
+
+
+def test_equal_contents_give_equal_bytes():
+    a, b = np.arange(3), np.ones((2, 2), "f4")
+    for kind in ("zt", "safetensors"):
+        assert zt.numpy.save({"a": a, "b": b}, kind=kind) == zt.numpy.save(
+            {"b": b.copy("F"), "a": a}, kind=kind
+        )
+
+
+def test_the_kind_is_that_of_the_extension(tmp_path):
+    value = {"a": np.arange(6, dtype="f4").reshape(2, 3)}
+    for extension in ("zt", "safetensors", "npz", "gguf"):
+        path = tmp_path / f"a.{extension}"
+        zt.numpy.save_file(value, path)
+        assert zt.open(path).kind == extension
+        assert np.array_equal(zt.numpy.load_file(path)["a"], value["a"])
+    with pytest.raises(zt.MisuseError, match="kind"):
+        zt.numpy.save_file(value, tmp_path / "a.txt")
+    with pytest.raises(zt.ZtError) as lossy:
+        sparse = scipy.sparse.eye_array(3, format="csr")
+        zt.numpy.save_file({"s": sparse}, tmp_path / "s.safetensors")
+    assert lossy.value.code == "lossy" and not (tmp_path / "s.safetensors").exists()
+
+
+def test_a_sink_of_python(tmp_path):
+    class Full(io.RawIOBase):
+        def write(self, data):
+            raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space"), zt.Writer(Full()) as writer:
+        writer.add("a", np.zeros(1 << 20))

@@ -1,0 +1,26 @@
+"""What a type checker knows of zt: `mypy --strict` checks this file, and nothing runs it."""
+
+from typing import Any, assert_type
+
+import numpy as np
+from numpy.typing import NDArray
+
+import zt
+import zt.numpy
+
+file = zt.open("model.zt")
+assert_type(file, zt.File)
+assert_type(file["weight"], zt.Tensor)
+assert_type(file.get("weight"), zt.Tensor | None)
+assert_type(file.get("weight", 3), zt.Tensor | int)
+assert_type(file["weight"].shape, tuple[int, ...])
+assert_type(file["weight"].numpy(), NDArray[Any])
+assert_type([name for name in file], list[str])
+assert_type(dict(file.items()), dict[str, zt.Tensor])
+assert_type(zt.verify(file).problems, list[Exception])
+assert_type(zt.numpy.save({"a": np.zeros(3)}), bytes)
+assert_type(zt.numpy.load_file("model.zt"), dict[str, Any])
+with zt.Writer("new.zt") as writer:
+    writer.add("a", np.zeros(3))
+    with writer.begin("b", (2, 3), "f32") as pieces:
+        pieces.write(b"")

@@ -1,0 +1,117 @@
+"""Tensors as arrays of NumPy: saved to and loaded from files of any kind.
+
+The signatures are those of ``safetensors.numpy``. Arrays of any strides, order and byte order are saved
+as what they are, also those of 0 dimensions and without elements, and an array under two names is stored
+once. Dense arrays that are loaded are writable and share one piece of memory; a sparse tensor is an array
+of SciPy.
+
+>>> import numpy, zt.numpy
+>>> data = zt.numpy.save({"weight": numpy.arange(6).reshape(2, 3).T}, {"step": 7})
+>>> zt.numpy.load(data)["weight"]
+array([[0, 3],
+       [1, 4],
+       [2, 5]])
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from . import _zt
+
+__all__ = ["load", "load_file", "save", "save_file"]
+
+
+def save(
+    tensors: Mapping[str, Any],
+    metadata: Mapping[str, Any] | None = None,
+    *,
+    kind: str = "zt",
+    zstd: int | None = None,
+    digest: str | None = "crc32c",
+    planes: bool = False,
+    threads: int | None = None,
+    progress: Callable[[int], object] | None = None,
+) -> bytes:
+    """The file as bytes. The arguments are those of :func:`save_file`."""
+    data = _zt.save(
+        tensors,
+        None,
+        metadata,
+        kind=kind,
+        zstd=zstd,
+        digest=digest,
+        planes=planes,
+        threads=threads,
+        progress=progress,
+    )
+    assert data is not None
+    return data
+
+
+def save_file(
+    tensors: Mapping[str, Any],
+    filename: str | os.PathLike[str],
+    metadata: Mapping[str, Any] | None = None,
+    *,
+    kind: str | None = None,
+    zstd: int | None = None,
+    digest: str | None = "crc32c",
+    planes: bool = False,
+    threads: int | None = None,
+    progress: Callable[[int], object] | None = None,
+) -> None:
+    """Writes a file, all of it or nothing. Equal contents give equal bytes.
+
+    Args:
+        tensors: names and values, each as :meth:`zt.Writer.add` takes them.
+        filename: the path. A file that is there is replaced once the new one is complete.
+        metadata: attributes of the file. Text alone, if the kind is safetensors.
+        kind: the kind of the file; by default its extension decides.
+        zstd: the level at which a ``.zt`` is compressed; ``None`` for raw bytes.
+        digest: ``"crc32c"``, ``"sha256"`` or ``None``, for each component of a ``.zt``.
+        planes: whether a ``.zt`` has floating-point tensors in byte planes.
+        threads: how many threads work; by default all cores, or ``ZT_NUM_THREADS``.
+        progress: called with the bytes since the last call. What it raises ends the work.
+
+    Raises:
+        TypeError: a value is no array, or has elements that no file has. A note names the tensor.
+        MisuseError: the kind cannot represent a tensor, code ``lossy``.
+    """
+    _zt.save(
+        tensors,
+        os.fspath(filename),
+        metadata,
+        kind=kind,
+        zstd=zstd,
+        digest=digest,
+        planes=planes,
+        threads=threads,
+        progress=progress,
+    )
+
+
+def load(data: Any) -> dict[str, Any]:
+    """The tensors of a file in memory, of any kind: bytes, or an object with ``seek`` and ``read``."""
+    return _zt.load(data)
+
+
+def load_file(
+    filename: str | os.PathLike[str],
+    *,
+    threads: int | None = None,
+    progress: Callable[[int], object] | None = None,
+) -> dict[str, Any]:
+    """The tensors of a file of any kind, read on all cores, and their digests compared.
+
+    Args:
+        filename: the path.
+        threads: how many threads read; by default all cores, or ``ZT_NUM_THREADS``.
+        progress: called with the stored bytes since the last call. What it raises ends the work.
+
+    Returns:
+        Writable arrays by name. A quantized tensor is dequantized to f32.
+    """
+    return _zt.load(filename, threads=threads, progress=progress)
