@@ -23,6 +23,9 @@ pub struct Footer {
 impl Footer {
     /// Finds the manifest: two small reads, at the start and at the end.
     ///
+    /// A remote source is not asked for the start if it ends with a footer magic: that would be a
+    /// request of its own. [`Footer::check_header`] asks.
+    ///
     /// The declared size is compared with the file and with [`Limits::manifest_len`] here, so that
     /// [`Footer::manifest`] may be read as it is. Spec: §2.
     ///
@@ -75,6 +78,15 @@ impl Footer {
         })
     }
 
+    /// Checks the header that [`Footer::locate`] does not look at in remote sources. Spec: §2.
+    ///
+    /// # Errors
+    ///
+    /// [`Violation::NotZt`], [`Violation::Truncated`] and [`Error::Io`].
+    pub fn check_header(source: &(impl Source + ?Sized)) -> Result<()> {
+        is_of_0_1(source, source.byte_len()).map(drop)
+    }
+
     /// The generation of the framing.
     #[must_use]
     pub const fn layout(&self) -> Layout {
@@ -96,39 +108,49 @@ impl Footer {
 
 /// Decides by the magics at both ends.
 fn layout_of(source: &(impl Source + ?Sized), byte_len: u64) -> Result<Layout> {
-    let mut head = [0; 8];
-    let head_len = in_memory(byte_len.min(HEADER_LEN));
-    let head = head.get_mut(..head_len).unwrap_or_default();
-    source.read_at(0, head)?;
-    if head == MAGIC_0_1 {
+    let is_located = source.is_remote() && has_footer_magic(source, byte_len)?;
+    if !is_located && is_of_0_1(source, byte_len)? {
         return Ok(Layout::V0_1);
     }
-    if head != MAGIC {
-        // A prefix of the magic is a file cut very short, not a file of another format.
-        let cut = !head.is_empty() && (MAGIC.starts_with(head) || MAGIC_0_1.starts_with(head));
-        return Err(if cut {
-            Violation::Truncated {
-                byte_len,
-                minimum: HEADER_LEN.plus(SIZE_LEN).plus(1),
-            }
-            .into()
-        } else {
-            Violation::NotZt {
-                found: head.to_vec(),
-            }
-            .into()
-        });
-    }
-    // Read as a 1.0 size, the footer magic is 3.47e18, so the two cannot be confused. A file as
-    // short as one magic is its own header.
-    let Some(tail_offset) = byte_len.checked_sub(8).filter(|tail| *tail >= HEADER_LEN) else {
-        return Ok(Layout::V1_0);
-    };
-    let mut tail = [0; 8];
-    source.read_at(tail_offset, &mut tail)?;
-    Ok(if tail == MAGIC {
+    Ok(if is_located || has_footer_magic(source, byte_len)? {
         Layout::V1_1
     } else {
         Layout::V1_0
     })
+}
+
+/// Whether the header is that of layout 0.1, and not that of all later ones. Others are errors.
+fn is_of_0_1(source: &(impl Source + ?Sized), byte_len: u64) -> Result<bool> {
+    let mut head = [0; 8];
+    let head_len = in_memory(byte_len.min(HEADER_LEN));
+    let head = head.get_mut(..head_len).unwrap_or_default();
+    source.read_at(0, head)?;
+    if head == MAGIC || head == MAGIC_0_1 {
+        return Ok(head == MAGIC_0_1);
+    }
+    // A prefix of the magic is a file cut very short, not a file of another format.
+    let cut = !head.is_empty() && (MAGIC.starts_with(head) || MAGIC_0_1.starts_with(head));
+    Err(if cut {
+        Violation::Truncated {
+            byte_len,
+            minimum: HEADER_LEN.plus(SIZE_LEN).plus(1),
+        }
+        .into()
+    } else {
+        Violation::NotZt {
+            found: head.to_vec(),
+        }
+        .into()
+    })
+}
+
+/// Whether the file ends with the magic. Read as a 1.0 size, that is 3.47e18, so the two cannot be
+/// confused. A file as short as one magic is its own header.
+fn has_footer_magic(source: &(impl Source + ?Sized), byte_len: u64) -> Result<bool> {
+    let Some(tail_offset) = byte_len.checked_sub(8).filter(|tail| *tail >= HEADER_LEN) else {
+        return Ok(false);
+    };
+    let mut tail = [0; 8];
+    source.read_at(tail_offset, &mut tail)?;
+    Ok(tail == MAGIC)
 }

@@ -35,6 +35,18 @@ pub trait Source: Send + Sync {
         let _ = span;
     }
 
+    /// Says that all of `spans` will be read soon, in about this order. A source over a network begins
+    /// to fetch as much of them as it can hold. By default this does nothing.
+    fn will_read_all(&self, spans: &[Span]) {
+        let _ = spans;
+    }
+
+    /// Whether every read is a request over a network, which takes as long as megabytes do. Readers
+    /// then look at as few places as they can.
+    fn is_remote(&self) -> bool {
+        false
+    }
+
     /// The offset, from `offset` on, where the next bytes are that are stored: those before it are a
     /// hole of a sparse file, and read as zeros. The length of the source where a hole ends it. By
     /// default `offset`, which is what a source says that knows no holes.
@@ -71,6 +83,12 @@ macro_rules! forward {
             }
             fn will_read(&self, span: Span) {
                 (**self).will_read(span);
+            }
+            fn will_read_all(&self, spans: &[Span]) {
+                (**self).will_read_all(spans);
+            }
+            fn is_remote(&self) -> bool {
+                (**self).is_remote()
             }
             fn data_from(&self, offset: u64) -> u64 {
                 (**self).data_from(offset)

@@ -207,7 +207,10 @@ impl Old {
     ) -> Result<Self> {
         let index = folder.join(names.index());
         let is_index = |input: &&Input| {
-            input.paths().len() > 1 && input.path().is_some_and(|path| output::is_same_file(path, &index))
+            input.paths().len() > 1
+                && input
+                    .path()
+                    .is_some_and(|path| output::is_same_file(path, &index))
         };
         // A set may replace itself, because the new one has everything.
         let is_input = overwrite && inputs.iter().any(|input| is_index(&input));

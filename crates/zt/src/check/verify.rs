@@ -1,11 +1,12 @@
 //! `File::verify`: every check of a file that needs its data.
 
-use zt_container::{BlobReader, Exact, Span};
+use zt_container::{BlobReader, Exact, Footer, Span};
 use zt_formats::Signature;
 
 use crate::check::survey::{Survey, Wanted, judge};
 use crate::cores::progress::{Gauge, Progress, work_options};
 use crate::error::{Error, Fault, Result};
+use crate::file::kind::Kind;
 use crate::file::overlap::Allowance;
 use crate::file::tensor::{Located, Tensor};
 use crate::file::{Entry, File, Warning};
@@ -95,6 +96,15 @@ impl File {
             ..Report::default()
         };
         report.objects = entries.len() as u64;
+        if let Some(source) = self
+            .inner
+            .sources
+            .first()
+            .filter(|_| self.kind() == Kind::ZT)
+        {
+            let header = Footer::check_header(&**source);
+            report.problems.extend(header.err().map(Error::from));
+        }
         let allowance = Allowance::of(survey.decoded_len(), &self.inner.limits);
         // Contents are looked at once their bytes are known to be right.
         let mut contents = Vec::new();
@@ -118,7 +128,7 @@ impl File {
                 problems.extend(error);
             }
         }
-        report.problems = problems.into_iter().flatten().collect();
+        report.problems.extend(problems.into_iter().flatten());
         if options.strict {
             report.problems.extend(self.placement_problems(&entries));
             let tolerated = &self.inner.tolerated;

@@ -1,5 +1,7 @@
 //! Hints to a source about the next reads, while the program works on the bytes before them.
 
+use std::ptr;
+
 use zt_container::{Exact, Source, Span};
 
 /// Pieces of about 1 MiB that are announced together.
@@ -17,5 +19,18 @@ pub(crate) fn announce(source: &dyn Source, at: usize, stored: impl Fn(usize) ->
     let span = stored(next).zip(last);
     if let Some(span) = span.and_then(|(first, last)| Span::between(first.offset(), last.end())) {
         source.will_read(span);
+    }
+}
+
+/// Announces all of `items` to remote sources, which fetch them in this order. They are sorted by
+/// source and offset.
+pub(crate) fn announce_all<'s, T>(items: &[T], place: impl Fn(&T) -> (&'s dyn Source, Span)) {
+    let of_one_source = |a: &T, b: &T| ptr::addr_eq(place(a).0, place(b).0);
+    for items in items.chunk_by(of_one_source) {
+        let source = items.first().map(|first| place(first).0);
+        if let Some(source) = source.filter(|source| source.is_remote()) {
+            let spans: Vec<Span> = items.iter().map(|item| place(item).1).collect();
+            source.will_read_all(&spans);
+        }
     }
 }

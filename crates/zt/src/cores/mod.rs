@@ -18,7 +18,7 @@
 //! It must not know objects, tensors, formats or files. Only this room starts threads, except that
 //! a caller may run inside a rayon pool of its own.
 
-mod announce;
+pub(crate) mod announce;
 pub(crate) mod parallel;
 pub(crate) mod pieces;
 pub(crate) mod progress;

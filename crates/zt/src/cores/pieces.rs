@@ -6,6 +6,7 @@
 
 use zt_container::{Blob, Limits, Source, read_into};
 
+use crate::cores::announce::announce_all;
 #[cfg(feature = "rayon")]
 use crate::cores::parallel::threads;
 use crate::cores::sums::hash;
@@ -20,6 +21,7 @@ pub(crate) fn read(
     limits: &Limits,
     out: &mut [u8],
 ) -> Result<()> {
+    announce_all(&[blob.span], |span| (source, *span));
     #[cfg(feature = "rayon")]
     if out.len() >= parallel::WORTH_IT
         && threads() > 1

@@ -192,6 +192,14 @@ impl Source for Beginning {
         self.source.will_read(span);
     }
 
+    fn will_read_all(&self, spans: &[Span]) {
+        self.source.will_read_all(spans);
+    }
+
+    fn is_remote(&self) -> bool {
+        self.source.is_remote()
+    }
+
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
         let end = offset.checked_add(buf.len() as u64);
         if end.is_none_or(|end| end > self.byte_len) {

@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use zt_container::{Source, Span};
 use zt_formats::{Dense, Elements};
 
+use crate::cores::announce::announce_all;
 use crate::cores::progress::{Gauge, Progress};
 use crate::cores::region::{Region, bundles};
 use crate::cores::scratch::Pool;
@@ -165,6 +166,7 @@ fn in_order_of_offsets<'f, 'r, T: Send, R: Send>(
         let source = item.tensor.source(item.part);
         (source, item.part.component.blob.span)
     };
+    announce_all(&items, place);
     let counts: Vec<usize> = bundles(&items, place)
         .into_iter()
         .map(<[Item<'f, T>]>::len)

@@ -14,7 +14,7 @@ use zt_container::{
 
 pub(crate) use self::job::{Job, Outcome};
 use self::piece::{Cut, Piece, STRETCH, is_piece, look, update, wrong_bool};
-use crate::cores::announce::announce;
+use crate::cores::announce::{announce, announce_all};
 use crate::cores::parallel;
 use crate::cores::progress::Gauge;
 use crate::cores::region::{Region, bundles};
@@ -35,6 +35,7 @@ pub(crate) fn scan(jobs: &[Job<'_>], limits: &Limits, gauge: &Gauge<'_>) -> Resu
         gauge,
         pool: Pool::default(),
     };
+    announce_all(jobs, |job| (job.source, job.span));
     let bundles = bundles(jobs, |job| (job.source, job.span));
     let outcomes = parallel::map(&bundles, |bundle| match bundle {
         [job] => Ok(vec![scan.one(job)?]),
@@ -113,7 +114,11 @@ impl Scan<'_> {
     /// Does all of a job on this core.
     fn small(&self, source: &dyn Source, job: &Job<'_>, scratch: &mut Scratch) -> Result<Outcome> {
         if !job.is_small() {
-            return self.one(job);
+            // Its content alone is long: its stored bytes are at hand, and not read again.
+            return self.one(&Job {
+                source,
+                ..job.clone()
+            });
         }
         let outcome = look(source, job, scratch).unwrap_or_else(Outcome::failed);
         let decoded = *outcome.decoded.as_ref().unwrap_or(&0);

@@ -10,6 +10,7 @@ pub const ALL: &[CodeInfo] = &[
     CodeInfo { code: "bool-value", fault: Blame::File, meaning: "A byte of a `bool` component is neither 0 nor 1.", remedy: "Report it to the file's writer. The component can still be read as bytes." },
     CodeInfo { code: "bounds", fault: Blame::File, meaning: "A component's bytes begin in the header, end beyond the data region, or their end overflows.", remedy: "It was cut and framed again, or forged: fetch it again. Do not guess a shorter length." },
     CodeInfo { code: "cbor", fault: Blame::File, meaning: "The manifest is not one well-formed CBOR item with unique keys.", remedy: "Its writer is broken, or bytes changed: do not trust anything in it. Fetch or write it again." },
+    CodeInfo { code: "changed", fault: Blame::System, meaning: "A remote file was replaced while it was open.", remedy: "Open the file again. Give every version of a file a name of its own, or keep versions in the store." },
     CodeInfo { code: "decompression-limit", fault: Blame::Limits, meaning: "A component would decode to more bytes than the limit allows, or claims more than its stored bytes can hold.", remedy: "If the tensor is really that large, raise `Limits::decoded_len`. No limit admits a claim beyond what zstd can reach." },
     CodeInfo { code: "deflate", fault: Blame::File, meaning: "Compressed bytes of an archive or of an HDF5 file cannot be decoded, or not to exactly the declared length.", remedy: "Fetch it again, or report it to the file's writer." },
     CodeInfo { code: "digest-format", fault: Blame::File, meaning: "A digest has no `algorithm:`, or a known algorithm has the wrong number of hexadecimal digits.", remedy: "Report it to the file's writer." },
@@ -83,6 +84,7 @@ pub const ATTRIBUTE: &str = "attribute";
 pub const BOOL_VALUE: &str = "bool-value";
 pub const BOUNDS: &str = "bounds";
 pub const CBOR: &str = "cbor";
+pub const CHANGED: &str = "changed";
 pub const DECOMPRESSION_LIMIT: &str = "decompression-limit";
 pub const DEFLATE: &str = "deflate";
 pub const DIGEST_FORMAT: &str = "digest-format";

@@ -1,0 +1,81 @@
+//! Tensor files on object stores and web servers, read and written in place.
+//!
+//! ```text
+//! zt-container <- zt-manifest <- zt-formats <- zt <- zt-remote
+//!                                                    ^ here
+//! ```
+//!
+//! | URL | store |
+//! | --- | --- |
+//! | `s3://BUCKET/PATH` | Amazon S3, and what speaks its protocol |
+//! | `gs://BUCKET/PATH` | Google Cloud Storage |
+//! | `az://CONTAINER/PATH`, `abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH` | Azure |
+//! | `https://HOST/PATH` | a web server that sends ranges; read only |
+//! | `hf://OWNER/REPOSITORY[@REVISION]/PATH` | the Hugging Face Hub; read only |
+//! | `file:///PATH` | a file of this machine |
+//!
+//! [`open`] gives a [`zt::Source`], so everything that reads a file reads a remote one. Only the bytes
+//! that are needed are fetched.
+//!
+//! Invariants:
+//!
+//! * Bytes of two versions of an object are never mixed.
+//! * Secrets are in no message.
+//! * Unencrypted connections are made only if the caller allows them.
+//!
+//! Absent: formats and kinds of files, a client of our own, threads that compute.
+#![forbid(unsafe_code)]
+
+mod address;
+mod error;
+mod object;
+mod options;
+mod ranges;
+mod remote;
+mod runtime;
+mod traffic;
+mod upload;
+
+pub use options::RemoteOptions;
+pub use remote::Remote;
+pub use traffic::Traffic;
+pub use upload::Upload;
+
+/// Opens the object at `url`, with the default [`RemoteOptions`].
+///
+/// # Errors
+///
+/// Code `path` for text that is no URL of a file; `unsupported` for a scheme that this build lacks;
+/// [`zt::ErrorKind::Io`] if the store cannot be reached or has no such object.
+pub fn open(url: &str) -> zt::Result<Remote> {
+    Remote::open(url, &RemoteOptions::new())
+}
+
+/// Begins to write an object at `url`, with the default [`RemoteOptions`]. It must not exist.
+///
+/// # Errors
+///
+/// Code `overwrite` if the object exists; `path` for text that is no URL of a file; `unsupported` for a
+/// server that takes no uploads; [`zt::ErrorKind::Io`] if the store cannot be reached.
+pub fn create(url: &str) -> zt::Result<Upload> {
+    Upload::create(url, &RemoteOptions::new())
+}
+
+/// Whether `text` is the URL of a remote file, and not a path.
+///
+/// ```
+/// assert!(zt_remote::is_url("s3://bucket/model.zt"));
+/// assert!(!zt_remote::is_url("C:/model.zt"));
+/// ```
+#[must_use]
+pub fn is_url(text: &str) -> bool {
+    let scheme = text.split_once("://").map(|(scheme, _)| scheme);
+    let is_scheme = |scheme: &str| {
+        scheme.len() > 1
+            && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+            && scheme
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
+    };
+    scheme.is_some_and(is_scheme)
+}

@@ -1,0 +1,150 @@
+//! One object of a store, as it was when it was opened.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use std::ops::Range;
+
+use object_store::{GetOptions, GetRange, GetResult, ObjectMeta, ObjectStoreExt};
+use tokio::task::yield_now;
+use zt::{Error, Result};
+
+use crate::address::Address;
+use crate::error::{Fault, of_store};
+use crate::traffic::Meter;
+
+/// Bytes of an object, as the store sent them.
+pub(crate) type Bytes = bytes::Bytes;
+
+/// Which end of a file its reader needs first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    First,
+    Last,
+}
+
+/// An object whose version is fixed. Bytes of another version are an error, never a part of a result.
+#[derive(Debug)]
+pub(crate) struct Object {
+    address: Address,
+    meta: ObjectMeta,
+    meter: Meter,
+}
+
+impl Object {
+    /// Opens the object with one request, which fetches up to `len` bytes of one end. Returns these
+    /// bytes and their offset.
+    pub(crate) async fn open(address: Address, end: End, len: u64) -> Result<(Self, u64, Bytes)> {
+        let meter = Meter::default();
+        let range = match end {
+            End::First => GetRange::Bounded(0..len),
+            End::Last => GetRange::Suffix(len),
+        };
+        let options = GetOptions::new().with_range(Some(range));
+        meter.begin();
+        let found = match address.store.get_opts(&address.path, options).await {
+            Ok(found) => found,
+            Err(error) => return Self::open_unranged(address, meter, end, len, &error).await,
+        };
+        let (meta, range) = (found.meta.clone(), found.range.clone());
+        let object = Object {
+            address,
+            meta,
+            meter,
+        };
+        let bytes = object.receive(found, range.clone()).await?;
+        Ok((object, range.start, bytes))
+    }
+
+    /// Opens an object whose server refused the range: an empty object has none, and Azure knows no
+    /// suffixes.
+    async fn open_unranged(
+        address: Address,
+        meter: Meter,
+        end: End,
+        len: u64,
+        error: &object_store::Error,
+    ) -> Result<(Self, u64, Bytes)> {
+        let is_final = matches!(
+            error,
+            object_store::Error::NotFound { .. }
+                | object_store::Error::PermissionDenied { .. }
+                | object_store::Error::Unauthenticated { .. }
+        );
+        if is_final {
+            return Err(of_store(error));
+        }
+        meter.begin();
+        let head = address.store.head(&address.path).await;
+        let meta = head.map_err(|_| of_store(error))?;
+        let object = Object {
+            address,
+            meta,
+            meter,
+        };
+        let byte_len = object.byte_len();
+        if byte_len == 0 {
+            return Ok((object, 0, Bytes::new()));
+        }
+        let range = match end {
+            End::First => return Err(of_store(error)),
+            End::Last => byte_len.saturating_sub(len)..byte_len,
+        };
+        let bytes = object.fetch(range.clone()).await?;
+        Ok((object, range.start, bytes))
+    }
+
+    pub(crate) fn byte_len(&self) -> u64 {
+        self.meta.size
+    }
+
+    pub(crate) fn address(&self) -> &Address {
+        &self.address
+    }
+
+    pub(crate) fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
+    /// The bytes of `range`, which lies within the object and is not empty.
+    pub(crate) async fn fetch(&self, range: Range<u64>) -> Result<Bytes> {
+        let strong = |tag: &&String| !tag.starts_with("W/");
+        let options = GetOptions {
+            range: Some(GetRange::Bounded(range.clone())),
+            // A weak tag never matches a condition. It is compared below.
+            if_match: self.meta.e_tag.as_ref().filter(strong).cloned(),
+            version: self.meta.version.clone(),
+            ..GetOptions::default()
+        };
+        self.meter.begin();
+        let address = &self.address;
+        let found = address.store.get_opts(&address.path, options).await;
+        let found = found.map_err(|error| of_store(&error))?;
+        self.receive(found, range).await
+    }
+
+    /// The body of `found`, if it is `range` of this version.
+    async fn receive(&self, found: GetResult, range: Range<u64>) -> Result<Bytes> {
+        let (ours, theirs) = (&self.meta, &found.meta);
+        let is_same = match (&ours.e_tag, &theirs.e_tag) {
+            (Some(ours), Some(theirs)) => ours == theirs,
+            _ => ours.last_modified == theirs.last_modified,
+        };
+        if !is_same || ours.size != theirs.size {
+            return Err(Fault::Changed.into());
+        }
+        let expected = range.end.saturating_sub(range.start);
+        let of_range = |found: u64| match found == expected {
+            true => Ok(()),
+            false => Err(Error::from(Fault::Length { expected, found })),
+        };
+        if found.range.start != range.start {
+            return Err(Fault::Length { expected, found: 0 }.into());
+        }
+        of_range(found.range.end.saturating_sub(found.range.start))?;
+        // Other transfers may go on between two of them.
+        yield_now().await;
+        let bytes = found.bytes().await.map_err(|error| of_store(&error))?;
+        self.meter.receive(bytes.len() as u64);
+        of_range(bytes.len() as u64)?;
+        Ok(bytes)
+    }
+}

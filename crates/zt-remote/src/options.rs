@@ -1,0 +1,110 @@
+//! How remote files are reached and read.
+
+use std::time::Duration;
+
+/// Settings of a connection. All have defaults that suit a store in the same region.
+///
+/// Credentials come from the environment by each cloud's own names (`AWS_ACCESS_KEY_ID`,
+/// `GOOGLE_APPLICATION_CREDENTIALS`, `AZURE_STORAGE_ACCOUNT_NAME`, `HF_TOKEN`), or from the machine's
+/// own identity.
+///
+/// ```
+/// let options = zt_remote::RemoteOptions::new()
+///     .setting("aws_region", "eu-central-1")
+///     .memory(256 << 20);
+/// ```
+#[derive(Debug, Clone)]
+pub struct RemoteOptions {
+    pub(crate) settings: Vec<(String, String)>,
+    pub(crate) allow_http: bool,
+    pub(crate) overwrite: bool,
+    pub(crate) memory: u64,
+    pub(crate) part: u64,
+    pub(crate) in_flight: usize,
+    pub(crate) timeout: Duration,
+    pub(crate) retries: usize,
+}
+
+impl Default for RemoteOptions {
+    fn default() -> Self {
+        RemoteOptions {
+            settings: Vec::new(),
+            allow_http: false,
+            overwrite: false,
+            memory: 128 << 20,
+            part: 8 << 20,
+            in_flight: 16,
+            timeout: Duration::from_secs(30),
+            retries: 8,
+        }
+    }
+}
+
+impl RemoteOptions {
+    /// The defaults.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a setting of the store, by the names of `object_store`: `aws_endpoint`,
+    /// `google_service_account`, `azure_storage_account_name`. It takes precedence over the environment.
+    /// Settings of other stores are ignored.
+    #[must_use]
+    pub fn setting(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.settings.push((key.into(), value.into()));
+        self
+    }
+
+    /// Sets whether connections may be unencrypted. They are refused by default.
+    #[must_use]
+    pub fn allow_http(mut self, allow_http: bool) -> Self {
+        self.allow_http = allow_http;
+        self
+    }
+
+    /// Sets whether an upload may replace an object. It is refused by default.
+    #[must_use]
+    pub fn overwrite(mut self, overwrite: bool) -> Self {
+        self.overwrite = overwrite;
+        self
+    }
+
+    /// Sets the bytes that are held beside the caller's: fetched ahead, or waiting to be uploaded.
+    /// Default: 128 MiB. At least two parts are held.
+    #[must_use]
+    pub fn memory(mut self, bytes: u64) -> Self {
+        self.memory = bytes;
+        self
+    }
+
+    /// Sets the bytes of one request. Longer ranges are fetched by several at once. Default: 8 MiB.
+    /// Uploads need at least 5 MiB.
+    #[must_use]
+    pub fn part(mut self, bytes: u64) -> Self {
+        self.part = bytes.max(1);
+        self
+    }
+
+    /// Sets the number of requests at a time. Default: 16.
+    #[must_use]
+    pub fn in_flight(mut self, requests: usize) -> Self {
+        self.in_flight = requests.max(1);
+        self
+    }
+
+    /// Sets the time in which a server must answer, and in which the next bytes must come.
+    /// Default: 30 seconds.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// Sets how often a request is tried again. Default: 8 times, with longer and longer waits.
+    #[must_use]
+    pub fn retries(mut self, retries: usize) -> Self {
+        self.retries = retries;
+        self
+    }
+}

@@ -1,0 +1,312 @@
+//! Parts of an object that are in memory, on their way, or wanted later.
+//!
+//! ```text
+//! object   |      part     |  part  |           |   part   |
+//! state     here (64 KiB)    on its way           wanted
+//! ```
+//!
+//! Parts never overlap. A reader that comes to a part waits for it; where there is none, it makes one.
+//! What was read as a whole is given back. Small parts stay for the next reader until the memory is
+//! needed.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
+
+use zt::{Error, Result};
+
+use crate::object::Bytes;
+
+/// Parts that are shorter stay after they were read: metadata is read in many small pieces.
+pub(crate) const SMALL: u64 = 256 << 10;
+
+/// One part of an object.
+#[derive(Debug)]
+struct Part {
+    end: u64,
+    state: State,
+    read: Covered,
+    /// When it was last used, counted in uses.
+    used: u64,
+}
+
+impl Part {
+    /// Whether each of its bytes was read at least once. `start` is its beginning.
+    fn is_read(&self, start: u64) -> bool {
+        let whole = start..self.end;
+        matches!(&self.read.0[..], [only] if *only == whole)
+    }
+}
+
+/// Ranges in order, with bytes between them. Readers take pieces in any order, and some bytes twice.
+#[derive(Debug, Default)]
+struct Covered(Vec<Range<u64>>);
+
+impl Covered {
+    fn add(&mut self, mut range: Range<u64>) {
+        let first = self.0.partition_point(|known| known.end < range.start);
+        let behind = self.0.partition_point(|known| known.start <= range.end);
+        for known in self.0.get(first..behind).unwrap_or_default() {
+            range = range.start.min(known.start)..range.end.max(known.end);
+        }
+        self.0.splice(first..behind.max(first), [range]);
+    }
+}
+
+#[derive(Debug)]
+enum State {
+    /// Nobody has asked the store for it.
+    Wanted,
+    /// The store was asked.
+    Coming,
+    Here(Bytes),
+    Failed(Error),
+}
+
+/// What a reader finds at an offset.
+pub(crate) enum Found {
+    /// As many bytes as are there from the offset on.
+    Bytes(Bytes),
+    /// A part that comes, or that must be asked for first.
+    Wait,
+    /// Nothing, up to the next part.
+    Nothing { until: u64 },
+    /// The transfer failed.
+    Failed(Error),
+}
+
+/// The parts of one object.
+#[derive(Debug, Default)]
+pub(crate) struct Ranges {
+    parts: BTreeMap<u64, Part>,
+    /// Beginnings of the parts that are wanted, in the order in which they will be read.
+    wanted: VecDeque<u64>,
+    /// Bytes that are here or coming.
+    held: u64,
+    coming: usize,
+    uses: u64,
+}
+
+impl Ranges {
+    /// Adds bytes that are here.
+    pub(crate) fn keep(&mut self, offset: u64, bytes: Bytes) {
+        let len = bytes.len() as u64;
+        let (Some(end), 1..) = (offset.checked_add(len), len) else {
+            return;
+        };
+        self.held = self.held.saturating_add(len);
+        let part = Part {
+            end,
+            state: State::Here(bytes),
+            read: Covered::default(),
+            used: self.uses,
+        };
+        self.parts.insert(offset, part);
+    }
+
+    /// Adds what no part has of `range` as wanted, in parts of at most `part_len`.
+    pub(crate) fn want(&mut self, range: Range<u64>, part_len: u64) {
+        let mut at = range.start;
+        while at < range.end {
+            if let Some((_, part)) = self.part_at(at) {
+                at = part.end;
+                continue;
+            }
+            let next = self.parts.range(at..).next().map(|(start, _)| *start);
+            let until = next.unwrap_or(u64::MAX).min(range.end);
+            let end = at.saturating_add(part_len).min(until);
+            let part = Part {
+                end,
+                state: State::Wanted,
+                read: Covered::default(),
+                used: self.uses,
+            };
+            self.parts.insert(at, part);
+            self.wanted.push_back(at);
+            at = end;
+        }
+    }
+
+    /// The next part to ask the store for, while fewer than `most` are coming and it fits into
+    /// `memory`. It is coming from now on.
+    pub(crate) fn next(&mut self, most: usize, memory: u64) -> Option<Range<u64>> {
+        while self.coming < most {
+            let start = *self.wanted.front()?;
+            let part = self.parts.get(&start);
+            let Some(part) = part.filter(|part| matches!(part.state, State::Wanted)) else {
+                self.wanted.pop_front();
+                continue;
+            };
+            let len = part.end.saturating_sub(start);
+            if self.held.saturating_add(len) > memory && self.coming > 0 {
+                return None;
+            }
+            self.make_room(len, memory, u64::MAX);
+            if self.held.saturating_add(len) > memory && self.held > 0 {
+                return None;
+            }
+            return self.ask(start);
+        }
+        None
+    }
+
+    /// The part at `offset`, if it was not asked for yet, whatever the memory. A reader waits for it.
+    pub(crate) fn demand(&mut self, offset: u64, memory: u64) -> Option<Range<u64>> {
+        let (start, part) = self.part_at(offset)?;
+        if !matches!(part.state, State::Wanted) {
+            return None;
+        }
+        let len = part.end.saturating_sub(start);
+        // Readers in several places may hold twice as much.
+        self.make_room(len, memory, memory.saturating_mul(2));
+        self.ask(start)
+    }
+
+    fn ask(&mut self, start: u64) -> Option<Range<u64>> {
+        let part = self.parts.get_mut(&start)?;
+        part.state = State::Coming;
+        let range = start..part.end;
+        self.coming = self.coming.saturating_add(1);
+        self.held = self.held.saturating_add(range.end.saturating_sub(start));
+        Some(range)
+    }
+
+    /// Gives back the parts that were not used for the longest time, until `len` more bytes fit into
+    /// `memory`. What somebody has yet to read stays, as long as they fit into `most`.
+    fn make_room(&mut self, len: u64, memory: u64, most: u64) {
+        while self.held.saturating_add(len) > memory {
+            let here = self
+                .parts
+                .iter()
+                .filter(|(_, part)| matches!(part.state, State::Here(_)));
+            let oldest = here.min_by_key(|(start, part)| (!part.is_read(**start), part.used));
+            let Some((&start, part)) = oldest else { return };
+            if !part.is_read(start) && self.held.saturating_add(len) <= most {
+                return;
+            }
+            self.remove(start);
+        }
+    }
+
+    /// What came for the part that begins at `start`.
+    pub(crate) fn arrive(&mut self, start: u64, outcome: Result<Bytes>) {
+        self.coming = self.coming.saturating_sub(1);
+        let Some(part) = self.parts.get_mut(&start) else {
+            return;
+        };
+        match outcome {
+            Ok(bytes) => part.state = State::Here(bytes),
+            Err(error) => {
+                let len = part.end.saturating_sub(start);
+                self.held = self.held.saturating_sub(len);
+                part.state = State::Failed(error);
+            }
+        }
+    }
+
+    /// What is at `offset`. At most `len` bytes are taken, and count as read.
+    pub(crate) fn take(&mut self, offset: u64, len: u64) -> Found {
+        self.uses = self.uses.saturating_add(1);
+        let uses = self.uses;
+        let Some(start) = self.part_at(offset).map(|(start, _)| start) else {
+            let next = self.parts.range(offset..).next();
+            let until = next.map_or(u64::MAX, |(start, _)| *start);
+            return Found::Nothing { until };
+        };
+        let Some(part) = self.parts.get_mut(&start) else {
+            return Found::Wait;
+        };
+        part.used = uses;
+        match &part.state {
+            State::Wanted | State::Coming => Found::Wait,
+            State::Failed(error) => {
+                let error = error.clone();
+                self.parts.remove(&start);
+                Found::Failed(error)
+            }
+            State::Here(bytes) => {
+                let from = offset.saturating_sub(start);
+                let to = from.saturating_add(len).min(bytes.len() as u64);
+                let taken = match (usize::try_from(from), usize::try_from(to)) {
+                    (Ok(from), Ok(to)) if from <= to => bytes.slice(from..to),
+                    _ => Bytes::new(),
+                };
+                part.read
+                    .add(offset..offset.saturating_add(taken.len() as u64));
+                if part.is_read(start) && part.end.saturating_sub(start) >= SMALL {
+                    self.remove(start);
+                }
+                Found::Bytes(taken)
+            }
+        }
+    }
+
+    fn remove(&mut self, start: u64) {
+        if let Some(part) = self.parts.remove(&start) {
+            let len = part.end.saturating_sub(start);
+            self.held = self.held.saturating_sub(len);
+        }
+    }
+
+    /// The part that holds the byte at `offset`, and its beginning.
+    fn part_at(&self, offset: u64) -> Option<(u64, &Part)> {
+        let (start, part) = self.parts.range(..=offset).next_back()?;
+        (offset < part.end).then_some((*start, part))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::arithmetic_side_effects, clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::{Bytes, Covered, Found, Ranges, SMALL};
+
+    #[test]
+    fn ranges_that_touch_become_one() {
+        let mut covered = Covered::default();
+        for range in [4..6, 0..1, 8..9, 1..2, 5..8] {
+            covered.add(range);
+        }
+        assert_eq!(covered.0, [0..2, 4..9]);
+        covered.add(2..4);
+        assert_eq!(covered.0.first(), Some(&(0..9)));
+    }
+
+    #[test]
+    fn a_large_part_goes_when_all_of_it_was_read() {
+        let mut ranges = Ranges::default();
+        let len = SMALL + 10;
+        ranges.keep(0, Bytes::from(vec![1; usize::try_from(len).unwrap()]));
+        // The end first, and twice, as a reader of a table there does.
+        for (offset, len) in [(SMALL, 10), (SMALL, 10), (0, SMALL)] {
+            assert!(matches!(ranges.take(offset, len), Found::Bytes(_)));
+        }
+        assert!(matches!(
+            ranges.take(0, 1),
+            Found::Nothing { until: u64::MAX }
+        ));
+        assert_eq!(ranges.held, 0);
+    }
+
+    #[test]
+    fn wanted_parts_fill_the_gaps_and_come_in_order() {
+        let mut ranges = Ranges::default();
+        ranges.keep(20, Bytes::from_static(&[0; 10]));
+        ranges.want(0..50, 15);
+        let mut coming = Vec::new();
+        while let Some(range) = ranges.next(9, 1000) {
+            coming.push(range);
+        }
+        assert_eq!(coming, [0..15, 15..20, 30..45, 45..50]);
+    }
+
+    #[test]
+    fn memory_bounds_what_comes_ahead_and_not_what_is_demanded() {
+        let mut ranges = Ranges::default();
+        ranges.want(0..100, 10);
+        assert_eq!(ranges.next(9, 25), Some(0..10));
+        assert_eq!(ranges.next(9, 25), Some(10..20));
+        assert_eq!(ranges.next(9, 25), None);
+        assert_eq!(ranges.demand(95, 25), Some(90..100));
+        assert_eq!(ranges.demand(95, 25), None);
+    }
+}

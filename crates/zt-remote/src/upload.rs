@@ -1,0 +1,286 @@
+//! A remote file that is written from front to back.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use std::io::{self, Write};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use object_store::{MultipartUpload, ObjectStoreExt, PutMode, PutOptions, UploadPart};
+use zt::{Error, Result};
+
+use crate::address::Address;
+use crate::error::{Fault, of_store};
+use crate::options::RemoteOptions;
+use crate::runtime;
+
+/// Stores refuse shorter parts, except for the last one.
+const SHORTEST_PART: u64 = 5 << 20;
+
+/// Stores take at most 10,000 parts. After every 1,000, parts are longer.
+const STEP: u64 = 1000;
+
+/// An object that is written. It appears at [`Upload::finish`], as a whole.
+///
+/// Bytes go out in parts, several at once, while the caller makes the next. An upload that is dropped
+/// before it is finished is cancelled, and its parts are deleted.
+///
+/// An object that exists is not replaced, unless [`RemoteOptions::overwrite`] is set. A short object is
+/// written under this condition. For one of several parts, the store is asked at the beginning and before
+/// the end: stores have no condition for those.
+///
+/// ```no_run
+/// use zt::{Dense, WriteOptions};
+///
+/// let mut upload = zt_remote::create("s3://models/new.zt")?;
+/// let mut writer = WriteOptions::new().to_writer(&mut upload)?;
+/// writer.add("bias", &Dense::from_slice(&[2], &[0.5f32, 1.0])?)?;
+/// writer.finish()?;
+/// upload.finish()?;
+/// # Ok::<(), zt::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Upload {
+    address: Address,
+    options: RemoteOptions,
+    buffer: Vec<u8>,
+    /// Parts so far.
+    parts: u64,
+    /// `None` until there is more than one part.
+    multipart: Option<Box<dyn MultipartUpload>>,
+    flight: Arc<Flight>,
+    is_done: bool,
+}
+
+/// Parts on their way.
+#[derive(Debug, Default)]
+struct Flight {
+    state: Mutex<State>,
+    landed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    parts: usize,
+    bytes: u64,
+    failure: Option<Error>,
+}
+
+impl Flight {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until there is room: for another part, or for nothing under way.
+    fn wait_while(&self, is_full: impl Fn(&State) -> bool) -> MutexGuard<'_, State> {
+        let mut state = self.state();
+        while is_full(&state) {
+            let waited = self.landed.wait(state);
+            state = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+        state
+    }
+
+    fn land(&self, bytes: u64, outcome: Result<()>) {
+        let mut state = self.state();
+        state.parts = state.parts.saturating_sub(1);
+        state.bytes = state.bytes.saturating_sub(bytes);
+        if let Err(error) = outcome {
+            state.failure.get_or_insert(error);
+        }
+        drop(state);
+        self.landed.notify_all();
+    }
+}
+
+impl Upload {
+    /// Begins to write the object at `url`. Nothing is visible before [`Upload::finish`].
+    ///
+    /// # Errors
+    ///
+    /// As [`crate::create`].
+    pub fn create(url: &str, options: &RemoteOptions) -> Result<Self> {
+        let address = Address::new(url, options)?;
+        let upload = Upload {
+            address,
+            options: options.clone(),
+            buffer: Vec::new(),
+            parts: 0,
+            multipart: None,
+            flight: Arc::default(),
+            is_done: false,
+        };
+        if !upload.address.is_writable {
+            return Err(upload.named(Fault::ReadOnly.into()));
+        }
+        upload.expect_absent()?;
+        Ok(upload)
+    }
+
+    /// The URL, without a query and without a password.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.address.text
+    }
+
+    /// Makes the object visible. The store has all of its bytes then.
+    ///
+    /// # Errors
+    ///
+    /// [`zt::ErrorKind::Io`] if a part could not be written; code `overwrite` if an object of this name
+    /// exists. Nothing is left behind.
+    pub fn finish(mut self) -> Result<()> {
+        let finished = self.finish_parts();
+        if finished.is_ok() {
+            self.is_done = true;
+        }
+        // What failed is cancelled by `drop`.
+        finished.map_err(|error| self.named(error))
+    }
+
+    fn finish_parts(&mut self) -> Result<()> {
+        if self.multipart.is_none() {
+            return self.put_whole();
+        }
+        if !self.buffer.is_empty() {
+            self.send_part()?;
+        }
+        let mut state = self.flight.wait_while(|state| state.parts > 0);
+        if let Some(error) = state.failure.take() {
+            return Err(error);
+        }
+        drop(state);
+        self.expect_absent()?;
+        let Some(mut multipart) = self.multipart.take() else {
+            return Ok(());
+        };
+        let (multipart, completed) = runtime::wait(async move {
+            let completed = multipart.complete().await;
+            (multipart, completed)
+        })?;
+        match completed {
+            Ok(_) => Ok(()),
+            Err(error) => {
+                self.multipart = Some(multipart);
+                Err(of_store(&error))
+            }
+        }
+    }
+
+    /// A short object is one request.
+    fn put_whole(&mut self) -> Result<()> {
+        let mode = match self.options.overwrite {
+            true => PutMode::Overwrite,
+            false => PutMode::Create,
+        };
+        let (store, path) = (Arc::clone(&self.address.store), self.address.path.clone());
+        let bytes = Bytes::from(std::mem::take(&mut self.buffer));
+        let put = async move {
+            let options = PutOptions::from(mode);
+            store.put_opts(&path, bytes.into(), options).await
+        };
+        let put = runtime::wait(put)?;
+        put.map(drop).map_err(|error| of_store(&error))
+    }
+
+    fn expect_absent(&self) -> Result<()> {
+        if self.options.overwrite {
+            return Ok(());
+        }
+        let (store, path) = (Arc::clone(&self.address.store), self.address.path.clone());
+        match runtime::wait(async move { store.head(&path).await })? {
+            Ok(_) => Err(self.named(Fault::Exists.into())),
+            Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(self.named(of_store(&error))),
+        }
+    }
+
+    fn named(&self, error: Error) -> Error {
+        error.with_path(self.address.text.as_ref())
+    }
+
+    /// The length of the next part. All stores take 10,000 of these: 8 MiB give 240 GiB and more.
+    fn part_len(&self) -> u64 {
+        let shortest = self.options.part.max(SHORTEST_PART);
+        let step = self.parts.checked_div(STEP).unwrap_or_default();
+        shortest.saturating_mul(step.saturating_add(1))
+    }
+
+    /// Sends the buffer as a part, once there is room for another.
+    fn send_part(&mut self) -> Result<()> {
+        let (memory, most) = (self.options.memory, self.options.in_flight);
+        let len = self.buffer.len() as u64;
+        let is_full = |state: &State| {
+            let is_over = state.bytes.saturating_add(len) > memory || state.parts >= most;
+            state.parts > 0 && state.failure.is_none() && is_over
+        };
+        let mut state = self.flight.wait_while(is_full);
+        if let Some(error) = &state.failure {
+            return Err(error.clone());
+        }
+        state.parts = state.parts.saturating_add(1);
+        state.bytes = state.bytes.saturating_add(len);
+        drop(state);
+        let sent = self.begin_part();
+        let flight = Arc::clone(&self.flight);
+        let spawned = sent.and_then(|part| {
+            let spawned = runtime::spawn(async move {
+                let outcome = part.await.map_err(|error| of_store(&error));
+                flight.land(len, outcome);
+            });
+            spawned.map_err(Error::from)
+        });
+        spawned.inspect_err(|error| self.flight.land(len, Err(error.clone())))
+    }
+
+    fn begin_part(&mut self) -> Result<UploadPart> {
+        let multipart = match &mut self.multipart {
+            Some(multipart) => multipart,
+            none => {
+                let (store, path) = (Arc::clone(&self.address.store), self.address.path.clone());
+                let begun = runtime::wait(async move { store.put_multipart(&path).await })?;
+                none.insert(begun.map_err(|error| of_store(&error))?)
+            }
+        };
+        let next = Vec::with_capacity(self.buffer.len());
+        let bytes = Bytes::from(std::mem::replace(&mut self.buffer, next));
+        self.parts = self.parts.saturating_add(1);
+        Ok(multipart.put_part(bytes.into()))
+    }
+}
+
+impl Write for Upload {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let room = self.part_len().saturating_sub(self.buffer.len() as u64);
+        if room == 0 {
+            self.send_part()
+                .map_err(|error| io::Error::from(self.named(error)))?;
+            return self.write(bytes);
+        }
+        let len = usize::try_from(room).unwrap_or(usize::MAX).min(bytes.len());
+        self.buffer
+            .extend_from_slice(bytes.get(..len).unwrap_or_default());
+        Ok(len)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        // A part that is sent too early may be too short for the store.
+        Ok(())
+    }
+}
+
+impl Drop for Upload {
+    fn drop(&mut self) {
+        if self.is_done {
+            return;
+        }
+        let mut state = self.flight.state();
+        state.failure.get_or_insert(Fault::Cancelled.into());
+        drop(state);
+        // A part that arrives after the upload was cancelled could stay at the store.
+        drop(self.flight.wait_while(|state| state.parts > 0));
+        if let Some(mut multipart) = self.multipart.take() {
+            // An error cannot be returned from here. Stores delete parts that are old.
+            let _ = runtime::wait(async move { multipart.abort().await });
+        }
+    }
+}
