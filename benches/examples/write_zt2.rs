@@ -225,7 +225,7 @@ fn attributes(folder: &Path) -> Result<()> {
     let path = folder.join("attributes.zt2");
     let mut truth = Truth::new("attributes of every type, of the file and of an object");
     let all = || {
-        let inner = map([("deep", Value::array(vec![Value::Null, Value::Bool(true)]))]);
+        let inner = map([("deep", Value::Array(vec![Value::Null, Value::Bool(true)]))]);
         map([
             ("text", Value::Text("caf\u{e9}".into())),
             ("bytes", Value::Bytes(vec![0, 255])),
