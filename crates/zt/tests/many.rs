@@ -192,7 +192,7 @@ fn progress_of_a_bulk_read_counts_stored_bytes_and_stops_it() {
     writer.finish().unwrap();
     let file = zt::File::open(&path).unwrap();
     let (mut a, mut b) = (vec![0; 5 << 20], vec![0; 5 << 20]);
-    let mut wanted = |a: &mut [u8], b: &mut [u8], most: u64| {
+    let wanted = |a: &mut [u8], b: &mut [u8], most: u64| {
         let seen = AtomicU64::new(0);
         let count = |bytes| match seen.fetch_add(bytes, Ordering::Relaxed) {
             before if before >= most => ControlFlow::Break(()),
