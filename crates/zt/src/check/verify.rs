@@ -96,12 +96,9 @@ impl File {
             ..Report::default()
         };
         report.objects = entries.len() as u64;
-        if let Some(source) = self
-            .inner
-            .sources
-            .first()
-            .filter(|_| self.kind() == Kind::ZT)
-        {
+        // The headers of others were looked at when they were opened.
+        let remote = self.inner.sources.first().filter(|it| it.is_remote());
+        if let Some(source) = remote.filter(|_| self.kind() == Kind::ZT) {
             let header = Footer::check_header(&**source);
             report.problems.extend(header.err().map(Error::from));
         }

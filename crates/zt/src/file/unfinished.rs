@@ -21,7 +21,7 @@ use zt_container::exact::in_memory;
 use zt_container::{Exact, HEADER_LEN, Layout, Limits, SIZE_LEN, Source, Span, bytes_of};
 use zt_manifest::{Error as ManifestError, Index, Rule};
 
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::file::catalog::Catalog;
 use crate::file::warning::Warning;
 
@@ -111,7 +111,7 @@ pub(crate) fn open(
         Ok(end) => is_torn_copy(end, old),
         Err(_) => true,
     };
-    match before_edit(&source, limits) {
+    match before_edit(&source, limits)? {
         Some((old, shorter)) if is_torn(&old) => {
             let (old_len, byte_len) = (shorter.byte_len(), source.byte_len());
             let text = format!(
@@ -126,20 +126,38 @@ pub(crate) fn open(
 }
 
 /// The file before the edit, if it is there.
-fn before_edit(source: &Arc<dyn Source>, limits: &Limits) -> Option<(Catalog, Arc<dyn Source>)> {
-    let old_len = old_len(source, limits).ok()??;
-    if old_len >= source.byte_len() {
-        return None;
-    }
+///
+/// # Errors
+///
+/// [`ErrorKind::Io`] alone.
+fn before_edit(
+    source: &Arc<dyn Source>,
+    limits: &Limits,
+) -> Result<Option<(Catalog, Arc<dyn Source>)>> {
+    let old_len = old_len(source, limits).or_else(unless_unread)?;
+    let Some(old_len) = old_len.filter(|old_len| *old_len < source.byte_len()) else {
+        return Ok(None);
+    };
     let shorter: Arc<dyn Source> = Arc::new(Beginning {
         source: Arc::clone(source),
         byte_len: old_len,
     });
-    let old = Catalog::from_zt(&shorter, limits).ok()?;
+    let old = match Catalog::from_zt(&shorter, limits) {
+        Ok(old) => old,
+        Err(error) => return unless_unread(error),
+    };
     let is_edited_layout = old
         .placement()
         .is_some_and(|(placement, _)| placement.layout == Layout::V1_1);
-    is_edited_layout.then_some((old, shorter))
+    Ok(is_edited_layout.then_some((old, shorter)))
+}
+
+/// Nothing, unless bytes could not be read.
+fn unless_unread<T>(error: Error) -> Result<Option<T>> {
+    match error.kind() {
+        ErrorKind::Io => Err(error),
+        _ => Ok(None),
+    }
 }
 
 /// Whether the manifest at the end is the old one, or would be if no page of it was lost. A lost page reads
