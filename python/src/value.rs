@@ -30,8 +30,8 @@ fn to_python<'py>(py: Python<'py>, value: &Value) -> Result<Bound<'py, PyAny>> {
         Value::Text(text) => PyString::new(py, text).into_any(),
         Value::Array(items) => {
             let list = PyList::empty(py);
-            for item in items {
-                list.append(to_python(py, item)?)?;
+            for item in items.items() {
+                list.append(to_python(py, &item)?)?;
             }
             list.into_any()
         }
@@ -99,7 +99,7 @@ fn from_python(object: &Bound<'_, PyAny>, depth: u32) -> Result<Value> {
     if object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
         let items = object.try_iter()?;
         let items = items.map(|item| from_python(&item?, depth + 1));
-        return Ok(Value::Array(items.collect::<Result<_>>()?));
+        return Ok(Value::array(items.collect::<Result<Vec<_>>>()?));
     }
     if object.is_instance_of::<PyDict>() {
         return Ok(Value::Map(map_of(object, depth + 1)?));
