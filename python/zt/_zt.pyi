@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, Protocol, Self, TypeAlias, TypeVar, fina
 
 import torch as _torch
 from numpy.typing import DTypeLike, NDArray
-from typing_extensions import Buffer, CapsuleType
+from typing_extensions import Buffer, CapsuleType, disjoint_base
 
 __version__: Final[str]
 
@@ -367,14 +367,15 @@ class Memory:
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
 # What `zt.safetensors` is made of.
+@disjoint_base
 class safe_open:
     def __new__(
         cls,
         filename: _Path,
         framework: str,
-        device: str | int | None = "cpu",
+        device: str | int | None = ...,
         *,
-        backend: str = "mmap",
+        backend: str = ...,
     ) -> Self: ...
     def metadata(self) -> dict[str, str] | None: ...
     def keys(self) -> list[str]: ...
@@ -391,9 +392,9 @@ class _safe_open_handle(safe_open):
         cls,
         f: Any,
         framework: str,
-        device: str | int | None = "cpu",
+        device: str | int | None = ...,
         *,
-        backend: str = "mmap",
+        backend: str = ...,
     ) -> Self: ...
 
 @final
