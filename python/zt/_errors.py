@@ -69,7 +69,7 @@ class LimitError(ZtError):
 
 
 class MisuseError(ZtError, ValueError):
-    """The call is wrong, whatever the file is: a wrong type, shape, or option."""
+    """The call is wrong for any file: a wrong type, shape, or option."""
 
 
 class TensorNotFoundError(MisuseError, KeyError):

@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_path_is_found_within_a_program() {
-        assert!(contains(b"\0/work/zt/src\0", b"/work/zt"));
-        assert!(!contains(b"\0/zt/src\0", b"/work/zt") && !contains(b"", b"/a"));
+        assert!(contains(b"\0/home/zt/src\0", b"/home/zt"));
+        assert!(!contains(b"\0/zt/src\0", b"/home/zt") && !contains(b"", b"/a"));
     }
 }

@@ -119,7 +119,7 @@ fn layout_of(source: &(impl Source + ?Sized), byte_len: u64) -> Result<Layout> {
     })
 }
 
-/// Whether the header is that of layout 0.1, and not that of all later ones. Others are errors.
+/// Whether the header belongs to layout 0.1. A header of no layout is an error.
 fn is_of_0_1(source: &(impl Source + ?Sized), byte_len: u64) -> Result<bool> {
     let mut head = [0; 8];
     let head_len = in_memory(byte_len.min(HEADER_LEN));

@@ -115,7 +115,7 @@ impl Value {
         Value::Array(values.into())
     }
 
-    /// The items, where this is an array. Decodes those of a [long list](List).
+    /// The items, where this is an array. A [long list](List) is decoded by this call.
     #[must_use]
     pub fn as_array(&self) -> Option<&[Value]> {
         match self {

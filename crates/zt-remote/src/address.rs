@@ -254,7 +254,7 @@ fn of_hub(url: &Url, options: &RemoteOptions) -> Result<(Arc<dyn ObjectStore>, P
     );
     let resolved = Url::parse(&resolved).map_err(|why| Fault::NotUrl { why })?;
     let mut options = options.clone();
-    // Whoever names an unencrypted site of their own has asked for it.
+    // A user who names an unencrypted site has asked for it.
     options.allow_http |= endpoint.starts_with("http://");
     let token = env::var("HF_TOKEN").ok().filter(|token| !token.is_empty());
     of_server(&resolved, &options, token.as_deref())

@@ -150,7 +150,7 @@ impl Ranges {
         None
     }
 
-    /// The part at `offset`, if it was not asked for yet, whatever the memory. A reader waits for it.
+    /// The part at `offset`, if nobody has asked for it. A reader waits for it, so it may exceed `memory`.
     pub(crate) fn demand(&mut self, offset: u64, memory: u64) -> Option<Range<u64>> {
         let (start, part) = self.part_at(offset)?;
         if !matches!(part.state, State::Wanted) {

@@ -94,7 +94,7 @@ pub(crate) fn old_len(source: &(impl Source + ?Sized), limits: &Limits) -> Resul
 ///
 /// # Errors
 ///
-/// Those of the end of the file.
+/// The errors of opening the file by its end; [`ErrorKind::Io`].
 pub(crate) fn open(
     source: Arc<dyn Source>,
     limits: &Limits,
