@@ -1,5 +1,7 @@
 //! `zt.Writer`: writes a `.zt` file, all of it or nothing.
 
+mod pieces;
+
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -13,8 +15,11 @@ use rayon::ThreadPool;
 use zt::foreign::AtomicFile;
 use zt::{
     Attributes, ComponentOptions, Compression, DigestAlgorithm, ObjectOptions, Progress,
-    SuspendedComponent, SuspendedObject, WriteOptions,
+    WriteOptions,
 };
+
+pub(crate) use pieces::Pieces;
+use pieces::Rest;
 
 use crate::dtype::Row;
 use crate::error::{OrRaise, Result, misuse, no_pickling};
@@ -573,115 +578,4 @@ fn row_of(dtype: &Bound<'_, PyAny>) -> Result<&'static Row> {
     let name: String = dtype.getattr("name")?.extract()?;
     Row::named(&name)
         .ok_or_else(|| PyTypeError::new_err(format!("no file has elements of the dtype {name}")))
-}
-
-/// A tensor that comes in pieces. Made by :meth:`Writer.begin`.
-#[pyclass(frozen, module = "zt", name = "Pieces")]
-pub(crate) struct Pieces {
-    writer: Py<Writer>,
-    row: &'static Row,
-    rest: Mutex<Rest>,
-}
-
-/// What is awaited.
-struct Rest {
-    /// `None` once it is complete, or failed.
-    begun: Option<(SuspendedObject, SuspendedComponent)>,
-    byte_len: u64,
-}
-
-impl Pieces {
-    fn take(&self, py: Python<'_>, bytes: &[u8]) -> Result<()> {
-        let writer = self.writer.get();
-        let pool = writer.pool()?;
-        let work = || {
-            let (mut state, mut rest) = (lock(&writer.state), lock(&self.rest));
-            let State::Streaming(engine, _) = &mut *state else {
-                return Ok(Err("the writer has ended"));
-            };
-            if rest.byte_len < bytes.len() as u64 {
-                return Ok(Err("the piece has more bytes than the tensor has left"));
-            }
-            let Some((object, component)) = rest.begun.take() else {
-                return Ok(Err("the tensor is complete"));
-            };
-            rest.byte_len -= bytes.len() as u64;
-            let mut object = engine.resume_object(object);
-            let mut component = object.resume_component(component);
-            component.write_all(bytes)?;
-            if rest.byte_len > 0 {
-                let component = component.suspend();
-                rest.begun = Some((object.suspend(), component));
-                return Ok(Ok(()));
-            }
-            component.finish()?;
-            object.finish()?;
-            *state = match std::mem::replace(&mut *state, State::Ended) {
-                State::Streaming(engine, _) => State::Ready(engine),
-                other => other,
-            };
-            Ok(Ok(()))
-        };
-        match py.detach(|| pool.install(work)).or_raise() {
-            Ok(Ok(())) => {}
-            Ok(Err(text)) => return Err(misuse(py, text)),
-            Err(error) => {
-                py.detach(|| writer.end(&mut lock(&writer.state)));
-                return Err(error);
-            }
-        }
-        py.check_signals()?;
-        match &writer.progress {
-            Some(progress) if !bytes.is_empty() => progress.call1(py, (bytes.len(),)).map(drop),
-            _ => Ok(()),
-        }
-    }
-}
-
-#[pymethods]
-impl Pieces {
-    /// Takes the next elements: an array of the tensor's dtype, whatever its shape, or their bytes,
-    /// little-endian.
-    ///
-    /// Raises:
-    ///     MisuseError: the piece has another dtype, or more bytes than the tensor has left.
-    fn write(&self, py: Python<'_>, piece: &Bound<'_, PyAny>) -> Result<()> {
-        let array = Array::new(piece)?;
-        if array.row().name != self.row.name && array.row().name != "u8" {
-            let text = format!(
-                "the tensor has elements of {}, the piece of {}",
-                self.row.name,
-                array.row().name
-            );
-            return Err(misuse(py, &text));
-        }
-        let elements = py.detach(|| array.elements()).or_raise()?;
-        self.take(py, &elements.bytes)
-    }
-
-    fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
-        slf
-    }
-
-    #[pyo3(signature = (kind, _value, _traceback))]
-    fn __exit__(
-        &self,
-        py: Python<'_>,
-        kind: &Bound<'_, PyAny>,
-        _value: &Bound<'_, PyAny>,
-        _traceback: &Bound<'_, PyAny>,
-    ) -> Result<()> {
-        let left = py.detach(|| lock(&self.rest).byte_len);
-        match kind.is_none() && left > 0 {
-            true => Err(misuse(
-                py,
-                &format!("{left} bytes of the tensor are missing"),
-            )),
-            false => Ok(()),
-        }
-    }
-
-    fn __reduce__(&self) -> Result<()> {
-        Err(no_pickling("a zt.Pieces"))
-    }
 }
