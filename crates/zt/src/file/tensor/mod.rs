@@ -393,10 +393,7 @@ impl<'f> Tensor<'f> {
         // Asked once: counting an unknown length compares the digest as well, and the bytes that
         // are returned have to be those that were hashed.
         let verify = self.must_verify(part);
-        if blob.encoding == Encoding::Raw
-            && part.component.byte_order == ByteOrder::Little
-            && let Some(lent) = self.source(part).slice(blob.span)
-        {
+        if let Some(lent) = self.lent(part) {
             if verify {
                 pieces::check_digest(blob, lent).map_err(|error| self.blame(error, part))?;
                 self.set_verified(part);
@@ -405,6 +402,14 @@ impl<'f> Tensor<'f> {
         }
         self.copy_of(part, verify, self.source(part))
             .map(Bytes::Owned)
+    }
+
+    /// The bytes where the source has them in memory, as they are to be read; not compared with a digest.
+    pub(crate) fn lent(&self, part: Located<'f>) -> Option<&'f [u8]> {
+        let blob = &part.component.blob;
+        let is_plain =
+            blob.encoding == Encoding::Raw && part.component.byte_order == ByteOrder::Little;
+        is_plain.then(|| self.source(part).slice(blob.span))?
     }
 
     /// The decoded bytes in memory of their own, from `source`: the component's, or a region of it.
