@@ -1,4 +1,7 @@
-//! Combining the CRC-32C of two stretches, as arithmetic of polynomials.
+//! CRC-32C: of bytes that come in pieces, and of two stretches combined, as arithmetic of polynomials.
+//!
+//! The kernel is that of the crate `crc-fast`. On pieces of 1 MiB it was twice as fast as the processor's
+//! instruction for CRC-32C alone, which the crate `crc32c` uses: 55 and 26 GB/s on a Zen 4.
 //!
 //! A checksum is a remainder s mod P. With n bits behind them, the same bytes have the remainder
 //! s · xⁿ mod P, and the remainder of the n bits is added. The crate `crc32c` combines by products of
@@ -18,6 +21,19 @@ const POWERS: [u32; 31] = {
     }
     powers
 };
+
+/// The CRC-32C of some bytes with the checksum `sum`, and of `bytes` behind them.
+#[expect(clippy::cast_possible_truncation, reason = "the sum has 32 bits")]
+pub(crate) fn append(sum: u32, bytes: &[u8]) -> u32 {
+    use crc_fast::{CrcAlgorithm, Digest, crc32_iscsi};
+    if sum == 0 {
+        return crc32_iscsi(bytes);
+    }
+    // Its state is the checksum before the last step, which inverts all bits.
+    let mut digest = Digest::new_with_init_state(CrcAlgorithm::Crc32Iscsi, (!sum).into());
+    digest.update(bytes);
+    digest.finalize() as u32
+}
 
 /// The CRC-32C of some bytes with the checksum `first`, and of `len` bytes with `next` behind them.
 pub(crate) fn followed_by(first: u32, next: u32, len: u64) -> u32 {
@@ -45,11 +61,33 @@ const fn product(a: u32, mut b: u32) -> u32 {
 mod tests {
     use super::*;
 
+    fn bytes() -> Vec<u8> {
+        let byte = |at: u32| (at.wrapping_mul(at) >> 7).to_le_bytes()[0];
+        (0..70_000).map(byte).collect()
+    }
+
+    /// Every length at which the kernel takes another path, at every alignment.
+    #[test]
+    fn is_the_checksum_of_another_implementation() {
+        let bytes = bytes();
+        for len in (0..=1100).chain([4096, 4097, 16_384, 65_535, 69_000]) {
+            for start in [0, 1, 3, 8, 63] {
+                let part = &bytes[start..start + len];
+                let expected = crc32c::crc32c(part);
+                assert_eq!(append(0, part), expected, "{len} bytes from {start}");
+                let expected = crc32c::crc32c_append(0x1234_5678, part);
+                assert_eq!(
+                    append(0x1234_5678, part),
+                    expected,
+                    "{len} bytes from {start}"
+                );
+            }
+        }
+    }
+
     #[test]
     fn is_the_checksum_of_the_whole() {
-        let bytes: Vec<u8> = (0..70_000u32)
-            .map(|at| (at.wrapping_mul(at) >> 7).to_le_bytes()[0])
-            .collect();
+        let bytes = bytes();
         let whole = crc32c::crc32c(&bytes);
         for at in [0, 1, 2, 255, 256, 4097, 65_536, 69_999, 70_000] {
             let (front, back) = bytes.split_at(at);
