@@ -19,6 +19,7 @@ pub use self::owned::OwnedTensor;
 use crate::cores::pieces;
 use crate::error::{Error, Fault, Result};
 use crate::file::catalog::{Place, Resolved};
+use crate::file::chunks::Checked;
 use crate::file::inner::{Inner, Verify};
 
 /// One object of an open file, decoded and checked against its format. Copying the handle is free.
@@ -266,7 +267,7 @@ impl<'f> Tensor<'f> {
     }
 
     /// Whether an earlier full read through this file, or a clone of it, has compared the digest of one
-    /// component. Slices do not, and reads under `Verify::Never` do not.
+    /// component. Slices compare those of chunks at most, and reads under `Verify::Never` do not.
     ///
     /// # Errors
     ///
@@ -481,6 +482,27 @@ impl<'f> Tensor<'f> {
                 .file
                 .verified
                 .has(self.source_index(part), &part.component.blob)
+    }
+
+    /// What parts of the component are verified by; `None` if they need not be, or cannot.
+    ///
+    /// # Errors
+    ///
+    /// A damaged table; [`crate::ErrorKind::Io`].
+    pub(crate) fn chunks_of(&self, part: Located<'_>) -> Result<Option<Arc<Checked>>> {
+        let blob = &part.component.blob;
+        if blob.chunks.is_none() || !self.must_verify(part) {
+            return Ok(None);
+        }
+        let source = self.source(part);
+        let checked = match self.file.verify {
+            Verify::Always => Checked::read(source, blob, true).map(|read| read.map(Arc::new)),
+            _ => {
+                let at = self.source_index(part);
+                self.file.chunks.of(at, source, blob)
+            }
+        };
+        checked.map_err(|error| self.blame(error, part))
     }
 
     pub(crate) fn set_verified(&self, part: Located<'_>) {
