@@ -130,3 +130,30 @@ fn virtual_datasets_take_values_from_files_beside_their_own() {
     let error = memory.tensor("nested").unwrap_err();
     assert_eq!(error.code(), "unsupported", "{error}");
 }
+
+/// As h5py refuses them: a byte that no value depends on, in the blocks and tables of a heap of links.
+#[test]
+fn damaged_blocks_and_tables_of_heaps_are_refused() {
+    let path = corpus::folder().join("corpus/foreign/h5/latest_groups.h5");
+    let bytes = std::fs::read(path).unwrap();
+    let opened = |bytes: &[u8]| zt_convert::open_source(zt::Memory::new(bytes.to_vec()));
+    let mut tried = 0;
+    for (at, magic) in bytes.windows(4).enumerate() {
+        // A direct block of 512 bytes; the last entry of a table of four.
+        let damaged = match magic {
+            b"FHDB" => at + 511,
+            b"FHIB" => at + 4 + 1 + 8 + 4 + 3 * 8,
+            _ => continue,
+        };
+        let mut bytes = bytes.clone();
+        bytes[damaged] ^= 1;
+        // Of a group, or of the attributes of a dataset.
+        let found = match opened(&bytes) {
+            Ok(file) => format!("{:?}", file.verify(&VerifyOptions::default())),
+            Err(error) => error.to_string(),
+        };
+        assert!(found.contains("checksum"), "{at}: {found}");
+        tried += 1;
+    }
+    assert_eq!(tried, 3);
+}

@@ -130,7 +130,7 @@ pub(crate) fn merge<'i>(
     let (mut attributes, mut extra) = (Union::default(), Union::default());
     for (input, map) in inputs.iter().zip(attributes_of) {
         let blame = |error| input.blame(error);
-        add_objects(input, &mut objects, &mut places, job)?;
+        add_objects(input, &mut objects, &mut places, inputs.len() > 1, job)?;
         attributes.add(map, job).map_err(blame)?;
         let map = input.file().extra().map_err(blame)?;
         extra.add(map, job).map_err(blame)?;
@@ -151,17 +151,22 @@ pub(crate) fn merge<'i>(
     })
 }
 
-/// Adds the objects of an input. `places` has the path of the input that has each name.
+/// Adds the objects of an input. `places` has the path of the input that has each name, if it
+/// `is_one_of_several`.
 fn add_objects<'i>(
     input: &'i Input,
     objects: &mut Vec<Incoming<'i>>,
     places: &mut HashMap<&'i str, Option<&'i Path>>,
+    is_one_of_several: bool,
     job: &mut Job<'_>,
 ) -> Result<()> {
     let blame = |error| input.blame(error);
     let (file, path) = (input.file(), input.path());
     file.check_overlap().map_err(blame)?;
     let mut damage = Damage::of(file, job.options).map_err(blame)?;
+    if objects.is_empty() {
+        objects.reserve_exact(file.len());
+    }
     for entry in file.entries() {
         let checked = entry.tensor().and_then(|tensor| match tensor.fault() {
             // Another kind of file cannot hold components without a meaning.
@@ -175,7 +180,8 @@ fn add_objects<'i>(
                 continue;
             }
         };
-        if let Some(first) = places.insert(entry.name(), path) {
+        // The names of one file are unique.
+        if is_one_of_several && let Some(first) = places.insert(entry.name(), path) {
             let (first, second) = (first.map(Path::to_owned), path.map(Path::to_owned));
             let error = Error::from(Fault::Repeated { first, second });
             return Err(error.with_object(entry.name()));

@@ -9,6 +9,8 @@ use zt_foreign::{Job, Loss, display};
 /// The union of maps, in which the first value of a key is kept.
 #[derive(Default)]
 pub(crate) struct Union {
+    /// The only map so far. Most unions have one, and a place for each key takes more than the pairs.
+    first: Option<Attributes>,
     pairs: Vec<(Value, Value)>,
     /// Positions in `pairs`, by the CBOR of the key, which may be any value.
     places: HashMap<Vec<u8>, usize>,
@@ -21,6 +23,9 @@ impl Union {
     ///
     /// If the key cannot be encoded.
     pub(crate) fn insert(&mut self, key: Value, value: Value) -> Result<Option<Value>> {
+        for (key, value) in self.first.take().into_iter().flatten() {
+            self.insert(key, value)?;
+        }
         match self.places.entry(key.to_cbor()?) {
             Entry::Vacant(place) => {
                 place.insert(self.pairs.len());
@@ -38,6 +43,13 @@ impl Union {
 
     /// Adds a map. A different second value of a key is a loss.
     pub(crate) fn add(&mut self, map: Attributes, job: &mut Job<'_>) -> Result<()> {
+        if self.first.is_none() && self.pairs.is_empty() {
+            let mut keys = map.iter().map(|(key, _)| key);
+            if keys.all(|key| matches!(key, Value::Text(_))) {
+                self.first = Some(map);
+                return Ok(());
+            }
+        }
         for (key, value) in map {
             if let Some(key) = self.insert(key, value)? {
                 let key = display(&key);
@@ -48,7 +60,8 @@ impl Union {
     }
 
     pub(crate) fn into_map(self) -> Attributes {
-        self.pairs.into_iter().collect()
+        self.first
+            .unwrap_or_else(|| self.pairs.into_iter().collect())
     }
 }
 

@@ -175,6 +175,35 @@ fn an_end_record_in_a_comment_counts_if_it_ends_the_file() {
     assert_eq!(error.code(), "header");
 }
 
+/// As in Python's `zipfile`: an earlier record does not count for that.
+#[test]
+fn the_last_end_record_counts_where_its_comment_is_cut() {
+    let other = bytes_of("foreign/npz/compressed.npz");
+    let archive = bytes_of("foreign/npz/comment.npz");
+    let cut = &archive[..archive.len() - 1];
+    let file = opened(cut).unwrap();
+    assert_eq!(objects(&file), objects(&opened(&archive).unwrap()));
+    let warnings = file.warnings();
+    assert!(warnings[0].to_string().contains("comment"), "{warnings:?}");
+    // The last record does not fit the archive before it, which has one of its own. Its comment has 300
+    // bytes.
+    let end = &cut[cut.len() - 321..];
+    let error = opened(&[&other[..], end].concat()).unwrap_err();
+    assert_eq!(error.code(), "header");
+}
+
+/// The array's own CRC-32 follows from the member's and from the bytes behind the array.
+#[test]
+fn an_array_that_a_damaged_header_shortens_is_compared_with_the_checksum_of_its_member() {
+    let mut bytes = bytes_of("foreign/npz/stored.npz");
+    let shape = bytes.windows(6).position(|found| found == b"(5, 5)");
+    bytes[shape.unwrap()..][..6].copy_from_slice(b"(1, 5)");
+    let file = opened(&bytes).unwrap();
+    let problems = file.verify(&VerifyOptions::default()).unwrap().problems;
+    let codes: Vec<_> = problems.iter().map(zt::Error::code).collect();
+    assert_eq!(codes, ["digest-mismatch"]);
+}
+
 /// `archive` with these bytes of its end record changed, by their offset in it.
 fn ended(archive: &[u8], fields: &[(usize, &[u8])]) -> Vec<u8> {
     let mut bytes = archive.to_vec();

@@ -2,7 +2,8 @@
 //!
 //! Managed objects are in direct blocks. A table finds a block by an object's offset in the heap: rows
 //! of `width` blocks, two rows of the starting size, and then rows of twice the size each. From some
-//! row on, blocks are tables themselves.
+//! row on, blocks are tables themselves. A table has a checksum, and so has a block where the heap's
+//! flags say so. Each is compared once.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -16,6 +17,11 @@ use crate::store::{Block, Store};
 use crate::violation::Violation;
 
 const WHAT: &str = "a heap";
+const BLOCK: &str = "a block of a heap";
+const TABLE: &str = "a table of a heap";
+
+/// The flag of checksums in direct blocks.
+const CHECKSUMS: u8 = 1 << 1;
 
 /// The most nested tables.
 const TABLES: usize = 64;
@@ -33,6 +39,8 @@ pub(super) struct FractalHeap<'s> {
     root: Option<u64>,
     /// Rows of the root; 0 if it is a direct block.
     root_rows: u16,
+    /// Whether direct blocks have checksums.
+    has_checksums: bool,
 }
 
 impl<'s> FractalHeap<'s> {
@@ -49,7 +57,8 @@ impl<'s> FractalHeap<'s> {
         let mut cursor = header.signed(b"FRHP")?;
         cursor.expect_version(0)?;
         let id_len = u64::from(cursor.u16()?);
-        cursor.skip(2 + 1)?;
+        cursor.skip(2)?;
+        let has_checksums = cursor.u8()? & CHECKSUMS != 0;
         let object_max = u64::from(cursor.u32()?);
         cursor.length()?;
         let huge = Huge {
@@ -92,6 +101,7 @@ impl<'s> FractalHeap<'s> {
             direct_max,
             root,
             root_rows,
+            has_checksums,
         })
     }
 
@@ -155,6 +165,10 @@ impl<'s> FractalHeap<'s> {
                 let within = offset.checked_sub(start).ok_or_else(wrong)?;
                 let fits = within.checked_add(len).is_some_and(|end| end <= block_len);
                 let address = block.checked_add(within).filter(|_| fits);
+                if self.has_checksums {
+                    let at = self.head_len()?;
+                    self.store.check_once(block, block_len, Some(at), BLOCK)?;
+                }
                 return address.ok_or_else(wrong);
             }
             let (row, column);
@@ -162,6 +176,9 @@ impl<'s> FractalHeap<'s> {
             if row >= rows {
                 return Err(wrong());
             }
+            let entries = product([rows, self.width, self.store.sizes().offset])?;
+            let table_len = sum([self.head_len()?, entries, 4])?;
+            self.store.check_once(block, table_len, None, TABLE)?;
             block = self.child(block, row, column)?;
             rows = if block_len <= self.direct_max {
                 0
@@ -205,13 +222,19 @@ impl<'s> FractalHeap<'s> {
         u64::from(rows).checked_add(1)
     }
 
+    /// Bytes of a block or a table before its checksum or its entries: the signature, the version, the
+    /// address of the heap and the offset in it.
+    fn head_len(&self) -> Result<u64> {
+        let fixed = self.store.sizes().bytes(1, 0, 4 + 1);
+        Ok(sum([fixed, self.offset_len])?)
+    }
+
     /// The address of a block in a table.
     fn child(&self, table: u64, row: u64, column: u64) -> Result<u64> {
         let sizes = self.store.sizes();
         let entry = sum([product([row, self.width])?, column])?;
         let before = product([entry, sizes.offset])?;
-        let head_len = sizes.bytes(1, 0, 4 + 1);
-        let address = sum([table, head_len, self.offset_len, before])?;
+        let address = sum([table, self.head_len()?, before])?;
         let block = self.store.fetch(address, sizes.offset, WHAT)?;
         block.cursor().defined_address()
     }

@@ -1,6 +1,7 @@
 //! Reads structures by their addresses, within the file and a budget.
 
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use zt::{Error, Result, Source, Span};
 
@@ -29,6 +30,8 @@ pub(super) struct Store {
     /// The heaps of shared messages.
     heaps: Arc<[Heap]>,
     image: Arc<CacheImage>,
+    /// Addresses and lengths of structures whose checksums are right, and which are read in parts.
+    checked: Arc<Mutex<HashSet<(u64, u64)>>>,
 }
 
 impl Store {
@@ -41,6 +44,7 @@ impl Store {
             budget: Budget::new(within.byte_len().saturating_mul(BUDGET)),
             heaps: Arc::new([]),
             image: Arc::default(),
+            checked: Arc::default(),
         }
     }
 
@@ -101,6 +105,7 @@ impl Store {
             budget: self.budget.clone(),
             heaps: Arc::clone(&self.heaps),
             image: Arc::clone(&self.image),
+            checked: Arc::clone(&self.checked),
             ..*self
         }
     }
@@ -183,6 +188,28 @@ impl Store {
         block.check()?;
         Ok(block)
     }
+
+    /// Checks the checksum of a structure, unless it was found right before. It is at the end, or at
+    /// `place` as if it were 0.
+    pub(super) fn check_once(
+        &self,
+        address: u64,
+        len: u64,
+        place: Option<u64>,
+        what: &'static str,
+    ) -> Result<()> {
+        let known = || self.checked.lock().unwrap_or_else(PoisonError::into_inner);
+        if known().contains(&(address, len)) {
+            return Ok(());
+        }
+        let mut block = self.fetch(address, len, what)?;
+        match place {
+            None => block.check()?,
+            Some(place) => block.check_within(place)?,
+        }
+        known().insert((address, len));
+        Ok(())
+    }
 }
 
 /// The bytes of `span`, which exist.
@@ -227,20 +254,35 @@ impl Block {
 
     /// Checks the checksum at the end, and removes it.
     pub(super) fn check(&mut self) -> Result<()> {
-        let (what, offset) = (self.what, self.origin);
         let content_len = self.byte_len().checked_sub(4).ok_or(Violation::TooFar)?;
         let mut cursor = self.cursor();
         let found = lookup3(cursor.take(content_len)?);
         let expected = cursor.u32()?;
-        if found != expected {
-            let violation = Violation::Checksum {
-                what,
-                expected,
-                found,
-            };
-            return Err(Error::from(violation).with_offset(offset));
-        }
+        self.compare(expected, found)?;
         self.bytes.truncate(in_memory(content_len)?);
         Ok(())
+    }
+
+    /// Checks the checksum at `place`, which is of all bytes with zeros in its place. They stay there.
+    fn check_within(&mut self, place: u64) -> Result<()> {
+        let mut cursor = self.cursor();
+        cursor.skip(place)?;
+        let expected = cursor.u32()?;
+        let behind = self.bytes.get_mut(in_memory(place)?..);
+        let own = behind.and_then(<[u8]>::first_chunk_mut::<4>);
+        *own.ok_or(Violation::TooFar)? = [0; 4];
+        self.compare(expected, lookup3(&self.bytes))
+    }
+
+    fn compare(&self, expected: u32, found: u32) -> Result<()> {
+        if found == expected {
+            return Ok(());
+        }
+        let violation = Violation::Checksum {
+            what: self.what,
+            expected,
+            found,
+        };
+        Err(Error::from(violation).with_offset(self.origin))
     }
 }

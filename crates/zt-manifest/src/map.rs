@@ -1,13 +1,15 @@
 //! Maps of attributes.
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::Value;
 
 /// Attributes: unique keys, usually texts, in the order they were inserted or read.
 ///
 /// Two maps are equal where they hold the same pairs, in whatever order: CBOR maps have none.
-/// A lookup looks at every key, which suits the dozens of keys that attributes have.
+/// A lookup looks at every key, which suits the dozens of keys that attributes have. A clone shares
+/// the pairs until one of both is changed.
 ///
 /// ```
 /// use zt_manifest::{Map, Value};
@@ -20,37 +22,49 @@ use crate::Value;
 /// ```
 #[derive(Clone, Default)]
 pub struct Map {
-    pairs: Vec<(Value, Value)>,
+    /// `None` is without pairs: most objects have no attributes.
+    pairs: Option<Arc<Vec<(Value, Value)>>>,
 }
 
 impl Map {
     /// A map without keys. Allocates nothing.
     #[must_use]
     pub const fn new() -> Self {
-        Map { pairs: Vec::new() }
+        Map { pairs: None }
     }
 
     /// Pairs whose keys are already known to be unique.
-    pub(crate) const fn from_unique(pairs: Vec<(Value, Value)>) -> Self {
-        Map { pairs }
+    pub(crate) fn from_unique(pairs: Vec<(Value, Value)>) -> Self {
+        Map {
+            pairs: (!pairs.is_empty()).then(|| Arc::new(pairs)),
+        }
+    }
+
+    fn pairs(&self) -> &[(Value, Value)] {
+        self.pairs.as_deref().map_or(&[], Vec::as_slice)
+    }
+
+    /// The pairs, of this map alone.
+    fn pairs_mut(&mut self) -> &mut Vec<(Value, Value)> {
+        Arc::make_mut(self.pairs.get_or_insert_default())
     }
 
     /// Whether there are no keys.
     #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.pairs.is_empty()
+    pub fn is_empty(&self) -> bool {
+        self.pairs().is_empty()
     }
 
     /// How many keys.
     #[must_use]
-    pub const fn len(&self) -> usize {
-        self.pairs.len()
+    pub fn len(&self) -> usize {
+        self.pairs().len()
     }
 
     /// The value of a text key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Value> {
-        let mut pairs = self.pairs.iter();
+        let mut pairs = self.pairs().iter();
         pairs.find_map(|(name, value)| (name.as_str() == Some(key)).then_some(value))
     }
 
@@ -58,10 +72,11 @@ impl Map {
     /// keeps its place.
     pub fn insert(&mut self, key: impl Into<Value>, value: impl Into<Value>) -> Option<Value> {
         let (key, value) = (key.into(), value.into());
-        match self.pairs.iter_mut().find(|(known, _)| *known == key) {
+        let pairs = self.pairs_mut();
+        match pairs.iter_mut().find(|(known, _)| *known == key) {
             Some((_, place)) => Some(std::mem::replace(place, value)),
             None => {
-                self.pairs.push((key, value));
+                pairs.push((key, value));
                 None
             }
         }
@@ -69,20 +84,20 @@ impl Map {
 
     /// Takes out the value of a text key. The others keep their order.
     pub fn remove(&mut self, key: &str) -> Option<Value> {
-        let mut keys = self.pairs.iter();
+        let mut keys = self.pairs().iter();
         let position = keys.position(|(name, _)| name.as_str() == Some(key))?;
-        Some(self.pairs.remove(position).1)
+        Some(self.pairs_mut().remove(position).1)
     }
 
     /// Keys and values, in order.
     pub fn iter(&self) -> std::iter::Map<std::slice::Iter<'_, (Value, Value)>, Split> {
-        self.pairs.iter().map(|(key, value)| (key, value))
+        self.pairs().iter().map(|(key, value)| (key, value))
     }
 
     /// Whether they hold the same pairs in the same order, as maps within them do.
     fn is_identical(&self, other: &Map) -> bool {
         let is_equal = |a: &Value, b: &Value| a.is_equal(b, Map::is_identical);
-        let mut pairs = self.pairs.iter().zip(&other.pairs);
+        let mut pairs = self.pairs().iter().zip(other.pairs());
         self.len() == other.len()
             && pairs.all(|(a, b)| is_equal(&a.0, &b.0) && is_equal(&a.1, &b.1))
     }
@@ -123,18 +138,24 @@ impl IntoIterator for Map {
     type IntoIter = std::vec::IntoIter<(Value, Value)>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.pairs.into_iter()
+        let pairs = self.pairs.map(Arc::unwrap_or_clone);
+        pairs.unwrap_or_default().into_iter()
     }
 }
 
 impl<K: Into<Value>, V: Into<Value>> FromIterator<(K, V)> for Map {
     /// Of equal keys, the last value wins, at the place of the first.
     fn from_iter<I: IntoIterator<Item = (K, V)>>(pairs: I) -> Self {
-        let pairs = pairs
-            .into_iter()
-            .map(|(key, value)| (key.into(), value.into()));
+        let pairs = pairs.into_iter();
+        let pairs: Vec<(Value, Value)> = pairs
+            .map(|(key, value)| (key.into(), value.into()))
+            .collect();
+        if has_unique_texts(&pairs) {
+            return Map::from_unique(pairs);
+        }
         // Not by `insert`: a hundred thousand keys would take ten thousand million comparisons.
         let mut placed: Vec<_> = pairs
+            .into_iter()
             .enumerate()
             .map(|(place, pair)| (pair.0.compared(), place, pair))
             .collect();
@@ -165,4 +186,14 @@ impl<K: Into<Value>, V: Into<Value>, const N: usize> From<[(K, V); N]> for Map {
     fn from(pairs: [(K, V); N]) -> Self {
         pairs.into_iter().collect()
     }
+}
+
+/// Whether all keys are texts, and no two are equal. Their encodings would take several times the
+/// memory of the pairs.
+fn has_unique_texts(pairs: &[(Value, Value)]) -> bool {
+    let texts: Option<Vec<&str>> = pairs.iter().map(|(key, _)| key.as_str()).collect();
+    texts.is_some_and(|mut texts| {
+        texts.sort_unstable();
+        texts.is_sorted_by(|a, b| a < b)
+    })
 }

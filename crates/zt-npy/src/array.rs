@@ -22,8 +22,8 @@ pub(crate) struct Data<'d> {
     pub(crate) id: SourceId,
     /// The file, and the offset of the array in it.
     pub(crate) archive: (SourceId, u64),
-    /// The digest of the bytes that follow these first ones, up to the end of the span.
-    pub(crate) digest_behind: &'d dyn Fn(&[u8]) -> Option<Digest>,
+    /// The digest of the bytes between these first ones and the last ones of the span, which it may read.
+    pub(crate) digest_between: &'d dyn Fn(&[u8], Span) -> Result<Option<Digest>>,
     /// Whether two opaque bytes are bf16.
     pub(crate) void2_is_bf16: bool,
 }
@@ -94,14 +94,13 @@ impl Data<'_> {
         let stored = stored.ok_or_else(|| blame(Violation::Cut { expected, found }))?;
         let mut blob = Blob::raw(stored);
         // `numpy.load` ignores bytes after the elements too.
-        let rest = Span::between(stored.end(), data.end());
-        if let Some(rest) = rest.filter(|rest| !rest.is_empty()) {
+        let rest = Span::between(stored.end(), data.end()).ok_or(Violation::Short)?;
+        if !rest.is_empty() {
             let bytes = rest.byte_len();
             let error = Error::from(Violation::After { bytes });
             builder.tolerated(error.with_object(name).with_span(rest));
-        } else {
-            blob.digest = (self.digest_behind)(&header.bytes);
         }
+        blob.digest = (self.digest_between)(&header.bytes, rest)?;
         let (blob, source) = if header.fortran_order {
             self.reordered(blob, &element, &header.shape, builder, bands)?
         } else {

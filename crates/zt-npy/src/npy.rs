@@ -55,7 +55,7 @@ impl FileKind for Npy {
             source,
             id,
             archive: (id, 0),
-            digest_behind: &|_| None,
+            digest_between: &|_, _| Ok(None),
             void2_is_bf16: opening.options.void2_as_bf16,
         };
         let stem = opening.path.and_then(|path| path.file_stem());

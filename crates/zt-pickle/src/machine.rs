@@ -6,7 +6,7 @@ use crate::Global;
 use crate::cursor::Cursor;
 use crate::duplicate;
 use crate::fault::{PickleError, PickleFault};
-use crate::heap::{Heap, Node, Value, reserve};
+use crate::heap::{Heap, LONG, Node, Value, reserve};
 use crate::number;
 
 /// The limit of values that are put on the stack and in the memo. A checkpoint of 100,000 tensors
@@ -240,6 +240,10 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
         };
         let target = self.filled(|object| &mut object.items, Node::List(Vec::new()))?;
         match self.heap.node_mut(target) {
+            Some(Node::List(list)) if list.is_empty() => {
+                *list = items;
+                Ok(())
+            }
             Some(Node::List(list)) => {
                 list.extend(items);
                 Ok(())
@@ -418,6 +422,15 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
     pub(super) fn pop_marked(&mut self) -> Done<Vec<Value<G>>> {
         let start = self.marks.pop().ok_or(PickleFault::NoMark)?;
         let start = start.min(self.stack.len());
+        // Moving a long list of one-byte values would take its memory twice.
+        let is_most = start < self.stack.len() / 2;
+        if is_most && self.stack.len() > LONG {
+            let below = self.stack.get(..start).unwrap_or_default().to_vec();
+            let mut items = std::mem::replace(&mut self.stack, below);
+            items.drain(..start);
+            items.shrink_to_fit();
+            return Ok(items);
+        }
         Ok(self.stack.drain(start..).collect())
     }
 }

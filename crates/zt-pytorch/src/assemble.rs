@@ -15,7 +15,7 @@ use zt_foreign::strided::{self, Bands, Strided};
 use crate::attribute;
 use crate::budget::Budget;
 use crate::element::{ElementType, Meaning};
-use crate::flatten::{self, Leaf};
+use crate::flatten;
 use crate::numpy::Array;
 use crate::pickle::{Heap, Node, Pickle, Value};
 use crate::tensor::{self, Layout, Refused};
@@ -69,11 +69,7 @@ pub(super) fn assemble(
     let file = (contents.source, id);
     let single = single_name(path);
     let mut others = Others::default();
-    let pickles = contents
-        .graphs
-        .iter()
-        .map(|graph| graph.pickle.byte_len as u64);
-    let mut budget = Budget::new(pickles.sum(), file.0.byte_len(), builder.limits());
+    let mut budget = Budget::new(file.0.byte_len(), builder.limits());
     for graph in contents.graphs {
         let mut assembler =
             Assembler::new(graph, &file, contents.byte_order, &mut builder, &mut others);
@@ -94,7 +90,7 @@ pub(super) fn assemble(
 /// What is in a file beside its tensors.
 #[derive(Default)]
 struct Others {
-    attributes: Vec<(String, zt::manifest::Value)>,
+    attributes: Vec<(zt::manifest::Value, zt::manifest::Value)>,
     /// The objects of unknown classes, by their classes.
     left_out: BTreeMap<String, LeftOut>,
     has_tensors: bool,
@@ -110,6 +106,23 @@ struct LeftOut {
 }
 
 impl Others {
+    fn attribute(
+        &mut self,
+        name: String,
+        value: zt::manifest::Value,
+        budget: &mut Budget,
+    ) -> Result<(), Violation> {
+        // The value itself was counted when it was made; a name has an allocation of its own.
+        budget.spend(size_of::<zt::manifest::Value>())?;
+        budget.spend(name.len().next_multiple_of(16).saturating_add(16))?;
+        if self.attributes.len() == self.attributes.capacity() {
+            self.attributes
+                .reserve_exact((self.attributes.len() / 8).max(16));
+        }
+        self.attributes.push((name.into(), value));
+        Ok(())
+    }
+
     /// Refuses a file that has objects of unknown classes only.
     fn refuse(&self) -> Result<()> {
         let Some((class, left_out)) = self.left_out.first_key_value() else {
@@ -212,22 +225,21 @@ impl<'h> Assembler<'h> {
         let tensors = &self.tensors;
         let leaves = flatten::leaves(&pickle.heap, tensors, pickle.root, single, &limits, budget)?;
         let is_alone = leaves.len() == 1;
-        for leaf in leaves {
-            let Leaf { name, value } = &leaf;
+        for (name, value) in leaves.iter() {
             let name = format!("{}{name}", graph.prefix);
-            let layout = match pickle.heap.node(*value) {
+            let layout = match pickle.heap.node(value) {
                 Some(Node::Made(made))
-                    if wrapper::is_tensor(made) && unknown(&pickle.heap, *value).is_none() =>
+                    if wrapper::is_tensor(made) && unknown(&pickle.heap, value).is_none() =>
                 {
                     tensor::tensor(&pickle.heap, *made)
                 }
-                Some(Node::Persistent(_)) => view::storage(&pickle.heap, *value)
+                Some(Node::Persistent(_)) => view::storage(&pickle.heap, value)
                     .and_then(Storage::into_view)
                     .map(Layout::Strided)
                     .map_err(Refused::from),
                 _ => {
-                    match attribute::attribute(&pickle.heap, *value, &limits, budget) {
-                        Ok(value) => self.others.attributes.push((name, value)),
+                    match attribute::attribute(&pickle.heap, value, &limits, budget) {
+                        Ok(value) => self.others.attribute(name, value, budget)?,
                         Err(Violation::Unknown { class, at }) => {
                             self.left_out(&name, class, at, budget)?;
                         }
@@ -240,7 +252,7 @@ impl<'h> Assembler<'h> {
                     continue;
                 }
             };
-            self.tensor(name, *value, layout, budget)?;
+            self.tensor(name, value, layout, budget)?;
         }
         Ok(())
     }

@@ -4,11 +4,12 @@ use zt::Limits;
 
 use crate::violation::Violation;
 
-/// The limit of memory for leaves, names, attributes and objects, for each byte of the pickles. A
-/// repeated tensor takes two bytes, so a graph of shared parts can have any number of leaves.
-const PER_BYTE: u64 = 128;
+/// The limit of memory for leaves, names, attributes and objects, for each byte of the file. Tensors
+/// have more bytes than they take memory; a list of one-byte values has 100 times less, and a graph
+/// of shared parts can have any number of leaves.
+const PER_BYTE: u64 = 16;
 
-/// The limit for small files: about 20,000 tensors.
+/// The limit for small files: about 20,000 tensors, or half a million values in lists.
 const AT_LEAST: u64 = 64 << 20;
 
 /// The memory that the values of a file's pickles may still take.
@@ -19,10 +20,9 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// The budget of a file. Its pickles may be longer than the file, if they are deflated.
-    pub(super) fn new(pickles_len: u64, file_len: u64, limits: &Limits) -> Self {
-        let of_pickles = pickles_len.saturating_mul(PER_BYTE);
-        let budget = of_pickles.max(file_len).max(AT_LEAST);
+    /// The budget of a file.
+    pub(super) fn new(file_len: u64, limits: &Limits) -> Self {
+        let budget = file_len.saturating_mul(PER_BYTE).max(AT_LEAST);
         let limit = budget.min(limits.manifest_len);
         Budget { left: limit, limit }
     }

@@ -1,5 +1,6 @@
 //! Flattens a pickle to named leaves: the keys and positions on the way to a leaf, joined by dots.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::ops::{Range, RangeInclusive};
 
@@ -18,15 +19,52 @@ use crate::wrapper;
 /// About the memory of a listed tensor.
 pub(super) const TENSOR: usize = 3 << 10;
 
-/// The free bytes of the name of a number, a bool or `None`. Such a leaf takes one or two bytes of
-/// the pickle, and its name repeats the name of its list.
-const NAME: usize = 64;
+/// Values that are not collections, and their names. A list of one-byte values has a leaf for each
+/// byte, so the names share one text.
+#[derive(Debug, Default)]
+pub(super) struct Leaves {
+    names: String,
+    /// The end of each name, and the value.
+    leaves: Vec<(usize, Value)>,
+}
 
-/// A value that is not a collection, and its name.
-#[derive(Debug)]
-pub(super) struct Leaf {
-    pub(super) name: String,
-    pub(super) value: Value,
+impl Leaves {
+    /// Names and values, in order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, Value)> {
+        let mut start = 0;
+        self.leaves.iter().map(move |(end, value)| {
+            let name = self.names.get(start..*end).unwrap_or_default();
+            start = *end;
+            (name, *value)
+        })
+    }
+
+    pub(super) const fn len(&self) -> usize {
+        self.leaves.len()
+    }
+
+    fn push(&mut self, name: &str, value: Value, budget: &mut Budget) -> Result<(), Violation> {
+        budget.spend(name.len())?;
+        budget.spend(size_of::<(usize, Value)>())?;
+        self.names.push_str(name);
+        if self.leaves.len() == self.leaves.capacity() {
+            // Not doubled: the memory would be up to three times as much.
+            self.leaves.reserve_exact((self.leaves.len() / 8).max(64));
+        }
+        self.leaves.push((self.names.len(), value));
+        Ok(())
+    }
+
+    /// The names of several leaves.
+    fn repeated(&self) -> HashSet<String> {
+        let mut names: Vec<&str> = self.iter().map(|(name, _)| name).collect();
+        names.sort_unstable();
+        let equal = names.windows(2).filter_map(|pair| match pair {
+            [a, b] if a == b => Some((*a).to_owned()),
+            _ => None,
+        });
+        equal.collect()
+    }
 }
 
 /// Every leaf below `root`, in the order of the pickle. A root that is a leaf gets the name
@@ -49,7 +87,7 @@ pub(super) fn leaves(
     single: &str,
     limits: &Limits,
     budget: &mut Budget,
-) -> Result<Vec<Leaf>, Violation> {
+) -> Result<Leaves, Violation> {
     let walk = |style| Walk {
         heap,
         tensors,
@@ -57,62 +95,52 @@ pub(super) fn leaves(
         style,
         limits,
         name: String::new(),
-        leaves: Vec::new(),
+        leaves: Leaves::default(),
         way: Vec::new(),
         walked: HashSet::new(),
         is_begun: false,
     };
-    let mut leaves = walk(Style::Dots).leaves(root, budget)?;
-    let twice = repeated(&leaves);
+    let leaves = walk(Style::Dots).leaves(root, budget)?;
+    let twice = leaves.repeated();
     if twice.is_empty() {
         return Ok(leaves);
     }
-    let exact = walk(Style::Brackets).leaves(root, budget)?;
-    for (leaf, exact) in leaves.iter_mut().zip(exact) {
-        if twice.contains(&leaf.name) {
-            *leaf = exact;
-        }
+    let brackets = walk(Style::Brackets).leaves(root, budget)?;
+    let mut exact = Leaves::default();
+    for ((name, value), (bracketed, _)) in leaves.iter().zip(brackets.iter()) {
+        let is_repeated = twice.contains(name);
+        exact.push(if is_repeated { bracketed } else { name }, value, budget)?;
     }
-    count_repeated(&mut leaves, budget)?;
-    Ok(leaves)
+    counted(exact, budget)
 }
 
-/// The names of several leaves.
-fn repeated(leaves: &[Leaf]) -> HashSet<String> {
-    let mut once = HashSet::new();
-    let names = leaves.iter().map(|leaf| &leaf.name);
-    names
-        .filter(|name| !once.insert(name.as_str()))
-        .cloned()
-        .collect()
-}
-
-/// Counts the leaves that still have the name of another.
-fn count_repeated(leaves: &mut [Leaf], budget: &mut Budget) -> Result<(), Violation> {
-    let twice = repeated(leaves);
+/// The leaves, of which those with the name of another one are counted.
+fn counted(leaves: Leaves, budget: &mut Budget) -> Result<Leaves, Violation> {
+    let twice = leaves.repeated();
     if twice.is_empty() {
-        return Ok(());
+        return Ok(leaves);
     }
-    let mut taken: HashSet<String> = leaves.iter().map(|leaf| leaf.name.clone()).collect();
+    let mut taken: HashSet<Cow<'_, str>> = leaves.iter().map(|(name, _)| name.into()).collect();
     let mut counts: HashMap<&str, RangeInclusive<usize>> = HashMap::new();
-    for leaf in leaves {
-        let Some(name) = twice.get(&leaf.name) else {
-            continue;
-        };
-        let Some(count) = counts.get_mut(name.as_str()) else {
-            counts.insert(name, 2..=usize::MAX);
+    let mut counted = Leaves::default();
+    for (name, value) in leaves.iter() {
+        let Some(count) = counts.get_mut(name) else {
+            if twice.contains(name) {
+                counts.insert(name, 2..=usize::MAX);
+            }
+            counted.push(name, value, budget)?;
             continue;
         };
         for count in count {
             budget.spend(name.len())?;
-            let counted = format!("{name}.{count}");
-            if taken.insert(counted.clone()) {
-                leaf.name = counted;
+            let new = format!("{name}.{count}");
+            if taken.insert(new.clone().into()) {
+                counted.push(&new, value, budget)?;
                 break;
             }
         }
     }
-    Ok(())
+    Ok(counted)
 }
 
 /// How a name is written.
@@ -163,7 +191,7 @@ struct Walk<'w, 'p> {
     limits: &'w Limits,
     /// The name of the current value.
     name: String,
-    leaves: Vec<Leaf>,
+    leaves: Leaves,
     way: Vec<Level>,
     /// The unknown objects that were walked into.
     walked: HashSet<NodeId>,
@@ -172,7 +200,7 @@ struct Walk<'w, 'p> {
 }
 
 impl Walk<'_, '_> {
-    fn leaves(mut self, root: Value, budget: &mut Budget) -> Result<Vec<Leaf>, Violation> {
+    fn leaves(mut self, root: Value, budget: &mut Budget) -> Result<Leaves, Violation> {
         self.visit(root, false, budget)?;
         self.is_begun = true;
         while let Some(level) = self.way.last_mut() {
@@ -184,7 +212,8 @@ impl Walk<'_, '_> {
                 self.visit(key, is_inner, budget)?;
                 continue;
             }
-            budget.spend(1)?;
+            // What the pickle's own items take.
+            budget.spend(size_of::<Value>())?;
             let Some((part, value)) = item(self.heap, level) else {
                 self.way.pop();
                 continue;
@@ -226,16 +255,7 @@ impl Walk<'_, '_> {
         }
         // Only the outermost unknown object is a leaf: what is in it is a part of it.
         if !is_inner || object.is_none() {
-            let cost = match value {
-                Value::Node(_) => self.name.len(),
-                _ => self.name.len().saturating_sub(NAME),
-            };
-            budget.spend(cost)?;
-            budget.spend(size_of::<Leaf>())?;
-            self.leaves.push(Leaf {
-                name: self.name.clone(),
-                value,
-            });
+            self.leaves.push(&self.name, value, budget)?;
         }
         if let (Some(object), Value::Node(id)) = (object, value) {
             self.name.truncate(name_len);

@@ -1,6 +1,7 @@
 //! The end of an archive and its directory: APPNOTE.TXT §4.3.12 to §4.3.16.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::io;
 
 use zt::container::Exact;
@@ -36,6 +37,8 @@ pub(super) struct Place {
     pub(super) begins_otherwise: bool,
     /// The bytes after the archive.
     pub(super) after: Span,
+    /// The end record, if the file ends within its comment.
+    pub(super) cut: Option<Span>,
 }
 
 /// The directory as the end record or the zip64 end record declares it.
@@ -72,7 +75,11 @@ pub(super) fn locate(source: &dyn Source) -> Result<Place> {
 }
 
 fn directory(source: &dyn Source, is_shifted: bool) -> Result<Place> {
-    let (record, claim) = end_record(source)?;
+    let EndRecord {
+        record,
+        is_cut,
+        claim,
+    } = end_record(source)?;
     let (claim, end, named) = match zip64(source, record.offset(), claim, is_shifted)? {
         Some(found) => found,
         None => (claim, record.offset(), record.offset()),
@@ -97,29 +104,38 @@ fn directory(source: &dyn Source, is_shifted: bool) -> Result<Place> {
         before,
         begins_otherwise: is_shifted,
         after: Span::between(record.end(), source.byte_len()).ok_or(Violation::NoEnd)?,
+        cut: is_cut.then_some(record),
     })
 }
 
-/// The last end record whose comment ends with the file; else the last whose comment is within the
-/// file.
-fn end_record(source: &dyn Source) -> Result<(Span, Claim)> {
+/// The record at the end of an archive.
+struct EndRecord {
+    record: Span,
+    /// Whether the file ends within the comment.
+    is_cut: bool,
+    claim: Claim,
+}
+
+/// The last end record whose comment ends with the file; else the last one. The file may go on behind
+/// its comment, or end within it: then Python's `zipfile` takes the last one too.
+fn end_record(source: &dyn Source) -> Result<EndRecord> {
     let len = source.byte_len().min(TAIL_LEN);
     let start = source.byte_len().minus(len);
     let tail = read(source, start, len)?;
     let mut records = (0..tail.len()).rev().filter_map(|at| {
         let record = tail.get(at..)?;
         let fields = Fields(record.strip_prefix(END)?);
-        let len = END_LEN.checked_add(fields.u16(16)?.into())?;
-        let after = (record.len() as u64).checked_sub(len)?;
-        let span = Span::new(start.checked_add(at as u64)?, len)?;
-        Some((span, after, fields))
+        let found = record.len() as u64;
+        let declared = END_LEN.checked_add(fields.u16(16)?.into())?;
+        let span = Span::new(start.checked_add(at as u64)?, declared.min(found))?;
+        Some((span, declared.cmp(&found), fields))
     });
     let last = records.next().ok_or(Violation::NoEnd)?;
-    let exact = match last {
-        (_, 0, _) => None,
-        _ => records.find(|(_, after, _)| *after == 0),
+    let exact = match last.1 {
+        Ordering::Equal => None,
+        _ => records.find(|(_, length, _)| length.is_eq()),
     };
-    let (record, _, fields) = exact.unwrap_or(last);
+    let (record, length, fields) = exact.unwrap_or(last);
     let numbers = || {
         let disks = (fields.u16(0)?, fields.u16(2)?);
         let on_this_disk = fields.u16(4)?;
@@ -135,7 +151,11 @@ fn end_record(source: &dyn Source) -> Result<(Span, Claim)> {
     if !is_one_volume {
         return Err(Violation::Volumes.into());
     }
-    Ok((record, claim))
+    Ok(EndRecord {
+        record,
+        is_cut: length.is_gt(),
+        claim,
+    })
 }
 
 /// The zip64 end record that belongs to the end record at `end`: its numbers, its offset and the

@@ -40,6 +40,7 @@ pub struct Archive {
     members: Vec<Member>,
     before: u64,
     after: Span,
+    cut: Option<Span>,
 }
 
 impl Archive {
@@ -64,10 +65,12 @@ impl Archive {
             members,
             before,
             after: place.after,
+            cut: place.cut,
         })
     }
 
-    /// Adds a warning for bytes before and after the archive, which readers ignore.
+    /// Adds a warning for bytes before and after the archive, which readers ignore, and for a truncated
+    /// comment.
     pub fn tolerate_surroundings(&self, builder: &mut FileBuilder) {
         let bytes = self.before;
         if let Some(span) = Span::new(0, bytes).filter(|span| !span.is_empty()) {
@@ -76,6 +79,9 @@ impl Archive {
         if !self.after.is_empty() {
             let bytes = self.after.byte_len();
             builder.tolerated(Error::from(Violation::After { bytes }).with_span(self.after));
+        }
+        if let Some(record) = self.cut {
+            builder.tolerated(Error::from(Violation::Comment).with_span(record));
         }
     }
 

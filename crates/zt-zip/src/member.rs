@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use zt::container::Exact;
+use zt::container::exact::in_memory;
 use zt::{Digest, Error, Result, Source, Span};
 use zt_foreign::fields::Record;
 
@@ -16,6 +17,9 @@ const DEFLATED: u16 = 8;
 /// General purpose flags. APPNOTE.TXT §4.4.4.
 const ENCRYPTED: u16 = 1 | 1 << 6 | 1 << 13;
 const NAME_IS_UTF8: u16 = 1 << 11;
+
+/// The bytes that are read at once.
+const PIECE: usize = 64 << 10;
 
 /// The most bytes that one byte of deflate can inflate to: zlib's "Maximum Compression Factor".
 const MAX_RATIO: u64 = 1032;
@@ -167,16 +171,44 @@ impl Member {
 }
 
 impl Content {
-    /// The digest of the content after its first bytes, `head`, derived from the CRC-32 in the
-    /// archive. `None` for a deflated member: its CRC-32 is checked when its end is inflated.
-    pub fn digest_behind(&self, head: &[u8]) -> Option<Digest> {
-        let rest = self.span.byte_len().checked_sub(head.len() as u64)?;
+    /// The digest of the content between its first bytes, `head`, and its last ones, `rest`, derived from
+    /// the CRC-32 in the archive. Reads `rest`. `None` for a deflated member: its CRC-32 is checked when
+    /// its end is inflated, which reading `rest` does.
+    ///
+    /// # Errors
+    ///
+    /// [`zt::ErrorKind::Io`]; as reading inflated bytes.
+    pub fn digest_between(&self, head: &[u8], rest: Span) -> Result<Option<Digest>> {
+        let mut behind = crc32fast::Hasher::new();
+        let mut piece = vec![0; in_memory(rest.byte_len().min(PIECE as u64))];
+        let mut at = rest.offset();
+        while at < rest.end() {
+            let len = in_memory(rest.end().minus(at).min(PIECE as u64));
+            let bytes = piece.get_mut(..len).unwrap_or_default();
+            self.source.read_at(at, bytes)?;
+            behind.update(bytes);
+            at = at.plus(len as u64);
+        }
+        let rest_len = rest.byte_len();
+        let before_rest = self.span.byte_len().checked_sub(rest_len);
+        let len = before_rest.and_then(|len| len.checked_sub(head.len() as u64));
+        let Some(len) = len.filter(|_| self.is_stored) else {
+            return Ok(None);
+        };
+        // A byte shifts by x^8. The order of x is 2^32 - 1, so the other bytes of a round shift back.
+        let back = u64::from(u32::MAX).minus(rest_len % u64::from(u32::MAX));
+        let whole = shifted(self.crc ^ behind.finalize(), back);
         let mut front = crc32fast::Hasher::new();
         front.update(head);
-        // The CRC-32 of the head, shifted by the length of the rest.
-        front.combine(&crc32fast::Hasher::new_with_initial_len(0, rest));
-        self.is_stored.then(|| crc32(self.crc ^ front.finalize()))
+        Ok(Some(crc32(whole ^ shifted(front.finalize(), len))))
     }
+}
+
+/// The CRC-32 of some bytes, shifted by the length of the bytes that follow.
+fn shifted(crc: u32, len: u64) -> u32 {
+    let mut sum = crc32fast::Hasher::new_with_initial_len(crc, 0);
+    sum.combine(&crc32fast::Hasher::new_with_initial_len(0, len));
+    sum.finalize()
 }
 
 fn name(bytes: &[u8], flags: u16) -> String {
@@ -207,16 +239,22 @@ mod tests {
     }
 
     #[test]
-    fn the_digest_after_a_head_is_derived_from_the_whole_digest() {
+    fn the_digest_of_a_part_is_derived_from_the_whole_digest() {
         let content = Content {
             source: Arc::new(zt::Memory::new(b"123456789")),
             span: Span::new(0, 9).unwrap(),
             is_stored: true,
             crc: 0xCBF4_3926,
         };
-        let behind = |head: &[u8]| content.digest_behind(head);
-        assert_eq!(behind(b""), Some(crc32(0xCBF4_3926)));
-        assert_eq!(behind(b"1234"), Some(crc32(crc32fast::hash(b"56789"))));
-        assert_eq!(behind(b"123456789"), Some(crc32(0)));
+        let between = |head: &[u8], rest: u64| {
+            let rest = Span::new(9 - rest, rest).unwrap();
+            content.digest_between(head, rest).unwrap()
+        };
+        assert_eq!(between(b"", 0), Some(crc32(0xCBF4_3926)));
+        assert_eq!(between(b"1234", 0), Some(crc32(crc32fast::hash(b"56789"))));
+        assert_eq!(between(b"123456789", 0), Some(crc32(0)));
+        assert_eq!(between(b"", 4), Some(crc32(crc32fast::hash(b"12345"))));
+        assert_eq!(between(b"12", 4), Some(crc32(crc32fast::hash(b"345"))));
+        assert_eq!(between(b"12345", 4), Some(crc32(0)));
     }
 }

@@ -14,6 +14,8 @@ pub(crate) enum Violation {
     Before { bytes: u64 },
     #[error("{bytes} B after the zip archive are ignored")]
     After { bytes: u64 },
+    #[error("the comment of the zip archive is truncated")]
+    Comment,
     #[error("the zip archive is split into volumes; join them first")]
     Volumes,
     #[error("the zip64 records are invalid or contradict the end record")]

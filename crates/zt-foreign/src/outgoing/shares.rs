@@ -154,7 +154,7 @@ impl<'i> Shares<'i> {
         let unit = missing.unit;
         let seen = Seen { unit, written };
         if let Some(place) = missing.place {
-            self.by_place.entry(place).or_default().push(seen);
+            self.by_place.entry(place).or_insert_with(one).push(seen);
         }
         if let Some(content) = missing.content {
             self.insert_content(content, seen);
@@ -162,7 +162,7 @@ impl<'i> Shares<'i> {
     }
 
     fn insert_content(&mut self, content: Content, seen: Seen<'i>) {
-        let candidates = self.by_content.entry(content).or_default();
+        let candidates = self.by_content.entry(content).or_insert_with(one);
         if candidates.len() < MOST_COMPARED {
             candidates.push(seen);
         }
@@ -179,6 +179,11 @@ impl<'i> Shares<'i> {
         }
         content(unit)
     }
+}
+
+/// Room for one: nearly every place has one unit, and a list that grows has room for four.
+fn one<T>() -> Vec<T> {
+    Vec::with_capacity(1)
 }
 
 /// The key of a component that is not short, if it can be read.

@@ -62,8 +62,8 @@ fn dense(heap: Heap) -> File {
                 let blocks: Vec<u8> = blocks.iter().flat_map(|it| it.to_le_bytes()).collect();
                 [b"FHIB", &bytes!(0u8, 0u64, 0u32)[..], &blocks].concat()
             };
-            let inner = draft.put(table(inner, root));
-            root = draft.put(table(outer, inner));
+            let inner = draft.put_checked(&[&table(inner, root)]);
+            root = draft.put_checked(&[&table(outer, inner)]);
         }
         let head = bytes!(
             heap.version,

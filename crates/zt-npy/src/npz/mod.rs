@@ -10,6 +10,7 @@
 
 mod write;
 
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -53,14 +54,22 @@ impl FileKind for Npz {
         archive.tolerate_surroundings(&mut builder);
         let id = builder.source(Arc::clone(&source));
         let names = names(&archive);
-        let bands = Bands::default();
+        let shared = Shared {
+            bands: Bands::default(),
+            left: Cell::new(
+                source
+                    .byte_len()
+                    .saturating_mul(REREAD)
+                    .saturating_add(SLACK),
+            ),
+        };
         for (member, name) in archive.members().iter().zip(names) {
             // A folder has no content.
             if member.name().ends_with('/') && member.byte_len() == 0 {
                 continue;
             }
             let is_bf16 = opening.options.void2_as_bf16;
-            add(&mut builder, &source, id, member, &name, &bands, is_bf16)?;
+            add(&mut builder, &source, id, member, &name, &shared, is_bf16)?;
         }
         opening.build(builder)
     }
@@ -71,6 +80,18 @@ impl FileKind for Npz {
 }
 
 const ENDING: &str = ".npy";
+
+/// The most bytes behind arrays that are read to compare checksums, in lengths of the file, and beside
+/// them. Members of a crafted archive share their bytes.
+const REREAD: u64 = 8;
+const SLACK: u64 = 16 << 20;
+
+/// What the arrays of a file share.
+struct Shared {
+    bands: Bands,
+    /// How many bytes behind arrays may still be read.
+    left: Cell<u64>,
+}
 
 /// Whether an archive has an array or is empty. Without a valid directory, the name of the first
 /// member decides.
@@ -98,7 +119,7 @@ fn add(
     id: SourceId,
     member: &zip::Member,
     name: &str,
-    bands: &Bands,
+    shared: &Shared,
     void2_is_bf16: bool,
 ) -> Result<()> {
     let content = match member.content(source) {
@@ -119,11 +140,25 @@ fn add(
             builder.derived_from(Arc::clone(&content.source), id, member.header())
         },
         archive,
-        digest_behind: &|head| content.digest_behind(head),
+        digest_between: &|head, rest| {
+            let cost = match content.is_stored {
+                _ if rest.is_empty() => 0,
+                true => rest.byte_len(),
+                // All of it is inflated.
+                false => content.span.byte_len(),
+            };
+            let Some(left) = shared.left.get().checked_sub(cost) else {
+                return Ok(None);
+            };
+            shared.left.set(left);
+            content.digest_between(head, rest)
+        },
         void2_is_bf16,
     };
     // An error of the system is not a fault of the array.
-    data.add_to(builder, name, bands, |kind| kind == zt::ErrorKind::Io)
+    data.add_to(builder, name, &shared.bands, |kind| {
+        kind == zt::ErrorKind::Io
+    })
 }
 
 /// A listing shows this of a member without readable content.

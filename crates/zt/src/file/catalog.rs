@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use zt_container::{Container, Exact, Layout, LimitExceeded, Limits, Source, Span};
 use zt_formats::{Registry, Signature};
@@ -51,6 +51,9 @@ pub(crate) enum Place {
 /// for each of an object's asks often.
 const MANY: usize = 64;
 
+/// The components that a word has flags of. No more than [`MANY`].
+const WORD: usize = 64;
+
 /// An object, or why there is none.
 pub(crate) struct Resolved {
     /// Its components can be read.
@@ -58,11 +61,19 @@ pub(crate) struct Resolved {
     /// The rule of its format that it breaks: its components have no meaning together.
     pub(crate) fault: Option<Error>,
     home: Home,
-    /// The places of the components in the order of their roles, where there are [`MANY`].
+    /// By component, of the first ones: whether its digest has been found right.
+    verified: AtomicU64,
+    /// What is of an object with [`MANY`] components.
+    many: Option<Box<Many>>,
+    pub(crate) warnings: Box<[Warning]>,
+}
+
+/// What is kept of an object with very many components.
+struct Many {
+    /// The places of the components in the order of their roles.
     by_role: Box<[usize]>,
-    /// By component: whether its digest has been found right.
-    verified: Box<[AtomicBool]>,
-    pub(crate) warnings: Vec<Warning>,
+    /// As [`Resolved::verified`], of the other components.
+    verified: Box<[AtomicU64]>,
 }
 
 /// Which of the file's sources the components are in.
@@ -92,19 +103,22 @@ pub(crate) struct Faulty {
 impl Resolved {
     pub(crate) fn new(object: Result<Object, Arc<Faulty>>, home: Home) -> Self {
         let components = object.as_ref().map_or(&[][..], |object| &object.components);
-        let verified = components.iter().map(|_| AtomicBool::new(false)).collect();
-        let mut by_role = Vec::new();
-        if components.len() >= MANY {
-            by_role.extend(0..components.len());
+        let many = || {
+            let mut by_role: Box<[usize]> = (0..components.len()).collect();
             by_role.sort_by_key(|at| components.get(*at).map(|(role, _)| role));
-        }
+            let words = (1..=components.len() / WORD).map(|_| AtomicU64::new(0));
+            Box::new(Many {
+                by_role,
+                verified: words.collect(),
+            })
+        };
         Resolved {
-            by_role: by_role.into(),
+            many: (components.len() >= MANY).then(many),
             object,
             fault: None,
             home,
-            verified,
-            warnings: Vec::new(),
+            verified: AtomicU64::new(0),
+            warnings: Box::default(),
         }
     }
 
@@ -142,14 +156,12 @@ impl Resolved {
     /// The place of a role's component.
     pub(crate) fn component(&self, role: &str) -> Option<usize> {
         let components = self.object.as_ref().ok()?.components.as_slice();
-        if self.by_role.is_empty() {
+        let Some(Many { by_role, .. }) = self.many.as_deref() else {
             return components.iter().position(|(name, _)| name == role);
-        }
+        };
         let name = |at: &usize| components.get(*at).map(|(name, _)| name.as_ref());
-        let found = self
-            .by_role
-            .binary_search_by(|at| name(at).cmp(&Some(role)));
-        self.by_role.get(found.ok()?).copied()
+        let found = by_role.binary_search_by(|at| name(at).cmp(&Some(role)));
+        by_role.get(found.ok()?).copied()
     }
 
     /// The source that a component is in.
@@ -158,15 +170,23 @@ impl Resolved {
     }
 
     pub(crate) fn is_verified(&self, component: usize) -> bool {
-        self.verified
-            .get(component)
-            .is_some_and(|flag| flag.load(Ordering::Relaxed))
+        let (word, bit) = self.flag(component);
+        word.is_some_and(|word| word.load(Ordering::Relaxed) & bit != 0)
     }
 
     pub(crate) fn set_verified(&self, component: usize) {
-        if let Some(flag) = self.verified.get(component) {
-            flag.store(true, Ordering::Relaxed);
+        if let (Some(word), bit) = self.flag(component) {
+            word.fetch_or(bit, Ordering::Relaxed);
         }
+    }
+
+    /// The word that says whether a component is verified, and its bit there.
+    fn flag(&self, component: usize) -> (Option<&AtomicU64>, u64) {
+        let word = match (component / WORD).checked_sub(1) {
+            None => Some(&self.verified),
+            Some(at) => self.many.as_ref().and_then(|many| many.verified.get(at)),
+        };
+        (word, 1 << (component % WORD))
     }
 
     /// Where the data begins, for listing objects in the order of their data: a source, an offset in
@@ -442,7 +462,7 @@ fn decode(
         }
     };
     Resolved {
-        warnings,
+        warnings: warnings.into(),
         fault,
         ..Resolved::new(object, Home::One(0))
     }
