@@ -78,4 +78,11 @@ impl Blob {
             chunks: None,
         }
     }
+
+    /// The absolute offset behind its last byte, and behind that of its table of chunk digests.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        let table = self.chunks.as_ref().map_or(0, |chunks| chunks.span.end());
+        self.span.end().max(table)
+    }
 }

@@ -94,6 +94,21 @@ impl ChunkTable {
         }
     }
 
+    /// The digest of the whole blob of `byte_len` bytes, if those of chunks combine to it.
+    #[must_use]
+    pub fn whole(&self, byte_len: u64) -> Option<Digest> {
+        let mut all = self.get(0)?;
+        let mut left = byte_len.checked_sub(CHUNK)?;
+        let mut at = 1;
+        while left > 0 {
+            let len = left.min(CHUNK);
+            all = all.followed_by(&self.get(at)?, len)?;
+            left = left.checked_sub(len)?;
+            at = at.plus(1);
+        }
+        Some(all)
+    }
+
     /// Compares the digest of a chunk with the bytes that were read of it.
     ///
     /// # Errors

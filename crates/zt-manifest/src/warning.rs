@@ -83,7 +83,9 @@ impl fmt::Display for Warning {
                 write!(f, "digest {algorithm:?} is unknown and cannot be checked")
             }
             Warning::Chunks { reason, .. } => {
-                f.write_str("the table of chunk digests cannot be used, so slices are not verified: ")?;
+                f.write_str(
+                    "the table of chunk digests cannot be used, so slices are not verified: ",
+                )?;
                 f.write_str(reason)
             }
         }

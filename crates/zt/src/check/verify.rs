@@ -1,11 +1,14 @@
 //! `File::verify`: every check of a file that needs its data.
 
-use zt_container::{BlobReader, Exact, Footer, Span};
+use std::collections::HashSet;
+
+use zt_container::{BlobReader, Chunks, Digest, Exact, Footer, Span};
 use zt_formats::Signature;
 
 use crate::check::survey::{Survey, Wanted, judge};
 use crate::cores::progress::{Gauge, Progress, work_options};
 use crate::error::{Error, Fault, Result};
+use crate::file::chunks::Checked;
 use crate::file::kind::Kind;
 use crate::file::overlap::Allowance;
 use crate::file::tensor::{Located, Tensor};
@@ -103,12 +106,16 @@ impl File {
             report.problems.extend(header.err().map(Error::from));
         }
         let allowance = Allowance::of(survey.decoded_len(), &self.inner.limits);
+        let mut tables = TableCheck {
+            allowance: Allowance::of(self.byte_len(), &self.inner.limits),
+            seen: HashSet::new(),
+        };
         // Contents are looked at once their bytes are known to be right.
         let mut contents = Vec::new();
         let mut problems = Vec::with_capacity(entries.len());
         for (at, entry) in entries.iter().enumerate() {
             let mut findings = Findings::default();
-            if let Some(tensor) = findings.check(entry, at, &survey, options.strict) {
+            if let Some(tensor) = findings.check(entry, at, &survey, &mut tables, options.strict) {
                 contents.push((at, tensor));
             }
             report.components = report.components.plus(findings.components);
@@ -134,11 +141,11 @@ impl File {
             for warning in report
                 .warnings
                 .iter()
-                .filter(|warning| warning.code == "alignment")
+                .filter(|warning| ["alignment", "chunk-digests"].contains(&warning.code))
             {
                 let error = Error::new(
                     crate::error::ErrorKind::Malformed,
-                    "alignment",
+                    warning.code,
                     warning.message.clone(),
                 );
                 let error = error.with_object(warning.object.as_deref().unwrap_or_default());
@@ -164,7 +171,12 @@ impl File {
                 continue;
             };
             let components = object.components.iter();
-            blobs.extend(components.map(|(role, c)| (c.blob.span, entry.name(), role.as_ref())));
+            for (role, component) in components {
+                let blob = &component.blob;
+                let table = blob.chunks.as_ref().map(|chunks| chunks.span);
+                let spans = [blob.span].into_iter().chain(table);
+                blobs.extend(spans.map(|span| (span, entry.name(), role.as_ref())));
+            }
         }
         blobs.retain(|(span, ..)| !span.is_empty());
         blobs.sort_by_key(|(span, ..)| (span.offset(), span.byte_len()));
@@ -226,6 +238,35 @@ impl File {
     }
 }
 
+/// The tables of chunk digests, each looked at once.
+struct TableCheck<'f> {
+    allowance: Allowance,
+    seen: HashSet<(usize, Span, &'f Chunks, Option<&'f Digest>)>,
+}
+
+impl<'f> TableCheck<'f> {
+    /// What is wrong with the table of a component whose bytes are right.
+    fn problem(&mut self, tensor: &Tensor<'f>, part: Located<'f>) -> Option<Error> {
+        let blob = &part.component.blob;
+        let chunks = blob.chunks.as_deref()?;
+        let key = (
+            tensor.source_index(part),
+            blob.span,
+            chunks,
+            blob.digest.as_ref(),
+        );
+        if !self.seen.insert(key) {
+            return None;
+        }
+        let source = tensor.source(part);
+        let checked = Checked::read(source, blob, true).and_then(|table| match table {
+            Some(table) => table.check_all(source, blob, &mut self.allowance),
+            None => Ok(()),
+        });
+        checked.err().map(|error| tensor.blame(error, part))
+    }
+}
+
 /// What was found in one object.
 #[derive(Default)]
 struct Findings {
@@ -244,6 +285,7 @@ impl Findings {
         entry: &Entry<'f>,
         at: usize,
         survey: &Survey<'f>,
+        tables: &mut TableCheck<'f>,
         strict: bool,
     ) -> Option<Tensor<'f>> {
         let (tensor, outcomes) = match survey.object(at) {
@@ -278,7 +320,10 @@ impl Findings {
             self.bytes = self.bytes.saturating_add(decoded.copied().unwrap_or(0));
             // Whatever the file was opened with: comparing digests is what this is for.
             match judge(&tensor, part, outcome, true) {
-                Ok(byte_len) => lengths.push(byte_len),
+                Ok(byte_len) => {
+                    lengths.push(byte_len);
+                    self.problems.extend(tables.problem(&tensor, part));
+                }
                 Err(error) => {
                     is_sound = false;
                     self.problems.push(error);

@@ -4,10 +4,10 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use zt_container::{ContainerWriter, Exact, Source};
+use zt_container::{ALIGNMENT, Blob, ContainerWriter, Exact, Source, Span};
 use zt_manifest::Manifest;
 
-use super::extent::{Extent, Moved, Mover, PIECE, Stored, extents};
+use super::extent::{Extent, Moved, MovedRuns, Mover, PIECE, Stored, extents, runs};
 use super::storage::{Before, LockedFile, Storage};
 use super::trailer_of;
 use crate::cores::progress::Progress;
@@ -93,14 +93,23 @@ fn rewrite<W: Write>(
 ) -> Result<(W, u64)> {
     let mut container = ContainerWriter::new(out)?;
     let entries = file.entries();
-    let mut stored = Vec::new();
+    let (mut stored, mut tables) = (Vec::new(), Vec::new());
     for entry in &entries {
-        let components = entry.object()?.components.iter();
-        stored.extend(components.map(|(role, component)| Stored {
-            blob: &component.blob,
-            object: entry.name(),
-            role,
-        }));
+        for (role, component) in &entry.object()?.components {
+            let blob = &component.blob;
+            stored.push(Stored {
+                blob,
+                object: entry.name(),
+                role,
+            });
+            tables.extend(blob.chunks.as_deref().map(|chunks| {
+                let table = Blob {
+                    digest: Some(chunks.digest.clone()),
+                    ..Blob::raw(chunks.span)
+                };
+                (table, entry.name(), role)
+            }));
+        }
     }
     let mut moved = Moved::default();
     for extent in extents(stored) {
@@ -108,6 +117,20 @@ fn rewrite<W: Write>(
         put(&extent, &mut container)?;
         let (span, _) = container.end_blob()?;
         moved.push(extent.span, span);
+    }
+    let tables = tables
+        .iter()
+        .map(|(blob, object, role)| Stored { blob, object, role });
+    let runs = runs(tables.collect());
+    let mut moved_runs = MovedRuns::default();
+    if !runs.is_empty() {
+        container.begin_blob(ALIGNMENT, None)?;
+        for run in runs {
+            let to = Span::exact(container.offset(), run.span.byte_len());
+            put(&run, &mut container)?;
+            moved_runs.push(run.span, to);
+        }
+        container.end_blob()?;
     }
     let mut manifest = Manifest {
         attributes: file.attributes()?,
@@ -118,6 +141,9 @@ fn rewrite<W: Write>(
         let mut object = entry.object()?.clone();
         for (_, component) in &mut object.components {
             component.blob.span = moved.place(component.blob.span)?;
+            if let Some(chunks) = &mut component.blob.chunks {
+                chunks.span = moved_runs.place(chunks.span)?;
+            }
         }
         manifest.objects.push((entry.name().to_owned(), object));
     }

@@ -68,6 +68,35 @@ pub(crate) fn extents(mut stored: Vec<Stored<'_>>) -> Vec<Extent<'_>> {
     extents
 }
 
+/// The runs of tables of chunk digests, in the order of the file. A writer puts tables side by side, at any
+/// offset: they keep these places within their run.
+pub(crate) fn runs(mut tables: Vec<Stored<'_>>) -> Vec<Extent<'_>> {
+    tables.sort_by_cached_key(|table| {
+        let digest = table.blob.digest.as_ref().map(Digest::to_string);
+        (table.blob.span.offset(), table.blob.span.byte_len(), digest)
+    });
+    tables.dedup_by(|next, one| {
+        next.blob.span == one.blob.span && next.blob.digest == one.blob.digest
+    });
+    let mut runs: Vec<Extent<'_>> = Vec::new();
+    for table in tables {
+        let span = table.blob.span;
+        match runs.last_mut() {
+            Some(run) if span.offset() <= run.span.end() => {
+                let end = run.span.end().max(span.end());
+                run.span = Span::between(run.span.offset(), end).unwrap_or(run.span);
+                run.blobs.push(table);
+            }
+            _ => runs.push(Extent {
+                span,
+                alignment: ALIGNMENT,
+                blobs: vec![table],
+            }),
+        }
+    }
+    runs
+}
+
 const fn place(span: Span) -> (u64, u64) {
     (span.offset() % ALIGNMENT, span.offset())
 }
@@ -93,6 +122,39 @@ impl Extent<'_> {
 #[derive(Default)]
 pub(crate) struct Moved(Vec<(Span, Span)>);
 
+/// The new places of runs, in the order of the file.
+#[derive(Default)]
+pub(crate) struct MovedRuns(Vec<(Span, Span)>);
+
+impl MovedRuns {
+    /// Adds the next run.
+    pub(crate) fn push(&mut self, from: Span, to: Span) {
+        self.0.push((from, to));
+    }
+
+    /// The new place of a table within one of the runs.
+    ///
+    /// # Errors
+    ///
+    /// If no run with this range was added.
+    pub(crate) fn place(&self, table: Span) -> Result<Span> {
+        let is_before = |(from, _): &(Span, Span)| from.offset() <= table.offset();
+        let at = self.0.partition_point(is_before).checked_sub(1);
+        moved_within(at.and_then(|at| self.0.get(at)), table)
+    }
+}
+
+/// The place of a range in the new place of the extent or run that it is in.
+fn moved_within(extent: Option<&(Span, Span)>, span: Span) -> Result<Span> {
+    extent
+        .filter(|(from, _)| from.contains(span))
+        .and_then(|(from, to)| {
+            let within = span.offset().checked_sub(from.offset())?;
+            Span::new(to.offset().checked_add(within)?, span.byte_len())
+        })
+        .ok_or_else(Error::out_of_order)
+}
+
 impl Moved {
     /// Adds the next extent, in their order.
     pub(crate) fn push(&mut self, from: Span, to: Span) {
@@ -108,13 +170,7 @@ impl Moved {
         let behind = self
             .0
             .partition_point(|(from, _)| place(*from) <= place(span));
-        let at = behind.checked_sub(1).and_then(|at| self.0.get(at));
-        at.filter(|(from, _)| from.contains(span))
-            .and_then(|(from, to)| {
-                let within = span.offset().checked_sub(from.offset())?;
-                Span::new(to.offset().checked_add(within)?, span.byte_len())
-            })
-            .ok_or_else(Error::out_of_order)
+        moved_within(behind.checked_sub(1).and_then(|at| self.0.get(at)), span)
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) fn old_len(
             let object = entry.object();
             let mut blobs = object.iter().flat_map(|object| &object.components);
             // A faulty object may have blobs anywhere.
-            object.is_ok() && blobs.all(|(_, component)| component.blob.span.end() <= start)
+            object.is_ok() && blobs.all(|(_, component)| component.blob.end() <= start)
         })
     };
     match old_len.checked_sub(trailer.byte_len()) {

@@ -7,9 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use zt_container::exact::in_memory;
-use zt_container::{Blob, CHUNK, ChunkTable, Chunks, Exact, Source, Span};
+use zt_container::{Blob, CHUNK, ChunkTable, Chunks, Exact, Source, Span, bytes_of};
 
+use crate::cores::parallel;
 use crate::error::{Error, Result};
+use crate::file::overlap::Allowance;
 
 /// The table of a blob, and the chunks that were found right. Components that share a blob and a table
 /// share the result.
@@ -40,6 +42,31 @@ impl Checked {
             right: (0..count).map(|_| AtomicBool::new(false)).collect(),
             always,
         }))
+    }
+
+    /// Compares every entry with its chunk. If the entries combine to the blob's digest, which the caller
+    /// has compared with all bytes, none is read again.
+    ///
+    /// # Errors
+    ///
+    /// As [`Checked::check`]; code `overlap`, before anything is read that `allowance` does not cover.
+    pub(crate) fn check_all(
+        &self,
+        source: &dyn Source,
+        blob: &Blob,
+        allowance: &mut Allowance,
+    ) -> Result<()> {
+        let whole = self.table.whole(blob.span.byte_len());
+        if whole.is_some() && whole == blob.digest {
+            return Ok(());
+        }
+        allowance.spend(blob.span.byte_len())?;
+        let chunks: Vec<usize> = (0..self.right.len()).collect();
+        let check = |at: &usize| {
+            let bytes = bytes_of(source, self.span(*at));
+            self.check(*at, &bytes?)
+        };
+        parallel::map(&chunks, check).map(drop)
     }
 
     /// The chunks that these bytes of the blob are in.

@@ -124,15 +124,16 @@ impl<'f> Window<'f> {
                 .filter(|_| !std::mem::replace(&mut is_announced, true))
             {
                 // The chunks at both ends are read by themselves: a remote source fetches all at once.
-                let stored = Span::exact_between(
-                    self.stored_at(wanted.start),
-                    self.stored_at(wanted.end),
-                );
+                let stored =
+                    Span::exact_between(self.stored_at(wanted.start), self.stored_at(wanted.end));
                 announce_all(&[stored], |span| (self.source(), *span));
             }
             let whole = self.copy_chunks(at, out)?;
             if whole > 0 {
-                (at, out) = (at.plus(whole as u64), out.get_mut(whole..).unwrap_or_default());
+                (at, out) = (
+                    at.plus(whole as u64),
+                    out.get_mut(whole..).unwrap_or_default(),
+                );
                 continue;
             }
             if let Backing::Raw(window) = self.backing
@@ -224,7 +225,11 @@ impl<'f> Window<'f> {
         };
         let left = self.byte_len.saturating_sub(at);
         let wanted = (out.len() as u64).min(left);
-        let len = if wanted == left { left } else { wanted - wanted % CHUNK };
+        let len = if wanted == left {
+            left
+        } else {
+            wanted - wanted % CHUNK
+        };
         let Some(out) = out.get_mut(..in_memory(len)).filter(|out| !out.is_empty()) else {
             return Ok(0);
         };
@@ -235,7 +240,10 @@ impl<'f> Window<'f> {
         let first = of_range.first().copied().unwrap_or_default();
         self.check(&chunks, &of_range, |chunk| {
             let size = in_memory(CHUNK);
-            stored.chunks(size).nth(chunk.minus(first)).unwrap_or_default()
+            stored
+                .chunks(size)
+                .nth(chunk.minus(first))
+                .unwrap_or_default()
         })?;
         to_little_endian(self.part.component, out);
         Ok(in_memory(len))

@@ -85,7 +85,7 @@ impl Evidence {
         };
         let proofs = ledger.prove(&blobs)?;
         for blob in &blobs {
-            evidence.blobs_end = evidence.blobs_end.max(blob.span.end());
+            evidence.blobs_end = evidence.blobs_end.max(blob.end());
         }
         for (blob, proof) in blobs.iter().zip(&proofs) {
             let count = match proof {

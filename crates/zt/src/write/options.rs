@@ -102,12 +102,13 @@ impl ObjectOptions {
 /// writer.finish()?;
 /// # Ok::<(), zt::Error>(())
 /// ```
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct WriteOptions {
     /// `None` if the caller did not choose.
     compression: Option<Compression>,
     /// `None` if the caller did not choose.
     digest: Option<Option<DigestAlgorithm>>,
+    pub(crate) chunk_digests: Option<DigestAlgorithm>,
     pub(crate) alignment: Option<u64>,
     pub(crate) threads: Option<usize>,
     pub(crate) deduplicate: bool,
@@ -116,8 +117,24 @@ pub struct WriteOptions {
     pub(crate) empty_names: bool,
 }
 
+impl Default for WriteOptions {
+    fn default() -> Self {
+        WriteOptions {
+            compression: None,
+            digest: None,
+            chunk_digests: Some(DigestAlgorithm::Crc32c),
+            alignment: None,
+            threads: None,
+            deduplicate: false,
+            registry: None,
+            planes: false,
+            empty_names: false,
+        }
+    }
+}
+
 impl WriteOptions {
-    /// The defaults: raw components, each with a crc32c, large ones on page boundaries. Only
+    /// The defaults: raw components, each with a crc32c, large ones on page boundaries and with chunk digests. Only
     /// objects that are planes already are compressed, as by [`WriteOptions::planes`]. A component
     /// that is [copied](crate::Writer::copy) keeps its encoding and its digest algorithm.
     #[must_use]
@@ -176,6 +193,17 @@ impl WriteOptions {
     #[must_use]
     pub fn digest(mut self, digest: Option<DigestAlgorithm>) -> Self {
         self.digest = Some(digest);
+        self
+    }
+
+    /// The digest of each MiB of a raw component that is longer and has a digest. By it readers verify
+    /// slices. The default is crc32c, also beside a sha256; `None` writes no such digests. A second
+    /// sha256 of every byte takes as long as the first.
+    ///
+    /// Spec: §6.1.
+    #[must_use]
+    pub fn chunk_digests(mut self, algorithm: Option<DigestAlgorithm>) -> Self {
+        self.chunk_digests = algorithm;
         self
     }
 

@@ -182,7 +182,12 @@ impl<'w> Writer<'w> {
         options: WriteOptions,
     ) -> Result<Self> {
         Ok(Writer {
-            encoder: Encoder::new(container, options.alignment, options.threads)?,
+            encoder: Encoder::new(
+                container,
+                options.alignment,
+                options.chunk_digests,
+                options.threads,
+            )?,
             options: options.component(),
             keeps: options.keeps(),
             writes_planes: options.planes,

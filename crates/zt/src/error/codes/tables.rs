@@ -11,10 +11,11 @@ pub const ALL: &[CodeInfo] = &[
     CodeInfo { code: "bounds", fault: Blame::File, meaning: "A component's bytes begin in the header, end beyond the data region, or their end overflows.", remedy: "It was cut and framed again, or forged: fetch it again. Do not guess a shorter length." },
     CodeInfo { code: "cbor", fault: Blame::File, meaning: "The manifest is not one well-formed CBOR item with unique keys.", remedy: "Its writer is broken, or bytes changed: do not trust anything in it. Fetch or write it again." },
     CodeInfo { code: "changed", fault: Blame::System, meaning: "A remote file was replaced while it was open.", remedy: "Open the file again. Give every version of a file a name of its own, or keep versions in the store." },
+    CodeInfo { code: "chunk-digests", fault: Blame::File, meaning: "The table of a component's chunk digests cannot be used: its place, its length or its digest is wrong.", remedy: "The values are read correctly, slices unverified. `zt convert` to `.zt` writes a new table." },
     CodeInfo { code: "decompression-limit", fault: Blame::Limits, meaning: "A component would decode to more bytes than the limit allows, or claims more than its stored bytes can hold.", remedy: "If the tensor is really that large, raise `Limits::decoded_len`. No limit admits a claim beyond what zstd can reach." },
     CodeInfo { code: "deflate", fault: Blame::File, meaning: "Compressed bytes of an archive or of an HDF5 file cannot be decoded, or not to exactly the declared length.", remedy: "Fetch it again, or report it to the file's writer." },
     CodeInfo { code: "digest-format", fault: Blame::File, meaning: "A digest has no `algorithm:`, or a known algorithm has the wrong number of hexadecimal digits.", remedy: "Report it to the file's writer." },
-    CodeInfo { code: "digest-mismatch", fault: Blame::File, meaning: "The stored bytes of a component do not match the checksum in the manifest.", remedy: "The data is damaged: fetch the file again, or restore it from a copy. `Verify::Never` reads the damaged bytes." },
+    CodeInfo { code: "digest-mismatch", fault: Blame::File, meaning: "The stored bytes of a component, or of a chunk of it, do not match their checksum.", remedy: "The data is damaged: fetch the file again, or restore it from a copy. `Verify::Never` reads the damaged bytes." },
     CodeInfo { code: "dtype", fault: Blame::File, meaning: "A component's dtype is not one of the 13 storage types, or the format does not allow it in this role.", remedy: "Report it to the file's writer." },
     CodeInfo { code: "duplicate-name", fault: Blame::Caller, meaning: "A writer or a merge was given a name, or a role, for the second time.", remedy: "Rename one of them." },
     CodeInfo { code: "encoding", fault: Blame::File, meaning: "A component's encoding is neither `raw` nor `zstd` in exactly this spelling.", remedy: "Report it to the file's writer." },
@@ -58,6 +59,7 @@ pub const WARNINGS: &[WarningInfo] = &[
     WarningInfo { code: "alignment", from: "`.zt` 0.1, 1.0", meaning: "a blob's offset is not a multiple of 64; an error from layout 1.1 on, and to `verify --strict`" },
     WarningInfo { code: "unfinished-edit", from: "`.zt`", meaning: "an edit of the file was cut short or is still running; the file is read as it was before, and the next edit or `zt repair` removes the rest (zt-1.2 §16)" },
     WarningInfo { code: "unknown-digest", from: "`.zt`, SLM1, ONNX, zTensor 2", meaning: "the digest's algorithm is unknown; the component counts as unverified" },
+    WarningInfo { code: "chunk-digests", from: "`.zt`", meaning: "the table of a component's chunk digests cannot be used, so its slices are not verified; the component reads without it. A problem to `verify --strict` (zt-1.2 §6.1)" },
     WarningInfo { code: "unlisted", from: "sharded sets", meaning: "a shard holds a tensor that the index does not list; the tensor is kept" },
     WarningInfo { code: "shadowed", from: "sharded sets", meaning: "two shards hold a tensor of one name; the index decides which one counts" },
     WarningInfo { code: "attribute-conflict", from: "sharded sets, ONNX, HDF5", meaning: "one key has two values, and the first is kept: in two shards, in a shard and the index, in two entries of one model, or in HDF5 for `g@x` of the root and `x` of `g`" },
@@ -85,6 +87,7 @@ pub const BOOL_VALUE: &str = "bool-value";
 pub const BOUNDS: &str = "bounds";
 pub const CBOR: &str = "cbor";
 pub const CHANGED: &str = "changed";
+pub const CHUNK_DIGESTS: &str = "chunk-digests";
 pub const DECOMPRESSION_LIMIT: &str = "decompression-limit";
 pub const DEFLATE: &str = "deflate";
 pub const DIGEST_FORMAT: &str = "digest-format";

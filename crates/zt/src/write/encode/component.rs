@@ -174,8 +174,8 @@ impl Component {
         let content = std::mem::take(&mut self.gathered);
         let cost = content.capacity().max(HASHED_AT_ONCE);
         let tools = Arc::clone(&encoder.tools);
-        let options = self.options;
-        let start = move || Stored::alone(&tools, content, options);
+        let (options, chunks) = (self.options, encoder.chunks);
+        let start = move || Stored::alone(&tools, content, options, chunks);
         let task = encoder.workers.start(start);
         encoder.submit(Item::Frame(task), cost)
     }
@@ -193,7 +193,7 @@ impl Component {
         }
         let decoded_len = self.stored.map_or(self.decoded_len, |(_, len)| len);
         if encoder.writes_at_once() {
-            return encoder.end(decoded_len).map(|(blob, _)| Placed::At(blob));
+            return encoder.end_placed(decoded_len);
         }
         let ticket = encoder.tickets;
         encoder.tickets = ticket + 1;

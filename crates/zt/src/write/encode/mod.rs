@@ -16,7 +16,8 @@ use std::sync::Arc;
 
 use zt_container::codec::{SINGLE_FRAME_MAX, SeekTable};
 use zt_container::{
-    ALIGNMENT, Blob, ContainerWriter, Digest, DigestAlgorithm, Encoding, Hasher, Misuse, Span,
+    ALIGNMENT, Blob, CHUNK, Chunker, Chunks, ContainerWriter, Digest, DigestAlgorithm, Encoding,
+    Hasher, Misuse, Span,
 };
 
 pub(crate) use self::component::Component;
@@ -39,8 +40,8 @@ const PIECE: usize = 256 << 10;
 /// From this length on, another thread computes the checksum while the bytes are written.
 const SUMMED_ASIDE: usize = 4 << 20;
 
-/// Bytes that are summed at a time. Between them the writing thread can take over.
-const STRETCH: usize = 1 << 20;
+/// Bytes that are summed at a time: a chunk. Between them the writing thread can take over.
+const STRETCH: usize = CHUNK as usize;
 
 /// Up to this length, sha256 takes less time than another thread needs to start.
 const HASHED_AT_ONCE: usize = 32 << 10;
@@ -49,6 +50,8 @@ const HASHED_AT_ONCE: usize = 32 << 10;
 pub(crate) struct Encoder<W> {
     pub(crate) container: ContainerWriter<W>,
     alignment: Option<u64>,
+    /// The algorithm of chunk digests, if there are any.
+    chunks: Option<DigestAlgorithm>,
     pub(crate) workers: Arc<Workers>,
     tools: Arc<Tools>,
     chains: Chains,
@@ -60,7 +63,7 @@ pub(crate) struct Encoder<W> {
     /// The blob that is being written.
     current: Option<Placing>,
     /// Blobs that were incomplete when their component ended, by ticket.
-    placed: Vec<(Blob, Option<Chain>)>,
+    placed: Vec<Ended>,
     tickets: usize,
 }
 
@@ -93,6 +96,15 @@ impl Placed {
     }
 }
 
+/// A blob whose bytes are written.
+struct Ended {
+    blob: Blob,
+    /// What computes its digest, if other threads do.
+    chain: Option<Chain>,
+    /// Its chunk digests, which are written behind the last blob.
+    table: Option<(DigestAlgorithm, Vec<u8>)>,
+}
+
 /// The next item to be written.
 enum Item {
     Begin(Begin),
@@ -120,6 +132,8 @@ struct Stored {
     encoding: Encoding,
     content_len: usize,
     digest: Option<Digest>,
+    /// The chunk digests of a raw component that is alone.
+    chunker: Option<Chunker>,
 }
 
 impl Stored {
@@ -137,11 +151,44 @@ impl Stored {
             encoding,
             content_len,
             digest,
+            chunker: None,
+        })
+    }
+
+    /// All bytes of a raw component, with their chunk digests if there is more than one chunk.
+    fn raw(
+        bytes: Vec<u8>,
+        digest: Option<DigestAlgorithm>,
+        chunks: Option<DigestAlgorithm>,
+    ) -> Result<Self> {
+        let content_len = bytes.len();
+        let chunks = chunks.filter(|_| digest.is_some() && content_len > STRETCH);
+        let Some(algorithm) = chunks else {
+            return Stored::new(bytes, Encoding::Raw, content_len, digest);
+        };
+        let mut chunker = Chunker::new(algorithm)?;
+        chunker.update(&bytes);
+        let whole = chunker.whole().filter(|_| digest == Some(algorithm));
+        let stored = Stored::new(
+            bytes,
+            Encoding::Raw,
+            content_len,
+            digest.filter(|_| whole.is_none()),
+        )?;
+        Ok(Stored {
+            digest: stored.digest.or(whole),
+            chunker: Some(chunker),
+            ..stored
         })
     }
 
     /// Encodes all of a component: as one frame, unless it does not shrink.
-    fn alone(tools: &Tools, content: Vec<u8>, options: ComponentOptions) -> Result<Self> {
+    fn alone(
+        tools: &Tools,
+        content: Vec<u8>,
+        options: ComponentOptions,
+        chunks: Option<DigestAlgorithm>,
+    ) -> Result<Self> {
         let content_len = content.len();
         if let Method::Frames(effort) = choose(tools, options.compression, content.as_slice())? {
             let frame = tools.compress(effort, &content)?;
@@ -151,7 +198,7 @@ impl Stored {
             }
             tools.give_back(frame);
         }
-        Stored::new(content, Encoding::Raw, content_len, options.digest)
+        Stored::raw(content, options.digest, chunks)
     }
 
     /// Encodes a part of a component, by the method that was chosen for all of it.
@@ -178,6 +225,8 @@ struct Placing {
     encoding: Encoding,
     table: Option<SeekTable>,
     digester: Digester,
+    /// What computes the chunk digests of a raw blob.
+    chunker: Option<Chunker>,
 }
 
 /// How the digest of a blob is computed.
@@ -187,12 +236,80 @@ enum Digester {
     Elsewhere(Chain),
     /// The blob's worker computes it.
     Whole(Option<Digest>),
+    /// It is combined from the digests of chunks.
+    OfChunks,
+}
+
+/// What takes in the bytes of a blob as they are written.
+struct Sums<'s> {
+    hasher: Option<&'s mut Hasher>,
+    chunker: Option<&'s mut Chunker>,
+}
+
+impl Sums<'_> {
+    /// The algorithm, if there is only one and its sums can be computed elsewhere.
+    fn aside(&self) -> Option<DigestAlgorithm> {
+        let hasher = self.hasher.as_ref().map(|hasher| hasher.algorithm());
+        let chunker = self.chunker.as_ref().map(|chunker| chunker.algorithm());
+        let only = match (hasher, chunker) {
+            (Some(a), Some(b)) => (a == b).then_some(a),
+            (a, b) => a.or(b),
+        };
+        only.filter(|algorithm| algorithm.combines())
+    }
+
+    /// Bytes up to the end of the chunk.
+    fn room(&self) -> usize {
+        let room = self
+            .chunker
+            .as_ref()
+            .map_or(CHUNK, |chunker| chunker.room());
+        usize::try_from(room).unwrap_or(STRETCH)
+    }
+
+    fn update(&mut self, bytes: &[u8]) {
+        if let Some(hasher) = &mut self.hasher {
+            hasher.update(bytes);
+        }
+        if let Some(chunker) = &mut self.chunker {
+            chunker.update(bytes);
+        }
+    }
+
+    /// The next bytes, whose digest may be known.
+    fn take(&mut self, bytes: &[u8], digest: Option<&Digest>) {
+        let byte_len = bytes.len() as u64;
+        if let Some(hasher) = &mut self.hasher
+            && !digest.is_some_and(|digest| hasher.append(digest, byte_len))
+        {
+            hasher.update(bytes);
+        }
+        if let Some(chunker) = &mut self.chunker
+            && !digest.is_some_and(|digest| chunker.append(digest, byte_len))
+        {
+            chunker.update(bytes);
+        }
+    }
+}
+
+impl Placing {
+    fn sums(&mut self) -> Sums<'_> {
+        let hasher = match &mut self.digester {
+            Digester::Here(hasher) => Some(hasher),
+            _ => None,
+        };
+        Sums {
+            hasher,
+            chunker: self.chunker.as_mut(),
+        }
+    }
 }
 
 impl<W: Write> Encoder<W> {
     pub(crate) fn new(
         container: ContainerWriter<W>,
         alignment: Option<u64>,
+        chunks: Option<DigestAlgorithm>,
         threads: Option<usize>,
     ) -> Result<Self> {
         /// With a larger alignment, padding would be longer than the data.
@@ -207,9 +324,14 @@ impl<W: Write> Encoder<W> {
         let threads = workers.threads();
         // Enough for one chunk in work and one waiting for each thread, whatever their size.
         let budget = threads.saturating_add(2).saturating_mul(SINGLE_FRAME_MAX);
+        // Tables have no digests of other algorithms.
+        let has_table = |algorithm: &DigestAlgorithm| {
+            Chunks::table_len(*algorithm, CHUNK.saturating_add(1)).is_some()
+        };
         Ok(Encoder {
             container,
             alignment,
+            chunks: chunks.filter(has_table),
             tools: Arc::new(Tools::new(threads)),
             workers,
             chains: Chains::new(),
@@ -246,17 +368,33 @@ impl<W: Write> Encoder<W> {
         component.finish(self)
     }
 
-    /// Writes everything that is left. Returns the sink, and the blobs by their tickets.
+    /// Writes everything that is left, chunk digests last: they are near the manifest, where a reader of
+    /// a remote file begins. Returns the sink, and the blobs by their tickets.
     pub(crate) fn finish(mut self) -> Result<(ContainerWriter<W>, Vec<Blob>)> {
         self.write_queue()?;
-        let finished = self.placed.into_iter().map(|(blob, chain)| match chain {
-            Some(chain) => Blob {
-                digest: chain.finish(),
-                ..blob
-            },
-            None => blob,
-        });
-        Ok((self.container, finished.collect()))
+        let mut container = self.container;
+        let has_tables = self.placed.iter().any(|ended| ended.table.is_some());
+        if has_tables {
+            container.begin_blob(ALIGNMENT, None)?;
+        }
+        let mut blobs = Vec::with_capacity(self.placed.len());
+        for ended in self.placed {
+            let mut blob = ended.blob;
+            if let Some(chain) = ended.chain {
+                blob.digest = chain.finish();
+            }
+            if let Some((algorithm, table)) = ended.table {
+                let span = Span::exact(container.offset(), table.len() as u64);
+                let digest = algorithm.digest(&table)?;
+                container.write(&table)?;
+                blob.chunks = Some(Box::new(Chunks { span, digest }));
+            }
+            blobs.push(blob);
+        }
+        if has_tables {
+            container.end_blob()?;
+        }
+        Ok((container, blobs))
     }
 
     /// Writes the queue, and waits for the work in progress.
@@ -298,11 +436,21 @@ impl<W: Write> Encoder<W> {
         match item {
             Item::Begin(begin) => {
                 self.container.begin_blob(begin.alignment, None)?;
-                let digester = self.digester(begin)?;
+                let chunker = self.chunker(begin)?;
+                let digester = match &chunker {
+                    Some(chunker)
+                        if chunker.algorithm().combines()
+                            && begin.digest == Some(chunker.algorithm()) =>
+                    {
+                        Digester::OfChunks
+                    }
+                    _ => self.digester(begin)?,
+                };
                 self.current = Some(Placing {
                     encoding: begin.encoding,
                     table: begin.has_table.then(SeekTable::default),
                     digester,
+                    chunker,
                 });
             }
             Item::Raw(bytes) => {
@@ -321,6 +469,14 @@ impl<W: Write> Encoder<W> {
         Ok(())
     }
 
+    /// What computes the chunk digests of a blob that is raw for certain. Other threads compute those of
+    /// a blob that is alone.
+    fn chunker(&self, begin: Begin) -> Result<Option<Chunker>> {
+        let is_raw = begin.encoding == Encoding::Raw && !begin.has_table && !begin.is_alone;
+        let algorithm = self.chunks.filter(|_| is_raw && begin.digest.is_some());
+        Ok(algorithm.map(Chunker::new).transpose()?)
+    }
+
     fn digester(&mut self, begin: Begin) -> Result<Digester> {
         Ok(match begin.digest {
             None => Digester::Off,
@@ -336,17 +492,15 @@ impl<W: Write> Encoder<W> {
 
     fn write_raw(&mut self, bytes: &[u8]) -> Result<()> {
         let placing = self.current.as_mut().ok_or_else(Error::out_of_order)?;
-        let Digester::Here(hasher) = &mut placing.digester else {
-            return Ok(self.container.write(bytes)?);
-        };
+        let mut sums = placing.sums();
         if bytes.len() >= SUMMED_ASIDE
-            && hasher.algorithm().combines()
+            && let Some(algorithm) = sums.aside()
             && self.workers.threads() > 1
         {
-            return write_and_sum(&mut self.container, hasher, &self.workers, bytes);
+            return write_and_sum(&mut self.container, sums, algorithm, &self.workers, bytes);
         }
         for piece in bytes.chunks(PIECE) {
-            hasher.update(piece);
+            sums.update(piece);
             self.container.write(piece)?;
         }
         Ok(())
@@ -358,15 +512,11 @@ impl<W: Write> Encoder<W> {
         if let Some(table) = &mut placing.table {
             table.push(stored.bytes.len(), stored.content_len)?;
         }
-        match (&mut placing.digester, stored.digest) {
-            (Digester::Here(hasher), Some(digest)) => {
-                if !hasher.append(&digest, stored.bytes.len() as u64) {
-                    hasher.update(&stored.bytes);
-                }
-            }
-            (Digester::Here(hasher), None) => hasher.update(&stored.bytes),
-            (Digester::Whole(whole), digest) => *whole = digest,
-            (Digester::Off | Digester::Elsewhere(_), _) => {}
+        if let Digester::Whole(whole) = &mut placing.digester {
+            *whole = stored.digest;
+            placing.chunker = stored.chunker;
+        } else {
+            placing.sums().take(&stored.bytes, stored.digest.as_ref());
         }
         self.container.write(&stored.bytes)?;
         self.release(stored.bytes);
@@ -384,22 +534,22 @@ impl<W: Write> Encoder<W> {
         }
     }
 
-    /// Ends the blob. Its digest may come later.
+    /// Ends the blob. Its digest may come later, and its chunk digests do.
     fn end_placed(&mut self, decoded_len: u64) -> Result<Placed> {
-        let (blob, chain) = self.end(decoded_len)?;
-        if chain.is_none() {
-            return Ok(Placed::At(blob));
+        let ended = self.end(decoded_len)?;
+        if ended.chain.is_none() && ended.table.is_none() {
+            return Ok(Placed::At(ended.blob));
         }
         let ticket = self.tickets;
         self.tickets = ticket + 1;
-        self.placed.push((blob, chain));
+        self.placed.push(ended);
         Ok(Placed::Later {
             ticket,
             decoded_len,
         })
     }
 
-    fn end(&mut self, decoded_len: u64) -> Result<(Blob, Option<Chain>)> {
+    fn end(&mut self, decoded_len: u64) -> Result<Ended> {
         if let Some(table) = self
             .current
             .as_mut()
@@ -409,10 +559,11 @@ impl<W: Write> Encoder<W> {
             self.write_raw(&table)?;
             self.release(table);
         }
-        let placing = self.current.take().ok_or_else(Error::out_of_order)?;
+        let mut placing = self.current.take().ok_or_else(Error::out_of_order)?;
         let (span, _) = self.container.end_blob()?;
         let (digest, chain) = match placing.digester {
             Digester::Off => (None, None),
+            Digester::OfChunks => (placing.chunker.as_mut().and_then(Chunker::whole), None),
             Digester::Here(hasher) => (Some(hasher.finish()), None),
             Digester::Elsewhere(chain) => (None, Some(chain)),
             Digester::Whole(digest) => (digest, None),
@@ -424,7 +575,9 @@ impl<W: Write> Encoder<W> {
             digest,
             chunks: None,
         };
-        Ok((blob, chain))
+        let chunker = placing.chunker.filter(|_| span.byte_len() > CHUNK);
+        let table = chunker.map(|chunker| (chunker.algorithm(), chunker.finish()));
+        Ok(Ended { blob, chain, table })
     }
 }
 
@@ -432,20 +585,21 @@ impl<W: Write> Encoder<W> {
 /// time. The caller sums the bytes that the thread has not begun.
 fn write_and_sum<W: Write>(
     container: &mut ContainerWriter<W>,
-    hasher: &mut Hasher,
+    mut sums: Sums<'_>,
+    algorithm: DigestAlgorithm,
     workers: &Workers,
     bytes: &[u8],
 ) -> Result<()> {
-    let algorithm = hasher.algorithm();
+    // No piece reaches into another chunk.
+    let (head, rest) = bytes.split_at(sums.room().min(bytes.len()));
+    let pieces = || std::iter::once(head).chain(rest.chunks(STRETCH));
     workers.scope(1, |scope| {
         let sum = |piece| scope.start(move || algorithm.digest(piece));
-        let sums: Vec<_> = bytes.chunks(STRETCH).map(sum).collect();
+        let computed: Vec<_> = pieces().map(sum).collect();
         container.write(bytes)?;
-        for (piece, sum) in bytes.chunks(STRETCH).zip(sums) {
+        for (piece, sum) in pieces().zip(computed) {
             let sum = sum.wait().ok_or_else(Error::out_of_order)??;
-            if !hasher.append(&sum, piece.len() as u64) {
-                hasher.update(piece);
-            }
+            sums.take(piece, Some(&sum));
         }
         Ok(())
     })
