@@ -15,7 +15,7 @@
 //! | `file:///PATH` | a file of this machine |
 //!
 //! [`open`] gives a [`zt::Source`], so everything that reads a file reads a remote one. Only the bytes
-//! that are needed are fetched.
+//! that are needed are fetched. [`AsyncFile`] is for asynchronous programs.
 //!
 //! Invariants:
 //!
@@ -25,8 +25,13 @@
 //!
 //! Absent: formats and kinds of files, a client of our own, threads that compute.
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(all(feature = "aws", feature = "gcp", feature = "azure", feature = "http")),
+    allow(dead_code, unused_imports, reason = "each store uses a part")
+)]
 
 mod address;
+mod awaited;
 mod error;
 mod object;
 mod options;
@@ -36,6 +41,7 @@ mod runtime;
 mod traffic;
 mod upload;
 
+pub use awaited::AsyncFile;
 pub use options::RemoteOptions;
 pub use remote::Remote;
 pub use traffic::{Meter, Traffic};

@@ -58,6 +58,18 @@ pub(crate) fn spawn(future: impl Future<Output = ()> + Send + 'static) -> io::Re
     Ok(runtime()?.spawn(future).abort_handle())
 }
 
+/// Runs `work`, which may block, on a thread of its own.
+///
+/// # Errors
+///
+/// The threads could not be started, or `work` panicked.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<T> {
+    let done = runtime()?.spawn_blocking(work).await;
+    done.map_err(|_| io::Error::other("a call ended without a result"))
+}
+
 /// Runs `future` and waits for its result, at most until `interrupt` says `true`.
 ///
 /// # Errors
