@@ -19,6 +19,9 @@ const SHORTEST_PART: u64 = 5 << 20;
 /// Stores take at most 10,000 parts. After every 1,000, parts are longer.
 const STEP: u64 = 1000;
 
+/// Parts that stay at a store cost money, so a refused cancellation is tried again.
+const ABORTS: usize = 3;
+
 /// An object that is written. It appears at [`Upload::finish`], as a whole.
 ///
 /// Bytes go out in parts, several at once, while the caller makes the next. An upload that is dropped
@@ -279,8 +282,14 @@ impl Drop for Upload {
         // A part that arrives after the upload was cancelled could stay at the store.
         drop(self.flight.wait_while(|state| state.parts > 0));
         if let Some(mut multipart) = self.multipart.take() {
-            // An error cannot be returned from here. Stores delete parts that are old.
-            let _ = runtime::wait(async move { multipart.abort().await });
+            // An error cannot be returned from here. Rules of a bucket may delete parts that are old.
+            let _ = runtime::wait(async move {
+                for _ in 0..ABORTS {
+                    if multipart.abort().await.is_ok() {
+                        break;
+                    }
+                }
+            });
         }
     }
 }
