@@ -30,6 +30,8 @@ mod address;
 mod error;
 mod object;
 mod options;
+#[cfg(feature = "aws")]
+mod profile;
 mod ranges;
 mod remote;
 mod runtime;
