@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::shell::Shell;
 use crate::{
     corpus, features, fuzz, graph, interop, kill_points, mutate, package, sbom, supply_chain,
-    test_python,
+    test_python, test_remote,
 };
 
 struct Step {
@@ -64,6 +64,7 @@ const STEPS: &[Step] = &[
         optional: true,
     },
     step("features", |shell| features::run(shell, &[])),
+    step("servers", |shell| test_remote::run(shell, &[])),
     step("interop", |shell| interop::run(shell, &[])),
     step("python", |shell| test_python::run(shell, &[])),
     Step {

@@ -32,6 +32,7 @@ mod shell;
 mod supply_chain;
 mod table;
 mod test_python;
+mod test_remote;
 mod test_torch;
 mod unsafe_code;
 mod verdicts;
@@ -121,6 +122,12 @@ const TASKS: &[Task] = &[
         arguments: "[ARGUMENTS of pytest]",
         summary: "the Python package beside torch, which this installs for the CPU",
         run: test_torch::run,
+    },
+    Task {
+        name: "test-remote",
+        arguments: "[--soak SECONDS]",
+        summary: "remote files on moto, Azurite, fake-gcs-server and nginx; needs PyPI, npm and nginx",
+        run: test_remote::run,
     },
     Task {
         name: "package",

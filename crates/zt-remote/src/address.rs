@@ -159,12 +159,53 @@ fn bucket_of(url: &Url) -> String {
 
 #[cfg(feature = "aws")]
 fn of_aws(url: &Url, options: &RemoteOptions) -> Result<(Arc<dyn ObjectStore>, Path)> {
-    use object_store::aws::AmazonS3Builder;
+    use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey as Key};
     let mut options = options.clone();
-    // Programs that test against a server of their own say so in the environment.
-    options.allow_http |= is_set("AWS_ALLOW_HTTP");
-    let store = configured!(AmazonS3Builder::from_env(), url, &options);
+    let builder = with_profile(AmazonS3Builder::from_env())?;
+    // A user who names an unencrypted server has asked for it.
+    let endpoint = [Key::S3Endpoint, Key::Endpoint].into_iter();
+    let endpoint = endpoint.find_map(|key| builder.get_config_value(&key));
+    let is_plain = endpoint.is_some_and(|endpoint| endpoint.starts_with("http://"));
+    options.allow_http |= is_plain || is_set("AWS_ALLOW_HTTP");
+    let store = configured!(builder, url, &options);
     Ok((Arc::new(store), path_of(url)?))
+}
+
+/// Adds the settings of the user's profile that the environment does not have.
+#[cfg(feature = "aws")]
+fn with_profile(
+    mut builder: object_store::aws::AmazonS3Builder,
+) -> Result<object_store::aws::AmazonS3Builder> {
+    use object_store::aws::AmazonS3ConfigKey as Key;
+    let profile = crate::profile::Profile::of_environment()?;
+    let has = |builder: &object_store::aws::AmazonS3Builder, key| {
+        builder.get_config_value(&key).is_some()
+    };
+    if let Some(keys) = profile.credentials
+        && !has(&builder, Key::AccessKeyId)
+        && !has(&builder, Key::WebIdentityTokenFile)
+    {
+        builder = builder
+            .with_access_key_id(keys.id)
+            .with_secret_access_key(keys.secret);
+        if let Some(token) = keys.token {
+            builder = builder.with_token(token);
+        }
+    }
+    if let Some(region) = profile.region
+        && !has(&builder, Key::Region)
+        && !has(&builder, Key::DefaultRegion)
+    {
+        builder = builder.with_region(region);
+    }
+    if let Some(endpoint) = profile.endpoint
+        && !has(&builder, Key::S3Endpoint)
+        && !has(&builder, Key::Endpoint)
+        && !is_set("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS")
+    {
+        builder = builder.with_endpoint(endpoint);
+    }
+    Ok(builder)
 }
 
 #[cfg(feature = "gcp")]

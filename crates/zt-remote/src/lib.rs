@@ -35,6 +35,8 @@ mod awaited;
 mod error;
 mod object;
 mod options;
+#[cfg(feature = "aws")]
+mod profile;
 mod ranges;
 mod remote;
 mod runtime;

@@ -24,6 +24,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Stores take at most 10,000 parts. After every 1,000, parts are longer.
 const STEP: u64 = 1000;
 
+/// Parts that stay at a store cost money, so a refused cancellation is tried again.
+const ABORTS: usize = 3;
+
 /// An object that is written. It appears at [`Upload::finish`], as a whole.
 ///
 /// Bytes go out in parts, several at once, while the caller makes the next. An upload that is dropped
@@ -322,9 +325,13 @@ impl Drop for Upload {
         state.tasks.iter().for_each(AbortHandle::abort);
         drop(state);
         if let Some(mut multipart) = self.multipart.take() {
-            // An error cannot be returned from here. Stores delete parts that are old.
+            // An error cannot be returned from here. Rules of a bucket may delete parts that are old.
             runtime::wait_for(PATIENCE, async move {
-                let _ = multipart.abort().await;
+                for _ in 0..ABORTS {
+                    if multipart.abort().await.is_ok() {
+                        break;
+                    }
+                }
             });
         }
     }

@@ -1,28 +1,44 @@
-//! A web server of the tests: it serves one folder of memory, counts, and misbehaves on request.
+//! A server of the tests: it serves objects in memory or passes requests on to another server, counts,
+//! and misbehaves on request.
 #![allow(dead_code, reason = "each test uses a part")]
 #![allow(
     clippy::unwrap_used,
+    clippy::panic,
     reason = "a failed unwrap is the failure of the test"
 )]
 
+pub(crate) mod http;
+mod memory;
+
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufReader, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
+use std::process::Command;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 use std::time::Duration;
 
-use zt_remote::RemoteOptions;
+use http::{Request, Response};
+use memory::Objects;
+use zt::{Dense, OpenOptions, WriteOptions};
+use zt_remote::{Remote, RemoteOptions};
 
 /// What goes wrong with one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// The answer is this status, and nothing else.
+    /// The answer is this status, and nothing else. The request has no effect.
     Status(u16),
+    /// The connection ends before any answer. The request has no effect.
+    Hangup,
+    /// The connection ends before any answer. The request had its effect.
+    Lost,
     /// The connection ends after half of the body.
     Cut,
-    /// The connection ends before any answer.
-    Hangup,
+    /// Half of the body comes as if it were all.
+    Short,
+    /// More bytes come than belong to the body.
+    Long,
     /// The whole object comes, with status 200.
     IgnoresRange,
     /// Other bytes come than were asked for, and the answer says so.
@@ -31,15 +47,40 @@ pub(crate) enum Fault {
     Replaced,
     /// The object was replaced by a longer one.
     Grown,
-    /// The answer takes this long.
+    /// The answer has the tag of another version.
+    OtherTag,
+    /// The answer takes this many milliseconds.
     Late(u64),
 }
 
+/// Each fault that a request can have.
+pub(crate) const FAULTS: &[Fault] = &[
+    Fault::Status(500),
+    Fault::Status(503),
+    Fault::Status(429),
+    Fault::Status(403),
+    Fault::Status(404),
+    Fault::Hangup,
+    Fault::Lost,
+    Fault::Cut,
+    Fault::Short,
+    Fault::Long,
+    Fault::IgnoresRange,
+    Fault::OtherRange,
+    Fault::Replaced,
+    Fault::Grown,
+    Fault::OtherTag,
+    Fault::Late(50),
+];
+
 #[derive(Debug, Default)]
 struct State {
-    objects: HashMap<String, (Vec<u8>, u64)>,
-    /// The range of each request: its path and `Range` header.
-    requests: Vec<(String, String)>,
+    objects: Objects,
+    /// The server that answers, if this one only passes requests on.
+    origin: Option<u16>,
+    /// Where requests for files of a repository are redirected to.
+    site: Option<String>,
+    requests: Vec<Request>,
     bytes: u64,
     /// Faults by the number of the request.
     faults: HashMap<usize, Fault>,
@@ -49,7 +90,7 @@ struct State {
 /// A server on the loopback address. It ends with the process.
 #[derive(Debug, Clone)]
 pub(crate) struct Server {
-    port: u16,
+    pub(crate) port: u16,
     state: Arc<Mutex<State>>,
 }
 
@@ -74,13 +115,31 @@ impl Server {
         server
     }
 
+    /// One that passes requests on to the server at `port`.
+    pub(crate) fn before(port: u16) -> Self {
+        let server = Self::new();
+        server.state.lock().unwrap().origin = Some(port);
+        server
+    }
+
+    /// One that redirects to `site`, as the Hub does.
+    pub(crate) fn redirecting(site: &Server) -> Self {
+        let server = Self::new();
+        server.state.lock().unwrap().site = Some(site.url(""));
+        server
+    }
+
     pub(crate) fn put(&self, name: &str, bytes: Vec<u8>) {
-        let mut state = self.state.lock().unwrap();
-        let version = state
-            .objects
-            .get(name)
-            .map_or(0, |(_, version)| version + 1);
-        state.objects.insert(name.to_owned(), (bytes, version));
+        self.state.lock().unwrap().objects.put(name, bytes);
+    }
+
+    pub(crate) fn object(&self, name: &str) -> Option<Vec<u8>> {
+        self.state.lock().unwrap().objects.get(name)
+    }
+
+    /// Uploads that were begun, and neither completed nor cancelled.
+    pub(crate) fn uploads(&self) -> usize {
+        self.state.lock().unwrap().objects.uploads()
     }
 
     pub(crate) fn url(&self, name: &str) -> String {
@@ -94,21 +153,39 @@ impl Server {
         state.faults.insert(at, fault);
     }
 
+    /// Forgets the faults that did not happen.
+    pub(crate) fn calm(&self) {
+        self.state.lock().unwrap().faults.clear();
+    }
+
     pub(crate) fn delay(&self, delay: Duration) {
         self.state.lock().unwrap().delay = delay;
     }
 
-    /// Requests so far, each with its range.
+    /// The range of each request so far.
     pub(crate) fn requests(&self) -> Vec<String> {
+        let range = |request: &Request| request.headers.get("range").unwrap_or("").to_owned();
         let state = self.state.lock().unwrap();
-        state
-            .requests
-            .iter()
-            .map(|(_, range)| range.clone())
-            .collect()
+        state.requests.iter().map(range).collect()
     }
 
-    /// Bytes of all bodies so far.
+    /// The values of a header of the requests so far.
+    pub(crate) fn headers(&self, name: &str) -> Vec<String> {
+        let state = self.state.lock().unwrap();
+        let value = |request: &Request| request.headers.get(name).map(str::to_owned);
+        state.requests.iter().filter_map(value).collect()
+    }
+
+    /// Whether the request of this number began an upload.
+    pub(crate) fn begins(&self, number: usize) -> bool {
+        let state = self.state.lock().unwrap();
+        let request = state.requests.get(number);
+        request.is_some_and(|request| {
+            request.method == "POST" && request.parameter("uploads").is_some()
+        })
+    }
+
+    /// Bytes of all bodies so far that were sent.
     pub(crate) fn bytes(&self) -> u64 {
         self.state.lock().unwrap().bytes
     }
@@ -119,132 +196,218 @@ pub(crate) fn options() -> RemoteOptions {
     RemoteOptions::new()
         .allow_http(true)
         .retries(2)
-        .timeout(Duration::from_secs(2))
+        .timeout(Duration::from_secs(5))
+}
+
+/// The same for the server at `port` as a store of S3.
+pub(crate) fn s3_options(port: u16) -> RemoteOptions {
+    options()
+        .setting("aws_endpoint", format!("http://127.0.0.1:{port}"))
+        .setting("aws_region", "us-east-1")
+        .setting("aws_access_key_id", "tests")
+        .setting("aws_secret_access_key", "tests")
+}
+
+/// What `call` gives. It must not take longer than a minute.
+pub(crate) fn limited<T: Send + 'static>(
+    what: &str,
+    call: impl FnOnce() -> T + Send + 'static,
+) -> T {
+    let (send, receive) = channel();
+    thread::spawn(move || send.send(call()));
+    match receive.recv_timeout(Duration::from_secs(60)) {
+        Ok(value) => value,
+        Err(why) => panic!("{what}: hangs or failed: {why}"),
+    }
+}
+
+/// Whether this is the process of its own for the test `name`.
+pub(crate) fn is_within(name: &str) -> bool {
+    std::env::var_os("ZT_WITHIN").is_some_and(|within| within == name)
+}
+
+/// Runs the test `name` in a process of its own, with these variables.
+pub(crate) fn run_within(name: &str, variables: &[(&str, &str)]) {
+    let mut again = Command::new(std::env::current_exe().unwrap());
+    again.args(["--exact", name, "--include-ignored", "--nocapture"]);
+    // Settings of the machine must not reach the test.
+    let ours = ["AWS_", "GOOGLE_", "AZURE_", "HF_"];
+    for (variable, _) in std::env::vars() {
+        if ours.iter().any(|prefix| variable.starts_with(prefix)) {
+            again.env_remove(variable);
+        }
+    }
+    again.env("ZT_WITHIN", name).envs(variables.iter().copied());
+    assert!(again.status().unwrap().success(), "{name}");
+}
+
+/// A call of this crate, judged by its value.
+pub(crate) type Call = (&'static str, fn(Remote) -> zt::Result<()>);
+
+/// Each way to read. A value that is not of `model` is a panic.
+pub(crate) const CALLS: &[Call] = &[
+    ("open and list", |remote| {
+        let file = OpenOptions::new().open_source(remote)?;
+        assert_eq!(file.names().count(), 21);
+        Ok(())
+    }),
+    ("tensor", |remote| {
+        let file = OpenOptions::new().open_source(remote)?;
+        let values = file.tensor("matrix")?.to_vec::<f32>()?;
+        assert!(values == matrix());
+        Ok(())
+    }),
+    ("rows", |remote| {
+        let file = OpenOptions::new().open_source(remote)?;
+        let rows = [zt::Slice::from(100u64..110)];
+        let rows = file.tensor("matrix")?.slice(&rows)?;
+        assert!(rows.as_slice::<f32>()?[..] == matrix()[100 * 1024..110 * 1024]);
+        Ok(())
+    }),
+    ("read_many", |remote| {
+        let file = OpenOptions::new().open_source(remote)?;
+        let tensors: Vec<_> = file
+            .tensors()
+            .flatten()
+            .map(|tensor| (tensor, "data"))
+            .collect();
+        for (values, (tensor, _)) in file.read_many(&tensors).into_iter().zip(&tensors) {
+            let values = values?;
+            let values = values.as_slice::<f32>()?;
+            match tensor.name().strip_prefix("bias.") {
+                Some(layer) => assert!(values[..] == [layer.parse::<f32>().unwrap(); 256]),
+                None => assert!(values[..] == matrix()),
+            }
+        }
+        Ok(())
+    }),
+    ("verify", |remote| {
+        let file = OpenOptions::new().open_source(remote)?;
+        let report = file.verify(&zt::VerifyOptions::new())?;
+        match report.problems.into_iter().next() {
+            Some(problem) => Err(problem),
+            None => Ok(()),
+        }
+    }),
+];
+
+/// A file of a compressed matrix and 20 vectors, of about 1 MiB.
+pub(crate) fn model() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    write_model(&mut bytes).unwrap();
+    bytes
+}
+
+pub(crate) fn write_model(to: impl Write + Send) -> zt::Result<()> {
+    let mut writer = WriteOptions::new().zstd(1).to_writer(to)?;
+    writer.add("matrix", &Dense::from_slice(&[256, 1024], matrix())?)?;
+    for layer in 0u8..20 {
+        let values = [f32::from(layer); 256];
+        writer.add(
+            &format!("bias.{layer}"),
+            &Dense::from_slice(&[256], &values)?,
+        )?;
+    }
+    writer.finish()?;
+    Ok(())
+}
+
+/// Numbers that zstd cannot make much shorter.
+fn matrix() -> &'static [f32] {
+    static MATRIX: OnceLock<Vec<f32>> = OnceLock::new();
+    MATRIX.get_or_init(|| {
+        let mut state = 1u32;
+        let mut next = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            f32::from_bits((state >> 9) | 0x3f80_0000)
+        };
+        (0..256 * 1024).map(|_| next()).collect()
+    })
 }
 
 fn serve(stream: TcpStream, state: &Mutex<State>) {
     let mut lines = BufReader::new(stream.try_clone().unwrap());
     let mut stream = stream;
-    while let Some((method, path, range)) = request(&mut lines) {
-        let Some(()) = answer(&mut stream, state, &method, &path, &range) else {
+    // An answer waits for nothing, as on a real server.
+    let _ = stream.set_nodelay(true);
+    while let Some(request) = Request::read(&mut lines) {
+        let Some(()) = answer(&mut stream, state, request) else {
             return;
         };
     }
 }
 
-/// The method, the name of the object, and the range of the next request.
-fn request(lines: &mut impl BufRead) -> Option<(String, String, String)> {
-    let mut first = String::new();
-    if lines.read_line(&mut first).ok()? == 0 {
-        return None;
-    }
-    let mut words = first.split_whitespace();
-    let method = words.next()?.to_owned();
-    let name = words.next()?.rsplit('/').next()?.to_owned();
-    let name = name.split('?').next()?.to_owned();
-    let mut range = String::new();
-    loop {
-        let mut line = String::new();
-        lines.read_line(&mut line).ok()?;
-        let line = line.trim();
-        if line.is_empty() {
-            return Some((method, name, range));
-        }
-        if let Some((key, value)) = line.split_once(':')
-            && key.eq_ignore_ascii_case("range")
-        {
-            range = value.trim().to_owned();
-        }
-    }
-}
-
 /// `None` if the connection ends.
-fn answer(
-    stream: &mut TcpStream,
-    state: &Mutex<State>,
-    method: &str,
-    name: &str,
-    range: &str,
-) -> Option<()> {
-    let (fault, bytes, version, delay) = {
+fn answer(stream: &mut TcpStream, state: &Mutex<State>, mut request: Request) -> Option<()> {
+    let (fault, origin, delay) = {
         let mut state = state.lock().unwrap();
-        let number = state.requests.len();
-        let fault = state.faults.get(&number).copied();
-        state.requests.push((name.to_owned(), range.to_owned()));
-        if let Some((bytes, version)) = state.objects.get_mut(name) {
-            match fault {
-                Some(Fault::Replaced) => {
-                    bytes.iter_mut().for_each(|byte| *byte ^= 1);
-                    *version += 1;
-                }
-                Some(Fault::Grown) => {
-                    bytes.push(0);
-                    *version += 1;
-                }
-                _ => {}
-            }
-        }
-        let found = state.objects.get(name).cloned();
-        let (bytes, version) = found.map_or((None, 0), |(bytes, version)| (Some(bytes), version));
-        (fault, bytes, version, state.delay)
+        let fault = state.faults.get(&state.requests.len()).copied();
+        let body = std::mem::take(&mut request.body);
+        state.requests.push(request.clone());
+        request.body = body;
+        (fault, state.origin, state.delay)
     };
     thread::sleep(delay);
-    let status = match (fault, &bytes) {
-        (Some(Fault::Hangup), _) => return None,
-        (Some(Fault::Status(status)), _) => Some(status),
-        (_, None) => Some(404),
-        _ => None,
+    match fault {
+        Some(Fault::Hangup) => return None,
+        Some(Fault::Status(status)) => {
+            return Response::new(status, "").write(stream, 0).ok();
+        }
+        Some(Fault::Late(millis)) => thread::sleep(Duration::from_millis(millis)),
+        Some(Fault::IgnoresRange) => request.headers.remove("range"),
+        Some(Fault::OtherRange) => {
+            if let Some(range) = request.range(usize::MAX) {
+                let end = range.start.saturating_add(range.len() / 2);
+                let other = format!("bytes={}-{end}", range.start);
+                request.headers.set("Range", other);
+            }
+        }
+        _ => {}
+    }
+    let mut response = match origin {
+        Some(port) => Response::from_server(port, &request).ok()?,
+        None => state.lock().unwrap().answer(&mut request, fault),
     };
-    if let Some(Fault::Late(millis)) = fault {
-        thread::sleep(Duration::from_millis(millis));
+    if fault == Some(Fault::OtherTag) {
+        response.headers.set("ETag", "\"other\"");
     }
-    if let Some(status) = status {
-        let head = format!("HTTP/1.1 {status} No\r\nContent-Length: 0\r\n\r\n");
-        return stream.write_all(head.as_bytes()).ok();
-    }
-    let bytes = bytes?;
-    let total = bytes.len();
-    let mut part = part(range, total);
-    if let Some(Fault::OtherRange) = fault {
-        part = part.map(|(from, to)| (from, to - (to - from) / 2));
-    }
-    if range.is_empty() || fault == Some(Fault::IgnoresRange) {
-        part = None;
-    }
-    let (from, to) = part.unwrap_or((0, total));
-    let body = &bytes[from..to];
-    let status = match part {
-        Some(_) => format!(
-            "206 Partial\r\nContent-Range: bytes {from}-{}/{total}",
-            to.max(1) - 1
-        ),
-        None => "200 OK".to_owned(),
+    let body = match request.method == "HEAD" {
+        true => 0,
+        false => response.body().len(),
     };
-    let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Length: {}\r\nETag: \"{version}\"\r\n\
-         Last-Modified: Tue, 24 Nov 2026 10:00:00 GMT\r\n\r\n",
-        body.len(),
-    );
-    stream.write_all(head.as_bytes()).ok()?;
-    if method == "HEAD" {
-        return Some(());
-    }
-    let body = match fault {
-        Some(Fault::Cut) => &body[..body.len() / 2],
+    let sent = match fault {
+        Some(Fault::Lost) => return None,
+        Some(Fault::Cut) => body / 2,
+        Some(Fault::Short) if body > 0 => {
+            response.set_body(response.body()[..body / 2].to_vec());
+            body / 2
+        }
+        Some(Fault::Long) if body > 0 => {
+            response.set_body([response.body(), b"and more"].concat());
+            body + 8
+        }
         _ => body,
     };
-    stream.write_all(body).ok()?;
-    state.lock().unwrap().bytes += body.len() as u64;
+    state.lock().unwrap().bytes += sent as u64;
+    response.write(stream, sent).ok()?;
     (fault != Some(Fault::Cut)).then_some(())
 }
 
-/// The beginning and the end of a range.
-fn part(range: &str, total: usize) -> Option<(usize, usize)> {
-    let (from, to) = range.strip_prefix("bytes=")?.split_once('-')?;
-    match (from.parse::<usize>(), to.parse::<usize>()) {
-        (Ok(from), Ok(to)) => Some((from.min(total), (to + 1).min(total))),
-        (Ok(from), _) => Some((from.min(total), total)),
-        (_, Ok(len)) => Some((total.saturating_sub(len), total)),
-        _ => None,
+impl State {
+    fn answer(&mut self, request: &mut Request, fault: Option<Fault>) -> Response {
+        if let Some(site) = &self.site
+            && request.target.contains("/resolve/")
+        {
+            let signed = format!("{site}{}?Signature=secret", request.name());
+            return Response::new(302, "").with("Location", signed);
+        }
+        match fault {
+            Some(Fault::Replaced) => self.objects.replace(request.name(), |bytes| {
+                bytes.iter_mut().for_each(|byte| *byte ^= 1);
+            }),
+            Some(Fault::Grown) => self.objects.replace(request.name(), |bytes| bytes.push(0)),
+            _ => {}
+        }
+        self.objects.answer(request)
     }
 }

@@ -1,0 +1,380 @@
+//! Times of reading and writing a model on a store, beside other programs. It writes `docs/remote.md`.
+//!
+//! ```text
+//! cargo run --release --example compare -- [--mib 1024] [--runs 3] [--python PYTHON] [--write FILE]
+//! ```
+//!
+//! Each run is a process of its own, which prints its seconds and the most memory that it had. The store
+//! is the server of the tests: it answers after a delay, from memory.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a benchmark has no users"
+)]
+
+#[path = "../tests/common/mod.rs"]
+mod common;
+
+use std::io::Write;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use std::{env, fs};
+
+use common::{Server, s3_options};
+use object_store::aws::AmazonS3Builder;
+use object_store::path::Path;
+use object_store::{ClientOptions, ObjectStore, ObjectStoreExt};
+use zt::{Dense, OpenOptions, Verify, WriteOptions};
+use zt_remote::{Remote, Upload};
+
+const MIB: usize = 1 << 20;
+
+/// The length of a tensor, and of a request.
+const TENSOR: usize = 16 * MIB;
+const PART: usize = 8 * MIB;
+
+/// Requests at a time.
+const AT_ONCE: usize = 16;
+
+/// Programs of others: a name for the table, and what `PEERS` calls it.
+const PEERS: &[(&str, &str)] = &[
+    ("download to a file, then safetensors", "download"),
+    ("fsspec, then safetensors", "fsspec"),
+    ("obstore, then safetensors", "obstore"),
+    ("runai-model-streamer", "runai"),
+];
+
+const PEERS_PY: &str = r#"
+import os, resource, sys, tempfile, time
+how, port, size = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+url = f'http://127.0.0.1:{port}/models/m.safetensors'
+if how == 'runai':
+    os.environ.update(AWS_ACCESS_KEY_ID='t', AWS_SECRET_ACCESS_KEY='t', AWS_REGION='us-east-1',
+        AWS_ENDPOINT_URL=f'http://127.0.0.1:{port}', AWS_EC2_METADATA_DISABLED='true',
+        RUNAI_STREAMER_S3_USE_VIRTUAL_ADDRESSING='0', RUNAI_STREAMER_MEMORY_LIMIT='-1')
+    from runai_model_streamer import SafetensorsStreamer
+else:
+    import fsspec, fsspec.implementations.http, numpy, obstore, requests, safetensors.numpy
+begin = time.perf_counter()
+if how == 'download':
+    with tempfile.NamedTemporaryFile(suffix='.safetensors') as file:
+        with requests.get(url, stream=True) as answer:
+            for chunk in answer.iter_content(10 << 20):
+                file.write(chunk)
+        file.flush()
+        values = safetensors.numpy.load_file(file.name)
+elif how == 'fsspec':
+    with fsspec.open(url, block_size=8 << 20) as file:
+        values = safetensors.numpy.load(file.read())
+elif how == 'obstore':
+    from obstore.store import S3Store
+    store = S3Store('models', endpoint=f'http://127.0.0.1:{port}', region='us-east-1',
+        access_key_id='t', secret_access_key='t', client_options={'allow_http': True})
+    length = obstore.head(store, 'm.safetensors')['size']
+    from concurrent.futures import ThreadPoolExecutor
+    def part(at):
+        return obstore.get_range(store, 'm.safetensors', start=at, end=min(at + (8 << 20), length))
+    with ThreadPoolExecutor(16) as pool:
+        whole = b''.join(map(bytes, pool.map(part, range(0, length, 8 << 20))))
+    values = safetensors.numpy.load(whole)
+else:
+    with SafetensorsStreamer() as streamer:
+        streamer.stream_file('s3://models/m.safetensors')
+        values = {name: tensor.clone() for name, tensor in streamer.get_tensors()}
+seconds = time.perf_counter() - begin
+assert sum(value.nbytes for value in values.values()) == size
+print(seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+"#;
+
+fn main() {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    match arguments.first().map(String::as_str) {
+        Some("child") => child(&arguments[1..]),
+        _ => compare(&arguments),
+    }
+}
+
+fn option<'a>(arguments: &'a [String], name: &str) -> Option<&'a str> {
+    let at = arguments.iter().position(|argument| argument == name)?;
+    arguments.get(at + 1).map(String::as_str)
+}
+
+/// The values of one tensor: no two are alike, and none can be compressed.
+fn values(tensor: usize) -> Vec<f32> {
+    let mut state = tensor as u32;
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        f32::from_bits((state >> 9) | 0x3f80_0000)
+    };
+    (0..TENSOR / 4).map(|_| next()).collect()
+}
+
+fn write_zt(to: impl Write + Send, tensors: usize) {
+    let mut writer = WriteOptions::new().to_writer(to).unwrap();
+    for tensor in 0..tensors {
+        let values = values(tensor);
+        let dense = Dense::from_slice(&[(TENSOR / 4) as u64], &values).unwrap();
+        writer.add(&format!("layers.{tensor}"), &dense).unwrap();
+    }
+    writer.finish().unwrap();
+}
+
+fn safetensors(tensors: usize) -> Vec<u8> {
+    let entries: Vec<String> = (0..tensors)
+        .map(|tensor| {
+            let (from, to) = (tensor * TENSOR, (tensor + 1) * TENSOR);
+            let shape = TENSOR / 4;
+            format!(
+                "\"layers.{tensor}\":{{\"dtype\":\"F32\",\"shape\":[{shape}],\"data_offsets\":[{from},{to}]}}"
+            )
+        })
+        .collect();
+    let mut header = format!("{{{}}}", entries.join(","));
+    header.push_str(&" ".repeat(header.len().next_multiple_of(8) - header.len()));
+    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+    bytes.extend_from_slice(header.as_bytes());
+    for tensor in 0..tensors {
+        for value in values(tensor) {
+            bytes.extend_from_slice(&value.to_le_bytes());
+        }
+    }
+    bytes
+}
+
+/// What one process did.
+struct Run {
+    seconds: f64,
+    memory: f64,
+}
+
+fn compare(arguments: &[String]) {
+    let mib: usize = option(arguments, "--mib")
+        .unwrap_or("1024")
+        .parse()
+        .unwrap();
+    let runs: usize = option(arguments, "--runs").unwrap_or("3").parse().unwrap();
+    let python = option(arguments, "--python");
+    let tensors = mib * MIB / TENSOR;
+    let server = Server::new();
+    let mut bytes = Vec::with_capacity((mib + 1) * MIB);
+    write_zt(&mut bytes, tensors);
+    server.put("m.zt", bytes);
+    server.put("m.safetensors", safetensors(tensors));
+
+    let mut ours = vec![
+        ("zt-remote, verified", "read"),
+        ("object_store, ranges in parallel", "bare"),
+        ("zt-remote, written", "write"),
+        ("object_store, multipart upload", "bare-write"),
+    ];
+    if python.is_some() {
+        ours.extend(PEERS);
+    }
+    let mut text = String::new();
+    for (delay, title) in [(20, "20 ms a request"), (0, "Loopback")] {
+        server.delay(Duration::from_millis(delay));
+        text.push_str(&format!(
+            "\n## {title}\n\n| program | seconds: median (least to most) | MiB/s | memory beside the values, MiB |\n\
+             | --- | --- | --- | --- |\n"
+        ));
+        let mut found: Vec<Vec<Run>> = ours.iter().map(|_| Vec::new()).collect();
+        // One after the other in each turn, so that all have the same machine.
+        for _ in 0..runs {
+            for ((_, how), found) in ours.iter().zip(&mut found) {
+                let is_peer = PEERS.iter().any(|(_, peer)| peer == how);
+                let port = server.port.to_string();
+                let size = (tensors * TENSOR).to_string();
+                let output = match python.filter(|_| is_peer) {
+                    Some(python) => Command::new(python)
+                        .args(["-c", PEERS_PY, how, &port, &size])
+                        .output(),
+                    None => Command::new(env::current_exe().unwrap())
+                        .args(["child", how, &port, &size])
+                        .output(),
+                };
+                let output = output.unwrap();
+                let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+                let numbers: Vec<f64> = printed
+                    .split_whitespace()
+                    .filter_map(|n| n.parse().ok())
+                    .collect();
+                match numbers[..] {
+                    [seconds, memory] => found.push(Run { seconds, memory }),
+                    _ => eprintln!("{how}: {}", String::from_utf8_lossy(&output.stderr)),
+                }
+                eprintln!("{title} {how}: {printed}");
+            }
+        }
+        for ((name, how), found) in ours.iter().zip(&mut found) {
+            text.push_str(&row(name, how.contains("write"), found, mib));
+        }
+    }
+    match option(arguments, "--write") {
+        Some(path) => {
+            let page = fs::read_to_string(path).unwrap_or_default();
+            let head = page.split_once("\n## ").map_or(&*page, |(head, _)| head);
+            fs::write(path, format!("{}\n{text}", head.trim_end())).unwrap();
+        }
+        None => print!("{text}"),
+    }
+}
+
+fn row(name: &str, is_written: bool, runs: &mut [Run], mib: usize) -> String {
+    runs.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+    let (Some(least), Some(middle), Some(most)) =
+        (runs.first(), runs.get(runs.len() / 2), runs.last())
+    else {
+        return format!("| {name} | failed | | |\n");
+    };
+    let values = if is_written { 0.0 } else { mib as f64 };
+    let memory = runs.iter().map(|run| run.memory / MIB as f64 - values);
+    format!(
+        "| {name} | {:.2} ({:.2} to {:.2}) | {:.0} | {:.0} |\n",
+        middle.seconds,
+        least.seconds,
+        most.seconds,
+        mib as f64 / middle.seconds,
+        memory.fold(0.0, f64::max),
+    )
+}
+
+/// The most memory that this process had.
+fn peak() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kib.unwrap_or_default() * 1024
+}
+
+fn child(arguments: &[String]) {
+    let [how, port, size] = arguments else {
+        panic!("child HOW PORT SIZE")
+    };
+    let (port, size): (u16, usize) = (port.parse().unwrap(), size.parse().unwrap());
+    let begin = Instant::now();
+    match how.as_str() {
+        "read" => read(port, size),
+        "write" => write(port, size / TENSOR),
+        "bare" => bare(port, size),
+        _ => bare_write(port, size / PART),
+    }
+    println!("{} {}", begin.elapsed().as_secs_f64(), peak());
+}
+
+fn read(port: u16, size: usize) {
+    let remote = Remote::open("s3://models/m.zt", &s3_options(port)).unwrap();
+    let file = OpenOptions::new()
+        .verify(Verify::OnRead)
+        .open_source(remote)
+        .unwrap();
+    let tensors: Vec<_> = file
+        .tensors()
+        .map(|tensor| (tensor.unwrap(), "data"))
+        .collect();
+    let values: Vec<_> = file
+        .read_many(&tensors)
+        .into_iter()
+        .map(Result::unwrap)
+        .collect();
+    let len: usize = values
+        .iter()
+        .map(|value| value.as_slice::<f32>().unwrap().len() * 4)
+        .sum();
+    assert_eq!(len, size);
+}
+
+fn write(port: u16, tensors: usize) {
+    let options = s3_options(port).overwrite(true);
+    let mut upload = Upload::create("s3://models/new.zt", &options).unwrap();
+    write_zt(&mut upload, tensors);
+    upload.finish().unwrap();
+}
+
+fn store(port: u16) -> Arc<dyn ObjectStore> {
+    let store = AmazonS3Builder::new()
+        .with_bucket_name("models")
+        .with_endpoint(format!("http://127.0.0.1:{port}"))
+        .with_region("us-east-1")
+        .with_access_key_id("tests")
+        .with_secret_access_key("tests")
+        .with_client_options(
+            ClientOptions::new()
+                .with_allow_http(true)
+                .with_timeout_disabled(),
+        );
+    Arc::new(store.build().unwrap())
+}
+
+fn run<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build();
+    runtime.unwrap().block_on(future)
+}
+
+/// A download that checks nothing: tasks take one part after the other.
+fn bare(port: u16, size: usize) {
+    let store = store(port);
+    let parts = run(async {
+        let next = Arc::new(AtomicUsize::new(0));
+        let tasks: Vec<_> = (0..AT_ONCE)
+            .map(|_| {
+                let (store, next) = (Arc::clone(&store), Arc::clone(&next));
+                tokio::spawn(async move {
+                    let mut parts = Vec::new();
+                    loop {
+                        let at = next.fetch_add(PART, Ordering::Relaxed);
+                        if at >= size {
+                            return parts;
+                        }
+                        let range = at as u64..(at + PART) as u64;
+                        let path = Path::from("m.zt");
+                        parts.push((at, store.get_range(&path, range).await.unwrap()));
+                    }
+                })
+            })
+            .collect();
+        let mut parts = Vec::new();
+        for task in tasks {
+            parts.extend(task.await.unwrap());
+        }
+        parts
+    });
+    assert_eq!(
+        parts.iter().map(|(_, part)| part.len()).sum::<usize>(),
+        size
+    );
+}
+
+/// An upload of the same bytes, which are made in the same way.
+fn bare_write(port: u16, parts: usize) {
+    let store = store(port);
+    run(async {
+        let path = Path::from("new.bin");
+        let mut upload = store.put_multipart(&path).await.unwrap();
+        let mut tasks = std::collections::VecDeque::new();
+        for tensor in 0..parts * PART / TENSOR {
+            let bytes: Vec<u8> = values(tensor)
+                .into_iter()
+                .flat_map(f32::to_le_bytes)
+                .collect();
+            let bytes = bytes::Bytes::from(bytes);
+            for part in 0..TENSOR / PART {
+                if tasks.len() == AT_ONCE {
+                    let task: tokio::task::JoinHandle<_> = tasks.pop_front().unwrap();
+                    task.await.unwrap();
+                }
+                let part = bytes.slice(part * PART..(part + 1) * PART);
+                let sent = upload.put_part(part.into());
+                tasks.push_back(tokio::spawn(async move { sent.await.unwrap() }));
+            }
+        }
+        for task in tasks {
+            task.await.unwrap();
+        }
+        upload.complete().await.unwrap();
+    });
+}

