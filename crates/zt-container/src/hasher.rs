@@ -5,6 +5,7 @@ use std::fmt;
 use crate::error::Result;
 #[cfg(not(all(feature = "crc32c", feature = "sha2")))]
 use crate::error::{Error, Unsupported};
+use crate::exact::{Exact, in_memory};
 use crate::{Checksum, Digest, DigestAlgorithm};
 
 /// Computes a digest over bytes that come in pieces.
@@ -65,6 +66,39 @@ impl Hasher {
             #[cfg(feature = "sha2")]
             State::Sha256(ref mut state) => sha2::Digest::update(state.as_mut(), bytes),
             State::Other(ref mut other) => other.state.write(bytes),
+        }
+    }
+
+    /// Takes in zeros. Of CRC-32C this takes the time of a few kilobytes, however many they are.
+    ///
+    /// ```
+    /// use zt_container::{DigestAlgorithm::Crc32c, Hasher};
+    /// let mut hasher = Hasher::new(Crc32c)?;
+    /// hasher.update(b"1234");
+    /// hasher.update_zeros(3);
+    /// assert_eq!(hasher.finish(), Crc32c.digest(b"1234\0\0\0")?);
+    /// # Ok::<(), zt_container::Error>(())
+    /// ```
+    pub fn update_zeros(&mut self, mut byte_len: u64) {
+        const ZEROS: [u8; 4096] = [0; 4096];
+        #[cfg(feature = "crc32c")]
+        if let State::Crc32c(sum) = &mut self.0 {
+            // The sums of 1, 2, 4, … zeros, for the bits of the length.
+            let (mut zeros, mut len) = (crc32c::crc32c(&[0]), 1_u64);
+            while byte_len > 0 {
+                if byte_len & len != 0 {
+                    *sum = crate::crc::followed_by(*sum, zeros, len);
+                    byte_len ^= len;
+                }
+                zeros = crate::crc::followed_by(zeros, zeros, len);
+                len = len.wrapping_mul(2);
+            }
+            return;
+        }
+        while byte_len > 0 {
+            let piece = byte_len.min(ZEROS.len() as u64);
+            self.update(ZEROS.get(..in_memory(piece)).unwrap_or_default());
+            byte_len = byte_len.minus(piece);
         }
     }
 

@@ -46,11 +46,15 @@ impl Leaves {
     fn push(&mut self, name: &str, value: Value, budget: &mut Budget) -> Result<(), Violation> {
         budget.spend(name.len())?;
         budget.spend(size_of::<(usize, Value)>())?;
-        self.names.push_str(name);
+        // Not doubled: the memory would be up to three times as much.
+        if self.names.capacity().saturating_sub(self.names.len()) < name.len() {
+            let more = (self.names.len() / 8).max(name.len());
+            self.names.reserve_exact(more);
+        }
         if self.leaves.len() == self.leaves.capacity() {
-            // Not doubled: the memory would be up to three times as much.
             self.leaves.reserve_exact((self.leaves.len() / 8).max(64));
         }
+        self.names.push_str(name);
         self.leaves.push((self.names.len(), value));
         Ok(())
     }

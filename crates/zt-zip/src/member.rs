@@ -18,6 +18,9 @@ const DEFLATED: u16 = 8;
 const ENCRYPTED: u16 = 1 | 1 << 6 | 1 << 13;
 const NAME_IS_UTF8: u16 = 1 << 11;
 
+/// The order of x modulo the polynomial of CRC-32, which is primitive: 2^32 - 1.
+const ORDER: u64 = 0xFFFF_FFFF;
+
 /// The bytes that are read at once.
 const PIECE: usize = 64 << 10;
 
@@ -195,8 +198,8 @@ impl Content {
         let Some(len) = len.filter(|_| self.is_stored) else {
             return Ok(None);
         };
-        // A byte shifts by x^8. The order of x is 2^32 - 1, so the other bytes of a round shift back.
-        let back = u64::from(u32::MAX).minus(rest_len % u64::from(u32::MAX));
+        // A byte shifts by x^8. The other bytes of a round shift back.
+        let back = ORDER.minus(rest_len % ORDER);
         let whole = shifted(self.crc ^ behind.finalize(), back);
         let mut front = crc32fast::Hasher::new();
         front.update(head);

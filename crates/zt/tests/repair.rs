@@ -470,3 +470,43 @@ fn holes_of_a_sparse_file_are_not_read() {
         );
     }
 }
+
+/// The bytes of a hole are zeros, and their checksum follows from their number.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_hole_within_a_blob_is_proved_and_not_read() {
+    use std::os::unix::fs::FileExt;
+    const COUNT: usize = 24 << 20;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.zt");
+    for algorithm in [zt::DigestAlgorithm::Crc32c, zt::DigestAlgorithm::Sha256] {
+        for is_damaged in [false, true] {
+            let mut values = vec![0.0_f32; COUNT];
+            values[COUNT / 2] = 1.0;
+            let mut bytes = Vec::new();
+            let options = zt::WriteOptions::new().digest(Some(algorithm));
+            let mut writer = options.to_writer(&mut bytes).unwrap();
+            let dense = zt::Dense::from_slice(&[COUNT as u64], &values).unwrap();
+            writer.add("w", &dense).unwrap();
+            writer.finish().unwrap();
+            let file = std::fs::File::create(&path).unwrap();
+            file.set_len(bytes.len() as u64).unwrap();
+            for (at, piece) in bytes.chunks(4096).enumerate() {
+                if piece.iter().any(|byte| *byte != 0) {
+                    file.write_all_at(piece, at as u64 * 4096).unwrap();
+                }
+            }
+            if is_damaged {
+                file.write_all_at(&[1], COUNT as u64).unwrap();
+            }
+            let read = std::sync::Arc::default();
+            let source = zt::FileSource::open(&path).unwrap();
+            let source = CountedFile(source, std::sync::Arc::clone(&read));
+            let recovery = zt::repair::examine(source, &Default::default()).unwrap();
+            let read = read.load(std::sync::atomic::Ordering::Relaxed);
+            assert!(read < 16 << 20, "{read}");
+            let verdict = recovery.verdict();
+            assert_eq!(verdict == Verdict::Damaged, is_damaged, "{verdict:?}");
+        }
+    }
+}

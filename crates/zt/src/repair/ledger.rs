@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use zt_container::exact::in_memory;
-use zt_container::{Blob, BlobReader, Encoding, Exact, Limits, Source, Span};
+use zt_container::{Blob, BlobReader, Digest, Encoding, Exact, Hasher, Limits, Source};
 
 use crate::cores::progress::Gauge;
 use crate::error::{Error, Result};
@@ -13,6 +13,9 @@ use crate::file::tensor::believed_len;
 
 /// The length of the pieces in which stored bytes are read and decoded.
 const PIECE: usize = 256 << 10;
+
+/// Bytes of a hole that are hashed before the next look for an interruption.
+const ZEROS: u64 = 64 << 20;
 
 /// The state of a component's stored bytes.
 #[derive(Debug, Clone)]
@@ -168,18 +171,19 @@ impl<'l> Ledger<'l> {
 
     fn look(&self, blob: &Blob) -> Result<Proof> {
         if !has_digest(blob) && blob.encoding == Encoding::Raw {
-            return Ok(match self.read_stored(blob.span)? {
+            return Ok(match self.read_stored(blob)? {
                 Some(error) => Proof::Refuted(error),
                 None if blob.span.is_empty() => Proof::Digest,
                 None => Proof::Nothing,
             });
         }
-        let stored = as_stored(blob);
-        let decoded = is_decoded(blob).then_some(blob);
-        for blob in [Some(&stored), decoded].into_iter().flatten() {
-            if let Some(error) = self.read(blob)? {
-                return Ok(Proof::Refuted(error));
-            }
+        if let Some(error) = self.read_stored(blob)? {
+            return Ok(Proof::Refuted(error));
+        }
+        if is_decoded(blob)
+            && let Some(error) = self.read(blob)?
+        {
+            return Ok(Proof::Refuted(error));
         }
         Ok(match has_digest(blob) {
             false if !blob.span.is_empty() => Proof::Nothing,
@@ -187,20 +191,42 @@ impl<'l> Ledger<'l> {
         })
     }
 
-    /// Reads the bytes of a span except the holes of a sparse file, which cannot fail.
-    fn read_stored(&self, span: Span) -> Result<Option<Error>> {
-        let mut piece = vec![0; in_memory(span.byte_len().min(PIECE as u64))];
-        let mut at = self.source.data_from(span.offset());
-        while at < span.end() {
-            let len = in_memory(span.end().minus(at).min(PIECE as u64));
+    /// Reads the stored bytes of a blob, and compares their digest. Holes of a sparse file are not read:
+    /// they cannot fail, and are zeros.
+    fn read_stored(&self, blob: &Blob) -> Result<Option<Error>> {
+        let (mut at, end) = (blob.span.offset(), blob.span.end());
+        let algorithm = blob.digest.as_ref().and_then(Digest::algorithm);
+        let mut hasher = match algorithm.map(Hasher::new).transpose() {
+            Ok(hasher) => hasher,
+            Err(error) => return Ok(Some(error.into())),
+        };
+        let mut piece = vec![0; in_memory(blob.span.byte_len().min(PIECE as u64))];
+        while at < end {
+            let data = self.source.data_from(at).clamp(at, end);
+            while let Some(hasher) = hasher.as_mut().filter(|_| at < data) {
+                let len = data.minus(at).min(ZEROS);
+                hasher.update_zeros(len);
+                self.gauge.report(0)?;
+                at = at.plus(len);
+            }
+            let len = in_memory(end.minus(data).min(PIECE as u64));
             let bytes = piece.get_mut(..len).unwrap_or_default();
-            if let Err(error) = self.source.read_at(at, bytes) {
+            if let Err(error) = self.source.read_at(data, bytes) {
                 return Ok(Some(error.into()));
             }
+            if let Some(hasher) = &mut hasher {
+                hasher.update(bytes);
+            }
             self.gauge.report(len as u64)?;
-            at = self.source.data_from(at.plus(len as u64));
+            at = data.plus(len as u64);
         }
-        Ok(None)
+        let found = hasher.map(Hasher::finish);
+        Ok(match (blob.digest.clone(), found) {
+            (Some(expected), Some(found)) if expected != found => {
+                Some(zt_container::Error::DigestMismatch { expected, found }.into())
+            }
+            _ => None,
+        })
     }
 
     /// Reads a blob to its end, and returns its error.
@@ -225,7 +251,7 @@ impl<'l> Ledger<'l> {
 mod tests {
     use super::*;
     use std::sync::atomic::{AtomicU64, Ordering};
-    use zt_container::{Digest, Memory};
+    use zt_container::{Memory, Span};
 
     /// A source that counts its reads.
     #[derive(Default)]
