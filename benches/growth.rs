@@ -3,7 +3,10 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::{Result, Size};
 
@@ -74,6 +77,7 @@ impl Growth {
         let alone = Alone::find()?;
         let mut growth = Growth::default();
         growth.tables.push(objects(&alone, size, folder)?);
+        growth.tables.push(command_line(&alone, size, folder)?);
         growth.tables.push(bytes(&alone, size, folder)?);
         Ok(growth)
     }
@@ -110,6 +114,20 @@ impl Table {
                 found: format!("{:.2}x", heap as f64 / manifest as f64),
                 is_met: heap <= 8 * manifest + (1 << 20),
             });
+        }
+        for (name, most) in [(LS, 1.2), (LS_JSON, 1.0), (VERIFY, 1.0)] {
+            if let Some(Measured {
+                seconds, resident, ..
+            }) = cell(name).filter(|_| value == "1000000")
+            {
+                all.push(Owed {
+                    what: format!("{name}, {value} objects"),
+                    against: "time and resident memory",
+                    owed: format!("at most {most:.1} s, 200 MiB"),
+                    found: format!("{seconds:.2} s, {} MiB", resident >> 20),
+                    is_met: seconds <= most && resident <= 200 << 20,
+                });
+            }
         }
         for name in [CONVERT_RAW, CONVERT_ZSTD] {
             if let Some(Measured { resident, .. }) = cell(name) {
@@ -169,6 +187,91 @@ fn objects(alone: &Alone, size: Size, folder: &Path) -> Result<Table> {
         count *= 10;
     }
     Ok(table)
+}
+
+const LS: &str = "zt ls";
+const LS_JSON: &str = "zt ls --json";
+const SHOW: &str = "zt show of one";
+const VERIFY: &str = "zt verify";
+
+/// The program, from its start to its end.
+fn command_line(alone: &Alone, size: Size, folder: &Path) -> Result<Table> {
+    let mut table = Table {
+        title: "The command line, with the number of objects",
+        remark: "Dense objects of 160 bytes, as in W3. The time is that of the whole program, with its output \
+                 to `/dev/null`.",
+        variable: "objects",
+        columns: vec![LS, LS_JSON, SHOW, VERIFY],
+        rows: Vec::new(),
+    };
+    let zt = beside("zt")?;
+    let counts: &[u64] = match size {
+        Size::Full => &[1, 1000, 100_000, 1_000_000],
+        Size::Quick => &[1, 1000],
+    };
+    for count in counts {
+        let folder = tempfile::tempdir_in(folder)?;
+        let path = folder.path().join("objects.zt");
+        let path = path.display().to_string();
+        alone.run(&["make-objects", &count.to_string(), &path])?;
+        let name = zt::File::open(&path)?.names().next().map(str::to_owned);
+        let name = name.ok_or("no objects")?;
+        let commands: [&[&str]; 4] = [
+            &["ls", &path],
+            &["ls", "--json", &path],
+            &["show", &path, &name],
+            &["verify", &path],
+        ];
+        let mut cells = Vec::new();
+        for arguments in commands {
+            cells.push(Some(program(&zt, 3, arguments)?));
+        }
+        table.rows.push((count.to_string(), cells));
+    }
+    Ok(table)
+}
+
+/// The time and the resident memory of a program, which is looked at each millisecond while it runs.
+fn program(path: &Path, rounds: usize, arguments: &[&str]) -> Result<Measured> {
+    let mut seconds = Vec::new();
+    let mut measured = Measured::default();
+    for _ in 0..rounds {
+        let start = Instant::now();
+        let mut child = Command::new(path)
+            .args(arguments)
+            .stdout(Stdio::null())
+            .spawn()?;
+        let status = format!("/proc/{}/status", child.id());
+        let ended = AtomicBool::new(false);
+        let (exit, took) = thread::scope(|scope| {
+            scope.spawn(|| {
+                while !ended.load(Ordering::Relaxed) {
+                    measured.resident = measured.resident.max(resident(&status));
+                    thread::sleep(Duration::from_millis(1));
+                }
+            });
+            let exit = child.wait();
+            let took = start.elapsed();
+            ended.store(true, Ordering::Relaxed);
+            (exit, took)
+        });
+        if !exit?.success() {
+            return Err(format!("zt {} failed", arguments.join(" ")).into());
+        }
+        seconds.push(took.as_secs_f64());
+    }
+    seconds.sort_by(f64::total_cmp);
+    measured.seconds = seconds.get(rounds / 2).copied().unwrap_or(f64::NAN);
+    Ok(measured)
+}
+
+/// The most bytes that a process has had resident, as Linux counts them in this file; 0 if it is gone.
+#[must_use]
+pub fn resident(status: &str) -> u64 {
+    let status = fs::read_to_string(status).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kib.unwrap_or(0) << 10
 }
 
 fn bytes(alone: &Alone, size: Size, folder: &Path) -> Result<Table> {
@@ -239,12 +342,7 @@ struct Alone(PathBuf);
 
 impl Alone {
     fn find() -> Result<Self> {
-        let path = std::env::current_exe()?.with_file_name("alone");
-        if !path.is_file() {
-            let message = "the program `alone` is not beside this one: build it with `cargo build --profile dist -p zt-benches --bins`";
-            return Err(message.into());
-        }
-        Ok(Alone(path))
+        beside("alone").map(Alone)
     }
 
     /// One run; its time in seconds, its resident and its allocated memory.
@@ -273,6 +371,19 @@ impl Alone {
         measured.seconds = seconds.get(rounds / 2).copied().unwrap_or(f64::NAN);
         Ok(measured)
     }
+}
+
+/// A program that was built with this one.
+fn beside(name: &str) -> Result<PathBuf> {
+    let path = std::env::current_exe()?.with_file_name(name);
+    if !path.is_file() {
+        let build = "cargo build --profile dist -p zt-benches -p zt-cli --bins";
+        return Err(format!(
+            "the program `{name}` is not beside this one: build it with `{build}`"
+        )
+        .into());
+    }
+    Ok(path)
 }
 
 fn manifest_len(path: &Path) -> Result<u64> {

@@ -14,6 +14,7 @@ use peak_alloc::PeakAlloc;
 use zt::foreign::AtomicFile;
 use zt::{DType, OpenOptions, Verify, WriteOptions, Writer};
 use zt_benches::contestants::{Digest, Storage, ours};
+use zt_benches::growth::resident;
 use zt_benches::random::Random;
 use zt_benches::workload::gaussian_bf16;
 use zt_benches::{Result, Workload};
@@ -26,7 +27,11 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match run(&arguments) {
         Ok(Cost { took, heap }) => {
-            println!("{} {} {heap}", took.as_secs_f64(), resident());
+            println!(
+                "{} {} {heap}",
+                took.as_secs_f64(),
+                resident("/proc/self/status")
+            );
             ExitCode::SUCCESS
         }
         Err(error) => {
@@ -187,12 +192,4 @@ fn read_into(path: &Path) -> Result<u64> {
         total += len;
     }
     Ok(total)
-}
-
-/// The most bytes that this process had resident, as Linux counts them.
-fn resident() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-    kib.unwrap_or(0) << 10
 }

@@ -16,7 +16,7 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<()> {
         return run_foreign(shell, arguments);
     }
     shell
-        .cargo("build --locked --profile dist --package zt-benches --bins")
+        .cargo("build --locked --profile dist --package zt-benches --package zt-cli --bins")
         .run()?;
     let compare = shell.target().join("dist").join("compare");
     let command = ["cargo xtask bench"]

@@ -1,5 +1,6 @@
 //! Progress bars, and work that stops at a signal.
 
+use std::io::IsTerminal;
 use std::ops::ControlFlow;
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -27,6 +28,12 @@ impl Progress {
             None => return Self::of_reading(),
         };
         Progress { bar }
+    }
+
+    /// As [`Progress::new`], with a total that is counted if it is shown.
+    pub(crate) fn of(total: impl FnOnce() -> u64) -> Self {
+        let is_shown = std::io::stderr().is_terminal();
+        Self::new(Some(if is_shown { total() } else { 0 }))
     }
 
     /// As without a total, for a read that may wait and leaves nothing behind: no handlers are

@@ -200,6 +200,19 @@ impl<B: AsRef<[u8]>> Index<B> {
         raw
     }
 
+    /// Where the data of the `index`th object begins, and whether that first component has bytes: without
+    /// decoding the object. `None` where more has to be looked at: in files of layout 0.1 and 1.0, in
+    /// objects of an unusual form, where a digest may be of an unknown algorithm, and of no component.
+    #[must_use]
+    pub fn beginning(&self, index: usize) -> Option<(u64, bool)> {
+        match self.layout {
+            Layout::V0_1 | Layout::V1_0 => None,
+            _ => schema::beginning(self.cbor.as_ref(), self.names.object(index)?)
+                .ok()
+                .flatten(),
+        }
+    }
+
     /// The manifest's bytes.
     pub fn cbor(&self) -> &[u8] {
         self.cbor.as_ref()

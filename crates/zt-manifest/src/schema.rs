@@ -54,6 +54,69 @@ pub(crate) fn object(bytes: &[u8], at: usize, layout: Layout, limits: &Limits) -
     reader.raw
 }
 
+/// The least offset of the components of the object at `at`, and whether there are bytes. `None` where
+/// they are not plain: an offset that is no integer, a digest of an algorithm that may be unknown.
+pub(crate) fn beginning(bytes: &[u8], at: usize) -> Result<Option<(u64, bool)>, Flaw> {
+    let mut cursor = Cursor::at(bytes, at);
+    let Head::Map(mut left) = cursor.head()? else {
+        return Ok(None);
+    };
+    let mut first: Option<(u64, bool)> = None;
+    while cursor.more(&mut left) {
+        if !cursor.is_next("components")? {
+            cursor.skip()?;
+            cursor.skip()?;
+            continue;
+        }
+        let Head::Map(mut left) = cursor.head()? else {
+            return Ok(None);
+        };
+        while cursor.more(&mut left) {
+            if !cursor.peek_head()?.is_text() {
+                return Ok(None);
+            }
+            cursor.skip()?;
+            let Some(place) = component_place(&mut cursor)? else {
+                return Ok(None);
+            };
+            first = Some(first.map_or(place, |first| first.min(place)));
+        }
+    }
+    Ok(first)
+}
+
+/// The offset of a component, and whether it has bytes.
+fn component_place(cursor: &mut Cursor<'_>) -> Result<Option<(u64, bool)>, Flaw> {
+    let Head::Map(mut left) = cursor.head()? else {
+        return Ok(None);
+    };
+    let (mut offset, mut has_bytes) = (None, None);
+    while cursor.more(&mut left) {
+        if cursor.is_next("offset")? {
+            let Head::Unsigned(value) = cursor.head()? else {
+                return Ok(None);
+            };
+            offset = Some(value);
+        } else if cursor.is_next("length")? {
+            let Head::Unsigned(value) = cursor.head()? else {
+                return Ok(None);
+            };
+            has_bytes = Some(value != 0);
+        } else if cursor.is_next("digest")? {
+            let Some(digest) = cursor.text()? else {
+                return Ok(None);
+            };
+            if !digest.starts_with("crc32c:") && !digest.starts_with("sha256:") {
+                return Ok(None);
+            }
+        } else {
+            cursor.skip()?;
+            cursor.skip()?;
+        }
+    }
+    Ok(offset.zip(has_bytes))
+}
+
 /// What the item under the cursor is, in words.
 pub(crate) fn describe(mut cursor: Cursor<'_>) -> &'static str {
     match cursor.head() {

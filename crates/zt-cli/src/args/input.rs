@@ -1,10 +1,11 @@
 //! The path of an input becomes an open file.
 
+use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use zt::File;
 use zt::foreign::Kind;
+use zt::{Entry, File};
 use zt_convert::{Input, InputOptions, Kinds, Names, PYTORCH};
 
 use crate::args::remote::RemoteArgs;
@@ -126,10 +127,18 @@ fn open_at(
 
 /// Decoded bytes of all components whose length is known.
 pub(crate) fn decoded_len(file: &File) -> u64 {
-    let entries = file.entries();
-    let objects = entries.iter().filter_map(|entry| entry.object().ok());
-    let components = objects.flat_map(|object| &object.components);
-    components
-        .filter_map(|(_, c)| c.blob.decoded_len)
-        .fold(0, u64::saturating_add)
+    let mut all = 0u64;
+    let add = |sum: &mut u64, entry: &Entry<'_>| {
+        let components = entry.object().into_iter();
+        let components = components.flat_map(|object| &object.components);
+        let lens = components.filter_map(|(_, component)| component.blob.decoded_len);
+        *sum = lens.fold(*sum, u64::saturating_add);
+    };
+    let added = file.fold_entries(file.data_order(), add, |sum| {
+        all = all.saturating_add(sum);
+        Ok::<(), Infallible>(())
+    });
+    match added {
+        Ok(()) => all,
+    }
 }

@@ -86,7 +86,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let b = arguments.input.open(&arguments.b)?;
     output.unfinished_edit(&arguments.a, &a);
     output.unfinished_edit(&arguments.b, &b);
-    let progress = Progress::new(Some(decoded_len(&a).saturating_add(decoded_len(&b))));
+    let progress = Progress::of(|| decoded_len(&a).saturating_add(decoded_len(&b)));
     let report = |bytes| progress.report(bytes);
     let mut options = DiffOptions::new()
         .values(arguments.values)

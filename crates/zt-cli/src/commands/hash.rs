@@ -79,7 +79,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
 
 /// Hashes the file, and prints the errors of its objects.
 fn hash(input: &Input, arguments: &Arguments, output: &Output) -> Result<ContentHash, Failure> {
-    let progress = Progress::new(Some(decoded_len(input.file())));
+    let progress = Progress::of(|| decoded_len(input.file()));
     let report = |bytes| progress.report(bytes);
     let options = HashOptions::new()
         .dense(arguments.dense)

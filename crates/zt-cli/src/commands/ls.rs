@@ -1,11 +1,12 @@
 //! `zt ls`: list the objects of a file.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::path::Path;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use zt::File;
+use zt::{Entry, File};
 
 use crate::args::files::FilesArgs;
 use crate::args::glob;
@@ -13,9 +14,9 @@ use crate::args::input::InputArgs;
 use crate::commands::each::{Answer, each};
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
-use crate::output::json::{ObjectBody, WarningBody, path_text, warnings};
+use crate::output::json::{self, ObjectBody, WarningBody, path_text, warnings};
 use crate::output::size::{human, percent};
-use crate::output::table::Table;
+use crate::output::table::{Columns, Table, Widths};
 use crate::output::text::{cell, count, shape};
 use crate::output::tree::{Branch, Order, Sums, tree};
 use crate::output::value::Attributes;
@@ -70,8 +71,9 @@ enum Sort {
     Offset,
 }
 
+/// What a document begins with: `objects` follow.
 #[derive(Serialize)]
-struct Document<'a> {
+struct Head<'a> {
     file: String,
     kind: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -80,7 +82,11 @@ struct Document<'a> {
     file_size: u64,
     attributes: Attributes<'a>,
     warnings: Vec<WarningBody<'a>>,
-    objects: Vec<ObjectBody<'a>>,
+}
+
+/// What follows `objects`.
+#[derive(Serialize)]
+struct Tail<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     tree: Option<Vec<Branch<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -102,37 +108,14 @@ fn list(
     arguments: &Arguments,
     answer: &mut Answer<'_>,
 ) -> Result<Exit, Failure> {
-    let mut entries = file.entries();
-    if let Some(pattern) = &arguments.glob {
-        entries.retain(|entry| glob::matches(pattern, entry.name()));
-    }
-    let mut objects: Vec<ObjectBody<'_>> = entries.iter().map(ObjectBody::new).collect();
-    match arguments.sort {
-        Some(Sort::Name) => objects.sort_by_key(|object| object.name),
-        Some(Sort::Size) => objects.sort_by_key(|object| Reverse(Sizes::of(object).sum())),
-        Some(Sort::Offset) | None => {}
-    }
-    let tree = arguments.tree.then(|| {
-        let sums: Vec<(&str, Sums)> = objects
-            .iter()
-            .map(|object| (object.name, sums(object)))
-            .collect();
-        let order = match arguments.sort {
-            Some(Sort::Name) | None => Order::Name,
-            Some(Sort::Size) => Order::Size,
-            Some(Sort::Offset) => Order::Given,
-        };
-        tree(
-            &sums,
-            order,
-            arguments.depth.map_or(usize::MAX, usize::from),
-        )
-    });
+    let places = chosen(file, arguments)?;
+    let tree = arguments.tree.then(|| branches(file, &places, arguments));
+    let tree = tree.transpose()?;
     let remarks = file.warnings();
     if answer.output.json {
         let attributes = file.attributes().map_err(Failure::Refused)?;
         let extra = file.extra().map_err(Failure::Refused)?;
-        answer.document(&Document {
+        let head = Head {
             file: path_text(path),
             kind: file.kind().as_str(),
             layout: file.layout(),
@@ -140,85 +123,216 @@ fn list(
             file_size: file.byte_len(),
             attributes: Attributes(attributes.as_ref()),
             warnings: warnings(&remarks),
-            objects,
+        };
+        let tail = Tail {
             tree,
             extra: (!extra.is_empty()).then_some(Attributes(Some(&extra))),
-        })?;
+        };
+        answer.document_in_pieces(|write| document(file, &places, &head, &tail, write))?;
         return Ok(Exit::Ok);
     }
     answer.output.warnings_about(path, &remarks);
-    let table = match tree {
-        Some(tree) => tree_table(&tree),
-        None if arguments.long => component_table(&objects),
-        None => object_table(&objects),
+    let totals = match tree {
+        Some(tree) => {
+            let colored = answer.output.colored();
+            answer.text(&tree_table(&tree).render(colored))?;
+            Summary::of(file, &places, |_, _| {})?
+        }
+        None if arguments.long => table(file, &places, COMPONENT, component_rows, answer)?,
+        None => table(file, &places, OBJECT, object_row, answer)?,
     };
-    let colored = answer.output.colored();
-    answer.text(&table.render(colored))?;
-    answer.text(&totals(file, &objects))?;
+    answer.text(&totals.text(file, places.len()))?;
     Ok(Exit::Ok)
 }
 
-fn object_table(objects: &[ObjectBody<'_>]) -> Table {
-    let mut table = Table::new(&[
-        "NAME", "FORMAT", "TYPE", "SHAPE", ">SIZE", "STORED", "DIGEST",
-    ]);
-    for object in objects {
-        let sizes = Sizes::of(object);
-        let stored = match sizes.logical {
-            _ if object.fault.is_some() => "?".to_owned(),
-            _ if sizes.is_raw => "raw".to_owned(),
-            Some(logical) => percent(sizes.stored, logical),
-            None => human(sizes.stored),
-        };
-        let cells = [
-            cell(object.name),
-            known(object.format.map(cell)),
-            type_of(object),
-            known(object.shape.map(shape)),
-            known(sizes.logical.map(human)),
-            stored,
-            fault_of(object).unwrap_or_else(|| algorithms(object)),
-        ];
-        table.marked_row(object.fault.is_some(), cells);
+/// The objects to list, in their order, as places in the names of the file.
+fn chosen<'f>(file: &'f File, arguments: &Arguments) -> Result<Cow<'f, [u32]>, Failure> {
+    let mut places = Cow::Borrowed(file.data_order());
+    let pattern = arguments.glob.as_deref();
+    let is_by_name = arguments.sort == Some(Sort::Name);
+    if pattern.is_some() || is_by_name {
+        let names: Vec<&str> = file.names().collect();
+        let name = |place: &u32| names.get(*place as usize).copied().unwrap_or_default();
+        let places = places.to_mut();
+        if let Some(pattern) = pattern {
+            places.retain(|place| glob::matches(pattern, name(place)));
+        }
+        if is_by_name {
+            places.sort_by_key(name);
+        }
     }
-    table
+    if arguments.sort == Some(Sort::Size) {
+        let mut sizes = Vec::with_capacity(places.len());
+        let add = |sizes: &mut Vec<u64>, entry: &Entry<'_>| {
+            sizes.push(Sizes::of(&ObjectBody::new(entry)).sum());
+        };
+        file.fold_entries(&places, add, |stretch| {
+            sizes.extend(stretch);
+            Ok::<(), Failure>(())
+        })?;
+        let mut sized: Vec<(u64, u32)> = sizes.into_iter().zip(places.iter().copied()).collect();
+        sized.sort_by_key(|(size, _)| Reverse(*size));
+        places = sized.into_iter().map(|(_, place)| place).collect();
+    }
+    Ok(places)
 }
 
-fn component_table(objects: &[ObjectBody<'_>]) -> Table {
-    let heads = [
-        "NAME", "ROLE", "TYPE", "SHAPE", ">OFFSET", ">LENGTH", ">DECODED", "ENCODING", "DIGEST",
-    ];
-    let mut table = Table::new(&heads);
-    for object in objects {
-        let fault = fault_of(object);
-        let is_faulty = fault.is_some();
-        let mut name = cell(object.name);
-        let mut dimensions = known(object.shape.map(shape));
-        let number = |number: Option<u64>| known(number.map(|number| number.to_string()));
-        for component in &object.components {
-            let digest = component.digest.as_deref().map_or("-".to_owned(), cell);
-            let cells = [
-                std::mem::take(&mut name),
-                cell(component.role),
-                known(component.r#type.or(component.dtype).map(cell)),
-                std::mem::take(&mut dimensions),
-                number(component.offset),
-                number(component.length),
-                number(component.decoded_length),
-                known(component.encoding.map(cell)),
-                fault.clone().unwrap_or(digest),
-            ];
-            table.marked_row(is_faulty, cells);
+fn branches<'f>(
+    file: &'f File,
+    places: &[u32],
+    arguments: &Arguments,
+) -> Result<Vec<Branch<'f>>, Failure> {
+    let names: Vec<&str> = file.names().collect();
+    let mut named: Vec<(&str, Sums)> = Vec::with_capacity(places.len());
+    let add = |all: &mut Vec<Sums>, entry: &Entry<'_>| all.push(sums(&ObjectBody::new(entry)));
+    file.fold_entries(places, add, |stretch| {
+        let rest = places.iter().skip(named.len());
+        let names = rest.filter_map(|place| names.get(*place as usize).copied());
+        let stretch: Vec<_> = names.zip(stretch).collect();
+        named.extend(stretch);
+        Ok::<(), Failure>(())
+    })?;
+    let order = match arguments.sort {
+        Some(Sort::Name) | None => Order::Name,
+        Some(Sort::Size) => Order::Size,
+        Some(Sort::Offset) => Order::Given,
+    };
+    let depth = arguments.depth.map_or(usize::MAX, usize::from);
+    Ok(tree(&named, order, depth))
+}
+
+/// Writes the document of a file, with its objects as they are decoded.
+fn document(
+    file: &File,
+    places: &[u32],
+    head: &Head<'_>,
+    tail: &Tail<'_>,
+    write: &mut dyn FnMut(&[u8]) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut text = Vec::new();
+    json::push(&mut text, head);
+    text.pop();
+    text.extend_from_slice(b",\"objects\":[");
+    write(&text)?;
+    let add = |objects: &mut Vec<u8>, entry: &Entry<'_>| {
+        if !objects.is_empty() {
+            objects.push(b',');
         }
-        if object.components.is_empty() {
-            let gap = if is_faulty { "?" } else { "-" };
-            let mut cells = vec![name, gap.to_owned(), gap.to_owned(), dimensions];
-            cells.resize(heads.len() - 1, gap.to_owned());
-            cells.push(fault.unwrap_or_else(|| gap.to_owned()));
-            table.marked_row(is_faulty, cells);
+        json::push(objects, &ObjectBody::new(entry));
+    };
+    let mut is_first = true;
+    file.fold_entries(places, add, |objects| {
+        if !std::mem::take(&mut is_first) {
+            write(b",")?;
         }
+        write(&objects)
+    })?;
+    text.clear();
+    json::push(&mut text, tail);
+    write(b"]")?;
+    if text != b"{}" {
+        write(b",")?;
+        return write(text.get(1..).unwrap_or_default());
     }
-    table
+    write(b"}")
+}
+
+/// Takes the cells of a row, and whether it is coloured.
+type Row<'r> = dyn FnMut(&[String], bool) + 'r;
+
+/// Prints a table with the rows that `rows` makes of each object. The objects are decoded twice, first
+/// for the widths of the columns, so that no row waits in memory for the last one.
+fn table(
+    file: &File,
+    places: &[u32],
+    columns: Columns,
+    rows: fn(&ObjectBody<'_>, &mut Row<'_>),
+    answer: &mut Answer<'_>,
+) -> Result<Summary, Failure> {
+    let totals = Summary::of(file, places, |object, widths| {
+        rows(object, &mut |cells, _| widths.add(cells));
+    })?;
+    let mut widths = columns.widths();
+    widths.merge(&totals.widths);
+    let colored = answer.output.colored();
+    let mut header = String::new();
+    columns.push_header(&widths, colored, &mut header);
+    answer.text(&header)?;
+    let add = |lines: &mut String, entry: &Entry<'_>| {
+        rows(&ObjectBody::new(entry), &mut |cells, is_marked| {
+            columns.push_row(&widths, cells, is_marked, colored, lines);
+            lines.push('\n');
+        });
+    };
+    file.fold_entries(places, add, |lines| answer.output.bytes(lines.as_bytes()))?;
+    Ok(totals)
+}
+
+const OBJECT: Columns = Columns::new(&[
+    "NAME", "FORMAT", "TYPE", "SHAPE", ">SIZE", "STORED", "DIGEST",
+]);
+
+fn object_row(object: &ObjectBody<'_>, row: &mut Row<'_>) {
+    let sizes = Sizes::of(object);
+    let stored = match sizes.logical {
+        _ if object.fault.is_some() => "?".to_owned(),
+        _ if sizes.is_raw => "raw".to_owned(),
+        Some(logical) => percent(sizes.stored, logical),
+        None => human(sizes.stored),
+    };
+    let cells = [
+        cell(object.name),
+        known(object.format.map(cell)),
+        type_of(object),
+        known(object.shape.map(shape)),
+        known(sizes.logical.map(human)),
+        stored,
+        fault_of(object).unwrap_or_else(|| algorithms(object)),
+    ];
+    row(&cells, object.fault.is_some());
+}
+
+const COMPONENT: Columns = Columns::new(&[
+    "NAME", "ROLE", "TYPE", "SHAPE", ">OFFSET", ">LENGTH", ">DECODED", "ENCODING", "DIGEST",
+]);
+
+fn component_rows(object: &ObjectBody<'_>, row: &mut Row<'_>) {
+    let fault = fault_of(object);
+    let is_faulty = fault.is_some();
+    let mut name = cell(object.name);
+    let mut dimensions = known(object.shape.map(shape));
+    let number = |number: Option<u64>| known(number.map(|number| number.to_string()));
+    for component in &object.components {
+        let digest = component.digest.as_deref().map_or("-".to_owned(), cell);
+        let cells = [
+            std::mem::take(&mut name),
+            cell(component.role),
+            known(component.r#type.or(component.dtype).map(cell)),
+            std::mem::take(&mut dimensions),
+            number(component.offset),
+            number(component.length),
+            number(component.decoded_length),
+            known(component.encoding.map(cell)),
+            fault.clone().unwrap_or(digest),
+        ];
+        row(&cells, is_faulty);
+    }
+    if object.components.is_empty() {
+        let gap = || if is_faulty { "?" } else { "-" }.to_owned();
+        let fault = fault.unwrap_or_else(gap);
+        let cells = [
+            name,
+            gap(),
+            gap(),
+            dimensions,
+            gap(),
+            gap(),
+            gap(),
+            gap(),
+            fault,
+        ];
+        row(&cells, is_faulty);
+    }
 }
 
 fn tree_table(tree: &[Branch<'_>]) -> Table {
@@ -269,18 +383,45 @@ fn fault_of(object: &ObjectBody<'_>) -> Option<String> {
     Some(format!("error[{}]", fault.code))
 }
 
-fn totals(file: &File, objects: &[ObjectBody<'_>]) -> String {
-    let logical = objects.iter().map(|object| Sizes::of(object).sum());
-    let logical = human(logical.fold(0, u64::saturating_add));
-    let stored = human(file.byte_len());
-    let number = count(objects.len() as u64, "object", "objects");
-    let mut text = format!("{number}, {logical} logical, {stored} on disk");
-    let faulty = objects.iter().filter(|object| object.fault.is_some());
-    match faulty.count() {
-        0 => {}
-        faulty => text.push_str(&format!(", {faulty} cannot be read")),
+/// What the list has to know of all objects: their sum, and the widths of their cells.
+#[derive(Default)]
+struct Summary {
+    logical: u64,
+    faulty: usize,
+    widths: Widths,
+}
+
+impl Summary {
+    fn of(
+        file: &File,
+        places: &[u32],
+        measure: impl Fn(&ObjectBody<'_>, &mut Widths) + Sync,
+    ) -> Result<Self, Failure> {
+        let mut all = Summary::default();
+        let add = |sum: &mut Summary, entry: &Entry<'_>| {
+            let object = ObjectBody::new(entry);
+            sum.logical = sum.logical.saturating_add(Sizes::of(&object).sum());
+            sum.faulty += usize::from(object.fault.is_some());
+            measure(&object, &mut sum.widths);
+        };
+        file.fold_entries(places, add, |sum| {
+            all.logical = all.logical.saturating_add(sum.logical);
+            all.faulty += sum.faulty;
+            all.widths.merge(&sum.widths);
+            Ok::<(), Failure>(())
+        })?;
+        Ok(all)
     }
-    text
+
+    fn text(&self, file: &File, objects: usize) -> String {
+        let (logical, stored) = (human(self.logical), human(file.byte_len()));
+        let number = count(objects as u64, "object", "objects");
+        let mut text = format!("{number}, {logical} logical, {stored} on disk");
+        if self.faulty > 0 {
+            text.push_str(&format!(", {} cannot be read", self.faulty));
+        }
+        text
+    }
 }
 
 /// The sizes of an object in bytes.

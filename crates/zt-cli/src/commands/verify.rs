@@ -114,7 +114,7 @@ fn verify<'p>(
             });
         }
     };
-    let progress = Progress::new(Some(decoded_len(input.file())));
+    let progress = Progress::of(|| decoded_len(input.file()));
     let report_progress = |bytes| progress.report(bytes);
     let options = VerifyOptions::new()
         .strict(arguments.strict)

@@ -9,7 +9,7 @@ use zt::manifest::Text;
 
 use zt::{Component, DType, Entry, Error, RawComponent, RawObject, Tensor, Warning};
 
-use super::text::is_unsafe;
+use super::text::{has_unsafe, is_unsafe};
 use super::value::Attributes;
 use crate::failure::Failure;
 
@@ -296,7 +296,7 @@ impl serde_json::ser::Formatter for Escaped {
         writer: &mut W,
         fragment: &str,
     ) -> io::Result<()> {
-        if fragment.contains(is_unsafe) {
+        if has_unsafe(fragment) {
             return writer.write_all(escaped(fragment).as_bytes());
         }
         writer.write_all(fragment.as_bytes())
@@ -310,6 +310,13 @@ impl serde_json::ser::Formatter for Escaped {
     ) -> io::Result<()> {
         self.write_string_fragment(writer, fragment)
     }
+}
+
+/// Adds a document to JSON text.
+pub(crate) fn push(text: &mut Vec<u8>, document: &impl Serialize) {
+    let mut json = serde_json::Serializer::with_formatter(text, Escaped);
+    // Keys are text, floats are finite, and memory takes every byte.
+    let _ = document.serialize(&mut json);
 }
 
 /// JSON text with `\uXXXX` for each character that [`is_unsafe`], except between lines.

@@ -11,7 +11,7 @@ const CELL: usize = 120;
 /// `text`, with every character escaped that could move the cursor, change colours or reorder the
 /// text beside it. Names in files are not trusted.
 pub(crate) fn printable(text: &str) -> Cow<'_, str> {
-    if !text.contains(is_unsafe) {
+    if !has_unsafe(text) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());
@@ -41,10 +41,20 @@ pub(crate) fn cell(text: &str) -> String {
 
 fn abridged(text: &str) -> String {
     let text = printable(text);
+    if text.len() <= CELL {
+        return text.into_owned();
+    }
     match text.char_indices().nth(CELL) {
         Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
         None => text.into_owned(),
     }
+}
+
+/// Whether a character [`is_unsafe`].
+pub(crate) fn has_unsafe(text: &str) -> bool {
+    // Nearly every text is plain, and looked at faster by bytes.
+    let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+    !is_plain && text.contains(is_unsafe)
 }
 
 /// Controls, and the invisible characters that Unicode TR 36 warns about: directions, joiners, tags.

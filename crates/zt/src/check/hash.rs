@@ -8,7 +8,7 @@ use zt_formats::{Dense, View};
 use zt_manifest::{DType, Value as Cbor};
 
 use crate::check::dense_hash::dense_values;
-use crate::check::survey::{Survey, Wanted, judge};
+use crate::check::survey::{Spent, Survey, Wanted, judge};
 use crate::cores::progress::{Gauge, Progress, work_options};
 use crate::error::{Error, Result};
 use crate::file::overlap::Allowance;
@@ -143,7 +143,7 @@ impl File {
             bools: false,
             content: true,
         };
-        let survey = Survey::of(self, &entries, wanted, &gauge)?;
+        let survey = Survey::of(self, &entries, wanted, &mut Spent::default(), &gauge)?;
         let hashed = (0..entries.len()).map(|at| hash_components(&survey, at));
         let mut objects: Vec<_> = entries.into_iter().zip(hashed).collect();
         let allowance = Allowance::of(survey.decoded_len(), &self.inner.limits);

@@ -7,6 +7,7 @@
 //! | `dense_hash` | hashes dense values, as a stream |
 //! | `values` | checks the values that a kind of file forbids |
 //! | `survey` | lists the stored ranges of all components, each range once |
+//! | `window` | takes objects some thousand at a time |
 //!
 //! Both calls read each stored range once, even if many components share it, and both report
 //! their progress and can be interrupted.
@@ -20,3 +21,4 @@ pub(crate) mod hash;
 mod survey;
 mod values;
 pub(crate) mod verify;
+mod window;

@@ -36,11 +36,25 @@ pub(crate) struct Wanted {
     pub(crate) content: bool,
 }
 
+/// What may still be read of the source that was looked at last.
+#[derive(Default)]
+pub(crate) struct Spent(Option<(usize, Allowance)>);
+
+impl Spent {
+    /// Ranges so far are behind those to come.
+    pub(crate) fn forget(&mut self) {
+        if let Some((_, allowance)) = &mut self.0 {
+            allowance.forget();
+        }
+    }
+}
+
 /// Components of one key have the same content.
 type Key = (usize, Span, Encoding, usize);
 
 impl<'f> Survey<'f> {
-    /// Looks at the bytes of all components, on the pool that this runs on.
+    /// Looks at the bytes of all components, on the pool that this runs on. `spent` is what earlier
+    /// surveys of the file have left.
     ///
     /// # Errors
     ///
@@ -49,6 +63,7 @@ impl<'f> Survey<'f> {
         file: &'f File,
         entries: &[Entry<'f>],
         wanted: Wanted,
+        Spent(allowance): &mut Spent,
         gauge: &Gauge<'_>,
     ) -> Result<Self> {
         let mut objects = Vec::with_capacity(entries.len());
@@ -78,7 +93,6 @@ impl<'f> Survey<'f> {
         let mut outcome_of = vec![None; parts.len()];
         let mut jobs: Vec<Job<'f>> = Vec::with_capacity(order.len());
         // Ranges that overlap have each to be read: a file may ask for only so much of that.
-        let mut allowance: Option<(usize, Allowance)> = None;
         let mut refused: Vec<u32> = Vec::new();
         let mut last = None;
         for (key, _, at) in order {
@@ -108,7 +122,7 @@ impl<'f> Survey<'f> {
         }
         drop(parts);
         let mut outcomes = scan(&jobs, limits, gauge)?;
-        if let Some((_, allowance)) = allowance.filter(|_| !refused.is_empty()) {
+        if let Some((_, allowance)) = allowance.as_ref().filter(|_| !refused.is_empty()) {
             let is_refused = u32::try_from(outcomes.len()).ok();
             outcomes.push(Outcome::failed(allowance.exceeded()));
             for at in refused {

@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use zt_container::{BlobReader, Chunks, Digest, Exact, Footer, Span};
 use zt_formats::Signature;
 
-use crate::check::survey::{Survey, Wanted, judge};
+use crate::check::survey::{Spent, Survey, Wanted, judge};
+use crate::check::window::Windows;
 use crate::cores::progress::{Gauge, Progress, work_options};
 use crate::error::{Error, Fault, Result};
 use crate::file::chunks::Checked;
@@ -87,54 +88,71 @@ impl File {
 
     fn verify_here(&self, options: &VerifyOptions<'_>) -> Result<Report> {
         let gauge = Gauge::new(options.progress);
-        let entries = self.entries();
         let wanted = Wanted {
             every_digest: true,
             bools: true,
             content: false,
         };
-        let survey = Survey::of(self, &entries, wanted, &gauge)?;
         let mut report = Report {
+            objects: self.len() as u64,
             warnings: self.warnings(),
             ..Report::default()
         };
-        report.objects = entries.len() as u64;
         // The headers of others were looked at when they were opened.
         let remote = self.inner.sources.first().filter(|it| it.is_remote());
         if let Some(source) = remote.filter(|_| self.kind() == Kind::ZT) {
             let header = Footer::check_header(&**source);
             report.problems.extend(header.err().map(Error::from));
         }
-        let allowance = Allowance::of(survey.decoded_len(), &self.inner.limits);
-        let mut tables = TableCheck {
-            allowance: Allowance::of(self.byte_len(), &self.inner.limits),
-            seen: HashSet::new(),
-        };
+        let (mut spent, mut decoded_len) = (Spent::default(), 0u64);
+        let mut of_tables = Allowance::of(self.byte_len(), &self.inner.limits);
         // Contents are looked at once their bytes are known to be right.
         let mut contents = Vec::new();
-        let mut problems = Vec::with_capacity(entries.len());
-        for (at, entry) in entries.iter().enumerate() {
-            let mut findings = Findings::default();
-            if let Some(tensor) = findings.check(entry, at, &survey, &mut tables, options.strict) {
-                contents.push((at, tensor));
+        let mut problems: Vec<(usize, Error)> = Vec::new();
+        let mut before = 0usize;
+        for window in Windows::of(self) {
+            let entries = Windows::entries(self, &window);
+            let survey = Survey::of(self, &entries, wanted, &mut spent, &gauge)?;
+            spent.forget();
+            decoded_len = decoded_len.plus(survey.decoded_len());
+            let mut tables = TableCheck {
+                allowance: &mut of_tables,
+                seen: HashSet::new(),
+            };
+            for (at, entry) in entries.iter().enumerate() {
+                let place = before.plus(at);
+                let mut findings = Findings::default();
+                if findings.check(entry, at, &survey, &mut tables, options.strict) {
+                    contents.push(place);
+                }
+                report.components = report.components.plus(findings.components);
+                report.bytes = report.bytes.saturating_add(findings.bytes);
+                report.unverified.extend(findings.unverified);
+                if findings.is_unchecked {
+                    report.unchecked.push(entry.name().to_owned());
+                }
+                problems.extend(findings.problems.into_iter().map(|error| (place, error)));
             }
-            report.components = report.components.plus(findings.components);
-            report.bytes = report.bytes.saturating_add(findings.bytes);
-            report.unverified.extend(findings.unverified);
-            if findings.is_unchecked {
-                report.unchecked.push(entry.name().to_owned());
-            }
-            problems.push(findings.problems);
+            before = before.plus(entries.len());
         }
+        let order = self.data_order();
+        let tensor = |place: &usize| {
+            let entry = self.entry_at(*order.get(*place)? as usize)?;
+            Some((*place, entry.tensor().ok()?))
+        };
+        let contents: Vec<(usize, Tensor<'_>)> = contents.iter().filter_map(tensor).collect();
+        let allowance = Allowance::of(decoded_len, &self.inner.limits);
         let checked = crate::read::contents::check(&contents, allowance, &gauge)?;
-        for ((at, _), error) in contents.iter().zip(checked) {
-            if let Some(problems) = problems.get_mut(*at) {
-                problems.extend(error);
-            }
-        }
-        report.problems.extend(problems.into_iter().flatten());
+        let checked = contents.iter().zip(checked);
+        problems.extend(checked.filter_map(|((place, _), error)| Some((*place, error?))));
+        problems.sort_by_key(|(place, _)| *place);
+        report
+            .problems
+            .extend(problems.into_iter().map(|(_, error)| error));
         if options.strict {
-            report.problems.extend(self.placement_problems(&entries));
+            report
+                .problems
+                .extend(self.placement_problems(&self.entries()));
             let tolerated = &self.inner.tolerated;
             let problems = tolerated.verify(self, &gauge)?;
             report.problems.extend(problems);
@@ -238,13 +256,13 @@ impl File {
     }
 }
 
-/// The tables of chunk digests, each looked at once.
-struct TableCheck<'f> {
-    allowance: Allowance,
+/// The tables of chunk digests of one window, each looked at once.
+struct TableCheck<'a, 'f> {
+    allowance: &'a mut Allowance,
     seen: HashSet<(usize, Span, &'f Chunks, Option<&'f Digest>)>,
 }
 
-impl<'f> TableCheck<'f> {
+impl<'f> TableCheck<'_, 'f> {
     /// What is wrong with the table of a component whose bytes are right.
     fn problem(&mut self, tensor: &Tensor<'f>, part: Located<'f>) -> Option<Error> {
         let blob = &part.component.blob;
@@ -260,7 +278,7 @@ impl<'f> TableCheck<'f> {
         }
         let source = tensor.source(part);
         let checked = Checked::read(source, blob, true).and_then(|table| match table {
-            Some(table) => table.check_all(source, blob, &mut self.allowance),
+            Some(table) => table.check_all(source, blob, self.allowance),
             None => Ok(()),
         });
         checked.err().map(|error| tensor.blame(error, part))
@@ -279,20 +297,20 @@ struct Findings {
 }
 
 impl Findings {
-    /// The tensor, where its contents are to be looked at as well.
+    /// Whether the contents are to be looked at as well.
     fn check<'f>(
         &mut self,
         entry: &Entry<'f>,
         at: usize,
         survey: &Survey<'f>,
-        tables: &mut TableCheck<'f>,
+        tables: &mut TableCheck<'_, 'f>,
         strict: bool,
-    ) -> Option<Tensor<'f>> {
+    ) -> bool {
         let (tensor, outcomes) = match survey.object(at) {
             Ok(object) => object,
             Err(fault) => {
                 self.problems.push(fault);
-                return None;
+                return false;
             }
         };
         let format = tensor.registry().format(tensor.format());
@@ -341,8 +359,9 @@ impl Findings {
             is_sound = fault.is_none();
             self.problems.extend(fault);
         }
-        let roles = format.filter(|_| is_sound)?.data_roles();
-        let is_wanted = roles.is_none_or(|roles| !roles.is_empty());
-        is_wanted.then_some(tensor)
+        let roles = format
+            .filter(|_| is_sound)
+            .map(|format| format.data_roles());
+        roles.is_some_and(|roles| roles.is_none_or(|roles| !roles.is_empty()))
     }
 }

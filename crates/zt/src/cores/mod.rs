@@ -3,6 +3,7 @@
 //! | module | use it for |
 //! | --- | --- |
 //! | `parallel` | a list of equal tasks, results in order (rayon) |
+//! | `stretches` | many small items, summed up in bounded memory |
 //! | `work` | tasks that are handed out now and awaited later; the writer's threads |
 //! | `read_ahead` | one stream: a thread reads while the caller computes |
 //! | `pieces` | one large component, read and decoded on all cores |
@@ -26,5 +27,6 @@ pub(crate) mod read_ahead;
 pub(crate) mod region;
 pub(crate) mod scan;
 pub(crate) mod scratch;
+pub(crate) mod stretches;
 pub(crate) mod sums;
 pub(crate) mod work;

@@ -8,6 +8,7 @@ use zt_container::{Container, Exact, Layout, LimitExceeded, Limits, Source, Span
 use zt_formats::{Registry, Signature};
 use zt_manifest::{Component, Index, Map, Object, Placement, RawObject, Version, Warning};
 
+use crate::cores::stretches;
 use crate::error::{Error, Result};
 use crate::file::unfinished::has_lost_page;
 
@@ -16,6 +17,14 @@ pub(crate) struct Catalog {
     origin: Origin,
     /// One per name. Decoding is idempotent, so two threads that race here do no harm.
     slots: Box<[OnceLock<Box<Resolved>>]>,
+    order: OnceLock<Order>,
+}
+
+/// Places of objects, in the order of their data.
+pub(crate) struct Order {
+    pub(crate) all: Box<[u32]>,
+    /// Those with warnings.
+    pub(crate) warned: Box<[u32]>,
 }
 
 enum Origin {
@@ -74,6 +83,23 @@ struct Many {
     by_role: Box<[usize]>,
     /// As [`Resolved::verified`], of the other components.
     verified: Box<[AtomicU64]>,
+}
+
+/// An object of a catalog, which keeps it or does not.
+pub(crate) enum Decoded<'c> {
+    Kept(&'c Resolved),
+    Made(Box<Resolved>),
+}
+
+impl std::ops::Deref for Decoded<'_> {
+    type Target = Resolved;
+
+    fn deref(&self) -> &Resolved {
+        match self {
+            Decoded::Kept(resolved) => resolved,
+            Decoded::Made(resolved) => resolved,
+        }
+    }
 }
 
 /// Which of the file's sources the components are in.
@@ -215,6 +241,19 @@ impl Resolved {
         };
         first.unwrap_or((self.source(0), u64::MAX, true))
     }
+
+    /// The end of the last blob of a sound object of a `.zt` file, and 0 where there is none.
+    pub(crate) fn end(&self) -> u64 {
+        let components = self.object.iter().flat_map(|object| &object.components);
+        let ends = components.map(|(_, component)| component.blob.span.end());
+        ends.max().unwrap_or(0)
+    }
+
+    /// The beginning of the first blob of an object of a `.zt` file.
+    pub(crate) fn start(&self) -> u64 {
+        let (_, offset, _) = self.beginning(&[]);
+        offset
+    }
 }
 
 /// The manifest where the source lends it, else a copy.
@@ -268,6 +307,7 @@ impl Catalog {
                 manifest,
             },
             slots: slots.into(),
+            order: OnceLock::new(),
         })
     }
 
@@ -306,6 +346,7 @@ impl Catalog {
         Ok(Catalog {
             origin,
             slots: slots.into(),
+            order: OnceLock::new(),
         })
     }
 
@@ -413,29 +454,91 @@ impl Catalog {
         Some(resolved)
     }
 
-    /// Every position, in the order of the objects' data. Decodes every object.
-    pub(crate) fn in_data_order(&self, registry: &Registry) -> Vec<usize> {
-        // Decoding is most of the work, and goes to all cores where there are many objects.
-        const AT_A_TIME: usize = 4096;
+    /// The object as it is kept, or decoded for the caller alone.
+    pub(crate) fn decoded(&self, at: usize, registry: &Registry) -> Option<Decoded<'_>> {
+        match (self.slots.get(at)?.get(), &self.origin) {
+            (Some(kept), _) => Some(Decoded::Kept(kept)),
+            (
+                None,
+                Origin::Manifest {
+                    index,
+                    placement,
+                    manifest,
+                },
+            ) => {
+                let made = decode(index, at, placement, *manifest, registry);
+                Some(Decoded::Made(Box::new(made)))
+            }
+            (None, Origin::Built { .. }) => self.resolve(at, registry).map(Decoded::Kept),
+        }
+    }
+
+    /// The order of the objects' data. The first call looks at every object, and keeps none.
+    pub(crate) fn order(&self, registry: &Registry) -> &Order {
+        // Not within the lock: a thread of the pool that waits there may be given another caller's work.
+        let order = self.order.get();
+        order.unwrap_or_else(|| {
+            let sorted = self.sorted(registry, false);
+            self.order.get_or_init(|| sorted)
+        })
+    }
+
+    /// As [`Catalog::order`], with every object decoded and kept.
+    pub(crate) fn kept_order(&self, registry: &Registry) -> &Order {
+        let Some(order) = self.order.get() else {
+            let sorted = self.sorted(registry, true);
+            return self.order.get_or_init(|| sorted);
+        };
+        let keep = |(): &mut (), at| {
+            self.resolve(at, registry);
+        };
+        let kept = stretches::fold(0..self.len(), keep, |()| Ok::<(), Error>(()));
+        debug_assert!(kept.is_ok(), "nothing fails");
+        order
+    }
+
+    fn sorted(&self, registry: &Registry, keep: bool) -> Order {
         let places: &[_] = match &self.origin {
             Origin::Manifest { .. } => &[],
             Origin::Built { places, .. } => places,
         };
-        let key = |at| {
-            let resolved = self.resolve(at, registry);
-            (resolved.map(|resolved| resolved.beginning(places)), at)
+        let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let look = |keys: &mut Vec<Key>, at: usize| {
+            let key = |resolved: &Resolved| {
+                let (source, offset, has_bytes) = resolved.beginning(places);
+                let is_warned = !resolved.warnings.is_empty();
+                (narrow(source), offset, has_bytes, narrow(at), is_warned)
+            };
+            let plain = match &self.origin {
+                Origin::Manifest { index, .. } if !keep => index.beginning(at),
+                _ => None,
+            };
+            keys.extend(if let Some((offset, has_bytes)) = plain {
+                Some((0, offset, has_bytes, narrow(at), false))
+            } else if keep {
+                self.resolve(at, registry).map(key)
+            } else {
+                self.decoded(at, registry).map(|decoded| key(&decoded))
+            });
         };
-        let starts: Vec<usize> = (0..self.len()).step_by(AT_A_TIME).collect();
-        let keys = crate::cores::parallel::map(&starts, |start| {
-            let stretch = (*start..self.len()).take(AT_A_TIME);
-            Ok(stretch.map(key).collect::<Vec<_>>())
+        let mut keys: Vec<Key> = Vec::with_capacity(self.len());
+        let added = stretches::fold(0..self.len(), look, |stretch| {
+            keys.extend(stretch);
+            Ok::<(), Error>(())
         });
-        // No stretch fails: faults are in the objects.
-        let mut keys: Vec<_> = keys.unwrap_or_default().into_iter().flatten().collect();
+        debug_assert!(added.is_ok(), "faults are in the objects");
         keys.sort_unstable();
-        keys.into_iter().map(|(_, at)| at).collect()
+        let warned = keys.iter().filter(|(.., is_warned)| *is_warned);
+        Order {
+            warned: warned.map(|(_, _, _, at, _)| *at).collect(),
+            all: keys.iter().map(|(_, _, _, at, _)| *at).collect(),
+        }
     }
 }
+
+/// Where the data of an object begins (see [`Resolved::beginning`]), its place, and whether there are
+/// warnings about it.
+type Key = (u32, u64, bool, u32, bool);
 
 fn decode(
     index: &Index<ManifestBytes>,

@@ -41,8 +41,9 @@ use zt_container::{Layout, Source, Span};
 use zt_formats::Registry;
 use zt_manifest::{Map, Object, RawObject};
 
+use crate::cores::stretches;
 use crate::error::{Error, Fault, Result};
-use crate::file::catalog::{Catalog, Resolved};
+use crate::file::catalog::{Catalog, Decoded, Resolved};
 use crate::file::kind::Kind;
 use crate::file::open::OpenOptions;
 use crate::file::tensor::Tensor;
@@ -213,16 +214,19 @@ impl File {
         self.inner.catalog.extra()
     }
 
-    /// What a user should know and is no error. Decodes every object.
+    /// What a user should know and is no error. Decodes every object, and keeps none in memory.
     #[must_use]
     pub fn warnings(&self) -> Vec<Warning> {
         let of_file = |warning: &zt_manifest::Warning| warning_of(None, warning);
         let mut warnings: Vec<Warning> = self.inner.remarks.clone();
         warnings.extend(self.inner.tolerated.warnings());
         warnings.extend(self.inner.catalog.warnings().iter().map(of_file));
-        for entry in self.entries() {
-            let of_object = |warning| warning_of(Some(entry.name()), warning);
-            warnings.extend(entry.resolved.warnings.iter().map(of_object));
+        let catalog = &self.inner.catalog;
+        for at in &catalog.order(&self.inner.registry).warned {
+            self.peek(*at, |entry| {
+                let of_object = |warning| warning_of(Some(entry.name()), warning);
+                warnings.extend(entry.resolved.warnings.iter().map(of_object));
+            });
         }
         warnings
     }
@@ -320,14 +324,91 @@ impl File {
         self.entries().into_iter().map(|entry| entry.tensor())
     }
 
-    /// Every object in the order of its data, faulty ones included. Decodes every object.
+    /// Every object in the order of its data, faulty ones included. Decodes every object, and keeps
+    /// all in memory: [`File::fold_entries`] does not.
     #[must_use]
     pub fn entries(&self) -> Vec<Entry<'_>> {
-        let order = self.inner.catalog.in_data_order(&self.inner.registry);
-        order
-            .into_iter()
-            .filter_map(|at| self.entry_at(at))
+        let order = self.inner.catalog.kept_order(&self.inner.registry);
+        let entries = order.all.iter();
+        entries
+            .filter_map(|at| self.entry_at(*at as usize))
             .collect()
+    }
+
+    /// The order of the objects' data: their places in [`File::names`]. The first call decodes every
+    /// object, and keeps none in memory.
+    #[must_use]
+    pub fn data_order(&self) -> &[u32] {
+        &self.inner.catalog.order(&self.inner.registry).all
+    }
+
+    /// Shows the objects at these places in [`File::names`] to `add`, on all cores, and hands over what
+    /// it makes of some hundred neighbours to `take`, in the order of `places`. Objects are decoded for
+    /// this alone: a file of a million takes no more memory than its manifest and what `take` keeps.
+    ///
+    /// # Errors
+    ///
+    /// The first of `take`. Faults are in the entries.
+    ///
+    /// ```
+    /// # use zt::{Dense, Error, File, Writer};
+    /// # let mut bytes = Vec::new();
+    /// # let mut writer = Writer::new(&mut bytes)?;
+    /// # writer.add("bias", &Dense::from_slice(&[3], &[0.5f32, 1.0, 1.5])?)?;
+    /// # writer.finish()?;
+    /// let file = File::from_bytes(bytes)?;
+    /// let mut list = String::new();
+    /// let add = |lines: &mut String, entry: &zt::Entry<'_>| lines.extend([entry.name(), "\n"]);
+    /// file.fold_entries(file.data_order(), add, |lines| {
+    ///     list.push_str(&lines);
+    ///     Ok::<(), Error>(())
+    /// })?;
+    /// assert_eq!(list, "bias\n");
+    /// # Ok::<(), zt::Error>(())
+    /// ```
+    pub fn fold_entries<T: Default + Send, E>(
+        &self,
+        places: &[u32],
+        add: impl Fn(&mut T, &Entry<'_>) + Sync,
+        take: impl FnMut(T) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let one = |sum: &mut T, at| {
+            if let Some(place) = places.get(at) {
+                self.peek(*place, |entry| add(sum, entry));
+            }
+        };
+        stretches::fold(0..places.len(), one, take)
+    }
+
+    /// What `look` makes of an object, which is decoded for this alone unless it is kept already.
+    fn peek<T>(&self, place: u32, look: impl FnOnce(&Entry<'_>) -> T) -> Option<T> {
+        let (catalog, at) = (&self.inner.catalog, place as usize);
+        let decoded = catalog.decoded(at, &self.inner.registry)?;
+        Some(look(&self.entry_of(place, &decoded)))
+    }
+
+    /// Adds the objects at these places, decoded on all cores.
+    pub(crate) fn decode<'f>(&'f self, places: &[u32], to: &mut Vec<(u32, Decoded<'f>)>) {
+        let one = |stretch: &mut Vec<_>, at: usize| {
+            let place = places.get(at).copied().unwrap_or(u32::MAX);
+            let catalog = &self.inner.catalog;
+            let decoded = catalog.decoded(place as usize, &self.inner.registry);
+            stretch.extend(decoded.map(|decoded| (place, decoded)));
+        };
+        let added = stretches::fold(0..places.len(), one, |stretch| {
+            to.extend(stretch);
+            Ok::<(), Error>(())
+        });
+        debug_assert!(added.is_ok(), "faults are in the objects");
+    }
+
+    /// The object at `place`, as it was decoded.
+    pub(crate) fn entry_of<'e>(&'e self, place: u32, resolved: &'e Resolved) -> Entry<'e> {
+        Entry {
+            file: &self.inner,
+            name: self.inner.catalog.name(place as usize),
+            resolved,
+        }
     }
 
     pub(crate) fn entry_at(&self, at: usize) -> Option<Entry<'_>> {

@@ -76,6 +76,11 @@ impl Allowance {
         Ok(())
     }
 
+    /// Forgets ranges that no blob overlaps from here on.
+    pub(crate) fn forget(&mut self) {
+        self.compressed.clear();
+    }
+
     #[cfg(test)]
     pub(crate) const fn left(&self) -> u64 {
         self.left

@@ -1,0 +1,82 @@
+//! Objects that are looked at together: as few as can be told from the others.
+
+use crate::file::catalog::Decoded;
+use crate::file::kind::Kind;
+use crate::file::{Entry, File};
+
+/// Objects that a window has, if there is a place to end it.
+const WINDOW: usize = 1 << 14;
+
+/// The objects of a file in the order of their data, in windows. No blob of one window overlaps a blob
+/// of another, except without a byte: what is found in one does not depend on the others.
+///
+/// Windows of a `.zt` file are decoded when they come and not kept. Files of other kinds, whose objects
+/// are in memory anyway, and remote files, which fetch ranges together, are one window.
+pub(crate) struct Windows<'f> {
+    file: &'f File,
+    /// Places that are not decoded yet.
+    rest: &'f [u32],
+    at_a_time: usize,
+    /// Decoded, and of the next window.
+    next: Window<'f>,
+}
+
+/// Objects with their places.
+pub(crate) type Window<'f> = Vec<(u32, Decoded<'f>)>;
+
+impl<'f> Windows<'f> {
+    pub(crate) fn of(file: &'f File) -> Self {
+        let is_remote = file.inner.sources.iter().any(|source| source.is_remote());
+        let at_a_time = match file.kind() == Kind::ZT && !is_remote {
+            true => WINDOW,
+            false => usize::MAX,
+        };
+        Windows {
+            file,
+            rest: file.data_order(),
+            at_a_time,
+            next: Vec::new(),
+        }
+    }
+
+    /// The objects of a window.
+    pub(crate) fn entries<'e>(file: &'e File, window: &'e Window<'_>) -> Vec<Entry<'e>> {
+        let entries = window.iter();
+        entries
+            .map(|(place, decoded)| file.entry_of(*place, decoded))
+            .collect()
+    }
+}
+
+impl<'f> Iterator for Windows<'f> {
+    type Item = Window<'f>;
+
+    fn next(&mut self) -> Option<Window<'f>> {
+        let mut window = std::mem::take(&mut self.next);
+        // Where the window can end, and the end of all blobs before the object that is looked at.
+        let (mut cut, mut end, mut seen) = (0, 0, 0);
+        loop {
+            for (at, (_, decoded)) in window.iter().enumerate().skip(seen) {
+                // Objects are in the order of their beginnings, so that none begins before this one.
+                if end <= decoded.start() {
+                    cut = at;
+                }
+                end = end.max(decoded.end());
+            }
+            seen = window.len();
+            if cut > 0 && !self.rest.is_empty() {
+                self.next = window.split_off(cut);
+                return Some(window);
+            }
+            if self.rest.is_empty() {
+                return (!window.is_empty()).then_some(window);
+            }
+            let (places, rest) = self
+                .rest
+                .split_at_checked(self.at_a_time)
+                .unwrap_or((self.rest, &[]));
+            self.rest = rest;
+            self.file.decode(places, &mut window);
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Many small items on all cores, in bounded memory.
+
+use std::ops::Range;
+
+use crate::cores::parallel;
+
+/// Items that one core takes at a time.
+const STRETCH: usize = 512;
+
+/// Stretches for each core whose results wait until all of these are there.
+const AHEAD: usize = 8;
+
+/// Adds up the items of each stretch on some core, and hands over the sums in the order of the items.
+///
+/// # Errors
+///
+/// The first of `take`.
+pub(crate) fn fold<T: Default + Send, E>(
+    items: Range<usize>,
+    add: impl Fn(&mut T, usize) + Sync,
+    mut take: impl FnMut(T) -> Result<(), E>,
+) -> Result<(), E> {
+    let starts: Vec<usize> = items.clone().step_by(STRETCH).collect();
+    let at_a_time = match starts.len() {
+        0 | 1 => 1,
+        _ => parallel::threads() * AHEAD,
+    };
+    for starts in starts.chunks(at_a_time) {
+        let sums = parallel::map(starts, |start| {
+            let mut sum = T::default();
+            let stretch = (*start..items.end).take(STRETCH);
+            stretch.for_each(|at| add(&mut sum, at));
+            Ok(sum)
+        });
+        // No stretch fails.
+        for sum in sums.unwrap_or_default() {
+            take(sum)?;
+        }
+    }
+    Ok(())
+}
