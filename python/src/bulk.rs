@@ -193,7 +193,7 @@ pub(crate) fn load<'py>(
     progress: PyProgress<'py>,
 ) -> Result<Bound<'py, PyDict>> {
     const APART: usize = 64;
-    let open = opened(py, source)?;
+    let open = opened(py, source, None)?;
     let (mut slots, mut end) = (Vec::new(), 0usize);
     let arrays = PyDict::new(py);
     for name in open.file().names() {

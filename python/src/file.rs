@@ -15,7 +15,7 @@ use crate::error::{OrRaise, Result, misuse, no_pickling};
 use crate::memory::{Lent, Memory, PrivateMap};
 use crate::source::{Reader, has_buffer};
 use crate::tensor::Tensor;
-use crate::{bulk, html, operations, value};
+use crate::{bulk, html, operations, remote, value};
 
 /// Opens a tensor file of any kind. Its bytes decide the kind, not its name.
 ///
@@ -23,12 +23,14 @@ use crate::{bulk, html, operations, value};
 /// as any other file. The index of a sharded set opens the whole set.
 ///
 /// Args:
-///     source: a path; bytes-like content, which is not copied; or an object with ``seek`` and ``read``.
+///     source: a path; a URL, such as ``"s3://bucket/model.zt"``; bytes-like content, which is not copied; or an object with ``seek`` and ``read``.
 ///     mmap: whether arrays are views of a private map of the file, where its bytes can be used as they
 ///         are. Otherwise all are copies. A map of a file that another program cuts ends the process
 ///         when a lost page is touched; writing a new file over the old name, as ``zt`` does, is safe.
 ///     verify: when digests are compared: ``"on_read"`` (the first full read), ``"always"``, ``"never"``.
 ///     strict: whether one faulty tensor refuses the whole file.
+///     storage_options: the settings of the store of a URL, by the names of ``object_store``:
+///         ``{"aws_region": "eu-central-1"}``. Credentials come from the environment by default.
 ///
 /// Returns:
 ///     A mapping of names to tensors.
@@ -48,13 +50,14 @@ use crate::{bulk, html, operations, value};
 /// >>> file["weight"][:, 1]
 /// array([1., 4.], dtype=float32)
 #[pyfunction]
-#[pyo3(signature = (source, *, mmap = true, verify = "on_read", strict = false))]
+#[pyo3(signature = (source, *, mmap = true, verify = "on_read", strict = false, storage_options = None))]
 pub(crate) fn open(
     py: Python<'_>,
     source: &Bound<'_, PyAny>,
     mmap: bool,
     verify: &str,
     strict: bool,
+    storage_options: Option<&Bound<'_, PyDict>>,
 ) -> Result<File> {
     let verify = match verify {
         "on_read" => Verify::OnRead,
@@ -66,7 +69,7 @@ pub(crate) fn open(
         }
     };
     let options = InputOptions::new().open(OpenOptions::new().verify(verify).strict(strict));
-    let open = open_any(py, source, options)?;
+    let open = open_any(py, source, options, storage_options)?;
     Ok(File::new(Open { mmap, ..open }))
 }
 
@@ -75,10 +78,15 @@ pub(crate) fn open_any(
     py: Python<'_>,
     source: &Bound<'_, PyAny>,
     options: InputOptions,
+    storage_options: Option<&Bound<'_, PyDict>>,
 ) -> Result<Open> {
     // On the thread that asks: an opening is short, and waking another one takes longer.
     let kinds = Kinds::builtin();
     if let Some(path) = path_of(source)? {
+        if let Some(url) = remote::url_of(&path) {
+            let stores = remote::options(storage_options)?;
+            return remote::open(py, url, &stores, &options).map(Open::new);
+        }
         let input = py.detach(|| kinds.open(&path, options)).or_raise()?;
         return Ok(Open::new(input));
     }
@@ -324,7 +332,7 @@ impl File {
         threads: Option<usize>,
         progress: Option<Bound<'py, PyAny>>,
     ) -> Result<operations::Verification> {
-        operations::verify(slf.py(), slf, strict, threads, progress)
+        operations::verify(slf.py(), slf, strict, threads, progress, None)
     }
 
     /// A table of the first 50 tensors, for notebooks.

@@ -6,6 +6,7 @@
 //! | `pool`, `work` | the threads of the engine; progress, and Ctrl-C |
 //! | `memory`, `dlpack` | bytes that Python and Rust share: with `safetensors::spec`, the only modules with unsafe code |
 //! | `source` | objects of Python as files to read and to write |
+//! | `remote` | URLs where a call takes a path |
 //! | `dtype`, `value`, `index` | element types, attributes and indices of Python |
 //! | `file`, `tensor`, `component` | what is read |
 //! | `incoming`, `quantized`, `writer`, `editor` | what is written |
@@ -28,6 +29,7 @@ mod memory;
 mod operations;
 mod pool;
 mod quantized;
+mod remote;
 mod safetensors;
 mod source;
 mod tensor;

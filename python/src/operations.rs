@@ -14,16 +14,21 @@ use zt_convert::{ConvertOptions, Input, InputOptions, Kinds};
 
 use crate::error::{Result, exception, misuse};
 use crate::file::{File, FileWarning, Open, open_any, path_of};
+use crate::remote;
 use crate::source::Sink;
 use crate::work::Watch;
 
 type Progress<'py> = Option<Bound<'py, PyAny>>;
 
 /// An open file, or one to be opened.
-pub(crate) fn opened(py: Python<'_>, source: &Bound<'_, PyAny>) -> Result<Arc<Open>> {
+pub(crate) fn opened(
+    py: Python<'_>,
+    source: &Bound<'_, PyAny>,
+    storage_options: Option<&Bound<'_, PyDict>>,
+) -> Result<Arc<Open>> {
     match source.cast::<File>() {
         Ok(file) => file.get().open(),
-        Err(_) => open_any(py, source, InputOptions::new()).map(Arc::new),
+        Err(_) => open_any(py, source, InputOptions::new(), storage_options).map(Arc::new),
     }
 }
 
@@ -90,6 +95,7 @@ impl Verification {
 ///     strict: whether faults that readers tolerate are problems too.
 ///     threads: how many threads work; by default all cores, or ``ZT_NUM_THREADS``.
 ///     progress: called with the decoded bytes since the last call. What it raises ends the work.
+///     storage_options: as for :func:`open`.
 ///
 /// Returns:
 ///     The problems. Damage of the file is no exception, unless the file does not open.
@@ -99,15 +105,16 @@ impl Verification {
 /// >>> bool(zt.verify(zt.numpy.save({"a": numpy.ones(3)})))
 /// True
 #[pyfunction]
-#[pyo3(signature = (source, *, strict = false, threads = None, progress = None))]
+#[pyo3(signature = (source, *, strict = false, threads = None, progress = None, storage_options = None))]
 pub(crate) fn verify<'py>(
     py: Python<'py>,
     source: &Bound<'py, PyAny>,
     strict: bool,
     threads: Option<usize>,
     progress: Progress<'py>,
+    storage_options: Option<&Bound<'py, PyDict>>,
 ) -> Result<Verification> {
-    let open = opened(py, source)?;
+    let open = opened(py, source, storage_options)?;
     let report = Watch::new(progress).threads(threads).run(py, |progress| {
         let options = VerifyOptions::new().strict(strict).progress(progress);
         open.file().verify(&options)
@@ -184,7 +191,7 @@ pub(crate) fn hash<'py>(
     threads: Option<usize>,
     progress: Progress<'py>,
 ) -> Result<ContentHash> {
-    let open = opened(py, source)?;
+    let open = opened(py, source, None)?;
     let hash = Watch::new(progress).threads(threads).run(py, |progress| {
         open.file().hash(&HashOptions::new().progress(progress))
     })?;
@@ -285,7 +292,7 @@ pub(crate) fn diff<'py>(
     threads: Option<usize>,
     progress: Progress<'py>,
 ) -> Result<Difference> {
-    let (a, b) = (opened(py, a)?, opened(py, b)?);
+    let (a, b) = (opened(py, a, None)?, opened(py, b, None)?);
     let diff = Watch::new(progress).threads(threads).run(py, |progress| {
         let options = DiffOptions::new().dense(dense).progress(progress);
         zt::diff::diff(a.file(), b.file(), &options)
@@ -355,8 +362,8 @@ pub(crate) fn kind_of(
 /// Writes the tensors of files as one file of any kind that can be written, all of it or nothing.
 ///
 /// Args:
-///     source: a :class:`File`, a path, bytes or a file object, or a list of these.
-///     target: a path, or an object with ``write``.
+///     source: a :class:`File`, a path, a URL, bytes or a file object, or a list of these.
+///     target: a path, a URL, or an object with ``write``.
 ///     kind: the kind of the new file, such as ``"zt"`` or ``"safetensors"``; by default its extension
 ///         decides.
 ///     zstd: the level at which a ``.zt`` is compressed.
@@ -367,6 +374,7 @@ pub(crate) fn kind_of(
 ///     overwrite: whether a file that is there is replaced.
 ///     threads: how many threads work.
 ///     progress: called with the bytes since the last call. What it raises ends the work.
+///     storage_options: as for :func:`open`, for the sources and the target.
 ///
 /// Raises:
 ///     MisuseError: the file is there, code ``overwrite``; the kind cannot represent a tensor, code
@@ -374,7 +382,7 @@ pub(crate) fn kind_of(
 #[pyfunction]
 #[pyo3(signature = (
     source, target, *, kind = None, zstd = None, planes = false, dense = false, dtype = None,
-    lossy = false, overwrite = false, threads = None, progress = None
+    lossy = false, overwrite = false, threads = None, progress = None, storage_options = None
 ))]
 #[expect(clippy::too_many_arguments, reason = "the keywords of Python's call")]
 pub(crate) fn convert<'py>(
@@ -390,6 +398,7 @@ pub(crate) fn convert<'py>(
     overwrite: bool,
     threads: Option<usize>,
     progress: Progress<'py>,
+    storage_options: Option<&Bound<'py, PyDict>>,
 ) -> Result<Conversion> {
     let sources: Vec<Bound<'py, PyAny>> =
         match source.is_instance_of::<PyList>() || source.is_instance_of::<PyTuple>() {
@@ -398,10 +407,11 @@ pub(crate) fn convert<'py>(
         };
     let mut inputs: Vec<Input> = Vec::new();
     for source in &sources {
-        inputs.push(opened(py, source)?.input.clone());
+        inputs.push(opened(py, source, storage_options)?.input.clone());
     }
     let kinds = Kinds::builtin();
     let path = path_of(target)?;
+    let stores = remote::options(storage_options)?;
     let kind = kind_of(py, &kinds, kind, path.as_ref())?;
     let mut write = WriteOptions::new();
     if planes {
@@ -429,6 +439,11 @@ pub(crate) fn convert<'py>(
     };
     let summary = Watch::new(progress).threads(threads).run(py, |progress| {
         let options = options.progress(progress);
+        if let Some(url) = path.as_deref().and_then(remote::url_of) {
+            let mut upload = remote::create(url, &stores, overwrite)?;
+            let summary = kinds.convert(&inputs, &mut upload, &options)?;
+            return upload.finish().map(|()| summary);
+        }
         match (&path, &mut sink) {
             (Some(path), _) => kinds.convert_to_path(&inputs, path, overwrite, &options),
             (None, Some(sink)) => kinds.convert(&inputs, sink, &options),

@@ -11,6 +11,7 @@ use zt::Progress;
 
 use crate::error::{OrRaise, Result};
 use crate::pool::pool;
+use crate::remote::IS_STOPPED;
 
 /// Between two looks for signals, while work runs.
 const BEAT: Duration = Duration::from_millis(40);
@@ -109,7 +110,11 @@ impl<'py> Watch<'py> {
                     if raised.is_some() {
                         continue;
                     }
-                    let look = |py: Python<'_>| py.check_signals().and_then(|()| tell(py));
+                    let look = |py: Python<'_>| {
+                        py.check_signals()
+                            .inspect_err(|_| IS_STOPPED.store(true, Ordering::Relaxed))
+                            .and_then(|()| tell(py))
+                    };
                     if let Err(error) = Python::attach(look) {
                         raised = Some(error);
                         stop.store(true, Ordering::Relaxed);
@@ -118,6 +123,7 @@ impl<'py> Watch<'py> {
             });
         });
         if let Some(error) = raised {
+            IS_STOPPED.store(false, Ordering::Relaxed);
             return Err(error);
         }
         let result = result.unwrap_or_else(|| Err(std::io::Error::other("no result").into()));

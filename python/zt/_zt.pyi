@@ -34,6 +34,7 @@ def open(
     mmap: bool = True,
     verify: Literal["on_read", "always", "never"] = "on_read",
     strict: bool = False,
+    storage_options: dict[str, Any] | None = None,
 ) -> File: ...
 def edit(path: _Path, *, progress: _Progress | None = None) -> Editor: ...
 def verify(
@@ -42,6 +43,7 @@ def verify(
     strict: bool = False,
     threads: int | None = None,
     progress: _Progress | None = None,
+    storage_options: dict[str, Any] | None = None,
 ) -> Verification: ...
 def hash(
     source: File | _Source, *, threads: int | None = None, progress: _Progress | None = None
@@ -67,6 +69,7 @@ def convert(
     overwrite: bool = False,
     threads: int | None = None,
     progress: _Progress | None = None,
+    storage_options: dict[str, Any] | None = None,
 ) -> Conversion: ...
 def repair(
     path: _Path,

@@ -282,7 +282,7 @@ impl Table {
             .as_os_str()
             .into_pyobject(py)
             .map_or(name, Bound::into_any);
-        match (open_any(py, &name, options), error) {
+        match (open_any(py, &name, options, None), error) {
             (Ok(open), _) => Ok(Table::Any(Arc::new(open))),
             (Err(_), Some(error)) if !is_other => Err(failed(OPENING, &error)),
             (Err(error), _) => Err(error),

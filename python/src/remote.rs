@@ -1,0 +1,57 @@
+//! URLs where a call takes a path.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict};
+use zt_convert::{Input, InputOptions, Kinds};
+use zt_remote::{Remote, RemoteOptions, Upload, is_url};
+
+use crate::error::Result;
+use crate::work::Watch;
+
+/// A signal's handler has raised, so that transfers end at once.
+pub(crate) static IS_STOPPED: AtomicBool = AtomicBool::new(false);
+
+/// The URL, where the path is one.
+pub(crate) fn url_of(path: &Path) -> Option<&str> {
+    path.to_str().filter(|text| is_url(text))
+}
+
+/// The settings of a store, by the names of `object_store`.
+pub(crate) fn options(settings: Option<&Bound<'_, PyDict>>) -> Result<RemoteOptions> {
+    let mut options = RemoteOptions::new().interrupt(|| IS_STOPPED.load(Ordering::Relaxed));
+    for (key, value) in settings.into_iter().flatten() {
+        let key: String = key.extract()?;
+        let text = match value.cast::<PyBool>() {
+            Ok(is_on) => is_on.is_true().to_string(),
+            Err(_) => value.str()?.to_string(),
+        };
+        if key.ends_with("allow_http") {
+            options = options.allow_http(text.eq_ignore_ascii_case("true"));
+        }
+        options = options.setting(key, text);
+    }
+    Ok(options)
+}
+
+/// Opens the file at a URL. The index of a set opens the whole set.
+pub(crate) fn open(
+    py: Python<'_>,
+    url: &str,
+    remote: &RemoteOptions,
+    options: &InputOptions,
+) -> Result<Input> {
+    // On threads that this one watches: a store may answer late, and Ctrl-C ends the call.
+    Watch::default().run(py, |_| {
+        let remote = Remote::open(url, remote)?;
+        let shown = remote.url().to_owned();
+        Kinds::builtin().open_in(remote.clone(), shown, &remote, options)
+    })
+}
+
+/// Begins to write the object at a URL.
+pub(crate) fn create(url: &str, remote: &RemoteOptions, overwrite: bool) -> zt::Result<Upload> {
+    Upload::create(url, &remote.clone().overwrite(overwrite))
+}
