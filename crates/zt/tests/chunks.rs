@@ -303,3 +303,70 @@ fn components_that_share_a_blob_share_its_table() {
     assert_eq!(blob("w"), blob("tied"));
     assert_eq!(file.data_region().unwrap().end(), table(&file).end());
 }
+
+#[test]
+fn a_table_that_cannot_be_used_is_a_warning_and_slices_read_without_it() {
+    let bytes = written(WriteOptions::new());
+    let find = |text: &[u8], from: usize| {
+        let mut windows = bytes[from..].windows(text.len());
+        from + windows.position(|window| window == text).unwrap()
+    };
+    let start = find(b"zt.chunks", 0);
+    let (digest, length) = (find(b"crc32c", start), find(b"length", start) + 6);
+    let offset = find(b"offset", start) + 6;
+    assert_eq!((bytes[length], bytes[offset]), (16, 0x1a));
+    let cases = [
+        (digest, b'x', "unknown"),
+        (digest + 9, b'x', "malformed"),
+        (length, 15, "length does not fit"),
+        (offset + 1, 0x7f, "leaves the data region"),
+        (offset - 2, b'z', "lacks an offset"),
+        (start + 9, 0xa2, ""), // Another number of pairs: the manifest is damaged.
+    ];
+    for (at, byte, reason) in cases {
+        let mut bytes = bytes.clone();
+        bytes[at] = byte;
+        if reason.is_empty() {
+            assert!(File::from_bytes(bytes).is_err());
+            continue;
+        }
+        for file in opened(&bytes, Verify::OnRead) {
+            let warnings = file.warnings();
+            let [warning] = &warnings[..] else {
+                panic!("{warnings:?}");
+            };
+            assert_eq!(warning.code, codes::CHUNK_DIGESTS);
+            assert_eq!(warning.component.as_deref(), Some("data"));
+            assert!(warning.message.contains(reason), "{}", warning.message);
+            assert_eq!(rows(&file, 3, 4).unwrap(), matrix()[3072..4096]);
+            let lenient = file.verify(&VerifyOptions::new()).unwrap();
+            assert!(lenient.is_ok(), "{:?}", lenient.problems);
+            let strict = file.verify(&VerifyOptions::new().strict(true)).unwrap();
+            let code = |code| strict.problems.iter().any(|problem| problem.code() == code);
+            assert!(code(codes::CHUNK_DIGESTS) && code(codes::PADDING));
+        }
+    }
+}
+
+#[test]
+fn entries_that_differ_from_their_chunks_are_a_problem() {
+    let bytes = written(WriteOptions::new());
+    let file = File::from_bytes(bytes.clone()).unwrap();
+    let span = table(&file);
+    let (start, end) = (span.offset() as usize, span.end() as usize);
+    let mut forged = bytes.clone();
+    forged[start + 4] ^= 1;
+    // With a digest of its own that is right.
+    let sum = |bytes: &[u8]| DigestAlgorithm::Crc32c.digest(bytes).unwrap().to_string();
+    let (old, new) = (sum(&bytes[start..end]), sum(&forged[start..end]));
+    let mut windows = forged.windows(old.len());
+    let at = windows.position(|window| window == old.as_bytes()).unwrap();
+    forged[at..at + new.len()].copy_from_slice(new.as_bytes());
+    let file = File::from_bytes(forged).unwrap();
+    let report = file.verify(&VerifyOptions::new()).unwrap();
+    let [problem] = &report.problems[..] else {
+        panic!("{report:?}");
+    };
+    assert_eq!(problem.code(), codes::DIGEST_MISMATCH);
+    assert_eq!(problem.offset(), Some(blob(&file).offset() + CHUNK as u64));
+}

@@ -84,6 +84,14 @@ struct Coverage {
     /// Digests of an unknown algorithm.
     unknown: u64,
     none: u64,
+    /// Components that also have digests of chunks, by which slices are verified.
+    #[serde(skip_serializing_if = "is_zero")]
+    of_chunks: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
@@ -161,6 +169,7 @@ impl Totals {
                     Some(_) => totals.digests.unknown += 1,
                     None => totals.digests.none += 1,
                 }
+                totals.digests.of_chunks += u64::from(blob.chunks.is_some());
             }
         }
         totals.alignment = 1u64.checked_shl(offsets.trailing_zeros());
@@ -187,6 +196,7 @@ impl Totals {
             ("sha256", digests.sha256),
             ("unknown", digests.unknown),
             ("none", digests.none),
+            ("of chunks", digests.of_chunks),
         ];
         let coverage = by_algorithm.iter().filter(|(_, count)| *count > 0);
         let coverage: Vec<String> = coverage

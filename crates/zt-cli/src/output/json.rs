@@ -180,6 +180,9 @@ pub(crate) struct ComponentBody<'a> {
     pub(crate) length: Option<u64>,
     pub(crate) decoded_length: Option<u64>,
     pub(crate) digest: Option<String>,
+    /// The algorithm of its chunk digests, if it has any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chunk_digests: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     byte_order: Option<&'static str>,
     #[serde(skip_serializing_if = "Attributes::is_empty")]
@@ -243,6 +246,10 @@ impl<'a> ComponentBody<'a> {
             length: Some(blob.span.byte_len()),
             decoded_length: blob.decoded_len,
             digest: blob.digest.as_ref().map(ToString::to_string),
+            chunk_digests: blob
+                .chunks
+                .as_ref()
+                .and_then(|chunks| Some(chunks.digest.algorithm()?.as_str())),
             byte_order: byte_order(component.byte_order),
             extra: Attributes(Some(extra)),
         }
@@ -262,6 +269,7 @@ impl<'a> ComponentBody<'a> {
             length: component.length,
             decoded_length: component.decoded_len,
             digest: component.digest.as_deref().map(str::to_owned),
+            chunk_digests: None,
             byte_order: byte_order(component.byte_order),
             extra: Attributes(Some(&component.extra)),
         }

@@ -32,9 +32,11 @@ impl<'f> Tensor<'f> {
     /// What a part of a component costs that is one zstd frame larger than 8 MiB, as others write
     /// them, is all that lies before it; going back in one decodes it whole.
     ///
-    /// A part of a component is **not verified**: its digest covers all of it. The frames of a
-    /// compressed one have checksums of their own. [`Tensor::is_verified`] tells whether an earlier
-    /// full read has compared the digest. For the same reason faults outside the part go unseen.
+    /// A part of a raw component is verified by its chunk digests: each MiB that the part touches is
+    /// read and compared, the first time. Without them the part is **not verified**, because the
+    /// component's digest covers all of it. Our writer gives them to components of more than 1 MiB. The
+    /// frames of a compressed component have checksums of their own. [`Tensor::is_verified`] tells
+    /// whether an earlier full read has compared the digest. Faults outside the part go unseen.
     ///
     /// # Errors
     ///
@@ -57,7 +59,7 @@ impl<'f> Tensor<'f> {
     /// Rows and columns of a `sparse_csr` object as a matrix of their own, as SciPy's slicing of a
     /// matrix gives it. [`Csr::read_part`] says what is read.
     ///
-    /// Not verified, as [`Tensor::slice`] says. What is read is checked as a whole matrix would be.
+    /// Verified as [`Tensor::slice`] says. What is read is checked as a whole matrix would be.
     /// Of compressed components, the frames are read that the part is in.
     ///
     /// # Errors
@@ -74,7 +76,7 @@ impl<'f> Tensor<'f> {
     /// The values of a `sparse_coo` object within `slices`, in the order in which they are stored.
     /// [`Coo::read_part`] says what is read, and what their coordinates are.
     ///
-    /// Not verified, as [`Tensor::slice`] says. Of compressed components, the frames are read that
+    /// Verified as [`Tensor::slice`] says. Of compressed components, the frames are read that
     /// the part is in.
     ///
     /// # Errors

@@ -6,8 +6,8 @@ use crate::error::{Error, Result};
 use crate::file::tensor::Tensor;
 use crate::read::window::Window;
 
-/// Lends a format the components of an object in any order, each through a [`Window`]. Nothing is
-/// verified.
+/// Lends a format the components of an object in any order, each through a [`Window`], which verifies
+/// what has chunk digests.
 pub(crate) struct Windows<'f> {
     tensor: Tensor<'f>,
     /// Those of the roles that were asked for.
