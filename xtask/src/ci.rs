@@ -64,7 +64,7 @@ const STEPS: &[Step] = &[
         optional: true,
     },
     step("features", |shell| features::run(shell, &[])),
-    step("remote", remote),
+    step("remote", |shell| workspace(shell, "zt-remote")),
     step("interop", |shell| interop::run(shell, &[])),
     step("python", |shell| test_python::run(shell, &[])),
     Step {
@@ -104,13 +104,19 @@ fn line(name: &str, took: Duration, outcome: &str) -> String {
     format!("  {name:<12}{:>8.1} s  {outcome}\n", took.as_secs_f64())
 }
 
-/// The crate for remote files, which is a workspace of its own.
-fn remote(shell: &Shell) -> Result<()> {
-    let it = "--locked --manifest-path crates/zt-remote/Cargo.toml --target-dir target";
+/// A crate that is a workspace of its own.
+fn workspace(shell: &Shell, name: &str) -> Result<()> {
+    let it = format!("--locked --manifest-path crates/{name}/Cargo.toml --target-dir target");
     shell
         .cargo(&format!("clippy {it} --all-targets -- --deny warnings"))
         .run()?;
     shell.cargo(&format!("test {it}")).run()
+}
+
+/// `cargo xtask test-candle`: no step of `ci`, because candle takes longer to build than all that is
+/// ours.
+pub(crate) fn candle(shell: &Shell, _: &[String]) -> Result<()> {
+    workspace(shell, "zt-candle")
 }
 
 /// Licences, sources and duplicates of dependencies, as `deny.toml` says. Advisories are left out:

@@ -123,6 +123,12 @@ const TASKS: &[Task] = &[
         run: test_torch::run,
     },
     Task {
+        name: "test-candle",
+        arguments: "",
+        summary: "the weights for candle's models: clippy, and tests",
+        run: ci::candle,
+    },
+    Task {
         name: "package",
         arguments: "",
         summary: "every crate built from the files that crates.io would have",
