@@ -7,13 +7,14 @@
 //! | `memory`, `dlpack` | bytes that Python and Rust share: with `safetensors::spec`, the only modules with unsafe code |
 //! | `source` | objects of Python as files to read and to write |
 //! | `dtype`, `value`, `index` | element types, attributes and indices of Python |
-//! | `file`, `tensor`, `component` | what is read |
+//! | `file`, `tensor`, `component`, `array` | what is read, and its values in memory |
 //! | `incoming`, `quantized`, `writer`, `editor` | what is written |
 //! | `bulk`, `operations` | many tensors in one call; work on whole files |
 //! | `html` | tables for notebooks |
 //! | `safetensors` | the names of the package safetensors, over files of every kind |
 //! | `torch` | tensors of torch, both ways |
 
+mod array;
 mod bulk;
 mod component;
 mod dlpack;
