@@ -5,7 +5,7 @@
 //! | `error` | errors of the engine, turned into the exceptions of `zt/_errors.py` |
 //! | `pool`, `work` | the threads of the engine; progress, and Ctrl-C |
 //! | `memory`, `dlpack` | bytes that Python and Rust share: with `safetensors::spec`, the only modules with unsafe code |
-//! | `source` | objects of Python as files to read and to write |
+//! | `source`, `ranges` | objects of Python as files to read and to write; many ranges at once |
 //! | `dtype`, `value`, `index` | element types, attributes and indices of Python |
 //! | `file`, `tensor`, `component`, `array` | what is read, and its values in memory |
 //! | `incoming`, `quantized`, `writer`, `editor` | what is written |
@@ -29,6 +29,7 @@ mod memory;
 mod operations;
 mod pool;
 mod quantized;
+mod ranges;
 mod safetensors;
 mod source;
 mod tensor;
