@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::exceptions::PyValueError;
@@ -10,17 +9,19 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 use zt::foreign::{AtomicFile, FileBuilder};
 use zt::{
-    Attributes, Blob, Buffer, Component, DType, Object, OpenOptions, Progress, Span, WriteOptions,
+    Attributes, Blob, Buffer, Component, DType, Encoding, Object, OpenOptions, Progress, Span,
+    WriteOptions,
 };
 use zt_convert::{ConvertOptions, Input, Kinds, ZT};
 
+use crate::array::{fits, view};
 use crate::dtype::{Row, numpy};
 use crate::error::{OrRaise, Result};
 use crate::incoming::Incoming;
 use crate::memory::{Lent, Memory};
 use crate::operations::{kind_of, opened};
-use crate::tensor::{Array, Tensor, fits};
-use crate::work::{self, Watch};
+use crate::tensor::Tensor;
+use crate::work::{self, Line, Watch};
 use crate::{torch, value, writer};
 
 type PyProgress<'py> = Option<Bound<'py, PyAny>>;
@@ -175,7 +176,9 @@ pub(crate) fn read_all<'py>(
 
 /// Where the bytes of a tensor go in an arena, at multiples of 64.
 struct Slot {
+    name: Py<PyString>,
     tensor: Tensor,
+    row: &'static Row,
     start: usize,
     byte_len: usize,
 }
@@ -194,25 +197,36 @@ pub(crate) fn load<'py>(
 ) -> Result<Bound<'py, PyDict>> {
     const APART: usize = 64;
     let open = opened(py, source, None)?;
-    let (mut slots, mut end) = (Vec::new(), 0usize);
+    let (mut slots, mut others, mut end) = (Vec::new(), Vec::new(), 0usize);
     let arrays = PyDict::new(py);
     for name in open.file().names() {
         let tensor = Tensor::new(Arc::clone(&open), open.tensor(name).or_raise()?);
+        let name = PyString::new(py, name);
         // In the order of names, whatever is filled in when.
-        arrays.set_item(name, py.None())?;
+        arrays.set_item(&name, py.None())?;
         if tensor.tensor().format() != "dense" {
+            others.push((name, tensor));
             continue;
         }
-        let byte_len = py.detach(|| tensor.tensor().decoded_len("data"));
-        let byte_len = usize::try_from(tensor.raise(byte_len)?).unwrap_or(usize::MAX);
-        fits(py, tensor.row("data")?, tensor.tensor().shape(), byte_len)?;
+        let component = tensor.raise(tensor.tensor().component("data"))?;
+        let byte_len = match component.blob.encoding == Encoding::Raw {
+            true => tensor.tensor().decoded_len("data"),
+            // It may have to be decoded.
+            false => py.detach(|| tensor.tensor().decoded_len("data")),
+        };
+        let byte_len = tensor.raise(byte_len)?;
+        let byte_len = usize::try_from(byte_len).unwrap_or(usize::MAX);
+        let row = tensor.row("data")?;
+        fits(py, row, tensor.tensor().shape(), byte_len)?;
         let start = end;
         end = end
             .checked_add(byte_len)
             .and_then(|end| end.checked_next_multiple_of(APART))
             .ok_or_else(|| PyValueError::new_err("the tensors are larger than the memory"))?;
         slots.push(Slot {
+            name: name.unbind(),
             tensor,
+            row,
             start,
             byte_len,
         });
@@ -234,22 +248,14 @@ pub(crate) fn load<'py>(
         }
     }
     read_all(py, wanted, threads, progress)?;
-    let arena = Memory::of_buffer(arena);
+    let arena = Bound::new(py, Memory::of_buffer(arena))?;
     for slot in &slots {
-        let memory = arena.part(slot.start, slot.byte_len);
-        let memory = memory.ok_or_else(|| PyValueError::new_err("the arena is too short"))?;
-        let array = Array {
-            memory,
-            row: slot.tensor.row("data")?,
-            shape: slot.tensor.tensor().shape().to_vec(),
-        };
-        arrays.set_item(slot.tensor.name(), array.numpy(py)?)?;
+        let shape = slot.tensor.tensor().shape();
+        // The slots are within the arena.
+        let array = view(&arena, slot.start, slot.row, shape)?;
+        arrays.set_item(&slot.name, array)?;
     }
-    for name in open.file().names() {
-        let tensor = Tensor::new(Arc::clone(&open), open.tensor(name).or_raise()?);
-        if tensor.tensor().format() == "dense" {
-            continue;
-        }
+    for (name, tensor) in others {
         let array = match tensor.is_sparse() {
             true => tensor.scipy(py)?,
             false => tensor.dense_array(py)?.numpy(py)?,
@@ -271,7 +277,7 @@ struct Saving {
 #[pyfunction]
 #[pyo3(signature = (
     tensors, filename = None, metadata = None, *, kind = None, zstd = None, digest = Some("crc32c"),
-    planes = false, threads = None, progress = None
+    planes = false, sync = true, threads = None, progress = None
 ))]
 #[expect(clippy::too_many_arguments, reason = "the keywords of Python's call")]
 pub(crate) fn save<'py>(
@@ -283,6 +289,7 @@ pub(crate) fn save<'py>(
     zstd: Option<i32>,
     digest: Option<&str>,
     planes: bool,
+    sync: bool,
     threads: Option<usize>,
     progress: PyProgress<'py>,
 ) -> Result<Option<Bound<'py, PyBytes>>> {
@@ -314,25 +321,31 @@ pub(crate) fn save<'py>(
     }
     // Equal contents give equal bytes, whatever the order of the dict is.
     saving.values.sort_by(|(a, _), (b, _)| a.cmp(b));
-    let stop = Arc::new(AtomicBool::new(false));
-    let watch = Watch::new(progress)
-        .threads(threads)
-        .stop(Arc::clone(&stop));
+    let line = Arc::new(Line::default());
+    let watch = Watch::new(progress).threads(threads).line(&line);
     let Some(path) = filename else {
         let mut bytes = Vec::new();
-        watch.run(py, |progress| saving.write_to(&kinds, &mut bytes, progress))?;
+        watch.run(py, |progress| {
+            saving.write_to(&kinds, &mut bytes, &line, progress)
+        })?;
         return Ok(Some(PyBytes::new(py, &bytes)));
     };
     let begun = py.detach(|| AtomicFile::create(&path)).or_raise()?;
     let file = Arc::new(Mutex::new(Some(begun)));
     let target = writer::Target {
         file: Arc::clone(&file),
-        stop,
+        line: Arc::clone(&line),
     };
-    watch.run(py, |progress| saving.write_to(&kinds, target, progress))?;
+    watch.run(py, |progress| {
+        saving.write_to(&kinds, target, &line, progress)
+    })?;
     work::run(py, || {
         let file = file.lock().unwrap_or_else(PoisonError::into_inner).take();
-        file.map_or(Ok(()), AtomicFile::publish)
+        let publish = match sync {
+            true => AtomicFile::publish,
+            false => AtomicFile::publish_unsynced,
+        };
+        file.map_or(Ok(()), publish)
     })?;
     Ok(None)
 }
@@ -342,6 +355,7 @@ impl Saving {
         &self,
         kinds: &Kinds,
         sink: impl std::io::Write + Send,
+        line: &Line,
         progress: Progress<'_>,
     ) -> zt::Result<()> {
         if self.kind != ZT {
@@ -367,7 +381,7 @@ impl Saving {
                 }
                 known.insert(key, name);
             }
-            writer::add(&mut writer, name, value, None, None, progress)?;
+            writer::add(&mut writer, name, value, None, None, line, progress)?;
         }
         writer.finish()
     }

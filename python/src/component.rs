@@ -2,8 +2,9 @@
 
 use pyo3::prelude::*;
 
+use crate::array::{Array, fits};
 use crate::error::{OrRaise, Result, no_pickling};
-use crate::tensor::{Array, Tensor, fits};
+use crate::tensor::Tensor;
 
 /// A typed range of bytes of a tensor, such as the ``data`` of a dense one or the ``scales`` of a
 /// quantized one.

@@ -9,10 +9,10 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 
+use crate::array::Array;
 use crate::dtype::Row;
 use crate::error::{OrRaise, Result};
 use crate::memory::Memory;
-use crate::tensor::Array;
 
 /// The device of the CPU.
 pub(crate) const CPU: (i32, i32) = (1, 0);

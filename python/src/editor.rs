@@ -9,7 +9,7 @@ use zt::Progress;
 
 use crate::error::{OrRaise, Result, misuse, no_pickling};
 use crate::incoming::Incoming;
-use crate::work::{self, Watch};
+use crate::work::{self, Line, Watch};
 use crate::{value, writer};
 
 /// Changes a ``.zt`` file in place: tensors are appended, removed and renamed, and no other byte moves.
@@ -94,7 +94,10 @@ impl Editor {
         let value = Incoming::new(value)?;
         let attributes = attributes.map(value::from_mapping).transpose()?;
         self.with(py, |editor, progress| {
-            writer::add(editor.writer(), name, &value, attributes, None, progress)
+            // The editor's file counts nothing.
+            let line = Line::default();
+            let writer = editor.writer();
+            writer::add(writer, name, &value, attributes, None, &line, progress)
         })
     }
 

@@ -3,6 +3,7 @@
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::PyTuple;
 use zt::{Attributes, Buffer, Bytes, Coo, Csr, Elements, NewObject, ToObject};
 
@@ -34,6 +35,30 @@ impl Array {
                 object.get_type().fully_qualified_name()?
             ))),
         }
+    }
+
+    /// An array of NumPy whose buffer says all: of its own class, and of a type that buffers have.
+    fn of_plain(object: &Bound<'_, PyAny>) -> Option<Self> {
+        static ARRAY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let py = object.py();
+        // A process that has not imported NumPy has no array of it.
+        let class = match ARRAY.get(py) {
+            Some(class) => class,
+            None if is_of(object, "numpy").ok()? => {
+                let class = numpy(py).ok()?.getattr("ndarray").ok()?;
+                ARRAY.get_or_init(py, || class.unbind())
+            }
+            None => return None,
+        };
+        if !object.get_type().is(class) {
+            return None;
+        }
+        let buffer = PyUntypedBuffer::get(object).ok()?;
+        let format = buffer.format();
+        // PyO3 takes no buffer without dimensions.
+        let row = Row::of_format(format, buffer.item_size()).filter(|_| buffer.dimensions() > 0)?;
+        let is_big_endian = format.to_bytes().starts_with(b">");
+        Self::of_buffer(buffer, row, is_big_endian).ok()
     }
 
     fn of(object: &Bound<'_, PyAny>) -> Result<Option<Self>> {
@@ -178,6 +203,9 @@ impl Incoming {
     ///
     /// `TypeError` for what is no array.
     pub(crate) fn new(object: &Bound<'_, PyAny>) -> Result<Self> {
+        if let Some(array) = Array::of_plain(object) {
+            return Ok(Incoming::Dense(array));
+        }
         if let Ok(tensor) = object.cast::<Tensor>() {
             return Ok(Incoming::Tensor(tensor.clone().unbind()));
         }

@@ -5,16 +5,17 @@
 //! | `error` | errors of the engine, turned into the exceptions of `zt/_errors.py` |
 //! | `pool`, `work` | the threads of the engine; progress, and Ctrl-C |
 //! | `memory`, `dlpack` | bytes that Python and Rust share: with `safetensors::spec`, the only modules with unsafe code |
-//! | `source` | objects of Python as files to read and to write |
+//! | `source`, `ranges` | objects of Python as files to read and to write; many ranges at once |
 //! | `remote` | URLs where a call takes a path |
 //! | `dtype`, `value`, `index` | element types, attributes and indices of Python |
-//! | `file`, `tensor`, `component` | what is read |
+//! | `file`, `tensor`, `component`, `array` | what is read, and its values in memory |
 //! | `incoming`, `quantized`, `writer`, `editor` | what is written |
 //! | `bulk`, `operations` | many tensors in one call; work on whole files |
 //! | `html` | tables for notebooks |
 //! | `safetensors` | the names of the package safetensors, over files of every kind |
 //! | `torch` | tensors of torch, both ways |
 
+mod array;
 mod bulk;
 mod component;
 mod dlpack;
@@ -29,6 +30,7 @@ mod memory;
 mod operations;
 mod pool;
 mod quantized;
+mod ranges;
 mod remote;
 mod safetensors;
 mod source;

@@ -72,6 +72,8 @@ fn build(threads: usize) -> Result<ThreadPool> {
     }
     let builder = ThreadPoolBuilder::new().num_threads(threads.min(MOST));
     let builder = builder.thread_name(|at| format!("zt-{at}"));
+    // Work that nobody joins ends without a result; by default the process would.
+    let builder = builder.panic_handler(|_| {});
     builder
         .build()
         .map_err(|error| PyOSError::new_err(format!("the threads could not be started: {error}")))

@@ -1,23 +1,33 @@
 //! Objects of Python as the engine's sources and sinks.
 
 use std::io::{self, Write};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use zt::Source;
+use zt::{Source, Span};
 
 use crate::error::Result;
 use crate::memory::Lent;
+use crate::ranges::Ranges;
 
 /// A file object with `seek` and `read`. Its readers take turns.
+///
+/// A file object of fsspec also tells its file system and its path. Ranges that the engine announces
+/// are then asked for several at once.
 ///
 /// The lock is taken before the interpreter is attached, and never after: a thread that waits for
 /// it keeps no other from running Python.
 pub(crate) struct Reader {
-    object: Mutex<Py<PyAny>>,
+    state: Mutex<State>,
     byte_len: u64,
+    is_remote: bool,
+}
+
+struct State {
+    object: Py<PyAny>,
+    ranges: Option<Ranges>,
 }
 
 impl Reader {
@@ -28,10 +38,19 @@ impl Reader {
             true => object.call_method0("tell")?.extract()?,
             false => byte_len.extract()?,
         };
+        let ranges = Ranges::new(object)?;
         Ok(Reader {
-            object: Mutex::new(object.clone().unbind()),
+            is_remote: ranges.is_some(),
+            state: Mutex::new(State {
+                object: object.clone().unbind(),
+                ranges,
+            }),
             byte_len,
         })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -40,10 +59,25 @@ impl Source for Reader {
         self.byte_len
     }
 
+    fn is_remote(&self) -> bool {
+        self.is_remote
+    }
+
+    fn will_read_all(&self, spans: &[Span]) {
+        if let Some(ranges) = &mut self.state().ranges {
+            ranges.plan(spans, self.byte_len);
+        }
+    }
+
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
-        let object = self.object.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
+        if let Some(ranges) = &mut state.ranges
+            && ranges.read(offset, buf)?
+        {
+            return Ok(());
+        }
         let read = |py: Python<'_>| -> Result<bool> {
-            let object = object.bind(py);
+            let object = state.object.bind(py);
             object.call_method1("seek", (offset,))?;
             let mut rest = buf;
             while !rest.is_empty() {

@@ -7,10 +7,11 @@ use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use zt::{Buffer, Bytes, DType, Dense, Elements, Encoding, OwnedTensor, Signature, View as _};
+use zt::{Buffer, Bytes, DType, Elements, Encoding, OwnedTensor, Signature, View as _};
 
+use crate::array::{Array, fits};
 use crate::component::Component;
-use crate::dtype::{Row, numpy};
+use crate::dtype::Row;
 use crate::error::{OrRaise, Result, misuse, no_pickling, unsupported};
 use crate::file::Open;
 use crate::index::Index;
@@ -26,58 +27,6 @@ use crate::{bulk, dlpack, html, value};
 pub(crate) struct Tensor {
     open: Arc<Open>,
     tensor: OwnedTensor,
-}
-
-/// An array in memory: its bytes, the type of its elements, its shape.
-pub(crate) struct Array {
-    pub(crate) memory: Memory,
-    pub(crate) row: &'static Row,
-    pub(crate) shape: Vec<u64>,
-}
-
-impl Array {
-    /// As an array of NumPy, without a copy.
-    pub(crate) fn numpy<'py>(self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
-        let shape = PyTuple::new(py, &self.shape)?;
-        let dtype = self.row.numpy_dtype(py)?;
-        numpy(py)?
-            .getattr("ndarray")?
-            .call1((shape, dtype, self.memory))
-    }
-
-    /// A dense value, in memory of its own.
-    pub(crate) fn of_dense(py: Python<'_>, dense: Dense<'static>) -> Result<Self> {
-        let (shape, elements) = dense.into_elements();
-        Self::of_elements(py, shape, elements)
-    }
-
-    pub(crate) fn of_elements(
-        py: Python<'_>,
-        shape: Vec<u64>,
-        elements: Elements<'static>,
-    ) -> Result<Self> {
-        let row = Row::of(elements.dtype, elements.logical_type());
-        let buffer = elements
-            .bytes
-            .into_owned()
-            .map_err(zt::Error::from)
-            .or_raise()?;
-        let memory = Memory::of_buffer(buffer);
-        fits(py, row, &shape, memory.byte_len())?;
-        Ok(Array { memory, row, shape })
-    }
-}
-
-/// Refuses bytes of which an array of this shape does not consist: values of a logical type that arrays
-/// do not have may be of several elements, or of half a one.
-pub(crate) fn fits(py: Python<'_>, row: &Row, shape: &[u64], byte_len: usize) -> Result<()> {
-    match zt::formats::dense_byte_len(shape, row.item_len as u64) {
-        Some(expected) if expected == byte_len as u64 => Ok(()),
-        _ => Err(unsupported(
-            py,
-            "arrays have no elements of this type: `components` gives them as they are stored",
-        )),
-    }
 }
 
 impl Tensor {
@@ -124,19 +73,21 @@ impl Tensor {
             .or_raise()
     }
 
-    /// Short or long work of the engine on this tensor, with the interpreter detached.
-    fn read<T: Send>(
+    /// Short or long work of the engine on this tensor, with the interpreter detached. Ctrl-C ends the
+    /// wait for long work.
+    fn read<T: Send + 'static>(
         &self,
         py: Python<'_>,
         byte_len: u64,
-        work: impl FnOnce(zt::Tensor<'_>) -> zt::Result<T> + Send,
+        work: impl FnOnce(zt::Tensor<'_>) -> zt::Result<T> + Send + 'static,
     ) -> Result<T> {
         /// Fewer bytes are read by the thread that asks: waking others takes longer.
         const SMALL: u64 = 1 << 20;
-        let blamed = || work(self.tensor()).map_err(|error| self.open.input.blame(error));
+        let (tensor, open) = (self.tensor.clone(), Arc::clone(&self.open));
+        let blamed = move || work(tensor.tensor()).map_err(|error| open.input.blame(error));
         match byte_len <= SMALL && self.tensor().format() == "dense" {
             true => py.detach(blamed).or_raise(),
-            false => work::run(py, blamed),
+            false => work::run_apart(py, blamed),
         }
     }
 
@@ -203,8 +154,8 @@ impl Tensor {
             .shape
             .iter()
             .fold(8u64, |len, dimension| len.saturating_mul(*dimension));
-        let slices = &index.slices;
-        let dense = self.read(py, len, |tensor| tensor.slice(slices))?;
+        let slices = index.slices.clone();
+        let dense = self.read(py, len, move |tensor| tensor.slice(&slices))?;
         let mut array = Array::of_dense(py, dense)?;
         array.shape.clone_from(&index.shape);
         Ok(array)
@@ -222,11 +173,14 @@ impl Tensor {
         let byte_len = self.raise(self.tensor().component(role))?.blob.decoded_len;
         let elements = match byte_len {
             Some(byte_len) if byte_len > LARGE => self.read_large(py, role)?,
-            _ => self.read(py, byte_len.unwrap_or(u64::MAX), |tensor| {
-                let elements = tensor.elements(role)?;
-                check_bools(&tensor, &elements)?;
-                Ok(elements.into_owned()?)
-            })?,
+            _ => {
+                let role = role.to_owned();
+                self.read(py, byte_len.unwrap_or(u64::MAX), move |tensor| {
+                    let elements = tensor.elements(&role)?;
+                    check_bools(&tensor, &elements)?;
+                    Ok(elements.into_owned()?)
+                })?
+            }
         };
         Array::of_elements(py, shape, elements)
     }
@@ -272,15 +226,16 @@ impl Tensor {
                     return Ok(None);
                 }
                 // By position: pages of the map may have been written to.
-                let byte_len = component.blob.span.byte_len();
-                self.read(py, byte_len, |tensor| tensor.verify(role))?;
+                let (byte_len, role) = (component.blob.span.byte_len(), role.to_owned());
+                self.read(py, byte_len, move |tensor| tensor.verify(&role))?;
                 memory
             }
             None if place.is_some() => return Ok(None),
             None => {
-                let byte_len = component.blob.span.byte_len();
-                let lent = self.read(py, byte_len, |tensor| match tensor.bytes(role)? {
-                    Bytes::Borrowed(bytes) => Ok(Ok(Memory::lent(&self.open, bytes))),
+                let (byte_len, role) = (component.blob.span.byte_len(), role.to_owned());
+                let open = Arc::clone(&self.open);
+                let lent = self.read(py, byte_len, move |tensor| match tensor.bytes(&role)? {
+                    Bytes::Borrowed(bytes) => Ok(Ok(Memory::lent(&open, bytes))),
                     Bytes::Owned(buffer) => Ok(Err(buffer)),
                 })?;
                 match lent {
@@ -501,7 +456,7 @@ impl Tensor {
             return Err(misuse(py, &text));
         }
         let ndim = self.tensor().shape().len();
-        let (values, coords) = self.read(py, u64::MAX, |tensor| {
+        let (values, coords) = self.read(py, u64::MAX, move |tensor| {
             let coo = tensor.view::<zt::Coo<'_>>()?;
             let axes = (0..ndim).map(|axis| index(coo.coords(axis).unwrap_or_default()));
             Ok((

@@ -6,13 +6,14 @@
 use pyo3::prelude::*;
 use zt::Buffer;
 
+use crate::array::{Array, fits};
 use crate::component::Component;
 use crate::dtype::Row;
 use crate::error::{OrRaise, Result, misuse};
 use crate::incoming::{self, Incoming, is_of};
 use crate::index::Index;
 use crate::memory::Memory;
-use crate::tensor::{Array, Tensor, fits};
+use crate::tensor::Tensor;
 use crate::{bulk, dlpack};
 
 /// Whether an object is a tensor of torch.

@@ -25,6 +25,74 @@ pub(crate) fn run<T: Send>(
     py.detach(|| pool.install(work)).or_raise()
 }
 
+/// Does work that cannot be stopped, such as the making of a dense value, so that Ctrl-C ends the wait
+/// for it. The work then runs to its end on its own, and what it made is dropped.
+///
+/// # Errors
+///
+/// What a signal's handler raises; the error of the work.
+pub(crate) fn run_apart<T: Send + 'static>(
+    py: Python<'_>,
+    work: impl FnOnce() -> zt::Result<T> + Send + 'static,
+) -> Result<T> {
+    let pool = pool(None)?;
+    let (done, is_done) = mpsc::channel();
+    // Nobody may be there to hear of it.
+    pool.spawn(move || drop(done.send(work())));
+    let result = py.detach(move || {
+        loop {
+            match is_done.recv_timeout(BEAT) {
+                Ok(result) => return Ok::<_, PyErr>(result),
+                Err(mpsc::RecvTimeoutError::Timeout) => {
+                    Python::attach(|py| py.check_signals())?;
+                }
+                Err(mpsc::RecvTimeoutError::Disconnected) => {
+                    return Ok(Err(std::io::Error::other("no result").into()));
+                }
+            }
+        }
+    })?;
+    result.or_raise()
+}
+
+/// What a watcher and a file that is written tell each other.
+#[derive(Default)]
+pub(crate) struct Line {
+    /// Whether the work has to stop.
+    stop: AtomicBool,
+    /// Bytes since the last call of the progress function.
+    bytes: AtomicU64,
+    /// Bytes of the value in work that are not among those yet.
+    left: AtomicU64,
+}
+
+impl Line {
+    /// Whether the work has to stop.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Begins a value of so many bytes.
+    pub(crate) fn begin(&self, byte_len: u64) {
+        self.left.store(byte_len, Ordering::Relaxed);
+    }
+
+    /// Counts written bytes as bytes of the value. Those of compressed values are fewer than the value
+    /// has, and padding is more: [`Line::end`] has what is left.
+    pub(crate) fn written(&self, byte_len: u64) {
+        let left = self.left.load(Ordering::Relaxed);
+        let counted = left.min(byte_len);
+        // One thread writes.
+        self.left.store(left - counted, Ordering::Relaxed);
+        self.bytes.fetch_add(counted, Ordering::Relaxed);
+    }
+
+    /// Ends the value, and returns how many of its bytes are not counted.
+    pub(crate) fn end(&self) -> u64 {
+        self.left.swap(0, Ordering::Relaxed)
+    }
+}
+
 /// How long work is watched.
 #[derive(Default)]
 pub(crate) struct Watch<'py> {
@@ -34,8 +102,8 @@ pub(crate) struct Watch<'py> {
     pub(crate) pool: Option<Arc<ThreadPool>>,
     /// Python's function of the number of bytes since its last call.
     pub(crate) progress: Option<Bound<'py, PyAny>>,
-    /// Set when the work has to stop, for work that looks at it somewhere else than in its progress.
-    pub(crate) stop: Arc<AtomicBool>,
+    /// For work that looks at it somewhere else than in its progress.
+    pub(crate) line: Arc<Line>,
 }
 
 impl<'py> Watch<'py> {
@@ -57,8 +125,8 @@ impl<'py> Watch<'py> {
         self
     }
 
-    pub(crate) fn stop(mut self, stop: Arc<AtomicBool>) -> Self {
-        self.stop = stop;
+    pub(crate) fn line(mut self, line: &Arc<Line>) -> Self {
+        self.line = Arc::clone(line);
         self
     }
 
@@ -78,7 +146,8 @@ impl<'py> Watch<'py> {
             Some(pool) => pool,
             None => pool(self.threads)?,
         };
-        let (bytes, stop) = (AtomicU64::new(0), self.stop);
+        let line = self.line;
+        let Line { stop, bytes, .. } = &*line;
         stop.store(false, Ordering::Relaxed);
         let report = |more| {
             bytes.fetch_add(more, Ordering::Relaxed);

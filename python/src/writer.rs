@@ -5,7 +5,6 @@ mod pieces;
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -27,7 +26,7 @@ use crate::file::path_of;
 use crate::incoming::{Array, Incoming};
 use crate::source::Sink;
 use crate::value;
-use crate::work::Watch;
+use crate::work::{Line, Watch};
 
 /// How components are stored, where the caller says so.
 pub(crate) fn compression(level: Option<i32>) -> Compression {
@@ -64,20 +63,22 @@ impl<'a, 'py, T: FromPyObject<'a, 'py>> FromPyObject<'a, 'py> for Given<T> {
 /// The file that is published when the writer finishes. It refuses writes once the work is to stop.
 pub(crate) struct Target {
     pub(crate) file: Arc<Mutex<Option<AtomicFile>>>,
-    pub(crate) stop: Arc<AtomicBool>,
+    pub(crate) line: Arc<Line>,
 }
 
 impl Write for Target {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        /// Written between two looks at `stop`.
+        /// Written between two looks at the line.
         const MOST: usize = 8 << 20;
-        if self.stop.load(Ordering::Relaxed) {
+        if self.line.is_stopped() {
             return Err(io::Error::other("stopped on request"));
         }
-        match &mut *lock(&self.file) {
-            Some(file) => file.write(&bytes[..bytes.len().min(MOST)]),
-            None => Err(io::ErrorKind::BrokenPipe.into()),
-        }
+        let written = match &mut *lock(&self.file) {
+            Some(file) => file.write(&bytes[..bytes.len().min(MOST)])?,
+            None => return Err(io::ErrorKind::BrokenPipe.into()),
+        };
+        self.line.written(written as u64);
+        Ok(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -123,7 +124,7 @@ pub(crate) struct Writer {
     /// `None` for an object with `write`.
     file: Option<Arc<Mutex<Option<AtomicFile>>>>,
     path: Option<PathBuf>,
-    stop: Arc<AtomicBool>,
+    line: Arc<Line>,
     /// The threads of all its work.
     pool: Option<Arc<ThreadPool>>,
     progress: Option<Py<PyAny>>,
@@ -161,7 +162,7 @@ impl Writer {
         threads: Option<usize>,
         progress: Option<Py<PyAny>>,
     ) -> Result<Self> {
-        let stop = Arc::new(AtomicBool::new(false));
+        let line = Arc::new(Line::default());
         let path = path_of(target)?;
         let mut file = None;
         let pool = crate::pool::pool(threads)?;
@@ -171,7 +172,7 @@ impl Writer {
             file = Some(Arc::clone(&begun));
             let target = Target {
                 file: begun,
-                stop: Arc::clone(&stop),
+                line: Arc::clone(&line),
             };
             py.detach(|| pool.install(|| options.to_buffered_writer(target)))
         } else if target.hasattr("write")? {
@@ -191,7 +192,7 @@ impl Writer {
             state: Mutex::new(State::Ready(Box::new(writer))),
             file,
             path,
-            stop,
+            line,
             pool: Some(pool),
             progress,
             defaults,
@@ -232,7 +233,7 @@ impl Writer {
                 .as_ref()
                 .map(|progress| progress.bind(py).clone());
             let watch = Watch::new(progress).on(pool);
-            watch.stop(Arc::clone(&self.stop)).run(py, work)
+            watch.line(&self.line).run(py, work)
         };
         match done {
             Ok(Ok(value)) => Ok(value),
@@ -306,7 +307,9 @@ impl Writer {
                     share(writer, name, array, &other)?;
                     progress.report(byte_len)
                 }
-                _ => add(writer, name, value, attributes, options, progress),
+                _ => add(
+                    writer, name, value, attributes, options, &self.line, progress,
+                ),
             }
         })
     }
@@ -344,13 +347,14 @@ pub(crate) fn share(
     object.finish()
 }
 
-/// Adds a value, and reports its bytes.
+/// Adds a value, and reports its bytes: while they are written, where the target counts them.
 pub(crate) fn add(
     writer: &mut zt::Writer<'_>,
     name: &str,
     value: &Incoming,
     attributes: Option<Attributes>,
     options: Option<ObjectOptions>,
+    line: &Line,
     progress: Progress<'_>,
 ) -> zt::Result<()> {
     if let Incoming::Tensor(tensor) = value {
@@ -360,11 +364,12 @@ pub(crate) fn add(
             None => writer.copy(name, &tensor),
         };
     }
+    line.begin(value.byte_len());
     value.with_object(attributes, |object| match &options {
         Some(options) => writer.add_with(name, object, options),
         None => writer.add(name, object),
     })?;
-    progress.report(value.byte_len())
+    progress.report(line.end())
 }
 
 fn refused(state: &State) -> String {

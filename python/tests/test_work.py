@@ -143,6 +143,59 @@ def test_ctrl_c_ends_work_and_leaves_nothing_behind(tmp_path):
     assert set(tmp_path.iterdir()) <= {target}
 
 
+def test_ctrl_c_ends_the_wait_for_values_and_for_the_digest_of_a_view(tmp_path):
+    path = tmp_path / "a.zt"
+    zt.numpy.save_file({"a": np.random.default_rng(1).standard_normal(24 << 20)}, path, zstd=1)
+    zt.numpy.save_file({"a": np.ones(24 << 20)}, tmp_path / "raw.zt", digest="sha256", sync=False)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        for name, work in [("a.zt", lambda tensor: tensor[:-1]), ("raw.zt", zt.Tensor.numpy)]:
+            pressed = []
+
+            def press(pressed=pressed):
+                pressed.append(time.monotonic())
+                os.kill(os.getpid(), signal.SIGINT)
+
+            timer = threading.Timer(0.1, press)
+            timer.start()
+            with pytest.raises(KeyboardInterrupt):
+                for _ in range(1000):
+                    work(zt.open(tmp_path / name, verify="always")["a"])
+            # 40 ms between two looks; the rest is for a busy machine.
+            assert time.monotonic() - pressed[0] < 1
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("options", [{}, {"zstd": 1}, {"planes": True}])
+def test_progress_goes_on_within_a_tensor(tmp_path, options):
+    values = np.random.default_rng(1).standard_normal(32 << 20, dtype="f4")
+    seen = []
+
+    def count(bytes):
+        seen.append(bytes)
+        time.sleep(0.001)
+
+    zt.numpy.save_file({"a": values}, tmp_path / "a.zt", progress=count, sync=False, **options)
+    assert sum(seen) == values.nbytes
+    with zt.Writer(tmp_path / "b.zt", progress=seen.append, **options) as writer:
+        seen.clear()
+        writer.add("a", values)
+    assert sum(seen) == values.nbytes
+    assert len(seen) > 1, "the first 40 ms are not all of it"
+
+
+@pytest.mark.parametrize("sync", [True, False])
+def test_a_file_is_replaced_whole_whether_the_disk_is_awaited_or_not(tmp_path, sync):
+    path = tmp_path / "a.zt"
+    for at in range(2):
+        zt.numpy.save_file({"a": np.full(9, at)}, path, sync=sync)
+        assert (zt.open(path)["a"].numpy() == at).all()
+    with pytest.raises(TypeError):
+        zt.numpy.save_file({"a": object()}, path, sync=sync)
+    assert list(tmp_path.iterdir()) == [path] and zt.verify(path).ok
+
+
 def test_one_file_serves_many_threads(large):
     file = zt.open(large)
 

@@ -91,6 +91,7 @@ def save(
     zstd: int | None = None,
     digest: str | None = ...,
     planes: bool = False,
+    sync: bool = True,
     threads: int | None = None,
     progress: _Progress | None = None,
 ) -> bytes | None: ...

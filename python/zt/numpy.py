@@ -60,6 +60,7 @@ def save_file(
     zstd: int | None = None,
     digest: str | None = "crc32c",
     planes: bool = False,
+    sync: bool = True,
     threads: int | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> None:
@@ -73,6 +74,10 @@ def save_file(
         zstd: the level at which a ``.zt`` is compressed; ``None`` for raw bytes.
         digest: ``"crc32c"``, ``"sha256"`` or ``None``, for each component of a ``.zt``.
         planes: whether a ``.zt`` has floating-point tensors in byte planes.
+        sync: whether to wait until the file is on the disk. So a loss of power leaves the old file or
+            the new one. With ``False`` the call takes as long as one of ``safetensors``, which never
+            waits. Other programs still see a whole file. A loss of power may damage it, and a digest
+            finds that: use it for files that can be made again.
         threads: how many threads work; by default all cores, or ``ZT_NUM_THREADS``.
         progress: called with the bytes since the last call. What it raises ends the work.
 
@@ -88,6 +93,7 @@ def save_file(
         zstd=zstd,
         digest=digest,
         planes=planes,
+        sync=sync,
         threads=threads,
         progress=progress,
     )

@@ -104,6 +104,16 @@ fn line(name: &str, took: Duration, outcome: &str) -> String {
     format!("  {name:<12}{:>8.1} s  {outcome}\n", took.as_secs_f64())
 }
 
+/// `cargo xtask test-candle`: no step of `ci`, because candle takes longer to build than all that is
+/// ours.
+pub(crate) fn candle(shell: &Shell, _: &[String]) -> Result<()> {
+    let it = "--locked --manifest-path crates/zt-candle/Cargo.toml --target-dir target";
+    shell
+        .cargo(&format!("clippy {it} --all-targets -- --deny warnings"))
+        .run()?;
+    shell.cargo(&format!("test {it}")).run()
+}
+
 /// Licences, sources and duplicates of dependencies, as `deny.toml` says. Advisories are left out:
 /// they come from a database that changes without us, and a change that was right yesterday would
 /// fail today.

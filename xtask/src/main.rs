@@ -130,6 +130,12 @@ const TASKS: &[Task] = &[
         run: test_remote::run,
     },
     Task {
+        name: "test-candle",
+        arguments: "",
+        summary: "the weights for candle's models: clippy, and tests",
+        run: ci::candle,
+    },
+    Task {
         name: "package",
         arguments: "",
         summary: "every crate built from the files that crates.io would have",

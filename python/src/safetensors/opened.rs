@@ -14,11 +14,12 @@ use zt_safetensors::Header;
 use super::element::Element;
 use super::framework::{Backend, Device, Framework, finish, to_numpy, to_torch, torch_shape};
 use super::message::{failed, no_file, refuse};
+use crate::array::Array;
 use crate::error::{Result, exception};
 use crate::file::{Open, open_any};
 use crate::index::Index;
 use crate::memory::{Memory, PrivateMap};
-use crate::tensor::{Array, Tensor};
+use crate::tensor::Tensor;
 use crate::work;
 
 /// What an error of opening is said about.

@@ -3,6 +3,8 @@
 import doctest
 import importlib
 import pickle
+import re
+from pathlib import Path
 
 import pytest
 import torch
@@ -305,3 +307,14 @@ def test_tensors_arrive_on_a_gpu(tmp_path):
         assert loaded[name].is_cuda
         assert torch.equal(loaded[name].cpu().to_dense(), tensor.to_dense())
     assert torch.equal(zt.open(path)["large"].torch(device="cuda").cpu(), tensors["large"])
+
+
+def test_the_readme_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = (Path(__file__).parents[2] / "README.md").read_text()
+    blocks = re.findall(r"```python torch\n(.*?)```", text, re.DOTALL)
+    assert blocks
+    names: dict[str, object] = {}
+    for code in blocks:
+        exec(compile(code, "README.md", "exec"), names)  # noqa: S102
+    assert (names["missing"], names["unexpected"]) == ([], [])
