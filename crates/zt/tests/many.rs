@@ -8,8 +8,8 @@
 
 mod common;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 
 use common::{every_source, span_of};
 use zt::foreign::{FileBuilder, Kind};
@@ -138,54 +138,6 @@ fn small_neighbours_share_a_read() {
     assert!(file.read_many(&wanted).iter().all(Result::is_ok));
     // Three rows of small ones, and two large ones of six pieces each.
     assert!(count.load(Ordering::Relaxed) <= 3 + 2 * 6);
-}
-
-/// A source that keeps what is announced, and what is read.
-struct Announced(Vec<u8>, Arc<Mutex<Vec<Span>>>);
-
-impl Source for Announced {
-    fn byte_len(&self) -> u64 {
-        self.0.len() as u64
-    }
-    fn slice(&self, _: Span) -> Option<&[u8]> {
-        None
-    }
-    fn will_read(&self, span: Span) {
-        self.1.lock().unwrap().push(span);
-    }
-    fn read_at(&self, offset: u64, buf: &mut [u8]) -> std::io::Result<()> {
-        Memory::new(&self.0[..]).read_at(offset, buf)
-    }
-}
-
-/// Blobs of 2 MiB each, which have too few pieces for announcements of their own.
-#[test]
-fn blobs_are_announced_before_they_are_read() {
-    let mut bytes = Vec::new();
-    let mut writer = WriteOptions::new().to_writer(&mut bytes).unwrap();
-    for at in 0..24u8 {
-        let values = vec![at; 2 << 20];
-        let dense = Dense::from_slice(&[2 << 20], &values).unwrap();
-        writer.add(&format!("{at:02}"), &dense).unwrap();
-    }
-    writer.finish().unwrap();
-    for verify in [false, true] {
-        let announced = Arc::new(Mutex::new(Vec::new()));
-        let source = Announced(bytes.clone(), Arc::clone(&announced));
-        let file = OpenOptions::new().open_source(source).unwrap();
-        if verify {
-            assert!(file.verify(&zt::VerifyOptions::default()).unwrap().is_ok());
-        } else {
-            assert!(file.read_many(&all(&file)).iter().all(Result::is_ok));
-        }
-        let announced = announced.lock().unwrap();
-        for at in 1..24 {
-            let span = span_of(&file, &format!("{at:02}"), "data");
-            let middle = span.offset() + span.byte_len() / 2;
-            let is_within = |other: &Span| other.offset() <= middle && middle < other.end();
-            assert!(announced.iter().any(is_within), "{at}, {verify}");
-        }
-    }
 }
 
 #[test]

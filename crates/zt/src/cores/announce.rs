@@ -22,41 +22,6 @@ pub(crate) fn announce(source: &dyn Source, at: usize, stored: impl Fn(usize) ->
     }
 }
 
-/// Stored bytes that are announced together where they are many blobs.
-const AHEAD: u64 = 8 << 20;
-
-/// Announces the blobs behind bundle number `at`, about [`AHEAD`] bytes of them, at the first bundle in
-/// each stretch of that length. The caller calls it before it reads each bundle. `place` gives the
-/// source and the stretch of each bundle, in the order of the file.
-///
-/// Blobs of a few MiB have too few pieces for [`announce`]: without this, reading and decoding them took
-/// turns.
-pub(crate) fn announce_behind<'s>(
-    at: usize,
-    place: impl Fn(usize) -> Option<(&'s dyn Source, Span)>,
-) {
-    let Some((source, here)) = place(at) else {
-        return;
-    };
-    let of_source =
-        |at: usize| place(at).filter(|(other, _)| ptr::addr_eq(ptr::from_ref(source), *other));
-    let stretch = |span: Span| span.offset() / AHEAD;
-    let before = at.checked_sub(1).and_then(of_source);
-    if before.is_some_and(|(_, before)| stretch(before) == stretch(here)) {
-        return;
-    }
-    let limit = here.end().saturating_add(AHEAD);
-    let behind = (at.plus(1)..).map_while(of_source).map(|(_, span)| span);
-    let mut behind = behind.take_while(|span| span.offset() < limit);
-    let Some(first) = behind.next() else {
-        return;
-    };
-    let end = behind.last().unwrap_or(first).end().min(limit);
-    if let Some(span) = Span::between(first.offset(), end) {
-        source.will_read(span);
-    }
-}
-
 /// Announces all of `items` to remote sources, which fetch them in this order. They are sorted by
 /// source and offset.
 pub(crate) fn announce_all<'s, T>(items: &[T], place: impl Fn(&T) -> (&'s dyn Source, Span)) {

@@ -96,16 +96,6 @@ pub(crate) fn bundles<'i, 'f, T>(
     chunks.collect()
 }
 
-/// The stretch around all items of a bundle, and their source.
-pub(crate) fn around<'f, T>(
-    bundle: &[T],
-    place: impl Fn(&T) -> (&'f dyn Source, Span),
-) -> Option<(&'f dyn Source, Span)> {
-    let (source, first) = place(bundle.first()?);
-    let end = bundle.iter().map(|item| place(item).1.end()).max()?;
-    Some((source, Span::between(first.offset(), end)?))
-}
-
 fn is_same(a: &dyn Source, b: &dyn Source) -> bool {
     std::ptr::addr_eq(std::ptr::from_ref(a), std::ptr::from_ref(b))
 }

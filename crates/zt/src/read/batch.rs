@@ -6,9 +6,9 @@ use std::ops::ControlFlow;
 use zt_container::{Source, Span};
 use zt_formats::{Buffer, Dense, Elements};
 
-use crate::cores::announce::{announce_all, announce_behind};
+use crate::cores::announce::announce_all;
 use crate::cores::progress::{Gauge, Progress};
-use crate::cores::region::{Region, around, bundles};
+use crate::cores::region::{Region, bundles};
 use crate::cores::scratch::Pool;
 use crate::error::Result;
 use crate::file::File;
@@ -228,17 +228,16 @@ fn in_order_of_offsets<'f, 'r, T: Send, R: Send>(
         (source, item.part.component.blob.span)
     };
     announce_all(&items, place);
-    let cut = bundles(&items, place);
-    let counts: Vec<usize> = cut.iter().map(|bundle| bundle.len()).collect();
-    let stretches: Vec<_> = cut.iter().map(|bundle| around(bundle, place)).collect();
+    let counts: Vec<usize> = bundles(&items, place)
+        .into_iter()
+        .map(<[Item<'f, T>]>::len)
+        .collect();
     let mut items = items.into_iter();
     let bundles = counts
         .into_iter()
-        .map(|count| items.by_ref().take(count).collect())
-        .enumerate();
+        .map(|count| items.by_ref().take(count).collect());
     let pool = Pool::default();
-    let read_bundle = |(at, bundle): (usize, Vec<Item<'f, T>>)| {
-        announce_behind(at, |at| *stretches.get(at)?);
+    let read_bundle = |bundle: Vec<Item<'f, T>>| {
         let memory = &mut pool.take();
         let region = match &bundle[..] {
             // What is lent is not copied, and one blob by itself is read where it belongs.

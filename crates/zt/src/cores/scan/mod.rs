@@ -14,10 +14,10 @@ use zt_container::{
 
 pub(crate) use self::job::{Job, Outcome};
 use self::piece::{Cut, Piece, STRETCH, is_piece, look, update, wrong_bool};
-use crate::cores::announce::{announce, announce_all, announce_behind};
+use crate::cores::announce::{announce, announce_all};
 use crate::cores::parallel;
 use crate::cores::progress::Gauge;
-use crate::cores::region::{Region, around, bundles};
+use crate::cores::region::{Region, bundles};
 use crate::cores::scratch::{Pool, Scratch};
 use crate::error::{Error, Result};
 
@@ -37,14 +37,9 @@ pub(crate) fn scan(jobs: &[Job<'_>], limits: &Limits, gauge: &Gauge<'_>) -> Resu
     };
     announce_all(jobs, |job| (job.source, job.span));
     let bundles = bundles(jobs, |job| (job.source, job.span));
-    let place = |at: usize| around(bundles.get(at)?, |job: &Job<'_>| (job.source, job.span));
-    let places: Vec<usize> = (0..bundles.len()).collect();
-    let outcomes = parallel::map(&places, |at| {
-        announce_behind(*at, place);
-        match bundles.get(*at).copied().unwrap_or_default() {
-            [job] => Ok(vec![scan.one(job)?]),
-            jobs => scan.bundle(jobs),
-        }
+    let outcomes = parallel::map(&bundles, |bundle| match bundle {
+        [job] => Ok(vec![scan.one(job)?]),
+        jobs => scan.bundle(jobs),
     })?;
     // Exactly as many: a list that grows would take three times the memory.
     let mut all = Vec::with_capacity(jobs.len());
