@@ -40,7 +40,9 @@ class Handler(BaseHTTPRequestHandler):
             self.end_headers()
             return
         total = len(body)
-        first, last = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers["Range"]).groups()
+        asked = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers["Range"])
+        assert asked is not None
+        first, last = asked.groups()
         start = int(first) if first else max(0, total - int(last))
         end = min(int(last) + 1, total) if first and last else total
         self.send_response(206)
