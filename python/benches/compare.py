@@ -1,198 +1,233 @@
-"""Measures zt beside safetensors, numpy and ztensor, in one interleaved run.
+"""Measures zt beside the libraries that read and write tensor files, and keeps the times.
 
-    python benches/compare.py [--mib 512] [--rounds 5] [--small 100000] [--only ROW]
+    python benches/compare.py CASE [--with NAME=PYTHON ...] [--seconds 100] [--one-core] [--folder F]
+    python benches/compare.py --write
 
-Every round does each row with each library in turn, and the table has the medians, in milliseconds. Files lie
-in a temporary folder, and their pages are in the memory of the system after the first round. A load touches
-every byte: it sums one byte of each page. Libraries that are not installed are left out.
+CASE is `small-matrices`, `large-matrices`, `many`, `compressed`, `cold` or `durable`. Each library
+works in a process of its own, by the interpreter of this program or by another one, because some
+cannot be installed together. All take the same tensors from one file in memory. They take turns, round by round, until the
+time is over. Times are kept in `target/python-benchmarks.json`. `--write` makes of them
+`docs/python-benchmarks.md` and its chart.
+
+A library that is not installed is left out. Only Linux is supported.
 """
 
+from __future__ import annotations
+
 import argparse
-import importlib
+import importlib.metadata
+import json
 import os
-import statistics
+import platform
+import subprocess
+import sys
 import tempfile
 import time
+from pathlib import Path
+from typing import Any
 
+import contestants
 import numpy as np
+import page
 
-import zt
-import zt.numpy
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "target" / "python-benchmarks.json"
+IN_MEMORY = "/dev/shm"
 
-
-def installed(name):
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        return None
-
-
-safetensors = installed("safetensors")
-safetensors_numpy = installed("safetensors.numpy")
-ztensor = installed("ztensor")
-ztensor_numpy = installed("ztensor.numpy")
-
-
-def touch(arrays):
-    """Reads a byte of each page."""
-    return sum(int(array.reshape(-1).view("u1")[::4096].sum()) for array in arrays)
+# Number of tensors, rows, columns, of f32. Then the rows of the table.
+WARM = ["save", "save_digests", "tied", "load", "load_digests", "views", "one", "row"]
+CASES: dict[str, tuple[int, int, int, list[str]]] = {
+    "small-matrices": (256, 1024, 1024, WARM),
+    "large-matrices": (16, 4096, 4096, WARM),
+    "many": (100_000, 4, 4, WARM),
+    "compressed": (16, 2048, 2048, ["save_zstd", "load_zstd", "save_planes", "load_planes"]),
+    "cold": (16, 2048, 2048, ["load_cold", "one_cold", "row_cold"]),
+    "durable": (16, 1024, 1024, ["save", "save_durable", "save_default"]),
+}
 
 
-def model(mib, side):
-    """Matrices of f32, `side` wide, of so many MiB together."""
-    rng = np.random.default_rng(1)
-    count = max(1, (mib << 20) // (side * side * 4))
-    return {
-        f"layers.{at}.weight": rng.standard_normal((side, side), dtype="f4") for at in range(count)
+def tensors_of(case: str, path: str) -> dict[str, np.ndarray]:
+    """The tensors, which lie one behind the other in a file that is not written to."""
+    count, rows, columns, _ = CASES[case]
+    values = np.memmap(path, dtype="f4", mode="c", shape=(count, rows, columns))
+    return {f"layers.{at}.weight": values[at] for at in range(count)}
+
+
+def prepare(case: str, path: str) -> None:
+    """Writes normally distributed values: 16 MiB of them, again and again."""
+    count, rows, columns, _ = CASES[case]
+    piece = np.random.default_rng(1).standard_normal(1 << 22, dtype="f4").tobytes()
+    rest = count * rows * columns * 4
+    with open(path, "wb") as file:
+        while rest > 0:
+            rest -= file.write(piece[:rest])
+
+
+def evict(path: str) -> None:
+    """Takes a file out of the system's cache."""
+    descriptor = os.open(path, os.O_RDONLY)
+    os.fsync(descriptor)
+    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(descriptor)
+
+
+# The row that writes the file which a row reads.
+READS = {
+    "load": "save",
+    "load_digests": "save_digests",
+    "views": "save",
+    "one": "save",
+    "row": "save",
+    "load_zstd": "save_zstd",
+    "load_planes": "save_planes",
+}
+
+
+def worker(name: str, case: str, data: str, folder: str) -> None:
+    """Does what standard input asks for, and answers with milliseconds, or with null."""
+    library = contestants.ALL[name]()
+    plain = tensors_of(case, data)
+    tensors, middle = library.prepare(plain), list(plain)[len(plain) // 2]
+    names = {kind: importlib.metadata.version(kind) for kind in ("numpy",)}
+    module = library.modules[0].split(".")[0] if library.modules else "numpy"
+    distribution = {"zt": "zt-tensor"}.get(module, module)
+    names[library.name] = importlib.metadata.version(distribution)
+    print(json.dumps(names), flush=True)
+    files: dict[str, str] = {}
+    for line in sys.stdin:
+        row = line.strip()
+        if row == "end":
+            for path in files.values():
+                os.remove(path)
+            files.clear()
+            continue
+        operation = row.removesuffix("_cold")
+        saved = READS.get(operation)
+        method = getattr(library, "load" if operation.startswith("load_") else operation, None)
+        if method is None or (saved is not None and not hasattr(library, saved)):
+            print("null", flush=True)
+            continue
+        path = os.path.join(folder, f"{saved or operation}.{library.extension}")
+        try:
+            if saved is not None and saved not in files:
+                getattr(library, saved)(tensors, path)
+            files[saved or operation] = path
+            if row.endswith("_cold"):
+                evict(path)
+            arguments = (path, middle) if saved else (tensors, path)
+            start = time.perf_counter()
+            method(*arguments)
+            took = (time.perf_counter() - start) * 1e3
+            print(json.dumps([took, os.path.getsize(path)]), flush=True)
+        except NotImplementedError:
+            files.pop(saved or operation, None)
+            print("null", flush=True)
+
+
+def tell(process: subprocess.Popen[str], row: str) -> None:
+    assert process.stdin is not None
+    process.stdin.write(row + "\n")
+    process.stdin.flush()
+
+
+def ask(process: subprocess.Popen[str], row: str) -> Any:
+    tell(process, row)
+    assert process.stdout is not None
+    return json.loads(process.stdout.readline())
+
+
+def measure(case: str, pythons: dict[str, str], seconds: float, folder: str, cores: int) -> None:
+    until = time.monotonic() + seconds
+    rows = CASES[case][3]
+    times: dict[str, dict[str, list[list[float]]]] = {row: {} for row in rows}
+    versions: dict[str, str] = {}
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        data = os.path.join(IN_MEMORY, f"zt-benchmark-{os.getpid()}")
+        try:
+            prepare(case, data)
+            processes = {}
+            for name in contestants.ALL:
+                python = pythons.get(name, sys.executable)
+                command = [python, __file__, "--worker", name, case, data, place]
+                process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                    text=True,
+                )
+                assert process.stdout is not None
+                greeting = process.stdout.readline()
+                if not greeting:
+                    print(f"{name} is not installed", flush=True)
+                    continue
+                versions |= json.loads(greeting)
+                processes[name] = process
+            took = 0.0
+            while time.monotonic() + took < until:
+                start = time.monotonic()
+                for name, process in processes.items():
+                    for row in rows:
+                        if answer := ask(process, row):
+                            times[row].setdefault(name, []).append(answer)
+                    tell(process, "end")
+                took = time.monotonic() - start
+                keep(case, cores, folder, times, versions)
+            for process in processes.values():
+                process.communicate()
+        finally:
+            os.remove(data)
+    for row, of_row in times.items():
+        for name, answers in of_row.items():
+            print(f"{row:14} {name:18}", *(f"{took:.1f}" for took, _ in answers))
+
+
+def keep(case: str, cores: int, folder: str, times: Any, versions: dict[str, str]) -> None:
+    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {"cases": {}}
+    results["versions"] = results.get("versions", {}) | versions
+    results["machine"] = {
+        "processor": processor(),
+        "cores": os.cpu_count(),
+        "system": f"{platform.system()} {platform.release()}",
+        "python": platform.python_version(),
     }
-
-
-def small(count):
-    values = np.arange(count * 16, dtype="f4").reshape(count, 4, 4)
-    return {f"layers.{at}.bias": values[at] for at in range(count)}
-
-
-class Zt:
-    name = "zt"
-    extension = "zt"
-
-    def save(self, tensors, path):
-        zt.numpy.save_file(tensors, path)
-
-    def load(self, path):
-        return touch(zt.numpy.load_file(path).values())
-
-    def one(self, path, name):
-        with zt.open(path) as file:
-            return touch([file[name].numpy()])
-
-    def row(self, path, name):
-        with zt.open(path) as file:
-            return touch([file[name][1:3]])
-
-
-class ZtNoDigest(Zt):
-    name = "zt, no digest"
-
-    def save(self, tensors, path):
-        zt.numpy.save_file(tensors, path, digest=None)
-
-
-class Safetensors:
-    name = "safetensors"
-    extension = "safetensors"
-
-    def save(self, tensors, path):
-        safetensors_numpy.save_file(tensors, path)
-
-    def load(self, path):
-        return touch(safetensors_numpy.load_file(path).values())
-
-    def one(self, path, name):
-        with safetensors.safe_open(path, "np") as file:
-            return touch([file.get_tensor(name)])
-
-    def row(self, path, name):
-        with safetensors.safe_open(path, "np") as file:
-            return touch([file.get_slice(name)[1:3]])
-
-
-class Ztensor:
-    name = "ztensor 1.2.3"
-    extension = "zt"
-
-    def save(self, tensors, path):
-        ztensor_numpy.save_file(tensors, path)
-
-    def load(self, path):
-        return touch(ztensor_numpy.load_file(path).values())
-
-    def one(self, path, name):
-        with ztensor.Reader(path) as file:
-            return touch([file.read_numpy(name)])
-
-    def row(self, path, name):
-        with ztensor.Reader(path) as file:
-            return touch([np.ascontiguousarray(file.read_numpy(name)[1:3])])
-
-
-class Numpy:
-    name = "numpy, npz"
-    extension = "npz"
-
-    def save(self, tensors, path):
-        np.savez(path, **tensors)
-
-    def load(self, path):
-        with np.load(path) as file:
-            return touch([file[name] for name in file])
-
-    def one(self, path, name):
-        with np.load(path) as file:
-            return touch([file[name]])
-
-    def row(self, path, name):
-        with np.load(path) as file:
-            return touch([np.ascontiguousarray(file[name][1:3])])
-
-
-LIBRARIES = [
-    Zt(),
-    ZtNoDigest(),
-    *([Safetensors()] if safetensors else []),
-    *([Ztensor()] if ztensor else []),
-    Numpy(),
-]
-
-
-def timed(work, *arguments):
-    start = time.perf_counter()
-    work(*arguments)
-    return (time.perf_counter() - start) * 1e3
-
-
-def measure(folder, title, tensors, rounds):
-    name = list(tensors)[len(tensors) // 2]
-    rows = {row: {lib.name: [] for lib in LIBRARIES} for row in ("save", "load", "one", "row")}
-    for _ in range(rounds):
-        for at, library in enumerate(LIBRARIES):
-            path = os.path.join(folder, f"{at}.{library.extension}")
-            for row, times in rows.items():
-                argument = {"save": (tensors, path), "load": (path,)}.get(row, (path, name))
-                try:
-                    took = timed(getattr(library, row), *argument)
-                    times[library.name].append(took)
-                except Exception as error:  # noqa: BLE001
-                    print(f"{library.name} cannot {row}: {error}")
-    heads = [library.name for library in LIBRARIES]
-    print(f"\n| {title} | " + " | ".join(heads) + " |")
-    print("| --- |" + " ---: |" * len(heads))
-    words = {
-        "save": "save",
-        "load": "load, every page touched",
-        "one": "open, one tensor",
-        "row": "open, two rows of one",
+    count, height, width, _ = CASES[case]
+    results["cases"][f"{case}, {cores}"] = {
+        "case": case,
+        "cores": cores,
+        "memory": folder == IN_MEMORY,
+        "tensors": [count, height, width],
+        "rows": times,
     }
-    for row, times in rows.items():
-        cells = [f"{statistics.median(times[h]):.2f}" if times[h] else "-" for h in heads]
-        print(f"| {words[row]} | " + " | ".join(cells) + " |", flush=True)
+    RESULTS.parent.mkdir(exist_ok=True)
+    RESULTS.write_text(json.dumps(results))
 
 
-def main():
+def processor() -> str:
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
+
+
+def main() -> None:
+    if sys.argv[1:2] == ["--worker"]:
+        return worker(*sys.argv[2:6])
     parser = argparse.ArgumentParser()
-    parser.add_argument("--mib", type=int, default=512)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--small", type=int, default=100_000)
+    parser.add_argument("case", nargs="?", choices=CASES)
+    parser.add_argument("--with", dest="pythons", action="append", default=[])
+    parser.add_argument("--seconds", type=float, default=100)
+    parser.add_argument("--one-core", action="store_true")
+    parser.add_argument("--folder", default=IN_MEMORY)
+    parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args()
-    print(f"{os.cpu_count()} cores, zt {zt.__version__}, medians of {arguments.rounds}, ms")
-    cases = [
-        (f"{arguments.mib} MiB, 256 x 256", model(arguments.mib, 256)),
-        (f"{arguments.mib} MiB, 4096 x 4096", model(arguments.mib, 4096)),
-        (f"{arguments.small} of 64 bytes", small(arguments.small)),
-    ]
-    for title, tensors in cases:
-        with tempfile.TemporaryDirectory() as folder:
-            measure(folder, title, tensors, arguments.rounds)
+    if arguments.write:
+        return page.write(json.loads(RESULTS.read_text()), ROOT / "docs")
+    if arguments.case is None:
+        parser.error("name a case, or pass --write")
+    if arguments.one_core:
+        os.sched_setaffinity(0, {0})
+    pythons = dict(pair.split("=", 1) for pair in arguments.pythons)
+    cores = len(os.sched_getaffinity(0))
+    measure(arguments.case, pythons, arguments.seconds, arguments.folder, cores)
 
 
 if __name__ == "__main__":
