@@ -1,8 +1,13 @@
 //! One operation, done by several contestants in turn: rounds, medians, ranges, targets.
 
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use memmap2::MmapMut;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use rustix::fs::{Advice, fadvise};
 
 use crate::Result;
 
@@ -57,6 +62,8 @@ impl From<Duration> for Turn {
 /// What we owe: our time compared with that of another contestant of the same run.
 #[derive(Debug, Clone, Copy)]
 pub struct Target {
+    /// Which of us; `None` is the first.
+    pub ours: Option<&'static str>,
     /// The name of the other.
     pub against: &'static str,
     /// Our speed is to be at least so many times that of the other.
@@ -73,6 +80,8 @@ pub struct Contest<'a> {
     pub byte_len: Option<u64>,
     /// Bytes of memory that every turn takes and gives back: touched before it.
     memory: u64,
+    /// A folder whose files leave the page cache before every turn.
+    cold: Option<PathBuf>,
     /// Those who do it.
     pub contestants: Vec<Contestant<'a>>,
     /// What we owe.
@@ -92,6 +101,7 @@ impl<'a> Contest<'a> {
             title: title.into(),
             byte_len,
             memory: 0,
+            cold: None,
             contestants: Vec::new(),
             targets: Vec::new(),
             owed_size: None,
@@ -114,9 +124,48 @@ impl<'a> Contest<'a> {
         });
     }
 
+    /// As [`Contest::add`], twice: on all threads of rayon's pool, and on one.
+    ///
+    /// # Errors
+    ///
+    /// Where the system refuses a thread.
+    pub fn add_both<T: Into<Turn> + Send>(
+        &mut self,
+        role: Role,
+        name: &str,
+        run: impl Fn(bool) -> Result<T> + Send + Sync + 'a,
+    ) -> Result<()> {
+        let one: ThreadPool = ThreadPoolBuilder::new().num_threads(1).build()?;
+        let run = Arc::new(run);
+        let all = Arc::clone(&run);
+        self.add(role, name, move |check| all(check));
+        self.add(role, format!("{name}, 1 thread"), move |check| {
+            one.install(|| run(check))
+        });
+        Ok(())
+    }
+
     /// Adds a target: so many times the speed of the contestant called `against`.
     pub fn owes(&mut self, speed: f64, against: &'static str) {
-        self.targets.push(Target { against, speed });
+        self.targets.push(Target {
+            ours: None,
+            against,
+            speed,
+        });
+    }
+
+    /// As [`Contest::owes`], for the contestant of ours with that name.
+    pub fn one_owes(&mut self, ours: &'static str, speed: f64, against: &'static str) {
+        self.targets.push(Target {
+            ours: Some(ours),
+            against,
+            speed,
+        });
+    }
+
+    /// The files in `folder` leave the page cache before every turn. Only those on a disk can.
+    pub fn starts_cold(&mut self, folder: &Path) {
+        self.cold = Some(folder.to_owned());
     }
 
     /// Adds a target: our output is at most that part of the decoded bytes.
@@ -160,7 +209,11 @@ impl<'a> Contest<'a> {
                 if let (Some(contestant), Some(times)) =
                     (self.contestants.get_mut(at), times.get_mut(at))
                 {
+                    fresh_heap();
                     warm(self.memory)?;
+                    if let Some(folder) = &self.cold {
+                        evict(folder)?;
+                    }
                     times.push(contestant.turn(self.id, false)?.took);
                 }
             }
@@ -192,6 +245,26 @@ impl Contestant<'_> {
     pub fn turn(&mut self, id: &str, check: bool) -> Result<Turn> {
         (self.run)(check).map_err(|error| format!("{id}: {}: {error}", self.name).into())
     }
+}
+
+/// Gives the memory that is free in the heap back to the system. Otherwise the next contestant meets the
+/// pages of the last one, and is spared its page faults: up to three times as fast.
+fn fresh_heap() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: it changes nothing that is allocated.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
+/// Files in `folder` are written out, and leave the page cache.
+fn evict(folder: &Path) -> Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let file = File::open(entry?.path())?;
+        file.sync_all()?;
+        fadvise(&file, 0, None, Advice::DontNeed)?;
+    }
+    Ok(())
 }
 
 /// Touches so much memory and gives it back.
@@ -242,18 +315,22 @@ pub struct Timed {
     pub role: Role,
     /// Bytes of what was written, where they are of interest.
     pub stored: Option<u64>,
-    /// Seconds of each round, the shortest first.
+    /// Seconds of each round, in their order.
+    rounds: Vec<f64>,
+    /// The same, the shortest first.
     seconds: Vec<f64>,
 }
 
 impl Timed {
     fn new(name: String, role: Role, times: Vec<Duration>) -> Self {
-        let mut seconds: Vec<f64> = times.iter().map(Duration::as_secs_f64).collect();
+        let rounds: Vec<f64> = times.iter().map(Duration::as_secs_f64).collect();
+        let mut seconds = rounds.clone();
         seconds.sort_by(f64::total_cmp);
         Timed {
             name,
             role,
             stored: None,
+            rounds,
             seconds,
         }
     }
@@ -300,11 +377,19 @@ impl Standing {
     /// Every target with what was reached.
     pub fn reached(&self) -> impl Iterator<Item = (&Target, f64)> {
         self.targets.iter().filter_map(|target| {
-            let other = self
-                .results
-                .iter()
-                .find(|timed| timed.name == target.against)?;
-            Some((target, self.speed_against(other)))
+            let named = |name: &str| self.results.iter().find(|timed| timed.name == name);
+            let ours = target.ours.map_or_else(|| self.ours(), named)?;
+            Some((target, named(target.against)?.median() / ours.median()))
+        })
+    }
+
+    /// How many times the speed of `other` ours was, round by round: the lowest and the highest.
+    #[must_use]
+    pub fn range_against(&self, other: &Timed) -> [f64; 2] {
+        let ours = self.ours().into_iter().flat_map(|ours| &ours.rounds);
+        let ratios = ours.zip(&other.rounds).map(|(ours, other)| other / ours);
+        ratios.fold([f64::INFINITY, 0.0], |[least, most], ratio| {
+            [ratio.min(least), ratio.max(most)]
         })
     }
 }

@@ -1,4 +1,4 @@
-//! The tensors that are written and read: five workloads, seeded, the same on every machine.
+//! The tensors that are written and read: six workloads, seeded, the same on every machine.
 
 use rayon::prelude::*;
 use zt::{Buffer, Csr, DType, Dense, Elements};
@@ -56,7 +56,7 @@ impl Tensor {
 
 /// Named tensors that are written to one file.
 pub struct Workload {
-    /// A short name: `W1` to `W5`.
+    /// A short name: `W1` to `W5`; `W2` is `W2a` and `W2b`.
     pub id: &'static str,
     /// What it stands for.
     pub title: String,
@@ -101,58 +101,46 @@ impl Workload {
         ))
     }
 
-    /// `W2`: a checkpoint of bf16 weights, shaped like a language model: two embeddings, layers
-    /// of seven matrices, and the small vectors between them.
+    /// `W2a`: a checkpoint of bf16 weights, shaped like a language model of hidden size 1024, whose
+    /// matrices have 1.6 to 3.7 MB.
+    ///
+    /// # Errors
+    ///
+    /// As [`Workload::one_large`].
+    pub fn small_checkpoint(size: Size) -> Result<Self> {
+        let title = "checkpoint of a small language model in bf16, matrices of 1.6 and 3.7 MB";
+        Model {
+            layers: if size == Size::Full { 30 } else { 2 },
+            hidden: 1024,
+            queries: 768,
+            keys: 768,
+            inner: 1792,
+            vocabulary: size.of(6144),
+        }
+        .workload("W2a", title)
+    }
+
+    /// `W2b`: the same of hidden size 4096, matrices of 8 to 131 MiB.
     ///
     /// # Errors
     ///
     /// As [`Workload::one_large`].
     pub fn checkpoint(size: Size) -> Result<Self> {
-        // Small ones still have matrices of more than one frame of zstd.
+        let title = "checkpoint of a language model in bf16, matrices of 8 to 131 MiB";
         let [layers, hidden, inner, vocabulary] = match size {
-            Size::Full => [8, 2048, 5632, 33_536],
-            Size::Quick => [2, 1024, 2816, 8384],
+            Size::Full => [2, 4096, 11008, 16_768],
+            // Still with matrices of more than one frame of zstd.
+            Size::Quick => [1, 2048, 2816, 4192],
         };
-        let mut shapes = vec![(
-            "model.embed_tokens.weight".to_owned(),
-            vec![vocabulary, hidden],
-        )];
-        for layer in 0..layers {
-            let matrices = [
-                ("self_attn.q_proj", hidden, hidden),
-                ("self_attn.k_proj", hidden, hidden),
-                ("self_attn.v_proj", hidden, hidden),
-                ("self_attn.o_proj", hidden, hidden),
-                ("mlp.gate_proj", inner, hidden),
-                ("mlp.up_proj", inner, hidden),
-                ("mlp.down_proj", hidden, inner),
-            ];
-            for (name, rows, columns) in matrices {
-                let name = format!("model.layers.{layer}.{name}");
-                shapes.push((format!("{name}.weight"), vec![rows, columns]));
-                shapes.push((format!("{name}.bias"), vec![rows]));
-            }
-            for name in ["input_layernorm", "post_attention_layernorm"] {
-                shapes.push((format!("model.layers.{layer}.{name}.weight"), vec![hidden]));
-            }
+        Model {
+            layers,
+            hidden,
+            queries: hidden,
+            keys: hidden / 4,
+            inner,
+            vocabulary,
         }
-        shapes.push(("model.norm.weight".to_owned(), vec![hidden]));
-        shapes.push(("lm_head.weight".to_owned(), vec![vocabulary, hidden]));
-        let tensors = (2..).zip(shapes).map(|(seed, (name, shape))| {
-            let bytes = filled(shape.iter().product::<u64>() * 2, seed, gaussian_bf16)?;
-            Ok(Tensor {
-                name,
-                shape,
-                dtype: DType::BF16,
-                bytes,
-            })
-        });
-        let tensors = tensors.collect::<Result<_>>()?;
-        Ok(Workload::new(
-            "W2",
-            "checkpoint of a language model in bf16, normally distributed",
-            tensors,
-        ))
+        .workload("W2b", title)
     }
 
     /// `W3`: very many tiny tensors of f32, 160 bytes each.
@@ -223,6 +211,59 @@ impl Workload {
             tensors,
             matrix: None,
         }
+    }
+}
+
+/// The shape of a language model: two embeddings, layers of seven matrices, and the small vectors
+/// between them.
+struct Model {
+    layers: u64,
+    hidden: u64,
+    /// Rows of the projection of queries, and of those of keys and values.
+    queries: u64,
+    keys: u64,
+    inner: u64,
+    vocabulary: u64,
+}
+
+impl Model {
+    fn workload(&self, id: &'static str, title: &str) -> Result<Workload> {
+        let hidden = self.hidden;
+        let mut shapes = vec![(
+            "model.embed_tokens.weight".to_owned(),
+            vec![self.vocabulary, hidden],
+        )];
+        for layer in 0..self.layers {
+            let matrices = [
+                ("self_attn.q_proj", self.queries, hidden),
+                ("self_attn.k_proj", self.keys, hidden),
+                ("self_attn.v_proj", self.keys, hidden),
+                ("self_attn.o_proj", hidden, self.queries),
+                ("mlp.gate_proj", self.inner, hidden),
+                ("mlp.up_proj", self.inner, hidden),
+                ("mlp.down_proj", hidden, self.inner),
+            ];
+            for (name, rows, columns) in matrices {
+                let name = format!("model.layers.{layer}.{name}.weight");
+                shapes.push((name, vec![rows, columns]));
+            }
+            for name in ["input", "post_attention", "post_mlp"] {
+                let name = format!("model.layers.{layer}.{name}_layernorm.weight");
+                shapes.push((name, vec![hidden]));
+            }
+        }
+        shapes.push(("model.norm.weight".to_owned(), vec![hidden]));
+        shapes.push(("lm_head.weight".to_owned(), vec![self.vocabulary, hidden]));
+        let tensors = (2..).zip(shapes).map(|(seed, (name, shape))| {
+            let bytes = filled(shape.iter().product::<u64>() * 2, seed, gaussian_bf16)?;
+            Ok(Tensor {
+                name,
+                shape,
+                dtype: DType::BF16,
+                bytes,
+            })
+        });
+        Ok(Workload::new(id, title, tensors.collect::<Result<_>>()?))
     }
 }
 

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use zt_benches::growth::Growth;
-use zt_benches::operations::{OPERATIONS, Operation, Subject};
+use zt_benches::operations::{OPERATIONS, Operation, Place, Subject};
 use zt_benches::report::{Machine, Run};
-use zt_benches::{Result, Size, Standing, Workload};
+use zt_benches::{Result, Size, Standing};
 
 /// Measure operations of zt beside peers and limits, interleaved in one process
 #[derive(Parser)]
@@ -19,12 +19,18 @@ struct Arguments {
     /// Rounds in which everyone takes a turn, after one to warm up and to compare outcomes
     #[arg(long, default_value_t = 5)]
     rounds: usize,
+    /// Only on this workload, such as W2a
+    #[arg(long, value_name = "ID")]
+    workload: Option<String>,
     /// Workloads of about a sixteenth of the size
     #[arg(long)]
     quick: bool,
     /// Where files are written and read; a folder for temporary files by default
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
+    /// Measure operations on a disk, too, in this folder; without it those with a cold cache are left out
+    #[arg(long, value_name = "DIR")]
+    disk: Option<PathBuf>,
     /// Also measure how cost grows with size, each operation in a process of its own
     #[arg(long)]
     growth: bool,
@@ -73,30 +79,48 @@ fn run(arguments: &Arguments) -> Result<()> {
         standings: Vec::new(),
         growth: None,
     };
-    // One at a time: together they would take more memory than some machines have.
-    let mut workload: Option<(Subject, Workload)> = None;
-    for operation in chosen(&arguments.operations)? {
-        if workload
-            .as_ref()
-            .is_none_or(|(subject, _)| *subject != operation.subject)
+    // One workload at a time: together they would take more memory than some machines have.
+    let chosen = chosen(&arguments.operations)?;
+    let mut standings = Vec::new();
+    for subject in Subject::ALL {
+        let of_subject = |operation: &&&Operation| operation.subjects.contains(subject);
+        let operations: Vec<_> = chosen.iter().filter(of_subject).collect();
+        if operations.is_empty()
+            || !arguments
+                .workload
+                .as_ref()
+                .is_none_or(|id| id == subject.id())
         {
-            drop(workload.take());
-            let made = operation.subject.workload(size)?;
-            let count = made.tensors.len().max(1);
-            let megabytes = made.byte_len() as f64 / 1e6;
-            let title = format!("{}; {count} in all, {megabytes:.0} MB", made.title);
-            run.workloads.push((made.id, title));
-            workload = Some((operation.subject, made));
+            continue;
         }
-        if let Some((_, workload)) = &workload {
-            let folder = tempfile::tempdir_in(&folder)?;
-            let contest = (operation.prepare)(workload, folder.path())?;
-            let standing = contest.hold(arguments.rounds)?;
-            print(&standing);
-            run.standings.push(standing);
+        let workload = subject.workload(size)?;
+        let count = workload.tensors.len().max(1);
+        let megabytes = workload.byte_len() as f64 / 1e6;
+        let title = format!("{}; {count} in all, {megabytes:.0} MB", workload.title);
+        run.workloads.push((workload.id, title));
+        for operation in operations {
+            let disk = arguments
+                .disk
+                .as_ref()
+                .filter(|_| operation.place != Place::Memory);
+            let memory = Some(&folder).filter(|_| operation.place != Place::Disk);
+            for (folder, suffix) in [(memory, ""), (disk, ", on a disk")] {
+                let Some(folder) = folder else { continue };
+                let folder = tempfile::tempdir_in(folder)?;
+                let mut contest = (operation.prepare)(&workload, folder.path())?;
+                contest.title.push_str(suffix);
+                let standing = contest.hold(arguments.rounds)?;
+                print(&standing);
+                standings.push((operation.id, standing));
+            }
         }
     }
-    drop(workload);
+    let order = |id: &str| OPERATIONS.iter().position(|operation| operation.id == id);
+    standings.sort_by_key(|(id, _)| order(id));
+    run.standings = standings
+        .into_iter()
+        .map(|(_, standing)| standing)
+        .collect();
     if arguments.growth {
         let folder = arguments.growth_folder.as_ref().unwrap_or(&folder);
         run.growth = Some(Growth::measure(size, folder)?);
@@ -144,8 +168,9 @@ fn print(standing: &Standing) {
         let speed = standing.byte_len.map_or(String::new(), |len| {
             format!("{:7.2} GB/s", len as f64 / timed.median() / 1e9)
         });
+        let [slowest, fastest] = standing.range_against(timed);
         println!(
-            "  {:<42} {:9.2} ms  [{:9.2} {:9.2}] {speed}  zt is {:5.2}x as fast",
+            "  {:<42} {:9.2} ms  [{:9.2} {:9.2}] {speed}  zt is {:5.2}x as fast ({slowest:.2} to {fastest:.2})",
             timed.name,
             timed.median() * 1e3,
             least * 1e3,
@@ -164,8 +189,12 @@ fn print(standing: &Standing) {
             "NOT met"
         };
         println!(
-            "  target {verdict}: {:.2}x {}, is {speed:.2}x",
-            target.speed, target.against
+            "  target {verdict}: {}{:.2}x {}, is {speed:.2}x",
+            target
+                .ours
+                .map_or(String::new(), |ours| format!("{ours}: ")),
+            target.speed,
+            target.against
         );
     }
 }

@@ -15,7 +15,9 @@ use crate::{Contest, Result, Size, Workload};
 /// What an operation is done to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Subject {
-    /// `W2`.
+    /// `W2a`.
+    Small,
+    /// `W2b`.
     Checkpoint,
     /// `W3`.
     Tiny,
@@ -27,7 +29,41 @@ pub enum Subject {
     Sparse,
 }
 
+/// Where an operation's files are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// In the usual folder.
+    Memory,
+    /// On a disk, if one was named: with a cold cache.
+    Disk,
+    /// Both, in turn.
+    Both,
+}
+
 impl Subject {
+    /// All of them, in the order of the report.
+    pub const ALL: &[Subject] = &[
+        Subject::Tiny,
+        Subject::Small,
+        Subject::Checkpoint,
+        Subject::Large,
+        Subject::Integers,
+        Subject::Sparse,
+    ];
+
+    /// The name of the workload.
+    #[must_use]
+    pub const fn id(self) -> &'static str {
+        match self {
+            Subject::Large => "W1",
+            Subject::Small => "W2a",
+            Subject::Checkpoint => "W2b",
+            Subject::Tiny => "W3",
+            Subject::Sparse => "W4",
+            Subject::Integers => "W5",
+        }
+    }
+
     /// The tensors.
     ///
     /// # Errors
@@ -35,6 +71,7 @@ impl Subject {
     /// Where there is no memory for them.
     pub fn workload(self, size: Size) -> Result<Workload> {
         match self {
+            Subject::Small => Workload::small_checkpoint(size),
             Subject::Checkpoint => Workload::checkpoint(size),
             Subject::Tiny => Workload::tiny(size.of(100_000)),
             Subject::Large => Workload::one_large(size),
@@ -48,133 +85,201 @@ impl Subject {
 pub struct Operation {
     /// The name.
     pub id: &'static str,
-    /// The workload.
-    pub subject: Subject,
+    /// The workloads.
+    pub subjects: &'static [Subject],
+    /// Where its files are.
+    pub place: Place,
     /// Prepares the files it needs in a folder of its own, which outlives the contest, and names
     /// those who take part.
     pub prepare: for<'a> fn(&'a Workload, &'a Path) -> Result<Contest<'a>>,
 }
 
+/// `W2`, of small and of large matrices.
+const CHECKPOINTS: &[Subject] = &[Subject::Small, Subject::Checkpoint];
+
 /// All operations, in the order of the report.
 pub const OPERATIONS: &[Operation] = &[
     Operation {
         id: "open-find",
-        subject: Subject::Tiny,
+        subjects: &[Subject::Tiny],
+        place: Place::Memory,
         prepare: open::find,
     },
     Operation {
         id: "write-tiny",
-        subject: Subject::Tiny,
+        subjects: &[Subject::Tiny],
+        place: Place::Memory,
         prepare: write::tiny,
     },
     Operation {
         id: "read-tiny",
-        subject: Subject::Tiny,
+        subjects: &[Subject::Tiny],
+        place: Place::Memory,
         prepare: read::tiny,
     },
     Operation {
         id: "write-raw",
-        subject: Subject::Checkpoint,
+        subjects: CHECKPOINTS,
+        place: Place::Both,
         prepare: write::raw,
     },
     Operation {
         id: "write-sha256",
-        subject: Subject::Checkpoint,
+        subjects: CHECKPOINTS,
+        place: Place::Memory,
         prepare: write::sha256,
     },
     Operation {
         id: "write-zstd-1",
-        subject: Subject::Checkpoint,
+        subjects: CHECKPOINTS,
+        place: Place::Memory,
         prepare: |workload, folder| write::zstd("write-zstd-1", 1, workload, folder),
     },
     Operation {
         id: "write-zstd-3",
-        subject: Subject::Checkpoint,
+        subjects: CHECKPOINTS,
+        place: Place::Memory,
         prepare: |workload, folder| write::zstd("write-zstd-3", 3, workload, folder),
     },
     Operation {
         id: "read-raw",
-        subject: Subject::Checkpoint,
+        subjects: CHECKPOINTS,
+        place: Place::Memory,
         prepare: read::raw,
     },
     Operation {
         id: "read-zstd-3",
-        subject: Subject::Checkpoint,
+        subjects: CHECKPOINTS,
+        place: Place::Memory,
         prepare: read::zstd,
     },
     Operation {
+        id: "read-raw-cold",
+        subjects: CHECKPOINTS,
+        place: Place::Disk,
+        prepare: |workload, folder| cold(read::raw(workload, folder)?, folder),
+    },
+    Operation {
+        id: "read-zstd-3-cold",
+        subjects: CHECKPOINTS,
+        place: Place::Disk,
+        prepare: |workload, folder| cold(read::zstd(workload, folder)?, folder),
+    },
+    Operation {
         id: "read-mapped",
-        subject: Subject::Checkpoint,
+        subjects: CHECKPOINTS,
+        place: Place::Memory,
         prepare: read::mapped,
     },
     Operation {
         id: "verify-crc32c",
-        subject: Subject::Checkpoint,
+        subjects: CHECKPOINTS,
+        place: Place::Memory,
         prepare: verify::crc32c,
     },
     Operation {
+        id: "verify-crc32c-cold",
+        subjects: CHECKPOINTS,
+        place: Place::Disk,
+        prepare: |workload, folder| cold(verify::crc32c(workload, folder)?, folder),
+    },
+    Operation {
+        id: "verify-zstd-3",
+        subjects: CHECKPOINTS,
+        place: Place::Memory,
+        prepare: verify::zstd,
+    },
+    Operation {
+        id: "verify-zstd-3-cold",
+        subjects: CHECKPOINTS,
+        place: Place::Disk,
+        prepare: |workload, folder| cold(verify::zstd(workload, folder)?, folder),
+    },
+    Operation {
         id: "verify-sha256",
-        subject: Subject::Checkpoint,
+        subjects: CHECKPOINTS,
+        place: Place::Memory,
         prepare: verify::sha256,
     },
     Operation {
         id: "rows-raw",
-        subject: Subject::Checkpoint,
+        subjects: &[Subject::Checkpoint],
+        place: Place::Memory,
         prepare: rows::raw,
     },
     Operation {
         id: "rows-zstd-3",
-        subject: Subject::Checkpoint,
+        subjects: &[Subject::Checkpoint],
+        place: Place::Memory,
         prepare: rows::zstd,
     },
     Operation {
         id: "convert-raw",
-        subject: Subject::Checkpoint,
+        subjects: CHECKPOINTS,
+        place: Place::Both,
         prepare: convert::raw,
     },
     Operation {
         id: "convert-zstd-3",
-        subject: Subject::Checkpoint,
+        subjects: CHECKPOINTS,
+        place: Place::Memory,
         prepare: convert::zstd,
     },
     Operation {
         id: "planes-write",
-        subject: Subject::Checkpoint,
+        subjects: CHECKPOINTS,
+        place: Place::Memory,
         prepare: |workload, folder| planes::write("planes-write", workload, folder),
     },
     Operation {
         id: "planes-read",
-        subject: Subject::Checkpoint,
+        subjects: CHECKPOINTS,
+        place: Place::Memory,
         prepare: |workload, folder| planes::read("planes-read", workload, folder),
     },
     Operation {
         id: "write-f32-zstd-1",
-        subject: Subject::Large,
+        subjects: &[Subject::Large],
+        place: Place::Memory,
         prepare: |workload, folder| write::zstd("write-f32-zstd-1", 1, workload, folder),
     },
     Operation {
         id: "planes-write-f32",
-        subject: Subject::Large,
+        subjects: &[Subject::Large],
+        place: Place::Memory,
         prepare: |workload, folder| planes::write("planes-write-f32", workload, folder),
     },
     Operation {
         id: "planes-read-f32",
-        subject: Subject::Large,
+        subjects: &[Subject::Large],
+        place: Place::Memory,
         prepare: |workload, folder| planes::read("planes-read-f32", workload, folder),
     },
     Operation {
         id: "write-integers-zstd-3",
-        subject: Subject::Integers,
+        subjects: &[Subject::Integers],
+        place: Place::Memory,
         prepare: |workload, folder| write::zstd("write-integers-zstd-3", 3, workload, folder),
     },
     Operation {
         id: "write-csr-zstd-3",
-        subject: Subject::Sparse,
+        subjects: &[Subject::Sparse],
+        place: Place::Memory,
         prepare: write::sparse,
     },
     Operation {
         id: "read-csr",
-        subject: Subject::Sparse,
+        subjects: &[Subject::Sparse],
+        place: Place::Memory,
         prepare: read::sparse,
     },
 ];
+
+/// The same operation on files that are not in the page cache.
+fn cold<'a>(mut contest: Contest<'a>, folder: &Path) -> Result<Contest<'a>> {
+    contest.title.push_str(", cold cache");
+    contest.targets.clear();
+    contest.starts_cold(folder);
+    contest.remark("Before each turn, its files leave the page cache.");
+    Ok(contest)
+}

@@ -6,7 +6,7 @@ use zt::{Compression, Verify, WriteOptions};
 
 use crate::contest::timed;
 use crate::contestants::{
-    Digest, Storage, expect_bytes, expect_file, ours, peer_ztensor1, peer_ztensor2,
+    Digest, Storage, expect_bytes, expect_file, limits, ours, peer_ztensor1, peer_ztensor2,
 };
 use crate::operations::read;
 use crate::operations::write::Field;
@@ -26,15 +26,18 @@ pub(super) fn write<'a>(
         "zt, planes",
         move |path| ours::write_planes(path, tensors),
         move |path| expect_file(path, tensors),
-    );
-    field.ours(ZSTD, Storage::Zstd(1), Digest::Crc32c);
+    )?;
+    field.ours(ZSTD, Storage::Zstd(1), Digest::Crc32c)?;
     let auto = WriteOptions::new().compression(Compression::Auto);
-    field.ours_as("zt, zstd-auto", auto);
+    field.ours_as("zt, zstd-auto", auto)?;
     field.ztensor1("ztensor 1.2.3, zstd-1", Storage::Zstd(1), Digest::Crc32c);
     field.ztensor2("ztensor 2.1.1, zstd-3, xxh3", Storage::Zstd(3));
+    let kernel = "planes + pwrite";
+    field.kernel(kernel, move |path| limits::write_planes(path, tensors))?;
     let mut contest = field.contest;
     contest.owes(1.5, ZSTD);
-    if workload.id == "W2" {
+    contest.owes(0.9, kernel);
+    if workload.id.starts_with("W2") {
         contest.owes_size(0.67);
     }
     contest.remark("With crc32c, unless the name says otherwise.");
@@ -55,7 +58,7 @@ pub(super) fn read<'a>(
     read::publish(&zstd, workload, Storage::Zstd(1))?;
     peer_ztensor1::write(&theirs, all, Storage::Zstd(1), Digest::Crc32c)?;
     peer_ztensor2::write(&second, all, Storage::Zstd(3))?;
-    contest.add(Role::Ours, "zt, planes", move |check| {
+    contest.add_both(Role::Ours, "zt, planes", move |check| {
         let (opening, file) = timed(|| ours::open(&planes, Verify::OnRead))?;
         let (reading, values) = timed(|| ours::read_dense(&file, all))?;
         if check {
@@ -64,8 +67,8 @@ pub(super) fn read<'a>(
                 .try_for_each(|(tensor, found)| expect_bytes(tensor, &found.elements().bytes))?;
         }
         Ok(opening + reading)
-    });
-    read::add_ours(&mut contest, ZSTD, workload, &zstd, Verify::OnRead);
+    })?;
+    read::add_ours(&mut contest, ZSTD, workload, &zstd, Verify::OnRead)?;
     read::add_ztensor1(
         &mut contest,
         "ztensor 1.2.3, zstd-1",

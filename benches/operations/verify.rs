@@ -1,5 +1,7 @@
 //! Comparing every digest of a file.
 
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 
 use zt::Verify;
@@ -7,6 +9,7 @@ use zt::Verify;
 use crate::contest::{expect, timed};
 use crate::contestants::limits::{self, Space, Threads};
 use crate::contestants::{Digest, Storage, ours, peer_ztensor1, peer_ztensor2};
+use crate::operations::read;
 use crate::{Contest, Result, Role, Workload};
 
 pub(super) fn crc32c<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Contest<'a>> {
@@ -18,12 +21,40 @@ pub(super) fn crc32c<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Con
         let verify = || peer_ztensor2::verify(&peer_ztensor2::open_map(&second)?, all);
         Ok(timed(verify)?.0)
     });
-    contest.owes(0.8, "bare kernel over a map, all threads");
+    contest.owes(0.9, "bare kernel over a map, all threads");
+    contest.one_owes(
+        "zt, mapped, 1 thread",
+        0.9,
+        "bare kernel over a map, 1 thread",
+    );
+    contest.owes(4.0, "ztensor 1.2.3, reading with verification");
+    contest.owes(1.0, "ztensor 2.1.1, xxh3");
     Ok(contest)
 }
 
 pub(super) fn sha256<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Contest<'a>> {
     digests("verify-sha256", Digest::Sha256, workload, folder)
+}
+
+pub(super) fn zstd<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Contest<'a>> {
+    let title = format!("verify crc32c of a zstd-3 file, {}", workload.id);
+    let mut contest = Contest::new("verify-zstd-3", title, Some(workload.byte_len()));
+    let ours = folder.join("ours.zt");
+    read::publish(&ours, workload, Storage::Zstd(3))?;
+    let path = ours.clone();
+    contest.add_both(Role::Ours, "zt, by position", move |_| {
+        let verify = || ours::verify(&ours::open(&path, Verify::OnRead)?);
+        Ok(timed(verify)?.0)
+    })?;
+    contest.add(Role::Limit, "cat", move |_| {
+        let (mut file, mut piece) = (File::open(&ours)?, vec![0; 1 << 20]);
+        let read = || {
+            while file.read(&mut piece)? > 0 {}
+            Ok::<_, io::Error>(())
+        };
+        Ok(timed(read)?.0)
+    });
+    Ok(contest)
 }
 
 fn digests<'a>(
@@ -48,7 +79,7 @@ fn digests<'a>(
     let byte_len = workload.byte_len();
     for (name, mapped) in [("zt, mapped", true), ("zt, by position", false)] {
         let path = ours.clone();
-        contest.add(Role::Ours, name, move |check| {
+        contest.add_both(Role::Ours, name, move |check| {
             let verify = || {
                 let open = if mapped { ours::open_map } else { ours::open };
                 ours::verify(&open(&path, Verify::OnRead)?)
@@ -56,7 +87,7 @@ fn digests<'a>(
             let (took, found) = timed(verify)?;
             expect(!check || found == byte_len, || format!("{found} bytes"))?;
             Ok(took)
-        });
+        })?;
     }
     contest.add(
         Role::Peer,

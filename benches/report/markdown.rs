@@ -31,7 +31,8 @@ const HEAD: &str = "\
 * A first round checks each contestant: written files are read back, and values that were read are compared.
 * Figures are medians of the rounds, with the shortest and the longest time.
 * Compare figures only within one table: another machine, or another day, gives other figures.
-* Files are in the page cache; no contestant waits for the disk.
+* Files are in the page cache, unless the table says that the cache is cold.
+* Each contestant starts with a fresh heap: the memory that another one freed is given back first.
 * GB/s are 10^9 bytes of decoded values per second.
 
 ";
@@ -79,8 +80,13 @@ fn targets(run: &Run) -> String {
             };
             let _ = writeln!(
                 text,
-                "| {} | {} | {:.2}x | {speed:.2}x | {verdict} |",
-                standing.title, target.against, target.speed,
+                "| {}{} | {} | {:.2}x | {speed:.2}x | {verdict} |",
+                standing.title,
+                target
+                    .ours
+                    .map_or(String::new(), |ours| format!(" ({ours})")),
+                target.against,
+                target.speed,
             );
         }
         if let Some((owed, found)) = standing.reached_size() {

@@ -64,7 +64,6 @@ const STEPS: &[Step] = &[
         optional: true,
     },
     step("features", |shell| features::run(shell, &[])),
-    step("remote", remote),
     step("servers", |shell| test_remote::run(shell, &[])),
     step("interop", |shell| interop::run(shell, &[])),
     step("python", |shell| test_python::run(shell, &[])),
@@ -103,15 +102,6 @@ pub(crate) fn run(shell: &Shell, _: &[String]) -> Result<()> {
 
 fn line(name: &str, took: Duration, outcome: &str) -> String {
     format!("  {name:<12}{:>8.1} s  {outcome}\n", took.as_secs_f64())
-}
-
-/// The crate for remote files, which is a workspace of its own.
-fn remote(shell: &Shell) -> Result<()> {
-    let it = "--locked --manifest-path crates/zt-remote/Cargo.toml --target-dir target";
-    shell
-        .cargo(&format!("clippy {it} --all-targets -- --deny warnings"))
-        .run()?;
-    shell.cargo(&format!("test {it}")).run()
 }
 
 /// Licences, sources and duplicates of dependencies, as `deny.toml` says. Advisories are left out:

@@ -1,7 +1,7 @@
 //! `cargo xtask graph`: the architecture, kept by a program instead of by vigilance.
 //!
 //! ```text
-//! zt-container <- zt-manifest <- zt-formats <- zt-ggml <- zt <- zt-foreign <- zt-zip <- each kind <- zt-convert <- zt-cli
+//! zt-container <- zt-manifest <- zt-formats <- zt-ggml <- zt <- zt-foreign <- zt-zip <- each kind <- zt-convert <- zt-remote <- zt-cli
 //!                                                                                                    zt-convert <- zt-conformance <- zt-benches
 //! ```
 //!
@@ -36,6 +36,7 @@ pub(crate) const LAYERS: &[&str] = &[
     "zt-squizd",
     "zt-ztensor2",
     "zt-convert",
+    "zt-remote",
     "zt-cli",
 ];
 

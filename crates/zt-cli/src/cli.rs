@@ -9,6 +9,7 @@ use clap::{Args, CommandFactory, Parser};
 use crate::Command;
 use crate::args::write::compression;
 use crate::failure::Exit;
+use crate::files::remote::without_secrets;
 use crate::output::json::{ErrorBody, escaped, object};
 use crate::output::text::{is_unsafe, printable};
 use crate::output::{Color, Output, of_stdout};
@@ -89,7 +90,7 @@ pub(crate) struct Early {
 
 impl Early {
     pub(crate) fn of(arguments: impl Iterator<Item = OsString>) -> Self {
-        let arguments: Vec<OsString> = arguments.collect();
+        let arguments: Vec<OsString> = arguments.map(without_secrets).collect();
         let (mut json, mut color) = (false, Color::Auto);
         let mut texts = arguments
             .iter()

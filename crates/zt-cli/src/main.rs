@@ -94,6 +94,7 @@ fn main() -> ExitCode {
     files::limit::raise();
     let mut output = Output::new(cli.global.json, cli.global.color);
     let result = run(cli.command, &mut output);
+    files::remote::report(&output);
     output.conclude(result).into()
 }
 

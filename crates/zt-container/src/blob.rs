@@ -1,6 +1,6 @@
 //! Stored bytes and how to decode them.
 
-use crate::{Digest, Span};
+use crate::{Chunks, Digest, Span};
 
 /// How the bytes of a blob are stored.
 ///
@@ -61,6 +61,9 @@ pub struct Blob {
     pub decoded_len: Option<u64>,
     /// Checksum of the stored bytes, padding not included. Spec: §6.
     pub digest: Option<Digest>,
+    /// Where the digests of its chunks are, by which parts of it are verified. Only a raw blob has
+    /// them. Spec: §6.1.
+    pub chunks: Option<Box<Chunks>>,
 }
 
 impl Blob {
@@ -72,6 +75,7 @@ impl Blob {
             encoding: Encoding::Raw,
             decoded_len: Some(span.byte_len()),
             digest: None,
+            chunks: None,
         }
     }
 }

@@ -61,7 +61,7 @@ impl Hasher {
     pub fn update(&mut self, bytes: &[u8]) {
         match self.0 {
             #[cfg(feature = "crc32c")]
-            State::Crc32c(ref mut sum) => *sum = crc32c::crc32c_append(*sum, bytes),
+            State::Crc32c(ref mut sum) => *sum = crate::crc::append(*sum, bytes),
             #[cfg(feature = "sha2")]
             State::Sha256(ref mut state) => sha2::Digest::update(state.as_mut(), bytes),
             State::Other(ref mut other) => other.state.write(bytes),

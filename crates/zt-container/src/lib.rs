@@ -46,6 +46,7 @@
 
 mod blob;
 mod checksum;
+mod chunks;
 pub mod codec;
 mod container;
 #[cfg(feature = "crc32c")]
@@ -67,6 +68,7 @@ mod writer;
 
 pub use blob::{Blob, Encoding};
 pub use checksum::Checksum;
+pub use chunks::{CHUNK, ChunkTable, Chunker, Chunks};
 pub use container::Container;
 pub use digest::{Digest, DigestAlgorithm};
 pub use error::{Error, LimitExceeded, Misuse, Result, Unsupported, Violation, ZstdFault};

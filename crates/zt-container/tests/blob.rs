@@ -48,6 +48,7 @@ fn zstd_blob(stored: &[u8], decoded_len: Option<u64>) -> Blob {
         encoding: Encoding::Zstd,
         decoded_len,
         digest: Some(crc(stored)),
+        chunks: None,
     }
 }
 
@@ -191,6 +192,7 @@ fn a_frame_that_breaks_off_is_explained_by_what_lies_behind_it() {
             encoding: Encoding::Zstd,
             decoded_len: None,
             digest,
+            chunks: None,
         };
         let error = stream(&source, &blob, &Limits::default()).unwrap_err();
         assert_eq!(error.code(), code, "{error}");

@@ -31,6 +31,7 @@ fn blob(byte_len: u64, encoding: Encoding, decoded_len: Option<u64>) -> Blob {
         encoding,
         decoded_len,
         digest: None,
+        chunks: None,
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use zt::foreign::Kind;
 use zt::{Error, ErrorKind, Result, Source};
-use zt_foreign::{Fault, FileKind, FileWriter, Input, InputOptions, Opening, Probe};
+use zt_foreign::{Fault, FileKind, FileWriter, Folder, Input, InputOptions, Opening, Probe};
 
 use crate::{Zt, mistakes, sets};
 
@@ -116,6 +116,7 @@ impl Kinds {
         let (path, options) = (path.as_ref(), &options.into());
         let opening = Opening {
             path: Some(path),
+            folder: None,
             options,
         };
         let open = |source| self.open_at(Box::new(source), opening);
@@ -141,9 +142,33 @@ impl Kinds {
         let options = &options.into();
         let opening = Opening {
             path: None,
+            folder: None,
             options,
         };
         self.open_at(Box::new(source), opening)
+    }
+
+    /// Opens a tensor file that is not on a disk of this machine, such as one of an object store. `url`
+    /// names it in messages, and `folder` opens the files that it names: the shards of a set.
+    ///
+    /// # Errors
+    ///
+    /// As [`Kinds::open`].
+    pub fn open_in(
+        &self,
+        source: impl Source + 'static,
+        url: impl AsRef<Path>,
+        folder: &dyn Folder,
+        options: impl Into<InputOptions>,
+    ) -> Result<Input> {
+        let (url, options) = (url.as_ref(), &options.into());
+        let opening = Opening {
+            path: Some(url),
+            folder: Some(folder),
+            options,
+        };
+        let opened = self.open_at(Box::new(source), opening);
+        opened.map_err(|error| error.with_path(url))
     }
 
     fn open_at(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {

@@ -7,7 +7,7 @@ use zt::container::exact::{Exact, in_memory};
 use zt::foreign::{FileBuilder, Kind};
 use zt::{Attributes, File, Result, Source};
 
-use crate::{Fault, Incoming, Input, InputOptions, Job, Merged, Sink};
+use crate::{Fault, Folder, Incoming, Input, InputOptions, Job, Merged, Sink};
 
 /// Bytes that the kinds look at first: enough for every magic. The magic of tar is at 257.
 const HEAD: usize = 512;
@@ -59,6 +59,7 @@ pub trait FileKind: Send + Sync {
     fn open_path(&self, path: &Path, options: &InputOptions) -> Result<Input> {
         let opening = Opening {
             path: Some(path),
+            folder: None,
             options,
         };
         let open = |source| self.open(Box::new(source), opening);
@@ -71,8 +72,12 @@ pub trait FileKind: Send + Sync {
     ///
     /// As [`FileKind::open`].
     fn open_source(&self, source: Box<dyn Source>, options: &InputOptions) -> Result<Input> {
-        let path = None;
-        self.open(source, Opening { path, options })
+        let opening = Opening {
+            path: None,
+            folder: None,
+            options,
+        };
+        self.open(source, opening)
     }
 
     /// Prepares the attributes of several files for a merge: removes those that hold for one file
@@ -182,8 +187,10 @@ impl<'s> Probe<'s> {
 /// The path of a source, and the options with which it is opened.
 #[derive(Debug, Clone, Copy)]
 pub struct Opening<'a> {
-    /// The path of the file; `None` for a source that has none.
+    /// The path or the URL of the file; `None` for a source that has none.
     pub path: Option<&'a Path>,
+    /// The folder of a file that is not on a disk of this machine; `None` for one that is.
+    pub folder: Option<&'a dyn Folder>,
     /// The options of the caller.
     pub options: &'a InputOptions,
 }

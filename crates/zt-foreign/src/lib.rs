@@ -15,6 +15,7 @@
 //! | (root) | the contract: [`FileKind`], [`FileWriter`], [`Probe`], [`Opening`], [`Input`], [`Fault`] |
 //! | [`outgoing`] | objects on their way into a file: [`Job`], [`Merged`], [`Outgoing`], [`Loss`], [`Sink`] |
 //! | [`Neighbours`] | files that a file names, opened if they are below its folder |
+//! | [`Folder`] | the same of a file that is not on a disk |
 //! | [`strided`] | elements in another order than row-major, gathered when they are read |
 //! | [`fields`], [`fnv1a`], [`repeated`] | small tools that several kinds share |
 //!
@@ -39,6 +40,7 @@ macro_rules! setters {
 mod fault;
 pub mod fields;
 mod fnv;
+mod folder;
 mod input;
 #[cfg(feature = "json")]
 pub mod json;
@@ -48,9 +50,11 @@ mod neighbours;
 pub mod outgoing;
 pub mod strided;
 mod unique;
+mod url;
 
 pub use fault::Fault;
 pub use fnv::fnv1a;
+pub use folder::{Folder, Opened, open_one};
 pub use input::{Input, InputOptions};
 pub use kind::{FileKind, FileWriter, Opening, Probe};
 pub use names::Names;
@@ -60,3 +64,4 @@ pub use outgoing::{
     display,
 };
 pub use unique::repeated;
+pub use url::{beside, is_url, without_secrets};

@@ -10,19 +10,21 @@ use std::path::{Component, Path, PathBuf};
 
 use zt::{Error, FileSource, Source};
 
+use crate::{Folder, Opening, beside};
+
 /// The most files that stay open. Some writers make a file for every tensor, and a system may allow
 /// some hundreds. Further files are opened for every read.
 const OPEN_MAX: usize = 64;
 
 /// The files that were opened because another one names them.
 #[derive(Debug)]
-pub struct Neighbours {
-    follow_links: bool,
+pub struct Neighbours<'a> {
+    opening: Opening<'a>,
     paths: Vec<PathBuf>,
 }
 
 /// Why a neighbour is not opened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum Refusal {
     /// The file that names it was opened without a path.
     NeedsPath,
@@ -30,14 +32,16 @@ pub enum Refusal {
     Missing,
     /// The location is not below the folder, in words.
     Location(&'static str),
+    /// The file may be there, but its store has not answered.
+    Failed(Error),
 }
 
-impl Neighbours {
-    /// No file is open yet. With `follow_links`, links may lead out of the folder of the naming file.
+impl<'a> Neighbours<'a> {
+    /// No file is open yet. `opening` is that of the first file.
     #[must_use]
-    pub fn new(follow_links: bool) -> Self {
+    pub fn new(opening: Opening<'a>) -> Self {
         Neighbours {
-            follow_links,
+            opening,
             paths: Vec::new(),
         }
     }
@@ -56,13 +60,16 @@ impl Neighbours {
         if let Some(why) = refusal(location) {
             return Err(Refusal::Location(why));
         }
+        if let Some(folder) = self.opening.folder {
+            return self.open_in(folder, from, location);
+        }
         let folder = match from.parent() {
             Some(folder) if folder != Path::new("") => folder,
             _ => Path::new("."),
         };
         let path = folder.join(location);
         let real = path.canonicalize().map_err(|_| Refusal::Missing)?;
-        if !self.follow_links && leads_out(from, &path) {
+        if !self.opening.options.follow_links && leads_out(from, &path) {
             return Err(Refusal::Location(LEADS_OUT));
         }
         let source = FileSource::open(&real).map_err(|_| Refusal::Missing)?;
@@ -77,6 +84,32 @@ impl Neighbours {
             byte_len,
         };
         Ok((Box::new(reopened), path))
+    }
+
+    /// As [`Neighbours::open`], for files that are not on a disk.
+    fn open_in(
+        &mut self,
+        folder: &dyn Folder,
+        from: &Path,
+        location: &str,
+    ) -> Result<(Box<dyn Source>, PathBuf), Refusal> {
+        let names: Vec<&str> = location
+            .split('/')
+            .filter(|name| !matches!(*name, "" | "."))
+            .collect();
+        let path = beside(from, &names.join("/"));
+        // The file that names it may be in a folder below the first one.
+        let first = beside(self.opening.path.unwrap_or(from), "");
+        let below = path
+            .to_str()
+            .zip(first.to_str())
+            .and_then(|(path, first)| path.strip_prefix(first));
+        let below = below.ok_or(Refusal::NeedsPath)?;
+        let opened = folder.open(&[below]).pop().unwrap_or(Ok(None));
+        let opened = opened.map_err(|error| Refusal::Failed(error.with_path(&path)))?;
+        let source = opened.ok_or(Refusal::Missing)?;
+        self.paths.push(path.clone());
+        Ok((source, path))
     }
 
     /// The paths of all files that were opened.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
 use crate::{Error, Result};
 
@@ -24,6 +25,20 @@ enum Memory {
     Bytes(Vec<u8>),
     #[cfg(feature = "huge-pages")]
     Pages(memmap2::MmapMut),
+    /// From a multiple of 8 on, within the memory of several buffers.
+    Part(Arc<Memory>, usize),
+}
+
+impl Memory {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Memory::Words(words) => bytemuck::cast_slice(words),
+            Memory::Bytes(bytes) => bytes,
+            #[cfg(feature = "huge-pages")]
+            Memory::Pages(pages) => pages,
+            Memory::Part(memory, start) => memory.bytes().get(*start..).unwrap_or_default(),
+        }
+    }
 }
 
 impl Default for Memory {
@@ -90,6 +105,30 @@ impl Buffer {
         Ok(buffer)
     }
 
+    /// The bytes as several buffers, of these lengths one after the other, each from the next multiple of
+    /// [`Buffer::APART`] on. Nothing is copied: the memory stays until the last of them is dropped.
+    ///
+    /// A part that is written to becomes a copy of its own first. What lies behind the end of this buffer
+    /// is left out, so that such parts are short or empty.
+    #[must_use]
+    pub fn into_parts(self, byte_lens: impl IntoIterator<Item = usize>) -> Vec<Buffer> {
+        let (memory, end) = (Arc::new(self.memory), self.byte_len);
+        let mut at = 0usize;
+        let part = |byte_len: usize| {
+            let start = at.min(end);
+            let len = byte_len.min(end.saturating_sub(start));
+            at = at.saturating_add(byte_len.div_ceil(Self::APART).saturating_mul(Self::APART));
+            Buffer {
+                memory: Memory::Part(Arc::clone(&memory), start),
+                byte_len: len,
+            }
+        };
+        byte_lens.into_iter().map(part).collect()
+    }
+
+    /// Parts begin at multiples of so many bytes: a line of the cache.
+    pub const APART: usize = 64;
+
     /// A copy of bytes that the caller has in memory, and not a file's length asks for.
     pub(crate) fn copied(bytes: &[u8]) -> Self {
         let words = vec![0; bytes.len().div_ceil(8)].into();
@@ -106,23 +145,23 @@ impl Deref for Buffer {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        let bytes = match &self.memory {
-            Memory::Words(words) => bytemuck::cast_slice(words),
-            Memory::Bytes(bytes) => bytes,
-            #[cfg(feature = "huge-pages")]
-            Memory::Pages(pages) => pages,
-        };
+        let bytes = self.memory.bytes();
         bytes.get(..self.byte_len).unwrap_or_default()
     }
 }
 
 impl DerefMut for Buffer {
     fn deref_mut(&mut self) -> &mut [u8] {
+        if matches!(self.memory, Memory::Part(..)) {
+            *self = Buffer::copied(self);
+        }
         let bytes = match &mut self.memory {
             Memory::Words(words) => bytemuck::cast_slice_mut(words),
             Memory::Bytes(bytes) => bytes,
             #[cfg(feature = "huge-pages")]
             Memory::Pages(pages) => pages,
+            // It was copied just now.
+            Memory::Part(..) => &mut [],
         };
         bytes.get_mut(..self.byte_len).unwrap_or_default()
     }
@@ -299,6 +338,26 @@ mod tests {
                 assert_eq!(buffer.as_ptr(), place);
             }
         }
+    }
+
+    #[test]
+    fn parts_lie_in_one_memory_until_one_is_written_to() {
+        let mut bytes = Buffer::try_zeroed(300).unwrap();
+        for (at, byte) in (0..=u8::MAX).cycle().zip(bytes.iter_mut()) {
+            *byte = at;
+        }
+        let start = bytes.as_ptr();
+        let mut parts = bytes.into_parts([70, 0, 1, 500, 5]);
+        let lens: Vec<usize> = parts.iter().map(|part| part.len()).collect();
+        assert_eq!(lens, [70, 0, 1, 300 - 192, 0]);
+        assert_eq!(parts[0].as_ptr(), start);
+        assert_eq!((parts[2][0], parts[3][0]), (128, 192));
+        let one = parts.remove(2);
+        let mut written = one.clone();
+        written[0] = 9;
+        parts[0][1] = 9;
+        drop(parts);
+        assert_eq!((one[0], written[0]), (128, 9));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use zt::{DType, Error, ErrorKind, Limits, Result, Source};
 use zt_foreign::strided::Bands;
-use zt_foreign::{Neighbours, Refusal};
+use zt_foreign::{Neighbours, Opening, Refusal};
 
 use crate::assembled::{Assembled, Part};
 use crate::budget::Budget;
@@ -82,8 +82,8 @@ type Naming = (Option<PathBuf>, String);
 type Opened = Result<Option<Rc<Hdf5File>>>;
 
 /// The files that are sources, and what is left of the limits.
-pub(super) struct Sources {
-    neighbours: Neighbours,
+pub(super) struct Sources<'o> {
+    neighbours: Neighbours<'o>,
     limits: Limits,
     /// By the file that names them, and the name.
     named: HashMap<Naming, Opened>,
@@ -96,10 +96,10 @@ pub(super) struct Sources {
     bands: [Bands; DEPTH],
 }
 
-impl Sources {
-    pub(super) fn new(limits: &Limits, follow_links: bool) -> Self {
+impl<'o> Sources<'o> {
+    pub(super) fn new(limits: &Limits, opening: Opening<'o>) -> Self {
         Sources {
-            neighbours: Neighbours::new(follow_links),
+            neighbours: Neighbours::new(opening),
             limits: *limits,
             named: HashMap::new(),
             files: HashMap::new(),
@@ -417,6 +417,7 @@ impl Sources {
             Err(Refusal::Missing) => Ok(None),
             Err(Refusal::NeedsPath) => Err(refused("the file was opened without a path")),
             Err(Refusal::Location(why)) => Err(refused(why)),
+            Err(Refusal::Failed(error)) => Err(error),
         };
         if !matches!(&opened, Err(error) if error.kind() == ErrorKind::Io) {
             self.named.insert(key, opened.clone());

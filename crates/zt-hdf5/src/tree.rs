@@ -36,7 +36,7 @@ pub(super) struct Tree<'s> {
     /// The source of the file's structures.
     file: SourceId,
     here: Rc<Hdf5File>,
-    sources: Sources,
+    sources: Sources<'s>,
     void2_as_bf16: bool,
     /// The objects by the addresses of their headers. Links to one address share an object.
     known: HashMap<u64, Known>,
@@ -87,7 +87,7 @@ impl<'s> Tree<'s> {
         store: &'s Store,
         root: u64,
         file: SourceId,
-        opening: Opening<'_>,
+        opening: Opening<'s>,
         limits: &Limits,
     ) -> Self {
         let limit = store
@@ -99,7 +99,7 @@ impl<'s> Tree<'s> {
             root,
             file,
             here: Rc::new(Hdf5File::new(store.sharing(), root, opening.path, limits)),
-            sources: Sources::new(limits, opening.options.follow_links),
+            sources: Sources::new(limits, opening),
             void2_as_bf16: opening.options.void2_as_bf16,
             known: HashMap::new(),
             attributes: Vec::new(),

@@ -293,7 +293,13 @@ fn write_component(
     };
 
     let compressed = 2 * usize::from(decoded_len.is_some());
-    let optional = usize::from(logical_type.is_some()) + usize::from(blob.digest.is_some());
+    let chunks = blob.chunks.as_deref().filter(|_| decoded_len.is_none());
+    let optional = [
+        logical_type.is_some(),
+        blob.digest.is_some(),
+        chunks.is_some(),
+    ];
+    let optional = optional.into_iter().map(usize::from).sum::<usize>();
     let fields = encoder.begin_map(3 + compressed + optional + extra.len());
     // In the order of the encoded keys, so that nothing has to be sorted.
     if let Some(logical_type) = logical_type {
@@ -315,6 +321,17 @@ fn write_component(
         encoder.text(blob.encoding.as_str());
         encoder.key("uncompressed_length");
         encoder.head(Head::Unsigned(decoded_len));
+    }
+    if let Some(chunks) = chunks {
+        encoder.key(schema::CHUNKS);
+        let fields = encoder.begin_map(3);
+        encoder.key("digest");
+        encoder.display(&chunks.digest);
+        encoder.key("length");
+        encoder.head(Head::Unsigned(chunks.span.byte_len()));
+        encoder.key("offset");
+        encoder.head(Head::Unsigned(chunks.span.offset()));
+        encoder.end_map(fields);
     }
     write_extra(encoder, extra, &COMPONENT_KEYS, IN_COMPONENT)?;
     encoder.end_map(fields);

@@ -1,7 +1,7 @@
 //! The map of an object before it is validated.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
-use crate::{ByteOrder, Error, Map, Text};
+use crate::{ByteOrder, Error, Map, Text, Value};
 
 /// What an object's map says, as the file spells it, every field optional.
 ///
@@ -45,6 +45,8 @@ pub struct RawComponent {
     pub decoded_len: Option<u64>,
     /// Checksum of the stored bytes.
     pub digest: Option<Text>,
+    /// The table of chunk digests: `zt.chunks` in the manifest.
+    pub chunks: Option<Value>,
     /// Byte order of the elements.
     pub byte_order: ByteOrder,
     /// Fields that this crate does not know.

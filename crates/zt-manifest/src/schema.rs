@@ -14,7 +14,7 @@ use crate::{ByteOrder, Error, Map, RawComponent, RawObject, Text, Value};
 /// The keys that 1.2 defines, by the map they are in.
 pub(crate) const ROOT_KEYS: [&str; 3] = ["version", "attributes", "objects"];
 pub(crate) const OBJECT_KEYS: [&str; 4] = ["shape", "format", "attributes", "components"];
-pub(crate) const COMPONENT_KEYS: [&str; 7] = [
+pub(crate) const COMPONENT_KEYS: [&str; 8] = [
     "dtype",
     "type",
     "offset",
@@ -22,7 +22,14 @@ pub(crate) const COMPONENT_KEYS: [&str; 7] = [
     "uncompressed_length",
     "encoding",
     "digest",
+    CHUNKS,
 ];
+
+/// The key of a component's chunk digests. Spec: §6.1.
+pub(crate) const CHUNKS: &str = "zt.chunks";
+
+/// Bytes of its value that are looked at. A table with a SHA-256 takes 106 at most.
+const LONGEST_CHUNKS: usize = 256;
 
 /// Reads the object at `at` of a scanned manifest. No more extents than `limits.rank` are kept, and
 /// no more than `limits.attributes_len` bytes of values that mean nothing here are decoded.
@@ -185,6 +192,9 @@ impl<'a> Reader<'a> {
                 Some("uncompressed_length") if typed => {
                     component.decoded_len = self.unsigned(role, "uncompressed_length", true)?;
                 }
+                Some(CHUNKS) if typed && self.layout != Layout::V0_1 => {
+                    component.chunks = self.chunks()?;
+                }
                 Some(key) => self.unknown(key, &mut unknown)?,
             }
         }
@@ -261,6 +271,19 @@ impl<'a> Reader<'a> {
         }
         self.cursor = start;
         self.cursor.value().map(Some)
+    }
+
+    /// The value of [`CHUNKS`]. Whatever it is, it is no fault of the object: `false` stands for one that
+    /// is too long.
+    fn chunks(&mut self) -> Result<Option<Value>, Flaw> {
+        let start = self.cursor;
+        self.cursor.skip()?;
+        if self.cursor.offset().minus(start.offset()) > LONGEST_CHUNKS {
+            return Ok(Some(Value::Bool(false)));
+        }
+        self.cursor = start;
+        let value = self.cursor.value()?;
+        Ok(Some(value).filter(|value| *value != Value::Null))
     }
 
     fn shape(&mut self) -> Result<Option<Vec<u64>>, Flaw> {

@@ -3,11 +3,11 @@
 
 use std::borrow::Cow;
 
-use zt_container::{Blob, Digest, Encoding, Exact, Layout, Limits, Span, Violation};
+use zt_container::{Blob, Chunks, Digest, Encoding, Exact, Layout, Limits, Span, Violation};
 
 use crate::error::abridged;
 use crate::{
-    Component, DType, Error, Fault, Object, RawComponent, RawObject, Result, Text, Warning,
+    Component, DType, Error, Fault, Object, RawComponent, RawObject, Result, Text, Value, Warning,
 };
 
 /// Where the blobs of a file may lie, and how its manifest is to be read.
@@ -140,6 +140,9 @@ impl Judge<'_> {
             encoding,
             decoded_len,
             digest,
+            chunks: raw
+                .chunks
+                .and_then(|value| self.chunks(&value, encoding, span, warnings)),
         };
         // Raw bytes exist, so their number needs no limit. Spec: §12.
         if encoding != Encoding::Raw {
@@ -182,6 +185,24 @@ impl Judge<'_> {
         Ok(span)
     }
 
+    /// The table of chunk digests. One that cannot be used is a warning: the blob reads without it.
+    fn chunks(
+        &self,
+        value: &Value,
+        encoding: Encoding,
+        blob: Span,
+        warnings: &mut Vec<Warning>,
+    ) -> Option<Box<Chunks>> {
+        let found = chunks(value, encoding, blob, self.placement.data);
+        let unusable = |reason| {
+            warnings.push(Warning::Chunks {
+                role: self.role.to_owned(),
+                reason,
+            });
+        };
+        found.map_err(unusable).ok()
+    }
+
     fn digest(&self, text: &str, warnings: &mut Vec<Warning>) -> Result<Digest> {
         let digest = text.parse()?;
         if let Digest::Unknown { algorithm, .. } = &digest {
@@ -192,6 +213,34 @@ impl Judge<'_> {
         }
         Ok(digest)
     }
+}
+
+/// The table that `value` describes, or why it cannot be used. Spec: §6.1.
+fn chunks(
+    value: &Value,
+    encoding: Encoding,
+    blob: Span,
+    region: Span,
+) -> Result<Box<Chunks>, &'static str> {
+    let Value::Map(map) = value else {
+        return Err("it is not a map");
+    };
+    let (Some(Value::Unsigned(offset)), Some(Value::Unsigned(length)), Some(Value::Text(digest))) =
+        (map.get("offset"), map.get("length"), map.get("digest"))
+    else {
+        return Err("it lacks an offset, a length or a digest");
+    };
+    if encoding != Encoding::Raw {
+        return Err("the component is compressed");
+    }
+    let digest: Digest = digest.parse().map_err(|_| "its digest is malformed")?;
+    let algorithm = digest.algorithm().ok_or("its digest is unknown")?;
+    if Chunks::table_len(algorithm, blob.byte_len()) != Some(*length) {
+        return Err("its length does not fit that of the component");
+    }
+    let span = Span::new(*offset, *length).filter(|span| region.contains(*span));
+    let span = span.ok_or("it leaves the data region")?;
+    Ok(Box::new(Chunks { span, digest }))
 }
 
 /// Each generation has its own thirteen names, and readers of one refuse the other's.

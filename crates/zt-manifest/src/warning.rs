@@ -31,6 +31,14 @@ pub enum Warning {
         /// What stands before the colon.
         algorithm: String,
     },
+    /// The table of a component's chunk digests cannot be used, so parts of the component cannot be
+    /// checked. Spec: §6.1.
+    Chunks {
+        /// The component.
+        role: String,
+        /// What is wrong with the table.
+        reason: &'static str,
+    },
 }
 
 impl Warning {
@@ -42,6 +50,7 @@ impl Warning {
             Warning::VersionSuffix { .. } => "version-suffix",
             Warning::Misaligned { .. } => "alignment",
             Warning::UnknownDigest { .. } => "unknown-digest",
+            Warning::Chunks { .. } => "chunk-digests",
         }
     }
 
@@ -49,7 +58,9 @@ impl Warning {
     #[must_use]
     pub fn role(&self) -> Option<&str> {
         match self {
-            Warning::Misaligned { role, .. } | Warning::UnknownDigest { role, .. } => Some(role),
+            Warning::Misaligned { role, .. }
+            | Warning::UnknownDigest { role, .. }
+            | Warning::Chunks { role, .. } => Some(role),
             _ => None,
         }
     }
@@ -70,6 +81,10 @@ impl fmt::Display for Warning {
             }
             Warning::UnknownDigest { algorithm, .. } => {
                 write!(f, "digest {algorithm:?} is unknown and cannot be checked")
+            }
+            Warning::Chunks { reason, .. } => {
+                f.write_str("the table of chunk digests cannot be used, so slices are not verified: ")?;
+                f.write_str(reason)
             }
         }
     }
@@ -103,6 +118,14 @@ fn a_warning_says_what_it_is_about() {
             ("unknown-digest", Some("data"), "xxh64"),
         ),
     ];
+    let chunks = Warning::Chunks {
+        role: "data".to_owned(),
+        reason: "it is not a map",
+    };
+    let words = "not verified: it is not a map";
+    let cases = cases
+        .into_iter()
+        .chain([(chunks, ("chunk-digests", Some("data"), words))]);
     for (warning, (code, role, words)) in cases {
         assert_eq!((warning.code(), warning.role()), (code, role));
         assert!(warning.to_string().contains(words), "{warning}");

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use zt::foreign::{FileBuilder, SourceId};
-use zt::{Blob, Error, Result, Source, Span, Warning};
+use zt::{Blob, Result, Source, Span, Warning};
 use zt_foreign::{Neighbours, Opening, Refusal};
 
 use crate::tensor::External;
@@ -15,8 +15,8 @@ use crate::violation::Violation;
 pub(super) struct Folder<'p> {
     model: Option<&'p Path>,
     /// By location.
-    files: HashMap<String, Result<Beside, Violation>>,
-    pub(super) neighbours: Neighbours,
+    files: HashMap<String, Result<Beside>>,
+    pub(super) neighbours: Neighbours<'p>,
 }
 
 /// A file beside a model.
@@ -32,7 +32,7 @@ impl<'p> Folder<'p> {
         Folder {
             model: opening.path,
             files: HashMap::new(),
-            neighbours: Neighbours::new(opening.options.follow_links),
+            neighbours: Neighbours::new(opening),
         }
     }
 
@@ -68,7 +68,7 @@ impl<'p> Folder<'p> {
 
     fn file(&mut self, location: &str, builder: &mut FileBuilder) -> Result<Beside> {
         if let Some(known) = self.files.get(location) {
-            return known.clone().map_err(Error::from);
+            return known.clone();
         }
         let opened = self.open(location).map(|source| {
             let byte_len = source.byte_len();
@@ -76,17 +76,18 @@ impl<'p> Folder<'p> {
             Beside { id, byte_len }
         });
         self.files.insert(location.to_owned(), opened.clone());
-        opened.map_err(Error::from)
+        opened
     }
 
-    fn open(&mut self, location: &str) -> Result<Box<dyn Source>, Violation> {
+    fn open(&mut self, location: &str) -> Result<Box<dyn Source>> {
         let opened = self.neighbours.open(self.model, location);
         opened.map(|(source, _)| source).map_err(|refusal| {
             let location = location.to_owned();
             match refusal {
-                Refusal::NeedsPath => Violation::NeedsPath { location },
-                Refusal::Missing => Violation::Missing { location },
-                Refusal::Location(why) => Violation::Location { location, why },
+                Refusal::NeedsPath => Violation::NeedsPath { location }.into(),
+                Refusal::Missing => Violation::Missing { location }.into(),
+                Refusal::Location(why) => Violation::Location { location, why }.into(),
+                Refusal::Failed(error) => error,
             }
         })
     }

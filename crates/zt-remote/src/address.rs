@@ -3,12 +3,13 @@
 use std::env;
 use std::sync::Arc;
 
-use object_store::path::Path;
+use object_store::path::{Path, PathPart};
 use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
 use url::Url;
 use zt::Result;
+use zt_foreign::without_secrets;
 
-use crate::error::{Fault, without_secrets};
+use crate::error::Fault;
 use crate::options::RemoteOptions;
 
 /// The site of the Hub, unless `HF_ENDPOINT` names another.
@@ -67,19 +68,32 @@ impl Address {
         self.path.filename().unwrap_or_default()
     }
 
-    /// The object `name` in the same folder. `name` is a file name without a folder.
-    pub(crate) fn beside(&self, name: &str) -> Self {
+    /// The object at `location` below the same folder.
+    ///
+    /// # Errors
+    ///
+    /// Code `path` for a location that could be elsewhere: a file must not make its reader fetch another
+    /// address.
+    pub(crate) fn below(&self, location: &str) -> Result<Self> {
+        let is_plain = |name: &str| {
+            !matches!(name, "" | "." | "..")
+                && !name.contains(|c: char| c.is_control() || matches!(c, '\\' | ':'))
+        };
+        if !location.split('/').all(is_plain) {
+            return Err(Fault::Elsewhere.into());
+        }
         let mut parts: Vec<_> = self.path.parts().collect();
         parts.pop();
-        parts.push(name.into());
+        // A part is encoded: its characters have no meaning in a URL.
+        parts.extend(location.split('/').map(PathPart::from));
         let address = self.text.split('?').next().unwrap_or_default();
         let folder = address.rsplit_once('/').map_or("", |(folder, _)| folder);
-        Address {
+        Ok(Address {
             store: Arc::clone(&self.store),
             path: parts.into_iter().collect(),
-            text: format!("{folder}/{name}"),
+            text: format!("{folder}/{location}"),
             is_writable: self.is_writable,
-        }
+        })
     }
 }
 
@@ -149,7 +163,7 @@ fn of_aws(url: &Url, options: &RemoteOptions) -> Result<(Arc<dyn ObjectStore>, P
     let mut options = options.clone();
     let builder = with_profile(AmazonS3Builder::from_env())?;
     // A user who names an unencrypted server has asked for it.
-    let endpoint = [Key::S3Endpoint, Key::Endpoint].into_iter();
+    let mut endpoint = [Key::S3Endpoint, Key::Endpoint].into_iter();
     let endpoint = endpoint.find_map(|key| builder.get_config_value(&key));
     let is_plain = endpoint.is_some_and(|endpoint| endpoint.starts_with("http://"));
     options.allow_http |= is_plain || is_set("AWS_ALLOW_HTTP");

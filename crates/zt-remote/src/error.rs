@@ -3,6 +3,7 @@
 use std::io;
 
 use zt::{Error, ErrorKind, codes};
+use zt_foreign::without_secrets;
 
 /// What this crate finds itself.
 #[derive(Debug, thiserror::Error)]
@@ -15,6 +16,12 @@ pub(crate) enum Fault {
     NotEncrypted,
     #[error("names no file: it ends with a folder")]
     NoFile,
+    #[error("is not below the folder of the file that names it")]
+    Elsewhere,
+    #[error("objects of more than 256 TiB are not read")]
+    TooLong,
+    #[error("interrupted by a signal")]
+    Interrupted,
     #[error("the URL of a file on the Hub is hf://OWNER/REPOSITORY[@REVISION]/PATH")]
     Hub,
     #[error("{why}")]
@@ -37,9 +44,13 @@ impl From<Fault> for Error {
             Fault::NotUrl { .. }
             | Fault::NotEncrypted
             | Fault::NoFile
+            | Fault::Elsewhere
             | Fault::Hub
             | Fault::Settings { .. } => (ErrorKind::Misuse, codes::PATH),
-            Fault::Scheme { .. } | Fault::ReadOnly => (ErrorKind::Unsupported, codes::UNSUPPORTED),
+            Fault::Scheme { .. } | Fault::ReadOnly | Fault::TooLong => {
+                (ErrorKind::Unsupported, codes::UNSUPPORTED)
+            }
+            Fault::Interrupted => (ErrorKind::Interrupted, codes::INTERRUPTED),
             Fault::Changed => (ErrorKind::Io, codes::CHANGED),
             Fault::Exists => (ErrorKind::Misuse, codes::OVERWRITE),
             Fault::Length { .. } | Fault::Cancelled => (ErrorKind::Io, codes::IO),
@@ -61,7 +72,10 @@ pub(crate) fn of_store(error: &object_store::Error) -> Error {
         Store::NotSupported { .. } | Store::NotImplemented { .. } => io::ErrorKind::Unsupported,
         _ => io::ErrorKind::Other,
     };
-    Error::from(io::Error::new(kind, without_secrets(&text_of(error))))
+    Error::from(io::Error::new(
+        kind,
+        without_secrets(&without_body(&text_of(error))),
+    ))
 }
 
 /// The texts of `error` and its sources, each once. Libraries repeat the text of a source in their own.
@@ -79,56 +93,35 @@ fn text_of(error: &(dyn std::error::Error + 'static)) -> String {
     text
 }
 
-/// `text` with queries and passwords of its URLs replaced by dots. Signatures are in queries.
-pub(crate) fn without_secrets(text: &str) -> String {
-    let mut clean = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find("://") {
-        let (before, url) = rest.split_at(at);
-        let ends = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ')' | '>' | '`');
-        let (url, behind) = url.split_at(url.find(ends).unwrap_or(url.len()));
-        clean.push_str(before);
-        let (address, has_query) = match url.split_once(['?', '#']) {
-            Some((address, _)) => (address, true),
-            None => (url, false),
-        };
-        let host = address.strip_prefix("://").unwrap_or_default();
-        let authority = host.split('/').next().unwrap_or_default();
-        clean.push_str("://");
-        match authority.rsplit_once('@') {
-            // A container of Azure is named like a user, and has no password.
-            Some((user, _)) if user.contains(':') => {
-                clean.push('…');
-                clean.push_str(host.get(user.len()..).unwrap_or_default());
-            }
-            _ => clean.push_str(host),
-        }
-        if has_query {
-            clean.push_str("?…");
-        }
-        rest = behind;
-    }
-    clean.push_str(rest);
-    clean
+/// `text` without the body of an answer in XML or HTML, except for its code and its message. Servers
+/// repeat in it what was signed, and tokens.
+fn without_body(text: &str) -> String {
+    let Some(at) = text.find('<') else {
+        return text.to_owned();
+    };
+    let (before, body) = text.split_at(at);
+    let tag = |name: &str| {
+        let (_, rest) = body.split_once(&format!("<{name}>"))?;
+        Some(rest.split_once('<')?.0.trim())
+    };
+    let said: Vec<&str> = [tag("Code"), tag("Message")]
+        .into_iter()
+        .flatten()
+        .collect();
+    format!("{}{}", before, said.join(": "))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::without_secrets;
+    use super::without_body;
 
     #[test]
-    fn signatures_and_passwords_are_not_shown() {
-        for (text, clean) in [
-            ("no address", "no address"),
-            (
-                "GET https://a.b/c?sig=x&y failed",
-                "GET https://a.b/c?… failed",
-            ),
-            ("(s3://k:secret@b/x)", "(s3://…@b/x)"),
-            ("az://box@acc.net/x", "az://box@acc.net/x"),
-            ("https://a/b#t https://c/d?e", "https://a/b?… https://c/d?…"),
-        ] {
-            assert_eq!(without_secrets(text), clean);
-        }
+    fn an_answer_is_its_code_and_its_message() {
+        let text = "403 Forbidden: <?xml version=\"1.0\"?><Error><Code>Wrong</Code><Message>The \
+                    signature is wrong</Message><StringToSign>x-token:abc</StringToSign></Error>";
+        let clean = "403 Forbidden: Wrong: The signature is wrong";
+        assert_eq!(without_body(text), clean);
+        assert_eq!(without_body("502: <html>token</html>"), "502: ");
+        assert_eq!(without_body("timed out"), "timed out");
     }
 }

@@ -1,8 +1,8 @@
 //! Tensor files on object stores and web servers, read and written in place.
 //!
 //! ```text
-//! zt-container <- zt-manifest <- zt-formats <- zt <- zt-remote
-//!                                                    ^ here
+//! zt-container <- zt-manifest <- zt-formats <- zt <- zt-foreign <- zt-remote <- zt-cli
+//!                                                                  ^ here
 //! ```
 //!
 //! | URL | store |
@@ -40,8 +40,9 @@ mod upload;
 
 pub use options::RemoteOptions;
 pub use remote::Remote;
-pub use traffic::Traffic;
+pub use traffic::{Meter, Traffic};
 pub use upload::Upload;
+pub use zt_foreign::is_url;
 
 /// Opens the object at `url`, with the default [`RemoteOptions`].
 ///
@@ -61,23 +62,4 @@ pub fn open(url: &str) -> zt::Result<Remote> {
 /// server that takes no uploads; [`zt::ErrorKind::Io`] if the store cannot be reached.
 pub fn create(url: &str) -> zt::Result<Upload> {
     Upload::create(url, &RemoteOptions::new())
-}
-
-/// Whether `text` is the URL of a remote file, and not a path.
-///
-/// ```
-/// assert!(zt_remote::is_url("s3://bucket/model.zt"));
-/// assert!(!zt_remote::is_url("C:/model.zt"));
-/// ```
-#[must_use]
-pub fn is_url(text: &str) -> bool {
-    let scheme = text.split_once("://").map(|(scheme, _)| scheme);
-    let is_scheme = |scheme: &str| {
-        scheme.len() > 1
-            && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-            && scheme
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
-    };
-    scheme.is_some_and(is_scheme)
 }

@@ -27,12 +27,19 @@ pub(crate) struct Object {
     address: Address,
     meta: ObjectMeta,
     meter: Meter,
+    /// Counts the traffic of other files as well.
+    total: Meter,
 }
 
 impl Object {
     /// Opens the object with one request, which fetches up to `len` bytes of one end. Returns these
     /// bytes and their offset.
-    pub(crate) async fn open(address: Address, end: End, len: u64) -> Result<(Self, u64, Bytes)> {
+    pub(crate) async fn open(
+        address: Address,
+        end: End,
+        len: u64,
+        total: Meter,
+    ) -> Result<(Self, u64, Bytes)> {
         let meter = Meter::default();
         let range = match end {
             End::First => GetRange::Bounded(0..len),
@@ -40,15 +47,19 @@ impl Object {
         };
         let options = GetOptions::new().with_range(Some(range));
         meter.begin();
+        total.begin();
         let found = match address.store.get_opts(&address.path, options).await {
             Ok(found) => found,
-            Err(error) => return Self::open_unranged(address, meter, end, len, &error).await,
+            Err(error) => {
+                return Self::open_unranged(address, [meter, total], end, len, &error).await;
+            }
         };
         let (meta, range) = (found.meta.clone(), found.range.clone());
         let object = Object {
             address,
             meta,
             meter,
+            total,
         };
         let bytes = object.receive(found, range.clone()).await?;
         Ok((object, range.start, bytes))
@@ -58,7 +69,7 @@ impl Object {
     /// suffixes.
     async fn open_unranged(
         address: Address,
-        meter: Meter,
+        [meter, total]: [Meter; 2],
         end: End,
         len: u64,
         error: &object_store::Error,
@@ -73,12 +84,14 @@ impl Object {
             return Err(of_store(error));
         }
         meter.begin();
+        total.begin();
         let head = address.store.head(&address.path).await;
         let meta = head.map_err(|_| of_store(error))?;
         let object = Object {
             address,
             meta,
             meter,
+            total,
         };
         let byte_len = object.byte_len();
         if byte_len == 0 {
@@ -115,6 +128,7 @@ impl Object {
             ..GetOptions::default()
         };
         self.meter.begin();
+        self.total.begin();
         let address = &self.address;
         let found = address.store.get_opts(&address.path, options).await;
         let found = found.map_err(|error| of_store(&error))?;
@@ -144,6 +158,7 @@ impl Object {
         yield_now().await;
         let bytes = found.bytes().await.map_err(|error| of_store(&error))?;
         self.meter.receive(bytes.len() as u64);
+        self.total.receive(bytes.len() as u64);
         of_range(bytes.len() as u64)?;
         Ok(bytes)
     }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::Meter;
+
 /// Settings of a connection. All have defaults that suit a store in the same region.
 ///
 /// Credentials come from the environment by each cloud's own names (`AWS_ACCESS_KEY_ID`,
@@ -23,6 +25,8 @@ pub struct RemoteOptions {
     pub(crate) in_flight: usize,
     pub(crate) timeout: Duration,
     pub(crate) retries: usize,
+    pub(crate) meter: Meter,
+    pub(crate) interrupt: Option<fn() -> bool>,
 }
 
 impl Default for RemoteOptions {
@@ -36,6 +40,8 @@ impl Default for RemoteOptions {
             in_flight: 16,
             timeout: Duration::from_secs(30),
             retries: 8,
+            meter: Meter::default(),
+            interrupt: None,
         }
     }
 }
@@ -105,6 +111,21 @@ impl RemoteOptions {
     #[must_use]
     pub fn retries(mut self, retries: usize) -> Self {
         self.retries = retries;
+        self
+    }
+
+    /// Sets the meter that counts requests and bytes, also those of other files.
+    #[must_use]
+    pub fn meter(mut self, meter: &Meter) -> Self {
+        self.meter = meter.clone();
+        self
+    }
+
+    /// Sets a question that is asked some times a second while a call waits for the network. If the
+    /// answer is `true`, the call ends with [`zt::ErrorKind::Interrupted`].
+    #[must_use]
+    pub fn interrupt(mut self, interrupt: fn() -> bool) -> Self {
+        self.interrupt = Some(interrupt);
         self
     }
 }

@@ -3,15 +3,18 @@
 
 use std::io;
 use std::ops::Range;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 
 use zt::{Error, Result, Source, Span};
+use zt_foreign::{Folder, Opened};
 
 use crate::address::Address;
-use crate::object::{End, Object};
+use crate::error::Fault;
+use crate::object::{Bytes, End, Object};
 use crate::options::RemoteOptions;
 use crate::ranges::{Found, Ranges, SMALL};
-use crate::runtime;
+use crate::runtime::{self, PAUSE};
 use crate::traffic::Traffic;
 
 /// What the first request fetches. Most manifests and headers fit in.
@@ -22,6 +25,9 @@ const BLOCK: u64 = 64 << 10;
 
 /// Ranges with at most this many bytes between them are one request.
 const GAP: u64 = 64 << 10;
+
+/// The bytes that each of several objects has room for in their plan. Stores take objects of at most 50 TB.
+const STRIDE: u64 = 1 << 48;
 
 /// Kinds whose readers begin at the end, by the extension of a name.
 const FROM_THE_END: &[&str] = &["zt", "npz", "pt", "pth", "bin", "ckpt", "keras", "zip"];
@@ -42,13 +48,20 @@ const FROM_THE_END: &[&str] = &["zt", "npz", "pt", "pth", "bin", "ckpt", "keras"
 /// # Ok::<(), zt::Error>(())
 /// ```
 #[derive(Debug, Clone)]
-pub struct Remote(Arc<Shared>);
+pub struct Remote {
+    object: Arc<Object>,
+    /// Where the object begins among the bytes of all objects that share the plan.
+    base: u64,
+    shared: Arc<Shared>,
+}
 
+/// What the files of one set have in common, so that their requests are planned as one.
 #[derive(Debug)]
 struct Shared {
-    object: Object,
     options: RemoteOptions,
+    /// The bytes of all objects: the first object begins at 0, the second at [`STRIDE`], and so on.
     ranges: Mutex<Ranges>,
+    objects: RwLock<Vec<Arc<Object>>>,
     /// Some part has arrived.
     arrived: Condvar,
 }
@@ -64,56 +77,96 @@ impl Remote {
         Self::at(address, options)
     }
 
-    /// Opens the object `name` in the folder of this one.
+    /// Opens objects below the folder of this one; `None` for a missing one. Requests for all of them,
+    /// and for this one, are planned as one: they share the limits of memory and of requests.
     ///
-    /// # Errors
-    ///
-    /// As [`crate::open`]; code `path` if `name` is no plain file name: a file must not make its reader
-    /// fetch another address.
-    pub fn beside(&self, name: &str) -> Result<Self> {
-        let is_plain = !matches!(name, "" | "." | "..") && !name.contains(['/', '\\', ':', '\0']);
-        if !is_plain {
-            return Err(crate::error::Fault::NoFile.into());
+    /// The errors are those of [`crate::open`]; code `path` for a location that is not a list of plain
+    /// names with `/` between them.
+    pub fn beside(&self, locations: &[&str]) -> Vec<Result<Option<Self>>> {
+        let is_missing =
+            |error: &Error| io::Error::from(error.clone()).kind() == io::ErrorKind::NotFound;
+        let mut found = Vec::with_capacity(locations.len());
+        for locations in locations.chunks(self.shared.options.in_flight) {
+            let asked: Vec<_> = locations
+                .iter()
+                .map(|location| self.object.address().below(location))
+                .map(|address| {
+                    address.and_then(|address| Asked::new(address, &self.shared.options))
+                })
+                .collect();
+            for asked in asked {
+                let opened = asked.and_then(Asked::opened);
+                let opened = opened.and_then(|opened| Self::add(&self.shared, opened));
+                found.push(match opened {
+                    Ok(remote) => Ok(Some(remote)),
+                    Err(error) if is_missing(&error) => Ok(None),
+                    Err(error) => Err(error),
+                });
+            }
         }
-        let address = self.0.object.address().beside(name);
-        Self::at(address, &self.0.options)
+        found
     }
 
     fn at(address: Address, options: &RemoteOptions) -> Result<Self> {
-        let text = address.text.clone();
-        let extension = address.name().rsplit_once('.').map(|(_, last)| last);
-        let extension = extension.unwrap_or_default().to_ascii_lowercase();
-        let end = match FROM_THE_END.contains(&&*extension) {
-            true => End::Last,
-            false => End::First,
-        };
-        let opened = runtime::wait(Object::open(address, end, FIRST));
-        let opened = opened.map_err(Error::from).and_then(|opened| opened);
-        let (object, offset, bytes) = opened.map_err(|error| error.with_path(text.as_ref()))?;
-        let mut ranges = Ranges::default();
-        ranges.keep(offset, bytes);
-        Ok(Remote(Arc::new(Shared {
-            object,
+        let opened = Asked::new(address, options)?.opened()?;
+        let shared = Arc::new(Shared {
             options: options.clone(),
-            ranges: Mutex::new(ranges),
+            ranges: Mutex::default(),
+            objects: RwLock::default(),
             arrived: Condvar::new(),
-        })))
+        });
+        Self::add(&shared, opened)
+    }
+
+    /// Adds an object to the plan, with the bytes that came when it was opened.
+    fn add(shared: &Arc<Shared>, (object, offset, bytes): (Object, u64, Bytes)) -> Result<Self> {
+        let object = Arc::new(object);
+        let mut objects = shared
+            .objects
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        let base = (objects.len() as u64).checked_mul(STRIDE);
+        let base = base.filter(|_| object.byte_len() <= STRIDE);
+        let base = base.ok_or_else(|| Error::from(Fault::TooLong))?;
+        objects.push(Arc::clone(&object));
+        drop(objects);
+        shared.ranges().keep(base.saturating_add(offset), bytes);
+        Ok(Remote {
+            object,
+            base,
+            shared: Arc::clone(shared),
+        })
     }
 
     /// The URL, without a query and without a password.
     #[must_use]
     pub fn url(&self) -> &str {
-        &self.0.object.address().text
+        &self.object.address().text
     }
 
     /// Requests and bytes so far.
     #[must_use]
     pub fn traffic(&self) -> Traffic {
-        self.0.object.meter().read()
+        self.object.meter().traffic()
+    }
+}
+
+impl Remote {
+    /// An offset of the object as one of the plan.
+    fn within(&self, offset: u64) -> u64 {
+        self.base.saturating_add(offset)
     }
 }
 
 impl Shared {
+    /// The object whose bytes include the one at `offset`, and where it begins.
+    fn object_at(&self, offset: u64) -> Option<(Arc<Object>, u64)> {
+        let position = offset.checked_div(STRIDE)?;
+        let objects = self.objects.read().unwrap_or_else(PoisonError::into_inner);
+        let object = objects.get(usize::try_from(position).ok()?)?;
+        Some((Arc::clone(object), position.saturating_mul(STRIDE)))
+    }
+
     fn ranges(&self) -> MutexGuard<'_, Ranges> {
         self.ranges.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -129,8 +182,10 @@ impl Shared {
     fn fetch(self: &Arc<Self>, ranges: &mut Ranges, range: Range<u64>) -> io::Result<()> {
         let shared = Arc::clone(self);
         let start = range.start;
+        let (object, base) = self.object_at(start).ok_or(io::ErrorKind::NotFound)?;
+        let range = start.saturating_sub(base)..range.end.saturating_sub(base);
         let spawned = runtime::spawn(async move {
-            let outcome = shared.object.fetch(range).await;
+            let outcome = object.fetch(range).await;
             let mut ranges = shared.ranges();
             ranges.arrive(start, outcome);
             // If no thread can be started, a reader that needs the part says so.
@@ -138,14 +193,14 @@ impl Shared {
             drop(ranges);
             shared.arrived.notify_all();
         });
-        spawned.inspect_err(|error| {
+        spawned.map(drop).inspect_err(|error| {
             let error = io::Error::new(error.kind(), error.to_string());
             ranges.arrive(start, Err(error.into()));
         })
     }
 
-    /// Fills `buf`, which lies within the object.
-    fn read(self: &Arc<Self>, offset: u64, buf: &mut [u8]) -> Result<()> {
+    /// Fills `buf` from `offset` on, which lies within an object that ends at `limit`.
+    fn read(self: &Arc<Self>, offset: u64, limit: u64, buf: &mut [u8]) -> Result<()> {
         let end = offset.saturating_add(buf.len() as u64);
         let (mut at, mut rest) = (offset, buf);
         let mut ranges = self.ranges();
@@ -163,7 +218,7 @@ impl Shared {
                 Found::Failed(error) => return Err(error),
                 Found::Nothing { until } => {
                     let wanted = at..end.min(until);
-                    let range = self.rounded(wanted, until);
+                    let range = rounded(wanted, until.min(limit));
                     ranges.want(range, self.options.part);
                     self.fetch_ahead(&mut ranges)?;
                 }
@@ -171,29 +226,77 @@ impl Shared {
                     if let Some(range) = ranges.demand(at, self.options.memory) {
                         self.fetch(&mut ranges, range)?;
                     }
-                    let waited = self.arrived.wait(ranges);
-                    ranges = waited.unwrap_or_else(PoisonError::into_inner);
+                    if self.options.interrupt.is_some_and(|is_due| is_due()) {
+                        return Err(Fault::Interrupted.into());
+                    }
+                    let waited = self.arrived.wait_timeout(ranges, PAUSE);
+                    (ranges, _) = waited.unwrap_or_else(PoisonError::into_inner);
                 }
             }
         }
         Ok(())
     }
+}
 
-    /// A small range becomes the blocks around it, so that the next small read needs no request. A
-    /// large one is exactly what its reader needs.
-    fn rounded(&self, wanted: Range<u64>, until: u64) -> Range<u64> {
-        if wanted.end.saturating_sub(wanted.start) >= SMALL.min(BLOCK) {
-            return wanted;
-        }
-        let blocks = wanted.end.div_ceil(BLOCK);
-        let end = blocks.saturating_mul(BLOCK);
-        wanted.start..end.min(until).min(self.object.byte_len())
+/// A small range becomes the blocks around it, up to `until`, so that the next small read needs no
+/// request. A large one is exactly what its reader needs.
+fn rounded(wanted: Range<u64>, until: u64) -> Range<u64> {
+    if wanted.end.saturating_sub(wanted.start) >= SMALL.min(BLOCK) {
+        return wanted;
+    }
+    let end = wanted.end.div_ceil(BLOCK).saturating_mul(BLOCK);
+    wanted.start..end.min(until)
+}
+
+/// An object that is being opened.
+struct Asked {
+    text: String,
+    interrupt: Option<fn() -> bool>,
+    answer: Receiver<Result<(Object, u64, Bytes)>>,
+}
+
+impl Asked {
+    /// Sends the request.
+    fn new(address: Address, options: &RemoteOptions) -> Result<Self> {
+        let extension = address.name().rsplit_once('.').map(|(_, last)| last);
+        let extension = extension.unwrap_or_default().to_ascii_lowercase();
+        let end = match FROM_THE_END.contains(&&*extension) {
+            true => End::Last,
+            false => End::First,
+        };
+        let text = address.text.clone();
+        let meter = options.meter.clone();
+        let (send, answer) = sync_channel(1);
+        runtime::spawn(async move {
+            // Nobody receives if the caller is gone.
+            let _ = send.send(Object::open(address, end, FIRST, meter).await);
+        })?;
+        Ok(Asked {
+            text,
+            interrupt: options.interrupt,
+            answer,
+        })
+    }
+
+    /// Waits for the answer: the object, and the bytes that came with it.
+    fn opened(self) -> Result<(Object, u64, Bytes)> {
+        let opened = runtime::receive(&self.answer, self.interrupt);
+        let opened = opened.and_then(|opened| opened);
+        opened.map_err(|error| error.with_path(self.text.as_ref()))
+    }
+}
+
+impl Folder for Remote {
+    fn open(&self, locations: &[&str]) -> Vec<Opened> {
+        let boxed = |remote: Self| Box::new(remote) as Box<dyn Source>;
+        let found = self.beside(locations).into_iter();
+        found.map(|found| Ok(found?.map(boxed))).collect()
     }
 }
 
 impl Source for Remote {
     fn byte_len(&self) -> u64 {
-        self.0.object.byte_len()
+        self.object.byte_len()
     }
 
     fn is_remote(&self) -> bool {
@@ -205,11 +308,12 @@ impl Source for Remote {
     }
 
     fn will_read_all(&self, spans: &[Span]) {
-        let mut ranges = self.0.ranges();
+        let mut ranges = self.shared.ranges();
         let mut joined: Option<Range<u64>> = None;
-        let part = self.0.options.part;
+        let part = self.shared.options.part;
         for span in spans {
-            let span = span.offset()..span.end().min(self.byte_len());
+            let end = span.end().min(self.byte_len());
+            let span = self.within(span.offset())..self.within(end);
             let joins = |whole: &Range<u64>| {
                 let gap = span.start.checked_sub(whole.end);
                 span.start >= whole.start && gap.is_none_or(|gap| gap <= GAP)
@@ -224,7 +328,7 @@ impl Source for Remote {
         }
         ranges.want(joined.unwrap_or_default(), part);
         // A hint that fails changes nothing: the read that follows has the error.
-        let _ = self.0.fetch_ahead(&mut ranges);
+        let _ = self.shared.fetch_ahead(&mut ranges);
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
@@ -232,6 +336,8 @@ impl Source for Remote {
         if span.is_none_or(|span| span.end() > self.byte_len()) {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        self.0.read(offset, buf).map_err(io::Error::from)
+        let limit = self.within(self.byte_len());
+        let read = self.shared.read(self.within(offset), limit, buf);
+        read.map_err(io::Error::from)
     }
 }

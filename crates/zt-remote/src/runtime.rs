@@ -6,10 +6,15 @@
 use std::future::Future;
 use std::io;
 use std::process;
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
+use tokio::task::AbortHandle;
+use zt::Result;
+
+use crate::error::Fault;
 
 /// Threads of the runtime. They move bytes and compute nothing.
 const THREADS: usize = 2;
@@ -41,30 +46,61 @@ fn runtime() -> io::Result<Arc<Runtime>> {
     Ok(runtime)
 }
 
+/// How often a call that waits asks whether it shall stop.
+pub(crate) const PAUSE: Duration = Duration::from_millis(50);
+
 /// Runs `future` in the background.
 ///
 /// # Errors
 ///
 /// The threads could not be started.
-pub(crate) fn spawn(future: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
-    runtime()?.spawn(future);
-    Ok(())
+pub(crate) fn spawn(future: impl Future<Output = ()> + Send + 'static) -> io::Result<AbortHandle> {
+    Ok(runtime()?.spawn(future).abort_handle())
 }
 
-/// Runs `future` and waits for its result.
+/// Runs `future` and waits for its result, at most until `interrupt` says `true`.
 ///
 /// # Errors
 ///
-/// The threads could not be started, or the future panicked.
+/// The threads could not be started, or the future panicked; [`zt::ErrorKind::Interrupted`].
 pub(crate) fn wait<T: Send + 'static>(
+    interrupt: Option<fn() -> bool>,
     future: impl Future<Output = T> + Send + 'static,
-) -> io::Result<T> {
-    let (send, receive) = sync_channel(1);
-    spawn(async move {
+) -> Result<T> {
+    let (send, answer) = sync_channel(1);
+    let task = spawn(async move {
         // Nobody receives if the caller is gone.
         let _ = send.send(future.await);
     })?;
-    receive
-        .recv()
-        .map_err(|_| io::Error::other("a transfer ended without a result"))
+    receive(&answer, interrupt).inspect_err(|_| task.abort())
+}
+
+/// The result that a task sends, as [`wait`].
+pub(crate) fn receive<T>(answer: &Receiver<T>, interrupt: Option<fn() -> bool>) -> Result<T> {
+    loop {
+        match answer.recv_timeout(PAUSE) {
+            Ok(result) => return Ok(result),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(io::Error::other("a transfer ended without a result").into());
+            }
+            Err(RecvTimeoutError::Timeout) if interrupt.is_some_and(|is_due| is_due()) => {
+                return Err(Fault::Interrupted.into());
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+    }
+}
+
+/// As [`wait`], at most for this time.
+pub(crate) fn wait_for(time: Duration, future: impl Future<Output = ()> + Send + 'static) {
+    let (send, receive) = sync_channel(1);
+    let spawned = spawn(async move {
+        future.await;
+        let _ = send.send(());
+    });
+    if let Ok(task) = spawned
+        && receive.recv_timeout(time).is_err()
+    {
+        task.abort();
+    }
 }

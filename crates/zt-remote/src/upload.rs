@@ -3,18 +3,23 @@
 
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use object_store::{MultipartUpload, ObjectStoreExt, PutMode, PutOptions, UploadPart};
+use tokio::task::AbortHandle;
 use zt::{Error, Result};
 
 use crate::address::Address;
 use crate::error::{Fault, of_store};
 use crate::options::RemoteOptions;
-use crate::runtime;
+use crate::runtime::{self, PAUSE};
 
 /// Stores refuse shorter parts, except for the last one.
 const SHORTEST_PART: u64 = 5 << 20;
+
+/// How long an upload that is dropped waits for its parts, and then for the store.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Stores take at most 10,000 parts. After every 1,000, parts are longer.
 const STEP: u64 = 1000;
@@ -66,6 +71,8 @@ struct State {
     parts: usize,
     bytes: u64,
     failure: Option<Error>,
+    /// The tasks that send parts, also those that have ended.
+    tasks: Vec<AbortHandle>,
 }
 
 impl Flight {
@@ -73,12 +80,17 @@ impl Flight {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until there is room: for another part, or for nothing under way.
-    fn wait_while(&self, is_full: impl Fn(&State) -> bool) -> MutexGuard<'_, State> {
+    /// Waits until there is room: for another part, or for nothing under way. Ends when `is_due` says
+    /// `true`.
+    fn wait_while(
+        &self,
+        is_full: impl Fn(&State) -> bool,
+        is_due: impl Fn() -> bool,
+    ) -> MutexGuard<'_, State> {
         let mut state = self.state();
-        while is_full(&state) {
-            let waited = self.landed.wait(state);
-            state = waited.unwrap_or_else(PoisonError::into_inner);
+        while is_full(&state) && !is_due() {
+            let waited = self.landed.wait_timeout(state, PAUSE);
+            (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         }
         state
     }
@@ -147,16 +159,21 @@ impl Upload {
         if !self.buffer.is_empty() {
             self.send_part()?;
         }
-        let mut state = self.flight.wait_while(|state| state.parts > 0);
+        let is_due = || self.is_interrupted();
+        let mut state = self.flight.wait_while(|state| state.parts > 0, is_due);
         if let Some(error) = state.failure.take() {
             return Err(error);
+        }
+        if state.parts > 0 {
+            return Err(Fault::Interrupted.into());
         }
         drop(state);
         self.expect_absent()?;
         let Some(mut multipart) = self.multipart.take() else {
             return Ok(());
         };
-        let (multipart, completed) = runtime::wait(async move {
+        self.options.meter.begin();
+        let (multipart, completed) = runtime::wait(self.options.interrupt, async move {
             let completed = multipart.complete().await;
             (multipart, completed)
         })?;
@@ -177,11 +194,13 @@ impl Upload {
         };
         let (store, path) = (Arc::clone(&self.address.store), self.address.path.clone());
         let bytes = Bytes::from(std::mem::take(&mut self.buffer));
+        self.options.meter.begin();
+        self.options.meter.send(bytes.len() as u64);
         let put = async move {
             let options = PutOptions::from(mode);
             store.put_opts(&path, bytes.into(), options).await
         };
-        let put = runtime::wait(put)?;
+        let put = runtime::wait(self.options.interrupt, put)?;
         put.map(drop).map_err(|error| of_store(&error))
     }
 
@@ -190,11 +209,19 @@ impl Upload {
             return Ok(());
         }
         let (store, path) = (Arc::clone(&self.address.store), self.address.path.clone());
-        match runtime::wait(async move { store.head(&path).await })? {
+        self.options.meter.begin();
+        match runtime::wait(
+            self.options.interrupt,
+            async move { store.head(&path).await },
+        )? {
             Ok(_) => Err(self.named(Fault::Exists.into())),
             Err(object_store::Error::NotFound { .. }) => Ok(()),
             Err(error) => Err(self.named(of_store(&error))),
         }
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.options.interrupt.is_some_and(|is_due| is_due())
     }
 
     fn named(&self, error: Error) -> Error {
@@ -216,9 +243,13 @@ impl Upload {
             let is_over = state.bytes.saturating_add(len) > memory || state.parts >= most;
             state.parts > 0 && state.failure.is_none() && is_over
         };
-        let mut state = self.flight.wait_while(is_full);
+        let is_due = || self.is_interrupted();
+        let mut state = self.flight.wait_while(&is_full, is_due);
         if let Some(error) = &state.failure {
             return Err(error.clone());
+        }
+        if is_full(&state) {
+            return Err(Fault::Interrupted.into());
         }
         state.parts = state.parts.saturating_add(1);
         state.bytes = state.bytes.saturating_add(len);
@@ -226,11 +257,14 @@ impl Upload {
         let sent = self.begin_part();
         let flight = Arc::clone(&self.flight);
         let spawned = sent.and_then(|part| {
-            let spawned = runtime::spawn(async move {
+            let task = runtime::spawn(async move {
                 let outcome = part.await.map_err(|error| of_store(&error));
                 flight.land(len, outcome);
-            });
-            spawned.map_err(Error::from)
+            })?;
+            let mut state = self.flight.state();
+            state.tasks.retain(|task| !task.is_finished());
+            state.tasks.push(task);
+            Ok(())
         });
         spawned.inspect_err(|error| self.flight.land(len, Err(error.clone())))
     }
@@ -240,13 +274,18 @@ impl Upload {
             Some(multipart) => multipart,
             none => {
                 let (store, path) = (Arc::clone(&self.address.store), self.address.path.clone());
-                let begun = runtime::wait(async move { store.put_multipart(&path).await })?;
+                self.options.meter.begin();
+                let begun = runtime::wait(self.options.interrupt, async move {
+                    store.put_multipart(&path).await
+                })?;
                 none.insert(begun.map_err(|error| of_store(&error))?)
             }
         };
         let next = Vec::with_capacity(self.buffer.len());
         let bytes = Bytes::from(std::mem::replace(&mut self.buffer, next));
         self.parts = self.parts.saturating_add(1);
+        self.options.meter.begin();
+        self.options.meter.send(bytes.len() as u64);
         Ok(multipart.put_part(bytes.into()))
     }
 }
@@ -280,10 +319,14 @@ impl Drop for Upload {
         state.failure.get_or_insert(Fault::Cancelled.into());
         drop(state);
         // A part that arrives after the upload was cancelled could stay at the store.
-        drop(self.flight.wait_while(|state| state.parts > 0));
+        let since = Instant::now();
+        let is_due = || since.elapsed() > PATIENCE || self.is_interrupted();
+        let state = self.flight.wait_while(|state| state.parts > 0, is_due);
+        state.tasks.iter().for_each(AbortHandle::abort);
+        drop(state);
         if let Some(mut multipart) = self.multipart.take() {
             // An error cannot be returned from here. Rules of a bucket may delete parts that are old.
-            let _ = runtime::wait(async move {
+            runtime::wait_for(PATIENCE, async move {
                 for _ in 0..ABORTS {
                     if multipart.abort().await.is_ok() {
                         break;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use zt::foreign::{FileBuilder, SourceId};
 use zt::{Error, FileSource, Result, Source, Span};
-use zt_foreign::{Fault, Opening, leads_out};
+use zt_foreign::{Fault, Opening, beside, leads_out, open_one};
 
 use crate::footer::{Footer, region};
 use crate::manifest::Shard;
@@ -97,12 +97,15 @@ impl<'a> Homes<'a> {
         // The name need not be UTF-8.
         let mut file_name = root.file_stem().unwrap_or_default().to_owned();
         file_name.push(format!("-{name}.zt"));
-        let path = root.with_file_name(file_name);
-        let open = || -> Result<(FileSource, Span)> {
-            if !self.opening.options.follow_links && leads_out(root, &path) {
-                return Err(Violation::ShardLink.into());
-            }
-            let source = FileSource::open(&path)?;
+        let path = beside(root, &file_name);
+        let open = || -> Result<(Box<dyn Source>, Span)> {
+            let source: Box<dyn Source> = match self.opening.folder {
+                Some(folder) => open_one(folder, &file_name.to_string_lossy())?,
+                None if !self.opening.options.follow_links && leads_out(root, &path) => {
+                    return Err(Violation::ShardLink.into());
+                }
+                None => Box::new(FileSource::open(&path)?),
+            };
             let found = source.byte_len();
             if found != expected {
                 return Err(Violation::ShardSize { expected, found }.into());
@@ -111,7 +114,7 @@ impl<'a> Homes<'a> {
             Ok((source, footer.data))
         };
         let (source, region) = open().map_err(|error: Error| error.with_path(&path))?;
-        let source: Arc<dyn Source> = Arc::new(source);
+        let source: Arc<dyn Source> = source.into();
         self.paths.push(path);
         Ok(Home {
             id: builder.source(Arc::clone(&source)),

@@ -335,7 +335,7 @@ fn no_debug_text_holds_tensors() {
             "Tensor { name: \"none\", object: Object { shape: [0, 7], format: \"dense\", \
              attributes: None, components: [(\"data\", Component { dtype: Some(U8), logical_type: \
              None, byte_order: Little, blob: Blob { span: Span { offset: 24320, byte_len: 0 }, \
-             encoding: Raw, decoded_len: Some(0), digest: Some(Crc32c(0)) }, extra: {} })], extra: \
+             encoding: Raw, decoded_len: Some(0), digest: Some(Crc32c(0)), chunks: None }, extra: {} })], extra: \
              {} } }",
         ),
         (format!("{edit:?}"), &edit_text),

@@ -168,6 +168,61 @@ fn components_of_several_sources_come_each_from_its_own() {
     }
 }
 
+/// Of several components that are not lent, each stays when the others are dropped, and no write to one is
+/// seen in another.
+#[test]
+fn components_of_one_call_share_memory_and_stay_by_themselves() {
+    for options in [WriteOptions::new(), WriteOptions::new().zstd(1)] {
+        let source = Counted(file_of(options), Arc::default());
+        let file = OpenOptions::new().open_source(source).unwrap();
+        let wanted = all(&file);
+        let found = file.read_many(&wanted).into_iter();
+        let found: Vec<Bytes<'_>> = found.map(|found| found.unwrap().bytes).collect();
+        let place = |at: usize| found[at].as_ptr().addr();
+        assert_eq!((place(2) - place(1), place(3) - place(2)), (64, 64));
+        let mut written = found[7].clone().into_owned().unwrap();
+        let mut kept = found.into_iter().nth(7).unwrap().into_owned().unwrap();
+        written.fill(0xff);
+        let expected = file.tensor("007").unwrap().bytes("data").unwrap();
+        assert_eq!(*kept, *expected);
+        kept[0] = 1;
+        assert_eq!((kept[0], &kept[1..]), (1, &expected[1..]));
+    }
+}
+
+/// What a file only declares does not keep its neighbours from being read.
+#[test]
+fn a_length_that_no_memory_has_is_an_error_in_its_place_alone() {
+    const MOST: u64 = 1 << 62;
+    struct Endless;
+    impl Source for Endless {
+        fn byte_len(&self) -> u64 {
+            u64::MAX
+        }
+        fn slice(&self, _: Span) -> Option<&[u8]> {
+            None
+        }
+        fn read_at(&self, _: u64, buf: &mut [u8]) -> std::io::Result<()> {
+            buf.fill(7);
+            Ok(())
+        }
+    }
+    let mut builder = FileBuilder::new(Kind::new("test"), OpenOptions::new());
+    let source = builder.source(Endless);
+    for (name, len) in [("a", 5), ("b", MOST), ("c", 6)] {
+        let blob = Blob::raw(Span::new(0, len).unwrap());
+        let object =
+            Object::new([len], "dense").with_component("data", Component::new(DType::U8, blob));
+        builder.object(name, object, source);
+    }
+    let file = builder.build().unwrap();
+    let found = file.read_many(&all(&file)).into_iter();
+    let found: Vec<_> = found
+        .map(|found| found.map(|found| found.bytes.len()))
+        .collect();
+    assert!(matches!(found[..], [Ok(5), Err(_), Ok(6)]), "{found:?}");
+}
+
 #[test]
 fn what_is_lent_is_not_copied() {
     let file = File::from_bytes(common::sample(WriteOptions::new())).unwrap();

@@ -12,6 +12,7 @@ use zt_convert::{ConvertOptions, FileKind, Input, Kinds, is_same_file};
 use crate::args::input::InputArgs;
 use crate::args::write::WriteArgs;
 use crate::failure::Failure;
+use crate::files::remote::is_url;
 use crate::output::Output;
 
 /// The options of every command that writes the tensors of other files.
@@ -129,7 +130,7 @@ fn loss_of(error: &Error) -> Option<&Loss> {
 /// Whether the file at `path` can be replaced.
 fn is_replaceable(path: &Path) -> bool {
     let there = path.symlink_metadata();
-    there.is_ok_and(|there| there.is_file() || there.is_symlink() && !path.is_dir())
+    is_url(path) || there.is_ok_and(|there| there.is_file() || there.is_symlink() && !path.is_dir())
 }
 
 /// If an object is at fault, adds a hint that --skip-damaged leaves it out. The number of such objects is known

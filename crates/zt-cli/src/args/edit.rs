@@ -13,6 +13,7 @@ use zt_convert::ZT;
 
 use crate::args::input::InputArgs;
 use crate::failure::Failure;
+use crate::files::remote::expect_local;
 use crate::files::stdin::refuse_stdin;
 use crate::output::json::path_text;
 use crate::output::text;
@@ -96,6 +97,7 @@ impl EditArgs {
     /// Code `unsupported` for another kind and for a sharded set.
     pub(crate) fn expect_zt(&self) -> Result<(), Failure> {
         refuse_stdin(&self.file)?;
+        expect_local(&self.file, "a remote file cannot be edited in place")?;
         let opened = InputArgs::default().open_file(&self.file, None)?;
         let kind = opened.file().kind();
         if kind == ZT && opened.paths().len() == 1 {

@@ -7,13 +7,14 @@ use zt_convert::Input;
 
 use crate::args::input::InputArgs;
 use crate::failure::Failure;
+use crate::files::remote::is_url;
 use crate::files::stdin::is_stdin;
 use crate::files::walk::{Contents, misuse};
 
 /// The files of a command that takes several.
 #[derive(Debug, Args)]
 pub(crate) struct FilesArgs {
-    /// Files of any kind, indexes of sharded sets, or folders; `-` is stdin
+    /// Files of any kind or their URLs, indexes of sharded sets, or folders; `-` is stdin
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Also take the tensor files in the folders of a folder; links to folders are not followed
@@ -43,7 +44,7 @@ impl FilesArgs {
     pub(crate) fn found(&self) -> Vec<Found> {
         let mut found = Vec::new();
         for path in &self.files {
-            if path.is_dir() && !is_stdin(path) {
+            if path.is_dir() && !is_stdin(path) && !is_url(path) {
                 self.look_into(path, &mut found);
             } else {
                 found.push(Found::file(path.clone()));

@@ -7,9 +7,11 @@ use zt::File;
 use zt::foreign::Kind;
 use zt_convert::{Input, InputOptions, Kinds, Names, PYTORCH};
 
+use crate::args::remote::RemoteArgs;
 use crate::args::select::SelectArgs;
 use crate::failure::Failure;
 use crate::files::limit::explained;
+use crate::files::remote;
 use crate::files::stdin::{self, is_stdin};
 use crate::files::walk::Contents;
 
@@ -34,6 +36,9 @@ pub(crate) struct InputArgs {
     /// names
     #[arg(long, display_order = 82)]
     follow_links: bool,
+
+    #[command(flatten)]
+    pub(crate) remote: RemoteArgs,
 
     #[command(flatten)]
     pub(crate) select: SelectArgs,
@@ -68,7 +73,7 @@ impl InputArgs {
     /// As [`InputArgs::open`], with the paths of all files that are read, and perhaps without objects.
     /// A `kind` is not detected if it is given.
     pub(crate) fn open_input(&self, path: &Path, kind: Option<Kind>) -> Result<Input, Failure> {
-        if path.is_dir() && !is_stdin(path) {
+        if path.is_dir() && !is_stdin(path) && !remote::is_url(path) {
             let only = Contents::of(path)?.only(path)?;
             return self.open_file(&only, kind);
         }
@@ -87,8 +92,13 @@ impl InputArgs {
             let opened = kinds.open_source(stdin::source()?, &options);
             let opened = opened.map_err(|error| Failure::Refused(error.with_path(path)))?;
             Input::new(opened.into_file(), vec![path.to_owned()])
+        } else if remote::is_url(path) {
+            let source = remote::open(path, &self.remote).map_err(Failure::Refused)?;
+            open_at(&remote::without_query(path), &mut options, |options| {
+                kinds.open_in(source.clone(), path, &source, options)
+            })?
         } else {
-            open_at(path, &mut options)?
+            open_at(path, &mut options, |options| kinds.open(path, options))?
         };
         let paths = opened.paths().to_vec();
         let chosen = self.select.apply(opened.into_file());
@@ -97,14 +107,17 @@ impl InputArgs {
     }
 }
 
-fn open_at(path: &Path, options: &mut InputOptions) -> Result<Input, Failure> {
-    let kinds = Kinds::builtin();
-    let opened = match (kinds.open(path, &*options), kinds.of_extension(path)) {
+fn open_at(
+    path: &Path,
+    options: &mut InputOptions,
+    open: impl Fn(&InputOptions) -> zt::Result<Input>,
+) -> Result<Input, Failure> {
+    let opened = match (open(options), Kinds::builtin().of_extension(path)) {
         // The bytes decide the kind. If they fit no kind, the kind of the extension gives a
         // better error: `not-zt` in place of `unknown-kind`. `.bin` stands for no kind.
         (Err(error), Some(kind)) if error.code() == "unknown-kind" && kind != PYTORCH => {
             options.kind = Some(kind);
-            kinds.open(path, &*options)
+            open(options)
         }
         (opened, _) => opened,
     };

@@ -4,6 +4,7 @@
 //! | --- | --- | --- |
 //! | [`files`] | `ls`, `info`, `verify`, `hash` | several files and folders, `--recursive` |
 //! | [`input`] | all that read files of any kind | `--names`, `--v2-as-bf16` |
+//! | [`remote`], a part of `input` | the same | `--allow-http`, `--requests` |
 //! | [`select`], a part of `input` | the same | `--include`, `--exclude`, `--rename`, `--rename-from` |
 //! | [`jobs`] | all that use several threads | `--jobs` |
 //! | [`convert`] | `convert`, `merge`, `split`, `append` | `--from`, `--dense`, `--dtype`, `--drop-unsupported` |
@@ -19,6 +20,7 @@ pub(crate) mod glob;
 pub(crate) mod input;
 pub(crate) mod jobs;
 pub(crate) mod names;
+pub(crate) mod remote;
 pub(crate) mod select;
 pub(crate) mod size;
 pub(crate) mod value;

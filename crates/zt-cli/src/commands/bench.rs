@@ -13,6 +13,7 @@ use zt_convert::{ConvertOptions, Input};
 use crate::args::input::{InputArgs, decoded_len};
 use crate::args::jobs::Jobs;
 use crate::failure::{Exit, Failure};
+use crate::files::remote::expect_local;
 use crate::files::stdin::refuse_stdin;
 use crate::output::Output;
 use crate::output::json::path_text;
@@ -134,6 +135,7 @@ struct Turn {
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     refuse_stdin(&arguments.file)?;
+    expect_local(&arguments.file, "a remote file cannot be measured")?;
     let opened = arguments.input.open_input(&arguments.file, None)?;
     let file = opened.file();
     let decoded = decoded_len(file);

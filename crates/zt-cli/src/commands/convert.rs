@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use zt::foreign::Kind;
-use zt_convert::{Kinds, Summary, ZT};
+use zt_convert::{ConvertOptions, Input, Kinds, Summary, ZT};
 
 use crate::args::convert::{ConvertArgs, kinds};
 use crate::failure::{Exit, Failure};
 use crate::files::path::is_stdout;
+use crate::files::remote::{self, is_url, without_query};
 use crate::files::stdout::{expect_free, to_stdout};
 use crate::output::Output;
 use crate::output::json::{object, path_text, paths as paths_shown, warnings};
@@ -49,6 +50,7 @@ Examples:
   zt convert model.zt half.zt --dtype bf16
   zt convert sparse.zt dense.safetensors --dense
   zt convert encoder.zt decoder.zt model.zt
+  zt convert model.safetensors s3://bucket/model.zt
   zt convert model.zt - --to safetensors | ssh host 'cat > model.safetensors'";
 
 pub(crate) const EXAMPLES_OF_MERGE: &str = "\
@@ -85,6 +87,8 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     options.progress = Some(zt::Progress::new(&report));
     let converted = if is_stdout {
         to_stdout(|stdout| kinds.convert(&inputs, stdout, &options))
+    } else if is_url(out) {
+        upload(arguments, out, &inputs, &options)
     } else {
         let converted = kinds.convert_to_path(&inputs, out, arguments.force, &options);
         converted.map_err(Failure::from)
@@ -103,6 +107,27 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         return Ok(Exit::without(&summary.damaged));
     }
     print(paths, out, target, &summary, output)
+}
+
+/// Writes the file to a store. If anything fails, the upload is cancelled.
+fn upload(
+    arguments: &Arguments,
+    out: &Path,
+    inputs: &[Input],
+    options: &ConvertOptions<'_>,
+) -> Result<Summary, Failure> {
+    if inputs.iter().flat_map(Input::paths).any(|path| path == out) {
+        return Err(Failure::overwrite(
+            out,
+            "is an input, which is never overwritten",
+        ));
+    }
+    let remote = &arguments.convert.input.remote;
+    let mut upload = remote::create(out, arguments.force, remote)?;
+    let of_out = |error: zt::Error| error.with_path(out);
+    let summary = zt_convert::convert(inputs, &mut upload, options).map_err(of_out)?;
+    upload.finish().map_err(of_out)?;
+    Ok(summary)
 }
 
 fn print(
@@ -144,7 +169,7 @@ fn target(to: Option<Kind>, kinds: &Kinds, out: &Path, is_stdout: bool) -> Resul
         if is_stdout {
             Some(ZT)
         } else {
-            kinds.of_extension(out)
+            kinds.of_extension(&without_query(out))
         }
     };
     to.or_else(by_path).ok_or_else(|| {

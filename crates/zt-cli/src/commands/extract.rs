@@ -18,6 +18,7 @@ use crate::files::folder::Folder;
 use crate::files::name::file_name;
 use crate::files::npy::{Npy, Value, write_npy};
 use crate::files::path::is_stdout;
+use crate::files::remote::expect_local;
 use crate::files::stdout::{expect_free, to_stdout};
 use crate::output::Output;
 use crate::output::json::{ErrorBody, object, path_text};
@@ -73,6 +74,7 @@ struct Extracted {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
+    expect_local(&arguments.output, "objects cannot be extracted to a store")?;
     let source = arguments.input.open_input(&arguments.file, None)?;
     arguments.input.select.expect_some([source.file()])?;
     let slices = arguments

@@ -18,6 +18,7 @@ use crate::args::input::{InputArgs, decoded_len};
 use crate::failure::{Exit, Failure};
 use crate::files::npy::{PIECE, Value};
 use crate::files::path::is_stdout;
+use crate::files::remote::expect_local;
 use crate::output::Output;
 use crate::output::json::{object, path_text, warnings};
 use crate::output::size::human;
@@ -223,6 +224,7 @@ fn floating(tensor: &Tensor<'_>, registry: &Registry) -> Option<DType> {
 }
 
 fn check_output(out: &Path, input: &Input, force: bool) -> Result<(), Failure> {
+    expect_local(out, "quantized objects cannot be written to a store")?;
     let kind = Kinds::builtin().of_extension(out);
     if is_stdout(out) || kind.is_some_and(|kind| kind != ZT) {
         let out = out.display();

@@ -14,6 +14,7 @@ use crate::args::edit::WaitArgs;
 use crate::args::jobs::Jobs;
 use crate::failure::{Exit, Failure};
 use crate::files::path::is_stdout;
+use crate::files::remote::expect_local;
 use crate::files::stdin::refuse_stdin;
 use crate::output::Output;
 use crate::output::json::{ErrorBody, object, path_text};
@@ -91,7 +92,9 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let path = &arguments.file;
     let blame = |error: Error| error.with_path(path);
     refuse_stdin(path)?;
+    expect_local(path, "a remote file cannot be repaired")?;
     if let Some(out) = &arguments.output {
+        expect_local(out, "a repaired file cannot be written to a store")?;
         if is_stdout(out) {
             return Err(Failure::misuse(
                 "OUT cannot be stdout, which takes the report",

@@ -11,6 +11,7 @@ use crate::args::convert::{ConvertArgs, kinds};
 use crate::args::size::parse;
 use crate::failure::{Exit, Failure};
 use crate::files::folder::Folder;
+use crate::files::remote::{expect_local, is_url, without_query};
 use crate::files::stdin::is_stdin;
 use crate::output::Output;
 use crate::output::json::{object, path_text, paths, warnings};
@@ -110,6 +111,12 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         Some(name) => name.clone(),
         None => stem(file)?,
     };
+    if arguments.output.is_none() && is_url(file) {
+        return Err(Failure::misuse(
+            "a set is written to a folder of this machine: name it with -o DIR",
+        ));
+    }
+    expect_local(&folder, "a set cannot be written to a store")?;
     let _made = Folder::at(&folder)?;
     let split = zt_convert::split(
         &inputs,
@@ -193,6 +200,7 @@ fn stem(path: &Path) -> Result<String, Failure> {
             "stdin has no name: name the set with --name",
         ));
     }
+    let path = &without_query(path);
     let name = path.file_name().and_then(|name| name.to_str());
     let name = name.map(|name| name.strip_suffix(".index.json").unwrap_or(name));
     let stem = name.and_then(|name| Path::new(name).file_stem()?.to_str());

@@ -218,6 +218,7 @@ mod tests {
             encoding: Encoding::Zstd,
             decoded_len: Some(18),
             digest: None,
+            chunks: None,
         }
     }
 

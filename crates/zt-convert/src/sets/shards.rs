@@ -6,8 +6,8 @@ use std::fs;
 use std::path::Path;
 
 use zt::foreign::{FileBuilder, Kind, WarningKind};
-use zt::{Error, File, FileSource, Result, Value, Warning};
-use zt_foreign::{Fault, Input, Opening, display, leads_out};
+use zt::{Error, File, FileSource, Result, Source, Value, Warning};
+use zt_foreign::{Fault, Input, Opening, beside, display, leads_out};
 
 use super::USUAL;
 use super::index::Index;
@@ -23,30 +23,7 @@ pub(super) fn open(index: &Index, opening: Opening<'_>, kinds: &Kinds) -> Result
         let name = own_name.into_owned();
         return Err(Violation::ShardName { name }.into());
     }
-    // Only a regular file is opened, or a link to one: opening a pipe would wait for ever.
-    let is_there = |name: &String| {
-        let metadata = fs::metadata(path.with_file_name(name));
-        metadata.is_ok_and(|metadata| metadata.is_file())
-    };
-    let missing: Vec<String> = index
-        .shards
-        .iter()
-        .filter(|name| !is_there(name))
-        .cloned()
-        .collect();
-    if !missing.is_empty() {
-        let total = index.shards.len();
-        return Err(Violation::NoShards { missing, total }.into());
-    }
-    if !opening.options.follow_links
-        && let Some(name) = index
-            .shards
-            .iter()
-            .find(|name| leads_out(path, &path.with_file_name(name)))
-    {
-        let name = name.clone();
-        return Err(Violation::ShardLink { name }.into());
-    }
+    let sources = sources(index, path, opening)?;
     let mut set = Set {
         kinds,
         builder: None,
@@ -59,12 +36,75 @@ pub(super) fn open(index: &Index, opening: Opening<'_>, kinds: &Kinds) -> Result
         extra: Union::default(),
     };
     let mut paths = vec![path.to_owned()];
-    for (position, name) in index.shards.iter().enumerate() {
-        let shard = path.with_file_name(name);
-        set.add_shard(position, name, &shard)?;
+    for (position, (name, source)) in index.shards.iter().zip(sources).enumerate() {
+        let shard = beside(path, name);
+        let source = source.map_err(|error| error.with_path(&shard))?;
+        set.add_shard(position, name, source, &shard)?;
         paths.push(shard);
     }
     Ok(Input::new(set.finish()?, paths))
+}
+
+/// The files of all shards, in order. Those of a store are opened at the same time.
+fn sources(
+    index: &Index,
+    path: &Path,
+    opening: Opening<'_>,
+) -> Result<Vec<Result<Box<dyn Source>>>> {
+    let Some(folder) = opening.folder else {
+        return sources_on_disk(index, path, opening);
+    };
+    let names: Vec<&str> = index.shards.iter().map(String::as_str).collect();
+    let found = folder.open(&names);
+    let missing = names.iter().zip(&found);
+    let missing = missing.filter(|(_, found)| matches!(found, Ok(None)));
+    expect_all(index, missing.map(|(name, _)| (*name).to_owned()).collect())?;
+    let some = |source: Option<Box<dyn Source>>| source.ok_or_else(|| Fault::NeedsPath.into());
+    Ok(found
+        .into_iter()
+        .map(|found| found.and_then(some))
+        .collect())
+}
+
+fn sources_on_disk(
+    index: &Index,
+    path: &Path,
+    opening: Opening<'_>,
+) -> Result<Vec<Result<Box<dyn Source>>>> {
+    let names = index.shards.iter();
+    // Only a regular file is opened, or a link to one: opening a pipe would wait for ever.
+    let is_there = |name: &&String| {
+        let metadata = fs::metadata(path.with_file_name(name));
+        metadata.is_ok_and(|metadata| metadata.is_file())
+    };
+    expect_all(
+        index,
+        names
+            .clone()
+            .filter(|name| !is_there(name))
+            .cloned()
+            .collect(),
+    )?;
+    if !opening.options.follow_links
+        && let Some(name) = names
+            .clone()
+            .find(|name| leads_out(path, &path.with_file_name(name)))
+    {
+        let name = name.clone();
+        return Err(Violation::ShardLink { name }.into());
+    }
+    let open = |name| -> Result<Box<dyn Source>> {
+        Ok(Box::new(FileSource::open(path.with_file_name(name))?))
+    };
+    Ok(names.map(open).collect())
+}
+
+fn expect_all(index: &Index, missing: Vec<String>) -> Result<()> {
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let total = index.shards.len();
+    Err(Violation::NoShards { missing, total }.into())
 }
 
 /// A set that is being opened.
@@ -87,8 +127,14 @@ struct Set<'x> {
 }
 
 impl<'x> Set<'x> {
-    fn add_shard(&mut self, position: usize, name: &'x str, path: &Path) -> Result<()> {
-        let shard = self.open_shard(path)?;
+    fn add_shard(
+        &mut self,
+        position: usize,
+        name: &'x str,
+        source: Box<dyn Source>,
+        path: &Path,
+    ) -> Result<()> {
+        let shard = self.open_shard(source, path)?;
         let found = shard.kind();
         let new = || (found, self.opening.builder(found));
         let (kind, mut builder) = self.builder.take().unwrap_or_else(new);
@@ -122,16 +168,14 @@ impl<'x> Set<'x> {
     }
 
     /// Opens a shard. The index of another set is refused.
-    fn open_shard(&self, path: &Path) -> Result<File> {
+    fn open_shard(&self, source: Box<dyn Source>, path: &Path) -> Result<File> {
         let opening = Opening {
             path: None,
+            folder: None,
             ..self.opening
         };
-        let open = || {
-            let source = FileSource::open(path)?;
-            self.kinds.open_by_bytes(Box::new(source), opening)
-        };
-        let opened = open().map_err(|error| error.with_path(path))?;
+        let opened = self.kinds.open_by_bytes(source, opening);
+        let opened = opened.map_err(|error| error.with_path(path))?;
         Ok(opened.into_file())
     }
 

@@ -7,6 +7,7 @@ use zt_formats::Registry;
 
 use crate::cores::scratch::Pool;
 use crate::file::catalog::Catalog;
+use crate::file::chunks::Tables;
 use crate::file::kind::Kind;
 use crate::file::value_rule::Tolerated;
 use crate::file::verified_blobs::Verified;
@@ -15,10 +16,11 @@ use crate::file::warning::Warning;
 /// When the digest of a component is compared with its stored bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Verify {
-    /// On its first full read, from a map as from a file; later reads trust the first.
+    /// On its first full read, from a map as from a file; later reads trust the first. A part of a raw
+    /// component that has chunk digests is verified by those of the chunks that it touches, each once.
     #[default]
     OnRead,
-    /// On every full read.
+    /// On every full read, and on every read of a part that has chunk digests.
     Always,
     /// Never, other than by [`File::verify`](crate::File::verify).
     Never,
@@ -35,6 +37,8 @@ pub(crate) struct Inner {
     pub(crate) verify: Verify,
     /// The blobs whose digests were found right.
     pub(crate) verified: Verified,
+    /// The tables of chunk digests, and the chunks that were found right.
+    pub(super) chunks: Tables,
     /// Memory that decoding pieces takes, for the next ones.
     pub(crate) pool: Pool,
     /// Remarks of another format's reader, and about an edit that has not finished.

@@ -11,7 +11,7 @@
 //! | `tensor` | [`Tensor`]: metadata and components of one object |
 //! | `unfinished` | the old file, where an edit has not finished |
 //! | `overlap` | the limit for bytes that many blobs share |
-//! | `verified_blobs` | the blobs whose digest was already checked |
+//! | `verified_blobs`, `chunks` | the blobs whose digest was already checked, and the chunks of blobs |
 //!
 //! It knows the rooms `error` and `cores`, and the three crates below.
 //!
@@ -20,6 +20,7 @@
 
 pub(crate) mod builder;
 pub(crate) mod catalog;
+pub(crate) mod chunks;
 pub(crate) mod inner;
 pub(crate) mod kind;
 pub(crate) mod open;
@@ -135,6 +136,7 @@ impl File {
             remarks: origin.remarks,
             tolerated: origin.tolerated,
             verified: Verified::default(),
+            chunks: chunks::Tables::default(),
             pool: crate::cores::scratch::Pool::default(),
         };
         let file = File {

@@ -4,7 +4,7 @@ use std::io;
 use std::ops::ControlFlow;
 
 use zt_container::{Source, Span};
-use zt_formats::{Dense, Elements};
+use zt_formats::{Buffer, Dense, Elements};
 
 use crate::cores::announce::announce_all;
 use crate::cores::progress::{Gauge, Progress};
@@ -12,11 +12,14 @@ use crate::cores::region::{Region, bundles};
 use crate::cores::scratch::Pool;
 use crate::error::Result;
 use crate::file::File;
-use crate::file::tensor::{Located, Tensor, elements_in};
+use crate::file::tensor::{Located, Tensor, believed_len, elements_in};
 
 impl File {
     /// The elements of many components, in the order of `wanted`, each as [`Tensor::elements`] gives
-    /// them: borrowed if the source lends them, else in memory of their own.
+    /// them: borrowed if the source lends them, else in memory.
+    ///
+    /// That memory is one piece for all of them, in large pages where the system has them. It stays until
+    /// the last of them is dropped. A buffer that is written to becomes a copy of its own first.
     ///
     /// Components are read in the order of their offsets and on all cores. A large component is read in
     /// pieces. Small ones that lie close together are read at once. A component that cannot be read is
@@ -38,14 +41,37 @@ impl File {
     /// ```
     #[must_use]
     pub fn read_many<'f>(&'f self, wanted: &[(Tensor<'f>, &str)]) -> Vec<Result<Elements<'f>>> {
-        let wanted = wanted.iter().map(|(tensor, role)| (*tensor, *role, ()));
-        in_order_of_offsets(wanted, |tensor, part, region, ()| match region {
-            Some(region) => {
-                let buffer = tensor.copy_of(part, tensor.must_verify(part), region)?;
-                Ok(elements_in(part, buffer))
+        let lens: Vec<Option<usize>> = wanted.iter().map(len_in_arena).collect();
+        let Some(mut arena) = arena(&lens) else {
+            let wanted = wanted.iter().map(|(tensor, role)| (*tensor, *role, ()));
+            return in_order_of_offsets(wanted, |tensor, part, region, ()| {
+                read_alone(tensor, part, region)
+            });
+        };
+        let mut rest: &mut [u8] = &mut arena;
+        let places = lens.iter().map(|len| {
+            let padded = (*len)?.next_multiple_of(Buffer::APART);
+            rest.split_off_mut(..padded)?.get_mut(..(*len)?)
+        });
+        let wanted = wanted.iter().zip(places);
+        let wanted = wanted.map(|((tensor, role), place)| (*tensor, *role, place));
+        let read = in_order_of_offsets(wanted, |tensor, part, region, place| match place {
+            Some(place) => {
+                let source = region.unwrap_or_else(|| tensor.source(part));
+                tensor.read_from(part, source, place)?;
+                Ok((part, None))
             }
-            None => tensor.elements_of(part),
-        })
+            None => Ok((part, Some(read_alone(tensor, part, region)?))),
+        });
+        let mut parts = arena
+            .into_parts(lens.iter().map(|len| len.unwrap_or(0)))
+            .into_iter();
+        let read = read.into_iter().map(|read| {
+            let memory = parts.next().unwrap_or_default();
+            let (part, alone) = read?;
+            Ok(alone.unwrap_or_else(|| elements_in(part, memory)))
+        });
+        read.collect()
     }
 
     /// As [`File::read_many`], into the caller's memory: each component into a slice of exactly its
@@ -128,6 +154,41 @@ impl File {
     pub fn to_dense_many<'f>(&'f self, wanted: &[Tensor<'f>]) -> Vec<Result<Dense<'static>>> {
         // No work fails: what is wrong is in the results.
         crate::cores::parallel::map(wanted, |tensor| Ok(tensor.to_dense())).unwrap_or_default()
+    }
+}
+
+/// The bytes that a component takes in memory that it shares with others; `None` if it is lent, is not
+/// there, or its length is not believed before it is decoded.
+fn len_in_arena((tensor, role): &(Tensor<'_>, &str)) -> Option<usize> {
+    let part = tensor.locate(role).ok()?;
+    if tensor.lent(part).is_some() {
+        return None;
+    }
+    usize::try_from(believed_len(&part.component.blob)?).ok()
+}
+
+/// Memory for all of them; `None` if there is not that much. Then some of them may still have memory
+/// of their own.
+fn arena(lens: &[Option<usize>]) -> Option<Buffer> {
+    let mut lens = lens.iter().flatten();
+    let end = lens.try_fold(0usize, |end, len| {
+        end.checked_add(len.checked_next_multiple_of(Buffer::APART)?)
+    });
+    Buffer::try_zeroed(end? as u64).ok()
+}
+
+/// A component, borrowed or in memory of its own.
+fn read_alone<'f>(
+    tensor: &Tensor<'f>,
+    part: Located<'f>,
+    region: Option<&dyn Source>,
+) -> Result<Elements<'f>> {
+    match region {
+        Some(region) => {
+            let buffer = tensor.copy_of(part, tensor.must_verify(part), region)?;
+            Ok(elements_in(part, buffer))
+        }
+        None => tensor.elements_of(part),
     }
 }
 

@@ -1,12 +1,19 @@
 //! Parts of a component. Only the frames and bytes of the part are read.
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use zt_container::codec::{Frame, frames};
-use zt_container::{Encoding, Exact, Source, Span, check_declared};
+use zt_container::exact::in_memory;
+use zt_container::{CHUNK, Encoding, Exact, Source, Span, check_declared};
 use zt_formats::Bytes;
 use zt_manifest::{ByteOrder, DType};
 
+use crate::cores::announce::announce_all;
+use crate::cores::parallel;
 use crate::cores::scratch::Scratch;
 use crate::error::Result;
+use crate::file::chunks::Checked;
 use crate::file::tensor::{ComponentReader, Located, Tensor, to_little_endian};
 use zt_container::memory::{fetch, resize};
 
@@ -21,6 +28,9 @@ const SEQUENTIAL_WINDOW: u64 = 4 << 20;
 /// what it says of itself.
 const LARGEST_FRAME: u64 = 8 << 20;
 
+/// For fewer chunks, waking other cores costs more than they save.
+const MANY: usize = 4;
+
 /// Decoded bytes that a stream holds.
 const STREAM_WINDOW: u64 = 256 << 10;
 
@@ -29,17 +39,19 @@ const STREAM_WINDOW: u64 = 256 << 10;
 /// | stored | what a part costs |
 /// | --- | --- |
 /// | raw, lent by the source | itself |
-/// | raw | the 64 KiB around it |
+/// | raw | the 64 KiB around it; with chunk digests, the chunks that it is in, until they were checked |
 /// | frames that can be told apart | the frames that it is in |
 /// | one large frame, or frames of unknown lengths | all before it; all, to go back |
 /// | zstd of unknown length, from before 1.2 | all |
 ///
-/// Nothing is verified, unless all is decoded.
+/// Nothing is verified, unless all is decoded, or the component has chunk digests.
 pub(crate) struct Window<'f> {
     tensor: Tensor<'f>,
     part: Located<'f>,
     byte_len: u64,
     backing: Backing<'f>,
+    /// What raw bytes are verified by.
+    chunks: Option<Arc<Checked>>,
     /// Which of the decoded bytes `scratch.content` is.
     held: Span,
     scratch: Scratch,
@@ -63,6 +75,7 @@ impl<'f> Window<'f> {
         let blame = |error| tensor.blame(error, part);
         check_declared(blob, tensor.limits()).map_err(blame)?;
         let is_little = component.byte_order == ByteOrder::Little;
+        let chunks = tensor.chunks_of(part)?;
         let backing = match (blob.encoding, blob.decoded_len) {
             (Encoding::Raw, _) => match source.slice(blob.span).filter(|_| is_little) {
                 Some(lent) => Backing::Whole(lent.into()),
@@ -89,6 +102,7 @@ impl<'f> Window<'f> {
             part,
             byte_len,
             backing,
+            chunks,
             held: Span::default(),
             scratch: Scratch::default(),
         })
@@ -101,8 +115,28 @@ impl<'f> Window<'f> {
 
     /// Copies the decoded bytes from `at` on.
     pub(crate) fn copy(&mut self, mut at: u64, mut out: &mut [u8]) -> Result<()> {
+        self.check_lent(at, out.len())?;
+        let mut is_announced = false;
         while !out.is_empty() {
+            let unchecked = self.unchecked(at, out.len());
+            if let Some(wanted) = unchecked
+                .clone()
+                .filter(|_| !std::mem::replace(&mut is_announced, true))
+            {
+                // The chunks at both ends are read by themselves: a remote source fetches all at once.
+                let stored = Span::exact_between(
+                    self.stored_at(wanted.start),
+                    self.stored_at(wanted.end),
+                );
+                announce_all(&[stored], |span| (self.source(), *span));
+            }
+            let whole = self.copy_chunks(at, out)?;
+            if whole > 0 {
+                (at, out) = (at.plus(whole as u64), out.get_mut(whole..).unwrap_or_default());
+                continue;
+            }
             if let Backing::Raw(window) = self.backing
+                && unchecked.is_none()
                 && self.is_turned_apart(at, out.len())
                 && out.len() as u64 >= window
             {
@@ -136,6 +170,77 @@ impl<'f> Window<'f> {
         Ok(())
     }
 
+    /// Checks the chunks of these bytes, if the source lends them.
+    fn check_lent(&self, at: u64, len: usize) -> Result<()> {
+        let (Some(chunks), Backing::Whole(bytes)) = (&self.chunks, &self.backing) else {
+            return Ok(());
+        };
+        let end = at.saturating_add(len as u64).min(self.byte_len);
+        let of_range = Checked::of(at.min(end)..end);
+        let unchecked: Vec<usize> = of_range.filter(|at| !chunks.is_right(*at)).collect();
+        self.check(chunks, &unchecked, |at| {
+            let range = chunks.range(at);
+            let range = in_memory(range.start)..in_memory(range.end);
+            bytes.get(range).unwrap_or_default()
+        })
+    }
+
+    /// Compares the digests of some chunks, on all cores if there are several.
+    fn check<'b>(
+        &self,
+        chunks: &Checked,
+        wanted: &[usize],
+        bytes: impl Fn(usize) -> &'b [u8] + Sync + Send,
+    ) -> Result<()> {
+        let check = |at: &usize| chunks.check(*at, bytes(*at));
+        let checked = match wanted.len() {
+            0..MANY => wanted.iter().try_for_each(check),
+            _ => parallel::map(wanted, check).map(drop),
+        };
+        checked.map_err(|error| self.tensor.blame(error, self.part))
+    }
+
+    /// The bytes of the chunks around these, if some of them are fetched and not checked yet.
+    fn unchecked(&self, at: u64, len: usize) -> Option<Range<u64>> {
+        let chunks = self.chunks.as_deref()?;
+        if !matches!(self.backing, Backing::Raw(_)) {
+            return None;
+        }
+        let end = at.checked_add(len as u64)?.min(self.byte_len);
+        let mut of_range = Checked::of(at.min(end)..end);
+        let (first, last) = (of_range.start, of_range.end.checked_sub(1)?);
+        let is_unchecked = of_range.any(|at| !chunks.is_right(at));
+        is_unchecked.then(|| chunks.range(first).start..chunks.range(last).end)
+    }
+
+    /// Reads the whole chunks that `out` begins with straight into it, and checks them. Returns their
+    /// number of bytes: 0 if there are none, or nothing to check.
+    fn copy_chunks(&mut self, at: u64, out: &mut [u8]) -> Result<usize> {
+        if self.unchecked(at, out.len()).is_none() || !at.is_multiple_of(CHUNK) {
+            return Ok(0);
+        }
+        let Some(chunks) = self.chunks.clone() else {
+            return Ok(0);
+        };
+        let left = self.byte_len.saturating_sub(at);
+        let wanted = (out.len() as u64).min(left);
+        let len = if wanted == left { left } else { wanted - wanted % CHUNK };
+        let Some(out) = out.get_mut(..in_memory(len)).filter(|out| !out.is_empty()) else {
+            return Ok(0);
+        };
+        let read = self.source().read_at(self.stored_at(at), out);
+        read.map_err(|error| self.tensor.blame(error, self.part))?;
+        let stored = &*out;
+        let of_range: Vec<usize> = Checked::of(at..at.plus(len)).collect();
+        let first = of_range.first().copied().unwrap_or_default();
+        self.check(&chunks, &of_range, |chunk| {
+            let size = in_memory(CHUNK);
+            stored.chunks(size).nth(chunk.minus(first)).unwrap_or_default()
+        })?;
+        to_little_endian(self.part.component, out);
+        Ok(in_memory(len))
+    }
+
     /// Whether these bytes are whole elements, which can be turned by themselves.
     fn is_turned_apart(&self, at: u64, len: usize) -> bool {
         let component = self.part.component;
@@ -160,13 +265,24 @@ impl<'f> Window<'f> {
         match &mut self.backing {
             Backing::Whole(_) => {}
             Backing::Raw(window) => {
-                let start = at - at % *window;
-                let end = start.saturating_add(*window).min(self.byte_len);
+                let chunk = Checked::of(at..at.saturating_add(1)).start;
+                let chunks = self.chunks.as_deref();
+                let unchecked = chunks.filter(|chunks| !chunks.is_right(chunk));
+                let window = match unchecked {
+                    Some(_) => CHUNK,
+                    None => *window,
+                };
+                let start = at - at % window;
+                let end = start.saturating_add(window).min(self.byte_len);
                 let span = Span::between(start, end).unwrap_or_default();
                 let stored = self.part.component.blob.span.offset().checked_add(start);
                 let stored = stored.and_then(|offset| Span::new(offset, span.byte_len()));
                 let content = &mut self.scratch.content;
                 fetch(content, source, stored.unwrap_or_default()).map_err(blame)?;
+                if let Some(chunks) = unchecked.filter(|_| !span.is_empty()) {
+                    let checked = chunks.check(chunk, content);
+                    checked.map_err(|error| self.tensor.blame(error, self.part))?;
+                }
                 // Windows are whole elements, as far as the component is.
                 to_little_endian(self.part.component, content);
                 self.held = span;

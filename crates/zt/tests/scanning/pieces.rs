@@ -171,6 +171,7 @@ fn what_is_made_in_order_is_looked_at_in_order() {
                     encoding,
                     decoded_len: Some(content_len as u64),
                     digest: digest.clone(),
+                    chunks: None,
                 };
                 let data = Component::new(DType::U8, blob);
                 let object = Object::new([content_len as u64], "dense");

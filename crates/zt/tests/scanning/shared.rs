@@ -44,6 +44,7 @@ fn bytes_that_many_objects_share_are_looked_at_once() {
                 encoding,
                 decoded_len: Some(decoded_len),
                 digest: digest.cloned(),
+                chunks: None,
             };
             objects.push((name, dense(DType::U8, decoded_len, blob)));
         };

@@ -19,6 +19,7 @@ pub use self::owned::OwnedTensor;
 use crate::cores::pieces;
 use crate::error::{Error, Fault, Result};
 use crate::file::catalog::{Place, Resolved};
+use crate::file::chunks::Checked;
 use crate::file::inner::{Inner, Verify};
 
 /// One object of an open file, decoded and checked against its format. Copying the handle is free.
@@ -266,7 +267,7 @@ impl<'f> Tensor<'f> {
     }
 
     /// Whether an earlier full read through this file, or a clone of it, has compared the digest of one
-    /// component. Slices do not, and reads under `Verify::Never` do not.
+    /// component. Slices compare those of chunks at most, and reads under `Verify::Never` do not.
     ///
     /// # Errors
     ///
@@ -393,10 +394,7 @@ impl<'f> Tensor<'f> {
         // Asked once: counting an unknown length compares the digest as well, and the bytes that
         // are returned have to be those that were hashed.
         let verify = self.must_verify(part);
-        if blob.encoding == Encoding::Raw
-            && part.component.byte_order == ByteOrder::Little
-            && let Some(lent) = self.source(part).slice(blob.span)
-        {
+        if let Some(lent) = self.lent(part) {
             if verify {
                 pieces::check_digest(blob, lent).map_err(|error| self.blame(error, part))?;
                 self.set_verified(part);
@@ -405,6 +403,14 @@ impl<'f> Tensor<'f> {
         }
         self.copy_of(part, verify, self.source(part))
             .map(Bytes::Owned)
+    }
+
+    /// The bytes where the source has them in memory, as they are to be read; not compared with a digest.
+    pub(crate) fn lent(&self, part: Located<'f>) -> Option<&'f [u8]> {
+        let blob = &part.component.blob;
+        let is_plain =
+            blob.encoding == Encoding::Raw && part.component.byte_order == ByteOrder::Little;
+        is_plain.then(|| self.source(part).slice(blob.span))?
     }
 
     /// The decoded bytes in memory of their own, from `source`: the component's, or a region of it.
@@ -476,6 +482,27 @@ impl<'f> Tensor<'f> {
                 .file
                 .verified
                 .has(self.source_index(part), &part.component.blob)
+    }
+
+    /// What parts of the component are verified by; `None` if they need not be, or cannot.
+    ///
+    /// # Errors
+    ///
+    /// A damaged table; [`crate::ErrorKind::Io`].
+    pub(crate) fn chunks_of(&self, part: Located<'_>) -> Result<Option<Arc<Checked>>> {
+        let blob = &part.component.blob;
+        if blob.chunks.is_none() || !self.must_verify(part) {
+            return Ok(None);
+        }
+        let source = self.source(part);
+        let checked = match self.file.verify {
+            Verify::Always => Checked::read(source, blob, true).map(|read| read.map(Arc::new)),
+            _ => {
+                let at = self.source_index(part);
+                self.file.chunks.of(at, source, blob)
+            }
+        };
+        checked.map_err(|error| self.blame(error, part))
     }
 
     pub(crate) fn set_verified(&self, part: Located<'_>) {

@@ -422,6 +422,7 @@ impl<W: Write> Encoder<W> {
             encoding: placing.encoding,
             decoded_len: Some(decoded_len),
             digest,
+            chunks: None,
         };
         Ok((blob, chain))
     }

@@ -1,0 +1,297 @@
+//! URLs where commands take paths.
+#![cfg(feature = "remote")]
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod common;
+#[path = "../../zt-remote/tests/common/mod.rs"]
+mod server;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use common::{Run, command, damaged, hears, run, sample};
+use server::{Fault, Server};
+
+fn corpus(name: &str) -> PathBuf {
+    let corpus = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../conformance/corpus/foreign"
+    );
+    Path::new(corpus).join(name)
+}
+
+/// Runs a command that may connect without encryption.
+fn zt(arguments: &[&str]) -> Run {
+    run(command().args(arguments).arg("--allow-http"))
+}
+
+fn url_of(path: &Path) -> String {
+    format!("file://{}", path.display())
+}
+
+/// The content hash of a path or a URL.
+#[track_caller]
+fn content(file: &str) -> String {
+    let document = zt(&["hash", file, "--json"]).exits(0).json();
+    document["content"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn every_command_that_reads_takes_a_url() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = sample(dir.path());
+    let local = path.to_str().unwrap();
+    let server = Server::with("model.zt", fs::read(&path).unwrap());
+    let url = &server.url("model.zt");
+    for command in [
+        vec!["ls"],
+        vec!["info"],
+        vec!["verify"],
+        vec!["hash"],
+        vec!["show", "w"],
+        vec!["cat", "w"],
+    ] {
+        let of = |file| {
+            let mut all = vec![command[0], file];
+            all.extend(&command[1..]);
+            let text = String::from_utf8_lossy(&zt(&all).exits(0).out).into_owned();
+            text.replace(file, "FILE")
+        };
+        assert_eq!(of(url), of(local), "{command:?}");
+    }
+    zt(&["diff", url, local, "--values"]).exits(0);
+    let out = |name: &str| dir.path().join(name).display().to_string();
+    for command in ["convert", "merge"] {
+        let out = &out(&format!("{command}.zt"));
+        zt(&[command, url, out]).exits(0);
+        assert_eq!(content(out), content(local), "{command}");
+    }
+    zt(&["extract", url, "w", "-o", &out("w.npy")]).exits(0);
+    zt(&["split", url, "--max-shard-size", "8", "-o", &out("set")]).exits(0);
+    assert_eq!(content(&out("set/model.zt.index.json")), content(local));
+    // The folder of the input is no folder of this machine.
+    zt(&["split", url]).exits(2);
+}
+
+#[test]
+fn a_file_is_written_to_a_store_complete_or_not_at_all() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = sample(dir.path());
+    let store = tempfile::tempdir().unwrap();
+    let out = &url_of(&store.path().join("out.zt"));
+    let input = &url_of(&path);
+    let bad = url_of(&damaged(dir.path()));
+    zt(&["convert", &bad, out, "--dtype", "f16"]).exits(1);
+    assert_eq!(store.path().read_dir().unwrap().count(), 0);
+    zt(&["convert", input, out]).exits(0);
+    assert_eq!(content(out), content(input));
+
+    let refused = zt(&["convert", input, out, "--zstd"]).exits(2);
+    assert!(
+        refused.err.contains("--force replaces it"),
+        "{}",
+        refused.err
+    );
+    zt(&["convert", input, out, "--zstd", "--force"]).exits(0);
+    assert_eq!(content(out), content(input));
+    zt(&["convert", out, out, "--force"]).exits(2);
+    assert_eq!(store.path().read_dir().unwrap().count(), 1);
+}
+
+#[test]
+fn commands_that_need_a_file_of_this_machine_refuse_urls() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = sample(dir.path());
+    let (url, local) = (&*url_of(&path), path.to_str().unwrap());
+    let before = fs::read(&path).unwrap();
+    for arguments in [
+        &["append", url, local][..],
+        &["rm", url, "w"],
+        &["rename", url, "w", "v"],
+        &["meta", "set", url, "key", "1"],
+        &["compact", url],
+        &["repair", url],
+        &["bench", url],
+        &["extract", local, "w", "-o", url],
+        &["split", local, "-o", url],
+        &["quantize", local, url],
+    ] {
+        let mut command = command();
+        let refused = run(command.args(arguments));
+        assert!(
+            matches!(refused.code, Some(2 | 5)),
+            "{arguments:?} {}",
+            refused.err
+        );
+        assert!(refused.err.contains(url), "{arguments:?} {}", refused.err);
+    }
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn a_set_opens_by_the_url_of_its_index() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = sample(dir.path());
+    let folder = dir.path().join("set");
+    zt(&[
+        "split",
+        path.to_str().unwrap(),
+        "--max-shard-size",
+        "8",
+        "-o",
+        folder.to_str().unwrap(),
+    ])
+    .exits(0);
+    let server = Server::new();
+    for entry in folder.read_dir().unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        server.put(name, fs::read(&path).unwrap());
+    }
+    let index = &server.url("model.zt.index.json");
+    assert_eq!(content(index), content(path.to_str().unwrap()));
+    // A set with a missing shard says which.
+    let text = fs::read_to_string(folder.join("model.zt.index.json")).unwrap();
+    server.put("other.json", text.replace("00001-of", "00001-off").into());
+    let missing = zt(&["ls", &server.url("other.json")]).exits(3);
+    assert!(missing.err.contains("model-00001-off"), "{}", missing.err);
+}
+
+#[test]
+fn external_data_of_onnx_is_below_the_url_of_the_model() {
+    let server = Server::new();
+    for name in ["external.onnx", "external.bin"] {
+        server.put(name, fs::read(corpus("onnx").join(name)).unwrap());
+    }
+    let local = corpus("onnx/external.onnx");
+    assert_eq!(
+        content(&server.url("external.onnx")),
+        content(local.to_str().unwrap())
+    );
+}
+
+#[test]
+fn a_file_of_a_stranger_names_no_other_address() {
+    let elsewhere = Server::with("x.zt", Vec::new());
+    let server = Server::new();
+    let urls = [
+        elsewhere.url("x.zt"),
+        "../x.zt".into(),
+        "/models/x.zt".into(),
+        "..%2Fx.zt".into(),
+        "x.zt?y".into(),
+        "file:///etc/passwd".into(),
+        "\\\\host\\x.zt".into(),
+    ];
+    for name in urls {
+        let index = serde_json::json!({ "weight_map": { "w": name } }).to_string();
+        server.put("i.json", index.into());
+        let code = zt(&["ls", &server.url("i.json")]).code;
+        assert_eq!(code, Some(3), "{name}");
+    }
+    for name in ["bad_external_absolute", "bad_external_traversal"] {
+        let bytes = fs::read(corpus("onnx").join(format!("{name}.onnx"))).unwrap();
+        server.put("m.onnx", bytes);
+        let refused = zt(&["verify", &server.url("m.onnx")]).exits(1);
+        assert!(refused.err.contains("error[path]"), "{}", refused.err);
+    }
+    assert!(elsewhere.requests().is_empty());
+}
+
+#[test]
+fn secrets_are_in_no_message() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = sample(dir.path());
+    let server = Server::with("model.zt", fs::read(&path).unwrap());
+    let out = dir.path().join("out.zt").display().to_string();
+    let with_secrets = |name: &str| {
+        let url = server.url(name).replace("://", "://user:SECRET@");
+        format!("{url}?signature=SECRET")
+    };
+    let (good, missing) = (&with_secrets("model.zt"), &with_secrets("missing.zt"));
+    let s3 = "s3://AKIASECRET:SECRET@bucket/model.zt?token=SECRET";
+    for arguments in [
+        &["ls", good][..],
+        &["info", good],
+        &["verify", good],
+        &["hash", good, "--sums"],
+        &["diff", good, path.to_str().unwrap()],
+        &["convert", good, &out, "--force"],
+        &["convert", good, good],
+        &["convert", "--to", "zt", good, missing],
+        &["ls", missing],
+        &["rm", good, "w"],
+        &["extract", good, "w", &format!("--output={s3}")],
+        &["ls", good, "--no-such-option"],
+        &["show", good, "no-such-name"],
+        &["split", s3, "--to"],
+        &["bench", s3],
+    ] {
+        for json in [None, Some("--json")] {
+            let result = run(command().args(arguments).args(json).arg("--allow-http"));
+            let text = String::from_utf8_lossy(&result.out);
+            assert!(!text.contains("SECRET"), "{arguments:?}: {text}");
+            assert!(
+                !result.err.contains("SECRET"),
+                "{arguments:?}: {}",
+                result.err
+            );
+        }
+    }
+    zt(&["ls", good]).exits(0);
+}
+
+#[test]
+fn requests_and_bytes_are_printed_on_request() {
+    let dir = tempfile::tempdir().unwrap();
+    let bytes = fs::read(sample(dir.path())).unwrap();
+    let len = bytes.len();
+    let server = Server::with("model.zt", bytes);
+    let listed = zt(&["ls", &server.url("model.zt"), "--requests"]).exits(0);
+    let size = format!("{:.1} KiB received", len as f64 / 1024.0);
+    assert!(listed.err.contains("1 request; "), "{}", listed.err);
+    assert!(listed.err.contains(&size), "{size}: {}", listed.err);
+}
+
+#[test]
+fn connections_are_encrypted_unless_the_user_allows_others() {
+    let server = Server::with("model.zt", Vec::new());
+    let refused = run(command().args(["ls", &server.url("model.zt"), "--json"])).exits(2);
+    assert_eq!(refused.error_code(), "path");
+    assert!(server.requests().is_empty());
+}
+
+#[test]
+fn a_signal_ends_a_transfer_at_once() {
+    const SIGINT: i32 = 2;
+    if !cfg!(unix) || !hears(SIGINT) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("large.zt");
+    common::of_floats(&path, &vec![1.0; 4 << 20]);
+    let store = tempfile::tempdir().unwrap();
+    let server = Server::with("large.zt", fs::read(&path).unwrap());
+    // Two requests open the file. The values would come in a minute.
+    for number in 2..20 {
+        server.fail(number, Fault::Late(60_000));
+    }
+    let out = url_of(&store.path().join("out.zt"));
+    let mut command = command();
+    command.args(["convert", "--allow-http", &server.url("large.zt"), &out]);
+    let mut child = command.spawn().unwrap();
+    while server.requests().len() < 3 {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let since = Instant::now();
+    let id = child.id().to_string();
+    Command::new("kill")
+        .args(["-s", "INT", &id])
+        .status()
+        .unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(since.elapsed() < Duration::from_secs(20));
+    assert_eq!(store.path().read_dir().unwrap().count(), 0);
+}

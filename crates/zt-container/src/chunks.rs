@@ -1,0 +1,251 @@
+//! The digests of a raw blob's chunks, by which parts of the blob are verified. Spec: §6.1.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use crate::error::{Error, Result};
+use crate::{Blob, Digest, DigestAlgorithm, Exact, Hasher, Source, Span, bytes_of};
+
+/// Bytes of a chunk. The last chunk of a blob may be shorter.
+pub const CHUNK: u64 = 1 << 20;
+
+/// Where the digests of a raw blob's chunks are stored: one behind the other, of the algorithm of
+/// `digest`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Chunks {
+    /// The bytes of the table.
+    pub span: Span,
+    /// The digest of the table.
+    pub digest: Digest,
+}
+
+impl Chunks {
+    /// The length of the table of a blob of `byte_len` bytes, in bytes. `None` if such a blob has no
+    /// table: it is not longer than a chunk, or tables have no digests of this algorithm.
+    #[must_use]
+    pub const fn table_len(algorithm: DigestAlgorithm, byte_len: u64) -> Option<u64> {
+        match width(algorithm) {
+            Some(width) if byte_len > CHUNK => byte_len.div_ceil(CHUNK).checked_mul(width),
+            _ => None,
+        }
+    }
+}
+
+/// Bytes of a digest in a table.
+const fn width(algorithm: DigestAlgorithm) -> Option<u64> {
+    match algorithm {
+        DigestAlgorithm::Crc32c => Some(4),
+        DigestAlgorithm::Sha256 => Some(32),
+        DigestAlgorithm::Other(_) => None,
+    }
+}
+
+/// The digests of a blob's chunks, in memory.
+#[derive(Debug, Clone)]
+pub struct ChunkTable {
+    algorithm: DigestAlgorithm,
+    bytes: Vec<u8>,
+}
+
+impl ChunkTable {
+    /// Reads the table of `blob`, and compares its digest. `None` if the blob has none.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::DigestMismatch`] about the table; [`Error::Io`]; as [`Hasher::new`].
+    pub fn read(source: &dyn Source, blob: &Blob) -> Result<Option<Self>> {
+        let Some((chunks, algorithm)) = blob
+            .chunks
+            .as_deref()
+            .and_then(|chunks| Some((chunks, chunks.digest.algorithm()?)))
+        else {
+            return Ok(None);
+        };
+        // The reader of the manifest has compared the two lengths.
+        if Chunks::table_len(algorithm, blob.span.byte_len()) != Some(chunks.span.byte_len()) {
+            return Ok(None);
+        }
+        let bytes = bytes_of(source, chunks.span)?.into_owned();
+        compare(&chunks.digest, algorithm.digest(&bytes)?)?;
+        Ok(Some(ChunkTable { algorithm, bytes }))
+    }
+
+    /// Bytes that it takes.
+    #[must_use]
+    pub const fn byte_len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The algorithm of its digests.
+    #[must_use]
+    pub const fn algorithm(&self) -> DigestAlgorithm {
+        self.algorithm
+    }
+
+    /// The digest of a chunk.
+    #[must_use]
+    pub fn get(&self, at: usize) -> Option<Digest> {
+        let rest = |width: usize| self.bytes.get(at.checked_mul(width)?..);
+        match self.algorithm {
+            DigestAlgorithm::Crc32c => {
+                let sum = rest(4)?.first_chunk()?;
+                Some(Digest::Crc32c(u32::from_le_bytes(*sum)))
+            }
+            DigestAlgorithm::Sha256 => Some(Digest::Sha256(*rest(32)?.first_chunk()?)),
+            DigestAlgorithm::Other(_) => None,
+        }
+    }
+
+    /// Compares the digest of a chunk with the bytes that were read of it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::DigestMismatch`]; as [`Hasher::new`].
+    pub fn check(&self, at: usize, bytes: &[u8]) -> Result<()> {
+        let found = self.algorithm.digest(bytes)?;
+        match self.get(at) {
+            Some(expected) => compare(&expected, found),
+            // Past the last chunk there is nothing to read.
+            None => Err(Error::Misuse(crate::Misuse::TooLong)),
+        }
+    }
+}
+
+fn compare(expected: &Digest, found: Digest) -> Result<()> {
+    if *expected == found {
+        return Ok(());
+    }
+    let expected = expected.clone();
+    Err(Error::DigestMismatch { expected, found })
+}
+
+/// Computes the table of a blob whose bytes come in pieces.
+///
+/// ```
+/// # #[cfg(feature = "crc32c")] {
+/// use zt_container::{CHUNK, Chunker, DigestAlgorithm::Crc32c};
+/// let bytes = vec![1; CHUNK as usize + 5];
+/// let mut chunker = Chunker::new(Crc32c)?;
+/// chunker.update(&bytes);
+/// assert_eq!(chunker.whole(), Some(Crc32c.digest(&bytes)?));
+/// assert_eq!(chunker.finish().len(), 2 * 4);
+/// # }
+/// # Ok::<(), zt_container::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Chunker {
+    algorithm: DigestAlgorithm,
+    /// The chunk in progress, and its bytes so far.
+    hasher: Option<Hasher>,
+    filled: u64,
+    /// The digest of all complete chunks, where it can be combined.
+    complete: Option<Digest>,
+    table: Vec<u8>,
+}
+
+impl Chunker {
+    /// For a blob that has no bytes yet.
+    ///
+    /// # Errors
+    ///
+    /// As [`Hasher::new`].
+    pub fn new(algorithm: DigestAlgorithm) -> Result<Self> {
+        Ok(Chunker {
+            algorithm,
+            hasher: Some(Hasher::new(algorithm)?),
+            filled: 0,
+            complete: Some(algorithm.digest(&[])?).filter(|_| algorithm.combines()),
+            table: Vec::new(),
+        })
+    }
+
+    /// The algorithm of its digests.
+    #[must_use]
+    pub const fn algorithm(&self) -> DigestAlgorithm {
+        self.algorithm
+    }
+
+    /// Bytes that the chunk in progress still takes.
+    #[must_use]
+    pub const fn room(&self) -> u64 {
+        CHUNK.saturating_sub(self.filled)
+    }
+
+    /// Takes in the next bytes.
+    pub fn update(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let room = usize::try_from(self.room()).unwrap_or(usize::MAX);
+            let (head, rest) = bytes.split_at_checked(room).unwrap_or((bytes, &[]));
+            if let Some(hasher) = &mut self.hasher {
+                hasher.update(head);
+            }
+            self.advance(head.len() as u64);
+            bytes = rest;
+        }
+    }
+
+    /// Takes in the next `byte_len` bytes by their digest, computed elsewhere. `false`, and nothing
+    /// done, if that cannot be: they reach into another chunk, or are a part of one and the algorithm
+    /// does not combine.
+    #[must_use]
+    pub fn append(&mut self, next: &Digest, byte_len: u64) -> bool {
+        if byte_len > self.room() || next.algorithm() != Some(self.algorithm) {
+            return false;
+        }
+        if self.filled == 0 && byte_len == CHUNK {
+            self.push(next, CHUNK);
+            return true;
+        }
+        #[cfg(feature = "crc32c")]
+        if let Some(hasher) = &mut self.hasher
+            && hasher.append(next, byte_len)
+        {
+            self.advance(byte_len);
+            return true;
+        }
+        false
+    }
+
+    fn advance(&mut self, byte_len: u64) {
+        self.filled = self.filled.plus(byte_len);
+        if self.filled == CHUNK {
+            self.end_chunk();
+        }
+    }
+
+    fn end_chunk(&mut self) {
+        // A hasher of this algorithm was made before, so there is one.
+        let next = Hasher::new(self.algorithm).ok();
+        if let Some(hasher) = std::mem::replace(&mut self.hasher, next) {
+            self.push(&hasher.finish(), self.filled);
+        }
+        self.filled = 0;
+    }
+
+    fn push(&mut self, digest: &Digest, byte_len: u64) {
+        match digest {
+            Digest::Crc32c(sum) => self.table.extend_from_slice(&sum.to_le_bytes()),
+            Digest::Sha256(sum) => self.table.extend_from_slice(sum),
+            Digest::Other { .. } | Digest::Unknown { .. } => {}
+        }
+        let complete = self.complete.take();
+        self.complete = complete.and_then(|all| all.followed_by(digest, byte_len));
+    }
+
+    /// The digest of all bytes so far, if those of chunks combine to it. It ends the chunk in
+    /// progress: no bytes follow.
+    #[must_use]
+    pub fn whole(&mut self) -> Option<Digest> {
+        if self.filled > 0 {
+            self.end_chunk();
+        }
+        self.complete.clone()
+    }
+
+    /// The digests of all chunks.
+    #[must_use]
+    pub fn finish(mut self) -> Vec<u8> {
+        if self.filled > 0 {
+            self.end_chunk();
+        }
+        self.table
+    }
+}

@@ -1,0 +1,139 @@
+//! The chunks of raw blobs whose digests were checked. Spec: §6.1.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use zt_container::exact::in_memory;
+use zt_container::{Blob, CHUNK, ChunkTable, Chunks, Exact, Source, Span};
+
+use crate::error::{Error, Result};
+
+/// The table of a blob, and the chunks that were found right. Components that share a blob and a table
+/// share the result.
+pub(crate) struct Checked {
+    table: ChunkTable,
+    blob: Span,
+    right: Box<[AtomicBool]>,
+    /// Whether a chunk is checked each time that it is read.
+    always: bool,
+}
+
+impl Checked {
+    /// Reads the table of `blob`, if it has one, and compares its digest.
+    ///
+    /// # Errors
+    ///
+    /// Code `digest-mismatch` with the place of the table; [`crate::ErrorKind::Io`].
+    pub(crate) fn read(source: &dyn Source, blob: &Blob, always: bool) -> Result<Option<Self>> {
+        let Some(chunks) = &blob.chunks else {
+            return Ok(None);
+        };
+        let table = ChunkTable::read(source, blob);
+        let table = table.map_err(|error| Error::from(error).with_span(chunks.span))?;
+        let count = in_memory(blob.span.byte_len().div_ceil(CHUNK));
+        Ok(table.map(|table| Checked {
+            table,
+            blob: blob.span,
+            right: (0..count).map(|_| AtomicBool::new(false)).collect(),
+            always,
+        }))
+    }
+
+    /// The chunks that these bytes of the blob are in.
+    pub(crate) fn of(range: Range<u64>) -> Range<usize> {
+        in_memory(range.start / CHUNK)..in_memory(range.end.div_ceil(CHUNK))
+    }
+
+    /// The bytes of the blob that are this chunk.
+    pub(crate) fn range(&self, at: usize) -> Range<u64> {
+        let start = (at as u64).times(CHUNK);
+        start..start.plus(CHUNK).min(self.blob.byte_len())
+    }
+
+    /// Whether a chunk needs no check any more.
+    pub(crate) fn is_right(&self, at: usize) -> bool {
+        let is_right = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
+        !self.always && self.right.get(at).is_some_and(is_right)
+    }
+
+    /// Compares the digest of a chunk with the bytes that were read of it.
+    ///
+    /// # Errors
+    ///
+    /// Code `digest-mismatch` with the place of the chunk.
+    pub(crate) fn check(&self, at: usize, bytes: &[u8]) -> Result<()> {
+        let checked = self.table.check(at, bytes);
+        checked.map_err(|error| Error::from(error).with_span(self.span(at)))?;
+        if let Some(flag) = self.right.get(at) {
+            flag.store(true, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// The place of a chunk in the file.
+    pub(crate) fn span(&self, at: usize) -> Span {
+        let range = self.range(at);
+        let start = self.blob.offset().plus(range.start);
+        Span::exact(start, range.end.minus(range.start))
+    }
+
+    /// Bytes of memory.
+    fn byte_len(&self) -> usize {
+        self.table.byte_len().plus(self.right.len())
+    }
+}
+
+/// The tables that were read of one file.
+#[derive(Default)]
+pub(crate) struct Tables(RwLock<Known>);
+
+#[derive(Default)]
+struct Known {
+    tables: HashMap<(usize, Span, Chunks), Arc<Checked>>,
+    byte_len: usize,
+}
+
+/// Bytes of tables that are kept: those of 16 TiB of components. A manifest can give a table to
+/// any number of ranges that overlap, and what it names must not stay in memory without a limit.
+const MOST: usize = 64 << 20;
+
+impl Tables {
+    /// The table of a blob of this source, read at most once.
+    ///
+    /// # Errors
+    ///
+    /// As [`Checked::read`].
+    pub(crate) fn of(
+        &self,
+        at: usize,
+        source: &dyn Source,
+        blob: &Blob,
+    ) -> Result<Option<Arc<Checked>>> {
+        let Some(chunks) = blob.chunks.as_deref() else {
+            return Ok(None);
+        };
+        let key = (at, blob.span, chunks.clone());
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(checked) = known.tables.get(&key) {
+            return Ok(Some(Arc::clone(checked)));
+        }
+        drop(known);
+        let Some(read) = Checked::read(source, blob, false)?.map(Arc::new) else {
+            return Ok(None);
+        };
+        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if known.byte_len.saturating_add(read.byte_len()) > MOST {
+            *known = Known::default();
+        }
+        // Another thread may have been first: its flags count.
+        if let Some(first) = known.tables.get(&key) {
+            return Ok(Some(Arc::clone(first)));
+        }
+        known.byte_len = known.byte_len.saturating_add(read.byte_len());
+        known.tables.insert(key, Arc::clone(&read));
+        Ok(Some(read))
+    }
+}
