@@ -36,7 +36,7 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<()> {
     }
     let servers = shell.target().join("remote");
     install(shell, &servers)?;
-    let test = shell.cargo("test --locked -p zt-remote --test servers");
+    let test = shell.cargo("test --locked --package zt-remote --test servers");
     let test = test.env("ZT_REMOTE_SERVERS", &servers.to_string_lossy());
     match seconds {
         None => test.args("-- --ignored").run(),

@@ -84,7 +84,7 @@ impl Hasher {
         #[cfg(feature = "crc32c")]
         if let State::Crc32c(sum) = &mut self.0 {
             // The sums of 1, 2, 4, … zeros, for the bits of the length.
-            let (mut zeros, mut len) = (crc32c::crc32c(&[0]), 1_u64);
+            let (mut zeros, mut len) = (crate::crc::append(0, &[0]), 1_u64);
             while byte_len > 0 {
                 if byte_len & len != 0 {
                     *sum = crate::crc::followed_by(*sum, zeros, len);

@@ -9,6 +9,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
+    clippy::cast_possible_truncation,
     reason = "a benchmark has no users"
 )]
 

@@ -163,7 +163,7 @@ fn of_aws(url: &Url, options: &RemoteOptions) -> Result<(Arc<dyn ObjectStore>, P
     let mut options = options.clone();
     let builder = with_profile(AmazonS3Builder::from_env())?;
     // A user who names an unencrypted server has asked for it.
-    let endpoint = [Key::S3Endpoint, Key::Endpoint].into_iter();
+    let mut endpoint = [Key::S3Endpoint, Key::Endpoint].into_iter();
     let endpoint = endpoint.find_map(|key| builder.get_config_value(&key));
     let is_plain = endpoint.is_some_and(|endpoint| endpoint.starts_with("http://"));
     options.allow_http |= is_plain || is_set("AWS_ALLOW_HTTP");

@@ -1,6 +1,7 @@
 //! Reading through a web server: how many requests, how many bytes, and never a wrong value.
 #![allow(
     clippy::unwrap_used,
+    clippy::cast_possible_truncation,
     reason = "a failed unwrap is the failure of the test"
 )]
 

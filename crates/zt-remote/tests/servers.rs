@@ -2,6 +2,8 @@
 //! says in `ZT_REMOTE_SERVERS` where they are. Each test starts its own.
 #![allow(
     clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::cast_possible_truncation,
     reason = "a failed unwrap is the failure of the test"
 )]
 

@@ -41,7 +41,7 @@ const PIECE: usize = 256 << 10;
 const SUMMED_ASIDE: usize = 4 << 20;
 
 /// Bytes that are summed at a time: a chunk. Between them the writing thread can take over.
-const STRETCH: usize = CHUNK as usize;
+const STRETCH: usize = 1 << 20;
 
 /// Up to this length, sha256 takes less time than another thread needs to start.
 const HASHED_AT_ONCE: usize = 32 << 10;
