@@ -58,7 +58,7 @@ fn objects() -> Vec<(String, Object)> {
     let data = data();
     let one = |at: u64| {
         let mut component = part(at, 4);
-        if at % 3 > 0 {
+        if !at.is_multiple_of(3) {
             let bytes = &data[at as usize * 64..][..if at % 7919 == 1 { 5 } else { 4 }];
             component.blob.digest = Some(DigestAlgorithm::Crc32c.digest(bytes).unwrap());
         }
