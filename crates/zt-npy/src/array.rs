@@ -14,6 +14,9 @@ use crate::descr::{Descr, ElementType, RECORDS};
 use crate::header::Header;
 use crate::violation::Violation;
 
+/// Gives the digest of the bytes between the first ones of a span and its last ones.
+pub(crate) type DigestBetween<'d> = dyn Fn(&[u8], Span) -> Result<Option<Digest>> + 'd;
+
 /// The bytes of an array, from its magic on: a file, or a stored or inflated member of an archive.
 pub(crate) struct Data<'d> {
     pub(crate) source: Arc<dyn Source>,
@@ -23,7 +26,7 @@ pub(crate) struct Data<'d> {
     /// The file, and the offset of the array in it.
     pub(crate) archive: (SourceId, u64),
     /// The digest of the bytes between these first ones and the last ones of the span, which it may read.
-    pub(crate) digest_between: &'d dyn Fn(&[u8], Span) -> Result<Option<Digest>>,
+    pub(crate) digest_between: &'d DigestBetween<'d>,
     /// Whether two opaque bytes are bf16.
     pub(crate) void2_is_bf16: bool,
 }
