@@ -86,10 +86,10 @@ fn run(arguments: &Arguments) -> Result<()> {
         let of_subject = |operation: &&&Operation| operation.subjects.contains(subject);
         let operations: Vec<_> = chosen.iter().filter(of_subject).collect();
         if operations.is_empty()
-            || !arguments
+            || arguments
                 .workload
                 .as_ref()
-                .is_none_or(|id| id == subject.id())
+                .is_some_and(|id| id != subject.id())
         {
             continue;
         }

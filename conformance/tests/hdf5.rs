@@ -136,7 +136,6 @@ fn virtual_datasets_take_values_from_files_beside_their_own() {
 fn damaged_blocks_and_tables_of_heaps_are_refused() {
     let path = corpus::folder().join("corpus/foreign/h5/latest_groups.h5");
     let bytes = std::fs::read(path).unwrap();
-    let opened = |bytes: &[u8]| zt_convert::open_source(zt::Memory::new(bytes.to_vec()));
     let mut tried = 0;
     for (at, magic) in bytes.windows(4).enumerate() {
         // A direct block of 512 bytes; the last entry of a table of four.
@@ -148,7 +147,7 @@ fn damaged_blocks_and_tables_of_heaps_are_refused() {
         let mut bytes = bytes.clone();
         bytes[damaged] ^= 1;
         // Of a group, or of the attributes of a dataset.
-        let found = match opened(&bytes) {
+        let found = match zt_convert::open_source(zt::Memory::new(bytes)) {
             Ok(file) => file.verify(&VerifyOptions::default()).unwrap().problems,
             Err(error) => vec![error],
         };

@@ -649,7 +649,7 @@ fn files_of_many_small_tensors_are_verified_and_converted_within_a_multiple_of_t
         let kinds = zt_convert::Kinds::builtin();
         let open = || {
             let source = ByPosition(Arc::from(&bytes[..]));
-            kinds.open_source(source, &OpenOptions::new()).unwrap()
+            kinds.open_source(source, OpenOptions::new()).unwrap()
         };
         let verified = || open().file().verify(&zt::VerifyOptions::new()).unwrap();
         let (verify, report) = cost(&alone, verified);

@@ -165,7 +165,7 @@ fn blobs_beyond_8_mib_are_decoded_alike_lent_and_read_checked_and_not() {
             let blob = Blob {
                 decoded_len: Some(wrong),
                 digest: None,
-                ..sound
+                ..sound.clone()
             };
             let error = stream(source, &blob, &Limits::default()).unwrap_err();
             assert!(error.to_string().contains(&message), "{error}");

@@ -97,7 +97,7 @@ impl<'a> Neighbours<'a> {
             .split('/')
             .filter(|name| !matches!(*name, "" | "."))
             .collect();
-        let path = beside(from, &names.join("/"));
+        let path = beside(from, names.join("/"));
         // The file that names it may be in a folder below the first one.
         let first = beside(self.opening.path.unwrap_or(from), "");
         let below = path

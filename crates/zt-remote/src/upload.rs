@@ -244,7 +244,7 @@ impl Upload {
             state.parts > 0 && state.failure.is_none() && is_over
         };
         let is_due = || self.is_interrupted();
-        let mut state = self.flight.wait_while(&is_full, is_due);
+        let mut state = self.flight.wait_while(is_full, is_due);
         if let Some(error) = &state.failure {
             return Err(error.clone());
         }

@@ -1,5 +1,9 @@
 //! Chunk digests: slices of raw components are verified. Spec: §6.1.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::unwrap_used,
+    reason = "lengths of a test; a test fails by panicking"
+)]
 
 use std::io::Write as _;
 
@@ -12,7 +16,7 @@ const ROWS: usize = 3 * 1024 + 1;
 
 /// A matrix of u8 with rows of 1 KiB: three chunks and a row.
 fn matrix() -> Vec<u8> {
-    (0..ROWS * 1024).map(|at| (at * 31 >> 7) as u8).collect()
+    (0..ROWS * 1024).map(|at| ((at * 31) >> 7) as u8).collect()
 }
 
 fn written(options: WriteOptions) -> Vec<u8> {

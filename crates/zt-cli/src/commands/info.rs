@@ -89,7 +89,10 @@ struct Coverage {
     of_chunks: u64,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
 const fn is_zero(count: &u64) -> bool {
     *count == 0
 }

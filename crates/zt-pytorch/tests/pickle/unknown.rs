@@ -305,8 +305,5 @@ fn shared_bytes_of_arrays_have_a_limit() {
             .err()
             .map(|error| error.code())
     };
-    assert_eq!(
-        [code(0), code(50), code(200)],
-        [None, None, Some("pickle")]
-    );
+    assert_eq!([code(0), code(50), code(200)], [None, None, Some("pickle")]);
 }

@@ -276,7 +276,7 @@ pub(crate) const CALLS: &[Call] = &[
             let values = values.as_slice::<f32>()?;
             match tensor.name().strip_prefix("bias.") {
                 Some(layer) => assert!(values[..] == [layer.parse::<f32>().unwrap(); 256]),
-                None => assert!(values[..] == matrix()),
+                None => assert!(values[..] == *matrix()),
             }
         }
         Ok(())
