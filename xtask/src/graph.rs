@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_crate_that_is_not_drawn_is_refused_even_without_edges() {
-        assert_eq!(faults("zt-remote", &[]).len(), 1);
+        assert_eq!(faults("zt-candle", &[]).len(), 1);
     }
 
     #[test]
