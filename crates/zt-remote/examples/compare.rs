@@ -89,6 +89,12 @@ assert sum(value.nbytes for value in values.values()) == size
 print(seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
 "#;
 
+const VERSIONS_PY: &str = "
+from importlib.metadata import version
+for name in 'requests', 'fsspec', 'safetensors', 'obstore', 'runai-model-streamer':
+    print(',', name, version(name), end='')
+";
+
 fn main() {
     let arguments: Vec<String> = env::args().skip(1).collect();
     match arguments.first().map(String::as_str) {
@@ -173,7 +179,7 @@ fn compare(arguments: &[String]) {
     if python.is_some() {
         ours.extend(PEERS);
     }
-    let mut text = String::new();
+    let mut text = conditions(mib, runs, python);
     for (delay, title) in [(20, "20 ms a request"), (0, "Loopback")] {
         server.delay(Duration::from_millis(delay));
         text.push_str(&format!(
@@ -220,6 +226,24 @@ fn compare(arguments: &[String]) {
         }
         None => print!("{text}"),
     }
+}
+
+/// What was measured, on what, and the versions of the others.
+fn conditions(mib: usize, runs: usize, python: Option<&str>) -> String {
+    let cores = std::thread::available_parallelism().unwrap();
+    let lock = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock")).unwrap();
+    let (_, rest) = lock.split_once("name = \"object_store\"\nversion = \"").unwrap();
+    let mut versions = format!("object_store {}", rest.split_once('"').unwrap().0);
+    if let Some(python) = python {
+        let output = Command::new(python).args(["-c", VERSIONS_PY]).output();
+        versions.push_str(&String::from_utf8_lossy(&output.unwrap().stdout));
+    }
+    let tensors = mib * MIB / TENSOR;
+    format!(
+        "\n## Conditions\n\n{mib} MiB in {tensors} tensors, {runs} runs of each program, {cores} cores. zt {}, {}.\n",
+        env!("CARGO_PKG_VERSION"),
+        versions.trim_end(),
+    )
 }
 
 fn row(name: &str, is_written: bool, runs: &mut [Run], mib: usize) -> String {
@@ -294,6 +318,7 @@ fn write(port: u16, tensors: usize) {
 }
 
 fn store(port: u16) -> Arc<dyn ObjectStore> {
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let store = AmazonS3Builder::new()
         .with_bucket_name("models")
         .with_endpoint(format!("http://127.0.0.1:{port}"))

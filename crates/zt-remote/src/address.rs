@@ -99,12 +99,23 @@ impl Address {
 
 /// What all clients have in common.
 fn client(options: &RemoteOptions) -> ClientOptions {
+    #[cfg(feature = "client")]
+    choose_cryptography();
     ClientOptions::new()
         .with_allow_http(options.allow_http)
         .with_connect_timeout(options.timeout)
         .with_read_timeout(options.timeout)
         // A long body may take its time as long as bytes come.
         .with_timeout_disabled()
+}
+
+/// TLS uses ring, unless the program has chosen another implementation for all its connections.
+#[cfg(feature = "client")]
+fn choose_cryptography() {
+    if rustls::crypto::CryptoProvider::get_default().is_none() {
+        // It fails only if another thread was first.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    }
 }
 
 fn retry(options: &RemoteOptions) -> RetryConfig {

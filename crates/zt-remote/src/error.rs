@@ -34,6 +34,10 @@ pub(crate) enum Fault {
     ReadOnly,
     #[error("there is an object of this name already")]
     Exists,
+    #[error(
+        "{why}; yet an object of this name and length exists now, so the upload may have succeeded"
+    )]
+    Uncertain { why: String },
     #[error("the upload was cancelled")]
     Cancelled,
 }
@@ -53,7 +57,9 @@ impl From<Fault> for Error {
             Fault::Interrupted => (ErrorKind::Interrupted, codes::INTERRUPTED),
             Fault::Changed => (ErrorKind::Io, codes::CHANGED),
             Fault::Exists => (ErrorKind::Misuse, codes::OVERWRITE),
-            Fault::Length { .. } | Fault::Cancelled => (ErrorKind::Io, codes::IO),
+            Fault::Length { .. } | Fault::Uncertain { .. } | Fault::Cancelled => {
+                (ErrorKind::Io, codes::IO)
+            }
         };
         Error::new(kind, code, fault)
     }

@@ -51,8 +51,9 @@ pub struct Upload {
     address: Address,
     options: RemoteOptions,
     buffer: Vec<u8>,
-    /// Parts so far.
+    /// Parts so far, and their bytes.
     parts: u64,
+    sent: u64,
     /// `None` until there is more than one part.
     multipart: Option<Box<dyn MultipartUpload>>,
     flight: Arc<Flight>,
@@ -120,6 +121,7 @@ impl Upload {
             options: options.clone(),
             buffer: Vec::new(),
             parts: 0,
+            sent: 0,
             multipart: None,
             flight: Arc::default(),
             is_done: false,
@@ -181,8 +183,22 @@ impl Upload {
             Ok(_) => Ok(()),
             Err(error) => {
                 self.multipart = Some(multipart);
-                Err(of_store(&error))
+                Err(self.checked(of_store(&error)))
             }
+        }
+    }
+
+    /// The error of a completion. An answer can be lost, and a second attempt then finds no upload.
+    fn checked(&self, error: Error) -> Error {
+        let (store, path) = (Arc::clone(&self.address.store), self.address.path.clone());
+        self.options.meter.begin();
+        let look = async move { store.head(&path).await };
+        match runtime::wait(self.options.interrupt, look) {
+            Ok(Ok(found)) if found.size == self.sent => {
+                let why = error.to_string();
+                Fault::Uncertain { why }.into()
+            }
+            _ => error,
         }
     }
 
@@ -284,6 +300,7 @@ impl Upload {
         let next = Vec::with_capacity(self.buffer.len());
         let bytes = Bytes::from(std::mem::replace(&mut self.buffer, next));
         self.parts = self.parts.saturating_add(1);
+        self.sent = self.sent.saturating_add(bytes.len() as u64);
         self.options.meter.begin();
         self.options.meter.send(bytes.len() as u64);
         Ok(multipart.put_part(bytes.into()))

@@ -17,7 +17,7 @@ use std::process::Command;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http::{Request, Response};
 use memory::Objects;
@@ -85,6 +85,10 @@ struct State {
     /// Faults by the number of the request.
     faults: HashMap<usize, Fault>,
     delay: Duration,
+    /// Requests whose answer was not sent yet.
+    under_way: usize,
+    /// No request is answered before this many are under way.
+    together: usize,
 }
 
 /// A server on the loopback address. It ends with the process.
@@ -160,6 +164,16 @@ impl Server {
 
     pub(crate) fn delay(&self, delay: Duration) {
         self.state.lock().unwrap().delay = delay;
+    }
+
+    /// Holds all answers back until this many requests are under way, for half a minute at most.
+    pub(crate) fn hold(&self, requests: usize) {
+        self.state.lock().unwrap().together = requests;
+    }
+
+    /// Whether as many requests were under way as [`Server::hold`] demands.
+    pub(crate) fn is_released(&self) -> bool {
+        self.state.lock().unwrap().together == 0
     }
 
     /// The range of each request so far.
@@ -331,9 +345,26 @@ fn serve(stream: TcpStream, state: &Mutex<State>) {
     // An answer waits for nothing, as on a real server.
     let _ = stream.set_nodelay(true);
     while let Some(request) = Request::read(&mut lines) {
-        let Some(()) = answer(&mut stream, state, request) else {
+        wait_for_others(state);
+        let answered = answer(&mut stream, state, request);
+        state.lock().unwrap().under_way -= 1;
+        let Some(()) = answered else {
             return;
         };
+    }
+}
+
+fn wait_for_others(state: &Mutex<State>) {
+    let begin = Instant::now();
+    let mut held = state.lock().unwrap();
+    held.under_way += 1;
+    if held.under_way >= held.together {
+        held.together = 0;
+    }
+    while held.together > 0 && begin.elapsed() < Duration::from_secs(30) {
+        drop(held);
+        thread::sleep(Duration::from_millis(1));
+        held = state.lock().unwrap();
     }
 }
 
