@@ -55,7 +55,8 @@ pub(crate) fn object(bytes: &[u8], at: usize, layout: Layout, limits: &Limits) -
 }
 
 /// The least offset of the components of the object at `at`, and whether there are bytes. `None` where
-/// they are not plain: an offset that is no integer, a digest of an algorithm that may be unknown.
+/// they are not plain: an offset that is no integer, a digest of an algorithm that may be unknown, a
+/// table of chunk digests.
 pub(crate) fn beginning(bytes: &[u8], at: usize) -> Result<Option<(u64, bool)>, Flaw> {
     let mut cursor = Cursor::at(bytes, at);
     let Head::Map(mut left) = cursor.head()? else {
@@ -109,6 +110,9 @@ fn component_place(cursor: &mut Cursor<'_>) -> Result<Option<(u64, bool)>, Flaw>
             if !digest.starts_with("crc32c:") && !digest.starts_with("sha256:") {
                 return Ok(None);
             }
+        } else if cursor.is_next(CHUNKS)? {
+            // Only the decoder sees whether the table can be used.
+            return Ok(None);
         } else {
             cursor.skip()?;
             cursor.skip()?;

@@ -337,7 +337,7 @@ fn a_table_that_cannot_be_used_is_a_warning_and_slices_read_without_it() {
         for file in opened(&bytes, Verify::OnRead) {
             let warnings = file.warnings();
             let [warning] = &warnings[..] else {
-                panic!("{warnings:?}");
+                panic!("{reason}: {warnings:?}");
             };
             assert_eq!(warning.code, codes::CHUNK_DIGESTS);
             assert_eq!(warning.component.as_deref(), Some("data"));
