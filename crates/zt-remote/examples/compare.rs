@@ -89,6 +89,20 @@ assert sum(value.nbytes for value in values.values()) == size
 print(seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
 "#;
 
+/// How the page begins.
+const HEAD: &str = "# Remote files
+
+How long `zt-remote` takes to read and to write a model on a store, beside other programs. The tables are written by
+`cargo run --release -p zt-remote --example compare -- --python PYTHON --write docs/remote.md`.
+
+The store is the server of our tests: it speaks HTTP and the protocol of S3, answers after a delay, and holds objects in
+memory. It runs on the same cores as the programs, so the figures compare programs. They do not predict a real network.
+
+Each run is a process of its own. `zt-remote` checks the digest of every tensor while it reads. The others check nothing.
+They read the same values from a safetensors file. Memory is the most that the process had, with Python and its modules,
+less the values that it read.
+";
+
 const VERSIONS_PY: &str = "
 from importlib.metadata import version
 for name in 'requests', 'fsspec', 'safetensors', 'obstore', 'runai-model-streamer':
@@ -219,11 +233,7 @@ fn compare(arguments: &[String]) {
         }
     }
     match option(arguments, "--write") {
-        Some(path) => {
-            let page = fs::read_to_string(path).unwrap_or_default();
-            let head = page.split_once("\n## ").map_or(&*page, |(head, _)| head);
-            fs::write(path, format!("{}\n{text}", head.trim_end())).unwrap();
-        }
+        Some(path) => fs::write(path, format!("{HEAD}{text}")).unwrap(),
         None => print!("{text}"),
     }
 }
@@ -231,8 +241,11 @@ fn compare(arguments: &[String]) {
 /// What was measured, on what, and the versions of the others.
 fn conditions(mib: usize, runs: usize, python: Option<&str>) -> String {
     let cores = std::thread::available_parallelism().unwrap();
-    let lock = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock")).unwrap();
-    let (_, rest) = lock.split_once("name = \"object_store\"\nversion = \"").unwrap();
+    let lock =
+        fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock")).unwrap();
+    let (_, rest) = lock
+        .split_once("name = \"object_store\"\nversion = \"")
+        .unwrap();
     let mut versions = format!("object_store {}", rest.split_once('"').unwrap().0);
     if let Some(python) = python {
         let output = Command::new(python).args(["-c", VERSIONS_PY]).output();

@@ -144,7 +144,8 @@ impl Upload {
     /// # Errors
     ///
     /// [`zt::ErrorKind::Io`] if a part could not be written; code `overwrite` if an object of this name
-    /// exists. Nothing is left behind.
+    /// exists. Nothing is left behind, except where the answer of the store was lost: the message then says
+    /// that the object exists.
     pub fn finish(mut self) -> Result<()> {
         let finished = self.finish_parts();
         if finished.is_ok() {
