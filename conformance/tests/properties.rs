@@ -11,6 +11,7 @@ use std::io::Write;
 
 use proptest::prelude::*;
 use zt::{Compression, Dense, DigestAlgorithm, File, OpenOptions, WriteOptions};
+use zt_conformance::fuzz::assert_same;
 use zt_conformance::observe::observe;
 use zt_conformance::strategies;
 use zt_conformance::written::{NewFile, Options};
@@ -236,5 +237,37 @@ fn every_flipped_bit_of_the_padding_is_found_by_strict_verification() {
             .map(|p| p.code.as_str())
             .collect();
         assert_eq!(codes, ["padding"], "byte {at}");
+    }
+}
+
+/// Of a right table, and of damage to it, to a chunk and to the key. Spec: §6.1.
+#[test]
+fn a_plain_reader_judges_tables_of_chunk_digests_as_ours() {
+    for algorithm in [DigestAlgorithm::Crc32c, DigestAlgorithm::Sha256] {
+        let mut bytes = Vec::new();
+        let options = WriteOptions::new().chunk_digests(Some(algorithm));
+        let mut writer = options.to_writer(&mut bytes).unwrap();
+        let values = vec![7u8; (1 << 20) + 1];
+        let tensor = Dense::from_slice(&[values.len() as u64], &values).unwrap();
+        writer.add("w", &tensor).unwrap();
+        writer.finish().unwrap();
+        let read = File::from_bytes(bytes.clone()).unwrap();
+        let blob = read
+            .tensor("w")
+            .unwrap()
+            .component("data")
+            .unwrap()
+            .blob
+            .clone();
+        let table = blob.chunks.unwrap().span;
+        let key = bytes.windows(9).position(|text| text == b"zt.chunks");
+        let places = [blob.span.offset(), table.offset(), table.end() - 1];
+        let places = places.into_iter().map(|at| at as usize);
+        assert_same(&bytes, zt::Limits::default());
+        for at in places.chain(key) {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 1;
+            assert_same(&damaged, zt::Limits::default());
+        }
     }
 }

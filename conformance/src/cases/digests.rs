@@ -3,6 +3,7 @@
 use zt::{DType, DigestAlgorithm};
 
 use super::{Case, Stage, accepted, bad, good, valid, warned};
+use crate::cbor::{Cbor, map, text, uint};
 use crate::digest;
 use crate::draft::{Draft, Item};
 use crate::frames::frame;
@@ -33,6 +34,11 @@ pub(super) fn cases() -> Vec<Case> {
             "it cannot be checked",
             Draft::v1_2().with("w", with(text)),
         )
+    };
+    let table = |name, about, value: Cbor| {
+        let item = good().change("data", |part| part.set("zt.chunks", value));
+        let why = "it cannot be used, and the component reads without it";
+        warned(name, "§6.1", about, why, Draft::v1_2().with("w", item))
     };
     let (short_bytes, short) = short_sum();
     let zstd =
@@ -175,6 +181,21 @@ pub(super) fn cases() -> Vec<Case> {
             "crc32 is not crc32c",
             "crc32:0x352441C2",
         ),
+        table(
+            "chunks_of_a_short_component",
+            "a table of chunk digests for a component of one chunk",
+            map(&[
+                (text("offset"), uint(64)),
+                (text("length"), uint(4)),
+                (text("digest"), text("crc32c:0x00000000")),
+            ]),
+        ),
+        table(
+            "chunks_without_a_digest",
+            "a table of chunk digests without a digest",
+            map(&[(text("offset"), uint(64)), (text("length"), uint(4))]),
+        ),
+        table("chunks_not_a_map", "`zt.chunks` is a number", uint(64)),
         mismatch(
             "digest_one_bit_off",
             "crc32c whose last bit is wrong",

@@ -2,12 +2,15 @@
 
 use sha2::{Digest, Sha256};
 
-use super::Budget;
+use super::cbor::Item;
 use super::framing::{Framing, Layout};
-use super::types;
+use super::{Budget, get, types};
 
 /// How many times its stored bytes a zstd component can hold (§5.2).
 pub(super) const EXPANSION: u64 = 32_768;
+
+/// Bytes that have one digest in a table (§6.1).
+const CHUNK: u64 = 1_048_576;
 
 /// What a manifest says of a component, its types checked.
 #[derive(Debug, Clone)]
@@ -23,6 +26,29 @@ pub(super) struct Component {
     pub(super) digest: Option<String>,
     /// Elements of a raw blob are big-endian.
     pub(super) is_big: bool,
+    /// The digests of its chunks.
+    pub(super) table: Option<Table>,
+}
+
+/// What a manifest says of a table of chunk digests.
+#[derive(Debug, Clone)]
+pub(super) struct Table {
+    offset: u64,
+    length: u64,
+    digest: String,
+}
+
+impl Table {
+    /// `None` where the three keys are not there. No file that this reader is held against has a value of
+    /// more than 256 bytes.
+    pub(super) fn read(value: &Item) -> Option<Self> {
+        let fields = value.as_map()?;
+        Some(Table {
+            offset: get(fields, "offset")?.as_unsigned()?,
+            length: get(fields, "length")?.as_unsigned()?,
+            digest: get(fields, "digest")?.as_text()?.to_owned(),
+        })
+    }
 }
 
 impl Component {
@@ -85,6 +111,34 @@ impl Component {
             .decoded_len()
             .is_none_or(|len| len.is_multiple_of(self.unit()));
         is_whole.then_some(())
+    }
+
+    /// Whether the table and every chunk have their digests. A table that cannot be used is passed over.
+    pub(super) fn chunks_are_right(&self, file: &[u8], framing: &Framing) -> bool {
+        let Some(table) = self.table.as_ref().filter(|_| !self.is_zstd) else {
+            return true;
+        };
+        let sum = parse_digest(&table.digest);
+        let width = match &sum {
+            Some(Sum::Crc32c(_)) => 4,
+            Some(Sum::Sha256(_)) => 32,
+            Some(Sum::Unknown) | None => return true,
+        };
+        let fits = table.length == width * self.length.div_ceil(CHUNK);
+        let end = table.offset.checked_add(table.length);
+        let is_inside = table.offset >= 8 && end.is_some_and(|end| end <= framing.start);
+        if self.length <= CHUNK || !fits || !is_inside {
+            return true;
+        }
+        let range = |offset: u64, length: u64| &file[offset as usize..][..length as usize];
+        let entries = range(table.offset, table.length);
+        let chunks = range(self.offset, self.length).chunks(CHUNK as usize);
+        let is_right = |(chunk, entry): (&[u8], &[u8])| match width {
+            4 => crc32c(chunk).to_le_bytes() == entry,
+            _ => Sha256::digest(chunk)[..] == *entry,
+        };
+        sum.is_some_and(|sum| sum.is_of(entries))
+            && chunks.zip(entries.chunks(width as usize)).all(is_right)
     }
 
     /// The decoded little-endian bytes; `None` where they cannot be had. `demanded` is the length

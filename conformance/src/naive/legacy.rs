@@ -42,6 +42,7 @@ fn tensor_0_1(fields: &[(Item, Item)]) -> Option<Object> {
         uncompressed: None,
         digest: optional_text(fields, "checksum")?,
         is_big: is_big && !is_zstd,
+        table: None,
     };
     Some(Object {
         shape: shape(fields)?,
@@ -90,5 +91,6 @@ fn component_1_0(item: &Item) -> Option<Component> {
         uncompressed: None,
         digest: optional_text(fields, "digest")?,
         is_big: false,
+        table: None,
     })
 }

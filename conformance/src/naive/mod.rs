@@ -91,7 +91,9 @@ impl Reader<'_> {
                 component.content(self.file, demanded, self.budget),
             );
         }
-        let is_sound = rules::contents_are_sound(object, &contents);
+        let mut components = object.components.values();
+        let is_sound = rules::contents_are_sound(object, &contents)
+            && components.all(|part| part.chunks_are_right(self.file, &self.framing));
         let summary = |content: Vec<u8>| {
             let hash = <sha2::Sha256 as sha2::Digest>::digest(&content);
             (content.len() as u64, hash.into())

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::cbor::Item;
-use super::component::Component;
+use super::component::{Component, Table};
 use super::{get, types};
 
 #[derive(Debug, Clone)]
@@ -122,5 +122,6 @@ fn component(item: &Item, minor: u64) -> Option<Component> {
         uncompressed,
         digest: optional_text(fields, "digest")?,
         is_big: false,
+        table: get(fields, "zt.chunks").and_then(Table::read),
     })
 }

@@ -5,10 +5,12 @@
     reason = "lengths of a test; a test fails by panicking"
 )]
 
-use std::io::Write as _;
+use std::io::{self, Write as _};
+use std::sync::{Arc, Mutex};
 
 use zt::{
-    Dense, DigestAlgorithm, File, OpenOptions, Slice, Verify, VerifyOptions, WriteOptions, codes,
+    Dense, DigestAlgorithm, File, OpenOptions, Slice, Source, Span, Verify, VerifyOptions,
+    WriteOptions, codes,
 };
 
 const CHUNK: usize = 1 << 20;
@@ -373,4 +375,38 @@ fn entries_that_differ_from_their_chunks_are_a_problem() {
     };
     assert_eq!(problem.code(), codes::DIGEST_MISMATCH);
     assert_eq!(problem.offset(), Some(blob(&file).offset() + CHUNK as u64));
+}
+
+/// A remote source that notes what is announced of it.
+struct Remote(Vec<u8>, Arc<Mutex<Vec<Vec<Span>>>>);
+
+impl Source for Remote {
+    fn byte_len(&self) -> u64 {
+        self.0.len() as u64
+    }
+    fn is_remote(&self) -> bool {
+        true
+    }
+    fn will_read_all(&self, spans: &[Span]) {
+        self.1.lock().unwrap().push(spans.to_vec());
+    }
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        zt::Memory::new(&self.0[..]).read_at(offset, buf)
+    }
+}
+
+#[test]
+fn a_remote_source_fetches_a_table_at_once_with_the_first_chunks() {
+    let announced = Arc::default();
+    let source = Remote(written(WriteOptions::new()), Arc::clone(&announced));
+    let file = OpenOptions::new().open_source(source).unwrap();
+    announced.lock().unwrap().clear();
+    assert_eq!(rows(&file, 1030, 1031).unwrap().len(), 1024);
+    let second = Span::new(blob(&file).offset() + CHUNK as u64, CHUNK as u64).unwrap();
+    let expected = vec![vec![second, table(&file)], vec![second]];
+    assert_eq!(*announced.lock().unwrap(), expected);
+    // The chunk is right, and the table is known.
+    announced.lock().unwrap().clear();
+    assert_eq!(rows(&file, 1030, 1031).unwrap().len(), 1024);
+    assert!(announced.lock().unwrap().is_empty());
 }

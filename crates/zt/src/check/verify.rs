@@ -277,10 +277,11 @@ impl<'f> TableCheck<'_, 'f> {
             return None;
         }
         let source = tensor.source(part);
-        let checked = Checked::read(source, blob, true).and_then(|table| match table {
-            Some(table) => table.check_all(source, blob, self.allowance),
-            None => Ok(()),
-        });
+        let checked =
+            Checked::read(source, blob, Span::default(), true).and_then(|table| match table {
+                Some(table) => table.check_all(source, blob, self.allowance),
+                None => Ok(()),
+            });
         checked.err().map(|error| tensor.blame(error, part))
     }
 }

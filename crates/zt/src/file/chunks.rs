@@ -9,6 +9,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use zt_container::exact::in_memory;
 use zt_container::{Blob, CHUNK, ChunkTable, Chunks, Exact, Source, Span, bytes_of};
 
+use crate::cores::announce::announce_all;
 use crate::cores::parallel;
 use crate::error::{Error, Result};
 use crate::file::overlap::Allowance;
@@ -24,15 +25,26 @@ pub(crate) struct Checked {
 }
 
 impl Checked {
-    /// Reads the table of `blob`, if it has one, and compares its digest.
+    /// Reads the table of `blob`, if it has one, and compares its digest. `next` is what the caller reads
+    /// of the blob after it: a remote source fetches both at the same time.
     ///
     /// # Errors
     ///
     /// Code `digest-mismatch` with the place of the table; [`crate::ErrorKind::Io`].
-    pub(crate) fn read(source: &dyn Source, blob: &Blob, always: bool) -> Result<Option<Self>> {
+    pub(crate) fn read(
+        source: &dyn Source,
+        blob: &Blob,
+        next: Span,
+        always: bool,
+    ) -> Result<Option<Self>> {
         let Some(chunks) = &blob.chunks else {
             return Ok(None);
         };
+        if !next.is_empty() {
+            let mut spans = [next, chunks.span];
+            spans.sort_unstable_by_key(|span| span.offset());
+            announce_all(&spans, |span| (source, *span));
+        }
         let table = ChunkTable::read(source, blob);
         let table = table.map_err(|error| Error::from(error).with_span(chunks.span))?;
         let count = in_memory(blob.span.byte_len().div_ceil(CHUNK));
@@ -72,6 +84,14 @@ impl Checked {
     /// The chunks that these bytes of the blob are in.
     pub(crate) fn of(range: Range<u64>) -> Range<usize> {
         in_memory(range.start / CHUNK)..in_memory(range.end.div_ceil(CHUNK))
+    }
+
+    /// The place in the file of the chunks that these bytes of a blob are in.
+    pub(crate) fn around(blob: Span, range: &Range<u64>) -> Span {
+        let start = range.start.minus(range.start % CHUNK);
+        let end = range.end.checked_next_multiple_of(CHUNK);
+        let end = end.unwrap_or(u64::MAX).min(blob.byte_len());
+        Span::exact_between(blob.offset().plus(start), blob.offset().plus(end))
     }
 
     /// The bytes of the blob that are this chunk.
@@ -138,6 +158,7 @@ impl Tables {
         at: usize,
         source: &dyn Source,
         blob: &Blob,
+        next: Span,
     ) -> Result<Option<Arc<Checked>>> {
         let Some(chunks) = blob.chunks.as_deref() else {
             return Ok(None);
@@ -148,7 +169,7 @@ impl Tables {
             return Ok(Some(Arc::clone(checked)));
         }
         drop(known);
-        let Some(read) = Checked::read(source, blob, false)?.map(Arc::new) else {
+        let Some(read) = Checked::read(source, blob, next, false)?.map(Arc::new) else {
             return Ok(None);
         };
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);

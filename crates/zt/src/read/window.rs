@@ -50,6 +50,9 @@ pub(crate) struct Window<'f> {
     part: Located<'f>,
     byte_len: u64,
     backing: Backing<'f>,
+    /// Whether the component has chunk digests that were not asked for yet: they are read with the
+    /// first part.
+    has_table: bool,
     /// What raw bytes are verified by.
     chunks: Option<Arc<Checked>>,
     /// Which of the decoded bytes `scratch.content` is.
@@ -75,7 +78,6 @@ impl<'f> Window<'f> {
         let blame = |error| tensor.blame(error, part);
         check_declared(blob, tensor.limits()).map_err(blame)?;
         let is_little = component.byte_order == ByteOrder::Little;
-        let chunks = tensor.chunks_of(part)?;
         let backing = match (blob.encoding, blob.decoded_len) {
             (Encoding::Raw, _) => match source.slice(blob.span).filter(|_| is_little) {
                 Some(lent) => Backing::Whole(lent.into()),
@@ -102,7 +104,8 @@ impl<'f> Window<'f> {
             part,
             byte_len,
             backing,
-            chunks,
+            has_table: blob.chunks.is_some(),
+            chunks: None,
             held: Span::default(),
             scratch: Scratch::default(),
         })
@@ -115,6 +118,12 @@ impl<'f> Window<'f> {
 
     /// Copies the decoded bytes from `at` on.
     pub(crate) fn copy(&mut self, mut at: u64, mut out: &mut [u8]) -> Result<()> {
+        if std::mem::take(&mut self.has_table) {
+            let end = at.saturating_add(out.len() as u64).min(self.byte_len);
+            let blob = self.part.component.blob.span;
+            let next = Checked::around(blob, &(at.min(end)..end));
+            self.chunks = self.tensor.chunks_of(self.part, next)?;
+        }
         self.check_lent(at, out.len())?;
         let mut is_announced = false;
         while !out.is_empty() {

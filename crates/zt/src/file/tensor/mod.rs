@@ -484,22 +484,26 @@ impl<'f> Tensor<'f> {
                 .has(self.source_index(part), &part.component.blob)
     }
 
-    /// What parts of the component are verified by; `None` if they need not be, or cannot.
+    /// What parts of the component are verified by; `None` if they need not be, or cannot. The caller
+    /// reads the bytes at `next` after it.
     ///
     /// # Errors
     ///
     /// A damaged table; [`crate::ErrorKind::Io`].
-    pub(crate) fn chunks_of(&self, part: Located<'_>) -> Result<Option<Arc<Checked>>> {
+    pub(crate) fn chunks_of(&self, part: Located<'_>, next: Span) -> Result<Option<Arc<Checked>>> {
         let blob = &part.component.blob;
         if blob.chunks.is_none() || !self.must_verify(part) {
             return Ok(None);
         }
         let source = self.source(part);
         let checked = match self.file.verify {
-            Verify::Always => Checked::read(source, blob, true).map(|read| read.map(Arc::new)),
+            Verify::Always => {
+                let read = Checked::read(source, blob, next, true);
+                read.map(|read| read.map(Arc::new))
+            }
             _ => {
                 let at = self.source_index(part);
-                self.file.chunks.of(at, source, blob)
+                self.file.chunks.of(at, source, blob, next)
             }
         };
         checked.map_err(|error| self.blame(error, part))
