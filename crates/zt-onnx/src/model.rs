@@ -21,10 +21,10 @@ const TENSORS_MAX: u64 = 1 << 20;
 
 /// The least bytes of the file per tensor, and the tensors that any file may have. A listed tensor
 /// takes some 0.7 KiB of memory, and up to 1.9 KiB with the error that reading it gives, but an empty
-/// one has two bytes in the file. In a model of thousands, a tensor has a name, a type, dimensions and a value, and a node
-/// with a name of its own that names it again.
+/// one has two bytes in the file. Large models have weights beside their scalars; small ones have at
+/// most some ten thousand scalars, each with a node.
 const PER_TENSOR: u64 = 128;
-const TENSORS_MIN: u64 = 4096;
+const TENSORS_MIN: u64 = 16_384;
 
 /// The most bytes of all derived names per byte of the file, and for any file.
 const NAMES: u64 = 16;

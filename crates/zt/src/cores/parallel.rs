@@ -34,6 +34,12 @@ pub(crate) fn threads() -> usize {
     }
 }
 
+/// Without rayon, one.
+#[cfg(not(feature = "rayon"))]
+pub(crate) const fn threads() -> usize {
+    1
+}
+
 /// A pool of `threads` threads, or with 0 of as many as the environment asks for, but of no more than
 /// help: starting many thousands takes minutes, and the system may refuse them.
 #[cfg(feature = "rayon")]
