@@ -4,10 +4,6 @@ use clap::Args;
 
 /// The options of every command that takes URLs.
 #[derive(Debug, Default, Args)]
-#[cfg_attr(
-    not(feature = "remote"),
-    expect(dead_code, reason = "options exist in every build")
-)]
 pub(crate) struct RemoteArgs {
     /// Allow unencrypted connections, for URLs that begin with http://
     #[arg(long, display_order = 83)]

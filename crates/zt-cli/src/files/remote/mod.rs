@@ -1,0 +1,42 @@
+//! URLs where a command takes a path.
+
+#[cfg(not(feature = "remote"))]
+mod off;
+#[cfg(feature = "remote")]
+mod on;
+mod secrets;
+
+use std::path::{Path, PathBuf};
+
+use zt::{Error, ErrorKind, codes};
+use zt_convert::foreign;
+
+#[cfg(not(feature = "remote"))]
+pub(crate) use off::{create, open, report};
+#[cfg(feature = "remote")]
+pub(crate) use on::{create, open, report};
+pub(crate) use secrets::without_secrets;
+
+use crate::failure::Failure;
+
+pub(crate) fn is_url(path: &Path) -> bool {
+    path.to_str().is_some_and(foreign::is_url)
+}
+
+/// The URL without its query, for its extension.
+pub(crate) fn without_query(path: &Path) -> PathBuf {
+    match path.to_str().filter(|text| foreign::is_url(text)) {
+        Some(url) => url.split('?').next().unwrap_or_default().into(),
+        None => path.to_owned(),
+    }
+}
+
+/// Refuses a URL where a file of this machine is changed, measured or made.
+pub(crate) fn expect_local(path: &Path, what: &str) -> Result<(), Failure> {
+    if !is_url(path) {
+        return Ok(());
+    }
+    let message = format!("{what}: use a file of this machine");
+    let error = Error::new(ErrorKind::Unsupported, codes::UNSUPPORTED, message);
+    Err(Failure::Error(error.with_path(path)))
+}
