@@ -88,6 +88,11 @@ fn show(
     registry: &Registry,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
+    let is_incomplete = |fault: &&zt::Error| fault.code() == codes::MISSING_COMPONENT;
+    let fault = tensor.fault().filter(is_incomplete);
+    if let Some(fault) = fault.filter(|_| arguments.component.is_none()) {
+        return Err(fault.clone().with_path(&arguments.file).into());
+    }
     let array = Array::of(arguments, tensor, registry, output)?;
     let shape = array.shown_shape();
     if output.json {
