@@ -99,7 +99,6 @@ impl Address {
 
 /// What all clients have in common.
 fn client(options: &RemoteOptions) -> ClientOptions {
-    #[cfg(feature = "client")]
     choose_cryptography();
     ClientOptions::new()
         .with_allow_http(options.allow_http)
@@ -110,7 +109,6 @@ fn client(options: &RemoteOptions) -> ClientOptions {
 }
 
 /// TLS uses ring, unless the program has chosen another implementation for all its connections.
-#[cfg(feature = "client")]
 fn choose_cryptography() {
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         // It fails only if another thread was first.

@@ -27,7 +27,12 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(all(feature = "aws", feature = "gcp", feature = "azure", feature = "http")),
-    allow(dead_code, unused_imports, reason = "each store uses a part")
+    allow(
+        dead_code,
+        unused_imports,
+        unused_variables,
+        reason = "each store uses a part"
+    )
 )]
 
 mod address;
