@@ -109,8 +109,7 @@ fn line(name: &str, took: Duration, outcome: &str) -> String {
     format!("  {name:<12}{:>8.1} s  {outcome}\n", took.as_secs_f64())
 }
 
-/// `cargo xtask test-candle`: no step of `ci`, because candle takes longer to build than all that is
-/// ours.
+/// `cargo xtask test-candle`: the crate for candle, a workspace of its own and no step of `ci`.
 pub(crate) fn candle(shell: &Shell, _: &[String]) -> Result<()> {
     let it = "--locked --manifest-path crates/zt-candle/Cargo.toml --target-dir target";
     shell

@@ -114,7 +114,7 @@ impl RemoteOptions {
         self
     }
 
-    /// Sets the meter that counts requests and bytes, also those of other files.
+    /// Sets the meter that counts requests and bytes. Several files can share it.
     #[must_use]
     pub fn meter(mut self, meter: &Meter) -> Self {
         self.meter = meter.clone();

@@ -45,7 +45,7 @@ pub(super) fn open(index: &Index, opening: Opening<'_>, kinds: &Kinds) -> Result
     Ok(Input::new(set.finish()?, paths))
 }
 
-/// The files of all shards, in order. Those of a store are opened at the same time.
+/// The files of all shards, in order. Files of a store are opened at the same time.
 fn sources(
     index: &Index,
     path: &Path,

@@ -128,10 +128,10 @@ impl<'f> Window<'f> {
         let mut is_announced = false;
         while !out.is_empty() {
             let unchecked = self.unchecked(at, out.len());
-            if let Some(wanted) = unchecked
-                .clone()
-                .filter(|_| !std::mem::replace(&mut is_announced, true))
+            if let Some(wanted) = &unchecked
+                && !is_announced
             {
+                is_announced = true;
                 // The chunks at both ends are read by themselves: a remote source fetches all at once.
                 let stored =
                     Span::exact_between(self.stored_at(wanted.start), self.stored_at(wanted.end));
