@@ -181,7 +181,7 @@ impl File {
             return Vec::new();
         };
         let mut blobs: Vec<(Span, &str, &str)> = Vec::new();
-        // Bytes that seem to be nobody's may be those of an object at fault.
+        // Bytes that no sound object has may belong to an object at fault.
         let mut is_known = true;
         for entry in entries {
             let Ok(object) = entry.object() else {

@@ -50,9 +50,9 @@ enum Origin {
 pub(crate) enum Place {
     /// A file's.
     File,
-    /// Made, and of no place in a file.
+    /// Made by a kind of file; it has no place in a file.
     Made,
-    /// Made out of those of a source, from an offset on.
+    /// Made from the bytes of a source, from this offset on.
     MadeOf(usize, u64),
 }
 
