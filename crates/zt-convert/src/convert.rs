@@ -88,7 +88,7 @@ impl Kinds {
             };
             let mut file = create(out)?;
             let parted = parted_links(out);
-            let mut summary = self.convert_to_sink(inputs, Sink::buffered(&mut file), options)?;
+            let mut summary = self.convert_to_sink(inputs, Sink::file(&mut file), options)?;
             file.publish()?;
             summary.warnings.extend(parted);
             Ok(summary)
