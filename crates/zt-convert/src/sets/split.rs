@@ -147,7 +147,7 @@ impl Kinds {
             }
             let mut job = Job::new(kind, options);
             staging.write(name, overwrite && count == 1, |file| {
-                target.write(part, Sink::buffered(file), &mut job)
+                target.write(part, Sink::file(file), &mut job)
             })?;
             let summary = job.summary;
             split.shards.push(Shard {
