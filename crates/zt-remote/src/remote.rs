@@ -310,7 +310,9 @@ impl Source for Remote {
     fn will_read_all(&self, spans: &[Span]) {
         let mut ranges = self.shared.ranges();
         let mut joined: Option<Range<u64>> = None;
-        let part = self.shared.options.part;
+        let (part, limit) = (self.shared.options.part, self.within(self.byte_len()));
+        // The tables of a file lie side by side: one request has all of them.
+        let mut want = |range: Range<u64>| ranges.want(rounded(range, limit), part);
         for span in spans {
             let end = span.end().min(self.byte_len());
             let span = self.within(span.offset())..self.within(end);
@@ -321,12 +323,15 @@ impl Source for Remote {
             match &mut joined {
                 Some(whole) if joins(whole) => whole.end = whole.end.max(span.end),
                 _ => {
-                    let before = joined.replace(span);
-                    ranges.want(before.unwrap_or_default(), part);
+                    if let Some(before) = joined.replace(span) {
+                        want(before);
+                    }
                 }
             }
         }
-        ranges.want(joined.unwrap_or_default(), part);
+        if let Some(last) = joined {
+            want(last);
+        }
         // A hint that fails changes nothing: the read that follows has the error.
         let _ = self.shared.fetch_ahead(&mut ranges);
     }
