@@ -173,6 +173,42 @@ fn external_data_of_onnx_is_below_the_url_of_the_model() {
 }
 
 #[test]
+fn the_sources_of_hdf5_and_the_shards_of_ztensor_2_are_below_the_url_of_the_file() {
+    for (file, beside) in [
+        ("../hdf5/latest_virtual.h5", Some("../hdf5/parts")),
+        ("../hdf5/earliest_virtual.h5", Some("../hdf5/parts")),
+        ("../hdf5/paged_file.h5", None),
+        ("h5/latest_groups.h5", None),
+        ("zt2/encoded.zt2", None),
+        ("zt2/sharded.zt2", Some("zt2")),
+    ] {
+        let local = corpus(file);
+        let name = local.file_name().unwrap().to_str().unwrap();
+        let bytes = fs::read(&local).unwrap();
+        let server = Server::with(name, bytes);
+        let url = &server.url(name);
+        // The hashes of all objects, and the faults of some.
+        let objects = |file: &str| zt(&["hash", file, "--json"]).json()["objects"].clone();
+        let without = objects(url);
+        if let Some(beside) = beside {
+            for entry in corpus(beside).read_dir().unwrap() {
+                let path = entry.unwrap().path();
+                let name = path.file_name().unwrap().to_str().unwrap();
+                server.put(name, fs::read(&path).unwrap());
+            }
+        }
+        let found = objects(url);
+        assert_eq!(found, objects(local.to_str().unwrap()), "{file}");
+        assert_eq!(found == without, beside.is_none(), "{file}");
+        // The first request has all of a file this short.
+        let before = server.requests().len();
+        zt(&["ls", url]).exits(0);
+        let requests = server.requests().len() - before;
+        assert!(requests == 1 || beside.is_some(), "{file}: {requests}");
+    }
+}
+
+#[test]
 fn a_file_of_a_stranger_names_no_other_address() {
     let elsewhere = Server::with("x.zt", Vec::new());
     let server = Server::new();

@@ -20,6 +20,10 @@ use crate::traffic::Traffic;
 /// What the first request fetches. Most manifests and headers fit in.
 const FIRST: u64 = 256 << 10;
 
+/// The rest of a manifest or of a header is one request, if it is not longer. This is enough for 100,000
+/// objects.
+const REST: u64 = 32 << 20;
+
 /// Where a small read falls, this many bytes are fetched, from a multiple of this many on.
 const BLOCK: u64 = 64 << 10;
 
@@ -52,6 +56,8 @@ pub struct Remote {
     object: Arc<Object>,
     /// Where the object begins among the bytes of all objects that share the plan.
     base: u64,
+    /// The bytes that came when the object was opened.
+    first: Range<u64>,
     shared: Arc<Shared>,
 }
 
@@ -130,10 +136,12 @@ impl Remote {
         let base = base.ok_or_else(|| Error::from(Fault::TooLong))?;
         objects.push(Arc::clone(&object));
         drop(objects);
+        let end = offset.saturating_add(bytes.len() as u64);
         shared.ranges().keep(base.saturating_add(offset), bytes);
         Ok(Remote {
             object,
             base,
+            first: offset..end,
             shared: Arc::clone(shared),
         })
     }
@@ -199,8 +207,9 @@ impl Shared {
         })
     }
 
-    /// Fills `buf` from `offset` on, which lies within an object that ends at `limit`.
-    fn read(self: &Arc<Self>, offset: u64, limit: u64, buf: &mut [u8]) -> Result<()> {
+    /// Fills `buf` from `offset` on, which lies within an object that ends at `limit`. A request asks for
+    /// at most `part` bytes.
+    fn read(self: &Arc<Self>, offset: u64, limit: u64, part: u64, buf: &mut [u8]) -> Result<()> {
         let end = offset.saturating_add(buf.len() as u64);
         let (mut at, mut rest) = (offset, buf);
         let mut ranges = self.ranges();
@@ -219,7 +228,7 @@ impl Shared {
                 Found::Nothing { until } => {
                     let wanted = at..end.min(until);
                     let range = rounded(wanted, until.min(limit));
-                    ranges.want(range, self.options.part);
+                    ranges.want(range, part);
                     self.fetch_ahead(&mut ranges)?;
                 }
                 Found::Wait => {
@@ -338,11 +347,16 @@ impl Source for Remote {
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
         let span = Span::new(offset, buf.len() as u64);
-        if span.is_none_or(|span| span.end() > self.byte_len()) {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
+        let span = span.filter(|span| span.end() <= self.byte_len());
+        let span = span.ok_or(io::ErrorKind::UnexpectedEof)?;
         let limit = self.within(self.byte_len());
-        let read = self.shared.read(self.within(offset), limit, buf);
+        // What goes on beyond the first bytes is a manifest or a header. Values are announced.
+        let goes_on = span.offset() < self.first.end && self.first.start < span.end();
+        let part = match goes_on {
+            true => self.shared.options.part.max(REST),
+            false => self.shared.options.part,
+        };
+        let read = self.shared.read(self.within(offset), limit, part, buf);
         read.map_err(io::Error::from)
     }
 }
