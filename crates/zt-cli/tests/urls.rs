@@ -115,7 +115,6 @@ fn commands_that_need_a_file_of_this_machine_refuse_urls() {
         &["repair", url],
         &["bench", url],
         &["extract", local, "w", "-o", url],
-        &["split", local, "-o", url],
         &["quantize", local, url],
     ] {
         let mut command = command();
@@ -157,6 +156,106 @@ fn a_set_opens_by_the_url_of_its_index() {
     server.put("other.json", text.replace("00001-of", "00001-off").into());
     let missing = zt(&["ls", &server.url("other.json")]).exits(3);
     assert!(missing.err.contains("model-00001-off"), "{}", missing.err);
+}
+
+/// Runs a command for which the server is a store of S3.
+fn on_s3(server: &Server, arguments: &[&str]) -> Run {
+    let endpoint = format!("http://127.0.0.1:{}", server.port);
+    run(command().args(arguments).envs([
+        ("AWS_ENDPOINT_URL", &*endpoint),
+        ("AWS_ACCESS_KEY_ID", "tests"),
+        ("AWS_SECRET_ACCESS_KEY", "tests"),
+        ("AWS_REGION", "us-east-1"),
+    ]))
+}
+
+#[test]
+fn a_set_is_written_to_a_store_with_its_index_last() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = sample(dir.path());
+    let local = path.to_str().unwrap();
+    let server = Server::new();
+    let split = |more: &[&str]| {
+        let all = ["split", local, "-o", "s3://models/set/", "--max-shard-size"];
+        on_s3(&server, &[&all, more].concat())
+    };
+    let index = "s3://models/set/model.zt.index.json";
+    let content_there = || {
+        let document = on_s3(&server, &["hash", index, "--json"]).exits(0).json();
+        document["content"].as_str().unwrap().to_owned()
+    };
+    let document = split(&["30", "--json"]).exits(0).json();
+    assert_eq!(document["index"], index);
+    let shards = document["shards"].as_array().unwrap().len();
+    let first = server.names();
+    assert!(shards > 2 && first.len() == shards + 1, "{first:?}");
+    assert_eq!(server.puts().last().unwrap(), "model.zt.index.json");
+    assert_eq!(content_there(), content(local));
+
+    let refused = split(&["30"]).exits(2);
+    assert!(refused.err.contains("error[overwrite]"), "{}", refused.err);
+    assert!(refused.err.contains("--force"), "{}", refused.err);
+    assert_eq!(server.names(), first);
+
+    let document = split(&["30", "--force", "--json"]).exits(0).json();
+    assert_eq!(document["removed"].as_array().unwrap().len(), shards);
+    assert!(
+        server.names()[0].starts_with("model-g2-00001-of-"),
+        "{:?}",
+        server.names()
+    );
+    assert_eq!(server.names().len(), first.len());
+    assert_eq!(content_there(), content(local));
+
+    // The set replaces itself by one of other shards, and then by a file.
+    let again = ["split", index, "-o", "s3://models/set", "--name", "model"];
+    on_s3(
+        &server,
+        &[&again[..], &["--max-shard-size", "60"]].concat(),
+    )
+    .exits(2);
+    let forced = [&again[..], &["--max-shard-size", "60", "--force"]].concat();
+    on_s3(&server, &forced).exits(0);
+    assert_eq!(content_there(), content(local));
+    let fewer = [&again[..], &["--force", "--exclude", "w"]].concat();
+    on_s3(&server, &fewer).exits(2);
+    on_s3(&server, &[&again[..], &["--force"]].concat()).exits(0);
+    assert_eq!(server.names(), ["model.zt"]);
+    assert_eq!(server.uploads(), 0);
+}
+
+#[test]
+fn a_set_that_cannot_be_written_leaves_nothing_at_the_store() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = sample(dir.path());
+    let local = path.to_str().unwrap();
+    let split = |server: &Server, file: &str| {
+        let all = [
+            "split",
+            file,
+            "-o",
+            "s3://models/set",
+            "--max-shard-size",
+            "30",
+        ];
+        on_s3(server, &all)
+    };
+    let server = Server::new();
+    split(&server, local).exits(0);
+    let requests = server.requests().len();
+    for number in 0..requests {
+        let server = Server::new();
+        server.fail(number, Fault::Status(403));
+        split(&server, local).exits(4);
+        assert!(server.names().is_empty(), "{number}: {:?}", server.names());
+    }
+    // Some shards are written before the damaged one is read.
+    let server = Server::new();
+    split(&server, damaged(dir.path()).to_str().unwrap()).exits(1);
+    assert!(server.names().is_empty(), "{:?}", server.names());
+    assert_eq!(server.uploads(), 0);
+    let web = server.url("");
+    zt(&["split", local, "-o", &web]).exits(5);
 }
 
 #[test]

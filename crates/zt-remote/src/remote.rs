@@ -11,6 +11,7 @@ use zt_foreign::{Folder, Opened};
 
 use crate::address::Address;
 use crate::error::Fault;
+use crate::folder::is_missing;
 use crate::object::{Bytes, End, Object};
 use crate::options::RemoteOptions;
 use crate::ranges::{Found, Ranges, SMALL};
@@ -89,8 +90,6 @@ impl Remote {
     /// The errors are those of [`crate::open`]; code `path` for a location that is not a list of plain
     /// names with `/` between them.
     pub fn beside(&self, locations: &[&str]) -> Vec<Result<Option<Self>>> {
-        let is_missing =
-            |error: &Error| io::Error::from(error.clone()).kind() == io::ErrorKind::NotFound;
         let mut found = Vec::with_capacity(locations.len());
         for locations in locations.chunks(self.shared.options.in_flight) {
             let asked: Vec<_> = locations
@@ -113,7 +112,7 @@ impl Remote {
         found
     }
 
-    fn at(address: Address, options: &RemoteOptions) -> Result<Self> {
+    pub(crate) fn at(address: Address, options: &RemoteOptions) -> Result<Self> {
         let opened = Asked::new(address, options)?.opened()?;
         let shared = Arc::new(Shared {
             options: options.clone(),

@@ -19,7 +19,7 @@ use crate::runtime::{self, PAUSE};
 const SHORTEST_PART: u64 = 5 << 20;
 
 /// How long an upload that is dropped waits for its parts, and then for the store.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Stores take at most 10,000 parts. After every 1,000, parts are longer.
 const STEP: u64 = 1000;
@@ -115,7 +115,10 @@ impl Upload {
     ///
     /// As [`crate::create`].
     pub fn create(url: &str, options: &RemoteOptions) -> Result<Self> {
-        let address = Address::new(url, options)?;
+        Self::at(Address::new(url, options)?, options)
+    }
+
+    pub(crate) fn at(address: Address, options: &RemoteOptions) -> Result<Self> {
         let upload = Upload {
             address,
             options: options.clone(),
@@ -225,15 +228,10 @@ impl Upload {
         if self.options.overwrite {
             return Ok(());
         }
-        let (store, path) = (Arc::clone(&self.address.store), self.address.path.clone());
-        self.options.meter.begin();
-        match runtime::wait(
-            self.options.interrupt,
-            async move { store.head(&path).await },
-        )? {
-            Ok(_) => Err(self.named(Fault::Exists.into())),
-            Err(object_store::Error::NotFound { .. }) => Ok(()),
-            Err(error) => Err(self.named(of_store(&error))),
+        match is_there(&self.address, &self.options) {
+            Ok(true) => Err(self.named(Fault::Exists.into())),
+            Ok(false) => Ok(()),
+            Err(error) => Err(self.named(error)),
         }
     }
 
@@ -308,6 +306,17 @@ impl Upload {
     }
 }
 
+/// Whether there is an object.
+pub(crate) fn is_there(address: &Address, options: &RemoteOptions) -> Result<bool> {
+    let (store, path) = (Arc::clone(&address.store), address.path.clone());
+    options.meter.begin();
+    match runtime::wait(options.interrupt, async move { store.head(&path).await })? {
+        Ok(_) => Ok(true),
+        Err(object_store::Error::NotFound { .. }) => Ok(false),
+        Err(error) => Err(of_store(&error)),
+    }
+}
+
 impl Write for Upload {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let room = self.part_len().saturating_sub(self.buffer.len() as u64);
@@ -344,7 +353,7 @@ impl Drop for Upload {
         drop(state);
         if let Some(mut multipart) = self.multipart.take() {
             // An error cannot be returned from here. Rules of a bucket may delete parts that are old.
-            runtime::wait_for(PATIENCE, async move {
+            let _ = runtime::wait_for(PATIENCE, async move {
                 for _ in 0..ABORTS {
                     if multipart.abort().await.is_ok() {
                         break;
