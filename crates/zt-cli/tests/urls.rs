@@ -209,11 +209,7 @@ fn a_set_is_written_to_a_store_with_its_index_last() {
 
     // The set replaces itself by one of other shards, and then by a file.
     let again = ["split", index, "-o", "s3://models/set", "--name", "model"];
-    on_s3(
-        &server,
-        &[&again[..], &["--max-shard-size", "60"]].concat(),
-    )
-    .exits(2);
+    on_s3(&server, &[&again[..], &["--max-shard-size", "60"]].concat()).exits(2);
     let forced = [&again[..], &["--max-shard-size", "60", "--force"]].concat();
     on_s3(&server, &forced).exits(0);
     assert_eq!(content_there(), content(local));

@@ -6,7 +6,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use object_store::{MultipartUpload, ObjectStoreExt, PutMode, PutOptions, UploadPart};
+use object_store::{
+    GetOptions, GetRange, MultipartUpload, ObjectStoreExt, PutMode, PutOptions, UploadPart,
+};
 use tokio::task::AbortHandle;
 use zt::{Error, Result};
 
@@ -147,8 +149,9 @@ impl Upload {
     /// # Errors
     ///
     /// [`zt::ErrorKind::Io`] if a part could not be written; code `overwrite` if an object of this name
-    /// exists. Nothing is left behind, except where the answer of the store was lost: the message then says
-    /// that the object exists.
+    /// exists. Nothing is left behind, with two exceptions, both after a lost answer of the store. The message
+    /// says if an object of this name and length exists. An upload in parts whose name was lost stays at the
+    /// store, because clients cannot ask for it.
     pub fn finish(mut self) -> Result<()> {
         let finished = self.finish_parts();
         if finished.is_ok() {
@@ -216,12 +219,34 @@ impl Upload {
         let bytes = Bytes::from(std::mem::take(&mut self.buffer));
         self.options.meter.begin();
         self.options.meter.send(bytes.len() as u64);
+        let payload = bytes.clone();
         let put = async move {
             let options = PutOptions::from(mode);
-            store.put_opts(&path, bytes.into(), options).await
+            store.put_opts(&path, payload.into(), options).await
         };
         let put = runtime::wait(self.options.interrupt, put)?;
-        put.map(drop).map_err(|error| of_store(&error))
+        match put {
+            Err(error) if !self.is_ours(bytes) => Err(of_store(&error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the object has these bytes and no others. The answer to a request can be lost, and a second
+    /// attempt then finds the object of the first.
+    fn is_ours(&self, bytes: Bytes) -> bool {
+        let (store, path) = (Arc::clone(&self.address.store), self.address.path.clone());
+        let len = bytes.len() as u64;
+        self.options.meter.begin();
+        let meter = self.options.meter.clone();
+        let look = async move {
+            let range = Some(GetRange::Bounded(0..len));
+            let found = store.get_opts(&path, GetOptions::new().with_range(range));
+            let found = found.await.ok().filter(|found| found.meta.size == len)?;
+            let there = found.bytes().await.ok()?;
+            meter.receive(there.len() as u64);
+            Some(there == bytes)
+        };
+        matches!(runtime::wait(self.options.interrupt, look), Ok(Some(true)))
     }
 
     fn expect_absent(&self) -> Result<()> {
