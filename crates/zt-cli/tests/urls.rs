@@ -8,7 +8,7 @@ mod server;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use common::{Run, command, damaged, hears, run, sample};
@@ -158,15 +158,21 @@ fn a_set_opens_by_the_url_of_its_index() {
     assert!(missing.err.contains("model-00001-off"), "{}", missing.err);
 }
 
-/// Runs a command for which the server is a store of S3.
-fn on_s3(server: &Server, arguments: &[&str]) -> Run {
+/// A command for which the server is a store of S3.
+fn s3_command(server: &Server, arguments: &[&str]) -> Command {
     let endpoint = format!("http://127.0.0.1:{}", server.port);
-    run(command().args(arguments).envs([
+    let mut command = command();
+    command.args(arguments).envs([
         ("AWS_ENDPOINT_URL", &*endpoint),
         ("AWS_ACCESS_KEY_ID", "tests"),
         ("AWS_SECRET_ACCESS_KEY", "tests"),
         ("AWS_REGION", "us-east-1"),
-    ]))
+    ]);
+    command
+}
+
+fn on_s3(server: &Server, arguments: &[&str]) -> Run {
+    run(&mut s3_command(server, arguments))
 }
 
 #[test]
@@ -394,9 +400,19 @@ fn connections_are_encrypted_unless_the_user_allows_others() {
     assert!(server.requests().is_empty());
 }
 
+const SIGINT: i32 = 2;
+
+/// Sends the signal of Ctrl-C, and says when.
+fn interrupt(child: &Child) -> Instant {
+    let since = Instant::now();
+    let id = child.id().to_string();
+    let mut kill = Command::new("kill");
+    kill.args(["-s", "INT", &id]).status().unwrap();
+    since
+}
+
 #[test]
 fn a_signal_ends_a_transfer_at_once() {
-    const SIGINT: i32 = 2;
     if !cfg!(unix) || !hears(SIGINT) {
         return;
     }
@@ -416,13 +432,49 @@ fn a_signal_ends_a_transfer_at_once() {
     while server.requests().len() < 3 {
         std::thread::sleep(Duration::from_millis(10));
     }
-    let since = Instant::now();
-    let id = child.id().to_string();
-    Command::new("kill")
-        .args(["-s", "INT", &id])
-        .status()
-        .unwrap();
+    let since = interrupt(&child);
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(since.elapsed() < Duration::from_secs(20));
     assert_eq!(store.path().read_dir().unwrap().count(), 0);
+}
+
+#[test]
+fn a_signal_ends_an_upload_at_once_and_leaves_nothing() {
+    /// Parts of 8 MiB that are under way.
+    const PARTS: usize = 3;
+    if !cfg!(unix) || !hears(SIGINT) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("large.zt");
+    common::of_floats(&path, &vec![1.0; PARTS << 21]);
+    let set = &["-o", "s3://models/set", "--max-shard-size", "1GB"];
+    let path = path.to_str().unwrap();
+    for arguments in [
+        &["convert", path, "s3://models/out.zt"][..],
+        &[&["split", path][..], set].concat(),
+    ] {
+        // Another program may take the time of the first attempt.
+        let took = (0..3).map(|_| {
+            let server = Server::new();
+            // Two requests begin the upload. The answers to its parts would come in a minute.
+            let first = 2 + usize::from(arguments[0] == "split") * 2;
+            for number in first..first + PARTS {
+                server.fail(number, Fault::Late(60_000));
+            }
+            let mut child = s3_command(&server, arguments).spawn().unwrap();
+            while server.requests().len() < first + PARTS {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            assert_eq!(server.uploads(), 1);
+            let since = interrupt(&child);
+            assert_eq!(child.wait().unwrap().code(), Some(130));
+            let took = since.elapsed();
+            assert!(server.names().is_empty(), "{:?}", server.names());
+            assert_eq!(server.uploads(), 0);
+            took
+        });
+        let mut took = took;
+        assert!(took.any(|took| took < Duration::from_secs(1)));
+    }
 }
