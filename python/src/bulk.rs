@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
-use zt::foreign::{AtomicFile, FileBuilder};
+use zt::foreign::FileBuilder;
 use zt::{
     Attributes, Blob, Buffer, Component, DType, Encoding, Object, OpenOptions, Progress, Span,
     WriteOptions,
@@ -21,8 +21,9 @@ use crate::incoming::Incoming;
 use crate::memory::{Lent, Memory};
 use crate::operations::{kind_of, opened};
 use crate::tensor::Tensor;
-use crate::work::{self, Line, Watch};
-use crate::{torch, value, writer};
+use crate::work::{Line, Watch};
+use crate::writer::Output;
+use crate::{remote, torch, value, writer};
 
 type PyProgress<'py> = Option<Bound<'py, PyAny>>;
 
@@ -295,17 +296,11 @@ pub(crate) fn save<'py>(
 ) -> Result<Option<Bound<'py, PyBytes>>> {
     let kinds = Kinds::builtin();
     let kind = kind_of(py, &kinds, kind, filename.as_ref())?;
-    let mut write = WriteOptions::new();
-    if planes {
-        write = write.planes();
-    }
-    if let Some(level) = zstd {
-        write = write.zstd(level);
-    }
+    let digest = writer::digest(py, "digest", digest)?;
     let mut saving = Saving {
         values: Vec::new(),
         attributes: metadata.map(value::from_mapping).transpose()?,
-        write: write.digest(writer::digest(py, digest)?),
+        write: writer::options(zstd, planes).digest(digest),
         kind,
     };
     for pair in tensors.call_method0("items")?.try_iter()? {
@@ -330,22 +325,19 @@ pub(crate) fn save<'py>(
         })?;
         return Ok(Some(PyBytes::new(py, &bytes)));
     };
-    let begun = py.detach(|| AtomicFile::create(&path)).or_raise()?;
-    let file = Arc::new(Mutex::new(Some(begun)));
+    let stores = remote::options(None)?;
+    let begun = Watch::default().run(py, |_| Output::create(&path, &stores))?;
+    let output = Arc::new(Mutex::new(Some(begun)));
     let target = writer::Target {
-        file: Arc::clone(&file),
+        output: Arc::clone(&output),
         line: Arc::clone(&line),
     };
     watch.run(py, |progress| {
         saving.write_to(&kinds, target, &line, progress)
     })?;
-    work::run(py, || {
-        let file = file.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let publish = match sync {
-            true => AtomicFile::publish,
-            false => AtomicFile::publish_unsynced,
-        };
-        file.map_or(Ok(()), publish)
+    Watch::default().run(py, |_| {
+        let output = output.lock().unwrap_or_else(PoisonError::into_inner).take();
+        output.map_or(Ok(()), |output| output.publish(sync))
     })?;
     Ok(None)
 }
