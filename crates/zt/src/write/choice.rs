@@ -3,8 +3,6 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use zt_container::codec::FRAME_CONTENT;
-
 use crate::error::Result;
 use crate::write::options::{Compression, DEFAULT_LEVEL};
 use crate::write::tools::{Effort, Tools};
@@ -16,9 +14,19 @@ pub(crate) enum Method {
     Frames(Effort),
 }
 
-/// The sample: this number of stretches of this length, spread evenly.
+/// The sample: stretches that are spread evenly, together this share of the head.
 const STRETCHES: usize = 4;
-const STRETCH: usize = 32 << 10;
+const SAMPLED: usize = 64;
+
+/// The shortest stretch. In a shorter one, the tables of a frame outweigh what it saves.
+const LEAST_STRETCH: usize = 4 << 10;
+
+/// Up to this length, a frame that does not shrink costs hardly more than its sample.
+const UNSAMPLED: usize = 1 << 20;
+
+/// The share of the head that is searched for repetitions over more than a stretch, and the least.
+const SEARCHED: usize = 16;
+const LEAST_SEARCHED: usize = 64 << 10;
 
 /// The first bytes of a component, from which the sample is taken.
 pub(crate) trait Head {
@@ -41,8 +49,11 @@ impl Head for [u8] {
 /// Chooses the storage of a component from its first bytes. The same bytes are always stored the
 /// same way.
 ///
-/// A sample costs a few percent of the compression. It misses repetitions over more than a stretch,
-/// so before a component is stored raw, one frame is compressed quickly.
+/// The sample is a 64th of the head, but not less than 16 KiB: of a matrix of a few MB, the 128 KiB
+/// that were sampled before took up to 8 % of the compression. A sample misses repetitions over more
+/// than a stretch. So before a component is stored raw, the first 16th of its head (at least 64 KiB)
+/// is compressed quickly. A head of at most 1 MiB is compressed without a sample, except by
+/// [`Compression::Auto`].
 pub(crate) fn choose(
     tools: &Tools,
     compression: Compression,
@@ -54,11 +65,11 @@ pub(crate) fn choose(
         Compression::EntropyOnly => Effort::EntropyOnly,
         Compression::Auto => return choose_effort(tools, head),
     };
-    if head.byte_len() <= STRETCHES * STRETCH || shrinks(tools, effort, head)? {
+    if head.byte_len() <= UNSAMPLED || shrinks(tools, effort, head)? {
         return Ok(Method::Frames(effort));
     }
     let repeats = effort != Effort::EntropyOnly && {
-        let first = head.stretch(0..head.byte_len().min(FRAME_CONTENT))?;
+        let first = head.stretch(searched(head.byte_len()))?;
         frame_len(tools, Effort::Level(1), &first)? < first.len()
     };
     Ok(if repeats {
@@ -78,14 +89,14 @@ fn choose_effort(tools: &Tools, head: &(impl Head + ?Sized)) -> Result<Method> {
         by_frequency += frame_len(tools, Effort::EntropyOnly, &stretch)?;
         by_search += frame_len(tools, Effort::Level(DEFAULT_LEVEL), &stretch)?;
     }
-    let searched = Method::Frames(Effort::Level(DEFAULT_LEVEL));
+    let with_search = Method::Frames(Effort::Level(DEFAULT_LEVEL));
     if !is_worth(by_frequency.min(by_search), len) {
-        let first = head.stretch(0..head.byte_len().min(FRAME_CONTENT))?;
+        let first = head.stretch(searched(head.byte_len()))?;
         let repeats = is_worth(frame_len(tools, Effort::Level(1), &first)?, first.len());
-        return Ok(if repeats { searched } else { Method::Raw });
+        return Ok(if repeats { with_search } else { Method::Raw });
     }
     Ok(if is_worth(by_search, by_frequency) {
-        searched
+        with_search
     } else {
         Method::Frames(Effort::EntropyOnly)
     })
@@ -115,10 +126,16 @@ fn frame_len(tools: &Tools, effort: Effort, content: &[u8]) -> Result<usize> {
 
 /// All of a short head; otherwise stretches from its beginning to its end.
 fn sample(byte_len: usize) -> impl Iterator<Item = Range<usize>> {
-    let step = (byte_len.saturating_sub(STRETCH) / (STRETCHES - 1)).max(STRETCH);
+    let stretch = (byte_len / (STRETCHES * SAMPLED)).max(LEAST_STRETCH);
+    let step = (byte_len.saturating_sub(stretch) / (STRETCHES - 1)).max(stretch);
     (0..STRETCHES)
-        .map(move |at| at * step..byte_len.min(at * step + STRETCH))
+        .map(move |at| at * step..byte_len.min(at * step + stretch))
         .filter(|range| !range.is_empty())
+}
+
+/// Where a head is searched for repetitions over more than a stretch.
+fn searched(byte_len: usize) -> Range<usize> {
+    0..byte_len.min(LEAST_SEARCHED.max(byte_len / SEARCHED))
 }
 
 #[cfg(test)]
@@ -144,11 +161,23 @@ mod tests {
             let of_one = |range: Range<usize>| (range.start, range.len());
             ranges.map(of_one).collect::<Vec<_>>()
         };
+        let (short, long) = (LEAST_STRETCH, 16 << 10);
         assert_eq!(starts(0), []);
-        assert_eq!(starts(40_000), [(0, STRETCH), (STRETCH, 40_000 - STRETCH)]);
-        let all = [0, 1, 2, 3].map(|at| (at * STRETCH, STRETCH));
-        assert_eq!(starts(STRETCHES * STRETCH), all);
-        let spread = [0, 1, 2, 3].map(|at| (at * 100_000, STRETCH));
-        assert_eq!(starts(300_000 + STRETCH), spread);
+        assert_eq!(starts(5_000), [(0, short), (short, 5_000 - short)]);
+        assert_eq!(
+            starts(4 * short),
+            [0, 1, 2, 3].map(|at| (at * short, short))
+        );
+        let spread = [0, 1, 2, 3].map(|at| (at * 100_000, short));
+        assert_eq!(starts(300_000 + short), spread);
+        let of_a_large_one = starts(4 << 20);
+        assert!(of_a_large_one.iter().all(|(_, len)| *len == long));
+        assert_eq!(of_a_large_one.last(), Some(&((4 << 20) - long, long)));
+    }
+
+    #[test]
+    fn a_sixteenth_is_searched_for_repetitions() {
+        let lens = [1, 100_000, 1 << 20, 4 << 20].map(|len| searched(len).len());
+        assert_eq!(lens, [1, LEAST_SEARCHED, LEAST_SEARCHED, 256 << 10]);
     }
 }
