@@ -207,6 +207,7 @@ impl<'p> Plan<'p> {
             bytes: summary.bytes,
             byte_len: summary.byte_len,
         });
+        // A loss of the inputs' attributes occurs in every shard, but is reported once.
         let mut warnings = summary.warnings;
         warnings.retain(|it| it.object.is_some() || self.messages.insert(it.message.clone()));
         self.split.warnings.append(&mut warnings);
