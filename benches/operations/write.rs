@@ -25,6 +25,7 @@ pub(super) fn raw<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Contes
     let mut field = Field::new("write-raw", title, workload, folder);
     field.ours("zt, crc32c", Storage::Raw, Digest::Crc32c)?;
     field.ours_without_tables(Digest::Crc32c)?;
+    field.each("zt, crc32c, one by one", Storage::Raw, Digest::Crc32c)?;
     field.ours("zt, no digests", Storage::Raw, Digest::None)?;
     field.ztensor1("ztensor 1.2.3, crc32c", Storage::Raw, Digest::Crc32c);
     field.ztensor1("ztensor 1.2.3, no digests", Storage::Raw, Digest::None);
@@ -49,6 +50,7 @@ pub(super) fn sha256<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Con
     let mut field = Field::new("write-sha256", title, workload, folder);
     field.ours("zt", Storage::Raw, Digest::Sha256)?;
     field.ours_without_tables(Digest::Sha256)?;
+    field.each("zt, one by one", Storage::Raw, Digest::Sha256)?;
     field.ztensor1(peer_ztensor1::NAME, Storage::Raw, Digest::Sha256);
     field.limit("pwrite + sha256, 1 thread", Space::Grown, Digest::Sha256);
     let all = "pwrite + sha256, all threads";
@@ -70,6 +72,7 @@ pub(super) fn zstd<'a>(
     let mut field = Field::new(id, title, workload, folder);
     let tensors = field.tensors;
     field.ours("zt", Storage::Zstd(level), Digest::Crc32c)?;
+    field.each("zt, one by one", Storage::Zstd(level), Digest::Crc32c)?;
     field.ztensor1(peer_ztensor1::NAME, Storage::Zstd(level), Digest::Crc32c);
     // The only level it has.
     if level == 3 {
@@ -193,6 +196,16 @@ impl<'a> Field<'a> {
             move |path| peer_ztensor2::write(path, tensors, storage),
             move |path| peer_ztensor2::expect_file(path, tensors),
         );
+    }
+
+    /// Ours, one tensor after the other.
+    fn each(&mut self, name: &'static str, storage: Storage, digest: Digest) -> Result<()> {
+        let (tensors, options) = (self.tensors, ours::write_options(storage, digest));
+        self.writes_ours(
+            name,
+            move |path| ours::write_each(path, tensors, options.clone()),
+            move |path| expect_file(path, tensors),
+        )
     }
 
     fn safetensors(&mut self, name: &'static str) {
