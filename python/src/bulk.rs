@@ -17,7 +17,7 @@ use zt_convert::{ConvertOptions, Input, Kinds, ZT};
 use crate::array::{fits, view};
 use crate::dtype::{Row, numpy};
 use crate::error::{OrRaise, Result};
-use crate::incoming::Incoming;
+use crate::incoming::{Array, Incoming};
 use crate::memory::{Lent, Memory};
 use crate::operations::{kind_of, opened};
 use crate::tensor::Tensor;
@@ -361,20 +361,26 @@ impl Saving {
         }
         // Nobody fills an array anew meanwhile, so equal places are equal arrays.
         let mut known: HashMap<(usize, usize, &str), &str> = HashMap::new();
+        let mut lent = Vec::new();
         for (name, value) in &self.values {
-            if let Incoming::Dense(array) = value
-                && let Some((start, byte_len)) = array.place().filter(|(_, len)| *len > 0)
-            {
+            let Incoming::Dense(array) = value else {
+                add_lent(&mut writer, &mut lent, line, progress)?;
+                writer::add(&mut writer, name, value, None, None, line, progress)?;
+                continue;
+            };
+            if let Some((start, byte_len)) = array.place().filter(|(_, len)| *len > 0) {
                 let key = (start, byte_len, array.row().name);
                 if let Some(other) = known.get(&key) {
+                    add_lent(&mut writer, &mut lent, line, progress)?;
                     writer::share(&mut writer, name, array, other)?;
                     progress.report(byte_len as u64)?;
                     continue;
                 }
                 known.insert(key, name);
             }
-            writer::add(&mut writer, name, value, None, None, line, progress)?;
+            lent.push((name, array));
         }
+        add_lent(&mut writer, &mut lent, line, progress)?;
         writer.finish()
     }
 
@@ -410,4 +416,22 @@ impl Saving {
         }
         builder.build()
     }
+}
+
+/// Writes arrays whose memory Python lends, and empties the list. All threads work on them.
+fn add_lent(
+    writer: &mut zt::Writer<'_>,
+    arrays: &mut Vec<(&String, &Array)>,
+    line: &Line,
+    progress: Progress<'_>,
+) -> zt::Result<()> {
+    let mut reported = Ok(());
+    let objects = arrays.drain(..).map_while(|(name, array)| {
+        reported = progress.report(line.end());
+        line.begin(array.byte_len() as u64);
+        reported.is_ok().then_some((name, array))
+    });
+    writer.add_all(objects)?;
+    reported?;
+    progress.report(line.end())
 }
