@@ -5,7 +5,7 @@ use crate::file::kind::Kind;
 use crate::file::{Entry, File};
 
 /// Objects that a window has, if there is a place to end it.
-const WINDOW: usize = 1 << 14;
+const WINDOW: usize = 1 << 12;
 
 /// The objects of a file in the order of their data, in windows. No blob of one window overlaps a blob
 /// of another, except without a byte: what is found in one does not depend on the others.

@@ -86,10 +86,6 @@ struct Many {
 }
 
 /// An object of a catalog, which keeps it or does not.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a million of them are made, and few at a time"
-)]
 pub(crate) enum Decoded<'c> {
     Kept(&'c Resolved),
     Made(Resolved),
