@@ -36,6 +36,21 @@ pub fn write_options(storage: Storage, digest: Digest) -> WriteOptions {
 /// Where the file cannot be written; so for the others.
 pub fn write(path: &Path, tensors: &[Tensor], options: WriteOptions) -> Result<AtomicFile> {
     write_with(path, options, |writer| {
+        let dense = tensors
+            .iter()
+            .map(|tensor| Ok((&tensor.name, tensor.dense()?)));
+        let dense: Vec<_> = dense.collect::<zt::Result<_>>()?;
+        Ok(writer.add_all(dense.iter().map(|(name, dense)| (name, dense)))?)
+    })
+}
+
+/// As [`write()`], one tensor after the other.
+///
+/// # Errors
+///
+/// As [`write()`].
+pub fn write_each(path: &Path, tensors: &[Tensor], options: WriteOptions) -> Result<AtomicFile> {
+    write_with(path, options, |writer| {
         for tensor in tensors {
             writer.add(&tensor.name, &tensor.dense()?)?;
         }

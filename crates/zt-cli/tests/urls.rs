@@ -244,12 +244,17 @@ fn a_set_that_cannot_be_written_leaves_nothing_at_the_store() {
     };
     let server = Server::new();
     split(&server, local).exits(0);
-    let requests = server.requests().len();
+    let (requests, all) = (server.requests().len(), server.names());
     for number in 0..requests {
         let server = Server::new();
         server.fail(number, Fault::Status(403));
         split(&server, local).exits(4);
         assert!(server.names().is_empty(), "{number}: {:?}", server.names());
+        // The answer is lost, and the request had its effect.
+        let server = Server::new();
+        server.fail(number, Fault::Lost);
+        split(&server, local).exits(0);
+        assert_eq!(server.names(), all, "{number}");
     }
     // Some shards are written before the damaged one is read.
     let server = Server::new();

@@ -319,8 +319,6 @@ impl Source for Remote {
         let mut ranges = self.shared.ranges();
         let mut joined: Option<Range<u64>> = None;
         let (part, limit) = (self.shared.options.part, self.within(self.byte_len()));
-        // The tables of a file lie side by side: one request has all of them.
-        let mut want = |range: Range<u64>| ranges.want(rounded(range, limit), part);
         for span in spans {
             let end = span.end().min(self.byte_len());
             let span = self.within(span.offset())..self.within(end);
@@ -331,15 +329,17 @@ impl Source for Remote {
             match &mut joined {
                 Some(whole) if joins(whole) => whole.end = whole.end.max(span.end),
                 _ => {
-                    if let Some(before) = joined.replace(span) {
-                        want(before);
-                    }
+                    let before = joined.replace(span);
+                    ranges.want(before.unwrap_or_default(), part);
                 }
             }
         }
-        if let Some(last) = joined {
-            want(last);
-        }
+        // Behind the values is the table of their chunk digests, beside the tables of others.
+        let last = joined.filter(|last| !last.is_empty());
+        ranges.want(
+            last.map(|last| rounded(last, limit)).unwrap_or_default(),
+            part,
+        );
         // A hint that fails changes nothing: the read that follows has the error.
         let _ = self.shared.fetch_ahead(&mut ranges);
     }

@@ -78,6 +78,19 @@ fn added(options: WriteOptions, components: &[Vec<u8>], ways: &[ComponentOptions
     bytes
 }
 
+/// All in one call, each by the way of the file.
+fn added_together(options: WriteOptions, components: &[Vec<u8>]) -> Vec<u8> {
+    let dense = |content| Dense::from_slice(&[<[u8]>::len(content) as u64], content).unwrap();
+    let all: Vec<_> = components.iter().map(|content| dense(content)).collect();
+    let mut bytes = Vec::new();
+    let mut writer = options.to_writer(&mut bytes).unwrap();
+    let named = all.iter().enumerate();
+    let named = named.map(|(at, dense)| (at.to_string(), dense));
+    writer.add_all(named).unwrap();
+    writer.finish().unwrap();
+    bytes
+}
+
 fn streamed(options: WriteOptions, components: &[Vec<u8>], ways: &[ComponentOptions]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut writer = options.to_writer(&mut bytes).unwrap();
@@ -119,6 +132,50 @@ fn neither_threads_nor_pieces_change_the_bytes() {
             assert!(one == streamed(options, &components, &ways));
         }
         assert_holds(one, &components);
+    }
+}
+
+#[test]
+fn components_that_are_added_together_give_the_same_bytes() {
+    let components = components();
+    for way in ways() {
+        let options = WriteOptions::new()
+            .compression(way.compression)
+            .digest(way.digest);
+        let expected = added(options.clone().threads(1), &components, &[way]);
+        for threads in [1, 3] {
+            let together = added_together(options.clone().threads(threads), &components);
+            assert!(together == expected, "{way:?}, {threads} threads");
+        }
+    }
+}
+
+/// A writer goes on after an object at fault, with those before it.
+#[test]
+fn of_objects_that_are_added_together_those_before_a_fault_stay() {
+    let dense = |content| Dense::from_slice(&[<[u8]>::len(content) as u64], content).unwrap();
+    let content = [ramp(3 << 20), noise(5 << 20, 8), ramp(40)];
+    let [a, b, c] = content.each_ref().map(|content| dense(content));
+    for way in ways() {
+        let options = WriteOptions::new()
+            .compression(way.compression)
+            .digest(way.digest);
+        let mut bytes = Vec::new();
+        let mut writer = options.to_writer(&mut bytes).unwrap();
+        writer.add("c", &c).unwrap();
+        let names = ["a", "b", "a", "d"].into_iter();
+        let error = writer.add_all(names.zip([&a, &b, &c, &c])).unwrap_err();
+        assert_eq!(
+            (error.code(), error.object()),
+            ("duplicate-name", Some("a"))
+        );
+        writer.add("e", &c).unwrap();
+        writer.finish().unwrap();
+        let file = File::from_bytes(bytes).unwrap();
+        let report = file.verify(&VerifyOptions::default()).unwrap();
+        assert!(report.problems.is_empty(), "{:?}", report.problems);
+        assert_eq!(file.names().collect::<Vec<_>>(), ["a", "b", "c", "e"]);
+        assert!(*file.tensor("b").unwrap().as_slice::<u8>().unwrap() == content[1][..]);
     }
 }
 
@@ -234,9 +291,23 @@ fn finish_reports_a_full_sink_at_the_latest() {
                 }
                 writer.finish()
             };
-            let code = write().map_err(|error| error.code());
+            let together = || -> zt::Result<()> {
+                let options = WriteOptions::new().compression(way.compression);
+                let sink = Reluctant { room, calls: 0 };
+                let mut writer = options.digest(way.digest).to_writer(sink)?;
+                let dense = components
+                    .iter()
+                    .map(|content| Dense::from_slice(&[content.len() as u64], content));
+                let all = dense.collect::<Result<Vec<_>, _>>()?;
+                let named = all.iter().enumerate();
+                writer.add_all(named.map(|(at, dense)| (at.to_string(), dense)))?;
+                writer.finish()
+            };
             let expected = if room == whole { Ok(()) } else { Err("io") };
-            assert_eq!(code, expected, "{way:?} {room}");
+            for written in [write(), together()] {
+                let code = written.map_err(|error| error.code());
+                assert_eq!(code, expected, "{way:?} {room}");
+            }
         }
     }
 }

@@ -390,6 +390,15 @@ fn any_number_of_threads_writes_the_same_bytes() {
     let sha256 = Some(DigestAlgorithm::Sha256);
     let new = || WriteOptions::new().planes();
     for options in [new(), new().digest(sha256), new().zstd(1).digest(None)] {
+        let together = |threads| {
+            let mut bytes = Vec::new();
+            let options = options.clone().threads(threads);
+            let mut writer = options.to_writer(&mut bytes).unwrap();
+            let names = ["before", "x", "after"].into_iter();
+            writer.add_all(names.zip([&first, &dense, &first])).unwrap();
+            writer.finish().unwrap();
+            bytes
+        };
         let write = |threads, is_streamed| {
             let mut bytes = Vec::new();
             let options = options.clone().threads(threads);
@@ -412,6 +421,7 @@ fn any_number_of_threads_writes_the_same_bytes() {
         let expected = write(1, true);
         for threads in [1, 3] {
             assert!(write(threads, false) == expected, "{threads} threads");
+            assert!(together(threads) == expected, "{threads} threads");
         }
     }
 }

@@ -92,7 +92,9 @@ impl Pieces {
             );
             return Err(misuse(py, &text));
         }
-        let elements = py.detach(|| array.elements()).or_raise()?;
+        let elements = py
+            .detach(|| array.elements().map_err(zt::Error::from))
+            .or_raise()?;
         self.take(py, &elements.bytes)
     }
 

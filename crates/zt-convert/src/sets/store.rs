@@ -15,8 +15,8 @@ impl Kinds {
     /// As [`Kinds::split`], to a folder of a store.
     ///
     /// Each shard appears when it is complete, and the index is last: the set exists from then on. After
-    /// an error the shards that were written are removed. A program that is killed may leave shards
-    /// without an index.
+    /// an error the shards that were written are removed, unless the index may list them. A program that is
+    /// killed may leave shards without an index.
     ///
     /// With `overwrite`, an existing set of this name is replaced, also if it is an input and the new set
     /// has all its objects. The new shards have names that no file has. The old shards are removed when
@@ -59,7 +59,11 @@ impl Kinds {
             }
         }
         if let Some(json) = plan.index_json(&files)? {
-            folder.write(&index, overwrite, &mut |file| Ok(file.write_all(&json)?))?;
+            let listed = folder.write(&index, overwrite, &mut |file| Ok(file.write_all(&json)?));
+            if listed.is_err() && may_list(folder, &index, &files) {
+                written.names.clear();
+            }
+            listed?;
             plan.split.index = Some(folder.path_of(&index));
         }
         written.names.clear();
@@ -78,6 +82,18 @@ impl Kinds {
             }
         }
         Ok(split)
+    }
+}
+
+/// Whether the index may list one of these shards, after it could not be written. The answer of the store
+/// can be lost, and shards that an index lists must stay.
+fn may_list(folder: &dyn TargetFolder, index: &str, shards: &[String]) -> bool {
+    match folder.open(&[index]).pop() {
+        Some(Ok(None)) => false,
+        Some(Ok(Some(source))) => Index::read(&source).map_or(true, |index| {
+            index.shards.iter().any(|name| shards.contains(name))
+        }),
+        _ => true,
     }
 }
 

@@ -192,6 +192,11 @@ impl<'t, T> Task<'t, T> {
         matches!(*lock(&self.0.state), State::Done(_))
     }
 
+    /// Does the work, unless another thread has begun it.
+    pub(crate) fn help(&self) {
+        self.0.run();
+    }
+
     /// Waits for the result. `None` if the work panicked in another thread.
     pub(crate) fn wait(self) -> Option<T> {
         self.0.run();

@@ -1,14 +1,15 @@
 //! Dense objects written as `zt.planes/1`.
 
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use zt_container::Exact;
 use zt_container::codec::SINGLE_FRAME_MAX;
-use zt_formats::{NewObject, PlaneCodec, Planes, SizeMismatch, View, dense_byte_len};
+use zt_formats::{Bytes, NewObject, PlaneCodec, Planes, SizeMismatch, View, dense_byte_len};
 use zt_manifest::{DType, Map, Object};
 
 use crate::error::Result;
-use crate::write::encode::{Made, Placed};
+use crate::write::encode::{Content as Lent, Lending, Placed};
 use crate::write::options::ObjectOptions;
 use crate::write::share::{Content, SplitKey};
 use crate::write::stream::{ComponentWriter, ObjectWriter};
@@ -108,6 +109,28 @@ impl Writer<'_> {
     }
 }
 
+impl Writer<'_> {
+    /// As [`Writer::add_split`], for an object that is lent together with others.
+    pub(crate) fn lend_split<'m>(
+        &mut self,
+        name: &str,
+        new: NewObject<'m>,
+        codec: &PlaneCodec,
+        options: &ObjectOptions,
+        lending: &mut Lending<'_, 'm>,
+    ) -> Result<()> {
+        let object = Object::new(new.shape.into_owned(), Planes::FORMAT);
+        let mut object = ObjectWriter::new(self, name, object).options(options.clone());
+        if let Some(attributes) = new.attributes {
+            object.set_attributes(attributes);
+        }
+        for (_, data) in new.components {
+            object.lend_planes(codec, data.bytes, lending)?;
+        }
+        object.finish()
+    }
+}
+
 impl ObjectWriter<'_, '_> {
     /// Writes all components of an object of `zt.planes/1`, and the attributes with its type.
     ///
@@ -172,22 +195,35 @@ impl ObjectWriter<'_, '_> {
         if elements.len() / width <= SINGLE_FRAME_MAX {
             return self.planes(codec, |out| Ok(out.write_all(elements)?));
         }
-        let fills: Vec<_> = (0..width)
-            .map(|plane| {
-                move |start: usize, out: &mut [u8]| {
-                    let elements = elements.get(start.times(width)..);
-                    codec.split(plane, elements.unwrap_or_default(), out);
-                }
-            })
-            .collect();
-        let roles = codec.roles();
-        let made = roles.iter().zip(&fills).map(|(role, fill)| Made {
-            options: self.options_of(role),
-            byte_len: elements.len() / width,
-            fill,
-        });
-        let made: Vec<_> = made.collect();
-        let placed = self.writer.encoder.encode_made(&made)?;
+        let workers = Arc::clone(&self.writer.encoder.workers);
+        workers.scope(usize::MAX, |scope| {
+            let mut lending = Lending::begin(&mut self.writer.encoder, scope)?;
+            self.lend_planes(codec, Bytes::Borrowed(elements), &mut lending)?;
+            lending.finish(&mut self.writer.encoder)
+        })
+    }
+
+    /// As [`ObjectWriter::split`], for elements that are lent together with others.
+    fn lend_planes<'m>(
+        &mut self,
+        codec: &PlaneCodec,
+        elements: Bytes<'m>,
+        lending: &mut Lending<'_, 'm>,
+    ) -> Result<()> {
+        let width = codec.plane_count();
+        let byte_len = elements.len() / width;
+        let shared = Arc::new((codec.clone(), elements));
+        let mut placed = Vec::with_capacity(width);
+        for (plane, role) in codec.roles().iter().enumerate() {
+            let shared = Arc::clone(&shared);
+            let fill = move |start: usize, out: &mut [u8]| {
+                let (codec, elements) = &*shared;
+                let elements = elements.get(start.times(width)..);
+                codec.split(plane, elements.unwrap_or_default(), out);
+            };
+            let (content, options) = (Lent::Made(byte_len, Arc::new(fill)), self.options_of(role));
+            placed.push(lending.store(&mut self.writer.encoder, &content, options)?);
+        }
         self.place_planes(codec, placed)
     }
 

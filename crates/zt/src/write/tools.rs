@@ -1,5 +1,6 @@
 //! Memory for chunks, and compressors with their large tables, which workers use again.
 
+use std::borrow::Cow;
 use std::sync::Mutex;
 
 use zt_container::LimitExceeded;
@@ -81,6 +82,13 @@ impl Tools {
         let mut buffers = lock(&self.buffers);
         if buffers.len() < self.kept {
             buffers.push(buffer);
+        }
+    }
+
+    /// As [`Tools::give_back`], for memory that may be lent by the caller.
+    pub(crate) fn take_back(&self, content: Cow<'_, [u8]>) {
+        if let Cow::Owned(buffer) = content {
+            self.give_back(buffer);
         }
     }
 

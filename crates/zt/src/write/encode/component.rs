@@ -179,7 +179,7 @@ impl Component {
         let tools = Arc::clone(&encoder.tools);
         let digest = self.options.digest;
         let method = Method::Frames(effort);
-        let start = move || Stored::part(&tools, content, method, digest);
+        let start = move || Stored::part(&tools, content.into(), method, digest);
         let task = encoder.workers.start(start);
         encoder.submit(Item::Frame(task), cost)
     }
@@ -191,7 +191,7 @@ impl Component {
         let cost = content.capacity().max(HASHED_AT_ONCE);
         let tools = Arc::clone(&encoder.tools);
         let (options, chunks) = (self.options, encoder.chunks);
-        let start = move || Stored::alone(&tools, content, options, chunks);
+        let start = move || Stored::alone(&tools, content.into(), options, chunks);
         let task = encoder.workers.start(start);
         encoder.submit(Item::Frame(task), cost)
     }

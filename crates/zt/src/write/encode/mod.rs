@@ -5,12 +5,14 @@
 //! workers:  sample, compress, crc32c, sha256 of complete components
 //! ```
 //!
-//! A raw chunk is written at once, from the caller's memory, if no chunk waits before it.
+//! A raw chunk is written at once, from the caller's memory, if no chunk waits before it. Components
+//! in memory that the caller lends take no copy: see `lent`.
 
 mod component;
-mod maker;
+mod lent;
+mod queue;
 
-use std::collections::VecDeque;
+use std::borrow::Cow;
 use std::io::Write;
 use std::sync::Arc;
 
@@ -21,9 +23,10 @@ use zt_container::{
 };
 
 pub(crate) use self::component::Component;
-pub(crate) use self::maker::Made;
+pub(crate) use self::lent::{Content, Lending};
 
-use crate::cores::work::{Task, Workers};
+use self::queue::{Item, Queue};
+use crate::cores::work::Workers;
 use crate::error::{Error, Result};
 use crate::write::chain::{Chain, Chains};
 use crate::write::choice::{Method, choose};
@@ -55,10 +58,8 @@ pub(crate) struct Encoder<W> {
     pub(crate) workers: Arc<Workers>,
     tools: Arc<Tools>,
     chains: Chains,
-    /// Items that wait to be written, each with its share of the budget.
-    queue: VecDeque<(Item, usize)>,
-    /// Bytes of content in the queue, and their limit.
-    queued: usize,
+    queue: Queue<'static>,
+    /// The limit of bytes of content in a queue.
     budget: usize,
     /// The blob that is being written.
     current: Option<Placing>,
@@ -105,14 +106,6 @@ struct Ended {
     table: Option<(DigestAlgorithm, Vec<u8>)>,
 }
 
-/// The next item to be written.
-enum Item {
-    Begin(Begin),
-    Raw(Vec<u8>),
-    Frame(Task<'static, Result<Stored>>),
-    End { decoded_len: u64 },
-}
-
 #[derive(Debug, Clone, Copy)]
 struct Begin {
     alignment: u64,
@@ -126,9 +119,9 @@ struct Begin {
     is_long: bool,
 }
 
-/// The result of a worker for a chunk.
-struct Stored {
-    bytes: Vec<u8>,
+/// The result of a worker for a chunk. Bytes in lent memory stay there.
+struct Stored<'m> {
+    bytes: Cow<'m, [u8]>,
     encoding: Encoding,
     content_len: usize,
     digest: Option<Digest>,
@@ -136,9 +129,9 @@ struct Stored {
     chunker: Option<Chunker>,
 }
 
-impl Stored {
+impl<'m> Stored<'m> {
     fn new(
-        bytes: Vec<u8>,
+        bytes: Cow<'m, [u8]>,
         encoding: Encoding,
         content_len: usize,
         digest: Option<DigestAlgorithm>,
@@ -157,7 +150,7 @@ impl Stored {
 
     /// All bytes of a raw component, with their chunk digests if there is more than one chunk.
     fn raw(
-        bytes: Vec<u8>,
+        bytes: Cow<'m, [u8]>,
         digest: Option<DigestAlgorithm>,
         chunks: Option<DigestAlgorithm>,
     ) -> Result<Self> {
@@ -185,16 +178,16 @@ impl Stored {
     /// Encodes all of a component: as one frame, unless it does not shrink.
     fn alone(
         tools: &Tools,
-        content: Vec<u8>,
+        content: Cow<'m, [u8]>,
         options: ComponentOptions,
         chunks: Option<DigestAlgorithm>,
     ) -> Result<Self> {
         let content_len = content.len();
-        if let Method::Frames(effort) = choose(tools, options.compression, content.as_slice())? {
+        if let Method::Frames(effort) = choose(tools, options.compression, &*content)? {
             let frame = tools.compress(effort, &content)?;
             if frame.len() < content_len {
-                tools.give_back(content);
-                return Stored::new(frame, Encoding::Zstd, content_len, options.digest);
+                tools.take_back(content);
+                return Stored::new(frame.into(), Encoding::Zstd, content_len, options.digest);
             }
             tools.give_back(frame);
         }
@@ -204,7 +197,7 @@ impl Stored {
     /// Encodes a part of a component, by the method that was chosen for all of it.
     fn part(
         tools: &Tools,
-        content: Vec<u8>,
+        content: Cow<'m, [u8]>,
         method: Method,
         digest: Option<DigestAlgorithm>,
     ) -> Result<Self> {
@@ -215,8 +208,8 @@ impl Stored {
             return Stored::new(content, Encoding::Raw, content_len, digest);
         };
         let frame = tools.compress(effort, &content)?;
-        tools.give_back(content);
-        Stored::new(frame, Encoding::Zstd, content_len, digest)
+        tools.take_back(content);
+        Stored::new(frame.into(), Encoding::Zstd, content_len, digest)
     }
 }
 
@@ -335,8 +328,7 @@ impl<W: Write> Encoder<W> {
             tools: Arc::new(Tools::new(threads)),
             workers,
             chains: Chains::new(),
-            queue: VecDeque::new(),
-            queued: 0,
+            queue: Queue::default(),
             budget,
             current: None,
             placed: Vec::new(),
@@ -399,11 +391,8 @@ impl<W: Write> Encoder<W> {
 
     /// Writes the queue, and waits for the work in progress.
     fn write_queue(&mut self) -> Result<()> {
-        while let Some((item, cost)) = self.queue.pop_front() {
-            self.queued -= cost;
-            self.place(item)?;
-        }
-        Ok(())
+        let mut queue = std::mem::take(&mut self.queue);
+        queue.write(self)
     }
 
     /// Whether the next bytes can be written without a copy.
@@ -413,26 +402,14 @@ impl<W: Write> Encoder<W> {
     }
 
     /// Writes `item` after the queue; now, if the queue is empty.
-    fn submit(&mut self, item: Item, cost: usize) -> Result<()> {
-        let is_ready = !matches!(item, Item::Frame(_)) || self.workers.threads() == 1;
-        if self.queue.is_empty() && is_ready {
-            return self.place(item);
-        }
-        self.queue.push_back((item, cost));
-        self.queued += cost;
-        while let Some((item, cost)) = self.queue.pop_front() {
-            let can_wait = self.queued <= self.budget;
-            if can_wait && matches!(&item, Item::Frame(task) if !task.is_done()) {
-                self.queue.push_front((item, cost));
-                break;
-            }
-            self.queued -= cost;
-            self.place(item)?;
-        }
-        Ok(())
+    fn submit(&mut self, item: Item<'static>, cost: usize) -> Result<()> {
+        let mut queue = std::mem::take(&mut self.queue);
+        let submitted = queue.submit(self, item, cost);
+        self.queue = queue;
+        submitted
     }
 
-    fn place(&mut self, item: Item) -> Result<()> {
+    fn place(&mut self, item: Item<'_>) -> Result<()> {
         match item {
             Item::Begin(begin) => {
                 self.container.begin_blob(begin.alignment, None)?;
@@ -457,6 +434,7 @@ impl<W: Write> Encoder<W> {
                 self.write_raw(&bytes)?;
                 self.release(bytes);
             }
+            Item::Lent(bytes) => self.write_raw(bytes)?,
             Item::Frame(task) => {
                 let stored = task.wait().ok_or_else(Error::out_of_order)??;
                 self.write_frame(stored)?;
@@ -499,6 +477,9 @@ impl<W: Write> Encoder<W> {
         {
             return write_and_sum(&mut self.container, sums, algorithm, &self.workers, bytes);
         }
+        if sums.hasher.is_none() && sums.chunker.is_none() {
+            return Ok(self.container.write(bytes)?);
+        }
         for piece in bytes.chunks(PIECE) {
             sums.update(piece);
             self.container.write(piece)?;
@@ -506,7 +487,7 @@ impl<W: Write> Encoder<W> {
         Ok(())
     }
 
-    fn write_frame(&mut self, stored: Stored) -> Result<()> {
+    fn write_frame(&mut self, stored: Stored<'_>) -> Result<()> {
         let placing = self.current.as_mut().ok_or_else(Error::out_of_order)?;
         placing.encoding = stored.encoding;
         if let Some(table) = &mut placing.table {
@@ -519,7 +500,9 @@ impl<W: Write> Encoder<W> {
             placing.sums().take(&stored.bytes, stored.digest.as_ref());
         }
         self.container.write(&stored.bytes)?;
-        self.release(stored.bytes);
+        if let Cow::Owned(bytes) = stored.bytes {
+            self.release(bytes);
+        }
         Ok(())
     }
 

@@ -1,0 +1,275 @@
+//! Components whose memory the caller lends until all of them are written.
+//!
+//! ```text
+//! caller:   hand out chunks | write raw components and finished chunks, in order | help the workers
+//! workers:  make, sample and compress chunks; the digest of each raw component, at any time
+//! ```
+//!
+//! Nothing is copied, and raw components do not wait for their digests. SHA-256 of 300 tensors of 2 MB
+//! took 0.6 of the time that copies for the workers took.
+
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::io::Write;
+use std::ops::Range;
+use std::sync::Arc;
+
+use zt_container::codec::{FRAME_CONTENT, SINGLE_FRAME_MAX};
+use zt_container::memory::resize;
+use zt_container::{CHUNK, Chunker, DigestAlgorithm, Encoding, Exact};
+use zt_formats::Bytes;
+
+use super::queue::{Item, Queue};
+use super::{Begin, Encoder, HASHED_AT_ONCE, PIECE, Placed, Stored};
+use crate::cores::work::{Scope, Task};
+use crate::error::{Error, Result};
+use crate::write::choice::{Head, Method, choose};
+use crate::write::options::{ComponentOptions, Compression};
+use crate::write::tools::Tools;
+
+/// The bytes of a component, before compression.
+#[derive(Clone)]
+pub(crate) enum Content<'m> {
+    Bytes(&'m [u8]),
+    /// So many bytes, which any thread can make from any place on.
+    Made(usize, Arc<Fill<'m>>),
+}
+
+/// Fills memory with the bytes from a place on.
+type Fill<'m> = dyn Fn(usize, &mut [u8]) + Send + Sync + 'm;
+
+/// Components in lent memory that are on their way to the file.
+pub(crate) struct Lending<'s, 'm> {
+    scope: &'s Scope<'m>,
+    queue: Queue<'m>,
+    hashed: Vec<Hashed<'m>>,
+}
+
+/// A raw component that is hashed while others are written.
+struct Hashed<'m> {
+    ticket: usize,
+    byte_len: usize,
+    sums: Task<'m, Result<Stored<'m>>>,
+}
+
+impl<'s, 'm> Lending<'s, 'm> {
+    /// Begins after everything that the encoder was given before. Only [`Lending::finish`] makes the
+    /// components complete.
+    pub(crate) fn begin<W: Write>(encoder: &mut Encoder<W>, scope: &'s Scope<'m>) -> Result<Self> {
+        encoder.write_queue()?;
+        Ok(Lending {
+            scope,
+            queue: Queue::default(),
+            hashed: Vec::new(),
+        })
+    }
+
+    /// Stores a component with the same bytes as [`Encoder::encode`].
+    pub(crate) fn store<W: Write>(
+        &mut self,
+        encoder: &mut Encoder<W>,
+        content: &Content<'m>,
+        options: ComponentOptions,
+    ) -> Result<Placed> {
+        let byte_len = content.byte_len();
+        let is_raw = options.compression == Compression::None;
+        let method = match content {
+            Content::Bytes(bytes) if bytes.is_empty() || is_raw => Method::Raw,
+            _ if byte_len <= SINGLE_FRAME_MAX => {
+                return self.store_alone(encoder, content, options);
+            }
+            _ => choose(&encoder.tools, options.compression, content)?,
+        };
+        if let (Method::Raw, Content::Bytes(bytes)) = (method, content) {
+            return self.store_raw(encoder, bytes, options.digest);
+        }
+        let begin = Begin {
+            has_table: matches!(method, Method::Frames(_)),
+            is_long: true,
+            ..encoder.begin_raw(byte_len, options.digest)
+        };
+        self.queue.submit(encoder, Item::Begin(begin), 0)?;
+        for start in (0..byte_len).step_by(FRAME_CONTENT) {
+            let range = start..byte_len.min(start.plus(FRAME_CONTENT));
+            let (cost, content, tools) = (range.len(), content.clone(), Arc::clone(&encoder.tools));
+            let make = move || {
+                let bytes = content.bytes(range, &tools)?;
+                Stored::part(&tools, bytes, method, options.digest)
+            };
+            let task = self.scope.start(make);
+            self.queue.submit(encoder, Item::Frame(task), cost)?;
+        }
+        self.end(encoder, byte_len)
+    }
+
+    /// Stores a component as one frame, unless it does not shrink.
+    fn store_alone<W: Write>(
+        &mut self,
+        encoder: &mut Encoder<W>,
+        content: &Content<'m>,
+        options: ComponentOptions,
+    ) -> Result<Placed> {
+        let byte_len = content.byte_len();
+        let begin = Begin {
+            is_alone: true,
+            ..encoder.begin_raw(byte_len, options.digest)
+        };
+        self.queue.submit(encoder, Item::Begin(begin), 0)?;
+        let (content, tools) = (content.clone(), Arc::clone(&encoder.tools));
+        let chunks = encoder.chunks;
+        let task = self.scope.start(move || {
+            let bytes = content.bytes(0..byte_len, &tools)?;
+            Stored::alone(&tools, bytes, options, chunks)
+        });
+        let cost = byte_len.max(HASHED_AT_ONCE);
+        self.queue.submit(encoder, Item::Frame(task), cost)?;
+        self.end(encoder, byte_len)
+    }
+
+    /// Stores raw bytes. Workers hash them at any time, unless that takes less time than a start.
+    fn store_raw<W: Write>(
+        &mut self,
+        encoder: &mut Encoder<W>,
+        bytes: &'m [u8],
+        digest: Option<DigestAlgorithm>,
+    ) -> Result<Placed> {
+        if self.queue.is_empty() && bytes.len() <= HASHED_AT_ONCE {
+            let options = ComponentOptions {
+                compression: Compression::None,
+                digest,
+            };
+            return encoder.encode(bytes, options);
+        }
+        let at_once = match digest {
+            Some(algorithm) if algorithm.combines() => PIECE,
+            Some(_) => HASHED_AT_ONCE,
+            None => usize::MAX,
+        };
+        if bytes.len() <= at_once || encoder.workers.threads() == 1 {
+            let begin = encoder.begin_raw(bytes.len(), digest);
+            self.queue.submit(encoder, Item::Begin(begin), 0)?;
+            self.queue.submit(encoder, Item::Lent(bytes), 0)?;
+            return self.end(encoder, bytes.len());
+        }
+        let (ticket, chunks) = (encoder.tickets, encoder.chunks);
+        let sum = move || Stored::raw(Cow::Borrowed(bytes), digest, chunks);
+        let sums = self.scope.start(sum);
+        let begin = encoder.begin_raw(bytes.len(), None);
+        self.queue.submit(encoder, Item::Begin(begin), 0)?;
+        self.queue.submit(encoder, Item::Lent(bytes), 0)?;
+        self.hashed.push(Hashed {
+            ticket,
+            byte_len: bytes.len(),
+            sums,
+        });
+        self.end_later(encoder, bytes.len())
+    }
+
+    /// Ends the component.
+    fn end<W: Write>(&mut self, encoder: &mut Encoder<W>, byte_len: usize) -> Result<Placed> {
+        if self.queue.is_empty() {
+            return encoder.end_placed(byte_len as u64);
+        }
+        self.end_later(encoder, byte_len)
+    }
+
+    fn end_later<W: Write>(&mut self, encoder: &mut Encoder<W>, byte_len: usize) -> Result<Placed> {
+        let ticket = encoder.tickets;
+        encoder.tickets = ticket + 1;
+        let decoded_len = byte_len as u64;
+        self.queue.submit(encoder, Item::End { decoded_len }, 0)?;
+        Ok(Placed::Later {
+            ticket,
+            decoded_len,
+        })
+    }
+
+    /// Writes what waits, and waits for all digests.
+    pub(crate) fn finish<W: Write>(mut self, encoder: &mut Encoder<W>) -> Result<()> {
+        self.queue.write(encoder)?;
+        // A hash cannot be split: with the longest first, all threads end at about the same time.
+        self.hashed.sort_by_key(|hashed| Reverse(hashed.byte_len));
+        self.hashed.iter().for_each(|hashed| hashed.sums.help());
+        for hashed in self.hashed {
+            let sums = hashed.sums.wait().ok_or_else(Error::out_of_order)??;
+            if let Some(ended) = encoder.placed.get_mut(hashed.ticket) {
+                ended.blob.digest = sums.digest;
+                let chunker = sums.chunker.filter(|_| sums.content_len as u64 > CHUNK);
+                ended.table =
+                    chunker.map(|chunker| (chunker.algorithm(), Chunker::finish(chunker)));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<W: Write> Encoder<W> {
+    /// The beginning of a raw component of `byte_len` bytes.
+    fn begin_raw(&self, byte_len: usize, digest: Option<DigestAlgorithm>) -> Begin {
+        Begin {
+            alignment: self.alignment_of(byte_len as u64),
+            encoding: Encoding::Raw,
+            digest,
+            has_table: false,
+            is_alone: false,
+            is_long: false,
+        }
+    }
+}
+
+impl<'m> From<Bytes<'m>> for Content<'m> {
+    fn from(bytes: Bytes<'m>) -> Self {
+        match bytes {
+            Bytes::Borrowed(bytes) => Content::Bytes(bytes),
+            // Kept until its chunks are copied.
+            Bytes::Owned(bytes) => {
+                let byte_len = bytes.len();
+                let copy = move |start: usize, out: &mut [u8]| {
+                    let rest = bytes.get(start..).unwrap_or_default();
+                    out.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+                };
+                Content::Made(byte_len, Arc::new(copy))
+            }
+        }
+    }
+}
+
+impl<'m> Content<'m> {
+    fn byte_len(&self) -> usize {
+        match self {
+            Content::Bytes(bytes) => bytes.len(),
+            Content::Made(byte_len, _) => *byte_len,
+        }
+    }
+
+    /// The bytes of `range`: lent, or made in memory that is used again.
+    fn bytes(&self, range: Range<usize>, tools: &Tools) -> Result<Cow<'m, [u8]>> {
+        match self {
+            Content::Bytes(bytes) => Ok(Cow::Borrowed(bytes.get(range).unwrap_or_default())),
+            Content::Made(_, fill) => {
+                let memory = tools.buffer(range.len())?;
+                Ok(Cow::Owned(made(&**fill, range, memory)?))
+            }
+        }
+    }
+}
+
+fn made(fill: &Fill<'_>, range: Range<usize>, mut memory: Vec<u8>) -> Result<Vec<u8>> {
+    resize(&mut memory, range.len() as u64)?;
+    fill(range.start, &mut memory);
+    Ok(memory)
+}
+
+impl Head for Content<'_> {
+    /// The number of bytes that decide for a component in pieces.
+    fn byte_len(&self) -> usize {
+        Content::byte_len(self).min(SINGLE_FRAME_MAX)
+    }
+
+    fn stretch(&self, range: Range<usize>) -> Result<Cow<'_, [u8]>> {
+        match self {
+            Content::Bytes(bytes) => Head::stretch(*bytes, range),
+            Content::Made(_, fill) => made(&**fill, range, Vec::new()).map(Cow::Owned),
+        }
+    }
+}

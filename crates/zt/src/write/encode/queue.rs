@@ -1,0 +1,68 @@
+//! What waits to be written, in its order.
+
+use std::collections::VecDeque;
+use std::io::Write;
+
+use super::{Begin, Encoder, Stored};
+use crate::cores::work::Task;
+use crate::error::Result;
+
+/// The next item to be written.
+pub(super) enum Item<'m> {
+    Begin(Begin),
+    Raw(Vec<u8>),
+    /// Raw bytes in memory that the caller lends.
+    Lent(&'m [u8]),
+    Frame(Task<'m, Result<Stored<'m>>>),
+    End {
+        decoded_len: u64,
+    },
+}
+
+/// Items that wait to be written, each with its share of the budget.
+#[derive(Default)]
+pub(super) struct Queue<'m> {
+    items: VecDeque<(Item<'m>, usize)>,
+    /// Bytes of content in the queue.
+    queued: usize,
+}
+
+impl<'m> Queue<'m> {
+    pub(super) fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// Writes `item` after the queue; now, if the queue is empty. Waits only if too much is queued.
+    pub(super) fn submit<W: Write>(
+        &mut self,
+        encoder: &mut Encoder<W>,
+        item: Item<'m>,
+        cost: usize,
+    ) -> Result<()> {
+        let is_ready = !matches!(item, Item::Frame(_)) || encoder.workers.threads() == 1;
+        if self.items.is_empty() && is_ready {
+            return encoder.place(item);
+        }
+        self.items.push_back((item, cost));
+        self.queued += cost;
+        while let Some((item, cost)) = self.items.pop_front() {
+            let can_wait = self.queued <= encoder.budget;
+            if can_wait && matches!(&item, Item::Frame(task) if !task.is_done()) {
+                self.items.push_front((item, cost));
+                break;
+            }
+            self.queued -= cost;
+            encoder.place(item)?;
+        }
+        Ok(())
+    }
+
+    /// Writes all items, and waits for the work in progress.
+    pub(super) fn write<W: Write>(&mut self, encoder: &mut Encoder<W>) -> Result<()> {
+        while let Some((item, cost)) = self.items.pop_front() {
+            self.queued -= cost;
+            encoder.place(item)?;
+        }
+        Ok(())
+    }
+}
