@@ -30,6 +30,8 @@ impl<'f> Tensor<'f> {
     /// | of your own | what [`ObjectFormat::slice`] or [`ObjectFormat::rows`] reads |
     /// | others | all: they are made dense as a whole first |
     ///
+    /// Frames are decoded on all cores, one at a time on each, if the part lies in three or more of them.
+    ///
     /// What a part of a component costs that is one zstd frame larger than 8 MiB, as others write
     /// them, is all that lies before it; going back in one decodes it whole.
     ///
