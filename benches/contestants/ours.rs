@@ -85,11 +85,12 @@ pub fn write_sparse(path: &Path, matrix: &Sparse, options: WriteOptions) -> Resu
 ///
 /// Where one of the files cannot be read or written.
 pub fn convert(from: &Path, to: &Path, write: WriteOptions) -> Result<AtomicFile> {
-    let input = zt_convert::Kinds::builtin().open(from, OpenOptions::new())?;
+    let kinds = zt_convert::Kinds::builtin();
+    let input = kinds.open(from, OpenOptions::new())?;
     let mut options = ConvertOptions::new(zt_convert::ZT);
     options.write = write;
     let mut file = AtomicFile::create(to)?;
-    zt_convert::convert(&[input], &mut file, &options)?;
+    kinds.convert_to_file(&[input], &mut file, &options)?;
     file.flush()?;
     Ok(file)
 }

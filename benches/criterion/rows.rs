@@ -7,6 +7,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 
 fn rows(c: &mut Criterion) {
     common::measure(c, "rows");
+    common::measure(c, "columns");
 }
 
 criterion_group!(benches, rows);

@@ -10,6 +10,7 @@ mod write;
 
 use std::path::Path;
 
+use self::rows::Quarter;
 use crate::{Contest, Result, Size, Workload};
 
 /// What an operation is done to.
@@ -206,6 +207,22 @@ pub const OPERATIONS: &[Operation] = &[
         subjects: &[Subject::Checkpoint],
         place: Place::Memory,
         prepare: rows::raw,
+    },
+    Operation {
+        id: "rows-quarter-raw",
+        subjects: &[Subject::Checkpoint],
+        place: Place::Memory,
+        prepare: |workload, folder| {
+            rows::quarter("rows-quarter-raw", Quarter::Rows, workload, folder)
+        },
+    },
+    Operation {
+        id: "columns-quarter-raw",
+        subjects: &[Subject::Checkpoint],
+        place: Place::Memory,
+        prepare: |workload, folder| {
+            rows::quarter("columns-quarter-raw", Quarter::Columns, workload, folder)
+        },
     },
     Operation {
         id: "rows-zstd-3",

@@ -1,10 +1,10 @@
-//! Sixteen rows out of a large tensor, from opening the file on.
+//! Parts of tensors, from opening the file on: sixteen rows of a large one, and a quarter of each matrix.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use zt::Verify;
+use zt::{Slice, Verify};
 
 use crate::contest::{expect, timed};
 use crate::contestants::{Digest, Storage, ours, peer_safetensors, peer_ztensor1, peer_ztensor2};
@@ -63,7 +63,8 @@ pub(super) fn raw<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Contes
     peer_safetensors::write(&safe, all)?;
     std::fs::write(&bare, &*Rows::of(workload)?.tensor.bytes)?;
 
-    add_ours(&mut contest, workload, &ours)?;
+    add_ours(&mut contest, "zt", workload, &ours, Verify::OnRead)?;
+    add_ours(&mut contest, NOT_VERIFIED, workload, &ours, Verify::Never)?;
     Rows::of(workload)?.add(&mut contest, Role::Peer, peer_ztensor1::NAME, move |rows| {
         peer_ztensor1::with_mapped(&ours, &rows.tensor.name, |whole| rows.take(whole))
     });
@@ -86,7 +87,10 @@ pub(super) fn raw<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Contes
         File::open(&bare)?.read_exact_at(&mut found, rows.bytes.start as u64)?;
         Ok(found)
     });
-    contest.remark("No reader verifies rows of a raw tensor: its digest covers the whole.");
+    contest.remark(
+        "zt reads and verifies whole chunks of 1 MiB, unless the name says otherwise. The peers verify \
+         nothing: their digests cover the whole tensor.",
+    );
     Ok(contest)
 }
 
@@ -99,7 +103,7 @@ pub(super) fn zstd<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Conte
     peer_ztensor1::write(&theirs, all, Storage::Zstd(3), Digest::None)?;
     peer_ztensor2::write(&second, all, Storage::Zstd(3))?;
 
-    add_ours(&mut contest, workload, &ours)?;
+    add_ours(&mut contest, "zt", workload, &ours, Verify::OnRead)?;
     Rows::of(workload)?.add(&mut contest, Role::Peer, peer_ztensor1::NAME, move |rows| {
         rows.take(&peer_ztensor1::open(&theirs)?.read(&rows.tensor.name, false)?)
     });
@@ -120,12 +124,90 @@ fn contest<'a>(id: &'static str, stored: &str, workload: &Workload) -> Result<Co
     Ok(Contest::new(id, title, None))
 }
 
-fn add_ours<'a>(contest: &mut Contest<'a>, workload: &'a Workload, path: &Path) -> Result<()> {
+fn add_ours<'a>(
+    contest: &mut Contest<'a>,
+    name: &'static str,
+    workload: &'a Workload,
+    path: &Path,
+    verify: Verify,
+) -> Result<()> {
     let path = path.to_owned();
-    Rows::of(workload)?.add(contest, Role::Ours, "zt", move |rows| {
-        let file = ours::open(&path, Verify::OnRead)?;
+    Rows::of(workload)?.add(contest, Role::Ours, name, move |rows| {
+        let file = ours::open(&path, verify)?;
         let found = ours::read_rows(&file, &rows.tensor.name, rows.rows.clone())?;
         Ok(found.elements().bytes.to_vec())
     });
     Ok(())
+}
+
+const NOT_VERIFIED: &str = "zt, not verified";
+
+/// Which quarter of a matrix is read: of its rows, or of its columns.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Quarter {
+    Rows,
+    Columns,
+}
+
+impl Quarter {
+    /// The slices of the quarter.
+    fn slices(self, tensor: &Tensor) -> Vec<Slice> {
+        let all = Slice::from(..);
+        let second = |len: Option<&u64>| {
+            let len = len.copied().unwrap_or_default();
+            Slice::from(len / 4..len / 2)
+        };
+        match self {
+            Quarter::Rows => vec![second(tensor.shape.first())],
+            Quarter::Columns => vec![all, second(tensor.shape.get(1))],
+        }
+    }
+}
+
+/// A quarter of each matrix, as one of four ranks reads it, with and without a digest of each chunk.
+pub(super) fn quarter<'a>(
+    id: &'static str,
+    quarter: Quarter,
+    workload: &'a Workload,
+    folder: &'a Path,
+) -> Result<Contest<'a>> {
+    let which = match quarter {
+        Quarter::Rows => "rows",
+        Quarter::Columns => "columns",
+    };
+    let path = folder.join("ours.zt");
+    publish(&path, workload, Storage::Raw)?;
+    let matrices: Vec<&Tensor> = workload
+        .tensors
+        .iter()
+        .filter(|tensor| tensor.shape.len() == 2)
+        .collect();
+    let byte_len: usize = matrices.iter().map(|tensor| tensor.bytes.len() / 4).sum();
+    let title = format!("open, and read a quarter of the {which} of each raw matrix");
+    let mut contest = Contest::new(id, title, Some(byte_len as u64));
+    for (name, verify) in [
+        ("zt, verified by chunks", Verify::OnRead),
+        (NOT_VERIFIED, Verify::Never),
+    ] {
+        let (path, matrices) = (path.clone(), matrices.clone());
+        contest.add(Role::Ours, name, move |check| {
+            let (took, found) = timed(|| {
+                let file = ours::open(&path, verify)?;
+                let parts = matrices.iter().map(|tensor| {
+                    let slices = quarter.slices(tensor);
+                    Ok(file.tensor(&tensor.name)?.slice(&slices)?)
+                });
+                parts.collect::<Result<Vec<_>>>()
+            })?;
+            for (tensor, found) in matrices.iter().zip(&found).filter(|_| check) {
+                let expected = tensor.dense()?.slice(&quarter.slices(tensor))?;
+                expect(*found == expected, || {
+                    format!("{}: another part", tensor.name)
+                })?;
+            }
+            Ok(took)
+        });
+    }
+    contest.remark("A verified part takes whole chunks of 1 MiB from the file.");
+    Ok(contest)
 }

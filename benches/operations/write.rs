@@ -16,10 +16,15 @@ use crate::{Contest, Result, Role, Tensor, Workload};
 
 const NO_SYNC: &str = "Files are complete and in the page cache, without a sync.";
 
+/// The same without digests of chunks, and the speed that these may leave.
+const NO_TABLES: &str = "zt, no chunk digests";
+const TABLES: f64 = 0.97;
+
 pub(super) fn raw<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Contest<'a>> {
     let title = format!("write raw with crc32c, {}", workload.id);
     let mut field = Field::new("write-raw", title, workload, folder);
     field.ours("zt, crc32c", Storage::Raw, Digest::Crc32c)?;
+    field.ours_without_tables(Digest::Crc32c)?;
     field.each("zt, crc32c, one by one", Storage::Raw, Digest::Crc32c)?;
     field.ours("zt, no digests", Storage::Raw, Digest::None)?;
     field.ztensor1("ztensor 1.2.3, crc32c", Storage::Raw, Digest::Crc32c);
@@ -36,6 +41,7 @@ pub(super) fn raw<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Contes
     let mut contest = field.contest;
     contest.owes(1.3, "ztensor 1.2.3, crc32c");
     contest.owes(0.85, preallocated);
+    contest.owes(TABLES, NO_TABLES);
     Ok(contest)
 }
 
@@ -43,6 +49,7 @@ pub(super) fn sha256<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Con
     let title = format!("write raw with sha256, {}", workload.id);
     let mut field = Field::new("write-sha256", title, workload, folder);
     field.ours("zt", Storage::Raw, Digest::Sha256)?;
+    field.ours_without_tables(Digest::Sha256)?;
     field.each("zt, one by one", Storage::Raw, Digest::Sha256)?;
     field.ztensor1(peer_ztensor1::NAME, Storage::Raw, Digest::Sha256);
     field.limit("pwrite + sha256, 1 thread", Space::Grown, Digest::Sha256);
@@ -51,6 +58,7 @@ pub(super) fn sha256<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Con
     let mut contest = field.contest;
     contest.owes(1.7, peer_ztensor1::NAME);
     contest.owes(0.9, all);
+    contest.owes(TABLES, NO_TABLES);
     Ok(contest)
 }
 
@@ -163,6 +171,11 @@ impl<'a> Field<'a> {
             move |path| ours::write(path, tensors, options.clone()),
             move |path| expect_file(path, tensors),
         )
+    }
+
+    fn ours_without_tables(&mut self, digest: Digest) -> Result<()> {
+        let options = ours::write_options(Storage::Raw, digest);
+        self.ours_as(NO_TABLES, options.chunk_digests(None))
     }
 
     pub(super) fn ztensor1(&mut self, name: &'static str, storage: Storage, digest: Digest) {

@@ -10,7 +10,12 @@
 use std::io::Write;
 
 use proptest::prelude::*;
-use zt::{Compression, Dense, DigestAlgorithm, File, OpenOptions, WriteOptions};
+use zt::{
+    Compression, DType, Dense, DigestAlgorithm, File, OpenOptions, VerifyOptions, WriteOptions,
+};
+use zt_conformance::cbor::{map, text, uint};
+use zt_conformance::digest;
+use zt_conformance::draft::{Draft, Item};
 use zt_conformance::fuzz::assert_same;
 use zt_conformance::observe::observe;
 use zt_conformance::strategies;
@@ -269,5 +274,33 @@ fn a_plain_reader_judges_tables_of_chunk_digests_as_ours() {
             damaged[at] ^= 1;
             assert_same(&damaged, zt::Limits::default());
         }
+    }
+}
+
+/// The table is wrong, so a reader that uses it finds damage. Spec: §6.1.
+#[test]
+fn a_table_whose_key_takes_more_than_256_bytes_is_passed_over() {
+    let zeros = vec![0; (1 << 20) + 1];
+    for (filler, is_used) in [(0, true), (204, true), (205, false)] {
+        let mut table = vec![
+            (text("offset"), uint(64)),
+            (text("length"), uint(8)),
+            (
+                text("digest"),
+                text(digest(DigestAlgorithm::Crc32c, &[0; 8])),
+            ),
+        ];
+        if filler > 0 {
+            table.push((text("filler"), text("x".repeat(filler))));
+        }
+        let table = map(&table);
+        assert_eq!(table.len() <= 256, is_used, "{}", table.len());
+        let item = Item::dense(&[zeros.len() as u64], DType::U8, &zeros);
+        let item = item.change("data", |part| part.set("zt.chunks", table));
+        let bytes = Draft::v1_2().with("w", item).build();
+        assert_same(&bytes, zt::Limits::default());
+        let report = File::from_bytes(bytes).unwrap();
+        let report = report.verify(&VerifyOptions::new()).unwrap();
+        assert_eq!(report.is_ok(), !is_used);
     }
 }

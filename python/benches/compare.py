@@ -19,6 +19,7 @@ import importlib.metadata
 import json
 import os
 import platform
+import signal
 import subprocess
 import sys
 import tempfile
@@ -122,6 +123,9 @@ def worker(name: str, case: str, data: str, folder: str) -> None:
         except NotImplementedError:
             files.pop(saved or operation, None)
             print("null", flush=True)
+        except Exception as error:  # noqa: BLE001
+            # A library that fails in one row goes on with the others.
+            print(json.dumps(f"{row}: {type(error).__name__}: {error}"), flush=True)
 
 
 def tell(process: subprocess.Popen[str], row: str) -> None:
@@ -137,7 +141,6 @@ def ask(process: subprocess.Popen[str], row: str) -> Any:
 
 
 def measure(case: str, pythons: dict[str, str], seconds: float, folder: str, cores: int) -> None:
-    until = time.monotonic() + seconds
     rows = CASES[case][3]
     times: dict[str, dict[str, list[list[float]]]] = {row: {} for row in rows}
     versions: dict[str, str] = {}
@@ -145,17 +148,17 @@ def measure(case: str, pythons: dict[str, str], seconds: float, folder: str, cor
         data = os.path.join(IN_MEMORY, f"zt-benchmark-{os.getpid()}")
         try:
             prepare(case, data)
-            processes = {}
+            begun, processes = {}, {}
             for name in contestants.ALL:
                 python = pythons.get(name, sys.executable)
-                command = [python, __file__, "--worker", name, case, data, place]
-                process = subprocess.Popen(
-                    command,
+                begun[name] = subprocess.Popen(
+                    [python, __file__, "--worker", name, case, data, place],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.DEVNULL,
                     text=True,
                 )
+            for name, process in begun.items():
                 assert process.stdout is not None
                 greeting = process.stdout.readline()
                 if not greeting:
@@ -163,13 +166,17 @@ def measure(case: str, pythons: dict[str, str], seconds: float, folder: str, cor
                     continue
                 versions |= json.loads(greeting)
                 processes[name] = process
-            took = 0.0
+            # Some take half a minute to import.
+            until, took = time.monotonic() + seconds, 0.0
             while time.monotonic() + took < until:
                 start = time.monotonic()
                 for name, process in processes.items():
                     for row in rows:
-                        if answer := ask(process, row):
+                        answer = ask(process, row)
+                        if isinstance(answer, list):
                             times[row].setdefault(name, []).append(answer)
+                        elif answer:
+                            print(f"{name}: {answer}", flush=True)
                     tell(process, "end")
                 took = time.monotonic() - start
                 keep(case, cores, folder, times, versions)
@@ -223,6 +230,8 @@ def main() -> None:
         return page.write(json.loads(RESULTS.read_text()), ROOT / "docs")
     if arguments.case is None:
         parser.error("name a case, or pass --write")
+    # A program that is ended removes its files, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     if arguments.one_core:
         os.sched_setaffinity(0, {0})
     pythons = dict(pair.split("=", 1) for pair in arguments.pythons)

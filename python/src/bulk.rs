@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
-use zt::foreign::{AtomicFile, FileBuilder};
+use zt::foreign::FileBuilder;
 use zt::{
     Attributes, Blob, Buffer, Component, DType, Encoding, Object, OpenOptions, Progress, Span,
     WriteOptions,
@@ -17,12 +17,13 @@ use zt_convert::{ConvertOptions, Input, Kinds, ZT};
 use crate::array::{fits, view};
 use crate::dtype::{Row, numpy};
 use crate::error::{OrRaise, Result};
-use crate::incoming::Incoming;
+use crate::incoming::{Array, Incoming};
 use crate::memory::{Lent, Memory};
 use crate::operations::{kind_of, opened};
 use crate::tensor::Tensor;
-use crate::work::{self, Line, Watch};
-use crate::{torch, value, writer};
+use crate::work::{Line, Watch};
+use crate::writer::Output;
+use crate::{remote, torch, value, writer};
 
 type PyProgress<'py> = Option<Bound<'py, PyAny>>;
 
@@ -174,10 +175,16 @@ pub(crate) fn read_all<'py>(
     })
 }
 
-/// Where the bytes of a tensor go in an arena, at multiples of 64.
-struct Slot {
+/// A tensor that is loaded.
+struct Loaded {
     name: Py<PyString>,
     tensor: Tensor,
+    /// `None` for one that is sparse or has to be decoded by the rules of its format.
+    slot: Option<Slot>,
+}
+
+/// Where the bytes of a dense tensor go in an arena, at a multiple of 64.
+struct Slot {
     row: &'static Row,
     start: usize,
     byte_len: usize,
@@ -197,15 +204,16 @@ pub(crate) fn load<'py>(
 ) -> Result<Bound<'py, PyDict>> {
     const APART: usize = 64;
     let open = opened(py, source, None)?;
-    let (mut slots, mut others, mut end) = (Vec::new(), Vec::new(), 0usize);
-    let arrays = PyDict::new(py);
+    let (mut all, mut end) = (Vec::with_capacity(open.file().len()), 0usize);
     for name in open.file().names() {
         let tensor = Tensor::new(Arc::clone(&open), open.tensor(name).or_raise()?);
-        let name = PyString::new(py, name);
-        // In the order of names, whatever is filled in when.
-        arrays.set_item(&name, py.None())?;
+        let name = PyString::new(py, name).unbind();
         if tensor.tensor().format() != "dense" {
-            others.push((name, tensor));
+            all.push(Loaded {
+                name,
+                tensor,
+                slot: None,
+            });
             continue;
         }
         let component = tensor.raise(tensor.tensor().component("data"))?;
@@ -223,20 +231,22 @@ pub(crate) fn load<'py>(
             .checked_add(byte_len)
             .and_then(|end| end.checked_next_multiple_of(APART))
             .ok_or_else(|| PyValueError::new_err("the tensors are larger than the memory"))?;
-        slots.push(Slot {
-            name: name.unbind(),
-            tensor,
+        let slot = Some(Slot {
             row,
             start,
             byte_len,
         });
+        all.push(Loaded { name, tensor, slot });
     }
     let mut arena = Buffer::try_zeroed(end as u64)
         .map_err(zt::Error::from)
         .or_raise()?;
     let mut rest: &mut [u8] = &mut arena;
-    let mut wanted = Vec::with_capacity(slots.len());
-    for slot in &slots {
+    let mut wanted = Vec::with_capacity(all.len());
+    for loaded in &all {
+        let Some(slot) = &loaded.slot else {
+            continue;
+        };
         let padded = slot.byte_len.next_multiple_of(APART);
         // The arena is as long as all slots.
         let Some((place, behind)) = std::mem::take(&mut rest).split_at_mut_checked(padded) else {
@@ -244,21 +254,18 @@ pub(crate) fn load<'py>(
         };
         rest = behind;
         if slot.byte_len > 0 {
-            wanted.push((&slot.tensor, &mut place[..slot.byte_len]));
+            wanted.push((&loaded.tensor, &mut place[..slot.byte_len]));
         }
     }
     read_all(py, wanted, threads, progress)?;
     let arena = Bound::new(py, Memory::of_buffer(arena))?;
-    for slot in &slots {
-        let shape = slot.tensor.tensor().shape();
-        // The slots are within the arena.
-        let array = view(&arena, slot.start, slot.row, shape)?;
-        arrays.set_item(&slot.name, array)?;
-    }
-    for (name, tensor) in others {
-        let array = match tensor.is_sparse() {
-            true => tensor.scipy(py)?,
-            false => tensor.dense_array(py)?.numpy(py)?,
+    let arrays = PyDict::new(py);
+    for Loaded { name, tensor, slot } in &all {
+        let array = match slot {
+            // The slots are within the arena.
+            Some(slot) => view(&arena, slot.start, slot.row, tensor.tensor().shape())?,
+            None if tensor.is_sparse() => tensor.scipy(py)?,
+            None => tensor.dense_array(py)?.numpy(py)?,
         };
         arrays.set_item(name, array)?;
     }
@@ -295,17 +302,11 @@ pub(crate) fn save<'py>(
 ) -> Result<Option<Bound<'py, PyBytes>>> {
     let kinds = Kinds::builtin();
     let kind = kind_of(py, &kinds, kind, filename.as_ref())?;
-    let mut write = WriteOptions::new();
-    if planes {
-        write = write.planes();
-    }
-    if let Some(level) = zstd {
-        write = write.zstd(level);
-    }
+    let digest = writer::digest(py, "digest", digest)?;
     let mut saving = Saving {
         values: Vec::new(),
         attributes: metadata.map(value::from_mapping).transpose()?,
-        write: write.digest(writer::digest(py, digest)?),
+        write: writer::options(zstd, planes).digest(digest),
         kind,
     };
     for pair in tensors.call_method0("items")?.try_iter()? {
@@ -330,22 +331,19 @@ pub(crate) fn save<'py>(
         })?;
         return Ok(Some(PyBytes::new(py, &bytes)));
     };
-    let begun = py.detach(|| AtomicFile::create(&path)).or_raise()?;
-    let file = Arc::new(Mutex::new(Some(begun)));
+    let stores = remote::options(None)?;
+    let begun = Watch::default().run(py, |_| Output::create(&path, &stores))?;
+    let output = Arc::new(Mutex::new(Some(begun)));
     let target = writer::Target {
-        file: Arc::clone(&file),
+        output: Arc::clone(&output),
         line: Arc::clone(&line),
     };
     watch.run(py, |progress| {
         saving.write_to(&kinds, target, &line, progress)
     })?;
-    work::run(py, || {
-        let file = file.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let publish = match sync {
-            true => AtomicFile::publish,
-            false => AtomicFile::publish_unsynced,
-        };
-        file.map_or(Ok(()), publish)
+    Watch::default().run(py, |_| {
+        let output = output.lock().unwrap_or_else(PoisonError::into_inner).take();
+        output.map_or(Ok(()), |output| output.publish(sync))
     })?;
     Ok(None)
 }
@@ -369,20 +367,26 @@ impl Saving {
         }
         // Nobody fills an array anew meanwhile, so equal places are equal arrays.
         let mut known: HashMap<(usize, usize, &str), &str> = HashMap::new();
+        let mut lent = Vec::new();
         for (name, value) in &self.values {
-            if let Incoming::Dense(array) = value
-                && let Some((start, byte_len)) = array.place().filter(|(_, len)| *len > 0)
-            {
+            let Incoming::Dense(array) = value else {
+                add_lent(&mut writer, &mut lent, line, progress)?;
+                writer::add(&mut writer, name, value, None, None, line, progress)?;
+                continue;
+            };
+            if let Some((start, byte_len)) = array.place().filter(|(_, len)| *len > 0) {
                 let key = (start, byte_len, array.row().name);
                 if let Some(other) = known.get(&key) {
+                    add_lent(&mut writer, &mut lent, line, progress)?;
                     writer::share(&mut writer, name, array, other)?;
                     progress.report(byte_len as u64)?;
                     continue;
                 }
                 known.insert(key, name);
             }
-            writer::add(&mut writer, name, value, None, None, line, progress)?;
+            lent.push((name, array));
         }
+        add_lent(&mut writer, &mut lent, line, progress)?;
         writer.finish()
     }
 
@@ -418,4 +422,22 @@ impl Saving {
         }
         builder.build()
     }
+}
+
+/// Writes arrays whose memory Python lends, and empties the list. All threads work on them.
+fn add_lent(
+    writer: &mut zt::Writer<'_>,
+    arrays: &mut Vec<(&String, &Array)>,
+    line: &Line,
+    progress: Progress<'_>,
+) -> zt::Result<()> {
+    let mut reported = Ok(());
+    let objects = arrays.drain(..).map_while(|(name, array)| {
+        reported = progress.report(line.end());
+        line.begin(array.byte_len() as u64);
+        reported.is_ok().then_some((name, array))
+    });
+    writer.add_all(objects)?;
+    reported?;
+    progress.report(line.end())
 }

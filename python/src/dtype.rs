@@ -4,7 +4,6 @@ use std::ffi::CStr;
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyDict;
 use zt::DType;
 
 use crate::error::{Result, unsupported};
@@ -24,6 +23,8 @@ pub(crate) struct Row {
     pub(crate) format: Option<&'static CStr>,
     /// Its code in DLPack.
     pub(crate) dlpack: u8,
+    /// Its dtype of NumPy, once somebody asked for it.
+    made: PyOnceLock<Py<PyAny>>,
 }
 
 const INT: u8 = 0;
@@ -42,6 +43,7 @@ const fn native(dtype: DType, numpy: &'static str, format: &'static CStr, dlpack
         is_ml: false,
         format: Some(format),
         dlpack,
+        made: PyOnceLock::new(),
     }
 }
 
@@ -54,15 +56,15 @@ const fn ml(name: &'static str, dtype: DType, numpy: &'static str, dlpack: u8) -
         is_ml: true,
         format: None,
         dlpack,
+        made: PyOnceLock::new(),
     }
 }
 
 const fn complex(name: &'static str, dtype: DType, format: &'static CStr) -> Row {
-    Row {
-        name,
-        item_len: 2 * dtype.byte_len(),
-        ..native(dtype, name, format, COMPLEX)
-    }
+    let mut row = native(dtype, name, format, COMPLEX);
+    row.name = name;
+    row.item_len = 2 * dtype.byte_len();
+    row
 }
 
 /// Every type that arrays have. The codes of DLPack are those of its version 1.1.
@@ -140,24 +142,21 @@ impl Row {
     /// # Errors
     ///
     /// `ImportError`; [`unsupported`] for a type that the installed `ml_dtypes` does not have.
-    pub(crate) fn numpy_dtype<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
-        static KNOWN: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
-        let known = KNOWN.get_or_init(py, || PyDict::new(py).unbind()).bind(py);
-        if let Some(dtype) = known.get_item(self.numpy)? {
-            return Ok(dtype);
-        }
-        let make = numpy(py)?.getattr("dtype")?;
-        let dtype = if self.is_ml {
-            let scalar = py.import("ml_dtypes")?.getattr_opt(self.numpy)?;
-            let missing =
-                || unsupported(py, &format!("ml_dtypes has no {}: update it", self.numpy));
-            make.call1((scalar.ok_or_else(missing)?,))?
-        } else {
-            make.call1((self.numpy,))?
-                .call_method1("newbyteorder", ("<",))?
-        };
-        known.set_item(self.numpy, &dtype)?;
-        Ok(dtype)
+    pub(crate) fn numpy_dtype<'py>(&self, py: Python<'py>) -> Result<&Bound<'py, PyAny>> {
+        let made = self.made.get_or_try_init(py, || {
+            let make = numpy(py)?.getattr("dtype")?;
+            let dtype = if self.is_ml {
+                let scalar = py.import("ml_dtypes")?.getattr_opt(self.numpy)?;
+                let missing =
+                    || unsupported(py, &format!("ml_dtypes has no {}: update it", self.numpy));
+                make.call1((scalar.ok_or_else(missing)?,))?
+            } else {
+                make.call1((self.numpy,))?
+                    .call_method1("newbyteorder", ("<",))?
+            };
+            Ok::<_, PyErr>(dtype.unbind())
+        })?;
+        Ok(made.bind(py))
     }
 }
 

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
 use zt::Progress;
 
-use crate::error::{OrRaise, Result, misuse, no_pickling};
+use crate::error::{OrRaise, Result, is_raised, misuse, no_pickling};
 use crate::incoming::Incoming;
 use crate::work::{self, Line, Watch};
 use crate::{value, writer};
@@ -131,15 +131,9 @@ impl Editor {
         slf
     }
 
-    #[pyo3(signature = (kind, _value, _traceback))]
-    fn __exit__(
-        &self,
-        py: Python<'_>,
-        kind: &Bound<'_, PyAny>,
-        _value: &Bound<'_, PyAny>,
-        _traceback: &Bound<'_, PyAny>,
-    ) -> Result<()> {
-        if kind.is_none() {
+    #[pyo3(signature = (*exception))]
+    fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyTuple>) -> Result<()> {
+        if !is_raised(exception) {
             return self.commit(py);
         }
         py.detach(|| drop(self.lock().take()));

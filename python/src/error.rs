@@ -5,7 +5,7 @@ use std::io;
 use pyo3::exceptions::{PyImportError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyType};
+use pyo3::types::{PyDict, PyTuple, PyType};
 use zt::ErrorKind;
 
 /// `Result` with Python's error.
@@ -64,6 +64,12 @@ pub(crate) fn no_pickling(what: &str) -> PyErr {
     PyTypeError::new_err(format!(
         "cannot pickle {what}: pass the path, and open the file there"
     ))
+}
+
+/// Whether a `with` block ended by an exception: `__exit__` is given its class, itself and its traceback,
+/// or `None` for each.
+pub(crate) fn is_raised(exception: &Bound<'_, PyTuple>) -> bool {
+    exception.iter().any(|part| !part.is_none())
 }
 
 fn new(py: Python<'_>, name: &str, code: &str, message: &str) -> PyErr {

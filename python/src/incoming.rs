@@ -148,7 +148,7 @@ impl Array {
     }
 
     /// Its elements as files have them: lent, or copied into order.
-    pub(crate) fn elements(&self) -> zt::Result<Elements<'_>> {
+    pub(crate) fn elements(&self) -> zt::formats::Result<Elements<'_>> {
         let mut bytes = self.elements.bytes()?;
         let width = self.row.dtype.byte_len();
         if self.is_big_endian && width > 1 {
@@ -160,6 +160,18 @@ impl Array {
         Ok(match self.row.logical_type() {
             Some(name) => elements.with_logical_type(name),
             None => elements,
+        })
+    }
+}
+
+/// A dense value.
+impl ToObject for Array {
+    fn to_object(&self) -> zt::formats::Result<NewObject<'_>> {
+        Ok(NewObject {
+            shape: self.shape().into(),
+            format: "dense".into(),
+            attributes: None,
+            components: vec![("data".into(), self.elements()?)],
         })
     }
 }
@@ -296,10 +308,7 @@ impl Incoming {
             write(&object).map(Some)
         };
         match self {
-            Incoming::Dense(array) => {
-                let (shape, elements) = (array.shape(), array.elements()?);
-                merged(NewObject::new(&shape, "dense", None, [("data", elements)]))
-            }
+            Incoming::Dense(array) => merged(array.to_object()?),
             Incoming::Csr {
                 shape,
                 values,

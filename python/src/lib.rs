@@ -63,6 +63,8 @@ mod _zt {
     #[pymodule_export]
     use crate::quantized::QuantizedGroup;
     #[pymodule_export]
+    use crate::remote::{read_object, write_object};
+    #[pymodule_export]
     use crate::safetensors::{
         FileHandle, SafeOpen, SafeSlice, TensorSpec, deserialize, serialize, serialize_file,
     };

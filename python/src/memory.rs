@@ -494,8 +494,8 @@ impl Strided {
     ///
     /// # Errors
     ///
-    /// [`zt::ErrorKind::Limit`] where there is no memory to gather them in.
-    pub(crate) fn bytes(&self) -> zt::Result<Bytes<'_>> {
+    /// There is no memory to gather them in.
+    pub(crate) fn bytes(&self) -> zt::formats::Result<Bytes<'_>> {
         if self.is_contiguous() {
             // SAFETY: that many elements lie there, as long as `self`; for writing, see the type.
             return Ok(unsafe { slice(self.start, self.byte_len()) }.into());

@@ -9,14 +9,14 @@ use pyo3::types::{PyDict, PyList, PyTuple};
 use zt::diff::{Change, DiffOptions};
 use zt::foreign::Kind;
 use zt::repair::{RepairOptions, Verdict};
-use zt::{HashOptions, VerifyOptions, WriteOptions};
+use zt::{HashOptions, VerifyOptions};
 use zt_convert::{ConvertOptions, Input, InputOptions, Kinds};
 
 use crate::error::{Result, exception, misuse};
 use crate::file::{File, FileWarning, Open, open_any, path_of};
-use crate::remote;
 use crate::source::Sink;
 use crate::work::Watch;
+use crate::{remote, writer};
 
 type Progress<'py> = Option<Bound<'py, PyAny>>;
 
@@ -367,6 +367,7 @@ pub(crate) fn kind_of(
 ///     kind: the kind of the new file, such as ``"zt"`` or ``"safetensors"``; by default its extension
 ///         decides.
 ///     zstd: the level at which a ``.zt`` is compressed.
+///     chunk_digests: as for :class:`Writer`.
 ///     planes: whether a ``.zt`` has floating-point tensors in byte planes.
 ///     dense: whether sparse and quantized tensors become dense.
 ///     dtype: ``"f64"``, ``"f32"``, ``"f16"`` or ``"bf16"``: to what floating-point values are rounded.
@@ -381,8 +382,9 @@ pub(crate) fn kind_of(
 ///         ``lossy``.
 #[pyfunction]
 #[pyo3(signature = (
-    source, target, *, kind = None, zstd = None, planes = false, dense = false, dtype = None,
-    lossy = false, overwrite = false, threads = None, progress = None, storage_options = None
+    source, target, *, kind = None, zstd = None, chunk_digests = Some("crc32c"), planes = false,
+    dense = false, dtype = None, lossy = false, overwrite = false, threads = None, progress = None,
+    storage_options = None
 ))]
 #[expect(clippy::too_many_arguments, reason = "the keywords of Python's call")]
 pub(crate) fn convert<'py>(
@@ -391,6 +393,7 @@ pub(crate) fn convert<'py>(
     target: &Bound<'py, PyAny>,
     kind: Option<&str>,
     zstd: Option<i32>,
+    chunk_digests: Option<&str>,
     planes: bool,
     dense: bool,
     dtype: Option<&str>,
@@ -413,13 +416,8 @@ pub(crate) fn convert<'py>(
     let path = path_of(target)?;
     let stores = remote::options(storage_options)?;
     let kind = kind_of(py, &kinds, kind, path.as_ref())?;
-    let mut write = WriteOptions::new();
-    if planes {
-        write = write.planes();
-    }
-    if let Some(level) = zstd {
-        write = write.zstd(level);
-    }
+    let chunk_digests = writer::digest(py, "chunk_digests", chunk_digests)?;
+    let write = writer::options(zstd, planes).chunk_digests(chunk_digests);
     let dtype = dtype.map(|name| {
         let known = zt::DType::from_name(name).or(zt::DType::from_long_name(name));
         known.ok_or_else(|| misuse(py, &format!("there is no dtype {name:?}")))

@@ -1,10 +1,13 @@
 //! URLs where a call takes a path.
 
+use std::io::Write as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict};
+use pyo3::types::{PyBool, PyBytes, PyDict};
+use zt::Source as _;
 use zt_convert::{Input, InputOptions, Kinds};
 use zt_remote::{Remote, RemoteOptions, Upload, is_url};
 
@@ -54,4 +57,45 @@ pub(crate) fn open(
 /// Begins to write the object at a URL.
 pub(crate) fn create(url: &str, remote: &RemoteOptions, overwrite: bool) -> zt::Result<Upload> {
     Upload::create(url, &remote.clone().overwrite(overwrite))
+}
+
+/// The bytes of the object at a URL, which is no tensor file: the index of a checkpoint.
+#[pyfunction]
+#[pyo3(signature = (url, storage_options = None))]
+pub(crate) fn read_object<'py>(
+    py: Python<'py>,
+    url: &str,
+    storage_options: Option<&Bound<'py, PyDict>>,
+) -> Result<Bound<'py, PyBytes>> {
+    /// The store says how long the object is, and memory is taken for it.
+    const MOST: u64 = 1 << 30;
+    let remote = options(storage_options)?;
+    let bytes = Watch::default().run(py, |_| {
+        let object = Remote::open(url, &remote)?;
+        if object.byte_len() > MOST {
+            return Ok(None);
+        }
+        let mut bytes = zt::Buffer::try_zeroed(object.byte_len())?;
+        object.read_at(0, &mut bytes)?;
+        Ok(Some(bytes))
+    })?;
+    let bytes = bytes.ok_or_else(|| PyValueError::new_err("the object is larger than 1 GiB"))?;
+    Ok(PyBytes::new(py, &bytes))
+}
+
+/// Writes the object at a URL in one step, in place of one that is there.
+#[pyfunction]
+#[pyo3(signature = (url, data, storage_options = None))]
+pub(crate) fn write_object(
+    py: Python<'_>,
+    url: &str,
+    data: &[u8],
+    storage_options: Option<&Bound<'_, PyDict>>,
+) -> Result<()> {
+    let remote = options(storage_options)?;
+    Watch::default().run(py, |_| {
+        let mut upload = create(url, &remote, true)?;
+        upload.write_all(data)?;
+        upload.finish()
+    })
 }

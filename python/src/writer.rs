@@ -1,46 +1,63 @@
 //! `zt.Writer`: writes a `.zt` file, all of it or nothing.
 
+mod output;
 mod pieces;
 
 use std::collections::HashMap;
-use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyDict, PyString, PyTuple};
 use rayon::ThreadPool;
-use zt::foreign::AtomicFile;
 use zt::{
     Attributes, ComponentOptions, Compression, DigestAlgorithm, ObjectOptions, Progress,
     WriteOptions,
 };
+use zt_remote::RemoteOptions;
 
+pub(crate) use output::{Output, Target};
 pub(crate) use pieces::Pieces;
 use pieces::Rest;
 
 use crate::dtype::Row;
-use crate::error::{OrRaise, Result, misuse, no_pickling};
+use crate::error::{OrRaise, Result, is_raised, misuse, no_pickling};
 use crate::file::path_of;
 use crate::incoming::{Array, Incoming};
 use crate::source::Sink;
-use crate::value;
 use crate::work::{Line, Watch};
+use crate::{remote, value};
 
 /// How components are stored, where the caller says so.
 pub(crate) fn compression(level: Option<i32>) -> Compression {
     level.map_or(Compression::None, Compression::Zstd)
 }
 
-/// The algorithm of that name.
-pub(crate) fn digest(py: Python<'_>, name: Option<&str>) -> Result<Option<DigestAlgorithm>> {
+/// How a file is written: as zstd of a level, in byte planes, in both, or raw.
+pub(crate) fn options(zstd: Option<i32>, planes: bool) -> WriteOptions {
+    let mut options = WriteOptions::new();
+    if planes {
+        options = options.planes();
+    }
+    if let Some(level) = zstd {
+        options = options.zstd(level);
+    }
+    options
+}
+
+/// The algorithm of that name, which an argument has.
+pub(crate) fn digest(
+    py: Python<'_>,
+    argument: &str,
+    name: Option<&str>,
+) -> Result<Option<DigestAlgorithm>> {
     match name {
         None => Ok(None),
         Some("crc32c") => Ok(Some(DigestAlgorithm::Crc32c)),
         Some("sha256") => Ok(Some(DigestAlgorithm::Sha256)),
         Some(other) => {
-            let text = format!("digest is {other:?}: pass \"crc32c\", \"sha256\" or None");
+            let text = format!("{argument} is {other:?}: pass \"crc32c\", \"sha256\" or None");
             Err(misuse(py, &text))
         }
     }
@@ -60,32 +77,6 @@ impl<'a, 'py, T: FromPyObject<'a, 'py>> FromPyObject<'a, 'py> for Given<T> {
     }
 }
 
-/// The file that is published when the writer finishes. It refuses writes once the work is to stop.
-pub(crate) struct Target {
-    pub(crate) file: Arc<Mutex<Option<AtomicFile>>>,
-    pub(crate) line: Arc<Line>,
-}
-
-impl Write for Target {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        /// Written between two looks at the line.
-        const MOST: usize = 8 << 20;
-        if self.line.is_stopped() {
-            return Err(io::Error::other("stopped on request"));
-        }
-        let written = match &mut *lock(&self.file) {
-            Some(file) => file.write(&bytes[..bytes.len().min(MOST)])?,
-            None => return Err(io::ErrorKind::BrokenPipe.into()),
-        };
-        self.line.written(written as u64);
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        lock(&self.file).as_mut().map_or(Ok(()), AtomicFile::flush)
-    }
-}
-
 /// Where the engine's writer is.
 enum State {
     Ready(Box<zt::Writer<'static>>),
@@ -102,15 +93,18 @@ type Place = (usize, usize, &'static str);
 /// file appears under its name, complete and on the disk. Otherwise the old file stays.
 ///
 /// Args:
-///     target: a path, or an object with ``write``, which gets the bytes from front to back.
+///     target: a path, a URL, or an object with ``write``, which gets the bytes from front to back.
 ///     zstd: the level at which all tensors are compressed, 1 to 22; ``None`` for raw bytes, which are
 ///         mapped without a copy.
 ///     digest: ``"crc32c"``, ``"sha256"`` or ``None``, for each component.
+///     chunk_digests: the digest of each MiB of a raw component that is longer and has a digest. By it
+///         slices are verified. ``None`` writes none.
 ///     planes: whether floating-point tensors are stored in byte planes: two thirds of bf16's bytes, without
 ///         loss.
 ///     attributes: a dict of text, numbers, lists and dicts for the file.
 ///     threads: how many threads compress; by default all cores, or ``ZT_NUM_THREADS``.
 ///     progress: called with the bytes of values since the last call. What it raises ends the writer.
+///     storage_options: as for :func:`open`, where the target is a URL.
 ///
 /// >>> import io, numpy, zt
 /// >>> sink = io.BytesIO()
@@ -122,7 +116,7 @@ type Place = (usize, usize, &'static str);
 pub(crate) struct Writer {
     state: Mutex<State>,
     /// `None` for an object with `write`.
-    file: Option<Arc<Mutex<Option<AtomicFile>>>>,
+    output: Option<Arc<Mutex<Option<Output>>>>,
     path: Option<PathBuf>,
     line: Arc<Line>,
     /// The threads of all its work.
@@ -161,17 +155,20 @@ impl Writer {
         attributes: Option<Attributes>,
         threads: Option<usize>,
         progress: Option<Py<PyAny>>,
+        stores: &RemoteOptions,
     ) -> Result<Self> {
         let line = Arc::new(Line::default());
         let path = path_of(target)?;
-        let mut file = None;
+        let mut output = None;
         let pool = crate::pool::pool(threads)?;
         let writer = if let Some(path) = &path {
-            let begun = py.detach(|| AtomicFile::create(path)).or_raise()?;
+            let begun = Watch::default()
+                .on(&pool)
+                .run(py, |_| Output::create(path, stores))?;
             let begun = Arc::new(Mutex::new(Some(begun)));
-            file = Some(Arc::clone(&begun));
+            output = Some(Arc::clone(&begun));
             let target = Target {
-                file: begun,
+                output: begun,
                 line: Arc::clone(&line),
             };
             py.detach(|| pool.install(|| options.to_buffered_writer(target)))
@@ -190,7 +187,7 @@ impl Writer {
         }
         Ok(Writer {
             state: Mutex::new(State::Ready(Box::new(writer))),
-            file,
+            output,
             path,
             line,
             pool: Some(pool),
@@ -223,7 +220,7 @@ impl Writer {
             }
             done.map(Ok)
         };
-        let done = if byte_len < SMALL && self.progress.is_none() {
+        let done = if byte_len < SMALL && self.progress.is_none() && !self.is_remote() {
             let go_on = |_| std::ops::ControlFlow::Continue(());
             py.detach(|| pool.install(|| work(Progress::new(&go_on))))
                 .or_raise()
@@ -249,8 +246,8 @@ impl Writer {
     /// Drops the engine's writer, and the file that was not published.
     fn end(&self, state: &mut State) {
         *state = State::Ended;
-        if let Some(file) = &self.file {
-            *lock(file) = None;
+        if let Some(output) = &self.output {
+            *lock(output) = None;
         }
     }
 
@@ -261,6 +258,11 @@ impl Writer {
             let text = "the writer belongs to the process that this one was forked from";
             PyValueError::new_err(text)
         })
+    }
+
+    /// Whether a store gets the bytes: it may take long for few of them.
+    fn is_remote(&self) -> bool {
+        self.path.as_deref().and_then(remote::url_of).is_some()
     }
 
     fn is_here(&self) -> bool {
@@ -281,7 +283,7 @@ impl Writer {
             options.compression = compression(*level);
         }
         if let Given::Yes(name) = digest_name {
-            options.digest = digest(py, name.as_deref())?;
+            options.digest = digest(py, "digest", name.as_deref())?;
         }
         Ok(Some(options.into()))
     }
@@ -385,8 +387,8 @@ fn refused(state: &State) -> String {
 impl Writer {
     #[new]
     #[pyo3(signature = (
-        target, *, zstd = None, digest = Some("crc32c"), planes = false, attributes = None,
-        threads = None, progress = None
+        target, *, zstd = None, digest = Some("crc32c"), chunk_digests = Some("crc32c"),
+        planes = false, attributes = None, threads = None, progress = None, storage_options = None
     ))]
     #[expect(clippy::too_many_arguments, reason = "the keywords of Python's call")]
     fn new(
@@ -394,27 +396,31 @@ impl Writer {
         target: &Bound<'_, PyAny>,
         zstd: Option<i32>,
         digest: Option<&str>,
+        chunk_digests: Option<&str>,
         planes: bool,
         attributes: Option<&Bound<'_, PyAny>>,
         threads: Option<usize>,
         progress: Option<Py<PyAny>>,
+        storage_options: Option<&Bound<'_, PyDict>>,
     ) -> Result<Self> {
-        let digest = self::digest(py, digest)?;
-        let mut options = WriteOptions::new();
-        let mut defaults = ComponentOptions::default();
-        if planes {
-            options = options.planes();
-            defaults.compression = Compression::Auto;
-        }
-        if let Some(level) = zstd {
-            options = options.zstd(level);
-            defaults.compression = Compression::Zstd(level);
-        }
-        options = options.digest(digest);
-        defaults.digest = digest;
+        let digest = self::digest(py, "digest", digest)?;
+        let chunk_digests = self::digest(py, "chunk_digests", chunk_digests)?;
+        let options = self::options(zstd, planes)
+            .digest(digest)
+            .chunk_digests(chunk_digests);
+        let compression = match (zstd, planes) {
+            (Some(level), _) => Compression::Zstd(level),
+            (None, true) => Compression::Auto,
+            (None, false) => Compression::None,
+        };
+        let defaults = ComponentOptions {
+            compression,
+            digest,
+        };
         let attributes = attributes.map(value::from_mapping).transpose()?;
+        let stores = remote::options(storage_options)?;
         Self::create(
-            py, target, options, defaults, planes, attributes, threads, progress,
+            py, target, options, defaults, planes, attributes, threads, progress, &stores,
         )
     }
 
@@ -508,34 +514,28 @@ impl Writer {
     fn finish(&self, py: Python<'_>) -> Result<()> {
         // Refuses a writer that has ended, or awaits pieces.
         self.with(py, 0, |_, _| Ok(()))?;
-        let finish = || {
+        let finish = |_: Progress<'_>| {
             let mut state = lock(&self.state);
             let finished = match std::mem::replace(&mut *state, State::Ended) {
                 State::Ready(writer) => writer.finish(),
                 _ => Ok(()),
             };
-            // Taken in any case: a file that is dropped is removed.
-            let file = self.file.as_ref().and_then(|file| lock(file).take());
+            // Taken in any case: an output that is dropped leaves nothing behind.
+            let output = self.output.as_ref().and_then(|output| lock(output).take());
             finished?;
-            file.map_or(Ok(()), AtomicFile::publish)
+            output.map_or(Ok(()), |output| output.publish(true))
         };
-        let pool = self.pool()?;
-        py.detach(|| pool.install(finish)).or_raise()
+        let watch = Watch::default().on(self.pool()?);
+        watch.line(&self.line).run(py, finish)
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
         slf
     }
 
-    #[pyo3(signature = (kind, _value, _traceback))]
-    fn __exit__(
-        &self,
-        py: Python<'_>,
-        kind: &Bound<'_, PyAny>,
-        _value: &Bound<'_, PyAny>,
-        _traceback: &Bound<'_, PyAny>,
-    ) -> Result<()> {
-        if kind.is_none() {
+    #[pyo3(signature = (*exception))]
+    fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyTuple>) -> Result<()> {
+        if !is_raised(exception) {
             return self.finish(py);
         }
         if self.is_here() {
@@ -563,8 +563,8 @@ impl Drop for Writer {
         }
         // In a forked child, the file is the parent's to remove, and no thread is left to wait for.
         std::mem::forget(std::mem::replace(&mut *lock(&self.state), State::Ended));
-        if let Some(file) = &self.file {
-            std::mem::forget(lock(file).take());
+        if let Some(output) = &self.output {
+            std::mem::forget(lock(output).take());
         }
         std::mem::forget(self.pool.take());
     }

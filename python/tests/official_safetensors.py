@@ -79,7 +79,8 @@ def run(tests: Path, name: str, conftest: str) -> dict[str, str]:
     env = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(command, cwd=tests, env=env, capture_output=True, text=True, check=False)
     ended = dict(
-        reversed(pair) for pair in re.findall(r"^(PASSED|FAILED|ERROR) (\S+)", done.stdout, re.M)
+        reversed(pair)
+        for pair in re.findall(r"^(PASSED|FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
     )
     if not ended:
         print(done.stdout + done.stderr)

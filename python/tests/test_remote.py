@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy
 import pytest
+
 import zt
 import zt.numpy
 
@@ -87,6 +88,24 @@ def test_convert_reads_and_writes_urls(store: Store, tmp_path: Path) -> None:
     assert raised.value.code == "overwrite"
     zt.convert(store.url("m.zt"), target, overwrite=True, storage_options=HTTP)
     assert [path.name for path in tmp_path.iterdir()] == ["out.safetensors"]
+
+
+def test_a_writer_writes_a_url_all_or_nothing(tmp_path: Path) -> None:
+    url = f"file://{tmp_path}/m.zt"
+    with zt.Writer(url) as writer:
+        writer.add("a", values()["a"])
+    with pytest.raises(RuntimeError), zt.Writer(url) as writer:
+        writer.add("b", values()["b"])
+        raise RuntimeError
+    assert list(zt.open(tmp_path / "m.zt")) == ["a"]
+    zt.numpy.save_file(values(), url)
+    numpy.testing.assert_array_equal(zt.numpy.load_file(url)["b"], values()["b"])
+    assert [path.name for path in tmp_path.iterdir()] == ["m.zt"]
+
+
+def test_a_web_server_takes_no_writes(store: Store) -> None:
+    with pytest.raises(zt.UnsupportedError):
+        zt.Writer(store.url("m.zt"), storage_options=HTTP)
 
 
 def test_connections_are_encrypted_by_default(store: Store) -> None:

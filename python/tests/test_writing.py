@@ -240,3 +240,28 @@ def test_a_sink_of_python(tmp_path):
 
     with pytest.raises(OSError, match="No space"), zt.Writer(Full()) as writer:
         writer.add("a", np.zeros(1 << 20))
+
+
+def test_chunk_digests_verify_a_slice_and_can_be_left_out(tmp_path):
+    values = np.arange(3 << 20, dtype="u1")
+    whole, without, converted = (tmp_path / f"{name}.zt" for name in ("a", "b", "c"))
+    with zt.Writer(whole) as writer:
+        writer.add("a", values)
+    with zt.Writer(without, chunk_digests=None) as writer:
+        writer.add("a", values)
+    zt.convert(whole, converted, chunk_digests=None)
+    for path, is_verified in [(whole, True), (without, False), (converted, False)]:
+        with path.open("r+b") as file:
+            file.seek(zt.open(path)["a"].components["data"].offset + (3 << 19))
+            file.write(b"!")
+        tensor = zt.open(path)["a"]
+        assert (tensor[: 1 << 20] == values[: 1 << 20]).all(), "another chunk"
+        if is_verified:
+            with pytest.raises(zt.DigestMismatchError):
+                tensor[3 << 19 : (3 << 19) + 9]
+        else:
+            assert tensor[3 << 19] == ord("!")
+        with pytest.raises(zt.DigestMismatchError):
+            tensor.numpy()
+    with pytest.raises(zt.MisuseError, match="chunk_digests"):
+        zt.Writer(whole, chunk_digests="md5")

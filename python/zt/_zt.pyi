@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Literal, Protocol, Self, TypeAlias, TypeVar, final, overload
 
 import torch as _torch
@@ -62,6 +61,7 @@ def convert(
     *,
     kind: str | None = None,
     zstd: int | None = None,
+    chunk_digests: str | None = ...,
     planes: bool = False,
     dense: bool = False,
     dtype: str | None = None,
@@ -95,6 +95,8 @@ def save(
     threads: int | None = None,
     progress: _Progress | None = None,
 ) -> bytes | None: ...
+def read_object(url: str, storage_options: dict[str, Any] | None = None) -> bytes: ...
+def write_object(url: str, data: bytes, storage_options: dict[str, Any] | None = None) -> None: ...
 
 # It is registered as a `Mapping` and does not inherit from it, which stubs cannot say.
 @final
@@ -242,10 +244,12 @@ class Writer:
         *,
         zstd: int | None = None,
         digest: str | None = ...,
+        chunk_digests: str | None = ...,
         planes: bool = False,
         attributes: Mapping[str, Any] | None = None,
         threads: int | None = None,
         progress: _Progress | None = None,
+        storage_options: dict[str, Any] | None = None,
     ) -> Self: ...
     def add(
         self,
@@ -267,24 +271,14 @@ class Writer:
     ) -> Pieces: ...
     def finish(self) -> None: ...
     def __enter__(self) -> Self: ...
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        _value: BaseException | None,
-        _traceback: TracebackType | None,
-    ) -> None: ...
+    def __exit__(self, *exception: object) -> None: ...
     def __reduce__(self) -> Any: ...
 
 @final
 class Pieces:
     def write(self, piece: Any) -> None: ...
     def __enter__(self) -> Self: ...
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        _value: BaseException | None,
-        _traceback: TracebackType | None,
-    ) -> None: ...
+    def __exit__(self, *exception: object) -> None: ...
     def __reduce__(self) -> Any: ...
 
 @final
@@ -298,12 +292,7 @@ class Editor:
     def rename(self, old: str, new: str) -> None: ...
     def commit(self) -> None: ...
     def __enter__(self) -> Self: ...
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        _value: BaseException | None,
-        _traceback: TracebackType | None,
-    ) -> None: ...
+    def __exit__(self, *exception: object) -> None: ...
     def __reduce__(self) -> Any: ...
 
 @final
@@ -409,9 +398,7 @@ class PySafeSlice:
 
 @final
 class TensorSpec:
-    def __new__(
-        cls, *, dtype: str, shape: Sequence[int], data_ptr: int, data_len: int
-    ) -> Self: ...
+    def __new__(cls, *, dtype: str, shape: Sequence[int], data_ptr: int, data_len: int) -> Self: ...
     @property
     def dtype(self) -> str: ...
     @property
@@ -428,6 +415,7 @@ def serialize_file(
     tensor_dict: dict[str, TensorSpec], filename: _Path, metadata: dict[str, str] | None = None
 ) -> None: ...
 def deserialize(bytes: bytes | bytearray) -> list[tuple[str, dict[str, Any]]]: ...
+
 # What `zt.torch` is made of.
 def _check_data(tensor: Tensor) -> None: ...
 def _dlpack(tensor: Tensor, copy: bool | None) -> CapsuleType: ...

@@ -14,7 +14,7 @@ const INSTALLER: &str = "python/tools/cpu_torch.py";
 
 /// What builds the package, and what its tests import beside torch.
 const PACKAGES: &str = "maturin numpy ml_dtypes scipy pytest hypothesis safetensors==0.8.0 \
-     transformers==5.23.0 distributed";
+     transformers==5.23.0 distributed moto[server]==5.2.5";
 
 /// The tests that need torch, and those that need a Dask cluster.
 const TESTS: &str = "python/tests/torch python/tests/test_batch.py";

@@ -48,7 +48,10 @@ fn check_index(index: &Index<&[u8]>, layout: Layout) {
             Some(at),
             "names are unique and found"
         );
-        match index.object(at).validate(&placement, &mut warnings) {
+        let object = index.object(at).validate(&placement, &mut warnings);
+        let at_once = index.validated(at, &placement, &mut Vec::new());
+        assert_eq!(format!("{at_once:?}"), format!("{object:?}"));
+        match object {
             Ok(object) => objects.push((index.name(at).to_owned(), object)),
             Err(fault) => assert!(!fault.error.to_string().is_empty()),
         }

@@ -16,7 +16,8 @@ pub(super) enum Item {
     Bytes(Vec<u8>),
     Text(String),
     Array(Vec<Item>),
-    Map(Vec<(Item, Item)>),
+    /// The pairs, and the bytes that the map takes.
+    Map(Vec<(Item, Item)>, usize),
     Tag(u64, Box<Item>),
     /// 20 is false, 21 true, 22 null.
     Simple(u8),
@@ -41,7 +42,7 @@ impl Item {
 
     pub(super) fn as_map(&self) -> Option<&[(Item, Item)]> {
         match self {
-            Item::Map(pairs) => Some(pairs),
+            Item::Map(pairs, _) => Some(pairs),
             _ => None,
         }
     }
@@ -110,6 +111,7 @@ impl Parser<'_> {
     }
 
     fn item(&mut self, depth: usize) -> Option<Item> {
+        let start = self.at;
         let head = self.head()?;
         let is_nested = matches!(head.major, 4..=6);
         let depth = depth + usize::from(is_nested);
@@ -122,7 +124,10 @@ impl Parser<'_> {
             2 => Item::Bytes(self.string(&head)?),
             3 => Item::Text(self.text(&head)?),
             4 => Item::Array(self.array(&head, depth)?),
-            5 => Item::Map(self.map(&head, depth)?),
+            5 => {
+                let pairs = self.map(&head, depth)?;
+                Item::Map(pairs, self.at - start)
+            }
             6 => Item::Tag(head.argument, Box::new(self.item(depth)?)),
             _ => simple_or_float(&head)?,
         })
@@ -182,7 +187,7 @@ impl Parser<'_> {
         } {
             let start = self.at;
             let key = self.item(depth)?;
-            let has_parts = matches!(key, Item::Array(_) | Item::Map(_) | Item::Tag(..));
+            let has_parts = matches!(key, Item::Array(_) | Item::Map(..) | Item::Tag(..));
             if has_parts && self.at - start > KEY {
                 return None;
             }
@@ -243,7 +248,7 @@ fn encoded(item: &Item) -> Vec<u8> {
             let items: Vec<Vec<u8>> = items.iter().map(encoded).collect();
             [head(4, items.len() as u64), items.concat()].concat()
         }
-        Item::Map(pairs) => {
+        Item::Map(pairs, _) => {
             let pair = |(key, value): &(Item, Item)| [encoded(key), encoded(value)].concat();
             let mut pairs: Vec<Vec<u8>> = pairs.iter().map(pair).collect();
             pairs.sort();

@@ -12,6 +12,9 @@ pub(super) const EXPANSION: u64 = 32_768;
 /// Bytes that have one digest in a table (§6.1).
 const CHUNK: u64 = 1_048_576;
 
+/// Bytes that the value of `zt.chunks` takes at most (§6.1).
+const LONGEST_CHUNKS: usize = 256;
+
 /// What a manifest says of a component, its types checked.
 #[derive(Debug, Clone)]
 pub(super) struct Component {
@@ -39,10 +42,12 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// `None` where the three keys are not there. No file that this reader is held against has a value of
-    /// more than 256 bytes.
+    /// `None` where the three keys are not there, and for a value that is too long.
     pub(super) fn read(value: &Item) -> Option<Self> {
-        let fields = value.as_map()?;
+        let fields = match value {
+            Item::Map(fields, ..=LONGEST_CHUNKS) => fields,
+            _ => return None,
+        };
         Some(Table {
             offset: get(fields, "offset")?.as_unsigned()?,
             length: get(fields, "length")?.as_unsigned()?,

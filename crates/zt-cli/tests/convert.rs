@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 
@@ -43,6 +44,35 @@ fn a_safetensors_file_comes_back_bit_for_bit() {
     let run = zt!["convert", ours, back].exits(0);
     assert!(run.text().contains("1 object"), "a summary");
     assert_eq!(fs::read(back).unwrap(), fs::read(first).unwrap());
+}
+
+#[test]
+fn the_digests_of_chunks_are_those_that_the_user_chooses() {
+    let dir = tempdir().unwrap();
+    let (path, out) = (dir.path().join("a.safetensors"), dir.path().join("a.zt"));
+    of_zeros(&path, (1 << 20) + 4);
+    for (option, algorithm) in [
+        (None, Some("crc32c")),
+        (Some("--chunk-digests"), Some("crc32c")),
+        (Some("--chunk-digests=sha256"), Some("sha256")),
+        (Some("--chunk-digests=none"), None),
+        (Some("--digest=none"), None),
+    ] {
+        let arguments = ["convert", "-f"].into_iter().chain(option);
+        let files = [path.as_os_str(), out.as_os_str()];
+        common::zt(arguments.map(OsStr::new).chain(files)).exits(0);
+        let shown = zt!["show", "--json", out, "w"].exits(0).json();
+        assert_eq!(shown["chunk_digests"]["data"].as_str(), algorithm);
+        let len = algorithm.map(|_| 1 << 20);
+        assert_eq!(shown["chunk_length"].as_u64(), len);
+        let listed = zt!["ls", "--json", out].exits(0).json();
+        let component = &listed["objects"][0]["components"][0];
+        assert_eq!(component["chunk_digests"].as_str(), algorithm);
+        let text = zt!["show", out, "w"].exits(0).text();
+        let line = algorithm.map(|name| format!("\ndata has a {name} of each 1.0 MiB\n"));
+        assert!(line.is_none_or(|line| text.contains(&line)), "{text}");
+    }
+    zt!["convert", "--chunk-digests", out, path, "-f"].exits(2);
 }
 
 #[test]

@@ -8,7 +8,7 @@ mod server;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use common::{Run, command, damaged, hears, run, sample};
@@ -115,7 +115,6 @@ fn commands_that_need_a_file_of_this_machine_refuse_urls() {
         &["repair", url],
         &["bench", url],
         &["extract", local, "w", "-o", url],
-        &["split", local, "-o", url],
         &["quantize", local, url],
     ] {
         let mut command = command();
@@ -159,6 +158,113 @@ fn a_set_opens_by_the_url_of_its_index() {
     assert!(missing.err.contains("model-00001-off"), "{}", missing.err);
 }
 
+/// A command for which the server is a store of S3.
+fn s3_command(server: &Server, arguments: &[&str]) -> Command {
+    let endpoint = format!("http://127.0.0.1:{}", server.port);
+    let mut command = command();
+    command.args(arguments).envs([
+        ("AWS_ENDPOINT_URL", &*endpoint),
+        ("AWS_ACCESS_KEY_ID", "tests"),
+        ("AWS_SECRET_ACCESS_KEY", "tests"),
+        ("AWS_REGION", "us-east-1"),
+    ]);
+    command
+}
+
+fn on_s3(server: &Server, arguments: &[&str]) -> Run {
+    run(&mut s3_command(server, arguments))
+}
+
+#[test]
+fn a_set_is_written_to_a_store_with_its_index_last() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = sample(dir.path());
+    let local = path.to_str().unwrap();
+    let server = Server::new();
+    let split = |more: &[&str]| {
+        let all = ["split", local, "-o", "s3://models/set/", "--max-shard-size"];
+        on_s3(&server, &[&all, more].concat())
+    };
+    let index = "s3://models/set/model.zt.index.json";
+    let content_there = || {
+        let document = on_s3(&server, &["hash", index, "--json"]).exits(0).json();
+        document["content"].as_str().unwrap().to_owned()
+    };
+    let document = split(&["30", "--json"]).exits(0).json();
+    assert_eq!(document["index"], index);
+    let shards = document["shards"].as_array().unwrap().len();
+    let first = server.names();
+    assert!(shards > 2 && first.len() == shards + 1, "{first:?}");
+    assert_eq!(server.puts().last().unwrap(), "model.zt.index.json");
+    assert_eq!(content_there(), content(local));
+
+    let refused = split(&["30"]).exits(2);
+    assert!(refused.err.contains("error[overwrite]"), "{}", refused.err);
+    assert!(refused.err.contains("--force"), "{}", refused.err);
+    assert_eq!(server.names(), first);
+
+    let document = split(&["30", "--force", "--json"]).exits(0).json();
+    assert_eq!(document["removed"].as_array().unwrap().len(), shards);
+    assert!(
+        server.names()[0].starts_with("model-g2-00001-of-"),
+        "{:?}",
+        server.names()
+    );
+    assert_eq!(server.names().len(), first.len());
+    assert_eq!(content_there(), content(local));
+
+    // The set replaces itself by one of other shards, and then by a file.
+    let again = ["split", index, "-o", "s3://models/set", "--name", "model"];
+    on_s3(&server, &[&again[..], &["--max-shard-size", "60"]].concat()).exits(2);
+    let forced = [&again[..], &["--max-shard-size", "60", "--force"]].concat();
+    on_s3(&server, &forced).exits(0);
+    assert_eq!(content_there(), content(local));
+    let fewer = [&again[..], &["--force", "--exclude", "w"]].concat();
+    on_s3(&server, &fewer).exits(2);
+    on_s3(&server, &[&again[..], &["--force"]].concat()).exits(0);
+    assert_eq!(server.names(), ["model.zt"]);
+    assert_eq!(server.uploads(), 0);
+}
+
+#[test]
+fn a_set_that_cannot_be_written_leaves_nothing_at_the_store() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = sample(dir.path());
+    let local = path.to_str().unwrap();
+    let split = |server: &Server, file: &str| {
+        let all = [
+            "split",
+            file,
+            "-o",
+            "s3://models/set",
+            "--max-shard-size",
+            "30",
+        ];
+        on_s3(server, &all)
+    };
+    let server = Server::new();
+    split(&server, local).exits(0);
+    let (requests, all) = (server.requests().len(), server.names());
+    for number in 0..requests {
+        let server = Server::new();
+        server.fail(number, Fault::Status(403));
+        split(&server, local).exits(4);
+        assert!(server.names().is_empty(), "{number}: {:?}", server.names());
+        // The answer is lost, and the request had its effect.
+        let server = Server::new();
+        server.fail(number, Fault::Lost);
+        split(&server, local).exits(0);
+        assert_eq!(server.names(), all, "{number}");
+    }
+    // Some shards are written before the damaged one is read.
+    let server = Server::new();
+    split(&server, damaged(dir.path()).to_str().unwrap()).exits(1);
+    assert!(server.names().is_empty(), "{:?}", server.names());
+    assert_eq!(server.uploads(), 0);
+    let web = server.url("");
+    zt(&["split", local, "-o", &web]).exits(5);
+}
+
 #[test]
 fn external_data_of_onnx_is_below_the_url_of_the_model() {
     let server = Server::new();
@@ -170,6 +276,42 @@ fn external_data_of_onnx_is_below_the_url_of_the_model() {
         content(&server.url("external.onnx")),
         content(local.to_str().unwrap())
     );
+}
+
+#[test]
+fn the_sources_of_hdf5_and_the_shards_of_ztensor_2_are_below_the_url_of_the_file() {
+    for (file, beside) in [
+        ("../hdf5/latest_virtual.h5", Some("../hdf5/parts")),
+        ("../hdf5/earliest_virtual.h5", Some("../hdf5/parts")),
+        ("../hdf5/paged_file.h5", None),
+        ("h5/latest_groups.h5", None),
+        ("zt2/encoded.zt2", None),
+        ("zt2/sharded.zt2", Some("zt2")),
+    ] {
+        let local = corpus(file);
+        let name = local.file_name().unwrap().to_str().unwrap();
+        let bytes = fs::read(&local).unwrap();
+        let server = Server::with(name, bytes);
+        let url = &server.url(name);
+        // The hashes of all objects, and the faults of some.
+        let objects = |file: &str| zt(&["hash", file, "--json"]).json()["objects"].clone();
+        let without = objects(url);
+        if let Some(beside) = beside {
+            for entry in corpus(beside).read_dir().unwrap() {
+                let path = entry.unwrap().path();
+                let name = path.file_name().unwrap().to_str().unwrap();
+                server.put(name, fs::read(&path).unwrap());
+            }
+        }
+        let found = objects(url);
+        assert_eq!(found, objects(local.to_str().unwrap()), "{file}");
+        assert_eq!(found == without, beside.is_none(), "{file}");
+        // The first request has all of a file this short.
+        let before = server.requests().len();
+        zt(&["ls", url]).exits(0);
+        let requests = server.requests().len() - before;
+        assert!(requests == 1 || beside.is_some(), "{file}: {requests}");
+    }
 }
 
 #[test]
@@ -263,9 +405,19 @@ fn connections_are_encrypted_unless_the_user_allows_others() {
     assert!(server.requests().is_empty());
 }
 
+const SIGINT: i32 = 2;
+
+/// Sends the signal of Ctrl-C, and says when.
+fn interrupt(child: &Child) -> Instant {
+    let since = Instant::now();
+    let id = child.id().to_string();
+    let mut kill = Command::new("kill");
+    kill.args(["-s", "INT", &id]).status().unwrap();
+    since
+}
+
 #[test]
 fn a_signal_ends_a_transfer_at_once() {
-    const SIGINT: i32 = 2;
     if !cfg!(unix) || !hears(SIGINT) {
         return;
     }
@@ -285,13 +437,49 @@ fn a_signal_ends_a_transfer_at_once() {
     while server.requests().len() < 3 {
         std::thread::sleep(Duration::from_millis(10));
     }
-    let since = Instant::now();
-    let id = child.id().to_string();
-    Command::new("kill")
-        .args(["-s", "INT", &id])
-        .status()
-        .unwrap();
+    let since = interrupt(&child);
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(since.elapsed() < Duration::from_secs(20));
     assert_eq!(store.path().read_dir().unwrap().count(), 0);
+}
+
+#[test]
+fn a_signal_ends_an_upload_at_once_and_leaves_nothing() {
+    /// Parts of 8 MiB that are under way.
+    const PARTS: usize = 3;
+    if !cfg!(unix) || !hears(SIGINT) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("large.zt");
+    common::of_floats(&path, &vec![1.0; PARTS << 21]);
+    let set = &["-o", "s3://models/set", "--max-shard-size", "1GB"];
+    let path = path.to_str().unwrap();
+    for arguments in [
+        &["convert", path, "s3://models/out.zt"][..],
+        &[&["split", path][..], set].concat(),
+    ] {
+        // Another program may take the time of the first attempt.
+        let took = (0..3).map(|_| {
+            let server = Server::new();
+            // Two requests begin the upload. The answers to its parts would come in a minute.
+            let first = 2 + usize::from(arguments[0] == "split") * 2;
+            for number in first..first + PARTS {
+                server.fail(number, Fault::Late(60_000));
+            }
+            let mut child = s3_command(&server, arguments).spawn().unwrap();
+            while server.requests().len() < first + PARTS {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            assert_eq!(server.uploads(), 1);
+            let since = interrupt(&child);
+            assert_eq!(child.wait().unwrap().code(), Some(130));
+            let took = since.elapsed();
+            assert!(server.names().is_empty(), "{:?}", server.names());
+            assert_eq!(server.uploads(), 0);
+            took
+        });
+        let mut took = took;
+        assert!(took.any(|took| took < Duration::from_secs(1)));
+    }
 }

@@ -316,12 +316,20 @@ pub fn read_into(
     }
     if blob.encoding == Encoding::Raw {
         check_declared(blob, limits)?;
-        source.read_at(blob.span.offset(), out)?;
-        return if verify {
-            check_digest(blob, out)
-        } else {
-            Ok(())
+        let digest = blob.digest.as_ref().filter(|_| verify);
+        let Some(algorithm) = digest.and_then(Digest::algorithm) else {
+            return Ok(source.read_at(blob.span.offset(), out)?);
         };
+        // A piece is hashed while the core's cache has it. A request over a network asks for all.
+        let piece_len = if source.is_remote() { out.len() } else { PIECE };
+        let mut hasher = Hasher::new(algorithm)?;
+        let mut offset = blob.span.offset();
+        for piece in out.chunks_mut(piece_len.max(1)) {
+            source.read_at(offset, piece)?;
+            hasher.update(piece);
+            offset = offset.plus(piece.len() as u64);
+        }
+        return digest.map_or(Ok(()), |digest| compare(digest, hasher.finish()));
     }
     #[cfg(feature = "zstd")]
     if blob.span.byte_len() <= ONE_SHOT || source.slice(blob.span).is_some() {

@@ -23,8 +23,8 @@ pub trait Source: Send + Sync {
         None
     }
 
-    /// Whether bytes are made in order, so that reading out of order, or in several places at once,
-    /// makes many of them again: those of a compressed stream. False for what has an address.
+    /// Whether bytes are made in order, as in a compressed stream. Reading them out of order, or in
+    /// several places at once, makes many of them again. False for bytes that have an address.
     fn is_sequential(&self) -> bool {
         false
     }

@@ -115,6 +115,21 @@ impl<W: Write> ContainerWriter<W> {
         self.emit(stored)
     }
 
+    /// Stores the next bytes of a blob without a digest: `put` gives them to the sink itself, and returns
+    /// how many it gave.
+    ///
+    /// # Errors
+    ///
+    /// [`Misuse::Order`] where no such blob was begun, the error of `put`.
+    pub fn write_with(&mut self, put: impl FnOnce(&mut W) -> std::io::Result<u64>) -> Result<u64> {
+        let State::InBlob { hasher: None, .. } = &self.state else {
+            return Err(Error::Misuse(Misuse::Order));
+        };
+        let len = put(&mut self.sink).inspect_err(|_| self.state = State::Failed)?;
+        self.offset = self.offset.checked_add(len).ok_or(TOO_LONG)?;
+        Ok(len)
+    }
+
     /// Ends the blob: where it lies and, where asked for, its digest.
     ///
     /// # Errors

@@ -47,6 +47,21 @@ impl Kinds {
         self.convert_to_sink(inputs, Sink::new(sink), options)
     }
 
+    /// As [`Kinds::convert`], to a file that the caller publishes. Raw components without digests go from
+    /// file to file without a way through memory, where the system can do that.
+    ///
+    /// # Errors
+    ///
+    /// As [`Kinds::convert`].
+    pub fn convert_to_file(
+        &self,
+        inputs: &[Input],
+        file: &mut AtomicFile,
+        options: &ConvertOptions<'_>,
+    ) -> Result<Summary> {
+        self.convert_to_sink(inputs, Sink::file(file), options)
+    }
+
     fn convert_to_sink(
         &self,
         inputs: &[Input],
@@ -88,7 +103,7 @@ impl Kinds {
             };
             let mut file = create(out)?;
             let parted = parted_links(out);
-            let mut summary = self.convert_to_sink(inputs, Sink::buffered(&mut file), options)?;
+            let mut summary = self.convert_to_file(inputs, &mut file, options)?;
             file.publish()?;
             summary.warnings.extend(parted);
             Ok(summary)

@@ -68,6 +68,7 @@ use std::path::Path;
 use zt::foreign::Kind;
 use zt::{Editor, File, Result, Source};
 pub use zt_foreign as foreign;
+use zt_foreign::TargetFolder;
 pub use zt_foreign::{
     ConvertOptions, FileKind, FileWriter, Input, InputOptions, Names, Summary, ZT, Zt,
 };
@@ -188,6 +189,22 @@ pub fn split(
     options: &ConvertOptions<'_>,
 ) -> Result<Split> {
     Kinds::builtin().split(inputs, folder, stem, max_shard_size, overwrite, options)
+}
+
+/// Writes `inputs` as a set to a store: [`Kinds::split_to_store`] with the kinds of this build.
+///
+/// # Errors
+///
+/// As [`Kinds::split_to_store`].
+pub fn split_to_store(
+    inputs: &[Input],
+    folder: &dyn TargetFolder,
+    stem: &str,
+    max_shard_size: u64,
+    overwrite: bool,
+    options: &ConvertOptions<'_>,
+) -> Result<Split> {
+    Kinds::builtin().split_to_store(inputs, folder, stem, max_shard_size, overwrite, options)
 }
 
 /// Adds `inputs` to a file that is being edited: [`Kinds::append`] with the kinds of this build.

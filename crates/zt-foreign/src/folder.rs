@@ -1,6 +1,8 @@
 //! Folders that are not on the disk of this machine, such as those of an object store.
 
 use std::fmt;
+use std::io::Write;
+use std::path::PathBuf;
 
 use zt::{Result, Source};
 
@@ -24,6 +26,38 @@ pub trait Folder: fmt::Debug + Send + Sync {
 pub fn open_one(folder: &dyn Folder, name: &str) -> Result<Box<dyn Source>> {
     let opened = folder.open(&[name]).pop().unwrap_or(Ok(None))?;
     Ok(opened.ok_or_else(missing)?)
+}
+
+/// A folder that the files of a set are written to, one after the other. All names are plain.
+pub trait TargetFolder: Folder {
+    /// The path or the URL of the file `name`, for people.
+    fn path_of(&self, name: &str) -> PathBuf;
+
+    /// Whether there is a file `name`.
+    ///
+    /// # Errors
+    ///
+    /// [`zt::ErrorKind::Io`] if the store gives no answer.
+    fn contains(&self, name: &str) -> Result<bool>;
+
+    /// Writes the file `name`, which appears as a whole after `write` has succeeded.
+    ///
+    /// # Errors
+    ///
+    /// Code `overwrite` if it exists and `overwrite` is false; [`zt::ErrorKind::Io`]; as `write`.
+    fn write(
+        &self,
+        name: &str,
+        overwrite: bool,
+        write: &mut dyn FnMut(&mut (dyn Write + Send)) -> Result<()>,
+    ) -> Result<()>;
+
+    /// Removes the file `name`, also while the program ends because of a signal.
+    ///
+    /// # Errors
+    ///
+    /// [`zt::ErrorKind::Io`].
+    fn remove(&self, name: &str) -> Result<()>;
 }
 
 fn missing() -> std::io::Error {

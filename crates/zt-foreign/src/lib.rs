@@ -54,7 +54,7 @@ mod url;
 
 pub use fault::Fault;
 pub use fnv::fnv1a;
-pub use folder::{Folder, Opened, open_one};
+pub use folder::{Folder, Opened, TargetFolder, open_one};
 pub use input::{Input, InputOptions};
 pub use kind::{FileKind, FileWriter, Opening, Probe};
 pub use names::Names;

@@ -93,7 +93,7 @@ pub trait ObjectFormat: Send + Sync {
     /// them, what they are packed as: `4-bit`, `q4_0`. From the metadata alone; `None` where the
     /// file does not say. Without an implementation, [`Signature::value_type`].
     fn value_type(&self, signature: &Signature<'_>) -> Option<Text> {
-        signature.value_type().map(Text::Owned)
+        signature.value_type()
     }
 
     /// Names of the attributes that say how objects of this format are decoded. A dense value has no

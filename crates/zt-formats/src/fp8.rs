@@ -227,7 +227,7 @@ mod tests {
     }
 
     /// The number of a code, in the words of the standards: a sign, an exponent with a bias, and a
-    /// mantissa behind an implicit one, which those of exponent zero lack.
+    /// mantissa. An implicit one stands before the mantissa unless the exponent is zero.
     fn number(code: u8, mantissa_bits: u32, bias: i32) -> f64 {
         let mantissas = 1 << mantissa_bits;
         let fraction = f64::from(code % mantissas) / f64::from(mantissas);

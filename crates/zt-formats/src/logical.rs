@@ -37,8 +37,8 @@ pub struct LogicalType {
     pub decode: Decode,
 }
 
-/// How to read one value from its bytes: exactly those of one value, little-endian. The variant
-/// says the precision in which every value of the type is exact.
+/// How to read one value from exactly its bytes, little-endian. The variant says the precision in
+/// which every value of the type is exact.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub enum Decode {

@@ -129,7 +129,7 @@ impl Registry {
     pub fn value_type(&self, format: &str, signature: &Signature<'_>) -> Option<Text> {
         match self.format(format) {
             Some(format) => format.value_type(signature),
-            None => signature.value_type().map(Text::Owned),
+            None => signature.value_type(),
         }
     }
 

@@ -74,11 +74,13 @@ impl<'a> Signature<'a> {
     /// The type of the component that holds the values in most formats: of `data`, else of
     /// `values`, else of what comes first. `None` where there is none, or the file does not say.
     #[must_use]
-    pub fn value_type(&self) -> Option<String> {
+    pub fn value_type(&self) -> Option<Text> {
         let values = self.get("data").or_else(|| self.get("values"));
         let values = values.or_else(|| self.components.first())?;
-        let dtype = values.dtype.map(DType::as_str);
-        values.logical_type().or(dtype).map(str::to_owned)
+        let logical_type = values
+            .logical_type()
+            .map(|name| Text::Owned(name.to_owned()));
+        logical_type.or_else(|| values.dtype.map(|dtype| Text::Borrowed(dtype.as_str())))
     }
 
     /// The number of elements that the shape has.

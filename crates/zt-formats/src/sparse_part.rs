@@ -104,8 +104,8 @@ impl Coo<'static> {
     /// coordinates that count from the first place that was selected. A dimension of which an index
     /// takes one place goes away.
     ///
-    /// Coordinates are read in bounded pieces, dimension by dimension, and those of each only where
-    /// the ones before are selected; values only where all are. Memory: what is returned, and 16
+    /// Coordinates are read in bounded pieces, dimension by dimension. A dimension is read only where
+    /// all earlier ones are selected, and values only where all dimensions are. Memory: what is returned, and 16
     /// bytes for each run of neighbouring values that the dimensions so far select.
     ///
     /// # Errors

@@ -30,8 +30,8 @@ use crate::{fill_value, name, superblock};
 /// The most virtual datasets within each other.
 const DEPTH: usize = 8;
 
-/// The most mappings of all virtual datasets of a file, with those of their sources. Detectors write
-/// some thousands.
+/// The most mappings of all virtual datasets of a file and of their sources. Detectors write some
+/// thousands.
 const MAPPINGS: usize = 1 << 16;
 /// The most rows of irregular selections, each of which takes memory.
 const ROWS: u64 = 1 << 20;

@@ -60,7 +60,7 @@ fn main() -> Result<()> {
         best(|| {
             let mut warnings = Vec::new();
             (0..index.len())
-                .filter(|&i| index.object(i).validate(&placement, &mut warnings).is_ok())
+                .filter(|&i| index.validated(i, &placement, &mut warnings).is_ok())
                 .count()
         }),
     );

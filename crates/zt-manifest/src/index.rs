@@ -6,9 +6,10 @@ use zt_container::{Layout, Limits};
 use crate::cbor::{Cursor, Flaw, Head, Scanner, text_at};
 use crate::error::{LimitExceeded, abridged};
 use crate::names::Names;
+use crate::plain;
 use crate::schema::{self, ROOT_KEYS, describe};
 use crate::version::NEWEST_MINOR;
-use crate::{Error, Map, RawObject, Result, Value, Version, Warning};
+use crate::{Error, Fault, Map, Object, Placement, RawObject, Result, Value, Version, Warning};
 
 /// A manifest that is well-formed, and an index of its objects. Objects are decoded on request.
 ///
@@ -200,17 +201,43 @@ impl<B: AsRef<[u8]>> Index<B> {
         raw
     }
 
+    /// The `index`th object, if nothing is wrong with it: [`Index::object`] and [`RawObject::validate`], in one
+    /// step for objects of the usual form. `placement` has the layout of this index.
+    ///
+    /// # Errors
+    ///
+    /// As [`RawObject::validate`].
+    pub fn validated(
+        &self,
+        index: usize,
+        placement: &Placement,
+        warnings: &mut Vec<Warning>,
+    ) -> Result<Object, Fault> {
+        let bytes = self.cbor.as_ref();
+        let plain = || {
+            let name_len = self.names.byte_len(bytes, index)?;
+            let is_plain = self.is_plain() && name_len <= self.limits.name_len;
+            let at = self.names.object(index).filter(|_| is_plain)?;
+            plain::object(bytes, at, placement, self.limits.rank)
+        };
+        match plain() {
+            Some(object) => Ok(object),
+            None => self.object(index).validate(placement, warnings),
+        }
+    }
+
     /// Where the data of the `index`th object begins, and whether that first component has bytes: without
     /// decoding the object. `None` where more has to be looked at: in files of layout 0.1 and 1.0, in
     /// objects of an unusual form, where a digest may be of an unknown algorithm, and of no component.
     #[must_use]
     pub fn beginning(&self, index: usize) -> Option<(u64, bool)> {
-        match self.layout {
-            Layout::V0_1 | Layout::V1_0 => None,
-            _ => schema::beginning(self.cbor.as_ref(), self.names.object(index)?)
-                .ok()
-                .flatten(),
-        }
+        let at = self.names.object(index).filter(|_| self.is_plain())?;
+        plain::beginning(self.cbor.as_ref(), at)
+    }
+
+    /// Whether objects have the fields of 1.1 and later.
+    const fn is_plain(&self) -> bool {
+        !matches!(self.layout, Layout::V0_1 | Layout::V1_0)
     }
 
     /// The manifest's bytes.

@@ -86,6 +86,7 @@ mod manifest_encoder;
 mod map;
 mod names;
 mod object;
+mod plain;
 mod raw;
 mod schema;
 mod text;

@@ -131,6 +131,12 @@ impl Names {
         self.entries.get(index).map(|entry| entry.object as usize)
     }
 
+    /// Bytes of the name of the `index`th object; `None` where it is in chunks.
+    pub(crate) fn byte_len(&self, bytes: &[u8], index: usize) -> Option<usize> {
+        let entry = self.entries.get(index)?;
+        whole(bytes, entry.name).map(<[u8]>::len)
+    }
+
     /// The name of the `index`th object.
     pub(crate) fn name<'a>(&'a self, bytes: &'a [u8], index: usize) -> Option<&'a str> {
         let entry = self.entries.get(index)?;

@@ -102,8 +102,8 @@ impl Object {
         self.attributes.as_ref().unwrap_or(&EMPTY)
     }
 
-    /// Bytes that the manifest takes for its attributes and unknown fields, those of its components
-    /// included: what readers hold to [`Limits::attributes_len`].
+    /// Bytes that the manifest takes for attributes and unknown fields, of the object and of its
+    /// components. Readers limit them by [`Limits::attributes_len`].
     #[must_use]
     pub fn attributes_len(&self) -> usize {
         let attributes = self.attributes.as_ref();

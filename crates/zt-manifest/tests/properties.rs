@@ -130,10 +130,13 @@ fn exercise(bytes: &[u8]) {
         for position in 0..index.len() {
             assert_eq!(index.find(index.name(position)), Some(position));
             let mut warnings = Vec::new();
-            if let Err(fault) = index
-                .object(position)
-                .validate(&placement(layout), &mut warnings)
-            {
+            let placement = placement(layout);
+            let object = index.object(position).validate(&placement, &mut warnings);
+            let mut again = Vec::new();
+            let at_once = index.validated(position, &placement, &mut again);
+            assert_eq!(format!("{at_once:?}"), format!("{object:?}"));
+            assert_eq!(again, warnings);
+            if let Err(fault) = object {
                 assert!(!fault.to_string().is_empty());
             }
         }
@@ -206,6 +209,8 @@ proptest! {
             let read = index.object(position).validate(&placement(Layout::V1_1), &mut warnings);
             let read = read.unwrap();
             prop_assert_eq!(&read, object);
+            let at_once = index.validated(position, &placement(Layout::V1_1), &mut warnings);
+            prop_assert_eq!(&at_once.unwrap(), object);
             objects.push((name.clone(), read));
         }
         let again = Manifest { objects, ..manifest };

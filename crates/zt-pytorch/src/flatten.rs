@@ -77,7 +77,7 @@ impl Leaves {
 /// A tensor that is an attribute of a tensor, `w.extra`, is named like an item. A key without a name
 /// is walked into as well: `<key 0>.key` is the key, `<key 0>` its value.
 ///
-/// An object of an unknown class is a leaf. Its items are walked into as those of a collection. In
+/// An object of an unknown class is a leaf, but its items are walked into, as in a collection. In
 /// its arguments and its state, only tensors and collections of them are leaves. An object that is
 /// met again, perhaps in itself, is not walked again.
 ///

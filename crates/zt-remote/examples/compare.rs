@@ -27,7 +27,7 @@ use common::{Server, s3_options};
 use object_store::aws::AmazonS3Builder;
 use object_store::path::Path;
 use object_store::{ClientOptions, ObjectStore, ObjectStoreExt};
-use zt::{Dense, OpenOptions, Verify, WriteOptions};
+use zt::{Dense, OpenOptions, Slice, Verify, WriteOptions};
 use zt_remote::{Remote, Upload};
 
 const MIB: usize = 1 << 20;
@@ -98,9 +98,11 @@ How long `zt-remote` takes to read and to write a model on a store, beside other
 The store is the server of our tests: it speaks HTTP and the protocol of S3, answers after a delay, and holds objects in
 memory. It runs on the same cores as the programs, so the figures compare programs. They do not predict a real network.
 
-Each run is a process of its own. `zt-remote` checks the digest of every tensor while it reads. The others check nothing.
+Each run is a process of its own. `zt-remote` checks the digest of every tensor while it reads, unless the name says
+otherwise. The others check nothing.
 They read the same values from a safetensors file. Memory is the most that the process had, with Python and its modules,
-less the values that it read.
+less the values that it read. A quarter of a tensor is verified by the digests of its chunks of 1 MiB. The quarters are read
+one after the other.
 ";
 
 const VERSIONS_PY: &str = "
@@ -186,9 +188,15 @@ fn compare(arguments: &[String]) {
 
     let mut ours = vec![
         ("zt-remote, verified", "read"),
+        ("zt-remote, not verified", "read-unverified"),
         ("object_store, ranges in parallel", "bare"),
         ("zt-remote, written", "write"),
         ("object_store, multipart upload", "bare-write"),
+        ("zt-remote, a quarter of each tensor, verified", "slices"),
+        (
+            "zt-remote, a quarter of each tensor, not verified",
+            "slices-unverified",
+        ),
     ];
     if python.is_some() {
         ours.extend(PEERS);
@@ -229,7 +237,7 @@ fn compare(arguments: &[String]) {
             }
         }
         for ((name, how), found) in ours.iter().zip(&mut found) {
-            text.push_str(&row(name, how.contains("write"), found, mib));
+            text.push_str(&row(name, how, found, mib));
         }
     }
     match option(arguments, "--write") {
@@ -259,14 +267,22 @@ fn conditions(mib: usize, runs: usize, python: Option<&str>) -> String {
     )
 }
 
-fn row(name: &str, is_written: bool, runs: &mut [Run], mib: usize) -> String {
+fn row(name: &str, how: &str, runs: &mut [Run], mib: usize) -> String {
+    let mib = match how.starts_with("slices") {
+        true => mib / 4,
+        false => mib,
+    };
     runs.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
     let (Some(least), Some(middle), Some(most)) =
         (runs.first(), runs.get(runs.len() / 2), runs.last())
     else {
         return format!("| {name} | failed | | |\n");
     };
-    let values = if is_written { 0.0 } else { mib as f64 };
+    let values = if how.contains("write") {
+        0.0
+    } else {
+        mib as f64
+    };
     let memory = runs.iter().map(|run| run.memory / MIB as f64 - values);
     format!(
         "| {name} | {:.2} ({:.2} to {:.2}) | {:.0} | {:.0} |\n",
@@ -293,7 +309,10 @@ fn child(arguments: &[String]) {
     let (port, size): (u16, usize) = (port.parse().unwrap(), size.parse().unwrap());
     let begin = Instant::now();
     match how.as_str() {
-        "read" => read(port, size),
+        "read" => read(port, size, Verify::OnRead),
+        "read-unverified" => read(port, size, Verify::Never),
+        "slices" => slices(port, size, Verify::OnRead),
+        "slices-unverified" => slices(port, size, Verify::Never),
         "write" => write(port, size / TENSOR),
         "bare" => bare(port, size),
         _ => bare_write(port, size / PART),
@@ -301,12 +320,30 @@ fn child(arguments: &[String]) {
     println!("{} {}", begin.elapsed().as_secs_f64(), peak());
 }
 
-fn read(port: u16, size: usize) {
+fn open(port: u16, verify: Verify) -> zt::File {
     let remote = Remote::open("s3://models/m.zt", &s3_options(port)).unwrap();
-    let file = OpenOptions::new()
-        .verify(Verify::OnRead)
-        .open_source(remote)
-        .unwrap();
+    let opened = OpenOptions::new().verify(verify).open_source(remote);
+    opened.unwrap()
+}
+
+/// The second quarter of each tensor, one after the other.
+fn slices(port: u16, size: usize, verify: Verify) {
+    let file = open(port, verify);
+    let quarter = (TENSOR / 4 / 4) as u64;
+    let quarter = [Slice::from(quarter..2 * quarter)];
+    let parts: Vec<_> = file
+        .tensors()
+        .map(|tensor| tensor.unwrap().slice(&quarter).unwrap())
+        .collect();
+    let len: usize = parts
+        .iter()
+        .map(|part| part.as_slice::<f32>().unwrap().len() * 4)
+        .sum();
+    assert_eq!(len, size / 4);
+}
+
+fn read(port: u16, size: usize, verify: Verify) {
+    let file = open(port, verify);
     let tensors: Vec<_> = file
         .tensors()
         .map(|tensor| (tensor.unwrap(), "data"))

@@ -176,6 +176,8 @@ fn of_aws(url: &Url, options: &RemoteOptions) -> Result<(Arc<dyn ObjectStore>, P
     let endpoint = endpoint.find_map(|key| builder.get_config_value(&key));
     let is_plain = endpoint.is_some_and(|endpoint| endpoint.starts_with("http://"));
     options.allow_http |= is_plain || is_set("AWS_ALLOW_HTTP");
+    // Many servers that speak the protocol cannot delete several objects with one request.
+    let builder = builder.with_disable_bulk_delete(true);
     let store = configured!(builder, url, &options);
     Ok((Arc::new(store), path_of(url)?))
 }

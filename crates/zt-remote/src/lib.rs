@@ -38,6 +38,7 @@
 mod address;
 mod awaited;
 mod error;
+mod folder;
 mod object;
 mod options;
 #[cfg(feature = "aws")]
@@ -49,6 +50,7 @@ mod traffic;
 mod upload;
 
 pub use awaited::AsyncFile;
+pub use folder::RemoteFolder;
 pub use options::RemoteOptions;
 pub use remote::Remote;
 pub use traffic::{Meter, Traffic};

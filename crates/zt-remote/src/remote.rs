@@ -11,6 +11,7 @@ use zt_foreign::{Folder, Opened};
 
 use crate::address::Address;
 use crate::error::Fault;
+use crate::folder::is_missing;
 use crate::object::{Bytes, End, Object};
 use crate::options::RemoteOptions;
 use crate::ranges::{Found, Ranges, SMALL};
@@ -19,6 +20,10 @@ use crate::traffic::Traffic;
 
 /// What the first request fetches. Most manifests and headers fit in.
 const FIRST: u64 = 256 << 10;
+
+/// The rest of a manifest or of a header is one request, if it is not longer. This is enough for 100,000
+/// objects.
+const REST: u64 = 32 << 20;
 
 /// Where a small read falls, this many bytes are fetched, from a multiple of this many on.
 const BLOCK: u64 = 64 << 10;
@@ -52,6 +57,8 @@ pub struct Remote {
     object: Arc<Object>,
     /// Where the object begins among the bytes of all objects that share the plan.
     base: u64,
+    /// The bytes that came when the object was opened.
+    first: Range<u64>,
     shared: Arc<Shared>,
 }
 
@@ -83,8 +90,6 @@ impl Remote {
     /// The errors are those of [`crate::open`]; code `path` for a location that is not a list of plain
     /// names with `/` between them.
     pub fn beside(&self, locations: &[&str]) -> Vec<Result<Option<Self>>> {
-        let is_missing =
-            |error: &Error| io::Error::from(error.clone()).kind() == io::ErrorKind::NotFound;
         let mut found = Vec::with_capacity(locations.len());
         for locations in locations.chunks(self.shared.options.in_flight) {
             let asked: Vec<_> = locations
@@ -107,7 +112,7 @@ impl Remote {
         found
     }
 
-    fn at(address: Address, options: &RemoteOptions) -> Result<Self> {
+    pub(crate) fn at(address: Address, options: &RemoteOptions) -> Result<Self> {
         let opened = Asked::new(address, options)?.opened()?;
         let shared = Arc::new(Shared {
             options: options.clone(),
@@ -130,10 +135,12 @@ impl Remote {
         let base = base.ok_or_else(|| Error::from(Fault::TooLong))?;
         objects.push(Arc::clone(&object));
         drop(objects);
+        let end = offset.saturating_add(bytes.len() as u64);
         shared.ranges().keep(base.saturating_add(offset), bytes);
         Ok(Remote {
             object,
             base,
+            first: offset..end,
             shared: Arc::clone(shared),
         })
     }
@@ -199,8 +206,9 @@ impl Shared {
         })
     }
 
-    /// Fills `buf` from `offset` on, which lies within an object that ends at `limit`.
-    fn read(self: &Arc<Self>, offset: u64, limit: u64, buf: &mut [u8]) -> Result<()> {
+    /// Fills `buf` from `offset` on, which lies within an object that ends at `limit`. A request asks for
+    /// at most `part` bytes.
+    fn read(self: &Arc<Self>, offset: u64, limit: u64, part: u64, buf: &mut [u8]) -> Result<()> {
         let end = offset.saturating_add(buf.len() as u64);
         let (mut at, mut rest) = (offset, buf);
         let mut ranges = self.ranges();
@@ -219,7 +227,7 @@ impl Shared {
                 Found::Nothing { until } => {
                     let wanted = at..end.min(until);
                     let range = rounded(wanted, until.min(limit));
-                    ranges.want(range, self.options.part);
+                    ranges.want(range, part);
                     self.fetch_ahead(&mut ranges)?;
                 }
                 Found::Wait => {
@@ -310,7 +318,7 @@ impl Source for Remote {
     fn will_read_all(&self, spans: &[Span]) {
         let mut ranges = self.shared.ranges();
         let mut joined: Option<Range<u64>> = None;
-        let part = self.shared.options.part;
+        let (part, limit) = (self.shared.options.part, self.within(self.byte_len()));
         for span in spans {
             let end = span.end().min(self.byte_len());
             let span = self.within(span.offset())..self.within(end);
@@ -326,18 +334,28 @@ impl Source for Remote {
                 }
             }
         }
-        ranges.want(joined.unwrap_or_default(), part);
+        // Behind the values is the table of their chunk digests, beside the tables of others.
+        let last = joined.filter(|last| !last.is_empty());
+        ranges.want(
+            last.map(|last| rounded(last, limit)).unwrap_or_default(),
+            part,
+        );
         // A hint that fails changes nothing: the read that follows has the error.
         let _ = self.shared.fetch_ahead(&mut ranges);
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
         let span = Span::new(offset, buf.len() as u64);
-        if span.is_none_or(|span| span.end() > self.byte_len()) {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
+        let span = span.filter(|span| span.end() <= self.byte_len());
+        let span = span.ok_or(io::ErrorKind::UnexpectedEof)?;
         let limit = self.within(self.byte_len());
-        let read = self.shared.read(self.within(offset), limit, buf);
+        // What goes on beyond the first bytes is a manifest or a header. Values are announced.
+        let goes_on = span.offset() < self.first.end && self.first.start < span.end();
+        let part = match goes_on {
+            true => self.shared.options.part.max(REST),
+            false => self.shared.options.part,
+        };
+        let read = self.shared.read(self.within(offset), limit, part, buf);
         read.map_err(io::Error::from)
     }
 }

@@ -103,16 +103,19 @@ pub(crate) fn receive<T>(answer: &Receiver<T>, interrupt: Option<fn() -> bool>) 
     }
 }
 
-/// As [`wait`], at most for this time.
-pub(crate) fn wait_for(time: Duration, future: impl Future<Output = ()> + Send + 'static) {
+/// As [`wait`], at most for this time, and also after a signal. `None` if there is no result by then.
+pub(crate) fn wait_for<T: Send + 'static>(
+    time: Duration,
+    future: impl Future<Output = T> + Send + 'static,
+) -> Option<T> {
     let (send, receive) = sync_channel(1);
-    let spawned = spawn(async move {
-        future.await;
-        let _ = send.send(());
+    let task = spawn(async move {
+        // Nobody receives if the time is over.
+        let _ = send.send(future.await);
     });
-    if let Ok(task) = spawned
-        && receive.recv_timeout(time).is_err()
-    {
-        task.abort();
+    let received = receive.recv_timeout(time);
+    if received.is_err() {
+        task.ok()?.abort();
     }
+    received.ok()
 }

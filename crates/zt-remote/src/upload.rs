@@ -6,7 +6,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use object_store::{MultipartUpload, ObjectStoreExt, PutMode, PutOptions, UploadPart};
+use object_store::{
+    GetOptions, GetRange, MultipartUpload, ObjectStoreExt, PutMode, PutOptions, UploadPart,
+};
 use tokio::task::AbortHandle;
 use zt::{Error, Result};
 
@@ -19,7 +21,7 @@ use crate::runtime::{self, PAUSE};
 const SHORTEST_PART: u64 = 5 << 20;
 
 /// How long an upload that is dropped waits for its parts, and then for the store.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Stores take at most 10,000 parts. After every 1,000, parts are longer.
 const STEP: u64 = 1000;
@@ -115,7 +117,10 @@ impl Upload {
     ///
     /// As [`crate::create`].
     pub fn create(url: &str, options: &RemoteOptions) -> Result<Self> {
-        let address = Address::new(url, options)?;
+        Self::at(Address::new(url, options)?, options)
+    }
+
+    pub(crate) fn at(address: Address, options: &RemoteOptions) -> Result<Self> {
         let upload = Upload {
             address,
             options: options.clone(),
@@ -144,8 +149,9 @@ impl Upload {
     /// # Errors
     ///
     /// [`zt::ErrorKind::Io`] if a part could not be written; code `overwrite` if an object of this name
-    /// exists. Nothing is left behind, except where the answer of the store was lost: the message then says
-    /// that the object exists.
+    /// exists. Nothing is left behind, with two exceptions, both after a lost answer of the store. The message
+    /// says if an object of this name and length exists. An upload in parts whose name was lost stays at the
+    /// store, because clients cannot ask for it.
     pub fn finish(mut self) -> Result<()> {
         let finished = self.finish_parts();
         if finished.is_ok() {
@@ -213,27 +219,44 @@ impl Upload {
         let bytes = Bytes::from(std::mem::take(&mut self.buffer));
         self.options.meter.begin();
         self.options.meter.send(bytes.len() as u64);
+        let payload = bytes.clone();
         let put = async move {
             let options = PutOptions::from(mode);
-            store.put_opts(&path, bytes.into(), options).await
+            store.put_opts(&path, payload.into(), options).await
         };
         let put = runtime::wait(self.options.interrupt, put)?;
-        put.map(drop).map_err(|error| of_store(&error))
+        match put {
+            Err(error) if !self.is_ours(bytes) => Err(of_store(&error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the object has these bytes and no others. The answer to a request can be lost, and a second
+    /// attempt then finds the object of the first.
+    fn is_ours(&self, bytes: Bytes) -> bool {
+        let (store, path) = (Arc::clone(&self.address.store), self.address.path.clone());
+        let len = bytes.len() as u64;
+        self.options.meter.begin();
+        let meter = self.options.meter.clone();
+        let look = async move {
+            let range = Some(GetRange::Bounded(0..len));
+            let found = store.get_opts(&path, GetOptions::new().with_range(range));
+            let found = found.await.ok().filter(|found| found.meta.size == len)?;
+            let there = found.bytes().await.ok()?;
+            meter.receive(there.len() as u64);
+            Some(there == bytes)
+        };
+        matches!(runtime::wait(self.options.interrupt, look), Ok(Some(true)))
     }
 
     fn expect_absent(&self) -> Result<()> {
         if self.options.overwrite {
             return Ok(());
         }
-        let (store, path) = (Arc::clone(&self.address.store), self.address.path.clone());
-        self.options.meter.begin();
-        match runtime::wait(
-            self.options.interrupt,
-            async move { store.head(&path).await },
-        )? {
-            Ok(_) => Err(self.named(Fault::Exists.into())),
-            Err(object_store::Error::NotFound { .. }) => Ok(()),
-            Err(error) => Err(self.named(of_store(&error))),
+        match is_there(&self.address, &self.options) {
+            Ok(true) => Err(self.named(Fault::Exists.into())),
+            Ok(false) => Ok(()),
+            Err(error) => Err(self.named(error)),
         }
     }
 
@@ -308,6 +331,17 @@ impl Upload {
     }
 }
 
+/// Whether there is an object.
+pub(crate) fn is_there(address: &Address, options: &RemoteOptions) -> Result<bool> {
+    let (store, path) = (Arc::clone(&address.store), address.path.clone());
+    options.meter.begin();
+    match runtime::wait(options.interrupt, async move { store.head(&path).await })? {
+        Ok(_) => Ok(true),
+        Err(object_store::Error::NotFound { .. }) => Ok(false),
+        Err(error) => Err(of_store(&error)),
+    }
+}
+
 impl Write for Upload {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let room = self.part_len().saturating_sub(self.buffer.len() as u64);
@@ -344,7 +378,7 @@ impl Drop for Upload {
         drop(state);
         if let Some(mut multipart) = self.multipart.take() {
             // An error cannot be returned from here. Rules of a bucket may delete parts that are old.
-            runtime::wait_for(PATIENCE, async move {
+            let _ = runtime::wait_for(PATIENCE, async move {
                 for _ in 0..ABORTS {
                     if multipart.abort().await.is_ok() {
                         break;

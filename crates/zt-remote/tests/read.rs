@@ -8,7 +8,7 @@
 mod common;
 
 use common::{Server, options};
-use zt::{Dense, OpenOptions, Slice, Source, WriteOptions, Writer};
+use zt::{Dense, OpenOptions, Slice, Source, Verify, WriteOptions, Writer};
 use zt_remote::Remote;
 
 /// A file of one large matrix, compressed or not, and 100 small vectors.
@@ -63,19 +63,22 @@ fn a_manifest_that_is_longer_than_the_first_request_takes_a_second() {
 }
 
 #[test]
-fn a_manifest_that_is_longer_than_a_part_is_read_once_in_parts() {
+fn opening_and_listing_100_000_objects_takes_two_requests() {
     let mut bytes = Vec::new();
     let mut writer = Writer::new(&mut bytes).unwrap();
+    let vector = Dense::from_slice(&[4], &[0.5f32; 4]).unwrap();
     for at in 0..100_000 {
-        let scalar = Dense::from_slice(&[], &[1u8]).unwrap();
-        writer.add(&format!("object.{at}"), &scalar).unwrap();
+        let (layer, expert) = (at / 1000, at % 1000);
+        let name = format!("model.layers.{layer}.mlp.experts.{expert}.gate_proj.weight");
+        writer.add(&name, &vector).unwrap();
     }
     writer.finish().unwrap();
     let len = bytes.len() as u64;
     let server = Server::with("m.zt", bytes);
     assert_eq!(open(&server).names().count(), 100_000);
-    assert_eq!(server.requests().len(), 3, "{:?}", server.requests());
+    assert_eq!(server.requests().len(), 2, "{:?}", server.requests());
     assert!(server.bytes() <= len, "{} of {len}", server.bytes());
+    assert!(server.bytes() > 8 << 20, "{}", server.bytes());
 }
 
 #[test]
@@ -167,6 +170,78 @@ fn rows_of_a_compressed_tensor_take_two_requests_and_their_frames() {
         server.requests()
     );
     assert!(server.bytes() - bytes <= 3 << 20);
+}
+
+#[test]
+fn rows_of_a_raw_tensor_take_their_chunks_and_the_table_once() {
+    const CHUNK: u64 = 1 << 20;
+    let mut bytes = model(None);
+    let written = zt::File::from_bytes(bytes.clone()).unwrap();
+    let blob = written.tensor("matrix").unwrap();
+    let blob = blob.component("data").unwrap().blob.clone();
+    let table = blob.chunks.unwrap().span;
+    bytes[blob.span.offset() as usize + 3 * CHUNK as usize] ^= 1;
+    let requests_of = |verify: Verify| {
+        let server = Server::with("m.zt", bytes.clone());
+        let remote = Remote::open(&server.url("m.zt"), &options()).unwrap();
+        let opened = OpenOptions::new().verify(verify).open_source(remote);
+        let file = opened.unwrap();
+        let matrix = file.tensor("matrix").unwrap();
+        let row = |at: u64| matrix.slice(&[Slice::from(at..at + 1)]);
+        let first = |at| row(at).map(|row| row.as_slice::<f32>().unwrap()[0]);
+        let before = server.requests().len();
+        // A chunk has 256 rows.
+        assert_eq!((first(0).unwrap(), first(300).unwrap()), (0.0, 300.0));
+        let damaged = first(3 * 256 + 1).map_err(|error| error.code());
+        (
+            server.requests()[before..].to_vec(),
+            damaged,
+            server.bytes(),
+        )
+    };
+    let chunk = |at: u64| {
+        let start = blob.span.offset() + at * CHUNK;
+        format!("bytes={start}-{}", start + CHUNK - 1)
+    };
+    // The table is near the manifest, so it came when the file was opened.
+    assert!(table.end() + (256 << 10) > bytes.len() as u64);
+    let (requests, damaged, _) = requests_of(Verify::OnRead);
+    assert_eq!(requests, [chunk(0), chunk(1), chunk(3)]);
+    assert_eq!(damaged, Err("digest-mismatch"));
+    let (_, unverified, received) = requests_of(Verify::Never);
+    assert_eq!(unverified, Ok(769.0));
+    assert!(received < CHUNK, "{received}");
+}
+
+#[test]
+fn a_table_that_is_far_from_the_manifest_is_read_once() {
+    let mut bytes = Vec::new();
+    let mut writer = Writer::new(&mut bytes).unwrap();
+    let values = vec![7u8; 3 << 20];
+    for name in ["a", "b"] {
+        let tensor = Dense::from_slice(&[3, 1 << 20], &values).unwrap();
+        writer.add(name, &tensor).unwrap();
+    }
+    // A manifest that is longer than the first request.
+    for at in 0..5000 {
+        let scalar = Dense::from_slice(&[], &[1u8]).unwrap();
+        writer.add(&format!("object.number.{at}"), &scalar).unwrap();
+    }
+    writer.finish().unwrap();
+    let server = Server::with("m.zt", bytes);
+    let file = open(&server);
+    let before = (server.requests().len(), server.bytes());
+    for name in ["a", "b"] {
+        for row in 0..3u64 {
+            let row = [Slice::from(row..row + 1)];
+            file.tensor(name).unwrap().slice(&row).unwrap();
+        }
+    }
+    let requests = &server.requests()[before.0..];
+    // The tables of a file lie side by side, so one request has both.
+    assert_eq!(requests.len(), 7, "{requests:?}");
+    let received = server.bytes() - before.1;
+    assert!(received <= (6 << 20) + (64 << 10), "{received}");
 }
 
 #[test]

@@ -24,7 +24,8 @@ use common::{
     CALLS, FAULTS, Fault, Server, is_within, limited, model, options, run_within, s3_options,
     write_model,
 };
-use zt_remote::{Remote, RemoteOptions, Upload};
+use zt_foreign::TargetFolder;
+use zt_remote::{Remote, RemoteFolder, RemoteOptions, Upload};
 
 const PART: usize = 5 << 20;
 
@@ -144,6 +145,17 @@ fn use_store(folder: &str, options: &RemoteOptions) {
     assert!(Remote::open(&long, options).is_err());
     write_long(&long, options, true).unwrap();
     assert!(is_long(&long, options).unwrap());
+
+    // A shard of a set, which is removed if the set is not finished.
+    let set = RemoteFolder::new(&format!("{folder}/set"), options).unwrap();
+    let write = |file: &mut (dyn Write + Send)| Ok(file.write_all(b"shard")?);
+    set.write("shard 1.zt", false, &mut { write }).unwrap();
+    assert!(set.contains("shard 1.zt").unwrap());
+    let error = set.write("shard 1.zt", false, &mut { write }).unwrap_err();
+    assert_eq!(error.code(), "overwrite");
+    set.remove("shard 1.zt").unwrap();
+    assert!(!set.contains("shard 1.zt").unwrap());
+    set.remove("shard 1.zt").unwrap();
 
     // An object that appears between the look and the end.
     let late = format!("{folder}/late.zt");

@@ -4,8 +4,11 @@
     reason = "a failed unwrap is the failure of the test"
 )]
 
+mod common;
+
 use std::io::Write;
 
+use common::{Fault, Server, s3_options};
 use zt::{Dense, OpenOptions, WriteOptions};
 use zt_remote::{Remote, RemoteOptions, Upload};
 
@@ -88,4 +91,25 @@ fn an_object_that_appears_meanwhile_is_not_replaced() {
 fn web_servers_take_no_uploads() {
     let error = zt_remote::create("https://example.org/m.zt").unwrap_err();
     assert_eq!(error.code(), "unsupported");
+}
+
+/// The object that a lost answer was about is the caller's, and another one is not.
+#[test]
+fn a_short_object_whose_answer_was_lost_is_compared() {
+    for (theirs, code) in [(None, None), (Some(vec![8; 10]), Some("overwrite"))] {
+        let server = Server::new();
+        let options = s3_options(server.port);
+        let mut upload = Upload::create("s3://models/m.zt", &options).unwrap();
+        upload.write_all(&[7; 10]).unwrap();
+        match &theirs {
+            Some(theirs) => server.put("m.zt", theirs.clone()),
+            None => server.fail(0, Fault::Lost),
+        }
+        let finished = upload.finish().map_err(|error| error.code());
+        assert_eq!(finished.err(), code);
+        assert_eq!(
+            server.object("m.zt").unwrap(),
+            theirs.unwrap_or(vec![7; 10])
+        );
+    }
 }

@@ -131,7 +131,7 @@ fn a_remark_is_in_the_report_and_that_on_a_place_a_problem_to_the_strict() {
     }
 }
 
-/// The lengths that are known are those of the others.
+/// Only the other components have known lengths.
 #[test]
 fn beside_a_damaged_component_lengths_that_are_not_said_are_no_fault() {
     let count = 3000;

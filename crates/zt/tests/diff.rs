@@ -325,7 +325,7 @@ fn bits_decide_unless_there_is_a_tolerance() {
     let c = array(&[0.0f32, 2.0, 1.5, f32::INFINITY, f32::NAN]);
     let found = values(&changes(a, c, &with(false, Some((0.5, 0.0)))));
     assert_eq!((found.different, found.first, found.nan), (2, Some(1), 2));
-    // Of all pairs but those of a NaN and a number.
+    // Pairs of a NaN and a number do not count.
     assert_eq!(found.max_abs, Some(Extreme { value: 0.5, at: 2 }));
     assert_eq!(found.max_rel.unwrap().at, 2);
     assert_eq!(

@@ -192,6 +192,58 @@ fn components_of_one_call_share_memory_and_stay_by_themselves() {
 
 /// What a file only declares does not keep its neighbours from being read.
 #[test]
+fn values_of_byte_planes_share_memory_and_stay_by_themselves() {
+    let names = ["first", "small", "second", "graph", "third"];
+    let mut bytes = Vec::new();
+    let options = WriteOptions::new().planes();
+    let mut writer = options.to_writer(&mut bytes).unwrap();
+    let noise = |at: u32| f32::from_bits(0x3f80_0000 | (at.wrapping_mul(2_654_435_761) >> 9));
+    let values: Vec<f32> = (0..700_000u32).map(noise).collect();
+    for (name, len) in names.into_iter().zip([600_000, 100, 400_000, 0, 700_000]) {
+        match name {
+            "graph" => writer.add(name, &common::graph()).unwrap(),
+            _ => {
+                let dense = Dense::from_slice(&[len as u64], &values[..len]).unwrap();
+                writer.add(name, &dense).unwrap();
+            }
+        }
+    }
+    writer.finish().unwrap();
+    // The second is damaged.
+    let span = span_of(
+        &File::from_bytes(bytes.clone()).unwrap(),
+        "second",
+        "plane0",
+    );
+    bytes[span.offset() as usize + 99] ^= 1;
+    for (source, file) in every_source(&bytes, &OpenOptions::new()) {
+        let file = file.unwrap();
+        let all: Vec<_> = names.map(|name| file.tensor(name).unwrap()).into();
+        let mut found = file.to_dense_many(&all);
+        for (tensor, found) in all.iter().zip(&found) {
+            match (found, tensor.to_dense()) {
+                (Ok(found), Ok(alone)) => assert!(*found == alone, "{source}: {tensor:?}"),
+                (found, alone) => {
+                    assert_eq!(tensor.name(), "second");
+                    let [found, alone] =
+                        [found.clone(), alone].map(|found| found.unwrap_err().to_string());
+                    assert_eq!(found, alone);
+                }
+            }
+        }
+        let at = |dense: &zt::Result<Dense<'_>>| match &dense.as_ref().unwrap().elements().bytes {
+            Bytes::Owned(bytes) => bytes.as_ptr().addr(),
+            Bytes::Borrowed(_) => 0,
+        };
+        let third = found.pop().unwrap();
+        // What would lie between the two is there and not used.
+        assert_eq!(at(&third) - at(&found[0]), 2_400_000 + 1_600_000);
+        drop(found);
+        assert!(*third.unwrap().as_slice::<f32>().unwrap() == values);
+    }
+}
+
+#[test]
 fn a_length_that_no_memory_has_is_an_error_in_its_place_alone() {
     const MOST: u64 = 1 << 62;
     struct Endless;

@@ -185,8 +185,8 @@ fn partial_objects_keep_their_name() {
     assert_eq!(partial.to_dense().unwrap_err().code(), "unsupported");
 }
 
-/// Its digest is right, and what it has that of are no frames: as much of it as a reader believes is
-/// nothing, and the others are there.
+/// The component has the right digest, but its bytes are no frames. A reader believes none of them, and
+/// the other components are saved.
 #[test]
 fn what_is_left_is_read_also_where_there_is_no_room_to_say_what_it_was() {
     // What it was takes 10 bytes and 11.

@@ -8,8 +8,11 @@
 
 mod common;
 
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, ThreadId};
 
 use common::{agree, any_slice, counted, every_source, files_of, graph, span_of, written};
 use proptest::prelude::*;
@@ -374,6 +377,99 @@ fn parts_of_compressed_big_endian_components_are_turned() {
     let part = file.tensor("x").unwrap();
     let part = part.slice(&Slice::parse_list("2,:2000").unwrap()).unwrap();
     assert!(*part.as_slice::<u8>().unwrap() == bytes[2000..3000]);
+}
+
+/// Numbers in frames with so many bytes of content.
+fn framed(content_len: usize) -> (Vec<u8>, Component) {
+    let bytes: Vec<u8> = numbers().into_iter().flat_map(i64::to_le_bytes).collect();
+    let mut compressor = FrameCompressor::new(1).unwrap();
+    let mut stored = Vec::new();
+    for content in bytes.chunks(content_len) {
+        let mut frame = Vec::new();
+        compressor.compress(content, &mut frame).unwrap();
+        stored.extend_from_slice(&frame);
+    }
+    let blob = Blob {
+        encoding: Encoding::Zstd,
+        decoded_len: Some(bytes.len() as u64),
+        ..Blob::raw(Span::new(0, stored.len() as u64).unwrap())
+    };
+    (stored, Component::new(DType::I64, blob))
+}
+
+fn on_threads<R: Send>(threads: usize, work: impl FnOnce() -> R + Send) -> R {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+    pool.build().unwrap().install(work)
+}
+
+#[test]
+fn parts_of_many_frames_are_the_same_for_any_number_of_threads() {
+    let whole = Dense::from_slice(&[3000, 1000], &numbers())
+        .unwrap()
+        .into_owned()
+        .unwrap();
+    // Frames that end where elements end, and frames that do not.
+    for content_len in [1 << 18, 1_000_003] {
+        let (stored, component) = framed(content_len);
+        let lent = file_of_component(Memory::new(stored.clone()), component.clone());
+        let fetched = file_of_component(common::ByPosition(stored), component);
+        for text in [
+            "1:2999",
+            "2500:300:-1",
+            "::7",
+            ":,3",
+            "::-1,990:",
+            ":,::-250",
+            ":,998:2",
+        ] {
+            let slices = Slice::parse_list(text).unwrap();
+            let expected = whole.slice(&slices).unwrap();
+            for (threads, file) in [(1, &lent), (5, &fetched)] {
+                let part = on_threads(threads, || file.tensor("x").unwrap().slice(&slices));
+                assert!(part.unwrap() == expected, "{text} on {threads} threads");
+            }
+        }
+    }
+}
+
+#[test]
+fn damage_in_one_of_many_frames_is_the_same_error_for_any_number_of_threads() {
+    let (mut stored, component) = framed(1 << 18);
+    let middle = stored.len() / 2;
+    stored[middle] ^= 1;
+    let file = file_of_component(Memory::new(stored), component);
+    let slices = Slice::parse_list("10:2990").unwrap();
+    let part = |threads| on_threads(threads, || file.tensor("x").unwrap().slice(&slices));
+    let alone = part(1).unwrap_err().to_string();
+    assert_eq!(part(4).unwrap_err().to_string(), alone);
+    // What lies before the damage is read as before.
+    let slices = Slice::parse_list("10:1000").unwrap();
+    assert!(on_threads(4, || file.tensor("x").unwrap().slice(&slices)).is_ok());
+}
+
+/// A source that lends nothing and notes which threads read it.
+struct Watched(Vec<u8>, Arc<Mutex<HashSet<ThreadId>>>);
+
+impl Source for Watched {
+    fn byte_len(&self) -> u64 {
+        self.0.len() as u64
+    }
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        self.1.lock().unwrap().insert(thread::current().id());
+        Memory::new(&self.0[..]).read_at(offset, buf)
+    }
+}
+
+#[test]
+fn a_part_of_two_frames_is_read_by_the_calling_thread() {
+    let (stored, component) = framed(1 << 20);
+    let readers = Arc::default();
+    let file = file_of_component(Watched(stored, Arc::clone(&readers)), component);
+    // 1.6 MB, from the second frame and the third.
+    let slices = Slice::parse_list("140:340").unwrap();
+    file.tensor("x").unwrap().slice(&slices).unwrap();
+    let readers = readers.lock().unwrap();
+    assert_eq!(*readers, HashSet::from([thread::current().id()]));
 }
 
 /// Arrays of bytes, in a format that somebody has made, which may say how many of them a row has.

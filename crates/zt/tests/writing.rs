@@ -348,8 +348,7 @@ fn a_sink_that_fails_at_any_byte_gives_an_io_error() {
     write(whole.len()).unwrap();
 }
 
-/// The error of the sink, and that of the writer that refuses the bytes, come out of a copy as they
-/// are and not wrapped.
+/// A copy returns the error of the sink, or of the writer that refuses the bytes, without wrapping it.
 #[test]
 fn a_copy_tells_what_was_wrong_with_the_sink_or_the_bytes() {
     let mut source = sample(WriteOptions::new().digest(None));

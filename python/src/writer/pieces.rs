@@ -4,11 +4,12 @@ use std::io::Write;
 use std::sync::Mutex;
 
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 use zt::{SuspendedComponent, SuspendedObject};
 
 use super::{State, Writer, lock};
 use crate::dtype::Row;
-use crate::error::{OrRaise, Result, misuse, no_pickling};
+use crate::error::{OrRaise, Result, is_raised, misuse, no_pickling};
 use crate::incoming::Array;
 
 /// A tensor that comes in pieces. Made by :meth:`Writer.begin`.
@@ -91,7 +92,9 @@ impl Pieces {
             );
             return Err(misuse(py, &text));
         }
-        let elements = py.detach(|| array.elements()).or_raise()?;
+        let elements = py
+            .detach(|| array.elements().map_err(zt::Error::from))
+            .or_raise()?;
         self.take(py, &elements.bytes)
     }
 
@@ -99,22 +102,14 @@ impl Pieces {
         slf
     }
 
-    #[pyo3(signature = (kind, _value, _traceback))]
-    fn __exit__(
-        &self,
-        py: Python<'_>,
-        kind: &Bound<'_, PyAny>,
-        _value: &Bound<'_, PyAny>,
-        _traceback: &Bound<'_, PyAny>,
-    ) -> Result<()> {
+    #[pyo3(signature = (*exception))]
+    fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyTuple>) -> Result<()> {
         let left = py.detach(|| lock(&self.rest).byte_len);
-        match kind.is_none() && left > 0 {
-            true => Err(misuse(
-                py,
-                &format!("{left} bytes of the tensor are missing"),
-            )),
-            false => Ok(()),
+        if left == 0 || is_raised(exception) {
+            return Ok(());
         }
+        let text = format!("{left} bytes of the tensor are missing");
+        Err(misuse(py, &text))
     }
 
     fn __reduce__(&self) -> Result<()> {

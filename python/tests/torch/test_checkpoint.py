@@ -64,7 +64,7 @@ class Counting(io.FileIO):
 
 class CountingReader(ZtStorageReader):
     def _open(self, path):
-        return zt.open(Counting(path))
+        return zt.open(Counting(path), verify=self.verify)
 
 
 def load(rank, folder, counts):
@@ -72,7 +72,8 @@ def load(rank, folder, counts):
     wanted = full()
     zeros = {name: torch.zeros_like(value) for name, value in wanted.items()}
     state = {"model": sharded(mesh, zeros), "step": 0, "plain": torch.zeros(2)}
-    dcp.load(state, storage_reader=CountingReader(folder))
+    # A slice is verified by whole MiB, which would be most of these tensors.
+    dcp.load(state, storage_reader=CountingReader(folder, verify="never"))
     for name, value in wanted.items():
         assert torch.equal(state["model"][name].full_tensor(), value), name
     assert state["step"] == 3

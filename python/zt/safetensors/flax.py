@@ -1,60 +1,19 @@
 """Arrays of JAX in safetensors files: ``safetensors.flax`` 0.8.0, over every kind."""
 
-from __future__ import annotations
-
-import os
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
-from . import numpy, safe_open
+from ._through_numpy import functions
 
 
-def save(tensors: dict[str, Any], metadata: dict[str, str] | None = None) -> bytes:
-    """The bytes of a safetensors file with these arrays.
-
-    Args:
-        tensors: arrays by name.
-        metadata: texts to keep in the header.
-    """
-    return numpy.save(_jnp2np(tensors), metadata=metadata)
+def _np2jnp(arrays: dict[str, Any]) -> dict[str, Any]:
+    return {name: jnp.array(array) for name, array in arrays.items()}
 
 
-def save_file(
-    tensors: dict[str, Any],
-    filename: str | os.PathLike[str],
-    metadata: dict[str, str] | None = None,
-) -> None:
-    """Writes a safetensors file with these arrays. It appears under its name when it is complete.
-
-    Args:
-        tensors: arrays by name.
-        filename: the path.
-        metadata: texts to keep in the header.
-    """
-    numpy.save_file(_jnp2np(tensors), filename, metadata=metadata)
-
-
-def load(data: bytes) -> dict[str, Any]:
-    """The arrays of a tensor file in memory, on the CPU."""
-    return _np2jnp(numpy.load(data))
-
-
-def load_file(filename: str | os.PathLike[str], *, backend: str = "mmap") -> dict[str, Any]:
-    """The arrays of a tensor file.
-
-    Args:
-        filename: the path.
-        backend: ``"mmap"`` or ``"pread"``.
-    """
-    with safe_open(filename, framework="flax", backend=backend) as file:
-        return file.get_tensors()
-
-
-def _np2jnp(numpy_dict: dict[str, np.ndarray]) -> dict[str, Any]:
-    return {name: jnp.array(array) for name, array in numpy_dict.items()}
-
-
-def _jnp2np(arrays: dict[str, Any]) -> dict[str, np.ndarray]:
+def _jnp2np(arrays: dict[str, Any]) -> dict[str, Any]:
     return {name: np.asarray(array) for name, array in arrays.items()}
+
+
+save, save_file, load, load_file = functions("flax", _jnp2np, _np2jnp)

@@ -1,8 +1,9 @@
 """Checkpoints of ``torch.distributed.checkpoint`` as `.zt` files.
 
-A checkpoint is a folder. Each rank writes one `.zt` file, and the coordinator writes
-``checkpoint.json``, the index of all pieces. A reader opens only files that the index names, so a
-save that fails at any point leaves the previous checkpoint in the folder as it was.
+A checkpoint is a folder, on a disk or at a URL such as ``s3://bucket/run/step-100``. Each rank
+writes one `.zt` file, and the coordinator writes ``checkpoint.json``, the index of all pieces. A
+reader opens only files that the index names, so a save that fails at any point leaves the previous
+checkpoint in the folder as it was.
 
 >>> import tempfile, torch, torch.distributed.checkpoint as dcp
 >>> folder = tempfile.mkdtemp()
@@ -53,6 +54,7 @@ from torch.futures import Future
 
 import zt
 
+from .. import _zt
 from ._memory import DTYPES, dtype_of, read_slice
 
 __all__ = ["ZtStorageReader", "ZtStorageWriter"]
@@ -75,17 +77,19 @@ class _Place:
 class ZtStorageWriter(StorageWriter):
     """Writes a checkpoint: one `.zt` file for each rank, in parallel, published all or nothing.
 
-    Every rank writes into the same folder, so the ranks need a file system in common. Each file is
-    synced under its final name before the coordinator replaces the index. Once the new index
-    stands, the coordinator removes files that belong to no index any more.
+    Every rank writes into the same folder, so the ranks need a file system or a store in common.
+    Each file is complete under its final name before the coordinator replaces the index. Once the
+    new index stands, the coordinator removes files that belong to no index any more. A store keeps
+    them: save each checkpoint under a URL of its own.
 
     Args:
-        path: the folder. It is made where it does not exist. A ``checkpoint_id`` given to
-            ``dcp.save`` takes its place.
+        path: the folder, or its URL. It is made where it does not exist. A ``checkpoint_id`` given
+            to ``dcp.save`` takes its place.
         zstd: a level, to compress the tensors; ``None`` stores them raw. Slices of compressed
             tensors are read without decoding the rest.
         digest: the checksum of each tensor: ``"crc32c"``, ``"sha256"``, or ``None``.
         threads: how many threads each rank compresses with; ``None`` takes all cores.
+        storage_options: the settings of the store of a URL, as of :func:`zt.open`.
     """
 
     def __init__(
@@ -95,9 +99,11 @@ class ZtStorageWriter(StorageWriter):
         zstd: int | None = None,
         digest: Literal["crc32c", "sha256"] | None = "crc32c",
         threads: int | None = None,
+        storage_options: dict[str, Any] | None = None,
     ) -> None:
         super().__init__()
-        self.path = Path(path)
+        self.path = _folder(path)
+        self.storage_options = storage_options
         self.zstd = zstd
         self.digest = digest
         self.threads = threads
@@ -109,7 +115,7 @@ class ZtStorageWriter(StorageWriter):
 
     def reset(self, checkpoint_id: str | os.PathLike[str] | None = None) -> None:
         if checkpoint_id is not None:
-            self.path = Path(checkpoint_id)
+            self.path = _folder(checkpoint_id)
 
     # torch passes `rank` and `use_collectives` where the signature names `kwargs`.
     def set_up_storage_writer(self, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
@@ -117,7 +123,8 @@ class ZtStorageWriter(StorageWriter):
             raise ValueError(
                 "ZtStorageWriter needs use_collectives=True: one index names the files of all ranks"
             )
-        self.path.mkdir(parents=True, exist_ok=True)
+        if isinstance(self.path, Path):
+            self.path.mkdir(parents=True, exist_ok=True)
 
     def prepare_local_plan(self, plan: SavePlan) -> SavePlan:
         return plan
@@ -132,7 +139,11 @@ class ZtStorageWriter(StorageWriter):
         results = []
         if plan.items:
             with zt.Writer(
-                self.path / file, zstd=self.zstd, digest=self.digest, threads=self.threads
+                _join(self.path, file),
+                zstd=self.zstd,
+                digest=self.digest,
+                threads=self.threads,
+                storage_options=self.storage_options,
             ) as writer:
                 for item in plan.items:
                     value = planner.resolve_data(item)
@@ -154,7 +165,11 @@ class ZtStorageWriter(StorageWriter):
         places = {result.index: result.storage_data for part in results for result in part}
         metadata.storage_data = places
         metadata.storage_meta = self.storage_meta()
-        _publish(self.path / INDEX, _to_json(metadata, places))
+        index = _to_json(metadata, places)
+        if isinstance(self.path, str):
+            _zt.write_object(f"{self.path}/{INDEX}", index, self.storage_options)
+            return
+        _publish(self.path / INDEX, index)
         # The files of earlier checkpoints, and those of saves that failed.
         current = {place.file for place in places.values()}
         for path in self.path.iterdir():
@@ -166,24 +181,26 @@ class ZtStorageWriter(StorageWriter):
 
     @classmethod
     def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
-        return "://" not in os.fspath(checkpoint_id)
+        return True
 
 
 class ZtStorageReader(StorageReader):
     """Reads a checkpoint of :class:`ZtStorageWriter`, or any one model file, under any mesh.
 
-    A rank reads only the slices that it needs. Out of a compressed tensor it decodes only the
+    A rank reads only the slices that it needs, and verifies them: a slice of a raw tensor is read by
+    whole MiB for that, each with its digest. Out of a compressed tensor it decodes only the
     frames that hold them. A tensor on the CPU is read in place; others take one copy.
 
     Args:
         path: the folder of the checkpoint. A model file of any kind (``model.safetensors``,
             ``model.gguf``) serves too: each of its tensors is one piece. A ``checkpoint_id`` given
-            to ``dcp.load`` takes its place.
+            to ``dcp.load`` takes its place. Both may be URLs.
         threads: how many slices are read at the same time; ``None`` takes 4.
-        verify: as of :func:`zt.open`. A slice of a raw tensor has no digest of its own.
+        verify: as of :func:`zt.open`. With ``"never"``, narrow slices of columns read less.
         weights_only: values that are not tensors are pickles, and torch's planner unpickles them
             without a check. By default they are read with torch's restricted unpickler first,
             which refuses code. ``False`` leaves out this check.
+        storage_options: the settings of the store of a URL, as of :func:`zt.open`.
     """
 
     def __init__(
@@ -193,9 +210,11 @@ class ZtStorageReader(StorageReader):
         threads: int | None = None,
         verify: Literal["on_read", "always", "never"] = "on_read",
         weights_only: bool = True,
+        storage_options: dict[str, Any] | None = None,
     ) -> None:
         super().__init__()
-        self.path = Path(path)
+        self.path = _folder(path)
+        self.storage_options = storage_options
         self.threads = threads
         self.verify = verify
         self.weights_only = weights_only
@@ -208,17 +227,27 @@ class ZtStorageReader(StorageReader):
 
     def reset(self, checkpoint_id: str | os.PathLike[str] | None = None) -> None:
         if checkpoint_id is not None:
-            self.path = Path(checkpoint_id)
+            self.path = _folder(checkpoint_id)
         self._places = {}
 
     def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
-        if self.path.is_dir():
-            path = self.path / INDEX
-            metadata = _from_json(path, path.read_bytes())
+        index = self._index()
+        if index is None:
+            with self._open(self.path) as file:
+                metadata = _of_file(file)
         else:
-            metadata = _of_file(self.path)
+            metadata = _from_json(_join(self.path, INDEX), index)
         metadata.storage_meta = StorageMeta(checkpoint_id=self.checkpoint_id)
         return metadata
+
+    def _index(self) -> bytes | None:
+        """The index; ``None`` if the path is one file."""
+        if isinstance(self.path, Path):
+            return (self.path / INDEX).read_bytes() if self.path.is_dir() else None
+        try:
+            return _zt.read_object(f"{self.path}/{INDEX}", self.storage_options)
+        except FileNotFoundError:
+            return None
 
     def set_up_storage_reader(
         self, metadata: Metadata, is_coordinator: bool, *args: Any, **kwargs: Any
@@ -237,7 +266,7 @@ class ZtStorageReader(StorageReader):
             items.setdefault(self._places[item.storage_index].file, []).append(item)
         with ThreadPoolExecutor(self.threads or 4) as pool:
             for file, wanted in items.items():
-                with self._open(self.path / file) as opened:
+                with self._open(_join(self.path, file) if file else self.path) as opened:
                     read = [pool.submit(self._read, opened, item, planner) for item in wanted]
                     for future in read:
                         future.result()
@@ -245,9 +274,9 @@ class ZtStorageReader(StorageReader):
         done.set_result(None)
         return done
 
-    def _open(self, path: Path) -> zt.File:
+    def _open(self, path: str | Path) -> zt.File:
         # By position and not through a map: a rank reads few pages of a large file.
-        return zt.open(path, mmap=False, verify=self.verify)
+        return zt.open(path, mmap=False, verify=self.verify, storage_options=self.storage_options)
 
     def _read(self, file: zt.File, item: ReadItem, planner: LoadPlanner) -> None:
         tensor = file[self._places[item.storage_index].name]
@@ -263,7 +292,17 @@ class ZtStorageReader(StorageReader):
 
     @classmethod
     def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
-        return os.path.exists(checkpoint_id)
+        return isinstance(_folder(checkpoint_id), str) or os.path.exists(checkpoint_id)
+
+
+def _folder(path: str | os.PathLike[str]) -> str | Path:
+    """A URL as it is, anything else as a path."""
+    text = os.fspath(path)
+    return text.rstrip("/") if "://" in text else Path(text)
+
+
+def _join(folder: str | Path, file: str) -> str | Path:
+    return f"{folder}/{file}" if isinstance(folder, str) else folder / file
 
 
 def _object_name(item: WriteItem) -> str:
@@ -319,7 +358,7 @@ def _to_json(metadata: Metadata, places: dict[MetadataIndex, _Place]) -> bytes:
     return json.dumps(index, indent=1, sort_keys=True).encode()
 
 
-def _from_json(path: Path, data: bytes) -> Metadata:
+def _from_json(path: str | Path, data: bytes) -> Metadata:
     try:
         return _metadata(json.loads(data))
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
@@ -357,18 +396,17 @@ def _place(entry: dict[str, Any]) -> _Place:
     return _Place(entry["file"], entry["name"])
 
 
-def _of_file(path: Path) -> Metadata:
+def _of_file(file: zt.File) -> Metadata:
     """A model file as a checkpoint: each tensor is one piece."""
     entries: dict[str, TensorStorageMetadata | BytesStorageMetadata] = {}
     places: dict[MetadataIndex, _Place] = {}
-    with zt.open(path) as file:
-        for name, tensor in file.items():
-            shape = torch.Size(tensor.shape)
-            start = torch.Size([0] * len(shape))
-            entries[name] = _tensor_metadata(
-                dtype_of(tensor), shape, [ChunkStorageMetadata(start, shape)]
-            )
-            places[MetadataIndex(name, start)] = _Place("", name)
+    for name, tensor in file.items():
+        shape = torch.Size(tensor.shape)
+        start = torch.Size([0] * len(shape))
+        entries[name] = _tensor_metadata(
+            dtype_of(tensor), shape, [ChunkStorageMetadata(start, shape)]
+        )
+        places[MetadataIndex(name, start)] = _Place("", name)
     return Metadata(entries, storage_data=places)
 
 

@@ -33,6 +33,17 @@ pub(crate) struct WriteArgs {
     /// Digest to store for each component [default: as in the input, or crc32c]
     #[arg(long, value_enum)]
     digest: Option<Digest>,
+    /// Digest to store for each MiB of a longer raw component, by which readers verify slices [default:
+    /// crc32c; none beside --digest none]
+    #[arg(
+        long,
+        value_name = "DIGEST",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "crc32c",
+        value_enum
+    )]
+    chunk_digests: Option<Digest>,
     /// Alignment of components in bytes: a power of two from 64 to 2^30
     #[arg(long, value_name = "N", value_parser = alignment)]
     align: Option<u64>,
@@ -48,6 +59,16 @@ enum Digest {
     Crc32c,
     Sha256,
     None,
+}
+
+impl Digest {
+    const fn algorithm(self) -> Option<DigestAlgorithm> {
+        match self {
+            Digest::Crc32c => Some(DigestAlgorithm::Crc32c),
+            Digest::Sha256 => Some(DigestAlgorithm::Sha256),
+            Digest::None => None,
+        }
+    }
 }
 
 impl WriteArgs {
@@ -72,6 +93,7 @@ impl WriteArgs {
             ("--raw", self.raw),
             ("--planes", self.planes),
             ("--digest", self.digest.is_some()),
+            ("--chunk-digests", self.chunk_digests.is_some()),
             ("--align", self.align.is_some()),
             ("--no-dedup", self.no_dedup),
         ];
@@ -93,11 +115,10 @@ impl WriteArgs {
             options = options.compression(compression);
         }
         if let Some(digest) = self.digest {
-            options = options.digest(match digest {
-                Digest::Crc32c => Some(DigestAlgorithm::Crc32c),
-                Digest::Sha256 => Some(DigestAlgorithm::Sha256),
-                Digest::None => None,
-            });
+            options = options.digest(digest.algorithm());
+        }
+        if let Some(digest) = self.chunk_digests {
+            options = options.chunk_digests(digest.algorithm());
         }
         if let Some(align) = self.align {
             options = options.alignment(align);

@@ -244,7 +244,7 @@ impl Text<'_> {
             for change in changes {
                 let place = match role(change) {
                     Some(role) => format!("{}/{}", cell(name), cell(role)),
-                    None => cell(name),
+                    None => cell(name).into_owned(),
                 };
                 lines.extend(
                     self.line(change, shape)
@@ -289,7 +289,10 @@ impl Text<'_> {
             Change::Component { side, .. } => format!("only in {}", name(side)),
             Change::DType { a, b, .. } => format!("dtype {a} -> {b}"),
             Change::LogicalType { a, b, .. } => {
-                let word = |name: &Option<String>| name.as_deref().map_or("none".into(), cell);
+                let word = |name: &Option<String>| {
+                    let word = name.as_deref().map_or("none".into(), cell);
+                    word.into_owned()
+                };
                 format!("type {} -> {}", word(a), word(b))
             }
             Change::Values { role: None, diff } => values(diff, Some(dimensions)),
@@ -324,7 +327,7 @@ fn json(value: Option<&Value>) -> String {
         return "none".to_owned();
     };
     let text = serde_json::to_string(&Any(value)); // Fails for no value.
-    cell(&text.unwrap_or_default())
+    cell(&text.unwrap_or_default()).into_owned()
 }
 
 /// `3 of 4096 values differ, the first at [0, 5]; at most 0.5 at [1, 7], ...`.

@@ -216,7 +216,7 @@ impl Totals {
             let value = if value.is_empty() { "-" } else { &value };
             lines.push(format!("{name:<12}{value}"));
         };
-        row("kind", cell(&kind));
+        row("kind", cell(&kind).into_owned());
         row("objects", format!("{}{faulty}, {components}", self.objects));
         row("parameters", self.parameters.to_string());
         row("file", human(file.byte_len()));
@@ -239,7 +239,7 @@ impl Totals {
             .as_str()
         {
             "{}" => row("attributes", String::new()),
-            text => row("attributes", cell(text)),
+            text => row("attributes", cell(text).into_owned()),
         }
         lines
     }

@@ -14,7 +14,7 @@ use crate::args::input::InputArgs;
 use crate::commands::each::{Answer, each};
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
-use crate::output::json::{self, ObjectBody, WarningBody, path_text, warnings};
+use crate::output::json::{self, ComponentBody, ObjectBody, WarningBody, path_text, warnings};
 use crate::output::size::{human, percent};
 use crate::output::table::{Columns, Table, Widths};
 use crate::output::text::{cell, count, shape};
@@ -238,7 +238,7 @@ fn document(
 }
 
 /// Takes the cells of a row, and whether it is coloured.
-type Row<'r> = dyn FnMut(&[String], bool) + 'r;
+type Row<'r> = dyn FnMut(&[Cow<'_, str>], bool) + 'r;
 
 /// Prints a table with the rows that `rows` makes of each object. The objects are decoded twice, first
 /// for the widths of the columns, so that no row waits in memory for the last one.
@@ -275,17 +275,17 @@ const OBJECT: Columns = Columns::new(&[
 fn object_row(object: &ObjectBody<'_>, row: &mut Row<'_>) {
     let sizes = Sizes::of(object);
     let stored = match sizes.logical {
-        _ if object.fault.is_some() => "?".to_owned(),
-        _ if sizes.is_raw => "raw".to_owned(),
-        Some(logical) => percent(sizes.stored, logical),
-        None => human(sizes.stored),
+        _ if object.fault.is_some() => "?".into(),
+        _ if sizes.is_raw => "raw".into(),
+        Some(logical) => percent(sizes.stored, logical).into(),
+        None => human(sizes.stored).into(),
     };
     let cells = [
         cell(object.name),
         known(object.format.map(cell)),
         type_of(object),
-        known(object.shape.map(shape)),
-        known(sizes.logical.map(human)),
+        known(object.shape.map(|extents| shape(extents).into())),
+        known(sizes.logical.map(|byte_len| human(byte_len).into())),
         stored,
         fault_of(object).unwrap_or_else(|| algorithms(object)),
     ];
@@ -300,10 +300,11 @@ fn component_rows(object: &ObjectBody<'_>, row: &mut Row<'_>) {
     let fault = fault_of(object);
     let is_faulty = fault.is_some();
     let mut name = cell(object.name);
-    let mut dimensions = known(object.shape.map(shape));
-    let number = |number: Option<u64>| known(number.map(|number| number.to_string()));
+    let mut dimensions = known(object.shape.map(|extents| shape(extents).into()));
+    let number = |number: Option<u64>| known(number.map(|number| number.to_string().into()));
     for component in &object.components {
-        let digest = component.digest.as_deref().map_or("-".to_owned(), cell);
+        let digest = component.digest.map(|digest| digest.to_string());
+        let digest = digest.as_deref().map_or("-".into(), cell);
         let cells = [
             std::mem::take(&mut name),
             cell(component.role),
@@ -318,7 +319,7 @@ fn component_rows(object: &ObjectBody<'_>, row: &mut Row<'_>) {
         row(&cells, is_faulty);
     }
     if object.components.is_empty() {
-        let gap = || if is_faulty { "?" } else { "-" }.to_owned();
+        let gap = || Cow::Borrowed(if is_faulty { "?" } else { "-" });
         let fault = fault.unwrap_or_else(gap);
         let cells = [
             name,
@@ -374,13 +375,13 @@ fn sums(object: &ObjectBody<'_>) -> Sums {
     }
 }
 
-fn known(text: Option<String>) -> String {
-    text.unwrap_or_else(|| "?".to_owned())
+fn known(text: Option<Cow<'_, str>>) -> Cow<'_, str> {
+    text.unwrap_or(Cow::Borrowed("?"))
 }
 
-fn fault_of(object: &ObjectBody<'_>) -> Option<String> {
+fn fault_of(object: &ObjectBody<'_>) -> Option<Cow<'static, str>> {
     let fault = object.fault.as_ref()?;
-    Some(format!("error[{}]", fault.code))
+    Some(format!("error[{}]", fault.code).into())
 }
 
 /// What the list has to know of all objects: their sum, and the widths of their cells.
@@ -458,25 +459,27 @@ impl Sizes {
 }
 
 /// The type of the values: `f32`, `f8_e4m3fn`, `4-bit`.
-fn type_of(object: &ObjectBody<'_>) -> String {
+fn type_of<'o>(object: &'o ObjectBody<'_>) -> Cow<'o, str> {
     let first = object.components.first();
     match (&object.r#type, &object.fault) {
         (Some(name), _) => cell(name),
         (None, Some(_)) => known(first.and_then(|component| component.dtype).map(cell)),
-        (None, None) if first.is_none() => "-".to_owned(),
-        (None, None) => "?".to_owned(),
+        (None, None) if first.is_none() => "-".into(),
+        (None, None) => "?".into(),
     }
 }
 
 /// The algorithms of an object's digests; `-` for a component without one.
-fn algorithms(object: &ObjectBody<'_>) -> String {
+fn algorithms<'o>(object: &ObjectBody<'o>) -> Cow<'o, str> {
+    let name = |component: &ComponentBody<'o>| component.digest.map_or("-", |it| it.algorithm());
+    if let [component] = object.components.as_slice() {
+        return cell(name(component));
+    }
     let mut names: Vec<&str> = Vec::new();
-    for component in &object.components {
-        let digest = component.digest.as_deref().unwrap_or("-");
-        let name = digest.split(':').next().unwrap_or(digest);
+    for name in object.components.iter().map(name) {
         if !names.contains(&name) {
             names.push(name);
         }
     }
-    cell(&names.join("+"))
+    cell(&names.join("+")).into_owned().into()
 }

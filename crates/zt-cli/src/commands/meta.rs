@@ -183,7 +183,10 @@ fn change(
         })?;
         return Ok(Exit::Ok);
     }
-    let shown = |value: &Value| cell(&serde_json::to_string(&Any(value)).unwrap_or_default());
+    let shown = |value: &Value| {
+        let text = serde_json::to_string(&Any(value)).unwrap_or_default();
+        cell(&text).into_owned()
+    };
     let what = match (&old, &new) {
         (None, Some(new)) => format!("{} = {}", cell(key), shown(new)),
         (Some(old), Some(new)) => format!("{} = {}, was {}", cell(key), shown(new), shown(old)),

@@ -165,7 +165,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let mut table = Table::new(&["NAME", "TYPE", "SHAPE", ">MAX ERROR", ">MEAN ERROR"]);
     for object in &quantized {
         table.row([
-            cell(object.name),
+            cell(object.name).into_owned(),
             object.r#type.to_owned(),
             shape(object.shape),
             format!("{:.3e}", object.max_error.0),

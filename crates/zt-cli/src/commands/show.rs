@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::{Serialize, Serializer};
+use zt::container::CHUNK;
 use zt::formats::{Buffer, Places, Scalar, Scalars, Slice, View};
 use zt::{DType, Dense, Elements, Registry, Tensor, codes};
 
@@ -14,6 +15,7 @@ use crate::args::names;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
 use crate::output::array;
+use crate::output::size::human;
 use crate::output::stats::Stats;
 use crate::output::text::{cell, shape as shape_text};
 use crate::output::value::Float;
@@ -21,8 +23,8 @@ use crate::output::value::Float;
 /// Show the values of an object
 ///
 /// Values are decoded to numbers. Sparse and quantized objects are shown as dense arrays. An array
-/// of more than 1000 elements shows its corners: only they are read, and no digest is checked. JSON
-/// has all values.
+/// of more than 1000 elements shows its corners: only they are read, and verified by digests of chunks
+/// if there are any. JSON has all values.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -63,6 +65,10 @@ struct Document<'a> {
     component: Option<&'a str>,
     shape: &'a [u64],
     r#type: &'a str,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    chunk_digests: BTreeMap<&'a str, &'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chunk_length: Option<u64>,
     values: Values<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stats: Option<Stats>,
@@ -95,6 +101,7 @@ fn show(
     }
     let array = Array::of(arguments, tensor, registry, output)?;
     let shape = array.shown_shape();
+    let chunk_digests = array.chunk_digests();
     if output.json {
         let dense = array.whole()?;
         let values = array.values(&dense)?;
@@ -104,6 +111,8 @@ fn show(
             component: arguments.component.as_deref(),
             shape: &shape,
             r#type: array.type_of(dense.elements()),
+            chunk_length: (!chunk_digests.is_empty()).then_some(CHUNK),
+            chunk_digests,
             values: Values(values),
             stats,
         })?;
@@ -135,6 +144,10 @@ fn show(
     let cells: Vec<String> = cells.into_values().collect();
     let type_name = cell(array.type_of(dense.elements()));
     output.line(&format!("{what} {type_name} {}", shape_text(&shape)))?;
+    for (role, algorithm) in chunk_digests {
+        let (role, chunk) = (cell(role), human(CHUNK));
+        output.line(&format!("{role} has a {algorithm} of each {chunk}"))?;
+    }
     output.line(&array::array(&shape, &cells))?;
     if arguments.stats {
         let stats = if is_whole {
@@ -211,6 +224,19 @@ impl<'a> Array<'a> {
     fn shown_shape(&self) -> Vec<u64> {
         let kept = self.places.iter().filter(|places| !places.is_index());
         kept.map(Places::count).collect()
+    }
+
+    /// The algorithm of the chunk digests of each component that has any.
+    fn chunk_digests(&self) -> BTreeMap<&'a str, &'static str> {
+        let components = &self.tensor.object().components;
+        let shown = components
+            .iter()
+            .filter(|(role, _)| self.role.is_none_or(|shown| *role == shown));
+        let algorithms = shown.filter_map(|(role, component)| {
+            let chunks = component.blob.chunks.as_deref()?;
+            Some((&**role, chunks.digest.algorithm()?.as_str()))
+        });
+        algorithms.collect()
     }
 
     fn dtype_of(&self, role: &str) -> zt::Result<DType> {

@@ -11,7 +11,7 @@ use crate::args::convert::{ConvertArgs, kinds};
 use crate::args::size::parse;
 use crate::failure::{Exit, Failure};
 use crate::files::folder::Folder;
-use crate::files::remote::{expect_local, is_url, without_query};
+use crate::files::remote::{self, is_url, without_query};
 use crate::files::stdin::is_stdin;
 use crate::output::Output;
 use crate::output::json::{object, path_text, paths, warnings};
@@ -30,6 +30,9 @@ use crate::progress::Progress;
 /// if that set is FILE. Where a new shard would have the name of an old one, the new shards are called
 /// model-g2-00001-of-00003.safetensors and so on. A kill leaves the old set or the new one, and the next
 /// split to the same name removes the rest.
+///
+/// DIR can be the URL of a folder of a store. Each shard appears when it is complete, and the index is
+/// last. After an error or a signal the new shards are removed; a kill may leave some of them.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -44,7 +47,7 @@ pub(crate) struct Arguments {
         allow_hyphen_values = true
     )]
     max_shard_size: u64,
-    /// Folder for the set, made if it does not exist [default: the folder of FILE]
+    /// Folder for the set, made if it does not exist, or a URL [default: the folder of FILE]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
     /// Name of the set, as in MODEL-00001-of-00003.safetensors [default: the name of FILE without
@@ -67,6 +70,7 @@ Examples:
   zt split model.gguf --to zt --zstd -o shards
   zt split checkpoint-900.safetensors --name model -o shards
   zt split model.safetensors.index.json --max-shard-size 500MB -o smaller
+  zt split model.zt -o s3://bucket/folder/
   zt merge shards/model.safetensors.index.json model.safetensors
 
 GB is 10^9 bytes, as on the Hub; GiB is 2^30.
@@ -113,19 +117,17 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     };
     if arguments.output.is_none() && is_url(file) {
         return Err(Failure::misuse(
-            "a set is written to a folder of this machine: name it with -o DIR",
+            "a file of a URL has no default folder for its set: name one with -o DIR",
         ));
     }
-    expect_local(&folder, "a set cannot be written to a store")?;
-    let _made = Folder::at(&folder)?;
-    let split = zt_convert::split(
-        &inputs,
-        &folder,
-        &stem,
-        arguments.max_shard_size,
-        arguments.force,
-        &options,
-    );
+    let (limit, force) = (arguments.max_shard_size, arguments.force);
+    let split = if is_url(&folder) {
+        let folder = remote::folder(&folder, &arguments.convert.input.remote)?;
+        zt_convert::split_to_store(&inputs, &folder, &stem, limit, force, &options)
+    } else {
+        let _made = Folder::at(&folder)?;
+        zt_convert::split(&inputs, &folder, &stem, limit, force, &options)
+    };
     drop(progress);
     if let Err(error) = &split
         && is_one_shard(error, file, &stem)

@@ -1,5 +1,6 @@
 //! The documents of `--json`. Scripts depend on the keys: they are added and never renamed.
 
+use std::fmt;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -7,7 +8,7 @@ use serde::Serialize;
 use serde::ser::Serializer;
 use zt::manifest::Text;
 
-use zt::{Component, DType, Entry, Error, RawComponent, RawObject, Tensor, Warning};
+use zt::{Component, DType, Digest, Entry, Error, RawComponent, RawObject, Tensor, Warning};
 
 use super::text::{has_unsafe, is_unsafe};
 use super::value::Attributes;
@@ -179,7 +180,7 @@ pub(crate) struct ComponentBody<'a> {
     pub(crate) offset: Option<u64>,
     pub(crate) length: Option<u64>,
     pub(crate) decoded_length: Option<u64>,
-    pub(crate) digest: Option<String>,
+    pub(crate) digest: Option<DigestText<'a>>,
     /// The algorithm of its chunk digests, if it has any.
     #[serde(skip_serializing_if = "Option::is_none")]
     chunk_digests: Option<&'static str>,
@@ -245,7 +246,7 @@ impl<'a> ComponentBody<'a> {
             offset: Some(blob.span.offset()),
             length: Some(blob.span.byte_len()),
             decoded_length: blob.decoded_len,
-            digest: blob.digest.as_ref().map(ToString::to_string),
+            digest: blob.digest.as_ref().map(DigestText::Sound),
             chunk_digests: blob
                 .chunks
                 .as_ref()
@@ -268,11 +269,45 @@ impl<'a> ComponentBody<'a> {
             offset: component.offset,
             length: component.length,
             decoded_length: component.decoded_len,
-            digest: component.digest.as_deref().map(str::to_owned),
+            digest: component.digest.as_deref().map(DigestText::Raw),
             chunk_digests: None,
             byte_order: byte_order(component.byte_order),
             extra: Attributes(Some(&component.extra)),
         }
+    }
+}
+
+/// A digest, spelled when it is written.
+#[derive(Clone, Copy)]
+pub(crate) enum DigestText<'a> {
+    Sound(&'a Digest),
+    /// Of an object that is at fault, as the file spells it.
+    Raw(&'a str),
+}
+
+impl<'a> DigestText<'a> {
+    /// The text before the colon.
+    pub(crate) fn algorithm(self) -> &'a str {
+        match self {
+            DigestText::Sound(Digest::Unknown { algorithm, .. }) => algorithm,
+            DigestText::Sound(digest) => digest.algorithm().map_or("", |it| it.as_str()),
+            DigestText::Raw(text) => text.split(':').next().unwrap_or(text),
+        }
+    }
+}
+
+impl fmt::Display for DigestText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DigestText::Sound(digest) => digest.fmt(f),
+            DigestText::Raw(text) => f.write_str(text),
+        }
+    }
+}
+
+impl Serialize for DigestText<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

@@ -2,6 +2,8 @@
 
 use unicode_width::UnicodeWidthStr;
 
+use crate::output::text::is_plain;
+
 /// A table without rules: a header, and one line per row.
 ///
 /// Invariant: cells hold no line breaks, because [`crate::output::text`] escapes them.
@@ -73,9 +75,9 @@ impl Columns {
             let cell = cell.as_ref();
             let space = column.saturating_sub(width(cell));
             let before = if head.starts_with('>') { space } else { 0 };
-            text.extend(std::iter::repeat_n(' ', before));
+            push_spaces(before, text);
             text.push_str(cell);
-            text.extend(std::iter::repeat_n(' ', space - before + GAP));
+            push_spaces(space - before + GAP, text);
         }
         let line = text.get(start..).unwrap_or_default();
         text.truncate(start + line.trim_end().len());
@@ -108,8 +110,20 @@ impl Widths {
 
 /// Columns of a terminal.
 fn width(cell: &str) -> usize {
-    let is_plain = cell.bytes().all(|byte| matches!(byte, b' '..=b'~'));
-    if is_plain { cell.len() } else { cell.width() }
+    if is_plain(cell) {
+        cell.len()
+    } else {
+        cell.width()
+    }
+}
+
+fn push_spaces(mut count: usize, text: &mut String) {
+    const SPACES: &str = "                                ";
+    while let Some(rest) = count.checked_sub(SPACES.len()) {
+        text.push_str(SPACES);
+        count = rest;
+    }
+    text.push_str(SPACES.get(..count).unwrap_or_default());
 }
 
 impl Table {

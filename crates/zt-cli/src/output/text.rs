@@ -1,6 +1,7 @@
 //! Names and numbers, fit for a terminal.
 
 use std::borrow::Cow;
+use std::fmt::Write;
 use std::path::Path;
 
 use crate::output::size::human;
@@ -32,29 +33,34 @@ pub(crate) fn path(path: &Path) -> String {
 
 /// As [`printable`], no longer than a cell of a table. It is quoted if it is empty, or begins or ends
 /// with a space.
-pub(crate) fn cell(text: &str) -> String {
+pub(crate) fn cell(text: &str) -> Cow<'_, str> {
     if text.trim() != text || text.is_empty() {
-        return format!("\"{}\"", abridged(text));
+        return format!("\"{}\"", abridged(text)).into();
     }
     abridged(text)
 }
 
-fn abridged(text: &str) -> String {
+fn abridged(text: &str) -> Cow<'_, str> {
     let text = printable(text);
     if text.len() <= CELL {
-        return text.into_owned();
+        return text;
     }
     match text.char_indices().nth(CELL) {
-        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
-        None => text.into_owned(),
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()).into(),
+        None => text,
     }
 }
 
 /// Whether a character [`is_unsafe`].
 pub(crate) fn has_unsafe(text: &str) -> bool {
-    // Nearly every text is plain, and looked at faster by bytes.
-    let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
-    !is_plain && text.contains(is_unsafe)
+    !is_plain(text) && text.contains(is_unsafe)
+}
+
+/// Whether a text is printable ASCII. Nearly every text is, and to look at all bytes takes less time than
+/// to stop at the first of another kind.
+pub(crate) fn is_plain(text: &str) -> bool {
+    let is_plain = |byte| matches!(byte, b' '..=b'~');
+    text.bytes().fold(true, |all, byte| all & is_plain(byte))
 }
 
 /// Controls, and the invisible characters that Unicode TR 36 warns about: directions, joiners, tags.
@@ -71,8 +77,15 @@ pub(crate) fn shape(shape: &[u64]) -> String {
     if shape.is_empty() {
         return "scalar".to_owned();
     }
-    let dimensions: Vec<String> = shape.iter().map(u64::to_string).collect();
-    cell(&dimensions.join("×"))
+    let mut text = String::new();
+    for (at, extent) in shape.iter().enumerate() {
+        let sign = if at == 0 { "" } else { "×" };
+        let _ = write!(text, "{sign}{extent}"); // A string takes every write.
+    }
+    match text.len() <= CELL {
+        true => text,
+        false => cell(&text).into_owned(),
+    }
 }
 
 /// `, 1.5 MiB shared`; nothing for 0.
@@ -90,7 +103,7 @@ pub(crate) fn left_out(names: &[String]) -> String {
     if names.is_empty() {
         return String::new();
     }
-    let shown: Vec<String> = names.iter().take(NAMES).map(|name| cell(name)).collect();
+    let shown: Vec<_> = names.iter().take(NAMES).map(|name| cell(name)).collect();
     let more = if names.len() > NAMES { ", …" } else { "" };
     format!("; {} left out: {}{more}", names.len(), shown.join(", "))
 }

@@ -15,6 +15,7 @@ mod plan;
 mod shards;
 mod split;
 mod staging;
+mod store;
 mod violation;
 
 use std::path::{Path, PathBuf};

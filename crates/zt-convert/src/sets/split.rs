@@ -86,8 +86,69 @@ impl Kinds {
         options: &ConvertOptions<'_>,
     ) -> Result<Split> {
         let folder = folder.as_ref();
+        let mut plan = Plan::new(self, inputs, stem, max_shard_size, options)?;
+        let index = plan.names.index();
+        let names = plan.names.clone();
+        let is_shard = |name: &str| names.is_shard(name);
+        Staging::clean(folder, &index, |name| {
+            is_shard(name) && output::check_is_no_input(&folder.join(name), inputs).is_ok()
+        })?;
+        let count = plan.shards.len();
+        let mut old = Old::of(folder, &names, count, inputs, overwrite)?;
+        if old.is_input && !plan.has_all(old.objects) {
+            let input = folder.join(&index);
+            return Err(is_input(&input));
+        }
+        let files = old.free_names(folder, &names, count);
+        let mut staging = Staging::new(folder, &index, old.like.take());
+        for (at, name) in files.iter().enumerate() {
+            staging.write(name, overwrite && count == 1, |file| {
+                plan.write(at, folder.join(name), Sink::file(file))
+            })?;
+        }
+        let json = plan.index_json(&files)?;
+        let mut split = plan.split;
+        split.index = json.is_some().then(|| folder.join(&index));
+        let (removed, warnings) = staging.publish(json.as_deref(), &old.unlisted, is_shard)?;
+        split.removed = removed;
+        split.warnings.extend(warnings);
+        Ok(split)
+    }
+}
+
+/// The error of an output that is an input.
+pub(super) fn is_input(path: &Path) -> zt::Error {
+    let input = path.to_owned();
+    zt::Error::from(Fault::IsInput { input }).with_path(path)
+}
+
+/// Which object goes to which shard.
+pub(super) struct Plan<'p> {
+    target: Target<'p>,
+    options: &'p ConvertOptions<'p>,
+    pub(super) names: FileNames<'p>,
+    merged: Merged<'p>,
+    /// The positions of the objects of each shard.
+    pub(super) shards: Vec<Vec<usize>>,
+    /// What was written so far.
+    pub(super) split: Split,
+    /// Messages of attributes that were lost. A loss occurs in every shard, and is reported once.
+    messages: HashSet<String>,
+}
+
+impl<'p> Plan<'p> {
+    /// # Errors
+    ///
+    /// As [`Kinds::split`].
+    pub(super) fn new(
+        kinds: &'p Kinds,
+        inputs: &'p [Input],
+        stem: &'p str,
+        max_shard_size: u64,
+        options: &'p ConvertOptions<'p>,
+    ) -> Result<Self> {
         let kind = options.target;
-        let target = Target::new(self, options)?;
+        let target = Target::new(kinds, options)?;
         if !target.writer.has_sets() {
             return Err(Fault::NoSets { kind }.into());
         }
@@ -95,7 +156,7 @@ impl Kinds {
             return Err(Fault::Stem.into());
         }
         let mut job = Job::new(kind, options);
-        let mut merged = merge(self, inputs, &mut job)?;
+        let mut merged = merge(kinds, inputs, &mut job)?;
         let is_shared = kind == ZT && options.deduplicate && has_own_places(inputs);
         let items = items(&mut merged, target.writer, is_shared, &mut job)?;
         let (shards, total_size) = shards(items, max_shard_size);
@@ -103,78 +164,74 @@ impl Kinds {
             target: kind,
             loss: Loss::Shape,
         })?;
-
         let extension = target.extension;
-        let names = FileNames { stem, extension };
-        let index = names.index();
-        let is_shard = |name: &str| names.is_shard(name);
-        Staging::clean(folder, &index, |name| {
-            is_shard(name) && output::check_is_no_input(&folder.join(name), inputs).is_ok()
-        })?;
-        let count = shards.len();
-        let mut old = Old::of(folder, &names, count, inputs, overwrite)?;
-        if old.is_input {
-            let objects: usize = shards.iter().map(Vec::len).sum();
-            let is_whole = job.summary.left_out.is_empty() && job.summary.damaged.is_empty();
-            if objects < old.objects || !is_whole {
-                let input = folder.join(&index);
-                return Err(zt::Error::from(Fault::IsInput {
-                    input: input.clone(),
-                })
-                .with_path(&input));
-            }
-        }
-        let files = old.free_names(folder, &names, count);
-        let mut staging = Staging::new(folder, &index, old.like.take());
-        let mut split = Split {
-            total_size,
-            left_out: job.summary.left_out,
-            damaged: job.summary.damaged,
-            warnings: job.summary.warnings,
-            ..Split::default()
+        Ok(Plan {
+            target,
+            options,
+            names: FileNames { stem, extension },
+            merged,
+            shards,
+            split: Split {
+                total_size,
+                left_out: job.summary.left_out,
+                damaged: job.summary.damaged,
+                warnings: job.summary.warnings,
+                ..Split::default()
+            },
+            messages: HashSet::new(),
+        })
+    }
+
+    /// Whether the new set has as many objects as the one that it replaces, and leaves none out.
+    pub(super) fn has_all(&self, objects: usize) -> bool {
+        let new: usize = self.shards.iter().map(Vec::len).sum();
+        new >= objects && self.split.left_out.is_empty() && self.split.damaged.is_empty()
+    }
+
+    /// Writes the shard of this position, which will be `path`.
+    pub(super) fn write(&mut self, at: usize, path: PathBuf, sink: Sink<'_>) -> Result<()> {
+        let shard = self.shards.get(at).map(Vec::as_slice);
+        let objects = shard.unwrap_or_default().iter();
+        let objects = objects.filter_map(|at| self.merged.objects.get(*at));
+        let part = Merged {
+            objects: objects.copied().collect(),
+            attributes: self.merged.attributes.clone(),
+            extra: self.merged.extra.clone(),
         };
-        let mut weight_map = BTreeMap::new();
-        let mut messages = HashSet::new();
-        for (shard, name) in shards.iter().zip(&files) {
-            let objects = shard.iter().filter_map(|at| merged.objects.get(*at));
-            let part = Merged {
-                objects: objects.copied().collect(),
-                attributes: merged.attributes.clone(),
-                extra: merged.extra.clone(),
-            };
-            for incoming in &part.objects {
-                weight_map.insert(incoming.tensor.name(), name.as_str());
-            }
-            let mut job = Job::new(kind, options);
-            staging.write(name, overwrite && count == 1, |file| {
-                target.write(part, Sink::buffered(file), &mut job)
-            })?;
-            let summary = job.summary;
-            split.shards.push(Shard {
-                path: folder.join(name),
-                objects: summary.objects,
-                bytes: summary.bytes,
-                byte_len: summary.byte_len,
-            });
-            // A loss of the inputs' attributes occurs in every shard, but is reported once.
-            let mut warnings = summary.warnings;
-            warnings.retain(|it| it.object.is_some() || messages.insert(it.message.clone()));
-            split.warnings.append(&mut warnings);
+        let mut job = Job::new(self.options.target, self.options);
+        self.target.write(part, sink, &mut job)?;
+        let summary = job.summary;
+        self.split.shards.push(Shard {
+            path,
+            objects: summary.objects,
+            bytes: summary.bytes,
+            byte_len: summary.byte_len,
+        });
+        // A loss of the inputs' attributes occurs in every shard, but is reported once.
+        let mut warnings = summary.warnings;
+        warnings.retain(|it| it.object.is_some() || self.messages.insert(it.message.clone()));
+        self.split.warnings.append(&mut warnings);
+        Ok(())
+    }
+
+    /// The index of shards with these names; `None` for one shard.
+    pub(super) fn index_json(&self, files: &[String]) -> Result<Option<Vec<u8>>> {
+        if files.len() <= 1 {
+            return Ok(None);
         }
+        let mut weight_map = BTreeMap::new();
+        for (shard, name) in self.shards.iter().zip(files) {
+            let objects = shard.iter().filter_map(|at| self.merged.objects.get(*at));
+            weight_map.extend(objects.map(|incoming| (incoming.tensor.name(), name.as_str())));
+        }
+        let total_size = self.split.total_size;
         let json = IndexJson {
             metadata: Metadata { total_size },
             weight_map,
         };
-        let json = (count > 1).then(|| serde_json::to_vec_pretty(&json));
-        let mut json = json.transpose().map_err(io::Error::from)?;
-        if let Some(json) = &mut json {
-            json.push(b'\n');
-            split.index = Some(folder.join(&index));
-        }
-        let (removed, warnings) = staging.publish(json.as_deref(), &old.unlisted, is_shard)?;
-        split.removed = removed;
-        split.warnings.extend(warnings);
-        Ok(split)
+        let mut json = serde_json::to_vec_pretty(&json).map_err(io::Error::from)?;
+        json.push(b'\n');
+        Ok(Some(json))
     }
 }
 
@@ -343,14 +400,15 @@ fn has_own_places(inputs: &[Input]) -> bool {
 }
 
 /// The names of a set's files.
-struct FileNames<'s> {
+#[derive(Clone)]
+pub(super) struct FileNames<'s> {
     stem: &'s str,
     extension: &'static str,
 }
 
 impl FileNames<'_> {
     /// The name of a shard. Only the first generation has the names of the Hub.
-    fn shard(&self, number: usize, count: usize, generation: u64) -> String {
+    pub(super) fn shard(&self, number: usize, count: usize, generation: u64) -> String {
         let FileNames { stem, extension } = self;
         let tag = match generation {
             1 => String::new(),
@@ -363,13 +421,13 @@ impl FileNames<'_> {
         }
     }
 
-    fn index(&self) -> String {
+    pub(super) fn index(&self) -> String {
         format!("{}.{}.index.json", self.stem, self.extension)
     }
 
     /// Whether a set with this stem, of any number of shards and any generation, may have a shard called
     /// `name`.
-    fn is_shard(&self, name: &str) -> bool {
+    pub(super) fn is_shard(&self, name: &str) -> bool {
         let rest = name
             .strip_prefix(self.stem)
             .and_then(|rest| rest.strip_suffix(self.extension));

@@ -49,7 +49,11 @@ impl FileKind for Zt {
 
 impl FileWriter for Zt {
     fn write(&self, merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
-        let mut writer = job.options.write.clone().to_buffered_writer(sink)?;
+        let write = job.options.write.clone();
+        let mut writer = match sink.file_mut() {
+            Some(file) => write.to_atomic_file(file)?,
+            None => write.to_buffered_writer(sink)?,
+        };
         if let Some(attributes) = merged.attributes {
             writer.set_attributes(attributes);
         }

@@ -3,11 +3,17 @@
 use std::io::{self, BufWriter, Write};
 
 use zt::container::Exact;
+use zt::foreign::AtomicFile;
 
 /// A sink that counts its bytes. Small writes are gathered.
 pub struct Sink<'s> {
-    out: Box<dyn Write + Send + 's>,
+    out: Out<'s>,
     byte_len: u64,
+}
+
+enum Out<'s> {
+    File(&'s mut AtomicFile),
+    Stream(Box<dyn Write + Send + 's>),
 }
 
 impl<'s> Sink<'s> {
@@ -21,26 +27,52 @@ impl<'s> Sink<'s> {
     #[must_use]
     pub fn buffered(out: impl Write + Send + 's) -> Self {
         Sink {
-            out: Box::new(out),
+            out: Out::Stream(Box::new(out)),
             byte_len: 0,
+        }
+    }
+
+    /// A sink that writes to a file, which the caller publishes.
+    #[must_use]
+    pub const fn file(file: &'s mut AtomicFile) -> Self {
+        Sink {
+            out: Out::File(file),
+            byte_len: 0,
+        }
+    }
+
+    /// The file, if this is one: bytes of other files can be copied to it by the system.
+    pub const fn file_mut(&mut self) -> Option<&mut AtomicFile> {
+        match &mut self.out {
+            Out::File(file) => Some(file),
+            Out::Stream(_) => None,
         }
     }
 
     /// Bytes written so far, including those that are still buffered.
     #[must_use]
-    pub const fn byte_len(&self) -> u64 {
-        self.byte_len
+    pub fn byte_len(&self) -> u64 {
+        match &self.out {
+            Out::File(file) => file.byte_len(),
+            Out::Stream(_) => self.byte_len,
+        }
     }
 }
 
 impl Write for Sink<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let len = self.out.write(bytes)?;
+        let len = match &mut self.out {
+            Out::File(file) => file.write(bytes)?,
+            Out::Stream(stream) => stream.write(bytes)?,
+        };
         self.byte_len = self.byte_len.plus(len as u64);
         Ok(len)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
+        match &mut self.out {
+            Out::File(file) => file.flush(),
+            Out::Stream(stream) => stream.flush(),
+        }
     }
 }

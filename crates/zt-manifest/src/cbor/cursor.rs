@@ -268,22 +268,6 @@ impl<'a> Cursor<'a> {
         Ok(Some(text))
     }
 
-    /// Takes the next item if it is this text, in one chunk. The cursor stays where it is another.
-    #[inline]
-    pub(crate) fn is_next(&mut self, text: &str) -> Result<bool, Flaw> {
-        let mut ahead = *self;
-        let is_it = match ahead.head()? {
-            Head::Text(Some(byte_len)) => ahead.bytes(byte_len)? == text.as_bytes(),
-            // In chunks, it may be.
-            Head::Text(None) => return Err(Flaw::cbor(self.offset(), Rule::Chunk)),
-            _ => false,
-        };
-        if is_it {
-            *self = ahead;
-        }
-        Ok(is_it)
-    }
-
     /// The next `byte_len` bytes, which have to be UTF-8.
     #[inline]
     pub(crate) fn utf8(&mut self, byte_len: usize) -> Result<&'a str, Flaw> {

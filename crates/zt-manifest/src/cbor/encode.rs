@@ -177,7 +177,8 @@ impl Value {
         Ok(encoder.out)
     }
 
-    /// Bytes that are equal exactly where values are: those of [`Value::to_cbor`], where it has some.
+    /// Bytes that are equal exactly where values are. They are the bytes of [`Value::to_cbor`] for each
+    /// value that it can encode.
     pub(crate) fn compared(&self) -> Vec<u8> {
         let mut encoder = Encoder::default();
         // Nothing is refused without a limit.

@@ -73,10 +73,14 @@ pub(crate) fn placement(layout: Layout) -> Placement {
 /// The object `w`, its data region being 8..1008, and what there is to warn of.
 pub(crate) fn validated(bytes: &[u8], layout: Layout) -> Result<(Object, Vec<Warning>), Fault> {
     let index = parse(bytes, layout).unwrap();
-    let raw = index.object(index.find("w").unwrap());
+    let (w, placement) = (index.find("w").unwrap(), placement(layout));
     let mut warnings = Vec::new();
-    let object = raw.validate(&placement(layout), &mut warnings)?;
-    Ok((object, warnings))
+    let object = index.object(w).validate(&placement, &mut warnings);
+    let mut again = Vec::new();
+    let at_once = index.validated(w, &placement, &mut again);
+    assert_eq!(format!("{at_once:?}"), format!("{object:?}"));
+    assert_eq!(again, warnings);
+    Ok((object?, warnings))
 }
 
 /// The code, role and message of the fault of an object `w` of version 1.2.

@@ -42,6 +42,12 @@ impl Objects {
         }
     }
 
+    pub(crate) fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.objects.keys().cloned().collect();
+        names.sort();
+        names
+    }
+
     pub(crate) fn uploads(&self) -> usize {
         self.uploads.len()
     }
@@ -62,6 +68,10 @@ impl Objects {
                 Some(_) => Response::new(204, ""),
                 None => Response::new(404, ""),
             },
+            ("DELETE", None) => {
+                self.objects.remove(request.name());
+                Response::new(204, "")
+            }
             _ => Response::new(405, ""),
         }
     }

@@ -141,6 +141,21 @@ impl Server {
         self.state.lock().unwrap().objects.get(name)
     }
 
+    /// The name of each object that was written with one request, in order.
+    pub(crate) fn puts(&self) -> Vec<String> {
+        let state = self.state.lock().unwrap();
+        let puts = state
+            .requests
+            .iter()
+            .filter(|request| request.method == "PUT" && request.parameter("uploadId").is_none());
+        puts.map(|request| request.name().to_owned()).collect()
+    }
+
+    /// The names of all objects, sorted.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.state.lock().unwrap().objects.names()
+    }
+
     /// Uploads that were begun, and neither completed nor cancelled.
     pub(crate) fn uploads(&self) -> usize {
         self.state.lock().unwrap().objects.uploads()

@@ -6,7 +6,7 @@ use zt_container::{BlobReader, Chunks, Digest, Exact, Footer, Span};
 use zt_formats::Signature;
 
 use crate::check::survey::{Spent, Survey, Wanted, judge};
-use crate::check::window::Windows;
+use crate::check::window::{Window, Windows};
 use crate::cores::progress::{Gauge, Progress, work_options};
 use crate::error::{Error, Fault, Result};
 use crate::file::chunks::Checked;
@@ -110,7 +110,9 @@ impl File {
         let mut contents = Vec::new();
         let mut problems: Vec<(usize, Error)> = Vec::new();
         let mut before = 0usize;
-        for window in Windows::of(self) {
+        let mut windows = Windows::of(self);
+        let mut next = windows.next();
+        let mut check = |window: Window<'_>| -> Result<()> {
             let entries = Windows::entries(self, &window);
             let survey = Survey::of(self, &entries, wanted, &mut spent, &gauge)?;
             spent.forget();
@@ -134,6 +136,14 @@ impl File {
                 problems.extend(findings.problems.into_iter().map(|error| (place, error)));
             }
             before = before.plus(entries.len());
+            Ok(())
+        };
+        while let Some(window) = next {
+            // The objects of a window are looked at one by one, while another core decodes the next.
+            let (following, checked) =
+                crate::cores::parallel::join(|| windows.next(), || check(window));
+            checked?;
+            next = following;
         }
         let order = self.data_order();
         let tensor = |place: &usize| {
@@ -181,7 +191,7 @@ impl File {
             return Vec::new();
         };
         let mut blobs: Vec<(Span, &str, &str)> = Vec::new();
-        // Bytes that seem to be nobody's may be those of an object at fault.
+        // Bytes that no sound object has may belong to an object at fault.
         let mut is_known = true;
         for entry in entries {
             let Ok(object) = entry.object() else {

@@ -105,6 +105,16 @@ pub(crate) fn map_owned<T: Send, R: Send>(
     items.into_iter().map(work).collect()
 }
 
+/// Sorts items none of which is equal to another.
+pub(crate) fn sort<T: Ord + Send>(items: &mut [T]) {
+    #[cfg(feature = "rayon")]
+    if threads() > 1 {
+        use rayon::prelude::*;
+        return items.par_sort_unstable();
+    }
+    items.sort_unstable();
+}
+
 /// Runs both functions, in parallel if a core is free.
 pub(crate) fn join<A: Send, B: Send>(
     a: impl FnOnce() -> A + Send,

@@ -10,6 +10,7 @@ use crate::disk::reserve::ReservingFile;
 use crate::disk::temporary::{create_unnamed, give_name};
 use crate::disk::uninterrupted;
 use crate::error::{Error, Fault, Result};
+use zt_container::Span;
 
 /// Small writes are gathered. Larger ones, such as most frames, go straight through.
 pub(crate) const BUFFER: usize = 256 << 10;
@@ -256,6 +257,25 @@ impl AtomicFile {
         }
         self.place = Place::Target;
         sync_name()
+    }
+}
+
+impl AtomicFile {
+    /// The number of bytes written so far.
+    #[must_use]
+    pub fn byte_len(&self) -> u64 {
+        self.file.as_ref().map_or(0, |file| {
+            file.get_ref().byte_len() + file.buffer().len() as u64
+        })
+    }
+
+    /// As [`ReservingFile::copy_from`].
+    pub(crate) fn copy_from(&mut self, from: &File, span: Span) -> io::Result<u64> {
+        let Some(file) = &mut self.file else {
+            return Ok(0);
+        };
+        file.flush()?;
+        Ok(file.get_mut().copy_from(from, span))
     }
 }
 

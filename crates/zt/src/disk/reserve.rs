@@ -7,7 +7,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use zt_container::Exact;
+use zt_container::{Exact, Span};
 
 /// Writes from front to back. Reserved space that was not written is not part of the file.
 #[derive(Debug)]
@@ -51,6 +51,28 @@ impl ReservingFile {
         &self.file
     }
 
+    /// The number of bytes written.
+    pub(crate) const fn byte_len(&self) -> u64 {
+        self.written
+    }
+
+    /// Appends bytes of another file, which the system copies: it may share their blocks. Returns how
+    /// many. Fewer than all is no error: the caller reads and writes the others, and meets the error if
+    /// there is one.
+    pub(crate) fn copy_from(&mut self, from: &File, span: Span) -> u64 {
+        self.reserve(self.written + span.byte_len());
+        let mut copied = 0;
+        while copied < span.byte_len() {
+            let (offset, left) = (span.offset() + copied, span.byte_len() - copied);
+            match copy_range(from, offset, &self.file, left) {
+                Some(len @ 1..) => copied += len,
+                _ => break,
+            }
+        }
+        self.written += copied;
+        copied
+    }
+
     fn reserve(&mut self, end: u64) {
         if !self.can_reserve || end <= self.reserved.max(WORTH_IT) {
             return;
@@ -91,6 +113,20 @@ fn reserve(file: &File, offset: u64, byte_len: u64) -> bool {
 #[cfg(not(target_os = "linux"))]
 fn reserve(_: &File, _: u64, _: u64) -> bool {
     false
+}
+
+/// Copies bytes of a file behind the cursor of another, and moves that. `None` where the system does not,
+/// as between two file systems.
+#[cfg(target_os = "linux")]
+fn copy_range(from: &File, mut offset: u64, to: &File, byte_len: u64) -> Option<u64> {
+    let len = usize::try_from(byte_len).unwrap_or(usize::MAX);
+    let copied = rustix::fs::copy_file_range(from, Some(&mut offset), to, None, len);
+    copied.ok().map(|len| len as u64)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn copy_range(_: &File, _: u64, _: &File, _: u64) -> Option<u64> {
+    None
 }
 
 #[cfg(test)]

@@ -196,8 +196,8 @@ impl<'m> Mover<'m> {
         })
     }
 
-    /// Writes the bytes of an extent unchanged, and checks the digests of its blobs. The digest of
-    /// a single blob is checked during the copy, those of several blobs before.
+    /// Writes the bytes of an extent unchanged, and checks the digests of its blobs: during the copy if
+    /// it has one blob, before the copy if it has several.
     ///
     /// # Errors
     ///

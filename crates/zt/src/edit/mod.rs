@@ -308,7 +308,7 @@ impl Editor {
             is_sound?;
             match writer.finish_sink()? {
                 Sink::Tail(mut tail) => tail.commit()?,
-                Sink::File(_) | Sink::Stream(_) => {}
+                Sink::File(_) | Sink::Lent(_) | Sink::Stream(_) => {}
             }
             match (&locked, &path) {
                 (Some(file), Some(path)) if !file.is_at(path)? => Err(Fault::Replaced.into()),

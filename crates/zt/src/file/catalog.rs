@@ -8,7 +8,7 @@ use zt_container::{Container, Exact, Layout, LimitExceeded, Limits, Source, Span
 use zt_formats::{Registry, Signature};
 use zt_manifest::{Component, Index, Map, Object, Placement, RawObject, Version, Warning};
 
-use crate::cores::stretches;
+use crate::cores::{parallel, stretches};
 use crate::error::{Error, Result};
 use crate::file::unfinished::has_lost_page;
 
@@ -50,9 +50,9 @@ enum Origin {
 pub(crate) enum Place {
     /// A file's.
     File,
-    /// Made, and of no place in a file.
+    /// Made by a kind of file; it has no place in a file.
     Made,
-    /// Made out of those of a source, from an offset on.
+    /// Made from the bytes of a source, from this offset on.
     MadeOf(usize, u64),
 }
 
@@ -86,9 +86,13 @@ struct Many {
 }
 
 /// An object of a catalog, which keeps it or does not.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a million of them are made, and few at a time"
+)]
 pub(crate) enum Decoded<'c> {
     Kept(&'c Resolved),
-    Made(Box<Resolved>),
+    Made(Resolved),
 }
 
 impl std::ops::Deref for Decoded<'_> {
@@ -467,7 +471,7 @@ impl Catalog {
                 },
             ) => {
                 let made = decode(index, at, placement, *manifest, registry);
-                Some(Decoded::Made(Box::new(made)))
+                Some(Decoded::Made(made))
             }
             (None, Origin::Built { .. }) => self.resolve(at, registry).map(Decoded::Kept),
         }
@@ -527,7 +531,7 @@ impl Catalog {
             Ok::<(), Error>(())
         });
         debug_assert!(added.is_ok(), "faults are in the objects");
-        keys.sort_unstable();
+        parallel::sort(&mut keys);
         let warned = keys.iter().filter(|(.., is_warned)| *is_warned);
         Order {
             warned: warned.map(|(_, _, _, at, _)| *at).collect(),
@@ -549,7 +553,7 @@ fn decode(
 ) -> Resolved {
     let mut warnings = Vec::new();
     let mut fault = None;
-    let object = match index.object(at).validate(placement, &mut warnings) {
+    let object = match index.validated(at, placement, &mut warnings) {
         Ok(mut object) => {
             fault = check(&mut object, registry, index.name(at));
             Ok(object)

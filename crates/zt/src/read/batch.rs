@@ -13,6 +13,7 @@ use crate::cores::scratch::Pool;
 use crate::error::Result;
 use crate::file::File;
 use crate::file::tensor::{Located, Tensor, believed_len, elements_in};
+use crate::read::tiles::{self, Tiled};
 
 impl File {
     /// The elements of many components, in the order of `wanted`, each as [`Tensor::elements`] gives
@@ -48,12 +49,7 @@ impl File {
                 read_alone(tensor, part, region)
             });
         };
-        let mut rest: &mut [u8] = &mut arena;
-        let places = lens.iter().map(|len| {
-            let padded = (*len)?.next_multiple_of(Buffer::APART);
-            rest.split_off_mut(..padded)?.get_mut(..(*len)?)
-        });
-        let wanted = wanted.iter().zip(places);
+        let wanted = wanted.iter().zip(places(&mut arena, &lens));
         let wanted = wanted.map(|((tensor, role), place)| (*tensor, *role, place));
         let read = in_order_of_offsets(wanted, |tensor, part, region, place| match place {
             Some(place) => {
@@ -137,6 +133,8 @@ impl File {
     /// Several small objects are decoded at a time, on all cores. An object that cannot be read is an
     /// error in its place.
     ///
+    /// The values of byte planes lie in one piece of memory, as [`File::read_many`] says.
+    ///
     /// ```
     /// # use zt::{Dense, File, Writer};
     /// # let mut bytes = Vec::new();
@@ -152,9 +150,43 @@ impl File {
     /// ```
     #[must_use]
     pub fn to_dense_many<'f>(&'f self, wanted: &[Tensor<'f>]) -> Vec<Result<Dense<'static>>> {
-        // No work fails: what is wrong is in the results.
-        crate::cores::parallel::map(wanted, |tensor| Ok(tensor.to_dense())).unwrap_or_default()
+        let value_len = |tensor: &Tensor<'_>| {
+            let format = tensor.registry().format(tensor.format())?;
+            usize::try_from(tiles::believed_value_len(tensor, format)?).ok()
+        };
+        let lens: Vec<Option<usize>> = wanted.iter().map(value_len).collect();
+        let mut arena = arena(&lens).unwrap_or_default();
+        let places = places(&mut arena, &lens);
+        let made = crate::cores::parallel::map_owned(
+            wanted.iter().zip(places).collect(),
+            // No work fails: what is wrong is in the results.
+            |(tensor, place)| Ok(make(tensor, place)),
+        );
+        let parts = arena.into_parts(lens.iter().map(|len| len.unwrap_or(0)));
+        let made = made.unwrap_or_default().into_iter().zip(parts);
+        let dense = made.map(|(made, memory)| match made? {
+            Made::Alone(dense) => Ok(dense),
+            Made::InPlace(tiled) => tiled.into_dense(memory),
+        });
+        dense.collect()
     }
+}
+
+/// A value in memory of its own, or in the memory that was given for it.
+enum Made<'f> {
+    Alone(Dense<'static>),
+    InPlace(Tiled<'f>),
+}
+
+fn make<'f>(tensor: &Tensor<'f>, place: Option<&mut [u8]>) -> Result<Made<'f>> {
+    if let Some(place) = place
+        && let Some(tiled) = tensor.tiled()?
+        && tiled.byte_len() == place.len() as u64
+    {
+        tiled.fill(place)?;
+        return Ok(Made::InPlace(tiled));
+    }
+    tensor.to_dense().map(Made::Alone)
 }
 
 /// The bytes that a component takes in memory that it shares with others; `None` if it is lent, is not
@@ -175,6 +207,18 @@ fn arena(lens: &[Option<usize>]) -> Option<Buffer> {
         end.checked_add(len.checked_next_multiple_of(Buffer::APART)?)
     });
     Buffer::try_zeroed(end? as u64).ok()
+}
+
+/// The places in that memory, one after the other.
+fn places<'m>(
+    arena: &'m mut [u8],
+    lens: &[Option<usize>],
+) -> impl Iterator<Item = Option<&'m mut [u8]>> {
+    let mut rest = arena;
+    lens.iter().map(move |len| {
+        let padded = (*len)?.next_multiple_of(Buffer::APART);
+        rest.split_off_mut(..padded)?.get_mut(..(*len)?)
+    })
 }
 
 /// A component, borrowed or in memory of its own.

@@ -3,11 +3,11 @@
 use zt_formats::{Dense, ObjectFormat, Signature, dense_byte_len};
 
 use super::runs::Runs;
-use super::tiles;
+use super::tiles::{self, Tiled};
 use crate::error::{Error, Fault, Result};
 use crate::file::tensor::Tensor;
 
-impl Tensor<'_> {
+impl<'f> Tensor<'f> {
     /// The object's dense value: a dense object itself, a sparse one filled in, a quantized one
     /// dequantized to f32.
     ///
@@ -16,14 +16,7 @@ impl Tensor<'_> {
     /// [`crate::ErrorKind::Unsupported`] where its format is not registered or has no dense value;
     /// faults of the contents; as [`Tensor::bytes`].
     pub fn to_dense(&self) -> Result<Dense<'static>> {
-        self.expect_meaning()?;
-        let Some(format) = self.registry().format(self.format()) else {
-            let fault = Fault::UnknownFormat {
-                format: self.format().to_owned(),
-            };
-            return Err(Error::from(fault).with_object(self.name()));
-        };
-        self.check_dense_len(format, self.shape())?;
+        let format = self.format_of_value()?;
         if let Some(dense) = tiles::to_dense(self, format)? {
             return Ok(dense);
         }
@@ -36,6 +29,24 @@ impl Tensor<'_> {
         format
             .to_dense(parts)
             .map_err(|error| self.blame_format(error))
+    }
+
+    /// Its tiles, if its value is made so.
+    pub(crate) fn tiled(&self) -> Result<Option<Tiled<'f>>> {
+        Tiled::new(self, self.format_of_value()?)
+    }
+
+    /// The format, once the value has a meaning and no length beyond the limits.
+    fn format_of_value(&self) -> Result<&'f dyn ObjectFormat> {
+        self.expect_meaning()?;
+        let Some(format) = self.registry().format(self.format()) else {
+            let fault = Fault::UnknownFormat {
+                format: self.format().to_owned(),
+            };
+            return Err(Error::from(fault).with_object(self.name()));
+        };
+        self.check_dense_len(format, self.shape())?;
+        Ok(format)
     }
 
     /// As [`Tensor::to_dense`] does it, for a part of this shape.

@@ -6,6 +6,7 @@
 //! | `tiles`, `runs` | the same on all cores, for a format whose values or rows are whole by themselves |
 //! | `slice` | parts of objects |
 //! | `window`, `windows` | parts of one component, and of all for its format |
+//! | `frames` | parts of a component that lie in many frames, on all cores |
 //! | `dense_reader` | the dense value as a stream: [`DenseReader`] |
 //! | `batch` | many components in one call, in the order of the file |
 //! | `compressed` | the dense object that an object of a format for compression stands for |
@@ -23,6 +24,7 @@ pub(crate) mod compressed;
 pub(crate) mod contents;
 mod dense;
 pub(crate) mod dense_reader;
+mod frames;
 mod runs;
 mod slice;
 mod tiles;

@@ -12,6 +12,7 @@ use zt_formats::{
 
 use crate::error::Result;
 use crate::file::tensor::{Located, Tensor, elements_in};
+use crate::read::frames::Wanted;
 use crate::read::window::Window;
 use crate::read::windows::Windows;
 
@@ -248,28 +249,35 @@ pub(crate) fn row_unit(
     unit.filter(|unit| *unit > 0)
 }
 
+/// Runs that are copied at a time. They take a few hundred KiB.
+const BATCH: usize = 1 << 13;
+
 /// The selected values of a component, one behind the other.
 fn gather(window: &mut Window<'_>, value_len: u64, selection: &Selection) -> Result<Buffer> {
     let mut out = Buffer::try_zeroed_values(selection.element_count(), value_len)?;
     let mut rest = &mut out[..];
+    let mut wanted = Vec::new();
     for run in selection.runs() {
-        // Neighbours are copied together, others one by one.
-        let (times, values) = if run.stride == 1 {
-            (1, run.count)
-        } else {
-            (run.count, 1)
+        let len = in_memory(run.count.times(value_len));
+        // The runs are as long as the selection says.
+        let Some((place, behind)) = std::mem::take(&mut rest).split_at_mut_checked(len) else {
+            break;
         };
-        let len = in_memory(values.times(value_len));
-        let mut element = run.first;
-        for _ in 0..times {
-            let Some((place, behind)) = std::mem::take(&mut rest).split_at_mut_checked(len) else {
-                break; // The runs are as long as the selection says.
-            };
-            window.copy(element.times(value_len), place)?;
-            // The step after the last one may lead below 0.
-            element = element.saturating_add_signed(run.stride);
-            rest = behind;
+        rest = behind;
+        let at = run.first.times(value_len);
+        wanted.push(match run.stride {
+            1 => Wanted::bytes(at, place),
+            stride => {
+                // A distance beyond all numbers leads behind the end, as it should.
+                let step = i64::try_from(value_len).unwrap_or(i64::MAX);
+                let step = step.saturating_mul(stride);
+                Wanted::values(at, step, in_memory(value_len), place)
+            }
+        });
+        if wanted.len() == BATCH {
+            window.copy_values(&mut wanted)?;
         }
     }
+    window.copy_values(&mut wanted)?;
     Ok(out)
 }

@@ -21,7 +21,7 @@ use crate::cores::parallel;
 use crate::cores::scratch::{self, Pool, Scratch};
 use crate::cores::sums::{compare, explained, hash};
 use crate::error::{Error, Result};
-use crate::file::tensor::{Located, Tensor, elements_in};
+use crate::file::tensor::{BELIEVED_RATIO, Located, Tensor, elements_in};
 use crate::read::slice::per_value;
 use zt_container::memory::{fetch, resize};
 
@@ -88,22 +88,34 @@ pub(crate) fn to_dense(
         return Ok(None);
     };
     let mut out = Buffer::try_zeroed(tiled.byte_len)?;
-    let mut tallies = tiled.tallies();
-    // A chain of blocks: one core hashes while the others decode.
-    let (hashed, read) = parallel::join(
-        || tiled.compare_chained(),
-        || tiled.read(0..tiled.tiles.len(), &mut tallies, &mut out),
-    );
-    hashed?;
-    read?;
-    tiled.compare_sums(tallies)?;
-    let elements = Elements {
-        dtype: tiled.dtype,
-        logical_type: tiled.logical_type,
-        bytes: out.into(),
-    };
-    let dense = Dense::from_elements(tensor.shape(), elements);
-    dense.map(Some).map_err(|error| tensor.blame_format(error))
+    tiled.fill(&mut out)?;
+    tiled.into_dense(out).map(Some)
+}
+
+/// The bytes of a value that is made in tiles, by the metadata alone; `None` where there may be no tiles,
+/// or where the length is not believed before it is decoded.
+pub(crate) fn believed_value_len(tensor: &Tensor<'_>, format: &dyn ObjectFormat) -> Option<u64> {
+    if tensor.format() == Dense::FORMAT {
+        return None;
+    }
+    let count = tensor.element_count()?;
+    // Of all components together: a plane of zeros takes next to nothing.
+    let (mut byte_len, mut stored) = (0u64, 0u64);
+    for (part, width) in per_value(tensor, format)? {
+        let blob = &part.component.blob;
+        byte_len = byte_len.checked_add(blob.decoded_len?)?;
+        stored = stored.checked_add(blob.span.byte_len())?;
+        if count.checked_mul(width) != blob.decoded_len {
+            return None;
+        }
+    }
+    if byte_len > stored.saturating_mul(BELIEVED_RATIO) {
+        return None;
+    }
+    let (dtype, logical_type) = tensor.dense_type()?;
+    let value_len = tensor.value_len(dtype, logical_type.as_deref());
+    let is_value = count.checked_mul(value_len as u64) == Some(byte_len);
+    (is_value && byte_len >= WORTH_IT).then_some(byte_len)
 }
 
 impl<'f> Tiled<'f> {
@@ -173,6 +185,35 @@ impl<'f> Tiled<'f> {
             byte_len,
             pool: tensor.pool(),
         }))
+    }
+
+    /// Bytes of the value.
+    pub(crate) const fn byte_len(&self) -> u64 {
+        self.byte_len
+    }
+
+    /// Makes the value in `out`, which has exactly its bytes.
+    pub(crate) fn fill(&self, out: &mut [u8]) -> Result<()> {
+        let mut tallies = self.tallies();
+        // A chain of blocks: one core hashes while the others decode.
+        let (hashed, read) = parallel::join(
+            || self.compare_chained(),
+            || self.read(0..self.tiles.len(), &mut tallies, out),
+        );
+        hashed?;
+        read?;
+        self.compare_sums(tallies)
+    }
+
+    /// The value, whose bytes were made.
+    pub(crate) fn into_dense(self, bytes: Buffer) -> Result<Dense<'static>> {
+        let elements = Elements {
+            dtype: self.dtype,
+            logical_type: self.logical_type,
+            bytes: bytes.into(),
+        };
+        let dense = Dense::from_elements(self.tensor.shape(), elements);
+        dense.map_err(|error| self.tensor.blame_format(error))
     }
 
     /// Bytes of one element.

@@ -3,9 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use zt_container::codec::{Frame, frames};
+use zt_container::codec::Frame;
 use zt_container::exact::in_memory;
-use zt_container::{CHUNK, Encoding, Exact, Source, Span, check_declared};
+use zt_container::{CHUNK, Encoding, Exact, Source, Span, check_declared, codec};
 use zt_formats::Bytes;
 use zt_manifest::{ByteOrder, DType};
 
@@ -15,6 +15,7 @@ use crate::cores::scratch::Scratch;
 use crate::error::Result;
 use crate::file::chunks::Checked;
 use crate::file::tensor::{ComponentReader, Located, Tensor, to_little_endian};
+use crate::read::frames::{self, Wanted};
 use zt_container::memory::{fetch, resize};
 
 /// Raw bytes that are fetched at a time, at multiples of this from the start: small runs that lie
@@ -86,7 +87,7 @@ impl<'f> Window<'f> {
             },
             (_, None) => Backing::Whole(tensor.bytes_of(part)?),
             _ => {
-                let frames = frames(source, blob).map_err(blame)?;
+                let frames = codec::frames(source, blob).map_err(blame)?;
                 // A frame may end within an element, which could not be turned there.
                 let is_held = |frame: &Frame| frame.content.byte_len() <= LARGEST_FRAME;
                 match frames.filter(|frames| is_little && frames.iter().all(is_held)) {
@@ -116,8 +117,34 @@ impl<'f> Window<'f> {
         self.byte_len
     }
 
+    /// Copies many values, and forgets them. Those in many frames are decoded on all cores.
+    pub(crate) fn copy_values(&mut self, wanted: &mut Vec<Wanted<'_>>) -> Result<()> {
+        if !self.copy_frames(wanted) {
+            for wanted in &mut *wanted {
+                for (at, value) in wanted.each() {
+                    self.copy(at, value)?;
+                }
+            }
+        }
+        wanted.clear();
+        Ok(())
+    }
+
+    /// As [`frames::copy`]; false if the component is not made of frames.
+    fn copy_frames(&self, wanted: &mut [Wanted<'_>]) -> bool {
+        match &self.backing {
+            Backing::Frames(list) if !self.source().is_sequential() => {
+                frames::copy(self.source(), list, self.tensor.pool(), wanted)
+            }
+            _ => false,
+        }
+    }
+
     /// Copies the decoded bytes from `at` on.
     pub(crate) fn copy(&mut self, mut at: u64, mut out: &mut [u8]) -> Result<()> {
+        if out.len() >= frames::WORTH_IT && self.copy_frames(&mut [Wanted::bytes(at, out)]) {
+            return Ok(());
+        }
         if std::mem::take(&mut self.has_table) {
             let end = at.saturating_add(out.len() as u64).min(self.byte_len);
             let blob = self.part.component.blob.span;

@@ -12,7 +12,7 @@
 //! | `encode` | chunks that are compressed on all cores and written in order |
 //! | `choice` | compress or not: the decision by a sample |
 //! | `chain`, `tools` | sha256 beside the writing; memory and compressors that are used again |
-//! | `copy` | whole objects of another file |
+//! | `copy`, `by_system` | whole objects of another file; bytes that the system copies |
 //! | `share`, `split` | components that share a blob; dense objects stored as `zt.planes/1` |
 //! | `directory` | the objects of the new file, by name |
 //!
@@ -20,6 +20,7 @@
 //!
 //! It must not know the rooms `edit` and `repair`. An edit gives the writer a `sink::Tail`.
 
+mod by_system;
 mod chain;
 mod choice;
 mod copy;

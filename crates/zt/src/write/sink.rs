@@ -1,12 +1,17 @@
 //! The destination of a writer.
 
+use std::fs;
 use std::io::{self, BufWriter, Write};
+
+use zt_container::Span;
 
 use crate::disk::publish::{AtomicFile, BUFFER};
 
 /// Where the bytes of a file go.
 pub(crate) enum Sink<'w> {
     File(AtomicFile),
+    /// A file that the caller publishes.
+    Lent(&'w mut AtomicFile),
     Stream(Box<dyn Write + Send + 'w>),
     /// The end of a file that is edited.
     Tail(Box<dyn Tail>),
@@ -27,12 +32,23 @@ impl<'w> Sink<'w> {
         // Small writes are gathered, so that many small tensors do not take as many system calls.
         Sink::Stream(Box::new(BufWriter::with_capacity(BUFFER, sink)))
     }
+
+    /// Appends bytes of a file that this program does not see. Returns how many: fewer than all, or none,
+    /// where the system does not copy them.
+    pub(crate) fn copy_from(&mut self, file: &fs::File, span: Span) -> io::Result<u64> {
+        match self {
+            Sink::File(to) => to.copy_from(file, span),
+            Sink::Lent(to) => to.copy_from(file, span),
+            Sink::Stream(_) | Sink::Tail(_) => Ok(0),
+        }
+    }
 }
 
 impl Write for Sink<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Sink::File(file) => file.write(bytes),
+            Sink::Lent(file) => file.write(bytes),
             Sink::Stream(stream) => stream.write(bytes),
             Sink::Tail(tail) => tail.write(bytes),
         }
@@ -41,6 +57,7 @@ impl Write for Sink<'_> {
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Sink::File(file) => file.flush(),
+            Sink::Lent(file) => file.flush(),
             Sink::Stream(stream) => stream.flush(),
             Sink::Tail(tail) => tail.flush(),
         }

@@ -329,7 +329,7 @@ pub struct ComponentWriter<'o, 'a, 'w> {
     pub(crate) dtype: DType,
     logical_type: Option<Text>,
     extra: Map,
-    component: encode::Component,
+    pub(crate) component: encode::Component,
     /// The number of bytes so far.
     pub(crate) written: u64,
 }
@@ -498,6 +498,10 @@ impl ComponentWriter<'_, '_, '_> {
             }
             return self.copy_stored(tensor, part, decoded_len, progress);
         }
+        let rest = self.copy_by_system(tensor, part, progress)?;
+        let part = rest
+            .as_ref()
+            .map_or(part, |component| Located { component, ..part });
         let mut reader = tensor.reader_of(part, tensor.must_verify(part))?;
         reader.for_each_piece(part.piece_len(), |bytes| {
             // Checked here, so that the error names the object.

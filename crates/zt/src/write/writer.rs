@@ -121,6 +121,15 @@ impl WriteOptions {
     pub fn to_buffered_writer<'w>(self, sink: impl Write + Send + 'w) -> Result<Writer<'w>> {
         Writer::with_sink(Sink::Stream(Box::new(sink)), self)
     }
+
+    /// Begins a file that the caller publishes after [`Writer::finish`].
+    ///
+    /// # Errors
+    ///
+    /// As [`WriteOptions::to_writer`].
+    pub fn to_atomic_file(self, file: &mut AtomicFile) -> Result<Writer<'_>> {
+        Writer::with_sink(Sink::Lent(file), self)
+    }
 }
 
 impl Writer<'static> {
@@ -436,7 +445,7 @@ impl<'w> Writer<'w> {
     pub fn finish(self) -> Result<()> {
         match self.finish_sink()? {
             Sink::File(file) => file.publish(),
-            Sink::Stream(_) | Sink::Tail(_) => Ok(()),
+            Sink::Lent(_) | Sink::Stream(_) | Sink::Tail(_) => Ok(()),
         }
     }
 
@@ -494,7 +503,7 @@ impl<'w> Writer<'w> {
     pub(crate) fn tail(&mut self) -> Option<&mut dyn Tail> {
         match self.encoder.container.sink_mut() {
             Sink::Tail(tail) => Some(tail.as_mut()),
-            Sink::File(_) | Sink::Stream(_) => None,
+            Sink::File(_) | Sink::Lent(_) | Sink::Stream(_) => None,
         }
     }
 

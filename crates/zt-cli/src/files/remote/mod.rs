@@ -12,9 +12,9 @@ use zt::{Error, ErrorKind, codes};
 use zt_convert::foreign;
 
 #[cfg(not(feature = "remote"))]
-pub(crate) use off::{create, open, report};
+pub(crate) use off::{create, folder, open, report};
 #[cfg(feature = "remote")]
-pub(crate) use on::{create, open, report};
+pub(crate) use on::{create, folder, open, report};
 pub(crate) use secrets::without_secrets;
 
 use crate::failure::Failure;

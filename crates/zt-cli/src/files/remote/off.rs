@@ -2,10 +2,10 @@
 
 use std::convert::Infallible;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use zt::{Error, ErrorKind, Source, codes};
-use zt_convert::foreign::{Folder, Opened as Found};
+use zt_convert::foreign::{Folder, Opened as Found, TargetFolder};
 
 use crate::args::remote::RemoteArgs;
 use crate::output::Output;
@@ -27,6 +27,26 @@ impl Source for Opened {
 
 impl Folder for Opened {
     fn open(&self, _: &[&str]) -> Vec<Found> {
+        match self.0 {}
+    }
+}
+
+impl TargetFolder for Opened {
+    fn path_of(&self, _: &str) -> PathBuf {
+        match self.0 {}
+    }
+    fn contains(&self, _: &str) -> zt::Result<bool> {
+        match self.0 {}
+    }
+    fn write(
+        &self,
+        _: &str,
+        _: bool,
+        _: &mut dyn FnMut(&mut (dyn Write + Send)) -> zt::Result<()>,
+    ) -> zt::Result<()> {
+        match self.0 {}
+    }
+    fn remove(&self, _: &str) -> zt::Result<()> {
         match self.0 {}
     }
 }
@@ -57,6 +77,10 @@ pub(crate) fn open(path: &Path, _: &RemoteArgs) -> zt::Result<Opened> {
 }
 
 pub(crate) fn create(path: &Path, _: bool, _: &RemoteArgs) -> zt::Result<Upload> {
+    refused(path)
+}
+
+pub(crate) fn folder(path: &Path, _: &RemoteArgs) -> zt::Result<Opened> {
     refused(path)
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use zt_remote::{Meter, RemoteOptions};
+use zt_remote::{Meter, RemoteFolder, RemoteOptions};
 pub(crate) use zt_remote::{Remote as Opened, Upload};
 
 use crate::args::remote::RemoteArgs;
@@ -35,6 +35,12 @@ pub(crate) fn create(path: &Path, overwrite: bool, arguments: &RemoteArgs) -> zt
     let options = options(arguments).overwrite(overwrite);
     let created = Upload::create(&super::secrets::address(path), &options);
     created.map_err(|error| error.with_path(path))
+}
+
+/// A folder that the files of a set are written to.
+pub(crate) fn folder(path: &Path, arguments: &RemoteArgs) -> zt::Result<RemoteFolder> {
+    let folder = RemoteFolder::new(&super::secrets::address(path), &options(arguments));
+    folder.map_err(|error| error.with_path(path))
 }
 
 /// Prints what was sent and received, if it was asked for.

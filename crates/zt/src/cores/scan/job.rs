@@ -15,7 +15,7 @@ pub(crate) struct Job<'f> {
     pub(crate) declared: Option<u64>,
     /// The element width for reversing bytes; 1 if the content is little-endian.
     pub(crate) width: usize,
-    /// The wanted checksum of the stored bytes, if those of pieces can be combined.
+    /// The wanted checksum of the stored bytes, if checksums of pieces combine to it.
     pub(crate) sum: Option<DigestAlgorithm>,
     /// Whether the SHA-256 of the stored bytes is wanted.
     pub(crate) sha256: bool,

@@ -71,14 +71,25 @@ impl Scan<'_> {
         let first = jobs.first();
         let region = first.and_then(|job| Region::around(job.source, spans, &mut fetched));
         // If the region cannot be read, as in a truncated file, each job reads its own bytes.
-        let outcomes = jobs.iter().map(|job| match &region {
-            Some(region) => self.small(region, job, &mut scratch),
-            None => self.small(job.source, job, &mut scratch),
-        });
-        let outcomes: Result<Vec<Outcome>> = outcomes.collect();
+        let mut outcomes = Vec::with_capacity(jobs.len());
+        // A report takes as long as a checksum of some hundred bytes.
+        let mut unreported = 0u64;
+        for job in jobs {
+            let source: &dyn Source = match &region {
+                Some(region) => region,
+                None => job.source,
+            };
+            let (outcome, byte_len) = self.small(source, job, &mut scratch)?;
+            outcomes.push(outcome);
+            unreported = unreported.saturating_add(byte_len);
+            if unreported >= STRETCH {
+                self.gauge.report(std::mem::take(&mut unreported))?;
+            }
+        }
+        self.gauge.report(unreported)?;
         scratch.stored = fetched;
         self.pool.give(scratch);
-        outcomes
+        Ok(outcomes)
     }
 
     fn one(&self, job: &Job<'_>) -> Result<Outcome> {
@@ -86,9 +97,10 @@ impl Scan<'_> {
             return self.one(&self.settled(job)?);
         }
         if job.is_small() {
-            return self
-                .pool
-                .with(|scratch| self.small(job.source, job, scratch));
+            let small = |scratch: &mut Scratch| self.small(job.source, job, scratch);
+            let (outcome, byte_len) = self.pool.with(small)?;
+            self.gauge.report(byte_len)?;
+            return Ok(outcome);
         }
         let is_in_order = job.source.is_sequential();
         if is_in_order && job.sum.is_none() && !job.is_chained() {
@@ -111,19 +123,24 @@ impl Scan<'_> {
         }
     }
 
-    /// Does all of a job on this core.
-    fn small(&self, source: &dyn Source, job: &Job<'_>, scratch: &mut Scratch) -> Result<Outcome> {
+    /// Does all of a job on this core. Returns the bytes to report, too.
+    fn small(
+        &self,
+        source: &dyn Source,
+        job: &Job<'_>,
+        scratch: &mut Scratch,
+    ) -> Result<(Outcome, u64)> {
         if !job.is_small() {
             // Its content alone is long: its stored bytes are at hand, and not read again.
-            return self.one(&Job {
+            let outcome = self.one(&Job {
                 source,
                 ..job.clone()
-            });
+            })?;
+            return Ok((outcome, 0));
         }
         let outcome = look(source, job, scratch).unwrap_or_else(Outcome::failed);
         let decoded = *outcome.decoded.as_ref().unwrap_or(&0);
-        self.gauge.report(decoded.saturating_mul(job.uses))?;
-        Ok(outcome)
+        Ok((outcome, decoded.saturating_mul(job.uses)))
     }
 
     /// Does pieces in any order, if no digest depends on it.

@@ -38,13 +38,14 @@ pub struct Tensor<'f> {
 /// larger ratio means zeros, which decode at the speed of memory, or a false length, which must not be
 /// allocated.
 pub(crate) fn believed_len(blob: &Blob) -> Option<u64> {
-    const BELIEVED_RATIO: u64 = 64;
     let most = match blob.encoding {
         Encoding::Raw => u64::MAX,
         _ => blob.span.byte_len().saturating_mul(BELIEVED_RATIO),
     };
     blob.decoded_len.filter(|len| *len <= most)
 }
+
+pub(crate) const BELIEVED_RATIO: u64 = 64;
 
 impl<'f> Tensor<'f> {
     pub(crate) fn new(

@@ -1,6 +1,6 @@
 //! One component that is being written, gathered into chunks.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::sync::Arc;
 
 use zt_container::codec::{FRAME_CONTENT, SINGLE_FRAME_MAX};
@@ -112,6 +112,22 @@ impl Component {
         }
         encoder.tools.give_back(gathered);
         Ok(if is_at_once { content } else { rest })
+    }
+
+    /// Stores raw bytes that `put` gives to the sink itself, if nothing has to see them. Returns how many.
+    pub(crate) fn put<W: Write>(
+        &mut self,
+        encoder: &mut Encoder<W>,
+        put: impl FnOnce(&mut W) -> io::Result<u64>,
+    ) -> Result<u64> {
+        let is_plain = self.stage == Stage::Raw && self.options.digest.is_none();
+        if !is_plain || !self.gathered.is_empty() || !encoder.writes_at_once() {
+            return Ok(0);
+        }
+        self.begin(encoder, false)?;
+        let len = encoder.container.write_with(put)?;
+        self.decoded_len += len;
+        Ok(len)
     }
 
     fn write_raw<W: Write>(&mut self, encoder: &mut Encoder<W>, content: &[u8]) -> Result<()> {

@@ -1,0 +1,211 @@
+//! Writes a set of shards to a store, which cannot rename files and has no locks.
+
+use std::collections::HashSet;
+use std::io::Write;
+use std::path::Path;
+
+use zt::{Result, Warning};
+use zt_foreign::{ConvertOptions, Fault, Input, Sink, TargetFolder, open_one};
+
+use super::index::Index;
+use super::split::{FileNames, Plan, Split, is_input};
+use crate::Kinds;
+
+impl Kinds {
+    /// As [`Kinds::split`], to a folder of a store.
+    ///
+    /// Each shard appears when it is complete, and the index is last: the set exists from then on. After
+    /// an error the shards that were written are removed, unless the index may list them. A program that is
+    /// killed may leave shards without an index.
+    ///
+    /// With `overwrite`, an existing set of this name is replaced, also if it is an input and the new set
+    /// has all its objects. The new shards have names that no file has. The old shards are removed when
+    /// the new index is there.
+    ///
+    /// # Errors
+    ///
+    /// As [`Kinds::split`]; [`zt::ErrorKind::Io`] for errors of the store.
+    pub fn split_to_store(
+        &self,
+        inputs: &[Input],
+        folder: &dyn TargetFolder,
+        stem: &str,
+        max_shard_size: u64,
+        overwrite: bool,
+        options: &ConvertOptions<'_>,
+    ) -> Result<Split> {
+        let mut plan = Plan::new(self, inputs, stem, max_shard_size, options)?;
+        let count = plan.shards.len();
+        let index = plan.names.index();
+        let old = Old::of(folder, &plan.names, count, inputs, overwrite)?;
+        if old.is_input && !plan.has_all(old.objects) {
+            return Err(is_input(&folder.path_of(&index)));
+        }
+        let files = old.free_names(folder, &plan.names, count)?;
+        let mut written = Written {
+            folder,
+            names: Vec::new(),
+        };
+        for (at, name) in files.iter().enumerate() {
+            let path = folder.path_of(name);
+            let mut write =
+                |file: &mut (dyn Write + Send)| plan.write(at, path.clone(), Sink::new(file));
+            if count == 1 {
+                // This is the commit of a single file.
+                folder.write(name, overwrite, &mut write)?;
+            } else {
+                folder.write(name, false, &mut write)?;
+                written.names.push(name);
+            }
+        }
+        if let Some(json) = plan.index_json(&files)? {
+            let listed = folder.write(&index, overwrite, &mut |file| Ok(file.write_all(&json)?));
+            if listed.is_err() && may_list(folder, &index, &files) {
+                written.names.clear();
+            }
+            listed?;
+            plan.split.index = Some(folder.path_of(&index));
+        }
+        written.names.clear();
+        let mut split = plan.split;
+        let stale = Some(&index).filter(|_| split.index.is_none() && old.has_index);
+        for name in stale.into_iter().chain(&old.shards) {
+            if files.contains(name) {
+                continue;
+            }
+            match folder.remove(name) {
+                Ok(()) => split.removed.push(folder.path_of(name)),
+                Err(error) => {
+                    let message = format!("{name} of the replaced set cannot be removed: {error}");
+                    split.warnings.push(Warning::new("left-over", message));
+                }
+            }
+        }
+        Ok(split)
+    }
+}
+
+/// Whether the index may list one of these shards, after it could not be written. The answer of the store
+/// can be lost, and shards that an index lists must stay.
+fn may_list(folder: &dyn TargetFolder, index: &str, shards: &[String]) -> bool {
+    match folder.open(&[index]).pop() {
+        Some(Ok(None)) => false,
+        Some(Ok(Some(source))) => Index::read(&source).map_or(true, |index| {
+            index.shards.iter().any(|name| shards.contains(name))
+        }),
+        _ => true,
+    }
+}
+
+/// Shards without an index. They are removed if there is an error.
+struct Written<'s> {
+    folder: &'s dyn TargetFolder,
+    names: Vec<&'s str>,
+}
+
+impl Drop for Written<'_> {
+    fn drop(&mut self) {
+        for name in &self.names {
+            let _ = self.folder.remove(name); // An error has no receiver here.
+        }
+    }
+}
+
+/// The set that is replaced.
+#[derive(Default)]
+struct Old {
+    has_index: bool,
+    /// Files that are removed: the listed shards, and others with the names of new shards.
+    shards: Vec<String>,
+    /// Whether the set is an input.
+    is_input: bool,
+    /// The objects that the index lists.
+    objects: usize,
+}
+
+impl Old {
+    /// Looks for the files that a set of `count` shards replaces.
+    ///
+    /// # Errors
+    ///
+    /// Code `overwrite`; [`zt::ErrorKind::Io`].
+    fn of(
+        folder: &dyn TargetFolder,
+        names: &FileNames<'_>,
+        count: usize,
+        inputs: &[Input],
+        overwrite: bool,
+    ) -> Result<Self> {
+        let index = names.index();
+        let index_path = folder.path_of(&index);
+        let is_set = |input: &Input| input.path() == Some(&*index_path) && input.paths().len() > 1;
+        let expect_no_input = |path: &Path| {
+            let mut others = inputs.iter().filter(|input| !(overwrite && is_set(input)));
+            match others.any(|input| input.paths().iter().any(|read| read == path)) {
+                true => Err(is_input(path)),
+                false => Ok(()),
+            }
+        };
+        let mut old = Old {
+            is_input: overwrite && inputs.iter().any(is_set),
+            ..Old::default()
+        };
+        let expect = |name: &str| {
+            let path = folder.path_of(name);
+            expect_no_input(&path)?;
+            let is_there = folder.contains(name)?;
+            match is_there && !overwrite {
+                true => Err(zt::Error::from(Fault::Exists).with_path(&path)),
+                false => Ok(is_there),
+            }
+        };
+        old.has_index = expect(&index)?;
+        let opened = old.has_index.then(|| open_one(folder, &index));
+        // An index that cannot be read lists nothing.
+        if let Some(Ok(source)) = opened
+            && let Ok(index) = Index::read(&source)
+        {
+            old.objects = index.tensors().len();
+            old.shards = index.shards;
+            old.shards.retain(|name| names.is_shard(name));
+        }
+        for name in &old.shards {
+            expect_no_input(&folder.path_of(name))?;
+        }
+        let listed: HashSet<String> = old.shards.iter().cloned().collect();
+        for number in 1..=count {
+            let name = names.shard(number, count, 1);
+            if expect(&name)? && !listed.contains(&name) {
+                old.shards.push(name);
+            }
+        }
+        Ok(old)
+    }
+
+    /// The names of the new shards. None of them is a file yet, except that of a single shard.
+    fn free_names(
+        &self,
+        folder: &dyn TargetFolder,
+        names: &FileNames<'_>,
+        count: usize,
+    ) -> Result<Vec<String>> {
+        let mut generation = 0;
+        loop {
+            generation += 1;
+            let named = (1..=count).map(|number| names.shard(number, count, generation));
+            let named: Vec<String> = named.collect();
+            if count == 1 || self.are_free(folder, &named)? {
+                return Ok(named);
+            }
+        }
+    }
+
+    fn are_free(&self, folder: &dyn TargetFolder, names: &[String]) -> Result<bool> {
+        for name in names {
+            if self.shards.contains(name) || folder.contains(name)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}

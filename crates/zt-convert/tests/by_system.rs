@@ -1,0 +1,110 @@
+//! Raw bytes that the system copies from file to file: what arrives is what reading and writing give.
+#![allow(clippy::unwrap_used, reason = "tests")]
+#![cfg(feature = "safetensors")]
+
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tempfile::TempDir;
+use zt::{Dense, OpenOptions, Progress, WriteOptions};
+use zt_convert::{ConvertOptions, Input, Kinds, SAFETENSORS, ZT, convert, convert_to_path};
+
+/// A file of large and of small tensors, of bools too, opened by position.
+fn folder(name: &str) -> (TempDir, Input) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("all.zt");
+    let mut writer = WriteOptions::new().create(&path).unwrap();
+    let values: Vec<f32> = (0..3_000_001u32).map(|at| at as f32 / 3.0).collect();
+    for (name, len) in [("small", 3), ("large", 3_000_001), ("last", 400_000)] {
+        let dense = Dense::from_slice(&[len as u64], &values[..len]).unwrap();
+        writer.add(name, &dense).unwrap();
+    }
+    let flags: Vec<bool> = (0..1_500_000u32).map(|at| at % 3 == 0).collect();
+    let flags = Dense::from_slice(&[1_500_000], &flags).unwrap();
+    writer.add("flags", &flags).unwrap();
+    writer.finish().unwrap();
+    let input = open(&path);
+    if name.ends_with(".zt") {
+        return (folder, input);
+    }
+    let path = folder.path().join(name);
+    let options = ConvertOptions::new(SAFETENSORS);
+    convert_to_path(&[input], &path, false, &options).unwrap();
+    let input = open(&path);
+    (folder, input)
+}
+
+fn open(path: &Path) -> Input {
+    Kinds::builtin().open(path, OpenOptions::new()).unwrap()
+}
+
+fn options() -> ConvertOptions<'static> {
+    let mut options = ConvertOptions::new(ZT);
+    options.write = WriteOptions::new().digest(None);
+    options
+}
+
+#[test]
+fn a_file_has_the_bytes_that_a_stream_has() {
+    for name in ["x.safetensors", "all.zt"] {
+        let (folder, input) = folder(name);
+        let inputs = [input];
+        let mut streamed = Vec::new();
+        let expected = convert(&inputs, &mut streamed, &options()).unwrap();
+        let out = folder.path().join("out.zt");
+        let reported = AtomicU64::new(0);
+        let count = |len| {
+            reported.fetch_add(len, Ordering::Relaxed);
+            ControlFlow::Continue(())
+        };
+        let mut options = options();
+        options.progress = Some(Progress::new(&count));
+        let summary = convert_to_path(&inputs, &out, false, &options).unwrap();
+        assert!(fs::read(&out).unwrap() == streamed, "{name}");
+        assert_eq!(summary.byte_len, expected.byte_len);
+        assert_eq!(reported.into_inner(), 4 * 3_400_004 + 1_500_000);
+    }
+}
+
+#[test]
+fn damage_that_a_digest_shows_is_not_copied() {
+    let (folder, _) = folder("all.zt");
+    let path = folder.path().join("all.zt");
+    let mut bytes = fs::read(&path).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&path, bytes).unwrap();
+    let out = folder.path().join("out.zt");
+    let error = convert_to_path(&[open(&path)], &out, false, &options()).unwrap_err();
+    assert_eq!(error.code(), "digest-mismatch");
+    assert!(!out.exists());
+}
+
+#[test]
+fn a_source_that_is_cut_meanwhile_is_the_error_that_reading_it_is() {
+    let (folder, input) = folder("x.safetensors");
+    let path = folder.path().join("x.safetensors");
+    let file = fs::File::options().write(true).open(&path).unwrap();
+    file.set_len(9_000_000).unwrap();
+    let inputs = [input];
+    let read = convert(&inputs, std::io::sink(), &options()).unwrap_err();
+    let out = folder.path().join("out.zt");
+    let copied = convert_to_path(&inputs, &out, false, &options()).unwrap_err();
+    assert_eq!(copied.code(), read.code());
+    assert_eq!(copied.object(), read.object());
+    assert_eq!(copied.message(), read.message());
+    assert!(!out.exists());
+}
+
+#[test]
+fn a_copy_that_is_interrupted_leaves_no_file() {
+    let (folder, input) = folder("x.safetensors");
+    let out = folder.path().join("out.zt");
+    let mut options = options();
+    options.progress = Some(Progress::new(&|_| ControlFlow::Break(())));
+    let error = convert_to_path(&[input], &out, false, &options).unwrap_err();
+    assert_eq!(error.code(), "interrupted");
+    assert!(!out.exists());
+}

@@ -1,0 +1,185 @@
+//! Parts of a compressed component that lie in many frames, decoded on all cores.
+//!
+//! A frame that is wanted whole is decoded in its place. Others are decoded into the memory of a core,
+//! and their values are copied from there.
+
+use zt_container::codec::Frame;
+use zt_container::exact::in_memory;
+use zt_container::memory::{fetch, resize};
+use zt_container::{Exact, Source, Span};
+
+use crate::cores::announce::announce_all;
+use crate::cores::parallel;
+use crate::cores::scratch::{self, Pool, Scratch};
+use crate::error::Result;
+
+/// For fewer frames, waking other cores costs more than they save.
+const MANY: usize = 3;
+
+/// The same for less content.
+pub(crate) const WORTH_IT: usize = 1 << 20;
+
+/// Several cores never hold longer frames at once.
+const LARGEST_STORED: u64 = 16 << 20;
+
+/// Values of a component at even distances, and the memory for them.
+pub(crate) struct Wanted<'o> {
+    /// Where in the decoded component the first of them begins.
+    at: u64,
+    /// Bytes from each to the next; negative for those that come before.
+    step: i64,
+    /// Bytes of each.
+    value_len: usize,
+    out: &'o mut [u8],
+}
+
+/// A frame, and what is wanted of it.
+struct Task<'o> {
+    frame: Frame,
+    parts: Vec<Wanted<'o>>,
+}
+
+/// Copies all that is wanted. False if it lies in few frames, or if a frame cannot be decoded: then the
+/// contents of the memory are unspecified, and a single thread finds out what is wrong.
+pub(crate) fn copy(
+    source: &dyn Source,
+    frames: &[Frame],
+    pool: &Pool,
+    wanted: &mut [Wanted<'_>],
+) -> bool {
+    let Some(mut tasks) = tasks(frames, wanted) else {
+        return false;
+    };
+    let content = tasks.iter().map(|task| task.frame.content.byte_len());
+    if tasks.len() < MANY || content.fold(0, Exact::plus) < WORTH_IT as u64 {
+        return false;
+    }
+    tasks.sort_by_key(|task| task.frame.stored.offset());
+    announce_all(&tasks, |task| (source, task.frame.stored));
+    let copied = parallel::map_owned(tasks, |task| {
+        pool.with(|scratch| task.decode(source, scratch))
+    });
+    copied.is_ok()
+}
+
+/// What is wanted, frame by frame; `None` where that cannot be told.
+fn tasks<'o>(frames: &[Frame], wanted: &'o mut [Wanted<'_>]) -> Option<Vec<Task<'o>>> {
+    let mut tasks: Vec<Task<'o>> = Vec::new();
+    for wanted in wanted {
+        let mut rest = Wanted {
+            out: &mut *wanted.out,
+            ..*wanted
+        };
+        while !rest.out.is_empty() {
+            let is_in = |content: Span| (content.offset()..content.end()).contains(&rest.at);
+            let last = tasks.last_mut();
+            if let Some(task) = last.filter(|task| is_in(task.frame.content)) {
+                task.parts.push(rest.cut_off(task.frame.content)?);
+                continue;
+            }
+            let place = frames.partition_point(|frame| frame.content.end() <= rest.at);
+            let frame = *frames.get(place)?;
+            if frame.stored.byte_len() > LARGEST_STORED {
+                return None;
+            }
+            let parts = vec![rest.cut_off(frame.content)?];
+            tasks.push(Task { frame, parts });
+        }
+    }
+    Some(tasks)
+}
+
+impl<'o> Wanted<'o> {
+    /// Neighbouring bytes.
+    pub(crate) fn bytes(at: u64, out: &'o mut [u8]) -> Self {
+        Self::values(at, 0, out.len(), out)
+    }
+
+    /// Values of `value_len` bytes.
+    pub(crate) fn values(at: u64, step: i64, value_len: usize, out: &'o mut [u8]) -> Self {
+        Wanted {
+            at,
+            step,
+            value_len: value_len.max(1),
+            out,
+        }
+    }
+
+    /// The values one by one, each with its place.
+    pub(crate) fn each(&mut self) -> impl Iterator<Item = (u64, &mut [u8])> {
+        let (mut at, step) = (self.at, self.step);
+        self.out.chunks_mut(self.value_len).map(move |value| {
+            let place = at;
+            // The step after the last one may lead below 0.
+            at = at.saturating_add_signed(step);
+            (place, value)
+        })
+    }
+
+    /// Cuts off what lies in a frame, in which the first byte is; `None` if a value that has others at a
+    /// distance lies in two frames.
+    fn cut_off(&mut self, content: Span) -> Option<Wanted<'o>> {
+        let room = content.end().checked_sub(self.at)?;
+        let (at, value_len) = (self.at, self.value_len);
+        let len = if self.out.len() <= value_len {
+            let len = in_memory(room.min(self.out.len() as u64));
+            self.at = at.plus(len as u64);
+            len
+        } else {
+            let spare = match self.step {
+                ..0 => at.checked_sub(content.offset()),
+                _ => room.checked_sub(value_len as u64),
+            };
+            room.checked_sub(value_len as u64)?;
+            let steps = spare?.checked_div(self.step.unsigned_abs())?;
+            let count = steps.checked_add(1)?;
+            let count = count.min((self.out.len() / value_len) as u64);
+            let distance = i64::try_from(count).ok()?.checked_mul(self.step)?;
+            self.at = at.saturating_add_signed(distance);
+            in_memory(count.times(value_len as u64))
+        };
+        let (out, rest) = std::mem::take(&mut self.out).split_at_mut_checked(len)?;
+        self.out = rest;
+        self.value_len = value_len.min(self.out.len().max(1));
+        Some(Wanted {
+            at,
+            step: self.step,
+            value_len: value_len.min(out.len()),
+            out,
+        })
+    }
+}
+
+impl Task<'_> {
+    fn decode(mut self, source: &dyn Source, scratch: &mut Scratch) -> Result<()> {
+        let Scratch {
+            stored,
+            content,
+            decompressor,
+        } = scratch;
+        let Frame {
+            stored: span,
+            content: place,
+        } = self.frame;
+        let bytes = match source.slice(span) {
+            Some(bytes) => bytes,
+            None => fetch(stored, source, span)?,
+        };
+        let decompressor = scratch::decompressor(decompressor)?;
+        if let [part] = &mut self.parts[..]
+            && part.value_len as u64 == place.byte_len()
+        {
+            return Ok(decompressor.decode_into(bytes, part.out)?);
+        }
+        resize(content, place.byte_len())?;
+        decompressor.decode_into(bytes, content)?;
+        for part in &mut self.parts {
+            for (at, value) in part.each() {
+                let start = in_memory(at.minus(place.offset()));
+                let held = content.get(start..start.plus(value.len()));
+                value.copy_from_slice(held.unwrap_or_default());
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,62 @@
+//! Raw bytes that the system copies from file to file, without a way through this program.
+
+use zt_container::{Blob, Digest, Encoding, Span, check_declared};
+use zt_manifest::{ByteOrder, Component, DType};
+
+use crate::cores::progress::{Progress, report};
+use crate::error::Result;
+use crate::file::tensor::{Located, Tensor};
+use crate::write::stream::ComponentWriter;
+
+/// Fewer bytes are gathered with others and written together.
+const WORTH_IT: u64 = 1 << 20;
+
+/// Bytes that are copied between two reports of progress.
+const STEP: u64 = 8 << 20;
+
+impl ComponentWriter<'_, '_, '_> {
+    /// Lets the system copy a component, if neither a digest nor bools need its bytes. Returns what is
+    /// left to be read and written; `None` if that is all of it. After an error of the system, reading
+    /// and writing the rest meets it again, or does not.
+    pub(crate) fn copy_by_system(
+        &mut self,
+        tensor: &Tensor<'_>,
+        part: Located<'_>,
+        progress: Option<Progress<'_>>,
+    ) -> Result<Option<Component>> {
+        let (component, source) = (part.component, tensor.source(part));
+        let blob = &component.blob;
+        let is_as_stored = blob.encoding == Encoding::Raw
+            && component.byte_order == ByteOrder::Little
+            && self.dtype != DType::Bool;
+        let algorithm = blob.digest.as_ref().and_then(Digest::algorithm);
+        let is_checked = algorithm.is_some() && tensor.must_verify(part);
+        let Some(file) = source.file().filter(|_| is_as_stored && !is_checked) else {
+            return Ok(None);
+        };
+        let (mut offset, end) = (blob.span.offset(), blob.span.end());
+        if blob.span.byte_len() < WORTH_IT || end > source.byte_len() {
+            return Ok(None);
+        }
+        check_declared(blob, tensor.limits()).map_err(|error| tensor.blame(error, part))?;
+        while let Some(next) = Span::between(offset, end.min(offset.saturating_add(STEP)))
+            && !next.is_empty()
+        {
+            let encoder = &mut self.object.writer.encoder;
+            let copied = self
+                .component
+                .put(encoder, |sink| sink.copy_from(file, next))?;
+            self.written += copied;
+            offset += copied;
+            report(progress, copied)?;
+            if copied < next.byte_len() {
+                break;
+            }
+        }
+        let rest = || Component {
+            blob: Blob::raw(Span::exact_between(offset, end)),
+            ..component.clone()
+        };
+        Ok((self.written > 0).then(rest))
+    }
+}
