@@ -241,6 +241,19 @@ mod tests {
         assert_eq!(zstd::stream::decode_all(&frame[..]).unwrap(), content);
     }
 
+    /// RFC 8878, section 3.1.1.1: without a single segment, the window's descriptor comes sixth.
+    #[test]
+    fn no_window_is_longer_than_the_frame_of_a_large_component() {
+        let content = vec![7; 2 * FRAME_CONTENT];
+        for level in [-7, 0, 1, 2, 3, 9, 22] {
+            let mut frame = Vec::new();
+            let mut compressor = FrameCompressor::new(level).unwrap();
+            compressor.compress(&content, &mut frame).unwrap();
+            assert_eq!(frame[4] >> 5 & 1, 0, "level {level}");
+            assert!(10 + (frame[5] >> 3) <= 20, "level {level}");
+        }
+    }
+
     #[test]
     fn no_memory_for_zstd_is_no_fault_of_the_frame() {
         // `ZSTD_error_memory_allocation` and `ZSTD_error_corruption_detected`, as functions return them.
