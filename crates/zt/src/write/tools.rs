@@ -53,17 +53,27 @@ impl Tools {
         }
     }
 
-    /// An empty buffer with room for `capacity` bytes. Larger buffers come in two sizes, so that
-    /// they fit again later. Their unused pages cost no memory.
+    /// An empty buffer with room for `capacity` bytes.
     pub(crate) fn buffer(&self, capacity: usize) -> Result<Vec<u8>> {
+        let mut buffer = self.used_buffer(capacity)?;
+        buffer.clear();
+        Ok(buffer)
+    }
+
+    /// As [`Tools::buffer`], with any bytes in it, many if possible: zeros in their place would be
+    /// written for nothing.
+    /// Larger buffers come in two sizes, so that they fit again later. Their unused pages cost no
+    /// memory.
+    pub(crate) fn used_buffer(&self, capacity: usize) -> Result<Vec<u8>> {
         let sizes = [FRAME_CONTENT, SINGLE_FRAME_MAX].map(FrameCompressor::bound);
         let mut capacity = capacity;
         if capacity >= WORTH_KEEPING {
             let size = sizes.into_iter().find(|size| *size >= capacity);
             capacity = size.unwrap_or(capacity);
             let mut buffers = lock(&self.buffers);
-            let fits = |buffer: &Vec<u8>| buffer.capacity() == capacity;
-            if let Some(at) = buffers.iter().rposition(fits) {
+            let fitting = buffers.iter().enumerate();
+            let fitting = fitting.filter(|(_, buffer)| buffer.capacity() == capacity);
+            if let Some((at, _)) = fitting.max_by_key(|(_, buffer)| buffer.len()) {
                 return Ok(buffers.swap_remove(at));
             }
         }
@@ -74,11 +84,10 @@ impl Tools {
     }
 
     /// Takes a buffer back.
-    pub(crate) fn give_back(&self, mut buffer: Vec<u8>) {
+    pub(crate) fn give_back(&self, buffer: Vec<u8>) {
         if buffer.capacity() < WORTH_KEEPING {
             return;
         }
-        buffer.clear();
         let mut buffers = lock(&self.buffers);
         if buffers.len() < self.kept {
             buffers.push(buffer);

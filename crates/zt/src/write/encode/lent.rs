@@ -5,8 +5,8 @@
 //! workers:  make, sample and compress chunks; the digest of each raw component, at any time
 //! ```
 //!
-//! Nothing is copied, and raw components do not wait for their digests. SHA-256 of 300 tensors of 2 MB
-//! took 0.6 of the time that copies for the workers took.
+//! Nothing is copied, and raw components do not wait for their digests. Beside copies for the workers,
+//! tensors of 1 to 4 MB with sha256 took 0.83 of the processor time, and with zstd 3 on one thread 0.86.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -20,12 +20,15 @@ use zt_container::{CHUNK, Chunker, DigestAlgorithm, Encoding, Exact};
 use zt_formats::Bytes;
 
 use super::queue::{Item, Queue};
-use super::{Begin, Encoder, HASHED_AT_ONCE, PIECE, Placed, Stored};
+use super::{Begin, Encoder, HASHED_AT_ONCE, Placed, Stored};
 use crate::cores::work::{Scope, Task};
 use crate::error::{Error, Result};
 use crate::write::choice::{Head, Method, choose};
 use crate::write::options::{ComponentOptions, Compression};
 use crate::write::tools::Tools;
+
+/// Up to this length, a checksum takes less time than another thread needs to start.
+const SUMMED_AT_ONCE: usize = 256 << 10;
 
 /// The bytes of a component, before compression.
 #[derive(Clone)]
@@ -141,7 +144,7 @@ impl<'s, 'm> Lending<'s, 'm> {
             return encoder.encode(bytes, options);
         }
         let at_once = match digest {
-            Some(algorithm) if algorithm.combines() => PIECE,
+            Some(algorithm) if algorithm.combines() => SUMMED_AT_ONCE,
             Some(_) => HASHED_AT_ONCE,
             None => usize::MAX,
         };
@@ -247,7 +250,7 @@ impl<'m> Content<'m> {
         match self {
             Content::Bytes(bytes) => Ok(Cow::Borrowed(bytes.get(range).unwrap_or_default())),
             Content::Made(_, fill) => {
-                let memory = tools.buffer(range.len())?;
+                let memory = tools.used_buffer(range.len())?;
                 Ok(Cow::Owned(made(&**fill, range, memory)?))
             }
         }

