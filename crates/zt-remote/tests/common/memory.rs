@@ -21,10 +21,10 @@ struct Object {
 }
 
 impl Objects {
-    pub(crate) fn put(&mut self, name: &str, bytes: Vec<u8>) {
+    pub(crate) fn put(&mut self, name: &str, bytes: impl Into<Arc<Vec<u8>>>) {
         self.count += 1;
         let object = Object {
-            bytes: Arc::new(bytes),
+            bytes: bytes.into(),
             version: self.count,
         };
         self.objects.insert(name.to_owned(), object);

@@ -84,6 +84,8 @@ struct State {
     bytes: u64,
     /// Faults by the number of the request.
     faults: HashMap<usize, Fault>,
+    /// The fault of one request for an object, by its name and the number among the requests for it.
+    fault_of: Option<(String, usize, Fault)>,
     delay: Duration,
     /// Requests whose answer was not sent yet.
     under_way: usize,
@@ -96,6 +98,19 @@ struct State {
 pub(crate) struct Server {
     pub(crate) port: u16,
     state: Arc<Mutex<State>>,
+}
+
+impl State {
+    /// What goes wrong with the next request.
+    fn fault(&self, request: &Request) -> Option<Fault> {
+        let of_name = |(name, number, fault): &(String, usize, Fault)| {
+            let is_for_it = |request: &&Request| request.name() == name;
+            let before = self.requests.iter().filter(is_for_it).count();
+            (is_for_it(&request) && before == *number).then_some(*fault)
+        };
+        let fault = self.faults.get(&self.requests.len()).copied();
+        fault.or_else(|| self.fault_of.as_ref().and_then(of_name))
+    }
 }
 
 impl Server {
@@ -113,7 +128,7 @@ impl Server {
         Server { port, state }
     }
 
-    pub(crate) fn with(name: &str, bytes: Vec<u8>) -> Self {
+    pub(crate) fn with(name: &str, bytes: impl Into<Arc<Vec<u8>>>) -> Self {
         let server = Self::new();
         server.put(name, bytes);
         server
@@ -133,7 +148,7 @@ impl Server {
         server
     }
 
-    pub(crate) fn put(&self, name: &str, bytes: Vec<u8>) {
+    pub(crate) fn put(&self, name: &str, bytes: impl Into<Arc<Vec<u8>>>) {
         self.state.lock().unwrap().objects.put(name, bytes);
     }
 
@@ -172,9 +187,9 @@ impl Server {
         state.faults.insert(at, fault);
     }
 
-    /// Forgets the faults that did not happen.
-    pub(crate) fn calm(&self) {
-        self.state.lock().unwrap().faults.clear();
+    /// Sets what goes wrong with the request of this number among all that are for the object `name`.
+    pub(crate) fn fail_of(&self, name: &str, number: usize, fault: Fault) {
+        self.state.lock().unwrap().fault_of = Some((name.to_owned(), number, fault));
     }
 
     pub(crate) fn delay(&self, delay: Duration) {
@@ -387,7 +402,7 @@ fn wait_for_others(state: &Mutex<State>) {
 fn answer(stream: &mut TcpStream, state: &Mutex<State>, mut request: Request) -> Option<()> {
     let (fault, origin, delay) = {
         let mut state = state.lock().unwrap();
-        let fault = state.faults.get(&state.requests.len()).copied();
+        let fault = state.fault(&request);
         let body = std::mem::take(&mut request.body);
         state.requests.push(request.clone());
         request.body = body;
