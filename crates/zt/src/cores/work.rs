@@ -82,7 +82,7 @@ impl Workers {
     }
 
     /// Calls `begin`, which may start work on borrowed data, and waits until all of that work has
-    /// ended. At most `most` threads do it.
+    /// ended. At most `most` threads do it, beside the caller's.
     ///
     /// These are new threads. The threads of a pool may all be waiting for this caller, and then
     /// the work on borrowed data would never end.
@@ -94,7 +94,7 @@ impl Workers {
         let receive = Mutex::new(receive);
         let next = || lock(&receive).recv();
         thread::scope(|threads| {
-            for _ in 0..self.threads.min(most) {
+            for _ in 0..(self.threads - 1).min(most) {
                 let work = || {
                     while let Ok(job) = next() {
                         job();

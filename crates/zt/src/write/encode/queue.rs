@@ -51,8 +51,7 @@ impl<'m> Queue<'m> {
                 self.items.push_front((item, cost));
                 break;
             }
-            self.queued -= cost;
-            encoder.place(item)?;
+            self.place(encoder, item, cost)?;
         }
         Ok(())
     }
@@ -60,9 +59,29 @@ impl<'m> Queue<'m> {
     /// Writes all items, and waits for the work in progress.
     pub(super) fn write<W: Write>(&mut self, encoder: &mut Encoder<W>) -> Result<()> {
         while let Some((item, cost)) = self.items.pop_front() {
-            self.queued -= cost;
-            encoder.place(item)?;
+            self.place(encoder, item, cost)?;
         }
         Ok(())
+    }
+
+    /// Writes `item`, the oldest. While another thread works on it, this one works on those behind it.
+    fn place<W: Write>(
+        &mut self,
+        encoder: &mut Encoder<W>,
+        item: Item<'m>,
+        cost: usize,
+    ) -> Result<()> {
+        if let Item::Frame(oldest) = &item {
+            oldest.help();
+            for (item, _) in &self.items {
+                match item {
+                    _ if oldest.is_done() => break,
+                    Item::Frame(task) => task.help(),
+                    _ => {}
+                }
+            }
+        }
+        self.queued -= cost;
+        encoder.place(item)
     }
 }
