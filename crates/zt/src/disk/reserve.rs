@@ -23,6 +23,10 @@ pub(crate) struct ReservingFile {
 /// Smaller files gain nothing.
 const WORTH_IT: u64 = 1 << 20;
 
+/// To another place in a page, ext4 copies 984 MB in 288 ms. What reads and writes them here takes 169 ms.
+/// On tmpfs the system is no slower.
+const PAGE: u64 = 4096;
+
 /// Space is reserved for as many bytes as were written already, within these limits.
 const LEAST: u64 = 4 << 20;
 const MOST: u64 = 64 << 20;
@@ -61,6 +65,9 @@ impl ReservingFile {
     /// there is one.
     pub(crate) fn copy_from(&mut self, from: &File, span: Span) -> u64 {
         self.reserve(self.written + span.byte_len());
+        if self.can_reserve && span.offset() % PAGE != self.written % PAGE {
+            return 0;
+        }
         let mut copied = 0;
         while copied < span.byte_len() {
             let (offset, left) = (span.offset() + copied, span.byte_len() - copied);
