@@ -35,7 +35,7 @@ impl Default for RemoteOptions {
             settings: Vec::new(),
             allow_http: false,
             overwrite: false,
-            memory: 128 << 20,
+            memory: 192 << 20,
             part: 8 << 20,
             in_flight: 16,
             timeout: Duration::from_secs(30),
@@ -77,7 +77,7 @@ impl RemoteOptions {
     }
 
     /// Sets the bytes that are held beside the caller's: fetched ahead, or waiting to be uploaded.
-    /// Default: 128 MiB. At least two parts are held.
+    /// Default: 192 MiB. At least two parts are held.
     #[must_use]
     pub fn memory(mut self, bytes: u64) -> Self {
         self.memory = bytes;
