@@ -113,13 +113,12 @@ impl<'a> Scanner<'a> {
     #[inline]
     pub(crate) fn key(&mut self, depth: usize, keys: &mut Unique) -> Result<(), Flaw> {
         let at = self.cursor.offset();
-        let mut ahead = self.cursor;
-        let head = ahead.head()?;
+        let head = self.cursor.head()?;
         if let Head::Text(Some(byte_len)) = head {
-            let text = ahead.utf8_bytes(byte_len)?;
-            self.cursor = ahead;
+            let text = self.cursor.utf8_bytes(byte_len)?;
             return keys.add_text(at, text, &mut self.keys, self.bytes);
         }
+        self.cursor = Cursor::at(self.bytes, at);
         self.within_key = true;
         self.item(depth)?;
         self.within_key = false;
