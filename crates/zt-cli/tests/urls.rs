@@ -153,7 +153,10 @@ fn a_set_opens_by_the_url_of_its_index() {
     assert_eq!(content(index), content(path.to_str().unwrap()));
     // A set with a missing shard says which.
     let text = fs::read_to_string(folder.join("model.zt.index.json")).unwrap();
-    server.put("other.json", text.replace("00001-of", "00001-off").into());
+    server.put(
+        "other.json",
+        text.replace("00001-of", "00001-off").into_bytes(),
+    );
     let missing = zt(&["ls", &server.url("other.json")]).exits(3);
     assert!(missing.err.contains("model-00001-off"), "{}", missing.err);
 }
@@ -329,7 +332,7 @@ fn a_file_of_a_stranger_names_no_other_address() {
     ];
     for name in urls {
         let index = serde_json::json!({ "weight_map": { "w": name } }).to_string();
-        server.put("i.json", index.into());
+        server.put("i.json", index.into_bytes());
         let code = zt(&["ls", &server.url("i.json")]).code;
         assert_eq!(code, Some(3), "{name}");
     }
