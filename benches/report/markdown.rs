@@ -68,7 +68,8 @@ fn machine(run: &Run) -> String {
 
 fn targets(run: &Run) -> String {
     let mut text = String::from(
-        "\n## Targets\n\nTargets that we set before we began: the speed of zt as a multiple of another's, in the same run.\n\n\
+        "\n## Targets\n\nTargets that we set before we began: the speed of zt as a multiple of another's, in the same run. Where the time goes in those that\n\
+         are missed: [missed-targets.md](missed-targets.md).\n\n\
          | operation | against | target | reached | |\n| --- | --- | ---: | ---: | --- |\n",
     );
     for standing in &run.standings {
