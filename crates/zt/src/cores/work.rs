@@ -2,6 +2,7 @@
 //!
 //! The wait never depends on a free thread: if none has begun the task, the caller does it.
 
+use std::cell::Cell;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -86,25 +87,27 @@ impl Workers {
     ///
     /// These are new threads. The threads of a pool may all be waiting for this caller, and then
     /// the work on borrowed data would never end.
-    pub(crate) fn scope<'t, R>(&self, most: usize, begin: impl FnOnce(&Scope<'t>) -> R) -> R {
+    pub(crate) fn scope<'t, R>(&self, most: usize, begin: impl FnOnce(&Scope<'_, 't>) -> R) -> R {
         if self.threads <= 1 {
             return begin(&Scope(None));
         }
         let (send, receive) = channel::<Job<'t>>();
         let receive = Mutex::new(receive);
         let next = || lock(&receive).recv();
-        thread::scope(|threads| {
-            for _ in 0..(self.threads - 1).min(most) {
-                let work = || {
-                    while let Ok(job) = next() {
-                        job();
-                    }
-                };
-                // Without a thread, the caller does the work when it waits for the result.
-                let _ = thread::Builder::new().spawn_scoped(threads, work);
+        let work = || {
+            while let Ok(job) = next() {
+                job();
             }
+        };
+        thread::scope(|threads| {
+            // Without a thread, the caller does the work when it waits for the result.
+            let spawn = || drop(thread::Builder::new().spawn_scoped(threads, work));
             // The sender is dropped here, so that the threads end.
-            begin(&Scope(Some(send)))
+            begin(&Scope(Some(Crew {
+                jobs: send,
+                spawn: &spawn,
+                unborn: Cell::new((self.threads - 1).min(most)),
+            })))
         })
     }
 }
@@ -112,15 +115,26 @@ impl Workers {
 type Job<'t> = Box<dyn FnOnce() + Send + 't>;
 
 /// A scope for work that ends before the data that it borrows is dropped.
-pub(crate) struct Scope<'t>(Option<Sender<Job<'t>>>);
+pub(crate) struct Scope<'s, 't>(Option<Crew<'s, 't>>);
 
-impl<'t> Scope<'t> {
+/// The threads of a scope. Each begins with a job, because many scopes have none.
+struct Crew<'s, 't> {
+    jobs: Sender<Job<'t>>,
+    spawn: &'s dyn Fn(),
+    unborn: Cell<usize>,
+}
+
+impl<'t> Scope<'_, 't> {
     /// As [`Workers::start`].
     pub(crate) fn start<T: Send + 't>(&self, work: impl FnOnce() -> T + Send + 't) -> Task<'t, T> {
         let task = Task::new(work);
-        if let Some(jobs) = &self.0 {
+        if let Some(crew) = &self.0 {
             let slot = Arc::clone(&task.0);
-            let _ = jobs.send(Box::new(move || slot.run()));
+            let _ = crew.jobs.send(Box::new(move || slot.run()));
+            if let Some(left) = crew.unborn.get().checked_sub(1) {
+                crew.unborn.set(left);
+                (crew.spawn)();
+            }
         }
         task
     }

@@ -43,7 +43,7 @@ type Fill<'m> = dyn Fn(usize, &mut [u8]) + Send + Sync + 'm;
 
 /// Components in lent memory that are on their way to the file.
 pub(crate) struct Lending<'s, 'm> {
-    scope: &'s Scope<'m>,
+    scope: &'s Scope<'s, 'm>,
     queue: Queue<'m>,
     hashed: Vec<Hashed<'m>>,
 }
@@ -58,7 +58,10 @@ struct Hashed<'m> {
 impl<'s, 'm> Lending<'s, 'm> {
     /// Begins after everything that the encoder was given before. Only [`Lending::finish`] makes the
     /// components complete.
-    pub(crate) fn begin<W: Write>(encoder: &mut Encoder<W>, scope: &'s Scope<'m>) -> Result<Self> {
+    pub(crate) fn begin<W: Write>(
+        encoder: &mut Encoder<W>,
+        scope: &'s Scope<'s, 'm>,
+    ) -> Result<Self> {
         encoder.write_queue()?;
         Ok(Lending {
             scope,
