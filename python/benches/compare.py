@@ -15,8 +15,10 @@ A library that is not installed is left out. Only Linux is supported.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import importlib.metadata
 import json
+import mmap
 import os
 import platform
 import signal
@@ -55,13 +57,26 @@ def tensors_of(case: str, path: str) -> dict[str, np.ndarray]:
 
 
 def prepare(case: str, path: str) -> None:
-    """Writes normally distributed values: 16 MiB of them, again and again."""
+    """Writes normally distributed values, which do not repeat: `ztensor` 2 stores equal bytes once."""
     count, rows, columns, _ = CASES[case]
-    piece = np.random.default_rng(1).standard_normal(1 << 22, dtype="f4").tobytes()
-    rest = count * rows * columns * 4
+    values = np.random.default_rng(1)
+    rest = count * rows * columns
     with open(path, "wb") as file:
         while rest > 0:
-            rest -= file.write(piece[:rest])
+            piece = values.standard_normal(min(rest, 1 << 22), dtype="f4")
+            piece.tofile(file)
+            rest -= len(piece)
+
+
+def refresh(byte_len: int) -> None:
+    """Gives back what earlier rows freed, so that none warms the heap of the next. Then takes memory and
+    frees it: a hypervisor takes back what is not used, and the next row would wait for it."""
+    ctypes.CDLL(None).malloc_trim(0)
+    # Not from the heap, whose pages would be huge ones from then on.
+    with mmap.mmap(-1, byte_len, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
+        memory.madvise(mmap.MADV_HUGEPAGE)
+        for at in range(0, byte_len, mmap.PAGESIZE):
+            memory[at] = 1
 
 
 def evict(path: str) -> None:
@@ -95,12 +110,14 @@ def worker(name: str, case: str, data: str, folder: str) -> None:
     names[library.name] = importlib.metadata.version(distribution)
     print(json.dumps(names), flush=True)
     files: dict[str, str] = {}
+    byte_len = os.path.getsize(data)
     for line in sys.stdin:
         row = line.strip()
         if row == "end":
             for path in files.values():
                 os.remove(path)
             files.clear()
+            print("null", flush=True)
             continue
         operation = row.removesuffix("_cold")
         saved = READS.get(operation)
@@ -113,6 +130,7 @@ def worker(name: str, case: str, data: str, folder: str) -> None:
             if saved is not None and saved not in files:
                 getattr(library, saved)(tensors, path)
             files[saved or operation] = path
+            refresh(2 * byte_len)
             if row.endswith("_cold"):
                 evict(path)
             arguments = (path, middle) if saved else (tensors, path)
@@ -128,15 +146,10 @@ def worker(name: str, case: str, data: str, folder: str) -> None:
             print(json.dumps(f"{row}: {type(error).__name__}: {error}"), flush=True)
 
 
-def tell(process: subprocess.Popen[str], row: str) -> None:
-    assert process.stdin is not None
+def ask(process: subprocess.Popen[str], row: str) -> Any:
+    assert process.stdin is not None and process.stdout is not None
     process.stdin.write(row + "\n")
     process.stdin.flush()
-
-
-def ask(process: subprocess.Popen[str], row: str) -> Any:
-    tell(process, row)
-    assert process.stdout is not None
     return json.loads(process.stdout.readline())
 
 
@@ -177,7 +190,7 @@ def measure(case: str, pythons: dict[str, str], seconds: float, folder: str, cor
                             times[row].setdefault(name, []).append(answer)
                         elif answer:
                             print(f"{name}: {answer}", flush=True)
-                    tell(process, "end")
+                    ask(process, "end")
                 took = time.monotonic() - start
                 keep(case, cores, folder, times, versions)
             for process in processes.values():

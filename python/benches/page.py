@@ -40,14 +40,14 @@ NOTES = """\
 * Figures are medians in milliseconds, with the shortest and the longest time.
 * Compare figures only within one table: another machine, or another day, gives other figures.
 * Every load reads a byte of each page of what it loaded.
+* Before each figure, untimed, the program returns free memory to the system. Then it touches and frees as much
+  memory as the tensors take: a hypervisor takes back memory that is not used.
 * "Arrays of one's own" are writable and share nothing with the file. Where a library only gives views, the
   program copies them. `numpy`, `torch` and `safetensors.numpy` give such arrays themselves.
 * A column of torch has tensors of torch. `torch.save` writes a whole storage, so its values are cloned first.
 * "Unsynced" is what safetensors does: the file is in the cache of the system, and a loss of power may
   damage it. "On the disk" adds `fsync` of the file and its folder. It is the default of `save_file` in `zt`.
 * A figure whose range is one number is of a single round: look at its order of magnitude only.
-* The values repeat after 16 MiB. ztensor 2 stores equal tensors once, so its files are shorter than those of
-  the others, and it reads less.
 * "Under two names" is one tensor in memory that has two names. zt and torch store it once, and
   safetensors.torch refuses it.
 """

@@ -175,19 +175,80 @@ pub(crate) fn read_all<'py>(
     })
 }
 
-/// A tensor that is loaded.
-struct Loaded {
-    name: Py<PyString>,
-    tensor: Tensor,
-    /// `None` for one that is sparse or has to be decoded by the rules of its format.
-    slot: Option<Slot>,
+/// Dense tensors in one piece of memory, which stays as long as any of them.
+pub(crate) struct Arena {
+    pub(crate) memory: Memory,
+    /// By tensor. `None` for one that is sparse, or that the rules of its format have to decode.
+    pub(crate) slots: Vec<Option<Slot>>,
 }
 
-/// Where the bytes of a dense tensor go in an arena, at a multiple of 64.
-struct Slot {
-    row: &'static Row,
-    start: usize,
-    byte_len: usize,
+/// Where the bytes of a dense tensor are in an arena: from a multiple of 64 on.
+pub(crate) struct Slot {
+    pub(crate) row: &'static Row,
+    pub(crate) start: usize,
+    pub(crate) byte_len: usize,
+}
+
+impl Arena {
+    /// Reads those of `tensors` that are stored dense, on all cores and in the order of the file.
+    pub(crate) fn read<'py>(
+        py: Python<'py>,
+        tensors: &[&Tensor],
+        threads: Option<usize>,
+        progress: PyProgress<'py>,
+    ) -> Result<Self> {
+        const APART: usize = 64;
+        let (mut slots, mut end) = (Vec::with_capacity(tensors.len()), 0usize);
+        for tensor in tensors {
+            if tensor.tensor().format() != "dense" {
+                slots.push(None);
+                continue;
+            }
+            let component = tensor.raise(tensor.tensor().component("data"))?;
+            let byte_len = match component.blob.encoding == Encoding::Raw {
+                true => tensor.tensor().decoded_len("data"),
+                // It may have to be decoded.
+                false => py.detach(|| tensor.tensor().decoded_len("data")),
+            };
+            let byte_len = tensor.raise(byte_len)?;
+            let byte_len = usize::try_from(byte_len).unwrap_or(usize::MAX);
+            let row = tensor.row("data")?;
+            fits(py, row, tensor.tensor().shape(), byte_len)?;
+            let start = end;
+            end = end
+                .checked_add(byte_len)
+                .and_then(|end| end.checked_next_multiple_of(APART))
+                .ok_or_else(|| PyValueError::new_err("the tensors are larger than the memory"))?;
+            slots.push(Some(Slot {
+                row,
+                start,
+                byte_len,
+            }));
+        }
+        let mut memory = Buffer::try_zeroed(end as u64)
+            .map_err(zt::Error::from)
+            .or_raise()?;
+        let mut rest: &mut [u8] = &mut memory;
+        let mut wanted = Vec::with_capacity(tensors.len());
+        for (tensor, slot) in tensors.iter().zip(&slots) {
+            let Some(slot) = slot else {
+                continue;
+            };
+            let padded = slot.byte_len.next_multiple_of(APART);
+            // The memory is as long as all slots.
+            let Some((place, behind)) = std::mem::take(&mut rest).split_at_mut_checked(padded)
+            else {
+                break;
+            };
+            rest = behind;
+            if slot.byte_len > 0 {
+                wanted.push((*tensor, &mut place[..slot.byte_len]));
+            }
+        }
+        read_all(py, wanted, threads, progress)?;
+        let memory = Memory::of_buffer(memory);
+        Ok(Arena { memory, slots })
+    }
 }
 
 /// All tensors of a file as arrays that nobody else has, in a new dict, in the order of the file's index.
@@ -195,79 +256,34 @@ struct Slot {
 /// Dense ones lie in one piece of memory, which stays as long as any of them. Sparse ones are arrays of
 /// SciPy, quantized ones are dequantized.
 #[pyfunction]
-#[pyo3(signature = (source, *, threads = None, progress = None))]
+#[pyo3(signature = (source, *, threads = None, progress = None, storage_options = None))]
 pub(crate) fn load<'py>(
     py: Python<'py>,
     source: &Bound<'py, PyAny>,
     threads: Option<usize>,
     progress: PyProgress<'py>,
+    storage_options: Option<&Bound<'py, PyDict>>,
 ) -> Result<Bound<'py, PyDict>> {
-    const APART: usize = 64;
-    let open = opened(py, source, None)?;
-    let (mut all, mut end) = (Vec::with_capacity(open.file().len()), 0usize);
+    let open = opened(py, source, storage_options)?;
+    let mut tensors = Vec::with_capacity(open.file().len());
     for name in open.file().names() {
-        let tensor = Tensor::new(Arc::clone(&open), open.tensor(name).or_raise()?);
-        let name = PyString::new(py, name).unbind();
-        if tensor.tensor().format() != "dense" {
-            all.push(Loaded {
-                name,
-                tensor,
-                slot: None,
-            });
-            continue;
-        }
-        let component = tensor.raise(tensor.tensor().component("data"))?;
-        let byte_len = match component.blob.encoding == Encoding::Raw {
-            true => tensor.tensor().decoded_len("data"),
-            // It may have to be decoded.
-            false => py.detach(|| tensor.tensor().decoded_len("data")),
-        };
-        let byte_len = tensor.raise(byte_len)?;
-        let byte_len = usize::try_from(byte_len).unwrap_or(usize::MAX);
-        let row = tensor.row("data")?;
-        fits(py, row, tensor.tensor().shape(), byte_len)?;
-        let start = end;
-        end = end
-            .checked_add(byte_len)
-            .and_then(|end| end.checked_next_multiple_of(APART))
-            .ok_or_else(|| PyValueError::new_err("the tensors are larger than the memory"))?;
-        let slot = Some(Slot {
-            row,
-            start,
-            byte_len,
-        });
-        all.push(Loaded { name, tensor, slot });
+        tensors.push(Tensor::new(
+            Arc::clone(&open),
+            open.tensor(name).or_raise()?,
+        ));
     }
-    let mut arena = Buffer::try_zeroed(end as u64)
-        .map_err(zt::Error::from)
-        .or_raise()?;
-    let mut rest: &mut [u8] = &mut arena;
-    let mut wanted = Vec::with_capacity(all.len());
-    for loaded in &all {
-        let Some(slot) = &loaded.slot else {
-            continue;
-        };
-        let padded = slot.byte_len.next_multiple_of(APART);
-        // The arena is as long as all slots.
-        let Some((place, behind)) = std::mem::take(&mut rest).split_at_mut_checked(padded) else {
-            break;
-        };
-        rest = behind;
-        if slot.byte_len > 0 {
-            wanted.push((&loaded.tensor, &mut place[..slot.byte_len]));
-        }
-    }
-    read_all(py, wanted, threads, progress)?;
-    let arena = Bound::new(py, Memory::of_buffer(arena))?;
+    let all: Vec<&Tensor> = tensors.iter().collect();
+    let Arena { memory, slots } = Arena::read(py, &all, threads, progress)?;
+    let memory = Bound::new(py, memory)?;
     let arrays = PyDict::new(py);
-    for Loaded { name, tensor, slot } in &all {
+    for (tensor, slot) in all.into_iter().zip(slots) {
         let array = match slot {
-            // The slots are within the arena.
-            Some(slot) => view(&arena, slot.start, slot.row, tensor.tensor().shape())?,
+            // The slots are within the memory.
+            Some(slot) => view(&memory, slot.start, slot.row, tensor.tensor().shape())?,
             None if tensor.is_sparse() => tensor.scipy(py)?,
             None => tensor.dense_array(py)?.numpy(py)?,
         };
-        arrays.set_item(name, array)?;
+        arrays.set_item(tensor.name(), array)?;
     }
     Ok(arrays)
 }
@@ -284,7 +300,7 @@ struct Saving {
 #[pyfunction]
 #[pyo3(signature = (
     tensors, filename = None, metadata = None, *, kind = None, zstd = None, digest = Some("crc32c"),
-    planes = false, sync = true, threads = None, progress = None
+    planes = false, sync = true, threads = None, progress = None, storage_options = None
 ))]
 #[expect(clippy::too_many_arguments, reason = "the keywords of Python's call")]
 pub(crate) fn save<'py>(
@@ -299,6 +315,7 @@ pub(crate) fn save<'py>(
     sync: bool,
     threads: Option<usize>,
     progress: PyProgress<'py>,
+    storage_options: Option<&Bound<'py, PyDict>>,
 ) -> Result<Option<Bound<'py, PyBytes>>> {
     let kinds = Kinds::builtin();
     let kind = kind_of(py, &kinds, kind, filename.as_ref())?;
@@ -331,7 +348,7 @@ pub(crate) fn save<'py>(
         })?;
         return Ok(Some(PyBytes::new(py, &bytes)));
     };
-    let stores = remote::options(None)?;
+    let stores = remote::options(storage_options)?;
     let begun = Watch::default().run(py, |_| Output::create(&path, &stores))?;
     let output = Arc::new(Mutex::new(Some(begun)));
     let target = writer::Target {

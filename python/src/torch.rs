@@ -4,17 +4,16 @@
 //! version: pages of a private map, or a copy of what belongs to somebody else.
 
 use pyo3::prelude::*;
-use zt::Buffer;
 
-use crate::array::{Array, fits};
+use crate::array::Array;
+use crate::bulk::Arena;
 use crate::component::Component;
+use crate::dlpack;
 use crate::dtype::Row;
-use crate::error::{OrRaise, Result, misuse};
+use crate::error::{Result, misuse};
 use crate::incoming::{self, Incoming, is_of};
 use crate::index::Index;
-use crate::memory::Memory;
 use crate::tensor::Tensor;
-use crate::{bulk, dlpack};
 
 /// Whether an object is a tensor of torch.
 pub(crate) fn is_tensor(object: &Bound<'_, PyAny>) -> Result<bool> {
@@ -128,8 +127,8 @@ pub(crate) fn _dlpack<'py>(
     dlpack::export(py, array, None, copy)
 }
 
-/// The dense values of tensors of one file, each in memory of its own, as capsules of DLPack. Those that
-/// are stored dense are read on all cores, in the order of the file.
+/// The dense values of tensors of one file, as capsules of DLPack. Those that are stored dense share one
+/// piece of memory, and are read on all cores.
 #[pyfunction]
 pub(crate) fn _dlpack_many<'py>(
     py: Python<'py>,
@@ -137,37 +136,17 @@ pub(crate) fn _dlpack_many<'py>(
     threads: Option<usize>,
     progress: Option<Bound<'py, PyAny>>,
 ) -> Result<Vec<Bound<'py, PyAny>>> {
-    let is_plain = |tensor: &Tensor| tensor.tensor().format() == "dense";
-    let mut arrays = Vec::with_capacity(tensors.len());
-    for tensor in &tensors {
-        let tensor = tensor.get();
-        if !is_plain(tensor) {
-            arrays.push(None);
-            continue;
-        }
-        let byte_len = py.detach(|| tensor.tensor().decoded_len("data"));
-        let buffer = Buffer::try_zeroed(tensor.raise(byte_len)?);
-        arrays.push(Some(buffer.map_err(zt::Error::from).or_raise()?));
-    }
-    let mut wanted: Vec<(&Tensor, &mut [u8])> = Vec::with_capacity(tensors.len());
-    for (tensor, buffer) in tensors.iter().zip(&mut arrays) {
-        if let Some(buffer) = buffer
-            && !buffer.is_empty()
-        {
-            wanted.push((tensor.get(), buffer));
-        }
-    }
-    bulk::read_all(py, wanted, threads, progress)?;
+    let tensors: Vec<&Tensor> = tensors.iter().map(Bound::get).collect();
+    let Arena { memory, slots } = Arena::read(py, &tensors, threads, progress)?;
     let mut capsules = Vec::with_capacity(tensors.len());
-    for (tensor, buffer) in tensors.iter().zip(arrays) {
-        let tensor = tensor.get();
-        let array = match buffer {
-            Some(buffer) => {
-                let (row, shape) = (tensor.row("data")?, tensor.tensor().shape().to_vec());
-                fits(py, row, &shape, buffer.len())?;
-                let memory = Memory::of_buffer(buffer);
-                Array { memory, row, shape }
-            }
+    for (tensor, slot) in tensors.into_iter().zip(slots) {
+        let dense = slot.and_then(|slot| {
+            let memory = memory.part(slot.start, slot.byte_len)?;
+            let (row, shape) = (slot.row, tensor.tensor().shape().to_vec());
+            Some(Array { memory, row, shape })
+        });
+        let array = match dense {
+            Some(array) => array,
             None => tensor.dense_array(py)?,
         };
         capsules.push(dlpack::export(py, array, None, None)?);

@@ -76,6 +76,8 @@ def test_a_url_opens_as_a_file(store: Store) -> None:
     assert file["a"][1, 2] == 5
     numpy.testing.assert_array_equal(file["b"][:], values()["b"])
     assert zt.verify(store.url("m.zt"), storage_options=HTTP).ok
+    loaded = zt.numpy.load_file(store.url("m.zt"), storage_options=HTTP)
+    numpy.testing.assert_array_equal(loaded["a"], values()["a"])
 
 
 def test_convert_reads_and_writes_urls(store: Store, tmp_path: Path) -> None:
@@ -106,6 +108,8 @@ def test_a_writer_writes_a_url_all_or_nothing(tmp_path: Path) -> None:
 def test_a_web_server_takes_no_writes(store: Store) -> None:
     with pytest.raises(zt.UnsupportedError):
         zt.Writer(store.url("m.zt"), storage_options=HTTP)
+    with pytest.raises(zt.UnsupportedError):
+        zt.numpy.save_file(values(), store.url("m.zt"), storage_options=HTTP)
 
 
 def test_connections_are_encrypted_by_default(store: Store) -> None:

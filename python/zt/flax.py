@@ -22,9 +22,13 @@ def load_file(
     *,
     threads: int | None = None,
     progress: Callable[[int], object] | None = None,
+    storage_options: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The tensors of a file, on jax's default device."""
-    return _to_jax(_numpy.load_file(filename, threads=threads, progress=progress))
+    arrays = _numpy.load_file(
+        filename, threads=threads, progress=progress, storage_options=storage_options
+    )
+    return _to_jax(arrays)
 
 
 def _to_jax(arrays: dict[str, Any]) -> dict[str, Any]:

@@ -63,12 +63,13 @@ def save_file(
     sync: bool = True,
     threads: int | None = None,
     progress: Callable[[int], object] | None = None,
+    storage_options: dict[str, Any] | None = None,
 ) -> None:
     """Writes a file, all of it or nothing. Equal contents give equal bytes.
 
     Args:
         tensors: names and values, each as :meth:`zt.Writer.add` takes them.
-        filename: the path. A file that is there is replaced once the new one is complete.
+        filename: the path, or a URL. A file that is there is replaced once the new one is complete.
         metadata: attributes of the file. Text alone, if the kind is safetensors.
         kind: the kind of the file; by default its extension decides.
         zstd: the level at which a ``.zt`` is compressed; ``None`` for raw bytes.
@@ -80,6 +81,7 @@ def save_file(
             finds that: use it for files that can be made again.
         threads: how many threads work; by default all cores, or ``ZT_NUM_THREADS``.
         progress: called with the bytes since the last call. What it raises ends the work.
+        storage_options: the settings of the store of a URL, as of :func:`zt.open`.
 
     Raises:
         TypeError: a value is no array, or has elements that no file has. A note names the tensor.
@@ -96,6 +98,7 @@ def save_file(
         sync=sync,
         threads=threads,
         progress=progress,
+        storage_options=storage_options,
     )
 
 
@@ -109,15 +112,19 @@ def load_file(
     *,
     threads: int | None = None,
     progress: Callable[[int], object] | None = None,
+    storage_options: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The tensors of a file of any kind, read on all cores, and their digests compared.
 
     Args:
-        filename: the path.
+        filename: the path, or a URL.
         threads: how many threads read; by default all cores, or ``ZT_NUM_THREADS``.
         progress: called with the stored bytes since the last call. What it raises ends the work.
+        storage_options: the settings of the store of a URL, as of :func:`zt.open`.
 
     Returns:
         Writable arrays by name. A quantized tensor is dequantized to f32.
     """
-    return _zt.load(filename, threads=threads, progress=progress)
+    return _zt.load(
+        filename, threads=threads, progress=progress, storage_options=storage_options
+    )

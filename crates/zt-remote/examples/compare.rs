@@ -16,6 +16,7 @@
 #[path = "../tests/common/mod.rs"]
 mod common;
 
+use std::hint::black_box;
 use std::io::Write;
 use std::process::Command;
 use std::sync::Arc;
@@ -99,7 +100,8 @@ How long `zt-remote` takes to read and to write a model on a store, beside other
 The store is the server of our tests: it speaks HTTP and the protocol of S3, answers after a delay, and holds objects in
 memory. It runs on the same cores as the programs, so the figures compare programs. They do not predict a real network.
 
-Each run is a process of its own. `zt-remote` checks the digest of every tensor while it reads, unless the name says
+Each run is a process of its own. Before each, twice the memory of the values is touched and freed, because a hypervisor
+takes back memory that is not used. `zt-remote` checks the digest of every tensor while it reads, unless the name says
 otherwise. The others check nothing.
 They read the same values from a safetensors file. Memory is the most that the process had, with Python and its modules,
 less the values that it read. A quarter of a tensor is verified by the digests of its chunks of 1 MiB. The quarters are read
@@ -210,10 +212,16 @@ fn compare(arguments: &[String]) {
              | --- | --- | --- | --- |\n"
         ));
         let mut found: Vec<Vec<Run>> = ours.iter().map(|_| Vec::new()).collect();
-        // One after the other in each turn, so that all have the same machine.
-        for _ in 0..runs {
-            for ((_, how), found) in ours.iter().zip(&mut found) {
+        // One after the other in each turn, so that all have the same machine. Every other turn goes backwards:
+        // none always follows the program that leaves the most behind.
+        for turn in 0..runs {
+            let mut turns: Vec<_> = ours.iter().zip(&mut found).collect();
+            if turn % 2 == 1 {
+                turns.reverse();
+            }
+            for ((_, how), found) in turns {
                 let is_peer = PEERS.iter().any(|(_, peer)| peer == how);
+                warm(2 * tensors * TENSOR);
                 let port = server.port.to_string();
                 let size = (tensors * TENSOR).to_string();
                 let output = match python.filter(|_| is_peer) {
@@ -245,6 +253,16 @@ fn compare(arguments: &[String]) {
         Some(path) => fs::write(path, format!("{HEAD}{text}")).unwrap(),
         None => print!("{text}"),
     }
+}
+
+/// Touches so much memory and frees it. A hypervisor takes back memory that is free for some seconds, and the
+/// next program would wait until it has it again.
+fn warm(byte_len: usize) {
+    let mut memory = vec![0u8; byte_len];
+    for page in memory.chunks_mut(4096) {
+        page[0] = 1;
+    }
+    black_box(memory);
 }
 
 /// What was measured, on what, and the versions of the others.

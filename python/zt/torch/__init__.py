@@ -82,6 +82,7 @@ def save_file(
     sync: bool = True,
     threads: int | None = None,
     progress: Progress | None = None,
+    storage_options: dict[str, Any] | None = None,
 ) -> None:
     """Saves tensors, all or nothing: the file appears under its name once it is whole.
 
@@ -90,7 +91,7 @@ def save_file(
 
     Args:
         tensors: names and tensors, dense, or sparse in the COO or CSR layout.
-        filename: where to. A file that is there is replaced.
+        filename: a path or a URL. A file that is there is replaced.
         metadata: attributes of the file. Texts alone, if the kind is safetensors.
         kind: the kind of file, such as ``"safetensors"``; by default the extension decides.
         zstd: the level at which a ``.zt`` is compressed; ``None`` for raw bytes.
@@ -102,6 +103,7 @@ def save_file(
             finds that: use it for files that can be made again.
         threads: how many threads work; by default all cores, or ``ZT_NUM_THREADS``.
         progress: is called with the bytes since its last call.
+        storage_options: the settings of the store of a URL, as of :func:`zt.open`.
 
     Raises:
         ValueError: a tensor has no data (the device ``meta``), or is spread over ranks (a DTensor).
@@ -119,6 +121,7 @@ def save_file(
         sync=sync,
         threads=threads,
         progress=progress,
+        storage_options=storage_options,
     )
 
 
@@ -132,7 +135,7 @@ def load(
     data: bytes | bytearray | memoryview, device: str | torch.device = "cpu"
 ) -> dict[str, torch.Tensor]:
     """All tensors of a file in memory: see :func:`load_file`."""
-    return _load(data, device, None, None, tied=False)
+    return _load(data, device, None, None, None, tied=False)
 
 
 def load_file(
@@ -142,26 +145,29 @@ def load_file(
     threads: int | None = None,
     progress: Progress | None = None,
     tied: bool = False,
+    storage_options: dict[str, Any] | None = None,
 ) -> dict[str, torch.Tensor]:
-    """All tensors of a file of any kind, in memory of their own.
+    """All tensors of a file of any kind. The dense ones share one piece of memory, which stays as long as
+    any of them.
 
     A sparse tensor comes in its layout, COO or CSR. A quantized one comes dequantized, as f32.
 
     Args:
-        filename: a path; the index of a sharded set loads the whole set.
+        filename: a path or a URL; the index of a sharded set loads the whole set.
         device: where the tensors go. ``"meta"`` gives shapes and dtypes, and reads no data. To CUDA
             they are copied through pinned memory, while the next ones are read.
         threads: how many threads read; ``None`` takes all cores.
         progress: is called with the bytes since its last call.
         tied: whether names with the same stored bytes get the same tensor. By default each name
-            has memory of its own.
+            has values of its own.
+        storage_options: the settings of the store of a URL, as of :func:`zt.open`.
 
     Raises:
         MissingFileError: there is no such file. It is a ``FileNotFoundError`` too.
         DigestMismatchError: a tensor's bytes are not those that were written.
         TypeError: torch has no dtype for a tensor.
     """
-    return _load(filename, device, threads, progress, tied=tied)
+    return _load(filename, device, threads, progress, storage_options, tied=tied)
 
 
 def _load(
@@ -169,12 +175,13 @@ def _load(
     device: str | torch.device,
     threads: int | None,
     progress: Progress | None,
+    storage_options: dict[str, Any] | None,
     *,
     tied: bool,
 ) -> dict[str, torch.Tensor]:
     device = torch.device(device)
     loaded: dict[str, torch.Tensor] = {}
-    with zt.open(source) as file:
+    with zt.open(source, storage_options=storage_options) as file:
         twins = _twins(file) if tied else {}
         wanted = {name: tensor for name, tensor in file.items() if name not in twins}
         if device.type == "cpu":
@@ -204,7 +211,7 @@ def _read(
     threads: int | None,
     progress: Progress | None,
 ) -> None:
-    """Reads tensors into memory of their own: many dense ones at once, on all cores."""
+    """Reads tensors: all dense ones at once, on all cores."""
     dense = {}
     for name, tensor in wanted.items():
         dtype_of(tensor)
