@@ -7,17 +7,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
+use rayon::prelude::*;
 use zt::foreign::FileBuilder;
 use zt::{
-    Attributes, Blob, Buffer, Component, DType, Encoding, Object, OpenOptions, Progress, Span,
-    WriteOptions,
+    Attributes, Blob, Buffer, Component, DType, Dense, Encoding, Object, OpenOptions, Progress,
+    Span, WriteOptions,
 };
 use zt_convert::{ConvertOptions, Input, Kinds, ZT};
 
-use crate::array::{fits, view};
+use crate::array::{Array, fits, view};
 use crate::dtype::{Row, numpy};
 use crate::error::{OrRaise, Result};
-use crate::incoming::{Array, Incoming};
+use crate::incoming::{self, Incoming};
 use crate::memory::{Lent, Memory};
 use crate::operations::{kind_of, opened};
 use crate::tensor::Tensor;
@@ -175,22 +176,31 @@ pub(crate) fn read_all<'py>(
     })
 }
 
-/// Dense tensors in one piece of memory, which stays as long as any of them.
-pub(crate) struct Arena {
+/// Tensors of a file in memory.
+pub(crate) struct Loaded {
+    /// Of all that are stored dense. It stays as long as any of them.
     pub(crate) memory: Memory,
-    /// By tensor. `None` for one that is sparse, or that the rules of its format have to decode.
-    pub(crate) slots: Vec<Option<Slot>>,
+    /// By tensor.
+    pub(crate) values: Vec<Value>,
 }
 
-/// Where the bytes of a dense tensor are in an arena: from a multiple of 64 on.
+pub(crate) enum Value {
+    Slot(Slot),
+    /// Decoded by the rules of its format, into memory of its own.
+    Decoded(Array),
+    /// Not read yet.
+    Sparse,
+}
+
+/// Where the bytes of a dense tensor are in that memory: from a multiple of 64 on.
 pub(crate) struct Slot {
     pub(crate) row: &'static Row,
     pub(crate) start: usize,
     pub(crate) byte_len: usize,
 }
 
-impl Arena {
-    /// Reads those of `tensors` that are stored dense, on all cores and in the order of the file.
+impl Loaded {
+    /// Reads `tensors` on all cores, and decodes those that are not stored dense.
     pub(crate) fn read<'py>(
         py: Python<'py>,
         tensors: &[&Tensor],
@@ -198,10 +208,14 @@ impl Arena {
         progress: PyProgress<'py>,
     ) -> Result<Self> {
         const APART: usize = 64;
-        let (mut slots, mut end) = (Vec::with_capacity(tensors.len()), 0usize);
+        let (mut values, mut end) = (Vec::with_capacity(tensors.len()), 0usize);
+        let mut encoded = Vec::new();
         for tensor in tensors {
             if tensor.tensor().format() != "dense" {
-                slots.push(None);
+                if !tensor.is_sparse() {
+                    encoded.push((values.len(), *tensor));
+                }
+                values.push(Value::Sparse);
                 continue;
             }
             let component = tensor.raise(tensor.tensor().component("data"))?;
@@ -219,7 +233,7 @@ impl Arena {
                 .checked_add(byte_len)
                 .and_then(|end| end.checked_next_multiple_of(APART))
                 .ok_or_else(|| PyValueError::new_err("the tensors are larger than the memory"))?;
-            slots.push(Some(Slot {
+            values.push(Value::Slot(Slot {
                 row,
                 start,
                 byte_len,
@@ -230,8 +244,8 @@ impl Arena {
             .or_raise()?;
         let mut rest: &mut [u8] = &mut memory;
         let mut wanted = Vec::with_capacity(tensors.len());
-        for (tensor, slot) in tensors.iter().zip(&slots) {
-            let Some(slot) = slot else {
+        for (tensor, value) in tensors.iter().zip(&values) {
+            let Value::Slot(slot) = value else {
                 continue;
             };
             let padded = slot.byte_len.next_multiple_of(APART);
@@ -245,10 +259,36 @@ impl Arena {
                 wanted.push((*tensor, &mut place[..slot.byte_len]));
             }
         }
-        read_all(py, wanted, threads, progress)?;
+        read_all(py, wanted, threads, progress.clone())?;
+        for (at, dense) in decode(py, encoded, threads, progress)? {
+            values[at] = Value::Decoded(Array::of_dense(py, dense)?);
+        }
         let memory = Memory::of_buffer(memory);
-        Ok(Arena { memory, slots })
+        Ok(Loaded { memory, values })
     }
+}
+
+/// The dense values of tensors, each on a core.
+fn decode<'py>(
+    py: Python<'py>,
+    tensors: Vec<(usize, &Tensor)>,
+    threads: Option<usize>,
+    progress: PyProgress<'py>,
+) -> Result<Vec<(usize, Dense<'static>)>> {
+    if tensors.is_empty() {
+        return Ok(Vec::new());
+    }
+    Watch::new(progress).threads(threads).run(py, |progress| {
+        let tensors = tensors.into_par_iter().with_max_len(1);
+        let decoded = tensors.map(|(at, tensor)| {
+            let dense = tensor.tensor().to_dense();
+            let dense = dense.map_err(|error| tensor.open().input.blame(error))?;
+            let components = tensor.tensor().components();
+            progress.report(components.map(|(_, part)| part.blob.span.byte_len()).sum())?;
+            Ok((at, dense))
+        });
+        decoded.collect()
+    })
 }
 
 /// All tensors of a file as arrays that nobody else has, in a new dict, in the order of the file's index.
@@ -273,15 +313,15 @@ pub(crate) fn load<'py>(
         ));
     }
     let all: Vec<&Tensor> = tensors.iter().collect();
-    let Arena { memory, slots } = Arena::read(py, &all, threads, progress)?;
+    let Loaded { memory, values } = Loaded::read(py, &all, threads, progress)?;
     let memory = Bound::new(py, memory)?;
     let arrays = PyDict::new(py);
-    for (tensor, slot) in all.into_iter().zip(slots) {
-        let array = match slot {
+    for (tensor, value) in all.into_iter().zip(values) {
+        let array = match value {
             // The slots are within the memory.
-            Some(slot) => view(&memory, slot.start, slot.row, tensor.tensor().shape())?,
-            None if tensor.is_sparse() => tensor.scipy(py)?,
-            None => tensor.dense_array(py)?.numpy(py)?,
+            Value::Slot(slot) => view(&memory, slot.start, slot.row, tensor.tensor().shape())?,
+            Value::Decoded(array) => array.numpy(py)?,
+            Value::Sparse => tensor.scipy(py)?,
         };
         arrays.set_item(tensor.name(), array)?;
     }
@@ -444,7 +484,7 @@ impl Saving {
 /// Writes arrays whose memory Python lends, and empties the list. All threads work on them.
 fn add_lent(
     writer: &mut zt::Writer<'_>,
-    arrays: &mut Vec<(&String, &Array)>,
+    arrays: &mut Vec<(&String, &incoming::Array)>,
     line: &Line,
     progress: Progress<'_>,
 ) -> zt::Result<()> {

@@ -3,10 +3,11 @@
 //! Memory goes both ways by DLPack. torch has no read-only tensors, so it gets capsules without a
 //! version: pages of a private map, or a copy of what belongs to somebody else.
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::array::Array;
-use crate::bulk::Arena;
+use crate::bulk::{Loaded, Slot, Value};
 use crate::component::Component;
 use crate::dlpack;
 use crate::dtype::Row;
@@ -137,17 +138,24 @@ pub(crate) fn _dlpack_many<'py>(
     progress: Option<Bound<'py, PyAny>>,
 ) -> Result<Vec<Bound<'py, PyAny>>> {
     let tensors: Vec<&Tensor> = tensors.iter().map(Bound::get).collect();
-    let Arena { memory, slots } = Arena::read(py, &tensors, threads, progress)?;
+    let Loaded { memory, values } = Loaded::read(py, &tensors, threads, progress)?;
     let mut capsules = Vec::with_capacity(tensors.len());
-    for (tensor, slot) in tensors.into_iter().zip(slots) {
-        let dense = slot.and_then(|slot| {
-            let memory = memory.part(slot.start, slot.byte_len)?;
-            let (row, shape) = (slot.row, tensor.tensor().shape().to_vec());
-            Some(Array { memory, row, shape })
-        });
-        let array = match dense {
-            Some(array) => array,
-            None => tensor.dense_array(py)?,
+    for (tensor, value) in tensors.into_iter().zip(values) {
+        let array = match value {
+            Value::Slot(Slot {
+                row,
+                start,
+                byte_len,
+            }) => {
+                let outside = || PyValueError::new_err("a tensor lies outside its memory");
+                Array {
+                    memory: memory.part(start, byte_len).ok_or_else(outside)?,
+                    row,
+                    shape: tensor.tensor().shape().to_vec(),
+                }
+            }
+            Value::Decoded(array) => array,
+            Value::Sparse => tensor.dense_array(py)?,
         };
         capsules.push(dlpack::export(py, array, None, None)?);
     }
