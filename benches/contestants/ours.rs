@@ -129,15 +129,14 @@ pub fn open_map(path: &Path, verify: Verify) -> Result<File> {
     Ok(OpenOptions::new().verify(verify).open_source(map)?)
 }
 
-/// Every tensor in one call: lent where the source lends, in memory of its own otherwise.
+/// Every tensor in one call, in the order in which they were written: lent where the source lends, in
+/// memory of its own otherwise.
 ///
 /// # Errors
 ///
 /// Where one cannot be read.
-pub fn read_all<'f>(file: &'f File, tensors: &[Tensor]) -> Result<Vec<Bytes<'f>>> {
-    let wanted = tensors
-        .iter()
-        .map(|tensor| Ok((file.tensor(&tensor.name)?, "data")));
+pub fn read_all(file: &File) -> Result<Vec<Bytes<'_>>> {
+    let wanted = file.tensors_by_offset().map(|tensor| Ok((tensor?, "data")));
     let wanted: Vec<_> = wanted.collect::<zt::Result<_>>()?;
     let read = file.read_many(&wanted).into_iter();
     Ok(read

@@ -183,15 +183,17 @@ impl ContentHash {
 ///     source: a :class:`File`, a path, bytes, or a file object.
 ///     threads: how many threads work.
 ///     progress: called with the decoded bytes since the last call. What it raises ends the work.
+///     storage_options: as for :func:`open`.
 #[pyfunction]
-#[pyo3(signature = (source, *, threads = None, progress = None))]
+#[pyo3(signature = (source, *, threads = None, progress = None, storage_options = None))]
 pub(crate) fn hash<'py>(
     py: Python<'py>,
     source: &Bound<'py, PyAny>,
     threads: Option<usize>,
     progress: Progress<'py>,
+    storage_options: Option<&Bound<'py, PyDict>>,
 ) -> Result<ContentHash> {
-    let open = opened(py, source, None)?;
+    let open = opened(py, source, storage_options)?;
     let hash = Watch::new(progress).threads(threads).run(py, |progress| {
         open.file().hash(&HashOptions::new().progress(progress))
     })?;
@@ -282,8 +284,9 @@ fn word_of(change: &Change) -> &'static str {
 ///     dense: whether sparse and quantized tensors are compared by their dense values.
 ///     threads: how many threads work.
 ///     progress: called with the bytes since the last call, of both files.
+///     storage_options: as for :func:`open`, for both.
 #[pyfunction]
-#[pyo3(signature = (a, b, *, dense = false, threads = None, progress = None))]
+#[pyo3(signature = (a, b, *, dense = false, threads = None, progress = None, storage_options = None))]
 pub(crate) fn diff<'py>(
     py: Python<'py>,
     a: &Bound<'py, PyAny>,
@@ -291,8 +294,9 @@ pub(crate) fn diff<'py>(
     dense: bool,
     threads: Option<usize>,
     progress: Progress<'py>,
+    storage_options: Option<&Bound<'py, PyDict>>,
 ) -> Result<Difference> {
-    let (a, b) = (opened(py, a, None)?, opened(py, b, None)?);
+    let (a, b) = (opened(py, a, storage_options)?, opened(py, b, storage_options)?);
     let diff = Watch::new(progress).threads(threads).run(py, |progress| {
         let options = DiffOptions::new().dense(dense).progress(progress);
         zt::diff::diff(a.file(), b.file(), &options)

@@ -78,6 +78,9 @@ def test_a_url_opens_as_a_file(store: Store) -> None:
     assert zt.verify(store.url("m.zt"), storage_options=HTTP).ok
     loaded = zt.numpy.load_file(store.url("m.zt"), storage_options=HTTP)
     numpy.testing.assert_array_equal(loaded["a"], values()["a"])
+    url = store.url("m.zt")
+    assert zt.hash(url, storage_options=HTTP) == zt.hash(store.files["m.zt"])
+    assert zt.diff(url, store.files["m.zt"], storage_options=HTTP).same
 
 
 def test_convert_reads_and_writes_urls(store: Store, tmp_path: Path) -> None:

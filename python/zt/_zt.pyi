@@ -45,7 +45,11 @@ def verify(
     storage_options: dict[str, Any] | None = None,
 ) -> Verification: ...
 def hash(
-    source: File | _Source, *, threads: int | None = None, progress: _Progress | None = None
+    source: File | _Source,
+    *,
+    threads: int | None = None,
+    progress: _Progress | None = None,
+    storage_options: dict[str, Any] | None = None,
 ) -> ContentHash: ...
 def diff(
     a: File | _Source,
@@ -54,6 +58,7 @@ def diff(
     dense: bool = False,
     threads: int | None = None,
     progress: _Progress | None = None,
+    storage_options: dict[str, Any] | None = None,
 ) -> Difference: ...
 def convert(
     source: File | _Source | Sequence[File | _Source],
@@ -80,7 +85,11 @@ def repair(
     progress: _Progress | None = None,
 ) -> Recovery: ...
 def load(
-    source: File | _Source, *, threads: int | None = None, progress: _Progress | None = None
+    source: File | _Source,
+    *,
+    threads: int | None = None,
+    progress: _Progress | None = None,
+    storage_options: dict[str, Any] | None = None,
 ) -> dict[str, Any]: ...
 def save(
     tensors: Mapping[str, Any],
@@ -94,6 +103,7 @@ def save(
     sync: bool = True,
     threads: int | None = None,
     progress: _Progress | None = None,
+    storage_options: dict[str, Any] | None = None,
 ) -> bytes | None: ...
 def read_object(url: str, storage_options: dict[str, Any] | None = None) -> bytes: ...
 def write_object(url: str, data: bytes, storage_options: dict[str, Any] | None = None) -> None: ...
