@@ -278,11 +278,16 @@ fn decode<'py>(
     if tensors.is_empty() {
         return Ok(Vec::new());
     }
-    Watch::new(progress).threads(threads).run(py, |progress| {
+    let tensors: Vec<_> = tensors
+        .into_iter()
+        .map(|(at, tensor)| (at, tensor.handle(), Arc::clone(tensor.open())))
+        .collect();
+    let watch = Watch::new(progress).threads(threads);
+    watch.run_apart(py, move |progress| {
         let tensors = tensors.into_par_iter().with_max_len(1);
-        let decoded = tensors.map(|(at, tensor)| {
+        let decoded = tensors.map(|(at, tensor, open)| {
             let dense = tensor.tensor().to_dense();
-            let dense = dense.map_err(|error| tensor.open().input.blame(error))?;
+            let dense = dense.map_err(|error| open.input.blame(error))?;
             let components = tensor.tensor().components();
             progress.report(components.map(|(_, part)| part.blob.span.byte_len()).sum())?;
             Ok((at, dense))

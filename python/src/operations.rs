@@ -296,7 +296,10 @@ pub(crate) fn diff<'py>(
     progress: Progress<'py>,
     storage_options: Option<&Bound<'py, PyDict>>,
 ) -> Result<Difference> {
-    let (a, b) = (opened(py, a, storage_options)?, opened(py, b, storage_options)?);
+    let (a, b) = (
+        opened(py, a, storage_options)?,
+        opened(py, b, storage_options)?,
+    );
     let diff = Watch::new(progress).threads(threads).run(py, |progress| {
         let options = DiffOptions::new().dense(dense).progress(progress);
         zt::diff::diff(a.file(), b.file(), &options)

@@ -38,6 +38,11 @@ impl Tensor {
         self.tensor.tensor()
     }
 
+    /// A handle of the engine that work on other threads can keep.
+    pub(crate) fn handle(&self) -> OwnedTensor {
+        self.tensor.clone()
+    }
+
     pub(crate) fn open(&self) -> &Arc<Open> {
         &self.open
     }

