@@ -303,6 +303,12 @@ class ZtTorch(Contestant):
 
         return touch_torch(zt.torch.load_file(path).values())
 
+    def views(self, path: str, name: str) -> int:
+        import zt
+
+        with zt.open(path) as file:
+            return touch_torch(tensor.torch() for tensor in file.values())
+
     def one(self, path: str, name: str) -> int:
         import zt
 
