@@ -15,7 +15,7 @@ use crate::error::{OrRaise, Result, misuse, no_pickling};
 use crate::memory::{Lent, Memory, PrivateMap};
 use crate::source::{Reader, has_buffer};
 use crate::tensor::Tensor;
-use crate::{bulk, html, operations, remote, value};
+use crate::{html, load, operations, remote, value};
 
 /// Opens a tensor file of any kind. Its bytes decide the kind, not its name.
 ///
@@ -321,7 +321,7 @@ impl File {
             let tensor = self.__getitem__(name.cast::<PyString>()?.to_str()?)?;
             targets.push((Py::new(py, tensor)?, array));
         }
-        bulk::read_into(py, targets, threads, progress)
+        load::read_into(py, targets, threads, progress)
     }
 
     /// Checks every tensor: :func:`verify`.

@@ -147,6 +147,15 @@ impl Array {
         self.elements.place().filter(|_| !self.is_big_endian)
     }
 
+    /// Its bytes, where they lie in memory as files have them.
+    pub(crate) fn lent(&self) -> Option<&[u8]> {
+        self.place()?;
+        match self.elements.bytes() {
+            Ok(Bytes::Borrowed(bytes)) => Some(bytes),
+            _ => None,
+        }
+    }
+
     /// Its elements as files have them: lent, or copied into order.
     pub(crate) fn elements(&self) -> zt::formats::Result<Elements<'_>> {
         let mut bytes = self.elements.bytes()?;

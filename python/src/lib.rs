@@ -10,13 +10,12 @@
 //! | `dtype`, `value`, `index` | element types, attributes and indices of Python |
 //! | `file`, `tensor`, `component`, `array` | what is read, and its values in memory |
 //! | `incoming`, `quantized`, `writer`, `editor` | what is written |
-//! | `bulk`, `operations` | many tensors in one call; work on whole files |
+//! | `load`, `save`, `operations` | many tensors in one call; work on whole files |
 //! | `html` | tables for notebooks |
 //! | `safetensors` | the names of the package safetensors, over files of every kind |
 //! | `torch` | tensors of torch, both ways |
 
 mod array;
-mod bulk;
 mod component;
 mod dlpack;
 mod dtype;
@@ -26,6 +25,7 @@ mod file;
 mod html;
 mod incoming;
 mod index;
+mod load;
 mod memory;
 mod operations;
 mod pool;
@@ -33,6 +33,7 @@ mod quantized;
 mod ranges;
 mod remote;
 mod safetensors;
+mod save;
 mod source;
 mod tensor;
 mod torch;
@@ -46,13 +47,13 @@ mod _zt {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use crate::bulk::{load, save};
-    #[pymodule_export]
     use crate::component::Component;
     #[pymodule_export]
     use crate::editor::{Editor, edit};
     #[pymodule_export]
     use crate::file::{File, FileWarning, open};
+    #[pymodule_export]
+    use crate::load::load;
     #[pymodule_export]
     use crate::memory::Memory;
     #[pymodule_export]
@@ -68,6 +69,8 @@ mod _zt {
     use crate::safetensors::{
         FileHandle, SafeOpen, SafeSlice, TensorSpec, deserialize, serialize, serialize_file,
     };
+    #[pymodule_export]
+    use crate::save::save;
     #[pymodule_export]
     use crate::tensor::Tensor;
     #[pymodule_export]

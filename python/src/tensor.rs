@@ -17,7 +17,7 @@ use crate::error::{OrRaise, Result, misuse, no_pickling};
 use crate::file::Open;
 use crate::index::Index;
 use crate::memory;
-use crate::{bulk, dlpack, html, value};
+use crate::{dlpack, html, load, value};
 
 /// One tensor of a file. Nothing of its data is read until it is asked for.
 ///
@@ -289,7 +289,7 @@ impl Tensor {
     ///     ValueError: `out` has another shape or dtype, or is read-only.
     fn read_into(slf: &Bound<'_, Self>, out: &Bound<'_, PyAny>) -> Result<()> {
         let targets = vec![(slf.clone().unbind(), out.clone())];
-        bulk::read_into(slf.py(), targets, None, None)
+        load::read_into(slf.py(), targets, None, None)
     }
 
     /// A part of its dense values, by the rules of NumPy's basic indices, in memory of its own.

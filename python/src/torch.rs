@@ -7,13 +7,13 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::array::Array;
-use crate::bulk::{Loaded, Slot, Value};
 use crate::component::Component;
 use crate::dlpack;
 use crate::dtype::Row;
 use crate::error::{Result, misuse};
 use crate::incoming::{self, Incoming, is_of};
 use crate::index::Index;
+use crate::load::{Loaded, Slot, Value};
 use crate::tensor::Tensor;
 
 /// Whether an object is a tensor of torch.
