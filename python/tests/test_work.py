@@ -150,11 +150,13 @@ def stored(tmp_path_factory):
     values = {str(at): noise + np.float32(at) for at in range(8)}
     zt.numpy.save_file(values, folder / "raw.zt", digest="sha256", sync=False)
     zt.numpy.save_file({"0": values["0"]}, folder / "zstd.zt", zstd=1, sync=False)
+    zt.numpy.save_file(values, folder / "planes.zt", planes=True, sync=False)
     return folder, values
 
 
 WORK = {
     "load": lambda folder, values, target: zt.numpy.load_file(folder / "raw.zt"),
+    "load planes": lambda folder, values, target: zt.numpy.load_file(folder / "planes.zt"),
     "view": lambda folder, values, target: zt.open(folder / "raw.zt", verify="always")["0"].numpy(),
     "decode": lambda folder, values, target: zt.open(folder / "zstd.zt")["0"][:-1],
     # What cannot be stopped is the system's `fsync`.

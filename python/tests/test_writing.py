@@ -120,6 +120,60 @@ def test_a_quantized_group():
     assert tensor.attributes["bits"] == 4 and tensor[-1] == 14.0
 
 
+@pytest.mark.parametrize("planes", [False, True])
+def test_dense_sparse_and_quantized_tensors_are_loaded_in_one_call(tmp_path, planes):
+    scipy_sparse = pytest.importorskip("scipy.sparse")
+    values = {
+        "noise": np.random.default_rng(1).standard_normal((700, 900), dtype="f4"),
+        "sparse": scipy_sparse.csr_array(np.eye(3, dtype="f4")),
+        "empty": np.empty((0, 3), "i2"),
+        "group": zt.QuantizedGroup(
+            packed_weight=np.array([0x21, 0xF8], "u1"),
+            scales=np.array([0.5, 2.0], "f4"),
+            zeros=np.array([1.0, 8.0], "f4"),
+            shape=[4],
+            bits=4,
+            group_size=2,
+            packing="2_per_u8",
+        ),
+        "last": np.arange(5),
+    }
+    seen = []
+    zt.numpy.save_file(values, tmp_path / "a.zt", planes=planes)
+    loaded = zt.numpy.load_file(tmp_path / "a.zt", progress=seen.append)
+    assert set(loaded) == set(values)
+    assert np.array_equal(loaded["noise"], values["noise"])
+    assert np.array_equal(loaded["sparse"].toarray(), np.eye(3))
+    assert loaded["empty"].shape == (0, 3)
+    assert loaded["group"].tolist() == [0.0, 0.5, 0.0, 14.0]
+    loaded["last"][0] = 7
+    assert loaded["last"].tolist() == [7, 1, 2, 3, 4]
+    file = zt.open(tmp_path / "a.zt")
+    parts = [part for tensor in file.values() for part in tensor.components.values()]
+    of_sparse = sum(part.nbytes for part in file["sparse"].components.values())
+    assert planes or sum(seen) == sum(part.nbytes for part in parts) - of_sparse
+    assert sum(seen) > 1_000_000
+
+
+@pytest.mark.parametrize("extension", ["safetensors", "npz"])
+def test_other_kinds_are_written_from_arrays_of_any_layout(tmp_path, extension):
+    table = np.arange(12, dtype="f4").reshape(3, 4)
+    values = {
+        "plain": table,
+        "transposed": table.T,
+        "reversed": table[::-1],
+        "big-endian": table.astype(">f4"),
+        "bytes": np.arange(7, dtype="u1"),
+        "scalar": np.float64(0.5),
+        "empty": np.empty((0, 3), "i2"),
+    }
+    path = tmp_path / f"a.{extension}"
+    zt.numpy.save_file(values, path)
+    loaded = zt.numpy.load_file(path)
+    assert all(np.array_equal(loaded[name], value) for name, value in values.items())
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
 def test_pieces_of_a_tensor(tmp_path):
     path = tmp_path / "a.zt"
     with zt.Writer(path) as writer:
