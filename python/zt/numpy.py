@@ -125,6 +125,4 @@ def load_file(
     Returns:
         Writable arrays by name. A quantized tensor is dequantized to f32.
     """
-    return _zt.load(
-        filename, threads=threads, progress=progress, storage_options=storage_options
-    )
+    return _zt.load(filename, threads=threads, progress=progress, storage_options=storage_options)
