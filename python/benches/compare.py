@@ -50,9 +50,12 @@ CASES: dict[str, tuple[int, int, int, list[str]]] = {
 
 
 def tensors_of(case: str, path: str) -> dict[str, np.ndarray]:
-    """The tensors, which lie one behind the other in a file that is not written to."""
+    """The tensors, which lie one behind the other in a file that is not written to.
+
+    They are plain arrays: those of the class `memmap` are rare, and are looked at more slowly.
+    """
     count, rows, columns, _ = CASES[case]
-    values = np.memmap(path, dtype="f4", mode="c", shape=(count, rows, columns))
+    values = np.memmap(path, dtype="f4", mode="c", shape=(count, rows, columns)).view(np.ndarray)
     return {f"layers.{at}.weight": values[at] for at in range(count)}
 
 
