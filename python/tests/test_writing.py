@@ -104,8 +104,8 @@ def test_sparse_arrays_of_scipy_both_ways(kind):
         written(np.ones(3)).scipy()
 
 
-def test_a_quantized_group():
-    group = zt.QuantizedGroup(
+def quantized_group():
+    return zt.QuantizedGroup(
         packed_weight=np.array([0x21, 0xF8], "u1"),
         scales=np.array([0.5, 2.0], "f4"),
         zeros=np.array([1.0, 8.0], "f4"),
@@ -114,7 +114,10 @@ def test_a_quantized_group():
         group_size=2,
         packing="2_per_u8",
     )
-    tensor = written(group)
+
+
+def test_a_quantized_group():
+    tensor = written(quantized_group())
     assert tensor.dense().tolist() == [0.0, 0.5, 0.0, 14.0]
     assert tensor.components["scales"].numpy().tolist() == [0.5, 2.0]
     assert tensor.attributes["bits"] == 4 and tensor[-1] == 14.0
@@ -127,15 +130,7 @@ def test_dense_sparse_and_quantized_tensors_are_loaded_in_one_call(tmp_path, pla
         "noise": np.random.default_rng(1).standard_normal((700, 900), dtype="f4"),
         "sparse": scipy_sparse.csr_array(np.eye(3, dtype="f4")),
         "empty": np.empty((0, 3), "i2"),
-        "group": zt.QuantizedGroup(
-            packed_weight=np.array([0x21, 0xF8], "u1"),
-            scales=np.array([0.5, 2.0], "f4"),
-            zeros=np.array([1.0, 8.0], "f4"),
-            shape=[4],
-            bits=4,
-            group_size=2,
-            packing="2_per_u8",
-        ),
+        "group": quantized_group(),
         "last": np.arange(5),
     }
     seen = []
