@@ -52,7 +52,7 @@ CASES: dict[str, tuple[int, int, int, list[str]]] = {
 def tensors_of(case: str, path: str) -> dict[str, np.ndarray]:
     """The tensors, which lie one behind the other in a file that is not written to.
 
-    They are plain arrays: those of the class `memmap` are rare, and are looked at more slowly.
+    They are plain arrays, as most programs have them. zt takes longer to look at an array of the class `memmap`.
     """
     count, rows, columns, _ = CASES[case]
     values = np.memmap(path, dtype="f4", mode="c", shape=(count, rows, columns)).view(np.ndarray)

