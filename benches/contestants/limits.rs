@@ -3,7 +3,7 @@
 //! All threads are those of rayon's pool, which ours run on as well.
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -149,31 +149,97 @@ pub fn write_frames(path: &Path, tensors: &[Tensor], level: i32) -> Result<u64> 
 /// As [`write_frames`].
 pub fn write_planes(path: &Path, tensors: &[Tensor]) -> Result<u64> {
     let (file, end) = (File::create(path)?, AtomicU64::new(0));
-    let work = |(dtype, piece): (DType, &[u8])| -> Result<(), String> {
-        let codec = PlaneCodec::new(dtype, None).map_err(|error| error.to_string())?;
-        let mut plane = vec![0; piece.len() / codec.plane_count()];
-        let mut frame = Vec::new();
-        let mut compressor = FrameCompressor::entropy_only().map_err(|error| error.to_string())?;
-        for at in 0..codec.plane_count() {
-            codec.split(at, piece, &mut plane);
-            if at > 0 {
-                append(&file, &end, &plane)?;
-                continue;
-            }
-            let compressed = compressor.compress(&plane, &mut frame);
-            compressed.map_err(|error| error.to_string())?;
-            append(&file, &end, &frame)?;
-        }
-        Ok(())
-    };
-    // So that a plane of them has 1 MiB.
+    let write = |piece| code_planes(piece, |coded| append(&file, &end, coded));
+    plane_pieces(tensors)
+        .into_par_iter()
+        .with_max_len(1)
+        .try_for_each(write)?;
+    Ok(end.into_inner())
+}
+
+/// Pieces whose planes have 1 MiB.
+fn plane_pieces(tensors: &[Tensor]) -> Vec<(DType, &[u8])> {
     let pieces = tensors.iter().flat_map(|tensor| {
         let pieces = tensor.bytes.chunks(PIECE * tensor.dtype.byte_len());
         pieces.map(|piece| (tensor.dtype, piece))
     });
-    let pieces: Vec<_> = pieces.collect();
-    pieces.into_par_iter().with_max_len(1).try_for_each(work)?;
-    Ok(end.into_inner())
+    pieces.collect()
+}
+
+/// Hands out each plane of a piece: a frame of the first, the others as they are.
+fn code_planes(
+    (dtype, piece): (DType, &[u8]),
+    mut each: impl FnMut(&[u8]) -> Result<(), String>,
+) -> Result<(), String> {
+    let codec = PlaneCodec::new(dtype, None).map_err(|error| error.to_string())?;
+    let mut plane = vec![0; piece.len() / codec.plane_count()];
+    let mut frame = Vec::new();
+    let mut compressor = FrameCompressor::entropy_only().map_err(|error| error.to_string())?;
+    for at in 0..codec.plane_count() {
+        codec.split(at, piece, &mut plane);
+        if at > 0 {
+            each(&plane)?;
+            continue;
+        }
+        let compressed = compressor.compress(&plane, &mut frame);
+        compressed.map_err(|error| error.to_string())?;
+        each(&frame)?;
+    }
+    Ok(())
+}
+
+/// The planes of each piece, made once, for [`merge_planes`].
+///
+/// # Errors
+///
+/// What zstd says.
+pub fn planes(tensors: &[Tensor]) -> Result<Vec<Vec<Vec<u8>>>> {
+    let code = |piece| {
+        let mut planes = Vec::new();
+        code_planes(piece, |coded| {
+            planes.push(coded.to_vec());
+            Ok(())
+        })?;
+        Ok::<_, String>(planes)
+    };
+    Ok(plane_pieces(tensors)
+        .into_par_iter()
+        .map(code)
+        .collect::<Result<_, _>>()?)
+}
+
+/// Decodes the first planes and merges all on all threads into fresh memory in large pages, as one
+/// stretch.
+///
+/// # Errors
+///
+/// What zstd says.
+pub fn merge_planes(planes: &[Vec<Vec<u8>>], tensors: &[Tensor]) -> Result<Buffer> {
+    let byte_len = tensors.iter().map(|tensor| tensor.bytes.len() as u64).sum();
+    let mut arena = Buffer::try_zeroed(byte_len)?;
+    let mut rest: &mut [u8] = &mut arena;
+    let mut targets = Vec::new();
+    for (dtype, piece) in plane_pieces(tensors) {
+        let target = rest.split_off_mut(..piece.len()).unwrap_or_default();
+        targets.push((dtype, target));
+    }
+    targets.into_par_iter().zip(planes).try_for_each_init(
+        || Decompressor::new().map(|decompressor| (decompressor, vec![0; PIECE])),
+        |state, ((dtype, target), planes)| {
+            let (decompressor, first) = state.as_mut().map_err(|error| error.to_string())?;
+            let codec = PlaneCodec::new(dtype, None).map_err(|error| error.to_string())?;
+            let (frame, others) = planes.split_first().ok_or("no planes")?;
+            let decoded = decompressor.decompress_to_buffer(frame, first.as_mut_slice());
+            let len = decoded.map_err(|error| error.to_string())?;
+            let first = first.get(..len).unwrap_or_default();
+            let all: Vec<&[u8]> = std::iter::once(first)
+                .chain(others.iter().map(Vec::as_slice))
+                .collect();
+            codec.merge(&all, target);
+            Ok::<_, String>(())
+        },
+    )?;
+    Ok(arena)
 }
 
 fn append(file: &File, end: &AtomicU64, bytes: &[u8]) -> Result<(), String> {
@@ -256,6 +322,17 @@ pub fn expect_arena(arena: &[u8], tensors: &[Tensor]) -> Result<()> {
         let found = rest.split_off(..tensor.bytes.len()).unwrap_or_default();
         crate::contestants::expect_bytes(tensor, found)?;
     }
+    Ok(())
+}
+
+/// Reads a file from its beginning to its end, and keeps nothing.
+///
+/// # Errors
+///
+/// Where it cannot be read.
+pub fn cat(path: &Path) -> Result<()> {
+    let (mut file, mut piece) = (File::open(path)?, vec![0; PIECE]);
+    while file.read(&mut piece)? > 0 {}
     Ok(())
 }
 

@@ -164,7 +164,9 @@ pub const OPERATIONS: &[Operation] = &[
         id: "read-zstd-3-cold",
         subjects: CHECKPOINTS,
         place: Place::Disk,
-        prepare: |workload, folder| cold(read::zstd(workload, folder)?, folder),
+        prepare: |workload, folder| {
+            read::zstd_cold(cold(read::zstd(workload, folder)?, folder)?, folder)
+        },
     },
     Operation {
         id: "read-mapped",
@@ -194,7 +196,9 @@ pub const OPERATIONS: &[Operation] = &[
         id: "verify-zstd-3-cold",
         subjects: CHECKPOINTS,
         place: Place::Disk,
-        prepare: |workload, folder| cold(verify::zstd(workload, folder)?, folder),
+        prepare: |workload, folder| {
+            verify::zstd_cold(cold(verify::zstd(workload, folder)?, folder)?, folder)
+        },
     },
     Operation {
         id: "verify-sha256",
@@ -229,6 +233,12 @@ pub const OPERATIONS: &[Operation] = &[
         subjects: &[Subject::Checkpoint],
         place: Place::Memory,
         prepare: rows::zstd,
+    },
+    Operation {
+        id: "rows-many-zstd-3",
+        subjects: &[Subject::Large],
+        place: Place::Memory,
+        prepare: rows::many,
     },
     Operation {
         id: "convert-raw",

@@ -77,7 +77,17 @@ pub(super) fn read<'a>(
         true,
     );
     read::add_ztensor2(&mut contest, "ztensor 2.1.1, zstd-3", workload, &second);
+    let kernel = "planes in memory, all threads";
+    let planes = limits::planes(all)?;
+    contest.add(Role::Limit, kernel, move |check| {
+        let (took, arena) = timed(|| limits::merge_planes(&planes, all))?;
+        if check {
+            limits::expect_arena(&arena, all)?;
+        }
+        Ok(took)
+    });
     contest.owes(2.0, ZSTD);
+    contest.owes(0.8, kernel);
     contest.takes_memory(workload.byte_len());
     contest.remark(read::WARM);
     contest.remark("Readers compare crc32c, but ztensor 2.1.1 does not compare its xxh3.");

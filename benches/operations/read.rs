@@ -130,6 +130,16 @@ pub(super) fn zstd<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Conte
     Ok(contest)
 }
 
+/// Reading the file and decoding it are to overlap.
+pub(super) fn zstd_cold<'a>(mut contest: Contest<'a>, folder: &Path) -> Result<Contest<'a>> {
+    let path = folder.join("ours.zt");
+    contest.overlaps(path.clone(), move || {
+        drop(ours::read_all(&ours::open(&path, Verify::Never)?)?);
+        Ok(())
+    });
+    Ok(contest)
+}
+
 pub(super) fn tiny<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Contest<'a>> {
     let title = format!("read all of {} tiny tensors", workload.tensors.len());
     let mut contest = Contest::new("read-tiny", title, None);

@@ -1,4 +1,4 @@
-//! Parts of tensors, from opening the file on: sixteen rows of a large one, and a quarter of each matrix.
+//! Parts of tensors, from opening the file on: few or many rows of a large one, and a quarter of each matrix.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -11,6 +11,9 @@ use crate::contestants::{Digest, Storage, ours, peer_safetensors, peer_ztensor1,
 use crate::operations::read::publish;
 use crate::{Contest, Result, Role, Tensor, Workload};
 
+/// So many that threads gain nothing.
+const FEW: u64 = 16;
+
 /// The rows, and where their bytes are in the tensor.
 struct Rows<'a> {
     tensor: &'a Tensor,
@@ -19,16 +22,17 @@ struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    fn of(workload: &'a Workload) -> Result<Self> {
+    /// `wanted` rows of the largest tensor.
+    fn of(workload: &'a Workload, wanted: u64) -> Result<Self> {
         let tensor = workload.largest().ok_or("no tensors")?;
         let count = *tensor.shape.first().ok_or("no rows")?;
         let row_len = tensor.bytes.len() / count as usize;
         // Off the frames' borders, as rows are.
-        let first = count / 2 + 5;
+        let first = count / 4 + 5;
         Ok(Rows {
             tensor,
-            rows: first..first + 16,
-            bytes: first as usize * row_len..(first as usize + 16) * row_len,
+            rows: first..first + wanted,
+            bytes: first as usize * row_len..(first + wanted) as usize * row_len,
         })
     }
 
@@ -61,18 +65,18 @@ pub(super) fn raw<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Contes
     publish(&ours, workload, Storage::Raw)?;
     peer_ztensor2::write(&second, all, Storage::Raw)?;
     peer_safetensors::write(&safe, all)?;
-    std::fs::write(&bare, &*Rows::of(workload)?.tensor.bytes)?;
+    std::fs::write(&bare, &*Rows::of(workload, FEW)?.tensor.bytes)?;
 
     add_ours(&mut contest, "zt", workload, &ours, Verify::OnRead)?;
     add_ours(&mut contest, NOT_VERIFIED, workload, &ours, Verify::Never)?;
-    Rows::of(workload)?.add(&mut contest, Role::Peer, peer_ztensor1::NAME, move |rows| {
+    Rows::of(workload, FEW)?.add(&mut contest, Role::Peer, peer_ztensor1::NAME, move |rows| {
         peer_ztensor1::with_mapped(&ours, &rows.tensor.name, |whole| rows.take(whole))
     });
-    Rows::of(workload)?.add(&mut contest, Role::Peer, peer_ztensor2::NAME, move |rows| {
+    Rows::of(workload, FEW)?.add(&mut contest, Role::Peer, peer_ztensor2::NAME, move |rows| {
         let file = peer_ztensor2::open_map(&second)?;
         rows.take(file.tensor(&rows.tensor.name)?.data()?.map()?)
     });
-    Rows::of(workload)?.add(
+    Rows::of(workload, FEW)?.add(
         &mut contest,
         Role::Peer,
         peer_safetensors::NAME,
@@ -82,7 +86,7 @@ pub(super) fn raw<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Contes
         },
     );
     let limit = "pread at a known offset";
-    Rows::of(workload)?.add(&mut contest, Role::Limit, limit, move |rows| {
+    Rows::of(workload, FEW)?.add(&mut contest, Role::Limit, limit, move |rows| {
         let mut found = vec![0; rows.bytes.len()];
         File::open(&bare)?.read_exact_at(&mut found, rows.bytes.start as u64)?;
         Ok(found)
@@ -104,10 +108,10 @@ pub(super) fn zstd<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Conte
     peer_ztensor2::write(&second, all, Storage::Zstd(3))?;
 
     add_ours(&mut contest, "zt", workload, &ours, Verify::OnRead)?;
-    Rows::of(workload)?.add(&mut contest, Role::Peer, peer_ztensor1::NAME, move |rows| {
+    Rows::of(workload, FEW)?.add(&mut contest, Role::Peer, peer_ztensor1::NAME, move |rows| {
         rows.take(&peer_ztensor1::open(&theirs)?.read(&rows.tensor.name, false)?)
     });
-    Rows::of(workload)?.add(&mut contest, Role::Peer, peer_ztensor2::NAME, move |rows| {
+    Rows::of(workload, FEW)?.add(&mut contest, Role::Peer, peer_ztensor2::NAME, move |rows| {
         let file = peer_ztensor2::open_map(&second)?;
         rows.take(&file.tensor(&rows.tensor.name)?.data()?.bytes()?)
     });
@@ -117,8 +121,49 @@ pub(super) fn zstd<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Conte
     Ok(contest)
 }
 
+/// 16 MiB of rows, on all cores beside one.
+pub(super) fn many<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Contest<'a>> {
+    let row_len = Rows::of(workload, 1)?.bytes.len();
+    let rows = Rows::of(workload, ((16 << 20) / row_len) as u64)?;
+    let [part, whole] = [rows.bytes.len(), rows.tensor.bytes.len()];
+    let title = format!(
+        "open, and read {} MiB of rows of a zstd-3 tensor of {} MiB",
+        part >> 20,
+        whole >> 20
+    );
+    let mut contest = Contest::new("rows-many-zstd-3", title, Some(part as u64));
+    let [ours, theirs] = ["ours.zt", "theirs.zt"].map(|name| folder.join(name));
+    publish(&ours, workload, Storage::Zstd(3))?;
+    peer_ztensor1::write(&theirs, &workload.tensors, Storage::Zstd(3), Digest::None)?;
+
+    let Rows {
+        tensor,
+        rows,
+        bytes,
+    } = rows;
+    let expected = tensor.bytes.get(bytes.clone());
+    contest.add_both(Role::Ours, "zt", move |check| {
+        let read = || {
+            let file = ours::open(&ours, Verify::OnRead)?;
+            ours::read_rows(&file, &tensor.name, rows.clone())
+        };
+        let (took, found) = timed(read)?;
+        let right = || expected == Some(&found.elements().bytes);
+        expect(!check || right(), || "other rows".into())?;
+        Ok(took)
+    })?;
+    contest.add(Role::Peer, peer_ztensor1::NAME, move |_| {
+        let read =
+            || Ok::<_, crate::Error>(peer_ztensor1::open(&theirs)?.read(&tensor.name, false)?);
+        Ok(timed(read)?.0)
+    });
+    contest.owes(1.7, "zt, 1 thread");
+    contest.remark("ztensor 1.2.3 can only decode the whole tensor.");
+    Ok(contest)
+}
+
 fn contest<'a>(id: &'static str, stored: &str, workload: &Workload) -> Result<Contest<'a>> {
-    let Rows { tensor, .. } = Rows::of(workload)?;
+    let Rows { tensor, .. } = Rows::of(workload, FEW)?;
     let mib = tensor.bytes.len() >> 20;
     let title = format!("open, and read 16 rows of a {stored} tensor of {mib} MiB");
     Ok(Contest::new(id, title, None))
@@ -132,7 +177,7 @@ fn add_ours<'a>(
     verify: Verify,
 ) -> Result<()> {
     let path = path.to_owned();
-    Rows::of(workload)?.add(contest, Role::Ours, name, move |rows| {
+    Rows::of(workload, FEW)?.add(contest, Role::Ours, name, move |rows| {
         let file = ours::open(&path, verify)?;
         let found = ours::read_rows(&file, &rows.tensor.name, rows.rows.clone())?;
         Ok(found.elements().bytes.to_vec())
