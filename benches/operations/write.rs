@@ -100,6 +100,8 @@ pub(super) fn tiny<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Conte
     let title = format!("write {} tiny tensors", workload.tensors.len());
     let mut field = Field::new("write-tiny", title, workload, folder);
     field.contest.byte_len = None;
+    // Nothing is compressed, and the objects need not be in memory together.
+    field.each("zt, one by one, no digests", Storage::Raw, Digest::None)?;
     field.ours("zt, no digests", Storage::Raw, Digest::None)?;
     field.ours("zt, crc32c", Storage::Raw, Digest::Crc32c)?;
     field.ztensor1("ztensor 1.2.3, no digests", Storage::Raw, Digest::None);
