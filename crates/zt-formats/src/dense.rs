@@ -1,8 +1,9 @@
 //! `dense`: a plain array in row-major order. Spec: formats/dense.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
-use zt_manifest::{DType, Map, Text};
+use zt_manifest::{DType, Text};
 
+use crate::signature::overflow;
 use crate::{
     ComponentSignature, Element, Elements, NewObject, ObjectFormat, Parts, Places, Registry,
     Result, Selection, Signature, Slice, SliceFault, ToObject, Typed, View, Violation,
@@ -24,18 +25,7 @@ impl ObjectFormat for DenseFormat {
     }
 
     fn check(&self, signature: &Signature<'_>, registry: &Registry) -> Result<()> {
-        let data = signature.component(DATA)?;
-        if data.dtype.is_none() {
-            let expected = "a dtype";
-            let found = None;
-            return Err(Violation::DType { expected, found }.of(DATA));
-        }
-        let Some(value_len) = data.value_len(registry)? else {
-            return Ok(());
-        };
-        let expected =
-            dense_byte_len(signature.shape, value_len).ok_or_else(|| signature.overflow(DATA))?;
-        data.expect_bytes(expected)
+        check_data(signature.shape, signature.component(DATA)?, registry)
     }
 
     fn data_roles(&self) -> Option<&[&str]> {
@@ -72,6 +62,19 @@ impl ObjectFormat for DenseFormat {
         let value_len = data.value_len(registry).ok().flatten()?;
         dense_byte_len(signature.shape, value_len)
     }
+}
+
+fn check_data(shape: &[u64], data: &ComponentSignature<'_>, registry: &Registry) -> Result<()> {
+    if data.dtype.is_none() {
+        let expected = "a dtype";
+        let found = None;
+        return Err(Violation::DType { expected, found }.of(DATA));
+    }
+    let Some(value_len) = data.value_len(registry)? else {
+        return Ok(());
+    };
+    let expected = dense_byte_len(shape, value_len).ok_or_else(|| overflow(shape, DATA))?;
+    data.expect_bytes(expected)
 }
 
 /// A component's dtype and logical type.
@@ -125,19 +128,15 @@ impl<'a> Dense<'a> {
             shape: shape.into(),
             elements: elements.into(),
         };
-        static NONE: Map = Map::new();
         let data = ComponentSignature {
             role: DATA,
             dtype: Some(dense.elements.dtype),
             logical_type: dense.elements.logical_type.as_deref(),
             byte_len: Some(dense.elements.bytes.len() as u64),
         };
-        let signature = Signature {
-            shape: &dense.shape,
-            attributes: &NONE,
-            components: vec![data],
-        };
-        Registry::builtin().check(Self::FORMAT, &signature)?;
+        let registry = Registry::builtin_ref();
+        data.check(registry)?;
+        check_data(&dense.shape, &data, registry)?;
         Ok(dense)
     }
 

@@ -47,6 +47,11 @@ impl Registry {
     /// types (§7.2); and our own `zt.planes/1`.
     #[must_use]
     pub fn builtin() -> Self {
+        Self::builtin_ref().clone()
+    }
+
+    /// As [`Registry::builtin`], borrowed.
+    pub(crate) fn builtin_ref() -> &'static Self {
         static BUILTIN: LazyLock<Registry> = LazyLock::new(|| {
             let registry = Registry::empty()
                 .with_format(DenseFormat)
@@ -58,7 +63,7 @@ impl Registry {
             let with = Registry::with_logical_type;
             logical::BUILTIN.iter().cloned().fold(registry, with)
         });
-        BUILTIN.clone()
+        &BUILTIN
     }
 
     /// Nothing: every format and logical type is an unknown one.
@@ -142,8 +147,7 @@ impl Registry {
     /// Malformed, with the rule and the role at fault. Spec: §7, §9.
     pub fn check(&self, format: &str, signature: &Signature<'_>) -> Result<()> {
         for component in &signature.components {
-            component.value_count(self)?;
-            component.element_count()?;
+            component.check(self)?;
         }
         match self.format(format) {
             Some(format) => format.check(signature, self),

@@ -95,9 +95,14 @@ impl<'a> Signature<'a> {
 
     /// The error for a shape whose `role` no file could hold.
     pub(crate) fn overflow(&self, role: &'static str) -> Error {
-        let shape = self.shape.to_vec();
-        SizeMismatch::Overflow { shape }.of(role)
+        overflow(self.shape, role)
     }
+}
+
+/// As [`Signature::overflow`].
+pub(crate) fn overflow(shape: &[u64], role: &'static str) -> Error {
+    let shape = shape.to_vec();
+    SizeMismatch::Overflow { shape }.of(role)
 }
 
 impl<'a> ComponentSignature<'a> {
@@ -143,6 +148,14 @@ impl<'a> ComponentSignature<'a> {
             (Some(value_len), Some(byte_len)) => self.whole(byte_len, value_len).map(Some),
             _ => Ok(None),
         }
+    }
+
+    /// Checks that a known logical type lies over its own dtype, and that the last value and the last
+    /// element are whole.
+    pub(crate) fn check(&self, registry: &Registry) -> Result<()> {
+        self.value_count(registry)?;
+        self.element_count()?;
+        Ok(())
     }
 
     /// The number of storage elements; `None` where the length or the dtype is not known.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use zt_container::{Encoding, Layout, Limits, Span};
 
-use crate::cbor::{Encoder, Head};
+use crate::cbor::{Encoder, Head, Pairs};
 use crate::error::Misuse;
 use crate::schema::{self, COMPONENT_KEYS, OBJECT_KEYS, ROOT_KEYS};
 use crate::{
@@ -115,8 +115,7 @@ impl ManifestEncoder {
         attributes: Option<&Map>,
         extra: &Map,
     ) -> Result<EncodedManifest<'_>> {
-        // In the order of the encoded names: the shorter first. Those of one length often come in
-        // order, and are compared once then.
+        // In the order of the encoded names: the shorter first. Those of one length often come in order.
         let mut lengths: BTreeMap<usize, Vec<EncodedObject>> = BTreeMap::new();
         let mut count = 0;
         for object in objects {
@@ -125,6 +124,9 @@ impl ManifestEncoder {
             count += 1;
         }
         for alike in lengths.values_mut() {
+            if alike.is_sorted_by(|a, b| self.name(*a) < self.name(*b)) {
+                continue;
+            }
             alike.sort_by_key(|object| self.name(*object));
             let mut neighbours = alike.iter().zip(alike.iter().skip(1));
             let repeated = neighbours.find(|(a, b)| self.name(**a) == self.name(**b));
@@ -245,9 +247,7 @@ fn write_object(encoder: &mut Encoder, name: &str, object: &Object) -> Result<()
         write_component(encoder, name, role, component)?;
     }
     encoder.end_map(pairs);
-    write_extra(encoder, extra, &OBJECT_KEYS, IN_OBJECT)?;
-    encoder.end_map(fields);
-    Ok(())
+    end_fields(encoder, fields, extra, &OBJECT_KEYS, IN_OBJECT)
 }
 
 fn repeated_role(components: &[(Text, Component)]) -> Option<&Text> {
@@ -301,7 +301,6 @@ fn write_component(
     ];
     let optional = optional.into_iter().map(usize::from).sum::<usize>();
     let fields = encoder.begin_map(3 + compressed + optional + extra.len());
-    // In the order of the encoded keys, so that nothing has to be sorted.
     if let Some(logical_type) = logical_type {
         encoder.key("type");
         encoder.text(logical_type);
@@ -331,22 +330,28 @@ fn write_component(
         encoder.head(Head::Unsigned(chunks.span.byte_len()));
         encoder.key("offset");
         encoder.head(Head::Unsigned(chunks.span.offset()));
-        encoder.end_map(fields);
+        encoder.end_sorted(fields);
     }
-    write_extra(encoder, extra, &COMPONENT_KEYS, IN_COMPONENT)?;
-    encoder.end_map(fields);
-    Ok(())
+    end_fields(encoder, fields, extra, &COMPONENT_KEYS, IN_COMPONENT)
 }
 
-/// Unknown fields, which must not pass for known ones.
-fn write_extra(
+/// Ends a map of known fields, which were written in the order of their encoded keys. Unknown ones are
+/// added, and must not pass for known ones.
+fn end_fields(
     encoder: &mut Encoder,
+    fields: Pairs,
     extra: &Map,
     reserved: &[&str],
     depth: usize,
 ) -> Result<(), Misuse> {
+    if extra.is_empty() {
+        encoder.end_sorted(fields);
+        return Ok(());
+    }
     check_extra(extra, reserved)?;
-    encoder.values(extra, depth, nesting())
+    encoder.values(extra, depth, nesting())?;
+    encoder.end_map(fields);
+    Ok(())
 }
 
 fn check_extra(extra: &Map, reserved: &[&str]) -> Result<(), Misuse> {

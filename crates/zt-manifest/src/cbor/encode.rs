@@ -36,11 +36,13 @@ const NONE: usize = usize::MAX;
 
 impl Encoder {
     /// Writes a head.
+    #[inline]
     pub(crate) fn head(&mut self, head: Head) {
         push(&mut self.out, head);
     }
 
     /// Writes a text.
+    #[inline]
     pub(crate) fn text(&mut self, text: &str) {
         self.head(Head::Text(Some(text.len())));
         self.out.extend_from_slice(text.as_bytes());
@@ -68,6 +70,7 @@ impl Encoder {
     }
 
     /// Writes a text as the next key.
+    #[inline]
     pub(crate) fn key(&mut self, key: &str) {
         let start = self.out.len();
         self.text(key);
@@ -100,6 +103,11 @@ impl Encoder {
     pub(crate) fn end_map(&mut self, Pairs(first): Pairs) {
         let pairs = self.pairs.get(first..).unwrap_or_default();
         sort_pairs(&mut self.out, pairs);
+        self.pairs.truncate(first);
+    }
+
+    /// Ends a map whose keys were written in order.
+    pub(crate) fn end_sorted(&mut self, Pairs(first): Pairs) {
         self.pairs.truncate(first);
     }
 
@@ -246,6 +254,7 @@ pub(super) fn sort_pairs(out: &mut Vec<u8>, pairs: &[Pair]) -> Option<usize> {
 }
 
 /// Writes a head in its shortest form. Spec: RFC 8949 §3.
+#[inline]
 pub(super) fn push(out: &mut Vec<u8>, head: Head) {
     match head {
         Head::Unsigned(value) => argument(out, 0x00, value),
@@ -261,6 +270,7 @@ pub(super) fn push(out: &mut Vec<u8>, head: Head) {
     }
 }
 
+#[inline]
 fn length(out: &mut Vec<u8>, major: u8, len: Option<usize>) {
     match len {
         Some(len) => argument(out, major, len as u64),
@@ -268,13 +278,14 @@ fn length(out: &mut Vec<u8>, major: u8, len: Option<usize>) {
     }
 }
 
+#[inline]
 fn argument(out: &mut Vec<u8>, major: u8, value: u64) {
     match value.to_be_bytes() {
         [0, 0, 0, 0, 0, 0, 0, a @ 0..=23] => out.push(major | a),
-        [0, 0, 0, 0, 0, 0, 0, a] => out.extend([major | 24, a]),
-        [0, 0, 0, 0, 0, 0, a, b] => out.extend([major | 25, a, b]),
-        [0, 0, 0, 0, a, b, c, d] => out.extend([major | 26, a, b, c, d]),
-        [a, b, c, d, e, f, g, h] => out.extend([major | 27, a, b, c, d, e, f, g, h]),
+        [0, 0, 0, 0, 0, 0, 0, a] => out.extend_from_slice(&[major | 24, a]),
+        [0, 0, 0, 0, 0, 0, a, b] => out.extend_from_slice(&[major | 25, a, b]),
+        [0, 0, 0, 0, a, b, c, d] => out.extend_from_slice(&[major | 26, a, b, c, d]),
+        [a, b, c, d, e, f, g, h] => out.extend_from_slice(&[major | 27, a, b, c, d, e, f, g, h]),
     }
 }
 

@@ -17,7 +17,7 @@ mod scan;
 mod unique;
 
 pub(crate) use cursor::{Cursor, Flaw, Head, text_at};
-pub(crate) use encode::Encoder;
+pub(crate) use encode::{Encoder, Pairs};
 pub(crate) use scan::Scanner;
 pub(crate) use unique::{compare_texts, text_cmp, whole};
 
