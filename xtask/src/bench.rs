@@ -6,7 +6,10 @@
 //! With `--foreign` first, files of other formats beside their own libraries, written to
 //! `docs/foreign-formats.md`; the libraries are those of the interpreter that `PYTHON` names.
 
-use crate::error::Result;
+use std::collections::HashMap;
+use std::fs;
+
+use crate::error::{Error, Result};
 use crate::shell::{Program, Shell};
 
 pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<()> {
@@ -27,7 +30,91 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<()> {
         .program(compare)
         .args("--growth --report docs --command")
         .arg(command);
-    with(program, arguments).run()
+    let path = shell.root().join("docs/benchmarks.md");
+    let before = fs::read_to_string(&path).map_err(Error::file(&path))?;
+    with(program, arguments).run()?;
+    let now = fs::read_to_string(&path).map_err(Error::file(&path))?;
+    fs::write(&path, beside(&before, &now)).map_err(Error::file(&path))
+}
+
+/// The page `now`, its targets with one more column: what the page `before` reached on another processor, or
+/// what it has of another one.
+fn beside(before: &str, now: &str) -> String {
+    let is_other = value(before, "processor") != value(now, "processor");
+    let title = match is_other {
+        true => format!(
+            "{}, revision {}",
+            value(before, "processor"),
+            value(before, "zt").trim_start_matches("revision ")
+        ),
+        false => match rows(before).next().as_deref() {
+            Some([_, _, _, _, _, title]) => (*title).to_owned(),
+            _ => return now.to_owned(),
+        },
+    };
+    let reached: HashMap<(&str, &str), &str> = rows(before)
+        .filter_map(|cells| match (&cells[..], is_other) {
+            ([operation, against, _, reached, ..], true)
+            | ([operation, against, _, _, _, reached], false) => {
+                Some(((*operation, *against), *reached))
+            }
+            _ => None,
+        })
+        .collect();
+    let of_row = |line: &str| match &cells(line)[..] {
+        ["operation", ..] => title.clone(),
+        ["---", ..] => "---:".to_owned(),
+        [operation, against, ..] => {
+            let found = reached.get(&(*operation, *against));
+            found.copied().unwrap_or_default().to_owned()
+        }
+        _ => String::new(),
+    };
+    let (head, rest) = now.split_once(TARGETS).unwrap_or((now, ""));
+    let (targets, tail) = rest.split_once(BEHIND).unwrap_or((rest, ""));
+    let targets: String = targets
+        .lines()
+        .map(|line| match line.starts_with('|') {
+            true => format!("{line} {} |\n", of_row(line)),
+            false => format!("{line}\n"),
+        })
+        .collect();
+    [head, TARGETS, &targets, BEHIND, tail].concat()
+}
+
+/// The headings of the table of targets, and of what is behind it.
+const TARGETS: &str = "## Targets\n";
+const BEHIND: &str = "\n## Operations\n";
+
+/// What a page says of the machine.
+fn value<'p>(page: &'p str, what: &str) -> &'p str {
+    let mut lines = page.lines().map(cells);
+    let value = lines.find_map(|cells| match cells[..] {
+        [found, value] if found == what => Some(value),
+        _ => None,
+    });
+    value.unwrap_or_default()
+}
+
+/// The rows of the table of targets, its head first.
+fn rows(page: &str) -> impl Iterator<Item = Vec<&str>> {
+    let behind = page.split_once(TARGETS).map_or("", |(_, rest)| rest);
+    let table = behind.split_once(BEHIND).map_or("", |(table, _)| table);
+    table
+        .lines()
+        .filter(|line| line.starts_with('|'))
+        .map(cells)
+}
+
+fn cells(line: &str) -> Vec<&str> {
+    let inner = line
+        .strip_prefix('|')
+        .and_then(|line| line.strip_suffix('|'));
+    inner
+        .unwrap_or_default()
+        .split('|')
+        .map(str::trim)
+        .collect()
 }
 
 fn run_foreign(shell: &Shell, arguments: &[String]) -> Result<()> {
@@ -51,4 +138,32 @@ fn with(program: Program, arguments: &[String]) -> Program {
     arguments
         .iter()
         .fold(program, |program, argument| program.arg(argument))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::beside;
+
+    fn page(processor: &str, revision: &str, reached: &str) -> String {
+        format!(
+            "| zt | revision {revision} |\n| processor | {processor} |\n\n## Targets\n\nText.\n\n\
+             | operation | against | target | reached | |\n| --- | --- | ---: | ---: | --- |\n\
+             | write | peer | 1.00x | {reached} | met |\n\n## Operations\n\n| a | b |\n"
+        )
+    }
+
+    #[test]
+    fn targets_keep_what_another_processor_reached() {
+        let found = beside(&page("A", "1", "2.00x"), &page("B", "2", "3.00x"));
+        let head = "| operation | against | target | reached | | A, revision 1 |\n";
+        assert!(found.contains(head), "{found}");
+        let row = "| write | peer | 1.00x | 3.00x | met | 2.00x |\n";
+        assert!(found.contains(row), "{found}");
+        assert!(found.ends_with("## Operations\n\n| a | b |\n"), "{found}");
+        // The same processor again.
+        let again = beside(&found, &page("B", "3", "4.00x"));
+        assert!(again.contains(head), "{again}");
+        let row = "| write | peer | 1.00x | 4.00x | met | 2.00x |\n";
+        assert!(again.contains(row), "{again}");
+    }
 }
