@@ -1,6 +1,6 @@
 //! `cargo xtask bench`: the comparison with peers and limits, written to `docs/`.
 //!
-//! Every operation at full size takes about ten minutes, 4 GB of memory and 25 GB of disk. The
+//! Every operation at full size takes about 45 minutes, 4 GB of memory and 25 GB of disk. The
 //! figures depend on the machine being quiet, and it is on whoever runs this to see to that.
 //!
 //! With `--foreign` first, files of other formats beside their own libraries, written to

@@ -2,7 +2,7 @@
 
 use zstd::zstd_safe::{CCtx, CParameter, DCtx, ParamSwitch, Strategy, get_error_name};
 
-use crate::codec::FRAME_CONTENT;
+use crate::codec::{FRAME_CONTENT, FrameDecoder};
 use crate::error::{Error, LimitExceeded, Result, ZstdFault};
 
 /// Compresses contents into frames; keep one for many, its tables are large.
@@ -127,8 +127,26 @@ impl FrameDecompressor {
             Err(code) => Err(match get_error_name(code) {
                 "Destination buffer is too small" => ZstdFault::Long { expected }.into(),
                 "Src size is incorrect" => ZstdFault::Cut.into(),
+                _ if takes_as_stream(stored, out)? => return Ok(()),
                 _ => refused(code),
             }),
+        }
+    }
+}
+
+/// Whether zstd, which has just refused the frames as a whole, takes them in pieces. It passes over a
+/// compressed block of no bytes then. A component is the same to all who read it.
+fn takes_as_stream(stored: &[u8], out: &mut [u8]) -> Result<bool> {
+    let mut decoder = FrameDecoder::new(out.len() as u64)?;
+    let (mut input, mut rest) = (stored, out);
+    loop {
+        let Ok((taken, given)) = decoder.run(input, rest) else {
+            return Ok(false);
+        };
+        input = input.get(taken..).unwrap_or_default();
+        rest = rest.get_mut(given..).unwrap_or_default();
+        if taken == 0 && given == 0 {
+            return Ok(input.is_empty() && rest.is_empty() && decoder.at_boundary());
         }
     }
 }
@@ -168,6 +186,25 @@ mod tests {
             .compress(content, &mut frame)
             .unwrap();
         frame
+    }
+
+    #[test]
+    fn a_compressed_block_of_no_bytes_is_passed_over() {
+        // Alone and last, and before a raw block of one byte.
+        for (frame, content) in [
+            (&b"\x28\xB5\x2F\xFD\x20\x00\x05\x00\x00"[..], &b""[..]),
+            (b"\x28\xB5\x2F\xFD\x20\x01\x04\x00\x00\x09\x00\x00A", b"A"),
+        ] {
+            let mut streamed = vec![0; content.len()];
+            assert!(super::takes_as_stream(frame, &mut streamed).unwrap());
+            assert_eq!(streamed, content);
+            let mut whole = vec![0; content.len()];
+            super::decode_into(frame, &mut whole).unwrap();
+            assert_eq!(whole, content);
+            let cut = &frame[..frame.len() - 1];
+            assert!(super::decode_into(cut, &mut whole).is_err());
+            assert!(super::decode_into(frame, &mut [0; 2]).is_err());
+        }
     }
 
     #[test]
