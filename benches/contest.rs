@@ -10,7 +10,6 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use rustix::fs::{Advice, fadvise};
 
 use crate::Result;
-use crate::contestants::limits;
 
 /// Who a contestant is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,18 +166,6 @@ impl<'a> Contest<'a> {
     /// The files in `folder` leave the page cache before every turn. Only those on a disk can.
     pub fn starts_cold(&mut self, folder: &Path) {
         self.cold = Some(folder.to_owned());
-    }
-
-    /// Adds a target for a file that is not in the page cache: at most 1.15 times as long as reading it
-    /// or decoding it, whichever takes longer. `decode` finds it in the cache.
-    pub fn overlaps(&mut self, path: PathBuf, decode: impl Fn() -> Result<()> + 'a) {
-        let longer = "reading it or decoding it, the longer";
-        self.add(Role::Limit, longer, move |_| {
-            let (reading, ()) = timed(|| limits::cat(&path))?;
-            let (decoding, ()) = timed(&decode)?;
-            Ok(reading.max(decoding))
-        });
-        self.owes(0.87, longer);
     }
 
     /// Adds a target: our output is at most that part of the decoded bytes.
