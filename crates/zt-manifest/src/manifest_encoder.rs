@@ -115,7 +115,7 @@ impl ManifestEncoder {
         attributes: Option<&Map>,
         extra: &Map,
     ) -> Result<EncodedManifest<'_>> {
-        // In the order of the encoded names: the shorter first. Those of one length often come in order.
+        // Encoded names are in order if the shorter come first. Names of one length often come in order.
         let mut lengths: BTreeMap<usize, Vec<EncodedObject>> = BTreeMap::new();
         let mut count = 0;
         for object in objects {

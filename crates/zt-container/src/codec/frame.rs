@@ -134,8 +134,8 @@ impl FrameDecompressor {
     }
 }
 
-/// Whether zstd, which has just refused the frames as a whole, takes them in pieces. It passes over a
-/// compressed block of no bytes then. A component is the same to all who read it.
+/// Decodes frames that zstd has refused as a whole, as a stream; whether it takes them so. In a stream it
+/// passes over a compressed block of no bytes. Both ways to read a component have to agree.
 fn takes_as_stream(stored: &[u8], out: &mut [u8]) -> Result<bool> {
     let mut decoder = FrameDecoder::new(out.len() as u64)?;
     let (mut input, mut rest) = (stored, out);
