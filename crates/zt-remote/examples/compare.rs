@@ -1,7 +1,7 @@
 //! Times of reading and writing a model on a store, beside other programs. It writes `docs/remote.md`.
 //!
 //! ```text
-//! cargo run --release --example compare -- [--mib 1024] [--runs 3] [--python PYTHON] [--write FILE]
+//! cargo run --release --example compare -- [--mib 1024] [--runs 3] [--only HOW,HOW] [--python PYTHON] [--write FILE]
 //! ```
 //!
 //! Each run is a process of its own, which prints its seconds and the most memory that it had. The store
@@ -102,7 +102,7 @@ memory. It runs on the same cores as the programs, so the figures compare progra
 
 Each run is a process of its own. Before each, twice the memory of the values is touched and freed, because a hypervisor
 takes back memory that is not used. `zt-remote` checks the digest of every tensor while it reads, unless the name says
-otherwise. The others check nothing.
+otherwise. The others check nothing. `zt-remote` reads values into large pages, as `zt` and the Python package do.
 They read the same values from a safetensors file. Memory is the most that the process had, with Python and its modules,
 less the values that it read. A quarter of a tensor is verified by the digests of its chunks of 1 MiB. The quarters are read
 one after the other.
@@ -204,6 +204,9 @@ fn compare(arguments: &[String]) {
     if python.is_some() {
         ours.extend(PEERS);
     }
+    if let Some(only) = option(arguments, "--only") {
+        ours.retain(|(_, how)| only.split(',').any(|one| one == *how));
+    }
     let mut text = conditions(mib, runs, python);
     for (delay, title) in [(20, "20 ms a request"), (0, "Loopback")] {
         server.delay(Duration::from_millis(delay));
@@ -255,10 +258,10 @@ fn compare(arguments: &[String]) {
     }
 }
 
-/// Touches so much memory and frees it. A hypervisor takes back memory that is free for some seconds, and the
-/// next program would wait until it has it again.
+/// Touches so much memory, in large pages where there are some, and frees it. A hypervisor takes back memory
+/// that is free for some seconds, and the next program would wait until it has it again.
 fn warm(byte_len: usize) {
-    let mut memory = vec![0u8; byte_len];
+    let mut memory = zt::Buffer::try_zeroed(byte_len as u64).unwrap();
     for page in memory.chunks_mut(4096) {
         page[0] = 1;
     }

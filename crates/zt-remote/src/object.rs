@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+use bytes::BytesMut;
+use futures_util::TryStreamExt;
 use object_store::{GetOptions, GetRange, GetResult, ObjectMeta, ObjectStoreExt};
 use tokio::task::yield_now;
 use zt::{Error, Result};
@@ -55,13 +57,19 @@ impl Object {
             }
         };
         let (meta, range) = (found.meta.clone(), found.range.clone());
+        let found_len = range.end.saturating_sub(range.start);
+        if found_len > len {
+            let (expected, found) = (len, found_len);
+            return Err(Fault::Length { expected, found }.into());
+        }
         let object = Object {
             address,
             meta,
             meter,
             total,
         };
-        let bytes = object.receive(found, range.clone()).await?;
+        let memory = BytesMut::new();
+        let bytes = object.receive(found, range.clone(), memory).await?;
         Ok((object, range.start, bytes))
     }
 
@@ -101,7 +109,7 @@ impl Object {
             End::First => return Err(of_store(error)),
             End::Last => byte_len.saturating_sub(len)..byte_len,
         };
-        let bytes = object.fetch(range.clone()).await?;
+        let bytes = object.fetch(range.clone(), BytesMut::new()).await?;
         Ok((object, range.start, bytes))
     }
 
@@ -117,8 +125,9 @@ impl Object {
         &self.meter
     }
 
-    /// The bytes of `range`, which lies within the object and is not empty.
-    pub(crate) async fn fetch(&self, range: Range<u64>) -> Result<Bytes> {
+    /// The bytes of `range`, which lies within the object and is not empty. They lie in `memory`, which is
+    /// empty and becomes larger where needed.
+    pub(crate) async fn fetch(&self, range: Range<u64>, mut memory: BytesMut) -> Result<Bytes> {
         let strong = |tag: &&String| !tag.starts_with("W/");
         let options = GetOptions {
             range: Some(GetRange::Bounded(range.clone())),
@@ -132,11 +141,18 @@ impl Object {
         let address = &self.address;
         let found = address.store.get_opts(&address.path, options).await;
         let found = found.map_err(|error| of_store(&error))?;
-        self.receive(found, range).await
+        let byte_len = range.end.saturating_sub(range.start);
+        memory.reserve(usize::try_from(byte_len).unwrap_or_default());
+        self.receive(found, range, memory).await
     }
 
-    /// The body of `found`, if it is `range` of this version.
-    async fn receive(&self, found: GetResult, range: Range<u64>) -> Result<Bytes> {
+    /// The body of `found` in `memory`, if it is `range` of this version.
+    async fn receive(
+        &self,
+        found: GetResult,
+        range: Range<u64>,
+        mut memory: BytesMut,
+    ) -> Result<Bytes> {
         let (ours, theirs) = (&self.meta, &found.meta);
         let is_same = match (&ours.e_tag, &theirs.e_tag) {
             (Some(ours), Some(theirs)) => ours == theirs,
@@ -156,7 +172,19 @@ impl Object {
         of_range(found.range.end.saturating_sub(found.range.start))?;
         // Other transfers may go on between two of them.
         yield_now().await;
-        let bytes = found.bytes().await.map_err(|error| of_store(&error))?;
+        let mut body = found.into_stream();
+        while let Some(chunk) = body.try_next().await.map_err(|error| of_store(&error))? {
+            let received = (memory.len() as u64).saturating_add(chunk.len() as u64);
+            if received > expected {
+                return Err(Fault::Length {
+                    expected,
+                    found: received,
+                }
+                .into());
+            }
+            memory.extend_from_slice(&chunk);
+        }
+        let bytes = memory.freeze();
         self.meter.receive(bytes.len() as u64);
         self.total.receive(bytes.len() as u64);
         of_range(bytes.len() as u64)?;

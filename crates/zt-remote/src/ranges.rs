@@ -13,6 +13,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
+use bytes::BytesMut;
 use zt::{Error, Result};
 
 use crate::object::Bytes;
@@ -85,6 +86,8 @@ pub(crate) struct Ranges {
     held: u64,
     coming: usize,
     uses: u64,
+    /// The memory of parts that were read.
+    spare: Vec<BytesMut>,
 }
 
 impl Ranges {
@@ -238,6 +241,22 @@ impl Ranges {
                 }
                 Found::Bytes(taken)
             }
+        }
+    }
+
+    /// Empty memory for a part of the usual length, which has room if it held such a part before.
+    pub(crate) fn memory(&mut self) -> BytesMut {
+        self.spare.pop().unwrap_or_default()
+    }
+
+    /// Keeps the memory of bytes that were read, while more parts are wanted. To touch fresh memory would
+    /// take as long as to copy the bytes.
+    pub(crate) fn reuse(&mut self, read: Bytes) {
+        if self.wanted.is_empty() {
+            self.spare.clear();
+        } else if let Ok(mut memory) = read.try_into_mut() {
+            memory.clear();
+            self.spare.push(memory);
         }
     }
 

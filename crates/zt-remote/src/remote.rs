@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 
+use bytes::BytesMut;
 use zt::{Error, Result, Source, Span};
 use zt_foreign::{Folder, Opened};
 
@@ -191,8 +192,13 @@ impl Shared {
         let start = range.start;
         let (object, base) = self.object_at(start).ok_or(io::ErrorKind::NotFound)?;
         let range = start.saturating_sub(base)..range.end.saturating_sub(base);
+        let is_full = range.end.saturating_sub(range.start) == self.options.part;
+        let memory = match is_full {
+            true => ranges.memory(),
+            false => BytesMut::new(),
+        };
         let spawned = runtime::spawn(async move {
-            let outcome = object.fetch(range).await;
+            let outcome = object.fetch(range, memory).await;
             let mut ranges = shared.ranges();
             ranges.arrive(start, outcome);
             // If no thread can be started, a reader that needs the part says so.
@@ -222,6 +228,7 @@ impl Shared {
                     drop(ranges);
                     now.copy_from_slice(&bytes);
                     ranges = self.ranges();
+                    ranges.reuse(bytes);
                 }
                 Found::Failed(error) => return Err(error),
                 Found::Nothing { until } => {
