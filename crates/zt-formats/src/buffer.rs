@@ -110,11 +110,13 @@ impl Buffer {
     ///
     /// A part that is written to becomes a copy of its own first. What lies behind the end of this buffer
     /// is left out, so that such parts are short or empty.
-    #[must_use]
-    pub fn into_parts(self, byte_lens: impl IntoIterator<Item = usize>) -> Vec<Buffer> {
+    pub fn into_parts(
+        self,
+        byte_lens: impl Iterator<Item = usize>,
+    ) -> impl Iterator<Item = Buffer> {
         let (memory, end) = (Arc::new(self.memory), self.byte_len);
         let mut at = 0usize;
-        let part = |byte_len: usize| {
+        let part = move |byte_len: usize| {
             let start = at.min(end);
             let len = byte_len.min(end.saturating_sub(start));
             at = at.saturating_add(byte_len.div_ceil(Self::APART).saturating_mul(Self::APART));
@@ -123,7 +125,7 @@ impl Buffer {
                 byte_len: len,
             }
         };
-        byte_lens.into_iter().map(part).collect()
+        byte_lens.map(part)
     }
 
     /// Parts begin at multiples of so many bytes: a line of the cache.
@@ -347,7 +349,9 @@ mod tests {
             *byte = at;
         }
         let start = bytes.as_ptr();
-        let mut parts = bytes.into_parts([70, 0, 1, 500, 5]);
+        let mut parts = bytes
+            .into_parts([70, 0, 1, 500, 5].into_iter())
+            .collect::<Vec<_>>();
         let lens: Vec<usize> = parts.iter().map(|part| part.len()).collect();
         assert_eq!(lens, [70, 0, 1, 300 - 192, 0]);
         assert_eq!(parts[0].as_ptr(), start);

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::ops::ControlFlow;
+use std::ptr;
 
 use zt_container::{Source, Span};
 use zt_formats::{Buffer, Dense, Elements};
@@ -43,30 +44,27 @@ impl File {
     #[must_use]
     pub fn read_many<'f>(&'f self, wanted: &[(Tensor<'f>, &str)]) -> Vec<Result<Elements<'f>>> {
         let lens: Vec<Option<usize>> = wanted.iter().map(len_in_arena).collect();
-        let Some(mut arena) = arena(&lens) else {
-            let wanted = wanted.iter().map(|(tensor, role)| (*tensor, *role, ()));
-            return in_order_of_offsets(wanted, |tensor, part, region, ()| {
-                read_alone(tensor, part, region)
-            });
-        };
-        let wanted = wanted.iter().zip(places(&mut arena, &lens));
+        let mut arena = arena(&lens);
+        let mut rest = arena.as_deref_mut().unwrap_or_default();
+        let place = |len: &Option<usize>| place(&mut rest, *len);
+        let wanted = wanted.iter().zip(lens.iter().map(place));
         let wanted = wanted.map(|((tensor, role), place)| (*tensor, *role, place));
         let read = in_order_of_offsets(wanted, |tensor, part, region, place| match place {
             Some(place) => {
                 let source = region.unwrap_or_else(|| tensor.source(part));
                 tensor.read_from(part, source, place)?;
-                Ok((part, None))
+                Ok(Found::InPlace(part))
             }
-            None => Ok((part, Some(read_alone(tensor, part, region)?))),
+            None => Ok(Found::Alone(Box::new(read_alone(tensor, part, region)?))),
         });
-        let mut parts = arena
-            .into_parts(lens.iter().map(|len| len.unwrap_or(0)))
-            .into_iter();
-        let read = read.into_iter().map(|read| {
-            let memory = parts.next().unwrap_or_default();
-            let (part, alone) = read?;
-            Ok(alone.unwrap_or_else(|| elements_in(part, memory)))
-        });
+        let parts = arena.unwrap_or_default().into_parts(byte_lens(&lens));
+        let read = read
+            .into_iter()
+            .zip(parts)
+            .map(|(found, memory)| match found? {
+                Found::InPlace(part) => Ok(elements_in(part, memory)),
+                Found::Alone(elements) => Ok(*elements),
+            });
         read.collect()
     }
 
@@ -155,14 +153,15 @@ impl File {
             usize::try_from(tiles::believed_value_len(tensor, format)?).ok()
         };
         let lens: Vec<Option<usize>> = wanted.iter().map(value_len).collect();
-        let mut arena = arena(&lens).unwrap_or_default();
-        let places = places(&mut arena, &lens);
+        let mut arena = arena(&lens);
+        let mut rest = arena.as_deref_mut().unwrap_or_default();
+        let places = lens.iter().map(|len| place(&mut rest, *len));
         let made = crate::cores::parallel::map_owned(
             wanted.iter().zip(places).collect(),
             // No work fails: what is wrong is in the results.
             |(tensor, place)| Ok(make(tensor, place)),
         );
-        let parts = arena.into_parts(lens.iter().map(|len| len.unwrap_or(0)));
+        let parts = arena.unwrap_or_default().into_parts(byte_lens(&lens));
         let made = made.unwrap_or_default().into_iter().zip(parts);
         let dense = made.map(|(made, memory)| match made? {
             Made::Alone(dense) => Ok(dense),
@@ -209,16 +208,22 @@ fn arena(lens: &[Option<usize>]) -> Option<Buffer> {
     Buffer::try_zeroed(end? as u64).ok()
 }
 
-/// The places in that memory, one after the other.
-fn places<'m>(
-    arena: &'m mut [u8],
-    lens: &[Option<usize>],
-) -> impl Iterator<Item = Option<&'m mut [u8]>> {
-    let mut rest = arena;
-    lens.iter().map(move |len| {
-        let padded = (*len)?.next_multiple_of(Buffer::APART);
-        rest.split_off_mut(..padded)?.get_mut(..(*len)?)
-    })
+/// The next place of `len` bytes in that memory; `None` if it is not for this, or there is none.
+fn place<'m>(rest: &mut &'m mut [u8], len: Option<usize>) -> Option<&'m mut [u8]> {
+    let padded = len?.checked_next_multiple_of(Buffer::APART)?;
+    let padded = rest.split_off_mut(..padded)?;
+    padded.get_mut(..len?)
+}
+
+/// The lengths of those places. What lies elsewhere takes none of that memory.
+fn byte_lens(lens: &[Option<usize>]) -> impl Iterator<Item = usize> {
+    lens.iter().map(|len| len.unwrap_or(0))
+}
+
+/// A component that was read into the common memory, or one of its own.
+enum Found<'f> {
+    InPlace(Located<'f>),
+    Alone(Box<Elements<'f>>),
 }
 
 /// A component, borrowed or in memory of its own.
@@ -236,82 +241,80 @@ fn read_alone<'f>(
     }
 }
 
-/// A component that is asked for, and its place among those.
-struct Item<'f, T> {
+/// A component that is asked for, its place among those, and what came of it.
+struct Item<'f, T, R> {
     at: usize,
     tensor: Tensor<'f>,
     part: Located<'f>,
+    /// Where its bytes are stored.
+    stored: (&'f dyn Source, Span),
     target: T,
+    outcome: Option<Result<R>>,
 }
 
 /// `read` for every component, with the region of its source that is in memory already, if there is
 /// one. The results in the order of `wanted`.
 fn in_order_of_offsets<'f, 'r, T: Send, R: Send>(
-    wanted: impl Iterator<Item = (Tensor<'f>, &'r str, T)>,
-    read: impl Fn(&Tensor<'f>, Located<'f>, Option<&dyn Source>, T) -> Result<R> + Sync + Send,
+    wanted: impl ExactSizeIterator<Item = (Tensor<'f>, &'r str, T)>,
+    read: impl Fn(&Tensor<'f>, Located<'f>, Option<&dyn Source>, &mut T) -> Result<R> + Sync + Send,
 ) -> Vec<Result<R>> {
-    let (mut items, mut results) = (Vec::new(), Vec::new());
+    let mut results = Vec::with_capacity(wanted.len());
+    let (mut items, mut faults) = (Vec::with_capacity(wanted.len()), Vec::new());
     for (at, (tensor, role, target)) in wanted.enumerate() {
-        let located = tensor.locate(role);
-        results.push(located.as_ref().err().cloned().map(Err));
-        if let Ok(part) = located {
-            items.push(Item {
+        match tensor.locate(role) {
+            Ok(part) => items.push(Item {
                 at,
                 tensor,
                 part,
+                stored: (tensor.source(part), part.component.blob.span),
                 target,
-            });
+                outcome: None,
+            }),
+            Err(error) => faults.push((at, error)),
         }
     }
     items.sort_by_key(|item| {
-        let source = std::ptr::from_ref(item.tensor.source(item.part)).addr();
-        (source, item.part.component.blob.span.offset())
+        let (source, span) = item.stored;
+        (ptr::from_ref(source).addr(), span.offset())
     });
-    let place = |item: &Item<'f, T>| {
-        let source = item.tensor.source(item.part);
-        (source, item.part.component.blob.span)
-    };
-    announce_all(&items, place);
-    let counts: Vec<usize> = bundles(&items, place)
+    announce_all(&items, |item| item.stored);
+    let counts: Vec<usize> = bundles(&items, |item| item.stored)
         .into_iter()
-        .map(<[Item<'f, T>]>::len)
+        .map(<[_]>::len)
         .collect();
-    let mut items = items.into_iter();
+    let mut rest = &mut items[..];
     let bundles = counts
         .into_iter()
-        .map(|count| items.by_ref().take(count).collect());
+        .filter_map(|count| rest.split_off_mut(..count));
     let pool = Pool::default();
-    let read_bundle = |bundle: Vec<Item<'f, T>>| {
+    let read_bundle = |bundle: &mut [Item<'f, T, R>]| {
         let memory = &mut pool.take();
-        let region = match &bundle[..] {
+        let region = match &*bundle {
             // What is lent is not copied, and one blob by itself is read where it belongs.
-            [first, _, ..] if place(first).0.slice(place(first).1).is_none() => {
-                let spans = bundle.iter().map(|item| place(item).1);
-                Region::around(place(first).0, spans, &mut memory.stored)
+            [first, _, ..] if first.stored.0.slice(first.stored.1).is_none() => {
+                let spans = bundle.iter().map(|item| item.stored.1);
+                Region::around(first.stored.0, spans, &mut memory.stored)
             }
             _ => None,
         };
         let region = region.as_ref().map(|region| region as &dyn Source);
-        let found = bundle.into_iter().map(|item| {
-            let Item {
-                at,
-                tensor,
-                part,
-                target,
-            } = item;
-            (at, read(&tensor, part, region, target))
-        });
-        let found: Vec<(usize, Result<R>)> = found.collect();
-        pool.give(std::mem::take(memory));
-        Ok(found)
-    };
-    // No bundle fails: what is wrong is in the results.
-    let read =
-        crate::cores::parallel::map_owned(bundles.collect(), read_bundle).unwrap_or_default();
-    for (at, result) in read.into_iter().flatten() {
-        if let Some(place) = results.get_mut(at) {
-            *place = Some(result);
+        for item in bundle {
+            let target = &mut item.target;
+            item.outcome = Some(read(&item.tensor, item.part, region, target));
         }
+        pool.give(std::mem::take(memory));
+        Ok(())
+    };
+    // No bundle fails: what is wrong is in the outcomes.
+    let _ = crate::cores::parallel::map_owned(bundles.collect(), read_bundle);
+    items.sort_by_key(|item| item.at);
+    let mut faults = faults.into_iter().peekable();
+    for item in items {
+        while let Some((_, error)) = faults.next_if(|(at, _)| *at < item.at) {
+            results.push(Err(error));
+        }
+        results.extend(item.outcome);
     }
-    results.into_iter().flatten().collect()
+    results.extend(faults.map(|(_, error)| Err(error)));
+    results
 }
