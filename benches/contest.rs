@@ -175,9 +175,9 @@ impl<'a> Contest<'a> {
 
     /// Every turn takes so many bytes of memory, or of files in memory, and gives them back.
     pub fn takes_memory(&mut self, byte_len: u64) {
-        self.memory = byte_len;
+        self.memory = byte_len.saturating_mul(2);
         self.remark(
-            "Before each turn, untimed, the benchmark touches and frees as much memory as the turn \
+            "Before each turn, untimed, the benchmark touches and frees twice as much memory as the turn \
              takes: a hypervisor takes back memory that is free for some seconds.",
         );
     }
