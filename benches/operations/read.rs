@@ -150,7 +150,7 @@ pub(super) fn tiny<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Conte
     add_ztensor1(&mut contest, peer_ztensor1::NAME, workload, &ours, false);
     add_ztensor2(&mut contest, peer_ztensor2::NAME, workload, &second);
     add_safetensors(&mut contest, workload, &safe);
-    // Most of it are lists of tensors and of results.
+    // Lists of tensors and of results take more than the values.
     contest.takes_memory(8 * workload.byte_len());
     contest.remark(WARM);
     Ok(contest)
