@@ -2,7 +2,7 @@
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use crate::error::{Error, Result};
-use crate::{Blob, Digest, DigestAlgorithm, Exact, Hasher, Source, Span, bytes_of};
+use crate::{Blob, Digest, DigestAlgorithm, Hasher, Source, Span, bytes_of};
 
 /// Bytes of a chunk. The last chunk of a blob may be shorter.
 pub const CHUNK: u64 = 1 << 20;
@@ -104,7 +104,7 @@ impl ChunkTable {
             let len = left.min(CHUNK);
             all = all.followed_by(&self.get(at)?, len)?;
             left = left.checked_sub(len)?;
-            at = at.plus(1);
+            at = at.strict_add(1);
         }
         Some(all)
     }
@@ -220,7 +220,7 @@ impl Chunker {
     }
 
     fn advance(&mut self, byte_len: u64) {
-        self.filled = self.filled.plus(byte_len);
+        self.filled = self.filled.strict_add(byte_len);
         if self.filled == CHUNK {
             self.end_chunk();
         }

@@ -3,8 +3,8 @@
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use crate::error::{Error, LimitExceeded, Result, Violation};
-use crate::exact::in_memory;
-use crate::{Exact, HEADER_LEN, Layout, Limits, MAGIC, MAGIC_0_1, SIZE_LEN, Source, Span};
+use crate::memory::in_memory;
+use crate::{HEADER_LEN, Layout, Limits, MAGIC, MAGIC_0_1, SIZE_LEN, Source, Span};
 
 /// Where manifest and data are.
 ///
@@ -38,15 +38,15 @@ impl Footer {
         let layout = layout_of(source, byte_len)?;
         let trailer_len = match layout {
             Layout::V0_1 | Layout::V1_0 => SIZE_LEN,
-            Layout::V1_1 => SIZE_LEN.plus(MAGIC.len() as u64),
+            Layout::V1_1 => SIZE_LEN.strict_add(MAGIC.len() as u64),
         };
-        let framing = HEADER_LEN.plus(trailer_len);
+        let framing = HEADER_LEN.strict_add(trailer_len);
         let Some(available) = byte_len.checked_sub(framing).filter(|room| *room > 0) else {
-            let minimum = framing.plus(1);
+            let minimum = framing.strict_add(1);
             return Err(Violation::Truncated { byte_len, minimum }.into());
         };
 
-        let size_offset = byte_len.minus(trailer_len);
+        let size_offset = byte_len.strict_sub(trailer_len);
         let mut size = [0; 8];
         source.read_at(size_offset, &mut size)?;
         let declared = u64::from_le_bytes(size);
@@ -133,7 +133,7 @@ fn is_of_0_1(source: &(impl Source + ?Sized), byte_len: u64) -> Result<bool> {
     Err(if cut {
         Violation::Truncated {
             byte_len,
-            minimum: HEADER_LEN.plus(SIZE_LEN).plus(1),
+            minimum: HEADER_LEN.strict_add(SIZE_LEN).strict_add(1),
         }
         .into()
     } else {

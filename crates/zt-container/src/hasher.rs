@@ -5,7 +5,7 @@ use std::fmt;
 use crate::error::Result;
 #[cfg(not(all(feature = "crc32c", feature = "sha2")))]
 use crate::error::{Error, Unsupported};
-use crate::exact::{Exact, in_memory};
+use crate::memory::in_memory;
 use crate::{Checksum, Digest, DigestAlgorithm};
 
 /// Computes a digest over bytes that come in pieces.
@@ -100,7 +100,7 @@ impl Hasher {
         while byte_len > 0 {
             let piece = byte_len.min(ZEROS.len() as u64);
             self.update(ZEROS.get(..in_memory(piece)).unwrap_or_default());
-            byte_len = byte_len.minus(piece);
+            byte_len = byte_len.strict_sub(piece);
         }
     }
 

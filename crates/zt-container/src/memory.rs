@@ -5,6 +5,19 @@ use std::borrow::Cow;
 use crate::error::{Error, LimitExceeded, Result};
 use crate::{Source, Span};
 
+/// The length of something that is in memory, or its place there.
+///
+/// # Panics
+///
+/// If it does not fit the address space, so that it cannot be in memory.
+#[inline]
+#[must_use]
+#[track_caller]
+#[expect(clippy::expect_used, reason = "memory has no longer parts")]
+pub fn in_memory(len: u64) -> usize {
+    usize::try_from(len).expect("what is in memory fits the address space")
+}
+
 /// Gives `bytes` this length. Their values are unspecified: only growth costs time.
 ///
 /// # Errors

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 #[cfg(feature = "zstd")]
 use crate::codec;
 use crate::error::{Error, LimitExceeded, Misuse, Result, Violation, ZstdFault};
-use crate::exact::{Exact, in_memory};
+use crate::memory::in_memory;
 use crate::{Blob, Digest, Encoding, Hasher, Limits, Source, Span};
 
 /// Stored bytes are fetched in pieces of this size where the source does not lend them.
@@ -153,7 +153,7 @@ impl<'a> BlobReader<'a> {
             // Without a declared length, there is no end to come to.
             let left = self
                 .expected
-                .map_or(u64::MAX, |expected| expected.minus(self.produced));
+                .map_or(u64::MAX, |expected| expected.strict_sub(self.produced));
             let at_end = left == 0;
             if rest.is_empty() && !at_end {
                 break;
@@ -327,7 +327,7 @@ pub fn read_into(
         for piece in out.chunks_mut(piece_len.max(1)) {
             source.read_at(offset, piece)?;
             hasher.update(piece);
-            offset = offset.plus(piece.len() as u64);
+            offset = offset.strict_add(piece.len() as u64);
         }
         return digest.map_or(Ok(()), |digest| compare(digest, hasher.finish()));
     }

@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use crate::error::{Error, Misuse, Result};
-use crate::exact::in_memory;
-use crate::{ALIGNMENT, Digest, DigestAlgorithm, Exact, Hasher, MAGIC, Span};
+use crate::memory::in_memory;
+use crate::{ALIGNMENT, Digest, DigestAlgorithm, Hasher, MAGIC, Span};
 
 /// Writes the framing of layout 1.1/1.2 to any sink; nothing ever seeks back.
 ///
@@ -168,7 +168,7 @@ impl<W: Write> ContainerWriter<W> {
         for piece in manifest {
             self.emit(piece)?;
         }
-        let byte_len = self.offset.minus(start);
+        let byte_len = self.offset.strict_sub(start);
         if byte_len == 0 {
             return Err(Error::Misuse(Misuse::NoManifest));
         }

@@ -8,7 +8,6 @@ use std::marker::PhantomData;
 
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
-use zt::container::Exact;
 
 /// What is wrong with a JSON text, and where.
 #[derive(Debug)]
@@ -42,7 +41,7 @@ fn position(text: &str, error: &serde_json::Error) -> usize {
     let lines = text.split_inclusive('\n').map(str::len);
     let before: usize = lines.take(error.line().saturating_sub(1)).sum();
     before
-        .plus(error.column().saturating_sub(1))
+        .strict_add(error.column().saturating_sub(1))
         .min(text.len())
 }
 

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use zt::container::exact::{Exact, in_memory};
+use zt::container::memory::in_memory;
 use zt::foreign::{FileBuilder, Kind};
 use zt::{Attributes, File, Result, Source};
 
@@ -170,10 +170,10 @@ impl<'s> Probe<'s> {
         const PIECE: usize = 64 << 10;
         let end = self.byte_len().min(limit);
         // Pieces overlap, so that a needle on their border is whole in one of them.
-        let step = PIECE.minus(needle.len()).plus(1);
+        let step = PIECE.strict_sub(needle.len()).strict_add(1);
         let mut piece = Vec::new();
         for offset in (0..end).step_by(step) {
-            let left = end.minus(offset);
+            let left = end.strict_sub(offset);
             piece.resize(in_memory(left.min(PIECE as u64)), 0);
             self.source.read_at(offset, &mut piece)?;
             if piece.windows(needle.len()).any(|window| window == needle) {

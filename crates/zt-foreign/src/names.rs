@@ -4,8 +4,6 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
-
-use zt::container::Exact;
 use zt::{Error, Result};
 
 use crate::Fault;
@@ -32,7 +30,7 @@ impl Names {
         let read = || {
             let mut text = Vec::new();
             let list = File::open(path)?;
-            list.take(LEN_MAX.plus(1)).read_to_end(&mut text)?;
+            list.take(LEN_MAX.strict_add(1)).read_to_end(&mut text)?;
             if text.len() as u64 > LEN_MAX {
                 return Err(Fault::NamesTooLong { limit: LEN_MAX }.into());
             }

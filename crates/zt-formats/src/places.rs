@@ -1,8 +1,6 @@
 //! The places of one dimension that a slice selects.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
-use zt_manifest::exact::Exact;
-
 use crate::{Result, Slice, SliceFault};
 
 /// `count` places of one dimension: `start`, `start + step`, ... All of them lie within it.
@@ -30,7 +28,7 @@ impl Places {
             .iter()
             .filter(|part| **part == Slice::Ellipsis)
             .count();
-        let found = slices.len().minus(ellipses);
+        let found = slices.len().strict_sub(ellipses);
         let rank = shape.len();
         if ellipses > 1 {
             return Err(SliceFault::TwoEllipses.into());
@@ -105,11 +103,15 @@ impl Places {
         let (lowest, highest) = if forward {
             (0, extent)
         } else {
-            (-1, extent.minus(1))
+            (-1, extent.strict_sub(1))
         };
         let clamp = |bound: i64| {
             let bound = i128::from(bound);
-            let bound = if bound < 0 { bound.plus(extent) } else { bound };
+            let bound = if bound < 0 {
+                bound.strict_add(extent)
+            } else {
+                bound
+            };
             bound.clamp(lowest, highest)
         };
         let (first, last) = if forward {
@@ -120,9 +122,9 @@ impl Places {
         let start = start.map_or(first, clamp);
         let stop = stop.map_or(last, clamp);
         let distance = if forward {
-            stop.minus(start)
+            stop.strict_sub(start)
         } else {
-            start.minus(stop)
+            start.strict_sub(stop)
         };
         let magnitude = u128::from(step.unsigned_abs());
         let count = distance.max(0).unsigned_abs().div_ceil(magnitude);
@@ -206,7 +208,7 @@ impl Places {
     pub fn hull(&self) -> std::ops::Range<u64> {
         let last = self.count.checked_sub(1).and_then(|at| self.get(at));
         match last {
-            Some(last) => self.start.min(last)..self.start.max(last).plus(1),
+            Some(last) => self.start.min(last)..self.start.max(last).strict_add(1),
             None => 0..0,
         }
     }
@@ -216,7 +218,7 @@ impl Places {
     #[must_use]
     pub fn within(&self, hull: std::ops::Range<u64>) -> Places {
         Places {
-            dimension: hull.end.minus(hull.start),
+            dimension: hull.end.strict_sub(hull.start),
             // Below the hull only if there are no places.
             start: self.start.saturating_sub(hull.start),
             ..*self

@@ -4,8 +4,6 @@
 //! over one plane at a time, so that one loop serves any number of planes. A block stays in the
 //! first-level cache while its planes pass.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
-
-use zt_manifest::exact::Exact;
 use zt_manifest::{DType, Map, Text};
 
 use crate::attribute::{self, missing, other_text};
@@ -247,7 +245,7 @@ impl Word<8> for u64 {
 fn split<T: Word<W>, const W: usize>(plane: usize, elements: &[u8], out: &mut [u8]) {
     let half = usize::from(plane >= T::PLANES);
     // The planes behind this one in its half, of which there is a power of two.
-    let shift = match T::PLANES.minus(1) & !plane {
+    let shift = match T::PLANES.strict_sub(1) & !plane {
         0 => 0,
         1 => 8,
         2 => 16,
@@ -277,7 +275,7 @@ fn merge<T: Word<W>, const W: usize>(planes: &[&[u8]], out: &mut [u8]) {
         .map(|plane| plane.len())
         .fold(elements.len(), usize::min);
     let (blocks, rest) = elements.split_at_mut(len).0.as_chunks_mut::<BLOCK>();
-    let done = len.minus(rest.len());
+    let done = len.strict_sub(rest.len());
     let split = planes.map(|plane| plane.split_at(len).0.split_at(done));
     let mut of_blocks = split.map(|(blocks, _)| blocks.as_chunks::<BLOCK>().0.iter());
     for block in blocks {

@@ -3,8 +3,6 @@
 
 use std::fmt;
 use std::str::FromStr;
-
-use zt_manifest::exact::Exact;
 use zt_manifest::{DType, Map, Value};
 
 use crate::attribute::{self, missing, other_text, out_of_range};
@@ -131,7 +129,7 @@ impl Quantization {
         if !is_integer(dtype) {
             return Err(Packing::refused(&self.packing.to_string()));
         }
-        let width = (dtype.byte_len() as u64).times(8);
+        let width = (dtype.byte_len() as u64).strict_mul(8);
         let Some(most @ 1..) = width.checked_div(self.bits.into()) else {
             return Err(out_of_range(BITS, self.bits.into(), 1, width));
         };

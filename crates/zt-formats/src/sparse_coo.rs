@@ -1,7 +1,7 @@
 //! `sparse_coo`: values and the coordinates of each. Spec: formats/sparse_coo.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
-use zt_manifest::exact::{Exact, in_memory};
+use zt_manifest::memory::in_memory;
 use zt_manifest::{DType, Text, Value};
 
 use crate::dense::type_of;
@@ -324,7 +324,7 @@ fn check_coords(shape: &[u64], coords: &[u64]) -> Result<()> {
     let stored = coords.len().checked_div(shape.len()).unwrap_or(0);
     let axes = coords.chunks(stored.max(1)).zip(shape);
     for ((along, &dimension), axis) in axes.zip(0u64..) {
-        let from = axis.times(stored as u64);
+        let from = axis.strict_mul(stored as u64);
         check_below(COORDS, along, dimension, from)?;
     }
     Ok(())

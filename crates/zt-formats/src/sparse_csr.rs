@@ -2,8 +2,6 @@
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::ops::Range;
-
-use zt_manifest::exact::Exact;
 use zt_manifest::{DType, Text};
 
 use crate::dense::type_of;
@@ -330,13 +328,13 @@ fn check_indices(cols: u64, indices: &[u64], indptr: &[u64]) -> Result<()> {
     let mut steps = indptr.iter().zip(indptr.iter().skip(1));
     if let Some(before) = steps.position(|(before, next)| next < before) {
         let at = |position: usize| indptr.get(position).copied().unwrap_or_default();
-        let position = before.plus(1);
+        let position = before.strict_add(1);
         return fault(position, at(position), IndexBound::AtLeast(at(before)));
     }
     let stored = indices.len() as u64;
     let last = indptr.last().copied().unwrap_or(stored);
     if last != stored {
-        let position = indptr.len().minus(1);
+        let position = indptr.len().strict_sub(1);
         return fault(position, last, IndexBound::Exactly(stored));
     }
     check_below(INDICES, indices, cols, 0)

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use zt_manifest::exact::{Exact, in_memory};
+use zt_manifest::memory::in_memory;
 use zt_manifest::{DType, Text};
 
 use crate::index::{indices, violation};
@@ -83,7 +83,7 @@ impl Csr<'static> {
                     push(&mut found.columns, column)?;
                     found.runs.push(position)?;
                 }
-                left = left.minus(1);
+                left = left.strict_sub(1);
                 if left == 0 {
                     found.end_row()?;
                 }
@@ -197,7 +197,7 @@ impl Indices {
             role,
             dtype,
             count: reader.byte_len(role)?.checked_div(width).unwrap_or(0),
-            piece: Buffer::try_zeroed(PIECE.times(width))?,
+            piece: Buffer::try_zeroed(PIECE.strict_mul(width))?,
         })
     }
 
@@ -212,16 +212,16 @@ impl Indices {
         let width = self.dtype.byte_len();
         let mut position = range.start;
         while position < range.end {
-            let len = range.end.minus(position).min(PIECE);
+            let len = range.end.strict_sub(position).min(PIECE);
             let len = in_memory(len);
-            let piece = self.piece.get_mut(..len.times(width));
+            let piece = self.piece.get_mut(..len.strict_mul(width));
             let piece = piece.unwrap_or_default();
-            reader.copy(self.role, position.times(width as u64), piece)?;
+            reader.copy(self.role, position.strict_mul(width as u64), piece)?;
             let elements = Elements::new(self.dtype, &*piece);
             let piece = indices(self.role, elements, position, limit)?;
             for index in piece.iter() {
                 found(position, *index)?;
-                position = position.plus(1);
+                position = position.strict_add(1);
             }
         }
         Ok(())
@@ -240,11 +240,11 @@ impl Indices {
             stored,
             places,
         } = axis;
-        let first = axis.times(stored);
+        let first = axis.strict_mul(stored);
         for run in &runs.0 {
-            let range = first.plus(run.start)..first.plus(run.end);
+            let range = first.strict_add(run.start)..first.strict_add(run.end);
             self.each(reader, range, places.dimension(), |position, coord| {
-                found(position.minus(first), places.position(coord))
+                found(position.strict_sub(first), places.position(coord))
             })?;
         }
         Ok(())
@@ -283,7 +283,7 @@ impl Pointers {
         let mut at = 0;
         while let Some(row) = rows.get(at) {
             let count = if is_contiguous { rows.count() } else { 1 };
-            let pointers = row..row.plus(count).plus(1);
+            let pointers = row..row.strict_add(count).strict_add(1);
             let mut start = None;
             let stored = self.stored;
             let limit = stored.saturating_add(1); // Only a limit.
@@ -313,19 +313,19 @@ impl Pointers {
                     if pointer < begin {
                         return fault(position, pointer, IndexBound::AtLeast(begin));
                     }
-                    let row = position.minus(1);
+                    let row = position.strict_sub(1);
                     if let Some((other, range)) = &before
                         && *other > row
                         && pointer > range.start
                     {
                         return fault(*other, range.start, IndexBound::AtLeast(pointer));
                     }
-                    push(&mut selected.lengths, pointer.minus(begin))?;
+                    push(&mut selected.lengths, pointer.strict_sub(begin))?;
                     selected.runs.extend(begin..pointer)?;
                     before = Some((row, begin..pointer));
                     Ok(())
                 })?;
-            at = at.plus(count);
+            at = at.strict_add(count);
         }
         Ok(selected)
     }
@@ -388,12 +388,12 @@ impl Values {
         let mut out = Buffer::try_zeroed_values(runs.count(), self.value_len)?;
         let mut rest = &mut out[..];
         for run in &runs.0 {
-            let len = (run.end.minus(run.start)).times(self.value_len);
+            let len = (run.end.strict_sub(run.start)).strict_mul(self.value_len);
             let len = in_memory(len);
             let Some((place, behind)) = std::mem::take(&mut rest).split_at_mut_checked(len) else {
                 break; // They are as long as their count says.
             };
-            let start = run.start.times(self.value_len);
+            let start = run.start.strict_mul(self.value_len);
             reader.copy(VALUES, start, place)?;
             if self.dtype == DType::Bool {
                 check_bools_from(start, place).map_err(|error| error.with_role(VALUES))?;
@@ -414,7 +414,7 @@ struct Runs(Vec<Range<u64>>);
 
 impl Runs {
     fn push(&mut self, position: u64) -> Result<()> {
-        self.extend(position..position.plus(1))
+        self.extend(position..position.strict_add(1))
     }
 
     fn extend(&mut self, range: Range<u64>) -> Result<()> {
@@ -429,8 +429,8 @@ impl Runs {
     }
 
     fn count(&self) -> u64 {
-        let lengths = self.0.iter().map(|run| run.end.minus(run.start));
-        lengths.fold(0, Exact::plus)
+        let lengths = self.0.iter().map(|run| run.end.strict_sub(run.start));
+        lengths.fold(0, u64::strict_add)
     }
 }
 
@@ -438,8 +438,8 @@ impl Runs {
 fn push<T>(items: &mut Vec<T>, item: T) -> Result<()> {
     if items.len() == items.capacity() {
         let more = items.len().max(64);
-        let byte_len = (items.len() as u64).plus(more as u64);
-        let byte_len = byte_len.times(size_of::<T>() as u64);
+        let byte_len = (items.len() as u64).strict_add(more as u64);
+        let byte_len = byte_len.strict_mul(size_of::<T>() as u64);
         let reserved = items.try_reserve(more);
         reserved.map_err(|_| Error::Allocation { byte_len })?;
     }

@@ -2,8 +2,6 @@
 //! streamed.
 
 use std::io::{self, Write};
-
-use zt::container::Exact;
 use zt::formats::element_count;
 use zt::ggml::BlockType;
 use zt::{Attributes, ByteOrder, Error, Progress, Result};
@@ -229,7 +227,7 @@ fn header(metadata: &Metadata, tensors: &[Tensor<'_>], alignment: u64) -> Result
 
 /// Writes zeros up to the next multiple of `alignment`, a power of two, after `byte_len` bytes.
 fn pad(sink: &mut Sink<'_>, byte_len: u64, alignment: u64) -> io::Result<()> {
-    let padding = byte_len.next_multiple_of(alignment).minus(byte_len);
+    let padding = byte_len.next_multiple_of(alignment).strict_sub(byte_len);
     io::copy(&mut io::Read::take(io::repeat(0), padding), sink).map(drop)
 }
 

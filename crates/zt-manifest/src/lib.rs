@@ -111,7 +111,7 @@ pub use value::Value;
 pub use version::{VERSION, Version};
 pub use warning::Warning;
 #[doc(hidden)]
-pub use zt_container::exact;
+pub use zt_container::memory;
 pub use zt_container::{Blob, Digest, Encoding, Layout, Limits, Span};
 
 /// The example of README.md runs with the tests.

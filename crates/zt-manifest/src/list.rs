@@ -6,8 +6,6 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::OnceLock;
 
-use zt_container::Exact;
-
 use crate::cbor::{Cursor, Encoder, MAX_NESTING};
 use crate::{Error, Result, Value};
 
@@ -184,7 +182,7 @@ impl ListBuilder {
         };
         if has_parts(&value) {
             let mut values = Vec::new();
-            reserve(&mut values, self.len.plus(1))?;
+            reserve(&mut values, self.len.strict_add(1))?;
             values.extend(decoded(&self.encoder.out));
             values.push(value);
             self.encoder = Encoder::default();
@@ -195,7 +193,7 @@ impl ListBuilder {
         reserve(&mut self.encoder.out, payload.saturating_add(9))?;
         // What has no parts is never refused.
         let _ = self.encoder.value(&value, 0, MAX_NESTING);
-        self.len = self.len.plus(1);
+        self.len = self.len.strict_add(1);
         Ok(())
     }
 

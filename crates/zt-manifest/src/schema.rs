@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use zt_container::{Exact, Layout, Limits};
+use zt_container::{Layout, Limits};
 
 use crate::cbor::{Cursor, Flaw, Head};
 use crate::error::LimitExceeded;
@@ -261,8 +261,8 @@ impl<'a> Reader<'a> {
     fn value(&mut self) -> Result<Option<Value>, Flaw> {
         let start = self.cursor;
         self.cursor.skip()?;
-        let byte_len = self.cursor.offset().minus(start.offset());
-        self.decoded = self.decoded.plus(byte_len);
+        let byte_len = self.cursor.offset().strict_sub(start.offset());
+        self.decoded = self.decoded.strict_add(byte_len);
         let (found, limit) = (self.decoded, self.limits.attributes_len);
         if found > limit {
             self.raw
@@ -278,7 +278,7 @@ impl<'a> Reader<'a> {
     fn chunks(&mut self) -> Result<Option<Value>, Flaw> {
         let start = self.cursor;
         self.cursor.skip()?;
-        if self.cursor.offset().minus(start.offset()) > LONGEST_CHUNKS {
+        if self.cursor.offset().strict_sub(start.offset()) > LONGEST_CHUNKS {
             return Ok(Some(Value::Bool(false)));
         }
         self.cursor = start;
@@ -297,7 +297,7 @@ impl<'a> Reader<'a> {
             let item = self.cursor;
             match self.cursor.head()? {
                 Head::Unsigned(extent) => {
-                    found = found.plus(1);
+                    found = found.strict_add(1);
                     if found <= limit {
                         let reserved = shape.try_reserve(1);
                         reserved.map_err(|_| Flaw::allocation::<u64>(found))?;

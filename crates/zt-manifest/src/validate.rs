@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use zt_container::{Blob, Chunks, Digest, Encoding, Exact, Layout, Limits, Span, Violation};
+use zt_container::{Blob, Chunks, Digest, Encoding, Layout, Limits, Span, Violation};
 
 use crate::error::abridged;
 use crate::{
@@ -55,7 +55,7 @@ impl RawObject {
         let mut components = Vec::new();
         let reserved = components.try_reserve_exact(self.components.len());
         reserved.map_err(|_| {
-            let byte_len = size_of::<(Text, Component)>().times(self.components.len());
+            let byte_len = size_of::<(Text, Component)>().strict_mul(self.components.len());
             of_object(Error::allocation(byte_len as u64))
         })?;
         for (role, raw) in self.components {

@@ -1,8 +1,6 @@
 //! Adds an array to a file as an object.
 
 use std::sync::Arc;
-
-use zt::container::Exact;
 use zt::foreign::{FileBuilder, SourceId};
 use zt::{
     Blob, Component, Digest, Error, ErrorKind, Object, RawComponent, RawObject, Result, Source,
@@ -63,7 +61,7 @@ impl Data<'_> {
     ) -> Result<(Object, SourceId)> {
         raw.format = Some("dense".into());
         let header = Header::read(&self.source, self.span)?;
-        let start = self.span.offset().plus(header.bytes.len() as u64);
+        let start = self.span.offset().strict_add(header.bytes.len() as u64);
         let data = Span::between(start, self.span.end()).ok_or(Violation::Short)?;
         raw.shape = Some(header.shape.clone());
         raw.components = vec![("data".into(), described(&header, data))];

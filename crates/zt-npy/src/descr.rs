@@ -1,6 +1,4 @@
 //! NumPy's names of dtypes, and the dtypes of zt for them.
-
-use zt::container::Exact;
 use zt::{ByteOrder, DType};
 
 /// A dtype that zt supports.
@@ -226,7 +224,7 @@ pub(super) fn descr_of(dtype: DType, logical_type: Option<&str>) -> Option<Strin
 /// Bytes of one element. Every logical type of the table is complex.
 pub(super) fn byte_len(dtype: DType, logical_type: Option<&str>) -> u64 {
     let parts = if logical_type.is_some() { 2 } else { 1 };
-    (dtype.byte_len() as u64).times(parts)
+    (dtype.byte_len() as u64).strict_mul(parts)
 }
 
 #[cfg(test)]

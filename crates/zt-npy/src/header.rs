@@ -1,6 +1,6 @@
 //! The header of an array.
 
-use zt::container::exact::in_memory;
+use zt::container::memory::in_memory;
 use zt::{Result, Source, Span};
 
 use crate::literal::{self, Literal};

@@ -1,7 +1,5 @@
 //! Parses the Python literals of headers as data, and never evaluates them.
 
-use zt::container::Exact;
-
 /// The most levels of lists, tuples and dicts. Structured dtypes nest a few levels.
 const DEPTH_MAX: usize = 32;
 
@@ -44,7 +42,7 @@ impl<'t> Parser<'t> {
     }
 
     fn skip(&mut self, len: usize) {
-        self.at = self.at.plus(len);
+        self.at = self.at.strict_add(len);
     }
 
     /// Skips white space and comments.
@@ -108,7 +106,7 @@ impl<'t> Parser<'t> {
             ends
         });
         let (end, _) = end.filter(|(_, c)| *c == quote)?;
-        self.skip(end.plus(1));
+        self.skip(end.strict_add(1));
         rest.get(..end).map(Literal::Text)
     }
 
@@ -143,7 +141,7 @@ impl<'t> Parser<'t> {
             if !has_comma {
                 return None;
             }
-            items.push(self.value(depth.plus(1))?);
+            items.push(self.value(depth.strict_add(1))?);
             has_comma = self.take(",");
         }
         Some((items, has_comma))
@@ -157,8 +155,8 @@ impl<'t> Parser<'t> {
             if !has_comma {
                 return None;
             }
-            let key = self.value(depth.plus(1))?;
-            let value = self.take(":").then(|| self.value(depth.plus(1)))??;
+            let key = self.value(depth.strict_add(1))?;
+            let value = self.take(":").then(|| self.value(depth.strict_add(1)))??;
             pairs.push((key, value));
             has_comma = self.take(",");
         }

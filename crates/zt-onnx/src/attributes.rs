@@ -3,8 +3,6 @@
 //! Pairs of `metadata_props` keep their keys. The key of an ONNX field is `onnx.` and its name.
 
 use std::collections::HashSet;
-
-use zt::container::Exact;
 use zt::{Attributes, Result, Span, Value};
 
 use crate::tensor::pair_of;
@@ -57,7 +55,7 @@ impl Pairs {
     /// Adds a pair of `metadata_props`.
     pub(super) fn pair(&mut self, window: &mut Window<'_>, pair: Span) -> Result<()> {
         let (key, value) = pair_of(window, pair)?;
-        if self.has_room(key.byte_len().plus(value.byte_len())) {
+        if self.has_room(key.byte_len().strict_add(value.byte_len())) {
             let key = window.text(key, "a key", self.limit)?;
             let value = window.text(value, "a string", self.limit)?;
             self.add(&key, value.into());

@@ -3,8 +3,6 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::io;
-
-use zt::container::Exact;
 use zt::{Error, Limits, Result, Source, Span};
 use zt_foreign::fields::{Fields, Record};
 use zt_foreign::repeated;
@@ -120,7 +118,7 @@ struct EndRecord {
 /// its comment, or end within it: then Python's `zipfile` takes the last one too.
 fn end_record(source: &dyn Source) -> Result<EndRecord> {
     let len = source.byte_len().min(TAIL_LEN);
-    let start = source.byte_len().minus(len);
+    let start = source.byte_len().strict_sub(len);
     let tail = read(source, start, len)?;
     let mut records = (0..tail.len()).rev().filter_map(|at| {
         let record = tail.get(at..)?;

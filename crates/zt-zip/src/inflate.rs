@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use miniz_oxide::inflate::stream::{InflateState, inflate};
 use miniz_oxide::{DataFormat, MZError, MZFlush, MZStatus};
-use zt::container::exact::{Exact, in_memory};
+use zt::container::memory::in_memory;
 use zt::{Error, Source, Span};
 
 use crate::Violation;
@@ -74,7 +74,7 @@ impl Inflated {
         let mut cursor = decoder.nearest(offset);
         let mut scratch = Vec::new();
         while cursor.output < offset {
-            let skipped = offset.minus(cursor.output);
+            let skipped = offset.strict_sub(cursor.output);
             scratch.resize(in_memory(skipped.min(PIECE as u64)), 0);
             self.advance(decoder, &mut cursor, &mut scratch)?;
         }
@@ -127,9 +127,9 @@ impl Inflated {
             let result = inflate(&mut cursor.state, input, rest, MZFlush::None);
             let written = rest.get(..result.bytes_written).unwrap_or_default();
             cursor.crc.update(written);
-            cursor.input = cursor.input.plus(result.bytes_consumed as u64);
-            cursor.output = cursor.output.plus(result.bytes_written as u64);
-            filled = filled.plus(result.bytes_written);
+            cursor.input = cursor.input.strict_add(result.bytes_consumed as u64);
+            cursor.output = cursor.output.strict_add(result.bytes_written as u64);
+            filled = filled.strict_add(result.bytes_written);
             match result.status {
                 Ok(MZStatus::StreamEnd) => return Ok((filled, true)),
                 Ok(_) | Err(MZError::Buf) if filled == out.len() => return Ok((filled, false)),
@@ -151,7 +151,7 @@ impl Inflated {
             (0, false) => return Err(self.fault(Deflate::Unended { declared })),
             _ => return Err(self.fault(Deflate::Long { declared })),
         }
-        let bytes = self.stored.byte_len().minus(cursor.input);
+        let bytes = self.stored.byte_len().strict_sub(cursor.input);
         if bytes > 0 {
             return Err(self.fault(Deflate::After { bytes }));
         }
@@ -200,9 +200,9 @@ impl Decoder {
         let skip = match skip.filter(|skip| *skip < self.piece.len()) {
             Some(skip) => skip,
             None => {
-                let left = stored.byte_len().minus(at);
+                let left = stored.byte_len().strict_sub(at);
                 self.piece.resize(in_memory(left.min(PIECE as u64)), 0);
-                archive.read_at(stored.offset().plus(at), &mut self.piece)?;
+                archive.read_at(stored.offset().strict_add(at), &mut self.piece)?;
                 self.piece_at = at;
                 0
             }

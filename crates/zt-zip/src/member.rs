@@ -1,9 +1,7 @@
 //! One member of an archive: the span of its data, and its content.
 
 use std::sync::Arc;
-
-use zt::container::Exact;
-use zt::container::exact::in_memory;
+use zt::container::memory::in_memory;
 use zt::{Digest, Error, Result, Source, Span};
 use zt_foreign::fields::Record;
 
@@ -150,7 +148,7 @@ impl Member {
         }
         let offset = self.header;
         let nowhere = || Error::from(Violation::NoLocalHeader { offset }).with_offset(offset);
-        let len = LOCAL_LEN.plus(self.raw_name.len());
+        let len = LOCAL_LEN.strict_add(self.raw_name.len());
         let span = Span::new(offset, len as u64).filter(|span| span.end() <= self.limit);
         let header = zt::container::bytes_of(archive, span.ok_or_else(nowhere)?)?;
         let fields = Record(header.strip_prefix(LOCAL).ok_or_else(nowhere)?);
@@ -186,11 +184,11 @@ impl Content {
         let mut piece = vec![0; in_memory(rest.byte_len().min(PIECE as u64))];
         let mut at = rest.offset();
         while at < rest.end() {
-            let len = in_memory(rest.end().minus(at).min(PIECE as u64));
+            let len = in_memory(rest.end().strict_sub(at).min(PIECE as u64));
             let bytes = piece.get_mut(..len).unwrap_or_default();
             self.source.read_at(at, bytes)?;
             behind.update(bytes);
-            at = at.plus(len as u64);
+            at = at.strict_add(len as u64);
         }
         let rest_len = rest.byte_len();
         let before_rest = self.span.byte_len().checked_sub(rest_len);
@@ -199,7 +197,7 @@ impl Content {
             return Ok(None);
         };
         // A byte shifts by x^8. The other bytes of a round shift back.
-        let back = ORDER.minus(rest_len % ORDER);
+        let back = ORDER.strict_sub(rest_len % ORDER);
         let whole = shifted(self.crc ^ behind.finalize(), back);
         let mut front = crc32fast::Hasher::new();
         front.update(head);

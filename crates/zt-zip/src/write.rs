@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use zt::container::exact::{Exact, in_memory};
+use zt::container::memory::in_memory;
 
 use crate::{CENTRAL, END, END_64, LOCAL, LOCAL_LEN, LOCATOR_64};
 
@@ -85,17 +85,17 @@ impl<'w, W: Write> ArchiveWriter<'w, W> {
                 &[&EXTRA_64.to_le_bytes(), &16u16.to_le_bytes(), &[0; 16]],
             );
         }
-        let record_len = LOCAL_LEN.plus(name.len()).plus(extra.len());
-        let end = header.plus(record_len as u64);
+        let record_len = LOCAL_LEN.strict_add(name.len()).strict_add(extra.len());
+        let end = header.strict_add(record_len as u64);
         if !end.is_multiple_of(ALIGNMENT.into()) {
             // The extension has an id, a length and the alignment, 6 bytes, and zeros.
-            let least = end.plus(6);
-            let zeros = in_memory(least.next_multiple_of(ALIGNMENT.into()).minus(least));
+            let least = end.strict_add(6);
+            let zeros = in_memory(least.next_multiple_of(ALIGNMENT.into()).strict_sub(least));
             put(
                 &mut extra,
                 &[
                     &EXTRA_PADDING.to_le_bytes(),
-                    &len_16(zeros.plus(2)),
+                    &len_16(zeros.strict_add(2)),
                     &[ALIGNMENT, 0],
                     &vec![0; zeros],
                 ],
@@ -141,7 +141,7 @@ impl<'w, W: Write> ArchiveWriter<'w, W> {
             self.members.push(member);
         }
         let end = self.offset;
-        let (count, len) = (self.members.len() as u64, end.minus(start));
+        let (count, len) = (self.members.len() as u64, end.strict_sub(start));
         if count >= MAX_16 || len >= MAX_32 || start >= MAX_32 {
             self.write(&end_64(count, len, start, end))?;
         }
@@ -166,7 +166,7 @@ impl<'w, W: Write> ArchiveWriter<'w, W> {
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.sink.write_all(bytes)?;
-        self.offset = self.offset.plus(bytes.len() as u64);
+        self.offset = self.offset.strict_add(bytes.len() as u64);
         Ok(())
     }
 }
@@ -210,7 +210,7 @@ impl<W: Write> Write for MemberWriter<'_, '_, W> {
         let bytes = bytes.get(..len).unwrap_or_default();
         self.archive.write(bytes)?;
         self.crc.update(bytes);
-        self.left = self.left.minus(bytes.len() as u64);
+        self.left = self.left.strict_sub(bytes.len() as u64);
         Ok(bytes.len())
     }
 

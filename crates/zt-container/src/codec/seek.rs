@@ -3,7 +3,7 @@
 
 use super::walk::walk;
 use crate::error::{Error, Misuse, Result};
-use crate::{Blob, Encoding, Exact, Source, Span};
+use crate::{Blob, Encoding, Source, Span};
 
 /// The zstd seekable format's table of frames, which follows them in a skippable frame: plain
 /// decoders pass over it, ours find any frame with it. Spec: §5, "Seek table".
@@ -38,7 +38,7 @@ impl SeekTable {
     #[expect(clippy::expect_used, reason = "`push` bounds the number of frames")]
     pub fn to_frame(&self) -> Vec<u8> {
         let count = u32::try_from(self.frames.len()).expect("at most `MAX_FRAMES`");
-        let payload = count.times(8).plus(9);
+        let payload = count.strict_mul(8).strict_add(9);
         let mut frame = Vec::new();
         frame.extend(Self::SKIPPABLE_MAGIC.to_le_bytes());
         frame.extend(payload.to_le_bytes());
@@ -68,7 +68,7 @@ pub(super) fn most_frames(stored: Span) -> usize {
     const FREE: u64 = 4096;
     const LEAST_LEN: u64 = 128;
     // Saturates on purpose: it is only a limit.
-    let most = FREE.plus(stored.byte_len() / LEAST_LEN);
+    let most = FREE.strict_add(stored.byte_len() / LEAST_LEN);
     usize::try_from(most).unwrap_or(usize::MAX)
 }
 
@@ -128,7 +128,7 @@ fn by_table(
         return Ok(None);
     }
     let entry_len: u64 = if has_checksums { 12 } else { 8 };
-    let entries_len = count.times(entry_len);
+    let entries_len = count.strict_mul(entry_len);
     let entries_offset = footer_offset.checked_sub(entries_len);
     let table_offset = entries_offset.and_then(|entries| entries.checked_sub(HEADER_LEN));
     let Some(table_offset) = table_offset.filter(|at| *at >= span.offset()) else {
@@ -142,7 +142,7 @@ fn by_table(
     let [h0, h1, h2, h3, s0, s1, s2, s3] = *header;
     let payload = u64::from(u32::from_le_bytes([s0, s1, s2, s3]));
     if u32::from_le_bytes([h0, h1, h2, h3]) != SeekTable::SKIPPABLE_MAGIC
-        || payload != entries_len.plus(FOOTER_LEN)
+        || payload != entries_len.strict_add(FOOTER_LEN)
     {
         return Ok(None);
     }

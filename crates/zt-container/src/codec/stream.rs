@@ -6,7 +6,6 @@ use zstd::zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer};
 
 use super::frame::{no_context, refused};
 use super::header::{Descriptor, FRAME_MAGIC, number};
-use crate::Exact;
 use crate::error::{Result, ZstdFault};
 
 /// Decodes frames that come in pieces.
@@ -57,7 +56,7 @@ impl FrameDecoder {
         context
             .set_parameter(DParameter::WindowLogMax(log.max(SEGMENT_LOG)))
             .map_err(refused)?;
-        let largest = log.minus(*WINDOW_LOG.start()) << 3;
+        let largest = log.strict_sub(*WINDOW_LOG.start()) << 3;
         Ok(FrameDecoder {
             context,
             largest: u8::try_from(largest).unwrap_or(u8::MAX),
@@ -97,7 +96,7 @@ impl FrameDecoder {
             .context
             .decompress_stream(&mut destination, &mut source);
         let (taken, given) = (source.pos, destination.pos());
-        self.given = self.given.plus(given as u64);
+        self.given = self.given.strict_add(given as u64);
         match hint {
             Ok(hint) => self.at_boundary = hint == 0,
             Err(code) => return Err(refused(code)),

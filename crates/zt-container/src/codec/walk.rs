@@ -4,8 +4,8 @@
 use super::header::{Descriptor, FRAME_MAGIC, SKIPPABLE_MAGIC, number};
 use super::seek::most_frames;
 use crate::error::Result;
-use crate::exact::in_memory;
-use crate::{Exact, Source, Span};
+use crate::memory::in_memory;
+use crate::{Source, Span};
 
 /// The stored and the content length of each frame within `span`, skippable ones without content;
 /// `None` where a frame does not say its content length, where this is no row of frames, and where there
@@ -29,7 +29,7 @@ pub(super) fn walk(source: &(impl Source + ?Sized), span: Span) -> Result<Option
         if frames.len() >= most_frames(span) {
             return Ok(None);
         }
-        frames.push((walker.rest.offset().minus(start), content));
+        frames.push((walker.rest.offset().strict_sub(start), content));
     }
     Ok(Some(frames))
 }
@@ -62,7 +62,7 @@ impl<S: Source + ?Sized> Walker<'_, S> {
             return Ok(None);
         };
         let descriptor = Descriptor::of(descriptor);
-        let skip = u64::from(descriptor.window_len).plus(descriptor.dictionary_len.into());
+        let skip = u64::from(descriptor.window_len).strict_add(descriptor.dictionary_len.into());
         if self.pass(skip).is_none() {
             return Ok(None);
         }
@@ -112,8 +112,8 @@ impl<S: Source + ?Sized> Walker<'_, S> {
                 .read_at(held.offset(), window.unwrap_or_default())?;
             self.held = held;
         }
-        let at = in_memory(wanted.offset().minus(self.held.offset()));
-        let bytes = self.window.get(at..at.plus(in_memory(len)));
+        let at = in_memory(wanted.offset().strict_sub(self.held.offset()));
+        let bytes = self.window.get(at..at.strict_add(in_memory(len)));
         let number = bytes.map(number);
         Ok(self.pass(len).and(number))
     }

@@ -1,6 +1,4 @@
 //! One file that is being written: its options, its losses, its summary.
-
-use zt::container::Exact;
 use zt::foreign::Kind;
 use zt::formats::dense_byte_len;
 use zt::{Attributes, DType, Error, Result, Warning};
@@ -61,8 +59,8 @@ impl<'j> Job<'j> {
             self.accept(Loss::Overflow(overflow), Some(object));
             self.check()?;
         }
-        self.summary.bytes = self.summary.bytes.plus(byte_len);
-        self.summary.objects = self.summary.objects.plus(1);
+        self.summary.bytes = self.summary.bytes.strict_add(byte_len);
+        self.summary.objects = self.summary.objects.strict_add(1);
         Ok(())
     }
 

@@ -1,6 +1,4 @@
 //! Finite values that a cast makes infinite.
-
-use zt::container::Exact;
 use zt::formats::Result;
 use zt::{Bytes, DType, Elements, Registry};
 
@@ -37,11 +35,11 @@ impl Overflow {
     pub fn add(&mut self, source: &Elements<'_>, cast: &[u8], registry: &Registry) -> Result<()> {
         let width = self.dtype.byte_len();
         let count = cast.len() / width;
-        self.values = self.values.plus(count as u64);
+        self.values = self.values.strict_add(count as u64);
         // The bytes of a value before the cast.
         let value_len = source.bytes.len().checked_div(count).unwrap_or(1).max(1);
-        let chunks = source.bytes.chunks(CHUNK.times(value_len));
-        for (source_bytes, cast) in chunks.zip(cast.chunks(CHUNK.times(width))) {
+        let chunks = source.bytes.chunks(CHUNK.strict_mul(value_len));
+        for (source_bytes, cast) in chunks.zip(cast.chunks(CHUNK.strict_mul(width))) {
             let infinite = infinities(self.dtype, cast);
             if infinite == 0 {
                 continue;
@@ -54,7 +52,7 @@ impl Overflow {
             // f64 represents every value of every type exactly.
             let wide = chunk.to_dtype(DType::F64, registry)?;
             let before = infinities(DType::F64, &wide.bytes);
-            self.infinite = self.infinite.plus(infinite.minus(before));
+            self.infinite = self.infinite.strict_add(infinite.strict_sub(before));
         }
         Ok(())
     }

@@ -1,8 +1,6 @@
 //! The sink that a file is written to.
 
 use std::io::{self, BufWriter, Write};
-
-use zt::container::Exact;
 use zt::foreign::AtomicFile;
 
 /// A sink that counts its bytes. Small writes are gathered.
@@ -65,7 +63,7 @@ impl Write for Sink<'_> {
             Out::File(file) => file.write(bytes)?,
             Out::Stream(stream) => stream.write(bytes)?,
         };
-        self.byte_len = self.byte_len.plus(len as u64);
+        self.byte_len = self.byte_len.strict_add(len as u64);
         Ok(len)
     }
 

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 
-use zt::container::exact::{Exact, in_memory};
+use zt::container::memory::in_memory;
 
 use super::cut::BANDS;
 
@@ -54,7 +54,7 @@ impl Bands {
     /// A number that no other view of the file has, for the keys of a view's bands.
     pub fn next_id(&self) -> u64 {
         let mut held = lock(&self.0);
-        held.ids = held.ids.plus(1);
+        held.ids = held.ids.strict_add(1);
         held.ids
     }
 
@@ -132,7 +132,7 @@ impl Slot {
     fn read_to_after(&self, skip: u64, len: u64) -> u64 {
         let mut read_to = lock(&self.read_to);
         if skip <= *read_to {
-            *read_to = skip.plus(len).max(*read_to);
+            *read_to = skip.strict_add(len).max(*read_to);
         }
         *read_to
     }

@@ -1,8 +1,6 @@
 //! Elements in row-major order, cut into bands that fit into memory.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
-use zt::container::Exact;
-
 use super::bands::slots;
 
 /// The bytes of all bands that are held at a time, unless a band would be smaller than [`BAND_MIN`].
@@ -58,7 +56,7 @@ impl Cut {
         let mut axis = counts.len().saturating_sub(1); // A single element has no axis.
         for (at, count) in counts.iter().enumerate().skip(1).rev() {
             match row.checked_mul(*count).filter(|all| *all <= room) {
-                Some(all) => (row, axis) = (all, at.minus(1)),
+                Some(all) => (row, axis) = (all, at.strict_sub(1)),
                 None => break,
             }
         }
@@ -91,8 +89,8 @@ impl Cut {
         let (plane, within) = divided(offset, self.plane);
         let (row, _) = divided(within, self.row);
         let (_, above) = divided(row, self.rows);
-        let first = row.minus(above);
-        let rows = self.rows.min(self.count.minus(first));
+        let first = row.strict_sub(above);
+        let rows = self.rows.min(self.count.strict_sub(first));
         let mut place = vec![first];
         let mut index = plane;
         for count in self.outer.iter().rev() {
@@ -102,8 +100,10 @@ impl Cut {
         }
         place.reverse();
         Band {
-            start: plane.times(self.plane).plus(first.times(self.row)),
-            byte_len: rows.times(self.row),
+            start: plane
+                .strict_mul(self.plane)
+                .strict_add(first.strict_mul(self.row)),
+            byte_len: rows.strict_mul(self.row),
             rows,
             place,
         }

@@ -18,7 +18,7 @@ use std::io;
 use std::sync::{Arc, OnceLock};
 
 use zt::container::BlobReader;
-use zt::container::exact::{Exact, in_memory};
+use zt::container::memory::in_memory;
 use zt::{Blob, Limits, Result, Source};
 
 pub use bands::Bands;
@@ -100,7 +100,7 @@ impl Strided {
     fn copy(&self, offset: u64, out: &mut [u8]) -> io::Result<usize> {
         let band = self.cut.locate(offset);
         let key = (self.id, band.start);
-        let skip = offset.minus(band.start);
+        let skip = offset.strict_sub(band.start);
         self.bands
             .copy(key, band.byte_len, skip, out, || self.gather(&band))
     }
@@ -119,8 +119,8 @@ impl Strided {
         let mut place = Place::new(steps, self.view.first_of(band));
         loop {
             for piece in inner.pieces(window.at_once(place.from, &inner)) {
-                let from = place.from.plus(piece.from);
-                let to = place.to.plus(piece.to);
+                let from = place.from.strict_add(piece.from);
+                let to = place.to.strict_add(piece.to);
                 let span = piece.step.span(from, self.view.run);
                 let source = window.bytes(span.ok_or(io::ErrorKind::UnexpectedEof)?)?;
                 let target = usize::try_from(to).ok().and_then(|to| bytes.get_mut(to..));
@@ -137,9 +137,9 @@ impl Strided {
         while !out.is_empty() {
             let len = if self.is_direct {
                 let (index, within) = divided(offset, self.view.run);
-                let rest = self.view.run.minus(within);
+                let rest = self.view.run.strict_sub(within);
                 let len = in_memory(rest.min(out.len() as u64));
-                let from = self.run_at(index).plus(within);
+                let from = self.run_at(index).strict_add(within);
                 self.base
                     .read_at(from, out.get_mut(..len).unwrap_or_default())?;
                 len
@@ -149,7 +149,7 @@ impl Strided {
             if len == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
-            offset = offset.plus(len as u64);
+            offset = offset.strict_add(len as u64);
             out = out.get_mut(len..).unwrap_or_default();
         }
         Ok(())
@@ -161,7 +161,7 @@ impl Strided {
         for dimension in self.view.dimensions.iter().rev() {
             let position;
             (index, position) = divided(index, dimension.count);
-            at = at.plus(position.times(dimension.stride));
+            at = at.strict_add(position.strict_mul(dimension.stride));
         }
         at
     }

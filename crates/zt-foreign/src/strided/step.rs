@@ -2,7 +2,6 @@
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use zt::Span;
-use zt::container::Exact;
 
 /// A dimension: `count` elements that are `from` bytes apart in the base and `to` in the band.
 #[derive(Debug, Clone, Copy)]
@@ -26,12 +25,12 @@ impl Step {
     pub(super) fn pieces(self, count: u64) -> impl Iterator<Item = Piece> {
         let count = count.max(1);
         (0..self.count.div_ceil(count)).map(move |piece| {
-            let first = piece.times(count);
+            let first = piece.strict_mul(count);
             Piece {
-                from: self.from.times(first),
-                to: self.to.times(first),
+                from: self.from.strict_mul(first),
+                to: self.to.strict_mul(first),
                 step: Step {
-                    count: count.min(self.count.minus(first)),
+                    count: count.min(self.count.strict_sub(first)),
                     ..self
                 },
             }
@@ -77,14 +76,14 @@ impl Place {
     /// Advances to the next place, and returns whether there is one.
     pub fn advance(&mut self) -> bool {
         for (step, at) in self.steps.iter().zip(&mut self.at).rev() {
-            if at.plus(1) < step.count {
-                *at = at.plus(1);
-                self.from = self.from.plus(step.from);
-                self.to = self.to.plus(step.to);
+            if at.strict_add(1) < step.count {
+                *at = at.strict_add(1);
+                self.from = self.from.strict_add(step.from);
+                self.to = self.to.strict_add(step.to);
                 return true;
             }
-            self.from = self.from.minus(step.from.times(*at));
-            self.to = self.to.minus(step.to.times(*at));
+            self.from = self.from.strict_sub(step.from.strict_mul(*at));
+            self.to = self.to.strict_sub(step.to.strict_mul(*at));
             *at = 0;
         }
         false
@@ -107,7 +106,7 @@ pub(super) fn scatter(source: &[u8], target: &mut [u8], inner: &Step, run: u64) 
         16 => scatter_fixed::<16>(source, targets, from),
         _ => {
             for (at, target) in targets.enumerate() {
-                let source = source.get(at.times(from)..);
+                let source = source.get(at.strict_mul(from)..);
                 let source = source.and_then(|source| source.get(..run));
                 if let (Some(source), Some(target)) = (source, target.get_mut(..run)) {
                     target.copy_from_slice(source);
@@ -124,7 +123,7 @@ fn scatter_fixed<'t, const N: usize>(
     from: usize,
 ) {
     for (at, target) in targets.enumerate() {
-        let source = source.get(at.times(from)..);
+        let source = source.get(at.strict_mul(from)..);
         let source = source.and_then(|source| source.first_chunk::<N>());
         if let (Some(source), Some(target)) = (source, target.first_chunk_mut::<N>()) {
             *target = *source;

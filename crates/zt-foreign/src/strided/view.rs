@@ -1,7 +1,5 @@
 //! The offsets of a view's elements.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
-
-use zt::container::Exact;
 use zt::{Source, Span};
 
 use super::cut::{BAND_MAX, Band, Cut, SEQUENTIAL_BAND, share};
@@ -115,7 +113,7 @@ impl View {
     pub(super) fn first_of(&self, band: &Band) -> u64 {
         let axes = band.place.iter().zip(&self.dimensions);
         axes.fold(self.offset, |first, (at, axis)| {
-            first.plus(at.times(axis.stride))
+            first.strict_add(at.strict_mul(axis.stride))
         })
     }
 
@@ -136,7 +134,7 @@ impl View {
                 from: dimension.stride,
                 to,
             });
-            to = to.times(count);
+            to = to.strict_mul(count);
         }
         steps.reverse();
         steps.sort_by_key(|step| std::cmp::Reverse(step.from));

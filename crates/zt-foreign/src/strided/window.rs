@@ -3,7 +3,7 @@
 
 use std::io;
 
-use zt::container::exact::{Exact, in_memory};
+use zt::container::memory::in_memory;
 use zt::{Source, Span};
 
 use super::step::Step;
@@ -73,8 +73,8 @@ impl<'s> Window<'s> {
             self.base.read_at(span.offset(), &mut self.bytes)?;
             self.span = Span::new(span.offset(), len as u64).ok_or(io::ErrorKind::UnexpectedEof)?;
         }
-        let skip = in_memory(span.offset().minus(self.span.offset()));
-        let end = skip.plus(in_memory(span.byte_len()));
+        let skip = in_memory(span.offset().strict_sub(self.span.offset()));
+        let end = skip.strict_add(in_memory(span.byte_len()));
         Ok(self.bytes.get(skip..end).unwrap_or_default())
     }
 }

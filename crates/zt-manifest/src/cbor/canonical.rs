@@ -2,8 +2,6 @@
 //! bytes are. Spec: §3.1 and §3.5.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
-use zt_container::Exact;
-
 use super::MAX_NESTING;
 use super::cursor::{Cursor, Flaw, Head};
 use super::decode::deeper;
@@ -33,12 +31,12 @@ fn canonical_at(cursor: &mut Cursor<'_>, out: &mut Vec<u8>, levels: usize) -> Re
         }
         Head::Bytes(None) => {
             join_chunks(cursor, out, false)?;
-            let byte_len = out.len().minus(start);
+            let byte_len = out.len().strict_sub(start);
             prefix(out, start, Head::Bytes(Some(byte_len)));
         }
         Head::Text(None) => {
             join_chunks(cursor, out, true)?;
-            let byte_len = out.len().minus(start);
+            let byte_len = out.len().strict_sub(start);
             prefix(out, start, Head::Text(Some(byte_len)));
         }
         Head::Tag(_) => {
@@ -51,7 +49,7 @@ fn canonical_at(cursor: &mut Cursor<'_>, out: &mut Vec<u8>, levels: usize) -> Re
             let mut len = 0usize;
             while cursor.more(&mut left) {
                 canonical_at(cursor, out, levels)?;
-                len = len.plus(1);
+                len = len.strict_add(1);
             }
             prefix(out, start, Head::Array(Some(len)));
         }
@@ -86,7 +84,7 @@ fn join_chunks(cursor: &mut Cursor<'_>, out: &mut Vec<u8>, text: bool) -> Result
 fn prefix(out: &mut Vec<u8>, start: usize, head: Head) {
     let body = out.len();
     push(out, head);
-    let head = out.len().minus(body);
+    let head = out.len().strict_sub(body);
     if let Some(tail) = out.get_mut(start..) {
         tail.rotate_right(head);
     }

@@ -3,8 +3,6 @@
 
 use std::borrow::Cow;
 
-use zt_container::Exact;
-
 use super::MAX_KEY_LEN;
 use super::float::{widen_half, widen_single};
 use crate::Error;
@@ -319,7 +317,7 @@ impl<'a> Cursor<'a> {
 
 #[cold]
 fn not_utf8(at: usize, error: std::str::Utf8Error) -> Flaw {
-    Flaw::cbor(at.plus(error.valid_up_to()), Rule::Utf8)
+    Flaw::cbor(at.strict_add(error.valid_up_to()), Rule::Utf8)
 }
 
 /// Additional information 28 to 31: an item of indefinite length, its end, or nothing that exists.

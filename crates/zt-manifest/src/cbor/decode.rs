@@ -1,8 +1,6 @@
 //! Decoding values from bytes that have passed the scan.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
-use zt_container::Exact;
-
 use super::MAX_NESTING;
 use super::cursor::{Cursor, Flaw, Head};
 use crate::error::Rule;
@@ -68,7 +66,7 @@ impl Cursor<'_> {
                 while self.more(&mut left) {
                     let start = self.offset();
                     let item = self.value_at(levels)?;
-                    let byte_len = self.offset().minus(start);
+                    let byte_len = self.offset().strict_sub(start);
                     let pushed = items.push(item);
                     pushed.map_err(|_| Flaw::allocation::<u8>(byte_len))?;
                 }

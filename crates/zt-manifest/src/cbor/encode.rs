@@ -5,8 +5,6 @@
 
 use std::fmt::{self, Write};
 
-use zt_container::Exact;
-
 use super::cursor::Head;
 use super::float::push_float;
 use super::{MAX_KEY_LEN, MAX_NESTING};
@@ -89,7 +87,7 @@ impl Encoder {
             self.value(key, depth, limit)?;
             let value_start = self.out.len();
             let has_parts = matches!(key, Value::Array(_) | Value::Map(_) | Value::Tag(..));
-            let is_long = value_start.minus(start) > MAX_KEY_LEN;
+            let is_long = value_start.strict_sub(start) > MAX_KEY_LEN;
             if has_parts && is_long && limit != NONE {
                 return Err(Misuse::Key { limit: MAX_KEY_LEN });
             }
@@ -217,7 +215,7 @@ impl Map {
 
 fn enter(depth: usize, limit: usize) -> Result<usize, Misuse> {
     if depth < limit {
-        Ok(depth.plus(1))
+        Ok(depth.strict_add(1))
     } else {
         Err(Misuse::Nesting { limit })
     }
@@ -244,7 +242,7 @@ pub(super) fn sort_pairs(out: &mut Vec<u8>, pairs: &[Pair]) -> Option<usize> {
         [(a, ..), (b, _, place)] if a == b => Some(*place),
         _ => None,
     });
-    let mut sorted = Vec::with_capacity(out.len().minus(first));
+    let mut sorted = Vec::with_capacity(out.len().strict_sub(first));
     for (_, pair, _) in whole {
         sorted.extend_from_slice(pair);
     }

@@ -1,8 +1,6 @@
 //! The one pass that decides whether bytes are CBOR that we accept. Builds no values.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
-use zt_container::Exact;
-
 use super::cursor::{Cursor, Flaw, Head};
 use super::unique::Unique;
 use super::{MAX_KEY_LEN, MAX_NESTING};
@@ -101,7 +99,7 @@ impl<'a> Scanner<'a> {
         if depth >= self.limit {
             return Err(Flaw::nesting(at, self.limit));
         }
-        Ok(depth.plus(1))
+        Ok(depth.strict_add(1))
     }
 
     /// Begins the keys of a map.
@@ -123,7 +121,7 @@ impl<'a> Scanner<'a> {
         self.item(depth)?;
         self.within_key = false;
         let has_parts = matches!(head, Head::Array(_) | Head::Map(_) | Head::Tag(_));
-        if has_parts && self.cursor.offset().minus(at) > MAX_KEY_LEN {
+        if has_parts && self.cursor.offset().strict_sub(at) > MAX_KEY_LEN {
             return Err(Flaw::key(at));
         }
         keys.add_other(at, &mut self.keys, self.bytes)

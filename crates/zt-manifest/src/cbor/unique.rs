@@ -3,8 +3,6 @@
 
 use std::cmp::Ordering;
 
-use zt_container::Exact;
-
 use super::MAX_KEY_LEN;
 use super::canonical::canonical;
 use super::cursor::{Cursor, Flaw, Head};
@@ -74,7 +72,7 @@ impl Unique {
             reserved.map_err(|_| Flaw::allocation::<u32>(keys.len()))?;
         }
         keys.push(narrow(at));
-        if keys.len().minus(self.base) >= self.next_check {
+        if keys.len().strict_sub(self.base) >= self.next_check {
             self.next_check = self.next_check.saturating_mul(2);
             self.check(keys, bytes)?;
         }
@@ -107,8 +105,8 @@ impl Unique {
             end.skip()?;
             // One with parts may become longer, as heads of indefinite length are shorter, but not
             // by as much as it may have.
-            let byte_len = end.offset().minus(at as usize);
-            let room = byte_len.plus(MAX_KEY_LEN);
+            let byte_len = end.offset().strict_sub(at as usize);
+            let room = byte_len.strict_add(MAX_KEY_LEN);
             let reserved = encoded.try_reserve(room);
             reserved.map_err(|_| Flaw::allocation::<u8>(room))?;
             let start = u32::try_from(encoded.len());

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
 
 use zt_container::memory::zeroed;
-use zt_container::{DigestAlgorithm, Exact, Hasher};
+use zt_container::{DigestAlgorithm, Hasher};
 use zt_formats::{Dense, View, dense_byte_len};
 
 use super::hash::{BytesHash, DenseHash, Hashed, sum};
@@ -128,7 +128,7 @@ fn decoded_value(tensor: &Tensor<'_>, gauge: &Gauge<'_>) -> Result<DenseHash> {
     let mut len = reader.read(&mut piece)?;
     while len > 0 {
         gauge.report(0)?;
-        byte_len = byte_len.plus(len as u64);
+        byte_len = byte_len.strict_add(len as u64);
         let bytes = piece.get(..len).unwrap_or_default();
         let (read, ()) = parallel::join(|| reader.read(&mut next), || hasher.update(bytes));
         len = read?;

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use zt_container::{Digest, DigestAlgorithm, Encoding, Exact, Span, ZstdFault, check_declared};
+use zt_container::{Digest, DigestAlgorithm, Encoding, Span, ZstdFault, check_declared};
 use zt_manifest::{ByteOrder, DType};
 
 use crate::cores::progress::Gauge;
@@ -115,7 +115,7 @@ impl<'f> Survey<'f> {
                 jobs.push(new_job(tensor, *part, wanted));
                 last = Some(key);
             }
-            *outcome = u32::try_from(jobs.len().minus(1)).ok();
+            *outcome = u32::try_from(jobs.len().strict_sub(1)).ok();
             if let Some(job) = jobs.last_mut() {
                 add(job, tensor, *part, wanted);
             }
@@ -141,7 +141,7 @@ impl<'f> Survey<'f> {
     /// Bytes of content that were decoded, those that components share once.
     pub(crate) fn decoded_len(&self) -> u64 {
         let lens = self.outcomes.iter().flat_map(|outcome| &outcome.decoded);
-        lens.fold(0, |all, len| all.plus(*len))
+        lens.fold(0, |all, len| all.strict_add(*len))
     }
 
     /// The handle of an entry, or its fault, and what was found in each of its components: in the
@@ -215,7 +215,7 @@ fn add(job: &mut Job<'_>, tensor: &Tensor<'_>, part: Located<'_>, wanted: Wanted
     job.bools |= wanted.bools && part.component.dtype == Some(DType::Bool);
     job.is_disputed |= job.declared != blob.decoded_len;
     job.declared = job.declared.max(blob.decoded_len);
-    job.uses = job.uses.plus(1);
+    job.uses = job.uses.strict_add(1);
 }
 
 /// What one component makes of what was found in its bytes: the length of its content, where the

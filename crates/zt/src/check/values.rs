@@ -6,7 +6,6 @@ use crate::cores::progress::Gauge;
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::File;
 use crate::file::value_rule::{Tolerated, ValueRule};
-use zt_container::Exact;
 
 impl Tolerated {
     /// All problems, those of the values included, which are read for it.
@@ -54,7 +53,7 @@ fn check(
             let error = Error::new(ErrorKind::Malformed, "value", fault);
             return Ok(Some(error.with_object(name).with_component(role)));
         }
-        position = position.plus(len as u64 / 4);
+        position = position.strict_add(len as u64 / 4);
         gauge.report(len as u64)?;
     }
 }

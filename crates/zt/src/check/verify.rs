@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use zt_container::{BlobReader, Chunks, Digest, Exact, Footer, Span};
+use zt_container::{BlobReader, Chunks, Digest, Footer, Span};
 use zt_formats::Signature;
 
 use crate::check::survey::{Spent, Survey, Wanted, judge};
@@ -116,18 +116,18 @@ impl File {
             let entries = Windows::entries(self, &window);
             let survey = Survey::of(self, &entries, wanted, &mut spent, &gauge)?;
             spent.forget();
-            decoded_len = decoded_len.plus(survey.decoded_len());
+            decoded_len = decoded_len.strict_add(survey.decoded_len());
             let mut tables = TableCheck {
                 allowance: &mut of_tables,
                 seen: HashSet::new(),
             };
             for (at, entry) in entries.iter().enumerate() {
-                let place = before.plus(at);
+                let place = before.strict_add(at);
                 let mut findings = Findings::default();
                 if findings.check(entry, at, &survey, &mut tables, options.strict) {
                     contents.push(place);
                 }
-                report.components = report.components.plus(findings.components);
+                report.components = report.components.strict_add(findings.components);
                 report.bytes = report.bytes.saturating_add(findings.bytes);
                 report.unverified.extend(findings.unverified);
                 if findings.is_unchecked {
@@ -135,7 +135,7 @@ impl File {
                 }
                 problems.extend(findings.problems.into_iter().map(|error| (place, error)));
             }
-            before = before.plus(entries.len());
+            before = before.strict_add(entries.len());
             Ok(())
         };
         while let Some(window) = next {
@@ -258,10 +258,10 @@ impl File {
             };
             let bytes = piece.get(..len).unwrap_or_default();
             if let Some(at) = bytes.iter().position(|byte| *byte != 0) {
-                let offset = offset.plus(at as u64);
+                let offset = offset.strict_add(at as u64);
                 return Some(Error::from(Fault::Padding { offset }).with_offset(offset));
             }
-            offset = offset.plus(len as u64);
+            offset = offset.strict_add(len as u64);
         }
     }
 }
@@ -344,7 +344,7 @@ impl Findings {
                 let name = entry.name().to_owned();
                 self.unverified.push((name, part.role.to_string()));
             }
-            self.components = self.components.plus(1);
+            self.components = self.components.strict_add(1);
             let decoded = outcome.and_then(|outcome| outcome.decoded.as_ref().ok());
             self.bytes = self.bytes.saturating_add(decoded.copied().unwrap_or(0));
             // Whatever the file was opened with: comparing digests is what this is for.

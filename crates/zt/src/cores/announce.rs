@@ -2,7 +2,7 @@
 
 use std::ptr;
 
-use zt_container::{Exact, Source, Span};
+use zt_container::{Source, Span};
 
 /// Pieces of about 1 MiB that are announced together.
 const BATCH: usize = 8;
@@ -13,8 +13,8 @@ pub(crate) fn announce(source: &dyn Source, at: usize, stored: impl Fn(usize) ->
     if !at.is_multiple_of(BATCH) {
         return;
     }
-    let next = at.plus(BATCH);
-    let behind = next.plus(BATCH);
+    let next = at.strict_add(BATCH);
+    let behind = next.strict_add(BATCH);
     let last = (next..behind).rev().find_map(&stored);
     let span = stored(next).zip(last);
     if let Some(span) = span.and_then(|(first, last)| Span::between(first.offset(), last.end())) {

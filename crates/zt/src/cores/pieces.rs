@@ -55,10 +55,10 @@ pub(crate) fn verify(source: &dyn Source, blob: &Blob) -> Result<()> {
 mod parallel {
     use rayon::prelude::*;
     use zt_container::codec::{decode_into, frames};
-    use zt_container::exact::in_memory;
+    use zt_container::memory::in_memory;
     use zt_container::{
-        Blob, Digest, DigestAlgorithm, Encoding, Error, Exact, Limits, Misuse, Source, Span,
-        bytes_of, check_declared,
+        Blob, Digest, DigestAlgorithm, Encoding, Error, Limits, Misuse, Source, Span, bytes_of,
+        check_declared,
     };
 
     use crate::cores::announce::announce;
@@ -112,7 +112,7 @@ mod parallel {
         let mut pieces = Vec::new();
         let mut offset = span.offset();
         while offset < span.end() {
-            let end = span.end().min(offset.plus(STRETCH as u64));
+            let end = span.end().min(offset.strict_add(STRETCH as u64));
             let Some(stored) = Span::between(offset, end) else {
                 break;
             };

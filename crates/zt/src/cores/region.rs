@@ -1,6 +1,6 @@
 //! Small blobs that lie close together: one unit of work, and one read.
 
-use zt_container::{Exact, Source, Span};
+use zt_container::{Source, Span};
 
 /// Larger blobs are cut into pieces and belong to no region.
 pub(crate) const SMALL: u64 = 1 << 20;
@@ -85,7 +85,7 @@ pub(crate) fn bundles<'i, 'f, T>(
                 .offset()
                 .checked_sub(end)
                 .is_none_or(|gap| gap <= GAP)
-            && next_span.end().minus(start) <= SMALL;
+            && next_span.end().strict_sub(start) <= SMALL;
         if joins {
             end = end.max(next_span.end());
         } else {

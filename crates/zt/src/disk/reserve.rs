@@ -7,7 +7,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use zt_container::{Exact, Span};
+use zt_container::Span;
 
 /// Writes from front to back. Reserved space that was not written is not part of the file.
 #[derive(Debug)]
@@ -85,7 +85,7 @@ impl ReservingFile {
             return;
         }
         let step = self.written.clamp(LEAST, MOST);
-        let reserved = end.plus(step);
+        let reserved = end.strict_add(step);
         // A full disk is told by the write that does not fit, and by nothing before it.
         self.can_reserve = reserve(&self.file, self.written, reserved - self.written);
         if self.can_reserve {

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use zt_container::{ALIGNMENT, Blob, ContainerWriter, Exact, Source, Span};
+use zt_container::{ALIGNMENT, Blob, ContainerWriter, Source, Span};
 use zt_manifest::Manifest;
 
 use super::extent::{Extent, Moved, MovedRuns, Mover, PIECE, Stored, extents, runs};
@@ -148,7 +148,7 @@ fn rewrite<W: Write>(
         manifest.objects.push((entry.name().to_owned(), object));
     }
     let cbor = manifest.to_cbor()?;
-    let manifest_end = container.offset().plus(cbor.len() as u64);
+    let manifest_end = container.offset().strict_add(cbor.len() as u64);
     let out = container.finish(&cbor)?;
-    Ok((out, manifest_end.plus(FOOTER_LEN)))
+    Ok((out, manifest_end.strict_add(FOOTER_LEN)))
 }

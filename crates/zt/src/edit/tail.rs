@@ -30,9 +30,9 @@ use crate::disk::publish::BUFFER;
 use crate::error::{Error, Result};
 use crate::file::unfinished::{NOTE_AT, NOTE_LEN, PAGE, note, noted};
 use crate::write::writer::Tail;
-use zt_container::exact::in_memory;
+use zt_container::MAGIC;
+use zt_container::memory::in_memory;
 use zt_container::memory::zeroed;
-use zt_container::{Exact, MAGIC};
 
 /// Writes into the room between the old end of a file and the copy of its trailer, and moves the
 /// copy if the room is too small. If it is dropped before [`Tail::commit`], it undoes everything.
@@ -80,12 +80,12 @@ impl GrowingTail {
         let trailer_len = trailer.len() as u64;
         let copy_len = trailer_len.checked_next_multiple_of(PAGE);
         let copy_len = copy_len.ok_or(io::Error::from(io::ErrorKind::FileTooLarge))?;
-        let mut buffer = zeroed(copy_len.plus(PAGE))?;
+        let mut buffer = zeroed(copy_len.strict_add(PAGE))?;
         // At most a page, except that a call may say that it does not know.
         let start = buffer.as_ptr().align_offset(in_memory(PAGE));
         let start = start.min(in_memory(PAGE));
-        let copy = start..start.plus(in_memory(copy_len));
-        buffer[copy.end.minus(trailer.len())..copy.end].copy_from_slice(trailer);
+        let copy = start..start.strict_add(in_memory(copy_len));
+        buffer[copy.end.strict_sub(trailer.len())..copy.end].copy_from_slice(trailer);
         Ok(GrowingTail {
             storage,
             buffer,
@@ -93,7 +93,7 @@ impl GrowingTail {
             trailer_len,
             old_len,
             has_note: false,
-            manifest_at: old_len.minus(trailer_len),
+            manifest_at: old_len.strict_sub(trailer_len),
             position: old_len,
             gathered: Vec::new(),
             copy_at: None,
@@ -120,19 +120,21 @@ impl GrowingTail {
             return Ok(());
         }
         self.move_copy_behind(end).map_err(|error| {
-            let copy_end = end.plus(PAGE).plus(self.copy.len() as u64);
-            NoRoom::explain(error, copy_end.minus(self.old_len))
+            let copy_end = end.strict_add(PAGE).strict_add(self.copy.len() as u64);
+            NoRoom::explain(error, copy_end.strict_sub(self.old_len))
         })
     }
 
     fn move_copy_behind(&mut self, end: u64) -> io::Result<()> {
         // The room doubles, and holds a manifest like the old one, so that the copy moves seldom. It
         // grows by as little as possible on a disk that is nearly full.
-        let grown = self.position.minus(self.old_len);
+        let grown = self.position.strict_sub(self.old_len);
         let grown = grown.max(LEAST).max(self.trailer_len);
         // Not over the copy that readers find.
         let copy_len = self.copy.len() as u64;
-        let behind = self.copy_at.map_or(0, |copy_at| copy_at.plus(copy_len));
+        let behind = self
+            .copy_at
+            .map_or(0, |copy_at| copy_at.strict_add(copy_len));
         let end = end.max(behind);
         let on_page = |at: u64| at.checked_next_multiple_of(PAGE);
         let roomy = on_page(add(end, grown)?).ok_or(io::ErrorKind::FileTooLarge)?;
@@ -148,8 +150,8 @@ impl GrowingTail {
         // The copy is durable before any byte of the last one changes.
         self.storage.sync()?;
         self.copy_at = Some(copy_at);
-        let copy_end = copy_at.plus(self.copy.len() as u64);
-        self.manifest_at = copy_end.minus(self.trailer_len);
+        let copy_end = copy_at.strict_add(self.copy.len() as u64);
+        self.manifest_at = copy_end.strict_sub(self.trailer_len);
         Ok(())
     }
 
@@ -161,8 +163,8 @@ impl GrowingTail {
     /// Notes the old length behind the header, in bytes that are zero and belong to no blob. In a file
     /// without blobs the manifest is there, and shows the old length as well.
     fn write_note(&mut self) -> io::Result<()> {
-        let trailer_at = self.old_len.minus(self.trailer_len);
-        if self.has_note || trailer_at < NOTE_AT.plus(NOTE_LEN as u64) {
+        let trailer_at = self.old_len.strict_sub(self.trailer_len);
+        if self.has_note || trailer_at < NOTE_AT.strict_add(NOTE_LEN as u64) {
             return Ok(());
         }
         let mut found = [0; NOTE_LEN];
@@ -240,7 +242,7 @@ impl Tail for GrowingTail {
             tail.state = State::Committed;
             tail.storage.sync()?;
             // Bytes between blobs are zero. Spec: §4.
-            let trailer_at = tail.old_len.minus(tail.trailer_len);
+            let trailer_at = tail.old_len.strict_sub(tail.trailer_len);
             tail.storage.write_at(trailer_at, &zeros)?;
             tail.clear_note()?;
             tail.storage.sync()
@@ -251,7 +253,7 @@ impl Tail for GrowingTail {
 impl Write for GrowingTail {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.attempt(|tail| {
-            if tail.gathered.len().plus(bytes.len()) <= BUFFER {
+            if tail.gathered.len().strict_add(bytes.len()) <= BUFFER {
                 tail.gathered.extend_from_slice(bytes);
                 return Ok(());
             }

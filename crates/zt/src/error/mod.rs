@@ -18,7 +18,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use zt_container::{Exact, Span};
+use zt_container::Span;
 
 /// `Result` with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -313,7 +313,7 @@ impl Error {
         let within_manifest = !matches!(error, zt_manifest::Error::Container(_));
         let mut error = Self::from_cause(Cause::Manifest(error));
         if within_manifest && let Some(offset) = &mut error.location.offset {
-            *offset = offset.plus(manifest.offset());
+            *offset = offset.strict_add(manifest.offset());
         }
         error
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use zt_container::{Container, Exact, Layout, LimitExceeded, Limits, Source, Span};
+use zt_container::{Container, Layout, LimitExceeded, Limits, Source, Span};
 use zt_formats::{Registry, Signature};
 use zt_manifest::{Component, Index, Map, Object, Placement, RawObject, Version, Warning};
 
@@ -155,7 +155,7 @@ impl Resolved {
 
     /// The same object where the sources are counted from `base`; its digests are compared anew.
     pub(crate) fn moved(&self, base: usize) -> Self {
-        let moved = |source: usize| source.plus(base);
+        let moved = |source: usize| source.strict_add(base);
         let home = match &self.home {
             Home::One(source) => Home::One(moved(*source)),
             Home::Each(sources) => Home::Each(sources.iter().copied().map(moved).collect()),

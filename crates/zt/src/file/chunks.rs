@@ -6,8 +6,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use zt_container::exact::in_memory;
-use zt_container::{Blob, CHUNK, ChunkTable, Chunks, Exact, Source, Span, bytes_of};
+use zt_container::memory::in_memory;
+use zt_container::{Blob, CHUNK, ChunkTable, Chunks, Source, Span, bytes_of};
 
 use crate::cores::announce::announce_all;
 use crate::cores::parallel;
@@ -88,16 +88,19 @@ impl Checked {
 
     /// The place in the file of the chunks that these bytes of a blob are in.
     pub(crate) fn around(blob: Span, range: &Range<u64>) -> Span {
-        let start = range.start.minus(range.start % CHUNK);
+        let start = range.start.strict_sub(range.start % CHUNK);
         let end = range.end.checked_next_multiple_of(CHUNK);
         let end = end.unwrap_or(u64::MAX).min(blob.byte_len());
-        Span::exact_between(blob.offset().plus(start), blob.offset().plus(end))
+        Span::exact_between(
+            blob.offset().strict_add(start),
+            blob.offset().strict_add(end),
+        )
     }
 
     /// The bytes of the blob that are this chunk.
     pub(crate) fn range(&self, at: usize) -> Range<u64> {
-        let start = (at as u64).times(CHUNK);
-        start..start.plus(CHUNK).min(self.blob.byte_len())
+        let start = (at as u64).strict_mul(CHUNK);
+        start..start.strict_add(CHUNK).min(self.blob.byte_len())
     }
 
     /// Whether a chunk needs no check any more.
@@ -123,13 +126,13 @@ impl Checked {
     /// The place of a chunk in the file.
     pub(crate) fn span(&self, at: usize) -> Span {
         let range = self.range(at);
-        let start = self.blob.offset().plus(range.start);
-        Span::exact(start, range.end.minus(range.start))
+        let start = self.blob.offset().strict_add(range.start);
+        Span::exact(start, range.end.strict_sub(range.start))
     }
 
     /// Bytes of memory.
     fn byte_len(&self) -> usize {
-        self.table.byte_len().plus(self.right.len())
+        self.table.byte_len().strict_add(self.right.len())
     }
 }
 

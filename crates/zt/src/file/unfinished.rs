@@ -17,8 +17,8 @@
 use std::io;
 use std::sync::Arc;
 
-use zt_container::exact::in_memory;
-use zt_container::{Exact, HEADER_LEN, Layout, Limits, SIZE_LEN, Source, Span, bytes_of};
+use zt_container::memory::in_memory;
+use zt_container::{HEADER_LEN, Layout, Limits, SIZE_LEN, Source, Span, bytes_of};
 use zt_manifest::{Error as ManifestError, Index, Rule};
 
 use crate::error::{Error, ErrorKind, Result};
@@ -60,14 +60,17 @@ pub(crate) fn noted(found: [u8; NOTE_LEN]) -> Option<u64> {
 /// follows the header. Nothing says yet that a file ends there.
 pub(crate) fn old_len(source: &(impl Source + ?Sized), limits: &Limits) -> Result<Option<u64>> {
     let mut found = [0; NOTE_LEN];
-    if source.byte_len() < NOTE_AT.plus(NOTE_LEN as u64) {
+    if source.byte_len() < NOTE_AT.strict_add(NOTE_LEN as u64) {
         return Ok(None);
     }
     source.read_at(NOTE_AT, &mut found)?;
     if let Some(old_len) = noted(found) {
         return Ok(Some(old_len));
     }
-    let available = source.byte_len().minus(HEADER_LEN).min(limits.manifest_len);
+    let available = source
+        .byte_len()
+        .strict_sub(HEADER_LEN)
+        .min(limits.manifest_len);
     let mut len = FIRST.min(available);
     while let Some(span) = Span::new(HEADER_LEN, len) {
         let bytes = bytes_of(source, span)?;
@@ -76,8 +79,8 @@ pub(crate) fn old_len(source: &(impl Source + ?Sized), limits: &Limits) -> Resul
                 offset,
                 rule: Rule::Trailing { .. },
             }) => {
-                let footer_len = SIZE_LEN.plus(HEADER_LEN);
-                return Ok(Some(HEADER_LEN.plus(offset).plus(footer_len)));
+                let footer_len = SIZE_LEN.strict_add(HEADER_LEN);
+                return Ok(Some(HEADER_LEN.strict_add(offset).strict_add(footer_len)));
             }
             Err(ManifestError::Cbor {
                 rule: Rule::Truncated | Rule::Length { .. },
@@ -181,7 +184,7 @@ pub(super) fn has_lost_page(manifest: Span, bytes: &[u8]) -> bool {
 
 /// The parts of the bytes at `span` that lie on one page each.
 fn pages(span: Span, bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let first = in_memory(PAGE.minus(span.offset() % PAGE));
+    let first = in_memory(PAGE.strict_sub(span.offset() % PAGE));
     let (first, others) = bytes.split_at_checked(first).unwrap_or((bytes, &[]));
     [first].into_iter().chain(others.chunks(in_memory(PAGE)))
 }

@@ -1,7 +1,5 @@
 //! The dense value of an object as a stream.
-
-use zt_container::Exact;
-use zt_container::exact::in_memory;
+use zt_container::memory::in_memory;
 use zt_formats::Dense;
 
 use crate::cores::read_ahead::for_each_piece;
@@ -93,7 +91,7 @@ impl DenseReader<'_> {
                 let elements = dense.elements();
                 let out = whole_elements(out, elements.dtype.byte_len())?;
                 let len = copy(&elements.bytes, *taken, out);
-                *taken = taken.plus(len);
+                *taken = taken.strict_add(len);
                 Ok(len)
             }
         }
@@ -132,26 +130,28 @@ impl TileReader<'_> {
         while let Some(room) = out.get_mut(filled..).filter(|room| !room.is_empty()) {
             if self.taken < self.held.len() {
                 let len = copy(&self.held, self.taken, room);
-                self.taken = self.taken.plus(len);
-                filled = filled.plus(len);
+                self.taken = self.taken.strict_add(len);
+                filled = filled.strict_add(len);
                 continue;
             }
             let fits = |count: &usize| {
-                let byte_len = self.tiled.byte_len_of(self.next..self.next.plus(*count));
+                let byte_len = self
+                    .tiled
+                    .byte_len_of(self.next..self.next.strict_add(*count));
                 byte_len <= room.len() as u64
             };
-            let left = self.tiled.tile_count().minus(self.next);
+            let left = self.tiled.tile_count().strict_sub(self.next);
             let count = (1..=left).take_while(fits).last().unwrap_or(0);
             let Some(tallies) = self.tallies.as_mut().filter(|_| left > 0) else {
                 break;
             };
-            let next = self.next.plus(count.max(1));
+            let next = self.next.strict_add(count.max(1));
             let len = self.tiled.byte_len_of(self.next..next);
             if count > 0 {
                 let len = in_memory(len);
                 self.tiled
                     .read(self.next..next, tallies, &mut room[..len])?;
-                filled = filled.plus(len);
+                filled = filled.strict_add(len);
             } else {
                 resize(&mut self.held, len)?;
                 self.tiled.read(self.next..next, tallies, &mut self.held)?;

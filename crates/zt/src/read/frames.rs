@@ -4,9 +4,9 @@
 //! and their values are copied from there.
 
 use zt_container::codec::Frame;
-use zt_container::exact::in_memory;
+use zt_container::memory::in_memory;
 use zt_container::memory::{fetch, resize};
-use zt_container::{Exact, Source, Span};
+use zt_container::{Source, Span};
 
 use crate::cores::announce::announce_all;
 use crate::cores::parallel;
@@ -51,7 +51,7 @@ pub(crate) fn copy(
         return false;
     };
     let content = tasks.iter().map(|task| task.frame.content.byte_len());
-    if tasks.len() < MANY || content.fold(0, Exact::plus) < WORTH_IT as u64 {
+    if tasks.len() < MANY || content.fold(0, u64::strict_add) < WORTH_IT as u64 {
         return false;
     }
     tasks.sort_by_key(|task| task.frame.stored.offset());
@@ -123,7 +123,7 @@ impl<'o> Wanted<'o> {
         let (at, value_len) = (self.at, self.value_len);
         let len = if self.out.len() <= value_len {
             let len = in_memory(room.min(self.out.len() as u64));
-            self.at = at.plus(len as u64);
+            self.at = at.strict_add(len as u64);
             len
         } else {
             let spare = match self.step {
@@ -136,7 +136,7 @@ impl<'o> Wanted<'o> {
             let count = count.min((self.out.len() / value_len) as u64);
             let distance = i64::try_from(count).ok()?.checked_mul(self.step)?;
             self.at = at.saturating_add_signed(distance);
-            in_memory(count.times(value_len as u64))
+            in_memory(count.strict_mul(value_len as u64))
         };
         let (out, rest) = std::mem::take(&mut self.out).split_at_mut_checked(len)?;
         self.out = rest;
@@ -175,8 +175,8 @@ impl Task<'_> {
         decompressor.decode_into(bytes, content)?;
         for part in &mut self.parts {
             for (at, value) in part.each() {
-                let start = in_memory(at.minus(place.offset()));
-                let held = content.get(start..start.plus(value.len()));
+                let start = in_memory(at.strict_sub(place.offset()));
+                let held = content.get(start..start.strict_add(value.len()));
                 value.copy_from_slice(held.unwrap_or_default());
             }
         }

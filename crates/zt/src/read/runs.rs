@@ -1,9 +1,7 @@
 //! The dense value of an object, made run by run of its rows and on all cores.
 
 use std::ops::Range;
-
-use zt_container::Exact;
-use zt_container::exact::in_memory;
+use zt_container::memory::in_memory;
 use zt_container::memory::resize;
 use zt_formats::{
     Buffer, Dense, Elements, ObjectFormat, Parts, ReadParts, Registry, Signature, View,
@@ -116,11 +114,11 @@ impl<'f> Runs<'f> {
         let per_run = self.per_run;
         std::iter::successors(Some(rows.start), move |start| start.checked_add(per_run))
             .take_while(move |start| *start < rows.end)
-            .map(move |start| start..start.plus(per_run).min(rows.end))
+            .map(move |start| start..start.strict_add(per_run).min(rows.end))
     }
 
     fn byte_len(&self, rows: Range<u64>) -> u64 {
-        rows.end.minus(rows.start).times(self.row_len)
+        rows.end.strict_sub(rows.start).strict_mul(self.row_len)
     }
 }
 
@@ -197,25 +195,25 @@ impl<'f> RunReader<'f> {
         while let Some(room) = out.get_mut(filled..).filter(|room| !room.is_empty()) {
             if self.taken < self.held.len() {
                 let len = super::dense_reader::copy(&self.held, self.taken, room);
-                self.taken = self.taken.plus(len);
-                filled = filled.plus(len);
+                self.taken = self.taken.strict_add(len);
+                filled = filled.strict_add(len);
                 continue;
             }
             let runs = &self.runs;
-            let left = runs.rows.minus(self.next);
+            let left = runs.rows.strict_sub(self.next);
             if left == 0 {
                 break;
             }
             let fits = |byte_len: u64| {
                 let units = byte_len / runs.row_len / runs.unit;
-                left.min(units.times(runs.unit))
+                left.min(units.strict_mul(runs.unit))
             };
             let (straight, batch) = (fits(room.len() as u64), fits(BATCH));
             if straight >= batch.min(left) && straight > 0 {
                 let len = in_memory(runs.byte_len(0..straight));
                 let parts = self.next_parts(straight)?;
                 self.decode(parts, room.get_mut(..len).unwrap_or_default())?;
-                filled = filled.plus(len);
+                filled = filled.strict_add(len);
             } else {
                 let batch = batch.max(runs.per_run).min(left);
                 let parts = self.next_parts(batch)?;
@@ -230,7 +228,7 @@ impl<'f> RunReader<'f> {
     }
 
     fn next_parts(&mut self, rows: u64) -> Result<Vec<Parts<'f>>> {
-        let end = self.next.plus(rows);
+        let end = self.next.strict_add(rows);
         match self.parts(self.next..end)? {
             Some(parts) => Ok(parts),
             // The first run had them: what is wrong here shows in the whole.
@@ -340,7 +338,7 @@ impl<'f> Streams<'f> {
             let len = held.len().min(out.len());
             let (part, behind) = out.split_at_mut(len);
             part.copy_from_slice(&held[..len]);
-            (at, out) = (at.plus(len as u64), behind);
+            (at, out) = (at.strict_add(len as u64), behind);
         }
         Ok(())
     }
@@ -353,7 +351,7 @@ impl<'f> Streams<'f> {
 impl Stream<'_> {
     /// Holds the next bytes; false at the end.
     fn load(&mut self) -> Result<bool> {
-        self.start = self.start.plus(self.held.len() as u64);
+        self.start = self.start.strict_add(self.held.len() as u64);
         self.held.resize(STREAM_WINDOW, 0);
         let len = self.reader.read(&mut self.held);
         self.held.truncate(*len.as_ref().unwrap_or(&0));

@@ -2,9 +2,7 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
-
-use zt_container::Exact;
-use zt_container::exact::in_memory;
+use zt_container::memory::in_memory;
 use zt_formats::{
     Buffer, Coo, Csr, Dense, Elements, ObjectFormat, Parts, Places, ReadParts, Selection,
     Signature, Slice, View, element_count,
@@ -219,7 +217,7 @@ impl Hull {
     fn cut(&self, rows: &Dense<'_>) -> zt_formats::Result<Dense<'static>> {
         let elements = rows.elements();
         let row_len = elements.bytes.len() as u64 / (self.rows.end - self.rows.start).max(1);
-        let at = |rows: u64| in_memory(rows.times(row_len));
+        let at = |rows: u64| in_memory(rows.strict_mul(row_len));
         let bytes = elements.bytes.get(at(self.skipped)..);
         let bytes = bytes.and_then(|bytes| bytes.get(..at(self.count)));
         let shape: Vec<u64> = self.places.iter().map(Places::dimension).collect();
@@ -260,13 +258,13 @@ fn gather(window: &mut Window<'_>, value_len: u64, selection: &Selection) -> Res
     let mut rest = &mut out[..];
     let mut wanted = Vec::new();
     for run in selection.runs() {
-        let len = in_memory(run.count.times(value_len));
+        let len = in_memory(run.count.strict_mul(value_len));
         // The runs are as long as the selection says.
         let Some((place, behind)) = std::mem::take(&mut rest).split_at_mut_checked(len) else {
             break;
         };
         rest = behind;
-        let at = run.first.times(value_len);
+        let at = run.first.strict_mul(value_len);
         wanted.push(match run.stride {
             1 => Wanted::bytes(at, place),
             stride => {

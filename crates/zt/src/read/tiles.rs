@@ -10,9 +10,9 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use zt_container::codec::{Frame, FrameDecompressor, frames};
-use zt_container::exact::in_memory;
+use zt_container::memory::in_memory;
 use zt_container::{
-    Digest, DigestAlgorithm, Encoding, Exact, Hasher, Source, Span, bytes_of, check_declared,
+    Digest, DigestAlgorithm, Encoding, Hasher, Source, Span, bytes_of, check_declared,
 };
 use zt_formats::{Buffer, Dense, Elements, ObjectFormat, Parts, Signature, View};
 use zt_manifest::{ByteOrder, DType, Text};
@@ -231,8 +231,8 @@ impl<'f> Tiled<'f> {
         let values = tiles
             .iter()
             .map(|tile| tile.byte_len())
-            .fold(0, Exact::plus);
-        values.times(self.value_len)
+            .fold(0, u64::strict_add);
+        values.strict_mul(self.value_len)
     }
 
     /// For the first call of [`Tiled::read`].
@@ -254,7 +254,7 @@ impl<'f> Tiled<'f> {
         let mut rest = out;
         let mut work = Vec::with_capacity(tiles.len());
         for at in tiles {
-            let len = self.byte_len_of(at..at.plus(1));
+            let len = self.byte_len_of(at..at.strict_add(1));
             let (part, behind) = std::mem::take(&mut rest).split_at_mut(in_memory(len));
             work.push((self.tiles.get(at).copied().unwrap_or_default(), part));
             rest = behind;
@@ -278,12 +278,12 @@ impl<'f> Tiled<'f> {
         let width = |is_framed: bool| {
             let planes = self.planes.iter();
             let planes = planes.filter(|plane| plane.frames.is_some() == is_framed);
-            planes.map(|plane| plane.width).fold(0, Exact::plus)
+            planes.map(|plane| plane.width).fold(0, u64::strict_add)
         };
         let stretch = STRETCH.min(tile.byte_len());
-        let byte_len = width(true).times(tile.byte_len());
-        let room = width(false).times(stretch);
-        resize(&mut scratch.content, byte_len.plus(room))?;
+        let byte_len = width(true).strict_mul(tile.byte_len());
+        let room = width(false).strict_mul(stretch);
+        resize(&mut scratch.content, byte_len.strict_add(room))?;
         let Scratch {
             stored,
             content,
@@ -294,7 +294,7 @@ impl<'f> Tiled<'f> {
         let mut parts = Vec::with_capacity(self.planes.len());
         for plane in &self.planes {
             let content = plane.frames.as_ref().map(|_| {
-                let len = in_memory(plane.width.times(tile.byte_len()));
+                let len = in_memory(plane.width.strict_mul(tile.byte_len()));
                 take(&mut contents, len)
             });
             let part = plane.begin(tile, content, stored, decompressor);
@@ -302,15 +302,15 @@ impl<'f> Tiled<'f> {
         }
         let values = in_memory(stretch).max(1);
         let value_len = in_memory(self.value_len).max(1);
-        let stretches = out.chunks_mut(values.times(value_len));
+        let stretches = out.chunks_mut(values.strict_mul(value_len));
         for (at, out) in stretches.enumerate() {
             let count = out.len() / value_len;
             let mut room = &mut *room;
             let mut elements = Vec::with_capacity(self.planes.len());
             for (plane, part) in self.planes.iter().zip(&mut parts) {
                 let width = in_memory(plane.width);
-                let start = at.times(values).times(width);
-                let len = count.times(width);
+                let start = at.strict_mul(values).strict_mul(width);
+                let len = count.strict_mul(width);
                 let bytes = part.stretch(plane.source, start, len, &mut room);
                 let bytes = bytes.map_err(|error| self.blame(error, plane))?;
                 elements.push((plane.part.role.clone(), elements_in(plane.part, bytes)));
@@ -377,10 +377,10 @@ impl<'f> Plane<'f> {
     /// Where the bytes of a tile are stored.
     fn stored(&self, tile: Span) -> Span {
         let blob = self.part.component.blob.span;
-        let at = |value: u64| value.times(self.width);
+        let at = |value: u64| value.strict_mul(self.width);
         let tile = Span::exact_between(at(tile.offset()), at(tile.end()));
         let Some(frames) = &self.frames else {
-            let start = blob.offset().plus(tile.offset());
+            let start = blob.offset().strict_add(tile.offset());
             return Span::exact(start, tile.byte_len());
         };
         // Skippable frames, which are empty, go with what is behind them.
@@ -448,9 +448,11 @@ impl Part<'_> {
         Self: 'b,
     {
         if let Some(content) = self.content {
-            return Ok(content.get(start..start.plus(len)).unwrap_or_default());
+            return Ok(content
+                .get(start..start.strict_add(len))
+                .unwrap_or_default());
         }
-        let offset = self.span.offset().plus(start as u64);
+        let offset = self.span.offset().strict_add(start as u64);
         let span = Span::exact(offset, len as u64);
         let bytes = match source.slice(span) {
             Some(bytes) => bytes,
@@ -518,12 +520,12 @@ fn tiles(planes: &[Plane<'_>], count: u64) -> Vec<Span> {
             .filter_map(|end| end.checked_div(width))
             .collect(),
         None => (1..=count.div_ceil(TILE))
-            .map(|tile| tile.times(TILE).min(count))
+            .map(|tile| tile.strict_mul(TILE).min(count))
             .collect(),
     };
     for (width, frames) in framed {
         let is_end = |end: u64| {
-            let end = end.times(width);
+            let end = end.strict_mul(width);
             let at = frames.partition_point(|frame| frame.content.end() < end);
             frames
                 .get(at)
@@ -534,7 +536,7 @@ fn tiles(planes: &[Plane<'_>], count: u64) -> Vec<Span> {
     let mut tiles = Vec::new();
     let mut start = 0u64;
     for end in ends {
-        let len = end.minus(start);
+        let len = end.strict_sub(start);
         // Shorter ones are not worth the bookkeeping; the frames of every component end at `count`.
         if len >= TILE || (end == count && len > 0) {
             tiles.extend(Span::between(start, end));

@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use zt_container::codec::Frame;
-use zt_container::exact::in_memory;
-use zt_container::{CHUNK, Encoding, Exact, Source, Span, check_declared, codec};
+use zt_container::memory::in_memory;
+use zt_container::{CHUNK, Encoding, Source, Span, check_declared, codec};
 use zt_formats::Bytes;
 use zt_manifest::{ByteOrder, DType};
 
@@ -167,7 +167,7 @@ impl<'f> Window<'f> {
             let whole = self.copy_chunks(at, out)?;
             if whole > 0 {
                 (at, out) = (
-                    at.plus(whole as u64),
+                    at.strict_add(whole as u64),
                     out.get_mut(whole..).unwrap_or_default(),
                 );
                 continue;
@@ -202,7 +202,7 @@ impl<'f> Window<'f> {
                 let error = std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
                 return Err(self.tensor.blame(error, self.part));
             }
-            (at, out) = (at.plus(len as u64), behind);
+            (at, out) = (at.strict_add(len as u64), behind);
         }
         Ok(())
     }
@@ -272,13 +272,13 @@ impl<'f> Window<'f> {
         let read = self.source().read_at(self.stored_at(at), out);
         read.map_err(|error| self.tensor.blame(error, self.part))?;
         let stored = &*out;
-        let of_range: Vec<usize> = Checked::of(at..at.plus(len)).collect();
+        let of_range: Vec<usize> = Checked::of(at..at.strict_add(len)).collect();
         let first = of_range.first().copied().unwrap_or_default();
         self.check(&chunks, &of_range, |chunk| {
             let size = in_memory(CHUNK);
             stored
                 .chunks(size)
-                .nth(chunk.minus(first))
+                .nth(chunk.strict_sub(first))
                 .unwrap_or_default()
         })?;
         to_little_endian(self.part.component, out);

@@ -3,8 +3,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use zt_container::exact::in_memory;
-use zt_container::{DigestAlgorithm, Exact, Hasher, Layout, Limits, Source, Span, bytes_of};
+use zt_container::memory::in_memory;
+use zt_container::{DigestAlgorithm, Hasher, Layout, Limits, Source, Span, bytes_of};
 use zt_manifest::{Error as ManifestError, Index, Rule};
 
 use super::places::{Places, Root};
@@ -33,7 +33,7 @@ impl Candidate {
     /// The length of a file that ends with it.
     pub(super) fn end(&self) -> u64 {
         let trailer = trailer_of(self.layout, self.manifest.byte_len());
-        self.manifest.end().plus(trailer.len() as u64)
+        self.manifest.end().strict_add(trailer.len() as u64)
     }
 }
 
@@ -179,7 +179,7 @@ impl<'s> Search<'s> {
         let Some(bytes) = self.bytes(manifest.offset(), len)? else {
             return Ok(false);
         };
-        let before = PAGE.minus(manifest.offset() % PAGE);
+        let before = PAGE.strict_sub(manifest.offset() % PAGE);
         let first = in_memory(before.min(len));
         let (first, others) = bytes.split_at_checked(first).unwrap_or_default();
         let pages = others.chunks(in_memory(PAGE));
@@ -190,7 +190,7 @@ impl<'s> Search<'s> {
     /// A manifest, compared with what follows it.
     fn candidate(&self, manifest: Span, layout: Layout) -> Result<Candidate> {
         let trailer = trailer_of(layout, manifest.byte_len());
-        let left = self.source.byte_len().minus(manifest.end());
+        let left = self.source.byte_len().strict_sub(manifest.end());
         let mut found = vec![0; in_memory(left.min(trailer.len() as u64))];
         self.source.read_at(manifest.end(), &mut found)?;
         let pairs = || found.iter().zip(&trailer);

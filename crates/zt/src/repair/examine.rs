@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use zt_container::exact::in_memory;
-use zt_container::{Exact, Footer, HEADER_LEN, Layout, MAGIC_0_1, Source};
+use zt_container::memory::in_memory;
+use zt_container::{Footer, HEADER_LEN, Layout, MAGIC_0_1, Source};
 
 use super::candidate::{Candidate, Copies, Search};
 use super::fate::Evidence;
@@ -230,6 +230,6 @@ fn headers_of(places: &Places, manifests: &[Copies]) -> Vec<u64> {
     let all = manifests.iter().flat_map(Copies::all);
     let closed = all.filter(|copy| copy.is_closed && copy.layout == Layout::V1_1);
     let ends: HashSet<u64> = closed.map(Candidate::end).collect();
-    let is_header = |at: &u64| !ends.contains(&at.plus(HEADER_LEN));
+    let is_header = |at: &u64| !ends.contains(&at.strict_add(HEADER_LEN));
     places.headers.iter().copied().filter(is_header).collect()
 }

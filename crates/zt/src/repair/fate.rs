@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use zt_container::{Blob, Exact, Span};
+use zt_container::{Blob, Span};
 use zt_manifest::Object;
 
 use super::ledger::{Ledger, Proof};
@@ -95,7 +95,7 @@ impl Evidence {
                 Some(Proof::Nothing) => &mut evidence.unproved,
                 _ => &mut evidence.refuted,
             };
-            *count = count.plus(1);
+            *count = count.strict_add(1);
         }
         evidence.digested = digested(&blobs);
 
@@ -105,7 +105,7 @@ impl Evidence {
             let object = match entry.object() {
                 Ok(object) => recovered(entry, object, &mut proofs, &unread),
                 Err(error) => {
-                    evidence.refuted = evidence.refuted.plus(1);
+                    evidence.refuted = evidence.refuted.strict_add(1);
                     Recovered {
                         name: entry.name().to_owned(),
                         fate: Fate::Lost,
@@ -151,7 +151,7 @@ fn digested(blobs: &[Blob]) -> Vec<(Blob, u64)> {
     for blob in blobs.iter().filter(has_digest) {
         let at = *places.entry(blob).or_insert(digested.len());
         match digested.get_mut(at) {
-            Some((_, count)) => *count = count.plus(1),
+            Some((_, count)) => *count = count.strict_add(1),
             None => digested.push((blob.clone(), 1)),
         }
     }

@@ -1,6 +1,6 @@
 //! A manifest in the file, and whether it is the file's own.
 
-use zt_container::{Exact, Layout, Span};
+use zt_container::{Layout, Span};
 
 use super::candidate::{Candidate, Copies};
 use super::fate::Evidence;
@@ -62,7 +62,7 @@ impl Generation {
             layout: copy.layout,
             end: copy.end(),
             has_trailer: copy.has_trailer,
-            copies: 1_usize.plus(copies.others.len()),
+            copies: 1_usize.strict_add(copies.others.len()),
             objects: evidence.objects.len(),
             proved: evidence.proved,
             unproved: evidence.unproved,

@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use zt_container::exact::in_memory;
-use zt_container::{Blob, BlobReader, Digest, Encoding, Exact, Hasher, Limits, Source};
+use zt_container::memory::in_memory;
+use zt_container::{Blob, BlobReader, Digest, Encoding, Hasher, Limits, Source};
 
 use crate::cores::progress::Gauge;
 use crate::error::{Error, Result};
@@ -204,12 +204,12 @@ impl<'l> Ledger<'l> {
         while at < end {
             let data = self.source.data_from(at).clamp(at, end);
             while let Some(hasher) = hasher.as_mut().filter(|_| at < data) {
-                let len = data.minus(at).min(ZEROS);
+                let len = data.strict_sub(at).min(ZEROS);
                 hasher.update_zeros(len);
                 self.gauge.report(0)?;
-                at = at.plus(len);
+                at = at.strict_add(len);
             }
-            let len = in_memory(end.minus(data).min(PIECE as u64));
+            let len = in_memory(end.strict_sub(data).min(PIECE as u64));
             let bytes = piece.get_mut(..len).unwrap_or_default();
             if let Err(error) = self.source.read_at(data, bytes) {
                 return Ok(Some(error.into()));
@@ -218,7 +218,7 @@ impl<'l> Ledger<'l> {
                 hasher.update(bytes);
             }
             self.gauge.report(len as u64)?;
-            at = data.plus(len as u64);
+            at = data.strict_add(len as u64);
         }
         let found = hasher.map(Hasher::finish);
         Ok(match (blob.digest.clone(), found) {

@@ -1,7 +1,5 @@
 //! A search for several short byte strings at once.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
-
-use zt_container::Exact;
 /// Texts to search for. This is Horspool's search for several texts of at least [`Needles::width`]
 /// bytes: each byte of the input tells how far the search can skip.
 pub(super) struct Needles {
@@ -35,7 +33,7 @@ impl Needles {
     pub(super) fn find_in(&self, bytes: &[u8], mut found: impl FnMut(usize, &'static [u8])) {
         let mut at = 0_usize;
         while let Some(stretch) = bytes.get(at..).filter(|rest| rest.len() >= self.width) {
-            let last = stretch.get(self.width.minus(1));
+            let last = stretch.get(self.width.strict_sub(1));
             let skip = last.and_then(|byte| self.skips.get(usize::from(*byte)));
             let skip = skip.copied().unwrap_or(1);
             if skip == 0

@@ -3,7 +3,7 @@
 
 use std::cmp::Ordering;
 
-use zt_container::{ALIGNMENT, Exact, HEADER_LEN, MAGIC, SIZE_LEN, Source, Span, bytes_of};
+use zt_container::{ALIGNMENT, HEADER_LEN, MAGIC, SIZE_LEN, Source, Span, bytes_of};
 
 use super::needles::Needles;
 use crate::cores::progress::{Progress, report};
@@ -98,7 +98,7 @@ impl Places {
             end = before_hole(source, end);
             let start = end.saturating_sub(PIECE);
             let from = start.saturating_sub(BEFORE);
-            let to = end.plus(LONGEST).min(source.byte_len());
+            let to = end.strict_add(LONGEST).min(source.byte_len());
             let bytes = bytes_of(
                 source,
                 Span::between(from, to).ok_or_else(Error::out_of_order)?,
@@ -106,14 +106,14 @@ impl Places {
             let mut found = Vec::new();
             needles.find_in(&bytes, |at, text| found.push((at, text)));
             for (at, text) in found.into_iter().rev() {
-                let offset = from.plus(at as u64);
+                let offset = from.strict_add(at as u64);
                 // The others are found in the pieces around this one.
                 if (start..end).contains(&offset) {
                     let before = bytes.get(..at).unwrap_or_default();
                     places.add(offset, text, before);
                 }
             }
-            report(progress, end.minus(start))?;
+            report(progress, end.strict_sub(start))?;
             end = start;
         }
         Ok(places)
@@ -151,7 +151,7 @@ impl Places {
             return;
         };
         let at = offset.checked_sub(map_len as u64);
-        let before = before.get(..before.len().minus(map_len));
+        let before = before.get(..before.len().strict_sub(map_len));
         let root = match (text == NAME, at, before) {
             (false, Some(at), _) => Some(Root::Map(at)),
             (true, Some(at), Some(before)) => {
@@ -171,7 +171,7 @@ fn before_hole(source: &dyn Source, mut end: u64) -> u64 {
     let mut step = PIECE;
     while end > 0 && step >= PIECE {
         let start = end.saturating_sub(step);
-        let to = end.plus(LONGEST).min(source.byte_len());
+        let to = end.strict_add(LONGEST).min(source.byte_len());
         if source.data_from(start.saturating_sub(BEFORE)) >= to {
             end = start;
             step = step.saturating_mul(2);
@@ -200,9 +200,9 @@ fn keep<T>(places: &mut Vec<T>, place: T, is_cut: &mut bool) {
 
 /// The manifests that the last bytes of a file lead to, for each number of bytes of a trailer.
 fn endings(source: &dyn Source, is_0_1: bool) -> Result<Vec<Ending>> {
-    let trailer_len = SIZE_LEN.plus(MAGIC.len() as u64);
+    let trailer_len = SIZE_LEN.strict_add(MAGIC.len() as u64);
     let len = source.byte_len().min(trailer_len);
-    let start = source.byte_len().minus(len);
+    let start = source.byte_len().strict_sub(len);
     let bytes = bytes_of(
         source,
         Span::new(start, len).ok_or_else(Error::out_of_order)?,
@@ -220,7 +220,7 @@ fn endings(source: &dyn Source, is_0_1: bool) -> Result<Vec<Ending>> {
                 (declared, &[][..])
             }
         };
-        let end = start.plus(at as u64);
+        let end = start.strict_add(at as u64);
         let manifest = end
             .checked_sub(u64::from_le_bytes(declared))
             .filter(|start| *start >= HEADER_LEN)

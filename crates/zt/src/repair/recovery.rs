@@ -1,6 +1,6 @@
 //! The result of an examination.
 
-use zt_container::{Exact, Span};
+use zt_container::Span;
 
 use super::fate::{Fate, Recovered};
 use super::generation::{Generation, Standing};
@@ -173,7 +173,7 @@ impl Recovery {
         storage.set_len(generation.end)?;
         storage.sync()?;
         // The note of an edit that was cut short, behind the cut that it would explain.
-        if generation.manifest.offset() >= NOTE_AT.plus(NOTE_LEN as u64) {
+        if generation.manifest.offset() >= NOTE_AT.strict_add(NOTE_LEN as u64) {
             let mut found = [0; NOTE_LEN];
             storage.read_at(NOTE_AT, &mut found)?;
             if noted(found).is_some() {

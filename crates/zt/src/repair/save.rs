@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::path::Path;
 
-use zt_container::{Blob, ContainerWriter, Digest, Exact, Limits};
+use zt_container::{Blob, ContainerWriter, Digest, Limits};
 use zt_manifest::{ByteOrder, Component, DType, Manifest, Map, Object, Value};
 
 use super::fate::{Fate, Recovered};
@@ -94,9 +94,9 @@ impl Recovery {
             }
         }
         let cbor = manifest.to_cbor()?;
-        let manifest_end = saving.container.offset().plus(cbor.len() as u64);
+        let manifest_end = saving.container.offset().strict_add(cbor.len() as u64);
         let sink = saving.container.finish(&cbor)?;
-        Ok((sink, manifest_end.plus(FOOTER_LEN)))
+        Ok((sink, manifest_end.strict_add(FOOTER_LEN)))
     }
 }
 

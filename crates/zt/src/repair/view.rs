@@ -4,7 +4,7 @@
 use std::io;
 use std::sync::Arc;
 
-use zt_container::{Exact, HEADER_LEN, Layout, MAGIC, MAGIC_0_1, Source, Span};
+use zt_container::{HEADER_LEN, Layout, MAGIC, MAGIC_0_1, Source, Span};
 
 /// A part of `source` as a file: its bytes from `base` to the end of a manifest, between a correct
 /// header and trailer. So a manifest can be examined by opening a file, even if its header or
@@ -24,7 +24,7 @@ impl View {
         View {
             source: Arc::clone(source),
             base,
-            manifest_end: manifest.end().minus(base),
+            manifest_end: manifest.end().strict_sub(base),
             header: header_of(layout),
             trailer: trailer_of(layout, manifest.byte_len()),
         }
@@ -50,7 +50,7 @@ pub(super) fn trailer_of(layout: Layout, manifest_len: u64) -> Vec<u8> {
 
 impl Source for View {
     fn byte_len(&self) -> u64 {
-        self.manifest_end.plus(self.trailer.len() as u64)
+        self.manifest_end.strict_add(self.trailer.len() as u64)
     }
 
     fn slice(&self, span: Span) -> Option<&[u8]> {
@@ -78,12 +78,12 @@ impl Source for View {
         for (byte, is) in header.iter_mut().zip(self.header.iter().skip(start)) {
             *byte = *is;
         }
-        let offset = offset.plus(header.len() as u64);
+        let offset = offset.strict_add(header.len() as u64);
         let (stored, trailer) = split_at(rest, self.manifest_end.saturating_sub(offset));
         if !stored.is_empty() {
-            self.source.read_at(self.base.plus(offset), stored)?;
+            self.source.read_at(self.base.strict_add(offset), stored)?;
         }
-        let offset = offset.plus(stored.len() as u64);
+        let offset = offset.strict_add(stored.len() as u64);
         let start = usize::try_from(offset.saturating_sub(self.manifest_end)).unwrap_or(usize::MAX);
         for (byte, is) in trailer.iter_mut().zip(self.trailer.iter().skip(start)) {
             *byte = *is;

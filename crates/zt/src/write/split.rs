@@ -2,8 +2,6 @@
 
 use std::io::{self, Write};
 use std::sync::Arc;
-
-use zt_container::Exact;
 use zt_container::codec::SINGLE_FRAME_MAX;
 use zt_formats::{Bytes, NewObject, PlaneCodec, Planes, SizeMismatch, View, dense_byte_len};
 use zt_manifest::{DType, Map, Object};
@@ -218,7 +216,7 @@ impl ObjectWriter<'_, '_> {
             let shared = Arc::clone(&shared);
             let fill = move |start: usize, out: &mut [u8]| {
                 let (codec, elements) = &*shared;
-                let elements = elements.get(start.times(width)..);
+                let elements = elements.get(start.strict_mul(width)..);
                 codec.split(plane, elements.unwrap_or_default(), out);
             };
             let (content, options) = (Lent::Made(byte_len, Arc::new(fill)), self.options_of(role));
@@ -305,7 +303,7 @@ impl Write for Splitter<'_, '_, '_, '_> {
         let width = self.codec.plane_count();
         let mut rest = bytes;
         if !self.partial.is_empty() {
-            let missing = width.minus(self.partial.len()).min(rest.len());
+            let missing = width.strict_sub(self.partial.len()).min(rest.len());
             let (head, tail) = rest.split_at(missing);
             self.partial.extend_from_slice(head);
             rest = tail;

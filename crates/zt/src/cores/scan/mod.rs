@@ -8,9 +8,7 @@ mod job;
 mod piece;
 
 use zt_container::codec::{Frame, frames};
-use zt_container::{
-    Blob, BlobReader, DigestAlgorithm, Encoding, Exact, Hasher, Limits, Source, Span,
-};
+use zt_container::{Blob, BlobReader, DigestAlgorithm, Encoding, Hasher, Limits, Source, Span};
 
 pub(crate) use self::job::{Job, Outcome};
 use self::piece::{Cut, Piece, STRETCH, is_piece, look, update, wrong_bool};
@@ -198,7 +196,7 @@ impl Scan<'_> {
             };
             let (following, ()) = parallel::join(|| prepare(next), chain);
             ready = following?;
-            next = next.plus(ready.len());
+            next = next.strict_add(ready.len());
         }
         let mut outcome = self.sum(job, pieces, chains)?;
         if is_same && job.content {
@@ -229,7 +227,7 @@ impl Scan<'_> {
         for piece in pieces {
             outcome.append(piece.sum.as_ref(), piece.stored.byte_len());
             end = piece.stored.end();
-            decoded = decoded.plus(piece.content_len);
+            decoded = decoded.strict_add(piece.content_len);
             outcome.wrong_bool = outcome.wrong_bool.or(piece.wrong_bool);
             if let (Some(fault), Ok(_)) = (piece.fault, &outcome.decoded) {
                 unread |= fault.kind() == crate::error::ErrorKind::Io;

@@ -1,7 +1,7 @@
 //! Pieces of blobs: how a blob is cut, and the work on one piece.
 
 use zt_container::codec::Frame;
-use zt_container::exact::in_memory;
+use zt_container::memory::in_memory;
 use zt_container::{Digest, DigestAlgorithm, Encoding, Hasher, Source, Span};
 use zt_formats::check_bools_from;
 

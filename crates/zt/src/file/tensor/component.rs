@@ -1,6 +1,6 @@
 //! A component with its place in its object, and its bytes as elements.
 
-use zt_container::exact::{Exact, in_memory};
+use zt_container::memory::in_memory;
 use zt_formats::{Bytes, Elements};
 use zt_manifest::{ByteOrder, Component, DType, Text};
 
@@ -19,7 +19,7 @@ impl Located<'_> {
         const PIECE: u64 = 1 << 20;
         // At least one element of any dtype; the end shows in a piece that is not full.
         let declared = self.component.blob.decoded_len;
-        in_memory(declared.map_or(PIECE, |len| len.min(PIECE - 8).plus(8)))
+        in_memory(declared.map_or(PIECE, |len| len.min(PIECE - 8).strict_add(8)))
     }
 }
 

@@ -7,7 +7,7 @@ mod owned;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use zt_container::{Blob, BlobReader, Encoding, Exact, Source, Span};
+use zt_container::{Blob, BlobReader, Encoding, Source, Span};
 use zt_formats::{Buffer, Bytes, Element, Elements, Parts, Signature, Typed, View, element_count};
 use zt_manifest::{ByteOrder, Component, DType, Map, Object, Text};
 
@@ -454,7 +454,7 @@ impl<'f> Tensor<'f> {
         loop {
             match reader.read(&mut scratch)? {
                 0 => return Ok(total),
-                len => total = total.plus(len as u64),
+                len => total = total.strict_add(len as u64),
             }
         }
     }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use zt_container::codec::{FRAME_CONTENT, SINGLE_FRAME_MAX};
-use zt_container::{DigestAlgorithm, Encoding, Exact};
+use zt_container::{DigestAlgorithm, Encoding};
 
 use super::{Begin, Encoder, HASHED_AT_ONCE, Item, Placed, Stored};
 use crate::error::Result;
@@ -88,7 +88,7 @@ impl Component {
         encoder: &mut Encoder<W>,
         content: &'c [u8],
     ) -> Result<&'c [u8]> {
-        let room = SINGLE_FRAME_MAX.minus(self.gathered.len());
+        let room = SINGLE_FRAME_MAX.strict_sub(self.gathered.len());
         let Some((head, rest)) = content
             .split_at_checked(room)
             .filter(|(_, rest)| !rest.is_empty())
@@ -154,7 +154,7 @@ impl Component {
         frames: Option<Effort>,
     ) -> Result<()> {
         while !content.is_empty() {
-            let room = FRAME_CONTENT.minus(self.gathered.len());
+            let room = FRAME_CONTENT.strict_sub(self.gathered.len());
             let (head, rest) = content.split_at_checked(room).unwrap_or((content, &[]));
             self.gather(encoder, head, FRAME_CONTENT)?;
             content = rest;
@@ -229,11 +229,11 @@ impl Component {
         if content.is_empty() {
             return Ok(());
         }
-        let len = self.gathered.len().plus(content.len());
+        let len = self.gathered.len().strict_add(content.len());
         if self.gathered.capacity() < len {
             // The expected length may be wrong: then the memory grows with the content.
             let expected = usize::try_from(self.expected_len).unwrap_or(most);
-            let wanted = expected.max(len.times(2)).min(most).max(len);
+            let wanted = expected.max(len.strict_mul(2)).min(most).max(len);
             let mut larger = encoder.tools.buffer(wanted)?;
             larger.extend_from_slice(&self.gathered);
             let smaller = std::mem::replace(&mut self.gathered, larger);

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use zt_container::codec::{FRAME_CONTENT, SINGLE_FRAME_MAX};
 use zt_container::memory::resize;
-use zt_container::{CHUNK, Chunker, DigestAlgorithm, Encoding, Exact};
+use zt_container::{CHUNK, Chunker, DigestAlgorithm, Encoding};
 use zt_formats::Bytes;
 
 use super::queue::{Item, Queue};
@@ -96,7 +96,7 @@ impl<'s, 'm> Lending<'s, 'm> {
         };
         self.queue.submit(encoder, Item::Begin(begin), 0)?;
         for start in (0..byte_len).step_by(FRAME_CONTENT) {
-            let range = start..byte_len.min(start.plus(FRAME_CONTENT));
+            let range = start..byte_len.min(start.strict_add(FRAME_CONTENT));
             let (cost, content, tools) = (range.len(), content.clone(), Arc::clone(&encoder.tools));
             let make = move || {
                 let bytes = content.bytes(range, &tools)?;
