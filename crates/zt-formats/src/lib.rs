@@ -37,71 +37,44 @@
 //! ```
 #![forbid(unsafe_code)]
 
-pub mod attribute;
-mod buffer;
-mod cast;
-mod dense;
-mod element;
-mod elements;
-mod error;
-mod format;
-mod fp8;
-mod index;
-mod logical;
-mod number;
-mod parts;
-mod places;
-mod plane_codec;
-mod planes;
-mod quantization;
-mod quantize;
-mod quantized_4bit;
-mod quantized_group;
-mod read;
-mod registry;
-mod scalar;
-mod scatter;
-mod select;
-mod selection;
-mod shape;
-mod signature;
-mod slice;
-mod sparse_coo;
-mod sparse_csr;
-mod sparse_part;
-mod typed;
+mod base;
+mod formats;
 
-pub use buffer::{Buffer, Bytes};
-pub use dense::{Dense, DenseFormat};
-pub use element::Element;
-pub use elements::Elements;
-pub use error::{
+pub use base::attribute;
+pub use base::buffer::{Buffer, Bytes};
+pub use base::dense::Dense;
+pub use base::element::Element;
+pub use base::elements::Elements;
+pub use base::error::{
     AttributeFault, Error, IndexBound, Misuse, Result, SizeMismatch, SliceFault, Unsupported,
     Violation,
 };
-pub use format::{ObjectFormat, ToObject, View};
-pub use fp8::{F8E4M3Fn, F8E4M3FnUz, F8E5M2, F8E5M2FnUz};
+pub use base::format::{ObjectFormat, ToObject, View};
+pub use base::fp8::{F8E4M3Fn, F8E4M3FnUz, F8E5M2, F8E5M2FnUz};
+pub use base::logical::{Decode, LogicalType};
+pub use base::parts::{NewObject, Parts};
+pub use base::places::Places;
+pub use base::read::ReadParts;
+pub use base::registry::Registry;
+pub use base::scalar::{Scalar, Scalars};
+pub use base::selection::{Run, Selection};
+pub use base::shape::{dense_byte_len, element_count};
+pub use base::signature::{ComponentSignature, Signature};
+pub use base::slice::Slice;
+pub use base::typed::{Typed, check_bools, check_bools_from};
+
+pub use formats::dense::DenseFormat;
+pub use formats::index::indices;
+pub use formats::plane_codec::PlaneCodec;
+pub use formats::planes::{Planes, PlanesFormat};
+pub use formats::quantization::{Packing, Quantization, ZeroKind};
+pub use formats::quantized_4bit::{Quantized4Bit, Quantized4BitFormat};
+pub use formats::quantized_group::{Quantized, QuantizedGroup, QuantizedGroupFormat};
+pub use formats::sparse_coo::{Coo, SparseCooFormat};
+pub use formats::sparse_csr::{Csr, SparseCsrFormat};
+
 pub use half::{bf16, f16};
-pub use index::indices;
-pub use logical::{Decode, LogicalType};
 pub use num_complex::Complex;
-pub use parts::{NewObject, Parts};
-pub use places::Places;
-pub use plane_codec::PlaneCodec;
-pub use planes::{Planes, PlanesFormat};
-pub use quantization::{Packing, Quantization, ZeroKind};
-pub use quantized_4bit::{Quantized4Bit, Quantized4BitFormat};
-pub use quantized_group::{Quantized, QuantizedGroup, QuantizedGroupFormat};
-pub use read::ReadParts;
-pub use registry::Registry;
-pub use scalar::{Scalar, Scalars};
-pub use selection::{Run, Selection};
-pub use shape::{dense_byte_len, element_count};
-pub use signature::{ComponentSignature, Signature};
-pub use slice::Slice;
-pub use sparse_coo::{Coo, SparseCooFormat};
-pub use sparse_csr::{Csr, SparseCsrFormat};
-pub use typed::{Typed, check_bools, check_bools_from};
 /// What the constructors here take of the layer below.
 pub use zt_manifest::{DType, Map, Object, Text, Value};
 

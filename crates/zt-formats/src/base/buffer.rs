@@ -1,0 +1,381 @@
+//! Bytes in memory: borrowed, or owned and aligned for every element type.
+
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
+use crate::base::error::{Error, Result};
+
+/// Owned bytes that begin at a multiple of 8, so that every element type can be seen in them
+/// without a copy.
+///
+/// Growing is left out on purpose: a component's length is known before its bytes are. With the
+/// feature `huge-pages`, large buffers ask the system for large pages: filling fresh memory is
+/// bound by its page faults, of which there are 512 times fewer then.
+#[derive(Default)]
+pub struct Buffer {
+    memory: Memory,
+    /// At most the length of `memory`.
+    byte_len: usize,
+}
+
+enum Memory {
+    Words(Box<[u64]>),
+    /// A vector that begins at a multiple of 8.
+    Bytes(Vec<u8>),
+    #[cfg(feature = "huge-pages")]
+    Pages(memmap2::MmapMut),
+    /// From a multiple of 8 on, within the memory of several buffers.
+    Part(Arc<Memory>, usize),
+}
+
+impl Memory {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Memory::Words(words) => bytemuck::cast_slice(words),
+            Memory::Bytes(bytes) => bytes,
+            #[cfg(feature = "huge-pages")]
+            Memory::Pages(pages) => pages,
+            Memory::Part(memory, start) => memory.bytes().get(*start..).unwrap_or_default(),
+        }
+    }
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Memory::Words(Box::default())
+    }
+}
+
+/// Buffers of at least so many bytes are worth large pages, which are of 2 MiB.
+#[cfg(feature = "huge-pages")]
+const LARGE: usize = 8 << 20;
+
+impl Buffer {
+    /// `byte_len` zeros. Large buffers come from the system as untouched pages, and cost nothing
+    /// until they are written.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Allocation`] where there is no memory for them: a file's lengths decide over sizes,
+    /// and must not be able to end the process.
+    pub fn try_zeroed(byte_len: u64) -> Result<Self> {
+        let refused = Error::Allocation { byte_len };
+        let Ok(byte_len) = usize::try_from(byte_len) else {
+            return Err(refused);
+        };
+        #[cfg(feature = "huge-pages")]
+        if byte_len >= LARGE {
+            let Ok(pages) = memmap2::MmapMut::map_anon(byte_len) else {
+                return Err(refused);
+            };
+            // Advice: a system that does not take it gives small pages, which are as good.
+            #[cfg(target_os = "linux")]
+            let _ = pages.advise(memmap2::Advice::HugePage);
+            let memory = Memory::Pages(pages);
+            return Ok(Buffer { memory, byte_len });
+        }
+        match bytemuck::allocation::try_zeroed_slice_box(byte_len.div_ceil(8)) {
+            Ok(words) => Ok(Buffer {
+                memory: Memory::Words(words),
+                byte_len,
+            }),
+            Err(()) => Err(refused),
+        }
+    }
+
+    /// Zeros for `count` values of `value_len` bytes each.
+    ///
+    /// # Errors
+    ///
+    /// As [`Buffer::try_zeroed`]; also if their size passes 2^64.
+    pub fn try_zeroed_values(count: u64, value_len: u64) -> Result<Self> {
+        // No memory has 2^64 bytes.
+        Buffer::try_zeroed(count.saturating_mul(value_len))
+    }
+
+    /// A copy of `bytes`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Allocation`], as [`Buffer::try_zeroed`].
+    pub fn try_from_slice(bytes: &[u8]) -> Result<Self> {
+        let mut buffer = Buffer::try_zeroed(bytes.len() as u64)?;
+        buffer.copy_from_slice(bytes);
+        Ok(buffer)
+    }
+
+    /// The bytes as several buffers, of these lengths one after the other, each from the next multiple of
+    /// [`Buffer::APART`] on. Nothing is copied: the memory stays until the last of them is dropped.
+    ///
+    /// A part that is written to becomes a copy of its own first. What lies behind the end of this buffer
+    /// is left out, so that such parts are short or empty.
+    pub fn into_parts(
+        self,
+        byte_lens: impl Iterator<Item = usize>,
+    ) -> impl Iterator<Item = Buffer> {
+        let (memory, end) = (Arc::new(self.memory), self.byte_len);
+        let mut at = 0usize;
+        let part = move |byte_len: usize| {
+            let start = at.min(end);
+            let len = byte_len.min(end.saturating_sub(start));
+            at = at.saturating_add(byte_len.div_ceil(Self::APART).saturating_mul(Self::APART));
+            Buffer {
+                memory: Memory::Part(Arc::clone(&memory), start),
+                byte_len: len,
+            }
+        };
+        byte_lens.map(part)
+    }
+
+    /// Parts begin at multiples of so many bytes: a line of the cache.
+    pub const APART: usize = 64;
+
+    /// A copy of bytes that the caller has in memory, and not a file's length asks for.
+    pub(crate) fn copied(bytes: &[u8]) -> Self {
+        let words = vec![0; bytes.len().div_ceil(8)].into();
+        let mut buffer = Buffer {
+            memory: Memory::Words(words),
+            byte_len: bytes.len(),
+        };
+        buffer.copy_from_slice(bytes);
+        buffer
+    }
+}
+
+impl Deref for Buffer {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        let bytes = self.memory.bytes();
+        bytes.get(..self.byte_len).unwrap_or_default()
+    }
+}
+
+impl DerefMut for Buffer {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        if matches!(self.memory, Memory::Part(..)) {
+            *self = Buffer::copied(self);
+        }
+        let bytes = match &mut self.memory {
+            Memory::Words(words) => bytemuck::cast_slice_mut(words),
+            Memory::Bytes(bytes) => bytes,
+            #[cfg(feature = "huge-pages")]
+            Memory::Pages(pages) => pages,
+            // It was copied just now.
+            Memory::Part(..) => &mut [],
+        };
+        bytes.get_mut(..self.byte_len).unwrap_or_default()
+    }
+}
+
+impl Clone for Buffer {
+    fn clone(&self) -> Self {
+        Buffer::copied(self)
+    }
+}
+
+/// Keeps the vector's memory where it begins at a multiple of 8, as allocators usually give it. Else
+/// copies.
+impl From<Vec<u8>> for Buffer {
+    fn from(bytes: Vec<u8>) -> Self {
+        if !bytes.as_ptr().addr().is_multiple_of(8) {
+            return Buffer::copied(&bytes);
+        }
+        Buffer {
+            byte_len: bytes.len(),
+            memory: Memory::Bytes(bytes),
+        }
+    }
+}
+
+impl AsRef<[u8]> for Buffer {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl PartialEq for Buffer {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Buffer {}
+
+impl fmt::Debug for Buffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Buffer({} bytes)", self.byte_len)
+    }
+}
+
+/// Bytes that are lent where they lie in memory already, and owned where they had to be read,
+/// decoded or computed.
+#[derive(Clone)]
+pub enum Bytes<'a> {
+    /// Lent, at any alignment.
+    Borrowed(&'a [u8]),
+    /// Owned, aligned to 8.
+    Owned(Buffer),
+}
+
+impl Bytes<'_> {
+    /// The bytes as a buffer of their own. Copies what is borrowed.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Allocation`] where there is no memory for the copy.
+    pub fn into_owned(self) -> Result<Buffer> {
+        match self {
+            Bytes::Borrowed(bytes) => Buffer::try_from_slice(bytes),
+            Bytes::Owned(buffer) => Ok(buffer),
+        }
+    }
+
+    /// Whether the bytes lie elsewhere.
+    #[must_use]
+    pub const fn is_borrowed(&self) -> bool {
+        matches!(self, Bytes::Borrowed(_))
+    }
+}
+
+impl Deref for Bytes<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Bytes::Borrowed(bytes) => bytes,
+            Bytes::Owned(buffer) => buffer,
+        }
+    }
+}
+
+impl AsRef<[u8]> for Bytes<'_> {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl<'a> From<&'a [u8]> for Bytes<'a> {
+    fn from(bytes: &'a [u8]) -> Self {
+        Bytes::Borrowed(bytes)
+    }
+}
+
+impl From<Buffer> for Bytes<'_> {
+    fn from(buffer: Buffer) -> Self {
+        Bytes::Owned(buffer)
+    }
+}
+
+/// As [`Buffer::from`]: no copy where the vector begins at a multiple of 8.
+///
+/// ```
+/// use zt_formats::{DType, Dense, Elements};
+///
+/// let bytes: Vec<u8> = [1.5f32, 2.5].iter().flat_map(|value| value.to_le_bytes()).collect();
+/// let dense = Dense::from_elements([2], Elements::new(DType::F32, bytes))?;
+/// assert_eq!(*dense.as_slice::<f32>()?, [1.5, 2.5]);
+/// # Ok::<(), zt_formats::Error>(())
+/// ```
+impl From<Vec<u8>> for Bytes<'_> {
+    fn from(bytes: Vec<u8>) -> Self {
+        Bytes::Owned(bytes.into())
+    }
+}
+
+impl PartialEq for Bytes<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Bytes<'_> {}
+
+impl fmt::Debug for Bytes<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Bytes::Borrowed(bytes) => write!(f, "Borrowed({} bytes)", bytes.len()),
+            Bytes::Owned(buffer) => write!(f, "Owned({} bytes)", buffer.len()),
+        }
+    }
+}
+
+/// An empty vector with room for so many items.
+///
+/// # Errors
+///
+/// [`Error::Allocation`] where there is no memory for them.
+pub(crate) fn reserved<T>(len: usize) -> Result<Vec<T>> {
+    let mut items = Vec::new();
+    let byte_len = (len as u64).saturating_mul(size_of::<T>() as u64);
+    let reserved = items.try_reserve_exact(len);
+    reserved.map_err(|_| Error::Allocation { byte_len })?;
+    Ok(items)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_holds_exactly_its_bytes_at_a_multiple_of_eight() {
+        for byte_len in [0usize, 1, 7, 8, 9, 1000] {
+            let bytes: Vec<u8> = (0..byte_len).map(|i| i.to_le_bytes()[0]).collect();
+            let buffer = Buffer::try_from_slice(&bytes).unwrap();
+            assert_eq!(&*buffer, &*bytes);
+            assert!(buffer.as_ptr().addr().is_multiple_of(8));
+        }
+    }
+
+    #[test]
+    fn a_vector_at_a_multiple_of_eight_is_not_copied() {
+        for byte_len in [0usize, 1, 7, 64, 1000] {
+            let bytes: Vec<u8> = (0..byte_len).map(|i| i.to_le_bytes()[0]).collect();
+            let (expected, place) = (bytes.clone(), bytes.as_ptr());
+            let buffer = Buffer::from(bytes);
+            assert_eq!(&*buffer, &*expected);
+            assert!(buffer.as_ptr().addr().is_multiple_of(8));
+            if place.addr().is_multiple_of(8) {
+                assert_eq!(buffer.as_ptr(), place);
+            }
+        }
+    }
+
+    #[test]
+    fn parts_lie_in_one_memory_until_one_is_written_to() {
+        let mut bytes = Buffer::try_zeroed(300).unwrap();
+        for (at, byte) in (0..=u8::MAX).cycle().zip(bytes.iter_mut()) {
+            *byte = at;
+        }
+        let start = bytes.as_ptr();
+        let mut parts = bytes
+            .into_parts([70, 0, 1, 500, 5].into_iter())
+            .collect::<Vec<_>>();
+        let lens: Vec<usize> = parts.iter().map(|part| part.len()).collect();
+        assert_eq!(lens, [70, 0, 1, 300 - 192, 0]);
+        assert_eq!(parts[0].as_ptr(), start);
+        assert_eq!((parts[2][0], parts[3][0]), (128, 192));
+        let one = parts.remove(2);
+        let mut written = one.clone();
+        written[0] = 9;
+        parts[0][1] = 9;
+        drop(parts);
+        assert_eq!((one[0], written[0]), (128, 9));
+    }
+
+    #[test]
+    fn memory_that_does_not_exist_is_an_error() {
+        let byte_len = 1 << 62;
+        assert_eq!(
+            reserved::<u64>(1 << 59),
+            Err(Error::Allocation { byte_len })
+        );
+        for byte_len in [u64::MAX, u64::MAX / 2, 1 << 62] {
+            assert_eq!(
+                Buffer::try_zeroed(byte_len),
+                Err(Error::Allocation { byte_len })
+            );
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! Casts between floating-point types, rounded once.
+
+use half::slice::HalfFloatSliceExt;
+use half::{bf16, f16};
+use zt_manifest::{DType, Text};
+
+use crate::base::buffer::Buffer;
+use crate::base::elements::Elements;
+use crate::base::error::{Error, Result, SizeMismatch, Unsupported};
+use crate::base::logical::Decode;
+use crate::base::registry::Registry;
+
+/// Values converted at a time, in arrays on the stack.
+const CHUNK: usize = 1024;
+
+/// See [`Elements::to_dtype`].
+pub(crate) fn to_dtype(
+    elements: &Elements<'_>,
+    to: DType,
+    registry: &Registry,
+) -> Result<Elements<'static>> {
+    let logical = registry.logical_type_of(elements)?;
+    let unsupported = || {
+        let from = match elements.logical_type() {
+            Some(name) => Text::Owned(name.to_owned()),
+            None => Text::Borrowed(elements.dtype.as_str()),
+        };
+        Error::Unsupported(Unsupported::Cast { from, to })
+    };
+    let from = match (logical, elements.logical_type(), elements.dtype) {
+        (Some(logical), ..) => match logical.decode {
+            Decode::F32(decode) => From::Narrow(Narrow::Decoded(decode)),
+            Decode::F64(decode) => From::Wide(Some(decode)),
+            Decode::Complex64(_) | Decode::Complex128(_) => return Err(unsupported()),
+        },
+        (None, None, DType::F64) => From::Wide(None),
+        (None, None, DType::F32) => From::Narrow(Narrow::F32),
+        (None, None, DType::F16) => From::Narrow(Narrow::F16),
+        (None, None, DType::BF16) => From::Narrow(Narrow::BF16),
+        _ => return Err(unsupported()),
+    };
+    if !to.is_float() {
+        return Err(unsupported());
+    }
+    let value_len = match logical {
+        Some(logical) => logical.value_len(),
+        None => elements.dtype.byte_len() as u64,
+    };
+    let bytes = &*elements.bytes;
+    let partial = || SizeMismatch::partial(bytes.len(), value_len).of_object();
+    let value_len = usize::try_from(value_len).map_err(|_| partial())?;
+    if !bytes.len().is_multiple_of(value_len) {
+        return Err(partial());
+    }
+    let count = (bytes.len() / value_len) as u64;
+    let mut out = Buffer::try_zeroed_values(count, to.byte_len() as u64)?;
+    let chunks = bytes.chunks(CHUNK.saturating_mul(value_len));
+    let chunks = chunks.zip(out.chunks_mut(CHUNK * to.byte_len()));
+    match from {
+        From::Narrow(from) => {
+            let mut values = [0f32; CHUNK];
+            for (source, target) in chunks {
+                let values = values
+                    .get_mut(..source.len() / value_len)
+                    .unwrap_or_default();
+                from.read(source, value_len, values);
+                write_f32(values, to, target);
+            }
+        }
+        From::Wide(decode) => {
+            let mut values = [0f64; CHUNK];
+            for (source, target) in chunks {
+                let values = values
+                    .get_mut(..source.len() / value_len)
+                    .unwrap_or_default();
+                for (value, bytes) in values.iter_mut().zip(source.chunks_exact(value_len)) {
+                    *value = match decode {
+                        Some(decode) => decode(bytes),
+                        None => f64::from_le_bytes(bytes.first_chunk().copied().unwrap_or([0; 8])),
+                    };
+                }
+                write_f64(values, to, target);
+            }
+        }
+    }
+    Ok(Elements::new(to, out))
+}
+
+/// Where values come from, by the precision that holds all of them.
+enum From {
+    Narrow(Narrow),
+    /// f64, or what decodes to it.
+    Wide(Option<fn(&[u8]) -> f64>),
+}
+
+enum Narrow {
+    F32,
+    F16,
+    BF16,
+    Decoded(fn(&[u8]) -> f32),
+}
+
+impl Narrow {
+    fn read(&self, source: &[u8], value_len: usize, values: &mut [f32]) {
+        match self {
+            Narrow::F32 => take(values, source, f32::from_le_bytes),
+            // Whole slices, because `half` then uses the processor's instruction for them.
+            Narrow::F16 => {
+                let mut halves = [f16::ZERO; CHUNK];
+                let halves = halves.get_mut(..values.len()).unwrap_or_default();
+                take(halves, source, f16::from_le_bytes);
+                halves.convert_to_f32_slice(values);
+            }
+            Narrow::BF16 => take(values, source, |bytes| bf16::from_le_bytes(bytes).to_f32()),
+            Narrow::Decoded(decode) => {
+                for (value, bytes) in values.iter_mut().zip(source.chunks_exact(value_len)) {
+                    *value = decode(bytes);
+                }
+            }
+        }
+    }
+}
+
+/// Each value of its bytes.
+fn take<T, const N: usize>(values: &mut [T], source: &[u8], value: impl Fn([u8; N]) -> T) {
+    for (place, bytes) in values.iter_mut().zip(source.as_chunks().0) {
+        *place = value(*bytes);
+    }
+}
+
+/// The bytes of each value.
+fn put<T, const N: usize>(target: &mut [u8], values: &[T], bytes: impl Fn(&T) -> [u8; N]) {
+    for (place, value) in target.as_chunks_mut().0.iter_mut().zip(values) {
+        *place = bytes(value);
+    }
+}
+
+fn write_f32(values: &[f32], to: DType, target: &mut [u8]) {
+    match to {
+        DType::F64 => put(target, values, |value| f64::from(*value).to_le_bytes()),
+        DType::F16 => {
+            let mut halves = [f16::ZERO; CHUNK];
+            let halves = halves.get_mut(..values.len()).unwrap_or_default();
+            halves.convert_from_f32_slice(values);
+            put(target, halves, |half| half.to_le_bytes());
+        }
+        DType::BF16 => put(target, values, |value| bf16::from_f32(*value).to_le_bytes()),
+        _ => put(target, values, |value| value.to_le_bytes()),
+    }
+}
+
+fn write_f64(values: &[f64], to: DType, target: &mut [u8]) {
+    match to {
+        DType::F64 => put(target, values, |value| value.to_le_bytes()),
+        DType::F32 => put(target, values, |value| narrow(*value).to_le_bytes()),
+        _ => {
+            let mut narrow = [0f32; CHUNK];
+            let narrow = narrow.get_mut(..values.len()).unwrap_or_default();
+            for (narrow, value) in narrow.iter_mut().zip(values) {
+                *narrow = round_to_odd(*value);
+            }
+            write_f32(narrow, to, target);
+        }
+    }
+}
+
+/// `value` as the nearest f32, ties to even.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "between floats, `as` rounds to nearest, ties to even"
+)]
+pub(crate) const fn narrow(value: f64) -> f32 {
+    value as f32
+}
+
+/// `value` as an f32 that rounds on to f16 or bf16 as `value` itself would.
+///
+/// Rounding twice to nearest goes wrong where the first step lands on a tie of the second, and
+/// `half` 2.7's own conversions from f64 drop the lower 32 bits before they look for a tie. Rounding
+/// inexact values to the odd neighbour keeps them off every tie, and on their side of it, as long as
+/// the middle precision has two bits more than the last (S. Boldo, G. Melquiond, "Emulation of FMA
+/// and correctly rounded sums: proved algorithms using rounding to odd", 2008).
+fn round_to_odd(value: f64) -> f32 {
+    let nearest = narrow(value);
+    let exact = f64::from(nearest);
+    if exact == value || value.is_nan() {
+        return nearest;
+    }
+    let bits = nearest.to_bits();
+    // Toward zero. A magnitude above the value's is not zero, so its pattern has one before it;
+    // the pattern before infinity is the largest f32, which is odd.
+    let truncated = if exact.abs() > value.abs() {
+        bits.wrapping_sub(1)
+    } else {
+        bits
+    };
+    f32::from_bits(truncated | 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cast(value: f64, to: DType) -> u16 {
+        let bytes = value.to_le_bytes();
+        let elements = Elements::new(DType::F64, &bytes[..]);
+        let cast = elements.to_dtype(to, Registry::specified_types()).unwrap();
+        u16::from_le_bytes(*cast.bytes.first_chunk().unwrap())
+    }
+
+    #[test]
+    fn f64_is_rounded_once() {
+        // One unit above a tie, far below what f32 (2^-40), or the upper half of an f64 (2^-50),
+        // can see: up. The tie itself: to even, down.
+        for tiny in [-40, -50] {
+            let above = 1.0 + 2f64.powi(-11) + 2f64.powi(tiny);
+            assert_eq!(cast(above, DType::F16), 0x3c01);
+            let above = 1.0 + 2f64.powi(-8) + 2f64.powi(tiny);
+            assert_eq!(cast(above, DType::BF16), 0x3f81);
+            let above = 2f64.powi(-25) + 2f64.powi(tiny - 25);
+            assert_eq!(cast(above, DType::F16), 1);
+        }
+        // Between the first and the second f32 above the tie, of which the first is odd.
+        let above = 1.0 + 2f64.powi(-11) + 1.5 * 2f64.powi(-23);
+        assert_eq!(cast(above, DType::F16), 0x3c01);
+        assert_eq!(cast(1.0 + 2f64.powi(-11), DType::F16), 0x3c00);
+        assert_eq!(cast(1.0 + 2f64.powi(-8), DType::BF16), 0x3f80);
+        assert_eq!(cast(2f64.powi(-25), DType::F16), 0);
+    }
+
+    #[test]
+    fn the_ends_of_f64_become_the_ends_of_the_target() {
+        assert_eq!(cast(f64::MAX, DType::F16), 0x7c00);
+        assert_eq!(cast(-f64::MAX, DType::BF16), 0xff80);
+        assert_eq!(cast(f64::INFINITY, DType::BF16), 0x7f80);
+        assert_eq!(cast(65519.999, DType::F16), 0x7bff);
+        assert_eq!(cast(65520.0, DType::F16), 0x7c00);
+        assert_eq!(cast(-5e-324, DType::F16), 0x8000);
+        assert!(f16::from_bits(cast(f64::NAN, DType::F16)).is_nan());
+        assert!(bf16::from_bits(cast(-f64::NAN, DType::BF16)).is_nan());
+    }
+}

@@ -1,0 +1,217 @@
+//! A plain array in row-major order: what every format with a dense value decodes to.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use zt_manifest::DType;
+
+use crate::base::element::Element;
+use crate::base::elements::Elements;
+use crate::base::error::{Error, Result, SliceFault, Violation};
+use crate::base::format::{ToObject, View};
+use crate::base::parts::{NewObject, Parts};
+use crate::base::places::Places;
+use crate::base::registry::Registry;
+use crate::base::select::select;
+use crate::base::selection::Selection;
+use crate::base::shape::dense_byte_len;
+use crate::base::signature::{ComponentSignature, overflow};
+use crate::base::slice::Slice;
+use crate::base::typed::Typed;
+
+pub(crate) const DATA: &str = "data";
+
+/// A plain array: a shape and the elements in row-major (C-contiguous) order.
+///
+/// Elements are borrowed where they were lent. The number of values is that of the shape, except
+/// under logical types outside the specification, where only storage elements are known.
+///
+/// ```
+/// use zt_formats::{Dense, Slice};
+///
+/// let dense = Dense::from_slice(&[2, 3], &[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0])?;
+/// let column = dense.slice(&Slice::parse_list(":,1")?)?;
+/// assert_eq!(column.shape(), [2]);
+/// assert_eq!(*column.as_slice::<f32>()?, [2.0, 5.0]);
+/// # Ok::<(), zt_formats::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dense<'a> {
+    shape: Vec<u64>,
+    elements: Elements<'a>,
+}
+
+impl<'a> Dense<'a> {
+    /// An array of `elements` in row-major order. Borrows them (copies on a big-endian host).
+    ///
+    /// # Errors
+    ///
+    /// Malformed: there are not as many as the shape has (`shape-size-mismatch`).
+    pub fn from_slice<T: Element>(shape: &[u64], elements: &'a [T]) -> Result<Self> {
+        Dense::from_elements(shape.to_vec(), elements)
+    }
+
+    /// An array of `elements` in row-major order.
+    ///
+    /// # Errors
+    ///
+    /// Malformed: their length is not what the shape demands (`shape-size-mismatch`), or their
+    /// logical type lies over another dtype than its own (`logical-type`).
+    pub fn from_elements(
+        shape: impl Into<Vec<u64>>,
+        elements: impl Into<Elements<'a>>,
+    ) -> Result<Self> {
+        let dense = Dense {
+            shape: shape.into(),
+            elements: elements.into(),
+        };
+        let data = ComponentSignature {
+            role: DATA,
+            dtype: Some(dense.elements.dtype),
+            logical_type: dense.elements.logical_type.as_deref(),
+            byte_len: Some(dense.elements.bytes.len() as u64),
+        };
+        let registry = Registry::specified_types();
+        data.check(registry)?;
+        check_data(&dense.shape, &data, registry)?;
+        Ok(dense)
+    }
+
+    /// An array whose elements are known to be what the shape demands.
+    pub(crate) const fn from_checked(shape: Vec<u64>, elements: Elements<'a>) -> Self {
+        Dense { shape, elements }
+    }
+
+    /// The dimensions, slowest first.
+    #[must_use]
+    pub fn shape(&self) -> &[u64] {
+        &self.shape
+    }
+
+    /// The elements.
+    #[must_use]
+    pub const fn elements(&self) -> &Elements<'a> {
+        &self.elements
+    }
+
+    /// The shape and the elements.
+    #[must_use]
+    pub fn into_elements(self) -> (Vec<u64>, Elements<'a>) {
+        (self.shape, self.elements)
+    }
+
+    /// The elements as a slice of `T`, borrowed where they can be: see [`Elements::as_slice`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Elements::as_slice`].
+    pub fn as_slice<T: Element>(&self) -> Result<Typed<'_, T>> {
+        self.elements.as_slice().map_err(of_data)
+    }
+
+    /// The elements as a slice of `T` that outlives this handle: see [`Elements::into_typed`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Elements::as_slice`].
+    pub fn into_typed<T: Element>(self) -> Result<Typed<'a, T>> {
+        self.elements.into_typed().map_err(of_data)
+    }
+
+    /// The same array in memory of its own. Copies what is borrowed.
+    ///
+    /// # Errors
+    ///
+    /// Allocation.
+    pub fn into_owned(self) -> Result<Dense<'static>> {
+        Ok(Dense {
+            shape: self.shape,
+            elements: self.elements.into_owned()?,
+        })
+    }
+
+    /// The values as f32: [`Dense::to_dtype`] with the specification's logical types.
+    ///
+    /// # Errors
+    ///
+    /// As [`Elements::to_dtype`].
+    pub fn to_f32(&self) -> Result<Dense<'static>> {
+        self.to_dtype(DType::F32, Registry::specified_types())
+    }
+
+    /// The values in another floating-point dtype, rounded once, to nearest, ties to even: see
+    /// [`Elements::to_dtype`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Elements::to_dtype`].
+    pub fn to_dtype(&self, dtype: DType, registry: &Registry) -> Result<Dense<'static>> {
+        let elements = self.elements.to_dtype(dtype, registry).map_err(of_data)?;
+        Ok(Dense {
+            shape: self.shape.clone(),
+            elements,
+        })
+    }
+
+    /// A copy of a part of the array, as NumPy's basic slicing gives it.
+    ///
+    /// # Errors
+    ///
+    /// Misuse: the slices do not fit the shape. Malformed: under a logical type outside the
+    /// specification, the values are not of one known length. Allocation.
+    pub fn slice(&self, slices: &[Slice]) -> Result<Dense<'static>> {
+        self.select(&Places::resolve(slices, &self.shape)?)
+    }
+
+    /// A copy of a part of the array: these places of its dimensions.
+    ///
+    /// # Errors
+    ///
+    /// Misuse: places of another shape. Else as [`Dense::slice`].
+    pub fn select(&self, places: &[Places]) -> Result<Dense<'static>> {
+        if !places
+            .iter()
+            .map(Places::dimension)
+            .eq(self.shape.iter().copied())
+        {
+            return Err(SliceFault::OtherShape.into());
+        }
+        select(self, &Selection::of(places)?)
+    }
+}
+
+fn of_data(error: Error) -> Error {
+    error.with_role(DATA)
+}
+
+/// Refuses a component `data` that has no dtype, or whose length is not what `shape` demands.
+pub(crate) fn check_data(
+    shape: &[u64],
+    data: &ComponentSignature<'_>,
+    registry: &Registry,
+) -> Result<()> {
+    if data.dtype.is_none() {
+        let expected = "a dtype";
+        let found = None;
+        return Err(Violation::DType { expected, found }.of(DATA));
+    }
+    let Some(value_len) = data.value_len(registry)? else {
+        return Ok(());
+    };
+    let expected = dense_byte_len(shape, value_len).ok_or_else(|| overflow(shape, DATA))?;
+    data.expect_bytes(expected)
+}
+
+impl<'a> View<'a> for Dense<'a> {
+    const FORMAT: &'static str = "dense";
+
+    fn from_parts(mut parts: Parts<'a>) -> Result<Self> {
+        let elements = parts.take(DATA)?;
+        Dense::from_elements(parts.shape, elements)
+    }
+}
+
+impl ToObject for Dense<'_> {
+    fn to_object(&self) -> Result<NewObject<'_>> {
+        let components = [(DATA, self.elements.borrow())];
+        Ok(NewObject::new(&self.shape, Self::FORMAT, None, components))
+    }
+}

@@ -1,0 +1,199 @@
+//! Bytes together with the type of their elements.
+
+use zt_manifest::{DType, Text};
+
+use crate::base::buffer::{Buffer, Bytes};
+use crate::base::cast;
+use crate::base::element::Element;
+use crate::base::error::{Misuse, Result};
+use crate::base::logical::LogicalType;
+use crate::base::registry::Registry;
+use crate::base::scalar::Scalars;
+use crate::base::typed::{Typed, to_le};
+
+/// The elements of one component: little-endian bytes and what they are.
+///
+/// Nothing is checked on the way in: the formats check components as a whole, and every way out of
+/// here checks what it needs.
+///
+/// ```
+/// use zt_formats::{Elements, F8E4M3Fn};
+/// use zt_formats::DType;
+///
+/// let codes = [0x38, 0xb8];
+/// let elements = Elements::new(DType::U8, &codes[..]).with_logical_type("f8_e4m3fn");
+/// let values = elements.as_slice::<F8E4M3Fn>()?;
+/// assert!(values.is_borrowed());
+/// assert_eq!(values[1].to_f32(), -1.0);
+/// # Ok::<(), zt_formats::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Elements<'a> {
+    /// The storage type. Spec: §7.1.
+    pub dtype: DType,
+    /// What the storage elements mean, where that is not the dtype itself. Spec: §7.2.
+    pub logical_type: Option<Text>,
+    /// The elements, little-endian, without gaps.
+    pub bytes: Bytes<'a>,
+}
+
+impl<'a> Elements<'a> {
+    /// Elements whose type is their dtype.
+    #[must_use]
+    pub fn new(dtype: DType, bytes: impl Into<Bytes<'a>>) -> Self {
+        Elements {
+            dtype,
+            logical_type: None,
+            bytes: bytes.into(),
+        }
+    }
+
+    /// The same bytes, under a logical type.
+    #[must_use]
+    pub fn with_logical_type(self, name: impl Into<Text>) -> Self {
+        Elements {
+            logical_type: Some(name.into()),
+            ..self
+        }
+    }
+
+    /// The logical type; `None` where there is none, or where it only repeats the dtype's name.
+    #[must_use]
+    pub fn logical_type(&self) -> Option<&str> {
+        self.dtype.logical_type(self.logical_type.as_deref())
+    }
+
+    /// The number of whole storage elements. A logical type may take several of them per value.
+    #[must_use]
+    pub fn element_count(&self) -> u64 {
+        (self.bytes.len() / self.dtype.byte_len()) as u64
+    }
+
+    /// The same elements, lent.
+    #[must_use]
+    pub fn borrow(&self) -> Elements<'_> {
+        Elements {
+            dtype: self.dtype,
+            logical_type: self.logical_type.clone(),
+            bytes: Bytes::Borrowed(&self.bytes),
+        }
+    }
+
+    /// The same elements in memory of their own. Copies what is borrowed.
+    ///
+    /// # Errors
+    ///
+    /// [`Allocation`](crate::base::error::Error::Allocation) where there is no memory for the copy.
+    pub fn into_owned(self) -> Result<Elements<'static>> {
+        Ok(Elements {
+            dtype: self.dtype,
+            logical_type: self.logical_type,
+            bytes: self.bytes.into_owned()?.into(),
+        })
+    }
+
+    /// The elements as a slice of `T`: borrowed where they are aligned and the host is
+    /// little-endian, else copied.
+    ///
+    /// `T` is the type of the logical values: `f32`, `F8E4M3Fn`, `Complex<f64>`. Under a logical
+    /// type that has no Rust type here, it is the dtype's, and what comes are the storage elements,
+    /// as the specification lets readers fall back to.
+    ///
+    /// # Errors
+    ///
+    /// Misuse: the elements are not of type `T`. Malformed: the last one is not whole, or a bool is
+    /// neither 0 nor 1 (`bool-value`). Spec: §7.1.
+    pub fn as_slice<T: Element>(&self) -> Result<Typed<'_, T>> {
+        self.borrow().into_typed()
+    }
+
+    /// The elements as a slice of `T` that outlives this handle: as [`Elements::as_slice`], and
+    /// owned bytes move into it without a copy.
+    ///
+    /// # Errors
+    ///
+    /// As [`Elements::as_slice`].
+    pub fn into_typed<T: Element>(self) -> Result<Typed<'a, T>> {
+        let logical_type = self.logical_type();
+        let is_of_type = match T::LOGICAL_TYPE {
+            Some(name) => logical_type == Some(name),
+            None => logical_type.is_none_or(|name| LogicalType::builtin(name).is_none()),
+        };
+        if self.dtype != T::DTYPE || !is_of_type {
+            return Err(Misuse::ElementType {
+                asked: T::NAME,
+                dtype: self.dtype,
+                logical_type: self.logical_type,
+            }
+            .into());
+        }
+        Typed::from_le_bytes(self.bytes)
+    }
+
+    /// The values, one by one, each with its precision: for printing and statistics. Values of a
+    /// logical type that `registry` does not know come as their storage elements.
+    ///
+    /// # Errors
+    ///
+    /// Malformed: the last value is not whole, a bool is neither 0 nor 1, or a known logical type
+    /// lies over another dtype than its own.
+    pub fn scalars(&self, registry: &Registry) -> Result<Scalars<'_>> {
+        Scalars::new(self, registry)
+    }
+
+    /// The values in another floating-point dtype, rounded once, to nearest, ties to even.
+    ///
+    /// Takes f64, f32, f16, bf16 and real logical types (FP8); gives f64, f32, f16 or bf16.
+    ///
+    /// # Errors
+    ///
+    /// Unsupported: values of another type, or another target. Malformed: as
+    /// [`Elements::scalars`]. Allocation.
+    pub fn to_dtype(&self, dtype: DType, registry: &Registry) -> Result<Elements<'static>> {
+        cast::to_dtype(self, dtype, registry)
+    }
+}
+
+/// Borrows, on a little-endian host; else copies.
+impl<'a, T: Element> From<&'a [T]> for Elements<'a> {
+    fn from(elements: &'a [T]) -> Self {
+        let bytes = T::bytes(elements);
+        let bytes = if cfg!(target_endian = "little") {
+            Bytes::Borrowed(bytes)
+        } else {
+            let mut buffer = Buffer::copied(bytes);
+            to_le(&mut buffer, T::DTYPE.byte_len());
+            Bytes::Owned(buffer)
+        };
+        Elements {
+            dtype: T::DTYPE,
+            logical_type: T::LOGICAL_TYPE.map(Text::Borrowed),
+            bytes,
+        }
+    }
+}
+
+impl<'a, T: Element, const N: usize> From<&'a [T; N]> for Elements<'a> {
+    fn from(elements: &'a [T; N]) -> Self {
+        Elements::from(&elements[..])
+    }
+}
+
+impl<'a, T: Element> From<&'a Vec<T>> for Elements<'a> {
+    fn from(elements: &'a Vec<T>) -> Self {
+        Elements::from(&elements[..])
+    }
+}
+
+/// Copies: a vector's memory is not aligned for every type.
+impl<T: Element> From<Vec<T>> for Elements<'_> {
+    fn from(elements: Vec<T>) -> Self {
+        let mut buffer = Buffer::copied(T::bytes(&elements));
+        to_le(&mut buffer, T::DTYPE.byte_len());
+        Elements {
+            dtype: T::DTYPE,
+            logical_type: T::LOGICAL_TYPE.map(Text::Borrowed),
+            bytes: buffer.into(),
+        }
+    }
+}

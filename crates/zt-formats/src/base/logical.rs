@@ -1,0 +1,127 @@
+//! Logical types: the meaning of storage elements.
+
+use std::fmt;
+use std::num::NonZero;
+
+use num_complex::Complex;
+use zt_manifest::{DType, Text};
+
+use crate::base::fp8::{F8E4M3Fn, F8E4M3FnUz, F8E5M2, F8E5M2FnUz};
+
+/// A logical type, as a row of the registry's table. Spec: §7.2.
+///
+/// ```
+/// use std::num::NonZero;
+/// use zt_formats::{Decode, Elements, LogicalType, Registry, Scalar};
+/// use zt_formats::DType;
+///
+/// let registry = Registry::builtin().with_logical_type(LogicalType {
+///     name: "acme.percent".into(),
+///     dtype: DType::U8,
+///     storage_elements: NonZero::<u64>::MIN,
+///     decode: Decode::F32(|bytes| f32::from(bytes[0]) / 100.0),
+/// });
+/// let elements = Elements::new(DType::U8, &[25u8][..]).with_logical_type("acme.percent");
+/// assert_eq!(elements.scalars(&registry)?.next(), Some(Scalar::F32(0.25)));
+/// # Ok::<(), zt_formats::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct LogicalType {
+    /// The manifest's `type`.
+    pub name: Text,
+    /// The storage type that it lies over, and no other.
+    pub dtype: DType,
+    /// Storage elements of one value.
+    pub storage_elements: NonZero<u64>,
+    /// How to read one value.
+    pub decode: Decode,
+}
+
+/// How to read one value from exactly its bytes, little-endian. The variant says the precision in
+/// which every value of the type is exact.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub enum Decode {
+    /// Real values, exact in an f32.
+    F32(fn(&[u8]) -> f32),
+    /// Real values, exact in an f64.
+    F64(fn(&[u8]) -> f64),
+    /// Complex values of two f32.
+    Complex64(fn(&[u8]) -> Complex<f32>),
+    /// Complex values of two f64.
+    Complex128(fn(&[u8]) -> Complex<f64>),
+}
+
+impl LogicalType {
+    /// The specification's logical type of this name.
+    #[must_use]
+    pub fn builtin(name: &str) -> Option<&'static LogicalType> {
+        BUILTIN.iter().find(|logical| logical.name == name)
+    }
+
+    /// Bytes of one value.
+    #[must_use]
+    pub const fn value_len(&self) -> u64 {
+        // Saturating: no length in a file is a multiple of a value that large.
+        (self.dtype.byte_len() as u64).saturating_mul(self.storage_elements.get())
+    }
+}
+
+impl fmt::Debug for Decode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Decode::F32(_) => "F32",
+            Decode::F64(_) => "F64",
+            Decode::Complex64(_) => "Complex64",
+            Decode::Complex128(_) => "Complex128",
+        })
+    }
+}
+
+const ONE: NonZero<u64> = NonZero::<u64>::MIN;
+const TWO: NonZero<u64> = ONE.saturating_add(1);
+
+macro_rules! fp8 {
+    ($type:ident) => {
+        Decode::F32(|bytes| $type::from_bits(u8::from_le_bytes(part(bytes, 0))).to_f32())
+    };
+}
+
+macro_rules! complex {
+    ($variant:ident, $float:ident) => {
+        Decode::$variant(|bytes| {
+            let part = |at| $float::from_le_bytes(part(bytes, at));
+            Complex::new(part(0), part(1))
+        })
+    };
+}
+
+/// The tables of spec §7.2.
+pub(crate) static BUILTIN: [LogicalType; 6] = [
+    row("f8_e4m3fn", DType::U8, ONE, fp8!(F8E4M3Fn)),
+    row("f8_e5m2", DType::U8, ONE, fp8!(F8E5M2)),
+    row("f8_e4m3fnuz", DType::U8, ONE, fp8!(F8E4M3FnUz)),
+    row("f8_e5m2fnuz", DType::U8, ONE, fp8!(F8E5M2FnUz)),
+    row("complex64", DType::F32, TWO, complex!(Complex64, f32)),
+    row("complex128", DType::F64, TWO, complex!(Complex128, f64)),
+];
+
+const fn row(
+    name: &'static str,
+    dtype: DType,
+    storage_elements: NonZero<u64>,
+    decode: Decode,
+) -> LogicalType {
+    LogicalType {
+        name: Text::Borrowed(name),
+        dtype,
+        storage_elements,
+        decode,
+    }
+}
+
+/// The `index`th `N` bytes; zeros where there are none, which the length of a value rules out.
+fn part<const N: usize>(bytes: &[u8], index: usize) -> [u8; N] {
+    let (parts, _) = bytes.as_chunks();
+    parts.get(index).copied().unwrap_or([0; N])
+}

@@ -1,0 +1,151 @@
+//! An object in memory: [`Parts`] for reading, [`NewObject`] for writing.
+
+use std::borrow::Cow;
+
+use zt_manifest::{Map, Text};
+
+use crate::base::elements::Elements;
+use crate::base::error::{Error, Result, Violation};
+use crate::base::signature::{ComponentSignature, Signature};
+
+/// An object as it was read: metadata and the elements of its components.
+///
+/// Components may be absent where only some were asked for; see
+/// [`ObjectFormat::data_roles`](crate::base::format::ObjectFormat::data_roles).
+#[derive(Debug, Clone)]
+pub struct Parts<'a> {
+    /// The dimensions.
+    pub shape: Cow<'a, [u64]>,
+    /// The object's attributes.
+    pub attributes: Cow<'a, Map>,
+    /// Roles and elements, each role once.
+    pub elements: Vec<(Text, Elements<'a>)>,
+}
+
+/// An object about to be written: what [`ToObject`](crate::base::format::ToObject) gives.
+#[derive(Debug, Clone)]
+pub struct NewObject<'a> {
+    /// The dimensions.
+    pub shape: Cow<'a, [u64]>,
+    /// The manifest's `format`.
+    pub format: Text,
+    /// The object's attributes, where it has any.
+    pub attributes: Option<Map>,
+    /// Roles and elements, each role once, in the order they are to lie in the file.
+    pub components: Vec<(Text, Elements<'a>)>,
+}
+
+impl<'a> Parts<'a> {
+    /// The elements of this role.
+    #[must_use]
+    pub fn get(&self, role: &str) -> Option<&Elements<'a>> {
+        let mut elements = self.elements.iter();
+        elements.find_map(|(name, elements)| (name == role).then_some(elements))
+    }
+
+    /// The elements of this role, which the format needs.
+    ///
+    /// # Errors
+    ///
+    /// Malformed: there are none (`missing-component`).
+    pub fn component(&self, role: &'static str) -> Result<&Elements<'a>> {
+        self.get(role).ok_or_else(|| missing(role))
+    }
+
+    /// Takes out the elements of this role, which the format needs.
+    ///
+    /// # Errors
+    ///
+    /// Malformed: there are none (`missing-component`).
+    pub fn take(&mut self, role: &'static str) -> Result<Elements<'a>> {
+        self.take_if_any(role).ok_or_else(|| missing(role))
+    }
+
+    /// Takes out the elements of this role, if there are any.
+    pub fn take_if_any(&mut self, role: &str) -> Option<Elements<'a>> {
+        let position = self.elements.iter().position(|(name, _)| name == role)?;
+        Some(self.elements.swap_remove(position).1)
+    }
+
+    /// The same object in memory of its own. Copies what is borrowed.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Allocation`] where there is no memory for the copies.
+    pub fn into_owned(self) -> Result<Parts<'static>> {
+        let elements = self.elements.into_iter();
+        let elements = elements.map(|(role, elements)| Ok((role, elements.into_owned()?)));
+        Ok(Parts {
+            shape: Cow::Owned(self.shape.into_owned()),
+            attributes: Cow::Owned(self.attributes.into_owned()),
+            elements: elements.collect::<Result<_>>()?,
+        })
+    }
+
+    /// The metadata of these parts.
+    #[must_use]
+    pub fn signature(&self) -> Signature<'_> {
+        signature(&self.shape, &self.attributes, &self.elements)
+    }
+}
+
+impl<'a> NewObject<'a> {
+    /// An object whose shape is borrowed, with these components in their order.
+    #[must_use]
+    pub fn new(
+        shape: &'a [u64],
+        format: &'static str,
+        attributes: Option<Map>,
+        components: impl IntoIterator<Item = (&'static str, Elements<'a>)>,
+    ) -> Self {
+        let components = components.into_iter();
+        NewObject {
+            shape: Cow::Borrowed(shape),
+            format: Text::Borrowed(format),
+            attributes,
+            components: components
+                .map(|(role, elements)| (Text::Borrowed(role), elements))
+                .collect(),
+        }
+    }
+
+    /// The metadata of this object.
+    #[must_use]
+    pub fn signature(&self) -> Signature<'_> {
+        static NONE: Map = Map::new();
+        let attributes = self.attributes.as_ref().unwrap_or(&NONE);
+        signature(&self.shape, attributes, &self.components)
+    }
+
+    /// The object as reading it back would give it.
+    #[must_use]
+    pub fn into_parts(self) -> Parts<'a> {
+        Parts {
+            shape: self.shape,
+            attributes: Cow::Owned(self.attributes.unwrap_or_default()),
+            elements: self.components,
+        }
+    }
+}
+
+fn signature<'s>(
+    shape: &'s [u64],
+    attributes: &'s Map,
+    elements: &'s [(Text, Elements<'_>)],
+) -> Signature<'s> {
+    let components = elements.iter().map(|(role, elements)| ComponentSignature {
+        role,
+        dtype: Some(elements.dtype),
+        logical_type: elements.logical_type.as_deref(),
+        byte_len: Some(elements.bytes.len() as u64),
+    });
+    Signature {
+        shape,
+        attributes,
+        components: components.collect(),
+    }
+}
+
+fn missing(role: &'static str) -> Error {
+    Violation::MissingComponent.of(role)
+}

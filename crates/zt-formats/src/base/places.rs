@@ -1,0 +1,264 @@
+//! The places of one dimension that a slice selects.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use crate::base::error::{Result, SliceFault};
+use crate::base::slice::Slice;
+
+/// `count` places of one dimension: `start`, `start + step`, ... All of them lie within it.
+///
+/// Slices resolved against a shape, one by one: for arrays that have no strides, such as sparse
+/// ones. [`Selection`](crate::base::selection::Selection) is the same for arrays that have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Places {
+    dimension: u64,
+    start: u64,
+    step: i64,
+    count: u64,
+    is_index: bool,
+}
+
+impl Places {
+    /// Resolves `slices` against `shape`; one for each dimension. Those without a slice are taken
+    /// whole.
+    ///
+    /// # Errors
+    ///
+    /// Misuse: too many slices, two ellipses, a zero step, or an index outside its dimension.
+    pub fn resolve(slices: &[Slice], shape: &[u64]) -> Result<Vec<Places>> {
+        let ellipses = slices
+            .iter()
+            .filter(|part| **part == Slice::Ellipsis)
+            .count();
+        let found = slices.len().strict_sub(ellipses);
+        let rank = shape.len();
+        if ellipses > 1 {
+            return Err(SliceFault::TwoEllipses.into());
+        }
+        let Some(whole) = rank.checked_sub(found) else {
+            return Err(SliceFault::TooMany { found, rank }.into());
+        };
+        // Without an ellipsis, there is one at the end.
+        let mut parts = slices.splitn(2, |part| *part == Slice::Ellipsis);
+        let before = parts.next().unwrap_or_default();
+        let after = parts.next().unwrap_or_default();
+        let expanded = before
+            .iter()
+            .chain(std::iter::repeat_n(&Slice::ALL, whole))
+            .chain(after);
+        let axes = shape.iter().enumerate().zip(expanded);
+        axes.map(|((axis, &dimension), part)| match *part {
+            Slice::Index(index) => Places::index(index, dimension, axis),
+            Slice::Range { start, stop, step } => Places::range(start, stop, step, dimension),
+            // Taken out above.
+            Slice::Ellipsis => Places::range(None, None, 1, dimension),
+        })
+        .collect()
+    }
+
+    /// All places of a dimension, in order.
+    #[must_use]
+    pub(crate) const fn all(dimension: u64) -> Self {
+        Places {
+            dimension,
+            start: 0,
+            step: 1,
+            count: dimension,
+            is_index: false,
+        }
+    }
+
+    fn index(index: i64, dimension: u64, axis: usize) -> Result<Self> {
+        let place = if index < 0 {
+            dimension.checked_sub(index.unsigned_abs())
+        } else {
+            Some(index.unsigned_abs())
+        };
+        let within = place.filter(|place| *place < dimension);
+        let start = within.ok_or(SliceFault::OutOfRange {
+            axis,
+            index,
+            dimension,
+        })?;
+        Ok(Places {
+            start,
+            count: 1,
+            is_index: true,
+            ..Places::all(dimension)
+        })
+    }
+
+    /// `start:stop:step`.
+    #[expect(
+        clippy::expect_used,
+        reason = "there are no more places than the dimension has"
+    )]
+    fn range(start: Option<i64>, stop: Option<i64>, step: i64, dimension: u64) -> Result<Self> {
+        if step == 0 {
+            return Err(SliceFault::ZeroStep.into());
+        }
+        // As Python's `slice.indices` does, in i128, where nothing here overflows: bounds are
+        // clamped to the places of the dimension, and to the one beyond its end in the direction of
+        // the step.
+        let extent = i128::from(dimension);
+        let forward = step > 0;
+        let (lowest, highest) = if forward {
+            (0, extent)
+        } else {
+            (-1, extent.strict_sub(1))
+        };
+        let clamp = |bound: i64| {
+            let bound = i128::from(bound);
+            let bound = if bound < 0 {
+                bound.strict_add(extent)
+            } else {
+                bound
+            };
+            bound.clamp(lowest, highest)
+        };
+        let (first, last) = if forward {
+            (lowest, highest)
+        } else {
+            (highest, lowest)
+        };
+        let start = start.map_or(first, clamp);
+        let stop = stop.map_or(last, clamp);
+        let distance = if forward {
+            stop.strict_sub(start)
+        } else {
+            start.strict_sub(stop)
+        };
+        let magnitude = u128::from(step.unsigned_abs());
+        let count = distance.max(0).unsigned_abs().div_ceil(magnitude);
+        Ok(Places {
+            // Below 0 only if there are no places.
+            start: u64::try_from(start).unwrap_or(0),
+            step,
+            count: u64::try_from(count).expect("at most the dimension"),
+            ..Places::all(dimension)
+        })
+    }
+
+    /// The dimension that they are places of.
+    #[must_use]
+    pub const fn dimension(&self) -> u64 {
+        self.dimension
+    }
+
+    /// The first place, if there is one.
+    #[must_use]
+    pub const fn start(&self) -> u64 {
+        self.start
+    }
+
+    /// From each place to the next; negative for those that come before.
+    #[must_use]
+    pub const fn step(&self) -> i64 {
+        self.step
+    }
+
+    /// How many places.
+    #[must_use]
+    pub const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Whether an index took the one place there is, so that the dimension goes away.
+    #[must_use]
+    pub const fn is_index(&self) -> bool {
+        self.is_index
+    }
+
+    /// Whether these are all places, in order.
+    #[must_use]
+    pub const fn is_whole(&self) -> bool {
+        self.count == self.dimension && (self.step == 1 || self.count <= 1)
+    }
+
+    /// The place that comes `at`th, counted from 0; `None` past the last.
+    #[must_use]
+    pub fn get(&self, at: u64) -> Option<u64> {
+        let distance = at.checked_mul(self.step.unsigned_abs());
+        let distance = distance.filter(|_| at < self.count)?;
+        if self.step > 0 {
+            self.start.checked_add(distance)
+        } else {
+            self.start.checked_sub(distance)
+        }
+    }
+
+    /// Which of these `place` is, counted from 0; `None` where it is none of them.
+    #[must_use]
+    pub fn position(&self, place: u64) -> Option<u64> {
+        let distance = if self.step > 0 {
+            place.checked_sub(self.start)?
+        } else {
+            self.start.checked_sub(place)?
+        };
+        let magnitude = self.step.unsigned_abs();
+        let position = if magnitude == 1 {
+            distance
+        } else {
+            let is_between = distance.checked_rem(magnitude) != Some(0);
+            distance.checked_div(magnitude).filter(|_| !is_between)?
+        };
+        (position < self.count).then_some(position)
+    }
+
+    /// The lowest place and the one behind the highest; an empty range where there are none.
+    #[must_use]
+    pub fn hull(&self) -> std::ops::Range<u64> {
+        let last = self.count.checked_sub(1).and_then(|at| self.get(at));
+        match last {
+            Some(last) => self.start.min(last)..self.start.max(last).strict_add(1),
+            None => 0..0,
+        }
+    }
+
+    /// The same places counted from the start of `hull`, which has all of them, as places of a
+    /// dimension of its length.
+    #[must_use]
+    pub fn within(&self, hull: std::ops::Range<u64>) -> Places {
+        Places {
+            dimension: hull.end.strict_sub(hull.start),
+            // Below the hull only if there are no places.
+            start: self.start.saturating_sub(hull.start),
+            ..*self
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    #[test]
+    fn places_and_positions_are_each_others_inverse() {
+        for dimension in 0..7 {
+            for text in [
+                "", "1", "-1", "::2", "::-1", "4:1:-2", "-3:", "2:2", "9::-3",
+            ] {
+                let slices = Slice::parse_list(text).unwrap();
+                let Ok(places) = Places::resolve(&slices, &[dimension]) else {
+                    continue; // An index outside.
+                };
+                let places = places.first().unwrap();
+                let taken: Vec<u64> = (0..).map_while(|at| places.get(at)).collect();
+                assert_eq!(taken.len() as u64, places.count(), "{text} of {dimension}");
+                let is_whole = taken.iter().copied().eq(0..dimension);
+                assert_eq!(places.is_whole(), is_whole, "{text} of {dimension}");
+                for place in 0..dimension {
+                    let position = taken.iter().position(|taken| *taken == place);
+                    let position = position.map(|position| position as u64);
+                    assert_eq!(places.position(place), position, "{text} of {dimension}");
+                }
+                let hull = places.hull();
+                assert!(taken.iter().all(|place| hull.contains(place)));
+                let inner = places.within(hull.clone());
+                assert_eq!(inner.dimension(), hull.end - hull.start);
+                let moved = (0..).map_while(|at| inner.get(at));
+                assert!(moved.eq(taken.iter().map(|place| place - hull.start)));
+            }
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! The formats and logical types that a reader or writer knows.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use std::fmt;
+use std::sync::{Arc, LazyLock};
+
+use zt_manifest::{DType, Text};
+
+use crate::base::elements::Elements;
+use crate::base::error::{Result, Violation};
+use crate::base::format::ObjectFormat;
+use crate::base::logical::{BUILTIN, LogicalType};
+use crate::base::signature::Signature;
+
+/// The object formats and logical types that are known: a value that is handed to readers and
+/// writers, never a global. Clones share what they hold.
+///
+/// ```
+/// use zt_formats::{ObjectFormat, Registry, Result, Signature};
+///
+/// /// A scalar with a unit, which must say it.
+/// struct Quantity;
+///
+/// impl ObjectFormat for Quantity {
+///     fn id(&self) -> &str {
+///         "acme.quantity/1"
+///     }
+///     fn check(&self, signature: &Signature<'_>, _: &Registry) -> Result<()> {
+///         signature.component("amount")?.expect_elements(1)
+///     }
+/// }
+///
+/// let registry = Registry::builtin().with_format(Quantity);
+/// assert!(registry.format("acme.quantity/1").is_some());
+/// assert!(registry.format("dense").is_some());
+/// ```
+#[derive(Clone)]
+pub struct Registry(Arc<Entries>);
+
+#[derive(Clone, Default)]
+struct Entries {
+    formats: Vec<Arc<dyn ObjectFormat>>,
+    logical_types: Vec<LogicalType>,
+}
+
+impl Registry {
+    /// The logical types of the specification (§7.2), and no format.
+    pub(crate) fn specified_types() -> &'static Self {
+        static TYPES: LazyLock<Registry> = LazyLock::new(|| {
+            let with = Registry::with_logical_type;
+            BUILTIN.iter().cloned().fold(Registry::empty(), with)
+        });
+        &TYPES
+    }
+
+    /// Nothing: every format and logical type is an unknown one.
+    #[must_use]
+    pub fn empty() -> Self {
+        Registry(Arc::default())
+    }
+
+    /// The same registry with one more format. One of the same id is replaced.
+    #[must_use]
+    pub fn with_format(mut self, format: impl ObjectFormat + 'static) -> Self {
+        let formats = &mut Arc::make_mut(&mut self.0).formats;
+        formats.retain(|known| known.id() != format.id());
+        formats.push(Arc::new(format));
+        self
+    }
+
+    /// The same registry with one more logical type. One of the same name is replaced.
+    #[must_use]
+    pub fn with_logical_type(mut self, logical: LogicalType) -> Self {
+        let logical_types = &mut Arc::make_mut(&mut self.0).logical_types;
+        logical_types.retain(|known| known.name != logical.name);
+        logical_types.push(logical);
+        self
+    }
+
+    /// The format of this id.
+    #[must_use]
+    pub fn format(&self, id: &str) -> Option<&dyn ObjectFormat> {
+        let mut formats = self.0.formats.iter();
+        formats.find(|format| format.id() == id).map(AsRef::as_ref)
+    }
+
+    /// The formats, in the order they were registered.
+    pub fn formats(&self) -> impl Iterator<Item = &dyn ObjectFormat> {
+        self.0.formats.iter().map(AsRef::as_ref)
+    }
+
+    /// The logical type of this name. Dtypes are not logical types of their own.
+    #[must_use]
+    pub fn logical_type(&self, name: &str) -> Option<&LogicalType> {
+        let mut logical_types = self.0.logical_types.iter();
+        logical_types.find(|logical| logical.name == name)
+    }
+
+    /// The logical types, in the order they were registered.
+    pub fn logical_types(&self) -> impl Iterator<Item = &LogicalType> {
+        self.0.logical_types.iter()
+    }
+
+    /// Bytes of one value of `dtype` under `logical_type`; `None` where the logical type is not
+    /// known. Spec: §7.2.
+    ///
+    /// # Errors
+    ///
+    /// Malformed: a known logical type lies over another dtype than its own (`logical-type`).
+    pub fn value_len(&self, dtype: DType, logical_type: Option<&str>) -> Result<Option<u64>> {
+        let Some(name) = dtype.logical_type(logical_type) else {
+            return Ok(Some(dtype.byte_len() as u64));
+        };
+        let logical = self.known(dtype, name)?;
+        Ok(logical.map(LogicalType::value_len))
+    }
+
+    /// The name of the type of an object's values, as [`ObjectFormat::value_type`] says; of an
+    /// unknown format, as [`Signature::value_type`] does.
+    #[must_use]
+    pub fn value_type(&self, format: &str, signature: &Signature<'_>) -> Option<Text> {
+        match self.format(format) {
+            Some(format) => format.value_type(signature),
+            None => signature.value_type(),
+        }
+    }
+
+    /// Checks an object's metadata: that known logical types lie over their dtype, that every
+    /// component holds whole values, and what the format of this id demands. Of objects of an
+    /// unknown format, only the former two.
+    ///
+    /// # Errors
+    ///
+    /// Malformed, with the rule and the role at fault. Spec: §7, §9.
+    pub fn check(&self, format: &str, signature: &Signature<'_>) -> Result<()> {
+        for component in &signature.components {
+            component.check(self)?;
+        }
+        match self.format(format) {
+            Some(format) => format.check(signature, self),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks what the specification forbids to writers, on top of [`Registry::check`].
+    ///
+    /// # Errors
+    ///
+    /// Malformed, with the rule and the role at fault.
+    pub fn check_strict(&self, format: &str, signature: &Signature<'_>) -> Result<()> {
+        self.check(format, signature)?;
+        match self.format(format) {
+            Some(format) => format.check_strict(signature, self),
+            None => Ok(()),
+        }
+    }
+
+    /// The known logical type of some elements.
+    pub(crate) fn logical_type_of(&self, elements: &Elements<'_>) -> Result<Option<&LogicalType>> {
+        match elements.logical_type() {
+            Some(name) => self.known(elements.dtype, name),
+            None => Ok(None),
+        }
+    }
+
+    fn known(&self, dtype: DType, name: &str) -> Result<Option<&LogicalType>> {
+        match self.logical_type(name) {
+            Some(logical) if logical.dtype != dtype => Err(Violation::LogicalType {
+                name: logical.name.clone(),
+                expected: Some(logical.dtype),
+                found: dtype,
+            }
+            .of_object()),
+            logical => Ok(logical),
+        }
+    }
+}
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let formats: Vec<_> = self.formats().map(ObjectFormat::id).collect();
+        let logical_types: Vec<_> = self.logical_types().map(|logical| &logical.name).collect();
+        f.debug_struct("Registry")
+            .field("formats", &formats)
+            .field("logical_types", &logical_types)
+            .finish()
+    }
+}

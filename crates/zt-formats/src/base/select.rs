@@ -1,0 +1,99 @@
+//! Copying the bytes of a part of an array.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use crate::base::buffer::Buffer;
+use crate::base::dense::Dense;
+use crate::base::elements::Elements;
+use crate::base::error::{Result, SizeMismatch};
+use crate::base::selection::{Run, Selection};
+use crate::base::shape::element_count;
+
+/// See [`Dense::select`].
+pub(crate) fn select(dense: &Dense<'_>, selection: &Selection) -> Result<Dense<'static>> {
+    let elements = dense.elements();
+    let value_len = value_len(dense)?;
+    let mut out = Buffer::try_zeroed_values(selection.element_count(), value_len as u64)?;
+    let copy = match value_len {
+        1 => copy_run::<1>,
+        2 => copy_run::<2>,
+        4 => copy_run::<4>,
+        8 => copy_run::<8>,
+        16 => copy_run::<16>,
+        _ => copy_odd_run,
+    };
+    let mut rest = &mut out[..];
+    for run in selection.runs() {
+        let len = usize::try_from(run.count).ok();
+        let len = len.and_then(|count| count.checked_mul(value_len));
+        // The selection lies within the shape, and the bytes are those of the shape: none of this
+        // fails.
+        let Some((target, tail)) = len.and_then(|len| rest.split_at_mut_checked(len)) else {
+            break;
+        };
+        copy(&elements.bytes, value_len, run, target);
+        rest = tail;
+    }
+    Ok(Dense::from_checked(
+        selection.shape().to_vec(),
+        Elements {
+            dtype: elements.dtype,
+            logical_type: elements.logical_type.clone(),
+            bytes: out.into(),
+        },
+    ))
+}
+
+/// Copies the values of a run, which have `N` bytes each.
+fn copy_run<const N: usize>(bytes: &[u8], _: usize, run: Run, target: &mut [u8]) {
+    let (values, _) = bytes.as_chunks::<N>();
+    let (target, _) = target.as_chunks_mut::<N>();
+    let Ok(mut at) = usize::try_from(run.first) else {
+        return;
+    };
+    if run.stride == 1 {
+        let run = values
+            .get(at..)
+            .and_then(|values| values.get(..target.len()));
+        if let Some(run) = run {
+            target.copy_from_slice(run);
+        }
+        return;
+    }
+    let stride = isize::try_from(run.stride).unwrap_or(isize::MAX);
+    for target in target {
+        if let Some(value) = values.get(at) {
+            *target = *value;
+        }
+        // Beyond the array only after the last one.
+        at = at.wrapping_add_signed(stride);
+    }
+}
+
+/// Copies the values of a run, of any length.
+fn copy_odd_run(bytes: &[u8], value_len: usize, run: Run, target: &mut [u8]) {
+    let mut at = i128::from(run.first);
+    for target in target.chunks_exact_mut(value_len.max(1)) {
+        let start = usize::try_from(at).ok();
+        let start = start.and_then(|at| at.checked_mul(value_len));
+        let value = start.and_then(|start| bytes.get(start..)?.get(..value_len));
+        if let Some(value) = value {
+            target.copy_from_slice(value);
+        }
+        at = at.wrapping_add(run.stride.into());
+    }
+}
+
+/// Bytes of one value. Under an unknown logical type, what the length says, if it divides.
+fn value_len(dense: &Dense<'_>) -> Result<usize> {
+    let byte_len = dense.elements().bytes.len();
+    let count = element_count(dense.shape()).and_then(|count| usize::try_from(count).ok());
+    let value_len = match count {
+        Some(0) => Some(0),
+        Some(count) if byte_len.checked_rem(count) == Some(0) => byte_len.checked_div(count),
+        _ => None,
+    };
+    value_len.ok_or_else(|| {
+        let count = count.map_or(u64::MAX, |count| count as u64);
+        SizeMismatch::partial(byte_len, count).of("data")
+    })
+}

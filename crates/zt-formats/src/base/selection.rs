@@ -1,0 +1,174 @@
+//! A part of an array: places of every dimension, as runs of elements.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use crate::base::error::{Result, SizeMismatch};
+use crate::base::places::Places;
+use crate::base::shape::element_count;
+use crate::base::slice::Slice;
+
+/// A part of an array: which places of every dimension, and the shape that comes out.
+///
+/// Knows no bytes, so that it serves arrays in memory and arrays that are read piece by piece alike.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Selection {
+    axes: Vec<Axis>,
+    shape: Vec<u64>,
+}
+
+/// The places of one dimension, and the elements of the array from each place to the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Axis {
+    stride: u64,
+    places: Places,
+}
+
+impl Selection {
+    /// Resolves `slices` against `shape`. Dimensions without a slice are taken whole.
+    ///
+    /// # Errors
+    ///
+    /// Misuse: too many slices, two ellipses, a zero step, or an index outside its dimension.
+    /// Malformed: the shape has more than 2^64 elements.
+    pub fn new(slices: &[Slice], shape: &[u64]) -> Result<Self> {
+        Self::of(&Places::resolve(slices, shape)?)
+    }
+
+    /// These places of an array that has the dimensions they are of.
+    ///
+    /// # Errors
+    ///
+    /// Malformed: the array has more than 2^64 elements.
+    pub fn of(places: &[Places]) -> Result<Self> {
+        let shape: Vec<u64> = places.iter().map(Places::dimension).collect();
+        if element_count(&shape).is_none() {
+            return Err(SizeMismatch::Overflow { shape }.of_object());
+        }
+        let axis = |places: &Places| Axis {
+            stride: 1,
+            places: *places,
+        };
+        let mut axes: Vec<Axis> = places.iter().map(axis).collect();
+        let selected = places.iter().filter(|places| !places.is_index());
+        let shape = selected.map(Places::count).collect();
+        let mut stride = 1u64;
+        for axis in axes.iter_mut().rev() {
+            axis.stride = stride;
+            // Overflows only where another dimension is zero, and then nothing is selected.
+            stride = stride.saturating_mul(axis.places.dimension());
+        }
+        Ok(Selection { axes, shape })
+    }
+
+    /// The shape that comes out: without the dimensions that an index took one place of.
+    #[must_use]
+    pub fn shape(&self) -> &[u64] {
+        &self.shape
+    }
+
+    /// The number of elements that come out.
+    #[must_use]
+    #[expect(
+        clippy::expect_used,
+        reason = "`of` refuses arrays of more than 2^64 elements"
+    )]
+    pub fn element_count(&self) -> u64 {
+        element_count(&self.shape).expect("no more than the array has")
+    }
+
+    /// The elements in order, as runs at even distances: neighbours wherever whole inner dimensions
+    /// allow it, else the places of one dimension.
+    pub fn runs(&self) -> impl Iterator<Item = Run> {
+        // The innermost dimensions that are taken whole, and the one before them if its places are
+        // neighbours, make one run; the others count up like an odometer.
+        let mut run = Run {
+            first: 0,
+            count: 1,
+            stride: 1,
+        };
+        let mut outer = self.axes.as_slice();
+        while let Some((axis, rest)) = outer.split_last()
+            && (axis.places.step() == 1 || axis.places.count() == 1)
+        {
+            // Overflows only where another dimension is zero, as the sum of the starts below.
+            run.count = run.count.saturating_mul(axis.places.count());
+            outer = rest;
+            if axis.places.count() != axis.places.dimension() {
+                break;
+            }
+        }
+        if run.count == 1
+            && let Some((axis, rest)) = outer.split_last()
+            && let Some(stride) = i64::try_from(axis.stride).ok()
+            && let Some(stride) = stride.checked_mul(axis.places.step())
+        {
+            run.count = axis.places.count();
+            run.stride = stride;
+            outer = rest;
+        }
+        let starts = self.axes.iter().fold(0u64, |at, axis| {
+            at.saturating_add(axis.places.start().saturating_mul(axis.stride))
+        });
+        let is_empty = self.element_count() == 0;
+        let mut odometer = (!is_empty).then(|| Odometer {
+            axes: outer,
+            places: vec![0; outer.len()],
+            first: starts,
+        });
+        std::iter::from_fn(move || {
+            let state = odometer.as_mut()?;
+            run.first = state.first;
+            if !state.advance() {
+                odometer = None;
+            }
+            Some(run)
+        })
+    }
+}
+
+/// Elements of an array at even distances.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Run {
+    /// The place of the first one, in elements.
+    pub first: u64,
+    /// How many.
+    pub count: u64,
+    /// From each to the next, in elements: 1 for neighbours, negative for those that come before.
+    pub stride: i64,
+}
+
+struct Odometer<'a> {
+    axes: &'a [Axis],
+    /// How many steps each axis has gone.
+    places: Vec<u64>,
+    /// Where the run begins.
+    first: u64,
+}
+
+impl Odometer<'_> {
+    /// Goes to the next run; false where there is none.
+    fn advance(&mut self) -> bool {
+        for (axis, place) in self.axes.iter().zip(&mut self.places).rev() {
+            let step = axis.places.step();
+            let distance = step.unsigned_abs().wrapping_mul(axis.stride);
+            // Every place lies in the array, so the sums are exact; wrapping spares a panic path.
+            let next = place.wrapping_add(1);
+            if next < axis.places.count() {
+                *place = next;
+                self.first = if step > 0 {
+                    self.first.wrapping_add(distance)
+                } else {
+                    self.first.wrapping_sub(distance)
+                };
+                return true;
+            }
+            let back = distance.wrapping_mul(*place);
+            self.first = if step > 0 {
+                self.first.wrapping_sub(back)
+            } else {
+                self.first.wrapping_add(back)
+            };
+            *place = 0;
+        }
+        false
+    }
+}

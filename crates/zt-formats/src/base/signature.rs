@@ -1,0 +1,266 @@
+//! The metadata of an object, without its bytes.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use zt_manifest::{DType, Map, Object, Text};
+
+use crate::base::error::{Error, Result, SizeMismatch, Violation};
+use crate::base::registry::Registry;
+use crate::base::shape::element_count;
+
+/// The metadata of an object, stored or about to be: what [`ObjectFormat::check`] looks at, so that
+/// readers and writers obey the same rules.
+///
+/// [`ObjectFormat::check`]: crate::base::format::ObjectFormat::check
+#[derive(Debug, Clone)]
+pub struct Signature<'a> {
+    /// The dimensions.
+    pub shape: &'a [u64],
+    /// The object's attributes.
+    pub attributes: &'a Map,
+    /// Its components, in any order, each role once.
+    pub components: Vec<ComponentSignature<'a>>,
+}
+
+/// The metadata of one component.
+#[derive(Debug, Clone, Copy)]
+pub struct ComponentSignature<'a> {
+    /// The key under which the object has it.
+    pub role: &'a str,
+    /// The storage type; `None` where the file does not say, as 1.0 does for roles it does not
+    /// define.
+    pub dtype: Option<DType>,
+    /// The logical type.
+    pub logical_type: Option<&'a str>,
+    /// Decoded bytes; `None` for the compressed blobs of old files, which do not say.
+    pub byte_len: Option<u64>,
+}
+
+impl<'a> Signature<'a> {
+    /// The metadata of an object of a manifest.
+    #[must_use]
+    pub fn of(object: &'a Object) -> Self {
+        let components = object
+            .components
+            .iter()
+            .map(|(role, component)| ComponentSignature {
+                role,
+                dtype: component.dtype,
+                logical_type: component.logical_type.as_deref(),
+                byte_len: component.blob.decoded_len,
+            });
+        Signature {
+            shape: &object.shape,
+            attributes: object.attributes(),
+            components: components.collect(),
+        }
+    }
+
+    /// The component of this role.
+    #[must_use]
+    pub fn get(&self, role: &str) -> Option<&ComponentSignature<'a>> {
+        self.components
+            .iter()
+            .find(|component| component.role == role)
+    }
+
+    /// The component of this role, which the format needs.
+    ///
+    /// # Errors
+    ///
+    /// Malformed: there is none (`missing-component`).
+    pub fn component(&self, role: &'static str) -> Result<&ComponentSignature<'a>> {
+        let missing = || Violation::MissingComponent.of(role);
+        self.get(role).ok_or_else(missing)
+    }
+
+    /// The type of the component that holds the values in most formats: of `data`, else of
+    /// `values`, else of what comes first. `None` where there is none, or the file does not say.
+    #[must_use]
+    pub fn value_type(&self) -> Option<Text> {
+        let values = self.get("data").or_else(|| self.get("values"));
+        let values = values.or_else(|| self.components.first())?;
+        let logical_type = values
+            .logical_type()
+            .map(|name| Text::Owned(name.to_owned()));
+        logical_type.or_else(|| values.dtype.map(|dtype| Text::Borrowed(dtype.as_str())))
+    }
+
+    /// The number of elements that the shape has.
+    ///
+    /// # Errors
+    ///
+    /// Malformed: more than 2^64 (`shape-size-mismatch`); `role` is the component that cannot hold
+    /// them.
+    pub fn element_count(&self, role: &'static str) -> Result<u64> {
+        element_count(self.shape).ok_or_else(|| self.overflow(role))
+    }
+
+    /// The error for a shape whose `role` no file could hold.
+    pub(crate) fn overflow(&self, role: &'static str) -> Error {
+        overflow(self.shape, role)
+    }
+}
+
+/// As [`Signature::overflow`].
+pub(crate) fn overflow(shape: &[u64], role: &'static str) -> Error {
+    let shape = shape.to_vec();
+    SizeMismatch::Overflow { shape }.of(role)
+}
+
+impl<'a> ComponentSignature<'a> {
+    /// The logical type; `None` where there is none, or where it only repeats the dtype's name.
+    #[must_use]
+    pub fn logical_type(&self) -> Option<&'a str> {
+        match self.dtype {
+            Some(dtype) => dtype.logical_type(self.logical_type),
+            None => self.logical_type,
+        }
+    }
+
+    /// The dtype and the logical type, as [`ObjectFormat::dense_type`] gives them.
+    ///
+    /// [`ObjectFormat::dense_type`]: crate::base::format::ObjectFormat::dense_type
+    pub(crate) fn dense_type(&self) -> Option<(DType, Option<Text>)> {
+        let logical_type = self.logical_type();
+        let logical_type = logical_type.map(|name| Text::Owned(name.to_owned()));
+        Some((self.dtype?, logical_type))
+    }
+
+    /// Whether `registry` knows what the values are. Where it does not, they relate to the shape in
+    /// ways that nobody here can tell.
+    #[must_use]
+    pub fn is_understood(&self, registry: &Registry) -> bool {
+        let logical_type = self.logical_type();
+        logical_type.is_none_or(|name| registry.logical_type(name).is_some())
+    }
+
+    /// Bytes of one value; `None` where the dtype is not said or `registry` does not know the
+    /// logical type.
+    ///
+    /// # Errors
+    ///
+    /// Malformed: a known logical type lies over another dtype than its own (`logical-type`).
+    pub fn value_len(&self, registry: &Registry) -> Result<Option<u64>> {
+        let Some(dtype) = self.dtype else {
+            return Ok(None);
+        };
+        let blame = |error: Error| error.with_role(self.role.to_owned());
+        registry.value_len(dtype, self.logical_type).map_err(blame)
+    }
+
+    /// The number of values, of which a logical type may store several elements each; `None` where
+    /// the length, the dtype or the logical type is not known.
+    ///
+    /// # Errors
+    ///
+    /// Malformed: the last value is not whole, or as [`ComponentSignature::value_len`].
+    pub fn value_count(&self, registry: &Registry) -> Result<Option<u64>> {
+        match (self.value_len(registry)?, self.byte_len) {
+            (Some(value_len), Some(byte_len)) => self.whole(byte_len, value_len).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Checks that a known logical type lies over its own dtype, and that the last value and the last
+    /// element are whole.
+    pub(crate) fn check(&self, registry: &Registry) -> Result<()> {
+        self.value_count(registry)?;
+        self.element_count()?;
+        Ok(())
+    }
+
+    /// The number of storage elements; `None` where the length or the dtype is not known.
+    ///
+    /// # Errors
+    ///
+    /// Malformed: the last element is not whole.
+    pub fn element_count(&self) -> Result<Option<u64>> {
+        match (self.dtype, self.byte_len) {
+            (Some(dtype), Some(byte_len)) => {
+                self.whole(byte_len, dtype.byte_len() as u64).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Refuses elements of another dtype than `expected`, where the file says it, and all logical
+    /// types: for components whose elements are nothing but bits.
+    ///
+    /// # Errors
+    ///
+    /// Malformed: another dtype (`dtype`), or a logical type (`logical-type`).
+    pub fn expect_plain(&self, expected: DType) -> Result<()> {
+        let violation = match (
+            self.dtype.filter(|found| *found != expected),
+            self.logical_type(),
+        ) {
+            (Some(found), _) => Violation::DType {
+                expected: expected.as_str(),
+                found: Some(found),
+            },
+            (None, Some(name)) => Violation::LogicalType {
+                name: Text::Owned(name.to_owned()),
+                expected: None,
+                found: expected,
+            },
+            (None, None) => return Ok(()),
+        };
+        Err(violation.of(self.role.to_owned()))
+    }
+
+    /// Refuses another number of storage elements than `expected`, where the number is known.
+    ///
+    /// # Errors
+    ///
+    /// Malformed: another number, or the last element is not whole (`shape-size-mismatch`).
+    pub fn expect_elements(&self, expected: u64) -> Result<()> {
+        self.expect(self.element_count()?, expected)
+    }
+
+    fn expect(&self, found: Option<u64>, expected: u64) -> Result<()> {
+        match found {
+            Some(found) if found != expected => {
+                Err(SizeMismatch::Elements { expected, found }.of(self.role.to_owned()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses another number of decoded bytes than `expected`, where the number is known.
+    ///
+    /// # Errors
+    ///
+    /// Malformed: another number (`shape-size-mismatch`).
+    pub fn expect_bytes(&self, expected: u64) -> Result<()> {
+        match self.byte_len {
+            Some(found) if found != expected => {
+                Err(SizeMismatch::Bytes { expected, found }.of(self.role.to_owned()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses another number of values than `expected`, where the number is known.
+    ///
+    /// # Errors
+    ///
+    /// Malformed: another number, or as [`ComponentSignature::value_count`].
+    pub fn expect_values(&self, expected: u64, registry: &Registry) -> Result<()> {
+        self.expect(self.value_count(registry)?, expected)
+    }
+
+    /// `byte_len / value_len`, exactly.
+    fn whole(&self, byte_len: u64, value_len: u64) -> Result<u64> {
+        match (
+            byte_len.checked_rem(value_len),
+            byte_len.checked_div(value_len),
+        ) {
+            (Some(0), Some(count)) => Ok(count),
+            _ => Err(SizeMismatch::Partial {
+                byte_len,
+                value_len,
+            }
+            .of(self.role.to_owned())),
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Components of indices: which dtypes they may have, and their values as u64.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use zt_manifest::DType;
+
+use crate::base::buffer::reserved;
+use crate::base::element::Element;
+use crate::base::elements::Elements;
+use crate::base::error::{Error, IndexBound, Result, Violation};
+use crate::base::logical::LogicalType;
+use crate::base::signature::ComponentSignature;
+use crate::base::typed::Typed;
+
+/// Part of a component of indices as u64: borrowed where they are u64 or i64, and aligned. `from` is the
+/// position of the first of them in their component, for errors to tell.
+///
+/// # Errors
+///
+/// Malformed: a dtype that has no integers (`index-dtype`), or an index that is not below `limit`
+/// (`index-value`). Allocation.
+pub fn indices<'a>(
+    role: &'static str,
+    elements: Elements<'a>,
+    from: u64,
+    limit: u64,
+) -> Result<Typed<'a, u64>> {
+    let indices = to_u64(role, elements, from, |_| IndexBound::Below(limit))?;
+    check_below(role, &indices, limit, from)?;
+    Ok(indices)
+}
+
+/// Refuses indices of a dtype that has no integers. The specification knows u64 alone; writers up
+/// to 1.2.3 of the reference implementation store what they are given, i32 for SciPy. Spec:
+/// formats/sparse_csr.
+pub(crate) fn check_dtype(component: &ComponentSignature<'_>) -> Result<()> {
+    let is_integer = component.dtype.is_some_and(is_integer);
+    // Storage elements under a foreign name are still integers; FP8 codes are not.
+    let is_plain = component
+        .logical_type()
+        .is_none_or(|name| LogicalType::builtin(name).is_none());
+    if is_integer && is_plain {
+        Ok(())
+    } else {
+        Err(refused(component))
+    }
+}
+
+/// Refuses indices that are not u64. Spec: formats/sparse_csr, formats/sparse_coo.
+pub(crate) fn check_strict(component: &ComponentSignature<'_>) -> Result<()> {
+    if component.dtype == Some(DType::U64) && component.logical_type().is_none() {
+        Ok(())
+    } else {
+        Err(refused(component))
+    }
+}
+
+fn refused(component: &ComponentSignature<'_>) -> Error {
+    let found = component.dtype;
+    Violation::IndexDType { found }.of(component.role.to_owned())
+}
+
+pub(crate) const fn is_integer(dtype: DType) -> bool {
+    !dtype.is_float() && !matches!(dtype, DType::Bool)
+}
+
+/// The indices as u64: borrowed where they are u64 or i64. `from` is the position of the first of
+/// them in their component; `bound` says what a negative one at a position had to be.
+pub(crate) fn to_u64<'a>(
+    role: &'static str,
+    elements: Elements<'a>,
+    from: u64,
+    bound: impl Fn(u64) -> IndexBound,
+) -> Result<Typed<'a, u64>> {
+    let found = Some(elements.dtype);
+    let indices = match elements.dtype {
+        DType::U64 => elements.into_typed::<u64>(),
+        DType::I64 => non_negative(elements, from, bound),
+        DType::I32 => widen::<i32>(&elements, from, bound),
+        DType::I16 => widen::<i16>(&elements, from, bound),
+        DType::I8 => widen::<i8>(&elements, from, bound),
+        DType::U32 => widen::<u32>(&elements, from, bound),
+        DType::U16 => widen::<u16>(&elements, from, bound),
+        DType::U8 => widen::<u8>(&elements, from, bound),
+        _ => Err(Violation::IndexDType { found }.of(role)),
+    };
+    indices.map_err(|error| match error {
+        // A known logical type over integers.
+        Error::Misuse(_) => Violation::IndexDType { found }.of(role),
+        error => error.with_role(role),
+    })
+}
+
+/// Indices of i64 that are not negative are the same bytes as u64.
+fn non_negative(
+    elements: Elements<'_>,
+    from: u64,
+    bound: impl Fn(u64) -> IndexBound,
+) -> Result<Typed<'_, u64>> {
+    // The least first: a loop without an exit, which vectorises.
+    let signed = elements.as_slice::<i64>()?;
+    if signed.iter().min().is_some_and(|least| *least < 0) {
+        return widen::<i64>(&elements, from, bound);
+    }
+    drop(signed);
+    let dtype = DType::U64;
+    Elements { dtype, ..elements }.into_typed()
+}
+
+fn widen<T: Element + Into<i128>>(
+    elements: &Elements<'_>,
+    from: u64,
+    bound: impl Fn(u64) -> IndexBound,
+) -> Result<Typed<'static, u64>> {
+    let narrow = elements.as_slice::<T>()?;
+    let mut wide = reserved(narrow.len())?;
+    for (&value, position) in narrow.iter().zip(from..) {
+        let value = value.into();
+        let index = u64::try_from(value);
+        wide.push(index.map_err(|_| violation(position, value, bound(position)).of_object())?);
+    }
+    Ok(wide.into())
+}
+
+/// Refuses indices that are not below `limit`. `from` is the position of the first of them in their
+/// component.
+pub(crate) fn check_below(
+    role: &'static str,
+    indices: &[u64],
+    limit: u64,
+    from: u64,
+) -> Result<()> {
+    // The greatest first: a loop without an exit, which vectorises.
+    if indices
+        .iter()
+        .max()
+        .is_none_or(|greatest| *greatest < limit)
+    {
+        return Ok(());
+    }
+    let mut faulty = indices.iter().zip(from..);
+    let first = faulty.find(|(index, _)| **index >= limit);
+    first.map_or(Ok(()), |(&index, position)| {
+        Err(violation(position, index.into(), IndexBound::Below(limit)).of(role))
+    })
+}
+
+pub(crate) const fn violation(position: u64, value: i128, bound: IndexBound) -> Violation {
+    Violation::IndexValue {
+        position,
+        value,
+        bound,
+    }
+}

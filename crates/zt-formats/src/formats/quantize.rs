@@ -1,0 +1,132 @@
+//! Quantizing f32 to `quantized_group`: each group's scale spans its least to its greatest value.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use crate::base::buffer::reserved;
+use crate::base::cast::narrow;
+use crate::base::elements::Elements;
+use crate::base::error::{AttributeFault, Result, SizeMismatch, Violation};
+use crate::base::shape::element_count;
+use crate::formats::quantization::{Quantization, ZeroKind};
+use crate::formats::quantized_group::{QuantizedGroup, not_finite, pack};
+
+/// See [`QuantizedGroup::quantize`].
+pub(crate) fn quantize(
+    shape: Vec<u64>,
+    values: &[f32],
+    quantization: Quantization,
+) -> Result<QuantizedGroup<'static>> {
+    let found = values.len() as u64;
+    let Some(expected) = element_count(&shape) else {
+        return Err(SizeMismatch::Overflow { shape }.of_object());
+    };
+    if found != expected {
+        return Err(SizeMismatch::Elements { expected, found }.of_object());
+    }
+    quantization.check(expected)?;
+    let (min, max) = (if quantization.signed { 2 } else { 1 }, 16);
+    let bits = u64::from(quantization.bits);
+    if !(min..=max).contains(&bits) {
+        let found = bits;
+        let fault = AttributeFault::Range { found, min, max };
+        let name = "bits";
+        return Err(Violation::Attribute { name, fault }.of_object());
+    }
+    if let Some((_, position)) = values.iter().zip(0..).find(|(value, _)| !value.is_finite()) {
+        return Err(not_finite(position));
+    }
+
+    let group_size = usize::try_from(quantization.group_size).unwrap_or(usize::MAX);
+    let mut quantized = reserved::<i64>(values.len())?;
+    let groups = values.chunks(group_size);
+    let mut scales = reserved::<f32>(groups.len())?;
+    let mut zeros = reserved::<f32>(groups.len())?;
+    for group in groups {
+        let scale = Scale::of(group, &quantization);
+        quantized.extend(group.iter().map(|value| scale.quantize(*value)));
+        scales.push(scale.scale);
+        zeros.push(scale.zero);
+    }
+    let packed = pack(&quantized, quantization.bits, quantization.packing)?;
+    let zeros = (!quantization.signed).then(|| Elements::from(zeros));
+    QuantizedGroup::new(shape, quantization, packed, Elements::from(scales), zeros)
+}
+
+/// The scale of one group.
+struct Scale {
+    scale: f32,
+    zero: f32,
+    zero_kind: ZeroKind,
+    least: f32,
+    greatest: f32,
+}
+
+impl Scale {
+    fn of(group: &[f32], quantization: &Quantization) -> Self {
+        let zero_kind = quantization.zero_kind;
+        // At most 16 bits: every quantized value is an f32.
+        let power = 2f32.powi(i32::try_from(quantization.bits).unwrap_or(16));
+        if quantization.signed {
+            let magnitude = group.iter().fold(0f32, |most, value| most.max(value.abs()));
+            let greatest = power / 2.0 - 1.0;
+            return Scale {
+                scale: bounded(positive(magnitude / greatest), greatest),
+                zero: 0.0,
+                zero_kind,
+                least: -greatest,
+                greatest,
+            };
+        }
+        let levels = power - 1.0;
+        let start = match zero_kind {
+            ZeroKind::Subtractive => 0.0,
+            ZeroKind::Additive => group.first().copied().unwrap_or(0.0),
+        };
+        let least = group.iter().copied().fold(start, f32::min);
+        let greatest = group.iter().copied().fold(start, f32::max);
+        // In f64, where the distance of two f32 does not become infinite; nor does one level of it.
+        let level = (f64::from(greatest) - f64::from(least)) / f64::from(levels);
+        let scale = positive(narrow(level.min(f32::MAX.into())));
+        let (zero, reach) = match zero_kind {
+            ZeroKind::Subtractive => {
+                let zero = (-least / scale).round_ties_even().clamp(0.0, levels);
+                (zero, zero.max(levels - zero))
+            }
+            ZeroKind::Additive => (least, levels),
+        };
+        let scale = bounded(scale, reach);
+        Scale {
+            scale,
+            zero,
+            zero_kind,
+            least: 0.0,
+            greatest: levels,
+        }
+    }
+
+    fn quantize(&self, value: f32) -> i64 {
+        let place = match self.zero_kind {
+            ZeroKind::Subtractive => value / self.scale + self.zero,
+            ZeroKind::Additive => {
+                narrow((f64::from(value) - f64::from(self.zero)) / f64::from(self.scale))
+            }
+        };
+        let place = place.round_ties_even().clamp(self.least, self.greatest);
+        // A whole number of at most 16 bits.
+        #[expect(clippy::cast_possible_truncation, reason = "clamped to 17 bits above")]
+        let quantized = place as i64;
+        quantized
+    }
+}
+
+/// A scale of which `reach` levels are finite: what is further apart than f32 reaches is clipped.
+fn bounded(scale: f32, reach: f32) -> f32 {
+    match (scale * reach).is_finite() {
+        true => scale,
+        false => (f32::MAX / reach).next_down(),
+    }
+}
+
+/// A scale that can be divided by: of a group of zeros, any will do.
+fn positive(scale: f32) -> f32 {
+    if scale > 0.0 { scale } else { 1.0 }
+}

@@ -1,0 +1,182 @@
+//! Writing stored values to their places in a dense array.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use half::{bf16, f16};
+use num_complex::Complex;
+use zt_manifest::{DType, Text};
+
+use crate::base::buffer::Buffer;
+use crate::base::elements::Elements;
+use crate::base::error::{Error, Result, SizeMismatch, Unsupported};
+use crate::base::fp8::{F8E4M3Fn, F8E4M3FnUz, F8E5M2, F8E5M2FnUz};
+use crate::base::typed::{check_bools, to_le};
+
+/// `count` values, zero but for `values`, whose places are the `place_count` of `places`, all of
+/// them below `count`.
+///
+/// A value whose place is its own arrives bit for bit: neither a negative zero nor a NaN changes.
+/// Values that share a place add up, in the order they are stored and in their own type: integers
+/// wrap, bools are or-ed, and f16, bf16 and FP8 are added as f32 and rounded each time. Values of a
+/// logical type outside the specification are moved, and cannot be added.
+///
+/// # Errors
+///
+/// Malformed: not one value for each place. Unsupported: unknown values share a place. Allocation.
+pub(crate) fn scatter(
+    values: &Elements<'_>,
+    places: impl Iterator<Item = u64>,
+    place_count: usize,
+    count: u64,
+) -> Result<Elements<'static>> {
+    if values.dtype == DType::Bool {
+        check_bools(&values.bytes)?;
+    }
+    let addition = addition(values);
+    let value_len = match addition {
+        Some((value_len, _)) => value_len,
+        // The length alone decides.
+        None => values.bytes.len().checked_div(place_count).unwrap_or(0),
+    };
+    if value_len.checked_mul(place_count) != Some(values.bytes.len()) {
+        return Err(SizeMismatch::partial(values.bytes.len(), value_len as u64).of_object());
+    }
+    let mut out = Buffer::try_zeroed_values(count, value_len as u64)?;
+    let mut taken = Bits::try_new(count)?;
+    let mut values_left = values.bytes.chunks_exact(value_len.max(1));
+    for place in places {
+        let start = usize::try_from(place).ok();
+        let start = start.and_then(|place| place.checked_mul(value_len));
+        let target = start.and_then(|start| out.get_mut(start..)?.get_mut(..value_len));
+        let (Some(target), Some(value)) = (target, values_left.next()) else {
+            // Places are below `count`, and there is a value for each: nothing is lost here.
+            break;
+        };
+        match addition {
+            _ if taken.insert(place) => target.copy_from_slice(value),
+            Some((_, add)) => add(target, value),
+            None => {
+                let name = values.logical_type().unwrap_or_default();
+                let name = Text::Owned(name.to_owned());
+                return Err(Error::Unsupported(Unsupported::LogicalType(name)));
+            }
+        }
+    }
+    Ok(Elements {
+        dtype: values.dtype,
+        logical_type: values.logical_type.clone(),
+        bytes: out.into(),
+    })
+}
+
+/// Adds the second value to the first. Both have the bytes of one value, little-endian.
+type Add = fn(&mut [u8], &[u8]);
+
+/// Bytes of one value, and how values add up; `None` for unknown logical types.
+fn addition(values: &Elements<'_>) -> Option<(usize, Add)> {
+    fn of<T: Sum>() -> Option<(usize, Add)> {
+        Some((size_of::<T>(), add::<T>))
+    }
+    match (values.dtype, values.logical_type()) {
+        (DType::F64, None) => of::<f64>(),
+        (DType::F32, None) => of::<f32>(),
+        (DType::F16, None) => of::<f16>(),
+        (DType::BF16, None) => of::<bf16>(),
+        // Two's complement: signed and unsigned integers add alike.
+        (DType::I64 | DType::U64, None) => of::<u64>(),
+        (DType::I32 | DType::U32, None) => of::<u32>(),
+        (DType::I16 | DType::U16, None) => of::<u16>(),
+        (DType::I8 | DType::U8, None) => of::<u8>(),
+        (DType::Bool, None) => of::<Truth>(),
+        (DType::U8, Some("f8_e4m3fn")) => of::<F8E4M3Fn>(),
+        (DType::U8, Some("f8_e5m2")) => of::<F8E5M2>(),
+        (DType::U8, Some("f8_e4m3fnuz")) => of::<F8E4M3FnUz>(),
+        (DType::U8, Some("f8_e5m2fnuz")) => of::<F8E5M2FnUz>(),
+        (DType::F32, Some("complex64")) => of::<Complex<f32>>(),
+        (DType::F64, Some("complex128")) => of::<Complex<f64>>(),
+        _ => None,
+    }
+}
+
+fn add<T: Sum>(target: &mut [u8], value: &[u8]) {
+    let mut sum = read::<T>(target).plus(read(value));
+    let bytes = bytemuck::bytes_of_mut(&mut sum);
+    to_le(bytes, T::WIDTH);
+    if bytes.len() == target.len() {
+        target.copy_from_slice(bytes);
+    }
+}
+
+fn read<T: Sum>(bytes: &[u8]) -> T {
+    let mut value = T::zeroed();
+    let copy = bytemuck::bytes_of_mut(&mut value);
+    if copy.len() == bytes.len() {
+        copy.copy_from_slice(bytes);
+    }
+    to_le(copy, T::WIDTH);
+    value
+}
+
+/// Values that add up.
+trait Sum: bytemuck::Pod {
+    /// Bytes that turn with the byte order.
+    const WIDTH: usize;
+
+    fn plus(self, other: Self) -> Self;
+}
+
+/// A bool by its byte, which has been checked.
+#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(transparent)]
+struct Truth(u8);
+
+macro_rules! sums {
+    ($($type:ty, $width:literal: |$a:ident, $b:ident| $sum:expr;)*) => {$(
+        impl Sum for $type {
+            const WIDTH: usize = $width;
+
+            fn plus(self, other: Self) -> Self {
+                let ($a, $b) = (self, other);
+                $sum
+            }
+        }
+    )*};
+}
+
+sums! {
+    f64, 8: |a, b| a + b;
+    f32, 4: |a, b| a + b;
+    f16, 2: |a, b| f16::from_f32(a.to_f32() + b.to_f32());
+    bf16, 2: |a, b| bf16::from_f32(a.to_f32() + b.to_f32());
+    u64, 8: |a, b| a.wrapping_add(b);
+    u32, 4: |a, b| a.wrapping_add(b);
+    u16, 2: |a, b| a.wrapping_add(b);
+    u8, 1: |a, b| a.wrapping_add(b);
+    Truth, 1: |a, b| Truth(a.0 | b.0);
+    F8E4M3Fn, 1: |a, b| F8E4M3Fn::from_f32(a.to_f32() + b.to_f32());
+    F8E5M2, 1: |a, b| F8E5M2::from_f32(a.to_f32() + b.to_f32());
+    F8E4M3FnUz, 1: |a, b| F8E4M3FnUz::from_f32(a.to_f32() + b.to_f32());
+    F8E5M2FnUz, 1: |a, b| F8E5M2FnUz::from_f32(a.to_f32() + b.to_f32());
+    Complex<f32>, 4: |a, b| Complex::new(a.re + b.re, a.im + b.im);
+    Complex<f64>, 8: |a, b| Complex::new(a.re + b.re, a.im + b.im);
+}
+
+/// A set of places.
+struct Bits(Buffer);
+
+impl Bits {
+    fn try_new(count: u64) -> Result<Self> {
+        Buffer::try_zeroed(count.div_ceil(8)).map(Bits)
+    }
+
+    /// Whether `place` is new.
+    fn insert(&mut self, place: u64) -> bool {
+        let byte = usize::try_from(place >> 3).ok();
+        let Some(byte) = byte.and_then(|byte| self.0.get_mut(byte)) else {
+            return false;
+        };
+        let bit = 1 << (place & 7);
+        let is_new = *byte & bit == 0;
+        *byte |= bit;
+        is_new
+    }
+}

@@ -1,0 +1,337 @@
+//! `sparse_coo`: values and the coordinates of each. Spec: formats/sparse_coo.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use zt_manifest::memory::in_memory;
+use zt_manifest::{DType, Text, Value};
+
+use crate::base::dense::Dense;
+use crate::base::elements::Elements;
+use crate::base::error::{IndexBound, Result, SizeMismatch};
+use crate::base::format::{ObjectFormat, ToObject, View};
+use crate::base::parts::{NewObject, Parts};
+use crate::base::places::Places;
+use crate::base::read::ReadParts;
+use crate::base::registry::Registry;
+use crate::base::shape::element_count;
+use crate::base::signature::Signature;
+use crate::base::typed::Typed;
+use crate::formats::index::{check_below, check_dtype, check_strict, to_u64};
+use crate::formats::scatter::scatter;
+use crate::formats::sparse_part::slice;
+
+const VALUES: &str = "values";
+pub(crate) const COORDS: &str = "coords";
+const IS_COALESCED: &str = "is_coalesced";
+
+/// The rules of `sparse_coo`.
+///
+/// `coords` has, dimension by dimension, a coordinate for each of `values`: the coordinates of all
+/// values along the first dimension, then along the second, and so on. Contents: every coordinate
+/// lies within its dimension. Values may come in any order; those that share a place add up. A
+/// scalar's values have no coordinates.
+///
+/// Coordinates are u64; other integers are read, since real writers wrote them, and
+/// refused by [`ObjectFormat::check_strict`].
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SparseCooFormat;
+
+impl ObjectFormat for SparseCooFormat {
+    fn id(&self) -> &str {
+        Coo::FORMAT
+    }
+
+    fn check(&self, signature: &Signature<'_>, registry: &Registry) -> Result<()> {
+        let values = signature.component(VALUES)?;
+        let coords = signature.component(COORDS)?;
+        check_dtype(coords)?;
+        match (values.value_count(registry)?, coords.element_count()?) {
+            (Some(count), found) => {
+                let rank = signature.shape.len() as u64;
+                match (count.checked_mul(rank), found) {
+                    (Some(expected), _) => coords.expect_elements(expected),
+                    (None, None) => Ok(()),
+                    (None, Some(found)) => {
+                        let expected = u64::MAX;
+                        Err(SizeMismatch::Elements { expected, found }.of(COORDS))
+                    }
+                }
+            }
+            (None, Some(found)) => stored_count(signature.shape, found).map(drop),
+            (None, None) => Ok(()),
+        }
+    }
+
+    fn check_strict(&self, signature: &Signature<'_>, _: &Registry) -> Result<()> {
+        check_strict(signature.component(COORDS)?)
+    }
+
+    fn data_roles(&self) -> Option<&[&str]> {
+        Some(&[COORDS])
+    }
+
+    fn check_data(&self, parts: &Parts<'_>) -> Result<()> {
+        let coords = parts.component(COORDS)?.borrow();
+        read_coords(&parts.shape, coords).map(drop)
+    }
+
+    fn is_of_value(&self, role: &str, _: &Signature<'_>) -> bool {
+        [VALUES, COORDS].contains(&role)
+    }
+
+    fn dense_type(&self, signature: &Signature<'_>, _: &Registry) -> Option<(DType, Option<Text>)> {
+        signature.get(VALUES)?.dense_type()
+    }
+
+    /// What PyTorch says of the coordinates, and we keep of its tensors.
+    fn parameters(&self) -> &[&str] {
+        &[IS_COALESCED]
+    }
+
+    fn to_dense(&self, parts: Parts<'_>) -> Result<Dense<'static>> {
+        Coo::from_parts(parts)?.to_dense()
+    }
+
+    fn slice(
+        &self,
+        places: &[Places],
+        reader: &mut dyn ReadParts<'_>,
+    ) -> Result<Option<Dense<'static>>> {
+        slice(places, reader, |places, reader| {
+            Coo::read_part(places, reader)?.to_dense()
+        })
+    }
+
+    fn expected_len(
+        &self,
+        role: &str,
+        signature: &Signature<'_>,
+        registry: &Registry,
+    ) -> Option<u64> {
+        let component = signature.get(role)?;
+        match role {
+            COORDS => {
+                let values = signature.get(VALUES)?;
+                let count = values.value_count(registry).ok()??;
+                let elements = count.checked_mul(signature.shape.len() as u64)?;
+                elements.checked_mul(component.dtype?.byte_len() as u64)
+            }
+            VALUES => {
+                let coords = signature.get(COORDS)?.element_count().ok()??;
+                let count = coords.checked_div(signature.shape.len() as u64)?;
+                count.checked_mul(component.value_len(registry).ok()??)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A sparse array: values and where they are.
+///
+/// Always well-formed: there is a coordinate for each value in each dimension, and it lies within.
+/// Components are borrowed where they were lent; indices only if they are u64 or i64.
+///
+/// ```
+/// use zt_formats::Coo;
+///
+/// // 5 at (0, 1), 7 at (1, 0)
+/// let coo = Coo::new([2, 2], &[5i32, 7], &[0, 1, 1, 0])?;
+/// assert_eq!(coo.coords(1), Some(&[1, 0][..]));
+/// assert_eq!(*coo.to_dense()?.as_slice::<i32>()?, [0, 5, 7, 0]);
+/// # Ok::<(), zt_formats::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Coo<'a> {
+    shape: Vec<u64>,
+    values: Elements<'a>,
+    coords: Typed<'a, u64>,
+    is_coalesced: Option<bool>,
+}
+
+impl<'a> Coo<'a> {
+    /// An array of `shape`. `coords` are dimension-major: the coordinates of all values along the
+    /// first dimension come first.
+    ///
+    /// # Errors
+    ///
+    /// Malformed, as [`SparseCooFormat`] says, with the role and the position.
+    pub fn new(
+        shape: impl Into<Vec<u64>>,
+        values: impl Into<Elements<'a>>,
+        coords: impl Into<Typed<'a, u64>>,
+    ) -> Result<Self> {
+        let coo = Coo {
+            shape: shape.into(),
+            values: values.into(),
+            coords: coords.into(),
+            is_coalesced: None,
+        };
+        let object = coo.to_object()?;
+        Registry::builtin().check(Self::FORMAT, &object.signature())?;
+        check_coords(&coo.shape, &coo.coords)?;
+        Ok(coo)
+    }
+
+    /// As [`Coo::new`], of coordinates of any integer type, as SciPy and PyTorch have them.
+    ///
+    /// Coordinates of u64 and i64 are borrowed. Narrower ones are copied, because files hold u64.
+    ///
+    /// # Errors
+    ///
+    /// As [`Coo::new`]; a negative coordinate is Malformed (`index-value`).
+    pub fn from_coords(
+        shape: impl Into<Vec<u64>>,
+        values: impl Into<Elements<'a>>,
+        coords: impl Into<Elements<'a>>,
+    ) -> Result<Self> {
+        let shape = shape.into();
+        let coords = read_coords(&shape, coords.into())?;
+        Self::new(shape, values, coords)
+    }
+
+    /// The dimensions.
+    #[must_use]
+    pub fn shape(&self) -> &[u64] {
+        &self.shape
+    }
+
+    /// The stored values.
+    #[must_use]
+    pub const fn values(&self) -> &Elements<'a> {
+        &self.values
+    }
+
+    /// The coordinates of all values along one dimension.
+    #[must_use]
+    pub fn coords(&self, axis: usize) -> Option<&[u64]> {
+        let count = self.coords.len().checked_div(self.shape.len())?;
+        let start = axis.checked_mul(count)?;
+        let is_axis = axis < self.shape.len();
+        is_axis.then_some(self.coords.get(start..start.checked_add(count)?))?
+    }
+
+    /// Whether no two values share a place and coordinates rise, as PyTorch says by the attribute
+    /// `is_coalesced`; `None` where nobody says. Not checked: nothing here relies on it.
+    #[must_use]
+    pub const fn is_coalesced(&self) -> Option<bool> {
+        self.is_coalesced
+    }
+
+    /// The array as a plain one. Values that share a place add up in their own type; those of a
+    /// place of their own arrive bit for bit.
+    ///
+    /// # Errors
+    ///
+    /// Malformed: the shape is larger than any array (`shape-size-mismatch`), or a value is no bool
+    /// (`bool-value`). Unsupported: values of a type outside the specification share a place.
+    /// Allocation.
+    pub fn to_dense(&self) -> Result<Dense<'static>> {
+        let shape = self.shape.clone();
+        let Some(count) = element_count(&shape) else {
+            return Err(SizeMismatch::Overflow { shape }.of(VALUES));
+        };
+        let axes: Vec<(&[u64], u64)> = (0..shape.len())
+            .filter_map(|axis| self.coords(axis))
+            .zip(shape.iter().copied())
+            .collect();
+        let stored = match self.coords.len().checked_div(shape.len()) {
+            Some(stored) => stored,
+            // A scalar's values, all of them at its only place.
+            None => self.scalar_count()?,
+        };
+        let places = (0..stored).map(|position| {
+            axes.iter().fold(0u64, |place, (coords, dimension)| {
+                let coord = coords.get(position).copied().unwrap_or_default();
+                // Within the product of the dimensions, which is `count`.
+                place.wrapping_mul(*dimension).wrapping_add(coord)
+            })
+        });
+        let elements = scatter(&self.values, places, stored, count);
+        let elements = elements.map_err(|error| error.with_role(VALUES))?;
+        Ok(Dense::from_checked(shape, elements))
+    }
+
+    fn scalar_count(&self) -> Result<usize> {
+        let object = self.to_object()?;
+        let values = object.signature();
+        let count = values
+            .component(VALUES)?
+            .value_count(&Registry::builtin())?;
+        // One value of an unknown type: there is no telling of more.
+        Ok(count.map_or(1, in_memory))
+    }
+}
+
+impl<'a> View<'a> for Coo<'a> {
+    const FORMAT: &'static str = "sparse_coo";
+
+    fn from_parts(mut parts: Parts<'a>) -> Result<Self> {
+        Registry::builtin().check(Self::FORMAT, &parts.signature())?;
+        let values = parts.take(VALUES)?;
+        let coords = parts.take(COORDS)?;
+        let coords = read_coords(&parts.shape, coords)?;
+        let is_coalesced = parts.attributes.get(IS_COALESCED).and_then(Value::as_bool);
+        Ok(Coo {
+            is_coalesced,
+            shape: parts.shape.into_owned(),
+            values,
+            coords,
+        })
+    }
+}
+
+impl ToObject for Coo<'_> {
+    fn to_object(&self) -> Result<NewObject<'_>> {
+        let attributes = self.is_coalesced.map(|is| [(IS_COALESCED, is)].into());
+        let components = [
+            (VALUES, self.values.borrow()),
+            (COORDS, self.coords[..].into()),
+        ];
+        Ok(NewObject::new(
+            &self.shape,
+            Self::FORMAT,
+            attributes,
+            components,
+        ))
+    }
+}
+
+/// The number of values that `coords` coordinates are for; `None` for a scalar, whose values have
+/// none.
+fn stored_count(shape: &[u64], coords: u64) -> Result<Option<u64>> {
+    let rank = shape.len() as u64;
+    match (coords.checked_rem(rank), coords.checked_div(rank)) {
+        (Some(0), stored) => Ok(stored),
+        (None, _) if coords == 0 => Ok(None),
+        _ => Err(SizeMismatch::Partial {
+            byte_len: coords.saturating_mul(8),
+            value_len: rank.saturating_mul(8),
+        }
+        .of(COORDS)),
+    }
+}
+
+/// Coordinates as u64, checked.
+fn read_coords<'a>(shape: &[u64], coords: Elements<'a>) -> Result<Typed<'a, u64>> {
+    // What a negative coordinate should have been depends on its dimension.
+    let stored = stored_count(shape, coords.element_count())?;
+    let bound_at = |position: u64| {
+        let axis = stored.and_then(|stored| position.checked_div(stored));
+        let axis = axis.and_then(|axis| usize::try_from(axis).ok());
+        let dimension = axis.and_then(|axis| shape.get(axis));
+        IndexBound::Below(dimension.copied().unwrap_or_default())
+    };
+    let coords = to_u64(COORDS, coords, 0, bound_at)?;
+    check_coords(shape, &coords)?;
+    Ok(coords)
+}
+
+/// Checks contents. There are as many coordinates in each dimension.
+fn check_coords(shape: &[u64], coords: &[u64]) -> Result<()> {
+    let stored = coords.len().checked_div(shape.len()).unwrap_or(0);
+    let axes = coords.chunks(stored.max(1)).zip(shape);
+    for ((along, &dimension), axis) in axes.zip(0u64..) {
+        let from = axis.strict_mul(stored as u64);
+        check_below(COORDS, along, dimension, from)?;
+    }
+    Ok(())
+}

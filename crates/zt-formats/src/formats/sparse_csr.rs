@@ -1,0 +1,347 @@
+//! `sparse_csr`: the rows of a matrix, each as columns and values. Spec: formats/sparse_csr.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use std::ops::Range;
+use zt_manifest::{DType, Text};
+
+use crate::base::dense::Dense;
+use crate::base::elements::Elements;
+use crate::base::error::{IndexBound, Result, SizeMismatch};
+use crate::base::format::{ObjectFormat, ToObject, View};
+use crate::base::parts::{NewObject, Parts};
+use crate::base::places::Places;
+use crate::base::read::ReadParts;
+use crate::base::registry::Registry;
+use crate::base::shape::element_count;
+use crate::base::signature::Signature;
+use crate::base::typed::Typed;
+use crate::formats::index::{check_below, check_dtype, check_strict, to_u64, violation};
+use crate::formats::scatter::scatter;
+use crate::formats::sparse_part::slice;
+
+pub(crate) const VALUES: &str = "values";
+pub(crate) const INDICES: &str = "indices";
+pub(crate) const INDPTR: &str = "indptr";
+
+/// The rules of `sparse_csr`.
+///
+/// The shape has two dimensions; `indptr` has one pointer per row and one more; `indices` has a
+/// column for each of `values`. Contents: the first pointer is 0, none is below the one before it,
+/// the last is the number of values, and columns lie within the shape. Columns need not be sorted,
+/// and may repeat within a row: their values add up.
+///
+/// Indices are u64; other integers are read, since real writers wrote them, and refused
+/// by [`ObjectFormat::check_strict`].
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SparseCsrFormat;
+
+impl ObjectFormat for SparseCsrFormat {
+    fn id(&self) -> &str {
+        Csr::FORMAT
+    }
+
+    fn check(&self, signature: &Signature<'_>, registry: &Registry) -> Result<()> {
+        let [rows, _] = matrix(signature.shape)?;
+        let values = signature.component(VALUES)?;
+        let indices = signature.component(INDICES)?;
+        let indptr = signature.component(INDPTR)?;
+        check_dtype(indices)?;
+        check_dtype(indptr)?;
+        let pointers = rows
+            .checked_add(1)
+            .ok_or_else(|| signature.overflow(INDPTR))?;
+        indptr.expect_elements(pointers)?;
+        match values.value_count(registry)? {
+            Some(count) => indices.expect_elements(count),
+            None => Ok(()),
+        }
+    }
+
+    fn check_strict(&self, signature: &Signature<'_>, _: &Registry) -> Result<()> {
+        check_strict(signature.component(INDICES)?)?;
+        check_strict(signature.component(INDPTR)?)
+    }
+
+    fn data_roles(&self) -> Option<&[&str]> {
+        Some(&[INDICES, INDPTR])
+    }
+
+    fn check_data(&self, parts: &Parts<'_>) -> Result<()> {
+        let [rows, cols] = matrix(&parts.shape)?;
+        let indices = parts.component(INDICES)?.borrow();
+        let indptr = parts.component(INDPTR)?.borrow();
+        read_indices(rows, cols, indices, indptr).map(drop)
+    }
+
+    fn is_of_value(&self, role: &str, _: &Signature<'_>) -> bool {
+        [VALUES, INDICES, INDPTR].contains(&role)
+    }
+
+    fn dense_type(&self, signature: &Signature<'_>, _: &Registry) -> Option<(DType, Option<Text>)> {
+        signature.get(VALUES)?.dense_type()
+    }
+
+    fn to_dense(&self, parts: Parts<'_>) -> Result<Dense<'static>> {
+        Csr::from_parts(parts)?.to_dense()
+    }
+
+    fn slice(
+        &self,
+        places: &[Places],
+        reader: &mut dyn ReadParts<'_>,
+    ) -> Result<Option<Dense<'static>>> {
+        slice(places, reader, |places, reader| {
+            Csr::read_part(places, reader)?.to_dense()
+        })
+    }
+
+    fn expected_len(
+        &self,
+        role: &str,
+        signature: &Signature<'_>,
+        registry: &Registry,
+    ) -> Option<u64> {
+        let component = signature.get(role)?;
+        let width = component.dtype?.byte_len() as u64;
+        match role {
+            INDPTR => signature.shape.first()?.checked_add(1)?.checked_mul(width),
+            INDICES => {
+                let values = signature.get(VALUES)?;
+                values.value_count(registry).ok()??.checked_mul(width)
+            }
+            VALUES => {
+                let count = signature.get(INDICES)?.element_count().ok()??;
+                let value_len = component.value_len(registry).ok()??;
+                count.checked_mul(value_len)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A sparse matrix by rows. Row `r` has the places `indptr[r]..indptr[r + 1]` of columns and values.
+///
+/// Always well-formed: pointers rise from 0 to the number of values, and columns lie within the
+/// shape. Components are borrowed where they were lent; indices only if they are u64 or i64.
+///
+/// ```
+/// use zt_formats::Csr;
+///
+/// // [[0, 5, 0],
+/// //  [7, 0, 8]]
+/// let csr = Csr::new([2, 3], &[5i32, 7, 8], &[1, 0, 2], &[0, 1, 3])?;
+/// assert_eq!(*csr.to_dense()?.as_slice::<i32>()?, [0, 5, 0, 7, 0, 8]);
+/// # Ok::<(), zt_formats::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Csr<'a> {
+    shape: [u64; 2],
+    values: Elements<'a>,
+    indices: Typed<'a, u64>,
+    indptr: Typed<'a, u64>,
+}
+
+impl<'a> Csr<'a> {
+    /// A matrix of `[rows, columns]`.
+    ///
+    /// # Errors
+    ///
+    /// Malformed, as [`SparseCsrFormat`] says, with the role and the position.
+    pub fn new(
+        shape: [u64; 2],
+        values: impl Into<Elements<'a>>,
+        indices: impl Into<Typed<'a, u64>>,
+        indptr: impl Into<Typed<'a, u64>>,
+    ) -> Result<Self> {
+        let csr = Csr {
+            shape,
+            values: values.into(),
+            indices: indices.into(),
+            indptr: indptr.into(),
+        };
+        let object = csr.to_object()?;
+        Registry::builtin().check(Self::FORMAT, &object.signature())?;
+        let [_, cols] = shape;
+        check_indices(cols, &csr.indices, &csr.indptr)?;
+        Ok(csr)
+    }
+
+    /// As [`Csr::new`], of indices of any integer type, as SciPy and PyTorch have them.
+    ///
+    /// Indices of u64 and i64 are borrowed. Narrower ones are copied, because files hold u64.
+    ///
+    /// # Errors
+    ///
+    /// As [`Csr::new`]; a negative index is Malformed (`index-value`).
+    ///
+    /// ```
+    /// use zt_formats::Csr;
+    ///
+    /// let (indices, indptr) = ([1i32, 0, 2], [0i64, 1, 3]);
+    /// let csr = Csr::from_indices([2, 3], &[5f32, 7.0, 8.0], &indices, &indptr)?;
+    /// assert_eq!(csr.indices(), [1, 0, 2]);
+    /// assert!(Csr::from_indices([1, 1], &[5f32], &[-1i32], &[0i32, 1]).is_err());
+    /// # Ok::<(), zt_formats::Error>(())
+    /// ```
+    pub fn from_indices(
+        shape: [u64; 2],
+        values: impl Into<Elements<'a>>,
+        indices: impl Into<Elements<'a>>,
+        indptr: impl Into<Elements<'a>>,
+    ) -> Result<Self> {
+        let [_, cols] = shape;
+        let indices = to_u64(INDICES, indices.into(), 0, |_| IndexBound::Below(cols))?;
+        let indptr = to_u64(INDPTR, indptr.into(), 0, |_| IndexBound::NotNegative)?;
+        Self::new(shape, values, indices, indptr)
+    }
+
+    /// Rows and columns.
+    #[must_use]
+    pub const fn shape(&self) -> [u64; 2] {
+        self.shape
+    }
+
+    /// The stored values, row by row.
+    #[must_use]
+    pub const fn values(&self) -> &Elements<'a> {
+        &self.values
+    }
+
+    /// The column of each value.
+    #[must_use]
+    pub fn indices(&self) -> &[u64] {
+        &self.indices
+    }
+
+    /// Where each row begins in [`Csr::indices`] and the values, and where the last one ends.
+    #[must_use]
+    pub fn indptr(&self) -> &[u64] {
+        &self.indptr
+    }
+
+    /// The number of stored values.
+    #[must_use]
+    pub fn stored_count(&self) -> u64 {
+        self.indices.len() as u64
+    }
+
+    /// The places of a row's columns and values in [`Csr::indices`] and the values.
+    #[must_use]
+    pub fn row(&self, row: usize) -> Option<Range<usize>> {
+        let start = *self.indptr.get(row)?;
+        let end = *self.indptr.get(row.checked_add(1)?)?;
+        Some(usize::try_from(start).ok()?..usize::try_from(end).ok()?)
+    }
+
+    fn columns(&self, start: u64, end: u64) -> &[u64] {
+        let places = usize::try_from(start).ok().zip(usize::try_from(end).ok());
+        let columns = places.and_then(|(start, end)| self.indices.get(start..end));
+        columns.unwrap_or_default()
+    }
+
+    /// The matrix as a plain array. Values that share a place add up in their own type; those of a
+    /// place of their own arrive bit for bit.
+    ///
+    /// # Errors
+    ///
+    /// Malformed: the shape is larger than any array (`shape-size-mismatch`), or a value is no bool
+    /// (`bool-value`). Unsupported: values of a type outside the specification share a place.
+    /// Allocation.
+    pub fn to_dense(&self) -> Result<Dense<'static>> {
+        let shape = self.shape.to_vec();
+        let Some(count) = element_count(&shape) else {
+            return Err(SizeMismatch::Overflow { shape }.of(VALUES));
+        };
+        let [_, cols] = self.shape;
+        let rows = (0u64..).zip(self.indptr.iter().zip(self.indptr.iter().skip(1)));
+        let places = rows.flat_map(|(row, (&start, &end))| {
+            let columns = self.columns(start, end).iter();
+            // Within `rows * cols`, which is `count`.
+            columns.map(move |column| row.wrapping_mul(cols).wrapping_add(*column))
+        });
+        let elements = scatter(&self.values, places, self.indices.len(), count);
+        let elements = elements.map_err(|error| error.with_role(VALUES))?;
+        Ok(Dense::from_checked(shape, elements))
+    }
+}
+
+impl<'a> View<'a> for Csr<'a> {
+    const FORMAT: &'static str = "sparse_csr";
+
+    fn from_parts(mut parts: Parts<'a>) -> Result<Self> {
+        Registry::builtin().check(Self::FORMAT, &parts.signature())?;
+        let shape @ [rows, cols] = matrix(&parts.shape)?;
+        let values = parts.take(VALUES)?;
+        let (indices, indptr) =
+            read_indices(rows, cols, parts.take(INDICES)?, parts.take(INDPTR)?)?;
+        Ok(Csr {
+            shape,
+            values,
+            indices,
+            indptr,
+        })
+    }
+}
+
+impl ToObject for Csr<'_> {
+    fn to_object(&self) -> Result<NewObject<'_>> {
+        let components = [
+            (VALUES, self.values.borrow()),
+            (INDICES, self.indices().into()),
+            (INDPTR, self.indptr().into()),
+        ];
+        Ok(NewObject::new(&self.shape, Self::FORMAT, None, components))
+    }
+}
+
+fn matrix(shape: &[u64]) -> Result<[u64; 2]> {
+    shape.try_into().map_err(|_| {
+        let (expected, found) = (2, shape.len() as u64);
+        SizeMismatch::Rank { expected, found }.of_object()
+    })
+}
+
+/// Columns and pointers as u64, checked.
+fn read_indices<'a>(
+    rows: u64,
+    cols: u64,
+    indices: Elements<'a>,
+    indptr: Elements<'a>,
+) -> Result<(Typed<'a, u64>, Typed<'a, u64>)> {
+    let indices = to_u64(INDICES, indices, 0, |_| IndexBound::Below(cols))?;
+    let indptr = to_u64(INDPTR, indptr, 0, |_| IndexBound::NotNegative)?;
+    let found = indptr.len() as u64;
+    match rows.checked_add(1) {
+        Some(expected) if expected == found => {}
+        expected => {
+            let expected = expected.unwrap_or(u64::MAX);
+            return Err(SizeMismatch::Elements { expected, found }.of(INDPTR));
+        }
+    }
+    check_indices(cols, &indices, &indptr)?;
+    Ok((indices, indptr))
+}
+
+/// Checks contents. `indptr` has its length already.
+fn check_indices(cols: u64, indices: &[u64], indptr: &[u64]) -> Result<()> {
+    let fault = |position: usize, value: u64, bound: IndexBound| -> Result<()> {
+        Err(violation(position as u64, value.into(), bound).of(INDPTR))
+    };
+    let first = indptr.first().copied().unwrap_or(0);
+    if first != 0 {
+        return fault(0, first, IndexBound::Exactly(0));
+    }
+    let mut steps = indptr.iter().zip(indptr.iter().skip(1));
+    if let Some(before) = steps.position(|(before, next)| next < before) {
+        let at = |position: usize| indptr.get(position).copied().unwrap_or_default();
+        let position = before.strict_add(1);
+        return fault(position, at(position), IndexBound::AtLeast(at(before)));
+    }
+    let stored = indices.len() as u64;
+    let last = indptr.last().copied().unwrap_or(stored);
+    if last != stored {
+        let position = indptr.len().strict_sub(1);
+        return fault(position, last, IndexBound::Exactly(stored));
+    }
+    check_below(INDICES, indices, cols, 0)
+}

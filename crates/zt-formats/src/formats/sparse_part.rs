@@ -1,0 +1,451 @@
+//! Parts of sparse objects. Only the bytes of the part are read.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+use std::ops::Range;
+
+use zt_manifest::memory::in_memory;
+use zt_manifest::{DType, Text};
+
+use crate::base::buffer::Buffer;
+use crate::base::dense::Dense;
+use crate::base::elements::Elements;
+use crate::base::error::{Error, IndexBound, Result, SizeMismatch, Violation};
+use crate::base::places::Places;
+use crate::base::read::ReadParts;
+use crate::base::typed::check_bools_from;
+use crate::formats::index::{indices, violation};
+use crate::formats::sparse_coo::{COORDS, Coo};
+use crate::formats::sparse_csr::{Csr, INDICES, INDPTR, VALUES};
+
+/// Indices that are looked at at a time.
+const PIECE: u64 = 8192;
+
+/// The dense value of a part, which `read` gives; `None` where only the values tell how long a zero
+/// is, and a part may have none.
+pub(crate) fn slice<'a>(
+    places: &[Places],
+    reader: &mut dyn ReadParts<'a>,
+    read: impl FnOnce(&[Places], &mut dyn ReadParts<'a>) -> Result<Dense<'static>>,
+) -> Result<Option<Dense<'static>>> {
+    let signature = reader.signature();
+    let values = signature.component(VALUES)?;
+    if values.value_len(reader.registry())?.is_none() {
+        return Ok(None);
+    }
+    let (_, elements) = read(places, reader)?.into_elements();
+    Dense::from_elements(shape_of(places), elements).map(Some)
+}
+
+impl Csr<'static> {
+    /// Rows and columns of a matrix as a matrix of their own: an index takes one row or column, and
+    /// both dimensions stay. Values keep their order within a row, and columns count from the first
+    /// that was selected.
+    ///
+    /// Read are the pointers of the rows, the columns between the pointers, and those values whose
+    /// column is selected. Memory: what is returned, and 16 bytes for each run of neighbouring
+    /// values. What is read is checked as a whole matrix would be.
+    ///
+    /// # Errors
+    ///
+    /// Malformed: a pointer or a column breaks the format's rules (`index-value`), or lengths
+    /// contradict each other (`shape-size-mismatch`). Those of the reader. Allocation.
+    pub fn read_part(places: &[Places], reader: &mut dyn ReadParts<'_>) -> Result<Self> {
+        let [rows, columns] = places else {
+            let (expected, found) = (2, places.len() as u64);
+            return Err(SizeMismatch::Rank { expected, found }.of_object());
+        };
+        let mut indices = Indices::new(reader, INDICES)?;
+        let values = Values::new(reader, indices.count)?;
+        let mut pointers = Pointers {
+            indices: Indices::new(reader, INDPTR)?,
+            rows: rows.dimension(),
+            stored: indices.count,
+        };
+        let selected = pointers.read(rows, reader)?;
+
+        let mut found = Columns {
+            indptr: vec![0],
+            columns: Vec::new(),
+            runs: Runs::default(),
+        };
+        let mut lengths = selected.lengths.into_iter();
+        let mut left = 0u64;
+        for run in selected.runs.0 {
+            indices.each(reader, run, columns.dimension(), |position, column| {
+                while left == 0 {
+                    // Rows are as long, together, as their runs.
+                    let Some(length) = lengths.next() else {
+                        return Ok(());
+                    };
+                    left = length;
+                    if left == 0 {
+                        found.end_row()?;
+                    }
+                }
+                if let Some(column) = columns.position(column) {
+                    push(&mut found.columns, column)?;
+                    found.runs.push(position)?;
+                }
+                left = left.strict_sub(1);
+                if left == 0 {
+                    found.end_row()?;
+                }
+                Ok(())
+            })?;
+        }
+        for _ in lengths {
+            found.end_row()?;
+        }
+        let shape = [rows.count(), columns.count()];
+        let values = values.gather(reader, &found.runs)?;
+        Csr::new(shape, values, found.columns, found.indptr)
+    }
+}
+
+impl Coo<'static> {
+    /// The values of an array at these places, in the order in which they are stored, with
+    /// coordinates that count from the first place that was selected. A dimension of which an index
+    /// takes one place goes away.
+    ///
+    /// Coordinates are read in bounded pieces, dimension by dimension. A dimension is read only where
+    /// all earlier ones are selected, and values only where all dimensions are. Memory: what is returned, and 16
+    /// bytes for each run of neighbouring values that the dimensions so far select.
+    ///
+    /// # Errors
+    ///
+    /// Malformed: a coordinate that was read lies outside its dimension (`index-value`), or lengths
+    /// contradict each other (`shape-size-mismatch`). Those of the reader. Allocation.
+    pub fn read_part(places: &[Places], reader: &mut dyn ReadParts<'_>) -> Result<Self> {
+        let mut coords = Indices::new(reader, COORDS)?;
+        let rank = places.len() as u64;
+        let stored = match (
+            coords.count.checked_rem(rank),
+            coords.count.checked_div(rank),
+        ) {
+            (Some(0), Some(stored)) => stored,
+            (Some(_), _) => {
+                let expected = coords.count.checked_next_multiple_of(rank);
+                let (expected, found) = (expected.unwrap_or(u64::MAX), coords.count);
+                return Err(SizeMismatch::Elements { expected, found }.of(COORDS));
+            }
+            // A scalar's values have no coordinates.
+            _ => Values::count(reader)?,
+        };
+        let values = Values::new(reader, stored)?;
+        let mut runs = Runs::default();
+        runs.extend(0..stored)?;
+        let axes = || (0u64..).zip(places);
+        // A dimension that goes away is looked at here for the last time.
+        let is_looked_at = |places: &Places| !places.is_whole() || places.is_index();
+        for (axis, places) in axes().filter(|(_, places)| is_looked_at(places)) {
+            let mut within = Runs::default();
+            let axis = Axis {
+                axis,
+                stored,
+                places,
+            };
+            coords.along(reader, axis, &runs, |position, place| match place {
+                Some(_) => within.push(position),
+                None => Ok(()),
+            })?;
+            runs = within;
+        }
+        let mut found = Vec::new();
+        for (axis, places) in axes().filter(|(_, places)| !places.is_index()) {
+            let axis = Axis {
+                axis,
+                stored,
+                places,
+            };
+            coords.along(reader, axis, &runs, |_, place| match place {
+                Some(place) => push(&mut found, place),
+                None => Ok(()),
+            })?;
+        }
+        Coo::new(shape_of(places), values.gather(reader, &runs)?, found)
+    }
+}
+
+/// The shape of a part: an index takes its dimension away.
+fn shape_of(places: &[Places]) -> Vec<u64> {
+    let kept = places.iter().filter(|places| !places.is_index());
+    kept.map(Places::count).collect()
+}
+
+/// A component of indices.
+struct Indices {
+    role: &'static str,
+    dtype: DType,
+    count: u64,
+    piece: Buffer,
+}
+
+/// The coordinates of all values along one dimension.
+#[derive(Clone, Copy)]
+struct Axis<'p> {
+    axis: u64,
+    stored: u64,
+    places: &'p Places,
+}
+
+impl Indices {
+    fn new(reader: &mut dyn ReadParts<'_>, role: &'static str) -> Result<Self> {
+        let signature = reader.signature();
+        let Some(dtype) = signature.component(role)?.dtype else {
+            let found = None;
+            return Err(Violation::IndexDType { found }.of(role));
+        };
+        let width = dtype.byte_len() as u64;
+        Ok(Indices {
+            role,
+            dtype,
+            count: reader.byte_len(role)?.checked_div(width).unwrap_or(0),
+            piece: Buffer::try_zeroed(PIECE.strict_mul(width))?,
+        })
+    }
+
+    /// Every index of a range, with its position.
+    fn each(
+        &mut self,
+        reader: &mut dyn ReadParts<'_>,
+        range: Range<u64>,
+        limit: u64,
+        mut found: impl FnMut(u64, u64) -> Result<()>,
+    ) -> Result<()> {
+        let width = self.dtype.byte_len();
+        let mut position = range.start;
+        while position < range.end {
+            let len = range.end.strict_sub(position).min(PIECE);
+            let len = in_memory(len);
+            let piece = self.piece.get_mut(..len.strict_mul(width));
+            let piece = piece.unwrap_or_default();
+            reader.copy(self.role, position.strict_mul(width as u64), piece)?;
+            let elements = Elements::new(self.dtype, &*piece);
+            let piece = indices(self.role, elements, position, limit)?;
+            for index in piece.iter() {
+                found(position, *index)?;
+                position = position.strict_add(1);
+            }
+        }
+        Ok(())
+    }
+
+    /// The coordinates of the values in `runs`, as which of the places they are.
+    fn along(
+        &mut self,
+        reader: &mut dyn ReadParts<'_>,
+        axis: Axis<'_>,
+        runs: &Runs,
+        mut found: impl FnMut(u64, Option<u64>) -> Result<()>,
+    ) -> Result<()> {
+        let Axis {
+            axis,
+            stored,
+            places,
+        } = axis;
+        let first = axis.strict_mul(stored);
+        for run in &runs.0 {
+            let range = first.strict_add(run.start)..first.strict_add(run.end);
+            self.each(reader, range, places.dimension(), |position, coord| {
+                found(position.strict_sub(first), places.position(coord))
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// The pointers of a matrix.
+struct Pointers {
+    indices: Indices,
+    rows: u64,
+    stored: u64,
+}
+
+/// Where rows are.
+struct Rows {
+    /// How many values each of them has.
+    lengths: Vec<u64>,
+    /// All of them, in the order of the rows.
+    runs: Runs,
+}
+
+impl Pointers {
+    fn read(&mut self, rows: &Places, reader: &mut dyn ReadParts<'_>) -> Result<Rows> {
+        let found = self.indices.count;
+        if self.rows.checked_add(1) != Some(found) {
+            let expected = self.rows.saturating_add(1);
+            return Err(SizeMismatch::Elements { expected, found }.of(INDPTR));
+        }
+        let mut selected = Rows {
+            lengths: Vec::new(),
+            runs: Runs::default(),
+        };
+        // The row before, and where it begins and ends.
+        let mut before: Option<(u64, Range<u64>)> = None;
+        let is_contiguous = rows.step() == 1;
+        let mut at = 0;
+        while let Some(row) = rows.get(at) {
+            let count = if is_contiguous { rows.count() } else { 1 };
+            let pointers = row..row.strict_add(count).strict_add(1);
+            let mut start = None;
+            let stored = self.stored;
+            let limit = stored.saturating_add(1); // Only a limit.
+            let fault = |position, value: u64, bound| {
+                Err(violation(position, value.into(), bound).of(INDPTR))
+            };
+            let last = self.rows;
+            self.indices
+                .each(reader, pointers, limit, |position, pointer| {
+                    let only = match position {
+                        0 => Some(0),
+                        _ if position == last => Some(stored),
+                        _ => None,
+                    };
+                    if let Some(only) = only.filter(|only| *only != pointer) {
+                        return fault(position, pointer, IndexBound::Exactly(only));
+                    }
+                    let Some(begin) = start.replace(pointer) else {
+                        // Rows in between were not read, and pointers do not fall there either.
+                        return match &before {
+                            Some((other, range)) if *other < position && pointer < range.end => {
+                                fault(position, pointer, IndexBound::AtLeast(range.end))
+                            }
+                            _ => Ok(()),
+                        };
+                    };
+                    if pointer < begin {
+                        return fault(position, pointer, IndexBound::AtLeast(begin));
+                    }
+                    let row = position.strict_sub(1);
+                    if let Some((other, range)) = &before
+                        && *other > row
+                        && pointer > range.start
+                    {
+                        return fault(*other, range.start, IndexBound::AtLeast(pointer));
+                    }
+                    push(&mut selected.lengths, pointer.strict_sub(begin))?;
+                    selected.runs.extend(begin..pointer)?;
+                    before = Some((row, begin..pointer));
+                    Ok(())
+                })?;
+            at = at.strict_add(count);
+        }
+        Ok(selected)
+    }
+}
+
+/// The columns that were selected, and where their values are.
+struct Columns {
+    indptr: Vec<u64>,
+    columns: Vec<u64>,
+    runs: Runs,
+}
+
+impl Columns {
+    fn end_row(&mut self) -> Result<()> {
+        push(&mut self.indptr, self.columns.len() as u64)
+    }
+}
+
+/// The values of a sparse object.
+struct Values {
+    dtype: DType,
+    logical_type: Option<Text>,
+    value_len: u64,
+}
+
+impl Values {
+    /// `stored` values.
+    fn new(reader: &mut dyn ReadParts<'_>, stored: u64) -> Result<Self> {
+        let signature = reader.signature();
+        let component = signature.component(VALUES)?;
+        let byte_len = reader.byte_len(VALUES)?;
+        // Of an unknown type, nobody knows better than the length.
+        let value_len = match component.value_len(reader.registry())? {
+            Some(value_len) => value_len,
+            None => byte_len.checked_div(stored).unwrap_or(0),
+        };
+        if stored.checked_mul(value_len) != Some(byte_len) {
+            let (expected, found) = (stored, byte_len.checked_div(value_len).unwrap_or(0));
+            return Err(SizeMismatch::Elements { expected, found }.of(VALUES));
+        }
+        let logical_type = component.logical_type.map(str::to_owned);
+        Ok(Values {
+            // Files of 1.0 may not say it: those are bytes.
+            dtype: component.dtype.unwrap_or(DType::U8),
+            logical_type: logical_type.map(Text::Owned),
+            value_len,
+        })
+    }
+
+    /// How many values a scalar has; of an unknown type, one.
+    fn count(reader: &mut dyn ReadParts<'_>) -> Result<u64> {
+        let signature = reader.signature();
+        let value_len = signature.component(VALUES)?.value_len(reader.registry())?;
+        let byte_len = reader.byte_len(VALUES)?;
+        let count = value_len.and_then(|value_len| byte_len.checked_div(value_len));
+        Ok(count.unwrap_or(1))
+    }
+
+    fn gather(&self, reader: &mut dyn ReadParts<'_>, runs: &Runs) -> Result<Elements<'static>> {
+        let mut out = Buffer::try_zeroed_values(runs.count(), self.value_len)?;
+        let mut rest = &mut out[..];
+        for run in &runs.0 {
+            let len = (run.end.strict_sub(run.start)).strict_mul(self.value_len);
+            let len = in_memory(len);
+            let Some((place, behind)) = std::mem::take(&mut rest).split_at_mut_checked(len) else {
+                break; // They are as long as their count says.
+            };
+            let start = run.start.strict_mul(self.value_len);
+            reader.copy(VALUES, start, place)?;
+            if self.dtype == DType::Bool {
+                check_bools_from(start, place).map_err(|error| error.with_role(VALUES))?;
+            }
+            rest = behind;
+        }
+        Ok(Elements {
+            dtype: self.dtype,
+            logical_type: self.logical_type.clone(),
+            bytes: out.into(),
+        })
+    }
+}
+
+/// Positions of values, neighbours together.
+#[derive(Default)]
+struct Runs(Vec<Range<u64>>);
+
+impl Runs {
+    fn push(&mut self, position: u64) -> Result<()> {
+        self.extend(position..position.strict_add(1))
+    }
+
+    fn extend(&mut self, range: Range<u64>) -> Result<()> {
+        if range.is_empty() {
+            return Ok(());
+        }
+        match self.0.last_mut() {
+            Some(last) if last.end == range.start => last.end = range.end,
+            _ => push(&mut self.0, range)?,
+        }
+        Ok(())
+    }
+
+    fn count(&self) -> u64 {
+        let lengths = self.0.iter().map(|run| run.end.strict_sub(run.start));
+        lengths.fold(0, u64::strict_add)
+    }
+}
+
+/// Adds to what grows with what a file was seen to hold: memory that is not there is an error.
+fn push<T>(items: &mut Vec<T>, item: T) -> Result<()> {
+    if items.len() == items.capacity() {
+        let more = items.len().max(64);
+        let byte_len = (items.len() as u64).strict_add(more as u64);
+        let byte_len = byte_len.strict_mul(size_of::<T>() as u64);
+        let reserved = items.try_reserve(more);
+        reserved.map_err(|_| Error::Allocation { byte_len })?;
+    }
+    items.push(item);
+    Ok(())
+}
