@@ -10,11 +10,14 @@
 //! | `element`, `typed`, `fp8` | the same as slices of a Rust type |
 //! | `logical`, `scalar`, `cast` | logical types, values one by one, casts between float types |
 //! | `dense`, `select` | the plain array that formats decode to, and copies of its parts |
+//! | `array` | the same as an array of the crate `ndarray` |
 //! | `slice`, `places`, `selection` | an index of NumPy's basic slicing: as written, per dimension, as runs |
 //! | `shape`, `attribute`, `error` | sizes of shapes, reading attributes, the errors |
 //!
 //! It must not know any format.
 
+#[cfg(feature = "ndarray")]
+mod array;
 pub mod attribute;
 pub(crate) mod buffer;
 pub(crate) mod cast;

@@ -84,6 +84,17 @@ impl<'a, T: Element> Typed<'a, T> {
     }
 }
 
+#[cfg(feature = "ndarray")]
+impl<'a, T: Element> Typed<'a, T> {
+    /// The elements, borrowed where they lie where they were lent.
+    pub(crate) fn into_cow(self) -> Result<std::borrow::Cow<'a, [T]>> {
+        match self.0 {
+            Repr::Borrowed(elements) => Ok(elements.into()),
+            _ => Ok(self.try_into_vec()?.into()),
+        }
+    }
+}
+
 impl<T: Element> Deref for Typed<'_, T> {
     type Target = [T];
 
