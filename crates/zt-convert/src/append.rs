@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 
 use zt::{Editor, Error, Result, Tensor};
-use zt_foreign::outgoing::write_objects;
 use zt_foreign::{ConvertOptions, Fault, Input, Job, Summary};
 
 use crate::convert::{check_cast, merge};
+use crate::native::write_objects;
 use crate::union::united;
 use crate::{Kinds, ZT, output};
 

@@ -58,6 +58,7 @@ mod convert;
 mod damage;
 mod kinds;
 mod mistakes;
+mod native;
 mod output;
 mod sets;
 mod union;
@@ -69,11 +70,10 @@ use zt::foreign::Kind;
 use zt::{Editor, File, Result, Source};
 pub use zt_foreign as foreign;
 use zt_foreign::TargetFolder;
-pub use zt_foreign::{
-    ConvertOptions, FileKind, FileWriter, Input, InputOptions, Names, Summary, ZT, Zt,
-};
+pub use zt_foreign::{ConvertOptions, FileKind, FileWriter, Input, InputOptions, Names, Summary};
 
 pub use kinds::Kinds;
+pub use native::{ZT, Zt};
 pub use output::is_same_file;
 pub use sets::{Shard, Split, shards_of};
 #[cfg(feature = "gguf")]

@@ -22,7 +22,7 @@
 //! Invariants: the bytes of a file decide its kind, never its name; neither reading nor writing drops
 //! a tensor silently.
 //!
-//! Absent: all kinds but `.zt`, the table of kinds, opening files, threads.
+//! Absent: the kinds, the table of kinds, opening files, threads.
 #![forbid(unsafe_code)]
 
 /// A setter for each of these fields. The field's own text says what it does.
@@ -60,8 +60,8 @@ pub use kind::{FileKind, FileWriter, Opening, Probe};
 pub use names::Names;
 pub use neighbours::{LEADS_OUT, Neighbours, Refusal, leads_out};
 pub use outgoing::{
-    ConvertOptions, Incoming, Job, LOSSY, Loss, Merged, Outgoing, Overflow, Sink, Summary, ZT, Zt,
-    display,
+    ConvertOptions, DATA, Incoming, Job, LOSSY, Loss, Merged, Outgoing, Overflow, Sink, Summary,
+    Treatment, Written, display,
 };
 pub use unique::repeated;
 pub use url::{beside, is_url, without_secrets};

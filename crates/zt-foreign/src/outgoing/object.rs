@@ -10,23 +10,23 @@ use zt::{
 
 use super::Incoming;
 
-/// The component with the values of a plain array.
-pub(super) const DATA: &str = "data";
+/// The role of the component with the values of a plain array.
+pub const DATA: &str = "data";
 
 /// An object, and how it is written.
 pub struct Outgoing<'i> {
     /// The object in its input.
     pub tensor: Tensor<'i>,
-    pub(super) registry: &'i Registry,
+    /// The formats with which its input was opened.
+    pub registry: &'i Registry,
     path: Option<&'i Path>,
-    pub(super) treatment: Treatment,
-    /// Whether planes that are cast stay planes.
-    pub(super) keeps_planes: bool,
+    treatment: Treatment,
+    keeps_planes: bool,
 }
 
 /// How an object is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Treatment {
+pub enum Treatment {
     /// Its components are copied.
     Keep,
     /// Its component `data` is cast piece by piece, the others are copied.
@@ -97,6 +97,18 @@ impl<'i> Outgoing<'i> {
         self.is_dense() || self.decoded_type().is_some()
     }
 
+    /// How it is written.
+    #[must_use]
+    pub const fn treatment(&self) -> Treatment {
+        self.treatment
+    }
+
+    /// Whether it is cast and stored as planes, and stays planes in a `.zt` file.
+    #[must_use]
+    pub const fn keeps_planes(&self) -> bool {
+        self.keeps_planes
+    }
+
     /// Whether its dense value is written in its place.
     pub const fn is_decoded(&self) -> bool {
         matches!(self.treatment, Treatment::Decode(_))
@@ -114,7 +126,8 @@ impl<'i> Outgoing<'i> {
     }
 
     /// The format that it is written in.
-    pub(super) fn format(&self) -> Text {
+    #[must_use]
+    pub fn format(&self) -> Text {
         match self.treatment {
             Treatment::Decode(_) => "dense".into(),
             _ => self.object().format.clone(),
@@ -147,7 +160,8 @@ impl<'i> Outgoing<'i> {
     }
 
     /// The dtype that a component is cast to.
-    pub(super) fn cast_of_role(&self, role: &str) -> Option<DType> {
+    #[must_use]
+    pub fn cast_of_role(&self, role: &str) -> Option<DType> {
         match self.treatment {
             Treatment::Cast(dtype) if role == DATA => Some(dtype),
             _ => None,
@@ -189,8 +203,9 @@ impl<'i> Outgoing<'i> {
         wished.filter(|wished| is_floating && changes(wished))
     }
 
-    /// An error about the input names it.
-    pub(super) fn blame(&self, error: Error) -> Error {
+    /// `error` with the name of the object and the path of its input.
+    #[must_use]
+    pub fn blame(&self, error: Error) -> Error {
         let error = error.with_object(self.name());
         self.path.into_iter().fold(error, Error::with_path)
     }

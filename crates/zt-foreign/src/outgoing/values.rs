@@ -8,7 +8,6 @@ use zt::{Bytes, DType, Elements, Error, Progress, Result};
 
 use super::object::{DATA, Outgoing, Treatment};
 use super::overflow::Overflow;
-use super::shares::Written;
 use crate::Fault;
 
 /// Bytes that are read, cast and written at a time.
@@ -16,6 +15,15 @@ const PIECE: usize = 1 << 20;
 
 /// The same for planes, which all cores join.
 const LONG_PIECE: usize = 16 << 20;
+
+/// The result of writing values.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Written {
+    /// Bytes of the values, before compression.
+    pub byte_len: u64,
+    /// Finite values that a cast has made infinite.
+    pub overflow: Option<Overflow>,
+}
 
 impl Outgoing<'_> {
     /// Writes the values of a plain array, little-endian and in row-major order: exactly
@@ -32,15 +40,12 @@ impl Outgoing<'_> {
         out: &mut (dyn Write + Send),
         progress: Option<Progress<'_>>,
     ) -> Result<Option<Overflow>> {
-        let written = match self.treatment {
-            Treatment::Decode(cast) => self.write_decoded(cast, out, progress)?,
-            _ => self.write_component(DATA, out, progress)?,
-        };
-        self.expect_len(byte_len, written)
+        self.write_role(DATA, byte_len, out, progress)
     }
 
     /// Writes one component, little-endian: exactly `byte_len` bytes. `data` is cast if the object
-    /// is. Returns the values that the cast has made infinite.
+    /// is, and is the dense value if the object is decoded. Returns the values that the cast has made
+    /// infinite.
     ///
     /// # Errors
     ///
@@ -52,21 +57,34 @@ impl Outgoing<'_> {
         out: &mut (dyn Write + Send),
         progress: Option<Progress<'_>>,
     ) -> Result<Option<Overflow>> {
-        let written = self.write_component(role, out, progress)?;
-        self.expect_len(byte_len, written)
-    }
-
-    /// Lengths were checked when the file was opened, so only a user's format can break this.
-    fn expect_len(&self, expected: u64, written: Written) -> Result<Option<Overflow>> {
-        let found = written.byte_len;
+        let written = self.stream(role, out, progress)?;
+        let (expected, found) = (byte_len, written.byte_len);
+        // Lengths were checked when the file was opened, so only a user's format can break this.
         if found != expected {
             return Err(self.blame(Fault::Length { expected, found }.into()));
         }
         Ok(written.overflow)
     }
 
+    /// As [`Outgoing::write_role`], of any length.
+    ///
+    /// # Errors
+    ///
+    /// As [`Outgoing::write_values`].
+    pub fn stream(
+        &self,
+        role: &str,
+        out: &mut (dyn Write + Send),
+        progress: Option<Progress<'_>>,
+    ) -> Result<Written> {
+        match self.treatment() {
+            Treatment::Decode(cast) => self.stream_decoded(cast, out, progress),
+            _ => self.stream_component(role, out, progress),
+        }
+    }
+
     /// Streams one component; `data` is cast if the object is.
-    pub(super) fn write_component(
+    fn stream_component(
         &self,
         role: &str,
         out: &mut (dyn Write + Send),
@@ -93,7 +111,7 @@ impl Outgoing<'_> {
     }
 
     /// Streams the object's dense value.
-    pub(super) fn write_decoded(
+    fn stream_decoded(
         &self,
         cast: Option<DType>,
         out: &mut (dyn Write + Send),

@@ -8,13 +8,13 @@ use std::collections::HashMap;
 
 use zt::manifest::ByteOrder;
 use zt::{Component, Digest, DigestAlgorithm, Encoding, Tensor};
+use zt_foreign::{Treatment, Written};
 
-use super::object::Treatment;
-use super::shares::{MOST_COMPARED, SAMPLE, Seen, Unit, Written};
+use crate::native::shares::{MOST_COMPARED, SAMPLE, Seen, Unit};
 
 /// The components by their decoded length.
 #[derive(Default)]
-pub(super) struct InFile<'i> {
+pub(crate) struct InFile<'i> {
     groups: HashMap<u64, Vec<Group<'i>>>,
 }
 
@@ -29,7 +29,7 @@ struct Group<'i> {
 
 impl<'i> InFile<'i> {
     /// Adds the components of an object. Those that are empty or of unknown length are not shared.
-    pub(super) fn add(&mut self, tensor: Tensor<'i>) {
+    pub(crate) fn add(&mut self, tensor: Tensor<'i>) {
         for (role, component) in tensor.components() {
             let Some(byte_len @ 1..) = component.blob.decoded_len else {
                 continue;
@@ -72,13 +72,13 @@ impl<'i> InFile<'i> {
     }
 
     /// Whether there is a component of this length.
-    pub(super) fn has(&self, byte_len: u64) -> bool {
+    pub(crate) fn has(&self, byte_len: u64) -> bool {
         self.groups.contains_key(&byte_len)
     }
 
     /// The components with the digest of the unit's content, and those whose first bytes have to be
     /// compared with the unit's. The latter are returned once.
-    pub(super) fn candidates(&mut self, unit: &Unit<'i>) -> (Vec<Seen<'i>>, Vec<Seen<'i>>) {
+    pub(crate) fn candidates(&mut self, unit: &Unit<'i>) -> (Vec<Seen<'i>>, Vec<Seen<'i>>) {
         let (mut alike, mut unsampled) = (Vec::new(), Vec::new());
         let component = unit.component().filter(|_| unit.is_copied());
         let Some((component, groups)) = component.and_then(|component| {

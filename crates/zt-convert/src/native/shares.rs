@@ -8,60 +8,50 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use zt::formats::check_bools_from;
 use zt::{Component, DType, Tensor};
+use zt_foreign::{DATA, Incoming, Outgoing, Treatment, Written};
 
-use super::in_file::InFile;
-use super::object::Treatment;
-use super::{Incoming, Overflow};
+use crate::native::in_file::InFile;
 
 /// Copies of fewer bytes are not looked for, because writing 100,000 of them is faster.
 const LEAST: u64 = 4 << 10;
 
 /// Components are compared if so many first bytes are equal.
-pub(super) const SAMPLE: u64 = 64 << 10;
+pub(crate) const SAMPLE: u64 = 64 << 10;
 
 /// Bytes that are compared at a time.
 const PIECE: usize = 256 << 10;
 
 /// The most components with the same first bytes, and at the same place in different files, that one
 /// is compared with. They bound the time for hostile inputs.
-pub(super) const MOST_COMPARED: usize = 4;
+pub(crate) const MOST_COMPARED: usize = 4;
 const MOST_PLACED: usize = 64;
 
 /// Bytes that are written: a component, or a dense value, and how it is written.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Unit<'i> {
-    pub(super) tensor: Tensor<'i>,
+pub(crate) struct Unit<'i> {
+    pub(crate) tensor: Tensor<'i>,
     /// The role of the component; `data` for a dense value, which is made of all components.
-    pub(super) role: &'i str,
-    pub(super) treatment: Treatment,
+    pub(crate) role: &'i str,
+    pub(crate) treatment: Treatment,
     /// Whether it is written as planes.
-    pub(super) is_split: bool,
-}
-
-/// The result of writing a unit or a whole object.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Written {
-    /// Bytes of its values, before compression.
-    pub(super) byte_len: u64,
-    /// Finite values that a cast has made infinite.
-    pub(super) overflow: Option<Overflow>,
+    pub(crate) is_split: bool,
 }
 
 /// A unit that was written.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Seen<'i> {
-    pub(super) unit: Unit<'i>,
-    pub(super) written: Written,
+pub(crate) struct Seen<'i> {
+    pub(crate) unit: Unit<'i>,
+    pub(crate) written: Written,
 }
 
 /// The result of a search for an equal unit.
-pub(super) enum Search<'i> {
+pub(crate) enum Search<'i> {
     Found(Seen<'i>),
     Missing(Missing<'i>),
 }
 
 /// A unit that must be written, and the keys by which later ones find it.
-pub(super) struct Missing<'i> {
+pub(crate) struct Missing<'i> {
     unit: Unit<'i>,
     place: Option<Place>,
     content: Option<Content>,
@@ -85,7 +75,7 @@ struct Content {
 
 /// All units that were written so far. The default finds nothing.
 #[derive(Default)]
-pub(super) struct Shares<'i> {
+pub(crate) struct Shares<'i> {
     is_on: bool,
     by_place: HashMap<Place, Vec<Seen<'i>>>,
     by_content: HashMap<Content, Vec<Seen<'i>>>,
@@ -93,12 +83,12 @@ pub(super) struct Shares<'i> {
     /// The number of components by length. A component with a unique length has no copy.
     lengths: HashMap<u64, usize>,
     /// Bytes of values that were shared and not written.
-    pub(super) byte_len: u64,
+    pub(crate) byte_len: u64,
 }
 
 impl<'i> Shares<'i> {
     /// Finds equal components of `objects`.
-    pub(super) fn new(objects: &[Incoming<'i>]) -> Self {
+    pub(crate) fn new(objects: &[Incoming<'i>]) -> Self {
         let mut shares = Shares {
             is_on: true,
             ..Shares::default()
@@ -114,12 +104,12 @@ impl<'i> Shares<'i> {
     }
 
     /// Also finds the components of an object that the edited file has already, under the same name.
-    pub(super) fn add_existing(&mut self, tensor: Tensor<'i>) {
+    pub(crate) fn add_existing(&mut self, tensor: Tensor<'i>) {
         self.in_file.add(tensor);
     }
 
     /// Searches for a unit with the same bytes that was written before.
-    pub(super) fn search(&mut self, unit: Unit<'i>) -> Search<'i> {
+    pub(crate) fn search(&mut self, unit: Unit<'i>) -> Search<'i> {
         let place = unit.place().filter(|_| self.is_on);
         let seen = place.as_ref().and_then(|place| self.by_place.get(place));
         let mut latest = seen.into_iter().flatten().rev().take(MOST_PLACED);
@@ -150,7 +140,7 @@ impl<'i> Shares<'i> {
     }
 
     /// Remembers a unit that was written.
-    pub(super) fn insert(&mut self, missing: Missing<'i>, written: Written) {
+    pub(crate) fn insert(&mut self, missing: Missing<'i>, written: Written) {
         let unit = missing.unit;
         let seen = Seen { unit, written };
         if let Some(place) = missing.place {
@@ -201,12 +191,35 @@ fn content(unit: &Unit<'_>) -> Option<Content> {
 }
 
 impl<'i> Unit<'i> {
+    /// A component of `object`, or its dense value if it is decoded.
+    pub(crate) fn new(object: &Outgoing<'i>, role: &'i str) -> Self {
+        let treatment = match object.treatment() {
+            Treatment::Cast(_) if role != DATA => Treatment::Keep,
+            treatment => treatment,
+        };
+        Unit {
+            tensor: object.tensor,
+            role,
+            treatment,
+            is_split: false,
+        }
+    }
+
+    /// The values of `object` as planes.
+    pub(crate) fn planes(object: &Outgoing<'i>) -> Self {
+        let is_split = true;
+        Unit {
+            is_split,
+            ..Unit::new(object, DATA)
+        }
+    }
+
     /// Whether a component is written as it is.
-    pub(super) fn is_copied(&self) -> bool {
+    pub(crate) fn is_copied(&self) -> bool {
         self.treatment == Treatment::Keep && !self.is_split
     }
 
-    pub(super) fn component(&self) -> Option<&'i Component> {
+    pub(crate) fn component(&self) -> Option<&'i Component> {
         match self.treatment {
             Treatment::Decode(_) => self.tensor.components().next().map(|(_, first)| first),
             _ => self.tensor.component(self.role).ok(),
