@@ -1,6 +1,8 @@
 //! Stored bytes and how to decode them.
 
-use crate::{Chunks, Digest, Span};
+use crate::chunks::Chunks;
+use crate::digest::Digest;
+use crate::span::Span;
 
 /// How the bytes of a blob are stored.
 ///

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-use crate::Digest;
+use crate::digest::Digest;
 
 /// A checksum of at most 64 bits: a name, and the functions that compute it. The reader of a kind of
 /// file brings the one that such files record, and their components are verified with it. Two of the

@@ -1,8 +1,13 @@
 //! The digests of a raw blob's chunks, by which parts of the blob are verified. Spec: §6.1.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
-use crate::error::{Error, Result};
-use crate::{Blob, Digest, DigestAlgorithm, Hasher, Source, Span, bytes_of};
+use crate::blob::Blob;
+use crate::digest::{Digest, DigestAlgorithm};
+use crate::error::{Error, Misuse, Result};
+use crate::hasher::Hasher;
+use crate::memory::bytes_of;
+use crate::source::Source;
+use crate::span::Span;
 
 /// Bytes of a chunk. The last chunk of a blob may be shorter.
 pub const CHUNK: u64 = 1 << 20;
@@ -119,7 +124,7 @@ impl ChunkTable {
         match self.get(at) {
             Some(expected) => compare(&expected, found),
             // Past the last chunk there is nothing to read.
-            None => Err(Error::Misuse(crate::Misuse::TooLong)),
+            None => Err(Error::Misuse(Misuse::TooLong)),
         }
     }
 }

@@ -2,9 +2,14 @@
 
 use std::borrow::Cow;
 
+use crate::blob::Blob;
 use crate::error::Result;
+use crate::footer::Footer;
+use crate::limits::Limits;
+use crate::magic::Layout;
 use crate::memory::bytes_of;
-use crate::{Blob, BlobReader, Footer, Layout, Limits, Source};
+use crate::reader::BlobReader;
+use crate::source::Source;
 
 /// A `.zt` file whose manifest has been found.
 ///

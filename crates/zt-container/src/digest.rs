@@ -3,8 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::checksum::Checksum;
 use crate::error::{Error, Result, Violation};
-use crate::{Checksum, Hasher};
+use crate::hasher::Hasher;
 
 /// A checksum as a manifest records it, over the stored (possibly compressed) bytes of one blob.
 ///

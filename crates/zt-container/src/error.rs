@@ -2,7 +2,8 @@
 
 use std::{fmt, io};
 
-use crate::{Digest, DigestAlgorithm, Span};
+use crate::digest::{Digest, DigestAlgorithm};
+use crate::span::Span;
 
 /// `Result` with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;

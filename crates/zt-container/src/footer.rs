@@ -3,8 +3,11 @@
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use crate::error::{Error, LimitExceeded, Result, Violation};
+use crate::limits::Limits;
+use crate::magic::{HEADER_LEN, Layout, MAGIC, MAGIC_0_1, SIZE_LEN};
 use crate::memory::in_memory;
-use crate::{HEADER_LEN, Layout, Limits, MAGIC, MAGIC_0_1, SIZE_LEN, Source, Span};
+use crate::source::Source;
+use crate::span::Span;
 
 /// Where manifest and data are.
 ///

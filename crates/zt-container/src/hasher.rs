@@ -2,11 +2,12 @@
 
 use std::fmt;
 
+use crate::checksum::Checksum;
+use crate::digest::{Digest, DigestAlgorithm};
 use crate::error::Result;
 #[cfg(not(all(feature = "crc32c", feature = "sha2")))]
 use crate::error::{Error, Unsupported};
 use crate::memory::in_memory;
-use crate::{Checksum, Digest, DigestAlgorithm};
 
 /// Computes a digest over bytes that come in pieces.
 pub struct Hasher(State);

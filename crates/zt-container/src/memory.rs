@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use crate::error::{Error, LimitExceeded, Result};
-use crate::{Source, Span};
+use crate::source::Source;
+use crate::span::Span;
 
 /// The length of something that is in memory, or its place there.
 ///

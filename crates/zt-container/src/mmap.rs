@@ -4,8 +4,8 @@ use std::io;
 use std::path::Path;
 
 use crate::error::Result;
-use crate::source::{copy_of, open_regular, slice_of};
-use crate::{Source, Span};
+use crate::source::{Source, copy_of, open_regular, slice_of};
+use crate::span::Span;
 
 /// A file mapped read-only into memory. Every byte is lent, none is copied; pages are read from
 /// the disk when they are first touched.

@@ -2,11 +2,16 @@
 
 use std::borrow::Cow;
 
+use crate::blob::{Blob, Encoding};
 #[cfg(feature = "zstd")]
 use crate::codec;
+use crate::digest::Digest;
 use crate::error::{Error, LimitExceeded, Misuse, Result, Violation, ZstdFault};
+use crate::hasher::Hasher;
+use crate::limits::Limits;
 use crate::memory::in_memory;
-use crate::{Blob, Digest, Encoding, Hasher, Limits, Source, Span};
+use crate::source::Source;
+use crate::span::Span;
 
 /// Stored bytes are fetched in pieces of this size where the source does not lend them.
 const PIECE: usize = 256 << 10;
@@ -110,7 +115,7 @@ impl<'a> BlobReader<'a> {
                 }
             },
             #[cfg(not(feature = "zstd"))]
-            Encoding::Zstd => return Err(Error::Unsupported(crate::Unsupported::Zstd)),
+            Encoding::Zstd => return Err(Error::Unsupported(crate::error::Unsupported::Zstd)),
         };
         Ok(BlobReader {
             source,
@@ -212,7 +217,7 @@ impl<'a> BlobReader<'a> {
     /// Decodes a small blob as a whole: its content is the input from here on.
     #[cfg(feature = "zstd")]
     fn load(&mut self, declared: u64) -> Result<()> {
-        let stored = crate::bytes_of(self.source, self.rest)?;
+        let stored = crate::memory::bytes_of(self.source, self.rest)?;
         self.rest = Span::default();
         if let Some((hasher, _)) = &mut self.check {
             hasher.update(&stored);
@@ -334,7 +339,7 @@ pub fn read_into(
     #[cfg(feature = "zstd")]
     if blob.span.byte_len() <= ONE_SHOT || source.slice(blob.span).is_some() {
         check_declared(blob, limits)?;
-        let stored = crate::bytes_of(source, blob.span)?;
+        let stored = crate::memory::bytes_of(source, blob.span)?;
         if verify {
             check_digest(blob, &stored)?;
         }

@@ -4,8 +4,8 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::Span;
 use crate::error::{Error, Result, Unsupported};
+use crate::span::Span;
 
 /// Random access to the bytes of one file. Nothing seeks, so one source serves any number of
 /// threads.

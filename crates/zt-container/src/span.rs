@@ -1,6 +1,6 @@
 //! A range of bytes in a file whose end is known to be representable.
 
-use crate::ALIGNMENT;
+use crate::magic::ALIGNMENT;
 
 /// `byte_len` bytes from the absolute `offset` on.
 ///

@@ -2,9 +2,12 @@
 
 use std::io::Write;
 
+use crate::digest::{Digest, DigestAlgorithm};
 use crate::error::{Error, Misuse, Result};
+use crate::hasher::Hasher;
+use crate::magic::{ALIGNMENT, MAGIC};
 use crate::memory::in_memory;
-use crate::{ALIGNMENT, Digest, DigestAlgorithm, Hasher, MAGIC, Span};
+use crate::span::Span;
 
 /// Writes the framing of layout 1.1/1.2 to any sink; nothing ever seeks back.
 ///

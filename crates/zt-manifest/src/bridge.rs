@@ -4,7 +4,8 @@ use ciborium::{de, ser};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::cbor::{Cursor, Encoder, MAX_NESTING, Scanner};
-use crate::{Error, Misuse, Result, Value};
+use crate::error::{Error, Misuse, Result};
+use crate::value::Value;
 
 impl Value {
     /// `source` as a value, as `ciborium` encodes it: structs become maps of their fields' names,

@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::{DType, Text, Version};
+use crate::dtype::DType;
+use crate::text::Text;
+use crate::version::Version;
 
 /// `Result` with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -4,12 +4,17 @@
 use zt_container::{Layout, Limits};
 
 use crate::cbor::{Cursor, Flaw, Head, Scanner, text_at};
-use crate::error::{LimitExceeded, abridged};
+use crate::error::{Error, LimitExceeded, Result, abridged};
+use crate::map::Map;
 use crate::names::Names;
+use crate::object::Object;
 use crate::plain;
+use crate::raw::{Fault, RawObject};
 use crate::schema::{self, ROOT_KEYS, describe};
-use crate::version::NEWEST_MINOR;
-use crate::{Error, Fault, Map, Object, Placement, RawObject, Result, Value, Version, Warning};
+use crate::validate::Placement;
+use crate::value::Value;
+use crate::version::{NEWEST_MINOR, Version};
+use crate::warning::Warning;
 
 /// A manifest that is well-formed, and an index of its objects. Objects are decoded on request.
 ///

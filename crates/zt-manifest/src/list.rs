@@ -7,7 +7,8 @@ use std::ops::Deref;
 use std::sync::OnceLock;
 
 use crate::cbor::{Cursor, Encoder, MAX_NESTING};
-use crate::{Error, Result, Value};
+use crate::error::{Error, Result};
+use crate::value::Value;
 
 /// The values of a list.
 ///

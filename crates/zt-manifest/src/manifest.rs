@@ -1,6 +1,9 @@
 //! A manifest in memory, for writers and editors.
 
-use crate::{ManifestEncoder, Map, Object, Result};
+use crate::error::Result;
+use crate::manifest_encoder::ManifestEncoder;
+use crate::map::Map;
+use crate::object::Object;
 
 /// Everything that a file's manifest says, owned.
 ///

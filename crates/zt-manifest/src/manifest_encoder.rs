@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use zt_container::{Encoding, Layout, Limits, Span};
 
 use crate::cbor::{Encoder, Head, Pairs};
-use crate::error::Misuse;
+use crate::error::{Error, Misuse, Result};
+use crate::map::Map;
+use crate::object::{ByteOrder, Component, Object, check_attributes_len};
 use crate::schema::{self, COMPONENT_KEYS, OBJECT_KEYS, ROOT_KEYS};
-use crate::{
-    ByteOrder, Component, Error, Map, Object, Placement, Result, Text, VERSION,
-    check_attributes_len,
-};
+use crate::text::Text;
+use crate::validate::Placement;
+use crate::version::VERSION;
 
 /// A manifest that is encoded object by object: of very many small ones, nothing but their bytes
 /// takes memory.

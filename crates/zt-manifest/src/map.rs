@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::Value;
+use crate::value::Value;
 
 /// Attributes: unique keys, usually texts, in the order they were inserted or read.
 ///

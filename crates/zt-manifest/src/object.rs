@@ -2,7 +2,11 @@
 
 use zt_container::{Blob, Limits};
 
-use crate::{DType, LimitExceeded, Map, Result, Text, Value};
+use crate::dtype::DType;
+use crate::error::{LimitExceeded, Result};
+use crate::map::Map;
+use crate::text::Text;
+use crate::value::Value;
 
 /// The order of the bytes within a stored element.
 ///

@@ -7,9 +7,12 @@
 use zt_container::{Blob, Digest, Encoding, Span, check_declared};
 
 use crate::cbor::{Cursor, Head};
+use crate::dtype::DType;
+use crate::map::Map;
+use crate::object::{Component, Object};
 use crate::schema::CHUNKS;
-use crate::text::intern;
-use crate::{Component, DType, Map, Object, Placement, Text};
+use crate::text::{Text, intern};
+use crate::validate::Placement;
 
 /// Components that an object may have: memory for all of them is taken at once.
 const MOST: usize = 16;

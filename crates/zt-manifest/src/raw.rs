@@ -1,7 +1,11 @@
 //! The map of an object before it is validated.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
-use crate::{ByteOrder, Error, Map, Text, Value};
+use crate::error::Error;
+use crate::map::Map;
+use crate::object::ByteOrder;
+use crate::text::Text;
+use crate::value::Value;
 
 /// What an object's map says, as the file spells it, every field optional.
 ///

@@ -7,9 +7,12 @@ use std::borrow::Cow;
 use zt_container::{Layout, Limits};
 
 use crate::cbor::{Cursor, Flaw, Head};
-use crate::error::LimitExceeded;
-use crate::text::intern;
-use crate::{ByteOrder, Error, Map, RawComponent, RawObject, Text, Value};
+use crate::error::{Error, LimitExceeded};
+use crate::map::Map;
+use crate::object::ByteOrder;
+use crate::raw::{RawComponent, RawObject};
+use crate::text::{Text, intern};
+use crate::value::Value;
 
 /// The keys that 1.2 defines, by the map they are in.
 pub(crate) const ROOT_KEYS: [&str; 3] = ["version", "attributes", "objects"];

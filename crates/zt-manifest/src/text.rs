@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::DType;
+use crate::dtype::DType;
 
 /// A text that costs no allocation where it is one of the specification's words.
 pub type Text = Cow<'static, str>;

@@ -5,10 +5,13 @@ use std::borrow::Cow;
 
 use zt_container::{Blob, Chunks, Digest, Encoding, Layout, Limits, Span, Violation};
 
-use crate::error::abridged;
-use crate::{
-    Component, DType, Error, Fault, Object, RawComponent, RawObject, Result, Text, Value, Warning,
-};
+use crate::dtype::DType;
+use crate::error::{Error, Result, abridged};
+use crate::object::{Component, Object};
+use crate::raw::{Fault, RawComponent, RawObject};
+use crate::text::Text;
+use crate::value::Value;
+use crate::warning::Warning;
 
 /// Where the blobs of a file may lie, and how its manifest is to be read.
 #[derive(Debug, Clone, Copy)]

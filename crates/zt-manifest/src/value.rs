@@ -1,6 +1,7 @@
 //! Values of attributes: every value of CBOR.
 
-use crate::{List, Map};
+use crate::list::List;
+use crate::map::Map;
 
 /// One CBOR data item, owned: the value of an attribute or of an unknown field.
 ///

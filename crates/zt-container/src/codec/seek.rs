@@ -2,8 +2,10 @@
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use super::walk::walk;
+use crate::blob::{Blob, Encoding};
 use crate::error::{Error, Misuse, Result};
-use crate::{Blob, Encoding, Source, Span};
+use crate::source::Source;
+use crate::span::Span;
 
 /// The zstd seekable format's table of frames, which follows them in a skippable frame: plain
 /// decoders pass over it, ours find any frame with it. Spec: §5, "Seek table".
@@ -135,7 +137,7 @@ fn by_table(
         return Ok(None);
     };
     // The entries exist within the blob, so their memory is bounded by its stored bytes.
-    let table = crate::bytes_of(source, Span::exact_between(table_offset, footer_offset))?;
+    let table = crate::memory::bytes_of(source, Span::exact_between(table_offset, footer_offset))?;
     let Some((header, entries)) = table.split_first_chunk::<8>() else {
         return Ok(None);
     };
@@ -184,8 +186,8 @@ fn ends_at(frames: &[Frame], offset: u64, stored_end: u64, decoded_len: u64) -> 
 #[cfg(feature = "zstd")]
 mod tests {
     use super::*;
-    use crate::Memory;
     use crate::codec::{FrameCompressor, decode_into};
+    use crate::source::Memory;
 
     fn frame(content: &[u8]) -> Vec<u8> {
         let mut frame = Vec::new();

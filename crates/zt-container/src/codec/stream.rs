@@ -168,7 +168,7 @@ mod tests {
                 let (taken, given) = decoder.run(rest, &mut out[filled..])?;
                 (rest, filled) = (&rest[taken..], filled + given);
             }
-            Ok::<_, crate::Error>(())
+            Ok::<_, crate::error::Error>(())
         });
         assert!(decoder.context.sizeof() < 1 << 20, "memory for the content");
         decoded.is_ok() && decoder.at_boundary() && out[..filled] == vec![7; len]

@@ -5,7 +5,8 @@ use super::header::{Descriptor, FRAME_MAGIC, SKIPPABLE_MAGIC, number};
 use super::seek::most_frames;
 use crate::error::Result;
 use crate::memory::in_memory;
-use crate::{Source, Span};
+use crate::source::Source;
+use crate::span::Span;
 
 /// The stored and the content length of each frame within `span`, skippable ones without content;
 /// `None` where a frame does not say its content length, where this is no row of frames, and where there

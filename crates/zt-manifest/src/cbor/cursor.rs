@@ -5,8 +5,7 @@ use std::borrow::Cow;
 
 use super::MAX_KEY_LEN;
 use super::float::{widen_half, widen_single};
-use crate::Error;
-use crate::error::{LimitExceeded, Rule, abridged};
+use crate::error::{Error, LimitExceeded, Rule, abridged};
 
 /// The head of a data item: all there is of it but the bytes of a definite-length string and the
 /// items within an array, a map or a tag. A length of `None` is an indefinite one.

@@ -4,7 +4,9 @@
 use super::MAX_NESTING;
 use super::cursor::{Cursor, Flaw, Head};
 use crate::error::Rule;
-use crate::{ListBuilder, Map, Value};
+use crate::list::ListBuilder;
+use crate::map::Map;
+use crate::value::Value;
 
 impl Cursor<'_> {
     /// The next item. Its memory is at most 32 bytes for each of its own.

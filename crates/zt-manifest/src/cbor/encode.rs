@@ -9,7 +9,8 @@ use super::cursor::Head;
 use super::float::push_float;
 use super::{MAX_KEY_LEN, MAX_NESTING};
 use crate::error::Misuse;
-use crate::{Map, Value};
+use crate::map::Map;
+use crate::value::Value;
 
 /// Bytes in the making.
 #[derive(Debug, Default)]
@@ -177,7 +178,7 @@ impl Value {
     ///
     /// [`crate::Error::Misuse`]: nested beyond [`MAX_NESTING`], a key with parts beyond
     /// [`MAX_KEY_LEN`], or a simple value that is none.
-    pub fn to_cbor(&self) -> crate::Result<Vec<u8>> {
+    pub fn to_cbor(&self) -> crate::error::Result<Vec<u8>> {
         let mut encoder = Encoder::default();
         encoder.value(self, 0, MAX_NESTING)?;
         Ok(encoder.out)
@@ -199,7 +200,7 @@ impl Map {
     /// # Errors
     ///
     /// As [`Value::to_cbor`].
-    pub fn to_cbor(&self) -> crate::Result<Vec<u8>> {
+    pub fn to_cbor(&self) -> crate::error::Result<Vec<u8>> {
         let mut encoder = Encoder::default();
         encoder.map(self, 0, MAX_NESTING)?;
         Ok(encoder.out)
@@ -290,8 +291,9 @@ fn argument(out: &mut Vec<u8>, major: u8, value: u64) {
 #[cfg(test)]
 mod tests {
     use super::{Encoder, MAX_KEY_LEN};
-    use crate::error::Misuse;
-    use crate::{Error, Map, Value};
+    use crate::error::{Error, Misuse};
+    use crate::map::Map;
+    use crate::value::Value;
 
     fn encoded(value: &Value) -> Vec<u8> {
         let mut encoder = Encoder::default();

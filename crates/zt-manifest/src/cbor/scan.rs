@@ -150,8 +150,7 @@ impl<'a> Scanner<'a> {
 #[cfg(test)]
 mod tests {
     use super::{MAX_KEY_LEN, Scanner};
-    use crate::Error;
-    use crate::error::{LimitExceeded, Rule};
+    use crate::error::{Error, LimitExceeded, Rule};
 
     fn scan(bytes: &[u8]) -> Result<(), Error> {
         let mut scanner = Scanner::new(bytes, 0, 8);
