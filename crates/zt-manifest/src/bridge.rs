@@ -1,4 +1,4 @@
-//! Values to and from the types of `serde`, by way of CBOR bytes.
+//! Converting values to and from `serde`'s types, through CBOR bytes.
 
 use ciborium::{de, ser};
 use serde::{Serialize, de::DeserializeOwned};
@@ -8,13 +8,13 @@ use crate::error::{Error, Misuse, Result};
 use crate::value::Value;
 
 impl Value {
-    /// `source` as a value, as `ciborium` encodes it: structs become maps of their fields' names,
+    /// `source` as a value, encoded by `ciborium`. Structs become maps with their fields' names as keys,
     /// byte strings need `serde_bytes`, `None` and `()` become [`Value::Null`].
     ///
     /// # Errors
     ///
-    /// `misuse`, always the caller's fault: `source` refuses to be serialized, has a map with two
-    /// equal keys, or is nested deeper than [`MAX_NESTING`](crate::MAX_NESTING).
+    /// `misuse`, always the caller's fault: `source` returns an error, has a map with a duplicate key, or is
+    /// nested deeper than [`MAX_NESTING`](crate::MAX_NESTING).
     ///
     /// ```
     /// use zt_manifest::Value;
@@ -52,19 +52,19 @@ impl Value {
         })
     }
 
-    /// This value as a `T`, as `ciborium` decodes it. Numbers convert where nothing is lost, bignums
-    /// where they fit; fields that `T` does not have are ignored.
+    /// This value as a `T`, decoded by `ciborium`. Numbers convert if nothing is lost, bignums if they fit.
+    /// Fields that `T` does not have are ignored.
     ///
     /// # Errors
     ///
-    /// `attribute`, where the value is not of that type.
+    /// `attribute` if the value is not of that type.
     pub fn deserialized<T: DeserializeOwned>(&self) -> Result<T> {
         let mut encoder = Encoder::default();
         encoder.value(self, 0, MAX_NESTING)?;
         let limit = 2 * MAX_NESTING;
         let read = de::from_reader_with_recursion_limit(encoder.out.as_slice(), limit);
         read.map_err(|error| match error {
-            // The words alone: `ciborium` displays an error as Rust's syntax.
+            // Only the message: `ciborium` displays the whole error as Rust syntax.
             de::Error::Semantic(_, message) => Error::Convert { message },
             other => Error::Convert {
                 message: other.to_string(),

@@ -4,8 +4,8 @@ use std::fmt;
 
 /// The storage type of a component's elements: one of a closed set of thirteen. Spec: §7.1.
 ///
-/// It decides the width of an element. What the bytes mean beyond that is the component's logical
-/// type, an open set of names that this crate only carries.
+/// It gives the width of an element. A component's logical type can give the bytes another meaning;
+/// logical types are an open set of names, which this crate does not interpret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DType {
     /// IEEE 754 binary64.
@@ -111,20 +111,20 @@ impl DType {
         matches!(self, DType::F64 | DType::F32 | DType::F16 | DType::BF16)
     }
 
-    /// A logical type over elements of this type; `None` where it says no more than the dtype does.
+    /// A logical type over elements of this type; `None` if it only repeats the dtype.
     /// Spec: §7.2.
     #[must_use]
     pub fn logical_type<N: AsRef<str>>(self, name: Option<N>) -> Option<N> {
         name.filter(|name| name.as_ref() != self.as_str())
     }
 
-    /// The type of this name, spelled exactly as [`DType::as_str`] does.
+    /// The type with this name, spelled exactly as by [`DType::as_str`].
     #[must_use]
     pub fn from_name(name: &str) -> Option<DType> {
         DType::ALL.into_iter().find(|dtype| dtype.as_str() == name)
     }
 
-    /// The type of this name, spelled exactly as [`DType::as_long_str`] does.
+    /// The type with this name, spelled exactly as by [`DType::as_long_str`].
     #[must_use]
     pub fn from_long_name(name: &str) -> Option<DType> {
         DType::ALL

@@ -12,8 +12,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why a manifest, or one object of it, cannot be read or written.
 ///
-/// Offsets are in bytes from the start of the manifest; where an error has none, the value came
-/// from a caller. Names of objects and roles are for the caller to add, who knows them.
+/// Offsets are in bytes from the start of the manifest. An error without an offset is about a caller's
+/// value. The caller adds the names of object and role.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
@@ -21,14 +21,14 @@ pub enum Error {
     Cbor {
         /// Where the rule is broken.
         offset: u64,
-        /// Which one.
+        /// The rule.
         rule: Rule,
     },
     /// A key occurs twice in one map. Spec: §3.1.
     DuplicateKey {
         /// Where one of the two is.
         offset: u64,
-        /// The key, abridged; empty where it is no text.
+        /// The key, abridged; empty if it is not a text.
         key: String,
     },
     /// Two objects of a manifest of layout 0.1, which is an array, have one name. Spec: legacy.
@@ -44,22 +44,22 @@ pub enum Error {
         offset: Option<u64>,
         /// The key it belongs to.
         field: Text,
-        /// What is there, in words.
+        /// The value in the file, in words.
         found: Text,
-        /// What should be, in words.
+        /// The value that the specification demands, in words.
         expected: &'static str,
     },
-    /// A required key is not there. Spec: §3.2 to §3.4.
+    /// A required key is missing. Spec: §3.2 to §3.4.
     Missing {
-        /// Where the map is that lacks it.
+        /// Where the map begins that lacks it.
         offset: Option<u64>,
         /// The key.
         field: Text,
     },
-    /// A root of 1.1 or later in a file framed like 1.0: its footer magic, the last eight bytes,
-    /// was cut off. Spec: legacy, "Telling them apart".
+    /// A root of 1.1 or later in a file framed like 1.0: the file is truncated, and has lost its footer
+    /// magic, the last eight bytes. Spec: legacy, "Telling them apart".
     FooterMissing,
-    /// The version is no version, or of another major version than 1. Spec: §11.
+    /// The version is malformed, or its major version is not 1. Spec: §11.
     Version {
         /// Where the text is.
         offset: u64,
@@ -82,12 +82,11 @@ pub enum Error {
     },
     /// More than [`crate::Limits`] grants.
     Limit(LimitExceeded),
-    /// A blob, a digest or an allocation is at fault, as the container's rules have it. Offsets in
-    /// there are absolute.
+    /// A blob, a digest or an allocation breaks a rule of the container. Its offsets are absolute.
     Container(Box<zt_container::Error>),
-    /// A value is not what a caller's type takes.
+    /// A value cannot be converted to a caller's type.
     Convert {
-        /// The words of the type that was asked for.
+        /// The message of that type.
         message: String,
     },
     /// A manifest that cannot be written. No file causes this.
@@ -104,7 +103,7 @@ pub enum Rule {
     Reserved(u8),
     /// A break code where no indefinite-length item can end.
     Break,
-    /// A chunk of a string that is no definite-length string of the same type.
+    /// A chunk of a string that is not a definite-length string of the same type.
     Chunk,
     /// A simple value below 32 in two bytes.
     Simple(u8),
@@ -114,7 +113,7 @@ pub enum Rule {
     Length {
         /// Bytes, items or pairs.
         declared: u64,
-        /// As many as there could be.
+        /// The most that the rest of the manifest can hold.
         available: u64,
     },
     /// Bytes after the item.
@@ -130,7 +129,7 @@ pub enum Rule {
 pub enum LimitExceeded {
     /// Arrays, maps and tags within each other.
     Nesting {
-        /// Where the first one too deep begins.
+        /// Where the first item beyond the limit begins.
         offset: u64,
         /// The limit in force, at most [`crate::MAX_NESTING`].
         limit: usize,
@@ -149,11 +148,11 @@ pub enum LimitExceeded {
         /// What the file has.
         found: usize,
     },
-    /// Bytes of an object's attributes and unknown fields, as they are encoded.
+    /// Bytes of an object's attributes and unknown fields, encoded.
     Attributes {
         /// The limit.
         limit: usize,
-        /// What the file has, at least.
+        /// The bytes found before reading stopped; the file may have more.
         found: usize,
     },
     /// Bytes of an object's name.
@@ -165,7 +164,7 @@ pub enum LimitExceeded {
     },
 }
 
-/// What a manifest must not hold to be written.
+/// Why a manifest cannot be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Misuse {
@@ -178,13 +177,13 @@ pub enum Misuse {
         /// The role.
         role: String,
     },
-    /// An unknown field that has the key of a known one.
+    /// An unknown field with the key of a known one.
     ReservedKey(String),
-    /// A simple value that has a meaning of its own, or none: 20 to 31.
+    /// A simple value from 20 to 31: a bool, null or undefined, or a reserved number.
     Simple(u8),
-    /// A value of a caller's type that is nothing CBOR can say, or has a map with two equal keys.
+    /// A value of a caller's type that CBOR cannot represent, or with a duplicate key in a map.
     Value {
-        /// In words.
+        /// The reason.
         message: String,
     },
     /// Values nested deeper than readers accept by default.
@@ -197,7 +196,7 @@ pub enum Misuse {
         /// [`crate::MAX_KEY_LEN`].
         limit: usize,
     },
-    /// A component that is not stored little-endian, or has no dtype: 1.2 cannot say either.
+    /// A component that is not stored little-endian, or has no dtype: 1.2 cannot represent either.
     Legacy {
         /// The object.
         name: String,
@@ -236,8 +235,8 @@ impl Error {
         }
     }
 
-    /// Where in the manifest the fault is, in bytes from its start, as far as it is known. A
-    /// [`Error::Container`] has absolute offsets of its own, and none here.
+    /// The offset of the fault in the manifest, in bytes, if it is known. [`Error::Container`] has absolute
+    /// offsets of its own, and none here.
     #[must_use]
     pub const fn offset(&self) -> Option<u64> {
         match self {
@@ -433,7 +432,7 @@ impl From<Misuse> for Error {
     }
 }
 
-/// A text of a file may be as long as the manifest; an error message may not.
+/// The first 80 characters: a text in a file may be as long as the manifest, an error message may not.
 pub(crate) fn abridged(text: &str) -> String {
     text.chars().take(80).collect()
 }

@@ -1,4 +1,4 @@
-//! The names of a manifest and the places of their objects, from one pass over its bytes.
+//! The names of a manifest and the places of its objects, from one pass over its bytes.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use zt_container::{Layout, Limits};
@@ -18,8 +18,8 @@ use crate::warning::Warning;
 
 /// A manifest that is well-formed, and an index of its objects. Objects are decoded on request.
 ///
-/// `B` is the manifest's bytes, owned or borrowed. The index adds twelve bytes for each object; what
-/// objects and attributes say stays in the bytes until it is asked for.
+/// `B` is the manifest's bytes, owned or borrowed. The index adds twelve bytes for each object. Objects
+/// and attributes stay encoded until a caller asks for them.
 ///
 /// ```
 /// use zt_manifest::{Index, Layout, Limits, Manifest, Object};
@@ -39,24 +39,27 @@ pub struct Index<B> {
     layout: Layout,
     names: Names,
     version: Option<Version>,
-    /// Where the value of the root's `attributes` is, if it is a map.
+    /// The place of the root's `attributes`, if their value is a map.
     attributes: Option<usize>,
-    /// Where the objects begin and end: there is no need to look at them again.
+    /// Where the objects begin and end, so that [`Index::extra`] can pass over them.
     objects: (usize, usize),
     limits: Limits,
     warnings: Vec<Warning>,
 }
 
 impl<B: AsRef<[u8]>> Index<B> {
-    /// Reads a manifest: one pass that takes time and memory in proportion to its bytes, whatever
-    /// they are.
+    /// Reads a manifest in one pass. Time and memory are proportional to its bytes, also for hostile
+    /// ones.
     ///
     /// # Errors
     ///
-    /// All of them are the file's fault and refuse it. `cbor`: not one well-formed item, a text that
-    /// is not UTF-8, a key that is there twice in any map, nesting beyond the limit. `version`:
-    /// another major version than 1. `schema`: a root that is not what the layout demands.
-    /// `manifest-size`: longer than the limit, or than 4 GiB.
+    /// The file is at fault, and is refused.
+    ///
+    /// * `cbor`: not one well-formed item, invalid UTF-8, a duplicate key in any map, or nesting beyond
+    ///   the limit
+    /// * `version`: another major version than 1
+    /// * `schema`: a root that the layout does not allow
+    /// * `manifest-size`: longer than the limit, or than 4 GiB
     ///
     /// Spec: §3.1, §3.2, §11; legacy.
     pub fn parse(cbor: B, layout: Layout, limits: &Limits) -> Result<Self> {
@@ -76,7 +79,7 @@ impl<B: AsRef<[u8]>> Index<B> {
             Layout::V0_1 => None,
             _ => Some(version(bytes, root.version, &mut warnings)?),
         };
-        // The version comes first: a file of another major should be told just that.
+        // The version comes first: for another major version, it is the only useful error.
         if let Some(error) = root.error {
             return Err(error);
         }
@@ -98,17 +101,17 @@ impl<B: AsRef<[u8]>> Index<B> {
         self.version.as_ref()
     }
 
-    /// What the manifest gives reason to say about the file as a whole.
+    /// Warnings about the file as a whole.
     #[must_use]
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }
 
-    /// The attributes of the file, decoded; `None` where there are none, or `null`.
+    /// The attributes of the file, decoded; `None` if there are none, or if they are `null`.
     ///
     /// # Errors
     ///
-    /// `allocation`, where there is no memory for them: up to 32 bytes for each of their own.
+    /// `allocation` if there is no memory for them: up to 32 bytes for each encoded byte.
     pub fn attributes(&self) -> Result<Option<Map>> {
         let Some(at) = self.attributes else {
             return Ok(None);
@@ -124,7 +127,7 @@ impl<B: AsRef<[u8]>> Index<B> {
 
     /// The root's fields that this crate does not know, decoded.
     ///
-    /// A field of a file of layout 1.0 that 1.2 gives a meaning is called `1.0.` and its name.
+    /// In a file of layout 1.0, a field whose name 1.2 defines gets the prefix `1.0.`.
     ///
     /// # Errors
     ///
@@ -155,7 +158,7 @@ impl<B: AsRef<[u8]>> Index<B> {
         Ok(schema::extra(pairs, &ROOT_KEYS, self.layout))
     }
 
-    /// How many objects.
+    /// The number of objects.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.names.len()
@@ -167,8 +170,8 @@ impl<B: AsRef<[u8]>> Index<B> {
         self.names.len() == 0
     }
 
-    /// The name of the `index`th object, in the order of the file, borrowed from the manifest. Empty
-    /// where there are not as many.
+    /// The name of the `index`th object, in the order of the file, borrowed from the manifest. Empty if
+    /// `index` is out of range.
     #[must_use]
     pub fn name(&self, index: usize) -> &str {
         let name = self.names.name(self.cbor.as_ref(), index);
@@ -180,15 +183,15 @@ impl<B: AsRef<[u8]>> Index<B> {
         (0..self.len()).map(|index| self.name(index))
     }
 
-    /// Which object has this name: a binary search.
+    /// The position of the object with this name, by binary search.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<usize> {
         self.names.find(self.cbor.as_ref(), name)
     }
 
-    /// What the map of the `index`th object says, decoded anew on each call. Nothing of it is
-    /// judged; what has the wrong type, or is above a limit, is left out and kept as a fault. Without any field where
-    /// there are not as many objects.
+    /// The fields of the `index`th object, decoded on each call and not validated. A field of the wrong
+    /// type, or above a limit, is left out, and the first one is kept as a fault. An `index` out of range
+    /// gives an object without fields.
     #[must_use]
     pub fn object(&self, index: usize) -> RawObject {
         let bytes = self.cbor.as_ref();
@@ -197,7 +200,7 @@ impl<B: AsRef<[u8]>> Index<B> {
         };
         let mut raw = schema::object(bytes, at, self.layout, &self.limits);
         let minor = self.version.as_ref().map_or(0, |version| version.minor);
-        // Framing decides how a file is read, but 1.1 and 1.2 have the same.
+        // The framing decides how a file is read, but 1.1 and 1.2 have the same framing.
         raw.demands_decoded_len = self.layout == Layout::V1_1 && minor >= 2;
         let (found, limit) = (self.name(index).len(), self.limits.name_len);
         if found > limit {
@@ -206,8 +209,8 @@ impl<B: AsRef<[u8]>> Index<B> {
         raw
     }
 
-    /// The `index`th object, if nothing is wrong with it: [`Index::object`] and [`RawObject::validate`], in one
-    /// step for objects of the usual form. `placement` has the layout of this index.
+    /// The `index`th object, validated: [`Index::object`] and [`RawObject::validate`], in one step for
+    /// objects of the usual form. `placement` has the layout of this index.
     ///
     /// # Errors
     ///
@@ -231,9 +234,11 @@ impl<B: AsRef<[u8]>> Index<B> {
         }
     }
 
-    /// Where the data of the `index`th object begins, and whether that first component has bytes: without
-    /// decoding the object. `None` where more has to be looked at: in files of layout 0.1 and 1.0, in
-    /// objects of an unusual form, where a digest may be of an unknown algorithm, and of no component.
+    /// Where the data of the `index`th object begins, and whether that first component has bytes. The
+    /// object is not decoded.
+    ///
+    /// `None` if the object has to be decoded to find out: in files of layout 0.1 and 1.0, in objects of an
+    /// unusual form or without components, and if a digest may be of an unknown algorithm.
     #[must_use]
     pub fn beginning(&self, index: usize) -> Option<(u64, bool)> {
         let at = self.names.object(index).filter(|_| self.is_plain())?;
@@ -251,14 +256,14 @@ impl<B: AsRef<[u8]>> Index<B> {
     }
 }
 
-/// What the pass finds of the root. Faults of the schema wait until it is known to be CBOR.
+/// The fields of the root. A fault of the schema is kept until the pass has found the bytes well-formed.
 #[derive(Default)]
 struct Root {
     names: Names,
     version: Option<usize>,
     attributes: Option<usize>,
     objects: Option<(usize, usize)>,
-    /// A root of 1.0 has `objects`, which is the key of later ones.
+    /// A root of 1.0 has the key `objects`, which belongs to later versions.
     has_objects_of_1_1: bool,
     error: Option<Error>,
 }
@@ -342,7 +347,7 @@ impl Root {
         while scanner.cursor.more(&mut left) {
             let name = scanner.cursor;
             let is_text = name.peek_head()?.is_text();
-            // Names are not keys for the scanner to compare: the index has them in order anyway.
+            // The scanner does not compare names: the index sorts them anyway.
             scanner.item(depth)?;
             if is_text {
                 self.names.push(name.offset(), scanner.cursor.offset())?;
@@ -363,7 +368,7 @@ impl Root {
         root.names
             .finish(bytes)
             .map_err(|flaw| match flaw.duplicate_at() {
-                // To drop one of the two silently would be to choose between the real readers.
+                // Real readers differ in which of the two they return, so none is right.
                 Some(at) => Error::DuplicateName {
                     offset: at as u64,
                     name: text_at(bytes, at),
@@ -406,7 +411,7 @@ impl Root {
     }
 }
 
-/// A cursor at the value of a map's text key, where `item` is a map that has it.
+/// A cursor at the value of the text key `name`, if `item` is a map that has it.
 fn field<'a>(mut item: Cursor<'a>, name: &str) -> Result<Option<Cursor<'a>>, Flaw> {
     let Head::Map(mut left) = item.head()? else {
         return Ok(None);

@@ -4,9 +4,9 @@
 //! zt-container <- zt-manifest <- zt-formats <- zt-ggml <- zt <- zt-convert <- zt-cli
 //!                 ^ here
 //!
-//! bytes --Index::parse--> names, and where each object is     (one pass, no values built)
-//!          .object(i)---> RawObject: what the map says        (decoded on request)
-//!          .validate()--> Object: what a reader may rely on   (or the fault of this object alone)
+//! bytes --Index::parse--> names, and the place of each object  (one pass, no values built)
+//!          .object(i)---> RawObject: the fields of its map     (decoded on request)
+//!          .validate()--> Object: fields that were checked     (or the fault of this object alone)
 //!
 //! Manifest { attributes, objects } --to_cbor--> bytes         (deterministic, always 1.2.0)
 //! ```
@@ -17,8 +17,8 @@
 //! | 1.0 | map with `tensors` | `float32`, of the object |
 //! | 1.1, 1.2 | map with `objects` | `f32`, of each component |
 //!
-//! A fault of the CBOR or of the root refuses the manifest; a fault of one object is that object's,
-//! and its neighbours can be read.
+//! A fault of the CBOR or of the root refuses the manifest. A fault of one object refuses that object
+//! alone.
 //!
 //! Invariants: this crate reads no blob and knows no format, so it does not compare a blob's length
 //! with its object's shape. It does no I/O. It uses no clock and no hash map: the same manifest always
@@ -70,8 +70,8 @@
 //! The feature `serde` adds `Value::serialized` and `Value::deserialized`. Without it this crate
 //! depends on `zt-container` alone.
 //!
-//! "Spec" in these pages is `spec/zt-1.2.md`, "1.0" the specification of that version, and "legacy"
-//! `spec/legacy.md`.
+//! In these pages "Spec" is `spec/zt-1.2.md`, "1.0" is the specification of that version, and "legacy"
+//! is `spec/legacy.md`.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "serde")]

@@ -12,8 +12,8 @@ use crate::value::Value;
 
 /// The values of a list.
 ///
-/// It is a slice of values. A long list that was read from a file keeps the CBOR of its items, which
-/// takes 1 to 9 bytes for a number instead of 32, and decodes them when the slice is first used.
+/// It derefs to a slice of values. A long list that was read from a file keeps the CBOR of its items (1 to
+/// 9 bytes for a number, instead of 32), and decodes them when the slice is first used.
 /// [`List::items`] decodes one at a time, and [`List::len`] none.
 ///
 /// ```
@@ -27,15 +27,15 @@ pub struct List(Items);
 
 enum Items {
     Values(Vec<Value>),
-    // Boxed, so that a value takes no more memory than one with a `Vec`.
+    // Boxed, so that a `List` is no larger than a `Vec`.
     Encoded(Box<Encoded>),
 }
 
 struct Encoded {
     len: usize,
-    /// The items one after the other, in their deterministic encoding. None has parts.
+    /// The items one after the other, in their deterministic encoding. None has items within.
     bytes: Vec<u8>,
-    /// Once they were asked for.
+    /// The items, once a caller has asked for a slice.
     values: OnceLock<Vec<Value>>,
 }
 
@@ -58,7 +58,7 @@ impl List {
         self.len() == 0
     }
 
-    /// The values in order, without keeping any that has to be decoded.
+    /// The values in order. Encoded items are decoded one at a time and not kept.
     pub fn items(&self) -> impl Iterator<Item = Cow<'_, Value>> {
         let (values, bytes) = match &self.0 {
             Items::Values(values) => (values.as_slice(), &[][..]),
@@ -71,7 +71,7 @@ impl List {
         values.iter().map(Cow::Borrowed).chain(decoded)
     }
 
-    /// The bytes of all items, if they are kept.
+    /// The bytes of all items, if the list keeps them encoded.
     pub(crate) fn encoded(&self) -> Option<&[u8]> {
         match &self.0 {
             Items::Values(_) => None,
@@ -80,7 +80,7 @@ impl List {
     }
 }
 
-/// The values of bytes that [`ListBuilder`] has written.
+/// The values in bytes that [`ListBuilder`] has written.
 fn decoded(bytes: &[u8]) -> impl Iterator<Item = Value> {
     let mut cursor = Cursor::new(bytes);
     std::iter::from_fn(move || {
@@ -141,8 +141,7 @@ impl fmt::Debug for List {
     }
 }
 
-/// A list in the making, for readers of files: it takes one byte or more for each item, as a file
-/// does.
+/// Builds a list item by item. It keeps items encoded, so a list takes no more memory than in a file.
 ///
 /// ```
 /// use zt_manifest::ListBuilder;
@@ -157,10 +156,10 @@ impl fmt::Debug for List {
 /// ```
 #[derive(Debug, Default)]
 pub struct ListBuilder {
-    /// What was encoded, as long as that is everything.
+    /// All items, encoded, as long as none has items within.
     encoder: Encoder,
     len: usize,
-    /// Everything, once there is an item with parts.
+    /// All items, once one of them has items within.
     values: Option<Vec<Value>>,
 }
 
@@ -169,7 +168,7 @@ impl ListBuilder {
     ///
     /// # Errors
     ///
-    /// Code `allocation` if there is no memory for it. The list is as it was before.
+    /// Code `allocation` if there is no memory for it. The list is unchanged then.
     pub fn push(&mut self, value: Value) -> Result<()> {
         if let Some(values) = &mut self.values {
             reserve(values, 1)?;
@@ -192,7 +191,7 @@ impl ListBuilder {
         }
         // A head has at most nine bytes.
         reserve(&mut self.encoder.out, payload.saturating_add(9))?;
-        // What has no parts is never refused.
+        // The encoder refuses only values with parts.
         let _ = self.encoder.value(&value, 0, MAX_NESTING);
         self.len = self.len.strict_add(1);
         Ok(())
@@ -218,13 +217,13 @@ impl ListBuilder {
 }
 
 fn reserve<T>(items: &mut Vec<T>, more: usize) -> Result<()> {
-    // Saturates on purpose: what cannot be had may be more than there are addresses.
+    // Saturates on purpose: the length of a failed allocation may exceed the address space.
     let byte_len = more.saturating_mul(size_of::<T>()) as u64;
     let reserved = items.try_reserve(more);
     reserved.map_err(|_| Error::allocation(byte_len))
 }
 
-/// Whether a value cannot be kept as its encoding alone: it has values within, or has no encoding.
+/// Whether a value cannot be kept encoded: it has values within, or has no encoding.
 const fn has_parts(value: &Value) -> bool {
     matches!(
         value,

@@ -1,4 +1,4 @@
-//! The bytes of a manifest, made object by object. Spec: §3.5.
+//! Encoding a manifest object by object. Spec: §3.5.
 
 use std::collections::BTreeMap;
 
@@ -13,15 +13,15 @@ use crate::text::Text;
 use crate::validate::Placement;
 use crate::version::VERSION;
 
-/// A manifest that is encoded object by object: of very many small ones, nothing but their bytes
-/// takes memory.
+/// Encodes a manifest object by object. Only the encoded bytes take memory, so a million small objects
+/// are cheap.
 #[derive(Debug, Default)]
 pub struct ManifestEncoder {
     /// Names and objects, one behind the other.
     pairs: Encoder,
 }
 
-/// Where in its [`ManifestEncoder`] an object is.
+/// The place of an object in its [`ManifestEncoder`].
 #[derive(Debug, Clone, Copy)]
 pub struct EncodedObject {
     /// Its name's head, its name, the object.
@@ -32,7 +32,7 @@ pub struct EncodedObject {
 }
 
 impl EncodedObject {
-    /// Bytes of the object, its name left out.
+    /// Bytes of the object without its name.
     #[must_use]
     pub const fn byte_len(&self) -> usize {
         self.end - self.object
@@ -44,19 +44,20 @@ impl ManifestEncoder {
     ///
     /// # Errors
     ///
-    /// As [`Manifest::to_cbor`](crate::Manifest::to_cbor), for what is within the object.
+    /// As [`Manifest::to_cbor`](crate::Manifest::to_cbor), for faults within the object.
     pub fn add(&mut self, name: &str, object: &Object) -> Result<EncodedObject> {
         let start = self.pairs.out.len();
         self.pairs.text(name);
         let value = self.pairs.out.len();
         let written = write_object(&mut self.pairs, name, object).map_err(Error::from);
         let limits = Limits::default();
-        // Attributes are measured where they can be too long: with all else the object is not.
-        let held = || match self.pairs.out.len() - value > limits.attributes_len {
+        // A whole object below the limit cannot have attributes above it.
+        let is_long = self.pairs.out.len() - value > limits.attributes_len;
+        let checked = written.and_then(|()| match is_long {
             true => check_attributes_len(object.attributes_len(), &limits),
             false => Ok(()),
-        };
-        if let Err(error) = written.and_then(|()| held()) {
+        });
+        if let Err(error) = checked {
             self.pairs.truncate(start);
             return Err(error);
         }
@@ -68,7 +69,7 @@ impl ManifestEncoder {
         })
     }
 
-    /// The same object under another name. The old one stays as it is.
+    /// A copy of the object under another name. The old one stays.
     pub fn rename(&mut self, object: EncodedObject, name: &str) -> EncodedObject {
         let start = self.pairs.out.len();
         self.pairs.text(name);
@@ -88,11 +89,11 @@ impl ManifestEncoder {
         self.bytes(object.name, object.object)
     }
 
-    /// An object of this encoder, decoded again. What is not written stays at its default.
+    /// An object of this encoder, decoded again. Fields that were not written have their default.
     ///
     /// # Errors
     ///
-    /// The fault that a reader would find, with offsets that count from the object's first byte.
+    /// The fault that a reader would find; offsets count from the object's first byte.
     pub fn object(&self, object: EncodedObject) -> Result<Object> {
         let placement = Placement {
             layout: Layout::V1_1,
@@ -105,18 +106,18 @@ impl ManifestEncoder {
         valid.map_err(|fault| fault.error)
     }
 
-    /// The manifest with these objects of this encoder, which are in any order.
+    /// The manifest with these objects of this encoder, given in any order.
     ///
     /// # Errors
     ///
-    /// As [`Manifest::to_cbor`](crate::Manifest::to_cbor), for names and for what is outside the objects.
+    /// As [`Manifest::to_cbor`](crate::Manifest::to_cbor), for faults of names and outside the objects.
     pub fn finish(
         &self,
         objects: impl IntoIterator<Item = EncodedObject>,
         attributes: Option<&Map>,
         extra: &Map,
     ) -> Result<EncodedManifest<'_>> {
-        // Encoded names are in order if the shorter come first. Names of one length often come in order.
+        // Encoded, shorter names come first. Names of one length are often in order already.
         let mut lengths: BTreeMap<usize, Vec<EncodedObject>> = BTreeMap::new();
         let mut count = 0;
         for object in objects {
@@ -137,16 +138,16 @@ impl ManifestEncoder {
             }
         }
 
-        // Fields of the root are in the order of their keys, too: unknown ones may be before.
+        // Fields of the root are sorted by their keys, so unknown fields may come before `objects`.
         let mut before = Vec::new();
         let mut behind = Vec::new();
         check_extra(extra, &ROOT_KEYS)?;
         for (key, value) in extra {
-            let side = match *key.to_cbor()? < *OBJECTS {
-                true => &mut before,
-                false => &mut behind,
-            };
-            side.push((key, value));
+            if *key.to_cbor()? < *OBJECTS {
+                before.push((key, value));
+            } else {
+                behind.push((key, value));
+            }
         }
         let mut head = Encoder::default();
         let known = 2 + usize::from(attributes.is_some());
@@ -167,7 +168,7 @@ impl ManifestEncoder {
         tail.values(behind, IN_ROOT, nesting())?;
         tail.end_map(fields);
 
-        // What follows each other here and there is one piece.
+        // Objects that are neighbours in both orders become one piece.
         let mut runs: Vec<(usize, usize)> = Vec::new();
         for object in lengths.into_values().flatten() {
             match runs.last_mut() {
@@ -209,7 +210,7 @@ impl EncodedManifest<'_> {
 /// The encoded key of the root's largest field.
 const OBJECTS: &[u8] = b"\x67objects";
 
-/// How many maps are around the fields of the root, of an object and of a component.
+/// The nesting depth of the fields of the root, of an object and of a component.
 const IN_ROOT: usize = 1;
 const IN_OBJECT: usize = 3;
 const IN_COMPONENT: usize = 5;
@@ -336,8 +337,8 @@ fn write_component(
     end_fields(encoder, fields, extra, &COMPONENT_KEYS, IN_COMPONENT)
 }
 
-/// Ends a map of known fields, which were written in the order of their encoded keys. Unknown ones are
-/// added, and must not pass for known ones.
+/// Ends a map of known fields, which were written in the order of their encoded keys, and adds the
+/// unknown fields. An unknown field must not have the key of a known one.
 fn end_fields(
     encoder: &mut Encoder,
     fields: Pairs,
@@ -363,7 +364,7 @@ fn check_extra(extra: &Map, reserved: &[&str]) -> Result<(), Misuse> {
     }
 }
 
-/// As deep as a reader goes by default, so that everything we write can be read.
+/// A reader's default limit, so that it can read everything that we write.
 fn nesting() -> usize {
     Limits::default().nesting
 }

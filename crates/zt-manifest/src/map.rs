@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use crate::value::Value;
 
-/// Attributes: unique keys, usually texts, in the order they were inserted or read.
+/// Attributes: unique keys, usually texts, in the order of insertion or of the file.
 ///
-/// Two maps are equal where they hold the same pairs, in whatever order: CBOR maps have none.
-/// A lookup looks at every key, which suits the dozens of keys that attributes have. A clone shares
-/// the pairs until one of both is changed.
+/// Two maps are equal if they hold the same pairs in any order: a CBOR map has no order. A lookup compares
+/// every key, which is fast enough for the dozens of keys that attributes have. A clone shares the pairs
+/// until one of the two changes.
 ///
 /// ```
 /// use zt_manifest::{Map, Value};
@@ -22,7 +22,7 @@ use crate::value::Value;
 /// ```
 #[derive(Clone, Default)]
 pub struct Map {
-    /// `None` is without pairs: most objects have no attributes.
+    /// `None` if there are no pairs, because most objects have no attributes.
     pairs: Option<Arc<Vec<(Value, Value)>>>,
 }
 
@@ -33,7 +33,7 @@ impl Map {
         Map { pairs: None }
     }
 
-    /// Pairs whose keys are already known to be unique.
+    /// A map of pairs whose keys the caller has found unique.
     pub(crate) fn from_unique(pairs: Vec<(Value, Value)>) -> Self {
         Map {
             pairs: (!pairs.is_empty()).then(|| Arc::new(pairs)),
@@ -44,7 +44,7 @@ impl Map {
         self.pairs.as_deref().map_or(&[], Vec::as_slice)
     }
 
-    /// The pairs, of this map alone.
+    /// The pairs, no longer shared with a clone.
     fn pairs_mut(&mut self) -> &mut Vec<(Value, Value)> {
         Arc::make_mut(self.pairs.get_or_insert_default())
     }
@@ -55,7 +55,7 @@ impl Map {
         self.pairs().is_empty()
     }
 
-    /// How many keys.
+    /// The number of keys.
     #[must_use]
     pub fn len(&self) -> usize {
         self.pairs().len()
@@ -68,8 +68,7 @@ impl Map {
         pairs.find_map(|(name, value)| (name.as_str() == Some(key)).then_some(value))
     }
 
-    /// Puts `value` under `key`, and returns what was there. A new key comes last; an old one
-    /// keeps its place.
+    /// Sets the value of `key`, and returns the old one. A new key comes last; an old one keeps its place.
     pub fn insert(&mut self, key: impl Into<Value>, value: impl Into<Value>) -> Option<Value> {
         let (key, value) = (key.into(), value.into());
         let pairs = self.pairs_mut();
@@ -82,7 +81,7 @@ impl Map {
         }
     }
 
-    /// Takes out the value of a text key. The others keep their order.
+    /// Removes a text key and returns its value. The others keep their order.
     pub fn remove(&mut self, key: &str) -> Option<Value> {
         let mut keys = self.pairs().iter();
         let position = keys.position(|(name, _)| name.as_str() == Some(key))?;
@@ -94,7 +93,7 @@ impl Map {
         self.pairs().iter().map(|(key, value)| (key, value))
     }
 
-    /// Whether they hold the same pairs in the same order, as maps within them do.
+    /// Whether both hold the same pairs in the same order, in maps within them too.
     fn is_identical(&self, other: &Map) -> bool {
         let is_equal = |a: &Value, b: &Value| a.is_equal(b, Map::is_identical);
         let mut pairs = self.pairs().iter().zip(other.pairs());
@@ -108,9 +107,9 @@ type Split = fn(&(Value, Value)) -> (&Value, &Value);
 
 impl PartialEq for Map {
     fn eq(&self, other: &Self) -> bool {
-        // Nearly always the order is the same too, and then nothing needs sorting. Where it is not,
-        // it is all bytes that are compared, and those of each map within are put in order once. Keys
-        // that are maps, sorted each time they are compared, take 2^depth steps.
+        // The order is nearly always the same, and then nothing needs sorting. If not, the deterministic
+        // encodings are compared, which sort each map within once. To sort keys that are maps at every
+        // comparison would take 2^depth steps.
         self.is_identical(other)
             || (self.len() == other.len() && self.compared() == other.compared())
     }
@@ -153,7 +152,7 @@ impl<K: Into<Value>, V: Into<Value>> FromIterator<(K, V)> for Map {
         if has_unique_texts(&pairs) {
             return Map::from_unique(pairs);
         }
-        // Not by `insert`: a hundred thousand keys would take ten thousand million comparisons.
+        // Not by `insert`: 10^5 keys would take 10^10 comparisons.
         let mut placed: Vec<_> = pairs
             .into_iter()
             .enumerate()
@@ -188,7 +187,7 @@ impl<K: Into<Value>, V: Into<Value>, const N: usize> From<[(K, V); N]> for Map {
     }
 }
 
-/// Whether all keys are texts, and no two are equal. Their encodings would take several times the
+/// Whether all keys are texts, and no two are equal. To compare encodings would take several times the
 /// memory of the pairs.
 fn has_unique_texts(pairs: &[(Value, Value)]) -> bool {
     let texts: Option<Vec<&str>> = pairs.iter().map(|(key, _)| key.as_str()).collect();

@@ -1,20 +1,19 @@
-//! The names of a manifest's objects: twelve bytes each, whatever their length.
+//! An index of the names of a manifest's objects: twelve bytes each, of any length.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::cmp::Ordering;
 
 use crate::cbor::{Cursor, Flaw, Head, compare_texts, text_cmp, whole};
 
-/// Where names and objects are, in the order of the file, and how to find one by name.
+/// The offsets of names and objects, in the order of the file, and the lookup by name.
 ///
-/// A lookup is a binary search, so hostile names cannot make it slow, and equal names are
-/// neighbours. Real files have their names in one of two orders; only others need an index of their
-/// own.
+/// A lookup is a binary search, so hostile names cannot make it slow. Real files have their names in one
+/// of two orders; for any other order, a sorted list of positions is kept.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     entries: Vec<Entry>,
     order: Order,
-    /// Names that are spelled in chunks, joined: the entry, and where its name ends in `joined`.
+    /// For names in chunks: the entry, and the end of its joined name in `joined`.
     chunked: Vec<(u32, u32)>,
     joined: String,
 }
@@ -28,17 +27,17 @@ struct Entry {
 
 #[derive(Debug, Default)]
 enum Order {
-    /// By bytes, as the writers of 1.0 to 1.2 have it.
+    /// By bytes, as other writers of 1.0 to 1.2 sort them.
     #[default]
     Bytes,
-    /// By length and then by bytes, as deterministic CBOR has it, and so we do.
+    /// By length and then by bytes, as deterministic CBOR and our writer sort them.
     LengthFirst,
-    /// Neither: the entries by bytes.
+    /// Neither: the positions of the entries, sorted by the bytes of their names.
     Sorted(Vec<u32>),
 }
 
 impl Names {
-    /// Memory for as many objects as a map declares; the cursor has seen that they have bytes.
+    /// Reserves memory for the objects that a map declares. The cursor has checked that the bytes suffice.
     pub(crate) fn reserve(&mut self, len: usize) -> Result<(), Flaw> {
         let reserved = self.entries.try_reserve_exact(len);
         reserved.map_err(|_| Flaw::allocation::<Entry>(len))
@@ -55,11 +54,11 @@ impl Names {
         Ok(())
     }
 
-    /// Puts the names in order. Two that are equal are a flaw.
+    /// Finds the order of the names, or sorts them. Two equal names are a flaw.
     pub(crate) fn finish(&mut self, bytes: &[u8]) -> Result<(), Flaw> {
         let is_chunked = |entry: &Entry| bytes.get(entry.name as usize) == Some(&0x7F);
         if self.entries.iter().any(is_chunked) {
-            // In this order: only names that differ are worth memory.
+            // Sorted first, so that duplicate names are refused before names are joined in memory.
             self.sort(bytes)?;
             return self.join_chunked(bytes);
         }
@@ -121,17 +120,17 @@ impl Names {
         Ok(())
     }
 
-    /// How many objects.
+    /// The number of objects.
     pub(crate) const fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Where the `index`th object is.
+    /// The offset of the `index`th object.
     pub(crate) fn object(&self, index: usize) -> Option<usize> {
         self.entries.get(index).map(|entry| entry.object as usize)
     }
 
-    /// Bytes of the name of the `index`th object; `None` where it is in chunks.
+    /// Bytes of the name of the `index`th object; `None` if it is in chunks.
     pub(crate) fn byte_len(&self, bytes: &[u8], index: usize) -> Option<usize> {
         let entry = self.entries.get(index)?;
         whole(bytes, entry.name).map(<[u8]>::len)
@@ -158,7 +157,7 @@ impl Names {
         }
     }
 
-    /// Which object has this name.
+    /// The position of the object with this name.
     pub(crate) fn find(&self, bytes: &[u8], name: &str) -> Option<usize> {
         let by_bytes = |entry: &Entry| text_cmp(bytes, entry.name, name);
         match &self.order {
@@ -183,7 +182,7 @@ impl Names {
     }
 }
 
-/// Manifests are at most `u32::MAX` bytes long.
+/// `at` as a `u32`: a manifest is at most `u32::MAX` bytes long.
 #[expect(
     clippy::expect_used,
     reason = "`Index::parse` refuses longer manifests"

@@ -21,18 +21,18 @@ pub enum ByteOrder {
     Big,
 }
 
-/// One blob and how to see its bytes. Spec: §3.4.
+/// One blob and the type of its elements. Spec: §3.4.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Component {
     /// Storage type. `None` only in files of layout 1.0, for roles that it does not define.
     pub dtype: Option<DType>,
-    /// What the elements mean, where that is more than `dtype` says: `type` in the manifest.
+    /// The meaning of the elements, unless `dtype` alone gives it: `type` in the manifest.
     pub logical_type: Option<Text>,
     /// Byte order of the elements.
     pub byte_order: ByteOrder,
     /// Where the bytes are and how they are stored.
     pub blob: Blob,
-    /// Fields that this crate does not know, kept for a rewrite.
+    /// Fields that this crate does not know; a rewrite keeps them.
     pub extra: Map,
 }
 
@@ -52,19 +52,19 @@ impl Component {
 
 /// A tensor as the file describes it: a shape, a format, and components by role. Spec: §3.3.
 ///
-/// Read from a file, every blob is known to lie within the data region. That its length agrees with
-/// shape and format is for the format to say, not for this crate.
+/// In an object that was read from a file, every blob lies within the data region. This crate does not
+/// compare the blob's length with shape and format: the crates of the formats do.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Object {
     /// Dimensions, outermost first. Empty: one element.
     pub shape: Vec<u64>,
     /// The layout, such as `dense`. Any text: formats are an open set.
     pub format: Text,
-    /// Parameters of the format, and anything else. `None` and empty are kept apart for a rewrite.
+    /// Parameters of the format, and any others. A rewrite keeps `None` and an empty map apart.
     pub attributes: Option<Map>,
     /// By role, in the order of the file. Roles are unique.
     pub components: Vec<(Text, Component)>,
-    /// Fields that this crate does not know, kept for a rewrite.
+    /// Fields that this crate does not know; a rewrite keeps them.
     pub extra: Map,
 }
 
@@ -81,10 +81,10 @@ impl Object {
         }
     }
 
-    /// This object with one more component, the last.
+    /// This object with one more component at the end.
     #[must_use]
     pub fn with_component(mut self, role: impl Into<Text>, component: Component) -> Self {
-        // Nearly every object has one, and a list that grows has room for four.
+        // Nearly every object has one component. A list that grows by itself makes room for four.
         if self.components.is_empty() {
             self.components.reserve_exact(1);
         }
@@ -99,22 +99,22 @@ impl Object {
         components.find_map(|(name, component)| (name == role).then_some(component))
     }
 
-    /// The attributes; an empty map where there are none.
+    /// The attributes; an empty map if there are none.
     #[must_use]
     pub fn attributes(&self) -> &Map {
         static EMPTY: Map = Map::new();
         self.attributes.as_ref().unwrap_or(&EMPTY)
     }
 
-    /// Bytes that the manifest takes for attributes and unknown fields, of the object and of its
-    /// components. Readers limit them by [`Limits::attributes_len`].
+    /// The encoded length of attributes and unknown fields, those in components included, in bytes.
+    /// [`Limits::attributes_len`] limits it for readers.
     #[must_use]
     pub fn attributes_len(&self) -> usize {
         let attributes = self.attributes.as_ref();
         let attributes = attributes.map_or(0, |map| map.compared().len());
         let components = self.components.iter();
         let extra = components.map(|(_, component)| &component.extra);
-        // As readers count: of a field whose key is a text, its value alone.
+        // Readers count the same: if the key is a text, only the value.
         let len = |(key, value): (&Value, &Value)| match key {
             Value::Text(_) => value.compared().len(),
             _ => key.compared().len() + value.compared().len(),
@@ -124,15 +124,15 @@ impl Object {
     }
 }
 
-/// Refuses an object of so many bytes of [attributes](Object::attributes_len).
+/// Refuses `found` bytes of [attributes](Object::attributes_len) if they exceed the limit.
 ///
 /// # Errors
 ///
 /// [`LimitExceeded::Attributes`].
 pub fn check_attributes_len(found: usize, limits: &Limits) -> Result<()> {
     let limit = limits.attributes_len;
-    match found > limit {
-        true => Err(LimitExceeded::Attributes { limit, found }.into()),
-        false => Ok(()),
+    if found > limit {
+        return Err(LimitExceeded::Attributes { limit, found }.into());
     }
+    Ok(())
 }

@@ -1,7 +1,7 @@
-//! Objects of the usual form, in one step: most objects of most files, of which there may be a million.
+//! Objects of the usual form, decoded and validated in one step. A file may have a million of them.
 //!
-//! Invariant: a shortcut. What is found here is what `schema` and `validate` find, and whatever they refuse,
-//! warn about or keep as it is, is `None` here.
+//! Invariant: the result is the one that `schema` and `validate` would give. Where they refuse, warn, or
+//! keep unknown fields, the result here is `None`.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use zt_container::{Blob, Digest, Encoding, Span, check_declared};
@@ -14,7 +14,7 @@ use crate::schema::CHUNKS;
 use crate::text::{Text, intern};
 use crate::validate::Placement;
 
-/// Components that an object may have: memory for all of them is taken at once.
+/// Most components of an object of the usual form: memory for all of them is reserved at once.
 const MOST: usize = 16;
 
 /// The object at `at` of a scanned manifest of 1.1 or later, with at most `rank` extents. `None` if it has
@@ -44,8 +44,8 @@ pub(crate) fn object(
     })
 }
 
-/// The least offset of the components of the object at `at`, and whether there are bytes. `None` also
-/// where a warning may be due: an unknown digest, a table of chunk digests.
+/// The lowest offset of a component of the object at `at`, and whether that component has bytes. `None`
+/// also if a warning may be due: for an unknown digest, or a table of chunk digests.
 pub(crate) fn beginning(bytes: &[u8], at: usize) -> Option<(u64, bool)> {
     let mut cursor = Cursor::at(bytes, at);
     let mut first = None;

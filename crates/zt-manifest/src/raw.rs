@@ -7,17 +7,17 @@ use crate::object::ByteOrder;
 use crate::text::Text;
 use crate::value::Value;
 
-/// What an object's map says, as the file spells it, every field optional.
+/// The fields of an object's map, in the file's spelling; every field is optional.
 ///
-/// It lists an object that is at fault; [`RawObject::validate`] makes an [`crate::Object`] of one
-/// that is not. A field of the wrong type is left out, and the first such fault is kept.
+/// It can describe an invalid object. [`RawObject::validate`] makes an [`crate::Object`] of a valid one. A
+/// field of the wrong type is left out, and the first such fault is kept.
 #[derive(Debug, Default)]
 pub struct RawObject {
-    /// Dimensions; none where there are more than [`Limits::rank`](crate::Limits::rank).
+    /// Dimensions; `None` if there are more than [`Limits::rank`](crate::Limits::rank).
     pub shape: Option<Vec<u64>>,
     /// The layout.
     pub format: Option<Text>,
-    /// Attributes; none where the file has `null`.
+    /// Attributes; `None` if the file has `null`.
     pub attributes: Option<Map>,
     /// By role, in the order of the file.
     pub components: Vec<(Text, RawComponent)>,
@@ -25,14 +25,14 @@ pub struct RawObject {
     pub extra: Map,
     /// `dtype` of the object as a whole. Spec: 1.0 §4.2.
     pub(crate) dtype: Option<Text>,
-    /// Where the map is in the manifest.
+    /// The offset of the map in the manifest.
     pub(crate) at: Option<u64>,
-    /// The manifest is of version 1.2 or newer, where zstd components say their decoded length.
+    /// The manifest is of version 1.2 or newer, in which zstd components must have a decoded length.
     pub(crate) demands_decoded_len: bool,
     pub(crate) fault: Option<Fault>,
 }
 
-/// What a component's map says, as the file spells it, every field optional.
+/// The fields of a component's map, in the file's spelling; every field is optional.
 #[derive(Debug, Default)]
 pub struct RawComponent {
     /// Storage type, such as `f32`, or `float32` in 0.1 and 1.0.
@@ -55,17 +55,17 @@ pub struct RawComponent {
     pub byte_order: ByteOrder,
     /// Fields that this crate does not know.
     pub extra: Map,
-    /// Where the map is in the manifest.
+    /// The offset of the map in the manifest.
     pub(crate) at: Option<u64>,
 }
 
-/// What is wrong with one object, and with which of its components. The rest of the file can be
-/// read. Spec: §3.4, "Faults of one object".
+/// The fault of one object, or of one of its components. The rest of the file can be read. Spec: §3.4,
+/// "Faults of one object".
 #[derive(Debug)]
 pub struct Fault {
-    /// The component, where it is one.
+    /// The component at fault, if it is one.
     pub role: Option<String>,
-    /// What is wrong with it.
+    /// The fault.
     pub error: Error,
 }
 
@@ -85,8 +85,7 @@ impl std::error::Error for Fault {
 }
 
 impl RawObject {
-    /// The first field of the wrong type, if there is one. There may be more to find fault with:
-    /// [`RawObject::validate`] says.
+    /// The first field of the wrong type, if there is one. [`RawObject::validate`] may find more faults.
     #[must_use]
     pub const fn fault(&self) -> Option<&Fault> {
         self.fault.as_ref()

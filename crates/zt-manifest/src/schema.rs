@@ -1,5 +1,5 @@
-//! Reading the fields of objects and components in every generation, without validating them. Spec: §3.3, §3.4;
-//! legacy, "Layout 0.1" and "Layout 1.0".
+//! Decoding the fields of objects and components in every generation, without validating them. Spec:
+//! §3.3, §3.4; legacy, "Layout 0.1" and "Layout 1.0".
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::borrow::Cow;
@@ -14,7 +14,7 @@ use crate::raw::{RawComponent, RawObject};
 use crate::text::{Text, intern};
 use crate::value::Value;
 
-/// The keys that 1.2 defines, by the map they are in.
+/// The keys that 1.2 defines, for each map.
 pub(crate) const ROOT_KEYS: [&str; 3] = ["version", "attributes", "objects"];
 pub(crate) const OBJECT_KEYS: [&str; 4] = ["shape", "format", "attributes", "components"];
 pub(crate) const COMPONENT_KEYS: [&str; 8] = [
@@ -31,11 +31,11 @@ pub(crate) const COMPONENT_KEYS: [&str; 8] = [
 /// The key of a component's chunk digests. Spec: §6.1.
 pub(crate) const CHUNKS: &str = "zt.chunks";
 
-/// Bytes of its value that are looked at. A table with a SHA-256 takes 106 at most.
+/// A longer value, in bytes, is not decoded. A valid one with a SHA-256 takes 106 at most.
 const LONGEST_CHUNKS: usize = 256;
 
-/// Reads the object at `at` of a scanned manifest. No more extents than `limits.rank` are kept, and
-/// no more than `limits.attributes_len` bytes of values that mean nothing here are decoded.
+/// Decodes the object at `at` of a scanned manifest: at most `limits.rank` extents, and at most
+/// `limits.attributes_len` bytes of attributes and unknown fields.
 pub(crate) fn object(bytes: &[u8], at: usize, layout: Layout, limits: &Limits) -> RawObject {
     let mut reader = Reader {
         cursor: Cursor::at(bytes, at),
@@ -57,7 +57,7 @@ pub(crate) fn object(bytes: &[u8], at: usize, layout: Layout, limits: &Limits) -
     reader.raw
 }
 
-/// What the item under the cursor is, in words.
+/// The type of the item under the cursor, in words.
 pub(crate) fn describe(mut cursor: Cursor<'_>) -> &'static str {
     match cursor.head() {
         Ok(Head::Unsigned(_)) => "an unsigned integer",
@@ -77,8 +77,8 @@ pub(crate) fn describe(mut cursor: Cursor<'_>) -> &'static str {
     }
 }
 
-/// Unknown fields for a rewrite as 1.2. One that 1.2 gives a meaning, and its own layout does not,
-/// gets the layout before its name: `format` of a 0.1 tensor becomes `0.1.format`.
+/// Unknown fields, for a rewrite as 1.2. A key that is unknown in its own layout, and that 1.2 defines,
+/// gets the layout as a prefix: `format` of a 0.1 tensor becomes `0.1.format`.
 pub(crate) fn extra(mut pairs: Vec<(Value, Value)>, reserved: &[&str], layout: Layout) -> Map {
     let prefix = match layout {
         Layout::V0_1 => "0.1.",
@@ -231,7 +231,7 @@ impl<'a> Reader<'a> {
                 Some(key) => self.unknown(key, &mut unknown)?,
             }
         }
-        // Compressed elements are little-endian whatever the field says.
+        // Compressed elements are always little-endian, and the field is ignored.
         if data.encoding.as_deref() == Some("zstd") {
             data.byte_order = ByteOrder::Little;
         }
@@ -240,7 +240,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The next key, if it is a text; otherwise the pair is kept as it is.
+    /// The next key, if it is a text. Otherwise the pair goes into `unknown`.
     fn key(&mut self, unknown: &mut Vec<(Value, Value)>) -> Result<Option<Cow<'a, str>>, Flaw> {
         let start = self.cursor;
         let key = self.cursor.text()?;
@@ -260,7 +260,8 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The next item, if the object's budget for such items allows it; it is passed over else.
+    /// The next item, decoded. `None`, and the item is passed over, if the object's attributes exceed the
+    /// limit.
     fn value(&mut self) -> Result<Option<Value>, Flaw> {
         let start = self.cursor;
         self.cursor.skip()?;
@@ -276,8 +277,8 @@ impl<'a> Reader<'a> {
         self.cursor.value().map(Some)
     }
 
-    /// The value of [`CHUNKS`]. Whatever it is, it is no fault of the object: `false` stands for one that
-    /// is too long.
+    /// The value of [`CHUNKS`]. A wrong one is not a fault of the object. `false` stands for one that is
+    /// too long.
     fn chunks(&mut self) -> Result<Option<Value>, Flaw> {
         let start = self.cursor;
         self.cursor.skip()?;
@@ -328,7 +329,7 @@ impl<'a> Reader<'a> {
         match start.peek_head()? {
             Head::Map(_) => match self.value()? {
                 Some(Value::Map(map)) => Ok(Some(map)),
-                _ => Ok(None), // Above the limit, which has been noted.
+                _ => Ok(None), // Above the limit, and `value` has noted the fault.
             },
             Head::Simple(22) => self.cursor.skip().map(|()| None),
             _ => {
@@ -381,7 +382,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The length of the next item, a map; or a fault, and the item is passed over.
+    /// The length of the next item, a map. If it is not a map, notes a fault and passes over it.
     fn map_head(
         &mut self,
         role: Option<&str>,
@@ -394,7 +395,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Notes that the item at `start` is of the wrong type, and passes over it.
+    /// Notes that the item at `start` has the wrong type, and passes over it.
     fn wrong<T>(
         &mut self,
         start: Cursor<'a>,
@@ -420,7 +421,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// In 1.0 the object's dtype is that of its elements, and indices are u64. Spec: 1.0 §5.
+/// In 1.0 the dtype of the object is the type of its elements, and indices are u64. Spec: 1.0 §5.
 fn inherit_dtype(raw: &mut RawObject) {
     for (role, component) in &mut raw.components {
         component.dtype = match role.as_ref() {

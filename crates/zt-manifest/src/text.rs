@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use crate::dtype::DType;
 
-/// A text that costs no allocation where it is one of the specification's words.
+/// A text that needs no allocation if it is one of the specification's words.
 pub type Text = Cow<'static, str>;
 
-/// The specification's formats, roles, logical types and encodings. A word that is missing here
-/// costs an allocation and nothing else.
+/// The specification's formats, roles, logical types and encodings. A word that is missing here only
+/// costs an allocation.
 const WORDS: [&str; 22] = [
     "dense",
     "data",
@@ -34,7 +34,7 @@ const WORDS: [&str; 22] = [
     "little",
 ];
 
-/// `word` without an allocation, where it is a known one.
+/// `word`, without an allocation if it is a known one.
 pub(crate) fn intern(word: &str) -> Text {
     let known = WORDS.iter().find(|known| **known == word);
     if let Some(known) = known {

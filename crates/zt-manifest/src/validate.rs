@@ -13,24 +13,24 @@ use crate::text::Text;
 use crate::value::Value;
 use crate::warning::Warning;
 
-/// Where the blobs of a file may lie, and how its manifest is to be read.
+/// Where the blobs of a file may lie, and the layout and limits to read its manifest with.
 #[derive(Debug, Clone, Copy)]
 pub struct Placement {
     /// The generation of the container.
     pub layout: Layout,
     /// The data region: after the header magic and before the manifest.
     pub data: Span,
-    /// `decoded_len` is used here.
+    /// Only `decoded_len` is used here.
     pub limits: Limits,
 }
 
 impl RawObject {
-    /// The object, if nothing is wrong with what its map says. Reads no blob.
+    /// The object, if its fields are valid. Reads no blob.
     ///
-    /// Checked are presence and type of every field, names of dtypes and encodings, the
-    /// spelling of digests, and that every blob lies within the data region, on the 64-byte grid, with
-    /// a decoded length that its stored bytes can hold. What is accepted all the same is added to
-    /// `warnings`: blobs off the grid in layouts 0.1 and 1.0, digests of unknown algorithms.
+    /// Checks the presence and type of every field, the names of dtypes and encodings, and the spelling of
+    /// digests. Every blob must lie within the data region, on the 64-byte grid, with a decoded length that
+    /// its stored bytes can hold. `warnings` gets the deviations that are accepted: blobs off the grid in
+    /// layouts 0.1 and 1.0, digests of unknown algorithms.
     ///
     /// # Errors
     ///
@@ -76,7 +76,7 @@ impl RawObject {
             }
         }
         if placement.layout == Layout::V1_0 {
-            // Required, and one of the thirteen, also where no component takes it.
+            // Required and checked even if no component uses it.
             let name = self.dtype.ok_or_else(|| missing("dtype"))?;
             dtype(&name, placement.layout, self.at).map_err(of_object)?;
         }
@@ -147,7 +147,7 @@ impl Judge<'_> {
                 .chunks
                 .and_then(|value| self.chunks(&value, encoding, span, warnings)),
         };
-        // Raw bytes exist, so their number needs no limit. Spec: §12.
+        // Raw bytes are in the file, so their number needs no limit. Spec: §12.
         if encoding != Encoding::Raw {
             zt_container::check_declared(&blob, &self.placement.limits)?;
         }
@@ -160,8 +160,7 @@ impl Judge<'_> {
         })
     }
 
-    /// Within the data region, then on the grid: a blob that is elsewhere altogether is not helped
-    /// by being told about the grid.
+    /// Checks the region before the grid: for a blob outside the region, the grid does not matter.
     fn span(&self, offset: u64, byte_len: u64, warnings: &mut Vec<Warning>) -> Result<Span> {
         let region = self.placement.data;
         let violation = Violation::Bounds {
@@ -171,7 +170,7 @@ impl Judge<'_> {
         };
         let span = match Span::new(offset, byte_len) {
             Some(span) if region.contains(span) => span,
-            // No byte of it is read, so it cannot touch the header: writers differ in where they put it.
+            // An empty blob cannot overlap the header, and some writers put it at 0.
             Some(span) if span.is_empty() && offset == 0 => span,
             _ => return Err(zt_container::Error::from(violation).into()),
         };
@@ -188,7 +187,7 @@ impl Judge<'_> {
         Ok(span)
     }
 
-    /// The table of chunk digests. One that cannot be used is a warning: the blob reads without it.
+    /// The table of chunk digests. If it is unusable, that is a warning: the blob can be read without it.
     fn chunks(
         &self,
         value: &Value,
@@ -218,7 +217,7 @@ impl Judge<'_> {
     }
 }
 
-/// The table that `value` describes, or why it cannot be used. Spec: §6.1.
+/// The table that `value` describes, or the reason why it is unusable. Spec: §6.1.
 fn chunks(
     value: &Value,
     encoding: Encoding,
@@ -246,7 +245,7 @@ fn chunks(
     Ok(Box::new(Chunks { span, digest }))
 }
 
-/// Each generation has its own thirteen names, and readers of one refuse the other's.
+/// Each generation has its own thirteen names, and its readers refuse the other names.
 fn dtype(name: &str, layout: Layout, at: Option<u64>) -> Result<DType> {
     let dtype = match layout {
         Layout::V0_1 | Layout::V1_0 => DType::from_long_name(name),

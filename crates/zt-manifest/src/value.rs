@@ -5,12 +5,12 @@ use crate::map::Map;
 
 /// One CBOR data item, owned: the value of an attribute or of an unknown field.
 ///
-/// Nothing is lost between a file and a `Value` but the spelling: chunked strings are joined, and
-/// every float is an `f64` (the narrower ones convert exactly). Tags are kept and not interpreted,
-/// so a bignum is a [`Value::Tag`].
+/// A `Value` holds everything that the file holds except its spelling: chunked strings are joined, and
+/// every float is an `f64` (narrower ones convert exactly). Tags are kept and not interpreted, so a
+/// bignum is a [`Value::Tag`].
 ///
-/// Floats compare by their bits: `-0.0` and `0.0` differ, a NaN equals itself, and a value equals
-/// what is read back after writing it.
+/// Floats compare by their bits: `-0.0` and `0.0` differ, and a NaN equals itself. So a value that was
+/// written and read again is equal to the first.
 #[derive(Debug, Clone)]
 pub enum Value {
     /// An integer from 0 to 2^64 - 1.
@@ -29,9 +29,9 @@ pub enum Value {
     Tag(u64, Box<Value>),
     /// A truth value.
     Bool(bool),
-    /// Nothing, on purpose.
+    /// CBOR's `null`.
     Null,
-    /// Nothing, by accident.
+    /// CBOR's `undefined`.
     Undefined,
     /// A simple value without a meaning: 0 to 19 or 32 to 255.
     Simple(u8),
@@ -40,7 +40,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// The text, where this is one.
+    /// The text, if this is one.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         match self {
@@ -49,7 +49,7 @@ impl Value {
         }
     }
 
-    /// The bytes, where this is a byte string.
+    /// The bytes, if this is a byte string.
     #[must_use]
     pub fn as_bytes(&self) -> Option<&[u8]> {
         match self {
@@ -58,7 +58,7 @@ impl Value {
         }
     }
 
-    /// The integer, where this is one that is not negative. Floats are never converted.
+    /// The integer, if this is one and not negative. Floats are never converted.
     #[must_use]
     pub const fn as_u64(&self) -> Option<u64> {
         match self {
@@ -67,13 +67,13 @@ impl Value {
         }
     }
 
-    /// The integer, where this is one from -2^63 to 2^63 - 1.
+    /// The integer, if this is one from -2^63 to 2^63 - 1.
     #[must_use]
     pub fn as_i64(&self) -> Option<i64> {
         self.as_i128().and_then(|value| i64::try_from(value).ok())
     }
 
-    /// The integer, where this is one. Bignums (tags 2 and 3) are not converted.
+    /// The integer, if this is one. Bignums (tags 2 and 3) are not converted.
     #[must_use]
     pub const fn as_i128(&self) -> Option<i128> {
         match self {
@@ -83,7 +83,7 @@ impl Value {
         }
     }
 
-    /// The truth value, where this is one.
+    /// The truth value, if this is one.
     #[must_use]
     pub const fn as_bool(&self) -> Option<bool> {
         match self {
@@ -92,7 +92,7 @@ impl Value {
         }
     }
 
-    /// The number, where this is a float. Integers are not converted: not all of them fit.
+    /// The number, if this is a float. Integers are not converted, because not all of them fit.
     #[must_use]
     pub const fn as_f64(&self) -> Option<f64> {
         match self {
@@ -101,7 +101,7 @@ impl Value {
         }
     }
 
-    /// The map, where this is one.
+    /// The map, if this is one.
     #[must_use]
     pub const fn as_map(&self) -> Option<&Map> {
         match self {
@@ -116,7 +116,7 @@ impl Value {
         Value::Array(values.into())
     }
 
-    /// The items, where this is an array. A [long list](List) is decoded by this call.
+    /// The items, if this is an array. This call decodes a [long list](List).
     #[must_use]
     pub fn as_array(&self) -> Option<&[Value]> {
         match self {
@@ -131,7 +131,7 @@ impl Value {
         matches!(self, Value::Null)
     }
 
-    /// Whether both are equal, where maps within them are compared by `maps`.
+    /// Whether both are equal; `maps` compares the maps within them.
     pub(crate) fn is_equal(&self, other: &Value, maps: fn(&Map, &Map) -> bool) -> bool {
         match (self, other) {
             (Value::Unsigned(a), Value::Unsigned(b)) | (Value::Negative(a), Value::Negative(b)) => {

@@ -10,7 +10,7 @@ pub(crate) const NEWEST_MINOR: u64 = 2;
 
 /// A manifest's `version`: up to three numbers, and the text as the file spells it.
 ///
-/// Invariant: `text` begins with the numbers; numbers it does not have are 0.
+/// Invariant: `text` begins with the numbers; a missing number is 0.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Version {
@@ -18,7 +18,7 @@ pub struct Version {
     pub major: u64,
     /// A newer minor version only adds optional fields, and is a warning. Spec: §11.
     pub minor: u64,
-    /// Without meaning to a reader.
+    /// Readers ignore it.
     pub patch: u64,
     /// As the file spells it, such as `1.0`.
     pub text: String,
@@ -41,7 +41,7 @@ impl Version {
         let mut parts = [0; 3];
         let mut rest = parts.iter_mut();
         for part in numbers.split('.') {
-            // Digits alone: with a sign, which this would take, the suffix begins.
+            // `parse` would take a sign, but `part` has none: the text was split there.
             *rest.next()? = part.parse().ok()?;
         }
         let [major, minor, patch] = parts;

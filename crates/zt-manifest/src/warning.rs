@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// Something that is read all the same. The object's name is for the caller to add.
+/// A deviation from the specification that does not stop a reader. The caller adds the object's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Warning {
-    /// The version is of a newer minor version than this crate knows: fields that matter to the
-    /// writer may be ignored here. Spec: §11.
+    /// The minor version is newer than this crate: it ignores fields that may matter to the writer. Spec:
+    /// §11.
     NewerMinor {
         /// The version.
         version: String,
@@ -28,7 +28,7 @@ pub enum Warning {
     UnknownDigest {
         /// The component.
         role: String,
-        /// What stands before the colon.
+        /// The text before the colon.
         algorithm: String,
     },
     /// The table of a component's chunk digests cannot be used, so parts of the component cannot be
@@ -54,7 +54,7 @@ impl Warning {
         }
     }
 
-    /// The component it is about, where it is about one.
+    /// The component, if the warning is about one.
     #[must_use]
     pub fn role(&self) -> Option<&str> {
         match self {

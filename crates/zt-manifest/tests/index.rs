@@ -21,7 +21,7 @@ fn code(root: Cbor) -> &'static str {
 }
 
 #[test]
-fn finds_objects_whatever_the_order_of_their_names() {
+fn finds_objects_in_any_order_of_their_names() {
     for names in [
         &["a", "aa", "b", ""][..],
         &["", "a", "aa", "b"],
@@ -191,7 +191,7 @@ fn refuses_a_manifest_that_is_cut_or_continued_anywhere() {
 }
 
 #[test]
-fn finds_flaws_in_parts_that_nobody_asks_for() {
+fn finds_flaws_in_parts_that_no_caller_asks_for() {
     for (flaw, words) in [
         (&b"\x62\xC3\x28"[..], "a text is not UTF-8"),
         (b"\xA2\x01\x00\x01\x00", "twice"),

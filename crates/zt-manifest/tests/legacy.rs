@@ -106,7 +106,7 @@ fn a_field_that_a_0_1_tensor_lacks_is_named_and_placed_at_the_tensor() {
     }
 }
 
-/// A name is looked for behind whatever its tensor begins with.
+/// A name is found behind any other field of its tensor.
 #[test]
 fn a_0_1_name_may_follow_anything() {
     let mut bytes = b"\x81\xA3\x64note\x7F\x65hello\x61!\xFF".to_vec();
@@ -148,7 +148,7 @@ fn keys_of_a_1_0_component_that_1_2_added_mean_nothing_and_are_kept() {
     let data = object.component("data").unwrap();
     assert_eq!(data.dtype, Some(DType::F64), "the object's");
     assert_eq!(data.logical_type, None);
-    assert_eq!(data.blob.decoded_len, Some(8), "that of raw bytes");
+    assert_eq!(data.blob.decoded_len, Some(8), "the length of raw bytes");
     let expected = Map::from([
         ("1.0.dtype", Value::from("f32")),
         ("1.0.type", Value::from("f8_e5m2")),

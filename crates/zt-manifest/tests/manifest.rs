@@ -71,7 +71,7 @@ fn writes_these_bytes_for_ever() {
         bytes.escape_ascii().to_string(),
         expected.escape_ascii().to_string()
     );
-    // Neither the order of objects nor that of keys is written.
+    // Neither the order of objects nor the order of keys is written.
     manifest.objects.reverse();
     let attributes = Map::from([("aa", 2u64), ("a", 3), ("b", 1)]);
     manifest.objects[0].1.attributes = Some(attributes);

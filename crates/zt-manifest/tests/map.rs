@@ -15,7 +15,7 @@ fn of_equal_keys_the_last_value_wins_at_the_first_place() {
 }
 
 #[test]
-fn maps_are_equal_whatever_the_order_of_their_pairs() {
+fn maps_are_equal_in_any_order_of_their_pairs() {
     let map = Map::from([("a", 1u64), ("b", 2)]);
     assert_eq!(map, Map::from([("b", 2u64), ("a", 1)]));
     assert_ne!(map, Map::from([("b", 1u64), ("a", 2)]));

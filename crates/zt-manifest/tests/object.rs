@@ -176,7 +176,7 @@ fn a_faulty_object_still_lists_and_its_neighbours_read() {
     assert_eq!(raw.components[0].1.offset, None);
     let fault = raw.fault().unwrap();
     assert_eq!(fault.role.as_deref(), Some("data"));
-    // The offset is that of the value -1.
+    // The offset of the value -1.
     assert_eq!(index.cbor()[fault.error.offset().unwrap() as usize], 0x20);
     let placement = placement(Layout::V1_1);
     assert!(index.object(1).validate(&placement, &mut vec![]).is_ok());

@@ -1,4 +1,4 @@
-//! The deterministic encoding of an item, made from its bytes. Two items are equal exactly where these
+//! The deterministic encoding of an item, made from its bytes. Two items are equal if and only if these
 //! bytes are. Spec: §3.1 and §3.5.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
@@ -8,13 +8,13 @@ use super::decode::deeper;
 use super::encode::{push, sort_pairs};
 use crate::error::Rule;
 
-/// Appends the deterministic encoding of the next item, in one pass over it. The pairs of its maps take
-/// 64 bytes each while they are put in order: an item with parts is held to [`MAX_KEY_LEN`](super::MAX_KEY_LEN)
-/// by the caller, one without has none.
+/// Appends the deterministic encoding of the next item, in one pass over it. Sorting takes 64 bytes for
+/// each pair of a map within it. The caller bounds an item with parts by
+/// [`MAX_KEY_LEN`](super::MAX_KEY_LEN).
 ///
 /// # Errors
 ///
-/// Two keys of one map within the item are the same.
+/// A map within the item has a duplicate key.
 pub(super) fn canonical(cursor: &mut Cursor<'_>, out: &mut Vec<u8>) -> Result<(), Flaw> {
     canonical_at(cursor, out, MAX_NESTING)
 }
@@ -80,7 +80,7 @@ fn join_chunks(cursor: &mut Cursor<'_>, out: &mut Vec<u8>, text: bool) -> Result
     Ok(())
 }
 
-/// Puts a head before what has been written since `start`.
+/// Inserts a head before the bytes written since `start`.
 fn prefix(out: &mut Vec<u8>, start: usize, head: Head) {
     let body = out.len();
     push(out, head);

@@ -1,4 +1,4 @@
-//! A position in CBOR bytes, and the one place where a head is decoded.
+//! A position in CBOR bytes, and the only decoder of heads.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::borrow::Cow;
@@ -7,8 +7,8 @@ use super::MAX_KEY_LEN;
 use super::float::{widen_half, widen_single};
 use crate::error::{Error, LimitExceeded, Rule, abridged};
 
-/// The head of a data item: all there is of it but the bytes of a definite-length string and the
-/// items within an array, a map or a tag. A length of `None` is an indefinite one.
+/// The head of a data item: its type, and its value or length. The bytes of a string and the items within
+/// an array, a map or a tag follow it. A length of `None` is an indefinite one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Head {
     Unsigned(u64),
@@ -33,8 +33,8 @@ impl Head {
     }
 }
 
-/// An [`Error`] in the making. Boxed, because every step of the pass returns one or nothing: a
-/// pointer's worth of result is what makes the pass fast.
+/// An [`Error`] without its text. Boxed, because every step of the pass returns a `Result`: one of a
+/// pointer's size makes the pass fast.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Flaw(Box<Kind>);
 
@@ -53,7 +53,7 @@ impl Flaw {
         Flaw(Box::new(Kind::Cbor { at, rule }))
     }
 
-    /// The key at `at` is there twice.
+    /// The key at `at` is a duplicate.
     #[cold]
     pub(crate) fn duplicate(at: usize) -> Self {
         Flaw(Box::new(Kind::Duplicate { at }))
@@ -73,12 +73,12 @@ impl Flaw {
     /// There is no memory for `len` values of `T`.
     #[cold]
     pub(crate) fn allocation<T>(len: usize) -> Self {
-        // Saturates on purpose: what cannot be had may be more than there are addresses.
+        // Saturates on purpose: the length of a failed allocation may exceed the address space.
         let byte_len = len.saturating_mul(size_of::<T>());
         Flaw(Box::new(Kind::Allocation { byte_len }))
     }
 
-    /// Where the key is that is there twice, if that is the flaw.
+    /// The offset of the duplicate key, if that is the flaw.
     pub(crate) fn duplicate_at(&self) -> Option<usize> {
         match *self.0 {
             Kind::Duplicate { at } => Some(at),
@@ -86,7 +86,7 @@ impl Flaw {
         }
     }
 
-    /// The error, with the key that is there twice taken from the manifest.
+    /// The error, with the duplicate key's text from the manifest.
     #[cold]
     pub(crate) fn into_error(self, manifest: &[u8]) -> Error {
         match *self.0 {
@@ -111,7 +111,7 @@ impl Flaw {
     }
 }
 
-/// The text at an offset, abridged for a message; empty where there is none.
+/// The text at an offset, abridged for a message; empty if there is none.
 pub(crate) fn text_at(manifest: &[u8], at: usize) -> String {
     match Cursor::at(manifest, at).text() {
         Ok(Some(text)) => abridged(&text),
@@ -119,7 +119,7 @@ pub(crate) fn text_at(manifest: &[u8], at: usize) -> String {
     }
 }
 
-/// A position in `bytes`. Copying one is how to look ahead.
+/// A position in `bytes`. To look ahead, copy it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cursor<'a> {
     byte_len: usize,
@@ -134,7 +134,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A cursor at `offset`; at the end, where `bytes` are shorter than that.
+    /// A cursor at `offset`; at the end if `bytes` are shorter.
     pub(crate) fn at(bytes: &'a [u8], offset: usize) -> Self {
         Cursor {
             byte_len: bytes.len(),
@@ -156,22 +156,22 @@ impl<'a> Cursor<'a> {
         self.rest.len()
     }
 
-    /// The next byte, where there is one.
+    /// The next byte, if there is one.
     pub(crate) fn peek(&self) -> Option<u8> {
         self.rest.first().copied()
     }
 
-    /// The next head, with the cursor staying before it.
+    /// The next head, without moving the cursor.
     pub(crate) fn peek_head(mut self) -> Result<Head, Flaw> {
         self.head()
     }
 
-    /// Decodes the next head. A definite length is known to fit the bytes that are left: bytes of a
-    /// string, one byte for each item, two for each pair.
+    /// Decodes the next head. A definite length is checked against the bytes that are left: a string's
+    /// bytes, one byte for each item, two for each pair.
     ///
-    /// Written by hand, because with `ciborium_ll::Decoder::pull` the whole pass takes more than four
-    /// times as long (46 ms instead of 10 for `examples/scan_speed`), and it neither tells `f8 17`
-    /// from `f7` nor keeps the signalling bit of a NaN.
+    /// Written by hand: with `ciborium_ll::Decoder::pull` the whole pass takes more than four times as long
+    /// (46 ms instead of 10 for `examples/scan_speed`). It also does not distinguish `f8 17` from `f7`, and
+    /// loses the signalling bit of a NaN.
     #[inline(always)]
     pub(crate) fn head(&mut self) -> Result<Head, Flaw> {
         let at = self.offset();
@@ -208,8 +208,8 @@ impl<'a> Cursor<'a> {
         Ok(bytes)
     }
 
-    /// The head of the next chunk of a string, as its length; `None` at the break code. `text` says
-    /// which of the two types of string it is.
+    /// The length of the next chunk of a string; `None` at the break code. `text` is true for a text, and
+    /// false for a byte string.
     pub(crate) fn chunk(&mut self, text: bool) -> Result<Option<usize>, Flaw> {
         let at = self.offset();
         match self.head()? {
@@ -220,8 +220,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Whether an array or a map has another item: counts a definite length down, and takes the
-    /// break code that ends an indefinite one.
+    /// Whether an array or a map has another item. Counts a definite length down, and passes over the break
+    /// code that ends an indefinite one.
     #[inline]
     pub(crate) fn more(&mut self, left: &mut Option<usize>) -> bool {
         match left {
@@ -237,14 +237,14 @@ impl<'a> Cursor<'a> {
                     self.rest = rest;
                     false
                 }
-                // At the end of the bytes the next head is the one to complain.
+                // At the end of the bytes, the next head returns the error.
                 _ => true,
             },
         }
     }
 
-    /// The text of the next item, its chunks joined; `None`, and the cursor stays, where the item is
-    /// no text. Borrowed unless there are several chunks.
+    /// The text of the next item, its chunks joined. Borrowed unless there are several chunks. `None`, and
+    /// the cursor stays, if the item is not a text.
     pub(crate) fn text(&mut self) -> Result<Option<Cow<'a, str>>, Flaw> {
         let mut ahead = *self;
         let text = match ahead.head()? {
@@ -265,7 +265,7 @@ impl<'a> Cursor<'a> {
         Ok(Some(text))
     }
 
-    /// The next `byte_len` bytes, which have to be UTF-8.
+    /// The next `byte_len` bytes, which must be UTF-8.
     #[inline]
     pub(crate) fn utf8(&mut self, byte_len: usize) -> Result<&'a str, Flaw> {
         let at = self.offset();
@@ -273,8 +273,7 @@ impl<'a> Cursor<'a> {
         std::str::from_utf8(bytes).map_err(|error| not_utf8(at, error))
     }
 
-    /// As [`Cursor::utf8`], faster for the short ASCII texts that a manifest is full of, whose type
-    /// does not have to change.
+    /// As [`Cursor::utf8`], as bytes, and faster for short ASCII texts, which most texts in a manifest are.
     #[inline]
     pub(crate) fn utf8_bytes(&mut self, byte_len: usize) -> Result<&'a [u8], Flaw> {
         let at = self.offset();
@@ -296,7 +295,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A declared length whose parts take at least `unit` bytes each.
+    /// A declared length, checked against the bytes that are left: each part takes at least `unit` bytes.
     #[inline]
     #[expect(clippy::arithmetic_side_effects, reason = "`unit` is 1 or 2")]
     fn fits(&self, at: usize, declared: u64, unit: usize) -> Result<usize, Flaw> {
@@ -319,7 +318,7 @@ fn not_utf8(at: usize, error: std::str::Utf8Error) -> Flaw {
     Flaw::cbor(at.strict_add(error.valid_up_to()), Rule::Utf8)
 }
 
-/// Additional information 28 to 31: an item of indefinite length, its end, or nothing that exists.
+/// Additional information 28 to 31: an item of indefinite length, a break code, or a reserved number.
 fn indefinite(at: usize, initial: u8) -> Result<Head, Flaw> {
     match initial {
         0x5F => Ok(Head::Bytes(None)),
@@ -378,7 +377,7 @@ mod tests {
         }
     }
 
-    /// What ciborium takes for a head, we do too, but for lengths beyond the bytes and `f8 00..1f`.
+    /// We accept the same heads as ciborium, except lengths beyond the bytes and `f8 00..1f`.
     fn agree(bytes: &[u8], ours: Result<Head, Flaw>, theirs: Option<ciborium_ll::Header>) {
         use ciborium_ll::Header;
         let (ours, theirs) = match (ours, theirs) {

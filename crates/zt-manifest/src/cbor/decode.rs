@@ -9,7 +9,7 @@ use crate::map::Map;
 use crate::value::Value;
 
 impl Cursor<'_> {
-    /// The next item. Its memory is at most 32 bytes for each of its own.
+    /// The next item. The value takes at most 32 bytes of memory for each encoded byte.
     pub(crate) fn value(&mut self) -> Result<Value, Flaw> {
         self.value_at(MAX_NESTING)
     }
@@ -161,7 +161,7 @@ mod tests {
     use super::super::canonical::canonical;
     use super::{Cursor, MAX_NESTING};
 
-    /// The scan has refused what is deeper, and whoever forgets to scan keeps the stack all the same.
+    /// The scan refuses deeper items. A caller that forgets to scan must not overflow the stack either.
     #[test]
     fn the_limit_on_nesting_holds_without_a_scan() {
         for opening in [&b"\x81"[..], b"\xA1\x00", b"\xC1"] {

@@ -12,25 +12,25 @@ use crate::error::Misuse;
 use crate::map::Map;
 use crate::value::Value;
 
-/// Bytes in the making.
+/// Writes CBOR items to `out`.
 #[derive(Debug, Default)]
 pub(crate) struct Encoder {
     pub(crate) out: Vec<u8>,
-    /// The pairs of every map that was begun, the innermost one's last.
+    /// The pairs of every open map, those in the innermost map last.
     pairs: Vec<Pair>,
-    /// For texts that are made to be written.
-    made: String,
+    /// A buffer for [`Encoder::display`].
+    displayed: String,
 }
 
 /// Where a key begins, and where its value does.
 pub(super) type Pair = (usize, usize);
 
-/// A map that is being written: which of the encoder's pairs is its first. One that is begun within
-/// it ends before its own next key.
+/// An open map: the position of its first pair among the encoder's pairs. A map within it must end before
+/// its next key.
 #[derive(Debug)]
 pub(crate) struct Pairs(usize);
 
-/// As a limit: of bytes that are compared and never written, which every value has.
+/// The limit on nesting for bytes that are only compared: none, so that every value can be compared.
 const NONE: usize = usize::MAX;
 
 impl Encoder {
@@ -47,23 +47,23 @@ impl Encoder {
         self.out.extend_from_slice(text.as_bytes());
     }
 
-    /// Writes what `value` displays as a text.
+    /// Writes the `Display` of `value` as a text.
     pub(crate) fn display(&mut self, value: &impl fmt::Display) {
-        let mut made = std::mem::take(&mut self.made);
-        made.clear();
+        let mut text = std::mem::take(&mut self.displayed);
+        text.clear();
         // A string takes every write.
-        let _ = write!(made, "{value}");
-        self.text(&made);
-        self.made = made;
+        let _ = write!(text, "{value}");
+        self.text(&text);
+        self.displayed = text;
     }
 
-    /// Begins a map of `len` pairs: in any order, each an [`Encoder::key`] and a value.
+    /// Begins a map of `len` pairs in any order. A pair is an [`Encoder::key`] and a value.
     pub(crate) fn begin_map(&mut self, len: usize) -> Pairs {
         self.head(Head::Map(Some(len)));
         self.begin_pairs()
     }
 
-    /// Begins pairs of a map whose head, and perhaps first pairs, are elsewhere.
+    /// Begins further pairs of a map whose head was written elsewhere.
     pub(crate) fn begin_pairs(&self) -> Pairs {
         Pairs(self.pairs.len())
     }
@@ -98,7 +98,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// Ends a map: puts its pairs in order.
+    /// Ends a map and sorts its pairs.
     pub(crate) fn end_map(&mut self, Pairs(first): Pairs) {
         let pairs = self.pairs.get(first..).unwrap_or_default();
         sort_pairs(&mut self.out, pairs);
@@ -110,14 +110,13 @@ impl Encoder {
         self.pairs.truncate(first);
     }
 
-    /// Takes back everything behind the first `len` bytes, which are whole items, and what was begun
-    /// there.
+    /// Drops everything behind the first `len` bytes, which are whole items, and all open maps.
     pub(crate) fn truncate(&mut self, len: usize) {
         self.out.truncate(len);
         self.pairs.clear();
     }
 
-    /// Writes a map that lies within `depth` others.
+    /// Writes a map that lies within `depth` other items.
     pub(crate) fn map(&mut self, map: &Map, depth: usize, limit: usize) -> Result<(), Misuse> {
         let depth = enter(depth, limit)?;
         let pairs = self.begin_map(map.len());
@@ -126,7 +125,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// Writes a value that lies within `depth` others; no more than `limit` may.
+    /// Writes a value that lies within `depth` other items. Refuses nesting beyond `limit`.
     pub(crate) fn value(
         &mut self,
         value: &Value,
@@ -161,7 +160,7 @@ impl Encoder {
             Value::Bool(true) => self.head(Head::Simple(21)),
             Value::Null => self.head(Head::Simple(22)),
             Value::Undefined => self.head(Head::Simple(23)),
-            // As no simple value is written, and so nothing else.
+            // No other value has these bytes, because they are not well-formed.
             Value::Simple(value @ 20..=31) if limit == NONE => self.out.extend([0xF8, *value]),
             Value::Simple(value @ 20..=31) => return Err(Misuse::Simple(*value)),
             Value::Simple(value) => self.head(Head::Simple(*value)),
@@ -176,19 +175,19 @@ impl Value {
     ///
     /// # Errors
     ///
-    /// [`crate::Error::Misuse`]: nested beyond [`MAX_NESTING`], a key with parts beyond
-    /// [`MAX_KEY_LEN`], or a simple value that is none.
+    /// [`crate::Error::Misuse`]: nesting beyond [`MAX_NESTING`], a key with parts beyond [`MAX_KEY_LEN`], or
+    /// an invalid simple value.
     pub fn to_cbor(&self) -> crate::error::Result<Vec<u8>> {
         let mut encoder = Encoder::default();
         encoder.value(self, 0, MAX_NESTING)?;
         Ok(encoder.out)
     }
 
-    /// Bytes that are equal exactly where values are. They are the bytes of [`Value::to_cbor`] for each
-    /// value that it can encode.
+    /// Bytes that are equal if and only if the values are. For a value that [`Value::to_cbor`] can encode,
+    /// they are its bytes.
     pub(crate) fn compared(&self) -> Vec<u8> {
         let mut encoder = Encoder::default();
-        // Nothing is refused without a limit.
+        // Without a limit, the encoder refuses nothing.
         let _ = encoder.value(self, 0, NONE);
         encoder.out
     }
@@ -222,8 +221,8 @@ fn enter(depth: usize, limit: usize) -> Result<usize, Misuse> {
     }
 }
 
-/// Orders pairs by the bytes of their keys. Nothing moves where they are in order already, as the
-/// fields of this crate's own structs are. Which pair has the key of one before it, if any has.
+/// Sorts pairs by the bytes of their keys. Returns the position of a pair whose key is a duplicate of an
+/// earlier one, if there is one. Pairs that are sorted already are not moved.
 pub(super) fn sort_pairs(out: &mut Vec<u8>, pairs: &[Pair]) -> Option<usize> {
     let bytes = |start: usize, end: usize| out.get(start..end).unwrap_or_default();
     let &(first, _) = pairs.first()?;
@@ -337,7 +336,7 @@ mod tests {
         let refused = Misuse::Key { limit: MAX_KEY_LEN };
         assert!(matches!(long.to_cbor(), Err(Error::Misuse(it)) if it == refused));
         assert!(Value::array(vec![of(MAX_KEY_LEN)]).to_cbor().is_ok());
-        // It can be compared all the same.
+        // It can still be compared.
         assert_eq!(long, long.clone());
         assert_ne!(long, keyed(of(MAX_KEY_LEN)));
     }

@@ -1,10 +1,10 @@
-//! Floats of 16, 32 and 64 bits, which CBOR has side by side. No bit of a NaN is lost on the way.
+//! CBOR's floats of 16, 32 and 64 bits. Conversions keep every bit of a NaN.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 const FRACTION: u64 = (1 << 52) - 1;
 
-/// A binary32 as a binary64 of the same value. The payload of a NaN stays, and so does its quiet
-/// bit, which a conversion by the processor would set.
+/// A binary32 as a binary64 of the same value. A NaN keeps its payload and its quiet bit, which a
+/// conversion by the processor would set.
 pub(super) fn widen_single(bits: u32) -> f64 {
     let value = f32::from_bits(bits);
     if value.is_nan() {
@@ -16,7 +16,7 @@ pub(super) fn widen_single(bits: u32) -> f64 {
     }
 }
 
-/// A binary16 as a binary64 of the same value, NaNs likewise.
+/// A binary16 as a binary64 of the same value. A NaN keeps its payload and its quiet bit.
 pub(super) fn widen_half(bits: u32) -> f64 {
     let sign = u64::from(bits >> 15 & 1) << 63;
     let fraction = bits & 0x3FF;
@@ -33,8 +33,8 @@ pub(super) fn widen_half(bits: u32) -> f64 {
     f64::from_bits(sign | magnitude.to_bits())
 }
 
-/// Writes a float, head and all, in the fewest bytes that keep every bit. A signalling NaN takes all
-/// eight, because a decoder may make a quiet one of it when it widens.
+/// Writes a float with its head, in the fewest bytes that keep every bit. A signalling NaN takes all eight
+/// bytes, because a decoder that widens it may make it quiet.
 pub(super) fn push_float(out: &mut Vec<u8>, value: f64) {
     let is_signalling = value.is_nan() && value.to_bits() >> 51 & 1 == 0;
     let narrow = Some(value).filter(|_| !is_signalling);
@@ -50,7 +50,7 @@ pub(super) fn push_float(out: &mut Vec<u8>, value: f64) {
     }
 }
 
-/// The binary16 of just this value.
+/// The binary16 of exactly this value, if there is one.
 fn half_of(value: f64) -> Option<u16> {
     let bits = value.to_bits();
     let (exponent, fraction) = (bits >> 52 & 0x7FF, bits & FRACTION);
@@ -65,7 +65,7 @@ fn half_of(value: f64) -> Option<u16> {
     (widen_half(half.into()).to_bits() == bits).then_some(half)
 }
 
-/// The binary32 of just this value.
+/// The binary32 of exactly this value, if there is one.
 fn single_of(value: f64) -> Option<u32> {
     let bits = value.to_bits();
     let single = if value.is_nan() {

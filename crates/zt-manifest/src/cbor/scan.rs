@@ -1,4 +1,4 @@
-//! The one pass that decides whether bytes are CBOR that we accept. Builds no values.
+//! The pass that decides whether bytes are acceptable CBOR. Builds no values.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use super::cursor::{Cursor, Flaw, Head};
@@ -6,10 +6,10 @@ use super::unique::Unique;
 use super::{MAX_KEY_LEN, MAX_NESTING};
 use crate::error::Rule;
 
-/// Walks items: well-formed, UTF-8, unique keys, nesting within the limit. Spec: §3.1.
+/// Checks items: well-formed, valid UTF-8, unique keys, nesting within the limit. Spec: §3.1.
 ///
-/// Recursive, and at most [`MAX_NESTING`] levels deep. Its memory is the offsets of the keys of the
-/// maps that are open, four bytes for each.
+/// Recursive, and at most [`MAX_NESTING`] levels deep. It keeps the offset of each key in the open maps,
+/// four bytes each.
 #[derive(Debug)]
 pub(crate) struct Scanner<'a> {
     pub(crate) cursor: Cursor<'a>,
@@ -17,12 +17,12 @@ pub(crate) struct Scanner<'a> {
     limit: usize,
     /// Offsets of the keys of every open map, the innermost last.
     keys: Vec<u32>,
-    /// Whether what is walked is a part of a key.
+    /// Whether the scanner is within a key.
     within_key: bool,
 }
 
 impl<'a> Scanner<'a> {
-    /// A scanner at `offset` of `bytes`, which are at most `u32::MAX` long.
+    /// A scanner at `offset` of `bytes`, at most `u32::MAX` of them.
     pub(crate) fn new(bytes: &'a [u8], offset: usize, limit: usize) -> Self {
         Scanner {
             cursor: Cursor::at(bytes, offset),
@@ -33,7 +33,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Walks the next item, which lies within `depth` others.
+    /// Checks the next item, which lies within `depth` other items.
     #[inline]
     pub(crate) fn item(&mut self, depth: usize) -> Result<(), Flaw> {
         let at = self.cursor.offset();
@@ -45,8 +45,8 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Walks what is within an item that has parts, apart from the others so that those are walked
-    /// without a call.
+    /// Checks an item with parts. It is a function of its own, so that other items are checked without a
+    /// call.
     fn parts(&mut self, at: usize, head: Head, depth: usize) -> Result<(), Flaw> {
         match head {
             Head::Text(None) => {
@@ -71,8 +71,8 @@ impl<'a> Scanner<'a> {
             Head::Map(mut left) => {
                 let depth = self.enter(at, depth)?;
                 if self.within_key {
-                    // Its keys are compared with each other when the outermost key, of which they
-                    // are a part, is compared with its neighbours: once, however deep they lie.
+                    // The keys of a map within a key are compared later, once, when the outermost
+                    // key is compared with its neighbours.
                     while self.cursor.more(&mut left) {
                         self.item(depth)?;
                         self.item(depth)?;
@@ -94,7 +94,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// The depth within an item that begins at `at`, which is the `depth + 1`st around it.
+    /// The depth within the item at `at`, which lies within `depth` other items itself.
     pub(crate) fn enter(&self, at: usize, depth: usize) -> Result<usize, Flaw> {
         if depth >= self.limit {
             return Err(Flaw::nesting(at, self.limit));
@@ -107,7 +107,7 @@ impl<'a> Scanner<'a> {
         Unique::new(self.keys.len())
     }
 
-    /// Walks the next key.
+    /// Checks the next key.
     #[inline]
     pub(crate) fn key(&mut self, depth: usize, keys: &mut Unique) -> Result<(), Flaw> {
         let at = self.cursor.offset();

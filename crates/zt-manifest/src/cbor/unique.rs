@@ -1,4 +1,4 @@
-//! Checking that the keys of a map are unique. Hostile maps cannot inflate its memory or time.
+//! Checking that the keys of a map are unique, in bounded memory and time.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::cmp::Ordering;
@@ -10,20 +10,22 @@ use crate::names::narrow;
 
 /// The keys of one map. Their offsets are at the end of a stack that all open maps share.
 ///
-/// Maps of real files have at most a dozen keys, which a mask of 64 bits mostly tells apart. Where
-/// it does not, the keys are sorted and neighbours compared: n log n for any map, and no hash table
-/// to flood. Large maps are also checked whenever they double, so that repeated keys are found
-/// before they take memory: unique keys have to be long, repeated ones can be one byte.
+/// Maps of real files have at most a dozen keys, and a mask of 64 bits usually shows that they differ.
+/// Otherwise the keys are sorted and neighbours compared. That takes n log n steps for any map, and there
+/// is no hash table to flood.
+///
+/// Large maps are also checked whenever they double. Many unique keys need many bytes, but a duplicate key
+/// can be one byte: it is found before the list of offsets grows large.
 #[derive(Debug)]
 pub(crate) struct Unique {
     /// Where the keys of this map begin on the stack.
     base: usize,
     mask: u64,
-    /// Two keys had the same bit, or a key has none.
+    /// Two keys have the same bit, or a key has no bit.
     suspect: bool,
     /// Every key is a text.
     texts: bool,
-    /// How many keys make the next check.
+    /// The number of keys at which the next check is due.
     next_check: usize,
 }
 
@@ -95,7 +97,7 @@ impl Unique {
         if self.texts {
             return check_texts(keys, bytes);
         }
-        // Where each key begins in `encoded`.
+        // The start of each key in `encoded`.
         let mut starts: Vec<u32> = Vec::new();
         let reserved = starts.try_reserve_exact(keys.len());
         reserved.map_err(|_| Flaw::allocation::<u32>(keys.len()))?;
@@ -103,8 +105,8 @@ impl Unique {
         for at in keys.iter().copied() {
             let mut end = Cursor::at(bytes, at as usize);
             end.skip()?;
-            // One with parts may become longer, as heads of indefinite length are shorter, but not
-            // by as much as it may have.
+            // A key with parts may become longer, because heads of indefinite length are shorter, but
+            // by less than `MAX_KEY_LEN`.
             let byte_len = end.offset().strict_sub(at as usize);
             let room = byte_len.strict_add(MAX_KEY_LEN);
             let reserved = encoded.try_reserve(room);
@@ -114,9 +116,9 @@ impl Unique {
             canonical(&mut Cursor::at(bytes, at as usize), &mut encoded)?;
         }
         let key = |start: u32| item_at(&encoded, start as usize);
-        // Where a difference is found without looking for the ends of keys, it says what they would:
-        // no encoding begins with another. Equal keys may be told apart by what follows them, but
-        // nothing comes between them.
+        // Compares without looking for the ends of keys. A difference found there is a difference of the
+        // keys, because no encoding is a prefix of another. Bytes behind equal keys may differ, but no
+        // other key sorts between those two.
         let near = |start: u32| {
             let behind = encoded.get(start as usize..).unwrap_or_default();
             behind.get(..MAX_KEY_LEN).unwrap_or(behind)
@@ -131,7 +133,7 @@ impl Unique {
         let Some(repeated) = repeated else {
             return Ok(());
         };
-        // They were encoded in the order of `keys`.
+        // `encoded` has the order of `keys`.
         let before = starts.iter().filter(|start| **start < repeated).count();
         let at = keys.get(before).copied().unwrap_or_default();
         Err(Flaw::duplicate(at as usize))
@@ -148,7 +150,7 @@ fn item_at(bytes: &[u8], start: usize) -> &[u8] {
     item.unwrap_or_default()
 }
 
-/// Sorts the offsets of texts by content, and refuses two of the same.
+/// Sorts the offsets of texts by content, and refuses duplicates.
 fn check_texts(keys: &mut [u32], bytes: &[u8]) -> Result<(), Flaw> {
     keys.sort_unstable_by(|a, b| compare_texts(bytes, *a, *b));
     for (&a, &b) in keys.iter().zip(keys.iter().skip(1)) {
@@ -160,7 +162,7 @@ fn check_texts(keys: &mut [u32], bytes: &[u8]) -> Result<(), Flaw> {
     Ok(())
 }
 
-/// One of 64 bits, so that the specification's keys of one map all have different ones.
+/// One of 64 bits, chosen so that the specification's keys of one map have different bits.
 #[inline]
 fn bit_of(bytes: &[u8]) -> u64 {
     let first = bytes.first().copied().unwrap_or_default();
@@ -172,7 +174,7 @@ fn bit_of(bytes: &[u8]) -> u64 {
     1 << (mixed & 63)
 }
 
-/// The order by bytes of two texts in `bytes`, whatever their chunks.
+/// Compares two texts in `bytes` by their joined content.
 #[inline]
 pub(crate) fn compare_texts(bytes: &[u8], a: u32, b: u32) -> Ordering {
     match (whole(bytes, a), whole(bytes, b)) {
@@ -181,7 +183,7 @@ pub(crate) fn compare_texts(bytes: &[u8], a: u32, b: u32) -> Ordering {
     }
 }
 
-/// The text at `at`, where it is of one chunk.
+/// The text at `at`, if it has one chunk.
 #[inline]
 pub(crate) fn whole(bytes: &[u8], at: u32) -> Option<&[u8]> {
     let mut cursor = Cursor::at(bytes, at as usize);
@@ -200,7 +202,7 @@ fn compare_chunked(bytes: &[u8], a: u32, b: u32) -> Ordering {
         while a.is_empty() {
             match left.next() {
                 Some(chunk) => a = chunk,
-                // The left one is over: equal if the right one has nothing more to say.
+                // The left one has ended: they are equal if the right one has no more bytes.
                 None if b.is_empty() && right.all(<[u8]>::is_empty) => return Ordering::Equal,
                 None => return Ordering::Less,
             }
@@ -221,7 +223,7 @@ fn compare_chunked(bytes: &[u8], a: u32, b: u32) -> Ordering {
     }
 }
 
-/// The order by bytes of the text at `at` and `name`.
+/// Compares the text at `at` with `name`, by bytes.
 pub(crate) fn text_cmp(bytes: &[u8], at: u32, name: &str) -> Ordering {
     if let Some(text) = whole(bytes, at) {
         return text.cmp(name.as_bytes());
@@ -242,7 +244,7 @@ pub(crate) fn text_cmp(bytes: &[u8], at: u32, name: &str) -> Ordering {
     }
 }
 
-/// The chunks of a text that has been scanned; one, if it is of definite length.
+/// The chunks of a scanned text; a text of definite length has one.
 struct Chunks<'a> {
     cursor: Cursor<'a>,
     chunked: bool,
@@ -252,7 +254,7 @@ struct Chunks<'a> {
 impl<'a> Chunks<'a> {
     fn new(bytes: &'a [u8], at: u32) -> Self {
         let mut cursor = Cursor::at(bytes, at as usize);
-        // 7F begins a text of indefinite length; one of definite length is its own only chunk.
+        // 7F begins a text of indefinite length.
         let chunked = cursor.peek() == Some(0x7F);
         if chunked {
             let _ = cursor.bytes(1);

@@ -1,4 +1,4 @@
-//! Manifests as real writers make them, and as nobody should.
+//! Manifests as real writers make them, and invalid ones.
 #![allow(dead_code, reason = "each test file uses some of it")]
 
 use ciborium::{Value, cbor};
