@@ -6,8 +6,8 @@ use crate::span::Span;
 
 /// How the bytes of a blob are stored.
 ///
-/// Both names always exist; the code behind [`Encoding::Zstd`] needs the feature `zstd`. Without
-/// it such a blob is still found and listed, and decoding it is `Unsupported`. Spec: §5.
+/// Both variants always exist; decoding [`Encoding::Zstd`] needs the feature `zstd`. Without it, such a
+/// blob is found and listed, and decoding it is `Unsupported`. Spec: §5.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Encoding {
@@ -19,7 +19,7 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    /// The encoding that a manifest spells so, in lower case as every writer does.
+    /// The encoding of this name in a manifest. Names are in lower case.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
@@ -29,7 +29,7 @@ impl Encoding {
         }
     }
 
-    /// The manifest's spelling.
+    /// The name in a manifest.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -51,20 +51,20 @@ fn an_encoding_has_one_name() {
     }
 }
 
-/// One contiguous run of stored bytes: all that reading it takes.
+/// One contiguous range of stored bytes, and how to decode and check it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Blob {
-    /// Where the stored bytes are.
+    /// The range of the stored bytes.
     pub span: Span,
-    /// How they are stored.
+    /// How they are encoded.
     pub encoding: Encoding,
-    /// Bytes after decoding. `None` where the file does not say, as with zstd before 1.2;
-    /// raw blobs always have their own length here.
+    /// Bytes after decoding. `None` if the file does not record it, as with zstd before 1.2. A raw blob
+    /// always has its own length here.
     pub decoded_len: Option<u64>,
-    /// Checksum of the stored bytes, padding not included. Spec: §6.
+    /// Checksum of the stored bytes, without padding. Spec: §6.
     pub digest: Option<Digest>,
-    /// Where the digests of its chunks are, by which parts of it are verified. Only a raw blob has
-    /// them. Spec: §6.1.
+    /// The table of the digests of its chunks, to verify parts of it. Only a raw blob has one. Spec:
+    /// §6.1.
     pub chunks: Option<Box<Chunks>>,
 }
 
@@ -81,7 +81,7 @@ impl Blob {
         }
     }
 
-    /// The absolute offset behind its last byte, and behind that of its table of chunk digests.
+    /// The absolute offset behind its last byte, or behind its table of chunk digests if that ends later.
     #[must_use]
     pub fn end(&self) -> u64 {
         let table = self.chunks.as_ref().map_or(0, |chunks| chunks.span.end());

@@ -5,9 +5,9 @@ use std::hash::{Hash, Hasher};
 
 use crate::digest::Digest;
 
-/// A checksum of at most 64 bits: a name, and the functions that compute it. The reader of a kind of
-/// file brings the one that such files record, and their components are verified with it. Two of the
-/// same name are equal.
+/// A checksum of at most 64 bits: a name, and the functions that compute it. The reader of another kind of
+/// file defines the checksum that its files record, and components are verified with it. Two checksums of
+/// the same name are equal.
 ///
 /// ```
 /// use zt_container::{Checksum, Digest, DigestAlgorithm};
@@ -38,14 +38,14 @@ use crate::digest::Digest;
 /// ```
 #[derive(Clone, Copy)]
 pub struct Checksum {
-    /// What stands before the colon of a digest.
+    /// The text before the colon of a digest.
     pub name: &'static str,
     /// A hasher that has seen no bytes.
     pub hasher: fn() -> Box<dyn Hasher + Send + Sync>,
-    /// The checksum of some bytes with more behind them, from the checksums of both and from the
-    /// number of the latter bytes. With it, cores share a blob; without it, one takes the bytes in order.
+    /// Combines the checksums of two adjacent ranges; the third argument is the length of the second one.
+    /// With it, several cores hash one blob; without it, one core takes the bytes in order.
     pub combine: Option<fn(u64, u64, u64) -> u64>,
-    /// What stands behind the colon of a digest.
+    /// The text behind the colon of a digest.
     pub spell: fn(u64) -> String,
 }
 

@@ -1,4 +1,4 @@
-//! The digests of a raw blob's chunks, by which parts of the blob are verified. Spec: §6.1.
+//! The digests of a raw blob's chunks, to verify parts of the blob. Spec: §6.1.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use crate::blob::Blob;
@@ -12,7 +12,7 @@ use crate::span::Span;
 /// Bytes of a chunk. The last chunk of a blob may be shorter.
 pub const CHUNK: u64 = 1 << 20;
 
-/// Where the digests of a raw blob's chunks are stored: one behind the other, of the algorithm of
+/// The stored table of a raw blob's chunk digests: one behind the other, all of the algorithm of
 /// `digest`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Chunks {
@@ -23,8 +23,8 @@ pub struct Chunks {
 }
 
 impl Chunks {
-    /// The length of the table of a blob of `byte_len` bytes, in bytes. `None` if such a blob has no
-    /// table: it is not longer than a chunk, or tables have no digests of this algorithm.
+    /// The length in bytes of the table of a blob of `byte_len` bytes. `None` if the blob has no table: it
+    /// is not longer than a chunk, or the algorithm has no tables.
     #[must_use]
     pub const fn table_len(algorithm: DigestAlgorithm, byte_len: u64) -> Option<u64> {
         match width(algorithm) {
@@ -51,7 +51,7 @@ pub struct ChunkTable {
 }
 
 impl ChunkTable {
-    /// Reads the table of `blob`, and compares its digest. `None` if the blob has none.
+    /// Reads the table of `blob` and checks its digest. `None` if the blob has no table.
     ///
     /// # Errors
     ///
@@ -64,7 +64,7 @@ impl ChunkTable {
         else {
             return Ok(None);
         };
-        // The reader of the manifest has compared the two lengths.
+        // The reader of the manifest has compared the two lengths already.
         if Chunks::table_len(algorithm, blob.span.byte_len()) != Some(chunks.span.byte_len()) {
             return Ok(None);
         }
@@ -73,7 +73,7 @@ impl ChunkTable {
         Ok(Some(ChunkTable { algorithm, bytes }))
     }
 
-    /// Bytes that it takes.
+    /// Bytes of the table.
     #[must_use]
     pub const fn byte_len(&self) -> usize {
         self.bytes.len()
@@ -99,7 +99,7 @@ impl ChunkTable {
         }
     }
 
-    /// The digest of the whole blob of `byte_len` bytes, if those of chunks combine to it.
+    /// The digest of the whole blob of `byte_len` bytes, if the algorithm combines.
     #[must_use]
     pub fn whole(&self, byte_len: u64) -> Option<Digest> {
         let mut all = self.get(0)?;
@@ -114,7 +114,7 @@ impl ChunkTable {
         Some(all)
     }
 
-    /// Compares the digest of a chunk with the bytes that were read of it.
+    /// Checks the bytes of the chunk at position `at`.
     ///
     /// # Errors
     ///
@@ -123,7 +123,7 @@ impl ChunkTable {
         let found = self.algorithm.digest(bytes)?;
         match self.get(at) {
             Some(expected) => compare(&expected, found),
-            // Past the last chunk there is nothing to read.
+            // A caller's fault: the blob has no such chunk.
             None => Err(Error::Misuse(Misuse::TooLong)),
         }
     }
@@ -156,13 +156,13 @@ pub struct Chunker {
     /// The chunk in progress, and its bytes so far.
     hasher: Option<Hasher>,
     filled: u64,
-    /// The digest of all complete chunks, where it can be combined.
+    /// The digest of all complete chunks, if the algorithm combines.
     complete: Option<Digest>,
     table: Vec<u8>,
 }
 
 impl Chunker {
-    /// For a blob that has no bytes yet.
+    /// A chunker that has seen no bytes.
     ///
     /// # Errors
     ///
@@ -189,7 +189,7 @@ impl Chunker {
         CHUNK.saturating_sub(self.filled)
     }
 
-    /// Takes in the next bytes.
+    /// Adds the next bytes.
     pub fn update(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let room = usize::try_from(self.room()).unwrap_or(usize::MAX);
@@ -202,9 +202,9 @@ impl Chunker {
         }
     }
 
-    /// Takes in the next `byte_len` bytes by their digest, computed elsewhere. `false`, and nothing
-    /// done, if that cannot be: they reach into another chunk, or are a part of one and the algorithm
-    /// does not combine.
+    /// Adds the next `byte_len` bytes by their digest, which was computed elsewhere. Returns `false` and
+    /// adds nothing if the bytes reach into another chunk, or if they are a part of a chunk and the
+    /// algorithm does not combine.
     #[must_use]
     pub fn append(&mut self, next: &Digest, byte_len: u64) -> bool {
         if byte_len > self.room() || next.algorithm() != Some(self.algorithm) {
@@ -232,7 +232,7 @@ impl Chunker {
     }
 
     fn end_chunk(&mut self) {
-        // A hasher of this algorithm was made before, so there is one.
+        // A hasher of this algorithm was made before, so this one can be made too.
         let next = Hasher::new(self.algorithm).ok();
         if let Some(hasher) = std::mem::replace(&mut self.hasher, next) {
             self.push(&hasher.finish(), self.filled);
@@ -250,8 +250,8 @@ impl Chunker {
         self.complete = complete.and_then(|all| all.followed_by(digest, byte_len));
     }
 
-    /// The digest of all bytes so far, if those of chunks combine to it. It ends the chunk in
-    /// progress: no bytes follow.
+    /// The digest of all bytes so far, if the algorithm combines. Ends the chunk in progress: no bytes may
+    /// follow.
     #[must_use]
     pub fn whole(&mut self) -> Option<Digest> {
         if self.filled > 0 {

@@ -1,4 +1,4 @@
-//! A located file: its framing, its manifest's bytes, its blobs.
+//! An open container: its framing, the bytes of its manifest, its blobs.
 
 use std::borrow::Cow;
 
@@ -11,9 +11,9 @@ use crate::memory::bytes_of;
 use crate::reader::BlobReader;
 use crate::source::Source;
 
-/// A `.zt` file whose manifest has been found.
+/// A `.zt` file whose manifest has been located.
 ///
-/// Invariant: this type never interprets the manifest or the elements; it hands out bytes.
+/// Invariant: this type never interprets the manifest or the elements; it returns bytes.
 ///
 /// ```
 /// use zt_container::{Container, ContainerWriter, Limits, Memory};
@@ -49,7 +49,7 @@ impl<S: Source> Container<S> {
         &self.source
     }
 
-    /// Where manifest and data are.
+    /// The places of manifest and data.
     pub const fn footer(&self) -> &Footer {
         &self.footer
     }
@@ -63,12 +63,13 @@ impl<S: Source> Container<S> {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`](crate::Error::Io), and [`LimitExceeded::Allocation`](crate::LimitExceeded::Allocation) where there is no memory for it.
+    /// [`Error::Io`](crate::Error::Io); [`LimitExceeded::Allocation`](crate::LimitExceeded::Allocation) if
+    /// there is no memory for it.
     pub fn manifest_bytes(&self) -> Result<Cow<'_, [u8]>> {
         bytes_of(&self.source, self.footer.manifest())
     }
 
-    /// Streams the decoded bytes of one blob, which checks its digest at the end.
+    /// Streams the decoded bytes of one blob. The reader checks the digest at the end.
     ///
     /// # Errors
     ///

@@ -1,17 +1,17 @@
-//! CRC-32C: of bytes that come in pieces, and of two stretches combined, as arithmetic of polynomials.
+//! CRC-32C of bytes that come in pieces, and of two adjacent ranges, by arithmetic of polynomials.
 //!
-//! The kernel is that of the crate `crc-fast`. On pieces of 1 MiB it was twice as fast as the processor's
-//! instruction for CRC-32C alone, which the crate `crc32c` uses: 55 and 26 GB/s on a Zen 4.
+//! The crate `crc-fast` has the kernel. On pieces of 1 MiB it was twice as fast as the crate `crc32c`, which
+//! uses only the processor's instruction for CRC-32C: 55 and 26 GB/s on a Zen 4.
 //!
-//! A checksum is a remainder s mod P. With n bits behind them, the same bytes have the remainder
-//! s · xⁿ mod P, and the remainder of the n bits is added. The crate `crc32c` combines by products of
-//! matrices, which took a twentieth of the time to read a compressed file.
+//! A checksum is a remainder s mod P. If n bits follow, the remainder becomes s · xⁿ mod P, plus the
+//! remainder of the n bits. The crate `crc32c` combines by products of matrices, which took a twentieth of
+//! the time to read a compressed file.
 
-/// Castagnoli's polynomial, its lowest power in the highest bit, as all polynomials here. RFC 3720,
+/// Castagnoli's polynomial. As in all polynomials here, the highest bit is the lowest power. RFC 3720,
 /// appendix B.4.
 const P: u32 = 0x82f6_3b78;
 
-/// x to the power of 2^k, for k from 0. They repeat: mod P the order of x is 2^31 - 1.
+/// x to the power of 2^k, for k from 0. The powers repeat, because mod P the order of x is 2^31 - 1.
 const POWERS: [u32; 31] = {
     let mut powers = [1 << 30; 31]; // x
     let mut k = 1;
@@ -22,20 +22,20 @@ const POWERS: [u32; 31] = {
     powers
 };
 
-/// The CRC-32C of some bytes with the checksum `sum`, and of `bytes` behind them.
+/// The CRC-32C of a range with the checksum `sum`, followed by `bytes`.
 #[expect(clippy::cast_possible_truncation, reason = "the sum has 32 bits")]
 pub(crate) fn append(sum: u32, bytes: &[u8]) -> u32 {
     use crc_fast::{CrcAlgorithm, Digest, crc32_iscsi};
     if sum == 0 {
         return crc32_iscsi(bytes);
     }
-    // Its state is the checksum before the last step, which inverts all bits.
+    // The state is the checksum before the last step, which inverts all bits.
     let mut digest = Digest::new_with_init_state(CrcAlgorithm::Crc32Iscsi, (!sum).into());
     digest.update(bytes);
     digest.finalize() as u32
 }
 
-/// The CRC-32C of some bytes with the checksum `first`, and of `len` bytes with `next` behind them.
+/// The CRC-32C of a range with the checksum `first`, followed by `len` bytes with the checksum `next`.
 pub(crate) fn followed_by(first: u32, next: u32, len: u64) -> u32 {
     // A byte is 8 bits: the first power is x to the power of 2^3.
     let powers = POWERS.iter().cycle().skip(3);

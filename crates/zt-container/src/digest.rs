@@ -1,4 +1,4 @@
-//! Digests of stored bytes: their spelling, and combining those of two stretches.
+//! Digests of stored bytes: spelling them, and combining the digests of two adjacent ranges.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,8 +9,8 @@ use crate::hasher::Hasher;
 
 /// A checksum as a manifest records it, over the stored (possibly compressed) bytes of one blob.
 ///
-/// Spec: §6. Parsing takes every spelling that real writers used: either case, with or without
-/// `0x`. [`fmt::Display`] gives the one that we write, which every reader takes.
+/// Spec: §6. Parsing accepts every spelling of real writers: either case, with or without `0x`.
+/// [`fmt::Display`] gives the spelling that we write, which every reader accepts.
 ///
 /// ```
 /// use zt_container::Digest;
@@ -26,26 +26,25 @@ pub enum Digest {
     Crc32c(u32),
     /// SHA-256.
     Sha256([u8; 32]),
-    /// A checksum of another algorithm, which the reader of another kind of file brings. No text of a
-    /// manifest gives it.
+    /// A checksum that the reader of another kind of file defines. Parsing never returns it.
     Other {
-        /// What computes it.
+        /// The algorithm.
         algorithm: &'static Checksum,
         /// Its value.
         value: u64,
     },
-    /// An algorithm that this crate does not know. It cannot be checked; it is not an error either,
-    /// because the field is open.
+    /// A digest of an unknown algorithm. It cannot be checked. It is not an error, because the
+    /// specification allows other algorithms.
     Unknown {
-        /// What stands before the colon.
+        /// The text before the colon.
         algorithm: String,
-        /// What stands after it.
+        /// The text after it.
         value: String,
     },
 }
 
 impl Digest {
-    /// Which algorithm computes this digest; `None` for an unknown one.
+    /// The algorithm of this digest; `None` for an unknown one.
     #[must_use]
     pub const fn algorithm(&self) -> Option<DigestAlgorithm> {
         match self {
@@ -56,9 +55,8 @@ impl Digest {
         }
     }
 
-    /// The digest of some bytes with `next_len` more behind them, from the digests of both: so
-    /// that stretches of one blob can be hashed on several cores. `None` where that cannot be:
-    /// only checksums combine.
+    /// The digest of two adjacent ranges: `self` of the first, `next` of the second, which has `next_len`
+    /// bytes. With it, several cores can hash one blob. `None` if the algorithm does not combine.
     ///
     #[cfg_attr(feature = "crc32c", doc = "```")]
     #[cfg_attr(not(feature = "crc32c"), doc = "```ignore")]
@@ -97,8 +95,8 @@ impl FromStr for Digest {
 
     /// # Errors
     ///
-    /// [`Violation::DigestFormat`] where there is no colon, no algorithm, or where the digits of a
-    /// known algorithm are not hexadecimal or not of the right number.
+    /// [`Violation::DigestFormat`] if the colon or the algorithm is missing, or if a known algorithm has
+    /// the wrong number of digits, or digits that are not hexadecimal.
     fn from_str(text: &str) -> Result<Self> {
         let malformed = || {
             Error::Malformed(Violation::DigestFormat {
@@ -113,7 +111,7 @@ impl FromStr for Digest {
         if algorithm.is_empty() {
             Err(malformed())
         } else if algorithm.eq_ignore_ascii_case("crc32c") {
-            // `from_str_radix` takes a sign; a digest has none. Leading zeros may be missing.
+            // `from_str_radix` accepts a sign, so digits are checked. Leading zeros may be missing.
             let valid = (1..=8).contains(&digits.len()) && is_hex(digits);
             let sum = u32::from_str_radix(digits, 16).ok().filter(|_| valid);
             sum.map(Digest::Crc32c).ok_or_else(malformed)
@@ -133,7 +131,7 @@ impl FromStr for Digest {
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            // The peers before 1.2.3 compare this text, so prefix, case and padding matter.
+            // Other readers before 1.2.3 compare this text, so prefix, case and padding matter.
             Digest::Crc32c(sum) => write!(f, "crc32c:0x{sum:08X}"),
             Digest::Sha256(bytes) => {
                 f.write_str("sha256:")?;
@@ -147,7 +145,7 @@ impl fmt::Display for Digest {
     }
 }
 
-/// The digests that can be computed: the two of `.zt` files, and any other that a [`Checksum`] is.
+/// The algorithms that can be computed: the two of `.zt` files, and any [`Checksum`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DigestAlgorithm {
@@ -155,12 +153,12 @@ pub enum DigestAlgorithm {
     Crc32c,
     /// SHA-256: finds manipulation too.
     Sha256,
-    /// One that a reader of other files brings. Readers of `.zt` do not know it.
+    /// An algorithm that the reader of another kind of file defines. Readers of `.zt` do not know it.
     Other(&'static Checksum),
 }
 
 impl DigestAlgorithm {
-    /// The manifest's spelling.
+    /// The name in a manifest.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -189,8 +187,8 @@ impl DigestAlgorithm {
         }
     }
 
-    /// Whether the digests of stretches give that of the whole: see [`Digest::followed_by`]. What
-    /// does not is a chain, which takes its bytes in order.
+    /// Whether the digests of adjacent ranges can be combined: see [`Digest::followed_by`]. If not, the bytes
+    /// must be hashed in order.
     #[must_use]
     pub const fn combines(self) -> bool {
         match self {
@@ -216,7 +214,7 @@ fn parse_sha256(digits: &str) -> Option<[u8; 32]> {
     Some(sum)
 }
 
-/// A malformed digest may be as long as the manifest; an error message may not.
+/// The first 80 characters: a malformed digest may be as long as the manifest, an error message may not.
 fn abridged(text: &str) -> String {
     text.chars().take(80).collect()
 }

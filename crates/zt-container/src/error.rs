@@ -1,4 +1,4 @@
-//! The errors of this crate, by who is at fault.
+//! The errors of this crate, by the party at fault.
 
 use std::{fmt, io};
 
@@ -10,7 +10,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why bytes could not be located, read, decoded or written.
 ///
-/// The variant says who is at fault: the system ([`Error::Io`]), the file ([`Error::Malformed`],
+/// Each variant has one party at fault: the system ([`Error::Io`]), the file ([`Error::Malformed`],
 /// [`Error::DigestMismatch`]), this build ([`Error::Unsupported`]), the caller's limits
 /// ([`Error::Limit`]) or the caller ([`Error::Misuse`], never caused by a file's bytes).
 #[derive(Debug)]
@@ -20,22 +20,22 @@ pub enum Error {
     Io(io::Error),
     /// The file breaks a rule of the format.
     Malformed(Violation),
-    /// The file is sound, and this build cannot process it.
+    /// The file is valid, but this build cannot process it.
     Unsupported(Unsupported),
     /// The file asks for more than [`crate::Limits`] grants.
     Limit(LimitExceeded),
     /// A call that no file can cause.
     Misuse(Misuse),
-    /// The stored bytes are not those that were written.
+    /// The stored bytes were changed after they were written.
     DigestMismatch {
-        /// What the manifest records.
+        /// The digest in the manifest.
         expected: Digest,
-        /// What the bytes give.
+        /// The digest of the bytes.
         found: Digest,
     },
 }
 
-/// The rules of the framing, each with the numbers that break it. Offsets are absolute, in bytes.
+/// The rules of the framing, with the numbers that break them. Offsets are absolute, in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Violation {
@@ -48,27 +48,27 @@ pub enum Violation {
     Truncated {
         /// Bytes of the file.
         byte_len: u64,
-        /// The fewest that the layout takes.
+        /// The length of the shortest file of this layout.
         minimum: u64,
     },
     /// Header and footer leave no room for a manifest of the declared size. Spec: §2.
     ManifestSize {
         /// Where the size is stored.
         offset: u64,
-        /// The size that is declared.
+        /// The declared size.
         declared: u64,
-        /// The largest that the file has room for.
+        /// The largest size that the file has room for.
         available: u64,
-        /// Whether the file has the footer magic; without it, it is of layout 1.0 or cut short.
+        /// Whether the file has the footer magic. Without it, the file is of layout 1.0 or truncated.
         has_footer: bool,
     },
-    /// A blob reaches beyond the bytes that may hold data. Spec: §4.
+    /// A blob lies outside the data region. Spec: §4.
     Bounds {
         /// Where it begins.
         offset: u64,
         /// Its stored length.
         byte_len: u64,
-        /// Where data may lie.
+        /// The data region.
         region: Span,
     },
     /// A blob off the 64-byte grid. Spec: §4.
@@ -81,16 +81,16 @@ pub enum Violation {
         /// The text, abridged.
         text: String,
     },
-    /// Compressed bytes that are not what they should be. Spec: §5.
+    /// Invalid compressed bytes. Spec: §5.
     Zstd(ZstdFault),
-    /// A raw blob whose declared length is not its own. Spec: §5.
+    /// A raw blob whose declared length is not its stored length. Spec: §5.
     RawLength {
         /// Bytes stored.
         stored: u64,
         /// Bytes declared.
         declared: u64,
     },
-    /// A compressed length that cannot hold the declared decoded length. Spec: §5.
+    /// A compressed blob that is too short for its declared decoded length. Spec: §5.
     Ratio {
         /// Bytes stored.
         stored: u64,
@@ -103,9 +103,9 @@ pub enum Violation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ZstdFault {
-    /// The decoder refuses the bytes, and why.
+    /// The decoder refuses the bytes, with its reason.
     Refused(&'static str),
-    /// The last frame is not complete.
+    /// The last frame is truncated.
     Cut,
     /// The frames decode to fewer bytes than declared.
     Short {
@@ -129,7 +129,7 @@ pub enum Unsupported {
     Zstd,
     /// The feature of this digest is off.
     Digest(DigestAlgorithm),
-    /// A pipe or a device, which have no length. (A folder is [`Error::Io`].)
+    /// The file is a pipe or a device, which have no length. (A folder is [`Error::Io`].)
     NotARegularFile,
 }
 
@@ -151,9 +151,9 @@ pub enum LimitExceeded {
         /// The declared length, or the bytes decoded so far.
         found: u64,
     },
-    /// Memory for bytes that exist could not be had.
+    /// The system has no memory for bytes that are in the file.
     Allocation {
-        /// Bytes asked for; 0 where zstd does not say how many.
+        /// Bytes requested; 0 if zstd does not report the number.
         byte_len: u64,
     },
 }
@@ -169,16 +169,15 @@ pub enum Misuse {
         /// Bytes of the destination.
         found: u64,
     },
-    /// The blob's decoded length is not known and has to be streamed.
+    /// The blob's decoded length is unknown: it can only be streamed.
     UnknownLength,
-    /// A writer's calls come in an order that makes no file, or a reader's or writer's calls go on
-    /// after one has failed.
+    /// A writer is called in the wrong order, or a reader or writer is called again after an error.
     Order,
-    /// A manifest of no bytes, which no reader takes for one.
+    /// An empty manifest, which every reader refuses.
     NoManifest,
     /// An alignment that is not a power of two of at least 64.
     Alignment(u64),
-    /// More than 2^64 bytes are written, or more frames than a seek table has room for.
+    /// More than 2^64 bytes are written, or more frames than fit a seek table.
     TooLong,
 }
 
@@ -198,7 +197,7 @@ impl Error {
         }
     }
 
-    /// The absolute offset of the bytes at fault, where the error knows one.
+    /// The absolute offset of the bytes at fault, if it is known.
     #[must_use]
     pub const fn offset(&self) -> Option<u64> {
         match self {
@@ -276,7 +275,7 @@ impl fmt::Display for Violation {
                     "truncated: the file has {byte_len} bytes, expected at least {minimum}"
                 )
             }
-            // The last eight bytes are a length only in a whole file, so it is not in the message.
+            // In a truncated file the last eight bytes are not a length, so the message leaves it out.
             Violation::ManifestSize {
                 has_footer: false, ..
             } => f.write_str(
@@ -295,7 +294,7 @@ impl fmt::Display for Violation {
                 "the declared length of the manifest is {declared} bytes, \
                  the file has room for {available}"
             ),
-            // Files of other kinds have data anywhere, so the file itself ends too early.
+            // In files of other kinds the whole file may hold data, so the file ends too early.
             Violation::Bounds {
                 offset,
                 byte_len,

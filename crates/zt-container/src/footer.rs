@@ -1,5 +1,4 @@
 //! Locating the manifest by the header and the footer of a file.
-
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use crate::error::{Error, LimitExceeded, Result, Violation};
@@ -9,7 +8,7 @@ use crate::memory::in_memory;
 use crate::source::Source;
 use crate::span::Span;
 
-/// Where manifest and data are.
+/// The places of manifest and data.
 ///
 /// ```text
 /// 0        8                    data.end()      manifest.end()   +8       +16
@@ -26,16 +25,16 @@ pub struct Footer {
 impl Footer {
     /// Finds the manifest: two small reads, at the start and at the end.
     ///
-    /// A remote source is not asked for the start if it ends with a footer magic: that would be a
-    /// request of its own. [`Footer::check_header`] asks.
+    /// If a remote source ends with a footer magic, its start is not read, because that would be one more
+    /// request. [`Footer::check_header`] reads it.
     ///
-    /// The declared size is compared with the file and with [`Limits::manifest_len`] here, so that
-    /// [`Footer::manifest`] may be read as it is. Spec: §2.
+    /// The declared size is compared with the file and with [`Limits::manifest_len`] here, so a caller can
+    /// read [`Footer::manifest`] without further checks. Spec: §2.
     ///
     /// # Errors
     ///
-    /// [`Violation::NotZt`], [`Violation::Truncated`] and [`Violation::ManifestSize`] where the
-    /// file is at fault, [`LimitExceeded::Manifest`], and [`Error::Io`].
+    /// [`Violation::NotZt`], [`Violation::Truncated`] and [`Violation::ManifestSize`] if the file is at
+    /// fault; [`LimitExceeded::Manifest`]; [`Error::Io`].
     pub fn locate(source: &(impl Source + ?Sized), limits: &Limits) -> Result<Self> {
         let byte_len = source.byte_len();
         let layout = layout_of(source, byte_len)?;
@@ -56,7 +55,7 @@ impl Footer {
         let start = size_offset
             .checked_sub(declared)
             .filter(|start| *start >= HEADER_LEN);
-        // The 1.0 text wants `size < file - 16`; its real writers reach equality in empty files.
+        // The text of 1.0 demands `size < file - 16`, but its writers reach equality in empty files.
         let (Some(start), 1..) = (start, declared) else {
             let has_footer = layout == Layout::V1_1;
             return Err(Violation::ManifestSize {
@@ -81,7 +80,7 @@ impl Footer {
         })
     }
 
-    /// Checks the header that [`Footer::locate`] does not look at in remote sources. Spec: §2.
+    /// Checks the header, which [`Footer::locate`] does not read in remote sources. Spec: §2.
     ///
     /// # Errors
     ///
@@ -109,7 +108,7 @@ impl Footer {
     }
 }
 
-/// Decides by the magics at both ends.
+/// The layout, by the magics at both ends.
 fn layout_of(source: &(impl Source + ?Sized), byte_len: u64) -> Result<Layout> {
     let is_located = source.is_remote() && has_footer_magic(source, byte_len)?;
     if !is_located && is_of_0_1(source, byte_len)? {
@@ -122,7 +121,7 @@ fn layout_of(source: &(impl Source + ?Sized), byte_len: u64) -> Result<Layout> {
     })
 }
 
-/// Whether the header belongs to layout 0.1. A header of no layout is an error.
+/// Whether the header is the magic of layout 0.1. An unknown header is an error.
 fn is_of_0_1(source: &(impl Source + ?Sized), byte_len: u64) -> Result<bool> {
     let mut head = [0; 8];
     let head_len = in_memory(byte_len.min(HEADER_LEN));
@@ -131,7 +130,7 @@ fn is_of_0_1(source: &(impl Source + ?Sized), byte_len: u64) -> Result<bool> {
     if head == MAGIC || head == MAGIC_0_1 {
         return Ok(head == MAGIC_0_1);
     }
-    // A prefix of the magic is a file cut very short, not a file of another format.
+    // A file that is a prefix of the magic is truncated, not of another format.
     let cut = !head.is_empty() && (MAGIC.starts_with(head) || MAGIC_0_1.starts_with(head));
     Err(if cut {
         Violation::Truncated {
@@ -147,8 +146,8 @@ fn is_of_0_1(source: &(impl Source + ?Sized), byte_len: u64) -> Result<bool> {
     })
 }
 
-/// Whether the file ends with the magic. Read as a 1.0 size, that is 3.47e18, so the two cannot be
-/// confused. A file as short as one magic is its own header.
+/// Whether the file ends with the footer magic. As a size of layout 1.0, these bytes would be 3.47e18, so
+/// no file is ambiguous. A file of eight bytes has only a header.
 fn has_footer_magic(source: &(impl Source + ?Sized), byte_len: u64) -> Result<bool> {
     let Some(tail_offset) = byte_len.checked_sub(8).filter(|tail| *tail >= HEADER_LEN) else {
         return Ok(false);

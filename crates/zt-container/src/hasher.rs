@@ -1,4 +1,4 @@
-//! Computing a digest piece by piece.
+//! Computing the digest of bytes that come in pieces.
 
 use std::fmt;
 
@@ -30,8 +30,8 @@ impl Hasher {
     ///
     /// # Errors
     ///
-    /// [`Error::Unsupported`](crate::Error::Unsupported) where this crate was built without the
-    /// algorithm's feature.
+    /// [`Error::Unsupported`](crate::Error::Unsupported) if this crate was built without the algorithm's
+    /// feature.
     pub fn new(algorithm: DigestAlgorithm) -> Result<Self> {
         match algorithm {
             #[cfg(feature = "crc32c")]
@@ -47,7 +47,7 @@ impl Hasher {
         }
     }
 
-    /// What it computes.
+    /// The algorithm.
     #[must_use]
     pub const fn algorithm(&self) -> DigestAlgorithm {
         match self.0 {
@@ -59,7 +59,7 @@ impl Hasher {
         }
     }
 
-    /// Takes in the next bytes.
+    /// Adds the next bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         match self.0 {
             #[cfg(feature = "crc32c")]
@@ -70,7 +70,7 @@ impl Hasher {
         }
     }
 
-    /// Takes in zeros. Of CRC-32C this takes the time of a few kilobytes, however many they are.
+    /// Adds zeros. With CRC-32C this takes as long as a few kilobytes do, for any number of zeros.
     ///
     /// ```
     /// # #[cfg(feature = "crc32c")] {
@@ -86,7 +86,7 @@ impl Hasher {
         const ZEROS: [u8; 4096] = [0; 4096];
         #[cfg(feature = "crc32c")]
         if let State::Crc32c(sum) = &mut self.0 {
-            // The sums of 1, 2, 4, … zeros, for the bits of the length.
+            // Combines the sums of 1, 2, 4, ... zeros: one for each bit of the length.
             let (mut zeros, mut len) = (crate::crc::append(0, &[0]), 1_u64);
             while byte_len > 0 {
                 if byte_len & len != 0 {
@@ -105,8 +105,8 @@ impl Hasher {
         }
     }
 
-    /// Takes in the next `byte_len` bytes by their digest, computed elsewhere. `false`, and nothing
-    /// done, where that cannot be: only CRC-32C combines here.
+    /// Adds the next `byte_len` bytes by their digest, which was computed elsewhere. Returns `false` and
+    /// adds nothing if the algorithm is not CRC-32C.
     ///
     /// ```
     /// use zt_container::{DigestAlgorithm::Crc32c, Hasher};
@@ -129,7 +129,7 @@ impl Hasher {
         true
     }
 
-    /// The digest of all bytes taken in.
+    /// The digest of all bytes that were added.
     #[must_use]
     pub fn finish(self) -> Digest {
         match self.0 {

@@ -1,5 +1,5 @@
-//! Where the bytes of a `.zt` tensor file are: magics, footer, spans, blobs, sources, codecs,
-//! digests and limits.
+//! The framing of a `.zt` tensor file: magics, footer, spans, blobs, sources, codecs, digests and
+//! limits.
 //!
 //! ```text
 //! zt-container <- zt-manifest <- zt-formats <- zt-ggml <- zt <- zt-convert <- zt-cli
@@ -13,17 +13,17 @@
 //! ```
 //!
 //! Invariant: this crate never interprets the manifest (CBOR) or element bytes; it knows no
-//! tensors. Without features it depends on nothing:
+//! tensors. Without features it has no dependencies:
 //!
 //! | feature | gives |
 //! | --- | --- |
 //! | `mmap` | [`Map`]: a file mapped into memory, as a [`Source`] |
 //! | `zstd` | compressing and decoding of [`Encoding::Zstd`] |
 //! | `crc32c`, `sha2` | computing and checking the digest of that name |
-//! | `readahead` | files that pass on to the system what will be read of them (Linux) |
+//! | `readahead` | files announce reads to the system, and find holes (Linux) |
 //!
-//! With a feature off, the words still exist: a compressed blob is found and described, and
-//! decoding it is [`Error::Unsupported`].
+//! With a feature off, the types still exist: a compressed blob is found and described, and decoding it
+//! is [`Error::Unsupported`].
 //!
 //! ```
 //! use zt_container::{ALIGNMENT, Blob, Container, ContainerWriter, Limits, Memory};

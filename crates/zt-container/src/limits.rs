@@ -1,7 +1,7 @@
-//! Limits on the memory that an untrusted file may take. Every limit is on by default.
+//! Limits on the memory and time that an untrusted file may take. Every limit is on by default.
 
-/// Bounds on what a file may make its reader do. Each excess is an error of its own, raised before
-/// the memory or the time is spent. Spec: §12.
+/// Limits on the memory and time of a reader. Each has an error of its own, which is returned before the
+/// memory or the time is spent. Spec: §12.
 ///
 /// ```
 /// let limits = zt_container::Limits { decoded_len: 1 << 30, ..Default::default() };
@@ -19,14 +19,14 @@ pub struct Limits {
     pub rank: usize,
     /// Bytes of an object's name. 64 KiB.
     pub name_len: usize,
-    /// Bytes of the attributes and unknown fields of one object, as the manifest encodes them:
-    /// decoded, they take up to 32 times as much. 1 MiB. (A file's own attributes are decoded only
-    /// when they are asked for.)
+    /// Encoded bytes of the attributes and unknown fields of one object; decoded, they take up to 32 times
+    /// as much memory. 1 MiB. (The attributes of the file itself are decoded only on request.)
     pub attributes_len: usize,
-    /// How many times its bytes a file may have read by one call that reads all of it, beside 16 MiB:
-    /// 8. Blobs may overlap, and a manifest of a few megabytes can name any number of ranges. Equal
-    /// ranges are read once and count once. A compressed blob with frames that an earlier blob has
-    /// counts with its decoded bytes.
+    /// A call that reads a whole file may read at most this many times the file's length, plus 16 MiB. 8.
+    ///
+    /// Blobs may overlap, and a manifest of a few megabytes can name any number of ranges. Equal ranges are
+    /// read once and count once. A compressed blob that shares frames with an earlier blob counts with its
+    /// decoded bytes.
     pub overlap: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Constants that every `.zt` file ever written agrees on. They never change.
+//! The constants of the framing. They are in every `.zt` file and never change.
 
 /// The first eight bytes of a 1.x file, and the last eight from layout 1.1 on. Spec: §2.
 pub const MAGIC: [u8; 8] = *b"ZTEN1000";
@@ -15,7 +15,7 @@ pub const SIZE_LEN: u64 = 8;
 /// Every component's blob begins at a multiple of this many bytes. Spec: §4, "Alignment and padding".
 pub const ALIGNMENT: u64 = 64;
 
-/// Generations of the framing, told apart by bytes and never by the version text of a package.
+/// Generations of the framing. The bytes of a file decide, not the version in its manifest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Layout {
@@ -28,8 +28,8 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// Whether a blob off the 64-byte grid is an error: from 1.1 on. Writers of 1.0 were only
-    /// asked to warn about it (its §7.1).
+    /// Whether a blob off the 64-byte grid is an error: from 1.1 on. In 1.0 it is only a warning (its
+    /// §7.1).
     #[must_use]
     pub const fn requires_alignment(self) -> bool {
         matches!(self, Layout::V1_1)
@@ -46,7 +46,7 @@ fn only_files_with_a_footer_are_held_to_the_grid() {
     );
 }
 
-/// These are on disk for ever; a change here is a new format.
+/// Existing files hold these values: a change here makes a new format.
 #[cfg(test)]
 #[test]
 fn the_frozen_constants_are_what_files_hold() {

@@ -1,4 +1,4 @@
-//! Memory that may be refused: an error instead of an abort if the system has none.
+//! Allocation that returns an error, instead of an abort, if the system has no memory.
 
 use std::borrow::Cow;
 
@@ -6,11 +6,11 @@ use crate::error::{Error, LimitExceeded, Result};
 use crate::source::Source;
 use crate::span::Span;
 
-/// The length of something that is in memory, or its place there.
+/// The length or position of something in memory, as a `usize`.
 ///
 /// # Panics
 ///
-/// If it does not fit the address space, so that it cannot be in memory.
+/// If it exceeds the address space, which nothing in memory does.
 #[inline]
 #[must_use]
 #[track_caller]
@@ -19,7 +19,7 @@ pub fn in_memory(len: u64) -> usize {
     usize::try_from(len).expect("what is in memory fits the address space")
 }
 
-/// Gives `bytes` this length. Their values are unspecified: only growth costs time.
+/// Resizes `bytes`. Their values are unspecified: only growth costs time.
 ///
 /// # Errors
 ///
@@ -34,7 +34,7 @@ pub fn resize(bytes: &mut Vec<u8>, byte_len: u64) -> Result<()> {
     Ok(())
 }
 
-/// So many zeros. The caller has compared `byte_len` with what exists.
+/// `byte_len` zeros. The caller has compared `byte_len` with the length of the file.
 ///
 /// # Errors
 ///
@@ -45,7 +45,7 @@ pub fn zeroed(byte_len: u64) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The stored bytes of `span`, read into `buffer`, which has their length then.
+/// The stored bytes of `span`, read into `buffer`, which is resized to their length.
 ///
 /// # Errors
 ///
@@ -55,7 +55,7 @@ pub fn fetch<'b>(
     source: &(impl Source + ?Sized),
     span: Span,
 ) -> Result<&'b [u8]> {
-    // Nothing is reserved for bytes that the source does not have.
+    // No memory is reserved for bytes that the source does not have.
     if span.end() > source.byte_len() {
         return Err(Error::Io(std::io::ErrorKind::UnexpectedEof.into()));
     }
@@ -64,7 +64,7 @@ pub fn fetch<'b>(
     Ok(buffer)
 }
 
-/// The stored bytes of `span`: borrowed if the source lends them, else read into new memory.
+/// The stored bytes of `span`: borrowed if the source lends them, otherwise read into new memory.
 ///
 /// # Errors
 ///

@@ -7,11 +7,11 @@ use crate::error::Result;
 use crate::source::{Source, copy_of, open_regular, slice_of};
 use crate::span::Span;
 
-/// A file mapped read-only into memory. Every byte is lent, none is copied; pages are read from
-/// the disk when they are first touched.
+/// A file mapped read-only into memory. It lends its bytes without copying; the system reads a page from
+/// the disk when it is first touched.
 ///
-/// Maps are asked for, never chosen by default: the operating system leaves them undefined once
-/// the file changes underneath. See [`Map::open`].
+/// No call uses a map by default: its bytes are undefined once another process changes the file. See
+/// [`Map::open`].
 #[derive(Debug)]
 pub struct Map(Option<memmap2::Mmap>);
 
@@ -20,15 +20,15 @@ impl Map {
     ///
     /// # Safety
     ///
-    /// For as long as the map or anything borrowed from it lives, no process may change or cut the
-    /// file. Otherwise bytes that were checked may become others, and touching a page beyond the
-    /// new end kills the process (`SIGBUS`). Replacing the file by renaming another over it, as
-    /// our writers do, is harmless: the map keeps the old one.
+    /// While the map or anything borrowed from it lives, no process may change or truncate the file.
+    /// Otherwise bytes may change after they were checked, and touching a page beyond the new end kills the
+    /// process (`SIGBUS`). To replace the file by renaming another over it, as our writers do, is harmless:
+    /// the map keeps the old file.
     ///
     /// # Errors
     ///
-    /// [`crate::Error::Io`] where it cannot be opened or mapped or is a folder,
-    /// [`crate::Error::Unsupported`] where it is a pipe or a device.
+    /// [`crate::Error::Io`] if the file cannot be opened or mapped, or is a folder;
+    /// [`crate::Error::Unsupported`] if it is a pipe or a device.
     #[expect(unsafe_code, reason = "the caller vouches for the file, see # Safety")]
     pub unsafe fn open(path: impl AsRef<Path>) -> Result<Self> {
         let file = open_regular(path)?;
@@ -36,7 +36,7 @@ impl Map {
             return Ok(Map(None)); // No system maps zero bytes.
         }
         // SAFETY: a shared read-only map of a regular file aliases no memory of Rust's. Its bytes
-        // are plain `u8`, valid whatever they hold. They must not change while borrowed, which only
+        // are plain `u8`, and every value is valid. They must not change while borrowed, which only
         // the other users of the file can break: this function is unsafe and passes that duty on.
         // A concurrent change of the file makes reads see either version, or SIGBUS past its end.
         let map = unsafe { memmap2::Mmap::map(&file)? };

@@ -13,26 +13,25 @@ use crate::memory::in_memory;
 use crate::source::Source;
 use crate::span::Span;
 
-/// Stored bytes are fetched in pieces of this size where the source does not lend them.
+/// Stored bytes are read in pieces of this size if the source does not lend them.
 const PIECE: usize = 256 << 10;
 
-/// Compressed blobs up to this size are fetched as a whole where all of them is decoded.
+/// Compressed blobs up to this size are read at once if the whole blob is decoded.
 #[cfg(feature = "zstd")]
 const ONE_SHOT: u64 = 8 << 20;
 
-/// No zstd stream decodes to more than this many times its stored bytes: a block of 4 bytes (three
-/// of header, one repeated) stands for at most 128 KiB.
+/// No zstd stream decodes to more than this many times its stored bytes: a block of 4 bytes (three bytes of
+/// header, one repeated byte) decodes to at most 128 KiB.
 const MAX_RATIO: u64 = 32_768;
 
-/// Yields the decoded bytes of a blob in order.
+/// Reads the decoded bytes of a blob in order.
 ///
-/// Memory: at most 256 KiB of stored bytes, and zstd's window, which is hardly larger than the
-/// content. The end is only reported after the frames were seen to hold neither more nor less than
-/// declared and the digest was found right.
+/// Memory: at most 256 KiB of stored bytes, and zstd's window, which is hardly larger than the content. The
+/// end is reported only after the decoded length and the digest were checked.
 #[derive(Debug)]
 pub struct BlobReader<'a> {
     source: &'a dyn Source,
-    /// Stored bytes not yet fetched.
+    /// Stored bytes that were not read yet.
     rest: Span,
     piece: Cow<'a, [u8]>,
     /// Bytes of `piece` already decoded.
@@ -49,15 +48,15 @@ pub struct BlobReader<'a> {
 enum State {
     Reading,
     Done,
-    /// An error has been reported. The end must not be, after it.
+    /// An error was returned, so the end must not be reported.
     Failed,
 }
 
 #[derive(Debug)]
 enum Decoder {
     Raw,
-    /// A small zstd blob that is decoded as a whole when it is first read, and then handed out as
-    /// a raw one: no context for a stream, no window.
+    /// A small zstd blob. The first read decodes all of it, without a stream's context and window. Then it
+    /// is read like a raw one.
     #[cfg(feature = "zstd")]
     Whole {
         declared: u64,
@@ -75,12 +74,12 @@ impl std::fmt::Debug for dyn Source + '_ {
 }
 
 impl<'a> BlobReader<'a> {
-    /// A reader at the start of `blob`, which checks the digest that it can check.
+    /// A reader at the start of `blob`. It checks the digest, unless its algorithm is unknown.
     ///
     /// # Errors
     ///
-    /// As [`check_declared`]; [`Error::Unsupported`] where this build lacks the codec or the
-    /// digest: a digest is never passed over in silence.
+    /// As [`check_declared`]; [`Error::Unsupported`] if this build lacks the codec or the digest: a known
+    /// digest is never skipped.
     pub fn new(source: &'a dyn Source, blob: &'a Blob, limits: &Limits) -> Result<Self> {
         let digest = blob.digest.as_ref();
         let check = match digest.and_then(|digest| Some((digest, digest.algorithm()?))) {
@@ -93,7 +92,7 @@ impl<'a> BlobReader<'a> {
         })
     }
 
-    /// As [`BlobReader::new`], without looking at the digest.
+    /// As [`BlobReader::new`], without checking the digest.
     ///
     /// # Errors
     ///
@@ -131,19 +130,19 @@ impl<'a> BlobReader<'a> {
         })
     }
 
-    /// Decoded bytes so far.
+    /// The number of bytes decoded so far.
     #[must_use]
     pub const fn produced(&self) -> u64 {
         self.produced
     }
 
-    /// Fills `out` as far as there are bytes; fewer than asked for, or none, only at the end.
+    /// Fills `out` and returns the number of bytes, which is less than its length only at the end.
     ///
     /// # Errors
     ///
-    /// [`Violation::Zstd`] where the stored bytes do not decode to exactly the declared length,
-    /// [`Error::DigestMismatch`], [`LimitExceeded::Decoded`] where no length is declared and the
-    /// bytes go on past the limit, [`Error::Io`]; after any of them, [`Misuse::Order`].
+    /// [`Violation::Zstd`] if the stored bytes do not decode to exactly the declared length,
+    /// [`Error::DigestMismatch`], [`LimitExceeded::Decoded`] if no length is declared and the decoded bytes
+    /// exceed the limit, [`Error::Io`]. After an error, [`Misuse::Order`].
     pub fn read(&mut self, out: &mut [u8]) -> Result<usize> {
         if self.state == State::Failed {
             return Err(Error::Misuse(Misuse::Order));
@@ -155,7 +154,7 @@ impl<'a> BlobReader<'a> {
         let mut filled = 0;
         while self.state == State::Reading {
             let rest = out.get_mut(filled..).unwrap_or_default();
-            // Without a declared length, there is no end to come to.
+            // Without a declared length, the end is where the frames end.
             let left = self
                 .expected
                 .map_or(u64::MAX, |expected| expected.strict_sub(self.produced));
@@ -163,7 +162,7 @@ impl<'a> BlobReader<'a> {
             if rest.is_empty() && !at_end {
                 break;
             }
-            // Past the declared end one more byte is asked for, to see that there is none.
+            // At the declared end, one more byte is decoded, to check that there is none.
             let mut beyond = [0];
             let len = in_memory(left.min(rest.len() as u64));
             let given = match self.step(if at_end {
@@ -188,7 +187,7 @@ impl<'a> BlobReader<'a> {
         Ok(filled)
     }
 
-    /// One round of the decoder: some input taken, some output given, or the end.
+    /// One step of the decoder: takes some input and gives some output, or finds the end.
     fn step(&mut self, out: &mut [u8]) -> Result<usize> {
         #[cfg(feature = "zstd")]
         if let Decoder::Whole { declared } = self.decoder {
@@ -203,7 +202,7 @@ impl<'a> BlobReader<'a> {
                 (len, len)
             }
             #[cfg(feature = "zstd")]
-            Decoder::Whole { .. } => (0, 0), // Loading has made it a raw one.
+            Decoder::Whole { .. } => (0, 0), // `load` has replaced it by `Raw`.
             #[cfg(feature = "zstd")]
             Decoder::Zstd(decoder) => decoder.run(input, out)?,
         };
@@ -214,7 +213,7 @@ impl<'a> BlobReader<'a> {
         Ok(given)
     }
 
-    /// Decodes a small blob as a whole: its content is the input from here on.
+    /// Decodes a small blob at once. Its content replaces the input.
     #[cfg(feature = "zstd")]
     fn load(&mut self, declared: u64) -> Result<()> {
         let stored = crate::memory::bytes_of(self.source, self.rest)?;
@@ -229,7 +228,7 @@ impl<'a> BlobReader<'a> {
         Ok(())
     }
 
-    /// Makes sure that there is input, if any is left.
+    /// Reads the next piece if the last one is used up.
     fn fetch(&mut self) -> Result<()> {
         if self.taken < self.piece.len() || self.rest.is_empty() {
             return Ok(());
@@ -253,8 +252,8 @@ impl<'a> BlobReader<'a> {
         Ok(())
     }
 
-    /// A wrong digest explains whatever the decoder stumbled over, so it is reported instead. For
-    /// that the stored bytes that are left are hashed too.
+    /// A wrong digest is the cause of the decoder's error, so it is reported instead. To find it, the rest
+    /// of the stored bytes is hashed.
     fn explained(&mut self, error: Error) -> Error {
         if !matches!(error, Error::Malformed(Violation::Zstd(_))) {
             return error;
@@ -295,14 +294,15 @@ impl<'a> BlobReader<'a> {
     }
 }
 
-/// Decodes all of `blob` into `out`, which has exactly its decoded length, and checks the digest.
+/// Decodes all of `blob` into `out`, which has exactly its decoded length, and checks the digest if
+/// `verify` is set.
 ///
-/// Raw bytes are read straight into `out`; zstd is decoded straight into it.
+/// Raw bytes are read into `out` directly, and zstd is decoded into it directly.
 ///
 /// # Errors
 ///
-/// As [`BlobReader::read`]; [`Misuse::Destination`] where `out` has another length, and
-/// [`Misuse::UnknownLength`] where the blob has none.
+/// As [`BlobReader::read`]; [`Misuse::Destination`] if `out` has another length, and
+/// [`Misuse::UnknownLength`] if the blob has no length.
 pub fn read_into(
     source: &dyn Source,
     blob: &Blob,
@@ -325,7 +325,7 @@ pub fn read_into(
         let Some(algorithm) = digest.and_then(Digest::algorithm) else {
             return Ok(source.read_at(blob.span.offset(), out)?);
         };
-        // A piece is hashed while the core's cache has it. A request over a network asks for all.
+        // A piece is hashed while it is in the core's cache. Over a network, one request reads all.
         let piece_len = if source.is_remote() { out.len() } else { PIECE };
         let mut hasher = Hasher::new(algorithm)?;
         let mut offset = blob.span.offset();
@@ -343,7 +343,7 @@ pub fn read_into(
         if verify {
             check_digest(blob, &stored)?;
         }
-        // The destination is the window, so one of any size reads.
+        // The destination is the window, so a window of any size needs no memory.
         return codec::decode_into(&stored, out);
     }
     let mut reader = if verify {
@@ -360,12 +360,12 @@ pub fn read_into(
     Ok(())
 }
 
-/// Compares the digest of `stored`, all stored bytes of `blob`, with the recorded one. A blob
-/// without a digest, or with one of an unknown algorithm, passes: it is not verifiable.
+/// Checks the recorded digest against `stored`, all stored bytes of `blob`. A blob without a digest, or
+/// with one of an unknown algorithm, passes.
 ///
 /// # Errors
 ///
-/// [`Error::DigestMismatch`]; [`Error::Unsupported`] where the digest is not built in.
+/// [`Error::DigestMismatch`]; [`Error::Unsupported`] if the digest is not built in.
 pub fn check_digest(blob: &Blob, stored: &[u8]) -> Result<()> {
     let Some(digest) = &blob.digest else {
         return Ok(());
@@ -378,8 +378,8 @@ pub fn check_digest(blob: &Blob, stored: &[u8]) -> Result<()> {
     compare(digest, hasher.finish())
 }
 
-/// Holds what a blob declares against the limits and against what its stored bytes can hold,
-/// before anything is allocated for it. Raw bytes exist, so no limit is needed on their number.
+/// Checks the decoded length that a blob declares, before memory is allocated: against the limits, and
+/// against the most that its stored bytes can hold. Raw bytes are in the file, so they need no limit.
 ///
 /// # Errors
 ///

@@ -10,52 +10,52 @@ use crate::span::Span;
 /// Random access to the bytes of one file. Nothing seeks, so one source serves any number of
 /// threads.
 ///
-/// The length is fixed when the source is made. Bytes in memory and maps lend their bytes through
+/// The length is fixed when the source is made. Memory and maps lend their bytes through
 /// [`Source::slice`]; files fill the caller's buffer through [`Source::read_at`].
 pub trait Source: Send + Sync {
     /// The number of bytes.
     fn byte_len(&self) -> u64;
 
-    /// Lends the bytes of `span` where they are resident, without copying; `None` where they are
-    /// not, or where `span` leaves the source. The answer for one span never changes.
+    /// Lends the bytes of `span` without copying. `None` if they are not in memory, or if `span` exceeds the
+    /// source. The answer for one span never changes.
     fn slice(&self, span: Span) -> Option<&[u8]> {
         let _ = span;
         None
     }
 
-    /// Whether bytes are made in order, as in a compressed stream. Reading them out of order, or in
-    /// several places at once, makes many of them again. False for bytes that have an address.
+    /// Whether bytes are computed in order, as in a compressed stream. To read such bytes out of order, or
+    /// in several places at once, computes many of them again. Default: false.
     fn is_sequential(&self) -> bool {
         false
     }
 
-    /// Says that the bytes of `span` will be read soon, so that a disk can begin to fetch them. By
-    /// default this does nothing; it never fails, and no answer depends on it.
+    /// Announces that the bytes of `span` will be read soon, so that a disk can begin to fetch them. It never
+    /// fails, and no result depends on it. Default: does nothing.
     fn will_read(&self, span: Span) {
         let _ = span;
     }
 
-    /// Says that all of `spans` will be read soon, in about this order. A source over a network begins
-    /// to fetch as much of them as it can hold. By default this does nothing.
+    /// Announces that all of `spans` will be read soon, in about this order. A source over a network begins
+    /// to fetch as much of them as it can hold. Default: does nothing.
     fn will_read_all(&self, spans: &[Span]) {
         let _ = spans;
     }
 
-    /// Whether every read is a request over a network, which takes as long as megabytes do. Readers
-    /// then look at as few places as they can.
+    /// Whether every read is a request over a network, which takes as long as transferring megabytes.
+    /// Readers then read in as few places as they can. Default: false.
     fn is_remote(&self) -> bool {
         false
     }
 
-    /// The offset, from `offset` on, where the next bytes are that are stored: those before it are a
-    /// hole of a sparse file, and read as zeros. The length of the source where a hole ends it. By
-    /// default `offset`, which is what a source says that knows no holes.
+    /// The offset of the next stored byte at or behind `offset`. The bytes between are a hole of a sparse
+    /// file, and read as zeros. If a hole ends the file, this is the length of the source. Default: `offset`,
+    /// for a source without holes.
     fn data_from(&self, offset: u64) -> u64 {
         offset
     }
 
-    /// The file that the bytes are read from by position, for a caller that maps it: a span of this
-    /// source is the same span of that file. `None`, the default, for bytes that lie elsewhere.
+    /// The file behind this source, for a caller that maps it: a span of the source is the same span of the
+    /// file. Default: `None`, for a source without a file.
     fn file(&self) -> Option<&std::fs::File> {
         None
     }
@@ -64,8 +64,8 @@ pub trait Source: Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::UnexpectedEof`] where the source ends first, also because the file has
-    /// been cut since it was opened; otherwise what the system says.
+    /// [`io::ErrorKind::UnexpectedEof`] if the source ends first, also if the file was truncated after it
+    /// was opened; otherwise the system's error.
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()>;
 }
 
@@ -115,7 +115,7 @@ forward!(&S, Box<S>, Arc<S>);
 pub struct Memory<B>(B);
 
 impl<B: AsRef<[u8]>> Memory<B> {
-    /// Takes the bytes as they are; nothing is copied.
+    /// A source of these bytes; nothing is copied.
     pub const fn new(bytes: B) -> Self {
         Memory(bytes)
     }
@@ -143,15 +143,15 @@ pub(crate) fn copy_of(bytes: &[u8], offset: u64, buf: &mut [u8]) -> io::Result<(
     Ok(())
 }
 
-/// The bytes of `span` within `bytes`, checked.
+/// The bytes of `span` within `bytes`; `None` if it exceeds them.
 pub(crate) fn slice_of(bytes: &[u8], span: Span) -> Option<&[u8]> {
     let start = usize::try_from(span.offset()).ok()?;
     let end = usize::try_from(span.end()).ok()?;
     bytes.get(start..end)
 }
 
-/// A regular file, read by position (`pread`): the safe default. A file that is cut while it is
-/// open gives an error, where a map would end the process.
+/// A regular file, read by position (`pread`): the safe default. If the file is truncated while it is
+/// open, reading it is an error; with a map, the process would die.
 #[derive(Debug)]
 pub struct FileSource {
     file: PositionedFile,
@@ -163,8 +163,8 @@ impl FileSource {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] where it cannot be opened or is a folder, [`Error::Unsupported`] where it is a
-    /// pipe or a device: those have no length to locate a trailer by.
+    /// [`Error::Io`] if it cannot be opened or is a folder; [`Error::Unsupported`] if it is a pipe or a
+    /// device, which have no length, so that no footer can be located.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Self::from_file(open_regular(path)?)
     }
@@ -183,8 +183,8 @@ impl FileSource {
         })
     }
 
-    /// Whether the file is as long now as when it was opened: one that is edited in place while it
-    /// is read is not.
+    /// Whether the file still has the length that it had when it was opened. A file that was edited in
+    /// place has not.
     ///
     /// # Errors
     ///
@@ -195,11 +195,11 @@ impl FileSource {
     }
 }
 
-/// Opens a regular file for reading. Symbolic links are followed. A path that the user does not choose,
-/// such as a shard that an index names, is opened here and nowhere else.
+/// Opens a regular file for reading. Symbolic links are followed. A path that the user did not choose,
+/// such as a shard in an index, must be opened by this function.
 ///
-/// The path is looked at first, because opening a device may do something. A pipe that takes the
-/// file's place meanwhile is opened without waiting for its writer, and refused then.
+/// The path is checked before it is opened, because opening a device may have effects. If a pipe replaces
+/// the file in between, it is opened without waiting for its writer, and then refused.
 ///
 /// # Errors
 ///
@@ -208,7 +208,7 @@ pub fn open_regular(path: impl AsRef<Path>) -> Result<std::fs::File> {
     let path = path.as_ref();
     expect_regular(&std::fs::metadata(path)?)?;
     let file = match open_at_once(path) {
-        // A program with a lease on the file, such as a file server, is asked to give it back first.
+        // Another program, such as a file server, has a lease on the file: wait until it gives it back.
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::fs::File::open(path)?,
         opened => opened?,
     };
@@ -219,8 +219,7 @@ pub fn open_regular(path: impl AsRef<Path>) -> Result<std::fs::File> {
 #[cfg(unix)]
 fn open_at_once(path: &Path) -> io::Result<std::fs::File> {
     use std::os::unix::fs::OpenOptionsExt;
-    /// `O_NONBLOCK`. It changes nothing for a regular file once that is open. Systems that are not
-    /// listed open as usual.
+    /// `O_NONBLOCK`. It has no effect on a regular file once it is open. Other systems open without it.
     const AT_ONCE: i32 = match () {
         () if cfg!(any(target_arch = "mips", target_arch = "mips64")) => 0x80,
         () if cfg!(target_arch = "sparc64") => 0x4000,
@@ -262,7 +261,7 @@ impl Source for FileSource {
         data_from(&self.file.0, offset, self.byte_len)
     }
 
-    // Elsewhere readers of the file take turns, and it is lent to none.
+    // On other systems readers of the file take turns, so no caller may have it.
     #[cfg(unix)]
     fn file(&self) -> Option<&std::fs::File> {
         Some(&self.file.0)
@@ -273,12 +272,14 @@ impl Source for FileSource {
     }
 }
 
-/// Asks the system to fetch what is not in memory.
+/// Asks the system to fetch the bytes of `span` that are not in memory.
 ///
-/// Measured with two threads that read 1 MiB in turn, 8 MiB announced at a time: cold, 1.6 times as
-/// fast (nine rounds, medians); announcing the whole file at once was slower than nothing. Where the
-/// bytes are in memory, the system takes a while to find that out for each of their pages, so the
-/// last byte is asked for first. A map has no such question: maps announce nothing.
+/// Measured with two threads that read 1 MiB in turn, 8 MiB announced at a time: a cold file was read 1.6
+/// times as fast (nine rounds, medians). To announce the whole file at once was slower than no
+/// announcement.
+///
+/// If the bytes are in memory, the system still checks each page, which takes time. So the last byte is
+/// read first, without waiting. A map cannot be read that way, so maps announce nothing.
 #[cfg(all(target_os = "linux", feature = "readahead"))]
 fn will_read(file: &std::fs::File, span: Span) {
     use rustix::fs::{Advice, fadvise};
@@ -291,13 +292,13 @@ fn will_read(file: &std::fs::File, span: Span) {
     let bytes = &mut [io::IoSliceMut::new(&mut byte)];
     if preadv2(file, bytes, last, ReadWriteFlags::NOWAIT).is_err() {
         let len = std::num::NonZeroU64::new(span.byte_len());
-        // A hint that is not taken changes nothing.
+        // An error is ignored: this is only a hint.
         let _ = fadvise(file, span.offset(), len, Advice::WillNeed);
     }
 }
 
-/// Where the next data of a file of `byte_len` bytes begin. Moves the cursor of the file, which reads
-/// by position do not use. A file system that knows no holes has data everywhere.
+/// The offset of the next data, at or behind `offset`, in a file of `byte_len` bytes. Moves the cursor of
+/// the file, which reads by position do not use. A file system without holes returns `offset`.
 #[cfg(all(target_os = "linux", feature = "readahead"))]
 #[must_use]
 pub fn data_from(file: &std::fs::File, offset: u64, byte_len: u64) -> u64 {
@@ -331,7 +332,7 @@ impl PositionedFile {
     }
 }
 
-/// Elsewhere there is no positioned read that leaves the cursor alone: readers take turns.
+/// Other systems have no positioned read that keeps the cursor, so readers take turns.
 #[cfg(not(unix))]
 #[derive(Debug)]
 struct PositionedFile(std::sync::Mutex<std::fs::File>);

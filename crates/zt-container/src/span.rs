@@ -1,11 +1,11 @@
-//! A range of bytes in a file whose end is known to be representable.
+//! A range of bytes in a file, whose end fits into a `u64`.
 
 use crate::magic::ALIGNMENT;
 
 /// `byte_len` bytes from the absolute `offset` on.
 ///
-/// Invariant: `offset + byte_len` does not overflow, so [`Span::end`] needs no check. Whether the
-/// bytes exist is for [`Span::contains`] to say, once, where a span is read from a manifest.
+/// Invariant: `offset + byte_len` does not overflow, so [`Span::end`] needs no check. Whether the bytes exist
+/// is checked with [`Span::contains`], once, when a span is read from a manifest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Span {
     offset: u64,
@@ -13,7 +13,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// A span, or `None` where its end would pass `u64::MAX`.
+    /// A span, or `None` if its end would exceed `u64::MAX`.
     #[must_use]
     pub const fn new(offset: u64, byte_len: u64) -> Option<Self> {
         match offset.checked_add(byte_len) {
@@ -22,7 +22,7 @@ impl Span {
         }
     }
 
-    /// The span from `start` up to `end`, or `None` where they are in the wrong order.
+    /// The span from `start` up to `end`, or `None` if they are in the wrong order.
     #[must_use]
     pub const fn between(start: u64, end: u64) -> Option<Self> {
         match end.checked_sub(start) {
@@ -34,11 +34,11 @@ impl Span {
         }
     }
 
-    /// The span of numbers that were checked before, as [`Exact`](crate::Exact) says.
+    /// The span of numbers that were checked before.
     ///
     /// # Panics
     ///
-    /// If the end would pass `u64::MAX`.
+    /// If the end would exceed `u64::MAX`.
     #[must_use]
     #[track_caller]
     #[expect(clippy::expect_used, reason = "a wrong span would go unnoticed")]
@@ -64,7 +64,7 @@ impl Span {
         self.offset
     }
 
-    /// How many bytes.
+    /// The number of bytes.
     #[must_use]
     pub const fn byte_len(self) -> u64 {
         self.byte_len

@@ -9,10 +9,10 @@ use crate::magic::{ALIGNMENT, MAGIC};
 use crate::memory::in_memory;
 use crate::span::Span;
 
-/// Writes the framing of layout 1.1/1.2 to any sink; nothing ever seeks back.
+/// Writes the framing of layout 1.1/1.2 to any sink, front to back: it never seeks.
 ///
-/// Invariant: it stores bytes as they are given; compressing them is the caller's. After an error
-/// of the sink every further call fails, because it is unknown how much of it arrived.
+/// Invariant: it stores bytes unchanged; a caller compresses them first. After an error of the sink every
+/// further call fails, because the number of bytes that arrived is unknown.
 ///
 /// ```
 /// use zt_container::{ALIGNMENT, Container, ContainerWriter, Limits, Memory, Source};
@@ -44,7 +44,7 @@ impl<W: Write> ContainerWriter<W> {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] where the sink fails.
+    /// [`Error::Io`] if the sink fails.
     pub fn new(sink: W) -> Result<Self> {
         let mut writer = ContainerWriter {
             sink,
@@ -55,8 +55,8 @@ impl<W: Write> ContainerWriter<W> {
         Ok(writer)
     }
 
-    /// Goes on with a container behind its first `offset` bytes, which the sink does not see: those
-    /// of a file that is edited.
+    /// Continues a container behind its first `offset` bytes, which the sink has already: for editing a
+    /// file in place.
     pub const fn resume(sink: W, offset: u64) -> Self {
         ContainerWriter {
             sink,
@@ -65,7 +65,7 @@ impl<W: Write> ContainerWriter<W> {
         }
     }
 
-    /// Where the bytes go. Whatever is written there by others is no part of the container.
+    /// The sink. Bytes that a caller writes to it directly are not a part of the container.
     pub const fn sink_mut(&mut self) -> &mut W {
         &mut self.sink
     }
@@ -75,14 +75,13 @@ impl<W: Write> ContainerWriter<W> {
         self.offset
     }
 
-    /// Pads with zeros to a multiple of `alignment` and begins a blob there. Its bytes are hashed
-    /// as they pass, where `digest` asks for it.
+    /// Pads with zeros to a multiple of `alignment` and begins a blob there. With `digest`, its bytes are
+    /// hashed as they are written.
     ///
     /// # Errors
     ///
-    /// [`Misuse::Alignment`] where `alignment` is not a power of two of at least 64,
-    /// [`Misuse::Order`] within a blob, [`Error::Unsupported`] where the digest is not built in,
-    /// [`Error::Io`].
+    /// [`Misuse::Alignment`] if `alignment` is not a power of two of at least 64, [`Misuse::Order`] within a
+    /// blob, [`Error::Unsupported`] if the digest is not built in, [`Error::Io`].
     pub fn begin_blob(&mut self, alignment: u64, digest: Option<DigestAlgorithm>) -> Result<()> {
         if !alignment.is_power_of_two() || alignment < ALIGNMENT {
             return Err(Error::Misuse(Misuse::Alignment(alignment)));
@@ -103,11 +102,11 @@ impl<W: Write> ContainerWriter<W> {
         Ok(())
     }
 
-    /// Stores the next bytes of the blob that was begun.
+    /// Writes the next bytes of the open blob.
     ///
     /// # Errors
     ///
-    /// [`Misuse::Order`] where none was, [`Error::Io`].
+    /// [`Misuse::Order`] if no blob is open, [`Error::Io`].
     pub fn write(&mut self, stored: &[u8]) -> Result<()> {
         let State::InBlob { hasher, .. } = &mut self.state else {
             return Err(Error::Misuse(Misuse::Order));
@@ -118,12 +117,12 @@ impl<W: Write> ContainerWriter<W> {
         self.emit(stored)
     }
 
-    /// Stores the next bytes of a blob without a digest: `put` gives them to the sink itself, and returns
-    /// how many it gave.
+    /// Writes the next bytes of an open blob without a digest: `put` writes them to the sink itself, and
+    /// returns their number.
     ///
     /// # Errors
     ///
-    /// [`Misuse::Order`] where no such blob was begun, the error of `put`.
+    /// [`Misuse::Order`] if no such blob is open, the error of `put`.
     pub fn write_with(&mut self, put: impl FnOnce(&mut W) -> std::io::Result<u64>) -> Result<u64> {
         let State::InBlob { hasher: None, .. } = &self.state else {
             return Err(Error::Misuse(Misuse::Order));
@@ -133,11 +132,11 @@ impl<W: Write> ContainerWriter<W> {
         Ok(len)
     }
 
-    /// Ends the blob: where it lies and, where asked for, its digest.
+    /// Ends the open blob. Returns its span and, if one was requested, its digest.
     ///
     /// # Errors
     ///
-    /// [`Misuse::Order`] where none was begun.
+    /// [`Misuse::Order`] if no blob is open.
     pub fn end_blob(&mut self) -> Result<(Span, Option<Digest>)> {
         match std::mem::replace(&mut self.state, State::BetweenBlobs) {
             State::InBlob { start, hasher } => {
@@ -151,16 +150,16 @@ impl<W: Write> ContainerWriter<W> {
         }
     }
 
-    /// Writes the manifest (CBOR, not looked at), its size and the footer magic, and flushes.
+    /// Writes the manifest (CBOR, not checked), its size and the footer magic, and flushes.
     ///
     /// # Errors
     ///
-    /// [`Misuse::Order`] within a blob, [`Misuse::NoManifest`] of no bytes, [`Error::Io`].
+    /// [`Misuse::Order`] within a blob, [`Misuse::NoManifest`] if it is empty, [`Error::Io`].
     pub fn finish(self, manifest: &[u8]) -> Result<W> {
         self.finish_from([manifest])
     }
 
-    /// As [`ContainerWriter::finish`], of a manifest in pieces.
+    /// As [`ContainerWriter::finish`], for a manifest in pieces.
     ///
     /// # Errors
     ///
@@ -203,5 +202,5 @@ impl<W: Write> ContainerWriter<W> {
 
 const TOO_LONG: Error = Error::Misuse(Misuse::TooLong);
 
-/// Padding reaches up to a page, where large blobs begin on one.
+/// Padding is less than a page if large blobs are aligned to pages.
 static ZEROS: [u8; 4096] = [0; 4096];

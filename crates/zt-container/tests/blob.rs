@@ -14,7 +14,7 @@ fn content() -> Vec<u8> {
         .collect()
 }
 
-/// What zstd cannot make smaller: more than one piece, and from 8 MiB on more than one is read of.
+/// Bytes that zstd cannot compress: more than one piece, and beyond 8 MiB read in pieces.
 fn noise(len: u32) -> Vec<u8> {
     let mix = |at: u32| (at ^ at >> 15).wrapping_mul(0x2C1B_3C6D) ^ 0x9E37_79B9;
     (0..len)
@@ -182,9 +182,9 @@ fn a_frame_that_breaks_off_is_explained_by_what_lies_behind_it() {
     let source = ByPosition(Memory::new(stored));
     for (digest, byte_len, code) in [
         (None, stored_len, "zstd"),
-        // All pieces are hashed, though the first is already none of zstd's.
+        // All pieces are hashed, although zstd refuses the first.
         (digest.clone(), stored_len, "digest-mismatch"),
-        // The last of them is not there.
+        // The last byte is missing.
         (digest, stored_len + 1, "io"),
     ] {
         let blob = Blob {
@@ -199,7 +199,7 @@ fn a_frame_that_breaks_off_is_explained_by_what_lies_behind_it() {
     }
 }
 
-/// A limit is the most that is taken, not the first that is refused.
+/// A length equal to the limit is accepted.
 #[test]
 fn a_declared_length_may_be_the_limit() {
     let declared = |decoded_len, limit| {
@@ -216,7 +216,7 @@ fn a_declared_length_may_be_the_limit() {
     };
     assert!(declared(1000, 1000).is_ok());
     assert!(matches!(declared(1001, 1000), Err(Error::Limit(_))));
-    // As many as zstd can make of a byte.
+    // The most that zstd can make of a byte.
     assert!(declared(100 * 32_768, u64::MAX).is_ok());
     let beyond = declared(100 * 32_768 + 1, u64::MAX);
     assert!(matches!(
@@ -313,7 +313,7 @@ fn every_cut_of_a_compressed_blob_is_refused() {
             ..zstd_blob(&cut, Some(31))
         };
         let result = stream(&Memory::new(cut), &blob, &Limits::default());
-        // The seek table is optional, so a cut right before it leaves a whole stream.
+        // The seek table is optional, so without it the stream is complete.
         let frames_only = stored.len() - 25;
         assert_eq!(result.is_err(), len != frames_only, "{len}");
     }
@@ -327,7 +327,7 @@ fn a_raw_blob_has_the_length_that_it_is_declared_to_have() {
     };
     let source = Memory::new([1, 2, 3, 4, 5, 6, 7, 8]);
     let raw = Blob::raw(Span::new(0, 4).unwrap());
-    // Raw bytes exist: the limit is on what decoding makes.
+    // Raw bytes are in the file: the limit is on decoded bytes.
     read_into(&source, &raw, true, &limits, &mut [0; 4]).unwrap();
     for wrong in [3, 8] {
         let blob = Blob {

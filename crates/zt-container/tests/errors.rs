@@ -1,4 +1,4 @@
-//! Every kind of error, from what causes it: its code, the offset that it names, and its words.
+//! Every error, from a file or call that causes it: its code, its offset, and its message.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::error::Error as _;
@@ -9,7 +9,7 @@ use zt_container::{
     Source, Span, Unsupported, bytes_of, read_into,
 };
 
-/// Says that it has all bytes there can be, and has none.
+/// A source that claims the largest length, and has no bytes.
 struct Endless;
 
 impl Source for Endless {
@@ -35,7 +35,7 @@ fn blob(byte_len: u64, encoding: Encoding, decoded_len: Option<u64>) -> Blob {
     }
 }
 
-/// Reads such a blob into `len` bytes.
+/// Reads this blob into `len` bytes.
 fn read(blob: &Blob, len: usize) -> Error {
     let source = Memory::new([7; 8]);
     let limits = Limits {
@@ -231,7 +231,7 @@ fn of_writing() {
     }
 }
 
-/// A feature that is off gives these; which are on is not for a test to say.
+/// A feature that is off gives these errors. The test does not know which features are on.
 #[test]
 fn of_what_is_not_built_in() {
     for (missing, words) in [
@@ -249,7 +249,7 @@ fn of_what_is_not_built_in() {
     }
 }
 
-/// A blob may be of gigabytes: what is printed of its reader is not.
+/// A blob may have gigabytes, but the debug text of its reader is short.
 #[test]
 fn no_debug_text_holds_the_bytes() {
     struct Megabyte(Vec<u8>);
@@ -270,7 +270,7 @@ fn no_debug_text_holds_the_bytes() {
     assert!(text.len() < 500, "{text}");
 }
 
-/// Nor the tables of zstd, which are of megabytes.
+/// The debug text leaves out zstd's tables, which have megabytes.
 #[cfg(feature = "zstd")]
 #[test]
 fn no_debug_text_holds_the_state_of_a_codec() {

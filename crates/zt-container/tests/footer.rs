@@ -1,4 +1,4 @@
-//! What the framing of a file is, and what refuses it.
+//! Locating the manifest, and refusing files with a broken framing.
 #![allow(
     clippy::unwrap_used,
     reason = "a failed unwrap is the failure of the test"
@@ -39,8 +39,8 @@ fn refuses_a_manifest_longer_than_the_file() {
     }
 }
 
-/// One cut is left to the manifest's reader: without its last eight bytes, a file of layout
-/// 1.1 is framed like one of 1.0. Its manifest then says `objects` where 1.0 says `tensors`.
+/// One truncation is left to the manifest's reader: without its last eight bytes, a file of layout 1.1 is
+/// framed like one of 1.0. Its manifest then has `objects`, where 1.0 has `tensors`.
 #[test]
 fn refuses_every_cut_but_that_of_the_footer_magic() {
     let bytes = file(b"ZTEN1000", &[0; 100], 100, b"ZTEN1000");
@@ -58,7 +58,7 @@ fn refuses_every_cut_but_that_of_the_footer_magic() {
     }
 }
 
-/// A file that is as long as its framing has no room for a manifest, whatever its size says.
+/// A file that is only as long as its framing has no room for a manifest of any declared size.
 #[test]
 fn a_beginning_of_a_file_is_a_cut_one() {
     for head in [&b"Z"[..], b"ZTEN", b"ZTEN0", b"ZTEN1", b"ZTEN100"] {

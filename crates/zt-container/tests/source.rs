@@ -1,4 +1,4 @@
-//! Sources agree with each other, and say when bytes are gone.
+//! Sources agree with each other, and report missing bytes.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::io;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use zt_container::{Error, FileSource, Memory, Source, Span};
 
-/// A file that goes away with the test. (This crate has no dependencies, not even for tests.)
+/// A file that is removed at the end of the test. (This crate has no dependencies, not even for tests.)
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -38,7 +38,7 @@ fn sources(scratch: &Scratch, bytes: &[u8]) -> Vec<Named> {
     ];
     #[cfg(feature = "mmap")]
     let sources = {
-        // SAFETY: nothing else knows the file's name.
+        // SAFETY: no other process knows the file's name.
         let map = unsafe { zt_container::Map::open(&scratch.0) };
         sources
             .into_iter()
@@ -104,7 +104,7 @@ fn a_file_knows_whether_it_was_cut_or_continued() {
     }
 }
 
-/// What a source has to do is little; the rest has answers that are right for most.
+/// A source implements only two methods; the others have defaults.
 #[test]
 fn a_source_of_ones_own_lends_nothing_and_has_addresses() {
     struct Zeros;
@@ -204,7 +204,7 @@ fn announcing_any_range_changes_nothing() {
     assert_eq!(read, [7; 10_000]);
 }
 
-/// A pipe without a writer would be waited for by a usual `open`.
+/// A usual `open` of a pipe waits for a writer.
 #[cfg(unix)]
 #[test]
 fn a_pipe_that_takes_the_place_of_a_file_is_refused_at_once() {

@@ -1,4 +1,4 @@
-//! What the writer frames, the container finds; what fails half-way stays failed.
+//! A container finds the blobs and the manifest that a writer wrote; a failed writer stays failed.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::io::{self, Write};
@@ -83,7 +83,7 @@ fn calls_out_of_order_are_misuse() {
     assert_eq!(writer.finish(b"\xA0").unwrap_err().code(), "misuse");
 }
 
-/// Takes so many bytes and then reports a full disk.
+/// Accepts this many bytes and then reports a full disk.
 struct Full(usize);
 
 impl Write for Full {

@@ -1,12 +1,12 @@
-//! Frames where the feature `zstd` is off: every call is [`Unsupported::Zstd`].
+//! The names of `frame.rs` without the feature `zstd`: every call is [`Unsupported::Zstd`].
 
 use crate::error::{Error, Result, Unsupported};
 
-/// Compresses contents into frames. There is none without the feature `zstd`.
+/// Compresses contents into frames. Without the feature `zstd` it cannot be made.
 #[derive(Debug)]
 pub struct FrameCompressor(Absent);
 
-/// Decodes frames. There is none without the feature `zstd`.
+/// Decodes frames. Without the feature `zstd` it cannot be made.
 #[derive(Debug)]
 pub struct FrameDecompressor(Absent);
 
@@ -37,7 +37,7 @@ impl FrameCompressor {
         unsupported()
     }
 
-    /// Bytes that a frame of `content_len` bytes takes at most.
+    /// The most bytes that a frame of `content_len` bytes takes.
     #[must_use]
     pub const fn bound(content_len: usize) -> usize {
         content_len

@@ -1,50 +1,52 @@
-//! Frames, compressed and decoded. Ours hold their content size and a checksum; others need neither.
+//! Compressing and decoding frames. Ours have their content size and a checksum; frames of other writers
+//! need neither.
 
 use zstd::zstd_safe::{CCtx, CParameter, DCtx, ParamSwitch, Strategy, get_error_name};
 
 use crate::codec::{FRAME_CONTENT, FrameDecoder};
 use crate::error::{Error, LimitExceeded, Result, ZstdFault};
 
-/// Compresses contents into frames; keep one for many, its tables are large.
+/// Compresses contents into frames. Its tables are large: use one for many frames.
 pub struct FrameCompressor {
     context: CCtx<'static>,
 }
 
 impl FrameCompressor {
-    /// A compressor of zstd's `level` (1 to 22; 0 means its default, negative levels are faster). No
-    /// match is further back than 1 MiB, which is a frame of a large component: in a frame of 4 MiB of
-    /// weights, level 3 took 4 % more time to look at places that had left the cache.
+    /// A compressor of zstd's `level` (1 to 22; 0 means its default, negative levels are faster).
+    ///
+    /// The window is 1 MiB, the frame length of a large component. With a larger window, level 3 took 4 %
+    /// more time for a frame of 4 MiB of weights, because it searched places that had left the cache.
     ///
     /// # Errors
     ///
-    /// [`LimitExceeded::Allocation`] where there is no memory for it.
+    /// [`LimitExceeded::Allocation`] if there is no memory for it.
     pub fn new(level: i32) -> Result<Self> {
         let mut parameters = vec![CParameter::CompressionLevel(level)];
-        // Lower levels have such windows or smaller ones.
+        // Lower levels have a window of at most this size by default.
         if level == 0 || level > 2 {
             parameters.push(CParameter::WindowLog(FRAME_CONTENT.ilog2()));
         }
         Self::with(&parameters)
     }
 
-    /// A compressor that codes bytes by their frequency and looks for no repetition: for what has
-    /// none, such as the exponents of weights. Its frames are plain zstd.
+    /// A compressor that codes bytes by their frequency and does not search for repetitions: for bytes that
+    /// do not repeat, such as the exponents of weights. Its frames are plain zstd.
     ///
-    /// On the upper bytes of Gaussian bf16 weights it is smaller than level 1 (0.34 of the content
-    /// against 0.37) and three times as fast; on what repeats it is many times larger.
+    /// On the upper bytes of Gaussian bf16 weights the result is smaller than level 1 (0.34 of the content
+    /// instead of 0.37), in a third of the time. On bytes that repeat it is many times larger.
     ///
     /// # Errors
     ///
     /// As [`FrameCompressor::new`].
     pub fn entropy_only() -> Result<Self> {
-        /// `ZSTD_TARGETLENGTH_MAX`: the fast strategy takes it as the step of its search, so that
-        /// it looks at one position of each block.
+        /// `ZSTD_TARGETLENGTH_MAX`: the fast strategy uses it as the step of its search, so it searches at
+        /// one position of each block.
         const NO_SEARCH: u32 = 1 << 17;
         Self::with(&[
             CParameter::CompressionLevel(1),
             CParameter::Strategy(Strategy::ZSTD_fast),
             CParameter::TargetLength(NO_SEARCH),
-            // zstd takes so large a step for a wish for speed, and leaves literals as they are.
+            // With so large a step, zstd would by default not compress literals.
             CParameter::LiteralCompressionMode(ParamSwitch::Enable),
         ])
     }
@@ -57,7 +59,7 @@ impl FrameCompressor {
         Ok(FrameCompressor { context })
     }
 
-    /// Bytes that a frame of `content_len` bytes takes at most.
+    /// The most bytes that a frame of `content_len` bytes takes.
     #[must_use]
     pub fn bound(content_len: usize) -> usize {
         zstd::zstd_safe::compress_bound(content_len)
@@ -67,7 +69,7 @@ impl FrameCompressor {
     ///
     /// # Errors
     ///
-    /// [`LimitExceeded::Allocation`] where there is no memory for the frame.
+    /// [`LimitExceeded::Allocation`] if there is no memory for the frame.
     pub fn compress(&mut self, content: &[u8], frame: &mut Vec<u8>) -> Result<()> {
         let bound = Self::bound(content.len());
         frame.clear();
@@ -92,7 +94,7 @@ pub fn decode_into(stored: &[u8], out: &mut [u8]) -> Result<()> {
     FrameDecompressor::new()?.decode_into(stored, out)
 }
 
-/// Decodes frames that are in memory; keep one for many, its tables are large.
+/// Decodes frames that are in memory. Its tables are large: use one for many blobs.
 pub struct FrameDecompressor {
     context: DCtx<'static>,
 }
@@ -102,7 +104,7 @@ impl FrameDecompressor {
     ///
     /// # Errors
     ///
-    /// [`LimitExceeded::Allocation`] where there is no memory for it.
+    /// [`LimitExceeded::Allocation`] if there is no memory for it.
     pub fn new() -> Result<Self> {
         let context = DCtx::try_create().ok_or_else(no_context)?;
         Ok(FrameDecompressor { context })
@@ -112,11 +114,11 @@ impl FrameDecompressor {
     ///
     /// # Errors
     ///
-    /// [`crate::Violation::Zstd`] where the frames are damaged or hold another number of bytes.
+    /// [`crate::Violation::Zstd`] if the frames are damaged or decode to another number of bytes.
     pub fn decode_into(&mut self, stored: &[u8], out: &mut [u8]) -> Result<()> {
         let expected = out.len() as u64;
-        // One call decodes concatenated frames, skips skippable ones, and refuses trailing bytes.
-        // The destination is the window, so a frame that declares a large one costs nothing.
+        // One call decodes concatenated frames, skips skippable ones, and refuses trailing bytes. The
+        // destination is the window, so a frame that declares a large window needs no memory.
         match self.context.decompress(out, stored) {
             Ok(found) if found as u64 == expected => Ok(()),
             Ok(found) => Err(ZstdFault::Short {
@@ -134,8 +136,10 @@ impl FrameDecompressor {
     }
 }
 
-/// Decodes frames that zstd has refused as a whole, as a stream; whether it takes them so. In a stream it
-/// passes over a compressed block of no bytes. Both ways to read a component have to agree.
+/// Decodes, as a stream, frames that zstd has refused in one call. Returns whether that succeeds.
+///
+/// A stream passes over a compressed block of no bytes, and one call does not. Both ways to read a
+/// component must agree.
 fn takes_as_stream(stored: &[u8], out: &mut [u8]) -> Result<bool> {
     let mut decoder = FrameDecoder::new(out.len() as u64)?;
     let (mut input, mut rest) = (stored, out);
@@ -167,7 +171,7 @@ fn no_memory(byte_len: usize) -> Error {
     })
 }
 
-/// What zstd's error stands for: no memory says nothing against the bytes.
+/// Our error for zstd's: a lack of memory is not a fault of the bytes.
 pub(super) fn refused(code: usize) -> Error {
     match get_error_name(code) {
         "Allocation error : not enough memory" => no_context(),
@@ -227,7 +231,7 @@ mod tests {
         );
     }
 
-    /// The upper bytes of bf16 values that are normally distributed, nearly: sums of uniform ones.
+    /// The upper bytes of bf16 values that are nearly normally distributed: sums of uniform values.
     fn upper_bytes_of_weights(len: usize) -> Vec<u8> {
         let mut state = 1u64;
         let mut uniform = || {

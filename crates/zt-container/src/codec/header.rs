@@ -1,17 +1,17 @@
 //! The header of a frame: RFC 8878 §3.1.1.1.
 
-/// Of a frame with content.
+/// The magic number of a frame with content.
 pub(super) const FRAME_MAGIC: u32 = 0xFD2F_B528;
-/// Of a frame that readers skip. The lowest four bits are free.
+/// The magic number of a frame that readers skip. The lowest four bits are free.
 pub(super) const SKIPPABLE_MAGIC: u32 = 0x184D_2A50;
 
-/// Which fields follow the descriptor, in the order that they follow in.
+/// The fields that follow the descriptor, in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Descriptor {
-    /// Bytes of the window descriptor: none where the content is the window.
+    /// Bytes of the window descriptor: 0 if the content is the window.
     pub(super) window_len: u8,
     pub(super) dictionary_len: u8,
-    /// Bytes of the content size; none where the frame does not say it.
+    /// Bytes of the content size: 0 if the frame does not record it.
     pub(super) content_size_len: u8,
     pub(super) has_checksum: bool,
 }
@@ -35,7 +35,7 @@ impl Descriptor {
         }
     }
 
-    /// The content size that the number in its field stands for.
+    /// The content size for the number in its field. A field of two bytes counts from 256.
     pub(super) const fn content_size(self, field: u64) -> Option<u64> {
         match self.content_size_len {
             0 => None,

@@ -1,5 +1,5 @@
-//! Zstandard, bounded: what a decoder may produce is known before it starts. Without the feature
-//! `zstd`, frames are found, and compressing and decoding them is [`Unsupported`](crate::Unsupported).
+//! Zstandard with bounds: the length of the output is known before decoding starts. Without the feature
+//! `zstd`, frames are located, but compressing and decoding them is [`Unsupported`](crate::Unsupported).
 //!
 //! Spec: §5.
 
@@ -19,9 +19,9 @@ pub use seek::{Frame, SeekTable, frames};
 #[cfg(feature = "zstd")]
 pub(crate) use stream::FrameDecoder;
 
-/// Bytes of content in one frame of a component that has several.
+/// Bytes of content in each frame of a component with several frames.
 pub const FRAME_CONTENT: usize = 1 << 20;
 
-/// A component of at most this many bytes is one frame: Python's `zstandard.decompress` silently
-/// returns the first frame alone, so small components stay readable to it.
+/// A component of at most this many bytes is one frame, so that Python's `zstandard.decompress` can read
+/// it: that function silently returns only the first frame.
 pub const SINGLE_FRAME_MAX: usize = 4 << 20;

@@ -1,4 +1,4 @@
-//! The places of a blob's frames: the seek table behind them, and walking them where there is none.
+//! Locating a blob's frames: by the seek table behind them, or by their headers if there is none.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use super::walk::walk;
@@ -7,8 +7,8 @@ use crate::error::{Error, Misuse, Result};
 use crate::source::Source;
 use crate::span::Span;
 
-/// The zstd seekable format's table of frames, which follows them in a skippable frame: plain
-/// decoders pass over it, ours find any frame with it. Spec: §5, "Seek table".
+/// The table of frames of zstd's seekable format. It follows the frames in a skippable frame: plain
+/// decoders skip it, ours locate frames with it. Spec: §5, "Seek table".
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SeekTable {
     frames: Vec<(u32, u32)>,
@@ -17,14 +17,14 @@ pub struct SeekTable {
 impl SeekTable {
     const SKIPPABLE_MAGIC: u32 = 0x184D_2A5E;
     const SEEKABLE_MAGIC: u32 = 0x8F92_EAB1;
-    /// The format's own bound on the number of frames.
+    /// The seekable format's limit on the number of frames.
     const MAX_FRAMES: usize = 0x0800_0000;
 
     /// Adds the next frame.
     ///
     /// # Errors
     ///
-    /// [`Misuse::TooLong`] where the format has no room for the frame or for its lengths.
+    /// [`Misuse::TooLong`] if the frame exceeds the limit, or its lengths exceed a `u32`.
     pub fn push(&mut self, stored: usize, content: usize) -> Result<()> {
         let fits = self.frames.len() < Self::MAX_FRAMES;
         match (u32::try_from(stored), u32::try_from(content)) {
@@ -34,8 +34,8 @@ impl SeekTable {
         Ok(())
     }
 
-    /// The skippable frame, all integers little-endian `u32`: magic, length of what follows, the
-    /// stored and content length of each frame, their number, a descriptor byte of 0, magic.
+    /// The skippable frame, all integers little-endian `u32`: magic, length of the rest, the stored and
+    /// content length of each frame, the number of frames, a descriptor byte of 0, magic.
     #[must_use]
     #[expect(clippy::expect_used, reason = "`push` bounds the number of frames")]
     pub fn to_frame(&self) -> Vec<u8> {
@@ -55,7 +55,7 @@ impl SeekTable {
     }
 }
 
-/// One independent frame of a blob; an empty one at 0 by default.
+/// One independent frame of a blob. Default: an empty one at 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Frame {
     /// Its stored bytes, at their absolute offset.
@@ -64,8 +64,8 @@ pub struct Frame {
     pub content: Span,
 }
 
-/// The most frames of a blob that are listed: so that the list is a part of its stored bytes, whatever
-/// those are. A gibibyte of zeros is far from it: 256 frames of 250 bytes, as we write it.
+/// The most frames of a blob that are listed. It keeps the list smaller than the stored bytes, except for
+/// short blobs. A gibibyte of zeros is far below it: we write 256 frames of 250 bytes.
 pub(super) fn most_frames(stored: Span) -> usize {
     const FREE: u64 = 4096;
     const LEAST_LEN: u64 = 128;
@@ -74,13 +74,13 @@ pub(super) fn most_frames(stored: Span) -> usize {
     usize::try_from(most).unwrap_or(usize::MAX)
 }
 
-/// The frames of a zstd blob, in order, covering all of its content; `None` where they cannot be
-/// known without decoding, where a frame does not say its content size, or are not worth it: more than
-/// one for each 128 stored bytes, and 4096 beside.
+/// The frames of a zstd blob, in order, covering all of its content. `None` if a frame does not record its
+/// content size, or if there are too many frames: 4096, plus one for each 128 stored bytes.
 ///
-/// What is returned is a claim of the file: each frame must still be seen to decode to exactly its
-/// content. Cost: two small reads where there is a seek table, else a look at the header of each
-/// block, of which there is one for each 128 KiB of content.
+/// The file claims these lengths: a caller must check that each frame decodes to exactly its content.
+///
+/// Cost: two small reads with a seek table. Without one, the header of each block is read; a block has up
+/// to 128 KiB of content.
 ///
 /// # Errors
 ///
@@ -101,7 +101,7 @@ pub fn frames(source: &(impl Source + ?Sized), blob: &Blob) -> Result<Option<Vec
     Ok(frames.filter(|frames| ends_at(frames, start, end, decoded_len)))
 }
 
-/// Reads the table at the end, if there is one and it adds up.
+/// Reads the table at the end, if there is a consistent one.
 fn by_table(
     source: &(impl Source + ?Sized),
     span: Span,
@@ -120,7 +120,7 @@ fn by_table(
     source.read_at(footer_offset, &mut footer)?;
     let [c0, c1, c2, c3, descriptor, m0, m1, m2, m3] = footer;
     let magic = u32::from_le_bytes([m0, m1, m2, m3]);
-    // Bit 7 says that entries have a checksum as well; the five below it are reserved.
+    // Bit 7: entries have a checksum as well. The five bits below it are reserved.
     let (has_checksums, reserved) = (descriptor & 0x80 != 0, descriptor & 0x7C);
     if magic != SeekTable::SEEKABLE_MAGIC || reserved != 0 {
         return Ok(None);
@@ -136,7 +136,7 @@ fn by_table(
     let Some(table_offset) = table_offset.filter(|at| *at >= span.offset()) else {
         return Ok(None);
     };
-    // The entries exist within the blob, so their memory is bounded by its stored bytes.
+    // The entries lie within the blob, so its stored bytes bound their memory.
     let table = crate::memory::bytes_of(source, Span::exact_between(table_offset, footer_offset))?;
     let Some((header, entries)) = table.split_first_chunk::<8>() else {
         return Ok(None);
@@ -161,7 +161,7 @@ fn by_table(
     Ok(frames.filter(|frames| ends_at(frames, span.offset(), table_offset, decoded_len)))
 }
 
-/// Frames of these lengths one behind the other; skippable ones are frames without content.
+/// Adjacent frames of these lengths. A skippable frame has no content.
 fn laid_out(lengths: impl Iterator<Item = (u64, u64)>, offset: u64) -> Option<Vec<Frame>> {
     let (mut stored_at, mut content_at) = (offset, 0);
     let mut frames = Vec::new();

@@ -10,17 +10,18 @@ use crate::error::{Result, ZstdFault};
 
 /// Decodes frames that come in pieces.
 ///
-/// The header of a frame says how far back its matches reach, and zstd sets aside as much memory:
-/// 128 MiB at level 22 however short the content, 2 GiB where a header says so. No match reaches
-/// further back than the content goes, so a header that says more is fed to zstd as if it said that.
+/// The header of a frame declares a window, and zstd allocates as much memory: 128 MiB at level 22 even for
+/// short content, and up to 2 GiB. No match reaches further back than the start of the content. So a
+/// window larger than the content is replaced in the header before zstd sees it.
 pub(crate) struct FrameDecoder {
     context: DCtx<'static>,
-    /// The descriptor of a window that no content is longer than. They grow with their windows.
+    /// The descriptor of the smallest window that is not shorter than the content. A larger window has a
+    /// larger descriptor.
     largest: u8,
-    /// The header of a frame, as far as it is here.
+    /// The header of a frame, as far as it has arrived.
     head: [u8; HEAD_MAX],
     held: usize,
-    /// The content size of this frame, where it says one, and how much of it has come.
+    /// The content size of this frame, if the header records it, and the bytes given so far.
     content_size: Option<u64>,
     given: u64,
     /// Whether the bytes so far end between two frames.
@@ -33,22 +34,22 @@ const HEAD_MIN: usize = 5;
 /// With a window, a dictionary and a content size of eight bytes.
 const HEAD_MAX: usize = 18;
 
-/// The least window there is, 1 KiB, and the largest that zstd takes, `ZSTD_WINDOWLOG_MAX`.
+/// The smallest window, 1 KiB, and the largest that zstd accepts, `ZSTD_WINDOWLOG_MAX`.
 const WINDOW_LOG: RangeInclusive<u32> = 10..=31;
 
-/// What a frame of a single segment, whose window is the content that it claims to have, is taken
-/// for at least: 128 MiB.
+/// The least limit on the window: 128 MiB. In a frame of a single segment, the window is the content size
+/// that the header declares.
 const SEGMENT_LOG: u32 = 27;
 
 /// `ZSTD_BLOCKSIZE_MAX`.
 const BLOCK_MAX: u64 = 128 << 10;
 
 impl FrameDecoder {
-    /// For frames whose contents are at most `content_len` bytes together.
+    /// A decoder for frames with at most `content_len` bytes of content together.
     pub(crate) fn new(content_len: u64) -> Result<Self> {
         let mut context = DCtx::try_create().ok_or_else(no_context)?;
-        // One block more, so that content beyond its length is reported as such. Saturation is right:
-        // the logarithm is capped.
+        // One block more, so that content beyond the declared length gets its own error. Saturation is
+        // right: the logarithm is capped.
         let most = content_len.saturating_add(BLOCK_MAX);
         let log = most.checked_next_power_of_two();
         let log = log.map_or(u64::BITS, u64::trailing_zeros);
@@ -68,7 +69,7 @@ impl FrameDecoder {
         })
     }
 
-    /// Decodes from `input` into `out`; how many bytes were taken and how many given.
+    /// Decodes from `input` into `out`. Returns the number of bytes taken and the number given.
     pub(crate) fn run(&mut self, input: &[u8], out: &mut [u8]) -> Result<(usize, usize)> {
         if self.held == 0 && !self.at_boundary {
             return self.feed(input, out);
@@ -101,14 +102,14 @@ impl FrameDecoder {
             Ok(hint) => self.at_boundary = hint == 0,
             Err(code) => return Err(refused(code)),
         }
-        // A frame that ends with an empty block is not held to its header by zstd.
+        // zstd does not check the content size of a frame that ends with an empty block.
         if self.at_boundary && self.content_size.is_some_and(|size| size != self.given) {
             return Err(ZstdFault::Refused("a frame has more or less than it says").into());
         }
         Ok((taken, given))
     }
 
-    /// The descriptor, where there is one so far: other frames are zstd's own business.
+    /// The descriptor, if it has arrived. Other frames go to zstd unchanged.
     fn descriptor(&self) -> Option<Descriptor> {
         let [m0, m1, m2, m3, descriptor, ..] = self.head;
         let is_frame = u32::from_le_bytes([m0, m1, m2, m3]) == FRAME_MAGIC;
@@ -122,8 +123,8 @@ impl FrameDecoder {
         HEAD_MIN + usize::from(fields)
     }
 
-    /// The header with a window no larger than the content, unless it is one that zstd refuses. A
-    /// new frame begins.
+    /// Begins a new frame. Returns its header with a window no larger than the content, unless zstd refuses
+    /// the header anyway.
     fn narrowed(&mut self) -> [u8; HEAD_MAX] {
         let mut head = self.head;
         (self.content_size, self.given) = (None, 0);
@@ -224,13 +225,13 @@ mod tests {
         assert!(all_take(&[&skipped[..], &frame, &nothing].concat()));
         // The last block is missing.
         assert!(!all_take(&[&MAGIC[..], &[0, 0], &block].concat()));
-        // A dictionary of number 0 is none.
+        // A dictionary of number 0 means that there is none.
         for (size, is_taken) in [(24, true), (25, false)] {
             let head = [0x81, 0, 0, size, 0, 0, 0];
             let stored = [&MAGIC[..], &head, &block, &[1, 0, 0]].concat();
             assert_eq!(all_take(&stored), is_taken, "{size}");
         }
-        // 16 bits stand for 256 more than they say.
+        // A field of 16 bits counts from 256.
         let frame = [&MAGIC[..], &[0x60, 24, 0], &block, &[1, 0, 0]].concat();
         assert!(!all_take(&frame));
     }

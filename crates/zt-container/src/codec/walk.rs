@@ -1,4 +1,4 @@
-//! Steps from frame to frame by the headers of their blocks, without decoding: RFC 8878 §3.1.
+//! Locating frames by the headers of their blocks, without decoding: RFC 8878 §3.1.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use super::header::{Descriptor, FRAME_MAGIC, SKIPPABLE_MAGIC, number};
@@ -8,12 +8,11 @@ use crate::memory::in_memory;
 use crate::source::Source;
 use crate::span::Span;
 
-/// The stored and the content length of each frame within `span`, skippable ones without content;
-/// `None` where a frame does not say its content length, where this is no row of frames, and where there
-/// are more than [`most_frames`].
+/// The stored and the content length of each frame within `span`. A skippable frame has no content. `None`
+/// if a frame does not record its content size, if the bytes are not a sequence of frames, or if there are
+/// more than [`most_frames`].
 ///
-/// Cost: one look of 4 KiB for each block, which has up to 128 KiB of content; blocks of a few
-/// bytes share one.
+/// Cost: one read of 4 KiB for each block, which has up to 128 KiB of content. Short blocks share a read.
 pub(super) fn walk(source: &(impl Source + ?Sized), span: Span) -> Result<Option<Vec<(u64, u64)>>> {
     let mut walker = Walker {
         source,
@@ -39,15 +38,15 @@ const WINDOW: usize = 4096;
 
 struct Walker<'s, S: ?Sized> {
     source: &'s S,
-    /// What has not been passed.
+    /// The bytes that were not passed yet.
     rest: Span,
     window: [u8; WINDOW],
-    /// Which bytes of the source the window holds.
+    /// The range of the source that is in `window`.
     held: Span,
 }
 
 impl<S: Source + ?Sized> Walker<'_, S> {
-    /// Passes one frame; the length of its content.
+    /// Passes one frame and returns the length of its content.
     fn frame(&mut self) -> Result<Option<u64>> {
         let Some(magic) = self.take(4)? else {
             return Ok(None);
@@ -90,7 +89,7 @@ impl<S: Source + ?Sized> Walker<'_, S> {
         }
     }
 
-    /// Steps over so many bytes, if there are as many.
+    /// Passes over `len` bytes; `None` if there are fewer.
     fn pass(&mut self, len: u64) -> Option<()> {
         let start = self.rest.offset().checked_add(len)?;
         self.rest = Span::between(start, self.rest.end())?;
