@@ -1,34 +1,40 @@
 //! Contests under criterion: small workloads, one benchmark for each contestant.
+//!
+//! `cargo bench -p zt-benches` runs all operations, `cargo bench -p zt-benches -- write` those with `write`
+//! in their names.
+#![allow(missing_docs, clippy::panic, reason = "criterion's entry points")]
 
+use std::env;
 use std::time::Duration;
 
-use criterion::{Criterion, Throughput};
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use zt_benches::operations::OPERATIONS;
 use zt_benches::{Result, Size};
 
-/// Measures the operations whose names begin with `prefix`.
-///
-/// # Panics
-///
-/// Where a contestant fails: a benchmark has nobody to tell.
-pub(crate) fn measure(c: &mut Criterion, prefix: &str) {
-    if let Err(error) = try_measure(c, prefix) {
+criterion_group!(benches, measure);
+criterion_main!(benches);
+
+fn measure(criterion: &mut Criterion) {
+    if let Err(error) = try_measure(criterion) {
         panic!("{error}");
     }
 }
 
-fn try_measure(c: &mut Criterion, prefix: &str) -> Result<()> {
-    for operation in OPERATIONS
-        .iter()
-        .filter(|operation| operation.id.starts_with(prefix))
-    {
+fn try_measure(criterion: &mut Criterion) -> Result<()> {
+    // criterion applies this filter as well, but only after the files of an operation are prepared.
+    let filter = env::args().nth(1).filter(|word| !word.starts_with('-'));
+    let filter = filter.unwrap_or_default();
+    for operation in OPERATIONS {
+        if !operation.id.contains(&filter) && !filter.contains(operation.id) {
+            continue;
+        }
         let workload = match operation.subjects {
             [subject, ..] => subject.workload(Size::Quick)?,
             [] => continue,
         };
         let folder = tempfile::tempdir()?;
         let contest = (operation.prepare)(&workload, folder.path())?;
-        let mut group = c.benchmark_group(operation.id);
+        let mut group = criterion.benchmark_group(operation.id);
         group
             .sample_size(10)
             .warm_up_time(Duration::from_millis(500))
