@@ -5,15 +5,13 @@ use std::io;
 use zt::{Error, ErrorKind, codes};
 use zt_foreign::without_secrets;
 
-/// What this crate finds itself.
+/// The faults that this crate finds itself.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Fault {
     #[error("is no URL: {why}")]
     NotUrl { why: url::ParseError },
     #[error("this build does not read URLs that begin with \"{scheme}:\"")]
     Scheme { scheme: String },
-    #[error("the connection would not be encrypted: allow that with `allow_http`")]
-    NotEncrypted,
     #[error("names no file: it ends with a folder")]
     NoFile,
     #[error("is not below the folder of the file that names it")]
@@ -22,8 +20,6 @@ pub(crate) enum Fault {
     TooLong,
     #[error("interrupted by a signal")]
     Interrupted,
-    #[error("the URL of a file on the Hub is hf://OWNER/REPOSITORY[@REVISION]/PATH")]
-    Hub,
     #[error("{why}")]
     Settings { why: String },
     #[error("was replaced while it was read: open it again")]
@@ -42,15 +38,20 @@ pub(crate) enum Fault {
     Cancelled,
 }
 
+impl Fault {
+    /// An address or a setting that cannot be used. The reason is kept without secrets.
+    pub(crate) fn settings(why: &impl ToString) -> Self {
+        let why = without_secrets(&why.to_string());
+        Fault::Settings { why }
+    }
+}
+
 impl From<Fault> for Error {
     fn from(fault: Fault) -> Self {
         let (kind, code) = match &fault {
-            Fault::NotUrl { .. }
-            | Fault::NotEncrypted
-            | Fault::NoFile
-            | Fault::Elsewhere
-            | Fault::Hub
-            | Fault::Settings { .. } => (ErrorKind::Misuse, codes::PATH),
+            Fault::NotUrl { .. } | Fault::NoFile | Fault::Elsewhere | Fault::Settings { .. } => {
+                (ErrorKind::Misuse, codes::PATH)
+            }
             Fault::Scheme { .. } | Fault::ReadOnly | Fault::TooLong => {
                 (ErrorKind::Unsupported, codes::UNSUPPORTED)
             }

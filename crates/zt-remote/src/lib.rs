@@ -25,18 +25,13 @@
 //!
 //! Absent: formats and kinds of files, a client of our own, threads that compute.
 #![forbid(unsafe_code)]
-#![cfg_attr(
-    not(all(feature = "aws", feature = "gcp", feature = "azure", feature = "http")),
-    allow(
-        dead_code,
-        unused_imports,
-        unused_variables,
-        reason = "each store uses a part"
-    )
-)]
 
 mod address;
-mod awaited;
+mod async_file;
+#[cfg(any(feature = "aws", feature = "gcp", feature = "azure", feature = "http"))]
+mod client;
+#[cfg(any(feature = "aws", feature = "gcp", feature = "azure"))]
+mod cloud;
 mod error;
 mod folder;
 mod object;
@@ -48,8 +43,10 @@ mod remote;
 mod runtime;
 mod traffic;
 mod upload;
+#[cfg(feature = "http")]
+mod web;
 
-pub use awaited::AsyncFile;
+pub use async_file::AsyncFile;
 pub use folder::RemoteFolder;
 pub use options::RemoteOptions;
 pub use remote::Remote;

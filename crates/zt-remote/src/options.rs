@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::Meter;
+use crate::traffic::Meter;
 
 /// Settings of a connection. All have defaults that suit a store in the same region.
 ///

@@ -71,7 +71,7 @@ impl Profile {
         let keys = credentials.get(name);
         if named.is_some() && keys.is_none() && configured.is_none() {
             let why = format!("there is no profile \"{name}\" in the files of AWS");
-            return Err(Fault::Settings { why }.into());
+            return Err(Fault::settings(&why).into());
         }
         let from = |section: Option<&Section>| {
             let section = section?;
@@ -90,7 +90,7 @@ impl Profile {
                 "the profile \"{name}\" has {key}, which is not supported: \
                  `aws configure export-credentials` gives keys for the environment"
             );
-            return Err(Fault::Settings { why }.into());
+            return Err(Fault::settings(&why).into());
         }
         let value = |key: &str| configured.and_then(|section| section.get(key).cloned());
         let services = value("services").and_then(|name| config.get(&format!("services {name}")));
@@ -127,7 +127,7 @@ fn sections(named: &str, name: &str) -> Result<Sections> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Sections::new()),
         Err(error) => {
             let why = format!("{}: {error}", path.display());
-            Err(Fault::Settings { why }.into())
+            Err(Fault::settings(&why).into())
         }
     }
 }
