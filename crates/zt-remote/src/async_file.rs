@@ -10,8 +10,8 @@ use crate::runtime;
 
 /// An open `.zt` file whose values are awaited. It works in any runtime, and a clone is cheap.
 ///
-/// Waiting and decoding take place on threads of this crate, so a call never blocks the task that
-/// awaits it. A call that is dropped goes on to its end in the background.
+/// Threads of this crate wait and decode, so a call never blocks the task that awaits it. A call that is
+/// dropped runs to its end in the background.
 ///
 /// ```no_run
 /// # async fn serve() -> zt::Result<()> {
@@ -33,7 +33,7 @@ impl AsyncFile {
     ///
     /// # Errors
     ///
-    /// As [`crate::open`]; the rule that the file breaks.
+    /// As [`crate::open`]; the code of the rule that the file breaks.
     pub async fn open(url: &str, options: &RemoteOptions) -> Result<Self> {
         Self::open_with(url, options, |remote| {
             OpenOptions::new().open_source(remote)
@@ -41,11 +41,11 @@ impl AsyncFile {
         .await
     }
 
-    /// Opens the file at `url` by `open`, for files of other kinds and for other options.
+    /// Opens the file at `url` with `open`: for files of other kinds, and for other options.
     ///
     /// # Errors
     ///
-    /// As [`crate::open`]; those of `open`.
+    /// As [`crate::open`]; the errors of `open`.
     pub async fn open_with(
         url: &str,
         options: &RemoteOptions,
@@ -56,13 +56,13 @@ impl AsyncFile {
         Ok(AsyncFile(Arc::new(opened?)))
     }
 
-    /// The file: names, shapes and attributes need no waiting. Calls that read values block.
+    /// The file, for names, shapes and attributes, which are in memory. Calls that read values block.
     #[must_use]
     pub fn file(&self) -> &File {
         &self.0
     }
 
-    /// The dense value of an object, decoded, and verified as the options of the file say.
+    /// The dense value of an object, decoded, and verified if the options of the file demand it.
     ///
     /// # Errors
     ///
@@ -77,7 +77,7 @@ impl AsyncFile {
     ///
     /// # Errors
     ///
-    /// As [`File::tensor`], for a name that cannot be read at all. Each value has an error of its own.
+    /// As [`File::tensor`]. An error in reading a value is in the list, in its place.
     pub async fn read_many(
         &self,
         names: impl IntoIterator<Item = impl Into<String>>,

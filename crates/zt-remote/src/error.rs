@@ -66,7 +66,7 @@ impl From<Fault> for Error {
     }
 }
 
-/// The error of a store, without anything secret.
+/// The error of a store, without secrets.
 pub(crate) fn of_store(error: &object_store::Error) -> Error {
     use object_store::Error as Store;
     let kind = match error {
@@ -100,8 +100,8 @@ fn text_of(error: &(dyn std::error::Error + 'static)) -> String {
     text
 }
 
-/// `text` without the body of an answer in XML or HTML, except for its code and its message. Servers
-/// repeat in it what was signed, and tokens.
+/// `text` without the body of an answer in XML or HTML, except its code and its message. Servers repeat
+/// tokens and signed text in the body.
 fn without_body(text: &str) -> String {
     let Some(at) = text.find('<') else {
         return text.to_owned();

@@ -16,8 +16,8 @@ use crate::remote::Remote;
 use crate::runtime;
 use crate::upload::{PATIENCE, Upload, is_there};
 
-/// A folder of a store, which need not exist: stores have only the paths of objects. Sets of files are
-/// written to it.
+/// A folder of a store, to write a set of files to. It need not exist: stores have only the paths of
+/// objects.
 ///
 /// ```no_run
 /// use zt_foreign::TargetFolder;
@@ -30,7 +30,7 @@ use crate::upload::{PATIENCE, Upload, is_there};
 /// ```
 #[derive(Debug, Clone)]
 pub struct RemoteFolder {
-    /// The address of some file in it.
+    /// The address of a file in it, which need not exist.
     address: Address,
     options: RemoteOptions,
 }
@@ -40,7 +40,7 @@ impl RemoteFolder {
     ///
     /// # Errors
     ///
-    /// As [`crate::create`], except those of the store.
+    /// As [`crate::create`], except the errors of the store.
     pub fn new(url: &str, options: &RemoteOptions) -> Result<Self> {
         let mut parsed = Url::parse(url).map_err(|why| Fault::NotUrl { why })?;
         if let Ok(mut parts) = parsed.path_segments_mut() {

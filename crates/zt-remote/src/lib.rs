@@ -7,7 +7,7 @@
 //!
 //! | URL | store |
 //! | --- | --- |
-//! | `s3://BUCKET/PATH` | Amazon S3, and what speaks its protocol |
+//! | `s3://BUCKET/PATH` | Amazon S3, and stores with the same protocol |
 //! | `gs://BUCKET/PATH` | Google Cloud Storage |
 //! | `az://CONTAINER/PATH`, `abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH` | Azure |
 //! | `https://HOST/PATH` | a web server that sends ranges; read only |
@@ -20,7 +20,7 @@
 //! Invariants:
 //!
 //! * Bytes of two versions of an object are never mixed.
-//! * Secrets are in no message.
+//! * No message contains a secret.
 //! * Unencrypted connections are made only if the caller allows them.
 //!
 //! Absent: formats and kinds of files, a client of our own, threads that compute.

@@ -1,4 +1,4 @@
-//! One object of a store, as it was when it was opened.
+//! One version of an object of a store.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::ops::Range;
@@ -13,7 +13,7 @@ use crate::address::Address;
 use crate::error::{Fault, of_store};
 use crate::traffic::Meter;
 
-/// Bytes of an object, as the store sent them.
+/// Bytes of an object.
 pub(crate) type Bytes = bytes::Bytes;
 
 /// Which end of a file its reader needs first.
@@ -29,7 +29,7 @@ pub(crate) struct Object {
     address: Address,
     meta: ObjectMeta,
     meter: Meter,
-    /// Counts the traffic of other files as well.
+    /// The caller's meter, which other files may share.
     total: Meter,
 }
 
@@ -125,8 +125,8 @@ impl Object {
         &self.meter
     }
 
-    /// The bytes of `range`, which lies within the object and is not empty. They lie in `memory`, which is
-    /// empty and becomes larger where needed.
+    /// The bytes of `range`, which lies within the object and is not empty. `memory`, which is empty, holds
+    /// them, and grows if needed.
     pub(crate) async fn fetch(&self, range: Range<u64>, mut memory: BytesMut) -> Result<Bytes> {
         let strong = |tag: &&String| !tag.starts_with("W/");
         let options = GetOptions {
@@ -170,7 +170,7 @@ impl Object {
             return Err(Fault::Length { expected, found: 0 }.into());
         }
         of_range(found.range.end.saturating_sub(found.range.start))?;
-        // Other transfers may go on between two of them.
+        // Other transfers run between two of these.
         yield_now().await;
         let mut body = found.into_stream();
         while let Some(chunk) = body.try_next().await.map_err(|error| of_store(&error))? {

@@ -1,10 +1,10 @@
-//! How remote files are reached and read.
+//! Options of connections, reads and uploads.
 
 use std::time::Duration;
 
 use crate::traffic::Meter;
 
-/// Settings of a connection. All have defaults that suit a store in the same region.
+/// Options of a connection. Their defaults suit a store in the same region.
 ///
 /// Credentials come from the environment by each cloud's own names (`AWS_ACCESS_KEY_ID`,
 /// `GOOGLE_APPLICATION_CREDENTIALS`, `AZURE_STORAGE_ACCOUNT_NAME`, `HF_TOKEN`), or from the machine's
@@ -53,9 +53,9 @@ impl RemoteOptions {
         Self::default()
     }
 
-    /// Adds a setting of the store, by the names of `object_store`: `aws_endpoint`,
-    /// `google_service_account`, `azure_storage_account_name`. It takes precedence over the environment.
-    /// Settings of other stores are ignored.
+    /// Adds a setting of the store. `object_store` defines the keys: `aws_endpoint`,
+    /// `google_service_account`, `azure_storage_account_name`. A setting takes precedence over the
+    /// environment. Settings of other stores are ignored.
     #[must_use]
     pub fn setting(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.settings.push((key.into(), value.into()));
@@ -76,7 +76,7 @@ impl RemoteOptions {
         self
     }
 
-    /// Sets the bytes that are held beside the caller's: fetched ahead, or waiting to be uploaded.
+    /// Sets how many bytes may be in memory beside the caller's: fetched ahead, or waiting for an upload.
     /// Default: 192 MiB. At least two parts are held.
     #[must_use]
     pub fn memory(mut self, bytes: u64) -> Self {
@@ -99,15 +99,14 @@ impl RemoteOptions {
         self
     }
 
-    /// Sets the time in which a server must answer, and in which the next bytes must come.
-    /// Default: 30 seconds.
+    /// Sets the longest wait for an answer, and for the next bytes of one. Default: 30 seconds.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// Sets how often a request is tried again. Default: 8 times, with longer and longer waits.
+    /// Sets how often a failed request is repeated. Default: 8 times, with growing waits.
     #[must_use]
     pub fn retries(mut self, retries: usize) -> Self {
         self.retries = retries;
@@ -121,8 +120,8 @@ impl RemoteOptions {
         self
     }
 
-    /// Sets a question that is asked some times a second while a call waits for the network. If the
-    /// answer is `true`, the call ends with [`zt::ErrorKind::Interrupted`].
+    /// Sets a function that is called several times a second while a call waits for the network. If it
+    /// returns `true`, the call ends with [`zt::ErrorKind::Interrupted`].
     #[must_use]
     pub fn interrupt(mut self, interrupt: fn() -> bool) -> Self {
         self.interrupt = Some(interrupt);

@@ -1,4 +1,4 @@
-//! Profiles of AWS, as its own tools read them.
+//! Profiles of AWS, in the files of its own tools.
 //!
 //! ```text
 //! ~/.aws/credentials   [NAME]           aws_access_key_id, aws_secret_access_key, aws_session_token
@@ -15,7 +15,7 @@ use zt::Result;
 
 use crate::error::Fault;
 
-/// What is read of a file. Longer ones are not of AWS.
+/// The longest file that is read. Files of AWS are far shorter.
 const LONGEST: u64 = 1 << 20;
 
 /// The settings of one profile.
@@ -39,7 +39,7 @@ type Section = HashMap<String, String>;
 /// The sections of a file, by their names.
 type Sections = HashMap<String, Section>;
 
-/// Ways to get credentials that a profile can name and that are not supported here.
+/// Keys of a profile for ways to get credentials that are unsupported here.
 const UNSUPPORTED: &[&str] = &[
     "credential_process",
     "role_arn",
@@ -132,7 +132,7 @@ fn sections(named: &str, name: &str) -> Result<Sections> {
     }
 }
 
-/// Indented lines belong to the key above them: `s3 =` and `  endpoint_url = ..` give `s3.endpoint_url`.
+/// Indented lines belong to the key above them: `s3 =` and `  endpoint_url = ...` give `s3.endpoint_url`.
 fn parse(text: &str) -> Sections {
     let mut sections = Sections::new();
     let (mut section, mut outer) = (String::new(), String::new());

@@ -5,9 +5,9 @@
 //! state     here (64 KiB)    on its way           wanted
 //! ```
 //!
-//! Parts never overlap. A reader that comes to a part waits for it; where there is none, it makes one.
-//! What was read as a whole is given back. Small parts stay for the next reader until the memory is
-//! needed.
+//! Parts never overlap. A reader that needs the bytes of a part waits for it; if there is no part, it makes
+//! one. A part is dropped when all of its bytes were read. Small parts stay for the next reader until the
+//! memory is needed.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::collections::{BTreeMap, VecDeque};
@@ -18,7 +18,7 @@ use zt::{Error, Result};
 
 use crate::object::Bytes;
 
-/// Parts that are shorter stay after they were read: metadata is read in many small pieces.
+/// Parts below this length stay after they were read, because metadata is read in many small pieces.
 pub(crate) const SMALL: u64 = 256 << 10;
 
 /// One part of an object.
@@ -39,7 +39,7 @@ impl Part {
     }
 }
 
-/// Ranges in order, with bytes between them. Readers take pieces in any order, and some bytes twice.
+/// Ranges in order that do not touch. Readers take pieces in any order, and some bytes twice.
 #[derive(Debug, Default)]
 struct Covered(Vec<Range<u64>>);
 
@@ -56,9 +56,9 @@ impl Covered {
 
 #[derive(Debug)]
 enum State {
-    /// Nobody has asked the store for it.
+    /// No request was sent yet.
     Wanted,
-    /// The store was asked.
+    /// A request was sent.
     Coming,
     Here(Bytes),
     Failed(Error),
@@ -66,11 +66,11 @@ enum State {
 
 /// What a reader finds at an offset.
 pub(crate) enum Found {
-    /// As many bytes as are there from the offset on.
+    /// Bytes from the offset on.
     Bytes(Bytes),
-    /// A part that comes, or that must be asked for first.
+    /// A part that is on its way, or that must be requested first.
     Wait,
-    /// Nothing, up to the next part.
+    /// No part, up to the next one.
     Nothing { until: u64 },
     /// The transfer failed.
     Failed(Error),
@@ -82,7 +82,7 @@ pub(crate) struct Ranges {
     parts: BTreeMap<u64, Part>,
     /// Beginnings of the parts that are wanted, in the order in which they will be read.
     wanted: VecDeque<u64>,
-    /// Bytes that are here or coming.
+    /// Bytes of the parts that are here or coming.
     held: u64,
     coming: usize,
     uses: u64,
@@ -91,7 +91,7 @@ pub(crate) struct Ranges {
 }
 
 impl Ranges {
-    /// Adds bytes that are here.
+    /// Adds a part whose bytes are here.
     pub(crate) fn keep(&mut self, offset: u64, bytes: Bytes) {
         let len = bytes.len() as u64;
         let (Some(end), 1..) = (offset.checked_add(len), len) else {
@@ -107,7 +107,7 @@ impl Ranges {
         self.parts.insert(offset, part);
     }
 
-    /// Adds what no part has of `range` as wanted, in parts of at most `part_len`.
+    /// Adds wanted parts for the bytes of `range` that are in no part yet, each of at most `part_len` bytes.
     pub(crate) fn want(&mut self, range: Range<u64>, part_len: u64) {
         let mut at = range.start;
         while at < range.end {
@@ -130,8 +130,8 @@ impl Ranges {
         }
     }
 
-    /// The next part to ask the store for, while fewer than `most` are coming and it fits into
-    /// `memory`. It is coming from now on.
+    /// The next part to request, if fewer than `most` are coming and it fits into `memory`. Its state
+    /// becomes [`State::Coming`].
     pub(crate) fn next(&mut self, most: usize, memory: u64) -> Option<Range<u64>> {
         while self.coming < most {
             let start = *self.wanted.front()?;
@@ -153,14 +153,14 @@ impl Ranges {
         None
     }
 
-    /// The part at `offset`, if nobody has asked for it. A reader waits for it, so it may exceed `memory`.
+    /// The part at `offset`, if it was not requested yet. A reader waits for it, so it may exceed `memory`.
     pub(crate) fn demand(&mut self, offset: u64, memory: u64) -> Option<Range<u64>> {
         let (start, part) = self.part_at(offset)?;
         if !matches!(part.state, State::Wanted) {
             return None;
         }
         let len = part.end.saturating_sub(start);
-        // Readers in several places may hold twice as much.
+        // Readers in several places may together hold twice as much.
         self.make_room(len, memory, memory.saturating_mul(2));
         self.ask(start)
     }
@@ -174,8 +174,8 @@ impl Ranges {
         Some(range)
     }
 
-    /// Gives back the parts that were not used for the longest time, until `len` more bytes fit into
-    /// `memory`. What somebody has yet to read stays, as long as they fit into `most`.
+    /// Drops parts, the least recently used first, until `len` more bytes fit into `memory`. Parts that were
+    /// not read yet are dropped only if the bytes would otherwise exceed `most`.
     fn make_room(&mut self, len: u64, memory: u64, most: u64) {
         while self.held.saturating_add(len) > memory {
             let here = self
@@ -191,7 +191,7 @@ impl Ranges {
         }
     }
 
-    /// What came for the part that begins at `start`.
+    /// Sets the outcome of the request for the part that begins at `start`.
     pub(crate) fn arrive(&mut self, start: u64, outcome: Result<Bytes>) {
         self.coming = self.coming.saturating_sub(1);
         let Some(part) = self.parts.get_mut(&start) else {
@@ -207,7 +207,7 @@ impl Ranges {
         }
     }
 
-    /// What is at `offset`. At most `len` bytes are taken, and count as read.
+    /// Takes at most `len` bytes at `offset`, which count as read.
     pub(crate) fn take(&mut self, offset: u64, len: u64) -> Found {
         self.uses = self.uses.saturating_add(1);
         let uses = self.uses;
@@ -244,12 +244,12 @@ impl Ranges {
         }
     }
 
-    /// Empty memory for a part of the usual length, which has room if it held such a part before.
+    /// An empty buffer for a part of the usual length. It has room already if it held such a part before.
     pub(crate) fn memory(&mut self) -> BytesMut {
         self.spare.pop().unwrap_or_default()
     }
 
-    /// Keeps the memory of bytes that were read, while more parts are wanted. To touch fresh memory would
+    /// Keeps the buffer of bytes that were read, while more parts are wanted. To touch fresh memory would
     /// take as long as to copy the bytes.
     pub(crate) fn reuse(&mut self, read: Bytes) {
         if self.wanted.is_empty() {
@@ -295,7 +295,7 @@ mod tests {
         let mut ranges = Ranges::default();
         let len = SMALL + 10;
         ranges.keep(0, Bytes::from(vec![1; usize::try_from(len).unwrap()]));
-        // The end first, and twice, as a reader of a table there does.
+        // The end first, and twice: so does a reader of a table at the end.
         for (offset, len) in [(SMALL, 10), (SMALL, 10), (0, SMALL)] {
             assert!(matches!(ranges.take(offset, len), Found::Bytes(_)));
         }

@@ -19,20 +19,19 @@ use crate::ranges::{Found, Ranges, SMALL};
 use crate::runtime::{self, PAUSE};
 use crate::traffic::Traffic;
 
-/// What the first request fetches. Most manifests and headers fit in.
+/// Bytes of the first request. Most manifests and headers fit in.
 const FIRST: u64 = 256 << 10;
 
-/// The rest of a manifest or of a header is one request, if it is not longer. This is enough for 100,000
-/// objects.
+/// The longest rest of a manifest or of a header that is one request: enough for 100,000 objects.
 const REST: u64 = 32 << 20;
 
-/// Where a small read falls, this many bytes are fetched, from a multiple of this many on.
+/// A small read is extended to the next multiple of this many bytes.
 const BLOCK: u64 = 64 << 10;
 
 /// Ranges with at most this many bytes between them are one request.
 const GAP: u64 = 64 << 10;
 
-/// The bytes that each of several objects has room for in their plan. Stores take objects of at most 50 TB.
+/// The room for each object in a shared plan. Stores accept objects of at most 50 TB.
 const STRIDE: u64 = 1 << 48;
 
 /// Kinds whose readers begin at the end, by the extension of a name.
@@ -43,9 +42,9 @@ const FROM_THE_END: &[&str] = &["zt", "npz", "pt", "pth", "bin", "ckpt", "keras"
 /// The version of the object is fixed when it is opened. If the object is replaced while it is open,
 /// reads fail with the code `changed`, and never return bytes of both.
 ///
-/// Opening takes one request, which fetches 256 KiB of the end where the manifest is expected by the
-/// name. Reads of more than 8 MiB go out as several requests at once. Blocking calls work on any
-/// thread, also within an asynchronous runtime.
+/// Opening takes one request of 256 KiB: of the end of the object if the extension of its name is of a kind
+/// with its manifest there, otherwise of its beginning. Reads of more than 8 MiB become several requests at
+/// once. Blocking calls work on any thread, also within an asynchronous runtime.
 ///
 /// ```no_run
 /// let remote = zt_remote::open("s3://models/llama/model.zt")?;
@@ -56,14 +55,14 @@ const FROM_THE_END: &[&str] = &["zt", "npz", "pt", "pth", "bin", "ckpt", "keras"
 #[derive(Debug, Clone)]
 pub struct Remote {
     object: Arc<Object>,
-    /// Where the object begins among the bytes of all objects that share the plan.
+    /// The offset of the object in the plan that several objects share.
     base: u64,
-    /// The bytes that came when the object was opened.
+    /// The range that was fetched when the object was opened.
     first: Range<u64>,
     shared: Arc<Shared>,
 }
 
-/// What the files of one set have in common, so that their requests are planned as one.
+/// The plan of requests that the files of one set share.
 #[derive(Debug)]
 struct Shared {
     options: RemoteOptions,
@@ -85,11 +84,11 @@ impl Remote {
         Self::at(address, options)
     }
 
-    /// Opens objects below the folder of this one; `None` for a missing one. Requests for all of them,
-    /// and for this one, are planned as one: they share the limits of memory and of requests.
+    /// Opens objects below the folder of this one; `None` for a missing one. All of them and this one have
+    /// one plan of requests, and share the limits of memory and of requests.
     ///
-    /// The errors are those of [`crate::open`]; code `path` for a location that is not a list of plain
-    /// names with `/` between them.
+    /// Errors are as for [`crate::open`]; code `path` for a location that is not a list of plain names with
+    /// `/` between them.
     pub fn beside(&self, locations: &[&str]) -> Vec<Result<Option<Self>>> {
         let mut found = Vec::with_capacity(locations.len());
         for locations in locations.chunks(self.shared.options.in_flight) {
@@ -124,7 +123,7 @@ impl Remote {
         Self::add(&shared, opened)
     }
 
-    /// Adds an object to the plan, with the bytes that came when it was opened.
+    /// Adds an object to the plan, with the bytes that were fetched when it was opened.
     fn add(shared: &Arc<Shared>, (object, offset, bytes): (Object, u64, Bytes)) -> Result<Self> {
         let object = Arc::new(object);
         let mut objects = shared
@@ -160,14 +159,14 @@ impl Remote {
 }
 
 impl Remote {
-    /// An offset of the object as one of the plan.
+    /// The offset in the plan of an offset in the object.
     fn within(&self, offset: u64) -> u64 {
         self.base.saturating_add(offset)
     }
 }
 
 impl Shared {
-    /// The object whose bytes include the one at `offset`, and where it begins.
+    /// The object that has the byte at `offset` of the plan, and the offset of the object.
     fn object_at(&self, offset: u64) -> Option<(Arc<Object>, u64)> {
         let position = offset.checked_div(STRIDE)?;
         let objects = self.objects.read().unwrap_or_else(PoisonError::into_inner);
@@ -179,7 +178,7 @@ impl Shared {
         self.ranges.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks for wanted parts, as many as may be under way.
+    /// Requests wanted parts, as many as the limits allow.
     fn fetch_ahead(self: &Arc<Self>, ranges: &mut Ranges) -> io::Result<()> {
         while let Some(range) = ranges.next(self.options.in_flight, self.options.memory) {
             self.fetch(ranges, range)?;
@@ -201,7 +200,7 @@ impl Shared {
             let outcome = object.fetch(range, memory).await;
             let mut ranges = shared.ranges();
             ranges.arrive(start, outcome);
-            // If no thread can be started, a reader that needs the part says so.
+            // If no thread can be started, a reader that needs the part returns the error.
             let _ = shared.fetch_ahead(&mut ranges);
             drop(ranges);
             shared.arrived.notify_all();
@@ -212,8 +211,8 @@ impl Shared {
         })
     }
 
-    /// Fills `buf` from `offset` on, which lies within an object that ends at `limit`. A request asks for
-    /// at most `part` bytes.
+    /// Fills `buf` from `offset` on, which lies within an object that ends at `limit`. A request is for at
+    /// most `part` bytes.
     fn read(self: &Arc<Self>, offset: u64, limit: u64, part: u64, buf: &mut [u8]) -> Result<()> {
         let end = offset.saturating_add(buf.len() as u64);
         let (mut at, mut rest) = (offset, buf);
@@ -253,8 +252,8 @@ impl Shared {
     }
 }
 
-/// A small range becomes the blocks around it, up to `until`, so that the next small read needs no
-/// request. A large one is exactly what its reader needs.
+/// A small range, rounded up to the end of its block but not beyond `until`, so that the next small read
+/// needs no request. A large range is returned unchanged.
 fn rounded(wanted: Range<u64>, until: u64) -> Range<u64> {
     if wanted.end.saturating_sub(wanted.start) >= SMALL.min(BLOCK) {
         return wanted;
@@ -283,7 +282,7 @@ impl Asked {
         let meter = options.meter.clone();
         let (send, answer) = sync_channel(1);
         runtime::spawn(async move {
-            // Nobody receives if the caller is gone.
+            // Sending fails if the caller has stopped waiting.
             let _ = send.send(Object::open(address, end, FIRST, meter).await);
         })?;
         Ok(Asked {
@@ -293,7 +292,7 @@ impl Asked {
         })
     }
 
-    /// Waits for the answer: the object, and the bytes that came with it.
+    /// Waits for the answer: the object, the offset of the bytes that came with it, and those bytes.
     fn opened(self) -> Result<(Object, u64, Bytes)> {
         let opened = runtime::receive(&self.answer, self.interrupt);
         let opened = opened.and_then(|opened| opened);
@@ -341,13 +340,13 @@ impl Source for Remote {
                 }
             }
         }
-        // Behind the values is the table of their chunk digests, beside the tables of others.
+        // The table of their chunk digests lies behind the values, beside the tables of others.
         let last = joined.filter(|last| !last.is_empty());
         ranges.want(
             last.map(|last| rounded(last, limit)).unwrap_or_default(),
             part,
         );
-        // A hint that fails changes nothing: the read that follows has the error.
+        // An error is ignored: the read that follows returns it.
         let _ = self.shared.fetch_ahead(&mut ranges);
     }
 
@@ -356,7 +355,7 @@ impl Source for Remote {
         let span = span.filter(|span| span.end() <= self.byte_len());
         let span = span.ok_or(io::ErrorKind::UnexpectedEof)?;
         let limit = self.within(self.byte_len());
-        // What goes on beyond the first bytes is a manifest or a header. Values are announced.
+        // A read that overlaps the first bytes is of a manifest or a header. Values are announced.
         let goes_on = span.offset() < self.first.end && self.first.start < span.end();
         let part = match goes_on {
             true => self.shared.options.part.max(REST),

@@ -46,7 +46,7 @@ fn runtime() -> io::Result<Arc<Runtime>> {
     Ok(runtime)
 }
 
-/// How often a call that waits asks whether it shall stop.
+/// The time between two calls of `interrupt` while a call waits.
 pub(crate) const PAUSE: Duration = Duration::from_millis(50);
 
 /// Runs `future` in the background.
@@ -70,7 +70,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
     done.map_err(|_| io::Error::other("a call ended without a result"))
 }
 
-/// Runs `future` and waits for its result, at most until `interrupt` says `true`.
+/// Runs `future` and waits for its result, or until `interrupt` returns `true`.
 ///
 /// # Errors
 ///
@@ -81,13 +81,13 @@ pub(crate) fn wait<T: Send + 'static>(
 ) -> Result<T> {
     let (send, answer) = sync_channel(1);
     let task = spawn(async move {
-        // Nobody receives if the caller is gone.
+        // Sending fails if the caller has stopped waiting.
         let _ = send.send(future.await);
     })?;
     receive(&answer, interrupt).inspect_err(|_| task.abort())
 }
 
-/// The result that a task sends, as [`wait`].
+/// As [`wait`], for the result that a task sends.
 pub(crate) fn receive<T>(answer: &Receiver<T>, interrupt: Option<fn() -> bool>) -> Result<T> {
     loop {
         match answer.recv_timeout(PAUSE) {
@@ -103,14 +103,15 @@ pub(crate) fn receive<T>(answer: &Receiver<T>, interrupt: Option<fn() -> bool>) 
     }
 }
 
-/// As [`wait`], at most for this time, and also after a signal. `None` if there is no result by then.
+/// As [`wait`], for at most this time, and without stopping at a signal. `None` if there is no result by
+/// then.
 pub(crate) fn wait_for<T: Send + 'static>(
     time: Duration,
     future: impl Future<Output = T> + Send + 'static,
 ) -> Option<T> {
     let (send, receive) = sync_channel(1);
     let task = spawn(async move {
-        // Nobody receives if the time is over.
+        // Sending fails if the time is over.
         let _ = send.send(future.await);
     });
     let received = receive.recv_timeout(time);

@@ -1,4 +1,4 @@
-//! How much was asked of a store.
+//! Counting requests and bytes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,13 +11,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct Traffic {
     /// Requests that were sent.
     pub requests: u64,
-    /// Bytes of the bodies that came back.
+    /// Bytes of the bodies that were received.
     pub bytes: u64,
     /// Bytes of the bodies that were sent.
     pub sent: u64,
 }
 
-/// Counts the traffic of any number of files. A clone counts the same.
+/// Counts the traffic of any number of files. A clone shares the counts.
 #[derive(Debug, Clone, Default)]
 pub struct Meter(Arc<Counts>);
 

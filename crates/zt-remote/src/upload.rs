@@ -23,7 +23,7 @@ const SHORTEST_PART: u64 = 5 << 20;
 /// How long an upload that is dropped waits for its parts, and then for the store.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Stores take at most 10,000 parts. After every 1,000, parts are longer.
+/// Stores accept at most 10,000 parts, so parts become longer after every 1,000.
 const STEP: u64 = 1000;
 
 /// Parts that stay at a store cost money, so a refused cancellation is tried again.
@@ -34,9 +34,9 @@ const ABORTS: usize = 3;
 /// Bytes go out in parts, several at once, while the caller makes the next. An upload that is dropped
 /// before it is finished is cancelled, and its parts are deleted.
 ///
-/// An object that exists is not replaced, unless [`RemoteOptions::overwrite`] is set. A short object is
-/// written under this condition. For one of several parts, the store is asked at the beginning and before
-/// the end: stores have no condition for those.
+/// An existing object is not replaced, unless [`RemoteOptions::overwrite`] is set. For an object of one
+/// part, the store checks that as a condition of the request. Stores have no such condition for several
+/// parts: there, two requests ask whether the object exists, at the beginning and before the end.
 ///
 /// ```no_run
 /// use zt::{Dense, WriteOptions};
@@ -83,8 +83,8 @@ impl Flight {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until there is room: for another part, or for nothing under way. Ends when `is_due` says
-    /// `true`.
+    /// Waits while `is_full` is true: until there is room for another part, or until no part is on its way.
+    /// Ends when `is_due` returns `true`.
     fn wait_while(
         &self,
         is_full: impl Fn(&State) -> bool,
@@ -149,15 +149,18 @@ impl Upload {
     /// # Errors
     ///
     /// [`zt::ErrorKind::Io`] if a part could not be written; code `overwrite` if an object of this name
-    /// exists. Nothing is left behind, with two exceptions, both after a lost answer of the store. The message
-    /// says if an object of this name and length exists. An upload in parts whose name was lost stays at the
-    /// store, because clients cannot ask for it.
+    /// exists.
+    ///
+    /// After an error, nothing stays at the store, with two exceptions if an answer of the store was lost:
+    ///
+    /// * an object of this name and length may exist, and the message says so;
+    /// * parts stay if the lost answer had the identifier of the upload, because clients cannot find it.
     pub fn finish(mut self) -> Result<()> {
         let finished = self.finish_parts();
         if finished.is_ok() {
             self.is_done = true;
         }
-        // What failed is cancelled by `drop`.
+        // `drop` cancels a failed upload.
         finished.map_err(|error| self.named(error))
     }
 
@@ -231,8 +234,8 @@ impl Upload {
         }
     }
 
-    /// Whether the object has these bytes and no others. The answer to a request can be lost, and a second
-    /// attempt then finds the object of the first.
+    /// Whether the object has exactly these bytes. The answer to a request can be lost, and a second attempt
+    /// then finds the object of the first.
     fn is_ours(&self, bytes: Bytes) -> bool {
         let (store, path) = (Arc::clone(&self.address.store), self.address.path.clone());
         let len = bytes.len() as u64;
@@ -268,14 +271,15 @@ impl Upload {
         error.with_path(self.address.text.as_ref())
     }
 
-    /// The length of the next part. All stores take 10,000 of these: 8 MiB give 240 GiB and more.
+    /// The length of the next part. With 10,000 parts, a first length of 8 MiB is enough for 240 GiB and
+    /// more.
     fn part_len(&self) -> u64 {
         let shortest = self.options.part.max(SHORTEST_PART);
         let step = self.parts.checked_div(STEP).unwrap_or_default();
         shortest.saturating_mul(step.saturating_add(1))
     }
 
-    /// Sends the buffer as a part, once there is room for another.
+    /// Sends the buffer as a part, once there is room for one.
     fn send_part(&mut self) -> Result<()> {
         let (memory, most) = (self.options.memory, self.options.in_flight);
         let len = self.buffer.len() as u64;
@@ -331,7 +335,7 @@ impl Upload {
     }
 }
 
-/// Whether there is an object.
+/// Whether the object exists.
 pub(crate) fn is_there(address: &Address, options: &RemoteOptions) -> Result<bool> {
     let (store, path) = (Arc::clone(&address.store), address.path.clone());
     options.meter.begin();
@@ -357,7 +361,7 @@ impl Write for Upload {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        // A part that is sent too early may be too short for the store.
+        // Stores refuse parts that are too short, so the buffer is not sent.
         Ok(())
     }
 }
@@ -377,7 +381,7 @@ impl Drop for Upload {
         state.tasks.iter().for_each(AbortHandle::abort);
         drop(state);
         if let Some(mut multipart) = self.multipart.take() {
-            // An error cannot be returned from here. Rules of a bucket may delete parts that are old.
+            // `drop` cannot return an error. Rules of a bucket can delete old parts.
             let _ = runtime::wait_for(PATIENCE, async move {
                 for _ in 0..ABORTS {
                     if multipart.abort().await.is_ok() {

@@ -157,7 +157,7 @@ fn use_store(folder: &str, options: &RemoteOptions) {
     assert!(!set.contains("shard 1.zt").unwrap());
     set.remove("shard 1.zt").unwrap();
 
-    // An object that appears between the look and the end.
+    // An object that appears between the check and the end.
     let late = format!("{folder}/late.zt");
     let mut upload = Upload::create(&late, options).unwrap();
     upload.write_all(b"ours").unwrap();
@@ -368,7 +368,7 @@ fn nginx_is_read_with_ranges_redirects_and_tls() {
         let error = limited(path, move || Remote::open(&url, &options())).unwrap_err();
         assert_eq!(error.code(), "io", "{path}: {error}");
     }
-    // A certificate that nobody vouches for is refused.
+    // A certificate without a known issuer is refused.
     let url = format!("https://localhost:{tls}/models/m.zt");
     let error = Remote::open(&url, &options()).unwrap_err();
     assert_eq!(error.code(), "io", "{error}");

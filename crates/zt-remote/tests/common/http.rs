@@ -155,7 +155,7 @@ impl Response {
         to.flush()
     }
 
-    /// What the server at `port` answers to `request`.
+    /// The answer of the server at `port` to `request`.
     pub(crate) fn from_server(port: u16, request: &Request) -> io::Result<Self> {
         let mut stream = TcpStream::connect(("127.0.0.1", port))?;
         let mut headers = request.headers.clone();

@@ -252,7 +252,7 @@ pub(crate) fn s3_options(port: u16) -> RemoteOptions {
         .setting("aws_secret_access_key", "tests")
 }
 
-/// What `call` gives. It must not take longer than a minute.
+/// The result of `call`. It must not take longer than a minute.
 pub(crate) fn limited<T: Send + 'static>(
     what: &str,
     call: impl FnOnce() -> T + Send + 'static,
