@@ -60,7 +60,7 @@ const TASKS: &[Task] = &[
     Task {
         name: "graph",
         arguments: "[--table]",
-        summary: "crate edges, the rooms of zt, what the lowest crates bring, unsafe code in one file; or README's table",
+        summary: "crate edges, rooms within crates, what the lowest crates bring, unsafe code in one file; or README's table",
         run: graph::run,
     },
     Task {
