@@ -4,6 +4,10 @@
 //! program's own features and every target. There is neither a clock nor a serial number in it: the same
 //! lock file gives the same bytes. What only builds the program (build scripts, macros) has the scope
 //! `excluded`.
+//!
+//! `cargo-cyclonedx` 0.5.9 was tried. It resolves features for the whole workspace, so it lists five crates
+//! that the program does not have (`memmap2`, `ciborium`). It counts macros as part of the program, puts the
+//! folder of the clone into its references, and writes a file beside each of our 23 manifests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
