@@ -1,8 +1,8 @@
 //! The contract of a kind of tensor file, and what all kinds share.
 //!
 //! ```text
-//! zt-container <- zt-manifest <- zt-formats <- zt <- zt-foreign <- zt-zip <- (each kind) <- zt-convert <- zt-cli
-//!                                                    ^ here
+//! zt-container <- zt-manifest <- zt-formats <- zt-ggml <- zt <- zt-foreign <- each kind <- zt-convert <- zt-remote <- zt-cli
+//!                                                               ^ here
 //! ```
 //!
 //! A kind of file is a type that implements [`FileKind`], and [`FileWriter`] if its files can be
@@ -10,14 +10,16 @@
 //! listing, reading, verifying, hashing and converting need no code per kind. `zt-convert` has the
 //! table of kinds.
 //!
-//! | module | contents |
+//! | room | contents |
 //! | --- | --- |
-//! | (root) | the contract: [`FileKind`], [`FileWriter`], [`Probe`], [`Opening`], [`Input`], [`Fault`] |
-//! | [`outgoing`] | objects on their way into a file: [`Job`], [`Merged`], [`Outgoing`], [`Loss`], [`Sink`] |
-//! | [`Neighbours`] | files that a file names, opened if they are below its folder |
-//! | [`Folder`] | the same of a file that is not on a disk |
+//! | `tools` | small tools that several kinds share: [`fnv1a`], [`json`], URLs |
 //! | [`strided`] | elements in another order than row-major, gathered when they are read |
-//! | [`fields`], [`fnv1a`], [`repeated`] | small tools that several kinds share |
+//! | `faults` | what goes wrong between files: [`Fault`], [`Loss`] |
+//! | `open` | what a kind gets to open a file, and returns: [`Probe`], [`Opening`], [`Input`] |
+//! | `outgoing` | objects on their way into a file: [`Merged`], [`Outgoing`], [`Job`], [`Sink`] |
+//! | `contract` | [`FileKind`], [`FileWriter`] |
+//!
+//! A room uses itself and the rooms above it.
 //!
 //! Invariants: the bytes of a file decide its kind, never its name; neither reading nor writing drops
 //! a tensor silently.
@@ -37,31 +39,25 @@ macro_rules! setters {
     )+};
 }
 
-mod fault;
+mod contract;
+mod faults;
 pub mod fields;
-mod fnv;
-mod folder;
-mod input;
-#[cfg(feature = "json")]
-pub mod json;
-mod kind;
-mod names;
-mod neighbours;
-pub mod outgoing;
+mod open;
+mod outgoing;
 pub mod strided;
+mod tools;
 mod unique;
-mod url;
 
-pub use fault::Fault;
-pub use fnv::fnv1a;
-pub use folder::{Folder, Opened, TargetFolder, open_one};
-pub use input::{Input, InputOptions};
-pub use kind::{FileKind, FileWriter, Opening, Probe};
-pub use names::Names;
-pub use neighbours::{LEADS_OUT, Neighbours, Refusal, leads_out};
-pub use outgoing::{
-    ConvertOptions, DATA, Incoming, Job, LOSSY, Loss, Merged, Outgoing, Overflow, Sink, Summary,
-    Treatment, Written, display,
+pub use contract::{FileKind, FileWriter};
+pub use faults::{Fault, LOSSY, Loss, Overflow, display};
+pub use open::{
+    Folder, Input, InputOptions, LEADS_OUT, Names, Neighbours, Opened, Opening, Probe, Refusal,
+    TargetFolder, leads_out, open_one,
 };
+pub use outgoing::{
+    ConvertOptions, DATA, Incoming, Job, Merged, Outgoing, Sink, Summary, Treatment, Written,
+};
+#[cfg(feature = "json")]
+pub use tools::json;
+pub use tools::{beside, fnv1a, is_url, without_secrets};
 pub use unique::repeated;
-pub use url::{beside, is_url, without_secrets};

@@ -3,12 +3,8 @@ use zt::foreign::Kind;
 use zt::formats::dense_byte_len;
 use zt::{Attributes, DType, Error, Result, Warning};
 
-use super::loss::Grade;
-use super::{ConvertOptions, Incoming, Loss, Outgoing, Overflow, Summary, display};
-use crate::Fault;
-
-/// The code of an error about a loss, and of the warning that takes its place.
-pub const LOSSY: &str = "lossy";
+use crate::faults::{Fault, Grade, LOSSY, Loss, Overflow, display};
+use crate::outgoing::{ConvertOptions, Incoming, Outgoing, Summary};
 
 /// One file that is being written.
 ///

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use zt::{Attributes, Registry, Tensor, Value};
+use zt::{Attributes, Registry, Tensor};
 
 /// All objects of all inputs, and the attributes of the files.
 #[derive(Debug)]
@@ -24,13 +24,4 @@ pub struct Incoming<'i> {
     pub registry: &'i Registry,
     /// The path of its input.
     pub path: Option<&'i Path>,
-}
-
-/// A key of attributes for messages: quoted and escaped.
-#[must_use]
-pub fn display(key: &Value) -> String {
-    match key.as_str() {
-        Some(text) => format!("{text:?}"),
-        None => format!("{key:?}"),
-    }
 }

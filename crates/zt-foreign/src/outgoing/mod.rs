@@ -1,26 +1,22 @@
-//! Writing: objects of any inputs on their way into a file of one kind.
+//! Objects of any inputs on their way into a file of one kind.
 //!
 //! ```text
-//! Merged -> Incoming -> Outgoing (its treatment: keep, cast, decode) -> Sink, or a zt::Writer
+//! Merged -> Incoming -> Outgoing (its treatment: keep, cast, decode) -> Sink
 //!                       Job (options, losses, summary)
 //! ```
 //!
-//! Has what the writers of all kinds need.
+//! Has what the writers of all kinds need. It must not know: the kinds and their contract.
 
 mod job;
-mod loss;
 mod merged;
 mod object;
 mod options;
-mod overflow;
 mod sink;
 mod values;
 
-pub use job::{Job, LOSSY};
-pub use loss::Loss;
-pub use merged::{Incoming, Merged, display};
+pub use job::Job;
+pub use merged::{Incoming, Merged};
 pub use object::{DATA, Outgoing, Treatment};
 pub use options::{ConvertOptions, Summary};
-pub use overflow::Overflow;
 pub use sink::Sink;
 pub use values::Written;

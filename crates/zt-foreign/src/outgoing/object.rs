@@ -8,7 +8,7 @@ use zt::{
     Attributes, Component, DType, Error, LogicalType, Object, Planes, Registry, Signature, Tensor,
 };
 
-use super::Incoming;
+use crate::outgoing::Incoming;
 
 /// The role of the component with the values of a plain array.
 pub const DATA: &str = "data";

@@ -6,9 +6,8 @@ use zt::formats::{check_bools_from, dense_byte_len};
 use zt::manifest::Text;
 use zt::{Bytes, DType, Elements, Error, Progress, Result};
 
-use super::object::{DATA, Outgoing, Treatment};
-use super::overflow::Overflow;
-use crate::Fault;
+use crate::faults::{Fault, Overflow};
+use crate::outgoing::{DATA, Outgoing, Treatment};
 
 /// Bytes that are read, cast and written at a time.
 const PIECE: usize = 1 << 20;

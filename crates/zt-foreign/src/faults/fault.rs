@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use zt::foreign::Kind;
 use zt::{DType, ErrorKind};
 
-use crate::outgoing::{LOSSY, Loss};
+use crate::faults::{LOSSY, Loss};
 
 /// Why files are not opened or converted.
 #[derive(Debug, thiserror::Error)]

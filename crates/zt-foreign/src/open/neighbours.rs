@@ -10,7 +10,8 @@ use std::path::{Component, Path, PathBuf};
 
 use zt::{Error, FileSource, Source};
 
-use crate::{Folder, Opening, beside};
+use crate::open::{Folder, Opening};
+use crate::tools::beside;
 
 /// The most files that stay open. Some writers make a file for every tensor, and a system may allow
 /// some hundreds. Further files are opened for every read.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use zt::foreign::Kind;
 use zt::{Error, File, OpenOptions};
 
-use crate::Names;
+use crate::open::Names;
 
 /// How files of any kind are opened. Every kind obeys `open`; the other options are for some kinds.
 #[derive(Debug, Clone, Default)]

@@ -1,9 +1,12 @@
 //! What a target cannot represent.
 
-use zt::DType;
 use zt::foreign::Kind;
+use zt::{DType, Value};
 
-use super::Overflow;
+use crate::faults::Overflow;
+
+/// The code of an error about a loss, and of the warning that takes its place.
+pub const LOSSY: &str = "lossy";
 
 /// The most keys that a message names. A checkpoint has hundreds.
 const KEYS: usize = 16;
@@ -110,9 +113,9 @@ pub enum Loss {
 pub(crate) enum Grade {
     /// All values are kept: the loss is a warning.
     Metadata,
-    /// Values are lost: [`drop_unsupported`](super::ConvertOptions::drop_unsupported) allows it.
+    /// Values are lost: [`drop_unsupported`](crate::ConvertOptions::drop_unsupported) allows it.
     Value,
-    /// Values become infinite: [`allow_inf`](super::ConvertOptions::allow_inf) allows it.
+    /// Values become infinite: [`allow_inf`](crate::ConvertOptions::allow_inf) allows it.
     Infinity,
 }
 
@@ -218,5 +221,14 @@ impl Loss {
             ),
             Loss::Read { what } => what.clone(),
         }
+    }
+}
+
+/// A key of attributes for messages: quoted and escaped.
+#[must_use]
+pub fn display(key: &Value) -> String {
+    match key.as_str() {
+        Some(text) => format!("{text:?}"),
+        None => format!("{key:?}"),
     }
 }

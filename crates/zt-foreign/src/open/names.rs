@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use zt::{Error, Result};
 
-use crate::Fault;
+use crate::faults::Fault;
 
 /// The longest list, in bytes: a name for each of a million tensors.
 const LEN_MAX: u64 = 64 << 20;

@@ -1,0 +1,95 @@
+//! How a kind of file is recognised and opened.
+
+use std::path::Path;
+
+use zt::foreign::Kind;
+use zt::{Attributes, Result, Source};
+
+use crate::contract::FileWriter;
+use crate::open::{Input, InputOptions, Opening, Probe};
+
+/// One kind of file: how it is recognised, opened and written.
+///
+/// A new kind is a type that implements this trait; a table of kinds takes it as a value.
+pub trait FileKind: Send + Sync {
+    /// Its name in messages, in options and in [`zt::File::kind`].
+    fn kind(&self) -> Kind;
+
+    /// The extensions of its files in lower case, without the dot; the usual one first.
+    fn extensions(&self) -> &'static [&'static str];
+
+    /// Whether a file is meant to be of this kind, valid or not.
+    ///
+    /// A broken file is recognised too: [`FileKind::open`] then reports its fault.
+    ///
+    /// # Errors
+    ///
+    /// [`zt::ErrorKind::Io`] if the source cannot be read.
+    fn recognise(&self, probe: &Probe<'_>) -> Result<bool>;
+
+    /// Whether a file of this kind follows other data, such as an archive after a program.
+    ///
+    /// The table asks this only if no kind recognises the file, because any file may contain such
+    /// bytes in its data.
+    ///
+    /// # Errors
+    ///
+    /// As [`FileKind::recognise`].
+    fn recognise_behind(&self, _: &Probe<'_>) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// Opens a file. Components are ranges of `source` wherever the bytes allow it.
+    ///
+    /// # Errors
+    ///
+    /// The rule that the file breaks; [`zt::ErrorKind::Io`].
+    fn open(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input>;
+
+    /// Opens the file at `path` as one of this kind, even if its bytes are not recognised. It is read
+    /// by position and never mapped.
+    ///
+    /// # Errors
+    ///
+    /// As [`FileKind::open`].
+    fn open_path(&self, path: &Path, options: &InputOptions) -> Result<Input> {
+        let opening = Opening {
+            path: Some(path),
+            folder: None,
+            options,
+        };
+        let open = |source| self.open(Box::new(source), opening);
+        zt::foreign::open_settled(path, open).map_err(|error| error.with_path(path))
+    }
+
+    /// Opens a source without a path as a file of this kind, even if its bytes are not recognised.
+    ///
+    /// # Errors
+    ///
+    /// As [`FileKind::open`].
+    fn open_source(&self, source: Box<dyn Source>, options: &InputOptions) -> Result<Input> {
+        let opening = Opening {
+            path: None,
+            folder: None,
+            options,
+        };
+        self.open(source, opening)
+    }
+
+    /// Prepares the attributes of several files for a merge: removes those that hold for one file
+    /// only, and joins those that would conflict. `files` has the attributes of every input, in
+    /// order. Returns whether all files are parts of one set.
+    fn merge_attributes(&self, _files: &mut [Attributes]) -> bool {
+        false
+    }
+
+    /// Keys of attributes that only files of this kind and `.zt` files understand.
+    fn own_attributes(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// How files of this kind are written; `None` for a kind that is only read.
+    fn writer(&self) -> Option<&dyn FileWriter> {
+        None
+    }
+}

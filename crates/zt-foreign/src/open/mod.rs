@@ -1,0 +1,22 @@
+//! What a kind gets to open a file, and what it returns.
+//!
+//! ```text
+//! Probe -> Opening (path, folder, InputOptions) -> Input
+//!          Neighbours, Folder: files that the file names
+//! ```
+//!
+//! It must not know: kinds, and how files are written.
+
+mod folder;
+mod input;
+mod names;
+mod neighbours;
+mod opening;
+mod probe;
+
+pub use folder::{Folder, Opened, TargetFolder, open_one};
+pub use input::{Input, InputOptions};
+pub use names::Names;
+pub use neighbours::{LEADS_OUT, Neighbours, Refusal, leads_out};
+pub use opening::Opening;
+pub use probe::Probe;
