@@ -1,8 +1,8 @@
 //! Other tensor files opened as a [`zt::File`], and written from one.
 //!
 //! ```text
-//! zt-container <- zt-manifest <- zt-formats <- zt <- zt-foreign <- each kind <- zt-convert <- zt-cli
-//!                                                                               ^ here
+//! zt-container <- zt-manifest <- zt-formats <- zt-ggml <- zt <- zt-foreign <- each kind <- zt-convert <- zt-remote <- zt-cli
+//!                                                                                          ^ here
 //! ```
 //!
 //! Every kind of file has a crate of its own and a feature here; all features are on by default.
@@ -53,15 +53,12 @@
 //! Absent: element formats and arithmetic (they are in `zt-formats`), threads, printing.
 #![forbid(unsafe_code)]
 
-mod append;
-mod convert;
-mod damage;
-mod kinds;
-mod mistakes;
+mod merge;
 mod native;
-mod output;
+mod open;
 mod sets;
-mod union;
+mod table;
+mod write;
 
 use std::io::Write;
 use std::path::Path;
@@ -72,10 +69,10 @@ pub use zt_foreign as foreign;
 use zt_foreign::TargetFolder;
 pub use zt_foreign::{ConvertOptions, FileKind, FileWriter, Input, InputOptions, Names, Summary};
 
-pub use kinds::Kinds;
+pub use merge::is_same_file;
 pub use native::{ZT, Zt};
-pub use output::is_same_file;
 pub use sets::{Shard, Split, shards_of};
+pub use table::Kinds;
 #[cfg(feature = "gguf")]
 pub use zt_gguf::{GGUF, Gguf};
 #[cfg(feature = "hdf5")]

@@ -6,9 +6,10 @@
 //! model-00002-of-00002.safetensors
 //! ```
 //!
-//! A set is opened by its index, as one [`zt::File`], and written by [`Kinds::split`]. Its shards have
-//! one kind, which may be any kind in the table. This module knows the table of kinds and no
-//! particular kind.
+//! A set is opened by its index, as one [`zt::File`], and written by [`Kinds::split`](crate::Kinds::split). Its shards have
+//! one kind, which may be any kind in the table.
+//!
+//! It must not know: a particular kind, except that only `.zt` shares bytes.
 
 mod index;
 mod plan;
@@ -24,7 +25,7 @@ use zt::foreign::Kind;
 use zt::{FileSource, Result};
 use zt_foreign::{Input, Opening, Probe};
 
-use crate::Kinds;
+use crate::table::Kinds;
 use index::{INDEX_MAX, Index};
 pub use split::{Shard, Split};
 

@@ -7,13 +7,13 @@ use std::path::Path;
 
 use zt::foreign::{FileBuilder, Kind, WarningKind};
 use zt::{Error, File, FileSource, Result, Source, Value, Warning};
-use zt_foreign::{Fault, Input, Opening, beside, display, leads_out};
+use zt_foreign::{Fault, Input, Opening, Probe, beside, display, leads_out};
 
-use super::USUAL;
 use super::index::Index;
 use super::violation::Violation;
-use crate::Kinds;
-use crate::union::Union;
+use super::{IndexFile, USUAL};
+use crate::merge::Union;
+use crate::table::Kinds;
 
 /// Opens the set that `index` lists. Cost: reads the header of every shard, and keeps every shard open.
 pub(super) fn open(index: &Index, opening: Opening<'_>, kinds: &Kinds) -> Result<Input> {
@@ -174,8 +174,16 @@ impl<'x> Set<'x> {
             folder: None,
             ..self.opening
         };
-        let opened = self.kinds.open_by_bytes(source, opening);
-        let opened = opened.map_err(|error| error.with_path(path))?;
+        let open = || {
+            let probe = Probe::new(&source)?;
+            if let Some(index) = IndexFile::recognise(&probe)? {
+                return index.open(opening, self.kinds);
+            }
+            let kind = self.kinds.recognised(&probe)?;
+            drop(probe);
+            kind.open(source, opening)
+        };
+        let opened = open().map_err(|error| error.with_path(path))?;
         Ok(opened.into_file())
     }
 

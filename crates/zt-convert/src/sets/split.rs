@@ -13,8 +13,9 @@ use zt_foreign::{ConvertOptions, Fault, FileWriter, Incoming, Input, Job, Loss, 
 use super::index::{index_of, is_plain};
 use super::plan::{Item, shards};
 use super::staging::Staging;
-use crate::convert::{Target, merge};
-use crate::{Kinds, ZT, output};
+use crate::merge::{Target, check_is_no_input, check_name, is_same_file, merge};
+use crate::native::ZT;
+use crate::table::Kinds;
 
 /// The result of [`Kinds::split`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -91,7 +92,7 @@ impl Kinds {
         let names = plan.names.clone();
         let is_shard = |name: &str| names.is_shard(name);
         Staging::clean(folder, &index, |name| {
-            is_shard(name) && output::check_is_no_input(&folder.join(name), inputs).is_ok()
+            is_shard(name) && check_is_no_input(&folder.join(name), inputs).is_ok()
         })?;
         let count = plan.shards.len();
         let mut old = Old::of(folder, &names, count, inputs, overwrite)?;
@@ -264,10 +265,7 @@ impl Old {
     ) -> Result<Self> {
         let index = folder.join(names.index());
         let is_index = |input: &&Input| {
-            input.paths().len() > 1
-                && input
-                    .path()
-                    .is_some_and(|path| output::is_same_file(path, &index))
+            input.paths().len() > 1 && input.path().is_some_and(|path| is_same_file(path, &index))
         };
         // A set may replace itself, because the new one has everything.
         let is_input = overwrite && inputs.iter().any(|input| is_index(&input));
@@ -285,7 +283,7 @@ impl Old {
         };
         let mut existing = Vec::new();
         let check = |path: &Path| {
-            let checked = output::check_name(path, &others, overwrite);
+            let checked = check_name(path, &others, overwrite);
             checked.map_err(|error| error.with_path(path))
         };
         if check(&index)? {
@@ -309,8 +307,7 @@ impl Old {
         for name in &old.listed {
             let path = folder.join(name);
             if names.is_shard(name) && fs::symlink_metadata(&path).is_ok() {
-                output::check_is_no_input(&path, &others)
-                    .map_err(|error| error.with_path(&path))?;
+                check_is_no_input(&path, &others).map_err(|error| error.with_path(&path))?;
                 existing.push(path);
             }
         }

@@ -9,7 +9,7 @@ use zt_foreign::{ConvertOptions, Fault, Input, Sink, TargetFolder, open_one};
 
 use super::index::Index;
 use super::split::{FileNames, Plan, Split, is_input};
-use crate::Kinds;
+use crate::table::Kinds;
 
 impl Kinds {
     /// As [`Kinds::split`], to a folder of a store.

@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use zt::Result;
 use zt::foreign::Kind;
-use zt::{Error, ErrorKind, Result, Source};
-use zt_foreign::{Fault, FileKind, FileWriter, Folder, Input, InputOptions, Opening, Probe};
+use zt_foreign::{Fault, FileKind, FileWriter, Probe};
 
-use crate::{Zt, mistakes, sets};
+use crate::native::Zt;
+use crate::table::mistakes;
 
 /// The kinds of files that are opened and written.
 ///
@@ -20,14 +21,6 @@ use crate::{Zt, mistakes, sets};
 /// ```
 #[derive(Clone)]
 pub struct Kinds(Vec<Arc<dyn FileKind>>);
-
-/// The kind that a file's bytes show.
-enum Found<'k> {
-    /// The index of a set, already read.
-    Set(sets::IndexFile),
-    /// A file of this kind.
-    File(&'k dyn FileKind),
-}
 
 impl Kinds {
     /// The kinds of this build, one for each feature, and `.zt`.
@@ -87,150 +80,44 @@ impl Kinds {
         self.iter().find(known).map(FileKind::kind)
     }
 
-    /// The kind of a file, by its bytes; `None` if no kind recognises it.
-    ///
-    /// A broken file may have a kind, too: opening it gives the error. A sharded set has the kind of
-    /// its shards. Reads the first bytes, and all of a text that may be the index of a set.
-    ///
-    /// # Errors
-    ///
-    /// [`zt::ErrorKind::Io`] if the source cannot be read.
-    pub fn detect(&self, source: &dyn Source) -> Result<Option<Kind>> {
-        let found = self.recognise(&Probe::new(source)?)?;
-        Ok(found.map(|found| match found {
-            Found::Set(index) => index.kind(self),
-            Found::File(kind) => kind.kind(),
-        }))
-    }
-
-    /// Opens the tensor file at `path`. The index of a sharded set opens the whole set.
-    ///
-    /// The file is read by position and never mapped: if it is cut while it is open, reading it is an
-    /// error.
-    ///
-    /// # Errors
-    ///
-    /// Code `unknown-kind` if no kind recognises the file; the code of the rule that the file breaks;
-    /// `unsupported` for a kind that the table does not have; `names` for a wrong list of names.
-    pub fn open(&self, path: impl AsRef<Path>, options: impl Into<InputOptions>) -> Result<Input> {
-        let (path, options) = (path.as_ref(), &options.into());
-        let opening = Opening {
-            path: Some(path),
-            folder: None,
-            options,
-        };
-        let open = |source| self.open_at(Box::new(source), opening);
-        let opened = zt::foreign::open_settled(path, open).map_err(|error| {
-            // Only a folder has files in it, and no folder opens.
-            mistakes::of_folder(path).map_or(error, Error::from)
-        });
-        opened.map_err(|error| error.with_path(path))
-    }
-
-    /// Opens a tensor file from any source: bytes in memory, a map, or your own. Components that are
-    /// plain ranges of the source are lent from it.
-    ///
-    /// # Errors
-    ///
-    /// As [`Kinds::open`]; code `unsupported` for the index of a sharded set, because only a path
-    /// leads to its shards.
-    pub fn open_source(
-        &self,
-        source: impl Source + 'static,
-        options: impl Into<InputOptions>,
-    ) -> Result<Input> {
-        let options = &options.into();
-        let opening = Opening {
-            path: None,
-            folder: None,
-            options,
-        };
-        self.open_at(Box::new(source), opening)
-    }
-
-    /// Opens a tensor file that is not on a disk of this machine, such as one of an object store. `url`
-    /// names it in messages, and `folder` opens the files that it names: the shards of a set.
-    ///
-    /// # Errors
-    ///
-    /// As [`Kinds::open`].
-    pub fn open_in(
-        &self,
-        source: impl Source + 'static,
-        url: impl AsRef<Path>,
-        folder: &dyn Folder,
-        options: impl Into<InputOptions>,
-    ) -> Result<Input> {
-        let (url, options) = (url.as_ref(), &options.into());
-        let opening = Opening {
-            path: Some(url),
-            folder: Some(folder),
-            options,
-        };
-        let opened = self.open_at(Box::new(source), opening);
-        opened.map_err(|error| error.with_path(url))
-    }
-
-    fn open_at(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
-        let Some(wished) = opening.options.kind else {
-            return self.open_by_bytes(source, opening);
-        };
-        let kind = self.known(wished)?;
-        let probe = Probe::new(&source)?;
-        match sets::IndexFile::recognise(&probe)? {
-            Some(index) if index.kind(self) == wished => return index.open(opening, self),
-            _ => {}
-        }
-        let mistake = match mistakes::find(&probe) {
-            Some(_) if kind.recognise(&probe)? || kind.recognise_behind(&probe)? => None,
-            mistake => mistake,
-        };
-        drop(probe);
-        match (kind.open(source, opening), mistake) {
-            (Err(error), Some(mistake)) if error.kind() != ErrorKind::Io => Err(mistake.into()),
-            (opened, _) => opened,
-        }
-    }
-
-    /// Opens a source as the kind that its bytes show. Ignores the kind in the options.
-    pub(crate) fn open_by_bytes(
-        &self,
-        source: Box<dyn Source>,
-        opening: Opening<'_>,
-    ) -> Result<Input> {
-        let probe = Probe::new(&source)?;
-        let Some(found) = self.recognise(&probe)? else {
-            let unknown = || Fault::UnknownKind {
-                start: probe.head().iter().take(8).copied().collect(),
-                known: self.names(|_| true),
-            };
-            return Err(mistakes::find(&probe).map_or_else(|| unknown().into(), Error::from));
-        };
-        drop(probe);
-        match found {
-            Found::Set(index) => index.open(opening, self),
-            Found::File(kind) => kind.open(source, opening),
-        }
-    }
-
-    fn recognise(&self, probe: &Probe<'_>) -> Result<Option<Found<'_>>> {
-        if let Some(index) = sets::IndexFile::recognise(probe)? {
-            return Ok(Some(Found::Set(index)));
-        }
+    /// The kind that recognises a file; the index of a set is recognised elsewhere.
+    pub(crate) fn recognise(&self, probe: &Probe<'_>) -> Result<Option<&dyn FileKind>> {
         for kind in self.iter() {
             if kind.recognise(probe)? {
-                return Ok(Some(Found::File(kind)));
+                return Ok(Some(kind));
             }
         }
         for kind in self.iter() {
             if kind.recognise_behind(probe)? {
-                return Ok(Some(Found::File(kind)));
+                return Ok(Some(kind));
             }
         }
         Ok(None)
     }
 
-    fn known(&self, kind: Kind) -> Result<&dyn FileKind> {
+    /// As [`Kinds::recognise`], for a file that is opened.
+    ///
+    /// # Errors
+    ///
+    /// Code `unknown-kind` if no kind recognises the file.
+    pub(crate) fn recognised(&self, probe: &Probe<'_>) -> Result<&dyn FileKind> {
+        if let Some(kind) = self.recognise(probe)? {
+            return Ok(kind);
+        }
+        if let Some(mistake) = mistakes::find(probe) {
+            return Err(mistake.into());
+        }
+        let start = probe.head().iter().take(8).copied().collect();
+        let known = self.names(|_| true);
+        Err(Fault::UnknownKind { start, known }.into())
+    }
+
+    /// The kind of this name.
+    ///
+    /// # Errors
+    ///
+    /// Code `unsupported`.
+    pub(crate) fn known(&self, kind: Kind) -> Result<&dyn FileKind> {
         let known = self.get(kind.as_str());
         Ok(known.ok_or_else(|| Fault::NoSuchKind {
             kind,

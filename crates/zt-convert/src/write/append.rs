@@ -5,10 +5,9 @@ use std::collections::HashSet;
 use zt::{Editor, Error, Result, Tensor};
 use zt_foreign::{ConvertOptions, Fault, Input, Job, Summary};
 
-use crate::convert::{check_cast, merge};
-use crate::native::write_objects;
-use crate::union::united;
-use crate::{Kinds, ZT, output};
+use crate::merge::{check_cast, check_is_no_input, merge, united};
+use crate::native::{ZT, write_objects};
+use crate::table::Kinds;
 
 impl Kinds {
     /// Adds the objects of all `inputs`, in the order of the inputs and of their data, to a file that is
@@ -58,7 +57,7 @@ impl Kinds {
         check_cast(options)?;
         edit.check()?;
         if let Some(path) = edit.path() {
-            output::check_is_no_input(path, inputs).map_err(|error| error.with_path(path))?;
+            check_is_no_input(path, inputs).map_err(|error| error.with_path(path))?;
         }
         let mut job = Job::new(ZT, options);
         job.summary.byte_len = edit.before().byte_len();

@@ -1,0 +1,141 @@
+//! Merges the inputs of a conversion.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use zt::foreign::WarningKind;
+use zt::{Error, Result, Warning};
+use zt_foreign::{Fault, Incoming, Input, Job, Loss, Merged};
+
+use crate::merge::damage::Damage;
+use crate::merge::union::Union;
+use crate::native::ZT;
+use crate::table::Kinds;
+
+/// Merges all inputs: checks their objects, joins their attributes, repeats their warnings.
+///
+/// If damaged objects are skipped, the inputs are verified to find them before anything is written.
+///
+/// # Errors
+///
+/// The fault of an object, unless damaged ones are skipped. Code `overlap` for blobs that would be
+/// written many times; `duplicate-name` for two objects of one name; `lossy` for data that the reader
+/// of an input skipped, unless that is allowed.
+pub(crate) fn merge<'i>(
+    kinds: &Kinds,
+    inputs: &'i [Input],
+    job: &mut Job<'_>,
+) -> Result<Merged<'i>> {
+    let mut attributes_of = Vec::with_capacity(inputs.len());
+    let mut has_attributes = false;
+    for input in inputs {
+        let attributes = input.file().attributes();
+        let attributes = attributes.map_err(|error| input.blame(error))?;
+        has_attributes |= attributes.is_some();
+        attributes_of.push(attributes.unwrap_or_default());
+    }
+    let mut is_whole_set = false;
+    for kind in kinds.iter() {
+        is_whole_set |= kind.merge_attributes(&mut attributes_of);
+    }
+    repeat_warnings(inputs, is_whole_set, job)?;
+
+    let mut objects = Vec::new();
+    let mut places = HashMap::new();
+    let (mut attributes, mut extra) = (Union::default(), Union::default());
+    for (input, map) in inputs.iter().zip(attributes_of) {
+        let blame = |error| input.blame(error);
+        add_objects(input, &mut objects, &mut places, inputs.len() > 1, job)?;
+        attributes.add(map, job).map_err(blame)?;
+        let map = input.file().extra().map_err(blame)?;
+        extra.add(map, job).map_err(blame)?;
+    }
+    let mut attributes = attributes.into_map();
+    for kind in kinds
+        .iter()
+        .filter(|kind| ![ZT, kind.kind()].contains(&job.target))
+    {
+        for key in kind.own_attributes() {
+            attributes.remove(key);
+        }
+    }
+    Ok(Merged {
+        objects,
+        attributes: has_attributes.then_some(attributes),
+        extra: extra.into_map(),
+    })
+}
+
+/// Adds the objects of an input. `places` has the path of the input that has each name, if it
+/// `is_one_of_several`.
+fn add_objects<'i>(
+    input: &'i Input,
+    objects: &mut Vec<Incoming<'i>>,
+    places: &mut HashMap<&'i str, Option<&'i Path>>,
+    is_one_of_several: bool,
+    job: &mut Job<'_>,
+) -> Result<()> {
+    let blame = |error| input.blame(error);
+    let (file, path) = (input.file(), input.path());
+    file.check_overlap().map_err(blame)?;
+    let mut damage = Damage::of(file, job.options).map_err(blame)?;
+    if objects.is_empty() {
+        objects.reserve_exact(file.len());
+    }
+    for entry in file.entries() {
+        let checked = entry.tensor().and_then(|tensor| match tensor.fault() {
+            // Another kind of file cannot hold components without a meaning.
+            Some(fault) if job.target != ZT => Err(fault.clone()),
+            _ => damage.check(tensor),
+        });
+        let tensor = match checked {
+            Ok(tensor) => tensor,
+            Err(fault) => {
+                job.leave_out(fault, entry.name()).map_err(blame)?;
+                continue;
+            }
+        };
+        // The names of one file are unique.
+        if is_one_of_several && let Some(first) = places.insert(entry.name(), path) {
+            let (first, second) = (first.map(Path::to_owned), path.map(Path::to_owned));
+            let error = Error::from(Fault::Repeated { first, second });
+            return Err(error.with_object(entry.name()));
+        }
+        if let Some(fault) = tensor.fault() {
+            let message = format!("kept as it is: {}", fault.message());
+            let warning = Warning::new(fault.code(), message).with_object(entry.name());
+            job.summary.warnings.push(warning);
+        }
+        objects.push(Incoming {
+            tensor,
+            registry: file.registry(),
+            path,
+        });
+    }
+    Ok(())
+}
+
+/// Repeats the warnings about the inputs, except that parts are missing if the set is complete. Data
+/// that a reader skipped is a loss.
+fn repeat_warnings(inputs: &[Input], is_whole_set: bool, job: &mut Job<'_>) -> Result<()> {
+    for input in inputs {
+        for mut warning in input.file().warnings() {
+            match warning.kind {
+                WarningKind::PassedOver => {
+                    let what = warning.message;
+                    job.accept(Loss::Read { what }, warning.object.as_deref());
+                    job.check().map_err(|error| input.blame(error))?;
+                    continue;
+                }
+                WarningKind::Part if is_whole_set => continue,
+                _ => {}
+            }
+            // With several inputs, the message has to name the file.
+            if let (Some(path), None, [_, _, ..]) = (input.path(), &warning.object, inputs) {
+                warning.message = format!("{}: {}", path.display(), warning.message);
+            }
+            job.summary.warnings.push(warning);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,15 @@
+//! Several inputs as one, and the target that they are written to.
+//!
+//! It must not know: sets, and how an output gets its name.
+
+mod damage;
+mod inputs;
+mod output;
+mod target;
+mod union;
+
+pub(crate) use inputs::merge;
+pub use output::is_same_file;
+pub(crate) use output::{check, check_is_no_input, check_name};
+pub(crate) use target::{Target, check_cast};
+pub(crate) use union::{Union, united};

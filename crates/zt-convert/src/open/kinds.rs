@@ -1,0 +1,123 @@
+//! Recognises and opens files.
+
+use std::path::Path;
+
+use zt::foreign::Kind;
+use zt::{Error, ErrorKind, Result, Source};
+use zt_foreign::{FileKind, Folder, Input, InputOptions, Opening, Probe};
+
+use crate::sets::IndexFile;
+use crate::table::{self, Kinds};
+
+impl Kinds {
+    /// The kind of a file, by its bytes; `None` if no kind recognises it.
+    ///
+    /// A broken file may have a kind, too: opening it gives the error. A sharded set has the kind of
+    /// its shards. Reads the first bytes, and all of a text that may be the index of a set.
+    ///
+    /// # Errors
+    ///
+    /// [`zt::ErrorKind::Io`] if the source cannot be read.
+    pub fn detect(&self, source: &dyn Source) -> Result<Option<Kind>> {
+        let probe = Probe::new(source)?;
+        if let Some(index) = IndexFile::recognise(&probe)? {
+            return Ok(Some(index.kind(self)));
+        }
+        Ok(self.recognise(&probe)?.map(FileKind::kind))
+    }
+
+    /// Opens the tensor file at `path`. The index of a sharded set opens the whole set.
+    ///
+    /// The file is read by position and never mapped: if it is cut while it is open, reading it is an
+    /// error.
+    ///
+    /// # Errors
+    ///
+    /// Code `unknown-kind` if no kind recognises the file; the code of the rule that the file breaks;
+    /// `unsupported` for a kind that the table does not have; `names` for a wrong list of names.
+    pub fn open(&self, path: impl AsRef<Path>, options: impl Into<InputOptions>) -> Result<Input> {
+        let (path, options) = (path.as_ref(), &options.into());
+        let opening = Opening {
+            path: Some(path),
+            folder: None,
+            options,
+        };
+        let open = |source| self.open_at(Box::new(source), opening);
+        let opened = zt::foreign::open_settled(path, open).map_err(|error| {
+            // Only a folder has files in it, and no folder opens.
+            table::of_folder(path).map_or(error, Error::from)
+        });
+        opened.map_err(|error| error.with_path(path))
+    }
+
+    /// Opens a tensor file from any source: bytes in memory, a map, or your own. Components that are
+    /// plain ranges of the source are lent from it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Kinds::open`]; code `unsupported` for the index of a sharded set, because only a path
+    /// leads to its shards.
+    pub fn open_source(
+        &self,
+        source: impl Source + 'static,
+        options: impl Into<InputOptions>,
+    ) -> Result<Input> {
+        let options = &options.into();
+        let opening = Opening {
+            path: None,
+            folder: None,
+            options,
+        };
+        self.open_at(Box::new(source), opening)
+    }
+
+    /// Opens a tensor file that is not on a disk of this machine, such as one of an object store. `url`
+    /// names it in messages, and `folder` opens the files that it names: the shards of a set.
+    ///
+    /// # Errors
+    ///
+    /// As [`Kinds::open`].
+    pub fn open_in(
+        &self,
+        source: impl Source + 'static,
+        url: impl AsRef<Path>,
+        folder: &dyn Folder,
+        options: impl Into<InputOptions>,
+    ) -> Result<Input> {
+        let (url, options) = (url.as_ref(), &options.into());
+        let opening = Opening {
+            path: Some(url),
+            folder: Some(folder),
+            options,
+        };
+        let opened = self.open_at(Box::new(source), opening);
+        opened.map_err(|error| error.with_path(url))
+    }
+
+    fn open_at(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
+        let wished = opening.options.kind.map(|kind| self.known(kind));
+        let wished = wished.transpose()?;
+        let probe = Probe::new(&source)?;
+        let index = IndexFile::recognise(&probe)?;
+        let Some(kind) = wished else {
+            if let Some(index) = index {
+                return index.open(opening, self);
+            }
+            let kind = self.recognised(&probe)?;
+            drop(probe);
+            return kind.open(source, opening);
+        };
+        if let Some(index) = index.filter(|index| index.kind(self) == kind.kind()) {
+            return index.open(opening, self);
+        }
+        let mut mistake = table::find(&probe);
+        if mistake.is_some() && (kind.recognise(&probe)? || kind.recognise_behind(&probe)?) {
+            mistake = None;
+        }
+        drop(probe);
+        match (kind.open(source, opening), mistake) {
+            (Err(error), Some(mistake)) if error.kind() != ErrorKind::Io => Err(mistake.into()),
+            (opened, _) => opened,
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! Opens files of every kind in the table, and sets by their index.
+//!
+//! It must not know: how files are written.
+
+mod kinds;
