@@ -1,11 +1,13 @@
 //! The program `zt`: lists, verifies, compares, converts and edits tensor files.
 //!
 //! ```text
-//! zt-container <- zt-manifest <- zt-formats <- zt <- zt-convert <- zt-cli
-//!                                                                  ^ here
+//! zt-container <- zt-manifest <- zt-formats <- zt-ggml <- zt <- zt-foreign <- each kind <- zt-convert <- zt-remote <- zt-cli
+//!                                                                                                                     ^ here
 //!
 //! main -> cli -> commands -> args -> files -> output -> failure
 //! ```
+//!
+//! A room uses itself and the rooms after it.
 //!
 //! | room | |
 //! | --- | --- |
@@ -13,10 +15,8 @@
 //! | [`commands`] | one file per command: it asks the library and prints the answer |
 //! | [`args`] | groups of arguments that several commands share |
 //! | [`files`] | paths and names of files |
-//! | [`output`] | stdout and stderr: tables, JSON, colour, numbers |
-//! | [`progress`] | bars |
-//! | [`signals`] | Ctrl-C, SIGTERM and SIGHUP |
-//! | [`failure`] | why a command fails, and its exit code |
+//! | [`output`] | stdout and stderr: tables, JSON, colour, numbers, bars |
+//! | [`failure`] | why a command ends: exit codes, failures, signals |
 //!
 //! Every kind of file opens as a `zt::File`, so every command reads every kind. A command that edits
 //! a file in place takes `.zt` alone.
@@ -37,53 +37,18 @@ mod commands;
 mod failure;
 mod files;
 mod output;
-mod progress;
-mod signals;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Subcommand};
+use clap::CommandFactory;
 
+use cli::Command;
 use commands::{
     append, bench, cat, compact, completions, convert, diff, explain, extract, hash, info, ls, man,
     meta, quantize, rename, repair, rm, show, split, verify,
 };
 use failure::{Exit, Failure};
 use output::Output;
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    Ls(ls::Arguments),
-    Info(info::Arguments),
-    Show(show::Arguments),
-    Cat(cat::Arguments),
-    Verify(verify::Arguments),
-    Hash(hash::Arguments),
-    Convert(convert::Arguments),
-    /// Merge files, or the shards of a set, into one file
-    ///
-    /// The index of a set stands for all its shards. A duplicate name is an error, and so are two
-    /// values of one attribute. All options of `zt convert` apply.
-    #[command(
-        after_help = convert::EXAMPLES_OF_MERGE,
-        override_usage = "zt merge [OPTIONS] <IN>... <OUT>"
-    )]
-    Merge(convert::Arguments),
-    Split(split::Arguments),
-    Quantize(quantize::Arguments),
-    Extract(extract::Arguments),
-    Diff(diff::Arguments),
-    Append(append::Arguments),
-    Rm(rm::Arguments),
-    Rename(rename::Arguments),
-    Meta(meta::Arguments),
-    Compact(compact::Arguments),
-    Repair(repair::Arguments),
-    Bench(bench::Arguments),
-    Explain(explain::Arguments),
-    Completions(completions::Arguments),
-    Man(man::Arguments),
-}
 
 fn main() -> ExitCode {
     let early = cli::Early::of(std::env::args_os());

@@ -16,8 +16,8 @@ use crate::failure::Failure;
 use crate::files::remote::expect_local;
 use crate::files::stdin::refuse_stdin;
 use crate::output::json::path_text;
+use crate::output::progress::Progress;
 use crate::output::text;
-use crate::progress::Progress;
 
 /// The arguments of every command that edits a file in place.
 #[derive(Debug, Args)]

@@ -8,11 +8,11 @@ use zt::foreign::Kind;
 use zt::{Entry, File};
 use zt_convert::{Input, InputOptions, Kinds, Names, PYTORCH};
 
-use crate::args::remote::RemoteArgs;
 use crate::args::select::SelectArgs;
 use crate::failure::Failure;
 use crate::files::limit::explained;
 use crate::files::remote;
+use crate::files::remote::RemoteArgs;
 use crate::files::stdin::{self, is_stdin};
 use crate::files::walk::Contents;
 

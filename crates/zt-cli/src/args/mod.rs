@@ -3,15 +3,17 @@
 //! | group | commands | |
 //! | --- | --- | --- |
 //! | [`files`] | `ls`, `info`, `verify`, `hash` | several files and folders, `--recursive` |
-//! | [`input`] | all that read files of any kind | `--names`, `--v2-as-bf16` |
-//! | [`remote`], a part of `input` | the same | `--allow-http`, `--requests` |
+//! | [`input`] | all that read files of any kind | `--names`, `--v2-as-bf16`, `--allow-http`, `--requests` |
 //! | [`select`], a part of `input` | the same | `--include`, `--exclude`, `--rename`, `--rename-from` |
 //! | [`jobs`] | all that use several threads | `--jobs` |
 //! | [`convert`] | `convert`, `merge`, `split`, `append` | `--from`, `--dense`, `--dtype`, `--drop-unsupported` |
 //! | [`write`], a part of `convert` | the same | `--zstd`, `--planes`, `--digest`, `--align`, `--no-dedup` |
 //! | [`edit`] | all that edit a `.zt` file in place | the file, `--dry-run`, `--wait` |
 //!
-//! [`names`] suggests the name that a user meant. [`glob`], [`size`] and [`value`] parse a pattern, a number of bytes and an attribute.
+//! [`names`] suggests the name that a user meant. [`glob`], [`size`] and [`value`] parse a pattern, a number of bytes
+//! and an attribute.
+//!
+//! It must not know: the commands.
 
 pub(crate) mod convert;
 pub(crate) mod edit;
@@ -20,7 +22,6 @@ pub(crate) mod glob;
 pub(crate) mod input;
 pub(crate) mod jobs;
 pub(crate) mod names;
-pub(crate) mod remote;
 pub(crate) mod select;
 pub(crate) mod size;
 pub(crate) mod value;

@@ -4,10 +4,13 @@ use std::ffi::OsString;
 use std::io::{ErrorKind, Write};
 use std::sync::LazyLock;
 
-use clap::{Args, CommandFactory, Parser};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 
-use crate::Command;
 use crate::args::write::compression;
+use crate::commands::{
+    append, bench, cat, compact, completions, convert, diff, explain, extract, hash, info, ls, man,
+    meta, quantize, rename, repair, rm, show, split, verify,
+};
 use crate::failure::Exit;
 use crate::files::remote::without_secrets;
 use crate::output::json::{ErrorBody, escaped, object};
@@ -25,6 +28,40 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
     #[command(flatten)]
     pub(crate) global: Global,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Ls(ls::Arguments),
+    Info(info::Arguments),
+    Show(show::Arguments),
+    Cat(cat::Arguments),
+    Verify(verify::Arguments),
+    Hash(hash::Arguments),
+    Convert(convert::Arguments),
+    /// Merge files, or the shards of a set, into one file
+    ///
+    /// The index of a set stands for all its shards. A duplicate name is an error, and so are two
+    /// values of one attribute. All options of `zt convert` apply.
+    #[command(
+        after_help = convert::EXAMPLES_OF_MERGE,
+        override_usage = "zt merge [OPTIONS] <IN>... <OUT>"
+    )]
+    Merge(convert::Arguments),
+    Split(split::Arguments),
+    Quantize(quantize::Arguments),
+    Extract(extract::Arguments),
+    Diff(diff::Arguments),
+    Append(append::Arguments),
+    Rm(rm::Arguments),
+    Rename(rename::Arguments),
+    Meta(meta::Arguments),
+    Compact(compact::Arguments),
+    Repair(repair::Arguments),
+    Bench(bench::Arguments),
+    Explain(explain::Arguments),
+    Completions(completions::Arguments),
+    Man(man::Arguments),
 }
 
 fn long_version() -> &'static str {

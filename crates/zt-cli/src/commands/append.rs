@@ -11,9 +11,9 @@ use crate::args::edit::EditArgs;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
 use crate::output::json::{object, paths, warnings};
+use crate::output::progress::Progress;
 use crate::output::size::human;
 use crate::output::text::{count, left_out, shared};
-use crate::progress::Progress;
 
 /// Add the objects of other files to a .zt file
 ///

@@ -17,10 +17,10 @@ use crate::files::remote::expect_local;
 use crate::files::stdin::refuse_stdin;
 use crate::output::Output;
 use crate::output::json::path_text;
+use crate::output::progress::Progress;
 use crate::output::size::{human, percent};
 use crate::output::table::Table;
 use crate::output::text::{count, printable};
-use crate::progress::Progress;
 
 /// Measure how fast this machine reads, verifies and writes a file
 ///

@@ -8,8 +8,8 @@ use crate::args::edit::EditArgs;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
 use crate::output::json::{object, warnings};
+use crate::output::progress::Progress;
 use crate::output::size::human;
-use crate::progress::Progress;
 
 /// Remove the unused bytes that edits leave in a .zt file
 ///

@@ -14,9 +14,9 @@ use crate::files::remote::{self, is_url, without_query};
 use crate::files::stdout::{expect_free, to_stdout};
 use crate::output::Output;
 use crate::output::json::{object, path_text, paths as paths_shown, warnings};
+use crate::output::progress::Progress;
 use crate::output::size::human;
 use crate::output::text::{self, count, left_out, shared};
-use crate::progress::Progress;
 
 /// Convert files to another kind, or change compression, digests or types
 ///

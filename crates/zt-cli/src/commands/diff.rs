@@ -13,9 +13,9 @@ use crate::args::jobs::Jobs;
 use crate::failure::{Exit, Failure, of_findings};
 use crate::output::Output;
 use crate::output::json::{ErrorBody, object, path_text};
+use crate::output::progress::Progress;
 use crate::output::text::{self, cell, count, printable, shape};
 use crate::output::value::{Any, Float};
-use crate::progress::Progress;
 
 /// Compare two files: names, shapes, formats, attributes, types and values
 ///

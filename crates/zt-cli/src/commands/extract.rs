@@ -22,9 +22,9 @@ use crate::files::remote::expect_local;
 use crate::files::stdout::{expect_free, to_stdout};
 use crate::output::Output;
 use crate::output::json::{ErrorBody, object, path_text};
+use crate::output::progress::Progress;
 use crate::output::size::human;
 use crate::output::text::{printable, shape};
-use crate::progress::Progress;
 
 /// Extract objects to .npy files
 ///

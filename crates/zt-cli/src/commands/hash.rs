@@ -17,9 +17,9 @@ use crate::files::stdin::{self, is_stdin};
 use crate::files::sums;
 use crate::output::Output;
 use crate::output::json::{ErrorBody, FaultBody, Pairs, object, path_text};
+use crate::output::progress::Progress;
 use crate::output::text::{self, count, printable};
 use crate::output::value::hex;
-use crate::progress::Progress;
 
 /// Hash the decoded bytes of every component, and all tensors together
 ///

@@ -14,9 +14,9 @@ use crate::args::{names, value};
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
 use crate::output::json::{escaped, object, path_text};
+use crate::output::progress::Progress;
 use crate::output::text::{cell, printable};
 use crate::output::value::{Any, Attributes};
-use crate::progress::Progress;
 
 /// Show or change the attributes of a file
 #[derive(Debug, Args)]

@@ -21,11 +21,11 @@ use crate::files::path::is_stdout;
 use crate::files::remote::expect_local;
 use crate::output::Output;
 use crate::output::json::{object, path_text, warnings};
+use crate::output::progress::Progress;
 use crate::output::size::human;
 use crate::output::table::Table;
 use crate::output::text::{self, cell, count, shape};
 use crate::output::value::Float;
-use crate::progress::Progress;
 
 /// Quantize the floating-point tensors of a file
 ///

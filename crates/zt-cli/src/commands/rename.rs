@@ -11,8 +11,8 @@ use crate::args::names;
 use crate::args::select::{NewNames, Rule, expect_new_name, rule};
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
+use crate::output::progress::Progress;
 use crate::output::text::{cell, count};
-use crate::progress::Progress;
 
 /// Rename objects of a .zt file
 ///

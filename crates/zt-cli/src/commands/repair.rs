@@ -18,9 +18,9 @@ use crate::files::remote::expect_local;
 use crate::files::stdin::refuse_stdin;
 use crate::output::Output;
 use crate::output::json::{ErrorBody, object, path_text};
+use crate::output::progress::Progress;
 use crate::output::size::human;
 use crate::output::text::{self, count};
-use crate::progress::Progress;
 
 /// Repair a truncated or damaged .zt file
 ///

@@ -11,9 +11,9 @@ use crate::args::names;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
 use crate::output::json::object;
+use crate::output::progress::Progress;
 use crate::output::size::human;
 use crate::output::text::count;
-use crate::progress::Progress;
 
 /// Remove objects from a .zt file
 ///

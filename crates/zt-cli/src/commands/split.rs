@@ -15,9 +15,9 @@ use crate::files::remote::{self, is_url, without_query};
 use crate::files::stdin::is_stdin;
 use crate::output::Output;
 use crate::output::json::{object, path_text, paths, warnings};
+use crate::output::progress::Progress;
 use crate::output::size::human;
 use crate::output::text::{self, count, left_out};
-use crate::progress::Progress;
 
 /// Split a file into a sharded set with an index
 ///

@@ -14,9 +14,9 @@ use crate::commands::each::each;
 use crate::failure::{Exit, Failure, of_findings};
 use crate::output::Output;
 use crate::output::json::{ErrorBody, WarningBody, path_text, warnings};
+use crate::output::progress::Progress;
 use crate::output::size::human;
 use crate::output::text::{self, count};
-use crate::progress::Progress;
 
 /// Check files: framing, manifest, objects, digests and values
 #[derive(Debug, Args)]

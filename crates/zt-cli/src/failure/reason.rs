@@ -1,48 +1,8 @@
-//! Why a command fails, and its exit code.
-
-use std::process::ExitCode;
+//! Why a command ends early.
 
 use zt::{Error, ErrorKind, codes};
 
-use crate::signals;
-
-/// The exit codes. Scripts depend on them, and `zt --help` lists them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Exit {
-    Ok = 0,
-    /// Verification failed, or one object is damaged.
-    Failed = 1,
-    Usage = 2,
-    /// The file is refused as a whole.
-    Refused = 3,
-    Io = 4,
-    Unsupported = 5,
-    /// Another program edits the file.
-    Locked = 6,
-    HungUp = 129,
-    Interrupted = 130,
-    /// The reader of a file on stdout has closed the pipe. A shell gives this code to a process that
-    /// SIGPIPE ended.
-    CutOff = 141,
-    Terminated = 143,
-}
-
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
-        ExitCode::from(exit as u8)
-    }
-}
-
-impl Exit {
-    /// The exit code of a command that left out these damaged objects.
-    pub(crate) fn without(damaged: &[String]) -> Self {
-        if damaged.is_empty() {
-            Exit::Ok
-        } else {
-            Exit::Failed
-        }
-    }
-}
+use crate::failure::{Exit, signals};
 
 /// The code of a lack of memory, which is no fault of the file.
 const NO_MEMORY: &str = "allocation";

@@ -1,4 +1,6 @@
-//! Paths of the files that a command reads and writes.
+//! The files that a command reads and writes: paths, folders, stdin and stdout, URLs.
+//!
+//! It must not know: the arguments of a command.
 
 pub(crate) mod folder;
 pub(crate) mod limit;

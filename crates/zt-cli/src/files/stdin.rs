@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use zt::{Error, FileSource};
 
 use crate::failure::Failure;
-use crate::progress::Progress;
+use crate::output::progress::Progress;
 
 /// The path of stdin.
 const PATH: &str = "-";

@@ -1,12 +1,15 @@
 //! Standard output and standard error, and how an answer looks.
 //!
 //! [`json`] has the documents of `--json`, and [`value`] the values of attributes in them. [`table`],
-//! [`array`] and [`stats`] are for people. [`tree`] sums objects by the parts of their names. [`text`] and [`size`] make names and numbers fit for a
-//! terminal.
+//! [`array`] and [`stats`] are for people. [`tree`] sums objects by the parts of their names. [`text`]
+//! and [`size`] make names and numbers fit for a terminal. [`progress`] draws bars.
+//!
+//! It must not know: arguments and files.
 
 pub(crate) mod array;
 pub(crate) mod base64;
 pub(crate) mod json;
+pub(crate) mod progress;
 pub(crate) mod size;
 pub(crate) mod stats;
 pub(crate) mod table;

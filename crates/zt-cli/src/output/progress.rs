@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use terminal_size::{Width, terminal_size_of};
 use zt::{Error, ErrorKind};
 
-use crate::signals;
+use crate::failure::signals;
 
 /// A bar on stderr if that is a terminal, and the request to stop.
 ///

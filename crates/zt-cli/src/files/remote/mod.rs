@@ -1,5 +1,6 @@
 //! URLs where a command takes a path.
 
+mod arguments;
 #[cfg(not(feature = "remote"))]
 mod off;
 #[cfg(feature = "remote")]
@@ -11,6 +12,7 @@ use std::path::{Path, PathBuf};
 use zt::{Error, ErrorKind, codes};
 use zt_convert::foreign;
 
+pub(crate) use arguments::RemoteArgs;
 #[cfg(not(feature = "remote"))]
 pub(crate) use off::{create, folder, open, report};
 #[cfg(feature = "remote")]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use zt::{Error, ErrorKind, Source, codes};
 use zt_convert::foreign::{Folder, Opened as Found, TargetFolder};
 
-use crate::args::remote::RemoteArgs;
+use crate::files::remote::RemoteArgs;
 use crate::output::Output;
 
 /// No file is ever opened.

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use zt_remote::{Meter, RemoteFolder, RemoteOptions};
 pub(crate) use zt_remote::{Remote as Opened, Upload};
 
-use crate::args::remote::RemoteArgs;
+use crate::failure::signals;
+use crate::files::remote::RemoteArgs;
 use crate::output::Output;
 use crate::output::size::human;
 use crate::output::text::count;
-use crate::signals;
 
 /// The traffic of all files.
 static METER: LazyLock<Meter> = LazyLock::new(Meter::default);
