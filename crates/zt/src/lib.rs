@@ -68,10 +68,11 @@ pub use file::open::{OpenOptions, registry};
 pub use file::tensor::{ComponentReader, OwnedTensor, Tensor};
 pub use file::{Entry, File, Warning};
 pub use read::dense_reader::DenseReader;
+pub use write::component::{ComponentWriter, SuspendedComponent};
+pub use write::object::{ObjectWriter, SuspendedObject};
 pub use write::options::{
     ComponentOptions, Compression, DEFAULT_LEVEL, ObjectOptions, WriteOptions,
 };
-pub use write::stream::{ComponentWriter, ObjectWriter, SuspendedComponent, SuspendedObject};
 pub use write::writer::Writer;
 
 /// The features that this build has, in alphabetical order: `mmap`, `rayon`, `serde`, `zstd`.

@@ -6,7 +6,8 @@ use zt_manifest::{ByteOrder, Component, DType};
 use crate::cores::progress::{Progress, report};
 use crate::error::Result;
 use crate::file::tensor::{Located, Tensor};
-use crate::write::stream::ComponentWriter;
+use crate::write::component::ComponentWriter;
+use crate::write::sink::Sink;
 
 /// Fewer bytes are gathered with others and written together.
 const WORTH_IT: u64 = 1 << 20;
@@ -28,7 +29,7 @@ impl ComponentWriter<'_, '_, '_> {
         let blob = &component.blob;
         let is_as_stored = blob.encoding == Encoding::Raw
             && component.byte_order == ByteOrder::Little
-            && self.dtype != DType::Bool;
+            && self.state.dtype != DType::Bool;
         let algorithm = blob.digest.as_ref().and_then(Digest::algorithm);
         let is_checked = algorithm.is_some() && tensor.must_verify(part);
         let Some(file) = source.file().filter(|_| is_as_stored && !is_checked) else {
@@ -43,10 +44,8 @@ impl ComponentWriter<'_, '_, '_> {
             && !next.is_empty()
         {
             let encoder = &mut self.object.writer.encoder;
-            let copied = self
-                .component
-                .put(encoder, |sink| sink.copy_from(file, next))?;
-            self.written += copied;
+            let put = |sink: &mut Sink<'_>| sink.copy_from(file, next);
+            let copied = self.state.encoder.put(encoder, put)?;
             offset += copied;
             report(progress, copied)?;
             if copied < next.byte_len() {
@@ -57,6 +56,6 @@ impl ComponentWriter<'_, '_, '_> {
             blob: Blob::raw(Span::exact_between(offset, end)),
             ..component.clone()
         };
-        Ok((self.written > 0).then(rest))
+        Ok((self.written() > 0).then(rest))
     }
 }

@@ -1,13 +1,21 @@
 //! Objects of another file, copied with their storage.
 
-use zt_container::Limits;
-use zt_manifest::check_attributes_len;
+use std::io::Write;
 
-use crate::cores::progress::Progress;
+use zt_container::memory::zeroed;
+use zt_container::{Blob, BlobReader, Digest, Encoding, Limits};
+use zt_manifest::{ByteOrder, Component, DType, check_attributes_len};
+
+use crate::cores::progress::{Progress, report};
 use crate::error::{Error, Result};
-use crate::file::tensor::Tensor;
-use crate::write::options::ObjectOptions;
+use crate::file::tensor::{Located, Tensor};
+use crate::write::component::ComponentWriter;
+use crate::write::encode::ComponentEncoder;
+use crate::write::options::{Compression, DEFAULT_LEVEL, ObjectOptions};
 use crate::write::writer::Writer;
+
+/// Stored bytes that are copied at a time.
+const PIECE: u64 = 1 << 20;
 
 impl Writer<'_> {
     /// Adds an object of another file under `name`, in bounded memory. Format, attributes, unknown
@@ -51,8 +59,12 @@ impl Writer<'_> {
         if let Some(options) = options {
             object = object.options(options.clone());
         }
-        object.is_unchecked = tensor.fault().is_some();
-        object.object.attributes.clone_from(&source.attributes);
+        object.state.is_unchecked = tensor.fault().is_some();
+        object
+            .state
+            .object
+            .attributes
+            .clone_from(&source.attributes);
         object.set_extra(source.extra.clone());
         let mut parts: Vec<_> = tensor.located().collect();
         parts.sort_by_key(|part| part.component.blob.span.offset());
@@ -66,4 +78,152 @@ impl Writer<'_> {
         }
         object.finish()
     }
+}
+
+impl ComponentWriter<'_, '_, '_> {
+    /// Stores the bytes with the encoding and the digest algorithm of `component`, unless the options
+    /// of the file or of the object choose others. Call it before the first byte.
+    pub fn store_as(&mut self, component: &Component) {
+        let (keeps, blob) = (self.object.state.keeps, &component.blob);
+        let mut options = self.object.options_of(&self.state.role);
+        if keeps.encoding {
+            options.compression = match blob.encoding {
+                Encoding::Zstd => Compression::Zstd(DEFAULT_LEVEL),
+                _ => Compression::None,
+            };
+        }
+        if keeps.digest
+            && let Some(algorithm) = blob.digest.as_ref().and_then(Digest::algorithm)
+        {
+            options.digest = Some(algorithm);
+        }
+        self.state.encoder = ComponentEncoder::new(options, blob.decoded_len.unwrap_or(0));
+    }
+
+    /// Ends the component, which must be empty, with the bytes of a component of another file. Returns
+    /// their number, before compression.
+    ///
+    /// Encoding and digest algorithm are kept, unless the options of the file or of the object choose
+    /// others. A compressed blob is then copied as it is stored, at the speed of a copy, and its digest
+    /// is checked on the way. Without a digest, and for bools, it is decoded once before to find damage.
+    /// Bytes are decoded and encoded again if other options were chosen, and if the file does not
+    /// record the decoded length. `progress` counts decoded bytes.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tensor::reader`]; [`crate::ErrorKind::Io`] if the sink fails;
+    /// [`crate::ErrorKind::Misuse`] after a byte was written; [`crate::ErrorKind::Interrupted`].
+    pub fn copy(
+        self,
+        tensor: &Tensor<'_>,
+        role: &str,
+        progress: Option<Progress<'_>>,
+    ) -> Result<u64> {
+        self.copy_part(tensor, tensor.locate(role)?, progress)
+    }
+
+    pub(crate) fn copy_part(
+        mut self,
+        tensor: &Tensor<'_>,
+        part: Located<'_>,
+        progress: Option<Progress<'_>>,
+    ) -> Result<u64> {
+        if self.written() > 0 {
+            return Err(Error::out_of_order());
+        }
+        self.store_as(part.component);
+        if self.object.state.keeps.encoding
+            && let Some(decoded_len) = stored_len(part.component)
+        {
+            let digest = part.component.blob.digest.as_ref();
+            let has_digest = digest.and_then(Digest::algorithm).is_some();
+            if !has_digest || self.state.dtype == DType::Bool {
+                self.check_content(tensor, part, progress)?;
+            }
+            return self.copy_stored(tensor, part, decoded_len, progress);
+        }
+        let rest = self.copy_by_system(tensor, part, progress)?;
+        let part = rest
+            .as_ref()
+            .map_or(part, |component| Located { component, ..part });
+        let mut reader = tensor.reader_of(part, tensor.must_verify(part))?;
+        reader.for_each_piece(part.piece_len(), |bytes| {
+            // Checked here, so that the error names the object.
+            let checked = self.check(self.written(), bytes);
+            checked.map_err(|error| tensor.blame(error, part))?;
+            self.write_all(bytes)?;
+            report(progress, bytes.len() as u64)
+        })?;
+        let byte_len = self.written();
+        self.finish()?;
+        Ok(byte_len)
+    }
+
+    /// Decodes a component that is copied as it is stored, as writing its content would check it.
+    fn check_content(
+        &self,
+        tensor: &Tensor<'_>,
+        part: Located<'_>,
+        progress: Option<Progress<'_>>,
+    ) -> Result<()> {
+        let mut reader = tensor.reader_of(part, tensor.must_verify(part))?;
+        let mut read = 0;
+        reader.for_each_piece(part.piece_len(), |bytes| {
+            let checked = self.check(read, bytes);
+            checked.map_err(|error| tensor.blame(error, part))?;
+            read += bytes.len() as u64;
+            report(progress, 0)
+        })
+    }
+
+    /// Copies the stored bytes of a compressed blob and compares its digest.
+    fn copy_stored(
+        mut self,
+        tensor: &Tensor<'_>,
+        part: Located<'_>,
+        decoded_len: u64,
+        progress: Option<Progress<'_>>,
+    ) -> Result<u64> {
+        let blob = &part.component.blob;
+        self.state.encoder.expect_stored(blob.encoding, decoded_len);
+        let stored = Blob {
+            digest: blob.digest.clone(),
+            ..Blob::raw(blob.span)
+        };
+        let blame = |error| tensor.blame(error, part);
+        let source = tensor.source(part);
+        let mut reader = BlobReader::new(source, &stored, tensor.limits()).map_err(blame)?;
+        let stored_len = blob.span.byte_len();
+        let mut piece = zeroed(stored_len.min(PIECE))?;
+        let (mut copied, mut reported) = (0, 0);
+        loop {
+            let len = reader.read(&mut piece).map_err(blame)?;
+            let bytes = piece.get(..len).unwrap_or_default();
+            if bytes.is_empty() {
+                break;
+            }
+            let encoder = &mut self.object.writer.encoder;
+            self.state.encoder.write(encoder, bytes)?;
+            copied += len as u64;
+            let done = share_of(decoded_len, copied, stored_len);
+            report(progress, done - reported)?;
+            reported = done;
+        }
+        self.finish()?;
+        Ok(decoded_len)
+    }
+}
+
+/// The decoded length of a compressed blob that can be copied as it is stored.
+fn stored_len(component: &Component) -> Option<u64> {
+    let blob = &component.blob;
+    let is_little = component.byte_order == ByteOrder::Little;
+    let decoded_len = blob.decoded_len?;
+    (blob.encoding == Encoding::Zstd && is_little).then_some(decoded_len)
+}
+
+/// `part / whole` of `byte_len`.
+fn share_of(byte_len: u64, part: u64, whole: u64) -> u64 {
+    let share = u128::from(byte_len) * u128::from(part) / u128::from(whole.max(1));
+    u64::try_from(share).unwrap_or(byte_len) // A part is at most the whole.
 }

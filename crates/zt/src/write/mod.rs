@@ -1,13 +1,13 @@
 //! Room `write`: a `.zt` file, written from front to back.
 //!
 //! ```text
-//! options > writer > stream (one object) > encode (its components) > tools, chain > the sink
+//! options > writer > object > component > encode > tools, chain > the sink
 //! ```
 //!
 //! | module | holds |
 //! | --- | --- |
 //! | `writer`, `sink` | [`Writer`](crate::Writer), and where its bytes go |
-//! | `stream` | objects larger than memory, written component by component, or copied |
+//! | `object`, `component` | objects larger than memory, written component by component |
 //! | `options` | how a file, an object and a component are stored |
 //! | `encode` | chunks that are compressed on all cores and written in order |
 //! | `choice` | compress or not: the decision by a sample |
@@ -23,13 +23,14 @@
 mod by_system;
 mod chain;
 mod choice;
+pub(crate) mod component;
 mod copy;
 pub(crate) mod directory;
 pub(crate) mod encode;
+pub(crate) mod object;
 pub(crate) mod options;
 mod share;
 mod sink;
 mod split;
-pub(crate) mod stream;
 mod tools;
 pub(crate) mod writer;

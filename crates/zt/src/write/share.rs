@@ -8,9 +8,9 @@ use zt_manifest::{DType, Object, Text};
 use crate::cores::parallel;
 use crate::cores::work::Workers;
 use crate::error::{Error, Fault, Result};
+use crate::write::component::ComponentWriter;
 use crate::write::encode::Placed;
 use crate::write::options::{ComponentOptions, ObjectOptions};
-use crate::write::stream::ComponentWriter;
 
 /// Content is hashed in pieces of this size, on all cores.
 const PIECE: usize = 1 << 20;
@@ -117,7 +117,7 @@ impl ComponentWriter<'_, '_, '_> {
     /// Code `not-found`; [`crate::ErrorKind::Misuse`] after a byte was written, and for bools that
     /// would share bytes that were not written as bools. The file cannot be finished then.
     pub fn share(mut self, object: &str, role: &str) -> Result<()> {
-        if self.written > 0 {
+        if self.written() > 0 {
             return Err(Error::out_of_order());
         }
         let placed = self.find(object, role);
@@ -127,12 +127,12 @@ impl ComponentWriter<'_, '_, '_> {
     }
 
     fn find(&mut self, object: &str, role: &str) -> Result<Placed> {
-        let (dtype, placed) = if object == self.object.name {
+        let (dtype, placed) = if object == self.object.state.name {
             self.object.shared(role)?
         } else {
             self.object.writer.shared(object, role)?
         };
-        if self.dtype == DType::Bool && dtype != Some(DType::Bool) {
+        if self.state.dtype == DType::Bool && dtype != Some(DType::Bool) {
             return Err(Fault::UncheckedBools.into());
         }
         Ok(placed)

@@ -7,10 +7,11 @@ use zt_formats::{Bytes, NewObject, PlaneCodec, Planes, SizeMismatch, View, dense
 use zt_manifest::{DType, Map, Object};
 
 use crate::error::Result;
+use crate::write::component::ComponentWriter;
 use crate::write::encode::{Content as Lent, Lending, Placed};
+use crate::write::object::ObjectWriter;
 use crate::write::options::ObjectOptions;
 use crate::write::share::{Content, SplitKey};
-use crate::write::stream::{ComponentWriter, ObjectWriter};
 use crate::write::writer::Writer;
 
 /// Smaller objects stay dense: compression saves less than each plane's entry in the manifest
@@ -237,7 +238,7 @@ impl ObjectWriter<'_, '_> {
     /// The blobs of the components so far.
     fn placed(&self) -> Vec<Placed> {
         let (writer, at) = (&self.writer, self.writer.object_count());
-        let components = self.object.components.iter().enumerate();
+        let components = self.state.object.components.iter().enumerate();
         components
             .map(|(component, (_, found))| writer.placed(at, component, &found.blob))
             .collect()
@@ -277,7 +278,7 @@ impl Splitter<'_, '_, '_, '_> {
             return Ok(());
         }
         let value_len = self.codec.plane_count() as u64;
-        let byte_len = self.component.written * value_len + self.partial.len() as u64;
+        let byte_len = self.component.written() * value_len + self.partial.len() as u64;
         let partial = SizeMismatch::Partial {
             byte_len,
             value_len,

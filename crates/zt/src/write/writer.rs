@@ -8,15 +8,16 @@ use std::sync::Arc;
 
 use zt_container::{Blob, ContainerWriter, Limits};
 use zt_formats::{NewObject, ObjectFormat, Parts, Registry, Signature, ToObject, check_bools};
-use zt_manifest::{ByteOrder, Component, DType, Map, Object, Text, check_attributes_len};
+use zt_manifest::{DType, Map, Object, Text, check_attributes_len};
 
 use crate::disk::publish::AtomicFile;
 use crate::error::{Error, Fault, Result};
+use crate::write::component::stored_component;
 use crate::write::directory::Directory;
 use crate::write::encode::{Encoder, Lending, Placed};
+use crate::write::object::ObjectWriter;
 use crate::write::options::{ComponentOptions, Compression, Keeps, ObjectOptions, WriteOptions};
 use crate::write::share::{Content, Sharable, Shares};
-use crate::write::stream::ObjectWriter;
 
 pub(crate) use crate::write::sink::{Sink, Tail};
 
@@ -352,9 +353,10 @@ impl<'w> Writer<'w> {
             };
             let placed = placed.inspect_err(|_| self.abandoned = Some(name.to_owned()))?;
             let blob = self.place(placed, object.components.len());
-            object
-                .components
-                .push((role, component(elements.dtype, elements.logical_type, blob)));
+            object.components.push((
+                role,
+                stored_component(elements.dtype, elements.logical_type, blob),
+            ));
         }
         self.push(name, object)
     }
@@ -624,17 +626,5 @@ impl std::fmt::Debug for Writer<'_> {
         debug
             .field("offset", &self.encoder.container.offset())
             .finish_non_exhaustive()
-    }
-}
-
-/// A component in the form of the manifest: digest and encoding are given, and defaults are left
-/// out.
-pub(crate) fn component(dtype: DType, logical_type: Option<Text>, blob: Blob) -> Component {
-    Component {
-        dtype: Some(dtype),
-        logical_type: dtype.logical_type(logical_type),
-        byte_order: ByteOrder::Little,
-        blob,
-        extra: Map::new(),
     }
 }

@@ -13,11 +13,12 @@ use crate::write::options::{ComponentOptions, Compression};
 use crate::write::tools::Effort;
 
 /// A component in progress: the decisions so far, and the bytes that are not a chunk yet.
-pub(crate) struct Component {
+pub(crate) struct ComponentEncoder {
     options: ComponentOptions,
     /// The decoded length if it is known; used only for the placement.
     expected_len: u64,
-    decoded_len: u64,
+    /// Bytes that were given: decoded, unless they are stored as they are given.
+    given_len: u64,
     stage: Stage,
     /// The encoding and the decoded length of bytes that are stored as they are given.
     stored: Option<(Encoding, u64)>,
@@ -34,16 +35,16 @@ enum Stage {
     Frames(Effort),
 }
 
-impl Component {
+impl ComponentEncoder {
     pub(crate) fn new(options: ComponentOptions, expected_len: u64) -> Self {
         let stage = match options.compression {
             Compression::None => Stage::Raw,
             _ => Stage::Undecided,
         };
-        Component {
+        ComponentEncoder {
             options,
             expected_len,
-            decoded_len: 0,
+            given_len: 0,
             stage,
             stored: None,
             gathered: Vec::new(),
@@ -63,14 +64,24 @@ impl Component {
         self.expected_len = byte_len;
     }
 
-    /// Stores the next bytes.
+    /// The number of decoded bytes so far.
+    pub(crate) fn decoded_len(&self) -> u64 {
+        self.stored.map_or(self.given_len, |(_, len)| len)
+    }
+
+    /// Stores the next bytes. After an error they do not count.
     pub(crate) fn write<W: Write>(
         &mut self,
         encoder: &mut Encoder<W>,
         content: &[u8],
     ) -> Result<()> {
-        self.decoded_len += content.len() as u64;
-        let mut content = content;
+        let before = self.given_len;
+        self.given_len += content.len() as u64;
+        let written = self.write_next(encoder, content);
+        written.inspect_err(|_| self.given_len = before)
+    }
+
+    fn write_next<W: Write>(&mut self, encoder: &mut Encoder<W>, mut content: &[u8]) -> Result<()> {
         if self.stage == Stage::Undecided {
             content = self.decide(encoder, content)?;
         }
@@ -126,7 +137,7 @@ impl Component {
         }
         self.begin(encoder, false)?;
         let len = encoder.container.write_with(put)?;
-        self.decoded_len += len;
+        self.given_len += len;
         Ok(len)
     }
 
@@ -197,7 +208,7 @@ impl Component {
     }
 
     /// Ends the component.
-    pub(crate) fn finish<W: Write>(mut self, encoder: &mut Encoder<W>) -> Result<Placed> {
+    pub(crate) fn finish<W: Write>(&mut self, encoder: &mut Encoder<W>) -> Result<Placed> {
         match self.stage {
             _ if self.gathered.is_empty() => self.begin(encoder, false)?,
             Stage::Undecided => self.submit_alone(encoder)?,
@@ -207,7 +218,7 @@ impl Component {
                 self.submit_raw(encoder)?;
             }
         }
-        let decoded_len = self.stored.map_or(self.decoded_len, |(_, len)| len);
+        let decoded_len = self.decoded_len();
         if encoder.writes_at_once() {
             return encoder.end_placed(decoded_len);
         }
@@ -253,7 +264,7 @@ impl Component {
             digest: self.options.digest,
             has_table: matches!(self.stage, Stage::Frames(_)),
             is_alone,
-            is_long: self.decoded_len > HASHED_AT_ONCE as u64,
+            is_long: self.given_len > HASHED_AT_ONCE as u64,
         };
         encoder.submit(Item::Begin(begin), 0)
     }

@@ -22,7 +22,7 @@ use zt_container::{
     Hasher, Misuse, Span,
 };
 
-pub(crate) use self::component::Component;
+pub(crate) use self::component::ComponentEncoder;
 pub(crate) use self::lent::{Content, Lending};
 
 use self::queue::{Item, Queue};
@@ -357,7 +357,7 @@ impl<W: Write> Encoder<W> {
                 ..Blob::raw(span)
             }));
         }
-        let mut component = Component::new(options, content.len() as u64);
+        let mut component = ComponentEncoder::new(options, content.len() as u64);
         component.write(self, content)?;
         component.finish(self)
     }

@@ -1,0 +1,274 @@
+//! One object that is being written, component by component.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::fmt;
+
+use zt_formats::PlaneCodec;
+use zt_manifest::{DType, Map, Object, Text};
+
+use crate::error::{Error, Fault, Result};
+use crate::write::component::{ComponentWriter, SuspendedComponent};
+use crate::write::encode::{ComponentEncoder, Placed};
+use crate::write::options::{ComponentOptions, Keeps, ObjectOptions};
+use crate::write::writer::Writer;
+
+/// An object that is being written. See [`Writer::begin`].
+///
+/// If it is dropped before [`ObjectWriter::finish`], its writer cannot finish, because the file
+/// would have bytes of no object. Contents are checked only where that needs no memory: bools are
+/// checked, and the indices of sparse objects are not.
+///
+/// ```
+/// use std::io::Write;
+/// use zt::{DType, File, Writer};
+///
+/// let mut bytes = Vec::new();
+/// let mut writer = Writer::new(&mut bytes)?;
+/// let mut object = writer.begin("ramp", &[1000], "dense")?;
+/// let mut data = object.component("data", DType::U16, None)?;
+/// for value in 0..1000u16 {
+///     data.write_all(&value.to_le_bytes())?;
+/// }
+/// data.finish()?;
+/// object.finish()?;
+/// writer.finish()?;
+/// assert_eq!(File::from_bytes(bytes)?.tensor("ramp")?.as_slice::<u16>()?[999], 999);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct ObjectWriter<'a, 'w> {
+    pub(crate) writer: &'a mut Writer<'w>,
+    pub(crate) state: SuspendedObject,
+}
+
+/// An object that is being written, without a borrow of its writer: see [`ObjectWriter::suspend`]. If it
+/// is dropped, its writer cannot finish.
+pub struct SuspendedObject {
+    pub(crate) name: String,
+    pub(crate) object: Object,
+    options: ObjectOptions,
+    pub(crate) keeps: Keeps,
+    /// The rules of its format are not checked.
+    pub(crate) is_unchecked: bool,
+    /// A component was begun and not finished.
+    is_open: bool,
+    /// The place of the component with each role.
+    roles: HashMap<Text, usize>,
+}
+
+impl<'a, 'w> ObjectWriter<'a, 'w> {
+    pub(crate) fn new(writer: &'a mut Writer<'w>, name: &str, object: Object) -> Self {
+        // This is set until the object is finished, because a forgotten value is not dropped.
+        writer.abandoned = Some(name.to_owned());
+        let state = SuspendedObject {
+            name: name.to_owned(),
+            options: writer.options_for(&object.format),
+            object,
+            keeps: writer.keeps,
+            is_unchecked: false,
+            is_open: false,
+            roles: HashMap::new(),
+        };
+        ObjectWriter { writer, state }
+    }
+
+    /// Stores the following components with `options`, copied ones too.
+    #[must_use]
+    pub fn options(mut self, options: ObjectOptions) -> Self {
+        self.state.options = options;
+        self.state.keeps = Keeps::default();
+        self
+    }
+
+    /// Writes the object even if it breaks a rule of its format: for a copy of an object that has
+    /// a [fault](crate::Tensor::fault).
+    #[must_use]
+    pub fn unchecked(mut self) -> Self {
+        self.state.is_unchecked = true;
+        self
+    }
+
+    /// The storage of the component of this role.
+    pub(crate) fn options_of(&self, role: &str) -> ComponentOptions {
+        self.state.options.of(role)
+    }
+
+    /// Sets the object's attributes.
+    pub fn set_attributes(&mut self, attributes: Map) {
+        self.state.object.attributes = Some(attributes);
+    }
+
+    /// Adds attributes to the present ones.
+    pub(crate) fn add_attributes(&mut self, attributes: Map) {
+        let all = self.state.object.attributes.get_or_insert_with(Map::new);
+        for (key, value) in attributes {
+            all.insert(key, value);
+        }
+    }
+
+    /// Sets fields of the object that the specification does not define.
+    pub fn set_extra(&mut self, extra: Map) {
+        self.state.object.extra = extra;
+    }
+
+    /// The length of each plane that `codec` makes of the object's values, if it is known.
+    pub(crate) fn plane_len(&self, codec: &PlaneCodec) -> u64 {
+        let len = codec.plane_len(&self.state.object.shape, &self.writer.registry);
+        len.ok().flatten().unwrap_or(0)
+    }
+
+    /// Takes the object apart from its writer, for a caller that keeps it between calls and cannot keep
+    /// a borrow, as a binding to another language. [`Writer::resume_object`] goes on with it. Until
+    /// then the writer takes no other object, and cannot finish.
+    #[must_use]
+    pub fn suspend(self) -> SuspendedObject {
+        self.state
+    }
+
+    /// Goes on with a component of this object that was suspended.
+    #[must_use]
+    pub fn resume_component(
+        &mut self,
+        suspended: SuspendedComponent,
+    ) -> ComponentWriter<'_, 'a, 'w> {
+        ComponentWriter {
+            object: self,
+            state: suspended,
+        }
+    }
+
+    /// Begins a component of elements of `dtype`, with their logical type, if any.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::ErrorKind::Misuse`] if the object has a component of that role, or if the component
+    /// before was not finished.
+    pub fn component(
+        &mut self,
+        role: impl Into<Text>,
+        dtype: DType,
+        logical_type: Option<Text>,
+    ) -> Result<ComponentWriter<'_, 'a, 'w>> {
+        let role = role.into();
+        let state = &mut self.state;
+        let fault = match state.roles.entry(role.clone()) {
+            _ if state.is_open => Some(Fault::UnfinishedComponent),
+            Entry::Vacant(entry) => {
+                entry.insert(state.object.components.len());
+                None
+            }
+            Entry::Occupied(_) => Some(Fault::DuplicateRole),
+        };
+        if let Some(fault) = fault {
+            let error = Error::from(fault).with_object(&state.name);
+            return Err(error.with_component(&role));
+        }
+        state.is_open = true;
+        let options = state.options.of(&role);
+        let encoder = ComponentEncoder::new(options, state.expected_len(dtype));
+        let suspended = SuspendedComponent::new(role, dtype, logical_type, encoder);
+        Ok(self.resume_component(suspended))
+    }
+
+    /// Adds the component that was begun last.
+    pub(crate) fn push(&mut self, role: Text, component: zt_manifest::Component) {
+        self.state.object.components.push((role, component));
+        self.state.is_open = false;
+    }
+
+    /// The place and the type of a finished component of this object.
+    pub(crate) fn shared(&self, role: &str) -> Result<(Option<DType>, Placed)> {
+        let found = self.state.roles.get(role).and_then(|at| {
+            let (_, component) = self.state.object.components.get(*at)?;
+            Some((*at, component))
+        });
+        let (at, component) = found.ok_or_else(|| Fault::NoSuchComponent {
+            role: role.to_owned(),
+        })?;
+        let object = self.writer.object_count();
+        let placed = self.writer.placed(object, at, &component.blob);
+        Ok((component.dtype, placed))
+    }
+
+    /// Checks the object by its format and ends it.
+    ///
+    /// # Errors
+    ///
+    /// The fault that a reader would find; [`crate::ErrorKind::Misuse`] if a component was not finished.
+    /// The file cannot be finished then.
+    pub fn finish(self) -> Result<()> {
+        let ObjectWriter { writer, state } = self;
+        if state.is_open {
+            return Err(Error::from(Fault::UnfinishedComponent).with_object(&state.name));
+        }
+        if !state.is_unchecked {
+            let checked = writer.check_object(&state.object);
+            checked.map_err(|error| error.with_object(&state.name))?;
+        }
+        writer.push(&state.name, state.object)?;
+        writer.abandoned = None;
+        Ok(())
+    }
+}
+
+impl SuspendedObject {
+    /// A guess, used only for the placement: only the data of a dense object has the length of its
+    /// shape.
+    fn expected_len(&self, dtype: DType) -> u64 {
+        if self.object.format != "dense" {
+            return 0;
+        }
+        let shape = self.object.shape.iter();
+        shape.fold(dtype.byte_len() as u64, |len, dimension| {
+            len.saturating_mul(*dimension)
+        })
+    }
+}
+
+impl<'w> Writer<'w> {
+    /// Goes on with an object of this writer that was suspended.
+    ///
+    /// ```
+    /// use std::io::Write;
+    /// use zt::{DType, File, Writer};
+    ///
+    /// let mut bytes = Vec::new();
+    /// let mut writer = Writer::new(&mut bytes)?;
+    /// let mut object = writer.begin("pair", &[2], "dense")?;
+    /// let component = object.component("data", DType::U8, None)?.suspend();
+    /// let suspended = object.suspend();
+    /// // Later, and elsewhere:
+    /// let mut object = writer.resume_object(suspended);
+    /// let mut data = object.resume_component(component);
+    /// data.write_all(&[1, 2])?;
+    /// data.finish()?;
+    /// object.finish()?;
+    /// writer.finish()?;
+    /// assert_eq!(*File::from_bytes(bytes)?.tensor("pair")?.as_slice::<u8>()?, [1, 2]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn resume_object(&mut self, suspended: SuspendedObject) -> ObjectWriter<'_, 'w> {
+        ObjectWriter {
+            writer: self,
+            state: suspended,
+        }
+    }
+}
+
+impl fmt::Debug for SuspendedObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("SuspendedObject");
+        debug.field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for ObjectWriter<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("ObjectWriter");
+        debug
+            .field("name", &self.state.name)
+            .field("object", &self.state.object)
+            .finish_non_exhaustive()
+    }
+}
