@@ -9,8 +9,8 @@ use zt_formats::{
 };
 use zt_manifest::{ByteOrder, DType, Map, Text};
 
-use crate::BlockType;
 use crate::format::{BYTE_ORDER, BlockFormat, DATA, byte_order};
+use crate::types::BlockType;
 
 /// An array whose rows are quantized blocks of one [`BlockType`]. Always well-formed.
 ///
@@ -39,7 +39,7 @@ impl<'a> Blocks<'a> {
     ///
     /// # Errors
     ///
-    /// Malformed, as [`BlockFormat`] says.
+    /// Malformed: a rule of [`BlockFormat`].
     pub fn new(
         block_type: &'static BlockType,
         shape: impl Into<Vec<u64>>,
@@ -54,11 +54,11 @@ impl<'a> Blocks<'a> {
         Self::from_parts(block_type, parts)
     }
 
-    /// The parts of an object of this type's format. Bytes stay borrowed.
+    /// The view of an object of this type's format. Bytes stay borrowed.
     ///
     /// # Errors
     ///
-    /// Malformed, as [`BlockFormat`] says.
+    /// Malformed: a rule of [`BlockFormat`].
     pub fn from_parts(block_type: &'static BlockType, mut parts: Parts<'a>) -> Result<Self> {
         BlockFormat(block_type).check(&parts.signature(), &Registry::builtin())?;
         Ok(Blocks {
@@ -94,20 +94,18 @@ impl<'a> Blocks<'a> {
         &self.bytes
     }
 
-    /// The values as f32. They equal `gguf-py`'s bit for bit if it has the type.
+    /// The values as f32, bit for bit as `gguf-py` gives them if it has the type.
     ///
     /// # Errors
     ///
-    /// Unsupported: big-endian blocks of a type without a defined big-endian form.
-    /// Allocation.
+    /// Unsupported: big-endian blocks of a type without a defined big-endian form. Allocation.
     pub fn to_dense(&self) -> Result<Dense<'static>> {
-        // Memory for a count that saturates is refused.
         let mut out = Buffer::try_zeroed_values(self.count, 4)?;
         self.decode_into(&mut out)?;
         Dense::from_elements(self.shape.clone(), Elements::new(DType::F32, out))
     }
 
-    /// The values written to `out`, as many as fit.
+    /// Writes the values to `out`, as many as fit.
     pub(crate) fn decode_into(&self, out: &mut [u8]) -> Result<()> {
         if !self.block_type.is_known_in(self.order) {
             let id = Text::Borrowed(self.block_type.format());
@@ -121,7 +119,7 @@ impl<'a> Blocks<'a> {
         Ok(())
     }
 
-    /// Block by block through a copy that is little-endian.
+    /// Decodes through a little-endian copy of each block.
     fn dequantize_swapped(&self, out: &mut [[u8; 4]]) {
         let len = |len: u64| usize::try_from(len).unwrap_or(1);
         let blocks = self.bytes.chunks(len(self.block_type.block_byte_len()));

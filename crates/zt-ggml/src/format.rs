@@ -6,16 +6,18 @@ use zt_formats::{
 };
 use zt_manifest::{ByteOrder, DType, Map, Text};
 
-use crate::{BlockType, Blocks};
+use crate::blocks::Blocks;
+use crate::types::BlockType;
 
 pub(super) const DATA: &str = "data";
 pub(super) const BYTE_ORDER: &str = "byte_order";
 
 /// The rules of the format of one [`BlockType`].
 ///
-/// `data` is `u8` and has exactly the blocks that the shape demands; a row, which is a place of all
-/// dimensions but the last, is whole blocks. The attribute `byte_order`, `little` where it is
-/// absent, says how fields of blocks that are wider than a byte are stored.
+/// * `data` is `u8`, and its length fits the shape.
+/// * A row, along the last dimension, is whole blocks.
+/// * The attribute `byte_order` is the order of fields that are wider than a byte: `little` if
+///   absent.
 #[derive(Debug, Clone, Copy)]
 pub struct BlockFormat(pub &'static BlockType);
 
@@ -65,7 +67,8 @@ impl ObjectFormat for BlockFormat {
     }
 
     fn row_unit(&self, signature: &Signature<'_>, _: &Registry) -> Option<u64> {
-        // Blocks lie along the last dimension: along the only one, or within a row.
+        // Blocks lie along the last dimension. If that is the only one, its places are no whole
+        // blocks.
         Some(match signature.shape.len() {
             1 => self.0.block_len(),
             _ => 1,
@@ -78,7 +81,7 @@ impl ObjectFormat for BlockFormat {
 }
 
 impl BlockFormat {
-    /// Bytes of the blocks that the shape demands.
+    /// The length of the blocks of this shape.
     fn byte_len(&self, signature: &Signature<'_>) -> Result<u64> {
         let len = signature.shape.last().copied().unwrap_or(1);
         let multiple = self.0.block_len();
@@ -86,7 +89,7 @@ impl BlockFormat {
             return Err(SizeMismatch::Row { len, multiple }.of(DATA));
         }
         let count = signature.element_count(DATA)?;
-        // Rows are whole, so the count is: it was too large for its bytes to be counted.
+        // Rows are whole blocks, so only an overflow is left.
         self.0.byte_len(count).ok_or_else(|| {
             let shape = signature.shape.to_vec();
             SizeMismatch::Overflow { shape }.of(DATA)

@@ -1,17 +1,14 @@
-//! The types whose indices name eight or four values at a time in a fixed grid, with signs apart.
+//! The IQ types with grids: an index selects eight or four values of a fixed grid. Signs are
+//! separate.
 
-use crate::grids::{IQ1, IQ2_S, IQ2_XS, IQ2_XXS, IQ3_S, IQ3_XXS};
-use crate::kernel::half;
+use crate::grid_tables::{IQ1, IQ2_S, IQ2_XS, IQ2_XXS, IQ3_S, IQ3_XXS};
+use crate::kernel::{half, in_groups};
 
 /// `d: f16`; for every 32 values, four indices, four sets of signs and a scale of 4 bits.
 pub(super) fn iq2_xxs(block: &[u8; 66], out: &mut [f32; 256]) {
     let [d0, d1, qs @ ..] = block;
     let d = half([*d0, *d1]);
-    let groups = qs
-        .as_chunks::<8>()
-        .0
-        .iter()
-        .zip(out.as_chunks_mut::<32>().0);
+    let groups = in_groups::<8, 32>(qs, out);
     for (group, out) in groups {
         let [i0, i1, i2, i3, s @ ..] = *group;
         let packed = u32::from_le_bytes(s);
@@ -28,7 +25,7 @@ pub(super) fn iq2_xs(block: &[u8; 74], out: &mut [f32; 256]) {
     let [d0, d1, rest @ ..] = block;
     let d = half([*d0, *d1]);
     let (qs, scales) = rest.split_at(64);
-    let eights = qs.as_chunks::<2>().0.iter().zip(out.as_chunks_mut::<8>().0);
+    let eights = in_groups::<2, 8>(qs, out);
     for ((q, out), at) in eights.zip(0usize..) {
         let q = u16::from_le_bytes(*q);
         let d = d * (0.5 + f32::from(nibble(scales, at / 2))) * 0.25;
@@ -63,7 +60,7 @@ pub(super) fn iq3_xxs(block: &[u8; 98], out: &mut [f32; 256]) {
     for ((qs, packed), out) in groups.zip(out.as_chunks_mut::<32>().0) {
         let packed = u32::from_le_bytes(*packed);
         let d = d * (0.5 + scale_of(packed)) * 0.5;
-        let eights = qs.as_chunks::<2>().0.iter().zip(out.as_chunks_mut::<8>().0);
+        let eights = in_groups::<2, 8>(qs, out);
         for (([first, second], out), at) in eights.zip(0..4) {
             let fours = (
                 &IQ3_XXS[usize::from(*first)],
@@ -96,7 +93,7 @@ pub(super) fn iq3_s(block: &[u8; 110], out: &mut [f32; 256]) {
 }
 
 /// `d: f16`; the lower 8 bits of 32 indices; for every 32 values, the upper 3 bits of four, a scale
-/// of 3 bits and the sign of what is added.
+/// of 3 bits and the sign of the shift.
 pub(super) fn iq1_s(block: &[u8; 50], out: &mut [f32; 256]) {
     let [d0, d1, rest @ ..] = block;
     let d = half([*d0, *d1]);
@@ -113,8 +110,8 @@ pub(super) fn iq1_s(block: &[u8; 50], out: &mut [f32; 256]) {
     }
 }
 
-/// The lower 8 bits of 32 indices; for each, its upper 3 bits and the sign of what is added; 16
-/// scales of 3 bits, with the four parts of `d: f16` above every fourth.
+/// The lower 8 bits of 32 indices; for each, its upper 3 bits and the sign of the shift; 16 scales
+/// of 3 bits, with one of the four parts of `d: f16` above every fourth.
 pub(super) fn iq1_m(block: &[u8; 56], out: &mut [f32; 256]) {
     let (qs, rest) = block.split_at(32);
     let (qh, scales) = rest.split_at(16);
@@ -141,7 +138,7 @@ fn put(out: &mut [f32; 8], d: f32, grid: &[i8; 8], signs: u32) {
     }
 }
 
-/// Eight values of the ternary grid, each an eighth more or less, times `d`.
+/// Eight values of the ternary grid, shifted up or down by an eighth, times `d`.
 fn shifted(out: &mut [f32; 8], d: f32, index: u16, is_less: bool) {
     let delta = if is_less { -0.125 } else { 0.125 };
     for (value, level) in out.iter_mut().zip(&IQ1[usize::from(index & 2047)]) {
@@ -159,13 +156,13 @@ fn scale_of(packed: u32) -> f32 {
     f32::from((packed >> 28) as u8)
 }
 
-/// The signs of eight values from 7 bits: there is always an even number of minuses.
+/// The signs of eight values from 7 bits: the number of minuses is always even.
 fn signs(packed: u32, at: u32) -> u32 {
     let seven = packed >> (7 * at) & 127;
     seven | (seven.count_ones() & 1) << 7
 }
 
-/// One of the halves of bytes, the lower of each first.
+/// Half number `at` of these bytes, the lower half of each first.
 fn nibble(bytes: &[u8], at: usize) -> u8 {
     bytes[at / 2 % bytes.len()] >> (at % 2 * 4) & 15
 }
@@ -173,10 +170,10 @@ fn nibble(bytes: &[u8], at: usize) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::grids::unpacked;
+    use crate::grid_tables::unpacked;
 
-    /// The first eight entries of a grid as `ggml-common.h` writes them, in one number whose lowest
-    /// byte is the first value. The compiler has unpacked the grid, and the test does it again.
+    /// The first eight entries of a grid as numbers of `ggml-common.h`, whose lowest byte is the
+    /// first value. The compiler has unpacked the grid; the test does it again.
     fn first<const N: usize>(levels: &[i8], packed: [u16; 8], grid: &[[i8; N]]) -> [u64; 8] {
         let entries = unpacked::<N, 8>(levels, &packed);
         assert_eq!(entries, grid[..8]);

@@ -1,6 +1,6 @@
-//! The K-quants: 256 values in 8 or 16 groups, with a scale for each group under one for all.
+//! The K-quants: 256 values in 8 or 16 groups, with a scale for each group and one for all.
 
-use crate::kernel::half;
+use crate::kernel::{half, in_groups};
 
 /// `scales`: 16 bytes, a 4-bit scale below a 4-bit minimum; values of 2 bits; `d`, `dmin`: f16.
 pub(super) fn q2_k(block: &[u8; 84], out: &mut [f32; 256]) {
@@ -17,7 +17,8 @@ pub(super) fn q2_k(block: &[u8; 84], out: &mut [f32; 256]) {
     });
 }
 
-/// The third bits of 256 values, inverted; their lower two; 16 scales of 6 bits about 32; `d: f16`.
+/// The third bits of 256 values, inverted; their lower two; 16 scales of 6 bits, from which 32 is
+/// subtracted; `d: f16`.
 pub(super) fn q3_k(block: &[u8; 110], out: &mut [f32; 256]) {
     let [rest @ .., d0, d1] = block;
     let d = half([*d0, *d1]);
@@ -63,11 +64,7 @@ pub(super) fn q4_k(block: &[u8; 144], out: &mut [f32; 256]) {
         .0
         .iter()
         .zip(mins.as_chunks::<2>().0);
-    let groups = qs
-        .as_chunks::<32>()
-        .0
-        .iter()
-        .zip(out.as_chunks_mut::<64>().0);
+    let groups = in_groups::<32, 64>(qs, out);
     for ((qs, out), (scales, mins)) in groups.zip(pairs) {
         let [d_low, d_high] = scales.map(|scale| d * f32::from(scale));
         let [min_low, min_high] = mins.map(|min| dmin * f32::from(min));
@@ -98,7 +95,7 @@ pub(super) fn q5_k(block: &[u8; 176], out: &mut [f32; 256]) {
     }
 }
 
-/// The lower 4 bits of 256 values; their upper 2; 16 scales of 8 bits; `d: f16`. About 32.
+/// The lower 4 bits of 256 values; their upper 2; 16 scales of 8 bits; `d: f16`. 32 is subtracted.
 pub(super) fn q6_k(block: &[u8; 210], out: &mut [f32; 256]) {
     let [rest @ .., d0, d1] = block;
     let d = half([*d0, *d1]);
@@ -109,8 +106,8 @@ pub(super) fn q6_k(block: &[u8; 210], out: &mut [f32; 256]) {
     for (((ql, qh), scales), out) in halves.zip(out.as_chunks_mut::<128>().0) {
         let groups = out.as_chunks_mut::<16>().0.iter_mut().zip(0u8..);
         for ((out, group), scale) in groups.zip(scales) {
-            // Two groups to a row of 32, four rows: the lower bits of rows 0 and 2 lie in the same
-            // bytes, as do those of 1 and 3, and the upper bits of all of them.
+            // Two groups make a row of 32. The four rows share bytes: rows 0 and 2 their lower
+            // bits, rows 1 and 3 theirs, and all rows their upper bits.
             let (row, half) = (group / 2, usize::from(group & 1) * 16);
             let ql = ql.iter().skip(usize::from(row & 1) * 32 + half);
             let qh = qh.iter().skip(half);
@@ -124,8 +121,9 @@ pub(super) fn q6_k(block: &[u8; 210], out: &mut [f32; 256]) {
     }
 }
 
-/// Eight scales and eight minima of 6 bits: of each, four in the lower bits of a byte, and four
-/// whose lower bits share the last bytes and whose upper bits lie above the others'.
+/// Eight scales and eight minima of 6 bits. The first four of each are the lower bits of a byte.
+/// The last four have their lower bits in the last bytes, and their upper bits above the first
+/// four.
 fn scales_and_mins(packed: &[u8]) -> ([u8; 8], [u8; 8]) {
     let (mut scales, mut mins) = ([0; 8], [0; 8]);
     for at in 0..4 {
@@ -138,7 +136,7 @@ fn scales_and_mins(packed: &[u8]) -> ([u8; 8], [u8; 8]) {
     (scales, mins)
 }
 
-/// 64 bytes as 256 values of 2 bits, given to `group` by 16: by 32 in the same bits of 32 bytes.
+/// Calls `group` with each 16 of 256 values of 2 bits. 32 values are in the same bits of 32 bytes.
 fn two_bits(qs: &[u8], out: &mut [f32; 256], mut group: impl FnMut(&[u8; 16], &mut [f32; 16])) {
     let halves = qs.as_chunks::<32>().0.iter();
     for (qs, out) in halves.zip(out.as_chunks_mut::<128>().0) {

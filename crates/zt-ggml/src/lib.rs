@@ -1,13 +1,14 @@
-//! The object formats `gguf.<type>/1`: arrays in the quantized blocks of ggml, as GGUF files store them.
+//! The object formats `gguf.<type>/1`: arrays in the quantized blocks of ggml, as GGUF files store
+//! them.
 //!
 //! ```text
 //! zt-container <- zt-manifest <- zt-formats <- zt-ggml <- zt
 //!                                              ^ here
 //! ```
 //!
-//! There is one format for each [`BlockType`], and all have the same rules: the component `data` is
-//! `u8`, and every row is whole blocks. Blocks are kept as they are. Their dense value is f32, bit
-//! for bit what `gguf-py` gives. Source: `spec/formats/gguf.md`.
+//! Each [`BlockType`] has a format, and all have the same rules: the component `data` is `u8`, and
+//! every row is whole blocks. Blocks are stored unchanged. Their dense value is f32, bit for bit as
+//! `gguf-py` gives it. Source: `spec/formats/gguf.md`.
 //!
 //! ```
 //! use zt_formats::Registry;
@@ -24,7 +25,7 @@ mod codebook;
 mod format;
 mod grid;
 #[rustfmt::skip]
-mod grids;
+mod grid_tables;
 mod k;
 mod kernel;
 mod simple;
@@ -36,7 +37,7 @@ pub use types::{BLOCK_TYPES, BlockType};
 
 use zt_formats::Registry;
 
-/// The same registry with the format of every block type.
+/// The same registry with the formats of all block types.
 #[must_use]
 pub fn register(registry: Registry) -> Registry {
     let formats = BLOCK_TYPES.iter().map(BlockFormat);

@@ -1,22 +1,22 @@
-//! The plain types: blocks of 32 to 256 values under one or two scales.
+//! The plain types: blocks of 32 to 256 values with one or two scales.
 
 use crate::kernel::{half, low_and_high, single};
 
-/// `d: f16`, 32 values of 4 bits about 8: low halves first, then high halves.
+/// `d: f16`, 32 values of 4 bits minus 8: low halves first, then high halves.
 pub(super) fn q4_0(block: &[u8; 18], out: &mut [f32; 32]) {
     let [d0, d1, qs @ ..] = block;
     let d = half([*d0, *d1]);
     low_and_high(qs, out, |q| d * (f32::from(q) - 8.0));
 }
 
-/// `d: f16`, `m: f16`, 32 values of 4 bits above `m`.
+/// `d: f16`, `m: f16`, 32 values of 4 bits, to which `m` is added.
 pub(super) fn q4_1(block: &[u8; 20], out: &mut [f32; 32]) {
     let [d0, d1, m0, m1, qs @ ..] = block;
     let (d, m) = (half([*d0, *d1]), half([*m0, *m1]));
     low_and_high(qs, out, |q| d * f32::from(q) + m);
 }
 
-/// `d: f16`, the fifth bits of 32 values, 32 values of 4 bits; about 16.
+/// `d: f16`, the fifth bits of 32 values, 32 values of 4 bits. 16 is subtracted.
 pub(super) fn q5_0(block: &[u8; 22], out: &mut [f32; 32]) {
     let [d0, d1, h0, h1, h2, h3, qs @ ..] = block;
     let d = half([*d0, *d1]);
@@ -26,7 +26,7 @@ pub(super) fn q5_0(block: &[u8; 22], out: &mut [f32; 32]) {
     }
 }
 
-/// `d: f16`, `m: f16`, the fifth bits of 32 values, 32 values of 4 bits; above `m`.
+/// `d: f16`, `m: f16`, the fifth bits of 32 values, 32 values of 4 bits. `m` is added.
 pub(super) fn q5_1(block: &[u8; 24], out: &mut [f32; 32]) {
     let [d0, d1, m0, m1, h0, h1, h2, h3, qs @ ..] = block;
     let (d, m) = (half([*d0, *d1]), half([*m0, *m1]));
@@ -54,7 +54,7 @@ pub(super) fn q8_k(block: &[u8; 292], out: &mut [f32; 256]) {
     signed_bytes(single([*d0, *d1, *d2, *d3]), qs, out);
 }
 
-/// `d: f16`, 128 signs, the first in the lowest bit: `d` where it is set, `-d` where not.
+/// `d: f16`, 128 signs, the first in the lowest bit: `d` if it is set, else `-d`.
 pub(super) fn q1_0(block: &[u8; 18], out: &mut [f32; 128]) {
     let [d0, d1, qs @ ..] = block;
     let d = half([*d0, *d1]);
@@ -65,7 +65,7 @@ pub(super) fn q1_0(block: &[u8; 18], out: &mut [f32; 128]) {
     }
 }
 
-/// `d: f16`, 64 values of 2 bits about 1, the first in the lowest bits.
+/// `d: f16`, 64 values of 2 bits minus 1, the first in the lowest bits.
 pub(super) fn q2_0(block: &[u8; 18], out: &mut [f32; 64]) {
     let [d0, d1, qs @ ..] = block;
     let d = half([*d0, *d1]);
@@ -76,8 +76,8 @@ pub(super) fn q2_0(block: &[u8; 18], out: &mut [f32; 64]) {
     }
 }
 
-/// 256 values of -1, 0 or 1, five to a byte as the digits of a number to base 3, the last 16 four
-/// to a byte; `d: f16`.
+/// 256 values of -1, 0 or 1 as digits in base 3, five per byte, the last 16 four per byte; `d:
+/// f16`.
 pub(super) fn tq1_0(block: &[u8; 54], out: &mut [f32; 256]) {
     let [qs @ .., h0, h1, h2, h3, d0, d1] = block;
     let d = half([*d0, *d1]);
@@ -89,20 +89,20 @@ pub(super) fn tq1_0(block: &[u8; 54], out: &mut [f32; 256]) {
     digits(d, &[*h0, *h1, *h2, *h3], sixteen);
 }
 
-/// The digits of every byte times `d`: the first of all, then the second of all, and so on.
+/// The digits of all bytes times `d`: the first digit of each, then the second, and so on.
 fn digits(d: f32, bytes: &[u8], out: &mut [f32]) {
     let powers = [1u8, 3, 9, 27, 81];
     for (power, values) in powers.iter().zip(out.chunks_mut(bytes.len())) {
         for (value, byte) in values.iter_mut().zip(bytes) {
-            // The byte is the number as a fraction of 256, rounded up: multiplying brings a digit
-            // to the top.
+            // The byte is the number as a fraction of 256, rounded up. The product has the digit on
+            // top.
             let digit = (u16::from(byte.wrapping_mul(*power)) * 3) >> 8;
             *value = d * (f32::from(digit) - 1.0);
         }
     }
 }
 
-/// 256 values of 2 bits about 1, by 32 in the same bits of 32 bytes; `d: f16`.
+/// 256 values of 2 bits minus 1, 32 in the same bits of 32 bytes; `d: f16`.
 pub(super) fn tq2_0(block: &[u8; 66], out: &mut [f32; 256]) {
     let [qs @ .., d0, d1] = block;
     let d = half([*d0, *d1]);
@@ -122,7 +122,7 @@ fn signed_bytes(d: f32, qs: &[u8], out: &mut [f32]) {
     }
 }
 
-/// What the fifth bits add to 32 values: 0 or 16.
+/// The fifth bits of 32 values, each as 0 or 16.
 fn fifth_bits(bytes: [u8; 4]) -> [f32; 32] {
     let bits = u32::from_le_bytes(bytes);
     let mut at = 0u32;

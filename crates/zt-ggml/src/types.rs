@@ -1,14 +1,18 @@
-//! The types of blocks: their numbers, names and sizes, and how each is decoded.
+//! The types of blocks: numbers, names, sizes and decoders.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::fmt;
 
 use zt_manifest::ByteOrder;
 
+use crate::codebook;
+use crate::grid;
+use crate::k;
 use crate::kernel::each;
-use crate::{codebook, grid, k, simple};
+use crate::simple;
 
-/// A quantized type of ggml: so many values in a block of so many bytes. See [`BLOCK_TYPES`].
+/// A quantized type of ggml: a block of a fixed number of bytes holds a fixed number of values. See
+/// [`BLOCK_TYPES`].
 #[derive(Clone, Copy)]
 pub struct BlockType {
     id: u32,
@@ -20,7 +24,7 @@ pub struct BlockType {
     decode: fn(&[u8], &mut [[u8; 4]]),
 }
 
-/// Fields of a block that are in the file's byte order.
+/// Neighbouring fields of a block that are in the file's byte order.
 #[derive(Clone, Copy)]
 struct Words {
     at: u16,
@@ -32,15 +36,15 @@ const fn words(at: u16, width: u16, count: u16) -> Words {
     Words { at, width, count }
 }
 
-/// What ggml declares wider than a byte, for each type; `None` where it declares bytes and reads
-/// them as words: nobody has said what another byte order makes of those.
+/// The fields that ggml declares wider than a byte, for each type. `None` if ggml declares bytes
+/// and reads them as words: their big-endian form is undefined.
 mod order {
     use super::{Words, words};
 
     pub(super) type Order = Option<&'static [Words]>;
 
     pub(super) const NONE: Order = Some(&[]);
-    pub(super) const UNSAID: Order = None;
+    pub(super) const UNDEFINED: Order = None;
     /// One f16 first.
     pub(super) const D: Order = Some(&[words(0, 2, 1)]);
     /// Two f16, or an f16 and a u16, first.
@@ -68,49 +72,49 @@ macro_rules! block_types {
     };
 }
 
-/// Every type whose blocks are understood, by number.
+/// The supported block types, by number.
 ///
-/// Q8_1 is as C has it (`gguf-py` counts 40 bytes), Q2_0 as ggml has it since July 2026 (forks have
-/// had other blocks under its number).
+/// Q8_1 has the length of ggml's C code (`gguf-py` has 40 bytes). Q2_0 is ggml's since July 2026;
+/// forks used its number for other blocks.
 #[rustfmt::skip]
 pub static BLOCK_TYPES: [BlockType; 27] = block_types! {
-     2 Q4_0    q4_0     32/18   order::D,      simple::q4_0;
-     3 Q4_1    q4_1     32/20   order::D_M,    simple::q4_1;
-     6 Q5_0    q5_0     32/22   order::UNSAID, simple::q5_0;
-     7 Q5_1    q5_1     32/24   order::UNSAID, simple::q5_1;
-     8 Q8_0    q8_0     32/34   order::D,      simple::q8_0;
-     9 Q8_1    q8_1     32/36   order::D_M,    simple::q8_1;
-    10 Q2_K    q2_k    256/84   order::Q2_K,   k::q2_k;
-    11 Q3_K    q3_k    256/110  order::UNSAID, k::q3_k;
-    12 Q4_K    q4_k    256/144  order::D_M,    k::q4_k;
-    13 Q5_K    q5_k    256/176  order::D_M,    k::q5_k;
-    14 Q6_K    q6_k    256/210  order::Q6_K,   k::q6_k;
-    15 Q8_K    q8_k    256/292  order::Q8_K,   simple::q8_k;
-    16 IQ2_XXS iq2_xxs 256/66   order::UNSAID, grid::iq2_xxs;
-    17 IQ2_XS  iq2_xs  256/74   order::IQ2_XS, grid::iq2_xs;
-    18 IQ3_XXS iq3_xxs 256/98   order::UNSAID, grid::iq3_xxs;
-    19 IQ1_S   iq1_s   256/50   order::IQ1_S,  grid::iq1_s;
-    20 IQ4_NL  iq4_nl   32/18   order::D,      codebook::iq4_nl;
-    21 IQ3_S   iq3_s   256/110  order::D,      grid::iq3_s;
-    22 IQ2_S   iq2_s   256/82   order::D,      grid::iq2_s;
-    23 IQ4_XS  iq4_xs  256/136  order::D_M,    codebook::iq4_xs;
-    29 IQ1_M   iq1_m   256/56   order::UNSAID, grid::iq1_m;
-    34 TQ1_0   tq1_0   256/54   order::TQ1_0,  simple::tq1_0;
-    35 TQ2_0   tq2_0   256/66   order::TQ2_0,  simple::tq2_0;
-    39 MXFP4   mxfp4    32/17   order::NONE,   codebook::mxfp4;
-    40 NVFP4   nvfp4    64/36   order::NONE,   codebook::nvfp4;
-    41 Q1_0    q1_0    128/18   order::D,      simple::q1_0;
-    42 Q2_0    q2_0     64/18   order::D,      simple::q2_0;
+     2 Q4_0    q4_0     32/18   order::D,         simple::q4_0;
+     3 Q4_1    q4_1     32/20   order::D_M,       simple::q4_1;
+     6 Q5_0    q5_0     32/22   order::UNDEFINED, simple::q5_0;
+     7 Q5_1    q5_1     32/24   order::UNDEFINED, simple::q5_1;
+     8 Q8_0    q8_0     32/34   order::D,         simple::q8_0;
+     9 Q8_1    q8_1     32/36   order::D_M,       simple::q8_1;
+    10 Q2_K    q2_k    256/84   order::Q2_K,      k::q2_k;
+    11 Q3_K    q3_k    256/110  order::UNDEFINED, k::q3_k;
+    12 Q4_K    q4_k    256/144  order::D_M,       k::q4_k;
+    13 Q5_K    q5_k    256/176  order::D_M,       k::q5_k;
+    14 Q6_K    q6_k    256/210  order::Q6_K,      k::q6_k;
+    15 Q8_K    q8_k    256/292  order::Q8_K,      simple::q8_k;
+    16 IQ2_XXS iq2_xxs 256/66   order::UNDEFINED, grid::iq2_xxs;
+    17 IQ2_XS  iq2_xs  256/74   order::IQ2_XS,    grid::iq2_xs;
+    18 IQ3_XXS iq3_xxs 256/98   order::UNDEFINED, grid::iq3_xxs;
+    19 IQ1_S   iq1_s   256/50   order::IQ1_S,     grid::iq1_s;
+    20 IQ4_NL  iq4_nl   32/18   order::D,         codebook::iq4_nl;
+    21 IQ3_S   iq3_s   256/110  order::D,         grid::iq3_s;
+    22 IQ2_S   iq2_s   256/82   order::D,         grid::iq2_s;
+    23 IQ4_XS  iq4_xs  256/136  order::D_M,       codebook::iq4_xs;
+    29 IQ1_M   iq1_m   256/56   order::UNDEFINED, grid::iq1_m;
+    34 TQ1_0   tq1_0   256/54   order::TQ1_0,     simple::tq1_0;
+    35 TQ2_0   tq2_0   256/66   order::TQ2_0,     simple::tq2_0;
+    39 MXFP4   mxfp4    32/17   order::NONE,      codebook::mxfp4;
+    40 NVFP4   nvfp4    64/36   order::NONE,      codebook::nvfp4;
+    41 Q1_0    q1_0    128/18   order::D,         simple::q1_0;
+    42 Q2_0    q2_0     64/18   order::D,         simple::q2_0;
 };
 
 impl BlockType {
-    /// The type of this number in GGUF files.
+    /// The type with this number in GGUF files.
     #[must_use]
     pub fn from_id(id: u32) -> Option<&'static BlockType> {
         BLOCK_TYPES.iter().find(|known| known.id == id)
     }
 
-    /// The type of the objects of this format, such as `gguf.q4_k/1`.
+    /// The type whose objects have this format, such as `gguf.q4_k/1`.
     #[must_use]
     pub fn from_format(format: &str) -> Option<&'static BlockType> {
         BLOCK_TYPES.iter().find(|known| known.format == format)
@@ -134,19 +138,19 @@ impl BlockType {
         self.format
     }
 
-    /// Values in a block.
+    /// The number of values in a block.
     #[must_use]
     pub const fn block_len(&self) -> u64 {
         self.values as u64
     }
 
-    /// Bytes of a block.
+    /// The length of a block in bytes.
     #[must_use]
     pub const fn block_byte_len(&self) -> u64 {
         self.bytes as u64
     }
 
-    /// Bytes of `count` values; `None` where they are no whole number of blocks, or too many.
+    /// The length of `count` values in bytes; `None` if they are not whole blocks, or too many.
     #[must_use]
     pub fn byte_len(&self, count: u64) -> Option<u64> {
         let blocks = count.checked_div(self.block_len())?;
@@ -156,19 +160,20 @@ impl BlockType {
             .filter(|_| is_whole)
     }
 
-    /// Whether blocks in that byte order are understood. In little-endian, all are.
+    /// Whether blocks in this byte order are supported. All little-endian ones are.
     #[must_use]
     pub const fn is_known_in(&self, order: ByteOrder) -> bool {
         matches!(order, ByteOrder::Little) || self.words.is_some()
     }
 
-    /// Whether the byte order makes a difference: some types are bytes throughout.
+    /// Whether the byte order matters. Some types consist of bytes only.
     #[must_use]
     pub fn has_words(&self) -> bool {
         self.words.is_none_or(|words| !words.is_empty())
     }
 
-    /// Turns whole blocks from one byte order into the other. What no order is known for stays.
+    /// Converts whole blocks from one byte order to the other. Does nothing if the type has no
+    /// defined big-endian form.
     pub fn swap(&self, blocks: &mut [u8]) {
         for block in blocks.chunks_exact_mut(usize::from(self.bytes)) {
             for words in self.words.unwrap_or_default() {
@@ -181,8 +186,8 @@ impl BlockType {
         }
     }
 
-    /// The values of little-endian `blocks` as little-endian f32, as many as both have whole blocks
-    /// for.
+    /// Decodes little-endian `blocks` to little-endian f32, as many whole blocks as `blocks` and
+    /// `out` have.
     pub fn dequantize(&self, blocks: &[u8], out: &mut [[u8; 4]]) {
         (self.decode)(blocks, out);
     }

@@ -1,25 +1,25 @@
-"""Writes src/grids.rs: the grids of ggml's IQ types, as gguf-py packs them. Run: python ggml_grids.py > ../../src/grids.rs"""
+"""Writes src/grid_tables.rs: the grids of ggml's IQ types, as gguf-py packs them. Run: python ggml_grids.py > ../../src/grid_tables.rs"""
 
 from gguf import quants
 
-HEAD = '''//! The grids of the IQ types: each index names eight or four values.
+HEAD = '''//! The grids of the IQ types. An index selects eight or four values.
 //!
 //! Written by `tests/data/ggml_grids.py` from `gguf` {version} (MIT, of the authors of ggml), which packs
-//! the grids of ggml's `ggml-common.h`: 2 or 4 bits a value, the first in the lowest.
+//! the grids of ggml's `ggml-common.h`: 2 or 4 bits per value, the first in the lowest bits.
 
 '''
 
 GRIDS = [
-    ("IQ2_XXS", "IQ2_XXS", "Of IQ2_XXS."),
-    ("IQ2_XS", "IQ2_XS", "Of IQ2_XS."),
-    ("IQ2_S", "IQ2_S", "Of IQ2_S."),
-    ("IQ3_XXS", "IQ3_XXS", "Of IQ3_XXS."),
-    ("IQ3_S", "IQ3_S", "Of IQ3_S."),
-    ("IQ1", "IQ1_S", "Of IQ1_S and IQ1_M."),
+    ("IQ2_XXS", "IQ2_XXS", "The grid of IQ2_XXS."),
+    ("IQ2_XS", "IQ2_XS", "The grid of IQ2_XS."),
+    ("IQ2_S", "IQ2_S", "The grid of IQ2_S."),
+    ("IQ3_XXS", "IQ3_XXS", "The grid of IQ3_XXS."),
+    ("IQ3_S", "IQ3_S", "The grid of IQ3_S."),
+    ("IQ1", "IQ1_S", "The grid of IQ1_S and IQ1_M."),
 ]
 
 TAIL = '''
-/// The values behind packed codes of `16 / N` bits.
+/// Unpacks codes of `16 / N` bits to the levels that they number.
 pub(super) const fn unpacked<const N: usize, const LEN: usize>(levels: &[i8], packed: &[u16; LEN]) -> [[i8; N]; LEN] {
     let bits = 16 / N;
     let mut grid = [[0; N]; LEN];
