@@ -21,7 +21,8 @@ impl Dense<'_> {
     /// The values as an array of the crate `ndarray`: a view of the elements where they are aligned
     /// for `T` and the host is little-endian, else a copy. Feature `ndarray`.
     ///
-    /// Elements that a `Dense` owns are aligned for every type. `T` is as in [`Elements::as_slice`].
+    /// Elements that a `Dense` owns are aligned for every type. `T` is as in
+    /// [`Elements::as_slice`].
     ///
     /// ```
     /// use zt_formats::Dense;
@@ -117,9 +118,5 @@ where
         place.copy_from_slice(T::bytes(slice::from_ref(element)));
     }
     to_le(&mut bytes, T::DTYPE.byte_len());
-    Ok(Elements {
-        dtype: T::DTYPE,
-        logical_type: T::LOGICAL_TYPE.map(Text::Borrowed),
-        bytes: bytes.into(),
-    })
+    Ok(Elements::of_type::<T>(bytes))
 }

@@ -1,12 +1,12 @@
-//! Reading the attributes of an object: a value of the type that the format asks for, or an error
-//! that names the attribute (`attribute`).
+//! Attributes of an object, each as a value of one type, and the errors (`attribute`) that name
+//! them.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use zt_manifest::{Map, Value};
 
 use crate::base::error::{AttributeFault, Error, Result, Violation, abridged};
 
-/// The text of this attribute; `None` where there is no such attribute.
+/// The attribute `name` as a text; `None` if it is absent.
 ///
 /// # Errors
 ///
@@ -15,7 +15,7 @@ pub fn text<'a>(attributes: &'a Map, name: &'static str) -> Result<Option<&'a st
     typed(attributes, name, Value::as_str, "a text")
 }
 
-/// The bool of this attribute; `None` where there is no such attribute.
+/// The attribute `name` as a bool; `None` if it is absent.
 ///
 /// # Errors
 ///
@@ -24,7 +24,7 @@ pub fn bool(attributes: &Map, name: &'static str) -> Result<Option<bool>> {
     typed(attributes, name, Value::as_bool, "a bool")
 }
 
-/// The number of this attribute; `None` where there is no such attribute.
+/// The attribute `name` as an unsigned integer; `None` if it is absent.
 ///
 /// # Errors
 ///
@@ -46,13 +46,13 @@ fn typed<'a, T>(
     }
 }
 
-/// The error for a format that cannot do without this attribute.
+/// The error for a missing attribute that the format requires.
 #[must_use]
 pub fn missing(name: &'static str) -> Error {
     fault(name, AttributeFault::Missing)
 }
 
-/// The error for a text that is none of those expected.
+/// The error for a text that is not one of the expected ones.
 #[must_use]
 pub fn other_text(name: &'static str, found: &str, expected: &'static str) -> Error {
     let found = abridged(found);

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use crate::base::error::{Error, Result};
 
-/// Owned bytes that begin at a multiple of 8, so that every element type can be seen in them
-/// without a copy.
+/// Owned bytes at an address that is a multiple of 8, so that slices of every element type can
+/// borrow them.
 ///
-/// Growing is left out on purpose: a component's length is known before its bytes are. With the
-/// feature `huge-pages`, large buffers ask the system for large pages: filling fresh memory is
-/// bound by its page faults, of which there are 512 times fewer then.
+/// A buffer does not grow: the length of a component is known before its bytes are read. With the
+/// feature `huge-pages`, large buffers ask the system for large pages. Page faults limit how fast
+/// fresh memory is filled, and large pages have 512 times fewer.
 #[derive(Default)]
 pub struct Buffer {
     memory: Memory,
@@ -21,11 +21,11 @@ pub struct Buffer {
 
 enum Memory {
     Words(Box<[u64]>),
-    /// A vector that begins at a multiple of 8.
+    /// A vector at a multiple of 8.
     Bytes(Vec<u8>),
     #[cfg(feature = "huge-pages")]
     Pages(memmap2::MmapMut),
-    /// From a multiple of 8 on, within the memory of several buffers.
+    /// Memory that several buffers share, from this offset on, a multiple of 8.
     Part(Arc<Memory>, usize),
 }
 
@@ -47,18 +47,17 @@ impl Default for Memory {
     }
 }
 
-/// Buffers of at least so many bytes are worth large pages, which are of 2 MiB.
+/// The least length for which large pages, of 2 MiB each, are worth it.
 #[cfg(feature = "huge-pages")]
 const LARGE: usize = 8 << 20;
 
 impl Buffer {
-    /// `byte_len` zeros. Large buffers come from the system as untouched pages, and cost nothing
-    /// until they are written.
+    /// `byte_len` zeros. Large buffers are untouched pages of the system, which cost nothing until
+    /// they are written.
     ///
     /// # Errors
     ///
-    /// [`Error::Allocation`] where there is no memory for them: a file's lengths decide over sizes,
-    /// and must not be able to end the process.
+    /// [`Error::Allocation`] if there is no memory: a length in a file must not end the process.
     pub fn try_zeroed(byte_len: u64) -> Result<Self> {
         let refused = Error::Allocation { byte_len };
         let Ok(byte_len) = usize::try_from(byte_len) else {
@@ -69,7 +68,7 @@ impl Buffer {
             let Ok(pages) = memmap2::MmapMut::map_anon(byte_len) else {
                 return Err(refused);
             };
-            // Advice: a system that does not take it gives small pages, which are as good.
+            // A system that ignores the advice gives small pages, which work as well.
             #[cfg(target_os = "linux")]
             let _ = pages.advise(memmap2::Advice::HugePage);
             let memory = Memory::Pages(pages);
@@ -88,7 +87,7 @@ impl Buffer {
     ///
     /// # Errors
     ///
-    /// As [`Buffer::try_zeroed`]; also if their size passes 2^64.
+    /// As [`Buffer::try_zeroed`]; also if the size is 2^64 or more.
     pub fn try_zeroed_values(count: u64, value_len: u64) -> Result<Self> {
         // No memory has 2^64 bytes.
         Buffer::try_zeroed(count.saturating_mul(value_len))
@@ -105,11 +104,10 @@ impl Buffer {
         Ok(buffer)
     }
 
-    /// The bytes as several buffers, of these lengths one after the other, each from the next multiple of
-    /// [`Buffer::APART`] on. Nothing is copied: the memory stays until the last of them is dropped.
+    /// Several buffers of these lengths, in order, each at the next multiple of [`Buffer::APART`].
     ///
-    /// A part that is written to becomes a copy of its own first. What lies behind the end of this buffer
-    /// is left out, so that such parts are short or empty.
+    /// Nothing is copied: the memory is freed with the last part. A part is copied before it is
+    /// written. Parts beyond the end of this buffer are short or empty.
     pub fn into_parts(
         self,
         byte_lens: impl Iterator<Item = usize>,
@@ -118,8 +116,9 @@ impl Buffer {
         let mut at = 0usize;
         let part = move |byte_len: usize| {
             let start = at.min(end);
-            let len = byte_len.min(end.saturating_sub(start));
-            at = at.saturating_add(byte_len.div_ceil(Self::APART).saturating_mul(Self::APART));
+            let len = byte_len.min(end.strict_sub(start));
+            let next = byte_len.checked_next_multiple_of(Self::APART);
+            at = next.and_then(|next| at.checked_add(next)).unwrap_or(end);
             Buffer {
                 memory: Memory::Part(Arc::clone(&memory), start),
                 byte_len: len,
@@ -128,10 +127,10 @@ impl Buffer {
         byte_lens.map(part)
     }
 
-    /// Parts begin at multiples of so many bytes: a line of the cache.
+    /// The alignment of parts in bytes: a cache line.
     pub const APART: usize = 64;
 
-    /// A copy of bytes that the caller has in memory, and not a file's length asks for.
+    /// A copy of bytes in memory. For a length that a file decides, use [`Buffer::try_from_slice`].
     pub(crate) fn copied(bytes: &[u8]) -> Self {
         let words = vec![0; bytes.len().div_ceil(8)].into();
         let mut buffer = Buffer {
@@ -175,7 +174,7 @@ impl Clone for Buffer {
     }
 }
 
-/// Keeps the vector's memory where it begins at a multiple of 8, as allocators usually give it. Else
+/// Keeps the vector's memory if it is at a multiple of 8, as allocators usually give it; else
 /// copies.
 impl From<Vec<u8>> for Buffer {
     fn from(bytes: Vec<u8>) -> Self {
@@ -209,22 +208,22 @@ impl fmt::Debug for Buffer {
     }
 }
 
-/// Bytes that are lent where they lie in memory already, and owned where they had to be read,
-/// decoded or computed.
+/// Bytes that are borrowed if they were in memory already, and owned if they were read, decoded or
+/// computed.
 #[derive(Clone)]
 pub enum Bytes<'a> {
-    /// Lent, at any alignment.
+    /// Borrowed, at any alignment.
     Borrowed(&'a [u8]),
     /// Owned, aligned to 8.
     Owned(Buffer),
 }
 
 impl Bytes<'_> {
-    /// The bytes as a buffer of their own. Copies what is borrowed.
+    /// The bytes, owned. Copies borrowed ones.
     ///
     /// # Errors
     ///
-    /// [`Error::Allocation`] where there is no memory for the copy.
+    /// [`Error::Allocation`] if there is no memory for the copy.
     pub fn into_owned(self) -> Result<Buffer> {
         match self {
             Bytes::Borrowed(bytes) => Buffer::try_from_slice(bytes),
@@ -232,7 +231,7 @@ impl Bytes<'_> {
         }
     }
 
-    /// Whether the bytes lie elsewhere.
+    /// Whether the bytes are borrowed.
     #[must_use]
     pub const fn is_borrowed(&self) -> bool {
         matches!(self, Bytes::Borrowed(_))
@@ -268,7 +267,7 @@ impl From<Buffer> for Bytes<'_> {
     }
 }
 
-/// As [`Buffer::from`]: no copy where the vector begins at a multiple of 8.
+/// As [`Buffer::from`]: no copy if the vector's memory is at a multiple of 8.
 ///
 /// ```
 /// use zt_formats::{DType, Dense, Elements};
@@ -301,11 +300,11 @@ impl fmt::Debug for Bytes<'_> {
     }
 }
 
-/// An empty vector with room for so many items.
+/// An empty vector with capacity for `len` items.
 ///
 /// # Errors
 ///
-/// [`Error::Allocation`] where there is no memory for them.
+/// [`Error::Allocation`] if there is no memory for them.
 pub(crate) fn reserved<T>(len: usize) -> Result<Vec<T>> {
     let mut items = Vec::new();
     let byte_len = (len as u64).saturating_mul(size_of::<T>() as u64);

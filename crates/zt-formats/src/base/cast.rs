@@ -10,7 +10,7 @@ use crate::base::error::{Error, Result, SizeMismatch, Unsupported};
 use crate::base::logical::Decode;
 use crate::base::registry::Registry;
 
-/// Values converted at a time, in arrays on the stack.
+/// Values that are converted at a time, on the stack.
 const CHUNK: usize = 1024;
 
 /// See [`Elements::to_dtype`].
@@ -20,27 +20,17 @@ pub(crate) fn to_dtype(
     registry: &Registry,
 ) -> Result<Elements<'static>> {
     let logical = registry.logical_type_of(elements)?;
-    let unsupported = || {
+    let decode = logical.map(|logical| logical.decode);
+    let is_real = match decode {
+        Some(decode) => matches!(decode, Decode::F32(_) | Decode::F64(_)),
+        None => elements.logical_type().is_none() && elements.dtype.is_float(),
+    };
+    if !is_real || !to.is_float() {
         let from = match elements.logical_type() {
             Some(name) => Text::Owned(name.to_owned()),
             None => Text::Borrowed(elements.dtype.as_str()),
         };
-        Error::Unsupported(Unsupported::Cast { from, to })
-    };
-    let from = match (logical, elements.logical_type(), elements.dtype) {
-        (Some(logical), ..) => match logical.decode {
-            Decode::F32(decode) => From::Narrow(Narrow::Decoded(decode)),
-            Decode::F64(decode) => From::Wide(Some(decode)),
-            Decode::Complex64(_) | Decode::Complex128(_) => return Err(unsupported()),
-        },
-        (None, None, DType::F64) => From::Wide(None),
-        (None, None, DType::F32) => From::Narrow(Narrow::F32),
-        (None, None, DType::F16) => From::Narrow(Narrow::F16),
-        (None, None, DType::BF16) => From::Narrow(Narrow::BF16),
-        _ => return Err(unsupported()),
-    };
-    if !to.is_float() {
-        return Err(unsupported());
+        return Err(Error::Unsupported(Unsupported::Cast { from, to }));
     }
     let value_len = match logical {
         Some(logical) => logical.value_len(),
@@ -54,81 +44,68 @@ pub(crate) fn to_dtype(
     }
     let count = (bytes.len() / value_len) as u64;
     let mut out = Buffer::try_zeroed_values(count, to.byte_len() as u64)?;
-    let chunks = bytes.chunks(CHUNK.saturating_mul(value_len));
-    let chunks = chunks.zip(out.chunks_mut(CHUNK * to.byte_len()));
-    match from {
-        From::Narrow(from) => {
-            let mut values = [0f32; CHUNK];
-            for (source, target) in chunks {
-                let values = values
-                    .get_mut(..source.len() / value_len)
-                    .unwrap_or_default();
-                from.read(source, value_len, values);
-                write_f32(values, to, target);
-            }
-        }
-        From::Wide(decode) => {
-            let mut values = [0f64; CHUNK];
-            for (source, target) in chunks {
-                let values = values
-                    .get_mut(..source.len() / value_len)
-                    .unwrap_or_default();
-                for (value, bytes) in values.iter_mut().zip(source.chunks_exact(value_len)) {
-                    *value = match decode {
-                        Some(decode) => decode(bytes),
-                        None => f64::from_le_bytes(bytes.first_chunk().copied().unwrap_or([0; 8])),
-                    };
-                }
-                write_f64(values, to, target);
-            }
-        }
+    // A value that long is the only one.
+    let sources = bytes.chunks(CHUNK.saturating_mul(value_len));
+    let chunks = sources.zip(out.chunks_mut(CHUNK * to.byte_len()));
+    let chunks = chunks.map(|(source, target)| (source.len() / value_len, source, target));
+    match (decode, elements.dtype) {
+        (Some(Decode::F64(decode)), _) => convert(chunks, write_f64, to, |values, source| {
+            decode_each(values, source, value_len, decode);
+        }),
+        (Some(Decode::F32(decode)), _) => convert(chunks, write_f32, to, |values, source| {
+            decode_each(values, source, value_len, decode);
+        }),
+        (_, DType::F64) => convert(chunks, write_f64, to, |values, source| {
+            take(values, source, f64::from_le_bytes);
+        }),
+        // Whole slices, because `half` converts them with the processor's instruction.
+        (_, DType::F16) => convert(chunks, write_f32, to, |values, source| {
+            let mut halves = [f16::ZERO; CHUNK];
+            let halves = halves.get_mut(..values.len()).unwrap_or_default();
+            take(halves, source, f16::from_le_bytes);
+            halves.convert_to_f32_slice(values);
+        }),
+        (_, DType::BF16) => convert(chunks, write_f32, to, |values, source| {
+            take(values, source, |bytes| bf16::from_le_bytes(bytes).to_f32());
+        }),
+        _ => convert(chunks, write_f32, to, |values, source| {
+            take(values, source, f32::from_le_bytes);
+        }),
     }
     Ok(Elements::new(to, out))
 }
 
-/// Where values come from, by the precision that holds all of them.
-enum From {
-    Narrow(Narrow),
-    /// f64, or what decodes to it.
-    Wide(Option<fn(&[u8]) -> f64>),
-}
-
-enum Narrow {
-    F32,
-    F16,
-    BF16,
-    Decoded(fn(&[u8]) -> f32),
-}
-
-impl Narrow {
-    fn read(&self, source: &[u8], value_len: usize, values: &mut [f32]) {
-        match self {
-            Narrow::F32 => take(values, source, f32::from_le_bytes),
-            // Whole slices, because `half` then uses the processor's instruction for them.
-            Narrow::F16 => {
-                let mut halves = [f16::ZERO; CHUNK];
-                let halves = halves.get_mut(..values.len()).unwrap_or_default();
-                take(halves, source, f16::from_le_bytes);
-                halves.convert_to_f32_slice(values);
-            }
-            Narrow::BF16 => take(values, source, |bytes| bf16::from_le_bytes(bytes).to_f32()),
-            Narrow::Decoded(decode) => {
-                for (value, bytes) in values.iter_mut().zip(source.chunks_exact(value_len)) {
-                    *value = decode(bytes);
-                }
-            }
-        }
+/// Reads the values of each chunk (their number, their bytes, and room for them), and writes them as
+/// `to`.
+fn convert<'c, T: Copy + Default>(
+    chunks: impl Iterator<Item = (usize, &'c [u8], &'c mut [u8])>,
+    write: fn(&[T], DType, &mut [u8]),
+    to: DType,
+    read: impl Fn(&mut [T], &[u8]),
+) {
+    let mut values = [T::default(); CHUNK];
+    for (count, source, target) in chunks {
+        let values = values.get_mut(..count).unwrap_or_default();
+        read(values, source);
+        write(values, to, target);
     }
 }
 
-/// Each value of its bytes.
+/// Decodes each value from its `value_len` bytes.
+fn decode_each<T>(values: &mut [T], source: &[u8], value_len: usize, decode: fn(&[u8]) -> T) {
+    for (value, bytes) in values.iter_mut().zip(source.chunks_exact(value_len)) {
+        *value = decode(bytes);
+    }
+}
+
+/// Reads each value from its bytes.
 fn take<T, const N: usize>(values: &mut [T], source: &[u8], value: impl Fn([u8; N]) -> T) {
     for (place, bytes) in values.iter_mut().zip(source.as_chunks().0) {
         *place = value(*bytes);
     }
 }
 
-/// The bytes of each value.
+/// Writes the bytes of each value.
 fn put<T, const N: usize>(target: &mut [u8], values: &[T], bytes: impl Fn(&T) -> [u8; N]) {
     for (place, value) in target.as_chunks_mut().0.iter_mut().zip(values) {
         *place = bytes(value);
@@ -173,13 +150,13 @@ pub(crate) const fn narrow(value: f64) -> f32 {
     value as f32
 }
 
-/// `value` as an f32 that rounds on to f16 or bf16 as `value` itself would.
+/// `value` as an f32 that rounds to the same f16 or bf16 as `value` does.
 ///
-/// Rounding twice to nearest goes wrong where the first step lands on a tie of the second, and
-/// `half` 2.7's own conversions from f64 drop the lower 32 bits before they look for a tie. Rounding
-/// inexact values to the odd neighbour keeps them off every tie, and on their side of it, as long as
-/// the middle precision has two bits more than the last (S. Boldo, G. Melquiond, "Emulation of FMA
-/// and correctly rounded sums: proved algorithms using rounding to odd", 2008).
+/// Rounding twice to nearest is wrong if the first step lands on a tie of the second. The
+/// conversions of `half` 2.7 from f64 drop the lower 32 bits before they look for a tie. Here
+/// inexact values are rounded to the odd neighbour, which is never a tie, and stays on the value's
+/// side of one. The middle precision must have two bits more than the last: S. Boldo, G. Melquiond,
+/// "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd", 2008.
 fn round_to_odd(value: f64) -> f32 {
     let nearest = narrow(value);
     let exact = f64::from(nearest);
@@ -187,8 +164,8 @@ fn round_to_odd(value: f64) -> f32 {
         return nearest;
     }
     let bits = nearest.to_bits();
-    // Toward zero. A magnitude above the value's is not zero, so its pattern has one before it;
-    // the pattern before infinity is the largest f32, which is odd.
+    // Toward zero. If the nearest f32 is larger in magnitude, it is not zero, so the pattern before
+    // it exists. The pattern before infinity is the largest f32, which is odd.
     let truncated = if exact.abs() > value.abs() {
         bits.wrapping_sub(1)
     } else {
@@ -210,8 +187,8 @@ mod tests {
 
     #[test]
     fn f64_is_rounded_once() {
-        // One unit above a tie, far below what f32 (2^-40), or the upper half of an f64 (2^-50),
-        // can see: up. The tie itself: to even, down.
+        // Just above a tie, by less than an f32 (2^-40) or the upper half of an f64 (2^-50) can
+        // hold: up. The tie itself: to even, down.
         for tiny in [-40, -50] {
             let above = 1.0 + 2f64.powi(-11) + 2f64.powi(tiny);
             assert_eq!(cast(above, DType::F16), 0x3c01);
@@ -220,7 +197,7 @@ mod tests {
             let above = 2f64.powi(-25) + 2f64.powi(tiny - 25);
             assert_eq!(cast(above, DType::F16), 1);
         }
-        // Between the first and the second f32 above the tie, of which the first is odd.
+        // Between the first and the second f32 above the tie. The first is odd.
         let above = 1.0 + 2f64.powi(-11) + 1.5 * 2f64.powi(-23);
         assert_eq!(cast(above, DType::F16), 0x3c01);
         assert_eq!(cast(1.0 + 2f64.powi(-11), DType::F16), 0x3c00);

@@ -1,4 +1,4 @@
-//! A plain array in row-major order: what every format with a dense value decodes to.
+//! A plain array in row-major order: the dense value of an object.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use zt_manifest::DType;
@@ -21,8 +21,8 @@ pub(crate) const DATA: &str = "data";
 
 /// A plain array: a shape and the elements in row-major (C-contiguous) order.
 ///
-/// Elements are borrowed where they were lent. The number of values is that of the shape, except
-/// under logical types outside the specification, where only storage elements are known.
+/// The number of values is the shape's, except for logical types outside the specification: of
+/// these only the storage elements are known.
 ///
 /// ```
 /// use zt_formats::{Dense, Slice};
@@ -44,7 +44,7 @@ impl<'a> Dense<'a> {
     ///
     /// # Errors
     ///
-    /// Malformed: there are not as many as the shape has (`shape-size-mismatch`).
+    /// Malformed: their number is not the shape's (`shape-size-mismatch`).
     pub fn from_slice<T: Element>(shape: &[u64], elements: &'a [T]) -> Result<Self> {
         Dense::from_elements(shape.to_vec(), elements)
     }
@@ -53,8 +53,8 @@ impl<'a> Dense<'a> {
     ///
     /// # Errors
     ///
-    /// Malformed: their length is not what the shape demands (`shape-size-mismatch`), or their
-    /// logical type lies over another dtype than its own (`logical-type`).
+    /// Malformed: their length does not fit the shape (`shape-size-mismatch`), or their logical
+    /// type has a dtype other than its own (`logical-type`).
     pub fn from_elements(
         shape: impl Into<Vec<u64>>,
         elements: impl Into<Elements<'a>>,
@@ -75,7 +75,7 @@ impl<'a> Dense<'a> {
         Ok(dense)
     }
 
-    /// An array whose elements are known to be what the shape demands.
+    /// An array whose elements are known to fit the shape.
     pub(crate) const fn from_checked(shape: Vec<u64>, elements: Elements<'a>) -> Self {
         Dense { shape, elements }
     }
@@ -98,7 +98,7 @@ impl<'a> Dense<'a> {
         (self.shape, self.elements)
     }
 
-    /// The elements as a slice of `T`, borrowed where they can be: see [`Elements::as_slice`].
+    /// The elements as a slice of `T`, borrowed if possible: see [`Elements::as_slice`].
     ///
     /// # Errors
     ///
@@ -107,7 +107,7 @@ impl<'a> Dense<'a> {
         self.elements.as_slice().map_err(of_data)
     }
 
-    /// The elements as a slice of `T` that outlives this handle: see [`Elements::into_typed`].
+    /// The elements as a slice of `T` that outlives this value: see [`Elements::into_typed`].
     ///
     /// # Errors
     ///
@@ -116,7 +116,7 @@ impl<'a> Dense<'a> {
         self.elements.into_typed().map_err(of_data)
     }
 
-    /// The same array in memory of its own. Copies what is borrowed.
+    /// The same array, owned. Copies borrowed elements.
     ///
     /// # Errors
     ///
@@ -137,8 +137,7 @@ impl<'a> Dense<'a> {
         self.to_dtype(DType::F32, Registry::specified_types())
     }
 
-    /// The values in another floating-point dtype, rounded once, to nearest, ties to even: see
-    /// [`Elements::to_dtype`].
+    /// The values in another floating-point dtype, rounded once: see [`Elements::to_dtype`].
     ///
     /// # Errors
     ///
@@ -151,21 +150,21 @@ impl<'a> Dense<'a> {
         })
     }
 
-    /// A copy of a part of the array, as NumPy's basic slicing gives it.
+    /// A copy of a part of the array, by NumPy's basic slicing.
     ///
     /// # Errors
     ///
-    /// Misuse: the slices do not fit the shape. Malformed: under a logical type outside the
-    /// specification, the values are not of one known length. Allocation.
+    /// Misuse: the slices do not fit the shape. Malformed: the logical type is outside the
+    /// specification, and the bytes do not divide into the shape's values. Allocation.
     pub fn slice(&self, slices: &[Slice]) -> Result<Dense<'static>> {
         self.select(&Places::resolve(slices, &self.shape)?)
     }
 
-    /// A copy of a part of the array: these places of its dimensions.
+    /// A copy of the part of the array at these places, one for each dimension.
     ///
     /// # Errors
     ///
-    /// Misuse: places of another shape. Else as [`Dense::slice`].
+    /// Misuse: places of another shape. Otherwise as [`Dense::slice`].
     pub fn select(&self, places: &[Places]) -> Result<Dense<'static>> {
         if !places
             .iter()
@@ -182,15 +181,14 @@ fn of_data(error: Error) -> Error {
     error.with_role(DATA)
 }
 
-/// Refuses a component `data` that has no dtype, or whose length is not what `shape` demands.
+/// Refuses a component `data` without a dtype, or of a length that does not fit `shape`.
 pub(crate) fn check_data(
     shape: &[u64],
     data: &ComponentSignature<'_>,
     registry: &Registry,
 ) -> Result<()> {
     if data.dtype.is_none() {
-        let expected = "a dtype";
-        let found = None;
+        let (expected, found) = ("a dtype", None);
         return Err(Violation::DType { expected, found }.of(DATA));
     }
     let Some(value_len) = data.value_len(registry)? else {

@@ -1,4 +1,4 @@
-//! The Rust types that elements can be seen as.
+//! The Rust types of elements.
 
 use half::{bf16, f16};
 use num_complex::Complex;
@@ -6,26 +6,27 @@ use zt_manifest::DType;
 
 use crate::base::fp8::{F8E4M3Fn, F8E4M3FnUz, F8E5M2, F8E5M2FnUz};
 
-/// A Rust type whose values lie in components as they lie in memory, byte order aside.
+/// A Rust type whose values have the same bytes in a component as in memory, except for their
+/// order.
 ///
-/// The 13 dtypes' own types, the four FP8 types and the two complex types; sealed, because every
-/// use of it relies on their layouts. Spec: §7.1.
+/// These are the types of the 13 dtypes, four FP8 types and two complex types. The trait is sealed,
+/// because all uses rely on the layouts of these types. Spec: §7.1.
 pub trait Element: Copy + PartialEq + std::fmt::Debug + Send + Sync + sealed::Layout {
     /// The storage type.
     const DTYPE: DType;
-    /// The logical type, where it is not the dtype itself.
+    /// The logical type; `None` for the types of the dtypes.
     const LOGICAL_TYPE: Option<&'static str>;
-    /// How the specification calls the type.
+    /// The type's name in the specification.
     const NAME: &'static str;
 }
 
 pub(crate) mod sealed {
     pub trait Layout: Sized + 'static {
-        /// The bytes as elements. `None` where they are not aligned, not whole, or (bool alone) not
-        /// all valid; bool looks at every byte, the others at none.
+        /// The bytes as elements; `None` if they are not aligned or not whole. For bool every byte
+        /// is read, and must be 0 or 1.
         fn view(bytes: &[u8]) -> Option<&[Self]>;
 
-        /// The elements' bytes, in the host's order.
+        /// The elements' bytes in the host's order.
         fn bytes(elements: &[Self]) -> &[u8];
     }
 }

@@ -11,10 +11,10 @@ use crate::base::registry::Registry;
 use crate::base::scalar::Scalars;
 use crate::base::typed::{Typed, to_le};
 
-/// The elements of one component: little-endian bytes and what they are.
+/// The elements of one component: little-endian bytes, a dtype, and sometimes a logical type.
 ///
-/// Nothing is checked on the way in: the formats check components as a whole, and every way out of
-/// here checks what it needs.
+/// Constructors check nothing. Formats check whole components, and every method that reads values
+/// checks what it needs.
 ///
 /// ```
 /// use zt_formats::{Elements, F8E4M3Fn};
@@ -31,14 +31,14 @@ use crate::base::typed::{Typed, to_le};
 pub struct Elements<'a> {
     /// The storage type. Spec: §7.1.
     pub dtype: DType,
-    /// What the storage elements mean, where that is not the dtype itself. Spec: §7.2.
+    /// The logical type, if the values are not simply of the dtype. Spec: §7.2.
     pub logical_type: Option<Text>,
-    /// The elements, little-endian, without gaps.
+    /// The elements: little-endian, no gaps.
     pub bytes: Bytes<'a>,
 }
 
 impl<'a> Elements<'a> {
-    /// Elements whose type is their dtype.
+    /// Elements without a logical type.
     #[must_use]
     pub fn new(dtype: DType, bytes: impl Into<Bytes<'a>>) -> Self {
         Elements {
@@ -48,7 +48,24 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// The same bytes, under a logical type.
+    /// Elements of type `T` with these bytes, which are little-endian.
+    pub(crate) fn of_type<T: Element>(bytes: impl Into<Bytes<'a>>) -> Self {
+        Elements {
+            logical_type: T::LOGICAL_TYPE.map(Text::Borrowed),
+            ..Elements::new(T::DTYPE, bytes)
+        }
+    }
+
+    /// Other elements of the same type.
+    pub(crate) fn of_same_type<'b>(&self, bytes: impl Into<Bytes<'b>>) -> Elements<'b> {
+        Elements {
+            dtype: self.dtype,
+            logical_type: self.logical_type.clone(),
+            bytes: bytes.into(),
+        }
+    }
+
+    /// The same elements with a logical type.
     #[must_use]
     pub fn with_logical_type(self, name: impl Into<Text>) -> Self {
         Elements {
@@ -57,33 +74,29 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// The logical type; `None` where there is none, or where it only repeats the dtype's name.
+    /// The logical type; `None` if there is none or it only repeats the dtype's name.
     #[must_use]
     pub fn logical_type(&self) -> Option<&str> {
         self.dtype.logical_type(self.logical_type.as_deref())
     }
 
-    /// The number of whole storage elements. A logical type may take several of them per value.
+    /// The number of whole storage elements. A value of a logical type may have several.
     #[must_use]
     pub fn element_count(&self) -> u64 {
         (self.bytes.len() / self.dtype.byte_len()) as u64
     }
 
-    /// The same elements, lent.
+    /// The same elements, borrowed.
     #[must_use]
     pub fn borrow(&self) -> Elements<'_> {
-        Elements {
-            dtype: self.dtype,
-            logical_type: self.logical_type.clone(),
-            bytes: Bytes::Borrowed(&self.bytes),
-        }
+        self.of_same_type(&*self.bytes)
     }
 
-    /// The same elements in memory of their own. Copies what is borrowed.
+    /// The same elements, owned. Copies borrowed ones.
     ///
     /// # Errors
     ///
-    /// [`Allocation`](crate::base::error::Error::Allocation) where there is no memory for the copy.
+    /// [`Allocation`](crate::base::error::Error::Allocation) if there is no memory for the copy.
     pub fn into_owned(self) -> Result<Elements<'static>> {
         Ok(Elements {
             dtype: self.dtype,
@@ -92,12 +105,12 @@ impl<'a> Elements<'a> {
         })
     }
 
-    /// The elements as a slice of `T`: borrowed where they are aligned and the host is
+    /// The elements as a slice of `T`: borrowed if they are aligned for `T` and the host is
     /// little-endian, else copied.
     ///
-    /// `T` is the type of the logical values: `f32`, `F8E4M3Fn`, `Complex<f64>`. Under a logical
-    /// type that has no Rust type here, it is the dtype's, and what comes are the storage elements,
-    /// as the specification lets readers fall back to.
+    /// `T` is the type of the values: `f32`, `F8E4M3Fn`, `Complex<f64>`. For a logical type that
+    /// has no Rust type here, `T` is the dtype's type, and the slice holds the storage elements.
+    /// The specification permits this fallback.
     ///
     /// # Errors
     ///
@@ -107,8 +120,8 @@ impl<'a> Elements<'a> {
         self.borrow().into_typed()
     }
 
-    /// The elements as a slice of `T` that outlives this handle: as [`Elements::as_slice`], and
-    /// owned bytes move into it without a copy.
+    /// As [`Elements::as_slice`], but the slice outlives this value: owned bytes move into it
+    /// without a copy.
     ///
     /// # Errors
     ///
@@ -130,45 +143,37 @@ impl<'a> Elements<'a> {
         Typed::from_le_bytes(self.bytes)
     }
 
-    /// The values, one by one, each with its precision: for printing and statistics. Values of a
-    /// logical type that `registry` does not know come as their storage elements.
+    /// The values one by one, each in its own precision: for printing and statistics. If `registry`
+    /// does not know the logical type, these are the storage elements.
     ///
     /// # Errors
     ///
     /// Malformed: the last value is not whole, a bool is neither 0 nor 1, or a known logical type
-    /// lies over another dtype than its own.
+    /// has a dtype other than its own.
     pub fn scalars(&self, registry: &Registry) -> Result<Scalars<'_>> {
         Scalars::new(self, registry)
     }
 
     /// The values in another floating-point dtype, rounded once, to nearest, ties to even.
     ///
-    /// Takes f64, f32, f16, bf16 and real logical types (FP8); gives f64, f32, f16 or bf16.
+    /// Converts from f64, f32, f16, bf16 and real logical types (FP8) to f64, f32, f16 or bf16.
     ///
     /// # Errors
     ///
-    /// Unsupported: values of another type, or another target. Malformed: as
+    /// Unsupported: another source or target type. Malformed: as
     /// [`Elements::scalars`]. Allocation.
     pub fn to_dtype(&self, dtype: DType, registry: &Registry) -> Result<Elements<'static>> {
         cast::to_dtype(self, dtype, registry)
     }
 }
 
-/// Borrows, on a little-endian host; else copies.
+/// Borrows on a little-endian host, else copies.
 impl<'a, T: Element> From<&'a [T]> for Elements<'a> {
     fn from(elements: &'a [T]) -> Self {
-        let bytes = T::bytes(elements);
-        let bytes = if cfg!(target_endian = "little") {
-            Bytes::Borrowed(bytes)
+        if cfg!(target_endian = "little") {
+            Elements::of_type::<T>(T::bytes(elements))
         } else {
-            let mut buffer = Buffer::copied(bytes);
-            to_le(&mut buffer, T::DTYPE.byte_len());
-            Bytes::Owned(buffer)
-        };
-        Elements {
-            dtype: T::DTYPE,
-            logical_type: T::LOGICAL_TYPE.map(Text::Borrowed),
-            bytes,
+            copied(elements)
         }
     }
 }
@@ -188,12 +193,12 @@ impl<'a, T: Element> From<&'a Vec<T>> for Elements<'a> {
 /// Copies: a vector's memory is not aligned for every type.
 impl<T: Element> From<Vec<T>> for Elements<'_> {
     fn from(elements: Vec<T>) -> Self {
-        let mut buffer = Buffer::copied(T::bytes(&elements));
-        to_le(&mut buffer, T::DTYPE.byte_len());
-        Elements {
-            dtype: T::DTYPE,
-            logical_type: T::LOGICAL_TYPE.map(Text::Borrowed),
-            bytes: buffer.into(),
-        }
+        copied(&elements)
     }
+}
+
+fn copied<T: Element>(elements: &[T]) -> Elements<'static> {
+    let mut buffer = Buffer::copied(T::bytes(elements));
+    to_le(&mut buffer, T::DTYPE.byte_len());
+    Elements::of_type::<T>(buffer)
 }

@@ -5,36 +5,36 @@ use zt_manifest::{DType, Text};
 /// `Result` with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why bytes do not mean what their object says, or could not be interpreted.
+/// Why the bytes of an object are invalid, or cannot be interpreted.
 ///
-/// The variant says who is at fault: the object ([`Error::Malformed`]), this build or registry
+/// The variant names who is at fault: the object ([`Error::Malformed`]), this build or registry
 /// ([`Error::Unsupported`]), the machine ([`Error::Allocation`]) or the caller ([`Error::Misuse`],
-/// never caused by a file's bytes). Names of objects and offsets are for the facade to add.
+/// never caused by a file). The crate `zt` adds names of objects and offsets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The object breaks a rule of its format. Objects that a caller builds are held to the same
-    /// rules, and get the same violations.
+    /// The object breaks a rule of its format. Objects that a caller builds follow the same rules.
     #[error("{}{violation}", of_component(role.as_ref()))]
     Malformed {
-        /// The component at fault, where it is one component's.
+        /// The component at fault, if it is a single one.
         role: Option<Text>,
         /// The rule.
         violation: Violation,
     },
-    /// The object may be sound, and nothing here can interpret it.
+    /// The object may be valid, but nothing here can interpret it.
     #[error(transparent)]
     Unsupported(Unsupported),
-    /// Memory for a result could not be had.
+    /// There is no memory for a result.
     #[error("no memory for {byte_len} bytes")]
     Allocation {
         /// Bytes asked for.
         byte_len: u64,
     },
-    /// A call that no file can cause.
+    /// A wrong call. No file can cause it.
     #[error(transparent)]
     Misuse(#[from] Misuse),
-    /// A [`ReadParts`](crate::base::read::ReadParts) could not read a component, and has the cause.
+    /// A [`ReadParts`](crate::base::read::ReadParts) could not read a component. It keeps the
+    /// cause.
     #[error("a component could not be read")]
     Unread,
 }
@@ -46,36 +46,37 @@ pub enum Violation {
     /// The shape and the lengths of the components contradict each other.
     #[error(transparent)]
     ShapeSizeMismatch(#[from] SizeMismatch),
-    /// The object lacks a component that its format needs.
+    /// The object lacks a component that its format requires.
     #[error("is missing, and the format requires it")]
     MissingComponent,
-    /// A component of indices whose dtype cannot hold them (or, to strict readers, is not u64).
+    /// A component of indices has a dtype without integers. Strict readers require u64.
     #[error("indices are u64, not {}", name_of(*found))]
     IndexDType {
-        /// What the component has; `None` where the file does not say.
+        /// The component's dtype; `None` if the file does not give it.
         found: Option<DType>,
     },
     /// An index, pointer or coordinate outside its bound.
     #[error("element {position} is {value}, {bound}")]
     IndexValue {
-        /// Which of the component's elements, counted from 0.
+        /// The element's position in its component, counted from 0.
         position: u64,
-        /// What it is.
+        /// Its value.
         value: i128,
-        /// What it had to be.
+        /// The rule for it.
         bound: IndexBound,
     },
-    /// A known logical type over a dtype that it does not have, or where the format takes none.
+    /// A known logical type has a dtype other than its own, or the format takes no logical type
+    /// here.
     #[error("{}", logical(expected, name, *found))]
     LogicalType {
         /// The logical type.
         name: Text,
-        /// Its dtype; `None` where no logical type fits the role.
+        /// Its dtype; `None` if the role takes no logical type.
         expected: Option<DType>,
         /// The component's.
         found: DType,
     },
-    /// An attribute of the object that its format cannot use.
+    /// An attribute that the format requires is missing or invalid.
     #[error("attribute `{name}`: {fault}")]
     Attribute {
         /// The attribute's key.
@@ -83,20 +84,20 @@ pub enum Violation {
         /// What is wrong with it.
         fault: AttributeFault,
     },
-    /// A byte of a bool component that is neither 0 nor 1.
+    /// A byte of a bool component is neither 0 nor 1.
     #[error("element {position} is {value}, not 0 or 1")]
     BoolValue {
-        /// Which of the component's elements, counted from 0.
+        /// The element's position in its component, counted from 0.
         position: u64,
         /// The byte.
         value: u8,
     },
-    /// A component whose dtype its format does not take in this role.
+    /// The format does not take this dtype in this role.
     #[error("takes {expected}, not {}", name_of(*found))]
     DType {
         /// What the format takes.
         expected: &'static str,
-        /// The component's; `None` where the file does not say.
+        /// The component's dtype; `None` if the file does not give it.
         found: Option<DType>,
     },
 }
@@ -108,17 +109,17 @@ pub enum SizeMismatch {
     /// The decoded length, in bytes.
     #[error("the shape takes {expected} bytes, there are {found}")]
     Bytes {
-        /// What the shape demands.
+        /// The number that the shape requires.
         expected: u64,
-        /// What there is.
+        /// The actual number.
         found: u64,
     },
-    /// The number of elements (of values, where a logical type takes several).
+    /// The number of elements, or of values if a logical type has several elements each.
     #[error("takes {expected} elements, there are {found}")]
     Elements {
-        /// What the shape, the attributes or the other components demand.
+        /// The number that the shape, the attributes or the other components require.
         expected: u64,
-        /// What there is.
+        /// The actual number.
         found: u64,
     },
     /// The last element or value is not whole.
@@ -129,7 +130,7 @@ pub enum SizeMismatch {
         /// Bytes of one element or value.
         value_len: u64,
     },
-    /// A row is no whole number of blocks.
+    /// A row is not a whole number of blocks.
     #[error("rows of {len} are not a multiple of the block, {multiple}")]
     Row {
         /// Values in a row.
@@ -145,7 +146,7 @@ pub enum SizeMismatch {
         /// What the shape has.
         found: u64,
     },
-    /// No file could hold this many elements: the count passes 2^64.
+    /// The number of elements or bytes is 2^64 or more.
     #[error("the size of shape {shape:?} is not representable")]
     Overflow {
         /// The shape.
@@ -153,7 +154,7 @@ pub enum SizeMismatch {
     },
 }
 
-/// What an index had to be.
+/// The rule for an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum IndexBound {
@@ -163,10 +164,10 @@ pub enum IndexBound {
     /// Not negative: a row pointer, whose bound is another pointer or the number of values.
     #[error("which is negative")]
     NotNegative,
-    /// Not less than this: row pointers never fall.
+    /// Not less than this: row pointers do not decrease.
     #[error("below the {0} before it")]
     AtLeast(u64),
-    /// More than this: indices that rise, where none may be there twice.
+    /// More than this: indices increase, without duplicates.
     #[error("not above the {0} before it")]
     Above(u64),
     /// Exactly this: the first row pointer is 0, the last is the number of values.
@@ -178,13 +179,13 @@ pub enum IndexBound {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AttributeFault {
-    /// The format needs it.
+    /// The format requires it.
     #[error("is missing, and the format requires it")]
     Missing,
-    /// It has another CBOR type than this.
+    /// Its CBOR type is not this one.
     #[error("is not {expected}")]
     Type {
-        /// The type it had to have.
+        /// The type.
         expected: &'static str,
     },
     /// A number outside its range.
@@ -192,17 +193,17 @@ pub enum AttributeFault {
     Range {
         /// The number.
         found: u64,
-        /// The smallest it could be.
+        /// The least that is allowed.
         min: u64,
-        /// The largest.
+        /// The greatest that is allowed.
         max: u64,
     },
-    /// A text that says nothing to the format.
+    /// A text that the format does not know.
     #[error("is {found:?}, not {expected}")]
     Text {
         /// The text, abridged.
         found: String,
-        /// What it could be.
+        /// The texts that it knows.
         expected: &'static str,
     },
     /// It contradicts the dtype of a component.
@@ -222,24 +223,24 @@ pub enum Unsupported {
     /// No format of this name is registered.
     #[error("the format {0:?} is not known here")]
     Format(Text),
-    /// No logical type of this name is known where its values are needed.
+    /// The values are needed, and no logical type of this name is registered.
     #[error("the logical type {0:?} is not known here")]
     LogicalType(Text),
     /// The format has no dense value.
     #[error("the format {0:?} has no dense value")]
     ToDense(Text),
-    /// The format's values are not defined for big-endian files.
+    /// The format does not define its big-endian form.
     #[error("the format {0:?} has no known big-endian form")]
     BigEndian(Text),
-    /// Values of this type are not cast.
+    /// This cast is not supported.
     #[error("{from} is not cast to {to}")]
     Cast {
-        /// The logical type, or the dtype where there is none.
+        /// The logical type, or the dtype if there is none.
         from: Text,
         /// The dtype asked for.
         to: DType,
     },
-    /// Values whose type the file does not say, and their length does not tell.
+    /// The file does not give the dtype, and it does not follow from the length.
     #[error("the file does not say the dtype of component `{role}`")]
     Untyped {
         /// The component.
@@ -251,7 +252,7 @@ pub enum Unsupported {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Misuse {
-    /// Elements are asked for as another type than they have.
+    /// The elements have another type than the one asked for.
     #[error("asked for {asked}, the elements are {dtype}{}", instead(asked, *dtype, logical_type.as_ref()))]
     ElementType {
         /// The type asked for.
@@ -264,15 +265,15 @@ pub enum Misuse {
     /// A slice that does not fit the shape.
     #[error(transparent)]
     Slice(SliceFault),
-    /// A value that cannot be quantized: NaN or infinite.
+    /// A NaN or an infinite value, which cannot be quantized.
     #[error("value {position} is not finite and cannot be quantized")]
     NotFinite {
-        /// Which of the values, counted from 0.
+        /// The value's position, counted from 0.
         position: u64,
     },
 }
 
-/// Why a slice does not fit a shape, or is not one.
+/// Why a slice is invalid, or does not fit a shape.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SliceFault {
@@ -296,13 +297,13 @@ pub enum SliceFault {
     /// More than one ellipsis.
     #[error("a slice has more than one ellipsis")]
     TwoEllipses,
-    /// Places that were resolved against another shape.
+    /// The places were resolved against another shape.
     #[error("the places are those of another shape")]
     OtherShape,
     /// An index outside its dimension.
     #[error("index {index} is outside dimension {axis} of {dimension}")]
     OutOfRange {
-        /// Which dimension, counted from 0.
+        /// The dimension's position, counted from 0.
         axis: usize,
         /// The index.
         index: i64,
@@ -324,7 +325,7 @@ impl Error {
         }
     }
 
-    /// The role of the component at fault, where it is one component's.
+    /// The role of the component at fault, if it is a single one.
     #[must_use]
     pub fn role(&self) -> Option<&str> {
         match self {
@@ -334,8 +335,7 @@ impl Error {
         }
     }
 
-    /// The same error, blamed on `role` unless it names a component already: for callers that know
-    /// which component the bytes came from.
+    /// The same error, blamed on the component `blamed` unless it names one already.
     #[must_use]
     pub fn with_role(mut self, blamed: impl Into<Text>) -> Self {
         if let Error::Malformed { role, .. } = &mut self
@@ -380,7 +380,7 @@ impl Violation {
 }
 
 impl SizeMismatch {
-    /// Bytes that are no whole number of values.
+    /// Bytes that are not a whole number of values.
     pub(crate) const fn partial(byte_len: usize, value_len: u64) -> Self {
         let byte_len = byte_len as u64;
         SizeMismatch::Partial {
@@ -408,7 +408,7 @@ impl From<SliceFault> for Error {
     }
 }
 
-/// `component \`data\`: `, where the error is one component's.
+/// `component \`data\`: `, if the error names one.
 fn of_component(role: Option<&Text>) -> String {
     role.map_or_else(String::new, |role| format!("component `{role}`: "))
 }
@@ -420,7 +420,7 @@ fn logical(violation: &Option<DType>, name: &Text, found: DType) -> String {
     }
 }
 
-/// What follows the type that was asked for: the elements' type, and how they are converted.
+/// The rest of the message: the elements' logical type, and the call that converts them.
 fn instead(asked: &str, dtype: DType, logical_type: Option<&Text>) -> String {
     let (of_type, is_real) = match logical_type {
         Some(name) => (format!(" of type {name}"), name.starts_with("f8_")),
@@ -438,7 +438,7 @@ fn name_of(dtype: Option<DType>) -> &'static str {
     dtype.map_or("an unsaid dtype", DType::as_str)
 }
 
-/// The beginning of a text from a file, short enough for a message.
+/// The first characters of a text from a file, for a message.
 pub(crate) fn abridged(text: &str) -> String {
     const KEPT: usize = 40;
     let mut chars = text.chars();

@@ -1,5 +1,6 @@
-//! The traits that an object format implements.
+//! The traits of an object format: its rules, its views, and values that become its objects.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use zt_manifest::{DType, Text};
@@ -12,38 +13,39 @@ use crate::base::read::{self, ReadParts};
 use crate::base::registry::Registry;
 use crate::base::signature::Signature;
 
-/// The rules of one object format: an entry of the [`Registry`]. Spec: §9.
+/// The rules of one object format; [`Registry::with_format`] adds it to a registry. Spec: §9.
 ///
-/// Only `id` and `check` are required. A format implements more for what its objects should do:
+/// Only `id` and `check` are required. Each further method adds an ability:
 ///
-/// | hooks | what they give | without them |
+/// | methods | what they add | without them |
 /// | --- | --- | --- |
-/// | `to_dense`, `dense_type` | a dense value | objects give the bytes of their components |
-/// | `data_roles`, `check_data`, `check_strict` | faults of contents, and of what writers may not do | only metadata is checked |
-/// | `row_unit`, `expected_len` | slices, streams and decoding on all cores, by cutting every component | the whole is decoded |
-/// | `row_unit`, `rows` | the same, where contents such as pointers say which bytes rows have | |
-/// | `is_flat` | runs of single values or blocks, where the shape plays no part | runs of rows |
-/// | `slice` | parts that take less than whole rows | whole rows are decoded |
-/// | `decode_into` | values made in place | a run is decoded and copied |
-/// | `is_of_value`, `value_type`, `parameters`, `stored_dtype`, `is_for_compression` | what copies and listings need | as each of them says |
+/// | `to_dense`, `dense_type` | a dense value | users get the bytes of components |
+/// | `data_roles`, `check_data`, `check_strict` | checks of contents, and of rules for writers only | metadata is checked |
+/// | `row_unit`, `expected_len` | slices, streams, decoding on all cores: rows are cut out of each component | the whole object is decoded |
+/// | `row_unit`, `rows` | the same, if contents such as pointers locate the rows | |
+/// | `is_flat` | runs of single values or blocks, whatever the shape is | runs of rows |
+/// | `slice` | slices that read less than whole rows | whole rows are decoded |
+/// | `decode_into` | decoding into the caller's memory | the dense value is copied |
+/// | `is_of_value`, `value_type`, `parameters`, `stored_dtype`, `is_for_compression` | details for copies and listings | their defaults |
 ///
-/// `tests/own_format.rs` is a format that is not in this crate, in one file; the example
-/// `block_sparse_rows` of `zt` is one that is sliced and streamed.
+/// Two formats outside this crate are examples: `tests/own_format.rs`, in one file, and
+/// `block_sparse_rows` of the crate `zt`, which is sliced and streamed.
 pub trait ObjectFormat: Send + Sync {
     /// The manifest's `format`.
     fn id(&self) -> &str;
 
-    /// Checks the metadata: roles, dtypes, attributes and every length that follows from others.
-    /// Called for reading and for writing. [`Registry::check`] has seen to the rules that all
-    /// formats share; lengths and dtypes that the file does not say are `None`, and no fault.
+    /// Checks the metadata: roles, dtypes, attributes, and every length that follows from them.
+    ///
+    /// Readers and writers call it, after [`Registry::check`] has checked the rules of all formats.
+    /// A length or a dtype that the file does not give is `None`, and no fault.
     ///
     /// # Errors
     ///
     /// Malformed, with the rule and the role at fault.
     fn check(&self, signature: &Signature<'_>, registry: &Registry) -> Result<()>;
 
-    /// Checks what the specification forbids to writers, and readers put up with because real
-    /// writers do it. Called in addition, by those who ask for strictness.
+    /// Checks what the specification forbids to writers but readers accept, because existing
+    /// writers do it. Strict readers call it after [`ObjectFormat::check`].
     ///
     /// # Errors
     ///
@@ -53,23 +55,24 @@ pub trait ObjectFormat: Send + Sync {
         Ok(())
     }
 
-    /// The roles whose contents [`ObjectFormat::check_data`] looks at; `None` means all. Components
-    /// of other roles need never be in memory as a whole.
+    /// The roles whose contents [`ObjectFormat::check_data`] reads; `None` means all. Components of
+    /// other roles need not be in memory.
     fn data_roles(&self) -> Option<&[&str]> {
         None
     }
 
-    /// Whether the value is made of the component `role`, where there is one. Components of other roles
-    /// are free, and no part of what [`ObjectFormat::to_dense`] gives. Without an implementation, it
-    /// is made of all.
+    /// Whether [`ObjectFormat::to_dense`] reads the component `role`. By default it reads all.
+    ///
+    /// An object may have other components, which are copied with it.
     fn is_of_value(&self, role: &str, signature: &Signature<'_>) -> bool {
         let _ = (role, signature);
         true
     }
 
-    /// Checks contents: indices within their dimensions, pointers that do not fall. `parts` need
-    /// not hold more than the roles of [`ObjectFormat::data_roles`], and their metadata has passed
-    /// [`ObjectFormat::check`]. Bools are checked for every format alike, and not here.
+    /// Checks contents: for example, that indices lie within their dimension.
+    ///
+    /// The metadata has passed [`ObjectFormat::check`]. `parts` has at least the roles of
+    /// [`ObjectFormat::data_roles`]. The caller checks bools, for every format.
     ///
     /// # Errors
     ///
@@ -79,10 +82,11 @@ pub trait ObjectFormat: Send + Sync {
         Ok(())
     }
 
-    /// The dtype and the logical type of what [`ObjectFormat::to_dense`] gives, from the metadata
-    /// alone; `None` where it gives nothing. With [`dense_byte_len`](crate::base::shape::dense_byte_len) this
-    /// tells what a dense value costs before it is made: a sparse object of a few bytes can have
-    /// any shape.
+    /// The dtype and the logical type of the dense value, from the metadata alone; `None` if there
+    /// is no dense value.
+    ///
+    /// With [`dense_byte_len`](crate::base::shape::dense_byte_len) a caller knows the size of a
+    /// dense value before it is made: a sparse object of a few bytes can have any shape.
     fn dense_type(
         &self,
         signature: &Signature<'_>,
@@ -92,33 +96,37 @@ pub trait ObjectFormat: Send + Sync {
         None
     }
 
-    /// The name of the type of the values, for people: `f32`, `f8_e4m3fn`; of a format that packs
-    /// them, what they are packed as: `4-bit`, `q4_0`. From the metadata alone; `None` where the
-    /// file does not say. Without an implementation, [`Signature::value_type`].
+    /// The name of the values' type for listings, from the metadata alone: `f32`, `f8_e4m3fn`. By
+    /// default, [`Signature::value_type`].
+    ///
+    /// A format that packs values gives their packed type: `4-bit`, `q4_0`. `None` if the file does
+    /// not give the type.
     fn value_type(&self, signature: &Signature<'_>) -> Option<Text> {
         signature.value_type()
     }
 
-    /// Names of the attributes that say how objects of this format are decoded. A dense value has no
-    /// use for them and drops them; it keeps all others, which belong to the tensor.
+    /// The names of the attributes that decoding reads. A dense copy of the object drops them, and
+    /// keeps all others, which describe the tensor.
     fn parameters(&self) -> &[&str] {
         &[]
     }
 
-    /// Whether objects of this format are dense objects that are stored in another way, to be
-    /// compressed: raw, they are only slower to read. Their dense value is exact to the last bit, and
-    /// [`ObjectFormat::parameters`] names all attributes that the dense object does not have. A writer
-    /// then compresses them unless it is told otherwise, and they have the content identity of the
-    /// dense object.
+    /// Whether the format only stores dense objects in a way that compresses better.
+    ///
+    /// Two rules follow. The dense value is exact to the last bit, and
+    /// [`ObjectFormat::parameters`] names every attribute that the dense object does not have.
+    ///
+    /// Writers compress such objects unless told otherwise, since raw ones are only slower to read.
+    /// They have the content identity of the dense object.
     fn is_for_compression(&self) -> bool {
         false
     }
 
-    /// The object as a plain array in row-major order. Checks metadata and contents itself.
+    /// The dense value: a plain array in row-major order. Checks metadata and contents.
     ///
     /// # Errors
     ///
-    /// Unsupported: the format has no dense value, or not for these types. Malformed: as
+    /// Unsupported: the format has no dense value, or none for these types. Malformed: as
     /// [`ObjectFormat::check`] and [`ObjectFormat::check_data`]. Allocation.
     fn to_dense(&self, parts: Parts<'_>) -> Result<Dense<'static>> {
         let _ = parts;
@@ -126,8 +134,8 @@ pub trait ObjectFormat: Send + Sync {
         Err(Error::Unsupported(Unsupported::ToDense(id)))
     }
 
-    /// The value of [`ObjectFormat::to_dense`] written to `out`, which has exactly its bytes.
-    /// Without an implementation, it is made elsewhere and copied.
+    /// Writes the dense value to `out`, which has its length. By default it is made by
+    /// [`ObjectFormat::to_dense`] and copied.
     ///
     /// # Errors
     ///
@@ -143,37 +151,38 @@ pub trait ObjectFormat: Send + Sync {
         Ok(())
     }
 
-    /// Whether the values depend on how many there are and not on the shape: the same components
-    /// under the shape `[n]` have the same n values. [`ObjectFormat::row_unit`],
-    /// [`ObjectFormat::rows`] and [`ObjectFormat::expected_len`] are asked about `[n]` then, whose
-    /// rows are values.
+    /// Whether the values depend on their number and not on the shape: under the shape `[n]`, the
+    /// same components have the same n values.
     ///
-    /// If a row unit of `[n]` is 1, each component has as many bytes for every value, one value
-    /// after the other. Then any part of the array is read and decoded by itself.
+    /// [`ObjectFormat::row_unit`], [`ObjectFormat::rows`] and [`ObjectFormat::expected_len`] are
+    /// then called with the shape `[n]`, whose rows are values. If the row unit of `[n]` is 1, each
+    /// component has the same number of bytes for every value, in the order of the values.
     fn is_flat(&self) -> bool {
         false
     }
 
-    /// Rows that can be read without the others, where there are such: the fewest places of the
-    /// first dimension that are whole by themselves; `None` where there are none, or nobody knows.
+    /// The least number of rows that can be decoded without the others; `None` if there is none. A
+    /// row is one place of the first dimension.
     ///
-    /// An array that is cut behind multiples of this is several objects of this format, with the
-    /// same attributes. [`ObjectFormat::rows`] gives them.
+    /// Cut at multiples of it, an array is several objects of this format with the same attributes.
+    /// [`ObjectFormat::rows`] gives them.
     fn row_unit(&self, signature: &Signature<'_>, registry: &Registry) -> Option<u64> {
         let _ = (signature, registry);
         None
     }
 
-    /// These rows, as an object of this format with the same values. They begin at a multiple of
-    /// [`ObjectFormat::row_unit`] and end at another or with the array. `None` where nobody knows
-    /// which bytes they are: then the whole is decoded, and shows what is wrong.
+    /// The given rows, as an object of this format with the same values; `None` if their bytes
+    /// cannot be located. The caller then decodes the whole object, which reports the fault.
     ///
-    /// Without an implementation, the components are cut: each part begins where the length ends
-    /// that [`ObjectFormat::expected_len`] gives the rows before.
+    /// `rows` begins at a multiple of [`ObjectFormat::row_unit`], and ends at one or with the
+    /// array.
+    ///
+    /// By default each component is cut at the lengths that [`ObjectFormat::expected_len`] gives
+    /// for the first `rows.start` and the first `rows.end` rows.
     ///
     /// # Errors
     ///
-    /// Those of the reader; Malformed, where what was read breaks a rule.
+    /// The reader's; Malformed if the bytes break a rule.
     fn rows<'a>(
         &self,
         rows: Range<u64>,
@@ -182,9 +191,11 @@ pub trait ObjectFormat: Send + Sync {
         read::rows(self, rows, reader)
     }
 
-    /// The part of the dense value at these places of each dimension, for a format that reads less
-    /// for it than whole rows; an index takes its dimension away. `None`, as without an
-    /// implementation, where [`ObjectFormat::rows`] is as good.
+    /// The part of the dense value at `places`, one for each dimension; an index removes its
+    /// dimension.
+    ///
+    /// For a format that can read less than whole rows. `None`, the default, if
+    /// [`ObjectFormat::rows`] reads no more.
     ///
     /// # Errors
     ///
@@ -198,15 +209,15 @@ pub trait ObjectFormat: Send + Sync {
         Ok(None)
     }
 
-    /// The dtype of the component `role`, which the file does not say and whose decoded length
-    /// `signature` has: what a copy of it is written with. Without an implementation it is bytes.
+    /// The dtype with which a copy of the component `role` is written if the file gives none;
+    /// `None` means u8. `signature` has its decoded length.
     fn stored_dtype(&self, role: &str, signature: &Signature<'_>) -> Option<DType> {
         let _ = (role, signature);
         None
     }
 
-    /// The decoded length of `role` in bytes, where the shape, the attributes and the other
-    /// components decide it: for the compressed blobs of 0.1 to 1.1, which do not say it.
+    /// The decoded length of `role` in bytes, if the shape, the attributes and the other components
+    /// determine it. Compressed blobs of layouts 0.1 to 1.1 do not store it.
     fn expected_len(
         &self,
         role: &str,
@@ -218,19 +229,19 @@ pub trait ObjectFormat: Send + Sync {
     }
 }
 
-/// An object of one format, as typed values: `tensor.view::<Csr>()`.
+/// An object of one format as typed values: `tensor.view::<Csr>()`.
 ///
-/// A view is the array and no more. Of an object's attributes it has those that its format decodes
-/// by ([`ObjectFormat::parameters`]), as values of its own, and [`ToObject`] makes them anew: all
-/// others stay with the tensor, and whoever writes a view elsewhere gives them to the new one.
+/// A view is the array and nothing else. It holds the attributes that
+/// [`ObjectFormat::parameters`] names as values, and [`ToObject`] writes them again. All other
+/// attributes stay with the tensor: copy them yourself if you write the view elsewhere.
 pub trait View<'a>: Sized {
     /// The manifest's `format`.
     const FORMAT: &'static str;
 
-    /// The parts as this view. Elements stay borrowed where they were.
+    /// The view of these parts. Borrowed elements stay borrowed.
     ///
-    /// Implementations take nothing for granted: what they return is as well-formed as the format
-    /// asks, contents included, and may be indexed without another look.
+    /// Implementations check everything, contents included, so that users may index into a view
+    /// without further checks.
     ///
     /// # Errors
     ///
@@ -238,26 +249,26 @@ pub trait View<'a>: Sized {
     fn from_parts(parts: Parts<'a>) -> Result<Self>;
 }
 
-/// What can be written as an object.
+/// A value that can be written as an object.
 pub trait ToObject {
-    /// Metadata and elements, borrowed from `self` where they lie there as they will in the file.
+    /// The object's metadata and elements. Elements that lie in memory as they will in the file are
+    /// borrowed from `self`.
     ///
     /// # Errors
     ///
-    /// What the value itself does not rule out, and memory.
+    /// Malformed: a rule that the type of the value does not ensure. Allocation.
     fn to_object(&self) -> Result<NewObject<'_>>;
 }
 
-/// Objects made elsewhere are written as they are.
+/// Borrows.
 impl ToObject for NewObject<'_> {
     fn to_object(&self) -> Result<NewObject<'_>> {
+        let components = self.components.iter();
         Ok(NewObject {
-            shape: std::borrow::Cow::Borrowed(&self.shape),
+            shape: Cow::Borrowed(&self.shape),
             format: self.format.clone(),
             attributes: self.attributes.clone(),
-            components: self
-                .components
-                .iter()
+            components: components
                 .map(|(role, elements)| (role.clone(), elements.borrow()))
                 .collect(),
         })

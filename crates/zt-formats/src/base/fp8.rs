@@ -1,4 +1,4 @@
-//! The four 8-bit floating-point types of spec §7.2, as newtypes of their code.
+//! The four 8-bit floating-point types of spec §7.2, as newtypes of their codes.
 //!
 //! | type | exponent, mantissa | bias | largest | infinities | NaN codes | negative zero |
 //! | --- | --- | --- | --- | --- | --- | --- |
@@ -7,20 +7,20 @@
 //! | [`F8E4M3FnUz`] | 4, 3 | 8 | 240 | no | `80` | no |
 //! | [`F8E5M2FnUz`] | 5, 2 | 16 | 57344 | no | `80` | no |
 //!
-//! The codes are those of the OCP 8-bit floating point specification (`fn`: finite, no infinities) and of AMD's variants
-//! (`uz`: unsigned zero). Conversions agree bit for bit with `ml_dtypes`; `tests/fp8.rs` proves it at every tie.
+//! OCP's 8-bit floating point specification defines the first two (`fn`: finite, no infinities), and AMD the others (`uz`:
+//! unsigned zero). Conversions give the same bits as `ml_dtypes`; `tests/fp8.rs` compares them at every tie.
 
-/// What distinguishes one 8-bit type from another.
+/// The parameters of an 8-bit type.
 struct Layout {
     mantissa_bits: u32,
     bias: i32,
     /// The largest finite magnitude.
     max_code: u32,
-    /// What stands for a magnitude beyond `max_code` and for infinities.
+    /// The code of infinities and of magnitudes beyond `max_code`.
     overflow: u8,
     /// NaN without its sign.
     nan: u8,
-    /// `80` is NaN, and zero has no sign.
+    /// Whether `80` is NaN and zero has no sign.
     unsigned_zero: bool,
 }
 
@@ -61,7 +61,7 @@ const E5M2FNUZ: Layout = Layout {
 };
 
 impl Layout {
-    /// The values of all 256 codes: every one of them is an f32.
+    /// The values of all 256 codes, each exact as an f32.
     const fn table(&self) -> [f32; 256] {
         let mut table = [0.0; 256];
         let mut code = 0;
@@ -95,8 +95,8 @@ impl Layout {
         f32::from_bits((significand as f32 * f32::from_bits(unit << 23)).to_bits() | sign)
     }
 
-    /// Rounds to the nearest code, ties to the even one. The fields of an f32 and of an 8-bit float lie in the same order, so
-    /// rounding up carries from the mantissa into the exponent by itself.
+    /// The nearest code, ties to the even one. An f32 and an 8-bit float have the same order of fields, so rounding up carries
+    /// from the mantissa into the exponent.
     const fn encode(&self, value: f32) -> u8 {
         let bits = value.to_bits();
         let sign = if bits >> 31 == 0 { 0 } else { 0x80 };
@@ -125,7 +125,7 @@ impl Layout {
     }
 }
 
-/// `bits / 2^shift`, to nearest, ties to even. `bits` of a subnormal has 24 bits: beyond 24 all of it is less than half.
+/// `bits / 2^shift`, to nearest, ties to even. A subnormal has 24 bits: shifted by more, it is less than half.
 const fn round_off(bits: u32, shift: u32) -> u32 {
     if shift > 24 {
         return 0;
@@ -144,7 +144,7 @@ macro_rules! fp8 {
     ($(#[$doc:meta])* $name:ident, $layout:ident) => {
         $(#[$doc])*
         ///
-        /// Equality is of codes, so that NaN equals itself and the zeros differ. Spec: §7.2.
+        /// Equality compares codes: NaN equals itself, and the two zeros differ. Spec: §7.2.
         #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, bytemuck::Pod, bytemuck::Zeroable)]
         #[repr(transparent)]
         pub struct $name(u8);
@@ -163,8 +163,8 @@ macro_rules! fp8 {
                 self.0
             }
 
-            /// The nearest value, ties to the even code. Magnitudes that round to more than the largest finite one, and
-            /// infinities, become infinite where the type has infinities, else NaN. A NaN keeps its sign where it can.
+            /// The nearest value, ties to the even code. Infinities, and magnitudes that round to more than the largest
+            /// finite one, become infinite if the type has infinities, else NaN. A NaN keeps its sign if the type has both.
             pub const fn from_f32(value: f32) -> Self {
                 Self($layout.encode(value))
             }
@@ -226,8 +226,8 @@ mod tests {
         if code < 0x80 { 1.0 } else { -1.0 }
     }
 
-    /// The number of a code, in the words of the standards: a sign, an exponent with a bias, and a
-    /// mantissa. An implicit one stands before the mantissa unless the exponent is zero.
+    /// The number of a code by the standards: a sign, an exponent with a bias, and a mantissa with an
+    /// implicit one before it unless the exponent is zero.
     fn number(code: u8, mantissa_bits: u32, bias: i32) -> f64 {
         let mantissas = 1 << mantissa_bits;
         let fraction = f64::from(code % mantissas) / f64::from(mantissas);
@@ -238,14 +238,14 @@ mod tests {
         sign(code) * significand * 2f64.powi(exponent - bias)
     }
 
-    /// The compiler makes the tables: here the functions that make them run.
+    /// Runs the functions that make the tables, which otherwise only the compiler runs.
     fn assert_values(layout: &Layout, defined: fn(u8) -> f64) {
         let table = layout.table();
         for code in 0..=255 {
             let expected = defined(code);
             let decoded = layout.decode(code.into());
             for value in [table[usize::from(code)], decoded].map(f64::from) {
-                // Bits, because zeros have signs. Those of NaN are beside the standards.
+                // Bits, because zeros have signs. The standards leave the bits of NaN open.
                 let is_same = value.to_bits() == expected.to_bits();
                 let is_nan = value.is_nan() && expected.is_nan();
                 assert!(is_same || is_nan, "{code:02x}: {value}, not {expected}");
@@ -260,13 +260,13 @@ mod tests {
             0x7f => f64::NAN,
             _ => number(code, 3, 7),
         });
-        // OCP: infinity is S.11111.00, NaN all that is above it.
+        // OCP: infinity is S.11111.00, and all codes above it are NaN.
         assert_values(&E5M2, |code| match code % 0x80 {
             0x7c => sign(code) * f64::INFINITY,
             0x7d.. => f64::NAN,
             _ => number(code, 2, 15),
         });
-        // AMD: NaN is what would be the negative zero.
+        // AMD: NaN has the code that would be the negative zero.
         assert_values(&E4M3FNUZ, |code| match code {
             0x80 => f64::NAN,
             _ => number(code, 3, 8),

@@ -8,7 +8,7 @@ use zt_manifest::{DType, Text};
 
 use crate::base::fp8::{F8E4M3Fn, F8E4M3FnUz, F8E5M2, F8E5M2FnUz};
 
-/// A logical type, as a row of the registry's table. Spec: §7.2.
+/// A logical type: a row of the registry's table. Spec: §7.2.
 ///
 /// ```
 /// use std::num::NonZero;
@@ -29,16 +29,16 @@ use crate::base::fp8::{F8E4M3Fn, F8E4M3FnUz, F8E5M2, F8E5M2FnUz};
 pub struct LogicalType {
     /// The manifest's `type`.
     pub name: Text,
-    /// The storage type that it lies over, and no other.
+    /// Its only storage type.
     pub dtype: DType,
-    /// Storage elements of one value.
+    /// The number of storage elements of one value.
     pub storage_elements: NonZero<u64>,
-    /// How to read one value.
+    /// The decoding of one value.
     pub decode: Decode,
 }
 
-/// How to read one value from exactly its bytes, little-endian. The variant says the precision in
-/// which every value of the type is exact.
+/// A function from the bytes of one value, little-endian, to the value. The variant is a precision
+/// in which all values of the type are exact.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub enum Decode {
@@ -120,7 +120,7 @@ const fn row(
     }
 }
 
-/// The `index`th `N` bytes; zeros where there are none, which the length of a value rules out.
+/// The `index`th `N` bytes. The length of a value ensures that they exist.
 fn part<const N: usize>(bytes: &[u8], index: usize) -> [u8; N] {
     let (parts, _) = bytes.as_chunks();
     parts.get(index).copied().unwrap_or([0; N])

@@ -2,7 +2,7 @@
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | `format` | the trait that a format implements, and those of its views |
+//! | `format` | the traits of a format and of its views |
 //! | `registry` | the formats and logical types that a reader or writer knows |
 //! | `signature` | the metadata of an object: what a format checks |
 //! | `parts`, `read` | an object in memory, and the reader that a format asks for parts of it |
@@ -22,20 +22,42 @@ pub mod attribute;
 pub(crate) mod buffer;
 pub(crate) mod cast;
 pub(crate) mod dense;
-pub(crate) mod element;
-pub(crate) mod elements;
-pub(crate) mod error;
-pub(crate) mod format;
-pub(crate) mod fp8;
-pub(crate) mod logical;
-pub(crate) mod parts;
-pub(crate) mod places;
-pub(crate) mod read;
-pub(crate) mod registry;
-pub(crate) mod scalar;
+mod element;
+mod elements;
+mod error;
+mod format;
+mod fp8;
+mod logical;
+mod parts;
+mod places;
+mod read;
+mod registry;
+mod scalar;
 mod select;
-pub(crate) mod selection;
-pub(crate) mod shape;
+mod selection;
+mod shape;
 pub(crate) mod signature;
-pub(crate) mod slice;
+mod slice;
 pub(crate) mod typed;
+
+pub use buffer::{Buffer, Bytes};
+pub use dense::Dense;
+pub use element::Element;
+pub use elements::Elements;
+pub use error::{
+    AttributeFault, Error, IndexBound, Misuse, Result, SizeMismatch, SliceFault, Unsupported,
+    Violation,
+};
+pub use format::{ObjectFormat, ToObject, View};
+pub use fp8::{F8E4M3Fn, F8E4M3FnUz, F8E5M2, F8E5M2FnUz};
+pub use logical::{Decode, LogicalType};
+pub use parts::{NewObject, Parts};
+pub use places::Places;
+pub use read::ReadParts;
+pub use registry::Registry;
+pub use scalar::{Scalar, Scalars};
+pub use selection::{Run, Selection};
+pub use shape::{dense_byte_len, element_count};
+pub use signature::{ComponentSignature, Signature};
+pub use slice::Slice;
+pub use typed::{Typed, check_bools, check_bools_from};

@@ -10,7 +10,7 @@ use crate::base::signature::{ComponentSignature, Signature};
 
 /// An object as it was read: metadata and the elements of its components.
 ///
-/// Components may be absent where only some were asked for; see
+/// Only the components that were asked for are here; see
 /// [`ObjectFormat::data_roles`](crate::base::format::ObjectFormat::data_roles).
 #[derive(Debug, Clone)]
 pub struct Parts<'a> {
@@ -29,21 +29,21 @@ pub struct NewObject<'a> {
     pub shape: Cow<'a, [u64]>,
     /// The manifest's `format`.
     pub format: Text,
-    /// The object's attributes, where it has any.
+    /// The object's attributes, if it has any.
     pub attributes: Option<Map>,
-    /// Roles and elements, each role once, in the order they are to lie in the file.
+    /// Roles and elements, each role once, in the order of the file.
     pub components: Vec<(Text, Elements<'a>)>,
 }
 
 impl<'a> Parts<'a> {
-    /// The elements of this role.
+    /// The elements with this role.
     #[must_use]
     pub fn get(&self, role: &str) -> Option<&Elements<'a>> {
         let mut elements = self.elements.iter();
         elements.find_map(|(name, elements)| (name == role).then_some(elements))
     }
 
-    /// The elements of this role, which the format needs.
+    /// The elements with this role, which the format requires.
     ///
     /// # Errors
     ///
@@ -52,7 +52,7 @@ impl<'a> Parts<'a> {
         self.get(role).ok_or_else(|| missing(role))
     }
 
-    /// Takes out the elements of this role, which the format needs.
+    /// Removes and returns the elements with this role, which the format requires.
     ///
     /// # Errors
     ///
@@ -61,17 +61,17 @@ impl<'a> Parts<'a> {
         self.take_if_any(role).ok_or_else(|| missing(role))
     }
 
-    /// Takes out the elements of this role, if there are any.
+    /// Removes and returns the elements with this role, if there are any.
     pub fn take_if_any(&mut self, role: &str) -> Option<Elements<'a>> {
         let position = self.elements.iter().position(|(name, _)| name == role)?;
         Some(self.elements.swap_remove(position).1)
     }
 
-    /// The same object in memory of its own. Copies what is borrowed.
+    /// The same object, owned. Copies borrowed elements.
     ///
     /// # Errors
     ///
-    /// [`Error::Allocation`] where there is no memory for the copies.
+    /// [`Error::Allocation`] if there is no memory for the copies.
     pub fn into_owned(self) -> Result<Parts<'static>> {
         let elements = self.elements.into_iter();
         let elements = elements.map(|(role, elements)| Ok((role, elements.into_owned()?)));
@@ -117,7 +117,7 @@ impl<'a> NewObject<'a> {
         signature(&self.shape, attributes, &self.components)
     }
 
-    /// The object as reading it back would give it.
+    /// The parts that a reader of the written object would get.
     #[must_use]
     pub fn into_parts(self) -> Parts<'a> {
         Parts {

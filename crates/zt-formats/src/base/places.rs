@@ -4,10 +4,10 @@
 use crate::base::error::{Result, SliceFault};
 use crate::base::slice::Slice;
 
-/// `count` places of one dimension: `start`, `start + step`, ... All of them lie within it.
+/// `count` places of one dimension: `start`, `start + step`, ... All lie within it.
 ///
-/// Slices resolved against a shape, one by one: for arrays that have no strides, such as sparse
-/// ones. [`Selection`](crate::base::selection::Selection) is the same for arrays that have.
+/// [`Places::resolve`] makes them of slices and a shape. They are enough for arrays without strides,
+/// such as sparse ones. For others there is [`Selection`](crate::base::selection::Selection).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Places {
     dimension: u64,
@@ -18,8 +18,8 @@ pub struct Places {
 }
 
 impl Places {
-    /// Resolves `slices` against `shape`; one for each dimension. Those without a slice are taken
-    /// whole.
+    /// Resolves `slices` against `shape`: one result for each dimension. Dimensions without a slice
+    /// are taken whole.
     ///
     /// # Errors
     ///
@@ -37,7 +37,7 @@ impl Places {
         let Some(whole) = rank.checked_sub(found) else {
             return Err(SliceFault::TooMany { found, rank }.into());
         };
-        // Without an ellipsis, there is one at the end.
+        // Without an ellipsis, one at the end is implied.
         let mut parts = slices.splitn(2, |part| *part == Slice::Ellipsis);
         let before = parts.next().unwrap_or_default();
         let after = parts.next().unwrap_or_default();
@@ -49,7 +49,7 @@ impl Places {
         axes.map(|((axis, &dimension), part)| match *part {
             Slice::Index(index) => Places::index(index, dimension, axis),
             Slice::Range { start, stop, step } => Places::range(start, stop, step, dimension),
-            // Taken out above.
+            // Removed above.
             Slice::Ellipsis => Places::range(None, None, 1, dimension),
         })
         .collect()
@@ -96,9 +96,8 @@ impl Places {
         if step == 0 {
             return Err(SliceFault::ZeroStep.into());
         }
-        // As Python's `slice.indices` does, in i128, where nothing here overflows: bounds are
-        // clamped to the places of the dimension, and to the one beyond its end in the direction of
-        // the step.
+        // As Python's `slice.indices`, in i128, where nothing here overflows. Bounds are clamped to
+        // the dimension, plus the place beyond its end in the direction of the step.
         let extent = i128::from(dimension);
         let forward = step > 0;
         let (lowest, highest) = if forward {
@@ -130,7 +129,7 @@ impl Places {
         let magnitude = u128::from(step.unsigned_abs());
         let count = distance.max(0).unsigned_abs().div_ceil(magnitude);
         Ok(Places {
-            // Below 0 only if there are no places.
+            // Negative only if there are no places.
             start: u64::try_from(start).unwrap_or(0),
             step,
             count: u64::try_from(count).expect("at most the dimension"),
@@ -138,43 +137,43 @@ impl Places {
         })
     }
 
-    /// The dimension that they are places of.
+    /// The length of the dimension.
     #[must_use]
     pub const fn dimension(&self) -> u64 {
         self.dimension
     }
 
-    /// The first place, if there is one.
+    /// The first place, if there are any.
     #[must_use]
     pub const fn start(&self) -> u64 {
         self.start
     }
 
-    /// From each place to the next; negative for those that come before.
+    /// The distance to the next place; negative if places decrease.
     #[must_use]
     pub const fn step(&self) -> i64 {
         self.step
     }
 
-    /// How many places.
+    /// The number of places.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// Whether an index took the one place there is, so that the dimension goes away.
+    /// Whether this is one place taken by an index, which removes the dimension.
     #[must_use]
     pub const fn is_index(&self) -> bool {
         self.is_index
     }
 
-    /// Whether these are all places, in order.
+    /// Whether these are all places of the dimension, in order.
     #[must_use]
     pub const fn is_whole(&self) -> bool {
         self.count == self.dimension && (self.step == 1 || self.count <= 1)
     }
 
-    /// The place that comes `at`th, counted from 0; `None` past the last.
+    /// Place number `at`, counted from 0; `None` after the last one.
     #[must_use]
     pub fn get(&self, at: u64) -> Option<u64> {
         let distance = at.checked_mul(self.step.unsigned_abs());
@@ -186,7 +185,7 @@ impl Places {
         }
     }
 
-    /// Which of these `place` is, counted from 0; `None` where it is none of them.
+    /// The number of `place` among these, counted from 0; `None` if it is not one of them.
     #[must_use]
     pub fn position(&self, place: u64) -> Option<u64> {
         let distance = if self.step > 0 {
@@ -204,7 +203,7 @@ impl Places {
         (position < self.count).then_some(position)
     }
 
-    /// The lowest place and the one behind the highest; an empty range where there are none.
+    /// The range from the lowest place to the highest; empty if there are none.
     #[must_use]
     pub fn hull(&self) -> std::ops::Range<u64> {
         let last = self.count.checked_sub(1).and_then(|at| self.get(at));
@@ -214,8 +213,8 @@ impl Places {
         }
     }
 
-    /// The same places counted from the start of `hull`, which has all of them, as places of a
-    /// dimension of its length.
+    /// The same places, counted from the start of `hull`, which contains them all and is the
+    /// dimension of the result.
     #[must_use]
     pub fn within(&self, hull: std::ops::Range<u64>) -> Places {
         Places {

@@ -14,34 +14,34 @@ use crate::base::parts::Parts;
 use crate::base::registry::Registry;
 use crate::base::signature::Signature;
 
-/// The components of one object, from which a format reads what it needs.
+/// A reader of the components of one object, which a format asks for the parts that it needs.
 ///
-/// Bytes are decoded and little-endian, and positions count decoded bytes from the start of a
-/// component. [`Parts::reader`] reads from memory; the crate `zt` reads from files.
+/// Bytes are decoded and little-endian. Positions count decoded bytes from the start of a
+/// component. [`Parts::reader`] reads from memory; the crate `zt` has readers of files.
 pub trait ReadParts<'a> {
     /// The metadata of the object.
     fn signature(&self) -> Signature<'a>;
 
-    /// The formats and logical types that are known.
+    /// The known formats and logical types.
     fn registry(&self) -> &'a Registry;
 
-    /// The length of the component `role`.
+    /// The decoded length of the component `role` in bytes.
     ///
     /// # Errors
     ///
     /// As [`ReadParts::copy`].
     fn byte_len(&mut self, role: &str) -> Result<u64>;
 
-    /// Fills `out` with the bytes of the component `role` from `at` on.
+    /// Fills `out` with the bytes of the component `role` that begin at position `at`.
     ///
     /// # Errors
     ///
-    /// [`Error::Unread`] where the component is missing, cannot be read or ends before. The one who
-    /// made the reader knows the cause; a format passes the error on.
+    /// [`Error::Unread`] if the component is missing, cannot be read, or is too short. The reader
+    /// keeps the cause for its owner; a format returns the error.
     fn copy(&mut self, role: &str, at: u64, out: &mut [u8]) -> Result<()>;
 
-    /// The elements of the component `role` in a range of its bytes. They are borrowed where they
-    /// are in memory.
+    /// The elements of the component `role` in a range of its bytes; borrowed if they are in
+    /// memory.
     ///
     /// # Errors
     ///
@@ -53,11 +53,9 @@ pub trait ReadParts<'a> {
         let signature = self.signature();
         let component = signature.get(role).ok_or(Error::Unread)?;
         Ok(Elements {
-            // Files of 1.0 do not say the dtype of every role: those are bytes.
+            // Layout 1.0 does not give the dtype of every role: those are bytes.
             dtype: component.dtype.unwrap_or(DType::U8),
-            logical_type: component
-                .logical_type
-                .map(|name| Text::Owned(name.to_owned())),
+            logical_type: component.logical_type.map(|name| name.to_owned().into()),
             bytes: buffer.into(),
         })
     }
@@ -70,7 +68,7 @@ struct InMemory<'a> {
 }
 
 impl Parts<'_> {
-    /// Reads from these parts. Elements stay borrowed where they are.
+    /// A reader of these parts, whose elements are borrowed.
     pub fn reader<'r>(&'r self, registry: &'r Registry) -> impl ReadParts<'r> + use<'r> {
         InMemory {
             parts: self,
@@ -112,12 +110,8 @@ impl<'a> ReadParts<'a> for InMemory<'a> {
     }
 
     fn elements(&mut self, role: &str, bytes: Range<u64>) -> Result<Elements<'a>> {
-        let elements = self.of(role)?;
-        Ok(Elements {
-            dtype: elements.dtype,
-            logical_type: elements.logical_type.clone(),
-            bytes: self.bytes(role, bytes)?.into(),
-        })
+        let part = self.bytes(role, bytes)?;
+        Ok(self.of(role)?.of_same_type(part))
     }
 }
 
@@ -128,9 +122,10 @@ pub(crate) fn rows<'a>(
     reader: &mut dyn ReadParts<'a>,
 ) -> Result<Option<Parts<'a>>> {
     let (whole, registry) = (reader.signature(), reader.registry());
-    let mut shape = match format.is_flat() {
-        true => vec![0],
-        false => whole.shape.to_vec(),
+    let mut shape = if format.is_flat() {
+        vec![0]
+    } else {
+        whole.shape.to_vec()
     };
     let mut byte_len = |role: &str, rows: u64| {
         *shape.first_mut()? = rows;
@@ -150,8 +145,8 @@ pub(crate) fn rows<'a>(
         if start > end || end > reader.byte_len(role)? {
             return Ok(None);
         }
-        let role_of = Text::Owned(role.to_owned());
-        elements.push((role_of, reader.elements(role, start..end)?));
+        let part = reader.elements(role, start..end)?;
+        elements.push((Text::Owned(role.to_owned()), part));
     }
     if let Some(first) = shape.first_mut() {
         *first = rows.end.saturating_sub(rows.start);

@@ -12,13 +12,13 @@ use crate::base::format::ObjectFormat;
 use crate::base::logical::{BUILTIN, LogicalType};
 use crate::base::signature::Signature;
 
-/// The object formats and logical types that are known: a value that is handed to readers and
-/// writers, never a global. Clones share what they hold.
+/// The known object formats and logical types: a value that readers and writers are given, never a
+/// global. Clones are cheap.
 ///
 /// ```
 /// use zt_formats::{ObjectFormat, Registry, Result, Signature};
 ///
-/// /// A scalar with a unit, which must say it.
+/// /// A single number.
 /// struct Quantity;
 ///
 /// impl ObjectFormat for Quantity {
@@ -53,13 +53,13 @@ impl Registry {
         &TYPES
     }
 
-    /// Nothing: every format and logical type is an unknown one.
+    /// A registry without formats and logical types: all are unknown.
     #[must_use]
     pub fn empty() -> Self {
         Registry(Arc::default())
     }
 
-    /// The same registry with one more format. One of the same id is replaced.
+    /// The same registry with one more format, which replaces one of the same id.
     #[must_use]
     pub fn with_format(mut self, format: impl ObjectFormat + 'static) -> Self {
         let formats = &mut Arc::make_mut(&mut self.0).formats;
@@ -68,7 +68,7 @@ impl Registry {
         self
     }
 
-    /// The same registry with one more logical type. One of the same name is replaced.
+    /// The same registry with one more logical type, which replaces one of the same name.
     #[must_use]
     pub fn with_logical_type(mut self, logical: LogicalType) -> Self {
         let logical_types = &mut Arc::make_mut(&mut self.0).logical_types;
@@ -77,36 +77,36 @@ impl Registry {
         self
     }
 
-    /// The format of this id.
+    /// The format with this id.
     #[must_use]
     pub fn format(&self, id: &str) -> Option<&dyn ObjectFormat> {
         let mut formats = self.0.formats.iter();
         formats.find(|format| format.id() == id).map(AsRef::as_ref)
     }
 
-    /// The formats, in the order they were registered.
+    /// The formats in the order of their registration.
     pub fn formats(&self) -> impl Iterator<Item = &dyn ObjectFormat> {
         self.0.formats.iter().map(AsRef::as_ref)
     }
 
-    /// The logical type of this name. Dtypes are not logical types of their own.
+    /// The logical type with this name. The name of a dtype is not one.
     #[must_use]
     pub fn logical_type(&self, name: &str) -> Option<&LogicalType> {
         let mut logical_types = self.0.logical_types.iter();
         logical_types.find(|logical| logical.name == name)
     }
 
-    /// The logical types, in the order they were registered.
+    /// The logical types in the order of their registration.
     pub fn logical_types(&self) -> impl Iterator<Item = &LogicalType> {
         self.0.logical_types.iter()
     }
 
-    /// Bytes of one value of `dtype` under `logical_type`; `None` where the logical type is not
-    /// known. Spec: §7.2.
+    /// Bytes of one value of `dtype` under `logical_type`; `None` if the logical type is unknown.
+    /// Spec: §7.2.
     ///
     /// # Errors
     ///
-    /// Malformed: a known logical type lies over another dtype than its own (`logical-type`).
+    /// Malformed: a known logical type over a dtype other than its own (`logical-type`).
     pub fn value_len(&self, dtype: DType, logical_type: Option<&str>) -> Result<Option<u64>> {
         let Some(name) = dtype.logical_type(logical_type) else {
             return Ok(Some(dtype.byte_len() as u64));
@@ -115,8 +115,8 @@ impl Registry {
         Ok(logical.map(LogicalType::value_len))
     }
 
-    /// The name of the type of an object's values, as [`ObjectFormat::value_type`] says; of an
-    /// unknown format, as [`Signature::value_type`] does.
+    /// The name of the type of an object's values: [`ObjectFormat::value_type`], or
+    /// [`Signature::value_type`] if the format is unknown.
     #[must_use]
     pub fn value_type(&self, format: &str, signature: &Signature<'_>) -> Option<Text> {
         match self.format(format) {
@@ -125,9 +125,8 @@ impl Registry {
         }
     }
 
-    /// Checks an object's metadata: that known logical types lie over their dtype, that every
-    /// component holds whole values, and what the format of this id demands. Of objects of an
-    /// unknown format, only the former two.
+    /// Checks an object's metadata: known logical types have their own dtype, every component
+    /// holds whole values, and [`ObjectFormat::check`] passes if the format is known.
     ///
     /// # Errors
     ///
@@ -142,7 +141,7 @@ impl Registry {
         }
     }
 
-    /// Checks what the specification forbids to writers, on top of [`Registry::check`].
+    /// [`Registry::check`], and [`ObjectFormat::check_strict`] if the format is known.
     ///
     /// # Errors
     ///
@@ -155,7 +154,7 @@ impl Registry {
         }
     }
 
-    /// The known logical type of some elements.
+    /// The logical type of these elements, if it is known.
     pub(crate) fn logical_type_of(&self, elements: &Elements<'_>) -> Result<Option<&LogicalType>> {
         match elements.logical_type() {
             Some(name) => self.known(elements.dtype, name),

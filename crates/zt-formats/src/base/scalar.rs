@@ -14,13 +14,13 @@ use crate::base::logical::Decode;
 use crate::base::registry::Registry;
 use crate::base::typed::check_bools;
 
-/// One value, in the precision it is stored in.
+/// One value in its own precision.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Scalar {
     /// An f64.
     F64(f64),
-    /// An f32, or a value of a logical type such as FP8 that every f32 can hold.
+    /// An f32, or a value of a logical type, such as FP8, that is exact as an f32.
     F32(f32),
     /// An f16.
     F16(f16),
@@ -39,8 +39,8 @@ pub enum Scalar {
 }
 
 impl Scalar {
-    /// The value as an f64: rounded only if it is a 64-bit integer, `None` if it is complex. False
-    /// and true are 0 and 1.
+    /// The value as an f64; `None` if it is complex. Only 64-bit integers are rounded. False and
+    /// true are 0 and 1.
     #[must_use]
     pub fn as_f64(self) -> Option<f64> {
         match self {
@@ -71,8 +71,8 @@ impl Scalar {
     }
 }
 
-/// The shortest decimal that reads back as the same value in the same precision: an f16 of 0.1 is
-/// `0.1`. Very large and small ones have an exponent, complex ones are `1.5-2.0j`.
+/// The shortest decimal that parses to the same value in the same precision: an f16 of 0.1 is
+/// `0.1`. Very large and very small values have an exponent. A complex value is `1.5-2.0j`.
 impl fmt::Display for Scalar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
@@ -95,17 +95,17 @@ impl fmt::Display for Scalar {
     }
 }
 
-/// The f32 of the fewest decimal digits that is still the `same` value in its own precision.
+/// The f32 with the fewest decimal digits that is the `same` value in its own precision.
 fn shortest(value: f32, same: impl Fn(f32) -> bool) -> f32 {
-    // Five digits tell all f16 apart, four all bf16.
+    // Five digits distinguish all f16, and four all bf16.
     (0..5)
         .filter_map(|digits| format!("{value:.digits$e}").parse().ok())
         .find(|short| same(*short))
         .unwrap_or(value)
 }
 
-/// The values of some elements in row-major order; see [`Elements::scalars`]. Skipping with
-/// [`Iterator::nth`] takes no time.
+/// The values of some elements in order; see [`Elements::scalars`]. Skipping with [`Iterator::nth`]
+/// takes no time.
 #[derive(Clone)]
 pub struct Scalars<'a> {
     values: ChunksExact<'a, u8>,
@@ -153,7 +153,7 @@ impl Iterator for Scalars<'_> {
         self.values.size_hint()
     }
 
-    /// Looks at the type once and not for each value, which makes sums several times as fast.
+    /// Matches the type once and not for each value: sums are several times as fast.
     fn fold<B, F: FnMut(B, Scalar) -> B>(self, init: B, mut f: F) -> B {
         macro_rules! by_dtype {
             ($dtype:expr; $($known:ident)*) => {
@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_prints_as_few_digits_as_tell_it_apart() {
+    fn a_value_prints_the_fewest_digits_that_distinguish_it() {
         let text = |scalar: Scalar| scalar.to_string();
         assert_eq!(text(Scalar::F16(f16::from_f32(0.1))), "0.1");
         assert_eq!(text(Scalar::F16(f16::MAX)), "65500.0");
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn every_half_prints_what_reads_back() {
+    fn every_half_prints_digits_that_parse_to_it() {
         for bits in 0..=u16::MAX {
             let value = f16::from_bits(bits);
             let read: f32 = Scalar::F16(value).to_string().parse().unwrap();

@@ -3,7 +3,6 @@
 
 use crate::base::buffer::Buffer;
 use crate::base::dense::Dense;
-use crate::base::elements::Elements;
 use crate::base::error::{Result, SizeMismatch};
 use crate::base::selection::{Run, Selection};
 use crate::base::shape::element_count;
@@ -25,25 +24,18 @@ pub(crate) fn select(dense: &Dense<'_>, selection: &Selection) -> Result<Dense<'
     for run in selection.runs() {
         let len = usize::try_from(run.count).ok();
         let len = len.and_then(|count| count.checked_mul(value_len));
-        // The selection lies within the shape, and the bytes are those of the shape: none of this
-        // fails.
+        // Never taken: the selection lies within the shape, and the bytes fit the shape.
         let Some((target, tail)) = len.and_then(|len| rest.split_at_mut_checked(len)) else {
             break;
         };
         copy(&elements.bytes, value_len, run, target);
         rest = tail;
     }
-    Ok(Dense::from_checked(
-        selection.shape().to_vec(),
-        Elements {
-            dtype: elements.dtype,
-            logical_type: elements.logical_type.clone(),
-            bytes: out.into(),
-        },
-    ))
+    let shape = selection.shape().to_vec();
+    Ok(Dense::from_checked(shape, elements.of_same_type(out)))
 }
 
-/// Copies the values of a run, which have `N` bytes each.
+/// Copies the values of a run, of `N` bytes each.
 fn copy_run<const N: usize>(bytes: &[u8], _: usize, run: Run, target: &mut [u8]) {
     let (values, _) = bytes.as_chunks::<N>();
     let (target, _) = target.as_chunks_mut::<N>();
@@ -64,12 +56,12 @@ fn copy_run<const N: usize>(bytes: &[u8], _: usize, run: Run, target: &mut [u8])
         if let Some(value) = values.get(at) {
             *target = *value;
         }
-        // Beyond the array only after the last one.
+        // Outside the array only after the last value.
         at = at.wrapping_add_signed(stride);
     }
 }
 
-/// Copies the values of a run, of any length.
+/// Copies the values of a run, of `value_len` bytes each.
 fn copy_odd_run(bytes: &[u8], value_len: usize, run: Run, target: &mut [u8]) {
     let mut at = i128::from(run.first);
     for target in target.chunks_exact_mut(value_len.max(1)) {
@@ -83,7 +75,8 @@ fn copy_odd_run(bytes: &[u8], value_len: usize, run: Run, target: &mut [u8]) {
     }
 }
 
-/// Bytes of one value. Under an unknown logical type, what the length says, if it divides.
+/// Bytes of one value: the length divided by the number of values. That serves unknown logical
+/// types too.
 fn value_len(dense: &Dense<'_>) -> Result<usize> {
     let byte_len = dense.elements().bytes.len();
     let count = element_count(dense.shape()).and_then(|count| usize::try_from(count).ok());

@@ -1,4 +1,4 @@
-//! A part of an array: places of every dimension, as runs of elements.
+//! A part of an array as runs of elements.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use crate::base::error::{Result, SizeMismatch};
@@ -6,16 +6,16 @@ use crate::base::places::Places;
 use crate::base::shape::element_count;
 use crate::base::slice::Slice;
 
-/// A part of an array: which places of every dimension, and the shape that comes out.
+/// A part of an array: places of every dimension, and the shape of the result.
 ///
-/// Knows no bytes, so that it serves arrays in memory and arrays that are read piece by piece alike.
+/// It holds no bytes: it serves arrays in memory as well as arrays that are read in pieces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selection {
     axes: Vec<Axis>,
     shape: Vec<u64>,
 }
 
-/// The places of one dimension, and the elements of the array from each place to the next.
+/// The places of one dimension, and the distance between neighbouring places in elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Axis {
     stride: u64,
@@ -28,16 +28,16 @@ impl Selection {
     /// # Errors
     ///
     /// Misuse: too many slices, two ellipses, a zero step, or an index outside its dimension.
-    /// Malformed: the shape has more than 2^64 elements.
+    /// Malformed: the shape has 2^64 elements or more.
     pub fn new(slices: &[Slice], shape: &[u64]) -> Result<Self> {
         Self::of(&Places::resolve(slices, shape)?)
     }
 
-    /// These places of an array that has the dimensions they are of.
+    /// These places, one entry for each dimension of the array.
     ///
     /// # Errors
     ///
-    /// Malformed: the array has more than 2^64 elements.
+    /// Malformed: the array has 2^64 elements or more.
     pub fn of(places: &[Places]) -> Result<Self> {
         let shape: Vec<u64> = places.iter().map(Places::dimension).collect();
         if element_count(&shape).is_none() {
@@ -53,33 +53,33 @@ impl Selection {
         let mut stride = 1u64;
         for axis in axes.iter_mut().rev() {
             axis.stride = stride;
-            // Overflows only where another dimension is zero, and then nothing is selected.
+            // Overflows only if another dimension is zero, and then nothing is selected.
             stride = stride.saturating_mul(axis.places.dimension());
         }
         Ok(Selection { axes, shape })
     }
 
-    /// The shape that comes out: without the dimensions that an index took one place of.
+    /// The shape of the result. An index removes its dimension.
     #[must_use]
     pub fn shape(&self) -> &[u64] {
         &self.shape
     }
 
-    /// The number of elements that come out.
+    /// The number of elements of the result.
     #[must_use]
     #[expect(
         clippy::expect_used,
-        reason = "`of` refuses arrays of more than 2^64 elements"
+        reason = "`of` refuses arrays of 2^64 elements or more"
     )]
     pub fn element_count(&self) -> u64 {
         element_count(&self.shape).expect("no more than the array has")
     }
 
-    /// The elements in order, as runs at even distances: neighbours wherever whole inner dimensions
-    /// allow it, else the places of one dimension.
+    /// The elements in order, as runs at even distances: neighbours if the inner dimensions are
+    /// taken whole, else the places of one dimension.
     pub fn runs(&self) -> impl Iterator<Item = Run> {
-        // The innermost dimensions that are taken whole, and the one before them if its places are
-        // neighbours, make one run; the others count up like an odometer.
+        // One run covers the innermost dimensions that are taken whole, and the one before them if
+        // its places are neighbours. The other dimensions count up like an odometer.
         let mut run = Run {
             first: 0,
             count: 1,
@@ -89,7 +89,7 @@ impl Selection {
         while let Some((axis, rest)) = outer.split_last()
             && (axis.places.step() == 1 || axis.places.count() == 1)
         {
-            // Overflows only where another dimension is zero, as the sum of the starts below.
+            // Overflows only if another dimension is zero, like the sum of the starts below.
             run.count = run.count.saturating_mul(axis.places.count());
             outer = rest;
             if axis.places.count() != axis.places.dimension() {
@@ -128,29 +128,29 @@ impl Selection {
 /// Elements of an array at even distances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Run {
-    /// The place of the first one, in elements.
+    /// The position of the first element in the array.
     pub first: u64,
-    /// How many.
+    /// The number of elements.
     pub count: u64,
-    /// From each to the next, in elements: 1 for neighbours, negative for those that come before.
+    /// The distance to the next element: 1 for neighbours, negative for earlier ones.
     pub stride: i64,
 }
 
 struct Odometer<'a> {
     axes: &'a [Axis],
-    /// How many steps each axis has gone.
+    /// The steps that each axis has gone.
     places: Vec<u64>,
-    /// Where the run begins.
+    /// The first element of the run.
     first: u64,
 }
 
 impl Odometer<'_> {
-    /// Goes to the next run; false where there is none.
+    /// Goes to the next run; false if there is none.
     fn advance(&mut self) -> bool {
         for (axis, place) in self.axes.iter().zip(&mut self.places).rev() {
             let step = axis.places.step();
             let distance = step.unsigned_abs().wrapping_mul(axis.stride);
-            // Every place lies in the array, so the sums are exact; wrapping spares a panic path.
+            // Every place lies in the array, so the sums are exact. Wrapping avoids a panic path.
             let next = place.wrapping_add(1);
             if next < axis.places.count() {
                 *place = next;

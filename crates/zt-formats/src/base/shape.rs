@@ -1,9 +1,9 @@
 //! Sizes of shapes, in checked arithmetic.
 
-/// The number of elements of `shape`, or `None` where it passes 2^64.
+/// The number of elements of `shape`; `None` if it is 2^64 or more.
 ///
-/// The empty shape is a scalar, of one element. A zero dimension anywhere gives zero, whatever the
-/// others multiply to: such arrays exist, and no reader should refuse one for the order of its
+/// The empty shape is a scalar, with one element. A zero dimension gives zero, even if the product
+/// of the others overflows: whether a reader accepts an array must not depend on the order of
 /// dimensions.
 #[must_use]
 pub fn element_count(shape: &[u64]) -> Option<u64> {
@@ -15,8 +15,8 @@ pub fn element_count(shape: &[u64]) -> Option<u64> {
         .try_fold(1u64, |count, &dimension| count.checked_mul(dimension))
 }
 
-/// The bytes of a dense array of `shape` whose values take `value_len` bytes each, or `None` where
-/// they pass 2^64. Spec: §8.
+/// The length in bytes of a dense array of `shape` with `value_len` bytes for each value; `None` if
+/// it is 2^64 or more. Spec: §8.
 #[must_use]
 pub fn dense_byte_len(shape: &[u64], value_len: u64) -> Option<u64> {
     element_count(shape)?.checked_mul(value_len)

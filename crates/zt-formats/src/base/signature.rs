@@ -7,8 +7,8 @@ use crate::base::error::{Error, Result, SizeMismatch, Violation};
 use crate::base::registry::Registry;
 use crate::base::shape::element_count;
 
-/// The metadata of an object, stored or about to be: what [`ObjectFormat::check`] looks at, so that
-/// readers and writers obey the same rules.
+/// The metadata of an object, read or about to be written. [`ObjectFormat::check`] takes it, so
+/// that readers and writers follow the same rules.
 ///
 /// [`ObjectFormat::check`]: crate::base::format::ObjectFormat::check
 #[derive(Debug, Clone)]
@@ -17,26 +17,26 @@ pub struct Signature<'a> {
     pub shape: &'a [u64],
     /// The object's attributes.
     pub attributes: &'a Map,
-    /// Its components, in any order, each role once.
+    /// The components in any order, each role once.
     pub components: Vec<ComponentSignature<'a>>,
 }
 
 /// The metadata of one component.
 #[derive(Debug, Clone, Copy)]
 pub struct ComponentSignature<'a> {
-    /// The key under which the object has it.
+    /// The component's key in the object.
     pub role: &'a str,
-    /// The storage type; `None` where the file does not say, as 1.0 does for roles it does not
-    /// define.
+    /// The storage type; `None` if the file does not give it. Layout 1.0 gives it only for the
+    /// roles that it defines.
     pub dtype: Option<DType>,
     /// The logical type.
     pub logical_type: Option<&'a str>,
-    /// Decoded bytes; `None` for the compressed blobs of old files, which do not say.
+    /// The decoded length in bytes; `None` for the compressed blobs of old files, which lack it.
     pub byte_len: Option<u64>,
 }
 
 impl<'a> Signature<'a> {
-    /// The metadata of an object of a manifest.
+    /// The metadata of a manifest's object.
     #[must_use]
     pub fn of(object: &'a Object) -> Self {
         let components = object
@@ -55,7 +55,7 @@ impl<'a> Signature<'a> {
         }
     }
 
-    /// The component of this role.
+    /// The component with this role.
     #[must_use]
     pub fn get(&self, role: &str) -> Option<&ComponentSignature<'a>> {
         self.components
@@ -63,7 +63,7 @@ impl<'a> Signature<'a> {
             .find(|component| component.role == role)
     }
 
-    /// The component of this role, which the format needs.
+    /// The component with this role, which the format requires.
     ///
     /// # Errors
     ///
@@ -73,8 +73,8 @@ impl<'a> Signature<'a> {
         self.get(role).ok_or_else(missing)
     }
 
-    /// The type of the component that holds the values in most formats: of `data`, else of
-    /// `values`, else of what comes first. `None` where there is none, or the file does not say.
+    /// The logical type, else the dtype, of the component that most formats keep values in: `data`,
+    /// else `values`, else the first. `None` if there is none, or the file does not give its type.
     #[must_use]
     pub fn value_type(&self) -> Option<Text> {
         let values = self.get("data").or_else(|| self.get("values"));
@@ -85,17 +85,16 @@ impl<'a> Signature<'a> {
         logical_type.or_else(|| values.dtype.map(|dtype| Text::Borrowed(dtype.as_str())))
     }
 
-    /// The number of elements that the shape has.
+    /// The number of elements of the shape.
     ///
     /// # Errors
     ///
-    /// Malformed: more than 2^64 (`shape-size-mismatch`); `role` is the component that cannot hold
-    /// them.
+    /// Malformed: 2^64 or more (`shape-size-mismatch`), blamed on the component `role`.
     pub fn element_count(&self, role: &'static str) -> Result<u64> {
         element_count(self.shape).ok_or_else(|| self.overflow(role))
     }
 
-    /// The error for a shape whose `role` no file could hold.
+    /// The error for a shape that is too large for any `role`.
     pub(crate) fn overflow(&self, role: &'static str) -> Error {
         overflow(self.shape, role)
     }
@@ -108,7 +107,7 @@ pub(crate) fn overflow(shape: &[u64], role: &'static str) -> Error {
 }
 
 impl<'a> ComponentSignature<'a> {
-    /// The logical type; `None` where there is none, or where it only repeats the dtype's name.
+    /// The logical type; `None` if there is none or it only repeats the dtype's name.
     #[must_use]
     pub fn logical_type(&self) -> Option<&'a str> {
         match self.dtype {
@@ -126,20 +125,20 @@ impl<'a> ComponentSignature<'a> {
         Some((self.dtype?, logical_type))
     }
 
-    /// Whether `registry` knows what the values are. Where it does not, they relate to the shape in
-    /// ways that nobody here can tell.
+    /// Whether `registry` knows the logical type, or there is none. If it does not, the number of
+    /// values is unknown, and cannot be compared with the shape.
     #[must_use]
     pub fn is_understood(&self, registry: &Registry) -> bool {
         let logical_type = self.logical_type();
         logical_type.is_none_or(|name| registry.logical_type(name).is_some())
     }
 
-    /// Bytes of one value; `None` where the dtype is not said or `registry` does not know the
-    /// logical type.
+    /// Bytes of one value; `None` if the dtype is missing or `registry` does not know the logical
+    /// type.
     ///
     /// # Errors
     ///
-    /// Malformed: a known logical type lies over another dtype than its own (`logical-type`).
+    /// Malformed: a known logical type over a dtype other than its own (`logical-type`).
     pub fn value_len(&self, registry: &Registry) -> Result<Option<u64>> {
         let Some(dtype) = self.dtype else {
             return Ok(None);
@@ -148,8 +147,8 @@ impl<'a> ComponentSignature<'a> {
         registry.value_len(dtype, self.logical_type).map_err(blame)
     }
 
-    /// The number of values, of which a logical type may store several elements each; `None` where
-    /// the length, the dtype or the logical type is not known.
+    /// The number of values; `None` if the length, the dtype or the logical type is unknown. A
+    /// logical type may store several elements for each value.
     ///
     /// # Errors
     ///
@@ -161,7 +160,7 @@ impl<'a> ComponentSignature<'a> {
         }
     }
 
-    /// Checks that a known logical type lies over its own dtype, and that the last value and the last
+    /// Checks that a known logical type has its own dtype, and that the last value and the last
     /// element are whole.
     pub(crate) fn check(&self, registry: &Registry) -> Result<()> {
         self.value_count(registry)?;
@@ -169,7 +168,7 @@ impl<'a> ComponentSignature<'a> {
         Ok(())
     }
 
-    /// The number of storage elements; `None` where the length or the dtype is not known.
+    /// The number of storage elements; `None` if the length or the dtype is unknown.
     ///
     /// # Errors
     ///
@@ -183,8 +182,8 @@ impl<'a> ComponentSignature<'a> {
         }
     }
 
-    /// Refuses elements of another dtype than `expected`, where the file says it, and all logical
-    /// types: for components whose elements are nothing but bits.
+    /// Refuses a dtype other than `expected`, and every logical type: for components whose elements
+    /// are only bits. A missing dtype passes.
     ///
     /// # Errors
     ///
@@ -208,7 +207,7 @@ impl<'a> ComponentSignature<'a> {
         Err(violation.of(self.role.to_owned()))
     }
 
-    /// Refuses another number of storage elements than `expected`, where the number is known.
+    /// Refuses a number of storage elements other than `expected`. An unknown number passes.
     ///
     /// # Errors
     ///
@@ -226,7 +225,7 @@ impl<'a> ComponentSignature<'a> {
         }
     }
 
-    /// Refuses another number of decoded bytes than `expected`, where the number is known.
+    /// Refuses a decoded length other than `expected`. An unknown length passes.
     ///
     /// # Errors
     ///
@@ -240,7 +239,7 @@ impl<'a> ComponentSignature<'a> {
         }
     }
 
-    /// Refuses another number of values than `expected`, where the number is known.
+    /// Refuses a number of values other than `expected`. An unknown number passes.
     ///
     /// # Errors
     ///

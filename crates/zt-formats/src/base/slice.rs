@@ -1,4 +1,4 @@
-//! One part of an index of NumPy's basic slicing, and how it is written.
+//! An index of NumPy's basic slicing, and its text.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::ops::{Range, RangeFrom, RangeFull, RangeTo};
@@ -6,9 +6,9 @@ use std::str::FromStr;
 
 use crate::base::error::{Error, Result, SliceFault, abridged};
 
-/// One part of an index, for one dimension (an ellipsis: for as many as are left).
+/// An index of NumPy's basic slicing for one dimension, or an ellipsis for several.
 ///
-/// Negative numbers count from the end, as in NumPy.
+/// Negative numbers count from the end.
 ///
 /// ```
 /// use zt_formats::{Dense, Slice};
@@ -21,18 +21,18 @@ use crate::base::error::{Error, Result, SliceFault, abridged};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Slice {
-    /// One place; the dimension goes away.
+    /// One place. The dimension is removed.
     Index(i64),
-    /// `start:stop:step`. What is outside the dimension is left out, without an error.
+    /// `start:stop:step`. Places outside the dimension are skipped, without an error.
     Range {
-        /// The first place; by default the first in the direction of the step.
+        /// The first place; by default the first one in the direction of the step.
         start: Option<i64>,
-        /// The place before which to stop; by default none.
+        /// The place before which to stop; by default the end.
         stop: Option<i64>,
         /// Not zero.
         step: i64,
     },
-    /// `...`: all of as many dimensions as the other parts leave.
+    /// `...`: all places of the dimensions that have no other index.
     Ellipsis,
 }
 
@@ -44,12 +44,12 @@ impl Slice {
         step: 1,
     };
 
-    /// The parts of a text like `0:4,:,::2,-1`. Spaces around parts and numbers are ignored, an empty
+    /// Parses a text like `0:4,:,::2,-1`. Spaces are ignored around parts and numbers. An empty
     /// text has no parts.
     ///
     /// # Errors
     ///
-    /// Misuse: a part that is none.
+    /// Misuse: invalid syntax, or a step of zero.
     pub fn parse_list(text: &str) -> Result<Vec<Slice>> {
         if text.trim().is_empty() {
             return Ok(Vec::new());
@@ -58,7 +58,7 @@ impl Slice {
     }
 }
 
-/// One place, counted from the end where it is negative.
+/// One place; a negative one counts from the end.
 impl From<i64> for Slice {
     fn from(index: i64) -> Self {
         Slice::Index(index)
@@ -72,21 +72,21 @@ impl From<RangeFull> for Slice {
     }
 }
 
-/// The places of a range. Numbers above [`i64::MAX`] count as that.
+/// The places of a range. Numbers above [`i64::MAX`] become that.
 impl From<Range<u64>> for Slice {
     fn from(range: Range<u64>) -> Self {
         between(Some(range.start), Some(range.end))
     }
 }
 
-/// The places from one on. Numbers above [`i64::MAX`] count as that.
+/// The places from one on. Numbers above [`i64::MAX`] become that.
 impl From<RangeFrom<u64>> for Slice {
     fn from(range: RangeFrom<u64>) -> Self {
         between(Some(range.start), None)
     }
 }
 
-/// The places before one. Numbers above [`i64::MAX`] count as that.
+/// The places before one. Numbers above [`i64::MAX`] become that.
 impl From<RangeTo<u64>> for Slice {
     fn from(range: RangeTo<u64>) -> Self {
         between(None, Some(range.end))

@@ -1,4 +1,4 @@
-//! Elements seen as a slice of a Rust type.
+//! Elements as a slice of a Rust type.
 
 use std::fmt;
 use std::ops::Deref;
@@ -7,25 +7,24 @@ use crate::base::buffer::{Buffer, Bytes, reserved};
 use crate::base::element::Element;
 use crate::base::error::{Result, SizeMismatch, Violation};
 
-/// A slice of elements: borrowed where the bytes are aligned for `T` and the host is little-endian,
+/// A slice of elements: borrowed if the bytes are aligned for `T` and the host is little-endian,
 /// else a copy in the host's byte order.
 ///
-/// Dereferences to `[T]`. Every value is a valid `T`: a `Typed<bool>` holds no other bytes than 0
-/// and 1.
+/// Dereferences to `[T]`. A `Typed<bool>` holds only the bytes 0 and 1.
 #[derive(Clone)]
 pub struct Typed<'a, T>(Repr<'a, T>);
 
 #[derive(Clone)]
 enum Repr<'a, T> {
     Borrowed(&'a [T]),
-    /// A whole number of elements in the host's order. Never bool, whose bytes would have to be
-    /// looked at again on every use.
+    /// A whole number of elements in the host's order. Never bool, whose bytes every use would have
+    /// to check again.
     Buffer(Buffer),
     Vec(Vec<T>),
 }
 
 impl<'a, T: Element> Typed<'a, T> {
-    /// Sees little-endian `bytes` as elements.
+    /// Little-endian `bytes` as elements.
     ///
     /// # Errors
     ///
@@ -54,13 +53,13 @@ impl<'a, T: Element> Typed<'a, T> {
         Ok(Typed(Repr::Buffer(buffer)))
     }
 
-    /// Whether the elements lie where they were lent.
+    /// Whether the elements are borrowed and not a copy.
     #[must_use]
     pub const fn is_borrowed(&self) -> bool {
         matches!(self.0, Repr::Borrowed(_))
     }
 
-    /// The elements as a vector. Copies, unless they were made from one.
+    /// The elements as a vector. Copies, unless they were made from a vector.
     #[must_use]
     pub fn into_vec(self) -> Vec<T> {
         match self.0 {
@@ -69,11 +68,11 @@ impl<'a, T: Element> Typed<'a, T> {
         }
     }
 
-    /// As [`Typed::into_vec`], for elements that are as many as a file says.
+    /// As [`Typed::into_vec`], for a number of elements that a file decides.
     ///
     /// # Errors
     ///
-    /// [`Allocation`](crate::base::error::Error::Allocation) where there is no memory for the copy.
+    /// [`Allocation`](crate::base::error::Error::Allocation) if there is no memory for the copy.
     pub fn try_into_vec(self) -> Result<Vec<T>> {
         if let Repr::Vec(elements) = self.0 {
             return Ok(elements);
@@ -86,7 +85,7 @@ impl<'a, T: Element> Typed<'a, T> {
 
 #[cfg(feature = "ndarray")]
 impl<'a, T: Element> Typed<'a, T> {
-    /// The elements, borrowed where they lie where they were lent.
+    /// The elements: borrowed, else as a vector.
     pub(crate) fn into_cow(self) -> Result<std::borrow::Cow<'a, [T]>> {
         match self.0 {
             Repr::Borrowed(elements) => Ok(elements.into()),
@@ -101,7 +100,7 @@ impl<T: Element> Deref for Typed<'_, T> {
     fn deref(&self) -> &[T] {
         match &self.0 {
             Repr::Borrowed(elements) => elements,
-            // Always there: a buffer is aligned to 8, as much as any element wants.
+            // Never `None`: a buffer is aligned to 8, enough for every element.
             Repr::Buffer(buffer) => T::view(buffer).unwrap_or_default(),
             Repr::Vec(elements) => elements,
         }
@@ -150,8 +149,10 @@ impl<T: Element> fmt::Debug for Typed<'_, T> {
     }
 }
 
-/// Refuses bytes other than 0 and 1: a Rust `bool` of another byte would be undefined behaviour,
-/// and a reader that takes any byte as true would let two files with equal values differ.
+/// Refuses bytes other than 0 and 1.
+///
+/// A Rust `bool` of another byte is undefined behaviour. If readers took any byte as true, two
+/// files with equal values could differ.
 ///
 /// # Errors
 ///
@@ -160,13 +161,13 @@ pub fn check_bools(bytes: &[u8]) -> Result<()> {
     check_bools_from(0, bytes)
 }
 
-/// As [`check_bools`], for bytes that are the component's from position `start` on.
+/// As [`check_bools`], for bytes that begin at position `start` of their component.
 ///
 /// # Errors
 ///
 /// As [`check_bools`]; the position is counted from the start of the component.
 pub fn check_bools_from(start: u64, bytes: &[u8]) -> Result<()> {
-    // One look at all bits of a block at a time; the position only where there is a fault.
+    // All bits of a block at once; the position is searched only if there is a fault.
     let faulty = |block: &&[u8]| block.iter().fold(0, |bits, byte| bits | byte) > 1;
     if !bytes.chunks(4096).any(|block| faulty(&block)) {
         return Ok(());
@@ -178,8 +179,8 @@ pub fn check_bools_from(start: u64, bytes: &[u8]) -> Result<()> {
     })
 }
 
-/// Turns elements of `width` bytes between the host's order and little-endian, in place. Complex
-/// values turn as two elements.
+/// Converts elements of `width` bytes between the host's order and little-endian, in place. A
+/// complex value is two elements.
 pub(crate) fn to_le(bytes: &mut [u8], width: usize) {
     if cfg!(target_endian = "big") && width > 1 {
         for element in bytes.chunks_exact_mut(width) {

@@ -3,18 +3,13 @@
 
 use zt_manifest::{DType, Text};
 
-use crate::base::dense::{DATA, Dense, check_data};
-use crate::base::error::Result;
-use crate::base::format::{ObjectFormat, View};
-use crate::base::parts::Parts;
-use crate::base::registry::Registry;
-use crate::base::shape::dense_byte_len;
-use crate::base::signature::Signature;
+use crate::base::dense::{DATA, check_data};
+use crate::base::{Dense, ObjectFormat, Parts, Registry, Result, Signature, View, dense_byte_len};
 
-/// The rules of `dense`: `data` has exactly the bytes that the shape demands.
+/// The rules of `dense`: the length of `data` fits the shape.
 ///
-/// Other components are carried along; real files have them. Under a logical type that the registry
-/// does not know, any whole number of elements will do. Spec: formats/dense.
+/// Other components are permitted, because existing files have them. If the registry does not know
+/// the logical type, any whole number of elements is valid. Spec: formats/dense.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DenseFormat;
 

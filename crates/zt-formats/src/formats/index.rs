@@ -1,22 +1,19 @@
-//! Components of indices: which dtypes they may have, and their values as u64.
+//! Components of indices: their dtypes, and their values as u64.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use zt_manifest::DType;
 
 use crate::base::buffer::reserved;
-use crate::base::element::Element;
-use crate::base::elements::Elements;
-use crate::base::error::{Error, IndexBound, Result, Violation};
-use crate::base::logical::LogicalType;
-use crate::base::signature::ComponentSignature;
-use crate::base::typed::Typed;
+use crate::base::{
+    ComponentSignature, Element, Elements, Error, IndexBound, LogicalType, Result, Typed, Violation,
+};
 
-/// Part of a component of indices as u64: borrowed where they are u64 or i64, and aligned. `from` is the
-/// position of the first of them in their component, for errors to tell.
+/// A part of a component of indices as u64: borrowed if they are u64 or i64, and aligned. `from` is
+/// the position of the first one in the component, which errors count from.
 ///
 /// # Errors
 ///
-/// Malformed: a dtype that has no integers (`index-dtype`), or an index that is not below `limit`
+/// Malformed: a dtype without integers (`index-dtype`), or an index that is not below `limit`
 /// (`index-value`). Allocation.
 pub fn indices<'a>(
     role: &'static str,
@@ -29,12 +26,12 @@ pub fn indices<'a>(
     Ok(indices)
 }
 
-/// Refuses indices of a dtype that has no integers. The specification knows u64 alone; writers up
-/// to 1.2.3 of the reference implementation store what they are given, i32 for SciPy. Spec:
+/// Refuses indices of a dtype without integers. The specification permits only u64. But the
+/// reference implementation up to 1.2.3 writes the caller's type, which is i32 for SciPy. Spec:
 /// formats/sparse_csr.
 pub(crate) fn check_dtype(component: &ComponentSignature<'_>) -> Result<()> {
     let is_integer = component.dtype.is_some_and(is_integer);
-    // Storage elements under a foreign name are still integers; FP8 codes are not.
+    // An unknown logical type leaves storage elements that are integers. Codes of FP8 are none.
     let is_plain = component
         .logical_type()
         .is_none_or(|name| LogicalType::builtin(name).is_none());
@@ -63,8 +60,8 @@ pub(crate) const fn is_integer(dtype: DType) -> bool {
     !dtype.is_float() && !matches!(dtype, DType::Bool)
 }
 
-/// The indices as u64: borrowed where they are u64 or i64. `from` is the position of the first of
-/// them in their component; `bound` says what a negative one at a position had to be.
+/// The indices as u64: borrowed if they are u64 or i64. `from` is the position of the first one in
+/// the component. `bound` is the rule that a negative index at a position breaks.
 pub(crate) fn to_u64<'a>(
     role: &'static str,
     elements: Elements<'a>,
@@ -84,19 +81,19 @@ pub(crate) fn to_u64<'a>(
         _ => Err(Violation::IndexDType { found }.of(role)),
     };
     indices.map_err(|error| match error {
-        // A known logical type over integers.
+        // A known logical type of integers.
         Error::Misuse(_) => Violation::IndexDType { found }.of(role),
         error => error.with_role(role),
     })
 }
 
-/// Indices of i64 that are not negative are the same bytes as u64.
+/// i64 that are not negative have the same bytes as u64.
 fn non_negative(
     elements: Elements<'_>,
     from: u64,
     bound: impl Fn(u64) -> IndexBound,
 ) -> Result<Typed<'_, u64>> {
-    // The least first: a loop without an exit, which vectorises.
+    // The minimum first: a loop without an exit is vectorised.
     let signed = elements.as_slice::<i64>()?;
     if signed.iter().min().is_some_and(|least| *least < 0) {
         return widen::<i64>(&elements, from, bound);
@@ -121,7 +118,7 @@ fn widen<T: Element + Into<i128>>(
     Ok(wide.into())
 }
 
-/// Refuses indices that are not below `limit`. `from` is the position of the first of them in their
+/// Refuses indices that are not below `limit`. `from` is the position of the first one in the
 /// component.
 pub(crate) fn check_below(
     role: &'static str,
@@ -129,12 +126,9 @@ pub(crate) fn check_below(
     limit: u64,
     from: u64,
 ) -> Result<()> {
-    // The greatest first: a loop without an exit, which vectorises.
-    if indices
-        .iter()
-        .max()
-        .is_none_or(|greatest| *greatest < limit)
-    {
+    // The maximum first: a loop without an exit is vectorised.
+    let greatest = indices.iter().max();
+    if greatest.is_none_or(|greatest| *greatest < limit) {
         return Ok(());
     }
     let mut faulty = indices.iter().zip(from..);

@@ -11,23 +11,33 @@
 //!
 //! It knows the room `base`. A format must not know another one, except by its view.
 
+mod dense;
+mod index;
+mod number;
+mod plane_codec;
+mod planes;
+mod quantization;
+mod quantize;
+mod quantized_4bit;
+mod quantized_group;
+mod scatter;
+mod sparse_coo;
+mod sparse_csr;
+mod sparse_part;
+
 use std::sync::LazyLock;
 
-use crate::base::registry::Registry;
+use crate::base::Registry;
 
-pub(crate) mod dense;
-pub(crate) mod index;
-mod number;
-pub(crate) mod plane_codec;
-pub(crate) mod planes;
-pub(crate) mod quantization;
-mod quantize;
-pub(crate) mod quantized_4bit;
-pub(crate) mod quantized_group;
-mod scatter;
-pub(crate) mod sparse_coo;
-pub(crate) mod sparse_csr;
-mod sparse_part;
+pub use dense::DenseFormat;
+pub use index::indices;
+pub use plane_codec::PlaneCodec;
+pub use planes::{Planes, PlanesFormat};
+pub use quantization::{Packing, Quantization, ZeroKind};
+pub use quantized_4bit::{Quantized4Bit, Quantized4BitFormat};
+pub use quantized_group::{Quantized, QuantizedGroup, QuantizedGroupFormat};
+pub use sparse_coo::{Coo, SparseCooFormat};
+pub use sparse_csr::{Csr, SparseCsrFormat};
 
 impl Registry {
     /// Everything in the specification: its formats (§9), `quantized_4bit` of 1.0 and its logical
@@ -37,12 +47,12 @@ impl Registry {
         static BUILTIN: LazyLock<Registry> = LazyLock::new(|| {
             let types = Registry::specified_types().clone();
             types
-                .with_format(dense::DenseFormat)
-                .with_format(sparse_csr::SparseCsrFormat)
-                .with_format(sparse_coo::SparseCooFormat)
-                .with_format(quantized_group::QuantizedGroupFormat)
-                .with_format(quantized_4bit::Quantized4BitFormat)
-                .with_format(planes::PlanesFormat)
+                .with_format(DenseFormat)
+                .with_format(SparseCsrFormat)
+                .with_format(SparseCooFormat)
+                .with_format(QuantizedGroupFormat)
+                .with_format(Quantized4BitFormat)
+                .with_format(PlanesFormat)
         });
         BUILTIN.clone()
     }

@@ -1,27 +1,23 @@
-//! Components of numbers that take part in arithmetic: scales and zero-points.
+//! Components of numbers: scales and zero-points.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use zt_manifest::{DType, Text};
 
 use crate::base::buffer::reserved;
-use crate::base::elements::Elements;
-use crate::base::error::{Error, Result, Unsupported, Violation};
-use crate::base::logical::Decode;
-use crate::base::registry::Registry;
-use crate::base::scalar::Scalar;
-use crate::base::signature::ComponentSignature;
+use crate::base::{
+    ComponentSignature, Decode, Elements, Error, Registry, Result, Scalar, Unsupported, Violation,
+};
 
-/// Which numbers a role takes.
+/// The numbers that a role takes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Numbers {
-    /// Floating-point ones, FP8 included.
+    /// Floating-point numbers, FP8 included.
     Floats,
-    /// Any real ones.
+    /// Real numbers of any type.
     Reals,
 }
 
-/// Refuses a component of other types than its role takes. A dtype that the file does not say is no
-/// fault here.
+/// Refuses a component whose type its role does not take. A missing dtype passes.
 pub(crate) fn check_numbers(
     component: &ComponentSignature<'_>,
     numbers: Numbers,
@@ -48,7 +44,7 @@ pub(crate) fn check_numbers(
     Err(Violation::DType { expected, found }.of(component.role.to_owned()))
 }
 
-/// Refuses elements of a logical type that has no known numbers.
+/// Refuses elements of an unknown logical type.
 ///
 /// # Errors
 ///
@@ -63,9 +59,9 @@ pub(crate) fn expect_known(elements: &Elements<'_>, registry: &Registry) -> Resu
     }
 }
 
-/// A type that arithmetic is done in.
+/// A type to compute in.
 pub(crate) trait Number: Copy + Default {
-    /// The scalar, rounded once; `None` where it is complex.
+    /// The scalar, rounded once; `None` if it is complex.
     fn from_scalar(scalar: Scalar) -> Option<Self>;
 }
 

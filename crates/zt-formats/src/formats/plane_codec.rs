@@ -1,27 +1,26 @@
-//! How elements are split into planes of bytes, and put together again. Spec: formats/zt.planes.
+//! Splits elements into planes of bytes, and merges them again. Spec: formats/zt.planes.
 //!
-//! The loops run over blocks of fixed length, so that the compiler turns them into vector code, and
-//! over one plane at a time, so that one loop serves any number of planes. A block stays in the
-//! first-level cache while its planes pass.
+//! Loops run over blocks of fixed length, which the compiler vectorises. They take one plane at a
+//! time, so one loop serves any number of planes. A block stays in the first-level cache until all its
+//! planes are done.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
 use zt_manifest::{DType, Map, Text};
 
 use crate::base::attribute::{self, missing, other_text};
-use crate::base::error::{Result, SizeMismatch, Violation};
-use crate::base::registry::Registry;
-use crate::base::shape::dense_byte_len;
+use crate::base::{Registry, Result, SizeMismatch, Violation, dense_byte_len};
 
 const DTYPE: &str = "dtype";
 const TYPE: &str = "type";
 
-/// What a fault says that the dtype could be.
+/// The dtypes, for messages.
 const FLOATS: &str = "f64, f32, f16 or bf16";
 
-/// The type of elements that are split into planes, which says how.
+/// The splitting of elements of one type into planes of bytes.
 ///
-/// An element of w bytes is rotated left by one bit, which puts the sign last and the exponent
-/// first, and is cut into w bytes, the most significant first. Byte k of all elements, in their
-/// order, is plane k. For bf16 and f32 plane 0 is exactly the exponent.
+/// An element of w bytes is rotated left by one bit: the sign is then last, and the exponent first.
+/// It is cut into w bytes, the most significant first. Plane k is byte k of all elements, in their
+/// order. For bf16 and f32 plane 0 is exactly the exponent.
 ///
 /// ```
 /// use zt_formats::PlaneCodec;
@@ -43,15 +42,15 @@ pub struct PlaneCodec {
 }
 
 impl PlaneCodec {
-    /// The attributes that say the type.
+    /// The attributes that hold the type.
     pub const ATTRIBUTES: [&'static str; 2] = [DTYPE, TYPE];
 
-    /// The codec of elements of `dtype`, under a logical type where that means more.
+    /// The codec for elements of `dtype`, with a logical type if they have one.
     ///
     /// # Errors
     ///
-    /// Malformed: the dtype is not f64, f32, f16 or bf16 (`dtype`). FP8 is left out because its one
-    /// byte, sign and all, takes no more bits as it is than cut in two.
+    /// Malformed: the dtype is not f64, f32, f16 or bf16 (`dtype`). FP8 is refused: its single byte
+    /// compresses as well whole as cut in two.
     pub fn new(dtype: DType, logical_type: Option<&str>) -> Result<Self> {
         if !dtype.is_float() {
             let (expected, found) = (FLOATS, Some(dtype));
@@ -64,11 +63,11 @@ impl PlaneCodec {
         })
     }
 
-    /// Reads the attributes of an object. Others are free.
+    /// The codec that an object's attributes describe. Other attributes are permitted.
     ///
     /// # Errors
     ///
-    /// Malformed: `dtype` is missing or none of the four, or one of the two is no text
+    /// Malformed: `dtype` is missing or not one of the four, or `dtype` or `type` is not a text
     /// (`attribute`).
     pub fn from_attributes(attributes: &Map) -> Result<Self> {
         let name = attribute::text(attributes, DTYPE)?.ok_or_else(|| missing(DTYPE))?;
@@ -77,7 +76,7 @@ impl PlaneCodec {
         PlaneCodec::new(dtype, attribute::text(attributes, TYPE)?)
     }
 
-    /// The attributes as an object has them: `type` only where it says something.
+    /// The attributes of an object: `dtype`, and `type` if there is a logical type.
     #[must_use]
     pub fn to_attributes(&self) -> Map {
         let mut attributes = Map::new();
@@ -94,13 +93,13 @@ impl PlaneCodec {
         self.dtype
     }
 
-    /// Their logical type; `None` where it says no more than the dtype.
+    /// Their logical type; `None` if there is none or it only repeats the dtype's name.
     #[must_use]
     pub fn logical_type(&self) -> Option<&str> {
         self.logical_type.as_deref()
     }
 
-    /// How many planes there are: the bytes of one element, 2, 4 or 8.
+    /// The number of planes, one for each byte of an element: 2, 4 or 8.
     #[must_use]
     pub const fn plane_count(&self) -> usize {
         self.dtype.byte_len()
@@ -115,13 +114,13 @@ impl PlaneCodec {
         ROLES.get(..self.plane_count()).unwrap_or(&ROLES)
     }
 
-    /// The bytes of every plane of an object of `shape`; `None` where `registry` does not know the
-    /// logical type and nobody can tell.
+    /// The length in bytes of each plane of an object of `shape`; `None` if `registry` does not
+    /// know the logical type.
     ///
     /// # Errors
     ///
-    /// Malformed: a known logical type lies over another dtype than its own (`logical-type`), or the
-    /// bytes pass 2^64 (`shape-size-mismatch`).
+    /// Malformed: a known logical type has a dtype other than its own (`logical-type`), or the
+    /// length is 2^64 or more (`shape-size-mismatch`).
     pub fn plane_len(&self, shape: &[u64], registry: &Registry) -> Result<Option<u64>> {
         let Some(value_len) = registry.value_len(self.dtype, self.logical_type())? else {
             return Ok(None);
@@ -136,8 +135,8 @@ impl PlaneCodec {
         len.map(Some).ok_or_else(overflow)
     }
 
-    /// Writes plane number `plane` of `elements`, which are little-endian, to `out`: one byte for
-    /// each whole element, as many as fit.
+    /// Writes plane number `plane` of little-endian `elements` to `out`: one byte for each whole
+    /// element, as many as fit.
     pub fn split(&self, plane: usize, elements: &[u8], out: &mut [u8]) {
         match self.dtype.byte_len() {
             2 => split::<u16, 2>(plane, elements, out),
@@ -146,8 +145,8 @@ impl PlaneCodec {
         }
     }
 
-    /// Puts elements together from their planes, all of them, in order: as many as every plane has
-    /// a byte for, and as fit into `out`, little-endian.
+    /// Merges all planes, in order, to little-endian elements: as many as every plane has bytes
+    /// for, and as fit into `out`.
     pub fn merge(&self, planes: &[&[u8]], out: &mut [u8]) {
         match self.dtype.byte_len() {
             2 => merge::<u16, 2>(planes, out),
@@ -157,25 +156,25 @@ impl PlaneCodec {
     }
 }
 
-/// Elements that are taken at a time.
+/// Elements that are processed at a time.
 const BLOCK: usize = 128;
 
 /// The bits of an element of `W` bytes.
 ///
-/// Bytes are shifted in and out of halves of at most 32 bits: the vector units of every machine
-/// widen and narrow those quickly, and many have no such instruction for 64.
+/// Bytes are shifted in and out of halves of at most 32 bits: every vector unit widens and narrows
+/// those quickly, and many have no such instruction for 64 bits.
 trait Word<const W: usize>: Copy {
     /// A word, or one of the two halves of a long one.
     type Half: Copy + Default;
-    /// The planes whose bytes make up a half.
+    /// The number of planes whose bytes make up a half.
     const PLANES: usize;
-    /// Half number `half` of the element that is rotated left, the upper one first.
+    /// Half number `half` of the rotated element, the upper one first.
     fn half(element: [u8; W], half: usize) -> Self::Half;
     /// The byte that is `shift` bits above the lowest.
     fn byte(half: Self::Half, shift: u32) -> u8;
-    /// The half with `byte` below what it has.
+    /// The half, shifted left, with `byte` in its lowest bits.
     fn followed_by(half: Self::Half, byte: u8) -> Self::Half;
-    /// The element that was rotated left.
+    /// The element of the two halves, rotated back.
     fn restored(upper: Self::Half, lower: Self::Half) -> [u8; W];
 }
 
@@ -246,7 +245,7 @@ impl Word<8> for u64 {
 
 fn split<T: Word<W>, const W: usize>(plane: usize, elements: &[u8], out: &mut [u8]) {
     let half = usize::from(plane >= T::PLANES);
-    // The planes behind this one in its half, of which there is a power of two.
+    // 8 bits for each later plane of its half. `PLANES` is a power of two.
     let shift = match T::PLANES.strict_sub(1) & !plane {
         0 => 0,
         1 => 8,

@@ -3,21 +3,17 @@
 
 use zt_manifest::{DType, Text};
 
-use crate::base::buffer::Buffer;
-use crate::base::dense::Dense;
-use crate::base::elements::Elements;
-use crate::base::error::{Result, SizeMismatch};
-use crate::base::format::{ObjectFormat, ToObject, View};
-use crate::base::parts::{NewObject, Parts};
-use crate::base::registry::Registry;
-use crate::base::signature::Signature;
+use crate::base::{
+    Buffer, Dense, Elements, NewObject, ObjectFormat, Parts, Registry, Result, Signature,
+    SizeMismatch, ToObject, View,
+};
 use crate::formats::plane_codec::PlaneCodec;
 
 /// The rules of `zt.planes/1`.
 ///
-/// The attributes `dtype` and `type` say what the elements are; others are free. There is a plane
-/// for each byte of an element, and each has a byte for each element. Under a logical type that the
-/// registry does not know, the planes are as long as the first one.
+/// The attributes `dtype` and `type` are the elements' types; other attributes are permitted. Each
+/// byte of an element has a plane, and each plane has a byte for each element. If the registry does
+/// not know the logical type, all planes must be as long as the first one.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PlanesFormat;
 
@@ -114,10 +110,10 @@ impl ObjectFormat for PlanesFormat {
     }
 }
 
-/// An array of floating-point elements, split into planes of bytes: the same values bit for bit, in
-/// an order that compresses. What [`PlaneCodec`] says is where every bit goes.
+/// An array of floating-point elements, split into planes of bytes: the same bits in an order that
+/// compresses better. [`PlaneCodec`] defines the order.
 ///
-/// Always well-formed: there is a plane for each byte of an element, and all are of one length.
+/// Always well-formed: each byte of an element has a plane, and all planes have the same length.
 ///
 /// ```
 /// use zt_formats::{Dense, Planes};
@@ -132,7 +128,7 @@ impl ObjectFormat for PlanesFormat {
 pub struct Planes<'a> {
     shape: Vec<u64>,
     codec: PlaneCodec,
-    /// As many as an element has bytes, all of one length.
+    /// One for each byte of an element, all of the same length.
     planes: Vec<Elements<'a>>,
 }
 
@@ -164,19 +160,19 @@ impl Planes<'_> {
         &self.shape
     }
 
-    /// What the elements are and how they are split.
+    /// The type of the elements, which determines how they are split.
     #[must_use]
     pub const fn codec(&self) -> &PlaneCodec {
         &self.codec
     }
 
-    /// The plane of that number: byte `at` of every element, counted from the exponent.
+    /// Plane number `at`: byte `at` of every element, counted from the exponent.
     #[must_use]
     pub fn plane(&self, at: usize) -> Option<&[u8]> {
         self.planes.get(at).map(|plane| &*plane.bytes)
     }
 
-    /// The elements put together again.
+    /// The elements, merged again.
     ///
     /// # Errors
     ///

@@ -1,13 +1,13 @@
-//! The attributes of `quantized_group`: how values were quantized and packed.
+//! The attributes of `quantized_group`.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::fmt;
 use std::str::FromStr;
+
 use zt_manifest::{DType, Map, Value};
 
 use crate::base::attribute::{self, missing, other_text, out_of_range};
-use crate::base::error::{Error, Result};
-use crate::base::shape::element_count;
+use crate::base::{Error, Result, element_count};
 use crate::formats::index::is_integer;
 
 const BITS: &str = "bits";
@@ -21,19 +21,19 @@ const ZERO_KIND: &str = "zero_kind";
 pub struct Quantization {
     /// Bits of one quantized value, 1 to 32. Attribute `bits`.
     pub bits: u32,
-    /// Consecutive values, in row-major order over the whole array, that share a scale; the last
-    /// group may be shorter. Attribute `group_size`.
+    /// The number of consecutive values, in row-major order over the whole array, that share a
+    /// scale. The last group may be shorter. Attribute `group_size`.
     pub group_size: u64,
-    /// How quantized values lie in the packed words. Attribute `packing`.
+    /// The layout of the packed words. Attribute `packing`.
     pub packing: Packing,
-    /// Whether quantized values are two's complement, of `bits` bits. Attribute `signed`, absent
-    /// means false.
+    /// Whether quantized values are two's complement of `bits` bits. Attribute `signed`; false if
+    /// absent.
     pub signed: bool,
-    /// What a zero-point is. Attribute `zero_kind`, absent means subtractive.
+    /// The use of zero-points. Attribute `zero_kind`; subtractive if absent.
     pub zero_kind: ZeroKind,
 }
 
-/// What a zero-point does.
+/// The use of zero-points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ZeroKind {
     /// `value = (quantized - zero) * scale`.
@@ -43,13 +43,13 @@ pub enum ZeroKind {
     Additive,
 }
 
-/// How many quantized values share a word, and the word's dtype: `8_per_i32`. The first value lies
-/// in the lowest bits; bits that are left over lie at the top and mean nothing.
+/// The number of quantized values in a word, and the word's dtype: `8_per_i32`. The first value is
+/// in the lowest bits. Unused bits are at the top, and are ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packing {
     /// Quantized values in one word.
     pub per_word: u32,
-    /// The word: an integer. Its sign has no meaning.
+    /// The word's dtype, an integer. Its sign is ignored.
     pub dtype: DType,
 }
 
@@ -66,8 +66,8 @@ impl Quantization {
         }
     }
 
-    /// Reads the attributes of an object of this shape. Other attributes are free. A `group_size`
-    /// of -1 is the length of a row, as GPTQ means it: the last dimension.
+    /// The quantization that the attributes of an object of this shape describe. Other attributes
+    /// are permitted. A `group_size` of -1 means a row, as in GPTQ: the last dimension.
     ///
     /// # Errors
     ///
@@ -93,12 +93,12 @@ impl Quantization {
                 }
             },
         };
-        // The check of a shape that has too many elements is not this one's.
+        // A shape of too many elements is refused elsewhere.
         quantization.check(element_count(shape).unwrap_or(u64::MAX))?;
         Ok(quantization)
     }
 
-    /// Whether `group_size` is -1. Then the shape decides about the groups.
+    /// Whether `group_size` is -1: then groups depend on the shape.
     pub(crate) fn has_group_for_each_row(attributes: &Map) -> bool {
         attributes.get(GROUP_SIZE).and_then(Value::as_i64) == Some(-1)
     }
@@ -109,11 +109,10 @@ impl Quantization {
         u32::try_from(bits).map_err(|_| out_of_range(BITS, bits, 1, MAX_BITS))
     }
 
-    /// Checks the numbers against each other, for an object of `element_count` values.
+    /// Checks the numbers for an object of `element_count` values.
     ///
-    /// A group may be larger than the array, which then is its only one. But a `group_size` beyond
-    /// both the array and 2^31 - 1 is no size: it is the -1 by which GPTQ means whole rows, written
-    /// as if it were unsigned.
+    /// A group may be larger than the array: then it is the only one. But a `group_size` beyond
+    /// both the array and 2^31 - 1 is refused. It is GPTQ's -1, written as an unsigned number.
     ///
     /// # Errors
     ///
@@ -140,7 +139,7 @@ impl Quantization {
         Ok(())
     }
 
-    /// The attributes as an object has them: the optional ones only where they say something.
+    /// The attributes of an object. Optional ones are absent if they have their default.
     #[must_use]
     pub fn to_attributes(&self) -> Map {
         let mut attributes = Map::new();
@@ -156,7 +155,7 @@ impl Quantization {
         attributes
     }
 
-    /// The words that `element_count` values are packed into.
+    /// The number of words that hold `element_count` values.
     #[must_use]
     pub const fn word_count(&self, element_count: u64) -> u64 {
         match self.packing.per_word {
@@ -165,7 +164,7 @@ impl Quantization {
         }
     }
 
-    /// The groups that `element_count` values fall into.
+    /// The number of groups of `element_count` values.
     #[must_use]
     pub const fn group_count(&self, element_count: u64) -> u64 {
         match self.group_size {
@@ -175,7 +174,7 @@ impl Quantization {
     }
 }
 
-/// As many as an f32 still tells the order of; no scheme comes near.
+/// More than any scheme uses.
 const MAX_BITS: u64 = 32;
 
 impl Packing {

@@ -1,11 +1,10 @@
-//! Quantizing f32 to `quantized_group`: each group's scale spans its least to its greatest value.
+//! Quantizes f32 to `quantized_group`: the scale of a group spans its minimum to its maximum.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
+use crate::base::attribute::out_of_range;
 use crate::base::buffer::reserved;
 use crate::base::cast::narrow;
-use crate::base::elements::Elements;
-use crate::base::error::{AttributeFault, Result, SizeMismatch, Violation};
-use crate::base::shape::element_count;
+use crate::base::{Elements, Result, SizeMismatch, element_count};
 use crate::formats::quantization::{Quantization, ZeroKind};
 use crate::formats::quantized_group::{QuantizedGroup, not_finite, pack};
 
@@ -26,10 +25,7 @@ pub(crate) fn quantize(
     let (min, max) = (if quantization.signed { 2 } else { 1 }, 16);
     let bits = u64::from(quantization.bits);
     if !(min..=max).contains(&bits) {
-        let found = bits;
-        let fault = AttributeFault::Range { found, min, max };
-        let name = "bits";
-        return Err(Violation::Attribute { name, fault }.of_object());
+        return Err(out_of_range("bits", bits, min, max));
     }
     if let Some((_, position)) = values.iter().zip(0..).find(|(value, _)| !value.is_finite()) {
         return Err(not_finite(position));
@@ -83,7 +79,7 @@ impl Scale {
         };
         let least = group.iter().copied().fold(start, f32::min);
         let greatest = group.iter().copied().fold(start, f32::max);
-        // In f64, where the distance of two f32 does not become infinite; nor does one level of it.
+        // In f64 neither the difference of two f32 nor one level of it is infinite.
         let level = (f64::from(greatest) - f64::from(least)) / f64::from(levels);
         let scale = positive(narrow(level.min(f32::MAX.into())));
         let (zero, reach) = match zero_kind {
@@ -118,15 +114,16 @@ impl Scale {
     }
 }
 
-/// A scale of which `reach` levels are finite: what is further apart than f32 reaches is clipped.
+/// A scale whose product with `reach` is finite. Values beyond that range are clipped.
 fn bounded(scale: f32, reach: f32) -> f32 {
-    match (scale * reach).is_finite() {
-        true => scale,
-        false => (f32::MAX / reach).next_down(),
+    if (scale * reach).is_finite() {
+        scale
+    } else {
+        (f32::MAX / reach).next_down()
     }
 }
 
-/// A scale that can be divided by: of a group of zeros, any will do.
+/// A scale to divide by. A group of zeros may have any.
 fn positive(scale: f32) -> f32 {
     if scale > 0.0 { scale } else { 1.0 }
 }

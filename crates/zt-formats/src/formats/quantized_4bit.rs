@@ -5,15 +5,10 @@ use std::borrow::Cow;
 
 use zt_manifest::{DType, Map, Text};
 
-use crate::base::buffer::Buffer;
-use crate::base::dense::Dense;
-use crate::base::elements::Elements;
-use crate::base::error::{Error, Result, Unsupported, Violation};
-use crate::base::format::{ObjectFormat, ToObject, View};
-use crate::base::parts::{NewObject, Parts};
-use crate::base::registry::Registry;
-use crate::base::shape::element_count;
-use crate::base::signature::Signature;
+use crate::base::{
+    Buffer, Dense, Elements, Error, NewObject, ObjectFormat, Parts, Registry, Result, Signature,
+    ToObject, Unsupported, View, Violation, element_count,
+};
 use crate::formats::number::{Numbers, check_numbers, expect_known, to_numbers};
 
 const DATA: &str = "data";
@@ -23,11 +18,11 @@ const ZERO_POINT: &str = "zero_point";
 /// The rules of `quantized_4bit`.
 ///
 /// `data` has two values per byte, the first in the lower half, in row-major order over the whole
-/// array: a row of an odd length does not end its byte. `scale` and `zero_point` have a number for
-/// each row, which is a place of the first dimension; a scalar is one row.
+/// array. A row of odd length shares its last byte with the next row. `scale` and `zero_point` have
+/// a number for each row, which is a place of the first dimension. A scalar is one row.
 ///
-/// The specification names the roles and shows their lengths, no more: 1.0 files do not say the
-/// dtypes of `scale` and `zero_point`, and then their lengths are not checked.
+/// The specification defines only the roles and their lengths. Files of layout 1.0 do not give the
+/// dtypes of `scale` and `zero_point`: the lengths of these two are then not checked.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Quantized4BitFormat;
 
@@ -41,8 +36,7 @@ impl ObjectFormat for Quantized4BitFormat {
         let scale = signature.component(SCALE)?;
         let zero_point = signature.component(ZERO_POINT)?;
         if !matches!(data.dtype, None | Some(DType::U8 | DType::I8)) {
-            let expected = "u8";
-            let found = data.dtype;
+            let (expected, found) = ("u8", data.dtype);
             return Err(Violation::DType { expected, found }.of(DATA));
         }
         data.expect_bytes(signature.element_count(DATA)?.div_ceil(2))?;
@@ -66,14 +60,11 @@ impl ObjectFormat for Quantized4BitFormat {
 
     fn dense_type(&self, signature: &Signature<'_>, _: &Registry) -> Option<(DType, Option<Text>)> {
         let builtin = Registry::builtin();
-        let mut roles = [SCALE, ZERO_POINT].into_iter();
-        roles
-            .all(|role| {
-                signature
-                    .get(role)
-                    .is_some_and(|role| role.is_understood(&builtin))
-            })
-            .then_some((DType::F32, None))
+        let mut roles = [SCALE, ZERO_POINT]
+            .map(|role| signature.get(role))
+            .into_iter();
+        let is_known = roles.all(|role| role.is_some_and(|role| role.is_understood(&builtin)));
+        is_known.then_some((DType::F32, None))
     }
 
     fn value_type(&self, _: &Signature<'_>) -> Option<Text> {
@@ -92,11 +83,9 @@ impl ObjectFormat for Quantized4BitFormat {
 
     fn row_unit(&self, signature: &Signature<'_>, _: &Registry) -> Option<u64> {
         let (_, row) = signature.shape.split_first()?;
-        // Two rows of an odd length share a byte.
-        Some(match element_count(row)?.is_multiple_of(2) {
-            true => 1,
-            false => 2,
-        })
+        // Two rows of odd length share a byte.
+        let is_even = element_count(row)?.is_multiple_of(2);
+        Some(if is_even { 1 } else { 2 })
     }
 
     fn expected_len(
@@ -118,11 +107,11 @@ impl ObjectFormat for Quantized4BitFormat {
 
 /// An array of unsigned 4-bit values, `value = (quantized - zero_point) * scale`.
 ///
-/// Always well-formed: the components have the lengths that the shape demands. Read from a file that
-/// does not say the dtype of scales or zero-points, four bytes per row are f32 and two are f16.
+/// Always well-formed: the lengths of the components fit the shape. If a file does not give the
+/// dtype of scales or zero-points, four bytes per row are read as f32, and two as f16.
 ///
-/// [`QuantizedGroup`](crate::formats::quantized_group::QuantizedGroup) says the same and more, with a row as the group, and is
-/// known to the readers of 1.2.
+/// [`QuantizedGroup`](crate::formats::quantized_group::QuantizedGroup) can hold the same array, with a
+/// row as the group, and all readers of 1.2 know it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Quantized4Bit<'a> {
     shape: Vec<u64>,
@@ -134,12 +123,12 @@ pub struct Quantized4Bit<'a> {
 }
 
 impl<'a> Quantized4Bit<'a> {
-    /// An array of `shape` whose values are `data`, two to a byte and the first in the lower half,
-    /// with a scale and a zero-point for each row.
+    /// An array of `shape` with the values `data`, and a scale and a zero-point for each row. Each
+    /// byte has two values, the first in its lower half.
     ///
     /// # Errors
     ///
-    /// Malformed, as [`Quantized4BitFormat`] says. Unsupported: a logical type outside the
+    /// Malformed: a rule of [`Quantized4BitFormat`]. Unsupported: a logical type outside the
     /// specification.
     pub fn new(
         shape: impl Into<Vec<u64>>,
@@ -158,7 +147,7 @@ impl<'a> Quantized4Bit<'a> {
         })
     }
 
-    /// The parts of an object, each of the dtype that it has.
+    /// The view of parts whose dtypes are all known.
     fn from_typed(mut parts: Parts<'a>) -> Result<Self> {
         let registry = Registry::builtin();
         for role in [SCALE, ZERO_POINT] {
@@ -201,11 +190,7 @@ impl<'a> Quantized4Bit<'a> {
 
     /// The quantized values in row-major order, as many as the shape has; each is 0 to 15.
     pub fn quantized(&self) -> impl Iterator<Item = u8> {
-        let pairs = self
-            .data
-            .bytes
-            .iter()
-            .flat_map(|byte| [byte & 15, byte >> 4]);
+        let pairs = self.data().iter().flat_map(|byte| [byte & 15, byte >> 4]);
         pairs.take(usize::try_from(self.count).unwrap_or(usize::MAX))
     }
 
@@ -235,8 +220,8 @@ impl<'a> Quantized4Bit<'a> {
 impl<'a> View<'a> for Quantized4Bit<'a> {
     const FORMAT: &'static str = "quantized_4bit";
 
-    /// Bytes of scales or zero-points that cannot be u8 are those of a file that does not say what
-    /// they are: reading gives them as u8.
+    /// A reader gives scales or zero-points as u8 if the file does not give their dtype. Their
+    /// length then determines it.
     fn from_parts(mut parts: Parts<'a>) -> Result<Self> {
         let rows = row_count(&parts.shape);
         for role in [SCALE, ZERO_POINT] {
@@ -248,7 +233,7 @@ impl<'a> View<'a> for Quantized4Bit<'a> {
     }
 }
 
-/// As 1.2 writes it, with every dtype said.
+/// As 1.2 writes it, with every dtype.
 impl ToObject for Quantized4Bit<'_> {
     fn to_object(&self) -> Result<NewObject<'_>> {
         let components = [
@@ -260,19 +245,19 @@ impl ToObject for Quantized4Bit<'_> {
     }
 }
 
-/// Places of the first dimension.
+/// The number of places of the first dimension.
 fn row_count(shape: &[u64]) -> u64 {
     shape.first().copied().unwrap_or(1)
 }
 
-/// Elements whose dtype the file does not say come as u8. What they are shows in how many bytes
-/// there are for a row.
+/// The elements with the dtype that their length determines, if the file does not give it: then
+/// they are u8 here.
 fn with_dtype<'a>(role: &'static str, elements: Elements<'a>, rows: u64) -> Result<Elements<'a>> {
     let byte_len = elements.bytes.len() as u64;
-    let is_said = elements.dtype != DType::U8
+    let is_given = elements.dtype != DType::U8
         || elements.logical_type().is_some()
         || (byte_len == rows && role == ZERO_POINT);
-    if is_said {
+    if is_given {
         return Ok(elements);
     }
     let Some(dtype) = dtype_of(byte_len, rows) else {
@@ -282,7 +267,7 @@ fn with_dtype<'a>(role: &'static str, elements: Elements<'a>, rows: u64) -> Resu
     Ok(Elements { dtype, ..elements })
 }
 
-/// The dtype of `rows` numbers in so many bytes.
+/// The dtype of `rows` numbers that have `byte_len` bytes.
 fn dtype_of(byte_len: u64, rows: u64) -> Option<DType> {
     let numbers_of = |width: u64| rows.checked_mul(width) == Some(byte_len);
     if numbers_of(4) {

@@ -6,15 +6,10 @@ use std::borrow::Cow;
 
 use zt_manifest::{DType, Text};
 
-use crate::base::buffer::Buffer;
-use crate::base::dense::Dense;
-use crate::base::elements::Elements;
-use crate::base::error::{AttributeFault, Error, Misuse, Result, Violation};
-use crate::base::format::{ObjectFormat, ToObject, View};
-use crate::base::parts::{NewObject, Parts};
-use crate::base::registry::Registry;
-use crate::base::shape::element_count;
-use crate::base::signature::Signature;
+use crate::base::{
+    AttributeFault, Buffer, Dense, Elements, Error, Misuse, NewObject, ObjectFormat, Parts,
+    Registry, Result, Signature, ToObject, View, Violation, element_count,
+};
 use crate::formats::number::{Number, Numbers, check_numbers, expect_known, to_numbers};
 use crate::formats::quantization::{Packing, Quantization, ZeroKind};
 use crate::formats::quantize::quantize;
@@ -25,13 +20,14 @@ const ZEROS: &str = "zeros";
 
 /// The rules of `quantized_group`.
 ///
-/// Attributes are those of [`Quantization`]; others are free. Of n values, `packed_weight` has the
-/// words that its `packing` takes, `scales` a floating-point number for each group, and `zeros`, if
-/// there are any, a real number for each group. The specification leaves the arithmetic open; what
-/// is done here is `spec/formats/quantized_group.md`.
+/// * The attributes hold a [`Quantization`]. Other attributes are permitted.
+/// * `packed_weight` has the words that the values need.
+/// * `scales` has a floating-point number for each group. `zeros` is optional, and has a real
+///   number for each group.
 ///
-/// Where one of the three has a logical type that the registry does not know, their lengths have no
-/// meaning here, and only the attributes are checked.
+/// The specification leaves the arithmetic open; `spec/formats/quantized_group.md` defines it. If
+/// the registry does not know the logical type of one of the three, only the attributes are
+/// checked.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct QuantizedGroupFormat;
 
@@ -77,7 +73,7 @@ impl ObjectFormat for QuantizedGroupFormat {
     }
 
     fn dense_type(&self, signature: &Signature<'_>, _: &Registry) -> Option<(DType, Option<Text>)> {
-        // What `to_dense` computes with.
+        // `to_dense` computes with the specification's types.
         is_understood(signature, &Registry::builtin()).then_some((DType::F32, None))
     }
 
@@ -102,7 +98,7 @@ impl ObjectFormat for QuantizedGroupFormat {
         if !is_understood(signature, registry) {
             return None;
         }
-        // A part has another shape, and so other groups.
+        // Parts have other shapes, and so other groups.
         if Quantization::has_group_for_each_row(signature.attributes) {
             return None;
         }
@@ -111,7 +107,7 @@ impl ObjectFormat for QuantizedGroupFormat {
         element_count(signature.shape)?;
         let quantization =
             Quantization::from_attributes(signature.attributes, signature.shape).ok()?;
-        // What is larger is a size only beside an array that is as large, which parts are not.
+        // A larger group is valid only in an array that is as large, and parts are smaller.
         i32::try_from(quantization.group_size).ok()?;
         // Rows until both a group and a word end with one.
         let words = multiple(row, quantization.packing.per_word.into())?;
@@ -141,7 +137,7 @@ impl ObjectFormat for QuantizedGroupFormat {
     }
 }
 
-/// How often `len` has to be repeated until it is a multiple of `unit`; none of no length ever is.
+/// The least number whose product with `len` is a multiple of `unit`; `None` if `len` is 0.
 fn multiple(len: u64, unit: u64) -> Option<u64> {
     let (mut divisor, mut rest) = (unit, len);
     while let Some(remainder) = divisor.checked_rem(rest) {
@@ -150,7 +146,7 @@ fn multiple(len: u64, unit: u64) -> Option<u64> {
     unit.checked_div(divisor).filter(|_| len > 0)
 }
 
-/// Whether all types are known that the lengths depend on.
+/// Whether the registry knows all types that the lengths depend on.
 fn is_understood(signature: &Signature<'_>, registry: &Registry) -> bool {
     let roles = [PACKED_WEIGHT, SCALES, ZEROS];
     let mut components = roles.iter().filter_map(|role| signature.get(role));
@@ -159,8 +155,8 @@ fn is_understood(signature: &Signature<'_>, registry: &Registry) -> bool {
 
 /// An array of quantized values.
 ///
-/// Always well-formed: the components have the lengths that shape and quantization demand, and
-/// types that the arithmetic knows. Components are borrowed where they were lent.
+/// Always well-formed: the lengths of the components fit shape and quantization, and the arithmetic
+/// knows their types. Borrowed components stay borrowed.
 ///
 /// ```
 /// use zt_formats::{Packing, Quantization, QuantizedGroup};
@@ -190,11 +186,11 @@ pub struct QuantizedGroup<'a> {
 }
 
 impl<'a> QuantizedGroup<'a> {
-    /// An array of `shape` whose values are `packed`, in row-major order.
+    /// An array of `shape` with the values `packed`, in row-major order.
     ///
     /// # Errors
     ///
-    /// Malformed, as [`QuantizedGroupFormat`] says. Unsupported: a logical type outside the
+    /// Malformed: a rule of [`QuantizedGroupFormat`]. Unsupported: a logical type outside the
     /// specification.
     pub fn new(
         shape: impl Into<Vec<u64>>,
@@ -218,13 +214,14 @@ impl<'a> QuantizedGroup<'a> {
     /// Quantizes finite `values`, group by group, into f32 scales and zero-points.
     ///
     /// Signed values are symmetric: zero stays zero, the greatest magnitude of a group becomes the
-    /// largest value, and there are no zero-points. Unsigned ones span a group's least to its
-    /// greatest value, and with subtractive zero-points, which are whole numbers, zero as well.
+    /// greatest value, and there are no zero-points. Unsigned values span the minimum to the
+    /// maximum of a group. With subtractive zero-points, which are whole numbers, they also span
+    /// zero.
     ///
     /// # Errors
     ///
-    /// Malformed: there are not as many values as the shape has, or the parameters are out of range
-    /// (here, `bits` is 1 to 16, and at least 2 for signed values). Misuse: a value is not finite.
+    /// Malformed: the number of values is not the shape's, or a parameter is out of range. Here
+    /// `bits` is at most 16, and at least 2 for signed values. Misuse: a value is not finite.
     /// Allocation.
     pub fn quantize(
         shape: impl Into<Vec<u64>>,
@@ -241,7 +238,7 @@ impl<'a> QuantizedGroup<'a> {
         &self.shape
     }
 
-    /// How values were quantized and packed.
+    /// The quantization and the packing.
     #[must_use]
     pub const fn quantization(&self) -> &Quantization {
         &self.quantization
@@ -259,7 +256,7 @@ impl<'a> QuantizedGroup<'a> {
         &self.scales
     }
 
-    /// The zero-point of each group; `None` where all are zero.
+    /// The zero-point of each group; `None` if all are zero.
     #[must_use]
     pub const fn zeros(&self) -> Option<&Elements<'a>> {
         self.zeros.as_ref()
@@ -280,9 +277,9 @@ impl<'a> QuantizedGroup<'a> {
         }
     }
 
-    /// The values as f32: `(quantized - zero) * scale`, or `quantized * scale + zero` where zeros
-    /// are additive. Each step is rounded to f32; none are fused. Where scales are f64, the steps
-    /// are in f64 instead, and only the value is rounded to f32.
+    /// The values as f32: `(quantized - zero) * scale`, or `quantized * scale + zero` if
+    /// zero-points are additive. Each step is rounded to f32, and none are fused. If scales are
+    /// f64, the steps are in f64, and only the result is rounded to f32.
     ///
     /// # Errors
     ///
@@ -313,7 +310,7 @@ impl<'a> QuantizedGroup<'a> {
         Ok(Dense::from_checked(self.shape.clone(), elements))
     }
 
-    /// Each value of each quantized one, its zero-point and its scale, as numbers of type `T`.
+    /// Computes each value from its quantized value, its zero-point and its scale, in type `T`.
     fn fill<T: Number>(
         &self,
         values: &mut [[u8; 4]],
@@ -325,7 +322,7 @@ impl<'a> QuantizedGroup<'a> {
             None => Vec::new(),
         };
         let zeros = zeros.into_iter().chain(std::iter::repeat(T::default()));
-        // A group that does not fit the address space holds all there is.
+        // A group larger than the address space holds all values.
         let group_size = usize::try_from(self.quantization.group_size).unwrap_or(usize::MAX);
         let mut quantized = self.quantized();
         for ((group, scale), zero) in values.chunks_mut(group_size.max(1)).zip(scales).zip(zeros) {
@@ -392,7 +389,7 @@ pub struct Quantized<'a> {
     per_word: u32,
     bits: u32,
     signed: bool,
-    /// What is left of the current word, the next value lowest.
+    /// The rest of the current word, with the next value in the lowest bits.
     word: u64,
     in_word: u32,
     left: u64,
@@ -411,7 +408,7 @@ impl Quantized<'_> {
 }
 
 impl Iterator for Quantized<'_> {
-    /// Of 1 to 32 bits, signed or not.
+    /// A value of 1 to 32 bits, signed or not.
     type Item = i64;
 
     fn next(&mut self) -> Option<i64> {
@@ -462,7 +459,7 @@ impl Iterator for Quantized<'_> {
     }
 }
 
-/// Packs quantized values, the first in the lowest bits. Only the lower `bits` of each count.
+/// Packs the lower `bits` bits of each quantized value, the first value in the lowest bits.
 pub(crate) fn pack(quantized: &[i64], bits: u32, packing: Packing) -> Result<Elements<'static>> {
     let width = packing.dtype.byte_len();
     let per_word = packing.per_word as usize;
@@ -470,7 +467,7 @@ pub(crate) fn pack(quantized: &[i64], bits: u32, packing: Packing) -> Result<Ele
     let mut out = Buffer::try_zeroed_values(words.len() as u64, width as u64)?;
     let mask = u64::MAX.wrapping_shr(u64::BITS.wrapping_sub(bits));
     for (values, target) in words.zip(out.chunks_exact_mut(width)) {
-        // Last first: every value pushes those after it up.
+        // In reverse order: each value shifts the later ones up.
         let word = values.iter().rev().fold(0u64, |word, value| {
             word.wrapping_shl(bits) | (value.cast_unsigned() & mask)
         });
@@ -480,7 +477,7 @@ pub(crate) fn pack(quantized: &[i64], bits: u32, packing: Packing) -> Result<Ele
     Ok(Elements::new(packing.dtype, out))
 }
 
-/// The error for a value that has no place on any scale.
+/// The error for a value that is NaN or infinite.
 pub(crate) const fn not_finite(position: u64) -> Error {
     Error::Misuse(Misuse::NotFinite { position })
 }

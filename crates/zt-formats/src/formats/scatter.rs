@@ -1,27 +1,28 @@
-//! Writing stored values to their places in a dense array.
+//! The dense value of a sparse array.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use half::{bf16, f16};
 use num_complex::Complex;
 use zt_manifest::{DType, Text};
 
-use crate::base::buffer::Buffer;
-use crate::base::elements::Elements;
-use crate::base::error::{Error, Result, SizeMismatch, Unsupported};
-use crate::base::fp8::{F8E4M3Fn, F8E4M3FnUz, F8E5M2, F8E5M2FnUz};
-use crate::base::typed::{check_bools, to_le};
+use crate::base::typed::to_le;
+use crate::base::{
+    Buffer, Elements, Error, F8E4M3Fn, F8E4M3FnUz, F8E5M2, F8E5M2FnUz, Result, SizeMismatch,
+    Unsupported, check_bools,
+};
 
-/// `count` values, zero but for `values`, whose places are the `place_count` of `places`, all of
-/// them below `count`.
+/// An array of `count` values: `values` at their `places`, and zeros elsewhere. There are
+/// `place_count` places, all below `count`.
 ///
-/// A value whose place is its own arrives bit for bit: neither a negative zero nor a NaN changes.
-/// Values that share a place add up, in the order they are stored and in their own type: integers
+/// A value that has its place alone keeps every bit, also as a negative zero or a NaN. Values that
+/// share a place are added in the order in which they are stored and in their own type: integers
 /// wrap, bools are or-ed, and f16, bf16 and FP8 are added as f32 and rounded each time. Values of a
-/// logical type outside the specification are moved, and cannot be added.
+/// logical type outside the specification cannot be added.
 ///
 /// # Errors
 ///
-/// Malformed: not one value for each place. Unsupported: unknown values share a place. Allocation.
+/// Malformed: the numbers of values and places differ. Unsupported: values of an unknown type share
+/// a place. Allocation.
 pub(crate) fn scatter(
     values: &Elements<'_>,
     places: impl Iterator<Item = u64>,
@@ -34,7 +35,7 @@ pub(crate) fn scatter(
     let addition = addition(values);
     let value_len = match addition {
         Some((value_len, _)) => value_len,
-        // The length alone decides.
+        // It follows from the length alone.
         None => values.bytes.len().checked_div(place_count).unwrap_or(0),
     };
     if value_len.checked_mul(place_count) != Some(values.bytes.len()) {
@@ -48,7 +49,7 @@ pub(crate) fn scatter(
         let start = start.and_then(|place| place.checked_mul(value_len));
         let target = start.and_then(|start| out.get_mut(start..)?.get_mut(..value_len));
         let (Some(target), Some(value)) = (target, values_left.next()) else {
-            // Places are below `count`, and there is a value for each: nothing is lost here.
+            // Never taken: places are below `count`, and there is a value for each.
             break;
         };
         match addition {
@@ -61,17 +62,13 @@ pub(crate) fn scatter(
             }
         }
     }
-    Ok(Elements {
-        dtype: values.dtype,
-        logical_type: values.logical_type.clone(),
-        bytes: out.into(),
-    })
+    Ok(values.of_same_type(out))
 }
 
-/// Adds the second value to the first. Both have the bytes of one value, little-endian.
+/// Adds the second value to the first. Both are the bytes of one value, little-endian.
 type Add = fn(&mut [u8], &[u8]);
 
-/// Bytes of one value, and how values add up; `None` for unknown logical types.
+/// The length of one value and its addition; `None` for unknown logical types.
 fn addition(values: &Elements<'_>) -> Option<(usize, Add)> {
     fn of<T: Sum>() -> Option<(usize, Add)> {
         Some((size_of::<T>(), add::<T>))
@@ -81,7 +78,7 @@ fn addition(values: &Elements<'_>) -> Option<(usize, Add)> {
         (DType::F32, None) => of::<f32>(),
         (DType::F16, None) => of::<f16>(),
         (DType::BF16, None) => of::<bf16>(),
-        // Two's complement: signed and unsigned integers add alike.
+        // Two's complement: signed and unsigned integers have the same addition.
         (DType::I64 | DType::U64, None) => of::<u64>(),
         (DType::I32 | DType::U32, None) => of::<u32>(),
         (DType::I16 | DType::U16, None) => of::<u16>(),
@@ -116,15 +113,16 @@ fn read<T: Sum>(bytes: &[u8]) -> T {
     value
 }
 
-/// Values that add up.
+/// A type of values that can be added.
 trait Sum: bytemuck::Pod {
-    /// Bytes that turn with the byte order.
+    /// The bytes that a big-endian host swaps. The two parts of a complex value are swapped
+    /// separately.
     const WIDTH: usize;
 
     fn plus(self, other: Self) -> Self;
 }
 
-/// A bool by its byte, which has been checked.
+/// The byte of a bool, which was checked.
 #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(transparent)]
 struct Truth(u8);
@@ -168,7 +166,7 @@ impl Bits {
         Buffer::try_zeroed(count.div_ceil(8)).map(Bits)
     }
 
-    /// Whether `place` is new.
+    /// Adds `place`; false if it is there already.
     fn insert(&mut self, place: u64) -> bool {
         let byte = usize::try_from(place >> 3).ok();
         let Some(byte) = byte.and_then(|byte| self.0.get_mut(byte)) else {

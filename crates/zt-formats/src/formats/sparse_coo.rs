@@ -1,20 +1,13 @@
-//! `sparse_coo`: values and the coordinates of each. Spec: formats/sparse_coo.
+//! `sparse_coo`: a sparse array as values with coordinates. Spec: formats/sparse_coo.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use zt_manifest::memory::in_memory;
 use zt_manifest::{DType, Text, Value};
 
-use crate::base::dense::Dense;
-use crate::base::elements::Elements;
-use crate::base::error::{IndexBound, Result, SizeMismatch};
-use crate::base::format::{ObjectFormat, ToObject, View};
-use crate::base::parts::{NewObject, Parts};
-use crate::base::places::Places;
-use crate::base::read::ReadParts;
-use crate::base::registry::Registry;
-use crate::base::shape::element_count;
-use crate::base::signature::Signature;
-use crate::base::typed::Typed;
+use crate::base::{
+    Dense, Elements, IndexBound, NewObject, ObjectFormat, Parts, Places, ReadParts, Registry,
+    Result, Signature, SizeMismatch, ToObject, Typed, View, element_count,
+};
 use crate::formats::index::{check_below, check_dtype, check_strict, to_u64};
 use crate::formats::scatter::scatter;
 use crate::formats::sparse_part::slice;
@@ -25,13 +18,12 @@ const IS_COALESCED: &str = "is_coalesced";
 
 /// The rules of `sparse_coo`.
 ///
-/// `coords` has, dimension by dimension, a coordinate for each of `values`: the coordinates of all
-/// values along the first dimension, then along the second, and so on. Contents: every coordinate
-/// lies within its dimension. Values may come in any order; those that share a place add up. A
-/// scalar's values have no coordinates.
-///
-/// Coordinates are u64; other integers are read, since real writers wrote them, and
-/// refused by [`ObjectFormat::check_strict`].
+/// * `coords` has a coordinate for each of `values` in each dimension, dimension by dimension. The
+///   values of a scalar have none.
+/// * Every coordinate lies within its dimension.
+/// * Values may be in any order. Values that share a place are added.
+/// * Coordinates are u64. Other integers are read, because existing writers use them;
+///   [`ObjectFormat::check_strict`] refuses them.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SparseCooFormat;
 
@@ -82,7 +74,7 @@ impl ObjectFormat for SparseCooFormat {
         signature.get(VALUES)?.dense_type()
     }
 
-    /// What PyTorch says of the coordinates, and we keep of its tensors.
+    /// PyTorch's statement about the coordinates, which conversions keep.
     fn parameters(&self) -> &[&str] {
         &[IS_COALESCED]
     }
@@ -125,10 +117,10 @@ impl ObjectFormat for SparseCooFormat {
     }
 }
 
-/// A sparse array: values and where they are.
+/// A sparse array: values and their coordinates.
 ///
-/// Always well-formed: there is a coordinate for each value in each dimension, and it lies within.
-/// Components are borrowed where they were lent; indices only if they are u64 or i64.
+/// Always well-formed: each value has a coordinate in each dimension, which lies within it.
+/// Borrowed components stay borrowed; coordinates only if they are u64 or i64.
 ///
 /// ```
 /// use zt_formats::Coo;
@@ -153,7 +145,7 @@ impl<'a> Coo<'a> {
     ///
     /// # Errors
     ///
-    /// Malformed, as [`SparseCooFormat`] says, with the role and the position.
+    /// Malformed: a rule of [`SparseCooFormat`], with the role and the position.
     pub fn new(
         shape: impl Into<Vec<u64>>,
         values: impl Into<Elements<'a>>,
@@ -171,7 +163,7 @@ impl<'a> Coo<'a> {
         Ok(coo)
     }
 
-    /// As [`Coo::new`], of coordinates of any integer type, as SciPy and PyTorch have them.
+    /// As [`Coo::new`], with coordinates of any integer type, such as SciPy and PyTorch use.
     ///
     /// Coordinates of u64 and i64 are borrowed. Narrower ones are copied, because files hold u64.
     ///
@@ -209,15 +201,15 @@ impl<'a> Coo<'a> {
         is_axis.then_some(self.coords.get(start..start.checked_add(count)?))?
     }
 
-    /// Whether no two values share a place and coordinates rise, as PyTorch says by the attribute
-    /// `is_coalesced`; `None` where nobody says. Not checked: nothing here relies on it.
+    /// The attribute `is_coalesced`, if the object has it: whether coordinates increase and no two
+    /// values share a place. PyTorch writes it. It is not checked, and nothing here relies on it.
     #[must_use]
     pub const fn is_coalesced(&self) -> Option<bool> {
         self.is_coalesced
     }
 
-    /// The array as a plain one. Values that share a place add up in their own type; those of a
-    /// place of their own arrive bit for bit.
+    /// The array as a plain one. Values that share a place are added in their own type; all others
+    /// keep every bit.
     ///
     /// # Errors
     ///
@@ -235,13 +227,13 @@ impl<'a> Coo<'a> {
             .collect();
         let stored = match self.coords.len().checked_div(shape.len()) {
             Some(stored) => stored,
-            // A scalar's values, all of them at its only place.
+            // The values of a scalar, all at its only place.
             None => self.scalar_count()?,
         };
         let places = (0..stored).map(|position| {
             axes.iter().fold(0u64, |place, (coords, dimension)| {
                 let coord = coords.get(position).copied().unwrap_or_default();
-                // Within the product of the dimensions, which is `count`.
+                // Below the product of the dimensions, which is `count`.
                 place.wrapping_mul(*dimension).wrapping_add(coord)
             })
         });
@@ -256,7 +248,7 @@ impl<'a> Coo<'a> {
         let count = values
             .component(VALUES)?
             .value_count(&Registry::builtin())?;
-        // One value of an unknown type: there is no telling of more.
+        // The number of values of an unknown type is unknown: all bytes are one value.
         Ok(count.map_or(1, in_memory))
     }
 }
@@ -295,7 +287,7 @@ impl ToObject for Coo<'_> {
     }
 }
 
-/// The number of values that `coords` coordinates are for; `None` for a scalar, whose values have
+/// The number of values that have `coords` coordinates; `None` for a scalar, whose values have
 /// none.
 fn stored_count(shape: &[u64], coords: u64) -> Result<Option<u64>> {
     let rank = shape.len() as u64;
@@ -310,9 +302,9 @@ fn stored_count(shape: &[u64], coords: u64) -> Result<Option<u64>> {
     }
 }
 
-/// Coordinates as u64, checked.
+/// Checks coordinates, and gives them as u64.
 fn read_coords<'a>(shape: &[u64], coords: Elements<'a>) -> Result<Typed<'a, u64>> {
-    // What a negative coordinate should have been depends on its dimension.
+    // The bound that a negative coordinate breaks depends on its dimension.
     let stored = stored_count(shape, coords.element_count())?;
     let bound_at = |position: u64| {
         let axis = stored.and_then(|stored| position.checked_div(stored));
@@ -325,7 +317,7 @@ fn read_coords<'a>(shape: &[u64], coords: Elements<'a>) -> Result<Typed<'a, u64>
     Ok(coords)
 }
 
-/// Checks contents. There are as many coordinates in each dimension.
+/// Checks contents. Each dimension has the same number of coordinates.
 fn check_coords(shape: &[u64], coords: &[u64]) -> Result<()> {
     let stored = coords.len().checked_div(shape.len()).unwrap_or(0);
     let axes = coords.chunks(stored.max(1)).zip(shape);

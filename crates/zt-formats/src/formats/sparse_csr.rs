@@ -1,20 +1,14 @@
-//! `sparse_csr`: the rows of a matrix, each as columns and values. Spec: formats/sparse_csr.
+//! `sparse_csr`: a sparse matrix by rows. Spec: formats/sparse_csr.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::ops::Range;
+
 use zt_manifest::{DType, Text};
 
-use crate::base::dense::Dense;
-use crate::base::elements::Elements;
-use crate::base::error::{IndexBound, Result, SizeMismatch};
-use crate::base::format::{ObjectFormat, ToObject, View};
-use crate::base::parts::{NewObject, Parts};
-use crate::base::places::Places;
-use crate::base::read::ReadParts;
-use crate::base::registry::Registry;
-use crate::base::shape::element_count;
-use crate::base::signature::Signature;
-use crate::base::typed::Typed;
+use crate::base::{
+    Dense, Elements, IndexBound, NewObject, ObjectFormat, Parts, Places, ReadParts, Registry,
+    Result, Signature, SizeMismatch, ToObject, Typed, View, element_count,
+};
 use crate::formats::index::{check_below, check_dtype, check_strict, to_u64, violation};
 use crate::formats::scatter::scatter;
 use crate::formats::sparse_part::slice;
@@ -25,13 +19,13 @@ pub(crate) const INDPTR: &str = "indptr";
 
 /// The rules of `sparse_csr`.
 ///
-/// The shape has two dimensions; `indptr` has one pointer per row and one more; `indices` has a
-/// column for each of `values`. Contents: the first pointer is 0, none is below the one before it,
-/// the last is the number of values, and columns lie within the shape. Columns need not be sorted,
-/// and may repeat within a row: their values add up.
-///
-/// Indices are u64; other integers are read, since real writers wrote them, and refused
-/// by [`ObjectFormat::check_strict`].
+/// * The shape has two dimensions.
+/// * `indptr` has one pointer for each row and one more. The first is 0, none is below the one
+///   before it, and the last is the number of values.
+/// * `indices` has one column for each of `values`, within the shape. The columns of a row may be
+///   in any order. They may repeat: such values are added.
+/// * Indices are u64. Other integers are read, because existing writers use them;
+///   [`ObjectFormat::check_strict`] refuses them.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SparseCsrFormat;
 
@@ -119,10 +113,10 @@ impl ObjectFormat for SparseCsrFormat {
     }
 }
 
-/// A sparse matrix by rows. Row `r` has the places `indptr[r]..indptr[r + 1]` of columns and values.
+/// A sparse matrix by rows. Row `r` has the columns and values at `indptr[r]..indptr[r + 1]`.
 ///
-/// Always well-formed: pointers rise from 0 to the number of values, and columns lie within the
-/// shape. Components are borrowed where they were lent; indices only if they are u64 or i64.
+/// Always well-formed: pointers never decrease and end with the number of values, and columns lie
+/// within the shape. Borrowed components stay borrowed; indices only if they are u64 or i64.
 ///
 /// ```
 /// use zt_formats::Csr;
@@ -146,7 +140,7 @@ impl<'a> Csr<'a> {
     ///
     /// # Errors
     ///
-    /// Malformed, as [`SparseCsrFormat`] says, with the role and the position.
+    /// Malformed: a rule of [`SparseCsrFormat`], with the role and the position.
     pub fn new(
         shape: [u64; 2],
         values: impl Into<Elements<'a>>,
@@ -166,7 +160,7 @@ impl<'a> Csr<'a> {
         Ok(csr)
     }
 
-    /// As [`Csr::new`], of indices of any integer type, as SciPy and PyTorch have them.
+    /// As [`Csr::new`], with indices of any integer type, such as SciPy and PyTorch use.
     ///
     /// Indices of u64 and i64 are borrowed. Narrower ones are copied, because files hold u64.
     ///
@@ -213,7 +207,7 @@ impl<'a> Csr<'a> {
         &self.indices
     }
 
-    /// Where each row begins in [`Csr::indices`] and the values, and where the last one ends.
+    /// The start of each row in [`Csr::indices`] and the values, and the end of the last row.
     #[must_use]
     pub fn indptr(&self) -> &[u64] {
         &self.indptr
@@ -225,7 +219,7 @@ impl<'a> Csr<'a> {
         self.indices.len() as u64
     }
 
-    /// The places of a row's columns and values in [`Csr::indices`] and the values.
+    /// The range of a row in [`Csr::indices`] and the values.
     #[must_use]
     pub fn row(&self, row: usize) -> Option<Range<usize>> {
         let start = *self.indptr.get(row)?;
@@ -239,8 +233,8 @@ impl<'a> Csr<'a> {
         columns.unwrap_or_default()
     }
 
-    /// The matrix as a plain array. Values that share a place add up in their own type; those of a
-    /// place of their own arrive bit for bit.
+    /// The matrix as a plain array. Values that share a place are added in their own type; all
+    /// others keep every bit.
     ///
     /// # Errors
     ///
@@ -256,7 +250,7 @@ impl<'a> Csr<'a> {
         let rows = (0u64..).zip(self.indptr.iter().zip(self.indptr.iter().skip(1)));
         let places = rows.flat_map(|(row, (&start, &end))| {
             let columns = self.columns(start, end).iter();
-            // Within `rows * cols`, which is `count`.
+            // Below `rows * cols`, which is `count`.
             columns.map(move |column| row.wrapping_mul(cols).wrapping_add(*column))
         });
         let elements = scatter(&self.values, places, self.indices.len(), count);
@@ -301,7 +295,7 @@ fn matrix(shape: &[u64]) -> Result<[u64; 2]> {
     })
 }
 
-/// Columns and pointers as u64, checked.
+/// Checks columns and pointers, and gives them as u64.
 fn read_indices<'a>(
     rows: u64,
     cols: u64,
@@ -322,7 +316,7 @@ fn read_indices<'a>(
     Ok((indices, indptr))
 }
 
-/// Checks contents. `indptr` has its length already.
+/// Checks contents. The caller has checked the length of `indptr`.
 fn check_indices(cols: u64, indices: &[u64], indptr: &[u64]) -> Result<()> {
     let fault = |position: usize, value: u64, bound: IndexBound| -> Result<()> {
         Err(violation(position as u64, value.into(), bound).of(INDPTR))

@@ -6,22 +6,19 @@ use std::ops::Range;
 use zt_manifest::memory::in_memory;
 use zt_manifest::{DType, Text};
 
-use crate::base::buffer::Buffer;
-use crate::base::dense::Dense;
-use crate::base::elements::Elements;
-use crate::base::error::{Error, IndexBound, Result, SizeMismatch, Violation};
-use crate::base::places::Places;
-use crate::base::read::ReadParts;
-use crate::base::typed::check_bools_from;
+use crate::base::{
+    Buffer, Dense, Elements, Error, IndexBound, Places, ReadParts, Result, SizeMismatch, Violation,
+    check_bools_from,
+};
 use crate::formats::index::{indices, violation};
 use crate::formats::sparse_coo::{COORDS, Coo};
 use crate::formats::sparse_csr::{Csr, INDICES, INDPTR, VALUES};
 
-/// Indices that are looked at at a time.
+/// Indices that are read at a time.
 const PIECE: u64 = 8192;
 
-/// The dense value of a part, which `read` gives; `None` where only the values tell how long a zero
-/// is, and a part may have none.
+/// The dense value of the part that `read` reads; `None` if the length of a value is unknown,
+/// because a part may have no value to learn it from.
 pub(crate) fn slice<'a>(
     places: &[Places],
     reader: &mut dyn ReadParts<'a>,
@@ -37,18 +34,18 @@ pub(crate) fn slice<'a>(
 }
 
 impl Csr<'static> {
-    /// Rows and columns of a matrix as a matrix of their own: an index takes one row or column, and
-    /// both dimensions stay. Values keep their order within a row, and columns count from the first
-    /// that was selected.
+    /// The rows and columns at `places` as a matrix. Both dimensions stay, also where an index
+    /// selects one row or column. Values keep their order within a row. Columns are renumbered from
+    /// 0.
     ///
-    /// Read are the pointers of the rows, the columns between the pointers, and those values whose
-    /// column is selected. Memory: what is returned, and 16 bytes for each run of neighbouring
-    /// values. What is read is checked as a whole matrix would be.
+    /// Reads the pointers of the rows, the columns between the pointers, and the values whose
+    /// column is selected. All that is read is checked. Memory: the result, and 16 bytes for each
+    /// run of neighbouring values.
     ///
     /// # Errors
     ///
     /// Malformed: a pointer or a column breaks the format's rules (`index-value`), or lengths
-    /// contradict each other (`shape-size-mismatch`). Those of the reader. Allocation.
+    /// contradict each other (`shape-size-mismatch`). The reader's errors. Allocation.
     pub fn read_part(places: &[Places], reader: &mut dyn ReadParts<'_>) -> Result<Self> {
         let [rows, columns] = places else {
             let (expected, found) = (2, places.len() as u64);
@@ -73,7 +70,7 @@ impl Csr<'static> {
         for run in selected.runs.0 {
             indices.each(reader, run, columns.dimension(), |position, column| {
                 while left == 0 {
-                    // Rows are as long, together, as their runs.
+                    // Never `None`: the rows together are as long as their runs.
                     let Some(length) = lengths.next() else {
                         return Ok(());
                     };
@@ -103,18 +100,17 @@ impl Csr<'static> {
 }
 
 impl Coo<'static> {
-    /// The values of an array at these places, in the order in which they are stored, with
-    /// coordinates that count from the first place that was selected. A dimension of which an index
-    /// takes one place goes away.
+    /// The values at `places` in the order in which they are stored. Coordinates are renumbered
+    /// from 0. An index removes its dimension.
     ///
-    /// Coordinates are read in bounded pieces, dimension by dimension. A dimension is read only where
-    /// all earlier ones are selected, and values only where all dimensions are. Memory: what is returned, and 16
-    /// bytes for each run of neighbouring values that the dimensions so far select.
+    /// Reads coordinates in bounded pieces, dimension by dimension: only of values that all earlier
+    /// dimensions select. Then reads the values that all dimensions select. Memory: the result, and
+    /// 16 bytes for each run of neighbouring values that are selected so far.
     ///
     /// # Errors
     ///
     /// Malformed: a coordinate that was read lies outside its dimension (`index-value`), or lengths
-    /// contradict each other (`shape-size-mismatch`). Those of the reader. Allocation.
+    /// contradict each other (`shape-size-mismatch`). The reader's errors. Allocation.
     pub fn read_part(places: &[Places], reader: &mut dyn ReadParts<'_>) -> Result<Self> {
         let mut coords = Indices::new(reader, COORDS)?;
         let rank = places.len() as u64;
@@ -134,39 +130,27 @@ impl Coo<'static> {
         let values = Values::new(reader, stored)?;
         let mut runs = Runs::default();
         runs.extend(0..stored)?;
-        let axes = || (0u64..).zip(places);
-        // A dimension that goes away is looked at here for the last time.
-        let is_looked_at = |places: &Places| !places.is_whole() || places.is_index();
-        for (axis, places) in axes().filter(|(_, places)| is_looked_at(places)) {
+        let axes = (0u64..).zip(places).map(|(axis, places)| Axis {
+            first: axis.strict_mul(stored),
+            places,
+        });
+        // A whole dimension selects every value. One that is removed is read all the same: its
+        // coordinates are checked here or nowhere.
+        let is_read = |axis: &Axis<'_>| !axis.places.is_whole() || axis.places.is_index();
+        for axis in axes.clone().filter(is_read) {
             let mut within = Runs::default();
-            let axis = Axis {
-                axis,
-                stored,
-                places,
-            };
-            coords.along(reader, axis, &runs, |position, place| match place {
-                Some(_) => within.push(position),
-                None => Ok(()),
-            })?;
+            coords.along(reader, axis, &runs, |position, _| within.push(position))?;
             runs = within;
         }
         let mut found = Vec::new();
-        for (axis, places) in axes().filter(|(_, places)| !places.is_index()) {
-            let axis = Axis {
-                axis,
-                stored,
-                places,
-            };
-            coords.along(reader, axis, &runs, |_, place| match place {
-                Some(place) => push(&mut found, place),
-                None => Ok(()),
-            })?;
+        for axis in axes.filter(|axis| !axis.places.is_index()) {
+            coords.along(reader, axis, &runs, |_, place| push(&mut found, place))?;
         }
         Coo::new(shape_of(places), values.gather(reader, &runs)?, found)
     }
 }
 
-/// The shape of a part: an index takes its dimension away.
+/// The shape of a part: an index removes its dimension.
 fn shape_of(places: &[Places]) -> Vec<u64> {
     let kept = places.iter().filter(|places| !places.is_index());
     kept.map(Places::count).collect()
@@ -183,8 +167,8 @@ struct Indices {
 /// The coordinates of all values along one dimension.
 #[derive(Clone, Copy)]
 struct Axis<'p> {
-    axis: u64,
-    stored: u64,
+    /// The position of the first value's coordinate.
+    first: u64,
     places: &'p Places,
 }
 
@@ -204,7 +188,7 @@ impl Indices {
         })
     }
 
-    /// Every index of a range, with its position.
+    /// Calls `found` with the position and the value of each index of a range.
     fn each(
         &mut self,
         reader: &mut dyn ReadParts<'_>,
@@ -230,25 +214,26 @@ impl Indices {
         Ok(())
     }
 
-    /// The coordinates of the values in `runs`, as which of the places they are.
+    /// Calls `found` for each value in `runs` that `axis` selects: its position, and the number of
+    /// its coordinate among the places.
     fn along(
         &mut self,
         reader: &mut dyn ReadParts<'_>,
-        axis: Axis<'_>,
+        Axis { first, places }: Axis<'_>,
         runs: &Runs,
-        mut found: impl FnMut(u64, Option<u64>) -> Result<()>,
+        mut found: impl FnMut(u64, u64) -> Result<()>,
     ) -> Result<()> {
-        let Axis {
-            axis,
-            stored,
-            places,
-        } = axis;
-        let first = axis.strict_mul(stored);
         for run in &runs.0 {
             let range = first.strict_add(run.start)..first.strict_add(run.end);
-            self.each(reader, range, places.dimension(), |position, coord| {
-                found(position.strict_sub(first), places.position(coord))
-            })?;
+            self.each(
+                reader,
+                range,
+                places.dimension(),
+                |position, coord| match places.position(coord) {
+                    Some(place) => found(position.strict_sub(first), place),
+                    None => Ok(()),
+                },
+            )?;
         }
         Ok(())
     }
@@ -261,11 +246,11 @@ struct Pointers {
     stored: u64,
 }
 
-/// Where rows are.
+/// Selected rows.
 struct Rows {
-    /// How many values each of them has.
+    /// The number of values of each.
     lengths: Vec<u64>,
-    /// All of them, in the order of the rows.
+    /// The positions of all their values, in the order of the rows.
     runs: Runs,
 }
 
@@ -280,7 +265,7 @@ impl Pointers {
             lengths: Vec::new(),
             runs: Runs::default(),
         };
-        // The row before, and where it begins and ends.
+        // The previous row that was read, and the range of its values.
         let mut before: Option<(u64, Range<u64>)> = None;
         let is_contiguous = rows.step() == 1;
         let mut at = 0;
@@ -289,7 +274,7 @@ impl Pointers {
             let pointers = row..row.strict_add(count).strict_add(1);
             let mut start = None;
             let stored = self.stored;
-            let limit = stored.saturating_add(1); // Only a limit.
+            let limit = stored.saturating_add(1); // An upper bound is enough.
             let fault = |position, value: u64, bound| {
                 Err(violation(position, value.into(), bound).of(INDPTR))
             };
@@ -305,7 +290,7 @@ impl Pointers {
                         return fault(position, pointer, IndexBound::Exactly(only));
                     }
                     let Some(begin) = start.replace(pointer) else {
-                        // Rows in between were not read, and pointers do not fall there either.
+                        // The rows in between were not read, but pointers must not decrease there.
                         return match &before {
                             Some((other, range)) if *other < position && pointer < range.end => {
                                 fault(position, pointer, IndexBound::AtLeast(range.end))
@@ -334,7 +319,7 @@ impl Pointers {
     }
 }
 
-/// The columns that were selected, and where their values are.
+/// The selected columns, and the positions of their values.
 struct Columns {
     indptr: Vec<u64>,
     columns: Vec<u64>,
@@ -360,7 +345,7 @@ impl Values {
         let signature = reader.signature();
         let component = signature.component(VALUES)?;
         let byte_len = reader.byte_len(VALUES)?;
-        // Of an unknown type, nobody knows better than the length.
+        // The length of a value of an unknown type follows from the length of all.
         let value_len = match component.value_len(reader.registry())? {
             Some(value_len) => value_len,
             None => byte_len.checked_div(stored).unwrap_or(0),
@@ -371,14 +356,14 @@ impl Values {
         }
         let logical_type = component.logical_type.map(str::to_owned);
         Ok(Values {
-            // Files of 1.0 may not say it: those are bytes.
+            // Layout 1.0 may not give it: those are bytes.
             dtype: component.dtype.unwrap_or(DType::U8),
             logical_type: logical_type.map(Text::Owned),
             value_len,
         })
     }
 
-    /// How many values a scalar has; of an unknown type, one.
+    /// The number of values of a scalar. If their type is unknown, one.
     fn count(reader: &mut dyn ReadParts<'_>) -> Result<u64> {
         let signature = reader.signature();
         let value_len = signature.component(VALUES)?.value_len(reader.registry())?;
@@ -394,7 +379,7 @@ impl Values {
             let len = (run.end.strict_sub(run.start)).strict_mul(self.value_len);
             let len = in_memory(len);
             let Some((place, behind)) = std::mem::take(&mut rest).split_at_mut_checked(len) else {
-                break; // They are as long as their count says.
+                break; // Never taken: `out` has room for all runs.
             };
             let start = run.start.strict_mul(self.value_len);
             reader.copy(VALUES, start, place)?;
@@ -411,7 +396,7 @@ impl Values {
     }
 }
 
-/// Positions of values, neighbours together.
+/// Positions of values, as ranges of neighbours.
 #[derive(Default)]
 struct Runs(Vec<Range<u64>>);
 
@@ -437,7 +422,7 @@ impl Runs {
     }
 }
 
-/// Adds to what grows with what a file was seen to hold: memory that is not there is an error.
+/// Adds an item to a list whose length a file decides: missing memory is an error.
 fn push<T>(items: &mut Vec<T>, item: T) -> Result<()> {
     if items.len() == items.capacity() {
         let more = items.len().max(64);
