@@ -1,45 +1,18 @@
-//! The native module `zt._zt`.
+//! The native module `zt._zt`, in five rooms. A room uses itself and the rooms above it.
 //!
-//! | module | holds |
+//! | room | holds |
 //! | --- | --- |
-//! | `error` | errors of the engine, turned into the exceptions of `zt/_errors.py` |
-//! | `pool`, `work` | the threads of the engine; progress, and Ctrl-C |
-//! | `memory`, `dlpack` | bytes that Python and Rust share: with `safetensors::spec`, the only modules with unsafe code |
-//! | `source`, `ranges` | objects of Python as files to read and to write; many ranges at once |
-//! | `remote` | URLs where a call takes a path |
-//! | `dtype`, `value`, `index` | element types, attributes and indices of Python |
-//! | `file`, `tensor`, `component`, `array` | what is read, and its values in memory |
-//! | `incoming`, `quantized`, `writer`, `editor` | what is written |
-//! | `load`, `save`, `operations` | many tensors in one call; work on whole files |
-//! | `html` | tables for notebooks |
+//! | `share` | bytes, values, threads and errors that Python and the engine share |
+//! | `read` | open files, their tensors, and values in memory |
+//! | `write` | values of Python, and the files that they are written to |
+//! | `whole` | work on whole files |
 //! | `safetensors` | the names of the package safetensors, over files of every kind |
-//! | `torch` | tensors of torch, both ways |
 
-mod array;
-mod component;
-mod dlpack;
-mod dtype;
-mod editor;
-mod error;
-mod file;
-mod html;
-mod incoming;
-mod index;
-mod load;
-mod memory;
-mod operations;
-mod pool;
-mod quantized;
-mod ranges;
-mod remote;
+mod read;
 mod safetensors;
-mod save;
-mod source;
-mod tensor;
-mod torch;
-mod value;
-mod work;
-mod writer;
+mod share;
+mod whole;
+mod write;
 
 /// The native half of the package `zt`, which re-exports its names.
 #[pyo3::pymodule]
@@ -47,38 +20,38 @@ mod _zt {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use crate::component::Component;
+    use crate::read::component::Component;
     #[pymodule_export]
-    use crate::editor::{Editor, edit};
+    use crate::read::file::{File, FileWarning, open};
     #[pymodule_export]
-    use crate::file::{File, FileWarning, open};
+    use crate::read::load::load;
     #[pymodule_export]
-    use crate::load::load;
-    #[pymodule_export]
-    use crate::memory::Memory;
-    #[pymodule_export]
-    use crate::operations::{
-        ContentHash, Conversion, Difference, Recovery, Verification, convert, diff, hash, repair,
-        verify,
-    };
-    #[pymodule_export]
-    use crate::quantized::QuantizedGroup;
-    #[pymodule_export]
-    use crate::remote::{read_object, write_object};
+    use crate::read::tensor::Tensor;
     #[pymodule_export]
     use crate::safetensors::{
         FileHandle, SafeOpen, SafeSlice, TensorSpec, deserialize, serialize, serialize_file,
     };
     #[pymodule_export]
-    use crate::save::save;
+    use crate::share::memory::Memory;
     #[pymodule_export]
-    use crate::tensor::Tensor;
+    use crate::share::remote::{read_object, write_object};
     #[pymodule_export]
-    use crate::torch::{
+    use crate::whole::operations::{
+        ContentHash, Conversion, Difference, Recovery, Verification, convert, diff, hash, repair,
+        verify,
+    };
+    #[pymodule_export]
+    use crate::whole::torch::{
         _check_data, _dlpack, _dlpack_component, _dlpack_many, _dlpack_part, _has_same_blobs,
     };
     #[pymodule_export]
-    use crate::writer::{Pieces, Writer};
+    use crate::write::editor::{Editor, edit};
+    #[pymodule_export]
+    use crate::write::quantized::QuantizedGroup;
+    #[pymodule_export]
+    use crate::write::save::save;
+    #[pymodule_export]
+    use crate::write::writer::{Pieces, Writer};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

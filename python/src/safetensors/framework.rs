@@ -10,9 +10,9 @@ use pyo3::types::PyDict;
 
 use super::element::Element;
 use super::message::refuse;
-use crate::dtype::{Row, numpy};
-use crate::error::Result;
-use crate::memory::Memory;
+use crate::share::dtype::{Row, numpy};
+use crate::share::error::Result;
+use crate::share::memory::Memory;
 
 /// What tensors are made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

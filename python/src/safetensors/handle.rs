@@ -10,7 +10,7 @@ use super::framework::{Backend, Device, Framework};
 use super::message::refuse;
 use super::opened::Opened;
 use super::slice::SafeSlice;
-use crate::error::Result;
+use crate::share::error::Result;
 
 /// Opens a tensor file of any kind, without reading its tensors.
 ///
@@ -99,7 +99,7 @@ impl SafeOpen {
     }
 
     fn __reduce__(&self) -> Result<()> {
-        Err(crate::error::no_pickling("safe_open"))
+        Err(crate::share::error::no_pickling("safe_open"))
     }
 }
 

@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use zt_safetensors::Violation;
 
-use crate::error::class;
+use crate::share::error::class;
 
 /// A `SafetensorError` with this message.
 pub(crate) fn refuse(message: impl Into<String>) -> PyErr {

@@ -14,13 +14,13 @@ use zt_safetensors::Header;
 use super::element::Element;
 use super::framework::{Backend, Device, Framework, finish, to_numpy, to_torch, torch_shape};
 use super::message::{failed, no_file, refuse};
-use crate::array::Array;
-use crate::error::{Result, exception};
-use crate::file::{Open, open_any};
-use crate::index::Index;
-use crate::memory::{Memory, PrivateMap};
-use crate::tensor::Tensor;
-use crate::work;
+use crate::read::file::{Open, open_any};
+use crate::read::tensor::Tensor;
+use crate::share::array::Array;
+use crate::share::error::{Result, exception};
+use crate::share::index::Index;
+use crate::share::memory::{Memory, PrivateMap};
+use crate::share::work;
 
 /// What an error of opening is said about.
 const OPENING: &str = "Error while deserializing header";

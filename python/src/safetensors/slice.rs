@@ -10,8 +10,8 @@ use zt::Slice;
 use super::framework::{Backend, Framework, finish};
 use super::message::refuse;
 use super::opened::{Info, Opened};
-use crate::error::Result;
-use crate::index::Index;
+use crate::share::error::Result;
+use crate::share::index::Index;
 
 /// A tensor of which nothing is read before it is indexed. Made by ``safe_open.get_slice``.
 #[pyclass(frozen, module = "zt.safetensors", name = "PySafeSlice")]

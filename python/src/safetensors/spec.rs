@@ -15,7 +15,7 @@ use zt_safetensors::{Dtype, Entry, Header, layout};
 
 use super::element::{Element, from_framework, known};
 use super::message::{failed, refuse};
-use crate::error::Result;
+use crate::share::error::Result;
 
 /// What `serialize` and `serialize_file` write as one tensor.
 ///

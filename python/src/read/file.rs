@@ -1,0 +1,416 @@
+//! `zt.open` and `zt.File`.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyBytes, PyDict, PyIterator, PyList, PyString};
+use zt::{OpenOptions, OwnedTensor, Span, Verify};
+use zt_convert::{InputOptions, Kinds};
+
+use crate::read::tensor::Tensor;
+use crate::read::{html, load};
+use crate::share::error::{OrRaise, Result, misuse, no_pickling};
+use crate::share::memory::{Lent, Memory, PrivateMap};
+use crate::share::source::{Reader, has_buffer};
+use crate::share::{remote, value};
+use crate::whole::operations;
+
+/// Opens a tensor file of any kind. Its bytes decide the kind, not its name.
+///
+/// Nothing is read but the list of tensors, and nothing is executed: a PyTorch checkpoint is as safe
+/// as any other file. The index of a sharded set opens the whole set.
+///
+/// Args:
+///     source: a path; a URL, such as ``"s3://bucket/model.zt"``; bytes-like content, which is not copied; or an object with ``seek`` and ``read``.
+///     mmap: whether arrays are views of a private map of the file, where its bytes can be used as they
+///         are. Otherwise all are copies. A map of a file that another program cuts ends the process
+///         when a lost page is touched; writing a new file over the old name, as ``zt`` does, is safe.
+///     verify: when digests are compared: ``"on_read"`` (the first full read), ``"always"``, ``"never"``.
+///     strict: whether one faulty tensor refuses the whole file.
+///     storage_options: the settings of the store of a URL, by the names of ``object_store``:
+///         ``{"aws_region": "eu-central-1"}``. Credentials come from the environment by default.
+///
+/// Returns:
+///     A mapping of names to tensors.
+///
+/// Raises:
+///     MissingFileError: there is no such file. It is a ``FileNotFoundError`` too.
+///     MalformedError: the bytes are no tensor file, or a damaged one.
+///     Exception: what the file object raised.
+///
+/// >>> import io, numpy, zt
+/// >>> sink = io.BytesIO()
+/// >>> with zt.Writer(sink) as writer:
+/// ...     writer.add("weight", numpy.arange(6, dtype="f4").reshape(2, 3))
+/// >>> file = zt.open(sink.getvalue())
+/// >>> file["weight"].shape
+/// (2, 3)
+/// >>> file["weight"][:, 1]
+/// array([1., 4.], dtype=float32)
+#[pyfunction]
+#[pyo3(signature = (source, *, mmap = true, verify = "on_read", strict = false, storage_options = None))]
+pub(crate) fn open(
+    py: Python<'_>,
+    source: &Bound<'_, PyAny>,
+    mmap: bool,
+    verify: &str,
+    strict: bool,
+    storage_options: Option<&Bound<'_, PyDict>>,
+) -> Result<File> {
+    let verify = match verify {
+        "on_read" => Verify::OnRead,
+        "always" => Verify::Always,
+        "never" => Verify::Never,
+        _ => {
+            let text = format!("verify is {verify:?}: pass \"on_read\", \"always\" or \"never\"");
+            return Err(misuse(py, &text));
+        }
+    };
+    let options = InputOptions::new().open(OpenOptions::new().verify(verify).strict(strict));
+    let open = open_any(py, source, options, storage_options)?;
+    Ok(File::new(Open { mmap, ..open }))
+}
+
+/// Opens a path, bytes or a file object.
+pub(crate) fn open_any(
+    py: Python<'_>,
+    source: &Bound<'_, PyAny>,
+    options: InputOptions,
+    storage_options: Option<&Bound<'_, PyDict>>,
+) -> Result<Open> {
+    // On the thread that asks: an opening is short, and waking another one takes longer.
+    let kinds = Kinds::builtin();
+    if let Some(path) = path_of(source)? {
+        if let Some(url) = remote::url_of(&path) {
+            let stores = remote::options(storage_options)?;
+            return remote::open(py, url, &stores, &options).map(Open::new);
+        }
+        let input = py.detach(|| kinds.open(&path, options)).or_raise()?;
+        return Ok(Open::new(input));
+    }
+    let input = if let Ok(bytes) = source.cast_exact::<PyBytes>() {
+        let bytes = PyBackedBytes::from(bytes.clone());
+        py.detach(|| kinds.open_source(zt::Memory::new(bytes), options))
+            .or_raise()?
+    } else if has_buffer(source) {
+        let lent = Lent::new(source)?;
+        py.detach(|| kinds.open_source(lent, options)).or_raise()?
+    } else if source.hasattr("read")? && source.hasattr("seek")? {
+        let reader = Reader::new(source)?;
+        py.detach(|| kinds.open_source(reader, options))
+            .or_raise()?
+    } else {
+        return Err(PyTypeError::new_err(format!(
+            "expected a path, bytes, or an object with seek and read, not {}",
+            source.get_type().name()?
+        )));
+    };
+    Ok(Open::new(input))
+}
+
+/// The path, where the object is a `str` or an `os.PathLike`.
+pub(crate) fn path_of(object: &Bound<'_, PyAny>) -> Result<Option<PathBuf>> {
+    if object.is_instance_of::<PyString>() || object.hasattr("__fspath__")? {
+        return object.extract().map(Some);
+    }
+    Ok(None)
+}
+
+/// An open file, which its tensors and the views of its bytes keep open.
+pub(crate) struct Open {
+    pub(crate) input: zt_convert::Input,
+    mmap: bool,
+    /// Of the files behind the source, by their addresses, which do not change while it is open. `None`
+    /// where a file cannot be mapped.
+    maps: Mutex<HashMap<usize, Option<Arc<PrivateMap>>>>,
+}
+
+impl Open {
+    fn new(input: zt_convert::Input) -> Self {
+        Open {
+            input,
+            mmap: true,
+            maps: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn file(&self) -> &zt::File {
+        self.input.file()
+    }
+
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.input.path()
+    }
+
+    /// The tensor of that name.
+    pub(crate) fn tensor(&self, name: &str) -> zt::Result<OwnedTensor> {
+        let found = self.file().owned_tensor(name);
+        found.map_err(|error| self.input.blame(error))
+    }
+
+    /// A part of a file in a private map; `None` where there are no maps, or the file became shorter.
+    pub(crate) fn mapped(&self, file: &std::fs::File, span: Span) -> Option<Memory> {
+        if !self.mmap || span.is_empty() {
+            return None;
+        }
+        let mut maps = self.maps.lock().unwrap_or_else(PoisonError::into_inner);
+        let map = maps
+            .entry(std::ptr::from_ref(file).addr())
+            .or_insert_with(|| PrivateMap::new(file).ok().map(Arc::new));
+        Memory::of_map(map.as_ref()?, span)
+    }
+}
+
+/// An open tensor file: a mapping of the names of tensors to :class:`Tensor`. Made by :func:`open`.
+///
+/// It serves any number of threads. Tensors and arrays outlive it: closing it ends what can be asked
+/// of the file alone.
+#[pyclass(frozen, module = "zt", name = "File", weakref)]
+pub(crate) struct File(RwLock<Option<Arc<Open>>>);
+
+impl File {
+    pub(crate) fn new(open: Open) -> Self {
+        File(RwLock::new(Some(Arc::new(open))))
+    }
+
+    /// The open file.
+    ///
+    /// # Errors
+    ///
+    /// `ValueError` after `close`.
+    pub(crate) fn open(&self) -> Result<Arc<Open>> {
+        let open = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let open = open.as_ref().map(Arc::clone);
+        open.ok_or_else(|| PyValueError::new_err("the file is closed"))
+    }
+}
+
+#[pymethods]
+impl File {
+    /// The kind of the file, such as ``"zt"``, ``"safetensors"`` or ``"gguf"``.
+    #[getter]
+    fn kind(&self) -> Result<&'static str> {
+        Ok(self.open()?.file().kind().as_str())
+    }
+
+    /// The attributes of the file, in a new dict.
+    #[getter]
+    fn attributes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>> {
+        let attributes = self.open()?.file().attributes().or_raise()?;
+        value::to_dict(py, &attributes.unwrap_or_default())
+    }
+
+    /// What is worth knowing about the file and is no error. Looks at every tensor's description.
+    #[getter]
+    fn warnings(&self, py: Python<'_>) -> Result<Vec<FileWarning>> {
+        let open = self.open()?;
+        let warnings = py.detach(|| open.file().warnings());
+        Ok(warnings.into_iter().map(FileWarning).collect())
+    }
+
+    /// The path that the file was opened by; ``None`` for bytes and file objects.
+    #[getter]
+    fn path(&self) -> Result<Option<PathBuf>> {
+        Ok(self.open()?.path().map(Path::to_owned))
+    }
+
+    /// The length of the file in bytes; of all files, where it is a set.
+    #[getter]
+    fn nbytes(&self) -> Result<u64> {
+        Ok(self.open()?.file().byte_len())
+    }
+
+    /// Whether :meth:`close` was called.
+    #[getter]
+    fn closed(&self) -> bool {
+        self.open().is_err()
+    }
+
+    /// Ends the use of the file. Tensors and arrays of it stay valid, and the system's file is closed
+    /// with the last of them.
+    fn close(&self) {
+        let mut open = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        *open = None;
+    }
+
+    fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, _exception: &Bound<'_, PyAny>) {
+        self.close();
+    }
+
+    fn __len__(&self) -> Result<usize> {
+        Ok(self.open()?.file().len())
+    }
+
+    fn __bool__(&self) -> Result<bool> {
+        Ok(!self.open()?.file().is_empty())
+    }
+
+    fn __contains__(&self, name: &Bound<'_, PyAny>) -> Result<bool> {
+        let open = self.open()?;
+        match name.cast::<PyString>() {
+            Ok(name) => Ok(open.file().get(name.to_str()?).is_some()),
+            Err(_) => Ok(false),
+        }
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyIterator>> {
+        let open = self.open()?;
+        let names = PyList::empty(py);
+        for name in open.file().names() {
+            names.append(name)?;
+        }
+        names.try_iter()
+    }
+
+    fn __getitem__(&self, name: &str) -> Result<Tensor> {
+        let open = self.open()?;
+        let tensor = open.tensor(name).or_raise()?;
+        Ok(Tensor::new(open, tensor))
+    }
+
+    /// The tensor of that name, or ``default``.
+    #[pyo3(signature = (name, default = None))]
+    fn get(&self, py: Python<'_>, name: &str, default: Option<Py<PyAny>>) -> Result<Py<PyAny>> {
+        match self.open()?.file().get(name) {
+            Some(_) => Ok(Py::new(py, self.__getitem__(name)?)?.into_any()),
+            None => Ok(default.unwrap_or_else(|| py.None())),
+        }
+    }
+
+    /// The names, as a view.
+    fn keys<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>> {
+        view(slf, "KeysView")
+    }
+
+    /// Pairs of names and tensors, as a view.
+    fn items<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>> {
+        view(slf, "ItemsView")
+    }
+
+    /// The tensors, as a view.
+    fn values<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>> {
+        view(slf, "ValuesView")
+    }
+
+    /// Reads many tensors into arrays that are there, on all cores, in the order of the file.
+    ///
+    /// Args:
+    ///     out: a dict of names to writable arrays, each of its tensor's shape and dtype.
+    ///     threads: how many threads read; by default all cores, or ``ZT_NUM_THREADS``.
+    ///     progress: called with the stored bytes since the last call. What it raises ends the work.
+    ///
+    /// Raises:
+    ///     ValueError: an array has another shape or dtype, or is read-only. Nothing was read then.
+    #[pyo3(signature = (out, *, threads = None, progress = None))]
+    fn read_into<'py>(
+        &self,
+        py: Python<'py>,
+        out: &Bound<'py, PyDict>,
+        threads: Option<usize>,
+        progress: Option<Bound<'py, PyAny>>,
+    ) -> Result<()> {
+        let mut targets = Vec::with_capacity(out.len());
+        for (name, array) in out {
+            let tensor = self.__getitem__(name.cast::<PyString>()?.to_str()?)?;
+            targets.push((Py::new(py, tensor)?, array));
+        }
+        load::read_into(py, targets, threads, progress)
+    }
+
+    /// Checks every tensor: :func:`verify`.
+    #[pyo3(signature = (*, strict = false, threads = None, progress = None))]
+    fn verify<'py>(
+        slf: &Bound<'py, Self>,
+        strict: bool,
+        threads: Option<usize>,
+        progress: Option<Bound<'py, PyAny>>,
+    ) -> Result<operations::Verification> {
+        operations::verify(slf.py(), slf, strict, threads, progress, None)
+    }
+
+    /// A table of the first 50 tensors, for notebooks.
+    fn _repr_html_(&self) -> Result<String> {
+        let open = self.open()?;
+        let mut rows = Vec::new();
+        for name in open.file().names().take(html::MOST) {
+            rows.push(match open.tensor(name) {
+                Ok(tensor) => html::row(&Tensor::new(Arc::clone(&open), tensor))?,
+                Err(error) => html::faulty(name, &error),
+            });
+        }
+        Ok(html::table(&rows, open.file().len()))
+    }
+
+    fn __repr__(&self) -> Result<String> {
+        let Ok(open) = self.open() else {
+            return Ok("<closed zt.File>".to_owned());
+        };
+        let path = open
+            .path()
+            .map(|path| format!(" {:?}", path.display().to_string()));
+        Ok(format!(
+            "<zt.File{} kind={} tensors={}>",
+            path.unwrap_or_default(),
+            open.file().kind(),
+            open.file().len(),
+        ))
+    }
+
+    fn __reduce__(&self) -> Result<()> {
+        Err(no_pickling("an open zt.File"))
+    }
+}
+
+/// A view of the mapping, of the class that `collections.abc` has for it.
+fn view<'py>(file: &Bound<'py, File>, class: &str) -> Result<Bound<'py, PyAny>> {
+    let module = file.py().import("collections.abc")?;
+    module.getattr(class)?.call1((file,))
+}
+
+/// Something that is worth knowing about a file, and is no error.
+#[pyclass(frozen, module = "zt", name = "FileWarning")]
+pub(crate) struct FileWarning(pub(crate) zt::Warning);
+
+#[pymethods]
+impl FileWarning {
+    /// A stable word for it, listed in ``spec/warnings.md``.
+    #[getter]
+    fn code(&self) -> &str {
+        self.0.code
+    }
+
+    /// What there is to know.
+    #[getter]
+    fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// The name of the tensor that it is about, or ``None``.
+    #[getter]
+    fn object(&self) -> Option<&str> {
+        self.0.object.as_deref()
+    }
+
+    /// The role of the component that it is about, or ``None``.
+    #[getter]
+    fn component(&self) -> Option<&str> {
+        self.0.component.as_deref()
+    }
+
+    fn __str__(&self) -> String {
+        self.0.to_string()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<zt.FileWarning {}: {}>", self.0.code, self.0)
+    }
+}

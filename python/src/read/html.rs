@@ -1,0 +1,61 @@
+//! Tables for notebooks. Every text of a file is escaped.
+
+use crate::read::tensor::Tensor;
+use crate::share::error::Result;
+
+/// Rows of a table.
+pub(crate) const MOST: usize = 50;
+
+/// The row of a tensor.
+pub(crate) fn row(tensor: &Tensor) -> Result<String> {
+    let handle = tensor.tensor();
+    let shape: Vec<String> = handle.shape().iter().map(u64::to_string).collect();
+    Ok(cells(&[
+        tensor.name(),
+        &shape.join(" × "),
+        tensor.dtype().as_deref().unwrap_or(""),
+        handle.format(),
+        &tensor
+            .nbytes()
+            .map_or(String::new(), |bytes| bytes.to_string()),
+    ]))
+}
+
+/// The row of a tensor that cannot be read.
+pub(crate) fn faulty(name: &str, error: &zt::Error) -> String {
+    cells(&[name, "", "", &error.message(), ""])
+}
+
+/// The table of these rows, of `count` tensors.
+pub(crate) fn table(rows: &[String], count: usize) -> String {
+    const HEAD: [&str; 5] = ["name", "shape", "dtype", "format", "bytes"];
+    let mut table = "<table><thead><tr>".to_owned();
+    HEAD.iter()
+        .for_each(|head| table.push_str(&format!("<th>{head}</th>")));
+    table.push_str("</tr></thead><tbody>");
+    rows.iter().for_each(|row| table.push_str(row));
+    table.push_str("</tbody></table>");
+    if let Some(left) = count.checked_sub(rows.len()).filter(|left| *left > 0) {
+        table.push_str(&format!("<p>and {left} more</p>"));
+    }
+    table
+}
+
+fn cells(texts: &[&str]) -> String {
+    let mut row = "<tr>".to_owned();
+    for text in texts {
+        row.push_str("<td>");
+        for character in text.chars() {
+            match character {
+                '&' => row.push_str("&amp;"),
+                '<' => row.push_str("&lt;"),
+                '>' => row.push_str("&gt;"),
+                '"' => row.push_str("&quot;"),
+                '\'' => row.push_str("&#39;"),
+                character => row.push(character),
+            }
+        }
+        row.push_str("</td>");
+    }
+    row + "</tr>"
+}

@@ -1,0 +1,441 @@
+//! `zt.Tensor`: one tensor of a file.
+
+mod values;
+
+use std::ffi::c_int;
+use std::sync::Arc;
+
+use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use values::index;
+use zt::{DType, OwnedTensor, Signature, View as _};
+
+use crate::read::component::Component;
+use crate::read::file::Open;
+use crate::read::{html, load};
+use crate::share::error::{OrRaise, Result, misuse, no_pickling};
+use crate::share::index::Index;
+use crate::share::memory;
+use crate::share::{dlpack, value};
+
+/// One tensor of a file. Nothing of its data is read until it is asked for.
+///
+/// It is an array in the eyes of ``numpy.asarray``, ``torch.from_dlpack``, ``jax.dlpack.from_dlpack`` and
+/// ``memoryview``, if it is dense.
+#[pyclass(frozen, module = "zt", name = "Tensor", weakref)]
+pub(crate) struct Tensor {
+    open: Arc<Open>,
+    tensor: OwnedTensor,
+}
+
+impl Tensor {
+    pub(crate) fn new(open: Arc<Open>, tensor: OwnedTensor) -> Self {
+        Tensor { open, tensor }
+    }
+
+    pub(crate) fn tensor(&self) -> zt::Tensor<'_> {
+        self.tensor.tensor()
+    }
+
+    /// A handle of the engine that work on other threads can keep.
+    pub(crate) fn handle(&self) -> OwnedTensor {
+        self.tensor.clone()
+    }
+
+    pub(crate) fn open(&self) -> &Arc<Open> {
+        &self.open
+    }
+
+    /// Whether SciPy has arrays of its format.
+    pub(crate) fn is_sparse(&self) -> bool {
+        [zt::Csr::FORMAT, zt::Coo::FORMAT].contains(&self.tensor().format())
+    }
+
+    /// The type of its dense values; `None` if it has none.
+    pub(crate) fn dense_type(&self) -> Option<(DType, Option<String>)> {
+        let tensor = self.tensor();
+        let registry = tensor_registry(&self.open);
+        let format = registry.format(tensor.format())?;
+        let (dtype, logical) = format.dense_type(&Signature::of(tensor.object()), registry)?;
+        let logical = dtype.logical_type(logical.as_deref()).map(str::to_owned);
+        Some((dtype, logical))
+    }
+
+    /// Whether it is stored as an array, be it compressed.
+    pub(crate) fn is_dense(&self) -> bool {
+        let format = self.tensor().format();
+        format == "dense"
+            || tensor_registry(&self.open)
+                .format(format)
+                .is_some_and(|format| format.is_for_compression())
+    }
+
+    /// The error of the engine as an exception, with the path of the file.
+    pub(crate) fn raise<T>(&self, result: zt::Result<T>) -> Result<T> {
+        result
+            .map_err(|error| self.open.input.blame(error))
+            .or_raise()
+    }
+}
+
+fn tensor_registry(open: &Open) -> &zt::Registry {
+    open.file().registry()
+}
+
+#[pymethods]
+impl Tensor {
+    /// Its name.
+    #[getter]
+    pub(crate) fn name(&self) -> &str {
+        self.tensor.tensor().name()
+    }
+
+    /// Its dimensions, outermost first; ``()`` for a scalar.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.tensor().shape())
+    }
+
+    /// The number of its dimensions.
+    #[getter]
+    fn ndim(&self) -> usize {
+        self.tensor().shape().len()
+    }
+
+    /// The number of its elements.
+    #[getter]
+    fn size(&self) -> Result<u64> {
+        let count = self.tensor().element_count();
+        count.ok_or_else(|| PyValueError::new_err("there are more than 2^64 elements"))
+    }
+
+    /// The type of its values, as files name it: ``"f32"``, ``"bf16"``, ``"f8_e4m3fn"``, ``"complex64"``.
+    /// That of its dense values, if it is sparse or quantized; ``None`` if it has none.
+    #[getter]
+    pub(crate) fn dtype(&self) -> Option<String> {
+        let (dtype, logical) = self.dense_type()?;
+        Some(logical.unwrap_or_else(|| dtype.as_str().to_owned()))
+    }
+
+    /// How its components make up its value: ``"dense"``, ``"sparse_csr"``, ``"quantized_group"``, ...
+    #[getter]
+    fn format(&self) -> &str {
+        self.tensor.tensor().format()
+    }
+
+    /// The attributes of the tensor, in a new dict.
+    #[getter]
+    fn attributes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>> {
+        value::to_dict(py, self.tensor().attributes())
+    }
+
+    /// Its stored parts by role, such as ``"data"``, or ``"values"`` and ``"indices"``, in a new dict.
+    #[getter]
+    fn components<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyDict>> {
+        let dict = PyDict::new(slf.py());
+        for (role, _) in slf.get().tensor().components() {
+            dict.set_item(role, Component::new(slf.clone().unbind(), role))?;
+        }
+        Ok(dict)
+    }
+
+    /// The bytes of its values in memory: those of its dense value, or of all its components if it has
+    /// none.
+    #[getter]
+    pub(crate) fn nbytes(&self) -> Result<u64> {
+        let tensor = self.tensor();
+        if let Some((dtype, logical)) = self.dense_type() {
+            let registry = tensor_registry(&self.open);
+            let value_len = registry.value_len(dtype, logical.as_deref());
+            let value_len = value_len.ok().flatten().unwrap_or(dtype.byte_len() as u64);
+            if let Some(byte_len) = zt::formats::dense_byte_len(tensor.shape(), value_len) {
+                return Ok(byte_len);
+            }
+        }
+        let mut sum = 0u64;
+        for (role, _) in tensor.components() {
+            sum = sum.saturating_add(self.raise(tensor.decoded_len(role))?);
+        }
+        Ok(sum)
+    }
+
+    /// Its values as an array of NumPy.
+    ///
+    /// Where the file is mapped and has them as they are, the array is a read-only view of the map: pages
+    /// are read from the disk when they are touched. Otherwise it is a writable copy. Its digest is
+    /// compared at the first call.
+    ///
+    /// Args:
+    ///     copy: ``True`` for a copy, ``False`` for no copy, ``None`` for a copy if needed.
+    ///     writable: whether the view of a map is writable. What is written stays in this process: other
+    ///         views of the tensor show it, the file and other processes do not.
+    ///
+    /// Returns:
+    ///     An array of the tensor's shape. bf16 and FP8 have dtypes of ``ml_dtypes``.
+    ///
+    /// Raises:
+    ///     MisuseError: the tensor is sparse or quantized: see :meth:`dense`.
+    ///     DigestMismatchError: its bytes are not those that were written.
+    ///     ValueError: ``copy=False``, and it has to be copied.
+    #[pyo3(signature = (*, copy = None, writable = false))]
+    fn numpy<'py>(
+        &self,
+        py: Python<'py>,
+        copy: Option<bool>,
+        writable: bool,
+    ) -> Result<Bound<'py, PyAny>> {
+        let mut array = self.array(py, copy)?;
+        if writable {
+            array.memory = array.memory.writable();
+            if array.memory.is_readonly() {
+                if copy == Some(false) {
+                    let text = "the bytes are read-only: a writable array is a copy";
+                    return Err(PyValueError::new_err(text));
+                }
+                array.memory = py.detach(|| array.memory.to_own()).or_raise()?;
+            }
+        }
+        array.numpy(py)
+    }
+
+    /// Its dense values as an array of NumPy: a sparse tensor filled in, a quantized one dequantized to
+    /// f32. Of a dense tensor, as :meth:`numpy`.
+    ///
+    /// Raises:
+    ///     UnsupportedError: its format has no dense value.
+    fn dense<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        match self.is_dense() {
+            true => self.array(py, None)?.numpy(py),
+            false => self.dense_array(py)?.numpy(py),
+        }
+    }
+
+    /// Its values as a tensor of torch: a sparse one in its layout, COO or CSR, a quantized one dequantized.
+    ///
+    /// Where the file is mapped and has the values as they are, the tensor is a view of a private map.
+    /// It may be written to, and neither the file nor another process sees that. Otherwise it is a copy.
+    ///
+    /// Args:
+    ///     device: where it goes. ``"meta"`` reads nothing; to CUDA it is copied through pinned memory.
+    ///     copy: as of :meth:`numpy`.
+    ///
+    /// Raises:
+    ///     TypeError: torch has no dtype for the values.
+    #[pyo3(signature = (device = None, copy = None))]
+    fn torch<'py>(
+        slf: &Bound<'py, Self>,
+        device: Option<Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> Result<Bound<'py, PyAny>> {
+        let module = slf.py().import("zt.torch._memory")?;
+        module.getattr("to_torch")?.call1((slf, device, copy))
+    }
+
+    /// A sparse tensor as a sparse array of SciPy: ``csr_array`` or ``coo_array``. Its indices are checked.
+    ///
+    /// Raises:
+    ///     MisuseError: the tensor is not sparse.
+    ///     UnsupportedError: its values are bf16 or FP8, which SciPy does not have.
+    pub(crate) fn scipy<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        let sparse = |name: &str| py.import("scipy.sparse")?.getattr(name);
+        let keywords = PyDict::new(py);
+        keywords.set_item("shape", self.shape(py)?)?;
+        let format = self.tensor().format();
+        if format == zt::Csr::FORMAT {
+            let csr = self.read(py, u64::MAX, |tensor| {
+                let csr = tensor.view::<zt::Csr<'_>>()?;
+                Ok((
+                    csr.values().clone().into_owned()?,
+                    index(csr.indices())?,
+                    index(csr.indptr())?,
+                ))
+            })?;
+            let (values, indices, indptr) = csr;
+            let parts = (
+                self.values(py, values)?,
+                indices.numpy(py)?,
+                indptr.numpy(py)?,
+            );
+            return sparse("csr_array")?.call((parts,), Some(&keywords));
+        }
+        if format != zt::Coo::FORMAT {
+            let text = format!("{:?} is not sparse: its format is {format}", self.name());
+            return Err(misuse(py, &text));
+        }
+        let ndim = self.tensor().shape().len();
+        let (values, coords) = self.read(py, u64::MAX, move |tensor| {
+            let coo = tensor.view::<zt::Coo<'_>>()?;
+            let axes = (0..ndim).map(|axis| index(coo.coords(axis).unwrap_or_default()));
+            Ok((
+                coo.values().clone().into_owned()?,
+                axes.collect::<zt::Result<Vec<_>>>()?,
+            ))
+        })?;
+        let axes = coords
+            .into_iter()
+            .map(|axis| axis.numpy(py))
+            .collect::<Result<Vec<_>>>()?;
+        let parts = (self.values(py, values)?, PyTuple::new(py, axes)?);
+        sparse("coo_array")?.call((parts,), Some(&keywords))
+    }
+
+    /// Reads its values into an array that is there: of the same shape and dtype, and writable.
+    ///
+    /// Args:
+    ///     out: an array of NumPy, or anything with a writable buffer of as many bytes.
+    ///
+    /// Raises:
+    ///     ValueError: `out` has another shape or dtype, or is read-only.
+    fn read_into(slf: &Bound<'_, Self>, out: &Bound<'_, PyAny>) -> Result<()> {
+        let targets = vec![(slf.clone().unbind(), out.clone())];
+        load::read_into(slf.py(), targets, None, None)
+    }
+
+    /// A part of its dense values, by the rules of NumPy's basic indices, in memory of its own.
+    ///
+    /// Only what the part needs is read and decoded, also of compressed, sparse and quantized tensors. Chunk
+    /// digests verify a part of raw bytes, see :class:`Writer`. Without them it is not verified.
+    ///
+    /// Raises:
+    ///     IndexError: the index does not fit the shape, or is no basic index.
+    fn __getitem__<'py>(
+        &self,
+        py: Python<'py>,
+        key: &Bound<'py, PyAny>,
+    ) -> Result<Bound<'py, PyAny>> {
+        let index = Index::new(key, self.tensor().shape())?;
+        let array = self.part(py, &index)?.numpy(py)?;
+        match index.is_scalar {
+            true => array.get_item(PyTuple::empty(py)),
+            false => Ok(array),
+        }
+    }
+
+    fn __len__(&self) -> Result<usize> {
+        let first = self.tensor().shape().first();
+        let first = first.ok_or_else(|| PyTypeError::new_err("len() of unsized object"))?;
+        usize::try_from(*first).map_err(|_| PyValueError::new_err("the dimension is too large"))
+    }
+
+    fn __bool__(&self) -> bool {
+        true
+    }
+
+    /// What ``numpy.asarray`` asks for.
+    #[pyo3(signature = (dtype = None, copy = None))]
+    fn __array__<'py>(
+        &self,
+        py: Python<'py>,
+        dtype: Option<&Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> Result<Bound<'py, PyAny>> {
+        let array = self.array(py, copy)?.numpy(py)?;
+        let Some(dtype) = dtype.filter(|dtype| !dtype.is_none()) else {
+            return Ok(array);
+        };
+        if array.getattr("dtype")?.eq(dtype)? {
+            return Ok(array);
+        }
+        if copy == Some(false) {
+            return Err(PyValueError::new_err("another dtype takes a copy"));
+        }
+        array.call_method1("astype", (dtype,))
+    }
+
+    #[expect(unsafe_code, reason = "the signature of the buffer protocol")]
+    unsafe fn __getbuffer__(
+        slf: Bound<'_, Self>,
+        view: *mut ffi::Py_buffer,
+        flags: c_int,
+    ) -> Result<()> {
+        let array = slf.get().array(slf.py(), None);
+        let array = array.map_err(|error| {
+            let raised = PyBufferError::new_err(error.to_string());
+            raised.set_cause(slf.py(), Some(error));
+            raised
+        })?;
+        let Some(format) = array.row.format else {
+            return Err(PyBufferError::new_err(format!(
+                "the buffer protocol has no {}: use `numpy()`, or `components[\"data\"].numpy()` for bytes",
+                array.row.name
+            )));
+        };
+        let shape = array.shape.iter().map(|len| isize::try_from(*len));
+        let shape = shape.collect::<std::result::Result<_, _>>();
+        let shape = shape.map_err(|_| PyBufferError::new_err("the tensor is too large"))?;
+        let item_len = array.row.item_len;
+        // SAFETY: `view` is what the protocol gave, and `__releasebuffer__` ends it.
+        unsafe {
+            memory::fill(
+                view,
+                flags,
+                slf.into_any(),
+                array.memory,
+                shape,
+                format,
+                item_len,
+            )
+        }
+    }
+
+    #[expect(unsafe_code, reason = "the signature of the buffer protocol")]
+    unsafe fn __releasebuffer__(&self, view: *mut ffi::Py_buffer) {
+        // SAFETY: `__getbuffer__` filled it.
+        unsafe { memory::release(view) };
+    }
+
+    /// What ``torch.from_dlpack`` and ``jax.dlpack.from_dlpack`` ask for. Any dtype that DLPack has, bf16
+    /// and FP8 too.
+    #[pyo3(signature = (*, stream = None, max_version = None, dl_device = None, copy = None))]
+    fn __dlpack__<'py>(
+        &self,
+        py: Python<'py>,
+        stream: Option<&Bound<'py, PyAny>>,
+        max_version: Option<(u32, u32)>,
+        dl_device: Option<(i32, i32)>,
+        copy: Option<bool>,
+    ) -> Result<Bound<'py, PyAny>> {
+        if stream.is_some_and(|stream| !stream.is_none()) {
+            return Err(PyBufferError::new_err("memory of the CPU has no streams"));
+        }
+        if dl_device.is_some_and(|device| device != dlpack::CPU) {
+            return Err(PyBufferError::new_err("the tensor is in memory of the CPU"));
+        }
+        let array = self.array(py, copy).map_err(|error| match copy {
+            Some(false) => PyBufferError::new_err(error.to_string()),
+            _ => error,
+        })?;
+        dlpack::export(py, array, max_version, copy)
+    }
+
+    /// The device of DLPack: the CPU.
+    fn __dlpack_device__(&self) -> (i32, i32) {
+        dlpack::CPU
+    }
+
+    fn __repr__(&self) -> String {
+        let tensor = self.tensor();
+        let shape: Vec<String> = tensor.shape().iter().map(u64::to_string).collect();
+        let format = match tensor.format() {
+            "dense" => String::new(),
+            format => format!(" format={format}"),
+        };
+        format!(
+            "<zt.Tensor {:?} shape=[{}] dtype={}{format}>",
+            tensor.name(),
+            shape.join(", "),
+            self.dtype().as_deref().unwrap_or("none"),
+        )
+    }
+
+    /// A row of a table, for notebooks.
+    fn _repr_html_(&self) -> Result<String> {
+        Ok(html::table(&[html::row(self)?], 1))
+    }
+
+    fn __reduce__(&self) -> Result<()> {
+        Err(no_pickling("a zt.Tensor"))
+    }
+}

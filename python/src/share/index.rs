@@ -1,0 +1,129 @@
+//! Basic indices, by the rules of NumPy.
+
+use pyo3::exceptions::{PyIndexError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyEllipsis, PySlice, PyTuple};
+use zt::Slice;
+
+use crate::share::error::Result;
+
+/// An index that fits a shape.
+pub(crate) struct Index {
+    /// A part for each dimension.
+    pub(crate) slices: Vec<Slice>,
+    /// The shape of what is taken, with new axes.
+    pub(crate) shape: Vec<u64>,
+    /// Whether NumPy gives a scalar and no array: an integer for each dimension, and nothing else.
+    pub(crate) is_scalar: bool,
+}
+
+impl Index {
+    /// Reads `key` as an index of an array of `shape`.
+    ///
+    /// # Errors
+    ///
+    /// `IndexError` for an index out of range, too many indices, and whatever is no basic index;
+    /// `ValueError` for a step of 0.
+    pub(crate) fn new(key: &Bound<'_, PyAny>, shape: &[u64]) -> Result<Self> {
+        let parts: Vec<Bound<'_, PyAny>> = match key.cast::<PyTuple>() {
+            Ok(parts) => parts.iter().collect(),
+            Err(_) => vec![key.clone()],
+        };
+        let is_ellipsis = |part: &Bound<'_, PyAny>| part.is_instance_of::<PyEllipsis>();
+        let taken = parts
+            .iter()
+            .filter(|part| !part.is_none() && !is_ellipsis(part))
+            .count();
+        let Some(left) = shape.len().checked_sub(taken) else {
+            return Err(PyIndexError::new_err(format!(
+                "too many indices: the tensor has {} dimensions, but {taken} were indexed",
+                shape.len()
+            )));
+        };
+        if parts.iter().filter(|part| is_ellipsis(part)).count() > 1 {
+            let text = "an index can only have a single ellipsis ('...')";
+            return Err(PyIndexError::new_err(text));
+        }
+        let mut index = Index {
+            slices: Vec::new(),
+            shape: Vec::new(),
+            is_scalar: left == 0 && !parts.iter().any(|part| part.is_none() || is_ellipsis(part)),
+        };
+        let mut dimensions = shape.iter().copied();
+        let take_all = |index: &mut Index, dimensions: &mut dyn Iterator<Item = u64>| {
+            for len in dimensions.take(left) {
+                index.slices.push(Slice::ALL);
+                index.shape.push(len);
+            }
+        };
+        let mut has_ellipsis = false;
+        for part in &parts {
+            if part.is_none() {
+                index.shape.push(1);
+            } else if is_ellipsis(part) {
+                has_ellipsis = true;
+                take_all(&mut index, &mut dimensions);
+            } else {
+                let axis = index.slices.len();
+                // As many dimensions as parts were counted.
+                let len = dimensions.next().unwrap_or(0);
+                index.take(part, axis, len)?;
+            }
+        }
+        if !has_ellipsis {
+            take_all(&mut index, &mut dimensions);
+        }
+        Ok(index)
+    }
+
+    fn take(&mut self, part: &Bound<'_, PyAny>, axis: usize, len: u64) -> Result<()> {
+        if let Ok(slice) = part.cast::<PySlice>() {
+            let len_here = isize::try_from(len)
+                .map_err(|_| PyIndexError::new_err("the dimension is too large to be sliced"))?;
+            if slice
+                .getattr("step")?
+                .extract::<Option<isize>>()
+                .is_ok_and(|step| step == Some(0))
+            {
+                return Err(PyValueError::new_err("slice step cannot be zero"));
+            }
+            let taken = slice.indices(len_here)?;
+            self.shape.push(taken.slicelength as u64);
+            let stop = (taken.stop >= 0).then_some(taken.stop as i64);
+            self.slices.push(match taken.slicelength {
+                0 => Slice::from(0..0),
+                _ => Slice::Range {
+                    start: Some(taken.start as i64),
+                    stop,
+                    step: taken.step as i64,
+                },
+            });
+            return Ok(());
+        }
+        if part.is_instance_of::<PyBool>() || !part.hasattr("__index__")? {
+            return Err(PyIndexError::new_err(
+                "only integers, slices (`:`), ellipsis (`...`) and numpy.newaxis (`None`) are valid \
+                 indices: index the array of `numpy()` for more",
+            ));
+        }
+        // Arrays of one integer have `__index__` too, and raise a `TypeError` here if they have more.
+        let index: i128 = part
+            .call_method0("__index__")?
+            .extract()
+            .unwrap_or(i128::MAX);
+        let place = if index < 0 {
+            index + i128::from(len)
+        } else {
+            index
+        };
+        match i64::try_from(place) {
+            Ok(place) if place >= 0 && (place as u64) < len => {
+                self.slices.push(Slice::Index(place));
+                Ok(())
+            }
+            _ => Err(PyIndexError::new_err(format!(
+                "index {index} is out of bounds for axis {axis} with size {len}"
+            ))),
+        }
+    }
+}

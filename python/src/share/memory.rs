@@ -1,0 +1,568 @@
+//! Bytes that Python and Rust share: private maps, memory handed to Python, buffers lent by Python.
+//!
+//! Invariant: nothing here makes a Rust reference to bytes that Python may write to at that time. Maps
+//! and memory are handed on as pointers, and the engine reads files by position.
+#![expect(unsafe_code, reason = "Python's buffer protocol and maps are pointers")]
+
+use std::ffi::{CStr, c_int, c_void};
+use std::fs;
+use std::io;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use memmap2::{MmapOptions, MmapRaw};
+use pyo3::buffer::PyUntypedBuffer;
+use pyo3::exceptions::{PyBufferError, PyValueError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use zt::{Buffer, Bytes, Source, Span};
+
+use crate::read::file::Open;
+use crate::share::dlpack;
+use crate::share::error::Result;
+
+/// A whole file in memory. Its pages belong to this process once they are written to, and no write
+/// reaches the file.
+pub(crate) struct PrivateMap(MmapRaw);
+
+impl PrivateMap {
+    /// Maps all of `file`, which is not empty. Cost: no I/O.
+    pub(crate) fn new(file: &fs::File) -> io::Result<Self> {
+        // Swap is not set aside for pages that nobody may ever write to: weights exceed the memory.
+        // SAFETY: nothing in Rust ever refers to the bytes, which change under a reference if Python
+        // writes to them or another program to the file; `PrivateMap` hands out pointers alone. If the
+        // file is cut, touching a page behind its end ends the process: `zt.open` says so.
+        let map = unsafe { MmapOptions::new().no_reserve_swap().map_copy(file)? };
+        Ok(PrivateMap(map.into()))
+    }
+
+    /// Where the bytes of `span` are; `None` if the file was shorter when it was mapped.
+    pub(crate) fn place(&self, span: Span) -> Option<NonNull<u8>> {
+        let start = usize::try_from(span.offset()).ok()?;
+        let end = usize::try_from(span.end()).ok()?;
+        if end > self.0.len() {
+            return None;
+        }
+        NonNull::new(self.0.as_mut_ptr().wrapping_add(start))
+    }
+}
+
+/// A buffer of the engine that Rust refers to no more: only pointers into it are used.
+pub(crate) struct Detached(NonNull<Buffer>);
+
+// SAFETY: the buffer is `Send`, and nothing but `drop` refers to it.
+unsafe impl Send for Detached {}
+// SAFETY: as above; its bytes are reached through `Memory`, whose readers and writers are Python's.
+unsafe impl Sync for Detached {}
+
+impl Detached {
+    fn new(buffer: Buffer) -> (Self, NonNull<u8>, usize) {
+        let mut place = NonNull::from(Box::leak(Box::new(buffer)));
+        // SAFETY: the box was leaked just now, and nothing else refers to it.
+        let bytes: &mut [u8] = unsafe { place.as_mut() };
+        let (start, byte_len) = (NonNull::from(&mut *bytes).cast(), bytes.len());
+        (Detached(place), start, byte_len)
+    }
+}
+
+impl Drop for Detached {
+    fn drop(&mut self) {
+        // SAFETY: `place` came from a box that was leaked, and is given back once.
+        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+    }
+}
+
+/// What keeps bytes where they are.
+#[derive(Clone)]
+enum Keeper {
+    Map { _map: Arc<PrivateMap> },
+    Buffer { _buffer: Arc<Detached> },
+    File { _file: Arc<Open> },
+}
+
+/// Bytes for Python, which arrays and tensors are views of. They stay for as long as any view does,
+/// also when the file is closed.
+#[pyclass(frozen, module = "zt._zt", name = "Memory")]
+#[derive(Clone)]
+pub(crate) struct Memory {
+    start: NonNull<u8>,
+    byte_len: usize,
+    is_readonly: bool,
+    /// Whether the bytes belong to this object alone.
+    is_own: bool,
+    _keeper: Keeper,
+}
+
+// SAFETY: the pointer is valid as long as `keeper`, which is `Send`; who writes where is Python's affair,
+// as for any of its buffers.
+unsafe impl Send for Memory {}
+// SAFETY: as above.
+unsafe impl Sync for Memory {}
+
+impl Memory {
+    /// The bytes of `span` of a map; `None` if the map is shorter.
+    pub(crate) fn of_map(map: &Arc<PrivateMap>, span: Span) -> Option<Self> {
+        Some(Memory {
+            start: map.place(span)?,
+            byte_len: usize::try_from(span.byte_len()).ok()?,
+            is_readonly: true,
+            is_own: false,
+            _keeper: Keeper::Map {
+                _map: Arc::clone(map),
+            },
+        })
+    }
+
+    /// Bytes that were read or computed.
+    pub(crate) fn of_buffer(buffer: Buffer) -> Self {
+        let (buffer, start, byte_len) = Detached::new(buffer);
+        Memory {
+            start,
+            byte_len,
+            is_readonly: false,
+            is_own: true,
+            _keeper: Keeper::Buffer {
+                _buffer: Arc::new(buffer),
+            },
+        }
+    }
+
+    /// Bytes that the source of `file` lends, which come from an immutable object of Python.
+    pub(crate) fn lent(file: &Arc<Open>, bytes: &[u8]) -> Self {
+        Memory {
+            start: NonNull::from(bytes).cast(),
+            byte_len: bytes.len(),
+            is_readonly: true,
+            is_own: false,
+            _keeper: Keeper::File {
+                _file: Arc::clone(file),
+            },
+        }
+    }
+
+    /// The part of these bytes from `at` on.
+    pub(crate) fn part(&self, at: usize, byte_len: usize) -> Option<Self> {
+        let end = at.checked_add(byte_len)?;
+        if end > self.byte_len {
+            return None;
+        }
+        Some(Memory {
+            start: NonNull::new(self.start.as_ptr().wrapping_add(at))?,
+            byte_len,
+            ..self.clone()
+        })
+    }
+
+    /// The same bytes, writable: a page of a map becomes this process's own when it is written to.
+    ///
+    /// Only for bytes of a map or a buffer.
+    pub(crate) fn writable(self) -> Self {
+        let is_readonly = matches!(self._keeper, Keeper::File { .. });
+        Memory {
+            is_readonly,
+            ..self
+        }
+    }
+
+    pub(crate) fn is_readonly(&self) -> bool {
+        self.is_readonly
+    }
+
+    pub(crate) fn is_own(&self) -> bool {
+        self.is_own
+    }
+
+    pub(crate) fn byte_len(&self) -> usize {
+        self.byte_len
+    }
+
+    pub(crate) fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+
+    pub(crate) fn is_aligned_to(&self, byte_len: usize) -> bool {
+        self.start.as_ptr().addr().is_multiple_of(byte_len)
+    }
+
+    /// A copy of its own.
+    pub(crate) fn to_own(&self) -> zt::Result<Self> {
+        let mut buffer = Buffer::try_zeroed(self.byte_len as u64)?;
+        // SAFETY: both are valid for `byte_len` bytes, and the buffer is new. If Python writes to the
+        // bytes meanwhile, some are old and some new, as for any copy that it makes itself.
+        unsafe {
+            self.start
+                .as_ptr()
+                .copy_to_nonoverlapping(buffer.as_mut_ptr(), self.byte_len);
+        }
+        Ok(Memory::of_buffer(buffer))
+    }
+}
+
+#[pymethods]
+impl Memory {
+    fn __len__(&self) -> usize {
+        self.byte_len
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "PyO3's signature")]
+    unsafe fn __getbuffer__(
+        slf: Bound<'_, Self>,
+        view: *mut ffi::Py_buffer,
+        flags: c_int,
+    ) -> Result<()> {
+        let this = slf.get();
+        let byte_len = isize::try_from(this.byte_len).map_err(PyBufferError::new_err)?;
+        // SAFETY: `view` is the caller's, and the bytes stay as long as the object, which the view
+        // keeps.
+        let filled = unsafe {
+            ffi::PyBuffer_FillInfo(
+                view,
+                slf.as_ptr(),
+                this.start.as_ptr().cast::<c_void>(),
+                byte_len,
+                this.is_readonly.into(),
+                flags,
+            )
+        };
+        match filled {
+            0 => Ok(()),
+            _ => Err(PyErr::fetch(slf.py())),
+        }
+    }
+}
+
+/// The description of an array in a view that Python holds. It stays at its place until the view is
+/// released.
+pub(crate) struct View {
+    _memory: Memory,
+    shape: Vec<isize>,
+    strides: Vec<isize>,
+}
+
+/// Fills `view` with an array in row-major order.
+///
+/// # Safety
+///
+/// `view` is what `__getbuffer__` was given, and [`release`] is called when it is released.
+pub(crate) unsafe fn fill(
+    view: *mut ffi::Py_buffer,
+    flags: c_int,
+    exporter: Bound<'_, PyAny>,
+    memory: Memory,
+    shape: Vec<isize>,
+    format: &'static CStr,
+    item_len: usize,
+) -> Result<()> {
+    if memory.is_readonly && flags & ffi::PyBUF_WRITABLE != 0 {
+        return Err(PyBufferError::new_err(
+            "the tensor is read-only: `numpy(writable=True)` gives a writable array",
+        ));
+    }
+    let too_large = || PyBufferError::new_err("the tensor is too large for a buffer");
+    let byte_len = isize::try_from(memory.byte_len).map_err(|_| too_large())?;
+    let item_len = isize::try_from(item_len).map_err(|_| too_large())?;
+    let mut strides = vec![item_len; shape.len()];
+    for at in (1..shape.len()).rev() {
+        strides[at - 1] = strides[at].saturating_mul(shape[at]);
+    }
+    let ndim = c_int::try_from(shape.len()).map_err(|_| too_large())?;
+    let (start, is_readonly) = (memory.start, memory.is_readonly);
+    let described = Box::leak(Box::new(View {
+        _memory: memory,
+        shape,
+        strides,
+    }));
+    let wants = |flag| flags & flag == flag;
+    // SAFETY: `view` is the caller's to be filled. All that it points to is in `described`, or static.
+    unsafe {
+        (*view).buf = start.as_ptr().cast();
+        (*view).obj = exporter.into_ptr();
+        (*view).len = byte_len;
+        (*view).itemsize = item_len;
+        (*view).readonly = is_readonly.into();
+        (*view).ndim = ndim;
+        (*view).format = match wants(ffi::PyBUF_FORMAT) {
+            true => format.as_ptr().cast_mut(),
+            false => std::ptr::null_mut(),
+        };
+        (*view).shape = match wants(ffi::PyBUF_ND) {
+            true => described.shape.as_mut_ptr(),
+            false => std::ptr::null_mut(),
+        };
+        (*view).strides = match wants(ffi::PyBUF_STRIDES) {
+            true => described.strides.as_mut_ptr(),
+            false => std::ptr::null_mut(),
+        };
+        (*view).suboffsets = std::ptr::null_mut();
+        (*view).internal = std::ptr::from_mut(described).cast();
+    }
+    Ok(())
+}
+
+/// Ends a view that [`fill`] filled.
+///
+/// # Safety
+///
+/// `view` was filled by [`fill`], and is released once.
+pub(crate) unsafe fn release(view: *mut ffi::Py_buffer) {
+    // SAFETY: `internal` is the box that `fill` leaked.
+    drop(unsafe { Box::from_raw((*view).internal.cast::<View>()) });
+}
+
+/// Contiguous bytes that an object of Python lends for reading.
+///
+/// Python must not change them while the engine reads them: `Writer.add` says so. If it does, the file
+/// has old and new values.
+pub(crate) struct Lent(PyUntypedBuffer);
+
+impl Lent {
+    /// The bytes of `object` through the buffer protocol.
+    pub(crate) fn new(object: &Bound<'_, PyAny>) -> Result<Self> {
+        let buffer = PyUntypedBuffer::get(object)?;
+        if !buffer.is_c_contiguous() {
+            return Err(PyValueError::new_err(
+                "the buffer is not contiguous: pass a contiguous copy",
+            ));
+        }
+        Ok(Lent(buffer))
+    }
+
+    /// The addresses of its first byte and of the byte behind its last one.
+    pub(crate) fn place(&self) -> (usize, usize) {
+        let start = self.0.buf_ptr().addr();
+        (start, start.saturating_add(self.0.len_bytes()))
+    }
+
+    /// The bytes, for work during which Python does not write to them.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        // SAFETY: the buffer is contiguous, is not moved or freed while it is exported, and lives as long
+        // as `self`. That nobody writes to it meanwhile is the caller's promise, see the type.
+        unsafe { slice(self.0.buf_ptr().cast(), self.0.len_bytes()) }
+    }
+
+    /// The bytes to be written to, each by one reader of a file.
+    ///
+    /// # Errors
+    ///
+    /// `ValueError` if the object is read-only.
+    #[expect(clippy::mut_from_ref, reason = "the memory is Python's")]
+    pub(crate) fn bytes_mut(&self) -> Result<&mut [u8]> {
+        if self.0.readonly() {
+            return Err(PyValueError::new_err("the array is read-only"));
+        }
+        if self.0.len_bytes() == 0 {
+            return Ok(&mut []);
+        }
+        // SAFETY: as in `bytes`; the memory is writable, and the caller asks once for each byte.
+        Ok(unsafe { std::slice::from_raw_parts_mut(self.0.buf_ptr().cast(), self.0.len_bytes()) })
+    }
+}
+
+/// # Safety
+///
+/// As [`std::slice::from_raw_parts`], but for a length of 0 with any pointer.
+unsafe fn slice<'b>(start: *const u8, byte_len: usize) -> &'b [u8] {
+    match byte_len {
+        0 => &[],
+        // SAFETY: as above.
+        _ => unsafe { std::slice::from_raw_parts(start, byte_len) },
+    }
+}
+
+/// A tensor file in a writable object of Python: its bytes are copied when they are read, and never lent.
+impl Source for Lent {
+    fn byte_len(&self) -> u64 {
+        self.0.len_bytes() as u64
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        let end = usize::try_from(offset)
+            .ok()
+            .and_then(|at| at.checked_add(buf.len()));
+        let Some(end) = end.filter(|end| *end <= self.0.len_bytes()) else {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        };
+        let start = self.0.buf_ptr().cast::<u8>().wrapping_add(end - buf.len());
+        // SAFETY: the range is within the buffer, which stays while it is exported. If Python writes to
+        // it meanwhile, what is copied is old or new; a digest tells.
+        unsafe { start.copy_to_nonoverlapping(buf.as_mut_ptr(), buf.len()) };
+        Ok(())
+    }
+}
+
+/// An array of Python, of any strides, for reading.
+///
+/// Python must not change it while the engine reads it: `Writer.add` says so. If it does, the file has
+/// old and new values.
+pub(crate) struct Strided {
+    start: *const u8,
+    shape: Vec<usize>,
+    /// In bytes.
+    strides: Vec<isize>,
+    item_len: usize,
+    _keeper: Lender,
+}
+
+/// What keeps an array of Python where it is.
+enum Lender {
+    Buffer { _buffer: PyUntypedBuffer },
+    DlPack { _tensor: dlpack::Imported },
+}
+
+// SAFETY: the pointer is valid as long as the keeper, which any thread may drop; the memory is only read.
+unsafe impl Send for Strided {}
+// SAFETY: as above.
+unsafe impl Sync for Strided {}
+
+impl Strided {
+    /// The array that a buffer describes; `None` if it is one of pointers.
+    pub(crate) fn of_buffer(buffer: PyUntypedBuffer) -> Option<Self> {
+        if buffer.suboffsets().is_some() {
+            return None;
+        }
+        Some(Strided {
+            start: buffer.buf_ptr().cast(),
+            shape: buffer.shape().to_vec(),
+            strides: buffer.strides().to_vec(),
+            item_len: buffer.item_size(),
+            _keeper: Lender::Buffer { _buffer: buffer },
+        })
+    }
+
+    /// The array of a capsule of DLPack; `None` if it is larger than any memory.
+    pub(crate) fn of_dlpack(tensor: dlpack::Imported) -> Option<Self> {
+        let (start, shape, strides) = tensor.layout()?;
+        Some(Strided {
+            start,
+            shape,
+            strides,
+            item_len: tensor.row().item_len,
+            _keeper: Lender::DlPack { _tensor: tensor },
+        })
+    }
+
+    /// Takes away the dimensions of one element.
+    pub(crate) fn make_scalar(&mut self) {
+        if self.count() == 1 {
+            self.shape.clear();
+            self.strides.clear();
+        }
+    }
+
+    /// Its dimensions.
+    pub(crate) fn shape(&self) -> Vec<u64> {
+        self.shape.iter().map(|len| *len as u64).collect()
+    }
+
+    pub(crate) fn item_len(&self) -> usize {
+        self.item_len
+    }
+
+    /// The bytes of all elements.
+    pub(crate) fn byte_len(&self) -> usize {
+        self.count().saturating_mul(self.item_len)
+    }
+
+    /// Where the elements lie in memory, if they lie there in row-major order without gaps: equal places
+    /// are one array under two names.
+    pub(crate) fn place(&self) -> Option<(usize, usize)> {
+        self.is_contiguous()
+            .then(|| (self.start.addr(), self.byte_len()))
+    }
+
+    fn count(&self) -> usize {
+        self.shape
+            .iter()
+            .fold(1, |count: usize, len| count.saturating_mul(*len))
+    }
+
+    fn is_contiguous(&self) -> bool {
+        let mut expected = self.item_len as isize;
+        if self.count() == 0 {
+            return true;
+        }
+        for (len, stride) in self.shape.iter().zip(&self.strides).rev() {
+            if *len != 1 && *stride != expected {
+                return false;
+            }
+            expected = expected.saturating_mul(*len as isize);
+        }
+        true
+    }
+
+    /// The elements in row-major order: where they are, or gathered.
+    ///
+    /// # Errors
+    ///
+    /// There is no memory to gather them in.
+    pub(crate) fn bytes(&self) -> zt::formats::Result<Bytes<'_>> {
+        if self.is_contiguous() {
+            // SAFETY: that many elements lie there, as long as `self`; for writing, see the type.
+            return Ok(unsafe { slice(self.start, self.byte_len()) }.into());
+        }
+        let mut buffer = Buffer::try_zeroed_values(self.count() as u64, self.item_len as u64)?;
+        let out = buffer.as_mut_ptr();
+        // SAFETY: shape and strides are the lender's, so every element is in its memory, and `out` has
+        // room for all of them. A contiguous array without elements was returned above.
+        unsafe {
+            match self.item_len {
+                1 => self.copy::<1>(out),
+                2 => self.copy::<2>(out),
+                4 => self.copy::<4>(out),
+                8 => self.copy::<8>(out),
+                _ => self.copy::<16>(out),
+            }
+        }
+        Ok(buffer.into())
+    }
+
+    /// # Safety
+    ///
+    /// `out` has room for every element, of which there are some, and elements have `N` bytes.
+    unsafe fn copy<const N: usize>(&self, out: *mut u8) {
+        /// Rows and columns of a tile: what is read of a transposed matrix stays in the cache.
+        const TILE: usize = 64;
+        let outer = self.shape.len().saturating_sub(2);
+        let (shape, strides) = (&self.shape[outer..], &self.strides[outer..]);
+        let ((rows, row), (columns, column)) = match (shape, strides) {
+            ([rows, columns], [row, column]) => ((*rows, *row), (*columns, *column)),
+            ([columns], [column]) => ((1, 0), (*columns, *column)),
+            _ => ((1, 0), (1, 0)),
+        };
+        let mut index = vec![0; outer];
+        let (mut from, mut to) = (self.start, out);
+        loop {
+            for top in (0..rows).step_by(TILE) {
+                for left in (0..columns).step_by(TILE) {
+                    for y in top..rows.min(top + TILE) {
+                        for x in left..columns.min(left + TILE) {
+                            let place = row * y as isize + column * x as isize;
+                            // SAFETY: `place` is that of an element, and `to` has a whole matrix.
+                            unsafe {
+                                let value = from.offset(place).cast::<[u8; N]>().read_unaligned();
+                                let at = (y * columns + x) * N;
+                                to.add(at).cast::<[u8; N]>().write_unaligned(value);
+                            }
+                        }
+                    }
+                }
+            }
+            to = to.wrapping_add(rows * columns * N);
+            // The next matrix, as an odometer counts.
+            let mut at = outer;
+            loop {
+                if at == 0 {
+                    return;
+                }
+                at -= 1;
+                index[at] += 1;
+                from = from.wrapping_offset(self.strides[at]);
+                if index[at] < self.shape[at] {
+                    break;
+                }
+                from = from.wrapping_offset(-self.strides[at] * self.shape[at] as isize);
+                index[at] = 0;
+            }
+        }
+    }
+}

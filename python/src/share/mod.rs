@@ -1,0 +1,26 @@
+//! Room `share`: the bytes, values, threads and errors that Python and the engine share.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | `error` | errors of the engine as the exceptions of `zt/_errors.py` |
+//! | `pool`, `work` | the threads of the engine; progress, and Ctrl-C |
+//! | `memory` | private maps, buffers for Python, and memory that Python lends |
+//! | `dtype`, `value`, `index` | element types, attributes and indices of Python |
+//! | `array`, `dlpack` | an array on its way to Python, for NumPy and for DLPack |
+//! | `source`, `ranges` | objects of Python as files; many ranges of a file at once |
+//! | `remote` | URLs in the place of paths |
+//!
+//! It must not know open files, tensors or writers: they are in the later rooms.
+
+pub(crate) mod array;
+pub(crate) mod dlpack;
+pub(crate) mod dtype;
+pub(crate) mod error;
+pub(crate) mod index;
+pub(crate) mod memory;
+pub(crate) mod pool;
+pub(crate) mod ranges;
+pub(crate) mod remote;
+pub(crate) mod source;
+pub(crate) mod value;
+pub(crate) mod work;

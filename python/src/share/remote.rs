@@ -1,0 +1,101 @@
+//! URLs where a call takes a path.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyBytes, PyDict};
+use zt::Source as _;
+use zt_convert::{Input, InputOptions, Kinds};
+use zt_remote::{Remote, RemoteOptions, Upload, is_url};
+
+use crate::share::error::Result;
+use crate::share::work::Watch;
+
+/// A signal's handler has raised, so that transfers end at once.
+pub(crate) static IS_STOPPED: AtomicBool = AtomicBool::new(false);
+
+/// The URL, where the path is one.
+pub(crate) fn url_of(path: &Path) -> Option<&str> {
+    path.to_str().filter(|text| is_url(text))
+}
+
+/// The settings of a store, by the names of `object_store`.
+pub(crate) fn options(settings: Option<&Bound<'_, PyDict>>) -> Result<RemoteOptions> {
+    let mut options = RemoteOptions::new().interrupt(|| IS_STOPPED.load(Ordering::Relaxed));
+    for (key, value) in settings.into_iter().flatten() {
+        let key: String = key.extract()?;
+        let text = match value.cast::<PyBool>() {
+            Ok(is_on) => is_on.is_true().to_string(),
+            Err(_) => value.str()?.to_string(),
+        };
+        if key.ends_with("allow_http") {
+            options = options.allow_http(text.eq_ignore_ascii_case("true"));
+        }
+        options = options.setting(key, text);
+    }
+    Ok(options)
+}
+
+/// Opens the file at a URL. The index of a set opens the whole set.
+pub(crate) fn open(
+    py: Python<'_>,
+    url: &str,
+    remote: &RemoteOptions,
+    options: &InputOptions,
+) -> Result<Input> {
+    // On threads that this one watches: a store may answer late, and Ctrl-C ends the call.
+    Watch::default().run(py, |_| {
+        let remote = Remote::open(url, remote)?;
+        let shown = remote.url().to_owned();
+        Kinds::builtin().open_in(remote.clone(), shown, &remote, options)
+    })
+}
+
+/// Begins to write the object at a URL.
+pub(crate) fn create(url: &str, remote: &RemoteOptions, overwrite: bool) -> zt::Result<Upload> {
+    Upload::create(url, &remote.clone().overwrite(overwrite))
+}
+
+/// The bytes of the object at a URL, which is no tensor file: the index of a checkpoint.
+#[pyfunction]
+#[pyo3(signature = (url, storage_options = None))]
+pub(crate) fn read_object<'py>(
+    py: Python<'py>,
+    url: &str,
+    storage_options: Option<&Bound<'py, PyDict>>,
+) -> Result<Bound<'py, PyBytes>> {
+    /// The store says how long the object is, and memory is taken for it.
+    const MOST: u64 = 1 << 30;
+    let remote = options(storage_options)?;
+    let bytes = Watch::default().run(py, |_| {
+        let object = Remote::open(url, &remote)?;
+        if object.byte_len() > MOST {
+            return Ok(None);
+        }
+        let mut bytes = zt::Buffer::try_zeroed(object.byte_len())?;
+        object.read_at(0, &mut bytes)?;
+        Ok(Some(bytes))
+    })?;
+    let bytes = bytes.ok_or_else(|| PyValueError::new_err("the object is larger than 1 GiB"))?;
+    Ok(PyBytes::new(py, &bytes))
+}
+
+/// Writes the object at a URL in one step, in place of one that is there.
+#[pyfunction]
+#[pyo3(signature = (url, data, storage_options = None))]
+pub(crate) fn write_object(
+    py: Python<'_>,
+    url: &str,
+    data: &[u8],
+    storage_options: Option<&Bound<'_, PyDict>>,
+) -> Result<()> {
+    let remote = options(storage_options)?;
+    Watch::default().run(py, |_| {
+        let mut upload = create(url, &remote, true)?;
+        upload.write_all(data)?;
+        upload.finish()
+    })
+}

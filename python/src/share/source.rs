@@ -1,0 +1,138 @@
+//! Objects of Python as the engine's sources and sinks.
+
+use std::io::{self, Write};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use pyo3::buffer::PyUntypedBuffer;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use zt::{Source, Span};
+
+use crate::share::error::Result;
+use crate::share::memory::Lent;
+use crate::share::ranges::Ranges;
+
+/// A file object with `seek` and `read`. Its readers take turns.
+///
+/// A file object of fsspec also tells its file system and its path. Ranges that the engine announces
+/// are then asked for several at once.
+///
+/// The lock is taken before the interpreter is attached, and never after: a thread that waits for
+/// it keeps no other from running Python.
+pub(crate) struct Reader {
+    state: Mutex<State>,
+    byte_len: u64,
+    is_remote: bool,
+}
+
+struct State {
+    object: Py<PyAny>,
+    ranges: Option<Ranges>,
+}
+
+impl Reader {
+    pub(crate) fn new(object: &Bound<'_, PyAny>) -> Result<Self> {
+        let byte_len = object.call_method1("seek", (0, 2))?;
+        // `seek` of some objects returns nothing.
+        let byte_len = match byte_len.is_none() {
+            true => object.call_method0("tell")?.extract()?,
+            false => byte_len.extract()?,
+        };
+        let ranges = Ranges::new(object)?;
+        Ok(Reader {
+            is_remote: ranges.is_some(),
+            state: Mutex::new(State {
+                object: object.clone().unbind(),
+                ranges,
+            }),
+            byte_len,
+        })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Source for Reader {
+    fn byte_len(&self) -> u64 {
+        self.byte_len
+    }
+
+    fn is_remote(&self) -> bool {
+        self.is_remote
+    }
+
+    fn will_read_all(&self, spans: &[Span]) {
+        if let Some(ranges) = &mut self.state().ranges {
+            ranges.plan(spans, self.byte_len);
+        }
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        let mut state = self.state();
+        if let Some(ranges) = &mut state.ranges
+            && ranges.read(offset, buf)?
+        {
+            return Ok(());
+        }
+        let read = |py: Python<'_>| -> Result<bool> {
+            let object = state.object.bind(py);
+            object.call_method1("seek", (offset,))?;
+            let mut rest = buf;
+            while !rest.is_empty() {
+                let piece = object.call_method1("read", (rest.len(),))?;
+                let piece = Lent::new(&piece)?;
+                let bytes = piece.bytes();
+                let (Some(place), false) = (rest.get_mut(..bytes.len()), bytes.is_empty()) else {
+                    return Ok(false);
+                };
+                place.copy_from_slice(bytes);
+                rest = &mut rest[bytes.len()..];
+            }
+            Ok(true)
+        };
+        match Python::attach(read)? {
+            true => Ok(()),
+            false => Err(io::ErrorKind::UnexpectedEof.into()),
+        }
+    }
+}
+
+/// An object with `write`.
+pub(crate) struct Sink(Py<PyAny>);
+
+impl Sink {
+    pub(crate) fn new(object: &Bound<'_, PyAny>) -> Self {
+        Sink(object.clone().unbind())
+    }
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Python::attach(|py| {
+            let piece = PyBytes::new(py, bytes);
+            let written = self.0.bind(py).call_method1("write", (piece,))?;
+            // Objects that write all may return nothing.
+            match written.is_none() {
+                true => Ok(bytes.len()),
+                false => Ok(written.extract::<usize>()?.min(bytes.len())),
+            }
+        })
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Python::attach(|py| {
+            let object = self.0.bind(py);
+            if object.hasattr("flush")? {
+                object.call_method0("flush")?;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Whether the object lends its bytes.
+pub(crate) fn has_buffer(object: &Bound<'_, PyAny>) -> bool {
+    PyUntypedBuffer::get(object).is_ok()
+}

@@ -1,0 +1,16 @@
+//! Room `write`: values of Python, and the files that they are written to.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | `incoming`, `quantized` | values that can be written |
+//! | `writer`, `editor` | `zt.Writer` and `zt.edit` |
+//! | `save` | a dict of tensors as a file of any kind |
+//!
+//! It knows the tensors of open files, because they can be written. It must not know the work on
+//! whole files.
+
+pub(crate) mod editor;
+pub(crate) mod incoming;
+pub(crate) mod quantized;
+pub(crate) mod save;
+pub(crate) mod writer;

@@ -1,0 +1,235 @@
+//! A dict of tensors as a file of any kind, in one call.
+
+use std::collections::HashMap;
+use std::io;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
+use zt::foreign::FileBuilder;
+use zt::{
+    Attributes, Blob, Buffer, Component, Object, OpenOptions, Progress, Source, Span, WriteOptions,
+};
+use zt_convert::{ConvertOptions, Input, Kinds, ZT};
+
+use crate::share::error::Result;
+use crate::share::work::{Line, Watch};
+use crate::share::{remote, value};
+use crate::whole::operations::kind_of;
+use crate::write::incoming::{Array, Incoming};
+use crate::write::writer;
+use crate::write::writer::Output;
+
+/// Tensors, and how they are saved.
+struct Saving {
+    values: Arc<Vec<(String, Incoming)>>,
+    attributes: Option<Attributes>,
+    write: WriteOptions,
+    kind: zt::foreign::Kind,
+}
+
+/// Writes a dict of tensors as a file of any kind: to a path, all of it or nothing, or as `bytes`.
+#[pyfunction]
+#[pyo3(signature = (
+    tensors, filename = None, metadata = None, *, kind = None, zstd = None, digest = Some("crc32c"),
+    planes = false, sync = true, threads = None, progress = None, storage_options = None
+))]
+#[expect(clippy::too_many_arguments, reason = "the keywords of Python's call")]
+pub(crate) fn save<'py>(
+    py: Python<'py>,
+    tensors: &Bound<'py, PyAny>,
+    filename: Option<PathBuf>,
+    metadata: Option<&Bound<'py, PyAny>>,
+    kind: Option<&str>,
+    zstd: Option<i32>,
+    digest: Option<&str>,
+    planes: bool,
+    sync: bool,
+    threads: Option<usize>,
+    progress: Option<Bound<'py, PyAny>>,
+    storage_options: Option<&Bound<'py, PyDict>>,
+) -> Result<Option<Bound<'py, PyBytes>>> {
+    let kinds = Kinds::builtin();
+    let kind = kind_of(py, &kinds, kind, filename.as_ref())?;
+    let digest = writer::digest(py, "digest", digest)?;
+    let mut values = Vec::new();
+    for pair in tensors.call_method0("items")?.try_iter()? {
+        let pair = pair?;
+        let pair = pair.cast::<PyTuple>()?;
+        let (name, value) = (pair.get_item(0)?, pair.get_item(1)?);
+        let name = name.cast::<PyString>()?.to_str()?.to_owned();
+        let value = Incoming::new(&value).inspect_err(|error| {
+            // Without the note, the error is only less helpful.
+            let _ = error.add_note(py, format!("while saving {name:?}"));
+        })?;
+        values.push((name, value));
+    }
+    // Equal contents give equal bytes, whatever the order of the dict is.
+    values.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let saving = Saving {
+        values: Arc::new(values),
+        attributes: metadata.map(value::from_mapping).transpose()?,
+        write: writer::options(zstd, planes).digest(digest),
+        kind,
+    };
+    let line = Arc::new(Line::default());
+    let watch = Watch::new(progress).threads(threads).line(&line);
+    let Some(path) = filename else {
+        let mut bytes = Vec::new();
+        watch.run(py, |progress| {
+            saving.write_to(&kinds, &mut bytes, &line, progress)
+        })?;
+        return Ok(Some(PyBytes::new(py, &bytes)));
+    };
+    let stores = remote::options(storage_options)?;
+    let begun = Watch::default().run(py, |_| Output::create(&path, &stores))?;
+    let output = Arc::new(Mutex::new(Some(begun)));
+    let target = writer::Target {
+        output: Arc::clone(&output),
+        line: Arc::clone(&line),
+    };
+    watch.run(py, |progress| {
+        saving.write_to(&kinds, target, &line, progress)
+    })?;
+    Watch::default().run(py, |_| {
+        let output = output.lock().unwrap_or_else(PoisonError::into_inner).take();
+        output.map_or(Ok(()), |output| output.publish(sync))
+    })?;
+    Ok(None)
+}
+
+impl Saving {
+    fn write_to(
+        &self,
+        kinds: &Kinds,
+        sink: impl std::io::Write + Send,
+        line: &Line,
+        progress: Progress<'_>,
+    ) -> zt::Result<()> {
+        if self.kind != ZT {
+            let input = [Input::from(self.as_file()?)];
+            let options = ConvertOptions::new(self.kind).progress(progress);
+            return kinds.convert(&input, sink, &options).map(drop);
+        }
+        let mut writer = self.write.clone().to_buffered_writer(sink)?;
+        if let Some(attributes) = &self.attributes {
+            writer.set_attributes(attributes.clone());
+        }
+        // Nobody fills an array anew meanwhile, so equal places are equal arrays.
+        let mut known: HashMap<(usize, usize, &str), &str> = HashMap::new();
+        let mut lent = Vec::new();
+        for (name, value) in &*self.values {
+            let Incoming::Dense(array) = value else {
+                add_lent(&mut writer, &mut lent, line, progress)?;
+                writer::add(&mut writer, name, value, None, None, line, progress)?;
+                continue;
+            };
+            if let Some((start, byte_len)) = array.place().filter(|(_, len)| *len > 0) {
+                let key = (start, byte_len, array.row().name);
+                if let Some(other) = known.get(&key) {
+                    add_lent(&mut writer, &mut lent, line, progress)?;
+                    writer::share(&mut writer, name, array, other)?;
+                    progress.report(byte_len as u64)?;
+                    continue;
+                }
+                known.insert(key, name);
+            }
+            lent.push((name, array));
+        }
+        add_lent(&mut writer, &mut lent, line, progress)?;
+        writer.finish()
+    }
+
+    /// The tensors as an open file, for writers of other kinds. Dense arrays are lent, others copied.
+    fn as_file(&self) -> zt::Result<zt::File> {
+        let mut builder = FileBuilder::new(ZT, OpenOptions::new());
+        for (at, (name, value)) in self.values.iter().enumerate() {
+            if let Incoming::Tensor(tensor) = value {
+                let (file, wanted) = (tensor.get().open().file(), tensor.get().name());
+                builder.include_as(file, |name_there| {
+                    (name_there == wanted).then(|| name.clone())
+                });
+                continue;
+            }
+            value.with_object(None, |new| {
+                let mut object = Object::new(new.shape.to_vec(), new.format.clone());
+                object.attributes = new.attributes.clone();
+                let mut sources = Vec::new();
+                for (role, elements) in &new.components {
+                    let span = Span::new(0, elements.bytes.len() as u64).unwrap_or_default();
+                    let mut component = Component::new(elements.dtype, Blob::raw(span));
+                    component.logical_type = elements.logical_type.clone();
+                    object.components.push((role.clone(), component));
+                    sources.push(match value {
+                        Incoming::Dense(array) if array.lent().is_some() => builder.derived(Held {
+                            values: Arc::clone(&self.values),
+                            at,
+                        }),
+                        _ => {
+                            let bytes = Buffer::try_from_slice(&elements.bytes)?;
+                            builder.derived(zt::Memory::new(bytes))
+                        }
+                    });
+                }
+                builder.object_across(name, object, sources);
+                Ok(())
+            })?;
+        }
+        if let Some(attributes) = &self.attributes {
+            builder.attributes(attributes.clone());
+        }
+        builder.build()
+    }
+}
+
+/// A dense array that lies in memory as files have it.
+struct Held {
+    values: Arc<Vec<(String, Incoming)>>,
+    at: usize,
+}
+
+impl Held {
+    fn bytes(&self) -> Option<&[u8]> {
+        match self.values.get(self.at) {
+            Some((_, Incoming::Dense(array))) => array.lent(),
+            _ => None,
+        }
+    }
+}
+
+impl Source for Held {
+    fn byte_len(&self) -> u64 {
+        self.bytes().map_or(0, |bytes| bytes.len() as u64)
+    }
+
+    fn slice(&self, span: Span) -> Option<&[u8]> {
+        let (start, end) = (span.offset().try_into().ok()?, span.end().try_into().ok()?);
+        self.bytes()?.get::<Range<usize>>(start..end)
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        let bytes = Span::new(offset, buf.len() as u64).and_then(|span| self.slice(span));
+        buf.copy_from_slice(bytes.ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
+}
+
+/// Writes arrays whose memory Python lends, and empties the list. All threads work on them.
+fn add_lent(
+    writer: &mut zt::Writer<'_>,
+    arrays: &mut Vec<(&String, &Array)>,
+    line: &Line,
+    progress: Progress<'_>,
+) -> zt::Result<()> {
+    let mut reported = Ok(());
+    let objects = arrays.drain(..).map_while(|(name, array)| {
+        reported = progress.report(line.end());
+        line.begin(array.byte_len() as u64);
+        reported.is_ok().then_some((name, array))
+    });
+    writer.add_all(objects)?;
+    reported?;
+    progress.report(line.end())
+}

@@ -1,0 +1,586 @@
+//! `zt.Writer`: writes a `.zt` file, all of it or nothing.
+
+mod output;
+mod pieces;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString, PyTuple};
+use rayon::ThreadPool;
+use zt::{
+    Attributes, ComponentOptions, Compression, DigestAlgorithm, ObjectOptions, Progress,
+    WriteOptions,
+};
+use zt_remote::RemoteOptions;
+
+pub(crate) use output::{Output, Target};
+pub(crate) use pieces::Pieces;
+use pieces::Rest;
+
+use crate::read::file::path_of;
+use crate::share::dtype::Row;
+use crate::share::error::{OrRaise, Result, is_raised, misuse, no_pickling};
+use crate::share::source::Sink;
+use crate::share::work::{Line, Watch};
+use crate::share::{remote, value};
+use crate::write::incoming::{Array, Incoming};
+
+/// How components are stored, where the caller says so.
+pub(crate) fn compression(level: Option<i32>) -> Compression {
+    level.map_or(Compression::None, Compression::Zstd)
+}
+
+/// How a file is written: as zstd of a level, in byte planes, in both, or raw.
+pub(crate) fn options(zstd: Option<i32>, planes: bool) -> WriteOptions {
+    let mut options = WriteOptions::new();
+    if planes {
+        options = options.planes();
+    }
+    if let Some(level) = zstd {
+        options = options.zstd(level);
+    }
+    options
+}
+
+/// The algorithm of that name, which an argument has.
+pub(crate) fn digest(
+    py: Python<'_>,
+    argument: &str,
+    name: Option<&str>,
+) -> Result<Option<DigestAlgorithm>> {
+    match name {
+        None => Ok(None),
+        Some("crc32c") => Ok(Some(DigestAlgorithm::Crc32c)),
+        Some("sha256") => Ok(Some(DigestAlgorithm::Sha256)),
+        Some(other) => {
+            let text = format!("{argument} is {other:?}: pass \"crc32c\", \"sha256\" or None");
+            Err(misuse(py, &text))
+        }
+    }
+}
+
+/// An argument that was not given, where `None` means something.
+pub(crate) enum Given<T> {
+    No,
+    Yes(T),
+}
+
+impl<'a, 'py, T: FromPyObject<'a, 'py>> FromPyObject<'a, 'py> for Given<T> {
+    type Error = T::Error;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> std::result::Result<Self, Self::Error> {
+        object.extract().map(Given::Yes)
+    }
+}
+
+/// Where the engine's writer is.
+enum State {
+    Ready(Box<zt::Writer<'static>>),
+    /// Pieces of this tensor are awaited.
+    Streaming(Box<zt::Writer<'static>>, String),
+    /// It has finished, or an error has ended it.
+    Ended,
+}
+
+/// A tensor that was added, as it lay in memory: its place, its type, a hash of its bytes.
+type Place = (usize, usize, &'static str);
+
+/// Writes a ``.zt`` file, all of it or nothing: in a ``with`` block that ends without an exception, the
+/// file appears under its name, complete and on the disk. Otherwise the old file stays.
+///
+/// Args:
+///     target: a path, a URL, or an object with ``write``, which gets the bytes from front to back.
+///     zstd: the level at which all tensors are compressed, 1 to 22; ``None`` for raw bytes, which are
+///         mapped without a copy.
+///     digest: ``"crc32c"``, ``"sha256"`` or ``None``, for each component.
+///     chunk_digests: the digest of each MiB of a raw component that is longer and has a digest. By it
+///         slices are verified. ``None`` writes none.
+///     planes: whether floating-point tensors are stored in byte planes: two thirds of bf16's bytes, without
+///         loss.
+///     attributes: a dict of text, numbers, lists and dicts for the file.
+///     threads: how many threads compress; by default all cores, or ``ZT_NUM_THREADS``.
+///     progress: called with the bytes of values since the last call. What it raises ends the writer.
+///     storage_options: as for :func:`open`, where the target is a URL.
+///
+/// >>> import io, numpy, zt
+/// >>> sink = io.BytesIO()
+/// >>> with zt.Writer(sink, zstd=3, attributes={"step": 7}) as writer:
+/// ...     writer.add("weight", numpy.zeros((2, 3), dtype="f4"))
+/// >>> zt.open(sink.getvalue()).attributes
+/// {'step': 7}
+#[pyclass(frozen, module = "zt", name = "Writer")]
+pub(crate) struct Writer {
+    state: Mutex<State>,
+    /// `None` for an object with `write`.
+    output: Option<Arc<Mutex<Option<Output>>>>,
+    path: Option<PathBuf>,
+    line: Arc<Line>,
+    /// The threads of all its work.
+    pool: Option<Arc<ThreadPool>>,
+    progress: Option<Py<PyAny>>,
+    defaults: ComponentOptions,
+    planes: bool,
+    /// Arrays that were added, each with a hash of its bytes: the same array under two names is stored
+    /// once, and one that was filled anew is not.
+    known: Mutex<HashMap<Place, (u64, String)>>,
+    /// A forked child has neither the threads nor the file.
+    process: u32,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A hash to tell an array that was filled anew.
+fn hash(bytes: &[u8]) -> u64 {
+    use std::hash::Hasher as _;
+    let mut hasher = twox_hash::XxHash3_64::new();
+    hasher.write(bytes);
+    hasher.finish()
+}
+
+impl Writer {
+    /// Begins a file.
+    #[expect(clippy::too_many_arguments, reason = "the keywords of Python's call")]
+    fn create(
+        py: Python<'_>,
+        target: &Bound<'_, PyAny>,
+        options: WriteOptions,
+        defaults: ComponentOptions,
+        planes: bool,
+        attributes: Option<Attributes>,
+        threads: Option<usize>,
+        progress: Option<Py<PyAny>>,
+        stores: &RemoteOptions,
+    ) -> Result<Self> {
+        let line = Arc::new(Line::default());
+        let path = path_of(target)?;
+        let mut output = None;
+        let pool = crate::share::pool::pool(threads)?;
+        let writer = if let Some(path) = &path {
+            let begun = Watch::default()
+                .on(&pool)
+                .run(py, |_| Output::create(path, stores))?;
+            let begun = Arc::new(Mutex::new(Some(begun)));
+            output = Some(Arc::clone(&begun));
+            let target = Target {
+                output: begun,
+                line: Arc::clone(&line),
+            };
+            py.detach(|| pool.install(|| options.to_buffered_writer(target)))
+        } else if target.hasattr("write")? {
+            let sink = Sink::new(target);
+            py.detach(|| pool.install(|| options.to_writer(sink)))
+        } else {
+            return Err(PyTypeError::new_err(format!(
+                "expected a path or an object with write, not {}",
+                target.get_type().name()?
+            )));
+        };
+        let mut writer = writer.or_raise()?;
+        if let Some(attributes) = attributes {
+            writer.set_attributes(attributes);
+        }
+        Ok(Writer {
+            state: Mutex::new(State::Ready(Box::new(writer))),
+            output,
+            path,
+            line,
+            pool: Some(pool),
+            progress,
+            defaults,
+            planes,
+            known: Mutex::default(),
+            process: std::process::id(),
+        })
+    }
+
+    /// Does work with the writer, which an error ends.
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        byte_len: u64,
+        work: impl FnOnce(&mut zt::Writer<'static>, Progress<'_>) -> zt::Result<T> + Send,
+    ) -> Result<T> {
+        /// Less is written before anybody could press Ctrl-C.
+        const SMALL: u64 = 8 << 20;
+        let pool = self.pool()?;
+        let work = |progress: Progress<'_>| {
+            let mut state = lock(&self.state);
+            let State::Ready(writer) = &mut *state else {
+                return Ok(Err(refused(&state)));
+            };
+            let done = work(writer, progress);
+            if done.is_err() {
+                self.end(&mut state);
+            }
+            done.map(Ok)
+        };
+        let done = if byte_len < SMALL && self.progress.is_none() && !self.is_remote() {
+            let go_on = |_| std::ops::ControlFlow::Continue(());
+            py.detach(|| pool.install(|| work(Progress::new(&go_on))))
+                .or_raise()
+        } else {
+            let progress = self
+                .progress
+                .as_ref()
+                .map(|progress| progress.bind(py).clone());
+            let watch = Watch::new(progress).on(pool);
+            watch.line(&self.line).run(py, work)
+        };
+        match done {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(text)) => Err(misuse(py, &text)),
+            Err(error) => {
+                // What the progress function raises ends the writer too.
+                py.detach(|| self.end(&mut lock(&self.state)));
+                Err(error)
+            }
+        }
+    }
+
+    /// Drops the engine's writer, and the file that was not published.
+    fn end(&self, state: &mut State) {
+        *state = State::Ended;
+        if let Some(output) = &self.output {
+            *lock(output) = None;
+        }
+    }
+
+    /// The threads, which are in the process that made the writer.
+    fn pool(&self) -> Result<&Arc<ThreadPool>> {
+        let pool = self.pool.as_ref().filter(|_| self.is_here());
+        pool.ok_or_else(|| {
+            let text = "the writer belongs to the process that this one was forked from";
+            PyValueError::new_err(text)
+        })
+    }
+
+    /// Whether a store gets the bytes: it may take long for few of them.
+    fn is_remote(&self) -> bool {
+        self.path.as_deref().and_then(remote::url_of).is_some()
+    }
+
+    fn is_here(&self) -> bool {
+        self.process == std::process::id()
+    }
+
+    fn options_of(
+        &self,
+        py: Python<'_>,
+        zstd: &Given<Option<i32>>,
+        digest_name: &Given<Option<String>>,
+    ) -> Result<Option<ObjectOptions>> {
+        if matches!((zstd, digest_name), (Given::No, Given::No)) {
+            return Ok(None);
+        }
+        let mut options = self.defaults;
+        if let Given::Yes(level) = zstd {
+            options.compression = compression(*level);
+        }
+        if let Given::Yes(name) = digest_name {
+            options.digest = digest(py, "digest", name.as_deref())?;
+        }
+        Ok(Some(options.into()))
+    }
+
+    /// Adds a value.
+    fn add_value(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        value: &Incoming,
+        attributes: Option<Attributes>,
+        options: Option<ObjectOptions>,
+    ) -> Result<()> {
+        let byte_len = value.byte_len();
+        self.with(py, byte_len, |writer, progress| {
+            let is_default = options.is_none() && attributes.is_none() && !self.planes;
+            let shared = match value {
+                Incoming::Dense(array) if is_default => self.shared(name, array)?,
+                _ => None,
+            };
+            match (shared, value) {
+                (Some(other), Incoming::Dense(array)) => {
+                    share(writer, name, array, &other)?;
+                    progress.report(byte_len)
+                }
+                _ => add(
+                    writer, name, value, attributes, options, &self.line, progress,
+                ),
+            }
+        })
+    }
+
+    /// The name under which the same array was added before, with the same bytes.
+    fn shared(&self, name: &str, array: &Array) -> zt::Result<Option<String>> {
+        /// Smaller ones take less than their place in a table.
+        const WORTH_IT: usize = 4 << 10;
+        let Some((start, byte_len)) = array.place().filter(|(_, len)| *len >= WORTH_IT) else {
+            return Ok(None);
+        };
+        let hash = hash(&array.elements()?.bytes);
+        let mut known = lock(&self.known);
+        match known.get(&(start, byte_len, array.row().name)) {
+            Some((found, other)) if *found == hash => Ok(Some(other.clone())),
+            _ => {
+                known.insert((start, byte_len, array.row().name), (hash, name.to_owned()));
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// Writes an object whose data is that of an earlier one.
+pub(crate) fn share(
+    writer: &mut zt::Writer<'_>,
+    name: &str,
+    array: &Array,
+    other: &str,
+) -> zt::Result<()> {
+    let mut object = writer.begin(name, &array.shape(), "dense")?;
+    let logical_type = array.row().logical_type().map(Into::into);
+    let data = object.component("data", array.row().dtype, logical_type)?;
+    data.share(other, "data")?;
+    object.finish()
+}
+
+/// Adds a value, and reports its bytes: while they are written, where the target counts them.
+pub(crate) fn add(
+    writer: &mut zt::Writer<'_>,
+    name: &str,
+    value: &Incoming,
+    attributes: Option<Attributes>,
+    options: Option<ObjectOptions>,
+    line: &Line,
+    progress: Progress<'_>,
+) -> zt::Result<()> {
+    if let Incoming::Tensor(tensor) = value {
+        let tensor = tensor.get().tensor();
+        return match options {
+            Some(options) => writer.copy_with(name, &tensor, &options, Some(progress)),
+            None => writer.copy(name, &tensor),
+        };
+    }
+    line.begin(value.byte_len());
+    value.with_object(attributes, |object| match &options {
+        Some(options) => writer.add_with(name, object, options),
+        None => writer.add(name, object),
+    })?;
+    progress.report(line.end())
+}
+
+fn refused(state: &State) -> String {
+    match state {
+        State::Streaming(_, name) => {
+            format!("{name:?} is not complete: write the rest of its bytes first")
+        }
+        _ => "the writer has ended".to_owned(),
+    }
+}
+
+#[pymethods]
+impl Writer {
+    #[new]
+    #[pyo3(signature = (
+        target, *, zstd = None, digest = Some("crc32c"), chunk_digests = Some("crc32c"),
+        planes = false, attributes = None, threads = None, progress = None, storage_options = None
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "the keywords of Python's call")]
+    fn new(
+        py: Python<'_>,
+        target: &Bound<'_, PyAny>,
+        zstd: Option<i32>,
+        digest: Option<&str>,
+        chunk_digests: Option<&str>,
+        planes: bool,
+        attributes: Option<&Bound<'_, PyAny>>,
+        threads: Option<usize>,
+        progress: Option<Py<PyAny>>,
+        storage_options: Option<&Bound<'_, PyDict>>,
+    ) -> Result<Self> {
+        let digest = self::digest(py, "digest", digest)?;
+        let chunk_digests = self::digest(py, "chunk_digests", chunk_digests)?;
+        let options = self::options(zstd, planes)
+            .digest(digest)
+            .chunk_digests(chunk_digests);
+        let compression = match (zstd, planes) {
+            (Some(level), _) => Compression::Zstd(level),
+            (None, true) => Compression::Auto,
+            (None, false) => Compression::None,
+        };
+        let defaults = ComponentOptions {
+            compression,
+            digest,
+        };
+        let attributes = attributes.map(value::from_mapping).transpose()?;
+        let stores = remote::options(storage_options)?;
+        Self::create(
+            py, target, options, defaults, planes, attributes, threads, progress, &stores,
+        )
+    }
+
+    /// Adds a tensor.
+    ///
+    /// Args:
+    ///     name: its name, which no other tensor of the file has.
+    ///     value: an array of NumPy of any strides and byte order, a tensor of torch, jax or any library with
+    ///         DLPack, a sparse array of SciPy, a :class:`Tensor` of a file, a :class:`QuantizedGroup`, or
+    ///         anything with a buffer. The memory of a contiguous array is written as it lies there: do not
+    ///         change it from another thread meanwhile.
+    ///     attributes: a dict for the tensor.
+    ///     zstd: the level for this tensor, or ``None`` for raw bytes; the writer's if it is left out.
+    ///     digest: the digest for this tensor; the writer's if it is left out.
+    ///
+    /// An array that is added under two names is stored once, as the tied weights of a model.
+    ///
+    /// Raises:
+    ///     TypeError: the value is no array, or has elements that no file has.
+    ///     MisuseError: the name is taken or empty, or the writer has ended.
+    #[pyo3(signature = (name, value, *, attributes = None, zstd = Given::No, digest = Given::No))]
+    fn add(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        value: &Bound<'_, PyAny>,
+        attributes: Option<&Bound<'_, PyAny>>,
+        zstd: Given<Option<i32>>,
+        digest: Given<Option<String>>,
+    ) -> Result<()> {
+        let value = Incoming::new(value)?;
+        let attributes = attributes.map(value::from_mapping).transpose()?;
+        let options = self.options_of(py, &zstd, &digest)?;
+        self.add_value(py, name, &value, attributes, options)
+    }
+
+    /// Begins a tensor that comes in pieces, and may be larger than memory.
+    ///
+    /// Args:
+    ///     shape: its dimensions.
+    ///     dtype: the type of its elements: ``"f32"``, ``"float32"`` or a dtype.
+    ///
+    /// Returns:
+    ///     An object whose ``write`` takes arrays or bytes in row-major order. The tensor is complete when
+    ///     all of its bytes have come, and until then the writer takes no other.
+    #[pyo3(signature = (name, shape, dtype, *, zstd = Given::No, digest = Given::No))]
+    fn begin(
+        slf: &Bound<'_, Self>,
+        name: &str,
+        shape: Vec<u64>,
+        dtype: &Bound<'_, PyAny>,
+        zstd: Given<Option<i32>>,
+        digest: Given<Option<String>>,
+    ) -> Result<Pieces> {
+        let (py, this) = (slf.py(), slf.get());
+        let row = row_of(dtype)?;
+        let options = this.options_of(py, &zstd, &digest)?;
+        let expected = zt::formats::dense_byte_len(&shape, row.item_len as u64);
+        let expected = expected.ok_or_else(|| PyValueError::new_err("the tensor is too large"))?;
+        let begun = this.with(py, 0, |writer, _| {
+            let mut object = writer.begin(name, &shape, "dense")?;
+            if let Some(options) = options {
+                object = object.options(options);
+            }
+            let logical_type = row.logical_type().map(Into::into);
+            let component = object.component("data", row.dtype, logical_type)?.suspend();
+            Ok((object.suspend(), component))
+        })?;
+        py.detach(|| {
+            let mut state = lock(&this.state);
+            *state = match std::mem::replace(&mut *state, State::Ended) {
+                State::Ready(writer) => State::Streaming(writer, name.to_owned()),
+                other => other,
+            };
+        });
+        let pieces = Pieces {
+            writer: slf.clone().unbind(),
+            row,
+            rest: Mutex::new(Rest {
+                begun: Some(begun),
+                byte_len: expected,
+            }),
+        };
+        if expected == 0 {
+            pieces.take(py, &[])?;
+        }
+        Ok(pieces)
+    }
+
+    /// Writes the list of tensors, and makes the file appear. A ``with`` block does it.
+    fn finish(&self, py: Python<'_>) -> Result<()> {
+        // Refuses a writer that has ended, or awaits pieces.
+        self.with(py, 0, |_, _| Ok(()))?;
+        let finish = |_: Progress<'_>| {
+            let mut state = lock(&self.state);
+            let finished = match std::mem::replace(&mut *state, State::Ended) {
+                State::Ready(writer) => writer.finish(),
+                _ => Ok(()),
+            };
+            // Taken in any case: an output that is dropped leaves nothing behind.
+            let output = self.output.as_ref().and_then(|output| lock(output).take());
+            finished?;
+            output.map_or(Ok(()), |output| output.publish(true))
+        };
+        let watch = Watch::default().on(self.pool()?);
+        watch.line(&self.line).run(py, finish)
+    }
+
+    fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*exception))]
+    fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyTuple>) -> Result<()> {
+        if !is_raised(exception) {
+            return self.finish(py);
+        }
+        if self.is_here() {
+            py.detach(|| self.end(&mut lock(&self.state)));
+        }
+        Ok(())
+    }
+
+    fn __repr__(&self) -> String {
+        match &self.path {
+            Some(path) => format!("<zt.Writer {:?}>", path.display().to_string()),
+            None => "<zt.Writer>".to_owned(),
+        }
+    }
+
+    fn __reduce__(&self) -> Result<()> {
+        Err(no_pickling("a zt.Writer"))
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        if self.is_here() {
+            return;
+        }
+        // In a forked child, the file is the parent's to remove, and no thread is left to wait for.
+        std::mem::forget(std::mem::replace(&mut *lock(&self.state), State::Ended));
+        if let Some(output) = &self.output {
+            std::mem::forget(lock(output).take());
+        }
+        std::mem::forget(self.pool.take());
+    }
+}
+
+/// The type that a name of ours, or whatever NumPy takes for a dtype, stands for.
+fn row_of(dtype: &Bound<'_, PyAny>) -> Result<&'static Row> {
+    if let Ok(name) = dtype.cast::<PyString>()
+        && let Some(row) = Row::named(name.to_str()?)
+    {
+        return Ok(row);
+    }
+    let dtype = crate::share::dtype::numpy(dtype.py())?
+        .getattr("dtype")?
+        .call1((dtype,))?;
+    let name: String = dtype.getattr("name")?.extract()?;
+    Row::named(&name)
+        .ok_or_else(|| PyTypeError::new_err(format!("no file has elements of the dtype {name}")))
+}
