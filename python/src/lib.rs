@@ -22,11 +22,19 @@ mod _zt {
     #[pymodule_export]
     use crate::read::component::Component;
     #[pymodule_export]
-    use crate::read::file::{File, FileWarning, open};
+    use crate::read::file::{File, open};
     #[pymodule_export]
     use crate::read::load::load;
     #[pymodule_export]
     use crate::read::tensor::Tensor;
+    #[pymodule_export]
+    use crate::read::torch::{
+        _check_data, _dlpack, _dlpack_component, _dlpack_many, _dlpack_part, _has_same_blobs,
+    };
+    #[pymodule_export]
+    use crate::read::verify::{Verification, verify};
+    #[pymodule_export]
+    use crate::read::warning::FileWarning;
     #[pymodule_export]
     use crate::safetensors::{
         FileHandle, SafeOpen, SafeSlice, TensorSpec, deserialize, serialize, serialize_file,
@@ -36,14 +44,13 @@ mod _zt {
     #[pymodule_export]
     use crate::share::remote::{read_object, write_object};
     #[pymodule_export]
-    use crate::whole::operations::{
-        ContentHash, Conversion, Difference, Recovery, Verification, convert, diff, hash, repair,
-        verify,
-    };
+    use crate::whole::convert::{Conversion, convert};
     #[pymodule_export]
-    use crate::whole::torch::{
-        _check_data, _dlpack, _dlpack_component, _dlpack_many, _dlpack_part, _has_same_blobs,
-    };
+    use crate::whole::diff::{Difference, diff};
+    #[pymodule_export]
+    use crate::whole::hash::{ContentHash, hash};
+    #[pymodule_export]
+    use crate::whole::repair::{Recovery, repair};
     #[pymodule_export]
     use crate::write::editor::{Editor, edit};
     #[pymodule_export]

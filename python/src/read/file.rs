@@ -1,23 +1,21 @@
 //! `zt.open` and `zt.File`.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::{PyBytes, PyDict, PyIterator, PyList, PyString};
-use zt::{OpenOptions, OwnedTensor, Span, Verify};
-use zt_convert::{InputOptions, Kinds};
+use pyo3::types::{PyDict, PyIterator, PyList, PyString};
+use zt::{OpenOptions, Verify};
+use zt_convert::InputOptions;
 
+use crate::read::open::{Open, open_input};
 use crate::read::tensor::Tensor;
-use crate::read::{html, load};
+use crate::read::warning::FileWarning;
+use crate::read::{html, load, verify};
 use crate::share::error::{OrRaise, Result, misuse, no_pickling};
-use crate::share::memory::{Lent, Memory, PrivateMap};
-use crate::share::source::{Reader, has_buffer};
-use crate::share::{remote, value};
-use crate::whole::operations;
+use crate::share::value;
+use crate::share::work::PyProgress;
 
 /// Opens a tensor file of any kind. Its bytes decide the kind, not its name.
 ///
@@ -71,98 +69,8 @@ pub(crate) fn open(
         }
     };
     let options = InputOptions::new().open(OpenOptions::new().verify(verify).strict(strict));
-    let open = open_any(py, source, options, storage_options)?;
-    Ok(File::new(Open { mmap, ..open }))
-}
-
-/// Opens a path, bytes or a file object.
-pub(crate) fn open_any(
-    py: Python<'_>,
-    source: &Bound<'_, PyAny>,
-    options: InputOptions,
-    storage_options: Option<&Bound<'_, PyDict>>,
-) -> Result<Open> {
-    // On the thread that asks: an opening is short, and waking another one takes longer.
-    let kinds = Kinds::builtin();
-    if let Some(path) = path_of(source)? {
-        if let Some(url) = remote::url_of(&path) {
-            let stores = remote::options(storage_options)?;
-            return remote::open(py, url, &stores, &options).map(Open::new);
-        }
-        let input = py.detach(|| kinds.open(&path, options)).or_raise()?;
-        return Ok(Open::new(input));
-    }
-    let input = if let Ok(bytes) = source.cast_exact::<PyBytes>() {
-        let bytes = PyBackedBytes::from(bytes.clone());
-        py.detach(|| kinds.open_source(zt::Memory::new(bytes), options))
-            .or_raise()?
-    } else if has_buffer(source) {
-        let lent = Lent::new(source)?;
-        py.detach(|| kinds.open_source(lent, options)).or_raise()?
-    } else if source.hasattr("read")? && source.hasattr("seek")? {
-        let reader = Reader::new(source)?;
-        py.detach(|| kinds.open_source(reader, options))
-            .or_raise()?
-    } else {
-        return Err(PyTypeError::new_err(format!(
-            "expected a path, bytes, or an object with seek and read, not {}",
-            source.get_type().name()?
-        )));
-    };
-    Ok(Open::new(input))
-}
-
-/// The path, where the object is a `str` or an `os.PathLike`.
-pub(crate) fn path_of(object: &Bound<'_, PyAny>) -> Result<Option<PathBuf>> {
-    if object.is_instance_of::<PyString>() || object.hasattr("__fspath__")? {
-        return object.extract().map(Some);
-    }
-    Ok(None)
-}
-
-/// An open file, which its tensors and the views of its bytes keep open.
-pub(crate) struct Open {
-    pub(crate) input: zt_convert::Input,
-    mmap: bool,
-    /// Of the files behind the source, by their addresses, which do not change while it is open. `None`
-    /// where a file cannot be mapped.
-    maps: Mutex<HashMap<usize, Option<Arc<PrivateMap>>>>,
-}
-
-impl Open {
-    fn new(input: zt_convert::Input) -> Self {
-        Open {
-            input,
-            mmap: true,
-            maps: Mutex::default(),
-        }
-    }
-
-    pub(crate) fn file(&self) -> &zt::File {
-        self.input.file()
-    }
-
-    pub(crate) fn path(&self) -> Option<&Path> {
-        self.input.path()
-    }
-
-    /// The tensor of that name.
-    pub(crate) fn tensor(&self, name: &str) -> zt::Result<OwnedTensor> {
-        let found = self.file().owned_tensor(name);
-        found.map_err(|error| self.input.blame(error))
-    }
-
-    /// A part of a file in a private map; `None` where there are no maps, or the file became shorter.
-    pub(crate) fn mapped(&self, file: &std::fs::File, span: Span) -> Option<Memory> {
-        if !self.mmap || span.is_empty() {
-            return None;
-        }
-        let mut maps = self.maps.lock().unwrap_or_else(PoisonError::into_inner);
-        let map = maps
-            .entry(std::ptr::from_ref(file).addr())
-            .or_insert_with(|| PrivateMap::new(file).ok().map(Arc::new));
-        Memory::of_map(map.as_ref()?, span)
-    }
+    let input = open_input(py, source, &options, storage_options)?;
+    Ok(File(RwLock::new(Some(Arc::new(Open::new(input, mmap))))))
 }
 
 /// An open tensor file: a mapping of the names of tensors to :class:`Tensor`. Made by :func:`open`.
@@ -173,10 +81,6 @@ impl Open {
 pub(crate) struct File(RwLock<Option<Arc<Open>>>);
 
 impl File {
-    pub(crate) fn new(open: Open) -> Self {
-        File(RwLock::new(Some(Arc::new(open))))
-    }
-
     /// The open file.
     ///
     /// # Errors
@@ -209,7 +113,7 @@ impl File {
     fn warnings(&self, py: Python<'_>) -> Result<Vec<FileWarning>> {
         let open = self.open()?;
         let warnings = py.detach(|| open.file().warnings());
-        Ok(warnings.into_iter().map(FileWarning).collect())
+        Ok(FileWarning::all(warnings))
     }
 
     /// The path that the file was opened by; ``None`` for bytes and file objects.
@@ -316,7 +220,7 @@ impl File {
         py: Python<'py>,
         out: &Bound<'py, PyDict>,
         threads: Option<usize>,
-        progress: Option<Bound<'py, PyAny>>,
+        progress: PyProgress<'py>,
     ) -> Result<()> {
         let mut targets = Vec::with_capacity(out.len());
         for (name, array) in out {
@@ -332,9 +236,9 @@ impl File {
         slf: &Bound<'py, Self>,
         strict: bool,
         threads: Option<usize>,
-        progress: Option<Bound<'py, PyAny>>,
-    ) -> Result<operations::Verification> {
-        operations::verify(slf.py(), slf, strict, threads, progress, None)
+        progress: PyProgress<'py>,
+    ) -> Result<verify::Verification> {
+        verify::verify(slf.py(), slf, strict, threads, progress, None)
     }
 
     /// A table of the first 50 tensors, for notebooks.
@@ -374,43 +278,4 @@ impl File {
 fn view<'py>(file: &Bound<'py, File>, class: &str) -> Result<Bound<'py, PyAny>> {
     let module = file.py().import("collections.abc")?;
     module.getattr(class)?.call1((file,))
-}
-
-/// Something that is worth knowing about a file, and is no error.
-#[pyclass(frozen, module = "zt", name = "FileWarning")]
-pub(crate) struct FileWarning(pub(crate) zt::Warning);
-
-#[pymethods]
-impl FileWarning {
-    /// A stable word for it, listed in ``spec/warnings.md``.
-    #[getter]
-    fn code(&self) -> &str {
-        self.0.code
-    }
-
-    /// What there is to know.
-    #[getter]
-    fn message(&self) -> &str {
-        &self.0.message
-    }
-
-    /// The name of the tensor that it is about, or ``None``.
-    #[getter]
-    fn object(&self) -> Option<&str> {
-        self.0.object.as_deref()
-    }
-
-    /// The role of the component that it is about, or ``None``.
-    #[getter]
-    fn component(&self) -> Option<&str> {
-        self.0.component.as_deref()
-    }
-
-    fn __str__(&self) -> String {
-        self.0.to_string()
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<zt.FileWarning {}: {}>", self.0.code, self.0)
-    }
 }

@@ -8,16 +8,14 @@ use pyo3::types::PyDict;
 use rayon::prelude::*;
 use zt::{Buffer, DType, Dense, Encoding};
 
+use crate::read::open::opened;
 use crate::read::tensor::Tensor;
 use crate::share::array::{Array, fits, view};
 use crate::share::dtype::{Row, numpy};
 use crate::share::error::{OrRaise, Result};
 use crate::share::memory::{Lent, Memory};
-use crate::share::work::Watch;
-use crate::whole::operations::opened;
-use crate::whole::torch;
-
-type PyProgress<'py> = Option<Bound<'py, PyAny>>;
+use crate::share::torch;
+use crate::share::work::{PyProgress, Watch};
 
 /// Reads each tensor into its array.
 pub(crate) fn read_into<'py>(
@@ -144,7 +142,7 @@ pub(crate) fn read_all<'py>(
         let mut targets = Vec::with_capacity(wanted.len());
         for (tensor, out) in wanted {
             if let Some(fault) = tensor.tensor().fault() {
-                return Err(open.input.blame(fault.clone()));
+                return Err(open.blame(fault.clone()));
             }
             let is_bool = tensor.tensor().component("data")?.dtype == Some(DType::Bool);
             checked.push(is_bool);
@@ -155,7 +153,7 @@ pub(crate) fn read_all<'py>(
             .iter_mut()
             .map(|(tensor, role, out)| (*tensor, *role, &mut **out));
         for result in open.file().read_many_into_with(lent.collect(), progress) {
-            result.map_err(|error| open.input.blame(error))?;
+            result.map_err(|error| open.blame(error))?;
         }
         for ((tensor, _, out), is_bool) in targets.iter().zip(checked) {
             if is_bool {
@@ -278,7 +276,7 @@ fn decode<'py>(
         let tensors = tensors.into_par_iter().with_max_len(1);
         let decoded = tensors.map(|(at, tensor, open)| {
             let dense = tensor.tensor().to_dense();
-            let dense = dense.map_err(|error| open.input.blame(error))?;
+            let dense = dense.map_err(|error| open.blame(error))?;
             let components = tensor.tensor().components();
             progress.report(components.map(|(_, part)| part.blob.span.byte_len()).sum())?;
             Ok((at, dense))

@@ -1,16 +1,23 @@
-//! Room `read`: an open file, its tensors, and their values in memory.
+//! Room `read`: open files, their tensors, and values in memory.
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | `file` | `zt.open` and `zt.File` |
+//! | `open` | the open file that all its tensors share |
+//! | `file`, `warning` | `zt.open`, `zt.File` and `zt.FileWarning` |
 //! | `tensor`, `component` | `zt.Tensor` and `zt.Component` |
 //! | `load` | many tensors in one call |
+//! | `torch` | the functions of `zt.torch`: tensors as capsules of DLPack |
+//! | `verify` | `zt.verify` |
 //! | `html` | tables for notebooks |
 //!
-//! It must not know what writes files.
+//! It must not know the modules that write files.
 
 pub(crate) mod component;
 pub(crate) mod file;
-pub(crate) mod html;
+mod html;
 pub(crate) mod load;
+pub(crate) mod open;
 pub(crate) mod tensor;
+pub(crate) mod torch;
+pub(crate) mod verify;
+pub(crate) mod warning;

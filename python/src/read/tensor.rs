@@ -13,7 +13,7 @@ use values::index;
 use zt::{DType, OwnedTensor, Signature, View as _};
 
 use crate::read::component::Component;
-use crate::read::file::Open;
+use crate::read::open::Open;
 use crate::read::{html, load};
 use crate::share::error::{OrRaise, Result, misuse, no_pickling};
 use crate::share::index::Index;
@@ -74,9 +74,7 @@ impl Tensor {
 
     /// The error of the engine as an exception, with the path of the file.
     pub(crate) fn raise<T>(&self, result: zt::Result<T>) -> Result<T> {
-        result
-            .map_err(|error| self.open.input.blame(error))
-            .or_raise()
+        result.map_err(|error| self.open.blame(error)).or_raise()
     }
 }
 

@@ -14,7 +14,7 @@ use zt_safetensors::Header;
 use super::element::Element;
 use super::framework::{Backend, Device, Framework, finish, to_numpy, to_torch, torch_shape};
 use super::message::{failed, no_file, refuse};
-use crate::read::file::{Open, open_any};
+use crate::read::open::{Open, open_input};
 use crate::read::tensor::Tensor;
 use crate::share::array::Array;
 use crate::share::error::{Result, exception};
@@ -283,8 +283,8 @@ impl Table {
             .as_os_str()
             .into_pyobject(py)
             .map_or(name, Bound::into_any);
-        match (open_any(py, &name, options, None), error) {
-            (Ok(open), _) => Ok(Table::Any(Arc::new(open))),
+        match (open_input(py, &name, &options, None), error) {
+            (Ok(input), _) => Ok(Table::Any(Arc::new(Open::new(input, true)))),
             (Err(_), Some(error)) if !is_other => Err(failed(OPENING, &error)),
             (Err(error), _) => Err(error),
         }

@@ -1,5 +1,4 @@
 //! `TensorSpec`, `serialize`, `serialize_file`, `deserialize`.
-#![expect(unsafe_code, reason = "the interface passes addresses")]
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -16,6 +15,7 @@ use zt_safetensors::{Dtype, Entry, Header, layout};
 use super::element::{Element, from_framework, known};
 use super::message::{failed, refuse};
 use crate::share::error::Result;
+use crate::share::memory::Addressed;
 
 /// What `serialize` and `serialize_file` write as one tensor.
 ///
@@ -33,12 +33,7 @@ pub(crate) struct TensorSpec {
     /// The dimensions, outermost first.
     #[pyo3(get)]
     shape: Vec<u64>,
-    /// The address of the elements.
-    #[pyo3(get)]
-    data_ptr: u64,
-    /// How many bytes they are.
-    #[pyo3(get)]
-    data_len: usize,
+    data: Addressed,
 }
 
 #[pymethods]
@@ -62,9 +57,23 @@ impl TensorSpec {
         Ok(TensorSpec {
             element,
             shape,
-            data_ptr,
-            data_len,
+            data: Addressed {
+                address: data_ptr,
+                byte_len: data_len,
+            },
         })
+    }
+
+    /// The address of the elements.
+    #[getter]
+    fn data_ptr(&self) -> u64 {
+        self.data.address
+    }
+
+    /// How many bytes they are.
+    #[getter]
+    fn data_len(&self) -> usize {
+        self.data.byte_len
     }
 
     /// The type in the spelling of files, such as ``"F32"``.
@@ -78,22 +87,9 @@ impl TensorSpec {
             "TensorSpec(dtype='{}', shape={:?}, data_ptr={}, data_len={})",
             self.element.as_str(),
             self.shape,
-            self.data_ptr,
-            self.data_len
+            self.data.address,
+            self.data.byte_len
         )
-    }
-}
-
-impl TensorSpec {
-    /// The bytes at the address.
-    fn bytes(&self) -> &[u8] {
-        let start = std::ptr::with_exposed_provenance::<u8>(self.data_ptr as usize);
-        match self.data_len {
-            0 => &[],
-            // SAFETY: the caller of `serialize` promised that so many bytes are there, and that they
-            // stay until it returns; the class says so. The modules of this package keep their arrays.
-            _ => unsafe { std::slice::from_raw_parts(start, self.data_len) },
-        }
     }
 }
 
@@ -110,29 +106,22 @@ fn plan(
     });
     let mut entries = Vec::with_capacity(tensors.len());
     for (name, spec) in tensors {
-        let TensorSpec {
-            element,
-            shape,
-            data_len,
-            ..
-        } = spec.get();
-        let fits = element
-            .byte_len(shape)
-            .is_ok_and(|expected| expected == *data_len as u64);
-        if !fits {
+        let spec = spec.get();
+        let expected = spec.element.byte_len(&spec.shape);
+        if expected.ok() != Some(spec.data.byte_len as u64) {
             return Err(refuse(format!(
                 "{WRITING}: invalid shape, data type, or offset for tensor"
             )));
         }
         entries.push(Entry {
             name,
-            dtype: *element,
-            shape,
+            dtype: spec.element,
+            shape: &spec.shape,
         });
     }
     let header = layout(metadata.as_deref(), &mut entries);
     let header = header.map_err(|error| failed(WRITING, &error))?;
-    let bytes = |entry: &Entry<'_>| tensors.get(entry.name).map(|spec| spec.get().bytes());
+    let bytes = |entry: &Entry<'_>| tensors.get(entry.name).map(|spec| spec.get().data.bytes());
     Ok((header, entries.iter().filter_map(bytes).collect()))
 }
 

@@ -12,7 +12,7 @@ use pyo3::types::{PyCapsule, PyDict};
 use crate::share::array::Array;
 use crate::share::dtype::Row;
 use crate::share::error::{OrRaise, Result};
-use crate::share::memory::Memory;
+use crate::share::memory::{Memory, Strided};
 
 /// The device of the CPU.
 pub(crate) const CPU: (i32, i32) = (1, 0);
@@ -276,21 +276,30 @@ impl Imported {
         self.row
     }
 
+    /// The array, which keeps the tensor; `None` if it is larger than any memory.
+    pub(crate) fn into_array(self) -> Option<Strided> {
+        let (start, shape, strides) = self.layout()?;
+        // SAFETY: DLPack says so of its shape and strides, until the deleter is called by `drop`.
+        Some(unsafe { Strided::new(start, shape, strides, self.row.item_len, self) })
+    }
+
     /// Its first element, its shape, and its strides in bytes.
-    pub(crate) fn layout(&self) -> Option<(*const u8, Vec<usize>, Vec<isize>)> {
+    fn layout(&self) -> Option<(*const u8, Vec<usize>, Vec<isize>)> {
         let tensor = self.tensor();
         let ndim = usize::try_from(tensor.ndim).ok()?;
         // SAFETY: DLPack has `ndim` numbers there; strides may be left out in old versions.
         let (shape, strides) = unsafe {
-            let shape = match ndim {
-                0 => &[][..],
-                _ => std::slice::from_raw_parts(tensor.shape, ndim),
-            };
-            let strides = match tensor.strides.is_null() || ndim == 0 {
-                true => None,
-                false => Some(std::slice::from_raw_parts(tensor.strides, ndim)),
-            };
-            (shape, strides)
+            if ndim == 0 {
+                (&[][..], None)
+            } else if tensor.strides.is_null() {
+                (std::slice::from_raw_parts(tensor.shape, ndim), None)
+            } else {
+                let strides = std::slice::from_raw_parts(tensor.strides, ndim);
+                (
+                    std::slice::from_raw_parts(tensor.shape, ndim),
+                    Some(strides),
+                )
+            }
         };
         let item_len = isize::try_from(self.row.item_len).ok()?;
         let dimensions = shape.iter().map(|len| usize::try_from(*len).ok());

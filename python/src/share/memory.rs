@@ -4,6 +4,7 @@
 //! and memory are handed on as pointers, and the engine reads files by position.
 #![expect(unsafe_code, reason = "Python's buffer protocol and maps are pointers")]
 
+use std::any::Any;
 use std::ffi::{CStr, c_int, c_void};
 use std::fs;
 use std::io;
@@ -17,8 +18,6 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use zt::{Buffer, Bytes, Source, Span};
 
-use crate::read::file::Open;
-use crate::share::dlpack;
 use crate::share::error::Result;
 
 /// A whole file in memory. Its pages belong to this process once they are written to, and no write
@@ -72,28 +71,23 @@ impl Drop for Detached {
     }
 }
 
-/// What keeps bytes where they are.
-#[derive(Clone)]
-enum Keeper {
-    Map { _map: Arc<PrivateMap> },
-    Buffer { _buffer: Arc<Detached> },
-    File { _file: Arc<Open> },
-}
-
-/// Bytes for Python, which arrays and tensors are views of. They stay for as long as any view does,
-/// also when the file is closed.
+/// Bytes for Python, which arrays and tensors are views of. They stay as long as any view, also when
+/// the file is closed.
 #[pyclass(frozen, module = "zt._zt", name = "Memory")]
 #[derive(Clone)]
 pub(crate) struct Memory {
     start: NonNull<u8>,
     byte_len: usize,
     is_readonly: bool,
+    /// Whether another object of Python owns the bytes. They never become writable then.
+    is_lent: bool,
     /// Whether the bytes belong to this object alone.
     is_own: bool,
-    _keeper: Keeper,
+    /// Holds the bytes in place.
+    _keeper: Arc<dyn Any + Send + Sync>,
 }
 
-// SAFETY: the pointer is valid as long as `keeper`, which is `Send`; who writes where is Python's affair,
+// SAFETY: the pointer is valid as long as `_keeper`, which is `Send`. Python decides who writes where,
 // as for any of its buffers.
 unsafe impl Send for Memory {}
 // SAFETY: as above.
@@ -106,10 +100,9 @@ impl Memory {
             start: map.place(span)?,
             byte_len: usize::try_from(span.byte_len()).ok()?,
             is_readonly: true,
+            is_lent: false,
             is_own: false,
-            _keeper: Keeper::Map {
-                _map: Arc::clone(map),
-            },
+            _keeper: Arc::clone(map) as _,
         })
     }
 
@@ -120,23 +113,21 @@ impl Memory {
             start,
             byte_len,
             is_readonly: false,
+            is_lent: false,
             is_own: true,
-            _keeper: Keeper::Buffer {
-                _buffer: Arc::new(buffer),
-            },
+            _keeper: Arc::new(buffer),
         }
     }
 
-    /// Bytes that the source of `file` lends, which come from an immutable object of Python.
-    pub(crate) fn lent(file: &Arc<Open>, bytes: &[u8]) -> Self {
+    /// Bytes of an immutable object of Python, which `keeper` holds in place.
+    pub(crate) fn lent(keeper: Arc<dyn Any + Send + Sync>, bytes: &[u8]) -> Self {
         Memory {
             start: NonNull::from(bytes).cast(),
             byte_len: bytes.len(),
             is_readonly: true,
+            is_lent: true,
             is_own: false,
-            _keeper: Keeper::File {
-                _file: Arc::clone(file),
-            },
+            _keeper: keeper,
         }
     }
 
@@ -153,13 +144,11 @@ impl Memory {
         })
     }
 
-    /// The same bytes, writable: a page of a map becomes this process's own when it is written to.
-    ///
-    /// Only for bytes of a map or a buffer.
+    /// The same bytes, writable, unless they are lent. A page of a map becomes this process's own when
+    /// it is written to.
     pub(crate) fn writable(self) -> Self {
-        let is_readonly = matches!(self._keeper, Keeper::File { .. });
         Memory {
-            is_readonly,
+            is_readonly: self.is_lent,
             ..self
         }
     }
@@ -224,10 +213,10 @@ impl Memory {
                 flags,
             )
         };
-        match filled {
-            0 => Ok(()),
-            _ => Err(PyErr::fetch(slf.py())),
+        if filled != 0 {
+            return Err(PyErr::fetch(slf.py()));
         }
+        Ok(())
     }
 }
 
@@ -272,7 +261,20 @@ pub(crate) unsafe fn fill(
         shape,
         strides,
     }));
-    let wants = |flag| flags & flag == flag;
+    let if_asked = |flag, place: *mut isize| {
+        if flags & flag == flag {
+            place
+        } else {
+            std::ptr::null_mut()
+        }
+    };
+    let shape = if_asked(ffi::PyBUF_ND, described.shape.as_mut_ptr());
+    let strides = if_asked(ffi::PyBUF_STRIDES, described.strides.as_mut_ptr());
+    let format = if flags & ffi::PyBUF_FORMAT == ffi::PyBUF_FORMAT {
+        format.as_ptr().cast_mut()
+    } else {
+        std::ptr::null_mut()
+    };
     // SAFETY: `view` is the caller's to be filled. All that it points to is in `described`, or static.
     unsafe {
         (*view).buf = start.as_ptr().cast();
@@ -281,18 +283,9 @@ pub(crate) unsafe fn fill(
         (*view).itemsize = item_len;
         (*view).readonly = is_readonly.into();
         (*view).ndim = ndim;
-        (*view).format = match wants(ffi::PyBUF_FORMAT) {
-            true => format.as_ptr().cast_mut(),
-            false => std::ptr::null_mut(),
-        };
-        (*view).shape = match wants(ffi::PyBUF_ND) {
-            true => described.shape.as_mut_ptr(),
-            false => std::ptr::null_mut(),
-        };
-        (*view).strides = match wants(ffi::PyBUF_STRIDES) {
-            true => described.strides.as_mut_ptr(),
-            false => std::ptr::null_mut(),
-        };
+        (*view).format = format;
+        (*view).shape = shape;
+        (*view).strides = strides;
         (*view).suboffsets = std::ptr::null_mut();
         (*view).internal = std::ptr::from_mut(described).cast();
     }
@@ -358,15 +351,32 @@ impl Lent {
     }
 }
 
+/// Bytes at an address that a caller of Python passes.
+///
+/// The caller promises that they are there, and that they stay until the call returns, which needs
+/// them: `TensorSpec` says so.
+pub(crate) struct Addressed {
+    pub(crate) address: u64,
+    pub(crate) byte_len: usize,
+}
+
+impl Addressed {
+    pub(crate) fn bytes(&self) -> &[u8] {
+        let start = std::ptr::with_exposed_provenance(self.address as usize);
+        // SAFETY: the caller's promise, see the type. The modules of this package keep their arrays.
+        unsafe { slice(start, self.byte_len) }
+    }
+}
+
 /// # Safety
 ///
 /// As [`std::slice::from_raw_parts`], but for a length of 0 with any pointer.
 unsafe fn slice<'b>(start: *const u8, byte_len: usize) -> &'b [u8] {
-    match byte_len {
-        0 => &[],
-        // SAFETY: as above.
-        _ => unsafe { std::slice::from_raw_parts(start, byte_len) },
+    if byte_len == 0 {
+        return &[];
     }
+    // SAFETY: as above.
+    unsafe { std::slice::from_raw_parts(start, byte_len) }
 }
 
 /// A tensor file in a writable object of Python: its bytes are copied when they are read, and never lent.
@@ -400,13 +410,8 @@ pub(crate) struct Strided {
     /// In bytes.
     strides: Vec<isize>,
     item_len: usize,
-    _keeper: Lender,
-}
-
-/// What keeps an array of Python where it is.
-enum Lender {
-    Buffer { _buffer: PyUntypedBuffer },
-    DlPack { _tensor: dlpack::Imported },
+    /// Holds the array in place.
+    _keeper: Box<dyn Any + Send + Sync>,
 }
 
 // SAFETY: the pointer is valid as long as the keeper, which any thread may drop; the memory is only read.
@@ -420,25 +425,31 @@ impl Strided {
         if buffer.suboffsets().is_some() {
             return None;
         }
-        Some(Strided {
-            start: buffer.buf_ptr().cast(),
-            shape: buffer.shape().to_vec(),
-            strides: buffer.strides().to_vec(),
-            item_len: buffer.item_size(),
-            _keeper: Lender::Buffer { _buffer: buffer },
-        })
+        let (start, item_len) = (buffer.buf_ptr().cast_const().cast(), buffer.item_size());
+        let (shape, strides) = (buffer.shape().to_vec(), buffer.strides().to_vec());
+        // SAFETY: the buffer protocol says so of its shape and strides, until the buffer is released.
+        Some(unsafe { Self::new(start, shape, strides, item_len, buffer) })
     }
 
-    /// The array of a capsule of DLPack; `None` if it is larger than any memory.
-    pub(crate) fn of_dlpack(tensor: dlpack::Imported) -> Option<Self> {
-        let (start, shape, strides) = tensor.layout()?;
-        Some(Strided {
+    /// An array at `start`, with strides in bytes.
+    ///
+    /// # Safety
+    ///
+    /// The shape and the strides lead to elements of `item_len` bytes, as long as `keeper` lives.
+    pub(crate) unsafe fn new(
+        start: *const u8,
+        shape: Vec<usize>,
+        strides: Vec<isize>,
+        item_len: usize,
+        keeper: impl Send + Sync + 'static,
+    ) -> Self {
+        Strided {
             start,
             shape,
             strides,
-            item_len: tensor.row().item_len,
-            _keeper: Lender::DlPack { _tensor: tensor },
-        })
+            item_len,
+            _keeper: Box::new(keeper),
+        }
     }
 
     /// Takes away the dimensions of one element.

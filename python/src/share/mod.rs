@@ -7,6 +7,7 @@
 //! | `memory` | private maps, buffers for Python, and memory that Python lends |
 //! | `dtype`, `value`, `index` | element types, attributes and indices of Python |
 //! | `array`, `dlpack` | an array on its way to Python, for NumPy and for DLPack |
+//! | `torch` | tensors of torch, recognised |
 //! | `source`, `ranges` | objects of Python as files; many ranges of a file at once |
 //! | `remote` | URLs in the place of paths |
 //!
@@ -22,5 +23,6 @@ pub(crate) mod pool;
 pub(crate) mod ranges;
 pub(crate) mod remote;
 pub(crate) mod source;
+pub(crate) mod torch;
 pub(crate) mod value;
 pub(crate) mod work;

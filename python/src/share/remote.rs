@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -12,10 +12,7 @@ use zt_convert::{Input, InputOptions, Kinds};
 use zt_remote::{Remote, RemoteOptions, Upload, is_url};
 
 use crate::share::error::Result;
-use crate::share::work::Watch;
-
-/// A signal's handler has raised, so that transfers end at once.
-pub(crate) static IS_STOPPED: AtomicBool = AtomicBool::new(false);
+use crate::share::work::{IS_STOPPED, Watch};
 
 /// The URL, where the path is one.
 pub(crate) fn url_of(path: &Path) -> Option<&str> {

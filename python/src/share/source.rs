@@ -1,11 +1,12 @@
 //! Objects of Python as the engine's sources and sinks.
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyString};
 use zt::{Source, Span};
 
 use crate::share::error::Result;
@@ -135,4 +136,12 @@ impl Write for Sink {
 /// Whether the object lends its bytes.
 pub(crate) fn has_buffer(object: &Bound<'_, PyAny>) -> bool {
     PyUntypedBuffer::get(object).is_ok()
+}
+
+/// The path, where the object is a `str` or an `os.PathLike`.
+pub(crate) fn path_of(object: &Bound<'_, PyAny>) -> Result<Option<PathBuf>> {
+    if object.is_instance_of::<PyString>() || object.hasattr("__fspath__")? {
+        return object.extract().map(Some);
+    }
+    Ok(None)
 }

@@ -11,7 +11,9 @@ use zt::Progress;
 
 use crate::share::error::{OrRaise, Result};
 use crate::share::pool::pool;
-use crate::share::remote::IS_STOPPED;
+
+/// A signal's handler has raised, so transfers end at once.
+pub(crate) static IS_STOPPED: AtomicBool = AtomicBool::new(false);
 
 /// Between two looks for signals, while work runs.
 const BEAT: Duration = Duration::from_millis(40);
@@ -81,6 +83,9 @@ impl Line {
     }
 }
 
+/// A function of Python that is called with the number of bytes since its last call.
+pub(crate) type PyProgress<'py> = Option<Bound<'py, PyAny>>;
+
 /// How long work is watched.
 #[derive(Default)]
 pub(crate) struct Watch<'py> {
@@ -89,14 +94,14 @@ pub(crate) struct Watch<'py> {
     /// Threads that are there already, instead.
     pub(crate) pool: Option<Arc<ThreadPool>>,
     /// Python's function of the number of bytes since its last call.
-    pub(crate) progress: Option<Bound<'py, PyAny>>,
+    pub(crate) progress: PyProgress<'py>,
     /// For work that looks at it somewhere else than in its progress.
     pub(crate) line: Arc<Line>,
 }
 
 impl<'py> Watch<'py> {
     /// Work on the shared threads that reports to `progress`.
-    pub(crate) fn new(progress: Option<Bound<'py, PyAny>>) -> Self {
+    pub(crate) fn new(progress: PyProgress<'py>) -> Self {
         Watch {
             progress,
             ..Watch::default()

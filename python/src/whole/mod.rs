@@ -2,10 +2,13 @@
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | `operations` | `zt.verify`, `zt.hash`, `zt.diff`, `zt.convert` and `zt.repair` |
-//! | `torch` | tensors of torch, both ways |
+//! | `hash`, `diff` | the identity of a file's tensors, and the differences of two files |
+//! | `convert` | files as one file of any kind |
+//! | `repair` | a damaged file, mended or saved |
 //!
 //! It must not know `zt.safetensors`.
 
-pub(crate) mod operations;
-pub(crate) mod torch;
+pub(crate) mod convert;
+pub(crate) mod diff;
+pub(crate) mod hash;
+pub(crate) mod repair;

@@ -1,217 +1,29 @@
 //! Values that Python gives to be written: arrays of any library, sparse ones, quantized groups.
 
-use pyo3::buffer::PyUntypedBuffer;
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::PyTuple;
-use zt::{Attributes, Buffer, Bytes, Coo, Csr, Elements, NewObject, ToObject};
+use zt::{Attributes, Coo, Csr, NewObject, ToObject};
 
 use crate::read::tensor::Tensor;
-use crate::share::dlpack::Imported;
-use crate::share::dtype::{Row, numpy};
+use crate::share::dtype::numpy;
 use crate::share::error::{Result, misuse};
-use crate::share::memory::Strided;
+use crate::share::torch;
+use crate::write::array::LentArray;
 use crate::write::quantized::QuantizedGroup;
-
-/// An array of Python, of any strides and byte order.
-pub(crate) struct Array {
-    row: &'static Row,
-    elements: Strided,
-    is_big_endian: bool,
-}
-
-impl Array {
-    /// An array of NumPy, anything with `__dlpack__`, or anything with a buffer.
-    ///
-    /// # Errors
-    ///
-    /// `TypeError` for all else, and for elements that files do not have.
-    pub(crate) fn new(object: &Bound<'_, PyAny>) -> Result<Self> {
-        match Self::of(object)? {
-            Some(array) => Ok(array),
-            None => Err(PyTypeError::new_err(format!(
-                "expected an array, not {}",
-                object.get_type().fully_qualified_name()?
-            ))),
-        }
-    }
-
-    /// An array of NumPy whose buffer says all: of its own class, and of a type that buffers have.
-    fn of_plain(object: &Bound<'_, PyAny>) -> Option<Self> {
-        static ARRAY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        let py = object.py();
-        // A process that has not imported NumPy has no array of it.
-        let class = match ARRAY.get(py) {
-            Some(class) => class,
-            None if is_of(object, "numpy").ok()? => {
-                let class = numpy(py).ok()?.getattr("ndarray").ok()?;
-                ARRAY.get_or_init(py, || class.unbind())
-            }
-            None => return None,
-        };
-        if !object.get_type().is(class) {
-            return None;
-        }
-        let buffer = PyUntypedBuffer::get(object).ok()?;
-        let format = buffer.format();
-        // PyO3 takes no buffer without dimensions.
-        let row = Row::of_format(format, buffer.item_size()).filter(|_| buffer.dimensions() > 0)?;
-        let is_big_endian = format.to_bytes().starts_with(b">");
-        Self::of_buffer(buffer, row, is_big_endian).ok()
-    }
-
-    fn of(object: &Bound<'_, PyAny>) -> Result<Option<Self>> {
-        if is_of(object, "numpy")? && object.hasattr("dtype")? {
-            return Self::of_numpy(object).map(Some);
-        }
-        if object.hasattr("__dlpack__")? && object.hasattr("__dlpack_device__")? {
-            let tensor = Imported::new(object)?;
-            let row = tensor.row();
-            let elements = Strided::of_dlpack(tensor);
-            let elements =
-                elements.ok_or_else(|| PyTypeError::new_err("the tensor is too large"))?;
-            return Ok(Some(Array {
-                row,
-                elements,
-                is_big_endian: false,
-            }));
-        }
-        let Ok(buffer) = PyUntypedBuffer::get(object) else {
-            return Ok(None);
-        };
-        let format = buffer.format().to_owned();
-        let row = Row::of_format(&format, buffer.item_size());
-        let row = row.ok_or_else(|| {
-            PyTypeError::new_err(format!("no file has elements of the format {format:?}"))
-        })?;
-        Self::of_buffer(buffer, row, format.to_bytes().starts_with(b">")).map(Some)
-    }
-
-    fn of_numpy(array: &Bound<'_, PyAny>) -> Result<Self> {
-        let dtype = array.getattr("dtype")?;
-        let name: String = dtype.getattr("name")?.extract()?;
-        let row = Row::named(&name).filter(|row| row.numpy == name);
-        let row = row.ok_or_else(|| {
-            PyTypeError::new_err(format!("no file has elements of the dtype {name}"))
-        })?;
-        if array.hasattr("mask")? && is_of(array, "numpy.ma")? {
-            let text = "a masked array: pass its `data`, or `filled()`";
-            return Err(PyTypeError::new_err(text));
-        }
-        let byte_order: String = dtype.getattr("byteorder")?.extract()?;
-        let is_scalar = array.getattr("ndim")?.extract::<usize>()? == 0;
-        let mut array = array.clone();
-        if is_scalar {
-            // PyO3 takes no buffer without dimensions.
-            array = array.call_method1("reshape", (1,))?;
-        }
-        if row.is_ml {
-            // NumPy lends elements of `ml_dtypes` under no format, so they are lent as integers.
-            array = array.call_method1("view", (["uint8", "uint16"][row.item_len - 1],))?;
-        }
-        let mut taken = Self::of_buffer(PyUntypedBuffer::get(&array)?, row, byte_order == ">")?;
-        if is_scalar {
-            taken.elements.make_scalar();
-        }
-        Ok(taken)
-    }
-
-    fn of_buffer(buffer: PyUntypedBuffer, row: &'static Row, is_big_endian: bool) -> Result<Self> {
-        match Strided::of_buffer(buffer) {
-            Some(elements) if elements.item_len() == row.item_len => Ok(Array {
-                row,
-                elements,
-                is_big_endian,
-            }),
-            _ => Err(PyTypeError::new_err(
-                "the buffer is not an array of numbers",
-            )),
-        }
-    }
-
-    pub(crate) fn row(&self) -> &'static Row {
-        self.row
-    }
-
-    pub(crate) fn shape(&self) -> Vec<u64> {
-        self.elements.shape()
-    }
-
-    pub(crate) fn byte_len(&self) -> usize {
-        self.elements.byte_len()
-    }
-
-    /// What two names of one array have in common: the memory, where it is written as it lies there.
-    pub(crate) fn place(&self) -> Option<(usize, usize)> {
-        self.elements.place().filter(|_| !self.is_big_endian)
-    }
-
-    /// Its bytes, where they lie in memory as files have them.
-    pub(crate) fn lent(&self) -> Option<&[u8]> {
-        self.place()?;
-        match self.elements.bytes() {
-            Ok(Bytes::Borrowed(bytes)) => Some(bytes),
-            _ => None,
-        }
-    }
-
-    /// Its elements as files have them: lent, or copied into order.
-    pub(crate) fn elements(&self) -> zt::formats::Result<Elements<'_>> {
-        let mut bytes = self.elements.bytes()?;
-        let width = self.row.dtype.byte_len();
-        if self.is_big_endian && width > 1 {
-            let mut buffer = Buffer::try_from_slice(&bytes)?;
-            buffer.chunks_exact_mut(width).for_each(<[u8]>::reverse);
-            bytes = Bytes::Owned(buffer);
-        }
-        let elements = Elements::new(self.row.dtype, bytes);
-        Ok(match self.row.logical_type() {
-            Some(name) => elements.with_logical_type(name),
-            None => elements,
-        })
-    }
-}
-
-/// A dense value.
-impl ToObject for Array {
-    fn to_object(&self) -> zt::formats::Result<NewObject<'_>> {
-        Ok(NewObject {
-            shape: self.shape().into(),
-            format: "dense".into(),
-            attributes: None,
-            components: vec![("data".into(), self.elements()?)],
-        })
-    }
-}
-
-/// Whether the class of an object is defined in a module, or in one below it.
-pub(crate) fn is_of(object: &Bound<'_, PyAny>, module: &str) -> Result<bool> {
-    for class in object.get_type().mro() {
-        let found = class.cast::<pyo3::types::PyType>()?.module()?;
-        let found = found.to_str()?;
-        if let Some(rest) = found.strip_prefix(module)
-            && (rest.is_empty() || rest.starts_with('.'))
-        {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
 
 /// A value to be written.
 pub(crate) enum Incoming {
-    Dense(Array),
+    Dense(LentArray),
     Csr {
         shape: [u64; 2],
-        values: Array,
-        indices: Array,
-        indptr: Array,
+        values: LentArray,
+        indices: LentArray,
+        indptr: LentArray,
     },
     Coo {
         shape: Vec<u64>,
-        values: Array,
-        coords: Array,
+        values: LentArray,
+        coords: LentArray,
     },
     Group(Py<QuantizedGroup>),
     Tensor(Py<Tensor>),
@@ -224,7 +36,7 @@ impl Incoming {
     ///
     /// `TypeError` for what is no array.
     pub(crate) fn new(object: &Bound<'_, PyAny>) -> Result<Self> {
-        if let Some(array) = Array::of_plain(object) {
+        if let Some(array) = LentArray::of_plain(object) {
             return Ok(Incoming::Dense(array));
         }
         if let Ok(tensor) = object.cast::<Tensor>() {
@@ -233,13 +45,74 @@ impl Incoming {
         if let Ok(group) = object.cast::<QuantizedGroup>() {
             return Ok(Incoming::Group(group.clone().unbind()));
         }
-        if crate::whole::torch::is_tensor(object)? {
-            return crate::whole::torch::incoming(object);
+        if torch::is_tensor(object)? {
+            return Self::of_torch(object);
         }
-        if is_of(object, "scipy.sparse")? {
+        if torch::is_of(object, "scipy.sparse")? {
             return Self::of_scipy(object);
         }
-        Array::new(object).map(Incoming::Dense)
+        LentArray::new(object).map(Incoming::Dense)
+    }
+
+    /// A value to be written: dense, or sparse in the layouts COO and CSR.
+    ///
+    /// Nothing is copied where it is on the CPU. Elements of a strided tensor are put in order later.
+    ///
+    /// # Errors
+    ///
+    /// `MisuseError` for a tensor without data of its own, and for other layouts.
+    fn of_torch(tensor: &Bound<'_, PyAny>) -> Result<Self> {
+        let py = tensor.py();
+        if tensor.hasattr("to_local")? {
+            let text = "a DTensor is spread over ranks: save it with zt.torch.checkpoint, or save \
+                        full_tensor()";
+            return Err(misuse(py, text));
+        }
+        if tensor.getattr("is_meta")?.is_truthy()? {
+            let text = "a tensor on the device 'meta' has no data to save";
+            return Err(misuse(py, text));
+        }
+        if tensor.getattr("is_quantized")?.is_truthy()? {
+            let text = "a quantized tensor of torch: save dequantize(), or a zt.QuantizedGroup";
+            return Err(misuse(py, text));
+        }
+        let tensor = tensor.call_method0("detach")?.call_method0("cpu")?;
+        let layout = tensor.getattr("layout")?.str()?;
+        match layout.to_str()? {
+            "torch.strided" => plain(&tensor).map(Incoming::Dense),
+            "torch.sparse_coo" => {
+                if tensor.call_method0("dense_dim")?.extract::<usize>()? > 0 {
+                    let text = "a hybrid sparse tensor, whose values are arrays: save to_dense()";
+                    return Err(misuse(py, text));
+                }
+                let tensor = tensor.call_method0("coalesce")?;
+                Ok(Incoming::Coo {
+                    shape: tensor.getattr("shape")?.extract()?,
+                    values: plain(&tensor.call_method0("values")?)?,
+                    coords: plain(&tensor.call_method0("indices")?)?,
+                })
+            }
+            "torch.sparse_csr" => {
+                let shape: Vec<u64> = tensor.getattr("shape")?.extract()?;
+                let (&[rows, columns], 0) = (
+                    shape.as_slice(),
+                    tensor.call_method0("dense_dim")?.extract()?,
+                ) else {
+                    let text = "a batch of sparse matrices, or one of blocks: save to_sparse_coo()";
+                    return Err(misuse(py, text));
+                };
+                Ok(Incoming::Csr {
+                    shape: [rows, columns],
+                    values: plain(&tensor.call_method0("values")?)?,
+                    indices: plain(&tensor.call_method0("col_indices")?)?,
+                    indptr: plain(&tensor.call_method0("crow_indices")?)?,
+                })
+            }
+            layout => {
+                let text = format!("the layout {layout} has no format: save to_sparse_csr()");
+                Err(misuse(py, &text))
+            }
+        }
     }
 
     /// `csr` and `coo` as they are, other formats as `csr`, which all of two dimensions turn into.
@@ -257,8 +130,8 @@ impl Incoming {
             };
             return Ok(Incoming::Coo {
                 shape,
-                values: Array::new(&object.getattr("data")?)?,
-                coords: Array::new(&numpy(object.py())?.call_method1("stack", (coords,))?)?,
+                values: LentArray::new(&object.getattr("data")?)?,
+                coords: LentArray::new(&numpy(object.py())?.call_method1("stack", (coords,))?)?,
             });
         }
         let csr = object.call_method0("tocsr")?;
@@ -277,9 +150,9 @@ impl Incoming {
         };
         Ok(Incoming::Csr {
             shape: [rows, columns],
-            values: Array::new(&csr.getattr("data")?)?,
-            indices: Array::new(&csr.getattr("indices")?)?,
-            indptr: Array::new(&csr.getattr("indptr")?)?,
+            values: LentArray::new(&csr.getattr("data")?)?,
+            indices: LentArray::new(&csr.getattr("indices")?)?,
+            indptr: LentArray::new(&csr.getattr("indptr")?)?,
         })
     }
 
@@ -341,4 +214,10 @@ impl Incoming {
             Incoming::Tensor(_) => Ok(None),
         }
     }
+}
+
+/// The values of a dense tensor, whose conjugation and sign are done.
+fn plain(tensor: &Bound<'_, PyAny>) -> Result<LentArray> {
+    let tensor = tensor.call_method0("resolve_conj")?;
+    LentArray::new(&tensor.call_method0("resolve_neg")?)
 }

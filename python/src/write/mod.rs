@@ -2,15 +2,18 @@
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | `incoming`, `quantized` | values that can be written |
+//! | `array`, `quantized`, `incoming` | values that can be written |
+//! | `options` | what the arguments of writing calls mean |
 //! | `writer`, `editor` | `zt.Writer` and `zt.edit` |
 //! | `save` | a dict of tensors as a file of any kind |
 //!
 //! It knows the tensors of open files, because they can be written. It must not know the work on
 //! whole files.
 
+mod array;
 pub(crate) mod editor;
-pub(crate) mod incoming;
+mod incoming;
+pub(crate) mod options;
 pub(crate) mod quantized;
 pub(crate) mod save;
 pub(crate) mod writer;

@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use zt::{Attributes, Elements, NewObject};
 
 use crate::share::error::Result;
-use crate::write::incoming::Array;
+use crate::write::array::LentArray;
 
 /// A quantized tensor to be written: packed integers, with a scale and a zero-point for each group of
 /// ``group_size`` values in row-major order. Nothing is copied, and the writer checks it.
@@ -23,14 +23,14 @@ use crate::write::incoming::Array;
 pub(crate) struct QuantizedGroup {
     shape: Vec<u64>,
     attributes: Attributes,
-    packed: Array,
-    scales: Array,
-    zeros: Option<Array>,
+    packed: LentArray,
+    scales: LentArray,
+    zeros: Option<LentArray>,
 }
 
 impl QuantizedGroup {
     pub(crate) fn byte_len(&self) -> usize {
-        let zeros = self.zeros.as_ref().map_or(0, Array::byte_len);
+        let zeros = self.zeros.as_ref().map_or(0, LentArray::byte_len);
         self.packed.byte_len() + self.scales.byte_len() + zeros
     }
 
@@ -84,9 +84,9 @@ impl QuantizedGroup {
         Ok(QuantizedGroup {
             shape,
             attributes,
-            packed: Array::new(packed_weight)?,
-            scales: Array::new(scales)?,
-            zeros: zeros.map(Array::new).transpose()?,
+            packed: LentArray::new(packed_weight)?,
+            scales: LentArray::new(scales)?,
+            zeros: zeros.map(LentArray::new).transpose()?,
         })
     }
 

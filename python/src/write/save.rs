@@ -15,10 +15,11 @@ use zt::{
 use zt_convert::{ConvertOptions, Input, Kinds, ZT};
 
 use crate::share::error::Result;
-use crate::share::work::{Line, Watch};
+use crate::share::work::{Line, PyProgress, Watch};
 use crate::share::{remote, value};
-use crate::whole::operations::kind_of;
-use crate::write::incoming::{Array, Incoming};
+use crate::write::array::LentArray;
+use crate::write::incoming::Incoming;
+use crate::write::options::{self, kind_of};
 use crate::write::writer;
 use crate::write::writer::Output;
 
@@ -48,12 +49,12 @@ pub(crate) fn save<'py>(
     planes: bool,
     sync: bool,
     threads: Option<usize>,
-    progress: Option<Bound<'py, PyAny>>,
+    progress: PyProgress<'py>,
     storage_options: Option<&Bound<'py, PyDict>>,
 ) -> Result<Option<Bound<'py, PyBytes>>> {
     let kinds = Kinds::builtin();
     let kind = kind_of(py, &kinds, kind, filename.as_ref())?;
-    let digest = writer::digest(py, "digest", digest)?;
+    let digest = options::digest(py, "digest", digest)?;
     let mut values = Vec::new();
     for pair in tensors.call_method0("items")?.try_iter()? {
         let pair = pair?;
@@ -71,7 +72,7 @@ pub(crate) fn save<'py>(
     let saving = Saving {
         values: Arc::new(values),
         attributes: metadata.map(value::from_mapping).transpose()?,
-        write: writer::options(zstd, planes).digest(digest),
+        write: options::write(zstd, planes).digest(digest),
         kind,
     };
     let line = Arc::new(Line::default());
@@ -219,7 +220,7 @@ impl Source for Held {
 /// Writes arrays whose memory Python lends, and empties the list. All threads work on them.
 fn add_lent(
     writer: &mut zt::Writer<'_>,
-    arrays: &mut Vec<(&String, &Array)>,
+    arrays: &mut Vec<(&String, &LentArray)>,
     line: &Line,
     progress: Progress<'_>,
 ) -> zt::Result<()> {

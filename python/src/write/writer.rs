@@ -9,73 +9,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyTuple};
+use pyo3::types::{PyDict, PyTuple};
 use rayon::ThreadPool;
-use zt::{
-    Attributes, ComponentOptions, Compression, DigestAlgorithm, ObjectOptions, Progress,
-    WriteOptions,
-};
+use zt::{Attributes, ComponentOptions, Compression, ObjectOptions, Progress, WriteOptions};
 use zt_remote::RemoteOptions;
 
 pub(crate) use output::{Output, Target};
 pub(crate) use pieces::Pieces;
 use pieces::Rest;
 
-use crate::read::file::path_of;
-use crate::share::dtype::Row;
 use crate::share::error::{OrRaise, Result, is_raised, misuse, no_pickling};
-use crate::share::source::Sink;
+use crate::share::source::{Sink, path_of};
 use crate::share::work::{Line, Watch};
 use crate::share::{remote, value};
-use crate::write::incoming::{Array, Incoming};
-
-/// How components are stored, where the caller says so.
-pub(crate) fn compression(level: Option<i32>) -> Compression {
-    level.map_or(Compression::None, Compression::Zstd)
-}
-
-/// How a file is written: as zstd of a level, in byte planes, in both, or raw.
-pub(crate) fn options(zstd: Option<i32>, planes: bool) -> WriteOptions {
-    let mut options = WriteOptions::new();
-    if planes {
-        options = options.planes();
-    }
-    if let Some(level) = zstd {
-        options = options.zstd(level);
-    }
-    options
-}
-
-/// The algorithm of that name, which an argument has.
-pub(crate) fn digest(
-    py: Python<'_>,
-    argument: &str,
-    name: Option<&str>,
-) -> Result<Option<DigestAlgorithm>> {
-    match name {
-        None => Ok(None),
-        Some("crc32c") => Ok(Some(DigestAlgorithm::Crc32c)),
-        Some("sha256") => Ok(Some(DigestAlgorithm::Sha256)),
-        Some(other) => {
-            let text = format!("{argument} is {other:?}: pass \"crc32c\", \"sha256\" or None");
-            Err(misuse(py, &text))
-        }
-    }
-}
-
-/// An argument that was not given, where `None` means something.
-pub(crate) enum Given<T> {
-    No,
-    Yes(T),
-}
-
-impl<'a, 'py, T: FromPyObject<'a, 'py>> FromPyObject<'a, 'py> for Given<T> {
-    type Error = T::Error;
-
-    fn extract(object: Borrowed<'a, 'py, PyAny>) -> std::result::Result<Self, Self::Error> {
-        object.extract().map(Given::Yes)
-    }
-}
+use crate::write::array::LentArray;
+use crate::write::incoming::Incoming;
+use crate::write::options::{self, Given, row_of};
 
 /// Where the engine's writer is.
 enum State {
@@ -280,10 +229,10 @@ impl Writer {
         }
         let mut options = self.defaults;
         if let Given::Yes(level) = zstd {
-            options.compression = compression(*level);
+            options.compression = level.map_or(Compression::None, Compression::Zstd);
         }
         if let Given::Yes(name) = digest_name {
-            options.digest = digest(py, "digest", name.as_deref())?;
+            options.digest = options::digest(py, "digest", name.as_deref())?;
         }
         Ok(Some(options.into()))
     }
@@ -317,7 +266,7 @@ impl Writer {
     }
 
     /// The name under which the same array was added before, with the same bytes.
-    fn shared(&self, name: &str, array: &Array) -> zt::Result<Option<String>> {
+    fn shared(&self, name: &str, array: &LentArray) -> zt::Result<Option<String>> {
         /// Smaller ones take less than their place in a table.
         const WORTH_IT: usize = 4 << 10;
         let Some((start, byte_len)) = array.place().filter(|(_, len)| *len >= WORTH_IT) else {
@@ -339,7 +288,7 @@ impl Writer {
 pub(crate) fn share(
     writer: &mut zt::Writer<'_>,
     name: &str,
-    array: &Array,
+    array: &LentArray,
     other: &str,
 ) -> zt::Result<()> {
     let mut object = writer.begin(name, &array.shape(), "dense")?;
@@ -403,9 +352,9 @@ impl Writer {
         progress: Option<Py<PyAny>>,
         storage_options: Option<&Bound<'_, PyDict>>,
     ) -> Result<Self> {
-        let digest = self::digest(py, "digest", digest)?;
-        let chunk_digests = self::digest(py, "chunk_digests", chunk_digests)?;
-        let options = self::options(zstd, planes)
+        let digest = options::digest(py, "digest", digest)?;
+        let chunk_digests = options::digest(py, "chunk_digests", chunk_digests)?;
+        let options = options::write(zstd, planes)
             .digest(digest)
             .chunk_digests(chunk_digests);
         let compression = match (zstd, planes) {
@@ -568,19 +517,4 @@ impl Drop for Writer {
         }
         std::mem::forget(self.pool.take());
     }
-}
-
-/// The type that a name of ours, or whatever NumPy takes for a dtype, stands for.
-fn row_of(dtype: &Bound<'_, PyAny>) -> Result<&'static Row> {
-    if let Ok(name) = dtype.cast::<PyString>()
-        && let Some(row) = Row::named(name.to_str()?)
-    {
-        return Ok(row);
-    }
-    let dtype = crate::share::dtype::numpy(dtype.py())?
-        .getattr("dtype")?
-        .call1((dtype,))?;
-    let name: String = dtype.getattr("name")?.extract()?;
-    Row::named(&name)
-        .ok_or_else(|| PyTypeError::new_err(format!("no file has elements of the dtype {name}")))
 }

@@ -26,7 +26,7 @@ impl Tensor {
         /// Fewer bytes are read by the thread that asks: waking others takes longer.
         const SMALL: u64 = 1 << 20;
         let (tensor, open) = (self.tensor.clone(), Arc::clone(&self.open));
-        let blamed = move || work(tensor.tensor()).map_err(|error| open.input.blame(error));
+        let blamed = move || work(tensor.tensor()).map_err(|error| open.blame(error));
         match byte_len <= SMALL && self.tensor().format() == "dense" {
             true => py.detach(blamed).or_raise(),
             false => Watch::default().run_apart(py, |_| blamed()),
@@ -147,7 +147,7 @@ impl Tensor {
                 check_bools(&tensor, &elements)?;
                 Ok(elements)
             };
-            read().map_err(|error| self.open.input.blame(error))
+            read().map_err(|error| self.open.blame(error))
         })
     }
 
@@ -184,7 +184,7 @@ impl Tensor {
                 let (byte_len, role) = (component.blob.span.byte_len(), role.to_owned());
                 let open = Arc::clone(&self.open);
                 let lent = self.read(py, byte_len, move |tensor| match tensor.bytes(&role)? {
-                    Bytes::Borrowed(bytes) => Ok(Ok(Memory::lent(&open, bytes))),
+                    Bytes::Borrowed(bytes) => Ok(Ok(Memory::lent(open, bytes))),
                     Bytes::Owned(buffer) => Ok(Err(buffer)),
                 })?;
                 match lent {

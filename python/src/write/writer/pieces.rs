@@ -10,7 +10,7 @@ use zt::{SuspendedComponent, SuspendedObject};
 use super::{State, Writer, lock};
 use crate::share::dtype::Row;
 use crate::share::error::{OrRaise, Result, is_raised, misuse, no_pickling};
-use crate::write::incoming::Array;
+use crate::write::array::LentArray;
 
 /// A tensor that comes in pieces. Made by :meth:`Writer.begin`.
 #[pyclass(frozen, module = "zt", name = "Pieces")]
@@ -83,7 +83,7 @@ impl Pieces {
     /// Raises:
     ///     MisuseError: the piece has another dtype, or more bytes than the tensor has left.
     fn write(&self, py: Python<'_>, piece: &Bound<'_, PyAny>) -> Result<()> {
-        let array = Array::new(piece)?;
+        let array = LentArray::new(piece)?;
         if array.row().name != self.row.name && array.row().name != "u8" {
             let text = format!(
                 "the tensor has elements of {}, the piece of {}",

@@ -1,0 +1,133 @@
+//! An open file, as all its tensors and arrays share it.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyBytes, PyDict};
+use zt::{OwnedTensor, Span};
+use zt_convert::{Input, InputOptions, Kinds};
+
+use crate::read::file::File;
+use crate::share::error::{OrRaise, Result};
+use crate::share::memory::{Lent, Memory, PrivateMap};
+use crate::share::remote;
+use crate::share::source::{Reader, has_buffer, path_of};
+
+/// Opens a path, a URL, bytes or a file object.
+pub(crate) fn open_input(
+    py: Python<'_>,
+    source: &Bound<'_, PyAny>,
+    options: &InputOptions,
+    storage_options: Option<&Bound<'_, PyDict>>,
+) -> Result<Input> {
+    // On the calling thread: an opening is short, and waking another thread takes longer.
+    let kinds = Kinds::builtin();
+    if let Some(path) = path_of(source)? {
+        if let Some(url) = remote::url_of(&path) {
+            let stores = remote::options(storage_options)?;
+            return remote::open(py, url, &stores, options);
+        }
+        return py.detach(|| kinds.open(&path, options)).or_raise();
+    }
+    let input = if let Ok(bytes) = source.cast_exact::<PyBytes>() {
+        let bytes = zt::Memory::new(PyBackedBytes::from(bytes.clone()));
+        py.detach(|| kinds.open_source(bytes, options))
+    } else if has_buffer(source) {
+        let lent = Lent::new(source)?;
+        py.detach(|| kinds.open_source(lent, options))
+    } else if source.hasattr("read")? && source.hasattr("seek")? {
+        let reader = Reader::new(source)?;
+        py.detach(|| kinds.open_source(reader, options))
+    } else {
+        return Err(PyTypeError::new_err(format!(
+            "expected a path, bytes, or an object with seek and read, not {}",
+            source.get_type().name()?
+        )));
+    };
+    input.or_raise()
+}
+
+/// The open file behind a `zt.File`. Any other source is opened with the default options.
+pub(crate) fn opened(
+    py: Python<'_>,
+    source: &Bound<'_, PyAny>,
+    storage_options: Option<&Bound<'_, PyDict>>,
+) -> Result<Arc<Open>> {
+    if let Ok(file) = source.cast::<File>() {
+        return file.get().open();
+    }
+    let input = open_input(py, source, &InputOptions::new(), storage_options)?;
+    Ok(Arc::new(Open::new(input, true)))
+}
+
+/// A file of the engine, with its paths and its maps. Tensors and views of its bytes keep it open.
+pub(crate) struct Open {
+    file: zt::File,
+    /// The first is the path by which it was opened.
+    paths: Vec<PathBuf>,
+    /// `None` if all arrays are copies.
+    maps: Option<Mutex<Maps>>,
+}
+
+/// A map for each file behind the source, by the address of the file, which does not change while it
+/// is open. The map is `None` where the file cannot be mapped.
+type Maps = HashMap<usize, Option<Arc<PrivateMap>>>;
+
+impl Open {
+    /// `mmap`: whether arrays may be views of a map.
+    pub(crate) fn new(input: Input, mmap: bool) -> Self {
+        let paths = input.paths().to_vec();
+        Open {
+            file: input.into_file(),
+            paths,
+            maps: mmap.then(Mutex::default),
+        }
+    }
+
+    pub(crate) fn file(&self) -> &zt::File {
+        &self.file
+    }
+
+    /// The path by which it was opened.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.paths.first().map(PathBuf::as_path)
+    }
+
+    /// The file for a conversion, which never overwrites the paths of its inputs.
+    pub(crate) fn to_input(&self) -> Input {
+        Input::new(self.file.clone(), self.paths.clone())
+    }
+
+    /// The tensor of that name.
+    pub(crate) fn tensor(&self, name: &str) -> zt::Result<OwnedTensor> {
+        let found = self.file.owned_tensor(name);
+        found.map_err(|error| self.blame(error))
+    }
+
+    /// `error` with the path of the file.
+    pub(crate) fn blame(&self, error: zt::Error) -> zt::Error {
+        match self.path() {
+            Some(path) => error.with_path(path),
+            None => error,
+        }
+    }
+
+    /// A part of a file in a private map; `None` if there is no map, or if the file was shorter when
+    /// it was mapped.
+    pub(crate) fn mapped(&self, file: &fs::File, span: Span) -> Option<Memory> {
+        if span.is_empty() {
+            return None;
+        }
+        let maps = self.maps.as_ref()?.lock();
+        let mut maps = maps.unwrap_or_else(PoisonError::into_inner);
+        let map = maps
+            .entry(std::ptr::from_ref(file).addr())
+            .or_insert_with(|| PrivateMap::new(file).ok().map(Arc::new));
+        Memory::of_map(map.as_ref()?, span)
+    }
+}

@@ -1,0 +1,101 @@
+//! `zt.repair`: a damaged `.zt` file, mended or saved.
+
+use std::path::PathBuf;
+
+use pyo3::prelude::*;
+use zt::repair::{RepairOptions, Verdict};
+
+use crate::share::error::Result;
+use crate::share::work::{PyProgress, Watch};
+
+/// What :func:`repair` found and did.
+#[pyclass(frozen, module = "zt")]
+pub(crate) struct Recovery {
+    verdict: Verdict,
+    is_complete: bool,
+    tensors: Vec<String>,
+    nbytes: Option<u64>,
+}
+
+#[pymethods]
+impl Recovery {
+    /// ``"sound"``, ``"mendable"`` (and mended, if no new file was asked for), ``"damaged"``, ``"doubtful"``
+    /// or ``"lost"``.
+    #[getter]
+    fn verdict(&self) -> &'static str {
+        match self.verdict {
+            Verdict::Sound => "sound",
+            Verdict::Mendable => "mendable",
+            Verdict::Damaged => "damaged",
+            Verdict::Doubtful => "doubtful",
+            _ => "lost",
+        }
+    }
+
+    /// Whether every tensor is complete.
+    #[getter]
+    fn complete(&self) -> bool {
+        self.is_complete
+    }
+
+    /// The names of the file's tensors, complete or not.
+    #[getter]
+    fn tensors(&self) -> Vec<String> {
+        self.tensors.clone()
+    }
+
+    /// The length of the new file in bytes; ``None`` if none was written.
+    #[getter]
+    fn nbytes(&self) -> Option<u64> {
+        self.nbytes
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "<zt.Recovery {} tensors={}>",
+            self.verdict(),
+            self.tensors.len()
+        )
+    }
+}
+
+/// Mends a ``.zt`` file in place, if its last generation is whole and readers do not find it; or writes
+/// what is left of a damaged one to a new file.
+///
+/// Args:
+///     path: the file.
+///     target: the new file; ``None`` to mend in place.
+///     overwrite: whether a file at ``target`` is replaced.
+///     threads: how many threads work.
+///     progress: called with the bytes since the last call. Their sum is larger than the file.
+#[pyfunction]
+#[pyo3(signature = (path, target = None, *, overwrite = false, threads = None, progress = None))]
+pub(crate) fn repair<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+    target: Option<PathBuf>,
+    overwrite: bool,
+    threads: Option<usize>,
+    progress: PyProgress<'py>,
+) -> Result<Recovery> {
+    Watch::new(progress).threads(threads).run(py, |progress| {
+        let options = RepairOptions::new().progress(progress);
+        let (recovery, nbytes) = match &target {
+            None => (zt::repair::repair(&path, &options)?, None),
+            Some(target) => {
+                let source = zt::FileSource::open(&path)
+                    .map_err(|error| zt::Error::from(error).with_path(&path))?;
+                let recovery = zt::repair::examine(source, &options)?;
+                let nbytes = recovery.save(target, overwrite, Some(progress))?;
+                (recovery, Some(nbytes))
+            }
+        };
+        let names = recovery.objects().iter().map(|object| object.name.clone());
+        Ok(Recovery {
+            verdict: recovery.verdict(),
+            is_complete: recovery.is_complete(),
+            tensors: names.collect(),
+            nbytes,
+        })
+    })
+}

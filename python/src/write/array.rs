@@ -1,0 +1,184 @@
+//! An array that Python lends to be written.
+
+use pyo3::buffer::PyUntypedBuffer;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use zt::{Buffer, Bytes, Elements, NewObject, ToObject};
+
+use crate::share::dlpack::Imported;
+use crate::share::dtype::{Row, numpy};
+use crate::share::error::Result;
+use crate::share::memory::Strided;
+use crate::share::torch::is_of;
+
+/// An array of Python, of any strides and byte order.
+pub(crate) struct LentArray {
+    row: &'static Row,
+    elements: Strided,
+    is_big_endian: bool,
+}
+
+impl LentArray {
+    /// An array of NumPy, anything with `__dlpack__`, or anything with a buffer.
+    ///
+    /// # Errors
+    ///
+    /// `TypeError` for all else, and for elements that files do not have.
+    pub(crate) fn new(object: &Bound<'_, PyAny>) -> Result<Self> {
+        match Self::of(object)? {
+            Some(array) => Ok(array),
+            None => Err(PyTypeError::new_err(format!(
+                "expected an array, not {}",
+                object.get_type().fully_qualified_name()?
+            ))),
+        }
+    }
+
+    /// An array of NumPy whose buffer says all: of its own class, and of a type that buffers have.
+    pub(crate) fn of_plain(object: &Bound<'_, PyAny>) -> Option<Self> {
+        static ARRAY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let py = object.py();
+        // A process that has not imported NumPy has no array of it.
+        let class = match ARRAY.get(py) {
+            Some(class) => class,
+            None if is_of(object, "numpy").ok()? => {
+                let class = numpy(py).ok()?.getattr("ndarray").ok()?;
+                ARRAY.get_or_init(py, || class.unbind())
+            }
+            None => return None,
+        };
+        if !object.get_type().is(class) {
+            return None;
+        }
+        let buffer = PyUntypedBuffer::get(object).ok()?;
+        let format = buffer.format();
+        // PyO3 takes no buffer without dimensions.
+        let row = Row::of_format(format, buffer.item_size()).filter(|_| buffer.dimensions() > 0)?;
+        let is_big_endian = format.to_bytes().starts_with(b">");
+        Self::of_buffer(buffer, row, is_big_endian).ok()
+    }
+
+    fn of(object: &Bound<'_, PyAny>) -> Result<Option<Self>> {
+        if is_of(object, "numpy")? && object.hasattr("dtype")? {
+            return Self::of_numpy(object).map(Some);
+        }
+        if object.hasattr("__dlpack__")? && object.hasattr("__dlpack_device__")? {
+            let tensor = Imported::new(object)?;
+            let row = tensor.row();
+            let elements = tensor.into_array();
+            let elements =
+                elements.ok_or_else(|| PyTypeError::new_err("the tensor is too large"))?;
+            return Ok(Some(LentArray {
+                row,
+                elements,
+                is_big_endian: false,
+            }));
+        }
+        let Ok(buffer) = PyUntypedBuffer::get(object) else {
+            return Ok(None);
+        };
+        let format = buffer.format().to_owned();
+        let row = Row::of_format(&format, buffer.item_size());
+        let row = row.ok_or_else(|| {
+            PyTypeError::new_err(format!("no file has elements of the format {format:?}"))
+        })?;
+        Self::of_buffer(buffer, row, format.to_bytes().starts_with(b">")).map(Some)
+    }
+
+    fn of_numpy(array: &Bound<'_, PyAny>) -> Result<Self> {
+        let dtype = array.getattr("dtype")?;
+        let name: String = dtype.getattr("name")?.extract()?;
+        let row = Row::named(&name).filter(|row| row.numpy == name);
+        let row = row.ok_or_else(|| {
+            PyTypeError::new_err(format!("no file has elements of the dtype {name}"))
+        })?;
+        if array.hasattr("mask")? && is_of(array, "numpy.ma")? {
+            let text = "a masked array: pass its `data`, or `filled()`";
+            return Err(PyTypeError::new_err(text));
+        }
+        let byte_order: String = dtype.getattr("byteorder")?.extract()?;
+        let is_scalar = array.getattr("ndim")?.extract::<usize>()? == 0;
+        let mut array = array.clone();
+        if is_scalar {
+            // PyO3 takes no buffer without dimensions.
+            array = array.call_method1("reshape", (1,))?;
+        }
+        if row.is_ml {
+            // NumPy lends elements of `ml_dtypes` under no format, so they are lent as integers.
+            array = array.call_method1("view", (["uint8", "uint16"][row.item_len - 1],))?;
+        }
+        let mut taken = Self::of_buffer(PyUntypedBuffer::get(&array)?, row, byte_order == ">")?;
+        if is_scalar {
+            taken.elements.make_scalar();
+        }
+        Ok(taken)
+    }
+
+    fn of_buffer(buffer: PyUntypedBuffer, row: &'static Row, is_big_endian: bool) -> Result<Self> {
+        match Strided::of_buffer(buffer) {
+            Some(elements) if elements.item_len() == row.item_len => Ok(LentArray {
+                row,
+                elements,
+                is_big_endian,
+            }),
+            _ => Err(PyTypeError::new_err(
+                "the buffer is not an array of numbers",
+            )),
+        }
+    }
+
+    pub(crate) fn row(&self) -> &'static Row {
+        self.row
+    }
+
+    pub(crate) fn shape(&self) -> Vec<u64> {
+        self.elements.shape()
+    }
+
+    pub(crate) fn byte_len(&self) -> usize {
+        self.elements.byte_len()
+    }
+
+    /// What two names of one array have in common: the memory, where it is written as it lies there.
+    pub(crate) fn place(&self) -> Option<(usize, usize)> {
+        self.elements.place().filter(|_| !self.is_big_endian)
+    }
+
+    /// Its bytes, where they lie in memory as files have them.
+    pub(crate) fn lent(&self) -> Option<&[u8]> {
+        self.place()?;
+        match self.elements.bytes() {
+            Ok(Bytes::Borrowed(bytes)) => Some(bytes),
+            _ => None,
+        }
+    }
+
+    /// Its elements as files have them: lent, or copied into order.
+    pub(crate) fn elements(&self) -> zt::formats::Result<Elements<'_>> {
+        let mut bytes = self.elements.bytes()?;
+        let width = self.row.dtype.byte_len();
+        if self.is_big_endian && width > 1 {
+            let mut buffer = Buffer::try_from_slice(&bytes)?;
+            buffer.chunks_exact_mut(width).for_each(<[u8]>::reverse);
+            bytes = Bytes::Owned(buffer);
+        }
+        let elements = Elements::new(self.row.dtype, bytes);
+        Ok(match self.row.logical_type() {
+            Some(name) => elements.with_logical_type(name),
+            None => elements,
+        })
+    }
+}
+
+/// A dense value.
+impl ToObject for LentArray {
+    fn to_object(&self) -> zt::formats::Result<NewObject<'_>> {
+        Ok(NewObject {
+            shape: self.shape().into(),
+            format: "dense".into(),
+            attributes: None,
+            components: vec![("data".into(), self.elements()?)],
+        })
+    }
+}

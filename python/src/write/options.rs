@@ -1,0 +1,87 @@
+//! What the arguments of writing calls mean.
+
+use std::path::PathBuf;
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use zt::foreign::Kind;
+use zt::{DigestAlgorithm, WriteOptions};
+use zt_convert::{FileKind, Kinds, ZT};
+
+use crate::share::dtype::{Row, numpy};
+use crate::share::error::{Result, misuse};
+
+/// How a file is written: as zstd of a level, in byte planes, in both, or raw.
+pub(crate) fn write(zstd: Option<i32>, planes: bool) -> WriteOptions {
+    let mut options = WriteOptions::new();
+    if planes {
+        options = options.planes();
+    }
+    if let Some(level) = zstd {
+        options = options.zstd(level);
+    }
+    options
+}
+
+/// The algorithm of that name, which an argument has.
+pub(crate) fn digest(
+    py: Python<'_>,
+    argument: &str,
+    name: Option<&str>,
+) -> Result<Option<DigestAlgorithm>> {
+    match name {
+        None => Ok(None),
+        Some("crc32c") => Ok(Some(DigestAlgorithm::Crc32c)),
+        Some("sha256") => Ok(Some(DigestAlgorithm::Sha256)),
+        Some(other) => {
+            let text = format!("{argument} is {other:?}: pass \"crc32c\", \"sha256\" or None");
+            Err(misuse(py, &text))
+        }
+    }
+}
+
+/// An argument that was not given, where `None` means something.
+pub(crate) enum Given<T> {
+    No,
+    Yes(T),
+}
+
+impl<'a, 'py, T: FromPyObject<'a, 'py>> FromPyObject<'a, 'py> for Given<T> {
+    type Error = T::Error;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> std::result::Result<Self, Self::Error> {
+        object.extract().map(Given::Yes)
+    }
+}
+
+/// The kind to write: the one that is named, otherwise that of the extension.
+pub(crate) fn kind_of(
+    py: Python<'_>,
+    kinds: &Kinds,
+    kind: Option<&str>,
+    path: Option<&PathBuf>,
+) -> Result<Kind> {
+    if let Some(name) = kind {
+        let known = kinds.get(name).map(FileKind::kind);
+        return known.ok_or_else(|| misuse(py, &format!("there is no kind {name:?}")));
+    }
+    let Some(path) = path else {
+        return Ok(ZT);
+    };
+    let text = || format!("{}: pass `kind`, the extension is of none", path.display());
+    kinds.of_extension(path).ok_or_else(|| misuse(py, &text()))
+}
+
+/// The type that a name of ours, or whatever NumPy takes for a dtype, stands for.
+pub(crate) fn row_of(dtype: &Bound<'_, PyAny>) -> Result<&'static Row> {
+    if let Ok(name) = dtype.cast::<PyString>()
+        && let Some(row) = Row::named(name.to_str()?)
+    {
+        return Ok(row);
+    }
+    let dtype = numpy(dtype.py())?.getattr("dtype")?.call1((dtype,))?;
+    let name: String = dtype.getattr("name")?.extract()?;
+    Row::named(&name)
+        .ok_or_else(|| PyTypeError::new_err(format!("no file has elements of the dtype {name}")))
+}
