@@ -34,10 +34,10 @@ impl Component {
         let row = tensor.row(&self.role)?;
         let shape = |byte_len: usize| {
             let shape = tensor.tensor().shape();
-            match tensor.tensor().format() == "dense" && fits(py, row, shape, byte_len).is_ok() {
-                true => shape.to_vec(),
-                false => vec![(byte_len / row.item_len) as u64],
+            if tensor.tensor().format() == "dense" && fits(py, row, shape, byte_len).is_ok() {
+                return shape.to_vec();
             }
+            vec![(byte_len / row.item_len) as u64]
         };
         if let Some(memory) = tensor.view(py, &self.role)? {
             let shape = shape(memory.byte_len());

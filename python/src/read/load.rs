@@ -28,9 +28,10 @@ pub(crate) fn read_into<'py>(
     let (mut direct, mut copied) = (Vec::new(), Vec::new());
     for (tensor, out) in targets {
         let this = tensor.get();
-        let out = match torch::is_tensor(&out)? {
-            true => torch::numpy_of(&out)?,
-            false => out,
+        let out = if torch::is_tensor(&out)? {
+            torch::numpy_of(&out)?
+        } else {
+            out
         };
         match Target::of(this, &out)? {
             Some(lent) if this.tensor().format() == "dense" => direct.push((tensor, lent)),
@@ -44,11 +45,7 @@ pub(crate) fn read_into<'py>(
     }
     read_all(py, wanted, threads, progress)?;
     for (tensor, out) in copied {
-        let this = tensor.get();
-        let array = match this.is_dense() {
-            true => this.array(py, None)?,
-            false => this.dense_array(py)?,
-        };
+        let array = tensor.get().dense_array(py, None)?;
         numpy(py)?.call_method1("copyto", (out, array.numpy(py)?))?;
     }
     Ok(())
@@ -62,10 +59,10 @@ fn expect_apart(targets: &[(Py<Tensor>, Lent)]) -> Result<()> {
         [(_, end), (start, _)] => end > start,
         _ => false,
     });
-    match overlap {
-        true => Err(PyValueError::new_err("two of the arrays share memory")),
-        false => Ok(()),
+    if overlap {
+        return Err(PyValueError::new_err("two of the arrays share memory"));
     }
+    Ok(())
 }
 
 struct Target;
@@ -208,10 +205,11 @@ impl Loaded {
                 continue;
             }
             let component = tensor.raise(tensor.tensor().component("data"))?;
-            let byte_len = match component.blob.encoding == Encoding::Raw {
-                true => tensor.tensor().decoded_len("data"),
+            let byte_len = if component.blob.encoding == Encoding::Raw {
+                tensor.tensor().decoded_len("data")
+            } else {
                 // It may have to be decoded.
-                false => py.detach(|| tensor.tensor().decoded_len("data")),
+                py.detach(|| tensor.tensor().decoded_len("data"))
             };
             let byte_len = tensor.raise(byte_len)?;
             let byte_len = usize::try_from(byte_len).unwrap_or(usize::MAX);

@@ -204,10 +204,7 @@ impl Tensor {
     /// Raises:
     ///     UnsupportedError: its format has no dense value.
     fn dense<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
-        match self.is_dense() {
-            true => self.array(py, None)?.numpy(py),
-            false => self.dense_array(py)?.numpy(py),
-        }
+        self.dense_array(py, None)?.numpy(py)
     }
 
     /// Its values as a tensor of torch: a sparse one in its layout, COO or CSR, a quantized one dequantized.
@@ -305,10 +302,10 @@ impl Tensor {
     ) -> Result<Bound<'py, PyAny>> {
         let index = Index::new(key, self.tensor().shape())?;
         let array = self.part(py, &index)?.numpy(py)?;
-        match index.is_scalar {
-            true => array.get_item(PyTuple::empty(py)),
-            false => Ok(array),
+        if index.is_scalar {
+            return array.get_item(PyTuple::empty(py));
         }
+        Ok(array)
     }
 
     fn __len__(&self) -> Result<usize> {

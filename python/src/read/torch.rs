@@ -22,11 +22,7 @@ pub(crate) fn _dlpack<'py>(
     copy: Option<bool>,
 ) -> Result<Bound<'py, PyAny>> {
     let (py, tensor) = (tensor.py(), tensor.get());
-    let array = match tensor.is_dense() {
-        true => tensor.array(py, copy)?,
-        false => tensor.dense_array(py)?,
-    };
-    dlpack::export(py, array, None, copy)
+    dlpack::export(py, tensor.dense_array(py, copy)?, None, copy)
 }
 
 /// The dense values of tensors of one file, as capsules of DLPack. Those that are stored dense share one
@@ -56,7 +52,7 @@ pub(crate) fn _dlpack_many<'py>(
                 }
             }
             Value::Decoded(array) => array,
-            Value::Sparse => tensor.dense_array(py)?,
+            Value::Sparse => tensor.dense_array(py, None)?,
         };
         capsules.push(dlpack::export(py, array, None, None)?);
     }

@@ -17,7 +17,7 @@ use super::message::{failed, no_file, refuse};
 use crate::read::open::{Open, open_input};
 use crate::read::tensor::Tensor;
 use crate::share::array::Array;
-use crate::share::error::{Result, exception};
+use crate::share::error::{OrRaise, Result, exception};
 use crate::share::index::Index;
 use crate::share::memory::{Memory, PrivateMap};
 use crate::share::work;
@@ -185,11 +185,7 @@ impl Opened {
             }
             Table::Any(open) => {
                 let tensor = any_tensor(open, name)?;
-                let array = match tensor.is_dense() {
-                    true => tensor.array(py, (!is_view).then_some(true))?,
-                    false => tensor.dense_array(py)?,
-                };
-                parts_of(array)?
+                parts_of(tensor.dense_array(py, (!is_view).then_some(true))?)?
             }
         };
         self.array(py, &info, memory.writable())
@@ -241,7 +237,7 @@ impl Opened {
         let Table::Any(open) = &self.table else {
             return Err(refuse("parts of safetensors files are views"));
         };
-        let tensor = open.tensor(name).map_err(|error| exception(&error))?;
+        let tensor = open.tensor(name).or_raise()?;
         let part = work::run(py, || tensor.tensor().slice(&index.slices))?;
         let (mut info, memory) = parts_of(Array::of_dense(py, part)?)?;
         info.shape.clone_from(&index.shape);
@@ -251,11 +247,11 @@ impl Opened {
 
 /// The exception for a file that does not open.
 fn missing(path: &Path, error: &zt::Error) -> PyErr {
-    let missing = format!("No such file or directory: {}", path.display());
-    match path.is_dir() {
-        true => exception(error),
-        false => no_file(&missing, error),
+    if path.is_dir() {
+        return exception(error);
     }
+    let text = format!("No such file or directory: {}", path.display());
+    no_file(&text, error)
 }
 
 impl Table {
@@ -326,22 +322,20 @@ impl Own {
                 let offset = span.offset() + (at * PIECE) as u64;
                 self.source.read_at(offset, piece)
             };
-            match is_parallel {
-                true => buffer
-                    .par_chunks_mut(PIECE)
-                    .enumerate()
-                    .try_for_each(read)?,
-                false => read((0, &mut buffer))?,
+            if is_parallel {
+                let pieces = buffer.par_chunks_mut(PIECE);
+                pieces.enumerate().try_for_each(read)?;
+            } else {
+                read((0, &mut buffer))?;
             }
             Ok(buffer)
         };
         let buffer = Buffer::try_zeroed(span.byte_len()).map_err(zt::Error::from);
-        let buffer = buffer.map_err(|error| exception(&error))?;
-        let buffer = match buffer.len() > PIECE {
-            true => work::run(py, || fill(buffer, true))?,
-            false => py
-                .detach(|| fill(buffer, false))
-                .map_err(|error| exception(&error))?,
+        let buffer = buffer.or_raise()?;
+        let buffer = if buffer.len() > PIECE {
+            work::run(py, || fill(buffer, true))?
+        } else {
+            py.detach(|| fill(buffer, false)).or_raise()?
         };
         Ok(Memory::of_buffer(buffer))
     }
@@ -365,7 +359,7 @@ fn any_tensor(open: &Arc<Open>, name: &str) -> Result<Tensor> {
     if open.file().get(name).is_none() {
         return Err(no_tensor(name));
     }
-    let tensor = open.tensor(name).map_err(|error| exception(&error))?;
+    let tensor = open.tensor(name).or_raise()?;
     Ok(Tensor::new(Arc::clone(open), tensor))
 }
 

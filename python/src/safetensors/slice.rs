@@ -4,14 +4,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyEllipsis, PyList, PySlice, PyTuple};
+use pyo3::types::{PyList, PySlice, PyTuple};
 use zt::Slice;
 
 use super::framework::{Backend, Framework, finish};
 use super::message::refuse;
 use super::opened::{Info, Opened};
 use crate::share::error::Result;
-use crate::share::index::Index;
+use crate::share::index::{self, Index, is_ellipsis};
 
 /// A tensor of which nothing is read before it is indexed. Made by ``safe_open.get_slice``.
 #[pyclass(frozen, module = "zt.safetensors", name = "PySafeSlice")]
@@ -71,12 +71,12 @@ impl SafeSlice {
     fn strict<'py>(&self, py: Python<'py>, key: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
         let shape = &self.info.shape;
         let parts = Parts::new(key, shape)?;
-        let ranges = parts.resolve(shape).map_err(|fault| {
+        let within = parts.resolve(shape).map_err(|fault| {
             refuse(format!(
                 "Error during slicing {parts} with shape {shape:?}: {fault}"
             ))
         })?;
-        let keys = ranges.iter().map(|range| range.to_python(py));
+        let keys = within.into_iter().map(|part| part.to_python(py));
         let key = PyTuple::new(py, keys.collect::<Result<Vec<_>>>()?)?;
         if let Some(whole) = self.opened.indexable(py, &self.name)? {
             let part = whole.get_item(&key)?;
@@ -87,10 +87,10 @@ impl SafeSlice {
             };
         }
         let index = Index::new(key.as_any(), shape)?;
-        match is_whole(&index, shape) {
-            true => self.opened.whole(py, &self.name),
-            false => self.opened.part(py, &self.name, &index),
+        if is_whole(&index, shape) {
+            return self.opened.whole(py, &self.name);
         }
+        self.opened.part(py, &self.name, &index)
     }
 }
 
@@ -100,78 +100,28 @@ fn is_whole(index: &Index, shape: &[u64]) -> bool {
     index.shape == shape && index.slices.iter().all(is_forward)
 }
 
-/// Indices as they were written.
+/// Indices as they were written, by the rules of the official package.
 struct Parts(Vec<Part>);
 
+#[derive(Clone, Copy)]
 enum Part {
     Select(u64),
     Narrow {
-        start: Option<usize>,
-        stop: Option<usize>,
-        step: usize,
+        start: Option<u64>,
+        stop: Option<u64>,
+        step: u64,
     },
 }
 
-/// A part that fits its dimension.
-enum Range {
-    Index(u64),
-    Slice { start: u64, stop: u64, step: usize },
-}
-
-impl Range {
-    fn to_python<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
-        let signed = |place: u64| isize::try_from(place).unwrap_or(isize::MAX);
-        Ok(match *self {
-            Range::Index(place) => place.into_pyobject(py)?.into_any(),
-            Range::Slice { start, stop, step } => {
-                let step = isize::try_from(step).unwrap_or(isize::MAX);
-                PySlice::new(py, signed(start), signed(stop), step).into_any()
-            }
-        })
-    }
-}
-
-/// Why indices do not fit a shape.
-enum Fault {
-    TooMany,
-    Outside { axis: usize, asked: u64, len: u64 },
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Fault::TooMany => f.write_str("more slicing indexes than dimensions in tensor"),
-            Fault::Outside { axis, asked, len } => write!(
-                f,
-                "index {asked} out of bounds for tensor dimension #{axis} of size {len}"
-            ),
-        }
-    }
-}
-
-const ALL: Part = Part::Narrow {
-    start: None,
-    stop: None,
-    step: 1,
-};
-
 impl Parts {
     fn new(key: &Bound<'_, PyAny>, shape: &[u64]) -> Result<Self> {
-        let items: Vec<Bound<'_, PyAny>> = if let Ok(items) = key.cast::<PyTuple>() {
-            items.iter().collect()
-        } else if let Ok(items) = key.cast::<PyList>() {
+        if let Ok(items) = key.cast::<PyList>() {
             if !items.is_empty() {
                 return Err(refuse("Non empty lists are not implemented"));
             }
-            return Ok(Parts(vec![Part::Narrow {
-                start: Some(0),
-                stop: Some(0),
-                step: 1,
-            }]));
-        } else {
-            vec![key.clone()]
-        };
-        let is_ellipsis = |item: &Bound<'_, PyAny>| item.is_instance_of::<PyEllipsis>();
+            return Ok(Parts(vec![Part::range(Some(0), Some(0))]));
+        }
+        let items = index::parts_of(key);
         let ellipses = items.iter().filter(|item| is_ellipsis(item)).count();
         if ellipses > 1 {
             return Err(refuse("Only one ellipsis (...) is allowed in slice index"));
@@ -179,46 +129,39 @@ impl Parts {
         let left = shape.len().saturating_sub(items.len() - ellipses);
         let mut parts = Vec::with_capacity(shape.len());
         for item in &items {
-            match is_ellipsis(item) {
-                true => parts.extend((0..left).map(|_| ALL)),
-                false => {
-                    let axis = parts.len();
-                    let len = shape.get(axis).copied().unwrap_or(0);
-                    parts.push(Part::new(item, axis, len)?);
-                }
+            if is_ellipsis(item) {
+                parts.extend((0..left).map(|_| Part::range(None, None)));
+                continue;
             }
+            let axis = parts.len();
+            let len = shape.get(axis).copied().unwrap_or(0);
+            parts.push(Part::new(item, axis, len)?);
         }
         Ok(Parts(parts))
     }
 
-    /// The parts within the shape. The last dimension is looked at first.
-    fn resolve(&self, shape: &[u64]) -> Result<Vec<Range>, Fault> {
+    /// The parts with their bounds in the shape, or why they do not fit it. The last dimension is
+    /// looked at first.
+    fn resolve(&self, shape: &[u64]) -> Result<Vec<Part>, String> {
         if self.0.len() > shape.len() {
-            return Err(Fault::TooMany);
+            return Err("more slicing indexes than dimensions in tensor".to_owned());
         }
-        let mut ranges = Vec::with_capacity(self.0.len());
-        for (axis, (part, &len)) in self.0.iter().zip(shape).enumerate().rev() {
-            let (start, stop) = match *part {
-                Part::Select(place) => (place, place.saturating_add(1)),
-                Part::Narrow { start, stop, .. } => (
-                    start.map_or(0, |start| start as u64),
-                    stop.map_or(len, |stop| stop as u64),
-                ),
+        let mut parts = self.0.clone();
+        for (axis, (part, &len)) in parts.iter_mut().zip(shape).enumerate().rev() {
+            let (first, end) = match part {
+                Part::Select(place) => (*place, place.saturating_add(1)),
+                Part::Narrow { start, stop, .. } => {
+                    (*start.get_or_insert(0), *stop.get_or_insert(len))
+                }
             };
-            if start >= len || stop > len {
-                let asked = match start >= len {
-                    true => start,
-                    false => stop.saturating_sub(1),
-                };
-                return Err(Fault::Outside { axis, asked, len });
+            if first >= len || end > len {
+                let asked = if first >= len { first } else { end - 1 };
+                return Err(format!(
+                    "index {asked} out of bounds for tensor dimension #{axis} of size {len}"
+                ));
             }
-            ranges.push(match *part {
-                Part::Select(place) => Range::Index(place),
-                Part::Narrow { step, .. } => Range::Slice { start, stop, step },
-            });
         }
-        ranges.reverse();
-        Ok(ranges)
+        Ok(parts)
     }
 }
 
@@ -230,13 +173,16 @@ impl fmt::Display for Parts {
 }
 
 impl Part {
+    fn range(start: Option<u64>, stop: Option<u64>) -> Self {
+        let step = 1;
+        Part::Narrow { start, stop, step }
+    }
+
     fn new(item: &Bound<'_, PyAny>, axis: usize, len: u64) -> Result<Self> {
         if let Ok(slice) = item.cast::<PySlice>() {
-            let step = slice
-                .getattr("step")?
-                .extract::<Option<i64>>()?
-                .unwrap_or(1);
-            let positive = usize::try_from(step).ok().filter(|step| *step > 0);
+            let step = slice.getattr("step")?.extract::<Option<i64>>()?;
+            let step = step.unwrap_or(1);
+            let positive = u64::try_from(step).ok().filter(|step| *step > 0);
             return Ok(Part::Narrow {
                 start: slice.getattr("start")?.extract()?,
                 stop: slice.getattr("stop")?.extract()?,
@@ -250,9 +196,10 @@ impl Part {
                 "Unsupported slice index at position {axis}: expected slice, int, or ellipsis"
             )));
         };
-        let place = match index < 0 {
-            true => len.checked_add_signed(index.into()),
-            false => Some(u64::from(index.unsigned_abs())),
+        let place = if index < 0 {
+            len.checked_add_signed(index.into())
+        } else {
+            Some(u64::from(index.unsigned_abs()))
         };
         let outside = || {
             refuse(format!(
@@ -261,11 +208,22 @@ impl Part {
         };
         place.map(Part::Select).ok_or_else(outside)
     }
+
+    fn to_python<'py>(self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        let signed = |place: u64| isize::try_from(place).unwrap_or(isize::MAX);
+        Ok(match self {
+            Part::Select(place) => place.into_pyobject(py)?.into_any(),
+            Part::Narrow { start, stop, step } => {
+                let (start, stop) = (start.unwrap_or(0), stop.unwrap_or(u64::MAX));
+                PySlice::new(py, signed(start), signed(stop), signed(step)).into_any()
+            }
+        })
+    }
 }
 
 impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bound = |bound: &Option<usize>| bound.map_or(String::new(), |bound| bound.to_string());
+        let bound = |bound: &Option<u64>| bound.map_or(String::new(), |bound| bound.to_string());
         match self {
             Part::Select(place) => write!(f, "{place}"),
             Part::Narrow { start, stop, step } => {

@@ -7,6 +7,18 @@ use zt::Slice;
 
 use crate::share::error::Result;
 
+/// The indices of a key: those in a tuple, or the key itself.
+pub(crate) fn parts_of<'py>(key: &Bound<'py, PyAny>) -> Vec<Bound<'py, PyAny>> {
+    match key.cast::<PyTuple>() {
+        Ok(parts) => parts.iter().collect(),
+        Err(_) => vec![key.clone()],
+    }
+}
+
+pub(crate) fn is_ellipsis(part: &Bound<'_, PyAny>) -> bool {
+    part.is_instance_of::<PyEllipsis>()
+}
+
 /// An index that fits a shape.
 pub(crate) struct Index {
     /// A part for each dimension.
@@ -25,11 +37,7 @@ impl Index {
     /// `IndexError` for an index out of range, too many indices, and whatever is no basic index;
     /// `ValueError` for a step of 0.
     pub(crate) fn new(key: &Bound<'_, PyAny>, shape: &[u64]) -> Result<Self> {
-        let parts: Vec<Bound<'_, PyAny>> = match key.cast::<PyTuple>() {
-            Ok(parts) => parts.iter().collect(),
-            Err(_) => vec![key.clone()],
-        };
-        let is_ellipsis = |part: &Bound<'_, PyAny>| part.is_instance_of::<PyEllipsis>();
+        let parts = parts_of(key);
         let taken = parts
             .iter()
             .filter(|part| !part.is_none() && !is_ellipsis(part))

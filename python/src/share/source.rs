@@ -35,9 +35,10 @@ impl Reader {
     pub(crate) fn new(object: &Bound<'_, PyAny>) -> Result<Self> {
         let byte_len = object.call_method1("seek", (0, 2))?;
         // `seek` of some objects returns nothing.
-        let byte_len = match byte_len.is_none() {
-            true => object.call_method0("tell")?.extract()?,
-            false => byte_len.extract()?,
+        let byte_len = if byte_len.is_none() {
+            object.call_method0("tell")?
+        } else {
+            byte_len
         };
         let ranges = Ranges::new(object)?;
         Ok(Reader {
@@ -46,7 +47,7 @@ impl Reader {
                 object: object.clone().unbind(),
                 ranges,
             }),
-            byte_len,
+            byte_len: byte_len.extract()?,
         })
     }
 
@@ -93,10 +94,10 @@ impl Source for Reader {
             }
             Ok(true)
         };
-        match Python::attach(read)? {
-            true => Ok(()),
-            false => Err(io::ErrorKind::UnexpectedEof.into()),
+        if !Python::attach(read)? {
+            return Err(io::ErrorKind::UnexpectedEof.into());
         }
+        Ok(())
     }
 }
 
@@ -115,10 +116,10 @@ impl Write for Sink {
             let piece = PyBytes::new(py, bytes);
             let written = self.0.bind(py).call_method1("write", (piece,))?;
             // Objects that write all may return nothing.
-            match written.is_none() {
-                true => Ok(bytes.len()),
-                false => Ok(written.extract::<usize>()?.min(bytes.len())),
+            if written.is_none() {
+                return Ok(bytes.len());
             }
+            Ok(written.extract::<usize>()?.min(bytes.len()))
         })
     }
 

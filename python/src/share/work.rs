@@ -47,9 +47,10 @@ impl Line {
     /// Counts bytes; whether the work goes on.
     fn report(&self, more: u64) -> ControlFlow<()> {
         self.bytes.fetch_add(more, Ordering::Relaxed);
-        match self.is_stopped() {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
+        if self.is_stopped() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
         }
     }
 

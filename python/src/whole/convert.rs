@@ -99,9 +99,10 @@ pub(crate) fn convert<'py>(
     storage_options: Option<&Bound<'py, PyDict>>,
 ) -> Result<Conversion> {
     let sources: Vec<Bound<'py, PyAny>> =
-        match source.is_instance_of::<PyList>() || source.is_instance_of::<PyTuple>() {
-            true => source.try_iter()?.collect::<Result<_>>()?,
-            false => vec![source.clone()],
+        if source.is_instance_of::<PyList>() || source.is_instance_of::<PyTuple>() {
+            source.try_iter()?.collect::<Result<_>>()?
+        } else {
+            vec![source.clone()]
         };
     let mut inputs: Vec<Input> = Vec::new();
     for source in &sources {

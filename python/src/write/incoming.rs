@@ -120,13 +120,11 @@ impl Incoming {
         let format: String = object.getattr("format")?.extract()?;
         let shape: Vec<u64> = object.getattr("shape")?.extract()?;
         if format == "coo" {
-            let coords = match object.hasattr("coords")? {
-                true => object.getattr("coords")?,
-                false => PyTuple::new(
-                    object.py(),
-                    [object.getattr("row")?, object.getattr("col")?],
-                )?
-                .into_any(),
+            let coords = if object.hasattr("coords")? {
+                object.getattr("coords")?
+            } else {
+                let axes = [object.getattr("row")?, object.getattr("col")?];
+                PyTuple::new(object.py(), axes)?.into_any()
             };
             return Ok(Incoming::Coo {
                 shape,
@@ -134,16 +132,12 @@ impl Incoming {
                 coords: LentArray::new(&numpy(object.py())?.call_method1("stack", (coords,))?)?,
             });
         }
-        let csr = object.call_method0("tocsr")?;
-        let csr = match csr.getattr("has_canonical_format")?.is_truthy()? {
-            true => csr,
-            false => {
-                // In order, and each place once, as the format asks: in a copy.
-                let copy = csr.call_method0("copy")?;
-                copy.call_method0("sum_duplicates")?;
-                copy
-            }
-        };
+        let mut csr = object.call_method0("tocsr")?;
+        if !csr.getattr("has_canonical_format")?.is_truthy()? {
+            // The format asks for indices in order, each once. The caller's array stays as it is.
+            csr = csr.call_method0("copy")?;
+            csr.call_method0("sum_duplicates")?;
+        }
         let [rows, columns] = shape[..] else {
             let text = "a sparse array of one dimension: pass it as `coo`";
             return Err(misuse(object.py(), text));

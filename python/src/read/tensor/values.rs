@@ -27,10 +27,10 @@ impl Tensor {
         const SMALL: u64 = 1 << 20;
         let (tensor, open) = (self.tensor.clone(), Arc::clone(&self.open));
         let blamed = move || work(tensor.tensor()).map_err(|error| open.blame(error));
-        match byte_len <= SMALL && self.tensor().format() == "dense" {
-            true => py.detach(blamed).or_raise(),
-            false => Watch::default().run_apart(py, |_| blamed()),
+        if byte_len <= SMALL && self.tensor().format() == "dense" {
+            return py.detach(blamed).or_raise();
         }
+        Watch::default().run_apart(py, |_| blamed())
     }
 
     /// Its array, in a map, in lent memory, or in memory of its own.
@@ -64,7 +64,7 @@ impl Tensor {
             )));
         }
         if tensor.format() != "dense" {
-            return self.dense_array(py);
+            return self.decoded(py);
         }
         self.owned("data", py, tensor.shape().to_vec())
     }
@@ -88,8 +88,16 @@ impl Tensor {
         Array::of_elements(py, vec![count], values)?.numpy(py)
     }
 
+    /// Its dense value: its array, or what a sparse or quantized tensor stands for.
+    pub(crate) fn dense_array(&self, py: Python<'_>, copy: Option<bool>) -> Result<Array> {
+        if self.is_dense() {
+            return self.array(py, copy);
+        }
+        self.decoded(py)
+    }
+
     /// The dense value, computed.
-    pub(crate) fn dense_array(&self, py: Python<'_>) -> Result<Array> {
+    fn decoded(&self, py: Python<'_>) -> Result<Array> {
         let dense = self.read(py, u64::MAX, |tensor| tensor.to_dense())?;
         Array::of_dense(py, dense)
     }
