@@ -7,33 +7,18 @@ from typing import Any
 
 import numpy as np
 
+from .._dtypes import OF_SAFETENSORS
 from . import TensorSpec, deserialize, safe_open, serialize, serialize_file
-
-_TYPES: dict[str, Any] = {
-    "F64": np.float64,
-    "F32": np.float32,
-    "F16": np.float16,
-    "I64": np.int64,
-    "U64": np.uint64,
-    "I32": np.int32,
-    "U32": np.uint32,
-    "I16": np.int16,
-    "U16": np.uint16,
-    "I8": np.int8,
-    "U8": np.uint8,
-    "BOOL": bool,
-    "C64": np.complex64,
-    "C128": np.complex128,
-}
 
 #: Types that ``ml_dtypes`` has.
 _ML_TYPES = {
-    "BF16": "bfloat16",
-    "F8_E4M3": "float8_e4m3fn",
-    "F8_E4M3FNUZ": "float8_e4m3fnuz",
-    "F8_E5M2": "float8_e5m2",
-    "F8_E5M2FNUZ": "float8_e5m2fnuz",
-    "F8_E8M0": "float8_e8m0fnu",
+    name: dtype for name, dtype in OF_SAFETENSORS.items() if name.startswith(("BF16", "F8"))
+}
+
+_TYPES: dict[str, Any] = {
+    name: np.dtype(dtype).type
+    for name, dtype in OF_SAFETENSORS.items()
+    if name not in _ML_TYPES and name != "F4"
 }
 
 

@@ -7,43 +7,14 @@ from typing import Any
 
 import paddle
 
+from .._dtypes import NBYTES, OF_SAFETENSORS
 from . import TensorSpec, deserialize, safe_open, serialize, serialize_file
 
-_NAMES = {
-    "F64": "float64",
-    "F32": "float32",
-    "F16": "float16",
-    "BF16": "bfloat16",
-    "I64": "int64",
-    "I32": "int32",
-    "I16": "int16",
-    "I8": "int8",
-    "U8": "uint8",
-    "BOOL": "bool",
-    "F8_E4M3": "float8_e4m3fn",
-    "F8_E5M2": "float8_e5m2",
-    "C64": "complex64",
-}
+#: The names of the types that Paddle has.
+_NAMES = "F64 F32 F16 BF16 I64 I32 I16 I8 U8 BOOL F8_E4M3 F8_E5M2 C64".split()
 
-#: Bytes of an element, of the dtypes that files have.
-_SIZES = {
-    "F64": 8,
-    "F32": 4,
-    "F16": 2,
-    "BF16": 2,
-    "I64": 8,
-    "I32": 4,
-    "I16": 2,
-    "I8": 1,
-    "U8": 1,
-    "BOOL": 1,
-    "F8_E4M3": 1,
-    "F8_E5M2": 1,
-    "C64": 8,
-}
-
-_TYPES: dict[str, Any] = {name: getattr(paddle, dtype) for name, dtype in _NAMES.items()}
-_SIZE: dict[Any, int] = {_TYPES[name]: size for name, size in _SIZES.items()}
+_TYPES: dict[str, Any] = {name: getattr(paddle, OF_SAFETENSORS[name]) for name in _NAMES}
+_SIZE: dict[Any, int] = {dtype: NBYTES[name] for name, dtype in _TYPES.items()}
 
 
 def save(tensors: dict[str, paddle.Tensor], metadata: dict[str, str] | None = None) -> bytes:

@@ -10,35 +10,12 @@ from typing import Any
 
 import torch
 
+from .._dtypes import OF_SAFETENSORS
 from . import TensorSpec, deserialize, safe_open, serialize, serialize_file
-
-_NAMES = {
-    "F64": "float64",
-    "F32": "float32",
-    "F16": "float16",
-    "BF16": "bfloat16",
-    "I64": "int64",
-    "I32": "int32",
-    "I16": "int16",
-    "I8": "int8",
-    "U64": "uint64",
-    "U32": "uint32",
-    "U16": "uint16",
-    "U8": "uint8",
-    "BOOL": "bool",
-    "F8_E4M3": "float8_e4m3fn",
-    "F8_E4M3FNUZ": "float8_e4m3fnuz",
-    "F8_E5M2": "float8_e5m2",
-    "F8_E5M2FNUZ": "float8_e5m2fnuz",
-    "F8_E8M0": "float8_e8m0fnu",
-    "F4": "float4_e2m1fn_x2",
-    "C64": "complex64",
-    "C128": "complex128",
-}
 
 #: The dtypes of this PyTorch, by their names in files. Older ones have no FP8.
 _TYPES: dict[str, torch.dtype] = {
-    name: getattr(torch, dtype) for name, dtype in _NAMES.items() if hasattr(torch, dtype)
+    name: getattr(torch, dtype) for name, dtype in OF_SAFETENSORS.items() if hasattr(torch, dtype)
 }
 
 #: Bytes of an element, of the dtypes that files have.

@@ -25,6 +25,7 @@ from torch.utils.dlpack import from_dlpack
 import zt
 
 from .. import _zt
+from .._dtypes import TO_SAFETENSORS
 from ._memory import SPARSE, Ring, dtype_of, part_of, to_device, to_torch
 
 __all__ = [
@@ -354,7 +355,7 @@ class LazyTensor:
 
     def get_dtype(self) -> str:
         """Its dtype in the spelling of ``safetensors``, such as ``"BF16"``."""
-        return SAFETENSORS[self._tensor.dtype or ""]
+        return TO_SAFETENSORS[self._tensor.dtype or ""]
 
     def __getitem__(self, index: Any) -> torch.Tensor:
         """The part of that basic index; ``[...]`` is all. Only what it needs is read."""
@@ -364,30 +365,6 @@ class LazyTensor:
 
     def __repr__(self) -> str:
         return f"LazyTensor({self._tensor!r})"
-
-
-# The names of dtypes in files of safetensors.
-SAFETENSORS: dict[str, str] = {
-    "f64": "F64",
-    "f32": "F32",
-    "f16": "F16",
-    "bf16": "BF16",
-    "i64": "I64",
-    "i32": "I32",
-    "i16": "I16",
-    "i8": "I8",
-    "u64": "U64",
-    "u32": "U32",
-    "u16": "U16",
-    "u8": "U8",
-    "bool": "BOOL",
-    "f8_e4m3fn": "F8_E4M3",
-    "f8_e4m3fnuz": "F8_E4M3FNUZ",
-    "f8_e5m2": "F8_E5M2",
-    "f8_e5m2fnuz": "F8_E5M2FNUZ",
-    "f8_e8m0fnu": "F8_E8M0",
-    "complex64": "C64",
-}
 
 
 def lazy_state_dict(path: Path) -> dict[str, LazyTensor]:

@@ -9,34 +9,13 @@ import torch
 from torch.utils.dlpack import from_dlpack
 
 from .. import _zt
+from .._dtypes import OF_ZT
 
 if TYPE_CHECKING:
     from .. import Tensor
 
 # The names of dtypes in files, where torch has them.
-DTYPES: dict[str, torch.dtype] = {
-    "f64": torch.float64,
-    "f32": torch.float32,
-    "f16": torch.float16,
-    "bf16": torch.bfloat16,
-    "i64": torch.int64,
-    "i32": torch.int32,
-    "i16": torch.int16,
-    "i8": torch.int8,
-    "u64": torch.uint64,
-    "u32": torch.uint32,
-    "u16": torch.uint16,
-    "u8": torch.uint8,
-    "bool": torch.bool,
-    "f8_e4m3fn": torch.float8_e4m3fn,
-    "f8_e4m3fnuz": torch.float8_e4m3fnuz,
-    "f8_e5m2": torch.float8_e5m2,
-    "f8_e5m2fnuz": torch.float8_e5m2fnuz,
-    "f8_e8m0fnu": torch.float8_e8m0fnu,
-    "complex64": torch.complex64,
-    "complex128": torch.complex128,
-}
-
+DTYPES: dict[str, torch.dtype] = {name: getattr(torch, dtype) for name, dtype in OF_ZT.items()}
 
 # The formats that torch has layouts for.
 SPARSE = {"sparse_csr": torch.sparse_csr, "sparse_coo": torch.sparse_coo}
