@@ -28,7 +28,7 @@ impl Component {
 }
 
 impl Component {
-    /// Its elements, in a map, in lent memory, or in memory of its own.
+    /// Its elements: in a map, in lent memory, or in memory of their own.
     pub(crate) fn array(&self, py: Python<'_>) -> Result<Array> {
         let tensor = self.tensor.get();
         let row = tensor.row(&self.role)?;
@@ -72,8 +72,8 @@ impl Component {
         Ok(self.stored()?.blob.encoding.as_str().to_owned())
     }
 
-    /// The offset of its stored bytes in the file; ``None`` if they are made from others, as those of a
-    /// deflated archive are.
+    /// The offset of its stored bytes in the file. ``None`` if the file does not have them, as in a
+    /// deflated archive.
     #[getter]
     fn offset(&self) -> Option<u64> {
         let tensor = self.tensor.get().tensor();
@@ -82,7 +82,7 @@ impl Component {
         found.and_then(|(_, span)| Some(span?.offset()))
     }
 
-    /// How many bytes it has, decoded.
+    /// The number of its bytes, decoded.
     #[getter]
     fn nbytes(&self, py: Python<'_>) -> Result<u64> {
         let tensor = self.tensor.get();
@@ -90,7 +90,7 @@ impl Component {
         tensor.raise(len)
     }
 
-    /// How many bytes it takes in the file.
+    /// The number of its bytes in the file.
     #[getter]
     fn stored_nbytes(&self) -> Result<u64> {
         Ok(self.stored()?.blob.span.byte_len())
@@ -102,8 +102,9 @@ impl Component {
         Ok(self.stored()?.blob.digest.as_ref().map(ToString::to_string))
     }
 
-    /// Its elements as an array of one dimension; the ``data`` of a dense tensor has the tensor's shape.
-    /// A read-only view where the file is mapped and has them as they are, otherwise a writable copy.
+    /// Its elements as an array of one dimension. The ``data`` of a dense tensor has the tensor's
+    /// shape. The array is a read-only view if the file is mapped and has the elements as NumPy needs
+    /// them. Otherwise it is a writable copy.
     fn numpy<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         self.array(py)?.numpy(py)
     }

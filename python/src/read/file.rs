@@ -19,14 +19,14 @@ use crate::share::work::PyProgress;
 
 /// Opens a tensor file of any kind. Its bytes decide the kind, not its name.
 ///
-/// Nothing is read but the list of tensors, and nothing is executed: a PyTorch checkpoint is as safe
-/// as any other file. The index of a sharded set opens the whole set.
+/// Only the list of tensors is read, and nothing is executed: a PyTorch checkpoint is as safe as any
+/// other file. The index of a sharded set opens the whole set.
 ///
 /// Args:
 ///     source: a path; a URL, such as ``"s3://bucket/model.zt"``; bytes-like content, which is not copied; or an object with ``seek`` and ``read``.
-///     mmap: whether arrays are views of a private map of the file, where its bytes can be used as they
-///         are. Otherwise all are copies. A map of a file that another program cuts ends the process
-///         when a lost page is touched; writing a new file over the old name, as ``zt`` does, is safe.
+///     mmap: whether arrays are views of a private map of the file, if its bytes fit NumPy. Otherwise
+///         all arrays are copies. If another program cuts a mapped file, touching a lost page ends the
+///         process. Putting a new file under the old name, as ``zt`` does, is safe.
 ///     verify: when digests are compared: ``"on_read"`` (the first full read), ``"always"``, ``"never"``.
 ///     strict: whether one faulty tensor refuses the whole file.
 ///     storage_options: the settings of the store of a URL, by the names of ``object_store``:
@@ -37,8 +37,8 @@ use crate::share::work::PyProgress;
 ///
 /// Raises:
 ///     MissingFileError: there is no such file. It is a ``FileNotFoundError`` too.
-///     MalformedError: the bytes are no tensor file, or a damaged one.
-///     Exception: what the file object raised.
+///     MalformedError: the bytes are not a tensor file, or it is damaged.
+///     Exception: the file object raised it.
 ///
 /// >>> import io, numpy, zt
 /// >>> sink = io.BytesIO()
@@ -75,8 +75,7 @@ pub(crate) fn open(
 
 /// An open tensor file: a mapping of the names of tensors to :class:`Tensor`. Made by :func:`open`.
 ///
-/// It serves any number of threads. Tensors and arrays outlive it: closing it ends what can be asked
-/// of the file alone.
+/// Any number of threads may use it. Tensors and arrays stay valid when it is closed.
 #[pyclass(frozen, module = "zt", name = "File", weakref)]
 pub(crate) struct File(RwLock<Option<Arc<Open>>>);
 
@@ -108,7 +107,7 @@ impl File {
         value::to_dict(py, &attributes.unwrap_or_default())
     }
 
-    /// What is worth knowing about the file and is no error. Looks at every tensor's description.
+    /// Facts that are worth knowing and are no errors. Looks at the description of every tensor.
     #[getter]
     fn warnings(&self, py: Python<'_>) -> Result<Vec<FileWarning>> {
         let open = self.open()?;
@@ -116,13 +115,13 @@ impl File {
         Ok(FileWarning::all(warnings))
     }
 
-    /// The path that the file was opened by; ``None`` for bytes and file objects.
+    /// The path by which the file was opened; ``None`` for bytes and file objects.
     #[getter]
     fn path(&self) -> Result<Option<PathBuf>> {
         Ok(self.open()?.path().map(Path::to_owned))
     }
 
-    /// The length of the file in bytes; of all files, where it is a set.
+    /// The length of the file in bytes; of a set, the sum of all its files.
     #[getter]
     fn nbytes(&self) -> Result<u64> {
         Ok(self.open()?.file().byte_len())
@@ -134,8 +133,8 @@ impl File {
         self.open().is_err()
     }
 
-    /// Ends the use of the file. Tensors and arrays of it stay valid, and the system's file is closed
-    /// with the last of them.
+    /// Ends the use of the file. Its tensors and arrays stay valid. The system's file is closed with
+    /// the last of them.
     fn close(&self) {
         let mut open = self.0.write().unwrap_or_else(PoisonError::into_inner);
         *open = None;
@@ -205,15 +204,16 @@ impl File {
         view(slf, "ValuesView")
     }
 
-    /// Reads many tensors into arrays that are there, on all cores, in the order of the file.
+    /// Reads many tensors into existing arrays, on all cores, in the order of the file.
     ///
     /// Args:
-    ///     out: a dict of names to writable arrays, each of its tensor's shape and dtype.
+    ///     out: a dict of names to writable arrays. Each has the shape and the dtype of its tensor.
     ///     threads: how many threads read; by default all cores, or ``ZT_NUM_THREADS``.
-    ///     progress: called with the stored bytes since the last call. What it raises ends the work.
+    ///     progress: called with the stored bytes since the last call. An exception from it ends the
+    ///         work.
     ///
     /// Raises:
-    ///     ValueError: an array has another shape or dtype, or is read-only. Nothing was read then.
+    ///     ValueError: an array has another shape or dtype, or is read-only. Then nothing is read.
     #[pyo3(signature = (out, *, threads = None, progress = None))]
     fn read_into<'py>(
         &self,
@@ -274,7 +274,7 @@ impl File {
     }
 }
 
-/// A view of the mapping, of the class that `collections.abc` has for it.
+/// A view of the mapping, of a class of `collections.abc`.
 fn view<'py>(file: &Bound<'py, File>, class: &str) -> Result<Bound<'py, PyAny>> {
     let module = file.py().import("collections.abc")?;
     module.getattr(class)?.call1((file,))

@@ -1,9 +1,9 @@
-//! Tables for notebooks. Every text of a file is escaped.
+//! Tables for notebooks. They escape every text of a file.
 
 use crate::read::tensor::Tensor;
 use crate::share::error::Result;
 
-/// Rows of a table.
+/// The most rows of a table.
 pub(crate) const MOST: usize = 50;
 
 /// The row of a tensor.
@@ -26,7 +26,7 @@ pub(crate) fn faulty(name: &str, error: &zt::Error) -> String {
     cells(&[name, "", "", &error.message(), ""])
 }
 
-/// The table of these rows, of `count` tensors.
+/// The table with these rows, of a file with `count` tensors.
 pub(crate) fn table(rows: &[String], count: usize) -> String {
     const HEAD: [&str; 5] = ["name", "shape", "dtype", "format", "bytes"];
     let mut table = "<table><thead><tr>".to_owned();

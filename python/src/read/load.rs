@@ -1,4 +1,4 @@
-//! Many tensors of a file in one call: into arrays that are there, or into new ones.
+//! Many tensors of a file in one call: into existing arrays, or into new ones.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(crate) fn read_into<'py>(
     threads: Option<usize>,
     progress: PyProgress<'py>,
 ) -> Result<()> {
-    // Those that are read where they are wanted, and those that are copied there.
+    // Read straight into the array, and read elsewhere and copied.
     let (mut direct, mut copied) = (Vec::new(), Vec::new());
     for (tensor, out) in targets {
         let this = tensor.get();
@@ -51,7 +51,7 @@ pub(crate) fn read_into<'py>(
     Ok(())
 }
 
-/// Refuses memory that two tensors would be read into at a time.
+/// Refuses arrays that share memory: two threads would write to it at a time.
 fn expect_apart(targets: &[(Py<Tensor>, Lent)]) -> Result<()> {
     let mut places: Vec<(usize, usize)> = targets.iter().map(|(_, lent)| lent.place()).collect();
     places.sort_unstable();
@@ -72,7 +72,7 @@ impl Target {
     ///
     /// # Errors
     ///
-    /// `ValueError` if it does not fit the tensor.
+    /// `ValueError` if the array does not fit the tensor.
     fn of(tensor: &Tensor, out: &Bound<'_, PyAny>) -> Result<Option<Lent>> {
         let name = tensor.name();
         let mismatch = |what: String| Err(PyValueError::new_err(format!("{name:?}: {what}")));
@@ -145,7 +145,7 @@ pub(crate) fn read_all<'py>(
             checked.push(is_bool);
             targets.push((tensor.tensor(), "data", out));
         }
-        // Lent again, so that bools are looked at afterwards.
+        // Borrowed again, so that bools are checked afterwards.
         let lent = targets
             .iter_mut()
             .map(|(tensor, role, out)| (*tensor, *role, &mut **out));
@@ -164,21 +164,21 @@ pub(crate) fn read_all<'py>(
 
 /// Tensors of a file in memory.
 pub(crate) struct Loaded {
-    /// Of all that are stored dense. It stays as long as any of them.
+    /// The bytes of all tensors that are stored dense. It stays as long as any of them.
     pub(crate) memory: Memory,
-    /// By tensor.
+    /// One for each tensor.
     pub(crate) values: Vec<Value>,
 }
 
 pub(crate) enum Value {
     Slot(Slot),
-    /// Decoded by the rules of its format, into memory of its own.
+    /// Decoded into memory of its own.
     Decoded(Array),
     /// Not read yet.
     Sparse,
 }
 
-/// Where the bytes of a dense tensor are in that memory: from a multiple of 64 on.
+/// The place of a dense tensor in that memory. It starts at a multiple of 64.
 pub(crate) struct Slot {
     pub(crate) row: &'static Row,
     pub(crate) start: usize,
@@ -208,7 +208,7 @@ impl Loaded {
             let byte_len = if component.blob.encoding == Encoding::Raw {
                 tensor.tensor().decoded_len("data")
             } else {
-                // It may have to be decoded.
+                // The length may take decoding.
                 py.detach(|| tensor.tensor().decoded_len("data"))
             };
             let byte_len = tensor.raise(byte_len)?;
@@ -236,7 +236,7 @@ impl Loaded {
                 continue;
             };
             let padded = slot.byte_len.next_multiple_of(APART);
-            // The memory is as long as all slots.
+            // Never: the memory is as long as all slots.
             let Some((place, behind)) = std::mem::take(&mut rest).split_at_mut_checked(padded)
             else {
                 break;
@@ -283,10 +283,10 @@ fn decode<'py>(
     })
 }
 
-/// All tensors of a file as arrays that nobody else has, in a new dict, in the order of the file's index.
+/// All tensors of a file as new arrays in a dict, in the order of the file's index.
 ///
-/// Dense ones lie in one piece of memory, which stays as long as any of them. Sparse ones are arrays of
-/// SciPy, quantized ones are dequantized.
+/// Dense ones are in one piece of memory, which stays as long as any of them. Sparse ones are arrays of
+/// SciPy. Quantized ones are dequantized.
 #[pyfunction]
 #[pyo3(signature = (source, *, threads = None, progress = None, storage_options = None))]
 pub(crate) fn load<'py>(

@@ -1,4 +1,4 @@
-//! An open file, as all its tensors and arrays share it.
+//! An open file, which all its tensors and arrays share.
 
 use std::collections::HashMap;
 use std::fs;
@@ -74,8 +74,8 @@ pub(crate) struct Open {
     maps: Option<Mutex<Maps>>,
 }
 
-/// A map for each file behind the source, by the address of the file, which does not change while it
-/// is open. The map is `None` where the file cannot be mapped.
+/// A map for each file behind the source, by the address of the file. The address does not change while
+/// it is open. `None` if the file cannot be mapped.
 type Maps = HashMap<usize, Option<Arc<PrivateMap>>>;
 
 impl Open {

@@ -20,10 +20,10 @@ use crate::share::index::Index;
 use crate::share::memory;
 use crate::share::{dlpack, value};
 
-/// One tensor of a file. Nothing of its data is read until it is asked for.
+/// One tensor of a file. Its data is read when it is first needed.
 ///
-/// It is an array in the eyes of ``numpy.asarray``, ``torch.from_dlpack``, ``jax.dlpack.from_dlpack`` and
-/// ``memoryview``, if it is dense.
+/// ``numpy.asarray``, ``torch.from_dlpack``, ``jax.dlpack.from_dlpack`` and ``memoryview`` take a dense
+/// one for an array.
 #[pyclass(frozen, module = "zt", name = "Tensor", weakref)]
 pub(crate) struct Tensor {
     open: Arc<Open>,
@@ -39,7 +39,7 @@ impl Tensor {
         self.tensor.tensor()
     }
 
-    /// A handle of the engine that work on other threads can keep.
+    /// The engine's handle, for work on other threads.
     pub(crate) fn handle(&self) -> OwnedTensor {
         self.tensor.clone()
     }
@@ -63,7 +63,7 @@ impl Tensor {
         Some((dtype, logical))
     }
 
-    /// Whether it is stored as an array, be it compressed.
+    /// Whether it is stored as an array, compressed or not.
     pub(crate) fn is_dense(&self) -> bool {
         let format = self.tensor().format();
         format == "dense"
@@ -109,15 +109,16 @@ impl Tensor {
         count.ok_or_else(|| PyValueError::new_err("there are more than 2^64 elements"))
     }
 
-    /// The type of its values, as files name it: ``"f32"``, ``"bf16"``, ``"f8_e4m3fn"``, ``"complex64"``.
-    /// That of its dense values, if it is sparse or quantized; ``None`` if it has none.
+    /// The type of its values, as files name it: ``"f32"``, ``"bf16"``, ``"f8_e4m3fn"``,
+    /// ``"complex64"``. A sparse or quantized tensor has the type of its dense values. ``None`` if
+    /// there are none.
     #[getter]
     pub(crate) fn dtype(&self) -> Option<String> {
         let (dtype, logical) = self.dense_type()?;
         Some(logical.unwrap_or_else(|| dtype.as_str().to_owned()))
     }
 
-    /// How its components make up its value: ``"dense"``, ``"sparse_csr"``, ``"quantized_group"``, ...
+    /// How its components make its value: ``"dense"``, ``"sparse_csr"``, ``"quantized_group"``, ...
     #[getter]
     fn format(&self) -> &str {
         self.tensor.tensor().format()
@@ -139,8 +140,8 @@ impl Tensor {
         Ok(dict)
     }
 
-    /// The bytes of its values in memory: those of its dense value, or of all its components if it has
-    /// none.
+    /// The number of bytes of its dense value in memory. Without a dense value, the sum of its
+    /// components.
     #[getter]
     pub(crate) fn nbytes(&self) -> Result<u64> {
         let tensor = self.tensor();
@@ -161,22 +162,22 @@ impl Tensor {
 
     /// Its values as an array of NumPy.
     ///
-    /// Where the file is mapped and has them as they are, the array is a read-only view of the map: pages
-    /// are read from the disk when they are touched. Otherwise it is a writable copy. Its digest is
-    /// compared at the first call.
+    /// If the file is mapped and has the values as NumPy needs them, the array is a read-only view of
+    /// the map. Pages are then read from the disk when they are touched. Otherwise it is a writable
+    /// copy. The first call compares the digest.
     ///
     /// Args:
     ///     copy: ``True`` for a copy, ``False`` for no copy, ``None`` for a copy if needed.
-    ///     writable: whether the view of a map is writable. What is written stays in this process: other
-    ///         views of the tensor show it, the file and other processes do not.
+    ///     writable: whether the view of a map is writable. Writes stay in this process: other views of
+    ///         the tensor show them, the file and other processes do not.
     ///
     /// Returns:
     ///     An array of the tensor's shape. bf16 and FP8 have dtypes of ``ml_dtypes``.
     ///
     /// Raises:
     ///     MisuseError: the tensor is sparse or quantized: see :meth:`dense`.
-    ///     DigestMismatchError: its bytes are not those that were written.
-    ///     ValueError: ``copy=False``, and it has to be copied.
+    ///     DigestMismatchError: its bytes have changed since they were written.
+    ///     ValueError: ``copy=False``, but a copy is needed.
     #[pyo3(signature = (*, copy = None, writable = false))]
     fn numpy<'py>(
         &self,
@@ -198,8 +199,8 @@ impl Tensor {
         array.numpy(py)
     }
 
-    /// Its dense values as an array of NumPy: a sparse tensor filled in, a quantized one dequantized to
-    /// f32. Of a dense tensor, as :meth:`numpy`.
+    /// Its dense values as an array of NumPy. A sparse tensor is filled in, and a quantized one is
+    /// dequantized to f32. A dense tensor gives the array of :meth:`numpy`.
     ///
     /// Raises:
     ///     UnsupportedError: its format has no dense value.
@@ -207,14 +208,16 @@ impl Tensor {
         self.dense_array(py, None)?.numpy(py)
     }
 
-    /// Its values as a tensor of torch: a sparse one in its layout, COO or CSR, a quantized one dequantized.
+    /// Its values as a tensor of torch. A sparse one keeps its layout, COO or CSR. A quantized one is
+    /// dequantized.
     ///
-    /// Where the file is mapped and has the values as they are, the tensor is a view of a private map.
-    /// It may be written to, and neither the file nor another process sees that. Otherwise it is a copy.
+    /// If the file is mapped and has the values as torch needs them, the tensor is a view of a private
+    /// map. You may write to it: neither the file nor another process sees that. Otherwise it is a
+    /// copy.
     ///
     /// Args:
-    ///     device: where it goes. ``"meta"`` reads nothing; to CUDA it is copied through pinned memory.
-    ///     copy: as of :meth:`numpy`.
+    ///     device: its device. ``"meta"`` reads nothing. A copy to CUDA goes through pinned memory.
+    ///     copy: as for :meth:`numpy`.
     ///
     /// Raises:
     ///     TypeError: torch has no dtype for the values.
@@ -228,7 +231,7 @@ impl Tensor {
         module.getattr("to_torch")?.call1((slf, device, copy))
     }
 
-    /// A sparse tensor as a sparse array of SciPy: ``csr_array`` or ``coo_array``. Its indices are checked.
+    /// A sparse tensor as a ``csr_array`` or ``coo_array`` of SciPy. Its indices are checked.
     ///
     /// Raises:
     ///     MisuseError: the tensor is not sparse.
@@ -276,7 +279,7 @@ impl Tensor {
         sparse("coo_array")?.call((parts,), Some(&keywords))
     }
 
-    /// Reads its values into an array that is there: of the same shape and dtype, and writable.
+    /// Reads its values into a writable array of the same shape and dtype.
     ///
     /// Args:
     ///     out: an array of NumPy, or anything with a writable buffer of as many bytes.
@@ -288,10 +291,12 @@ impl Tensor {
         load::read_into(slf.py(), targets, None, None)
     }
 
-    /// A part of its dense values, by the rules of NumPy's basic indices, in memory of its own.
+    /// A part of its dense values in memory of its own. The index obeys the rules of NumPy's basic
+    /// indices.
     ///
-    /// Only what the part needs is read and decoded, also of compressed, sparse and quantized tensors. Chunk
-    /// digests verify a part of raw bytes, see :class:`Writer`. Without them it is not verified.
+    /// Only the bytes that the part needs are read and decoded, also of compressed, sparse and
+    /// quantized tensors. Chunk digests verify a part of raw bytes: see :class:`Writer`. Without them
+    /// it is not verified.
     ///
     /// Raises:
     ///     IndexError: the index does not fit the shape, or is no basic index.
@@ -318,7 +323,7 @@ impl Tensor {
         true
     }
 
-    /// What ``numpy.asarray`` asks for.
+    /// For ``numpy.asarray``.
     #[pyo3(signature = (dtype = None, copy = None))]
     fn __array__<'py>(
         &self,
@@ -361,7 +366,7 @@ impl Tensor {
         let shape = shape.collect::<std::result::Result<_, _>>();
         let shape = shape.map_err(|_| PyBufferError::new_err("the tensor is too large"))?;
         let item_len = array.row.item_len;
-        // SAFETY: `view` is what the protocol gave, and `__releasebuffer__` ends it.
+        // SAFETY: `view` comes from the protocol, and `__releasebuffer__` ends it.
         unsafe {
             memory::fill(
                 view,
@@ -381,8 +386,8 @@ impl Tensor {
         unsafe { memory::release(view) };
     }
 
-    /// What ``torch.from_dlpack`` and ``jax.dlpack.from_dlpack`` ask for. Any dtype that DLPack has, bf16
-    /// and FP8 too.
+    /// For ``torch.from_dlpack`` and ``jax.dlpack.from_dlpack``. It has any dtype of DLPack, also bf16
+    /// and FP8.
     #[pyo3(signature = (*, stream = None, max_version = None, dl_device = None, copy = None))]
     fn __dlpack__<'py>(
         &self,

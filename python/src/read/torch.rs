@@ -25,8 +25,8 @@ pub(crate) fn _dlpack<'py>(
     dlpack::export(py, tensor.dense_array(py, copy)?, None, copy)
 }
 
-/// The dense values of tensors of one file, as capsules of DLPack. Those that are stored dense share one
-/// piece of memory, and are read on all cores.
+/// The dense values of tensors of one file, as capsules of DLPack. Tensors that are stored dense share
+/// one piece of memory. All cores read them.
 #[pyfunction]
 pub(crate) fn _dlpack_many<'py>(
     py: Python<'py>,
@@ -79,7 +79,7 @@ pub(crate) fn _dlpack_component<'py>(
     dlpack::export(py, component.get().array(py)?, None, None)
 }
 
-/// Checks the contents of a tensor by the rules of its format: indices, above all.
+/// Checks the contents of a tensor, such as indices, by the rules of its format.
 #[pyfunction]
 pub(crate) fn _check_data(tensor: &Bound<'_, Tensor>) -> Result<()> {
     let py = tensor.py();

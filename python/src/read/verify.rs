@@ -9,7 +9,7 @@ use crate::read::warning::FileWarning;
 use crate::share::error::{Result, exception};
 use crate::share::work::{PyProgress, Watch};
 
-/// What :func:`verify` found. It is true if there are no problems.
+/// The result of :func:`verify`. It is true if there are no problems.
 #[pyclass(frozen, module = "zt")]
 pub(crate) struct Verification {
     report: zt::Report,
@@ -30,7 +30,7 @@ impl Verification {
         PyList::new(py, problems.map(|error| exception(error).into_value(py)))
     }
 
-    /// What is worth knowing and is no fault.
+    /// Facts that are worth knowing and are no faults.
     #[getter]
     fn warnings(&self) -> Vec<FileWarning> {
         FileWarning::all(self.report.warnings.clone())
@@ -67,11 +67,11 @@ impl Verification {
 ///     source: a :class:`File`, a path, bytes, or a file object.
 ///     strict: whether faults that readers tolerate are problems too.
 ///     threads: how many threads work; by default all cores, or ``ZT_NUM_THREADS``.
-///     progress: called with the decoded bytes since the last call. What it raises ends the work.
+///     progress: called with the decoded bytes since the last call. An exception from it ends the work.
 ///     storage_options: as for :func:`open`.
 ///
 /// Returns:
-///     The problems. Damage of the file is no exception, unless the file does not open.
+///     The problems. Damage raises an exception only if the file does not open.
 ///
 /// >>> import zt
 /// >>> import numpy, zt.numpy

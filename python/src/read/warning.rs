@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-/// Something that is worth knowing about a file, and is no error.
+/// A fact about a file that is worth knowing and is no error.
 #[pyclass(frozen, module = "zt", name = "FileWarning")]
 pub(crate) struct FileWarning(zt::Warning);
 
@@ -20,19 +20,19 @@ impl FileWarning {
         self.0.code
     }
 
-    /// What there is to know.
+    /// The text of the warning.
     #[getter]
     fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// The name of the tensor that it is about, or ``None``.
+    /// The name of the tensor that it concerns, or ``None``.
     #[getter]
     fn object(&self) -> Option<&str> {
         self.0.object.as_deref()
     }
 
-    /// The role of the component that it is about, or ``None``.
+    /// The role of the component that it concerns, or ``None``.
     #[getter]
     fn component(&self) -> Option<&str> {
         self.0.component.as_deref()

@@ -12,7 +12,7 @@ pub(crate) enum Element {
     Complex128,
 }
 
-/// The names in PyTorch, which are NumPy's and those of `ml_dtypes`. F6 has none.
+/// The names in PyTorch, NumPy and `ml_dtypes`. F6 has none.
 static NAMES: [(Dtype, &str); 20] = [
     (Dtype::Bool, "bool"),
     (Dtype::I8, "int8"),

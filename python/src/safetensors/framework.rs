@@ -1,4 +1,4 @@
-//! Frameworks and devices, and tensors of theirs.
+//! Frameworks, their devices, and their tensors.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -14,7 +14,7 @@ use crate::share::dtype::{Row, numpy};
 use crate::share::error::Result;
 use crate::share::memory::Memory;
 
-/// What tensors are made for.
+/// The library whose tensors are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Framework {
     Torch,
@@ -56,7 +56,7 @@ impl fmt::Display for Framework {
 }
 
 impl Framework {
-    /// Imports what opening a file needs, so that a missing package is known at once.
+    /// Imports the packages that opening a file needs, so that a missing one raises at once.
     pub(crate) fn import(self, py: Python<'_>) -> Result<()> {
         match self {
             Framework::Torch => torch(py).map(drop),
@@ -66,7 +66,7 @@ impl Framework {
     }
 }
 
-/// Where the bytes of tensors come from.
+/// How the bytes of tensors are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Backend {
     Mmap,
@@ -88,16 +88,16 @@ impl<'py> FromPyObject<'_, 'py> for Backend {
     }
 }
 
-/// Where tensors are put.
+/// The device of the tensors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Device {
     Cpu,
     Named(String),
-    /// PyTorch chooses the kind of accelerator.
+    /// A number alone: PyTorch chooses the kind of accelerator.
     Index(usize),
 }
 
-/// Devices with a number. All but `mps` may be of any number, 0 if none is given.
+/// Devices with a number, 0 by default. `mps` has number 0 alone.
 static ACCELERATORS: [&str; 8] = ["cuda", "musa", "mps", "npu", "xpu", "xla", "mlu", "hpu"];
 
 impl<'py> FromPyObject<'_, 'py> for Device {
@@ -162,7 +162,7 @@ pub(crate) fn torch(py: Python<'_>) -> Result<&Bound<'_, PyModule>> {
     Ok(module.bind(py))
 }
 
-/// The shape of a PyTorch tensor: two elements of F4 are one of its.
+/// The shape of a PyTorch tensor: two elements of F4 are one element in PyTorch.
 pub(crate) fn torch_shape(element: Element, shape: &[u64]) -> Result<Vec<u64>> {
     let mut packed = shape.to_vec();
     if element == Element::Of(zt_safetensors::Dtype::F4) {
@@ -223,7 +223,7 @@ pub(crate) fn to_numpy<'py>(
         .call1((shape, dtype, memory))
 }
 
-/// An array of NumPy, or a PyTorch tensor, as a tensor of the framework on the device.
+/// Turns an array of NumPy or a PyTorch tensor into a tensor of the framework on the device.
 pub(crate) fn finish<'py>(
     array: Bound<'py, PyAny>,
     framework: Framework,
@@ -275,7 +275,7 @@ fn to_paddle<'py>(array: Bound<'py, PyAny>, device: &Device) -> Result<Bound<'py
     }
 }
 
-/// A copy of an array of NumPy in row-major order; a scalar becomes an array without dimensions.
+/// A copy of an array of NumPy in row-major order. A scalar becomes an array without dimensions.
 pub(crate) fn copied(array: Bound<'_, PyAny>) -> Result<Bound<'_, PyAny>> {
     let py = array.py();
     let options = PyDict::new(py);

@@ -17,11 +17,11 @@ use crate::share::error::Result;
 /// Args:
 ///     filename: the path. The bytes of the file decide its kind, not its name.
 ///     framework: ``"pt"``, ``"np"``, ``"flax"``, ``"tf"``, ``"mlx"``, ``"paddle"``, or their long names.
-///     device: where tensors are put; PyTorch and Paddle have others than ``"cpu"``.
+///     device: the device of the tensors. Only PyTorch and Paddle have others than ``"cpu"``.
 ///     backend: ``"mmap"``, or ``"pread"`` to read every tensor into memory of its own.
 ///
-/// PyTorch tensors are views of a private map: a page that is written to belongs to this process, and
-/// the file does not change. Arrays of the other frameworks are copies.
+/// PyTorch tensors are views of a private map: writes stay in this process, and the file does not
+/// change. Arrays of the other frameworks are copies.
 ///
 /// Raises:
 ///     FileNotFoundError: there is no such file.
@@ -53,8 +53,8 @@ impl SafeOpen {
         Ok(SafeOpen(RwLock::new(Some(Arc::new(opened)))))
     }
 
-    /// The metadata of the file: texts under texts, or ``None``. Of another kind of file, the
-    /// attributes that are texts.
+    /// The metadata of the file: a dict of texts, or ``None``. For another kind of file, the attributes
+    /// that are texts.
     fn metadata<'py>(&self, py: Python<'py>) -> Result<Option<Bound<'py, PyDict>>> {
         self.opened()?.metadata(py)
     }
@@ -79,7 +79,7 @@ impl SafeOpen {
         self.opened()?.tensors(py)
     }
 
-    /// A tensor to index: only the part that is asked for is read.
+    /// A tensor to index. Only the indexed part is read.
     fn get_slice(&self, name: &str) -> Result<SafeSlice> {
         SafeSlice::new(self.opened()?, name)
     }

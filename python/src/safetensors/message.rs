@@ -1,4 +1,4 @@
-//! Errors, in the words that hosts and the tests of safetensors compare.
+//! Errors, in the words that hosts and the tests of safetensors expect.
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -11,13 +11,13 @@ pub(crate) fn refuse(message: impl Into<String>) -> PyErr {
     raise("SafetensorError", &message.into(), None)
 }
 
-/// A `SafetensorError` for an error of the engine: `doing` says what was tried.
+/// A `SafetensorError` for an error of the engine. `doing` names the failed step.
 pub(crate) fn failed(doing: &str, error: &zt::Error) -> PyErr {
     let message = format!("{doing}: {}", text(error));
     raise("SafetensorError", &message, Some(error))
 }
 
-/// What safetensors 0.8 says of the same fault; otherwise what the engine says.
+/// The message of safetensors 0.8 for the same fault, or else the engine's.
 fn text(error: &zt::Error) -> String {
     let name = error.object().unwrap_or_default();
     let violation = error
@@ -57,7 +57,7 @@ fn official(violation: &Violation, name: &str) -> Option<String> {
 pub(crate) const MISALIGNED: &str = "The slice is slicing for subbytes dtypes, and the slice does \
      not end up at a byte boundary, this is invalid.";
 
-/// A `FileNotFoundError`, which every error of the system is here.
+/// A `FileNotFoundError`: the official package raises it for every error of the system.
 pub(crate) fn no_file(message: &str, error: &zt::Error) -> PyErr {
     raise("MissingFileError", message, Some(error))
 }

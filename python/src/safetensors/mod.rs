@@ -3,12 +3,12 @@
 //! | module | holds |
 //! | --- | --- |
 //! | `handle` | `safe_open`, `_safe_open_handle` |
-//! | `opened` | an open file, and where the bytes of its tensors are |
-//! | `slice` | what `get_slice` gives, and the indices that it accepts |
+//! | `opened` | an open file, and the bytes of its tensors |
+//! | `slice` | the result of `get_slice`, and the indices that it accepts |
 //! | `element` | the types of elements, by their names in files and in frameworks |
-//! | `framework` | frameworks and devices, and tensors of theirs |
+//! | `framework` | frameworks, their devices, and their tensors |
 //! | `spec` | `TensorSpec`, `serialize`, `serialize_file`, `deserialize` |
-//! | `message` | errors, in the words that hosts compare |
+//! | `message` | errors, in the words that hosts expect |
 
 mod element;
 mod framework;

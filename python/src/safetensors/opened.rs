@@ -1,4 +1,4 @@
-//! An open file, and where the bytes of its tensors are.
+//! An open file, and the bytes of its tensors.
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -22,10 +22,10 @@ use crate::share::index::Index;
 use crate::share::memory::{Memory, PrivateMap};
 use crate::share::work;
 
-/// What an error of opening is said about.
+/// The step that a message names if opening fails.
 const OPENING: &str = "Error while deserializing header";
 
-/// An open file, and what its tensors are made for.
+/// An open file, with the framework and the device of its tensors.
 pub(crate) struct Opened {
     table: Table,
     pub(crate) framework: Framework,
@@ -34,8 +34,8 @@ pub(crate) struct Opened {
 }
 
 enum Table {
-    /// A safetensors file, by its own header: F4 and F6 are no types of the engine, and 100,000
-    /// tensors need no objects.
+    /// A safetensors file, by its own header. The engine has no F4 and F6, and 100,000 tensors would
+    /// take as many objects.
     Own(Box<Own>),
     /// A file of another kind, or a set.
     Any(Arc<Open>),
@@ -61,7 +61,7 @@ impl Opened {
         device: Device,
         backend: Backend,
     ) -> Result<Self> {
-        // The first error is that of a missing file, whatever the arguments are.
+        // A missing file is reported before a wrong argument.
         let source = py.detach(|| FileSource::open(path).map_err(zt::Error::from));
         let source = source.map_err(|error| missing(path, &error))?;
         let has_devices = matches!(framework, Framework::Torch | Framework::Paddle);
@@ -167,10 +167,10 @@ impl Opened {
         Ok(dict)
     }
 
-    /// A whole tensor on the CPU: of PyTorch, or for the others of NumPy. It may be written to, and
+    /// A whole tensor on the CPU: of PyTorch, or of NumPy for the other frameworks. It is writable, and
     /// no write reaches the file.
     pub(crate) fn whole<'py>(&self, py: Python<'py>, name: &str) -> Result<Bound<'py, PyAny>> {
-        // Views of a map are for those who take over the bytes, or copy them at once.
+        // PyTorch takes over the bytes of a view. The other frameworks copy them at once.
         let is_view = self.backend == Backend::Mmap && self.framework != Framework::Numpy;
         let (info, memory) = match &self.table {
             Table::Own(own) => {
@@ -191,7 +191,7 @@ impl Opened {
         self.array(py, &info, memory.writable())
     }
 
-    /// Bytes as a tensor of PyTorch, or for the other frameworks of NumPy.
+    /// Bytes as a tensor of PyTorch, or as an array of NumPy for the other frameworks.
     fn array<'py>(
         &self,
         py: Python<'py>,
@@ -207,8 +207,7 @@ impl Opened {
         }
     }
 
-    /// A tensor to be indexed: a view of the map if there is one; `None` if the engine reads parts
-    /// of it.
+    /// A tensor to index: a view of the map, or a copy. `None` if the engine reads its parts.
     pub(crate) fn indexable<'py>(
         &self,
         py: Python<'py>,
@@ -227,7 +226,7 @@ impl Opened {
             .map(Some)
     }
 
-    /// A part of a tensor in a file of another kind. Only what the part needs is read.
+    /// A part of a tensor in a file of another kind. Only the bytes of the part are read.
     pub(crate) fn part<'py>(
         &self,
         py: Python<'py>,
@@ -313,9 +312,9 @@ impl Own {
         Memory::of_map(map.as_ref()?, span)
     }
 
-    /// The bytes, read into memory of their own.
+    /// Reads the bytes into memory of their own.
     fn read(&self, py: Python<'_>, span: Span) -> Result<Memory> {
-        /// Bytes that one thread reads at a time.
+        /// The bytes that one thread reads at a time.
         const PIECE: usize = 8 << 20;
         let fill = |mut buffer: Buffer, is_parallel: bool| {
             let read = |(at, piece): (usize, &mut [u8])| {

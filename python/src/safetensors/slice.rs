@@ -1,4 +1,4 @@
-//! What `get_slice` gives, and the indices that it accepts.
+//! The result of `get_slice`, and the indices that it accepts.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::opened::{Info, Opened};
 use crate::share::error::Result;
 use crate::share::index::{self, Index, is_ellipsis};
 
-/// A tensor of which nothing is read before it is indexed. Made by ``safe_open.get_slice``.
+/// A tensor that is read when it is indexed. Made by ``safe_open.get_slice``.
 #[pyclass(frozen, module = "zt.safetensors", name = "PySafeSlice")]
 pub(crate) struct SafeSlice {
     opened: Arc<Opened>,
@@ -41,9 +41,9 @@ impl SafeSlice {
         self.info.element.as_str()
     }
 
-    /// A part of the tensor. For PyTorch, indices mean what they mean there. For the other frameworks
-    /// they are integers, slices with positive steps, ``...``, and ``[]`` for no rows; a slice past
-    /// the end is an error.
+    /// A part of the tensor. For PyTorch, an index means what it means there. For the other frameworks,
+    /// an index is an integer, a slice with a positive step, ``...``, or ``[]`` for no rows. A slice
+    /// past the end is an error.
     fn __getitem__<'py>(&self, key: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
         let (py, opened) = (key.py(), &*self.opened);
         let part = match opened.framework {
@@ -80,7 +80,7 @@ impl SafeSlice {
         let key = PyTuple::new(py, keys.collect::<Result<Vec<_>>>()?)?;
         if let Some(whole) = self.opened.indexable(py, &self.name)? {
             let part = whole.get_item(&key)?;
-            // A copy of its own: the map and the rest of the tensor are not kept for it.
+            // A copy, so that the part does not keep the map or the rest of the tensor.
             return match self.opened.framework {
                 Framework::Torch => part.call_method0("clone"),
                 _ => super::framework::copied(part),
@@ -94,7 +94,7 @@ impl SafeSlice {
     }
 }
 
-/// Whether an index takes everything in its order.
+/// Whether an index takes the whole tensor in its order.
 fn is_whole(index: &Index, shape: &[u64]) -> bool {
     let is_forward = |slice: &Slice| matches!(slice, Slice::Range { step: 1, .. });
     index.shape == shape && index.slices.iter().all(is_forward)
@@ -140,8 +140,8 @@ impl Parts {
         Ok(Parts(parts))
     }
 
-    /// The parts with their bounds in the shape, or why they do not fit it. The last dimension is
-    /// looked at first.
+    /// The parts with their bounds in the shape, or the reason why they do not fit. The last dimension
+    /// is checked first.
     fn resolve(&self, shape: &[u64]) -> Result<Vec<Part>, String> {
         if self.0.len() > shape.len() {
             return Err("more slicing indexes than dimensions in tensor".to_owned());

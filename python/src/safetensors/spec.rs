@@ -17,11 +17,11 @@ use super::message::{failed, refuse};
 use crate::share::error::Result;
 use crate::share::memory::Addressed;
 
-/// What `serialize` and `serialize_file` write as one tensor.
+/// A tensor for `serialize` and `serialize_file`.
 ///
 /// Args:
 ///     dtype: the name of the type in PyTorch, such as ``"float32"``.
-///     shape: the dimensions, outermost first. The last one of ``"float4_e2m1fn_x2"`` counts bytes here,
+///     shape: the dimensions, outermost first. For ``"float4_e2m1fn_x2"``, the last one counts bytes,
 ///         and is doubled.
 ///     data_ptr: the address of the elements, in row-major order and little-endian.
 ///     data_len: how many bytes they are.
@@ -93,14 +93,14 @@ impl TensorSpec {
     }
 }
 
-/// What is written: the header, and the tensors in their order.
+/// The bytes to write: the header, and the tensors in their order.
 fn plan(
     tensors: &HashMap<String, Py<TensorSpec>>,
     metadata: Option<HashMap<String, String>>,
 ) -> Result<(Vec<u8>, Vec<&[u8]>)> {
     let metadata = metadata.map(|metadata| {
         let mut texts: Vec<(String, String)> = metadata.into_iter().collect();
-        // The official library writes them in a random order.
+        // In order: the official library writes them in a random one.
         texts.sort_unstable();
         texts
     });
@@ -125,7 +125,7 @@ fn plan(
     Ok((header, entries.iter().filter_map(bytes).collect()))
 }
 
-/// What an error of writing is said about.
+/// The step that a message names if writing fails.
 const WRITING: &str = "Error while serializing";
 
 /// The bytes of a safetensors file with these tensors.

@@ -23,7 +23,7 @@ impl Array {
         view(&memory, 0, self.row, &self.shape)
     }
 
-    /// A dense value, in memory of its own.
+    /// An array that owns the memory of a dense value.
     pub(crate) fn of_dense(py: Python<'_>, dense: Dense<'static>) -> Result<Self> {
         let (shape, elements) = dense.into_elements();
         Self::of_elements(py, shape, elements)
@@ -61,8 +61,8 @@ pub(crate) fn view<'py>(
     class.bind(py).call1((shape, dtype, memory, offset))
 }
 
-/// Refuses bytes of which an array of this shape does not consist: values of a logical type that arrays
-/// do not have may be of several elements, or of half a one.
+/// Checks that `byte_len` bytes are an array of this shape. Where arrays lack a logical type, a value
+/// may be several elements, or half an element.
 pub(crate) fn fits(py: Python<'_>, row: &Row, shape: &[u64], byte_len: usize) -> Result<()> {
     match zt::formats::dense_byte_len(shape, row.item_len as u64) {
         Some(expected) if expected == byte_len as u64 => Ok(()),

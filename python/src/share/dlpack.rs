@@ -1,4 +1,4 @@
-//! DLPack 1.1: memory that is exchanged with torch, jax and others.
+//! DLPack 1.1: exchanges memory with torch, jax and others.
 #![expect(unsafe_code, reason = "DLPack's structures hold pointers")]
 
 use std::ffi::{CStr, c_void};
@@ -59,7 +59,7 @@ struct ManagedVersioned {
     tensor: DlTensor,
 }
 
-/// What a structure points to. It is boxed, and `context` is its address.
+/// The memory and the dimensions that a structure points to. `context` is the address of its box.
 struct Context {
     _memory: Memory,
     shape: Vec<i64>,
@@ -100,9 +100,9 @@ fn describe(array: Array) -> Result<(DlTensor, Box<Context>)> {
 
 /// The capsule of an array.
 ///
-/// With a version, a view of a map or of lent bytes is marked read-only. Without one, which cannot be
-/// marked, a view of a map is given as it is, because its pages are this process's own once they are
-/// written to, and lent bytes are copied.
+/// A versioned capsule marks a view of a map, or of lent bytes, as read-only. An unversioned one
+/// cannot. It gives a view of a map as it is: a write makes the page this process's own. It copies lent
+/// bytes.
 pub(crate) fn export<'py>(
     py: Python<'py>,
     mut array: Array,
@@ -126,8 +126,8 @@ pub(crate) fn export<'py>(
             tensor,
         });
         let managed = NonNull::from(Box::leak(managed)).cast();
-        // SAFETY: the structure is of the kind that the name stands for, and stays until its deleter is
-        // called: by the consumer, which renames the capsule, or by `end_versioned`.
+        // SAFETY: the name of the capsule is right for the structure. The structure stays until its
+        // deleter is called: by the consumer, which renames the capsule, or by `end_versioned`.
         let capsule = unsafe {
             PyCapsule::new_with_pointer_and_destructor(py, managed, VERSIONED, Some(end_versioned))?
         };
@@ -167,10 +167,10 @@ unsafe extern "C" fn delete_versioned(managed: *mut ManagedVersioned) {
     drop(unsafe { Box::from_raw(managed.context.cast::<Context>()) });
 }
 
-/// Ends a capsule that nobody took the tensor out of.
+/// Ends a capsule whose tensor no consumer took.
 unsafe extern "C" fn end(capsule: *mut ffi::PyObject) {
-    // SAFETY: Python calls this with a capsule that is going away; under its first name, the structure is
-    // still its own.
+    // SAFETY: Python calls this with a capsule that it frees. If the capsule has its first name, it
+    // still owns the structure.
     unsafe {
         if ffi::PyCapsule_IsValid(capsule, PLAIN.as_ptr()) == 1 {
             delete(ffi::PyCapsule_GetPointer(capsule, PLAIN.as_ptr()).cast());
@@ -198,8 +198,8 @@ enum Owner {
     Versioned(NonNull<ManagedVersioned>),
 }
 
-// SAFETY: the structure is this value's own, and DLPack lets any thread call the deleter. Deleters of
-// libraries that need the interpreter attach to it; `drop` does so too.
+// SAFETY: this value owns the structure, and DLPack lets any thread call the deleter. A deleter that
+// needs the interpreter attaches to it, and `drop` does so too.
 unsafe impl Send for Imported {}
 // SAFETY: as above; the structure is only read.
 unsafe impl Sync for Imported {}
@@ -209,8 +209,8 @@ impl Imported {
     ///
     /// # Errors
     ///
-    /// `TypeError` for one on another device, and for elements that files do not have; what the object
-    /// raises.
+    /// `TypeError` if it is on another device, or has elements that files do not have; any exception of
+    /// the object.
     pub(crate) fn new(object: &Bound<'_, PyAny>) -> Result<Self> {
         let py = object.py();
         let (device, _): (i32, i32) = object.call_method0("__dlpack_device__")?.extract()?;
@@ -230,7 +230,8 @@ impl Imported {
         };
         let capsule = capsule.cast::<PyCapsule>()?;
         let pointer = capsule.as_ptr();
-        // SAFETY: a capsule of this name holds this structure. Renaming it makes it ours.
+        // SAFETY: a capsule of this name holds this structure. The consumer that renames the capsule
+        // owns it.
         let owner = unsafe {
             if ffi::PyCapsule_IsValid(pointer, VERSIONED.as_ptr()) == 1 {
                 let managed = ffi::PyCapsule_GetPointer(pointer, VERSIONED.as_ptr());
@@ -245,7 +246,7 @@ impl Imported {
             }
         };
         let owner = owner.ok_or_else(|| PyTypeError::new_err("`__dlpack__` gave no tensor"))?;
-        // Dropped, and so given back, by any error from here on.
+        // From here on, an error drops it, which gives it back.
         let mut imported = Imported {
             owner,
             row: Row::of(zt::DType::U8, None),
@@ -276,10 +277,10 @@ impl Imported {
         self.row
     }
 
-    /// The array, which keeps the tensor; `None` if it is larger than any memory.
+    /// The array, which keeps the tensor alive; `None` if it is larger than any memory.
     pub(crate) fn into_array(self) -> Option<Strided> {
         let (start, shape, strides) = self.layout()?;
-        // SAFETY: DLPack says so of its shape and strides, until the deleter is called by `drop`.
+        // SAFETY: DLPack guarantees the shape and the strides until `drop` calls the deleter.
         Some(unsafe { Strided::new(start, shape, strides, self.row.item_len, self) })
     }
 
@@ -287,7 +288,7 @@ impl Imported {
     fn layout(&self) -> Option<(*const u8, Vec<usize>, Vec<isize>)> {
         let tensor = self.tensor();
         let ndim = usize::try_from(tensor.ndim).ok()?;
-        // SAFETY: DLPack has `ndim` numbers there; strides may be left out in old versions.
+        // SAFETY: DLPack has `ndim` numbers at both places. Old versions may have no strides.
         let (shape, strides) = unsafe {
             if ndim == 0 {
                 (&[][..], None)
@@ -321,9 +322,9 @@ impl Imported {
 
 impl Drop for Imported {
     fn drop(&mut self) {
-        // At the exit of the interpreter there is nobody to give the tensor back to.
+        // When the interpreter exits, nothing takes the tensor back.
         Python::try_attach(|_| {
-            // SAFETY: the structure is ours, and is deleted once.
+            // SAFETY: this value owns the structure, and deletes it once.
             unsafe {
                 match self.owner {
                     Owner::Plain(managed) => {

@@ -1,4 +1,4 @@
-//! The types of elements, under the names that each library has for them.
+//! The types of elements, by the names of each library.
 
 use std::ffi::CStr;
 
@@ -14,16 +14,16 @@ pub(crate) struct Row {
     pub(crate) name: &'static str,
     /// How it is stored.
     pub(crate) dtype: DType,
-    /// Bytes of a value: a complex one is two elements.
+    /// The bytes of a value. A complex value is two elements.
     pub(crate) item_len: usize,
     /// Its name as a dtype of NumPy or, if `is_ml` is true, of `ml_dtypes`.
     pub(crate) numpy: &'static str,
     pub(crate) is_ml: bool,
-    /// Its format in the buffer protocol, native in size; `None` if it has none.
+    /// Its format in the buffer protocol, in native size; `None` if the protocol has none.
     pub(crate) format: Option<&'static CStr>,
     /// Its code in DLPack.
     pub(crate) dlpack: u8,
-    /// Its dtype of NumPy, once somebody asked for it.
+    /// Its dtype of NumPy, made when it is first needed.
     made: PyOnceLock<Py<PyAny>>,
 }
 
@@ -67,7 +67,7 @@ const fn complex(name: &'static str, dtype: DType, format: &'static CStr) -> Row
     row
 }
 
-/// Every type that arrays have. The codes of DLPack are those of its version 1.1.
+/// Every type that arrays have, with the codes of DLPack 1.1.
 static ROWS: [Row; 20] = [
     native(DType::F64, "float64", c"d", FLOAT),
     native(DType::F32, "float32", c"f", FLOAT),
@@ -92,7 +92,7 @@ static ROWS: [Row; 20] = [
 ];
 
 impl Row {
-    /// The type of elements of a component; that of their storage, if arrays have no such logical type.
+    /// The type of the elements of a component. If arrays lack its logical type, it is the stored type.
     pub(crate) fn of(dtype: DType, logical_type: Option<&str>) -> &'static Row {
         let logical = dtype.logical_type(logical_type);
         let known = |name: &str| {
@@ -103,7 +103,7 @@ impl Row {
         logical.and_then(known).or(stored).unwrap_or(&ROWS[11])
     }
 
-    /// The type of this name in files, or of this name in NumPy.
+    /// The type with this name in files or in NumPy.
     pub(crate) fn named(name: &str) -> Option<&'static Row> {
         ROWS.iter()
             .find(|row| row.name == name || row.numpy == name)
@@ -119,7 +119,7 @@ impl Row {
     pub(crate) fn of_format(format: &CStr, item_len: usize) -> Option<&'static Row> {
         let text = format.to_str().ok()?;
         let code = text.trim_start_matches(['@', '=', '<', '>', '!']);
-        // The sizes of these depend on the machine.
+        // The machine decides the sizes of these.
         let kind = match code {
             "l" | "n" | "q" | "i" | "h" | "b" => INT,
             "L" | "N" | "Q" | "I" | "H" | "B" | "c" => UINT,
@@ -137,7 +137,7 @@ impl Row {
         (self.name != self.dtype.as_str()).then_some(self.name)
     }
 
-    /// The dtype of NumPy, little-endian. Imports NumPy, and `ml_dtypes` for types that it has.
+    /// The dtype of NumPy, little-endian. Imports NumPy, and `ml_dtypes` for the types of that package.
     ///
     /// # Errors
     ///
@@ -160,7 +160,7 @@ impl Row {
     }
 }
 
-/// The module `numpy`, imported when it is needed first.
+/// The module `numpy`, imported when it is first needed.
 pub(crate) fn numpy(py: Python<'_>) -> Result<&Bound<'_, PyModule>> {
     static NUMPY: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
     let module = NUMPY.get_or_try_init(py, || py.import("numpy").map(Bound::unbind))?;

@@ -13,7 +13,7 @@ pub(crate) type Result<T, E = PyErr> = std::result::Result<T, E>;
 
 /// Turns an error of the engine into an exception.
 pub(crate) trait OrRaise<T> {
-    /// The value, or the exception that says the same as the error.
+    /// The value, or the error as an exception.
     fn or_raise(self) -> Result<T>;
 }
 
@@ -23,14 +23,14 @@ impl<T> OrRaise<T> for zt::Result<T> {
     }
 }
 
-/// The exception that says the same as `error`.
+/// `error` as an exception.
 pub(crate) fn exception(error: &zt::Error) -> PyErr {
     Python::attach(|py| raised(py, error).unwrap_or_else(|broken| broken))
 }
 
 fn raised(py: Python<'_>, error: &zt::Error) -> Result<PyErr> {
     let system = system_error(error);
-    // What a file object of Python raised comes out as it was.
+    // An exception of a file object comes out as it was raised.
     if let Some(raised) = system.and_then(|error| error.get_ref()?.downcast_ref::<PyErr>()) {
         return Ok(raised.clone_ref(py));
     }
@@ -66,8 +66,8 @@ pub(crate) fn no_pickling(what: &str) -> PyErr {
     ))
 }
 
-/// Whether a `with` block ended by an exception: `__exit__` is given its class, itself and its traceback,
-/// or `None` for each.
+/// Whether a `with` block ended by an exception. `__exit__` gets three arguments: its class, the
+/// exception and its traceback, or `None` for each.
 pub(crate) fn is_raised(exception: &Bound<'_, PyTuple>) -> bool {
     exception.iter().any(|part| !part.is_none())
 }
@@ -98,7 +98,7 @@ fn name_of(error: &zt::Error, system: Option<&io::Error>) -> &'static str {
     }
 }
 
-/// The error of the system at the bottom of `error`.
+/// The system's error that caused `error`.
 fn system_error(error: &zt::Error) -> Option<&io::Error> {
     let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = next {

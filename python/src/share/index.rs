@@ -23,9 +23,10 @@ pub(crate) fn is_ellipsis(part: &Bound<'_, PyAny>) -> bool {
 pub(crate) struct Index {
     /// A part for each dimension.
     pub(crate) slices: Vec<Slice>,
-    /// The shape of what is taken, with new axes.
+    /// The shape of the part, with new axes.
     pub(crate) shape: Vec<u64>,
-    /// Whether NumPy gives a scalar and no array: an integer for each dimension, and nothing else.
+    /// Whether NumPy gives a scalar and no array: the index has an integer for each dimension, and no
+    /// other part.
     pub(crate) is_scalar: bool,
 }
 
@@ -34,8 +35,8 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// `IndexError` for an index out of range, too many indices, and whatever is no basic index;
-    /// `ValueError` for a step of 0.
+    /// `IndexError` for an index out of range, for too many indices, and for an index that is not
+    /// basic; `ValueError` for a step of 0.
     pub(crate) fn new(key: &Bound<'_, PyAny>, shape: &[u64]) -> Result<Self> {
         let parts = parts_of(key);
         let taken = parts
@@ -73,7 +74,7 @@ impl Index {
                 take_all(&mut index, &mut dimensions);
             } else {
                 let axis = index.slices.len();
-                // As many dimensions as parts were counted.
+                // There is a dimension for each part: they were counted above.
                 let len = dimensions.next().unwrap_or(0);
                 index.take(part, axis, len)?;
             }
@@ -114,7 +115,7 @@ impl Index {
                  indices: index the array of `numpy()` for more",
             ));
         }
-        // Arrays of one integer have `__index__` too, and raise a `TypeError` here if they have more.
+        // Arrays have `__index__` too. It raises a `TypeError` unless they hold one integer.
         let index: i128 = part
             .call_method0("__index__")?
             .extract()

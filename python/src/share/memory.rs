@@ -1,4 +1,4 @@
-//! Bytes that Python and Rust share: private maps, memory handed to Python, buffers lent by Python.
+//! Bytes that Python and Rust share: private maps, memory for Python, and buffers that Python lends.
 //!
 //! Invariant: nothing here makes a Rust reference to bytes that Python may write to at that time. Maps
 //! and memory are handed on as pointers, and the engine reads files by position.
@@ -20,17 +20,16 @@ use zt::{Buffer, Bytes, Source, Span};
 
 use crate::share::error::Result;
 
-/// A whole file in memory. Its pages belong to this process once they are written to, and no write
-/// reaches the file.
+/// A whole file in memory. A write makes a page this process's own, and never reaches the file.
 pub(crate) struct PrivateMap(MmapRaw);
 
 impl PrivateMap {
     /// Maps all of `file`, which is not empty. Cost: no I/O.
     pub(crate) fn new(file: &fs::File) -> io::Result<Self> {
-        // Swap is not set aside for pages that nobody may ever write to: weights exceed the memory.
-        // SAFETY: nothing in Rust ever refers to the bytes, which change under a reference if Python
-        // writes to them or another program to the file; `PrivateMap` hands out pointers alone. If the
-        // file is cut, touching a page behind its end ends the process: `zt.open` says so.
+        // The system reserves no swap: weights may exceed the memory, and Python writes to few pages.
+        // SAFETY: Rust never makes a reference to the bytes, and `PrivateMap` hands out pointers alone.
+        // So Python may write to the bytes, and another program to the file. If the file is cut,
+        // touching a page behind its end ends the process, as the docs of `zt.open` warn.
         let map = unsafe { MmapOptions::new().no_reserve_swap().map_copy(file)? };
         Ok(PrivateMap(map.into()))
     }
@@ -46,12 +45,12 @@ impl PrivateMap {
     }
 }
 
-/// A buffer of the engine that Rust refers to no more: only pointers into it are used.
+/// A buffer of the engine without a reference in Rust: only pointers into it are used.
 pub(crate) struct Detached(NonNull<Buffer>);
 
 // SAFETY: the buffer is `Send`, and nothing but `drop` refers to it.
 unsafe impl Send for Detached {}
-// SAFETY: as above; its bytes are reached through `Memory`, whose readers and writers are Python's.
+// SAFETY: as above. Only Python reads and writes its bytes, through `Memory`.
 unsafe impl Sync for Detached {}
 
 impl Detached {
@@ -66,7 +65,7 @@ impl Detached {
 
 impl Drop for Detached {
     fn drop(&mut self) {
-        // SAFETY: `place` came from a box that was leaked, and is given back once.
+        // SAFETY: the pointer came from a leaked box, and is freed once.
         drop(unsafe { Box::from_raw(self.0.as_ptr()) });
     }
 }
@@ -177,7 +176,7 @@ impl Memory {
     pub(crate) fn to_own(&self) -> zt::Result<Self> {
         let mut buffer = Buffer::try_zeroed(self.byte_len as u64)?;
         // SAFETY: both are valid for `byte_len` bytes, and the buffer is new. If Python writes to the
-        // bytes meanwhile, some are old and some new, as for any copy that it makes itself.
+        // bytes meanwhile, the copy has old and new ones, as any copy in Python has.
         unsafe {
             self.start
                 .as_ptr()
@@ -201,8 +200,7 @@ impl Memory {
     ) -> Result<()> {
         let this = slf.get();
         let byte_len = isize::try_from(this.byte_len).map_err(PyBufferError::new_err)?;
-        // SAFETY: `view` is the caller's, and the bytes stay as long as the object, which the view
-        // keeps.
+        // SAFETY: the caller owns `view`. The view keeps the object, and the object keeps the bytes.
         let filled = unsafe {
             ffi::PyBuffer_FillInfo(
                 view,
@@ -220,8 +218,7 @@ impl Memory {
     }
 }
 
-/// The description of an array in a view that Python holds. It stays at its place until the view is
-/// released.
+/// The array that a view of Python describes. It stays at its address until the view is released.
 pub(crate) struct View {
     _memory: Memory,
     shape: Vec<isize>,
@@ -232,7 +229,7 @@ pub(crate) struct View {
 ///
 /// # Safety
 ///
-/// `view` is what `__getbuffer__` was given, and [`release`] is called when it is released.
+/// `view` is the argument of `__getbuffer__`, and `__releasebuffer__` calls [`release`].
 pub(crate) unsafe fn fill(
     view: *mut ffi::Py_buffer,
     flags: c_int,
@@ -275,7 +272,7 @@ pub(crate) unsafe fn fill(
     } else {
         std::ptr::null_mut()
     };
-    // SAFETY: `view` is the caller's to be filled. All that it points to is in `described`, or static.
+    // SAFETY: the caller lets us fill `view`. It points to `described` and to static data alone.
     unsafe {
         (*view).buf = start.as_ptr().cast();
         (*view).obj = exporter.into_ptr();
@@ -304,8 +301,8 @@ pub(crate) unsafe fn release(view: *mut ffi::Py_buffer) {
 
 /// Contiguous bytes that an object of Python lends for reading.
 ///
-/// Python must not change them while the engine reads them: `Writer.add` says so. If it does, the file
-/// has old and new values.
+/// Python must not change them while the engine reads them, as the docs of `Writer.add` ask. If it
+/// does, the file has old and new values.
 pub(crate) struct Lent(PyUntypedBuffer);
 
 impl Lent {
@@ -328,12 +325,12 @@ impl Lent {
 
     /// The bytes, for work during which Python does not write to them.
     pub(crate) fn bytes(&self) -> &[u8] {
-        // SAFETY: the buffer is contiguous, is not moved or freed while it is exported, and lives as long
-        // as `self`. That nobody writes to it meanwhile is the caller's promise, see the type.
+        // SAFETY: the buffer is contiguous. It is exported as long as `self` lives, so it is not moved
+        // or freed. Python writes nothing meanwhile: see the type.
         unsafe { slice(self.0.buf_ptr().cast(), self.0.len_bytes()) }
     }
 
-    /// The bytes to be written to, each by one reader of a file.
+    /// The bytes, for one reader of a file that fills them.
     ///
     /// # Errors
     ///
@@ -346,15 +343,14 @@ impl Lent {
         if self.0.len_bytes() == 0 {
             return Ok(&mut []);
         }
-        // SAFETY: as in `bytes`; the memory is writable, and the caller asks once for each byte.
+        // SAFETY: as in `bytes`. The memory is writable, and the caller takes each byte once.
         Ok(unsafe { std::slice::from_raw_parts_mut(self.0.buf_ptr().cast(), self.0.len_bytes()) })
     }
 }
 
 /// Bytes at an address that a caller of Python passes.
 ///
-/// The caller promises that they are there, and that they stay until the call returns, which needs
-/// them: `TensorSpec` says so.
+/// The caller keeps them valid until its call returns, as the docs of `TensorSpec` ask.
 pub(crate) struct Addressed {
     pub(crate) address: u64,
     pub(crate) byte_len: usize,
@@ -363,14 +359,15 @@ pub(crate) struct Addressed {
 impl Addressed {
     pub(crate) fn bytes(&self) -> &[u8] {
         let start = std::ptr::with_exposed_provenance(self.address as usize);
-        // SAFETY: the caller's promise, see the type. The modules of this package keep their arrays.
+        // SAFETY: the caller keeps them valid: see the type. The modules of this package keep their
+        // arrays.
         unsafe { slice(start, self.byte_len) }
     }
 }
 
 /// # Safety
 ///
-/// As [`std::slice::from_raw_parts`], but for a length of 0 with any pointer.
+/// As [`std::slice::from_raw_parts`]. With a length of 0, any pointer will do.
 unsafe fn slice<'b>(start: *const u8, byte_len: usize) -> &'b [u8] {
     if byte_len == 0 {
         return &[];
@@ -379,7 +376,7 @@ unsafe fn slice<'b>(start: *const u8, byte_len: usize) -> &'b [u8] {
     unsafe { std::slice::from_raw_parts(start, byte_len) }
 }
 
-/// A tensor file in a writable object of Python: its bytes are copied when they are read, and never lent.
+/// A tensor file in an object of Python that may be writable. Reads copy its bytes: it lends none.
 impl Source for Lent {
     fn byte_len(&self) -> u64 {
         self.0.len_bytes() as u64
@@ -394,7 +391,7 @@ impl Source for Lent {
         };
         let start = self.0.buf_ptr().cast::<u8>().wrapping_add(end - buf.len());
         // SAFETY: the range is within the buffer, which stays while it is exported. If Python writes to
-        // it meanwhile, what is copied is old or new; a digest tells.
+        // it meanwhile, the copy has old and new bytes, and a digest shows that.
         unsafe { start.copy_to_nonoverlapping(buf.as_mut_ptr(), buf.len()) };
         Ok(())
     }
@@ -402,8 +399,8 @@ impl Source for Lent {
 
 /// An array of Python, of any strides, for reading.
 ///
-/// Python must not change it while the engine reads it: `Writer.add` says so. If it does, the file has
-/// old and new values.
+/// Python must not change it while the engine reads it, as the docs of `Writer.add` ask. If it does,
+/// the file has old and new values.
 pub(crate) struct Strided {
     start: *const u8,
     shape: Vec<usize>,
@@ -414,20 +411,22 @@ pub(crate) struct Strided {
     _keeper: Box<dyn Any + Send + Sync>,
 }
 
-// SAFETY: the pointer is valid as long as the keeper, which any thread may drop; the memory is only read.
+// SAFETY: the pointer is valid as long as the keeper, and any thread may drop that. The memory is only
+// read.
 unsafe impl Send for Strided {}
 // SAFETY: as above.
 unsafe impl Sync for Strided {}
 
 impl Strided {
-    /// The array that a buffer describes; `None` if it is one of pointers.
+    /// The array that a buffer describes; `None` for an array of pointers.
     pub(crate) fn of_buffer(buffer: PyUntypedBuffer) -> Option<Self> {
         if buffer.suboffsets().is_some() {
             return None;
         }
         let (start, item_len) = (buffer.buf_ptr().cast_const().cast(), buffer.item_size());
         let (shape, strides) = (buffer.shape().to_vec(), buffer.strides().to_vec());
-        // SAFETY: the buffer protocol says so of its shape and strides, until the buffer is released.
+        // SAFETY: the buffer protocol guarantees the shape and the strides until the buffer is
+        // released.
         Some(unsafe { Self::new(start, shape, strides, item_len, buffer) })
     }
 
@@ -452,7 +451,7 @@ impl Strided {
         }
     }
 
-    /// Takes away the dimensions of one element.
+    /// Removes the dimensions of an array of one element.
     pub(crate) fn make_scalar(&mut self) {
         if self.count() == 1 {
             self.shape.clear();
@@ -474,8 +473,8 @@ impl Strided {
         self.count().saturating_mul(self.item_len)
     }
 
-    /// Where the elements lie in memory, if they lie there in row-major order without gaps: equal places
-    /// are one array under two names.
+    /// The address and the length of the elements, if they are in row-major order without gaps. Equal
+    /// places are one array under two names.
     pub(crate) fn place(&self) -> Option<(usize, usize)> {
         self.is_contiguous()
             .then(|| (self.start.addr(), self.byte_len()))
@@ -505,16 +504,17 @@ impl Strided {
     ///
     /// # Errors
     ///
-    /// There is no memory to gather them in.
+    /// There is no memory for the gathered elements.
     pub(crate) fn bytes(&self) -> zt::formats::Result<Bytes<'_>> {
         if self.is_contiguous() {
-            // SAFETY: that many elements lie there, as long as `self`; for writing, see the type.
+            // SAFETY: that many elements are there as long as `self`. Nothing writes to them: see the
+            // type.
             return Ok(unsafe { slice(self.start, self.byte_len()) }.into());
         }
         let mut buffer = Buffer::try_zeroed_values(self.count() as u64, self.item_len as u64)?;
         let out = buffer.as_mut_ptr();
-        // SAFETY: shape and strides are the lender's, so every element is in its memory, and `out` has
-        // room for all of them. A contiguous array without elements was returned above.
+        // SAFETY: the shape and the strides lead to elements alone, and `out` has room for all. There
+        // is an element: an array without any is contiguous, and was returned above.
         unsafe {
             match self.item_len {
                 1 => self.copy::<1>(out),
@@ -529,9 +529,9 @@ impl Strided {
 
     /// # Safety
     ///
-    /// `out` has room for every element, of which there are some, and elements have `N` bytes.
+    /// There is an element, elements have `N` bytes, and `out` has room for all of them.
     unsafe fn copy<const N: usize>(&self, out: *mut u8) {
-        /// Rows and columns of a tile: what is read of a transposed matrix stays in the cache.
+        /// Rows and columns of a tile, so that the lines of a transposed matrix stay in the cache.
         const TILE: usize = 64;
         let outer = self.shape.len().saturating_sub(2);
         let (shape, strides) = (&self.shape[outer..], &self.strides[outer..]);
@@ -548,7 +548,7 @@ impl Strided {
                     for y in top..rows.min(top + TILE) {
                         for x in left..columns.min(left + TILE) {
                             let place = row * y as isize + column * x as isize;
-                            // SAFETY: `place` is that of an element, and `to` has a whole matrix.
+                            // SAFETY: an element is at `place`, and `to` has room for a whole matrix.
                             unsafe {
                                 let value = from.offset(place).cast::<[u8; N]>().read_unaligned();
                                 let at = (y * columns + x) * N;

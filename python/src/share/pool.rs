@@ -1,4 +1,4 @@
-//! The threads that the engine works on, remade in a forked child.
+//! The threads of the engine. A forked child makes its own.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,13 +16,13 @@ struct Shared {
 
 static SHARED: Mutex<Option<Shared>> = Mutex::new(None);
 
-/// Threads for one piece of work: `threads` of them, or as many as [`default_threads`] says, which
-/// all such work shares.
+/// Threads for one piece of work. With `None` it is a pool of [`default_threads`] threads, which all
+/// such work shares.
 ///
 /// # Errors
 ///
-/// `ValueError` for 0 threads and for a `ZT_NUM_THREADS` that is no number, `OSError` if the system
-/// refuses to start threads.
+/// `ValueError` for 0 threads, or if `ZT_NUM_THREADS` is no number; `OSError` if the system starts no
+/// threads.
 pub(crate) fn pool(threads: Option<usize>) -> Result<Arc<ThreadPool>> {
     if let Some(threads) = threads {
         return build(threads).map(Arc::new);
@@ -44,14 +44,14 @@ pub(crate) fn pool(threads: Option<usize>) -> Result<Arc<ThreadPool>> {
     };
     let old = shared.replace(new);
     if let Some(old) = old.filter(|old| old.process != process) {
-        // Dropping the parent's pool would wait for threads that no fork has taken along.
+        // Dropping the parent's pool would wait for its threads, and a fork does not copy threads.
         std::mem::forget(old);
     }
     Ok(pool)
 }
 
-/// `ZT_NUM_THREADS`, otherwise the number of cores that this process may use: the standard library
-/// counts the affinity of the process and the CFS quota of its control group.
+/// `ZT_NUM_THREADS`, or the number of cores that this process may use. The standard library respects
+/// the affinity of the process and the CFS quota of its control group.
 pub(crate) fn default_threads() -> Result<usize> {
     match std::env::var("ZT_NUM_THREADS") {
         Ok(text) => match text.trim().parse() {
@@ -72,7 +72,7 @@ fn build(threads: usize) -> Result<ThreadPool> {
     }
     let builder = ThreadPoolBuilder::new().num_threads(threads.min(MOST));
     let builder = builder.thread_name(|at| format!("zt-{at}"));
-    // Work that nobody joins ends without a result; by default the process would.
+    // By default a panic of work that is not joined would end the process.
     let builder = builder.panic_handler(|_| {});
     builder
         .build()

@@ -9,20 +9,20 @@ use zt::Span;
 
 use crate::share::error::Result;
 
-/// Bytes that are asked for in one call, and the most that are held.
+/// The most bytes that one call asks for, and that are held.
 const BATCH: u64 = 64 << 20;
 
-/// The bytes of one range: a file system asks for several at a time.
+/// The most bytes of one range: a file system fetches several ranges at a time.
 const PIECE: u64 = 8 << 20;
 
-/// Ranges with at most so many bytes between them become one.
+/// Ranges with at most this many bytes between them become one.
 const GAP: u64 = 64 << 10;
 
-/// Ranges of a file that will be read, and those that have come.
+/// Ranges of a file that will be read, and bytes of ranges that were fetched.
 pub(crate) struct Ranges {
     file_system: Py<PyAny>,
     path: Py<PyString>,
-    /// In the order of reading: none is longer than a piece.
+    /// In the order of reading, none longer than `PIECE`.
     planned: VecDeque<Span>,
     /// By their offsets.
     kept: BTreeMap<u64, Kept>,
@@ -30,7 +30,7 @@ pub(crate) struct Ranges {
 
 struct Kept {
     bytes: PyBackedBytes,
-    /// Bytes that nobody has read yet.
+    /// How many bytes were not read yet.
     unread: u64,
 }
 
@@ -39,7 +39,7 @@ impl Ranges {
     ///
     /// # Errors
     ///
-    /// What the object raises when it is asked for its attributes.
+    /// Exceptions of the object's attributes.
     pub(crate) fn new(object: &Bound<'_, PyAny>) -> Result<Option<Self>> {
         let (Some(file_system), Some(path)) =
             (object.getattr_opt("fs")?, object.getattr_opt("path")?)
@@ -79,12 +79,12 @@ impl Ranges {
         }
     }
 
-    /// Fills `buf` with bytes that have come, or come with the next planned ranges; `false` if the file
-    /// has to be asked for them.
+    /// Fills `buf` with fetched bytes, after it has fetched the next planned ranges if necessary.
+    /// `false` if the bytes are not planned: read them from the file.
     ///
     /// # Errors
     ///
-    /// What `cat_ranges` raises.
+    /// Exceptions of `cat_ranges`.
     pub(crate) fn read(&mut self, offset: u64, buf: &mut [u8]) -> Result<bool> {
         let mut at = offset;
         let mut rest = buf;
@@ -102,7 +102,7 @@ impl Ranges {
         Ok(true)
     }
 
-    /// Copies what is kept of the bytes from `at` on, and returns their number.
+    /// Copies the kept bytes from `at` on, and returns their number.
     fn take(&mut self, at: u64, out: &mut [u8]) -> usize {
         let Some((start, kept)) = self.kept.range_mut(..=at).next_back() else {
             return 0;
@@ -121,7 +121,7 @@ impl Ranges {
         len
     }
 
-    /// Asks for the planned range at `at` and for those behind it; whether there is one.
+    /// Fetches the planned range at `at` and the next ones; `false` if none is planned there.
     fn fetch(&mut self, at: u64) -> Result<bool> {
         let holds = |span: &Span| span.offset() <= at && at < span.end();
         let Some(first) = self.planned.iter().position(holds) else {
@@ -129,7 +129,7 @@ impl Ranges {
         };
         let held: u64 = self.kept.values().map(|kept| kept.bytes.len() as u64).sum();
         if held > BATCH {
-            // Ranges that nobody reads to their ends.
+            // These ranges were not read to their ends.
             self.kept.clear();
         }
         let mut sum = 0u64;
@@ -157,7 +157,7 @@ impl Ranges {
             found.extract()
         })?;
         for (span, bytes) in wanted.iter().zip(found) {
-            // A shorter answer is no answer: the file is asked, and says what is wrong.
+            // A short answer is dropped: the read from the file then gives the error.
             if bytes.len() as u64 == span.byte_len() {
                 let unread = span.byte_len();
                 self.kept.insert(span.offset(), Kept { bytes, unread });

@@ -1,4 +1,4 @@
-//! URLs where a call takes a path.
+//! URLs in the place of paths.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -14,7 +14,7 @@ use zt_remote::{Remote, RemoteOptions, Upload, is_url};
 use crate::share::error::Result;
 use crate::share::work::{IS_STOPPED, Watch};
 
-/// The URL, where the path is one.
+/// The path as a URL, if it is one.
 pub(crate) fn url_of(path: &Path) -> Option<&str> {
     path.to_str().filter(|text| is_url(text))
 }
@@ -43,7 +43,7 @@ pub(crate) fn open(
     remote: &RemoteOptions,
     options: &InputOptions,
 ) -> Result<Input> {
-    // On threads that this one watches: a store may answer late, and Ctrl-C ends the call.
+    // Another thread opens it and this one watches, so Ctrl-C ends the wait for a slow store.
     Watch::default().run(py, |_| {
         let remote = Remote::open(url, remote)?;
         let shown = remote.url().to_owned();
@@ -51,12 +51,12 @@ pub(crate) fn open(
     })
 }
 
-/// Begins to write the object at a URL.
+/// Begins the object at a URL.
 pub(crate) fn create(url: &str, remote: &RemoteOptions, overwrite: bool) -> zt::Result<Upload> {
     Upload::create(url, &remote.clone().overwrite(overwrite))
 }
 
-/// The bytes of the object at a URL, which is no tensor file: the index of a checkpoint.
+/// The bytes of an object that is no tensor file, such as the index of a checkpoint.
 #[pyfunction]
 #[pyo3(signature = (url, storage_options = None))]
 pub(crate) fn read_object<'py>(
@@ -64,7 +64,7 @@ pub(crate) fn read_object<'py>(
     url: &str,
     storage_options: Option<&Bound<'py, PyDict>>,
 ) -> Result<Bound<'py, PyBytes>> {
-    /// The store says how long the object is, and memory is taken for it.
+    /// The most bytes: the store states the length, and we allocate that much.
     const MOST: u64 = 1 << 30;
     let remote = options(storage_options)?;
     let bytes = Watch::default().run(py, |_| {
@@ -80,7 +80,7 @@ pub(crate) fn read_object<'py>(
     Ok(PyBytes::new(py, &bytes))
 }
 
-/// Writes the object at a URL in one step, in place of one that is there.
+/// Writes the object at a URL in one step. It replaces an existing one.
 #[pyfunction]
 #[pyo3(signature = (url, data, storage_options = None))]
 pub(crate) fn write_object(

@@ -15,11 +15,11 @@ use crate::share::ranges::Ranges;
 
 /// A file object with `seek` and `read`. Its readers take turns.
 ///
-/// A file object of fsspec also tells its file system and its path. Ranges that the engine announces
-/// are then asked for several at once.
+/// A file object of fsspec also has a file system and a path. So it fetches several ranges at once, of
+/// those that the engine announces.
 ///
-/// The lock is taken before the interpreter is attached, and never after: a thread that waits for
-/// it keeps no other from running Python.
+/// The lock is taken before the interpreter is attached, never after. So a thread that waits for the
+/// lock lets other threads run Python.
 pub(crate) struct Reader {
     state: Mutex<State>,
     byte_len: u64,
@@ -115,7 +115,7 @@ impl Write for Sink {
         Python::attach(|py| {
             let piece = PyBytes::new(py, bytes);
             let written = self.0.bind(py).call_method1("write", (piece,))?;
-            // Objects that write all may return nothing.
+            // An object that writes all bytes may return nothing.
             if written.is_none() {
                 return Ok(bytes.len());
             }
@@ -139,7 +139,7 @@ pub(crate) fn has_buffer(object: &Bound<'_, PyAny>) -> bool {
     PyUntypedBuffer::get(object).is_ok()
 }
 
-/// The path, where the object is a `str` or an `os.PathLike`.
+/// The object as a path, if it is a `str` or an `os.PathLike`.
 pub(crate) fn path_of(object: &Bound<'_, PyAny>) -> Result<Option<PathBuf>> {
     if object.is_instance_of::<PyString>() || object.hasattr("__fspath__")? {
         return object.extract().map(Some);

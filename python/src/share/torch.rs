@@ -1,4 +1,4 @@
-//! Tensors of torch, recognised and seen as arrays of NumPy.
+//! Tensors of torch: how they are recognised, and how they become arrays of NumPy.
 
 use pyo3::prelude::*;
 use pyo3::types::PyType;
@@ -6,7 +6,7 @@ use pyo3::types::PyType;
 use crate::share::dtype::Row;
 use crate::share::error::{Result, misuse};
 
-/// Whether the class of an object is defined in a module, or in one below it.
+/// Whether the class of an object, or a base class, is defined in a module or below it.
 pub(crate) fn is_of(object: &Bound<'_, PyAny>, module: &str) -> Result<bool> {
     for class in object.get_type().mro() {
         let found = class.cast::<PyType>()?.module()?;
@@ -43,7 +43,7 @@ pub(crate) fn numpy_of<'py>(tensor: &Bound<'py, PyAny>) -> Result<Bound<'py, PyA
     if !row.is_ml {
         return tensor.call_method0("numpy");
     }
-    // NumPy takes elements of `ml_dtypes` from torch as integers alone.
+    // torch has no `numpy()` for these types, so it gives them as integers.
     let plain = ["uint8", "uint16"][row.item_len - 1];
     let plain = tensor.call_method1("view", (py.import("torch")?.getattr(plain)?,))?;
     plain

@@ -12,7 +12,7 @@ pub(crate) fn to_dict<'py>(py: Python<'py>, map: &Attributes) -> Result<Bound<'p
     let dict = PyDict::new(py);
     for (key, value) in map.iter() {
         let key = to_python(py, key)?;
-        // Lists and dicts are no keys in Python: their text is.
+        // Python refuses lists and dicts as keys, so their text is the key.
         let key = match key.hash() {
             Ok(_) => key,
             Err(_) => key.repr()?.into_any(),
@@ -74,7 +74,7 @@ fn map_of(mapping: &Bound<'_, PyAny>, depth: u32) -> Result<Attributes> {
 }
 
 fn from_python(object: &Bound<'_, PyAny>, depth: u32) -> Result<Value> {
-    /// Readers refuse more.
+    /// Readers refuse deeper values.
     const DEEPEST: u32 = 60;
     if depth > DEEPEST {
         return Err(PyRecursionError::new_err(
@@ -104,7 +104,7 @@ fn from_python(object: &Bound<'_, PyAny>, depth: u32) -> Result<Value> {
     if object.is_instance_of::<PyDict>() {
         return Ok(Value::Map(map_of(object, depth + 1)?));
     }
-    // Integers, those of NumPy too.
+    // Integers, also of NumPy.
     if object.hasattr("__index__")? {
         let number: i128 = object.call_method0("__index__")?.extract()?;
         let number = match u64::try_from(number) {

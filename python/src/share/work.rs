@@ -12,10 +12,10 @@ use zt::Progress;
 use crate::share::error::{OrRaise, Result};
 use crate::share::pool::pool;
 
-/// A signal's handler has raised, so transfers end at once.
+/// Whether the handler of a signal has raised. Transfers then end at once.
 pub(crate) static IS_STOPPED: AtomicBool = AtomicBool::new(false);
 
-/// Between two looks for signals, while work runs.
+/// The time between two checks for signals, while work runs.
 const BEAT: Duration = Duration::from_millis(40);
 
 /// Does short work, or work that cannot be stopped, on the shared threads.
@@ -27,14 +27,14 @@ pub(crate) fn run<T: Send>(
     py.detach(|| pool.install(work)).or_raise()
 }
 
-/// What a watcher and a file that is written tell each other.
+/// The state that a watcher shares with the file that is written.
 #[derive(Default)]
 pub(crate) struct Line {
     /// Whether the work has to stop.
     stop: AtomicBool,
     /// Bytes since the last call of the progress function.
     bytes: AtomicU64,
-    /// Bytes of the value in work that are not among those yet.
+    /// Bytes of the current value that are not counted yet.
     left: AtomicU64,
 }
 
@@ -44,7 +44,7 @@ impl Line {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Counts bytes; whether the work goes on.
+    /// Counts bytes. `Break` if the work has to stop.
     fn report(&self, more: u64) -> ControlFlow<()> {
         self.bytes.fetch_add(more, Ordering::Relaxed);
         if self.is_stopped() {
@@ -54,7 +54,7 @@ impl Line {
         }
     }
 
-    /// Tells Python's function how many bytes there are since its last call.
+    /// Calls Python's function with the number of bytes since its last call.
     fn tell(&self, py: Python<'_>, progress: Option<&Py<PyAny>>) -> Result<()> {
         let bytes = self.bytes.swap(0, Ordering::Relaxed);
         match progress {
@@ -63,13 +63,13 @@ impl Line {
         }
     }
 
-    /// Begins a value of so many bytes.
+    /// Begins a value of `byte_len` bytes.
     pub(crate) fn begin(&self, byte_len: u64) {
         self.left.store(byte_len, Ordering::Relaxed);
     }
 
-    /// Counts written bytes as bytes of the value. Those of compressed values are fewer than the value
-    /// has, and padding is more: [`Line::end`] has what is left.
+    /// Counts written bytes as bytes of the value. Compression makes them fewer, and padding makes them
+    /// more: [`Line::end`] returns the rest.
     pub(crate) fn written(&self, byte_len: u64) {
         let left = self.left.load(Ordering::Relaxed);
         let counted = left.min(byte_len);
@@ -78,7 +78,7 @@ impl Line {
         self.bytes.fetch_add(counted, Ordering::Relaxed);
     }
 
-    /// Ends the value, and returns how many of its bytes are not counted.
+    /// Ends the value, and returns how many of its bytes were not counted.
     pub(crate) fn end(&self) -> u64 {
         self.left.swap(0, Ordering::Relaxed)
     }
@@ -87,16 +87,16 @@ impl Line {
 /// A function of Python that is called with the number of bytes since its last call.
 pub(crate) type PyProgress<'py> = Option<Bound<'py, PyAny>>;
 
-/// How long work is watched.
+/// Which threads do work, and how its progress is reported.
 #[derive(Default)]
 pub(crate) struct Watch<'py> {
     /// The number of threads; `None` for the shared ones.
     pub(crate) threads: Option<usize>,
-    /// Threads that are there already, instead.
+    /// Existing threads, in place of `threads`.
     pub(crate) pool: Option<Arc<ThreadPool>>,
-    /// Python's function of the number of bytes since its last call.
+    /// The function that reports progress.
     pub(crate) progress: PyProgress<'py>,
-    /// For work that looks at it somewhere else than in its progress.
+    /// The state of the work, which the target of a writer may read too.
     pub(crate) line: Arc<Line>,
 }
 
@@ -124,13 +124,13 @@ impl<'py> Watch<'py> {
         self
     }
 
-    /// Does `work` on threads of a pool, while this thread looks for signals and calls the progress
-    /// function, both every 40 ms. So the function is called on the thread of the caller alone.
+    /// Does `work` on threads of a pool. Every 40 ms, this thread checks for signals and calls the
+    /// progress function. So only the caller's thread calls that function.
     ///
     /// # Errors
     ///
-    /// What the progress function or a signal's handler raises, once the work has stopped; the error of
-    /// the work.
+    /// An exception of the progress function or of a signal's handler, once the work has stopped; the
+    /// error of the work.
     pub(crate) fn run<T: Send>(
         self,
         py: Python<'py>,
@@ -176,8 +176,8 @@ impl<'py> Watch<'py> {
         Ok(value)
     }
 
-    /// As [`Watch::run`], for work that cannot be stopped everywhere, such as the making of a dense value.
-    /// What ends the wait does not wait for the work. That runs on until it can stop, and what it made is
+    /// As [`Watch::run`], for work that cannot stop at every point, such as decoding a dense value. An
+    /// exception ends the wait at once. The work then runs on until it can stop, and its result is
     /// dropped.
     ///
     /// # Errors
@@ -193,7 +193,7 @@ impl<'py> Watch<'py> {
         let reported = Arc::clone(&line);
         pool.spawn(move || {
             let report = |more| reported.report(more);
-            // Nobody may be there to hear of it.
+            // The receiver may have gone.
             drop(done.send(work(Progress::new(&report))));
         });
         let progress = self.progress.map(Bound::unbind);
@@ -221,7 +221,7 @@ impl<'py> Watch<'py> {
         Ok(value)
     }
 
-    /// The threads, and the line, on which nothing has stopped.
+    /// The threads, and the line, reset.
     fn begin(&self) -> Result<(Arc<ThreadPool>, Arc<Line>)> {
         let pool = match &self.pool {
             Some(pool) => Arc::clone(pool),

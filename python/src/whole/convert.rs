@@ -13,7 +13,7 @@ use crate::share::source::{Sink, path_of};
 use crate::share::work::{PyProgress, Watch};
 use crate::write::options::{self, kind_of};
 
-/// What :func:`convert` did.
+/// The result of :func:`convert`.
 #[pyclass(frozen, module = "zt")]
 pub(crate) struct Conversion {
     summary: zt_convert::Summary,
@@ -33,7 +33,7 @@ impl Conversion {
         self.summary.byte_len
     }
 
-    /// The names of tensors that were left out, with ``lossy=True`` alone.
+    /// The names of tensors that were left out. Only ``lossy=True`` leaves tensors out.
     #[getter]
     fn left_out(&self) -> Vec<String> {
         self.summary.left_out.clone()
@@ -54,7 +54,7 @@ impl Conversion {
     }
 }
 
-/// Writes the tensors of files as one file of any kind that can be written, all of it or nothing.
+/// Writes the tensors of files as one file of any writable kind, all of it or nothing.
 ///
 /// Args:
 ///     source: a :class:`File`, a path, a URL, bytes or a file object, or a list of these.
@@ -65,15 +65,15 @@ impl Conversion {
 ///     chunk_digests: as for :class:`Writer`.
 ///     planes: whether a ``.zt`` has floating-point tensors in byte planes.
 ///     dense: whether sparse and quantized tensors become dense.
-///     dtype: ``"f64"``, ``"f32"``, ``"f16"`` or ``"bf16"``: to what floating-point values are rounded.
-///     lossy: whether what the kind cannot represent is left out, with a warning for each loss.
-///     overwrite: whether a file that is there is replaced.
+///     dtype: ``"f64"``, ``"f32"``, ``"f16"`` or ``"bf16"``: floating-point values are rounded to it.
+///     lossy: whether to leave out what the kind cannot represent, with a warning for each loss.
+///     overwrite: whether an existing file is replaced.
 ///     threads: how many threads work.
-///     progress: called with the bytes since the last call. What it raises ends the work.
+///     progress: called with the bytes since the last call. An exception from it ends the work.
 ///     storage_options: as for :func:`open`, for the sources and the target.
 ///
 /// Raises:
-///     MisuseError: the file is there, code ``overwrite``; the kind cannot represent a tensor, code
+///     MisuseError: the file exists, code ``overwrite``; the kind cannot represent a tensor, code
 ///         ``lossy``.
 #[pyfunction]
 #[pyo3(signature = (

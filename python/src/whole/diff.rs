@@ -34,8 +34,8 @@ impl Difference {
         self.diff.only_b.clone()
     }
 
-    /// By the name of each tensor that differs, what does: ``"shape"``, ``"format"``, ``"attribute"``,
-    /// ``"component"``, ``"dtype"``, ``"values"`` or ``"unreadable"``.
+    /// By the name of each tensor that differs, a list of its differences: ``"shape"``, ``"format"``,
+    /// ``"attribute"``, ``"component"``, ``"dtype"``, ``"values"`` or ``"unreadable"``.
     #[getter]
     fn changed<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>> {
         let changed = PyDict::new(py);
@@ -84,12 +84,12 @@ fn word_of(change: &Change) -> &'static str {
     }
 }
 
-/// Compares two files of any kinds: names, shapes, formats, attributes, types and values. How values are
-/// stored does not matter.
+/// Compares two files of any kinds: names, shapes, formats, attributes, types and values. The encoding
+/// of values does not matter.
 ///
 /// Args:
 ///     a, b: each a :class:`File`, a path, bytes, or a file object.
-///     dense: whether sparse and quantized tensors are compared by their dense values.
+///     dense: whether to compare sparse and quantized tensors by their dense values.
 ///     threads: how many threads work.
 ///     progress: called with the bytes since the last call, of both files.
 ///     storage_options: as for :func:`open`, for both.

@@ -16,15 +16,15 @@ pub(crate) struct ContentHash {
 
 #[pymethods]
 impl ContentHash {
-    /// ``"sha256:"`` and 64 hexadecimal digits, the same for equal tensors in any kind of file, order and
-    /// encoding; ``None`` if a tensor could not be read.
+    /// ``"sha256:"`` and 64 hexadecimal digits. Equal tensors give the same in any kind of file, order
+    /// and encoding. ``None`` if a tensor could not be read.
     #[getter]
     fn content(&self) -> Option<String> {
         self.hash.content.map(|_| self.hash.to_string())
     }
 
-    /// By the name of each tensor, a dict of the hash of each of its components by role. A tensor that
-    /// cannot be read has its exception there.
+    /// For each tensor by name, a dict of the hashes of its components by role. For a tensor that
+    /// cannot be read, the exception.
     #[getter]
     fn tensors<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>> {
         let tensors = PyDict::new(py);
@@ -68,7 +68,7 @@ impl ContentHash {
 /// Args:
 ///     source: a :class:`File`, a path, bytes, or a file object.
 ///     threads: how many threads work.
-///     progress: called with the decoded bytes since the last call. What it raises ends the work.
+///     progress: called with the decoded bytes since the last call. An exception from it ends the work.
 ///     storage_options: as for :func:`open`.
 #[pyfunction]
 #[pyo3(signature = (source, *, threads = None, progress = None, storage_options = None))]

@@ -8,7 +8,7 @@ use zt::repair::{RepairOptions, Verdict};
 use crate::share::error::Result;
 use crate::share::work::{PyProgress, Watch};
 
-/// What :func:`repair` found and did.
+/// The result of :func:`repair`.
 #[pyclass(frozen, module = "zt")]
 pub(crate) struct Recovery {
     verdict: Verdict,
@@ -19,8 +19,8 @@ pub(crate) struct Recovery {
 
 #[pymethods]
 impl Recovery {
-    /// ``"sound"``, ``"mendable"`` (and mended, if no new file was asked for), ``"damaged"``, ``"doubtful"``
-    /// or ``"lost"``.
+    /// ``"sound"``, ``"mendable"``, ``"damaged"``, ``"doubtful"`` or ``"lost"``. Without a new file, a
+    /// mendable file has been mended.
     #[getter]
     fn verdict(&self) -> &'static str {
         match self.verdict {
@@ -59,15 +59,16 @@ impl Recovery {
     }
 }
 
-/// Mends a ``.zt`` file in place, if its last generation is whole and readers do not find it; or writes
-/// what is left of a damaged one to a new file.
+/// Mends a ``.zt`` file in place, if its last generation is whole but readers do not find it. With a
+/// ``target``, it writes the sound tensors of a damaged file to a new file.
 ///
 /// Args:
 ///     path: the file.
 ///     target: the new file; ``None`` to mend in place.
-///     overwrite: whether a file at ``target`` is replaced.
+///     overwrite: whether an existing file at ``target`` is replaced.
 ///     threads: how many threads work.
-///     progress: called with the bytes since the last call. Their sum is larger than the file.
+///     progress: called with the bytes since the last call. Their sum is more than the length of the
+///         file.
 #[pyfunction]
 #[pyo3(signature = (path, target = None, *, overwrite = false, threads = None, progress = None))]
 pub(crate) fn repair<'py>(

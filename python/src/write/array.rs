@@ -24,7 +24,7 @@ impl LentArray {
     ///
     /// # Errors
     ///
-    /// `TypeError` for all else, and for elements that files do not have.
+    /// `TypeError` for any other object, and for elements that files do not have.
     pub(crate) fn new(object: &Bound<'_, PyAny>) -> Result<Self> {
         match Self::of(object)? {
             Some(array) => Ok(array),
@@ -35,11 +35,12 @@ impl LentArray {
         }
     }
 
-    /// An array of NumPy whose buffer says all: of its own class, and of a type that buffers have.
+    /// An array of NumPy that its buffer describes wholly: it is no subclass, and the protocol has its
+    /// type.
     pub(crate) fn of_plain(object: &Bound<'_, PyAny>) -> Option<Self> {
         static ARRAY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let py = object.py();
-        // A process that has not imported NumPy has no array of it.
+        // A process without NumPy has no arrays of NumPy.
         let class = match ARRAY.get(py) {
             Some(class) => class,
             None if is_of(object, "numpy").ok()? => {
@@ -105,7 +106,7 @@ impl LentArray {
             array = array.call_method1("reshape", (1,))?;
         }
         if row.is_ml {
-            // NumPy lends elements of `ml_dtypes` under no format, so they are lent as integers.
+            // Buffers have no format for elements of `ml_dtypes`, so NumPy lends them as integers.
             array = array.call_method1("view", (["uint8", "uint16"][row.item_len - 1],))?;
         }
         let mut taken = Self::of_buffer(PyUntypedBuffer::get(&array)?, row, byte_order == ">")?;
@@ -140,12 +141,13 @@ impl LentArray {
         self.elements.byte_len()
     }
 
-    /// What two names of one array have in common: the memory, where it is written as it lies there.
+    /// The address and the length of its memory, if it is written as it is. Two names of one array have
+    /// the same.
     pub(crate) fn place(&self) -> Option<(usize, usize)> {
         self.elements.place().filter(|_| !self.is_big_endian)
     }
 
-    /// Its bytes, where they lie in memory as files have them.
+    /// Its bytes, if they are in memory as files have them.
     pub(crate) fn lent(&self) -> Option<&[u8]> {
         self.place()?;
         match self.elements.bytes() {
@@ -154,7 +156,7 @@ impl LentArray {
         }
     }
 
-    /// Its elements as files have them: lent, or copied into order.
+    /// Its elements in the order of files: lent, or copied.
     pub(crate) fn elements(&self) -> zt::formats::Result<Elements<'_>> {
         let mut bytes = self.elements.bytes()?;
         let width = self.row.dtype.byte_len();

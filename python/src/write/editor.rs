@@ -13,9 +13,10 @@ use crate::share::work::{self, Line, Watch};
 use crate::write::incoming::Incoming;
 use crate::write::writer;
 
-/// Changes a ``.zt`` file in place: tensors are appended, removed and renamed, and no other byte moves.
+/// Changes a ``.zt`` file in place: appends, removes and renames tensors. No other byte moves.
 ///
-/// Readers see the old file until the ``with`` block ends without an exception, and the new one after.
+/// Readers see the old file until the ``with`` block ends without an exception, and the new one after
+/// that.
 ///
 /// Raises:
 ///     FileError: another editor has the file, code ``locked``.
@@ -77,7 +78,7 @@ impl Editor {
 
 #[pymethods]
 impl Editor {
-    /// The attributes of the file, in a dict that is written when the edit ends: change it.
+    /// The attributes of the file. Change this dict: it is written when the edit ends.
     #[getter]
     fn attributes(&self, py: Python<'_>) -> Py<PyDict> {
         self.attributes.clone_ref(py)
@@ -95,7 +96,7 @@ impl Editor {
         let value = Incoming::new(value)?;
         let attributes = attributes.map(value::from_mapping).transpose()?;
         self.with(py, |editor, progress| {
-            // The editor's file counts nothing.
+            // The editor's file does not count bytes.
             let line = Line::default();
             let writer = editor.writer();
             writer::add(writer, name, &value, attributes, None, &line, progress)
@@ -149,7 +150,7 @@ impl Editor {
 impl Drop for Editor {
     fn drop(&mut self) {
         if self.process != std::process::id() {
-            // In a forked child, what was appended is the parent's to undo.
+            // In a forked child: the parent undoes the appended bytes.
             std::mem::forget(self.lock().take());
         }
     }

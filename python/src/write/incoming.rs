@@ -1,4 +1,4 @@
-//! Values that Python gives to be written: arrays of any library, sparse ones, quantized groups.
+//! Values that are written: arrays of any library, sparse arrays, quantized groups, tensors of files.
 
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -30,11 +30,11 @@ pub(crate) enum Incoming {
 }
 
 impl Incoming {
-    /// Takes whatever can be written.
+    /// Takes any value that can be written.
     ///
     /// # Errors
     ///
-    /// `TypeError` for what is no array.
+    /// `TypeError` for an object that is no array.
     pub(crate) fn new(object: &Bound<'_, PyAny>) -> Result<Self> {
         if let Some(array) = LentArray::of_plain(object) {
             return Ok(Incoming::Dense(array));
@@ -54,13 +54,13 @@ impl Incoming {
         LentArray::new(object).map(Incoming::Dense)
     }
 
-    /// A value to be written: dense, or sparse in the layouts COO and CSR.
+    /// A tensor of torch: dense, or sparse in the layout COO or CSR.
     ///
-    /// Nothing is copied where it is on the CPU. Elements of a strided tensor are put in order later.
+    /// A tensor on the CPU is not copied. The elements of a strided tensor are put in order later.
     ///
     /// # Errors
     ///
-    /// `MisuseError` for a tensor without data of its own, and for other layouts.
+    /// `MisuseError` for a tensor without data of its own, and for any other layout.
     fn of_torch(tensor: &Bound<'_, PyAny>) -> Result<Self> {
         let py = tensor.py();
         if tensor.hasattr("to_local")? {
@@ -115,7 +115,7 @@ impl Incoming {
         }
     }
 
-    /// `csr` and `coo` as they are, other formats as `csr`, which all of two dimensions turn into.
+    /// A sparse array of SciPy: `csr` and `coo` as they are, other formats converted to `csr`.
     fn of_scipy(object: &Bound<'_, PyAny>) -> Result<Self> {
         let format: String = object.getattr("format")?.extract()?;
         let shape: Vec<u64> = object.getattr("shape")?.extract()?;
@@ -134,7 +134,7 @@ impl Incoming {
         }
         let mut csr = object.call_method0("tocsr")?;
         if !csr.getattr("has_canonical_format")?.is_truthy()? {
-            // The format asks for indices in order, each once. The caller's array stays as it is.
+            // The format takes indices in order, each once. The caller's array stays as it is.
             csr = csr.call_method0("copy")?;
             csr.call_method0("sum_duplicates")?;
         }
@@ -150,7 +150,7 @@ impl Incoming {
         })
     }
 
-    /// The bytes that are to be written, for progress.
+    /// The bytes to write, for progress.
     pub(crate) fn byte_len(&self) -> u64 {
         let byte_len = match self {
             Incoming::Dense(array) => array.byte_len(),
@@ -162,13 +162,13 @@ impl Incoming {
             } => values.byte_len() + indices.byte_len() + indptr.byte_len(),
             Incoming::Coo { values, coords, .. } => values.byte_len() + coords.byte_len(),
             Incoming::Group(group) => group.get().byte_len(),
-            // Its copy reports them.
+            // The copy reports its own.
             Incoming::Tensor(_) => 0,
         };
         byte_len as u64
     }
 
-    /// Calls `write` with the object; `None` for a tensor of a file, which is copied otherwise.
+    /// Calls `write` with the object. `None` for a tensor of a file: the writer copies that.
     pub(crate) fn with_object<T>(
         &self,
         attributes: Option<Attributes>,
@@ -210,7 +210,7 @@ impl Incoming {
     }
 }
 
-/// The values of a dense tensor, whose conjugation and sign are done.
+/// The values of a dense tensor. A lazy conjugation or sign is applied.
 fn plain(tensor: &Bound<'_, PyAny>) -> Result<LentArray> {
     let tensor = tensor.call_method0("resolve_conj")?;
     LentArray::new(&tensor.call_method0("resolve_neg")?)

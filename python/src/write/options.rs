@@ -12,7 +12,7 @@ use zt_convert::{FileKind, Kinds, ZT};
 use crate::share::dtype::{Row, numpy};
 use crate::share::error::{Result, misuse};
 
-/// How a file is written: as zstd of a level, in byte planes, in both, or raw.
+/// How a file is written: with zstd of a level, in byte planes, with both, or raw.
 pub(crate) fn write(zstd: Option<i32>, planes: bool) -> WriteOptions {
     let mut options = WriteOptions::new();
     if planes {
@@ -24,7 +24,7 @@ pub(crate) fn write(zstd: Option<i32>, planes: bool) -> WriteOptions {
     options
 }
 
-/// The algorithm of that name, which an argument has.
+/// The algorithm with the name that `argument` has.
 pub(crate) fn digest(
     py: Python<'_>,
     argument: &str,
@@ -41,7 +41,7 @@ pub(crate) fn digest(
     }
 }
 
-/// An argument that was not given, where `None` means something.
+/// An argument that may be left out, where `None` has a meaning of its own.
 pub(crate) enum Given<T> {
     No,
     Yes(T),
@@ -55,7 +55,7 @@ impl<'a, 'py, T: FromPyObject<'a, 'py>> FromPyObject<'a, 'py> for Given<T> {
     }
 }
 
-/// The kind to write: the one that is named, otherwise that of the extension.
+/// The kind to write: `kind`, or the kind of the extension.
 pub(crate) fn kind_of(
     py: Python<'_>,
     kinds: &Kinds,
@@ -73,7 +73,7 @@ pub(crate) fn kind_of(
     kinds.of_extension(path).ok_or_else(|| misuse(py, &text()))
 }
 
-/// The type that a name of ours, or whatever NumPy takes for a dtype, stands for.
+/// The type for a name that files have, or for any object that NumPy takes as a dtype.
 pub(crate) fn row_of(dtype: &Bound<'_, PyAny>) -> Result<&'static Row> {
     if let Ok(name) = dtype.cast::<PyString>()
         && let Some(row) = Row::named(name.to_str()?)

@@ -6,8 +6,8 @@ use zt::{Attributes, Elements, NewObject};
 use crate::share::error::Result;
 use crate::write::array::LentArray;
 
-/// A quantized tensor to be written: packed integers, with a scale and a zero-point for each group of
-/// ``group_size`` values in row-major order. Nothing is copied, and the writer checks it.
+/// A quantized tensor to write: packed integers, with a scale and a zero-point for each group of
+/// ``group_size`` values in row-major order. Nothing is copied. The writer checks it.
 ///
 /// Args:
 ///     packed_weight: the packed words, of the integer type that ``packing`` names.
@@ -74,7 +74,7 @@ impl QuantizedGroup {
         attributes.insert("bits", u64::from(bits));
         attributes.insert("group_size", group_size);
         attributes.insert("packing", packing);
-        // The optional ones only where they say something, as the engine does it.
+        // Defaults are left out, as the engine does.
         if signed {
             attributes.insert("signed", true);
         }

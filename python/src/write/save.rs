@@ -67,7 +67,7 @@ pub(crate) fn save<'py>(
         })?;
         values.push((name, value));
     }
-    // Equal contents give equal bytes, whatever the order of the dict is.
+    // Equal contents give equal bytes, in any order of the dict.
     values.sort_by(|(a, _), (b, _)| a.cmp(b));
     let saving = Saving {
         values: Arc::new(values),
@@ -118,7 +118,7 @@ impl Saving {
         if let Some(attributes) = &self.attributes {
             writer.set_attributes(attributes.clone());
         }
-        // Nobody fills an array anew meanwhile, so equal places are equal arrays.
+        // No array changes during this call, so equal places are equal arrays.
         let mut known: HashMap<(usize, usize, &str), &str> = HashMap::new();
         let mut lent = Vec::new();
         for (name, value) in &*self.values {
@@ -185,7 +185,7 @@ impl Saving {
     }
 }
 
-/// A dense array that lies in memory as files have it.
+/// A dense array whose memory is as files have it.
 struct Held {
     values: Arc<Vec<(String, Incoming)>>,
     at: usize,
@@ -217,7 +217,7 @@ impl Source for Held {
     }
 }
 
-/// Writes arrays whose memory Python lends, and empties the list. All threads work on them.
+/// Writes arrays on all threads, straight from the memory that Python lends. Empties the list.
 fn add_lent(
     writer: &mut zt::Writer<'_>,
     arrays: &mut Vec<(&String, &LentArray)>,

@@ -26,34 +26,35 @@ use crate::write::array::LentArray;
 use crate::write::incoming::Incoming;
 use crate::write::options::{self, Given, row_of};
 
-/// Where the engine's writer is.
+/// The state of the engine's writer.
 enum State {
     Ready(Box<zt::Writer<'static>>),
-    /// Pieces of this tensor are awaited.
+    /// This tensor waits for more pieces.
     Streaming(Box<zt::Writer<'static>>, String),
     /// It has finished, or an error has ended it.
     Ended,
 }
 
-/// A tensor that was added, as it lay in memory: its place, its type, a hash of its bytes.
+/// The memory of an added array: its address, its length, and its type.
 type Place = (usize, usize, &'static str);
 
-/// Writes a ``.zt`` file, all of it or nothing: in a ``with`` block that ends without an exception, the
+/// Writes a ``.zt`` file, all of it or nothing. If the ``with`` block ends without an exception, the
 /// file appears under its name, complete and on the disk. Otherwise the old file stays.
 ///
 /// Args:
-///     target: a path, a URL, or an object with ``write``, which gets the bytes from front to back.
-///     zstd: the level at which all tensors are compressed, 1 to 22; ``None`` for raw bytes, which are
-///         mapped without a copy.
+///     target: a path, a URL, or an object with ``write``, which gets the bytes in order.
+///     zstd: the level, 1 to 22, at which all tensors are compressed; ``None`` for raw bytes, which can
+///         be mapped without a copy.
 ///     digest: ``"crc32c"``, ``"sha256"`` or ``None``, for each component.
-///     chunk_digests: the digest of each MiB of a raw component that is longer and has a digest. By it
-///         slices are verified. ``None`` writes none.
-///     planes: whether floating-point tensors are stored in byte planes: two thirds of bf16's bytes, without
-///         loss.
+///     chunk_digests: the digest of each MiB of a raw component with a digest. It verifies slices.
+///         ``None`` writes none.
+///     planes: whether floating-point tensors are stored in byte planes. Without loss, bf16 takes two
+///         thirds of its bytes.
 ///     attributes: a dict of text, numbers, lists and dicts for the file.
 ///     threads: how many threads compress; by default all cores, or ``ZT_NUM_THREADS``.
-///     progress: called with the bytes of values since the last call. What it raises ends the writer.
-///     storage_options: as for :func:`open`, where the target is a URL.
+///     progress: called with the bytes of values since the last call. An exception from it ends the
+///         writer.
+///     storage_options: as for :func:`open`, if the target is a URL.
 ///
 /// >>> import io, numpy, zt
 /// >>> sink = io.BytesIO()
@@ -68,15 +69,15 @@ pub(crate) struct Writer {
     output: Option<Arc<Mutex<Option<Output>>>>,
     path: Option<PathBuf>,
     line: Arc<Line>,
-    /// The threads of all its work.
+    /// The threads that do all its work.
     pool: Option<Arc<ThreadPool>>,
     progress: Option<Py<PyAny>>,
     defaults: ComponentOptions,
     planes: bool,
-    /// Arrays that were added, each with a hash of its bytes: the same array under two names is stored
-    /// once, and one that was filled anew is not.
+    /// Added arrays, each with a hash of its bytes and its name. An array under two names is stored
+    /// once, unless its bytes changed in between.
     known: Mutex<HashMap<Place, (u64, String)>>,
-    /// A forked child has neither the threads nor the file.
+    /// The process that made it: a forked child has neither the threads nor the file.
     process: u32,
 }
 
@@ -84,7 +85,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A hash to tell an array that was filled anew.
+/// A hash that changes when an array is filled anew.
 fn hash(bytes: &[u8]) -> u64 {
     use std::hash::Hasher as _;
     let mut hasher = twox_hash::XxHash3_64::new();
@@ -148,14 +149,14 @@ impl Writer {
         })
     }
 
-    /// Does work with the writer, which an error ends.
+    /// Does work with the writer. An error ends the writer.
     fn with<T: Send>(
         &self,
         py: Python<'_>,
         byte_len: u64,
         work: impl FnOnce(&mut zt::Writer<'static>, Progress<'_>) -> zt::Result<T> + Send,
     ) -> Result<T> {
-        /// Less is written before anybody could press Ctrl-C.
+        /// Fewer bytes are written too fast for Ctrl-C.
         const SMALL: u64 = 8 << 20;
         let pool = self.pool()?;
         let work = |progress: Progress<'_>| {
@@ -185,14 +186,14 @@ impl Writer {
             Ok(Ok(value)) => Ok(value),
             Ok(Err(text)) => Err(misuse(py, &text)),
             Err(error) => {
-                // What the progress function raises ends the writer too.
+                // An exception of the progress function ends the writer too.
                 py.detach(|| self.end(&mut lock(&self.state)));
                 Err(error)
             }
         }
     }
 
-    /// Drops the engine's writer, and the file that was not published.
+    /// Drops the engine's writer, and the unpublished file.
     fn end(&self, state: &mut State) {
         *state = State::Ended;
         if let Some(output) = &self.output {
@@ -200,7 +201,7 @@ impl Writer {
         }
     }
 
-    /// The threads, which are in the process that made the writer.
+    /// The threads, in the process that made the writer.
     fn pool(&self) -> Result<&Arc<ThreadPool>> {
         let pool = self.pool.as_ref().filter(|_| self.is_here());
         pool.ok_or_else(|| {
@@ -209,7 +210,7 @@ impl Writer {
         })
     }
 
-    /// Whether a store gets the bytes: it may take long for few of them.
+    /// Whether a store gets the bytes: it may be slow with few of them.
     fn is_remote(&self) -> bool {
         self.path.as_deref().and_then(remote::url_of).is_some()
     }
@@ -265,9 +266,9 @@ impl Writer {
         })
     }
 
-    /// The name under which the same array was added before, with the same bytes.
+    /// The name of an earlier array with the same memory and the same bytes.
     fn shared(&self, name: &str, array: &LentArray) -> zt::Result<Option<String>> {
-        /// Smaller ones take less than their place in a table.
+        /// A smaller array takes less than its entry in the table.
         const WORTH_IT: usize = 4 << 10;
         let Some((start, byte_len)) = array.place().filter(|(_, len)| *len >= WORTH_IT) else {
             return Ok(None);
@@ -284,7 +285,7 @@ impl Writer {
     }
 }
 
-/// Writes an object whose data is that of an earlier one.
+/// Writes an object that shares the data of an earlier one.
 pub(crate) fn share(
     writer: &mut zt::Writer<'_>,
     name: &str,
@@ -298,7 +299,8 @@ pub(crate) fn share(
     object.finish()
 }
 
-/// Adds a value, and reports its bytes: while they are written, where the target counts them.
+/// Adds a value, and reports its bytes. If the target counts them, it reports them while they are
+/// written.
 pub(crate) fn add(
     writer: &mut zt::Writer<'_>,
     name: &str,
@@ -377,18 +379,18 @@ impl Writer {
     ///
     /// Args:
     ///     name: its name, which no other tensor of the file has.
-    ///     value: an array of NumPy of any strides and byte order, a tensor of torch, jax or any library with
-    ///         DLPack, a sparse array of SciPy, a :class:`Tensor` of a file, a :class:`QuantizedGroup`, or
-    ///         anything with a buffer. The memory of a contiguous array is written as it lies there: do not
-    ///         change it from another thread meanwhile.
+    ///     value: an array of NumPy, a tensor of torch, jax or any library with DLPack, a sparse array
+    ///         of SciPy, a :class:`Tensor` of a file, a :class:`QuantizedGroup`, or an object with a
+    ///         buffer. Strides and byte order may be any. A contiguous array is written from its
+    ///         memory: do not change it from another thread meanwhile.
     ///     attributes: a dict for the tensor.
     ///     zstd: the level for this tensor, or ``None`` for raw bytes; the writer's if it is left out.
     ///     digest: the digest for this tensor; the writer's if it is left out.
     ///
-    /// An array that is added under two names is stored once, as the tied weights of a model.
+    /// An array that is added under two names, such as tied weights of a model, is stored once.
     ///
     /// Raises:
-    ///     TypeError: the value is no array, or has elements that no file has.
+    ///     TypeError: the value is no array, or has elements that files do not have.
     ///     MisuseError: the name is taken or empty, or the writer has ended.
     #[pyo3(signature = (name, value, *, attributes = None, zstd = Given::No, digest = Given::No))]
     fn add(
@@ -406,15 +408,15 @@ impl Writer {
         self.add_value(py, name, &value, attributes, options)
     }
 
-    /// Begins a tensor that comes in pieces, and may be larger than memory.
+    /// Begins a tensor that is written in pieces. It may be larger than memory.
     ///
     /// Args:
     ///     shape: its dimensions.
     ///     dtype: the type of its elements: ``"f32"``, ``"float32"`` or a dtype.
     ///
     /// Returns:
-    ///     An object whose ``write`` takes arrays or bytes in row-major order. The tensor is complete when
-    ///     all of its bytes have come, and until then the writer takes no other.
+    ///     An object whose ``write`` takes arrays or bytes in row-major order. The tensor is complete
+    ///     when all its bytes are written. Until then the writer takes no other tensor.
     #[pyo3(signature = (name, shape, dtype, *, zstd = Given::No, digest = Given::No))]
     fn begin(
         slf: &Bound<'_, Self>,
@@ -459,9 +461,9 @@ impl Writer {
         Ok(pieces)
     }
 
-    /// Writes the list of tensors, and makes the file appear. A ``with`` block does it.
+    /// Writes the list of tensors, and makes the file appear. A ``with`` block calls it.
     fn finish(&self, py: Python<'_>) -> Result<()> {
-        // Refuses a writer that has ended, or awaits pieces.
+        // Fails if the writer has ended, or waits for pieces.
         self.with(py, 0, |_, _| Ok(()))?;
         let finish = |_: Progress<'_>| {
             let mut state = lock(&self.state);
@@ -469,7 +471,7 @@ impl Writer {
                 State::Ready(writer) => writer.finish(),
                 _ => Ok(()),
             };
-            // Taken in any case: an output that is dropped leaves nothing behind.
+            // Taken in any case: a dropped output leaves no file.
             let output = self.output.as_ref().and_then(|output| lock(output).take());
             finished?;
             output.map_or(Ok(()), |output| output.publish(true))
@@ -510,7 +512,7 @@ impl Drop for Writer {
         if self.is_here() {
             return;
         }
-        // In a forked child, the file is the parent's to remove, and no thread is left to wait for.
+        // In a forked child: the parent removes the file, and there are no threads to wait for.
         std::mem::forget(std::mem::replace(&mut *lock(&self.state), State::Ended));
         if let Some(output) = &self.output {
             std::mem::forget(lock(output).take());

@@ -1,4 +1,4 @@
-//! The values of a tensor in memory: where they lie in a map, in lent bytes, or read and decoded.
+//! The values of a tensor in memory: in a map, in lent bytes, or read and decoded.
 
 use std::sync::Arc;
 
@@ -15,15 +15,15 @@ use crate::share::memory::Memory;
 use crate::share::work::Watch;
 
 impl Tensor {
-    /// Short or long work of the engine on this tensor, with the interpreter detached. Ctrl-C ends the
-    /// wait for long work.
+    /// Does work of the engine on this tensor, with the interpreter detached. Ctrl-C ends the wait for
+    /// long work.
     pub(super) fn read<T: Send + 'static>(
         &self,
         py: Python<'_>,
         byte_len: u64,
         work: impl FnOnce(zt::Tensor<'_>) -> zt::Result<T> + Send + 'static,
     ) -> Result<T> {
-        /// Fewer bytes are read by the thread that asks: waking others takes longer.
+        /// The calling thread reads fewer bytes itself: waking others takes longer.
         const SMALL: u64 = 1 << 20;
         let (tensor, open) = (self.tensor.clone(), Arc::clone(&self.open));
         let blamed = move || work(tensor.tensor()).map_err(|error| open.blame(error));
@@ -33,7 +33,7 @@ impl Tensor {
         Watch::default().run_apart(py, |_| blamed())
     }
 
-    /// Its array, in a map, in lent memory, or in memory of its own.
+    /// Its array: in a map, in lent memory, or in memory of its own.
     pub(crate) fn array(&self, py: Python<'_>, copy: Option<bool>) -> Result<Array> {
         let tensor = self.tensor();
         if !self.is_dense() {
@@ -88,7 +88,7 @@ impl Tensor {
         Array::of_elements(py, vec![count], values)?.numpy(py)
     }
 
-    /// Its dense value: its array, or what a sparse or quantized tensor stands for.
+    /// Its dense value: its array, or the decoded value of a sparse or quantized tensor.
     pub(crate) fn dense_array(&self, py: Python<'_>, copy: Option<bool>) -> Result<Array> {
         if self.is_dense() {
             return self.array(py, copy);
@@ -96,7 +96,7 @@ impl Tensor {
         self.decoded(py)
     }
 
-    /// The dense value, computed.
+    /// The dense value, decoded by the rules of the format.
     fn decoded(&self, py: Python<'_>) -> Result<Array> {
         let dense = self.read(py, u64::MAX, |tensor| tensor.to_dense())?;
         Array::of_dense(py, dense)
@@ -139,7 +139,7 @@ impl Tensor {
         Array::of_elements(py, shape, elements)
     }
 
-    /// A component of many bytes, so that Ctrl-C ends it.
+    /// A component of many bytes. Ctrl-C ends the reading.
     fn read_large(&self, py: Python<'_>, role: &str) -> Result<Elements<'static>> {
         Watch::default().run(py, |progress| {
             let tensor = self.tensor();
@@ -159,14 +159,14 @@ impl Tensor {
         })
     }
 
-    /// The bytes of a component where they are, verified; `None` if only a copy can be used.
+    /// The verified bytes of a component in a map or in lent memory; `None` if only a copy can be used.
     pub(crate) fn view(&self, py: Python<'_>, role: &str) -> Result<Option<Memory>> {
         let tensor = self.tensor();
         let component = self.raise(tensor.component(role))?;
         let dtype = component.dtype.unwrap_or(DType::U8);
         let is_plain = component.blob.encoding == Encoding::Raw
             && component.byte_order == zt::ByteOrder::Little
-            // A byte of 2 is no bool, and what NumPy does with one is undefined.
+            // A byte of 2 is no bool, and NumPy's behaviour with one is undefined.
             && dtype != DType::Bool
             && cfg!(target_endian = "little");
         if !is_plain {
@@ -179,9 +179,9 @@ impl Tensor {
                 if !memory.is_aligned_to(dtype.byte_len()) {
                     return Ok(None);
                 }
-                // Waking a thread takes longer than seeing that there is nothing to compare.
+                // This check is faster than waking a thread that finds nothing to compare.
                 if component.blob.digest.is_some() && !self.raise(tensor.is_verified(role))? {
-                    // By position: pages of the map may have been written to.
+                    // By position: Python may have written to pages of the map.
                     let (byte_len, role) = (component.blob.span.byte_len(), role.to_owned());
                     self.read(py, byte_len, move |tensor| tensor.verify(&role))?;
                 }
@@ -206,7 +206,7 @@ impl Tensor {
     }
 }
 
-/// Reading so many bytes takes long enough for somebody to press Ctrl-C.
+/// Reading more bytes takes long enough to press Ctrl-C.
 const LARGE: u64 = 32 << 20;
 
 fn check_bools(tensor: &zt::Tensor<'_>, elements: &Elements<'_>) -> zt::Result<()> {
@@ -223,7 +223,7 @@ pub(super) fn index(indices: &[u64]) -> zt::Result<Array> {
     Ok(Array {
         shape: vec![indices.len() as u64],
         memory: Memory::of_buffer(elements.bytes.into_owned()?),
-        // No index is larger than its dimension, and no dimension in memory than 2^63.
+        // Every index is less than its dimension, and a dimension in memory is less than 2^63.
         row: Row::of(DType::I64, None),
     })
 }

@@ -1,4 +1,4 @@
-//! Where a file is written: under a path or a URL, all of it or nothing.
+//! The file at a path or a URL: all of it is written, or nothing.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -11,14 +11,14 @@ use super::lock;
 use crate::share::remote;
 use crate::share::work::Line;
 
-/// A file that is not visible before it is published. Dropped, it leaves nothing behind.
+/// A file that is not visible until it is published. If it is dropped, nothing stays.
 pub(crate) enum Output {
     File(AtomicFile),
     Upload(Box<Upload>),
 }
 
 impl Output {
-    /// Begins the file at a path or a URL, in place of one that is there.
+    /// Begins the file at a path or a URL. It will replace an existing one.
     ///
     /// # Errors
     ///
@@ -33,7 +33,7 @@ impl Output {
         }
     }
 
-    /// Makes the file visible. A store has it on its disks then, and this machine with `sync`.
+    /// Makes the file visible. With `sync`, it is on the disk then. A store always has it on its disks.
     pub(crate) fn publish(self, sync: bool) -> zt::Result<()> {
         match self {
             Output::File(file) if sync => file.publish(),
@@ -59,7 +59,7 @@ impl Write for Output {
     }
 }
 
-/// An output that its owner may take away. It refuses writes once the work is to stop.
+/// An output that its owner may take away. It refuses writes once the work has to stop.
 pub(crate) struct Target {
     pub(crate) output: Arc<Mutex<Option<Output>>>,
     pub(crate) line: Arc<Line>,
@@ -67,7 +67,7 @@ pub(crate) struct Target {
 
 impl Write for Target {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        /// Written between two looks at the line.
+        /// The most bytes between two checks of the line.
         const MOST: usize = 8 << 20;
         if self.line.is_stopped() {
             return Err(io::Error::other("stopped on request"));

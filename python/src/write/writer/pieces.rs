@@ -12,7 +12,7 @@ use crate::share::dtype::Row;
 use crate::share::error::{OrRaise, Result, is_raised, misuse, no_pickling};
 use crate::write::array::LentArray;
 
-/// A tensor that comes in pieces. Made by :meth:`Writer.begin`.
+/// A tensor that is written in pieces. Made by :meth:`Writer.begin`.
 #[pyclass(frozen, module = "zt", name = "Pieces")]
 pub(crate) struct Pieces {
     pub(super) writer: Py<Writer>,
@@ -20,7 +20,7 @@ pub(crate) struct Pieces {
     pub(super) rest: Mutex<Rest>,
 }
 
-/// What is awaited.
+/// The part that is not written yet.
 pub(super) struct Rest {
     /// `None` once it is complete, or failed.
     pub(super) begun: Option<(SuspendedObject, SuspendedComponent)>,
@@ -77,7 +77,7 @@ impl Pieces {
 
 #[pymethods]
 impl Pieces {
-    /// Takes the next elements: an array of the tensor's dtype, whatever its shape, or their bytes,
+    /// Takes the next elements: an array of the tensor's dtype, of any shape, or their bytes,
     /// little-endian.
     ///
     /// Raises:
