@@ -1,7 +1,7 @@
 """The exceptions of zt.
 
-Every error of the engine is a :class:`ZtError`. Where Python has a class of its own for the same
-thing (``KeyError``, ``ValueError``, ``FileNotFoundError``), the error is one of those too.
+Every error of the engine is a :class:`ZtError`. If Python has a class for the same error
+(``KeyError``, ``ValueError``, ``FileNotFoundError``), it is one of those too.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class ZtError(Exception):
             ``spec/errors.md``, and ``zt explain CODE`` describes each.
         object: the name of the tensor at fault, or ``None``.
         component: the role of the component at fault (``"data"``, ``"scales"``), or ``None``.
-        offset: the byte of the file at which the fault is, or ``None``.
+        offset: the position of the fault in the file, in bytes, or ``None``.
         path: the path of the file, or ``None`` for a file in memory.
     """
 
@@ -57,7 +57,7 @@ class MalformedError(ZtError):
 
 
 class DigestMismatchError(ZtError):
-    """The stored bytes are not those that were written."""
+    """The stored bytes have changed since they were written."""
 
 
 class UnsupportedError(ZtError):
@@ -77,7 +77,7 @@ class TensorNotFoundError(MisuseError, KeyError):
 
 
 class FileError(ZtError, OSError):
-    """The system could not read or write. ``errno`` is set where the system gave one."""
+    """The system could not read or write. ``errno`` is set if the system gave one."""
 
 
 class MissingFileError(FileError, FileNotFoundError):
@@ -89,7 +89,7 @@ class SafetensorError(ZtError):
 
 
 def _restore(kind: type[ZtError], args: tuple[object, ...], fields: dict[str, object]) -> ZtError:
-    """Makes an exception again that was pickled."""
+    """Restores a pickled exception."""
     error = kind.__new__(kind, *args)
     error.args = args
     error.__dict__.update(fields)

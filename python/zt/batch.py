@@ -24,15 +24,15 @@ def convert(
 ) -> None:
     """Converts each input to the output beside it, as :func:`zt.convert` does.
 
-    Every file is tried, whatever happens to the others. Each output is published all or nothing.
+    A file that fails does not stop the others. Each output is published all or nothing.
 
     Args:
         inputs: paths of files of any kind.
-        outputs: as many paths. The extension of each says the kind, unless ``kind`` does.
-        executor: where the work is done: a thread or a process pool, Dask's
-            ``client.get_executor()``, Ray's or MPI's pool. Paths must lead to the same files there.
-        progress: is called with 1 after each file, as ``tqdm.update`` wants it. What it raises
-            stops the work: files that no worker has begun are left alone.
+        outputs: as many paths. The extension of each decides its kind, unless ``kind`` is given.
+        executor: does the work: a thread or a process pool, Dask's ``client.get_executor()``, Ray's
+            or MPI's pool. Paths must lead to the same files there.
+        progress: called with 1 after each file, as ``tqdm.update`` expects. An exception from it
+            stops the work. Files that no worker has begun are not converted.
         options: for :func:`zt.convert`: ``kind``, ``zstd``, ``dense``, ``dtype``, ``lossy``,
             ``overwrite``.
 
@@ -64,5 +64,5 @@ def convert(
 
 
 def _one(source: str, target: str, options: dict[str, Any]) -> None:
-    """Converts one file. A module's function, as executors pickle what they run."""
+    """Converts one file. Executors pickle it, so it is a function of the module."""
     _convert(source, target, **options)

@@ -26,19 +26,19 @@ def save_torch_state_dict(
 ) -> list[Path]:
     """Saves a state dict as ``huggingface_hub.save_torch_state_dict`` does, in files of zt.
 
-    One shard is ``model.zt``. More are ``model-00001-of-00003.zt`` and so on, with the index
-    ``model.zt.index.json``, which ``zt.open`` takes for the whole model. ``huggingface_hub`` decides
-    what goes into which shard. Tied tensors share a shard, are stored once, and keep their names.
+    A single shard is ``model.zt``. Several are ``model-00001-of-00003.zt`` and so on, with the
+    index ``model.zt.index.json``, by which ``zt.open`` opens the model. ``huggingface_hub`` chooses
+    the shard of each tensor. Tied tensors share a shard, are stored once, and keep their names.
 
-    Shards of an earlier save are removed once the new ones stand.
+    Shards of an earlier save are removed once the new ones are complete.
 
     Args:
         state_dict: names and tensors.
-        save_directory: the folder. It is made where it does not exist.
+        save_directory: the folder. It is made if it does not exist.
         filename_pattern: with ``{suffix}``; its extension is the kind of file.
         max_shard_size: in bytes, or a text such as ``"5GB"``. A larger tensor has its own shard.
         metadata: texts for the attributes of each shard.
-        options: as of :func:`zt.torch.save_file`.
+        options: as for :func:`zt.torch.save_file`.
 
     Returns:
         The paths of the shards, and of the index behind them if there is one.

@@ -1,9 +1,8 @@
 """Tensors as arrays of NumPy: saved to and loaded from files of any kind.
 
-The signatures are those of ``safetensors.numpy``. Arrays of any strides, order and byte order are saved
-as what they are, also those of 0 dimensions and without elements, and an array under two names is stored
-once. Dense arrays that are loaded are writable and share one piece of memory; a sparse tensor is an array
-of SciPy.
+The functions have the signatures of ``safetensors.numpy``. They save arrays of any strides and byte
+order, also without dimensions or without elements. An array under two names is stored once. Loaded
+dense arrays are writable and share one piece of memory. A sparse tensor is an array of SciPy.
 
 >>> import numpy, zt.numpy
 >>> data = zt.numpy.save({"weight": numpy.arange(6).reshape(2, 3).T}, {"step": 7})
@@ -35,7 +34,7 @@ def save(
     threads: int | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> bytes:
-    """The file as bytes. The arguments are those of :func:`save_file`."""
+    """The file as bytes. The arguments are as for :func:`save_file`."""
     data = _zt.save(
         tensors,
         None,
@@ -69,22 +68,22 @@ def save_file(
 
     Args:
         tensors: names and values, each as :meth:`zt.Writer.add` takes them.
-        filename: the path, or a URL. A file that is there is replaced once the new one is complete.
-        metadata: attributes of the file. Text alone, if the kind is safetensors.
+        filename: the path, or a URL. An existing file is replaced once the new one is complete.
+        metadata: attributes of the file. Only texts, if the kind is safetensors.
         kind: the kind of the file; by default its extension decides.
         zstd: the level at which a ``.zt`` is compressed; ``None`` for raw bytes.
         digest: ``"crc32c"``, ``"sha256"`` or ``None``, for each component of a ``.zt``.
         planes: whether a ``.zt`` has floating-point tensors in byte planes.
-        sync: whether to wait until the file is on the disk. So a loss of power leaves the old file or
-            the new one. With ``False`` the call takes as long as one of ``safetensors``, which never
-            waits. Other programs still see a whole file. A loss of power may damage it, and a digest
-            finds that: use it for files that can be made again.
+        sync: whether to wait until the file is on the disk. Then a loss of power leaves the old
+            file or the new one. With ``False`` the call is as fast as ``safetensors``, which never
+            waits, and other programs still see a whole file. But a loss of power may damage it. A
+            digest finds that: use ``False`` for files that you can make again.
         threads: how many threads work; by default all cores, or ``ZT_NUM_THREADS``.
-        progress: called with the bytes since the last call. What it raises ends the work.
-        storage_options: the settings of the store of a URL, as of :func:`zt.open`.
+        progress: called with the bytes since the last call. An exception from it ends the work.
+        storage_options: the settings of the store of a URL, as for :func:`zt.open`.
 
     Raises:
-        TypeError: a value is no array, or has elements that no file has. A note names the tensor.
+        TypeError: a value is no array, or has elements that files do not have. A note names it.
         MisuseError: the kind cannot represent a tensor, code ``lossy``.
     """
     _zt.save(
@@ -114,13 +113,14 @@ def load_file(
     progress: Callable[[int], object] | None = None,
     storage_options: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The tensors of a file of any kind, read on all cores, and their digests compared.
+    """The tensors of a file of any kind. All cores read them and compare their digests.
 
     Args:
         filename: the path, or a URL.
         threads: how many threads read; by default all cores, or ``ZT_NUM_THREADS``.
-        progress: called with the stored bytes since the last call. What it raises ends the work.
-        storage_options: the settings of the store of a URL, as of :func:`zt.open`.
+        progress: called with the stored bytes since the last call. An exception from it ends the
+            work.
+        storage_options: the settings of the store of a URL, as for :func:`zt.open`.
 
     Returns:
         Writable arrays by name. A quantized tensor is dequantized to f32.

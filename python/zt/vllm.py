@@ -1,13 +1,13 @@
 """A model loader for vLLM: ``--load-format zt``.
 
-vLLM finds :func:`register` by its entry point, ``vllm.general_plugins``, in every process. So it is
-enough that this package is installed::
+vLLM finds :func:`register` by its entry point, ``vllm.general_plugins``, in every process. You only
+install this package::
 
     vllm serve ./model --load-format zt
 
-The model is a folder, or a name on the Hub, with weights in `.zt`, GGUF or safetensors files; the
-first kind that is there is taken, in this order. Each worker reads a tensor when vLLM asks for the
-next one, out of a map, so no worker holds a second copy of the model.
+The model is a folder, or a name on the Hub, with weights in `.zt`, GGUF or safetensors files. The
+loader takes the first of these kinds that it finds. Each worker reads a tensor from a map when vLLM
+asks for the next one, so no worker holds a second copy of the model.
 
 vLLM needs a GPU and is not a dependency of this package. Its tests use a small stand-in with the
 interface of vLLM's registration (``register_model_loader``, ``BaseModelLoader``).
@@ -44,7 +44,7 @@ def register() -> None:
         def load_weights(self, model: Any, model_config: Any) -> None:
             folder = _folder(model_config, self.load_config)
             loaded = model.load_weights(weights_of(folder))
-            # Models that know their parameters say which of them they loaded.
+            # Some models return the names of the parameters that they loaded.
             if loaded is not None and getattr(model_config, "quantization", None) is None:
                 missing = {name for name, _ in model.named_parameters()} - set(loaded)
                 if missing:
@@ -54,9 +54,9 @@ def register() -> None:
 
 
 def weights_of(folder: str | Path) -> Iterator[tuple[str, torch.Tensor]]:
-    """The names and tensors of the model in a folder, one after the other, on the CPU.
+    """The names and tensors of the model in a folder, in turn, on the CPU.
 
-    An index (``*.index.json``) is followed; without one, all files of the first kind are read.
+    Reads the files that an index (``*.index.json``) names, or else all files of the first kind.
 
     Raises:
         FileNotFoundError: there are no weights of these kinds.

@@ -1,14 +1,14 @@
 """The package ``safetensors`` 0.8.0, by its names, over files of every kind.
 
-``safe_open`` and ``load_file`` open whatever :func:`zt.open` opens. What is written are safetensors
-files, with the bytes of the official package. :func:`install` lets this package stand in for the
-official one, so that programs that know only safetensors load a ``.zt``.
+``safe_open`` and ``load_file`` open every file that :func:`zt.open` opens. ``save_file`` writes
+safetensors files, with the same bytes as the official package. :func:`install` lets this package
+stand in for the official one. Then programs that know only safetensors load a ``.zt``.
 
 Differences from the official package:
 
-* The metadata is written in sorted order, where the official order is random.
+* The metadata is written in sorted order. The official order is random.
 * A file with two tensors of one name is refused.
-* Arrays of NumPy that are not contiguous are saved as the values that they have.
+* Arrays of NumPy that are not contiguous are saved with their values in order.
 * bf16 and FP8 load as arrays of NumPy, with dtypes of ``ml_dtypes``.
 """
 

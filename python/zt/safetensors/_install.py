@@ -20,13 +20,13 @@ _MODULES = ("torch", "numpy", "flax", "tensorflow", "paddle", "mlx")
 
 
 class _Loader(importlib.abc.Loader):
-    """Gives the module of ours for an official name."""
+    """Loads our module under an official name."""
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
         return None
 
     def exec_module(self, module: ModuleType) -> None:
-        # The import system takes the module that it finds here afterwards.
+        # The import system then takes the module from here.
         sys.modules[module.__name__] = _counterpart(module.__name__)
 
 
@@ -55,7 +55,7 @@ def _counterpart(name: str) -> ModuleType:
     return importlib.import_module(_OURS + module.replace("._safetensors_rust", ""))
 
 
-#: What `install` replaced: modules by name, and names of other modules with the objects they had.
+#: What `install` replaced: official modules, and names in other modules with their old objects.
 _modules: dict[str, ModuleType] = {}
 _names: list[tuple[ModuleType, str, object]] = []
 _finder: _Finder | None = None
@@ -72,13 +72,13 @@ def _until_exit() -> Iterator[None]:
 def install() -> contextlib.AbstractContextManager[None]:
     """Lets this package stand in for ``safetensors`` in this process.
 
-    ``import safetensors`` and ``from safetensors.torch import load_file`` give this package from
-    now on, in every module. Modules that imported names of the official package before are given
-    ours. Names that a function or an instance keeps are not found: call this before the host is
-    imported, if you can.
+    From now on, ``import safetensors`` and ``from safetensors.torch import load_file`` give this
+    package in every module. In modules that imported official names before, ours replace them.
+    Names that a function or an instance keeps are not found: if you can, call this before you
+    import the host.
 
     Returns:
-        A context manager that calls :func:`uninstall` at its end. It need not be used.
+        A context manager that calls :func:`uninstall` at its end. You may ignore it.
 
     >>> import zt.safetensors
     >>> with zt.safetensors.install():
@@ -107,7 +107,7 @@ def install() -> contextlib.AbstractContextManager[None]:
 
 
 def uninstall() -> None:
-    """Undoes :func:`install`: modules and names are what they were before."""
+    """Undoes :func:`install`: restores modules and names."""
     global _finder
     if _finder is None:
         return
@@ -123,7 +123,7 @@ def uninstall() -> None:
 
 
 def _by_identity(official: ModuleType, ours: ModuleType) -> dict[int, object]:
-    """Functions and classes of ours, under the identity of the official one of that name."""
+    """Our functions and classes, by the identity of the official one with the same name."""
     found: dict[int, object] = {}
     for name, value in vars(official).items():
         if callable(value) and hasattr(ours, name) and _is_defined_in(value):

@@ -1,4 +1,4 @@
-"""The functions of a drop-in whose tensors turn into arrays of NumPy and back."""
+"""The functions of a drop-in that converts its tensors to arrays of NumPy and back."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def load_file(filename: str | os.PathLike[str], *, backend: str = "mmap") -> dic
 def _flatten(
     tensor_dict: dict[str, np.ndarray],
 ) -> tuple[dict[str, TensorSpec], list[np.ndarray]]:
-    """What is written, and the arrays that own its memory."""
+    """The tensors to write, and the arrays that own their memory."""
     specs = {}
     kept = []
     for name, array in tensor_dict.items():

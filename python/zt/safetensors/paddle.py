@@ -82,7 +82,7 @@ def _getdtype(dtype_str: str) -> Any:
 def _flatten(
     tensors: dict[str, paddle.Tensor],
 ) -> tuple[dict[str, TensorSpec], list[paddle.Tensor]]:
-    """What is written, and the tensors that own its memory."""
+    """The tensors to write, and the objects that own their memory."""
     if not isinstance(tensors, dict):
         raise ValueError(f"Expected a dict of [str, paddle.Tensor] but received {type(tensors)}")
     specs = {}

@@ -66,7 +66,7 @@ def _find_shared_tensors(state_dict: dict[str, torch.Tensor]) -> list[set[str]]:
             by_storage[storage].append(name)
     groups: list[set[str]] = []
     for names in by_storage.values():
-        # A tensor that begins before the one in front of it ends overlaps that.
+        # A tensor overlaps the one before it, if it begins before that one ends.
         areas = sorted((state_dict[n].data_ptr(), _end_ptr(state_dict[n]), n) for n in names)
         end = 0
         for start, stop, name in areas:
@@ -90,7 +90,7 @@ def _remove_duplicate_names(
     Args:
         state_dict: tensors by name.
         preferred_names: names to keep if they can be.
-        discard_names: names not to keep if others can be.
+        discard_names: names to leave out if others can be kept.
 
     Raises:
         RuntimeError: no tensor of a group covers all of its memory.
@@ -116,13 +116,13 @@ def save_model(
     metadata: dict[str, str] | None = None,
     force_contiguous: bool = True,
 ) -> None:
-    """Writes the parameters and buffers of a model. Of tensors that share memory, one is kept.
+    """Writes the parameters and buffers of a model. One of the tensors that share memory is kept.
 
     Args:
         model: the model.
         filename: the path.
-        metadata: texts to keep in the header. A name that was left out is added, with the name of
-            the tensor that has its values.
+        metadata: texts to keep in the header. Each name that is left out is added, with the name
+            of the tensor that has its values.
         force_contiguous: whether tensors of other strides are copied; otherwise they are refused.
     """
     state_dict = model.state_dict()
@@ -155,12 +155,12 @@ def load_model(
     Args:
         model: the model.
         filename: the path.
-        strict: whether a name that is missing, or one too many, is an error.
+        strict: whether a missing or an unexpected name is an error.
         device: where the tensors are put first.
         backend: ``"mmap"`` or ``"pread"``.
 
     Returns:
-        The names that the file does not have, and those that the model does not have.
+        The names that the file lacks, and the names that the model lacks.
 
     Raises:
         RuntimeError: ``strict``, and there are such names.
@@ -170,7 +170,7 @@ def load_model(
     missing, unexpected = model.load_state_dict(loaded, strict=False)
     missing = set(missing)
     for name in (name for names in shared.values() for name in names):
-        # A file that has it has the same values twice, for a model that has them once.
+        # If the file has it, the file has values twice that the model has once.
         if name in missing:
             missing.remove(name)
         else:
@@ -252,7 +252,7 @@ def _view2torch(safeview: list[tuple[str, dict[str, Any]]]) -> dict[str, torch.T
 
 
 def _check(tensors: dict[str, torch.Tensor]) -> None:
-    """Refuses what the format does not have, in the words of the official package."""
+    """Refuses values that the format cannot represent, in the words of the official package."""
     if not isinstance(tensors, dict):
         raise ValueError(f"Expected a dict of [str, torch.Tensor] but received {type(tensors)}")
     for name, tensor in tensors.items():
@@ -284,7 +284,7 @@ def _check(tensors: dict[str, torch.Tensor]) -> None:
 def _flatten(
     tensors: dict[str, torch.Tensor],
 ) -> tuple[dict[str, TensorSpec], list[torch.Tensor]]:
-    """What is written, and the tensors that own its memory."""
+    """The tensors to write, and the objects that own their memory."""
     _check(tensors)
     specs = {}
     kept = []
@@ -301,7 +301,7 @@ def _flatten(
 
 
 def _resolved(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor with the values in memory that it has: a view may be conjugated or negated."""
+    """The tensor with its values in memory: a view may be conjugated or negated lazily."""
     tensor = tensor.resolve_conj().resolve_neg()
     if sys.byteorder == "big":
         raise RuntimeError("zt.safetensors.torch saves on little-endian machines only")

@@ -1,7 +1,7 @@
 """Tensors of torch in tensor files of any kind.
 
-:func:`save_file` and :func:`load_file` have the signatures of ``safetensors.torch``. They save every
-tensor as what it is: strided, transposed, expanded, empty, sparse, and tied.
+:func:`save_file` and :func:`load_file` have the signatures of ``safetensors.torch``. They take any
+tensor: strided, transposed, expanded, empty, sparse, and tied.
 
 >>> import tempfile, torch, zt.torch
 >>> path = tempfile.mkdtemp() + "/model.zt"
@@ -10,7 +10,7 @@ tensor as what it is: strided, transposed, expanded, empty, sparse, and tied.
 >>> zt.torch.load_file(path)["transposed"].shape
 torch.Size([3, 2])
 
-Loading executes nothing, whatever the file is: a ``.pt`` is read as data.
+Loading executes nothing from any kind of file: a ``.pt`` is read as data.
 """
 
 from __future__ import annotations
@@ -85,26 +85,26 @@ def save_file(
     progress: Progress | None = None,
     storage_options: dict[str, Any] | None = None,
 ) -> None:
-    """Saves tensors, all or nothing: the file appears under its name once it is whole.
+    """Saves tensors, all or nothing: the file appears under its name once it is complete.
 
     A tensor that has several names is stored once, and keeps all of them. Equal contents give equal
     bytes. ``requires_grad`` is not stored. Tensors on other devices are copied to the CPU first.
 
     Args:
         tensors: names and tensors, dense, or sparse in the COO or CSR layout.
-        filename: a path or a URL. A file that is there is replaced.
-        metadata: attributes of the file. Texts alone, if the kind is safetensors.
+        filename: a path or a URL. An existing file is replaced.
+        metadata: attributes of the file. Only texts, if the kind is safetensors.
         kind: the kind of file, such as ``"safetensors"``; by default the extension decides.
         zstd: the level at which a ``.zt`` is compressed; ``None`` for raw bytes.
         digest: ``"crc32c"``, ``"sha256"`` or ``None``, for each component of a ``.zt``.
         planes: whether a ``.zt`` has floating-point tensors in byte planes.
-        sync: whether to wait until the file is on the disk. So a loss of power leaves the old file or
-            the new one. With ``False`` the call takes as long as one of ``safetensors``, which never
-            waits. Other programs still see a whole file. A loss of power may damage it, and a digest
-            finds that: use it for files that can be made again.
+        sync: whether to wait until the file is on the disk. Then a loss of power leaves the old
+            file or the new one. With ``False`` the call is as fast as ``safetensors``, which never
+            waits, and other programs still see a whole file. But a loss of power may damage it. A
+            digest finds that: use ``False`` for files that you can make again.
         threads: how many threads work; by default all cores, or ``ZT_NUM_THREADS``.
         progress: is called with the bytes since its last call.
-        storage_options: the settings of the store of a URL, as of :func:`zt.open`.
+        storage_options: the settings of the store of a URL, as for :func:`zt.open`.
 
     Raises:
         ValueError: a tensor has no data (the device ``meta``), or is spread over ranks (a DTensor).
@@ -148,24 +148,24 @@ def load_file(
     tied: bool = False,
     storage_options: dict[str, Any] | None = None,
 ) -> dict[str, torch.Tensor]:
-    """All tensors of a file of any kind. The dense ones share one piece of memory, which stays as long as
-    any of them.
+    """All tensors of a file of any kind.
 
-    A sparse tensor comes in its layout, COO or CSR. A quantized one comes dequantized, as f32.
+    Dense tensors share one piece of memory, which stays as long as any of them. A sparse tensor
+    keeps its layout, COO or CSR. A quantized one is dequantized to f32.
 
     Args:
         filename: a path or a URL; the index of a sharded set loads the whole set.
-        device: where the tensors go. ``"meta"`` gives shapes and dtypes, and reads no data. To CUDA
-            they are copied through pinned memory, while the next ones are read.
+        device: the device of the tensors. ``"meta"`` gives shapes and dtypes, and reads no data.
+            Copies to CUDA go through pinned memory, while the next tensors are read.
         threads: how many threads read; ``None`` takes all cores.
         progress: is called with the bytes since its last call.
         tied: whether names with the same stored bytes get the same tensor. By default each name
             has values of its own.
-        storage_options: the settings of the store of a URL, as of :func:`zt.open`.
+        storage_options: the settings of the store of a URL, as for :func:`zt.open`.
 
     Raises:
         MissingFileError: there is no such file. It is a ``FileNotFoundError`` too.
-        DigestMismatchError: a tensor's bytes are not those that were written.
+        DigestMismatchError: a tensor's bytes have changed since they were written.
         TypeError: torch has no dtype for a tensor.
     """
     return _load(filename, device, threads, progress, storage_options, tied=tied)
@@ -226,7 +226,7 @@ def _read(
 
 
 def _twins(file: zt.File) -> dict[str, str]:
-    """Names whose tensor has the stored bytes, the dtype and the shape of an earlier one's."""
+    """Names of tensors with the same stored bytes, dtype and shape as an earlier tensor."""
     first: dict[object, str] = {}
     twins = {}
     for name, tensor in file.items():
@@ -253,10 +253,10 @@ def save_model(
 
     Args:
         model: the model; its ``state_dict()`` is saved.
-        filename: where to.
+        filename: a path or a URL.
         metadata: texts for the file's attributes.
-        force_contiguous: taken for the sake of ``safetensors.torch``, and not needed here.
-        options: as of :func:`save_file`.
+        force_contiguous: ignored. ``safetensors.torch`` has this argument.
+        options: as for :func:`save_file`.
     """
     del force_contiguous
     save_file(model.state_dict(), filename, metadata, **options)
@@ -268,16 +268,16 @@ def load_model(
     strict: bool = True,
     device: str | torch.device = "cpu",
 ) -> tuple[list[str], list[str]]:
-    """Loads the state of a model from a file of any kind, into the memory that the model has.
+    """Loads the state of a model from a file of any kind, into the memory of the model.
 
-    A parameter on the device ``meta`` gets memory on `device`. A name that the file lacks is not
-    missing if the model ties it to one that the file has, as files of ``safetensors`` need it.
+    A parameter on the device ``meta`` gets memory on `device`. A tied name is not missing if the
+    file has another name of the same tensor: ``safetensors`` saves one name alone.
 
     Args:
         model: the model.
         filename: a path.
         strict: whether missing and unexpected names are an error.
-        device: where parameters go that have no memory yet.
+        device: the device of parameters that have no memory yet.
 
     Returns:
         The missing names and the unexpected ones.
@@ -288,7 +288,7 @@ def load_model(
     target = torch.device(device)
     state = model.state_dict()
     with zt.open(filename) as file:
-        # Views of the file where it can lend its bytes: the model's own copy is the only one.
+        # Views of the file where it can lend its bytes, so the model has the only copy.
         values = {name: to_torch(tensor, torch.device("cpu")) for name, tensor in file.items()}
         if any(value.is_meta for value in state.values()):
             owned = {name: value.clone() for name, value in values.items()}
@@ -358,7 +358,7 @@ class LazyTensor:
         return TO_SAFETENSORS[self._tensor.dtype or ""]
 
     def __getitem__(self, index: Any) -> torch.Tensor:
-        """The part of that basic index; ``[...]`` is all. Only what it needs is read."""
+        """The part at a basic index; ``[...]`` is the whole tensor. Only the part is read."""
         if index is Ellipsis:
             return to_torch(self._tensor, torch.device("cpu"))
         return part_of(self._tensor, index)
@@ -368,13 +368,13 @@ class LazyTensor:
 
 
 def lazy_state_dict(path: Path) -> dict[str, LazyTensor]:
-    """The tensors of a file of any kind, none of them read yet.
+    """The tensors of a file of any kind, before any is read.
 
     ``transformers`` takes it for a state dict, and reads each tensor when its module needs it::
 
         from_pretrained(None, config=config, state_dict=zt.torch.lazy_state_dict("model.gguf"))
 
-    The file stays open for as long as any of the values lives.
+    The file stays open as long as any of the values lives.
     """
     file = zt.open(path)
     return {name: LazyTensor(tensor) for name, tensor in file.items()}

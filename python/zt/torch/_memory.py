@@ -43,8 +43,8 @@ def to_torch(
         return _sparse(tensor, place)
     if place.type == "meta":
         return torch.empty(tensor.shape, dtype=dtype_of(tensor), device=place)
-    # A capsule without a version, which torch may write to: torch has no read-only tensors, and
-    # ignores the flag of the other kind.
+    # A capsule without a version: torch has no read-only tensors, and ignores the flag of a
+    # versioned one.
     value: torch.Tensor = from_dlpack(_zt._dlpack(tensor, copy))
     return value if place.type == "cpu" else to_device(value, place)
 
@@ -105,8 +105,8 @@ def to_device(value: torch.Tensor, device: torch.device) -> torch.Tensor:
 class Ring:
     """Pinned buffers, in turn: while the device fetches from one, the next is filled.
 
-    A copy out of a map or out of ordinary memory would be staged by the driver, piece by piece,
-    with the CPU waiting for each. Use it with one thread.
+    The driver stages a copy from a map or from ordinary memory piece by piece, and the CPU waits
+    for each piece. A ring avoids that. Use it with one thread.
 
     Args:
         device: where copies go.
@@ -149,7 +149,7 @@ class Ring:
             self._next = (self._next + 1) % self._count
 
     def _take(self) -> torch.Tensor:
-        """A buffer that no copy reads any more."""
+        """A buffer whose last copy has ended."""
         if len(self._slots) <= self._next:
             self._slots.append(
                 torch.empty(self._slot_nbytes, dtype=torch.uint8, pin_memory=self._accelerated)

@@ -77,19 +77,19 @@ class _Place:
 class ZtStorageWriter(StorageWriter):
     """Writes a checkpoint: one `.zt` file for each rank, in parallel, published all or nothing.
 
-    Every rank writes into the same folder, so the ranks need a file system or a store in common.
-    Each file is complete under its final name before the coordinator replaces the index. Once the
-    new index stands, the coordinator removes files that belong to no index any more. A store keeps
-    them: save each checkpoint under a URL of its own.
+    All ranks write into one folder, so they need a common file system or store. Each file is
+    complete under its final name before the coordinator replaces the index. Then the coordinator
+    removes files that no index names any more. A store keeps them: save each checkpoint under a URL
+    of its own.
 
     Args:
-        path: the folder, or its URL. It is made where it does not exist. A ``checkpoint_id`` given
+        path: the folder, or its URL. It is made if it does not exist. A ``checkpoint_id`` given
             to ``dcp.save`` takes its place.
         zstd: a level, to compress the tensors; ``None`` stores them raw. Slices of compressed
             tensors are read without decoding the rest.
         digest: the checksum of each tensor: ``"crc32c"``, ``"sha256"``, or ``None``.
         threads: how many threads each rank compresses with; ``None`` takes all cores.
-        storage_options: the settings of the store of a URL, as of :func:`zt.open`.
+        storage_options: the settings of the store of a URL, as for :func:`zt.open`.
     """
 
     def __init__(
@@ -133,8 +133,8 @@ class ZtStorageWriter(StorageWriter):
         return [replace(plan, storage_data=rank) for rank, plan in enumerate(plans)]
 
     def write_data(self, plan: SavePlan, planner: SavePlanner) -> Future[list[WriteResult]]:
-        # Each save has names of its own, as the files of the previous checkpoint must stand until
-        # the index is replaced. They are not in the plan, which may be that of an earlier save.
+        # Each save has new names: the files of the previous checkpoint must stay until the index is
+        # replaced. The plan cannot have them, because torch may reuse an earlier plan.
         file = f"rank-{plan.storage_data:05}-{secrets.token_hex(4)}.zt"
         results = []
         if plan.items:
@@ -170,7 +170,7 @@ class ZtStorageWriter(StorageWriter):
             _zt.write_object(f"{self.path}/{INDEX}", index, self.storage_options)
             return
         _publish(self.path / INDEX, index)
-        # The files of earlier checkpoints, and those of saves that failed.
+        # Files of earlier checkpoints, and of saves that failed.
         current = {place.file for place in places.values()}
         for path in self.path.iterdir():
             if _FILE.fullmatch(path.name) and path.name not in current:
@@ -187,20 +187,20 @@ class ZtStorageWriter(StorageWriter):
 class ZtStorageReader(StorageReader):
     """Reads a checkpoint of :class:`ZtStorageWriter`, or any one model file, under any mesh.
 
-    A rank reads only the slices that it needs, and verifies them: a slice of a raw tensor is read by
-    whole MiB for that, each with its digest. Out of a compressed tensor it decodes only the
-    frames that hold them. A tensor on the CPU is read in place; others take one copy.
+    A rank reads only the slices that it needs, and verifies them. For that it reads whole MiB of a
+    raw tensor, each with its digest. Of a compressed tensor it decodes only the frames of the
+    slice. A tensor on the CPU is read in place; others take one copy.
 
     Args:
         path: the folder of the checkpoint. A model file of any kind (``model.safetensors``,
-            ``model.gguf``) serves too: each of its tensors is one piece. A ``checkpoint_id`` given
+            ``model.gguf``) works too: each of its tensors is one piece. A ``checkpoint_id`` given
             to ``dcp.load`` takes its place. Both may be URLs.
         threads: how many slices are read at the same time; ``None`` takes 4.
-        verify: as of :func:`zt.open`. With ``"never"``, narrow slices of columns read less.
+        verify: as for :func:`zt.open`. With ``"never"``, narrow slices of columns read less.
         weights_only: values that are not tensors are pickles, and torch's planner unpickles them
             without a check. By default they are read with torch's restricted unpickler first,
             which refuses code. ``False`` leaves out this check.
-        storage_options: the settings of the store of a URL, as of :func:`zt.open`.
+        storage_options: the settings of the store of a URL, as for :func:`zt.open`.
     """
 
     def __init__(
@@ -306,7 +306,7 @@ def _join(folder: str | Path, file: str) -> str | Path:
 
 
 def _object_name(item: WriteItem) -> str:
-    """The name of an item in its file: that of the tensor, and where the piece begins."""
+    """The name of an item in its file: the tensor's name, and the first index of a piece."""
     data = item.tensor_data
     if data is None or data.chunk.sizes == data.size:
         return item.index.fqn
@@ -390,7 +390,7 @@ def _metadata(index: dict[str, Any]) -> Metadata:
 
 
 def _place(entry: dict[str, Any]) -> _Place:
-    # A path would lead out of the folder.
+    # A path could lead out of the folder.
     if not _FILE.fullmatch(entry["file"]):
         raise ValueError(f"{entry['file']!r} is not the name of a rank's file")
     return _Place(entry["file"], entry["name"])
