@@ -20,45 +20,40 @@ mod _zt {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use crate::read::component::Component;
-    #[pymodule_export]
-    use crate::read::file::{File, open};
-    #[pymodule_export]
-    use crate::read::load::load;
-    #[pymodule_export]
-    use crate::read::tensor::Tensor;
-    #[pymodule_export]
-    use crate::read::torch::{
-        _check_data, _dlpack, _dlpack_component, _dlpack_many, _dlpack_part, _has_same_blobs,
+    use crate::read::{
+        component::Component,
+        file::{File, open},
+        load::load,
+        tensor::Tensor,
+        torch::{
+            _check_data, _dlpack, _dlpack_component, _dlpack_many, _dlpack_part, _has_same_blobs,
+        },
+        verify::{Verification, verify},
+        warning::FileWarning,
     };
-    #[pymodule_export]
-    use crate::read::verify::{Verification, verify};
-    #[pymodule_export]
-    use crate::read::warning::FileWarning;
     #[pymodule_export]
     use crate::safetensors::{
         FileHandle, SafeOpen, SafeSlice, TensorSpec, deserialize, serialize, serialize_file,
     };
     #[pymodule_export]
-    use crate::share::memory::Memory;
+    use crate::share::{
+        memory::Memory,
+        remote::{read_object, write_object},
+    };
     #[pymodule_export]
-    use crate::share::remote::{read_object, write_object};
+    use crate::whole::{
+        convert::{Conversion, convert},
+        diff::{Difference, diff},
+        hash::{ContentHash, hash},
+        repair::{Recovery, repair},
+    };
     #[pymodule_export]
-    use crate::whole::convert::{Conversion, convert};
-    #[pymodule_export]
-    use crate::whole::diff::{Difference, diff};
-    #[pymodule_export]
-    use crate::whole::hash::{ContentHash, hash};
-    #[pymodule_export]
-    use crate::whole::repair::{Recovery, repair};
-    #[pymodule_export]
-    use crate::write::editor::{Editor, edit};
-    #[pymodule_export]
-    use crate::write::quantized::QuantizedGroup;
-    #[pymodule_export]
-    use crate::write::save::save;
-    #[pymodule_export]
-    use crate::write::writer::{Pieces, Writer};
+    use crate::write::{
+        editor::{Editor, edit},
+        quantized::QuantizedGroup,
+        save::save,
+        writer::{Pieces, Writer},
+    };
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -25,9 +25,7 @@ impl Component {
     fn stored(&self) -> Result<&zt::Component> {
         self.tensor.get().tensor().component(&self.role).or_raise()
     }
-}
 
-impl Component {
     /// Its elements: in a map, in lent memory, or in memory of their own.
     pub(crate) fn array(&self, py: Python<'_>) -> Result<Array> {
         let tensor = self.tensor.get();

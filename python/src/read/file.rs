@@ -167,11 +167,8 @@ impl File {
 
     fn __iter__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyIterator>> {
         let open = self.open()?;
-        let names = PyList::empty(py);
-        for name in open.file().names() {
-            names.append(name)?;
-        }
-        names.try_iter()
+        let names: Vec<&str> = open.file().names().collect();
+        PyList::new(py, names)?.try_iter()
     }
 
     fn __getitem__(&self, name: &str) -> Result<Tensor> {

@@ -45,16 +45,9 @@ fn cells(texts: &[&str]) -> String {
     let mut row = "<tr>".to_owned();
     for text in texts {
         row.push_str("<td>");
-        for character in text.chars() {
-            match character {
-                '&' => row.push_str("&amp;"),
-                '<' => row.push_str("&lt;"),
-                '>' => row.push_str("&gt;"),
-                '"' => row.push_str("&quot;"),
-                '\'' => row.push_str("&#39;"),
-                character => row.push(character),
-            }
-        }
+        let text = text.replace('&', "&amp;").replace('<', "&lt;");
+        let text = text.replace('>', "&gt;").replace('"', "&quot;");
+        row.push_str(&text.replace('\'', "&#39;"));
         row.push_str("</td>");
     }
     row + "</tr>"

@@ -33,7 +33,7 @@ pub(crate) fn read_into<'py>(
         } else {
             out
         };
-        match Target::of(this, &out)? {
+        match target_of(this, &out)? {
             Some(lent) if this.tensor().format() == "dense" => direct.push((tensor, lent)),
             _ => copied.push((tensor, out)),
         }
@@ -65,61 +65,57 @@ fn expect_apart(targets: &[(Py<Tensor>, Lent)]) -> Result<()> {
     Ok(())
 }
 
-struct Target;
-
-impl Target {
-    /// The memory of an array, if bytes of the file can be read into it as they are.
-    ///
-    /// # Errors
-    ///
-    /// `ValueError` if the array does not fit the tensor.
-    fn of(tensor: &Tensor, out: &Bound<'_, PyAny>) -> Result<Option<Lent>> {
-        let name = tensor.name();
-        let mismatch = |what: String| Err(PyValueError::new_err(format!("{name:?}: {what}")));
-        let Some((dtype, logical)) = tensor.dense_type() else {
-            return mismatch("its format has no dense value".to_owned());
-        };
-        let row = Row::of(dtype, logical.as_deref());
-        if !out.hasattr("dtype")? {
-            // Bytes: a bytearray, a memoryview.
-            let lent = Lent::new(out)?;
-            let (found, expected) = (lent.bytes().len() as u64, tensor.nbytes()?);
-            if found != expected {
-                return mismatch(format!(
-                    "the tensor has {expected} bytes, the buffer {found}"
-                ));
-            }
-            lent.bytes_mut()?;
-            return Ok(Some(lent));
-        }
-        let dtype = out.getattr("dtype")?;
-        let shape: Vec<u64> = out.getattr("shape")?.extract()?;
-        let found: String = dtype.getattr("name")?.extract()?;
-        if found != row.numpy {
+/// The memory of an array, if bytes of the file can be read into it as they are.
+///
+/// # Errors
+///
+/// `ValueError` if the array does not fit the tensor.
+fn target_of(tensor: &Tensor, out: &Bound<'_, PyAny>) -> Result<Option<Lent>> {
+    let name = tensor.name();
+    let mismatch = |what: String| Err(PyValueError::new_err(format!("{name:?}: {what}")));
+    let Some((dtype, logical)) = tensor.dense_type() else {
+        return mismatch("its format has no dense value".to_owned());
+    };
+    let row = Row::of(dtype, logical.as_deref());
+    if !out.hasattr("dtype")? {
+        // Bytes: a bytearray, a memoryview.
+        let lent = Lent::new(out)?;
+        let (found, expected) = (lent.bytes().len() as u64, tensor.nbytes()?);
+        if found != expected {
             return mismatch(format!(
-                "the tensor is of {}, the array of {found}",
-                row.numpy
+                "the tensor has {expected} bytes, the buffer {found}"
             ));
         }
-        if shape != tensor.tensor().shape() {
-            let expected = tensor.tensor().shape();
-            return mismatch(format!(
-                "the tensor has the shape {expected:?}, the array {shape:?}"
-            ));
-        }
-        if !out.getattr("flags")?.getattr("writeable")?.is_truthy()? {
-            return mismatch("the array is read-only".to_owned());
-        }
-        let is_native = dtype.getattr("isnative")?.is_truthy()? && cfg!(target_endian = "little");
-        let is_contiguous = out.getattr("flags")?.getattr("c_contiguous")?.is_truthy()?;
-        if !is_native || !is_contiguous {
-            return Ok(None);
-        }
-        let bytes = out.call_method1("reshape", (-1,))?;
-        match bytes.getattr("size")?.extract::<u64>()? {
-            0 => Ok(None),
-            _ => Lent::new(&bytes.call_method1("view", ("uint8",))?).map(Some),
-        }
+        lent.bytes_mut()?;
+        return Ok(Some(lent));
+    }
+    let dtype = out.getattr("dtype")?;
+    let shape: Vec<u64> = out.getattr("shape")?.extract()?;
+    let found: String = dtype.getattr("name")?.extract()?;
+    if found != row.numpy {
+        return mismatch(format!(
+            "the tensor is of {}, the array of {found}",
+            row.numpy
+        ));
+    }
+    if shape != tensor.tensor().shape() {
+        let expected = tensor.tensor().shape();
+        return mismatch(format!(
+            "the tensor has the shape {expected:?}, the array {shape:?}"
+        ));
+    }
+    if !out.getattr("flags")?.getattr("writeable")?.is_truthy()? {
+        return mismatch("the array is read-only".to_owned());
+    }
+    let is_native = dtype.getattr("isnative")?.is_truthy()? && cfg!(target_endian = "little");
+    let is_contiguous = out.getattr("flags")?.getattr("c_contiguous")?.is_truthy()?;
+    if !is_native || !is_contiguous {
+        return Ok(None);
+    }
+    let bytes = out.call_method1("reshape", (-1,))?;
+    match bytes.getattr("size")?.extract::<u64>()? {
+        0 => Ok(None),
+        _ => Lent::new(&bytes.call_method1("view", ("uint8",))?).map(Some),
     }
 }
 
@@ -135,14 +131,11 @@ pub(crate) fn read_all<'py>(
     };
     let open = Arc::clone(first.open());
     Watch::new(progress).threads(threads).run(py, |progress| {
-        let mut checked = Vec::with_capacity(wanted.len());
         let mut targets = Vec::with_capacity(wanted.len());
         for (tensor, out) in wanted {
             if let Some(fault) = tensor.tensor().fault() {
                 return Err(open.blame(fault.clone()));
             }
-            let is_bool = tensor.tensor().component("data")?.dtype == Some(DType::Bool);
-            checked.push(is_bool);
             targets.push((tensor.tensor(), "data", out));
         }
         // Borrowed again, so that bools are checked afterwards.
@@ -152,8 +145,8 @@ pub(crate) fn read_all<'py>(
         for result in open.file().read_many_into_with(lent.collect(), progress) {
             result.map_err(|error| open.blame(error))?;
         }
-        for ((tensor, _, out), is_bool) in targets.iter().zip(checked) {
-            if is_bool {
+        for (tensor, role, out) in &targets {
+            if tensor.component(role)?.dtype == Some(DType::Bool) {
                 zt::formats::check_bools(out)
                     .map_err(|error| zt::Error::from(error).with_object(tensor.name()))?;
             }

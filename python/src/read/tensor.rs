@@ -237,46 +237,36 @@ impl Tensor {
     ///     MisuseError: the tensor is not sparse.
     ///     UnsupportedError: its values are bf16 or FP8, which SciPy does not have.
     pub(crate) fn scipy<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
-        let sparse = |name: &str| py.import("scipy.sparse")?.getattr(name);
-        let keywords = PyDict::new(py);
-        keywords.set_item("shape", self.shape(py)?)?;
         let format = self.tensor().format();
-        if format == zt::Csr::FORMAT {
-            let csr = self.read(py, u64::MAX, |tensor| {
-                let csr = tensor.view::<zt::Csr<'_>>()?;
-                Ok((
-                    csr.values().clone().into_owned()?,
-                    index(csr.indices())?,
-                    index(csr.indptr())?,
-                ))
-            })?;
-            let (values, indices, indptr) = csr;
-            let parts = (
-                self.values(py, values)?,
-                indices.numpy(py)?,
-                indptr.numpy(py)?,
-            );
-            return sparse("csr_array")?.call((parts,), Some(&keywords));
-        }
-        if format != zt::Coo::FORMAT {
+        let is_csr = format == zt::Csr::FORMAT;
+        if !self.is_sparse() {
             let text = format!("{:?} is not sparse: its format is {format}", self.name());
             return Err(misuse(py, &text));
         }
-        let ndim = self.tensor().shape().len();
-        let (values, coords) = self.read(py, u64::MAX, move |tensor| {
+        let (values, indices) = self.read(py, u64::MAX, move |tensor| {
+            if is_csr {
+                let csr = tensor.view::<zt::Csr<'_>>()?;
+                let indices = vec![index(csr.indices())?, index(csr.indptr())?];
+                return Ok((csr.values().clone().into_owned()?, indices));
+            }
             let coo = tensor.view::<zt::Coo<'_>>()?;
-            let axes = (0..ndim).map(|axis| index(coo.coords(axis).unwrap_or_default()));
-            Ok((
-                coo.values().clone().into_owned()?,
-                axes.collect::<zt::Result<Vec<_>>>()?,
-            ))
+            let axes = 0..tensor.shape().len();
+            let axes = axes.map(|axis| index(coo.coords(axis).unwrap_or_default()));
+            let axes = axes.collect::<zt::Result<Vec<_>>>()?;
+            Ok((coo.values().clone().into_owned()?, axes))
         })?;
-        let axes = coords
-            .into_iter()
-            .map(|axis| axis.numpy(py))
-            .collect::<Result<Vec<_>>>()?;
-        let parts = (self.values(py, values)?, PyTuple::new(py, axes)?);
-        sparse("coo_array")?.call((parts,), Some(&keywords))
+        let values = self.values(py, values)?;
+        let indices = indices.into_iter().map(|array| array.numpy(py));
+        let indices = indices.collect::<Result<Vec<_>>>()?;
+        let keywords = PyDict::new(py);
+        keywords.set_item("shape", self.shape(py)?)?;
+        let sparse = py.import("scipy.sparse")?;
+        if is_csr {
+            let parts = PyTuple::new(py, [vec![values], indices].concat())?;
+            return sparse.call_method("csr_array", (parts,), Some(&keywords));
+        }
+        let parts = (values, PyTuple::new(py, indices)?);
+        sparse.call_method("coo_array", (parts,), Some(&keywords))
     }
 
     /// Reads its values into a writable array of the same shape and dtype.

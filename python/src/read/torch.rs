@@ -7,7 +7,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::read::component::Component;
-use crate::read::load::{Loaded, Slot, Value};
+use crate::read::load::{Loaded, Value};
 use crate::read::tensor::Tensor;
 use crate::share::array::Array;
 use crate::share::dlpack;
@@ -39,15 +39,12 @@ pub(crate) fn _dlpack_many<'py>(
     let mut capsules = Vec::with_capacity(tensors.len());
     for (tensor, value) in tensors.into_iter().zip(values) {
         let array = match value {
-            Value::Slot(Slot {
-                row,
-                start,
-                byte_len,
-            }) => {
+            Value::Slot(slot) => {
+                let part = memory.part(slot.start, slot.byte_len);
                 let outside = || PyValueError::new_err("a tensor lies outside its memory");
                 Array {
-                    memory: memory.part(start, byte_len).ok_or_else(outside)?,
-                    row,
+                    memory: part.ok_or_else(outside)?,
+                    row: slot.row,
                     shape: tensor.tensor().shape().to_vec(),
                 }
             }

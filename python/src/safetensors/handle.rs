@@ -61,12 +61,14 @@ impl SafeOpen {
 
     /// The names of the tensors, sorted, in a new list.
     fn keys(&self) -> Result<Vec<String>> {
-        Ok(owned(&self.opened()?.names()))
+        Ok(self.opened()?.names())
     }
 
     /// The names of the tensors in the order of their data, in a new list.
     fn offset_keys(&self) -> Result<Vec<String>> {
-        Ok(owned(&self.opened()?.names_by_offset()))
+        let opened = self.opened()?;
+        let names = opened.names_by_offset().into_iter();
+        Ok(names.map(str::to_owned).collect())
     }
 
     /// A whole tensor.
@@ -101,10 +103,6 @@ impl SafeOpen {
     fn __reduce__(&self) -> Result<()> {
         Err(crate::share::error::no_pickling("safe_open"))
     }
-}
-
-fn owned(names: &[&str]) -> Vec<String> {
-    names.iter().map(|name| (*name).to_owned()).collect()
 }
 
 /// As ``safe_open``, for a file object with ``fileno`` and ``name``.

@@ -1,10 +1,9 @@
 //! Errors, in the words that hosts and the tests of safetensors expect.
 
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 use zt_safetensors::Violation;
 
-use crate::share::error::class;
+use crate::share::error::{class, fields};
 
 /// A `SafetensorError` with this message.
 pub(crate) fn refuse(message: impl Into<String>) -> PyErr {
@@ -65,15 +64,8 @@ pub(crate) fn no_file(message: &str, error: &zt::Error) -> PyErr {
 fn raise(class_name: &str, message: &str, error: Option<&zt::Error>) -> PyErr {
     Python::attach(|py| {
         let make = || {
-            let fields = PyDict::new(py);
-            if let Some(error) = error {
-                fields.set_item("code", error.code())?;
-                fields.set_item("object", error.object())?;
-                fields.set_item("component", error.component())?;
-                fields.set_item("offset", error.offset())?;
-                fields.set_item("path", error.path().map(|path| path.display().to_string()))?;
-            }
-            class(py, class_name)?.call((message,), Some(&fields))
+            let fields = error.map(|error| fields(py, error)).transpose()?;
+            class(py, class_name)?.call((message,), fields.as_ref())
         };
         make().map_or_else(|broken| broken, PyErr::from_value)
     })

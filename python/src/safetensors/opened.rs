@@ -4,17 +4,17 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::PyDict;
 use rayon::prelude::*;
 use zt::container::FileSource;
-use zt::{Buffer, DType, OpenOptions, Source, Span};
+use zt::{Buffer, DType, Source, Span};
 use zt_convert::{InputOptions, SAFETENSORS};
 use zt_safetensors::Header;
 
 use super::element::Element;
 use super::framework::{Backend, Device, Framework, finish, to_numpy, to_torch, torch_shape};
 use super::message::{failed, no_file, refuse};
-use crate::read::open::{Open, open_input};
+use crate::read::open::Open;
 use crate::read::tensor::Tensor;
 use crate::share::array::Array;
 use crate::share::error::{OrRaise, Result, exception};
@@ -109,15 +109,13 @@ impl Opened {
     }
 
     /// The names, sorted.
-    pub(crate) fn names(&self) -> Vec<&str> {
-        match &self.table {
-            Table::Own(own) => own.header.by_name().map(|tensor| &*tensor.name).collect(),
-            Table::Any(open) => {
-                let mut names: Vec<&str> = open.file().names().collect();
-                names.sort_unstable();
-                names
-            }
-        }
+    pub(crate) fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = match &self.table {
+            Table::Own(own) => own.header.by_name().map(|it| it.name.clone()).collect(),
+            Table::Any(open) => open.file().names().map(str::to_owned).collect(),
+        };
+        names.sort_unstable();
+        names
     }
 
     /// The names in the order of the data.
@@ -272,16 +270,11 @@ impl Table {
             Ok(_) => None,
             Err(error) => Some(error.with_path(path)),
         };
-        let options = InputOptions::new().open(OpenOptions::new());
-        let name = PyString::new(py, "").into_any();
-        let name = path
-            .as_os_str()
-            .into_pyobject(py)
-            .map_or(name, Bound::into_any);
-        match (open_input(py, &name, &options, None), error) {
+        let opened = py.detach(|| zt_convert::Kinds::builtin().open(path, InputOptions::new()));
+        match (opened, error) {
             (Ok(input), _) => Ok(Table::Any(Arc::new(Open::new(input, true)))),
             (Err(_), Some(error)) if !is_other => Err(failed(OPENING, &error)),
-            (Err(error), _) => Err(error),
+            (Err(error), _) => Err(exception(&error)),
         }
     }
 }

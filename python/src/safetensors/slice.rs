@@ -27,34 +27,7 @@ impl SafeSlice {
         let name = name.to_owned();
         Ok(SafeSlice { opened, name, info })
     }
-}
 
-#[pymethods]
-impl SafeSlice {
-    /// The dimensions, outermost first.
-    fn get_shape(&self) -> Vec<u64> {
-        self.info.shape.clone()
-    }
-
-    /// The type of the elements in the spelling of safetensors files, such as ``"F32"``.
-    fn get_dtype(&self) -> &'static str {
-        self.info.element.as_str()
-    }
-
-    /// A part of the tensor. For PyTorch, an index means what it means there. For the other frameworks,
-    /// an index is an integer, a slice with a positive step, ``...``, or ``[]`` for no rows. A slice
-    /// past the end is an error.
-    fn __getitem__<'py>(&self, key: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
-        let (py, opened) = (key.py(), &*self.opened);
-        let part = match opened.framework {
-            Framework::Torch if opened.backend == Backend::Mmap => self.of_torch(py, key)?,
-            _ => self.strict(py, key)?,
-        };
-        finish(part, opened.framework, &opened.device)
-    }
-}
-
-impl SafeSlice {
     fn of_torch<'py>(&self, py: Python<'py>, key: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
         if let Some(whole) = self.opened.indexable(py, &self.name)? {
             return whole.get_item(key);
@@ -91,6 +64,31 @@ impl SafeSlice {
             return self.opened.whole(py, &self.name);
         }
         self.opened.part(py, &self.name, &index)
+    }
+}
+
+#[pymethods]
+impl SafeSlice {
+    /// The dimensions, outermost first.
+    fn get_shape(&self) -> Vec<u64> {
+        self.info.shape.clone()
+    }
+
+    /// The type of the elements in the spelling of safetensors files, such as ``"F32"``.
+    fn get_dtype(&self) -> &'static str {
+        self.info.element.as_str()
+    }
+
+    /// A part of the tensor. For PyTorch, an index means what it means there. For the other frameworks,
+    /// an index is an integer, a slice with a positive step, ``...``, or ``[]`` for no rows. A slice
+    /// past the end is an error.
+    fn __getitem__<'py>(&self, key: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        let (py, opened) = (key.py(), &*self.opened);
+        let part = match opened.framework {
+            Framework::Torch if opened.backend == Backend::Mmap => self.of_torch(py, key)?,
+            _ => self.strict(py, key)?,
+        };
+        finish(part, opened.framework, &opened.device)
     }
 }
 

@@ -169,14 +169,10 @@ pub(crate) fn serialize_file(
         match std::error::Error::source(&error)
             .and_then(|source| source.downcast_ref::<io::Error>())
         {
-            Some(system) => failed_io(system),
+            Some(system) => refuse(format!("{WRITING}: I/O error: {system}")),
             None => failed(WRITING, &error),
         }
     })
-}
-
-fn failed_io(error: &io::Error) -> PyErr {
-    refuse(format!("{WRITING}: I/O error: {error}"))
 }
 
 /// The tensors of a file in memory: names, each with the shape, the type and a copy of the elements.

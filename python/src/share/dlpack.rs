@@ -232,19 +232,17 @@ impl Imported {
         let pointer = capsule.as_ptr();
         // SAFETY: a capsule of this name holds this structure. The consumer that renames the capsule
         // owns it.
-        let owner = unsafe {
-            if ffi::PyCapsule_IsValid(pointer, VERSIONED.as_ptr()) == 1 {
-                let managed = ffi::PyCapsule_GetPointer(pointer, VERSIONED.as_ptr());
-                ffi::PyCapsule_SetName(pointer, VERSIONED_USED.as_ptr());
-                NonNull::new(managed.cast()).map(Owner::Versioned)
-            } else if ffi::PyCapsule_IsValid(pointer, PLAIN.as_ptr()) == 1 {
-                let managed = ffi::PyCapsule_GetPointer(pointer, PLAIN.as_ptr());
-                ffi::PyCapsule_SetName(pointer, PLAIN_USED.as_ptr());
-                NonNull::new(managed.cast()).map(Owner::Plain)
-            } else {
-                None
+        let take = |name: &CStr, used: &'static CStr| unsafe {
+            if ffi::PyCapsule_IsValid(pointer, name.as_ptr()) != 1 {
+                return None;
             }
+            let managed = ffi::PyCapsule_GetPointer(pointer, name.as_ptr());
+            ffi::PyCapsule_SetName(pointer, used.as_ptr());
+            NonNull::new(managed)
         };
+        let versioned = take(VERSIONED, VERSIONED_USED).map(|it| Owner::Versioned(it.cast()));
+        let plain = || take(PLAIN, PLAIN_USED).map(|it| Owner::Plain(it.cast()));
+        let owner = versioned.or_else(plain);
         let owner = owner.ok_or_else(|| PyTypeError::new_err("`__dlpack__` gave no tensor"))?;
         // From here on, an error drops it, which gives it back.
         let mut imported = Imported {

@@ -48,16 +48,11 @@ const fn native(dtype: DType, numpy: &'static str, format: &'static CStr, dlpack
 }
 
 const fn ml(name: &'static str, dtype: DType, numpy: &'static str, dlpack: u8) -> Row {
-    Row {
-        name,
-        dtype,
-        item_len: dtype.byte_len(),
-        numpy,
-        is_ml: true,
-        format: None,
-        dlpack,
-        made: PyOnceLock::new(),
-    }
+    let mut row = native(dtype, numpy, c"", dlpack);
+    row.name = name;
+    row.is_ml = true;
+    row.format = None;
+    row
 }
 
 const fn complex(name: &'static str, dtype: DType, format: &'static CStr) -> Row {

@@ -34,19 +34,24 @@ fn raised(py: Python<'_>, error: &zt::Error) -> Result<PyErr> {
     if let Some(raised) = system.and_then(|error| error.get_ref()?.downcast_ref::<PyErr>()) {
         return Ok(raised.clone_ref(py));
     }
+    let class = class(py, name_of(error, system))?;
+    let value = class.call((error.to_string(),), Some(&fields(py, error)?))?;
+    if error.kind() == ErrorKind::Io {
+        value.setattr("errno", system.and_then(io::Error::raw_os_error))?;
+        value.setattr("filename", error.path())?;
+    }
+    Ok(PyErr::from_value(value))
+}
+
+/// The attributes of the exception for `error`.
+pub(crate) fn fields<'py>(py: Python<'py>, error: &zt::Error) -> Result<Bound<'py, PyDict>> {
     let fields = PyDict::new(py);
     fields.set_item("code", error.code())?;
     fields.set_item("object", error.object())?;
     fields.set_item("component", error.component())?;
     fields.set_item("offset", error.offset())?;
     fields.set_item("path", error.path().map(|path| path.display().to_string()))?;
-    let class = class(py, name_of(error, system))?;
-    let value = class.call((error.to_string(),), Some(&fields))?;
-    if error.kind() == ErrorKind::Io {
-        value.setattr("errno", system.and_then(io::Error::raw_os_error))?;
-        value.setattr("filename", error.path())?;
-    }
-    Ok(PyErr::from_value(value))
+    Ok(fields)
 }
 
 /// A `MisuseError` with this text: the call is wrong.

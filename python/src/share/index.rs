@@ -38,7 +38,7 @@ impl Index {
     /// `IndexError` for an index out of range, for too many indices, and for an index that is not
     /// basic; `ValueError` for a step of 0.
     pub(crate) fn new(key: &Bound<'_, PyAny>, shape: &[u64]) -> Result<Self> {
-        let parts = parts_of(key);
+        let mut parts = parts_of(key);
         let taken = parts
             .iter()
             .filter(|part| !part.is_none() && !is_ellipsis(part))
@@ -58,29 +58,22 @@ impl Index {
             shape: Vec::new(),
             is_scalar: left == 0 && !parts.iter().any(|part| part.is_none() || is_ellipsis(part)),
         };
+        if !parts.iter().any(is_ellipsis) {
+            parts.push(PyEllipsis::get(key.py()).to_owned().into_any());
+        }
         let mut dimensions = shape.iter().copied();
-        let take_all = |index: &mut Index, dimensions: &mut dyn Iterator<Item = u64>| {
-            for len in dimensions.take(left) {
-                index.slices.push(Slice::ALL);
-                index.shape.push(len);
-            }
-        };
-        let mut has_ellipsis = false;
         for part in &parts {
             if part.is_none() {
                 index.shape.push(1);
             } else if is_ellipsis(part) {
-                has_ellipsis = true;
-                take_all(&mut index, &mut dimensions);
+                index.shape.extend(dimensions.by_ref().take(left));
+                index.slices.extend((0..left).map(|_| Slice::ALL));
             } else {
                 let axis = index.slices.len();
                 // There is a dimension for each part: they were counted above.
                 let len = dimensions.next().unwrap_or(0);
                 index.take(part, axis, len)?;
             }
-        }
-        if !has_ellipsis {
-            take_all(&mut index, &mut dimensions);
         }
         Ok(index)
     }

@@ -95,36 +95,34 @@ unsafe impl Sync for Memory {}
 impl Memory {
     /// The bytes of `span` of a map; `None` if the map is shorter.
     pub(crate) fn of_map(map: &Arc<PrivateMap>, span: Span) -> Option<Self> {
-        Some(Memory {
-            start: map.place(span)?,
-            byte_len: usize::try_from(span.byte_len()).ok()?,
-            is_readonly: true,
-            is_lent: false,
-            is_own: false,
-            _keeper: Arc::clone(map) as _,
-        })
+        let byte_len = usize::try_from(span.byte_len()).ok()?;
+        Some(Self::new(map.place(span)?, byte_len, Arc::clone(map) as _))
     }
 
     /// Bytes that were read or computed.
     pub(crate) fn of_buffer(buffer: Buffer) -> Self {
         let (buffer, start, byte_len) = Detached::new(buffer);
         Memory {
-            start,
-            byte_len,
             is_readonly: false,
-            is_lent: false,
             is_own: true,
-            _keeper: Arc::new(buffer),
+            ..Self::new(start, byte_len, Arc::new(buffer))
         }
     }
 
     /// Bytes of an immutable object of Python, which `keeper` holds in place.
     pub(crate) fn lent(keeper: Arc<dyn Any + Send + Sync>, bytes: &[u8]) -> Self {
         Memory {
-            start: NonNull::from(bytes).cast(),
-            byte_len: bytes.len(),
-            is_readonly: true,
             is_lent: true,
+            ..Self::new(NonNull::from(bytes).cast(), bytes.len(), keeper)
+        }
+    }
+
+    fn new(start: NonNull<u8>, byte_len: usize, keeper: Arc<dyn Any + Send + Sync>) -> Self {
+        Memory {
+            start,
+            byte_len,
+            is_readonly: true,
+            is_lent: false,
             is_own: false,
             _keeper: keeper,
         }

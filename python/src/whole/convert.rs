@@ -123,26 +123,22 @@ pub(crate) fn convert<'py>(
         .dense(dense)
         .lossy(lossy);
     let options = options.dtype(dtype.transpose()?);
-    let mut sink = match &path {
-        Some(_) => None,
-        None if target.hasattr("write")? => Some(Sink::new(target)),
-        None => {
-            let text = "expected a path or an object with write as the target";
-            return Err(PyTypeError::new_err(text));
-        }
-    };
+    if path.is_none() && !target.hasattr("write")? {
+        let text = "expected a path or an object with write as the target";
+        return Err(PyTypeError::new_err(text));
+    }
+    let sink = Sink::new(target);
     let summary = Watch::new(progress).threads(threads).run(py, |progress| {
         let options = options.progress(progress);
-        if let Some(url) = path.as_deref().and_then(remote::url_of) {
+        let Some(path) = &path else {
+            return kinds.convert(&inputs, sink, &options);
+        };
+        if let Some(url) = remote::url_of(path) {
             let mut upload = remote::create(url, &stores, overwrite)?;
             let summary = kinds.convert(&inputs, &mut upload, &options)?;
             return upload.finish().map(|()| summary);
         }
-        match (&path, &mut sink) {
-            (Some(path), _) => kinds.convert_to_path(&inputs, path, overwrite, &options),
-            (None, Some(sink)) => kinds.convert(&inputs, sink, &options),
-            (None, None) => kinds.convert(&inputs, std::io::sink(), &options),
-        }
+        kinds.convert_to_path(&inputs, path, overwrite, &options)
     })?;
     Ok(Conversion { summary })
 }

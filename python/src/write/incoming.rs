@@ -14,17 +14,10 @@ use crate::write::quantized::QuantizedGroup;
 /// A value to be written.
 pub(crate) enum Incoming {
     Dense(LentArray),
-    Csr {
-        shape: [u64; 2],
-        values: LentArray,
-        indices: LentArray,
-        indptr: LentArray,
-    },
-    Coo {
-        shape: Vec<u64>,
-        values: LentArray,
-        coords: LentArray,
-    },
+    /// The shape; values, indices and index pointers.
+    Csr([u64; 2], [LentArray; 3]),
+    /// The shape; values and coordinates.
+    Coo(Vec<u64>, [LentArray; 2]),
     Group(Py<QuantizedGroup>),
     Tensor(Py<Tensor>),
 }
@@ -86,11 +79,10 @@ impl Incoming {
                     return Err(misuse(py, text));
                 }
                 let tensor = tensor.call_method0("coalesce")?;
-                Ok(Incoming::Coo {
-                    shape: tensor.getattr("shape")?.extract()?,
-                    values: plain(&tensor.call_method0("values")?)?,
-                    coords: plain(&tensor.call_method0("indices")?)?,
-                })
+                let values = plain(&tensor.call_method0("values")?)?;
+                let coords = plain(&tensor.call_method0("indices")?)?;
+                let shape = tensor.getattr("shape")?.extract()?;
+                Ok(Incoming::Coo(shape, [values, coords]))
             }
             "torch.sparse_csr" => {
                 let shape: Vec<u64> = tensor.getattr("shape")?.extract()?;
@@ -101,12 +93,10 @@ impl Incoming {
                     let text = "a batch of sparse matrices, or one of blocks: save to_sparse_coo()";
                     return Err(misuse(py, text));
                 };
-                Ok(Incoming::Csr {
-                    shape: [rows, columns],
-                    values: plain(&tensor.call_method0("values")?)?,
-                    indices: plain(&tensor.call_method0("col_indices")?)?,
-                    indptr: plain(&tensor.call_method0("crow_indices")?)?,
-                })
+                let values = plain(&tensor.call_method0("values")?)?;
+                let indices = plain(&tensor.call_method0("col_indices")?)?;
+                let indptr = plain(&tensor.call_method0("crow_indices")?)?;
+                Ok(Incoming::Csr([rows, columns], [values, indices, indptr]))
             }
             layout => {
                 let text = format!("the layout {layout} has no format: save to_sparse_csr()");
@@ -126,11 +116,9 @@ impl Incoming {
                 let axes = [object.getattr("row")?, object.getattr("col")?];
                 PyTuple::new(object.py(), axes)?.into_any()
             };
-            return Ok(Incoming::Coo {
-                shape,
-                values: LentArray::new(&object.getattr("data")?)?,
-                coords: LentArray::new(&numpy(object.py())?.call_method1("stack", (coords,))?)?,
-            });
+            let values = LentArray::new(&object.getattr("data")?)?;
+            let coords = numpy(object.py())?.call_method1("stack", (coords,))?;
+            return Ok(Incoming::Coo(shape, [values, LentArray::new(&coords)?]));
         }
         let mut csr = object.call_method0("tocsr")?;
         if !csr.getattr("has_canonical_format")?.is_truthy()? {
@@ -142,25 +130,17 @@ impl Incoming {
             let text = "a sparse array of one dimension: pass it as `coo`";
             return Err(misuse(object.py(), text));
         };
-        Ok(Incoming::Csr {
-            shape: [rows, columns],
-            values: LentArray::new(&csr.getattr("data")?)?,
-            indices: LentArray::new(&csr.getattr("indices")?)?,
-            indptr: LentArray::new(&csr.getattr("indptr")?)?,
-        })
+        let part = |name: &str| LentArray::new(&csr.getattr(name)?);
+        let parts = [part("data")?, part("indices")?, part("indptr")?];
+        Ok(Incoming::Csr([rows, columns], parts))
     }
 
     /// The bytes to write, for progress.
     pub(crate) fn byte_len(&self) -> u64 {
         let byte_len = match self {
             Incoming::Dense(array) => array.byte_len(),
-            Incoming::Csr {
-                values,
-                indices,
-                indptr,
-                ..
-            } => values.byte_len() + indices.byte_len() + indptr.byte_len(),
-            Incoming::Coo { values, coords, .. } => values.byte_len() + coords.byte_len(),
+            Incoming::Csr(_, parts) => parts.iter().map(LentArray::byte_len).sum(),
+            Incoming::Coo(_, parts) => parts.iter().map(LentArray::byte_len).sum(),
             Incoming::Group(group) => group.get().byte_len(),
             // The copy reports its own.
             Incoming::Tensor(_) => 0,
@@ -185,24 +165,14 @@ impl Incoming {
         };
         match self {
             Incoming::Dense(array) => merged(array.to_object()?),
-            Incoming::Csr {
-                shape,
-                values,
-                indices,
-                indptr,
-            } => {
+            Incoming::Csr(shape, [values, indices, indptr]) => {
                 let (values, indices) = (values.elements()?, indices.elements()?);
                 let csr = Csr::from_indices(*shape, values, indices, indptr.elements()?)?;
                 merged(csr.to_object()?)
             }
-            Incoming::Coo {
-                shape,
-                values,
-                coords,
-            } => {
-                let coo =
-                    Coo::from_coords(shape.as_slice(), values.elements()?, coords.elements()?)?;
-                merged(coo.to_object()?)
+            Incoming::Coo(shape, [values, coords]) => {
+                let (values, coords) = (values.elements()?, coords.elements()?);
+                merged(Coo::from_coords(shape.as_slice(), values, coords)?.to_object()?)
             }
             Incoming::Group(group) => merged(group.get().object()?),
             Incoming::Tensor(_) => Ok(None),

@@ -11,14 +11,15 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use rayon::ThreadPool;
-use zt::{Attributes, ComponentOptions, Compression, ObjectOptions, Progress, WriteOptions};
-use zt_remote::RemoteOptions;
+use twox_hash::XxHash3_64;
+use zt::{Attributes, ComponentOptions, Compression, ObjectOptions, Progress};
 
 pub(crate) use output::{Output, Target};
 pub(crate) use pieces::Pieces;
 use pieces::Rest;
 
 use crate::share::error::{OrRaise, Result, is_raised, misuse, no_pickling};
+use crate::share::pool::pool;
 use crate::share::source::{Sink, path_of};
 use crate::share::work::{Line, Watch};
 use crate::share::{remote, value};
@@ -85,70 +86,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A hash that changes when an array is filled anew.
-fn hash(bytes: &[u8]) -> u64 {
-    use std::hash::Hasher as _;
-    let mut hasher = twox_hash::XxHash3_64::new();
-    hasher.write(bytes);
-    hasher.finish()
-}
-
 impl Writer {
-    /// Begins a file.
-    #[expect(clippy::too_many_arguments, reason = "the keywords of Python's call")]
-    fn create(
-        py: Python<'_>,
-        target: &Bound<'_, PyAny>,
-        options: WriteOptions,
-        defaults: ComponentOptions,
-        planes: bool,
-        attributes: Option<Attributes>,
-        threads: Option<usize>,
-        progress: Option<Py<PyAny>>,
-        stores: &RemoteOptions,
-    ) -> Result<Self> {
-        let line = Arc::new(Line::default());
-        let path = path_of(target)?;
-        let mut output = None;
-        let pool = crate::share::pool::pool(threads)?;
-        let writer = if let Some(path) = &path {
-            let begun = Watch::default()
-                .on(&pool)
-                .run(py, |_| Output::create(path, stores))?;
-            let begun = Arc::new(Mutex::new(Some(begun)));
-            output = Some(Arc::clone(&begun));
-            let target = Target {
-                output: begun,
-                line: Arc::clone(&line),
-            };
-            py.detach(|| pool.install(|| options.to_buffered_writer(target)))
-        } else if target.hasattr("write")? {
-            let sink = Sink::new(target);
-            py.detach(|| pool.install(|| options.to_writer(sink)))
-        } else {
-            return Err(PyTypeError::new_err(format!(
-                "expected a path or an object with write, not {}",
-                target.get_type().name()?
-            )));
-        };
-        let mut writer = writer.or_raise()?;
-        if let Some(attributes) = attributes {
-            writer.set_attributes(attributes);
-        }
-        Ok(Writer {
-            state: Mutex::new(State::Ready(Box::new(writer))),
-            output,
-            path,
-            line,
-            pool: Some(pool),
-            progress,
-            defaults,
-            planes,
-            known: Mutex::default(),
-            process: std::process::id(),
-        })
-    }
-
     /// Does work with the writer. An error ends the writer.
     fn with<T: Send>(
         &self,
@@ -238,34 +176,6 @@ impl Writer {
         Ok(Some(options.into()))
     }
 
-    /// Adds a value.
-    fn add_value(
-        &self,
-        py: Python<'_>,
-        name: &str,
-        value: &Incoming,
-        attributes: Option<Attributes>,
-        options: Option<ObjectOptions>,
-    ) -> Result<()> {
-        let byte_len = value.byte_len();
-        self.with(py, byte_len, |writer, progress| {
-            let is_default = options.is_none() && attributes.is_none() && !self.planes;
-            let shared = match value {
-                Incoming::Dense(array) if is_default => self.shared(name, array)?,
-                _ => None,
-            };
-            match (shared, value) {
-                (Some(other), Incoming::Dense(array)) => {
-                    share(writer, name, array, &other)?;
-                    progress.report(byte_len)
-                }
-                _ => add(
-                    writer, name, value, attributes, options, &self.line, progress,
-                ),
-            }
-        })
-    }
-
     /// The name of an earlier array with the same memory and the same bytes.
     fn shared(&self, name: &str, array: &LentArray) -> zt::Result<Option<String>> {
         /// A smaller array takes less than its entry in the table.
@@ -273,7 +183,7 @@ impl Writer {
         let Some((start, byte_len)) = array.place().filter(|(_, len)| *len >= WORTH_IT) else {
             return Ok(None);
         };
-        let hash = hash(&array.elements()?.bytes);
+        let hash = XxHash3_64::oneshot(&array.elements()?.bytes);
         let mut known = lock(&self.known);
         match known.get(&(start, byte_len, array.row().name)) {
             Some((found, other)) if *found == hash => Ok(Some(other.clone())),
@@ -370,9 +280,46 @@ impl Writer {
         };
         let attributes = attributes.map(value::from_mapping).transpose()?;
         let stores = remote::options(storage_options)?;
-        Self::create(
-            py, target, options, defaults, planes, attributes, threads, progress, &stores,
-        )
+        let line = Arc::new(Line::default());
+        let path = path_of(target)?;
+        let mut output = None;
+        let pool = pool(threads)?;
+        let writer = if let Some(path) = &path {
+            let begun = Watch::default()
+                .on(&pool)
+                .run(py, |_| Output::create(path, &stores))?;
+            let begun = Arc::new(Mutex::new(Some(begun)));
+            output = Some(Arc::clone(&begun));
+            let target = Target {
+                output: begun,
+                line: Arc::clone(&line),
+            };
+            py.detach(|| pool.install(|| options.to_buffered_writer(target)))
+        } else if target.hasattr("write")? {
+            let sink = Sink::new(target);
+            py.detach(|| pool.install(|| options.to_writer(sink)))
+        } else {
+            return Err(PyTypeError::new_err(format!(
+                "expected a path or an object with write, not {}",
+                target.get_type().name()?
+            )));
+        };
+        let mut writer = writer.or_raise()?;
+        if let Some(attributes) = attributes {
+            writer.set_attributes(attributes);
+        }
+        Ok(Writer {
+            state: Mutex::new(State::Ready(Box::new(writer))),
+            output,
+            path,
+            line,
+            pool: Some(pool),
+            progress,
+            defaults,
+            planes,
+            known: Mutex::default(),
+            process: std::process::id(),
+        })
     }
 
     /// Adds a tensor.
@@ -405,7 +352,19 @@ impl Writer {
         let value = Incoming::new(value)?;
         let attributes = attributes.map(value::from_mapping).transpose()?;
         let options = self.options_of(py, &zstd, &digest)?;
-        self.add_value(py, name, &value, attributes, options)
+        let byte_len = value.byte_len();
+        let is_default = options.is_none() && attributes.is_none() && !self.planes;
+        self.with(py, byte_len, |writer, progress| {
+            if is_default
+                && let Incoming::Dense(array) = &value
+                && let Some(other) = self.shared(name, array)?
+            {
+                share(writer, name, array, &other)?;
+                return progress.report(byte_len);
+            }
+            let line = &self.line;
+            add(writer, name, &value, attributes, options, line, progress)
+        })
     }
 
     /// Begins a tensor that is written in pieces. It may be larger than memory.
