@@ -29,16 +29,16 @@ _TABLE: tuple[tuple[str | None, str, str, int], ...] = (
     ("complex128", "C128", "complex128", 16),
 )
 
-#: The names of libraries, by those of `.zt` files.
+#: The names in libraries, by the names in `.zt` files.
 OF_ZT: dict[str, str] = {zt: name for zt, _, name, _ in _TABLE if zt is not None}
 
-#: The names of libraries, by those of safetensors files.
+#: The names in libraries, by the names in safetensors files.
 OF_SAFETENSORS: dict[str, str] = {official: name for _, official, name, _ in _TABLE}
 
-#: The names of safetensors files, by those of `.zt` files.
+#: The names in safetensors files, by the names in `.zt` files.
 TO_SAFETENSORS: dict[str, str] = {
     zt: official for zt, official, _, _ in _TABLE if zt is not None and official != "C128"
 }
 
-#: The bytes of an element, by the names of safetensors files.
+#: The bytes of an element, by the names in safetensors files.
 NBYTES: dict[str, int] = {official: nbytes for _, official, _, nbytes in _TABLE}

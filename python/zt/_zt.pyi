@@ -108,7 +108,7 @@ def save(
 def read_object(url: str, storage_options: dict[str, Any] | None = None) -> bytes: ...
 def write_object(url: str, data: bytes, storage_options: dict[str, Any] | None = None) -> None: ...
 
-# It is registered as a `Mapping` and does not inherit from it, which stubs cannot say.
+# It is registered as a `Mapping` and does not inherit from it. Stubs cannot express that.
 @final
 class File(Mapping[str, Tensor]):
     @property
