@@ -77,6 +77,27 @@ fn a_rank_of_the_limit_reads() {
 }
 
 #[test]
+fn an_object_with_components_to_the_limit_reads() {
+    let draft = |count: usize| {
+        let item = (0..count).fold(Item::new(&[1], "example.many/1"), |item, at| {
+            item.part(Part::new(&format!("r{at}"), DType::U8, b"a"))
+        });
+        Draft::v1_2().with("w", item).build()
+    };
+    let limit = |components: u64| Limits {
+        components: components as usize,
+        ..Limits::default()
+    };
+    // 16 is the most that the short way through the manifest reads.
+    for len in [1, 16, 17, 1_024] {
+        border(limit, len as u64, "schema", &draft(len));
+    }
+    let longest = File::from_bytes(draft(1_025)).unwrap();
+    let error = longest.tensor("w").unwrap_err();
+    assert_eq!((error.code(), error.kind()), ("schema", ErrorKind::Limit));
+}
+
+#[test]
 fn a_name_of_the_limit_reads() {
     for len in [5u64, 65_536] {
         let draft = Draft::v1_2().with_name(text(vec![b'n'; len as usize]), item());

@@ -17,6 +17,8 @@ pub struct Limits {
     pub decoded_len: u64,
     /// Dimensions of one object. 64.
     pub rank: usize,
+    /// Components of one object. 1,024; the known formats have ten at most.
+    pub components: usize,
     /// Bytes of an object's name. 64 KiB.
     pub name_len: usize,
     /// Encoded bytes of the attributes and unknown fields of one object; decoded, they take up to 32 times
@@ -37,6 +39,7 @@ impl Default for Limits {
             nesting: 64,
             decoded_len: 64 << 30,
             rank: 64,
+            components: 1 << 10,
             name_len: 64 << 10,
             attributes_len: 1 << 20,
             overlap: 8,

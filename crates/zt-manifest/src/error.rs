@@ -148,6 +148,13 @@ pub enum LimitExceeded {
         /// What the file has.
         found: usize,
     },
+    /// Components of an object.
+    Components {
+        /// The limit.
+        limit: usize,
+        /// What the file has.
+        found: usize,
+    },
     /// Bytes of an object's attributes and unknown fields, encoded.
     Attributes {
         /// The limit.
@@ -365,6 +372,9 @@ impl fmt::Display for LimitExceeded {
             ),
             LimitExceeded::Rank { limit, found } => {
                 write!(f, "{found} dimensions, above the limit of {limit}")
+            }
+            LimitExceeded::Components { limit, found } => {
+                write!(f, "{found} components, above the limit of {limit}")
             }
             LimitExceeded::Attributes { limit, found } => {
                 write!(f, "{found} bytes of attributes, above the limit of {limit}")

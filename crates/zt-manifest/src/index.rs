@@ -226,7 +226,7 @@ impl<B: AsRef<[u8]>> Index<B> {
             let name_len = self.names.byte_len(bytes, index)?;
             let is_plain = self.is_plain() && name_len <= self.limits.name_len;
             let at = self.names.object(index).filter(|_| is_plain)?;
-            plain::object(bytes, at, placement, self.limits.rank)
+            plain::object(bytes, at, placement, &self.limits)
         };
         match plain() {
             Some(object) => Ok(object),

@@ -103,7 +103,7 @@ pub use list::{List, ListBuilder};
 pub use manifest::Manifest;
 pub use manifest_encoder::{EncodedManifest, EncodedObject, ManifestEncoder};
 pub use map::Map;
-pub use object::{ByteOrder, Component, Object, check_attributes_len};
+pub use object::{ByteOrder, Component, Object, check_attributes_len, check_component_count};
 pub use raw::{Fault, RawComponent, RawObject};
 pub use text::Text;
 pub use validate::Placement;

@@ -32,7 +32,8 @@ impl Manifest {
     /// [`crate::Error::Misuse`]: duplicate names or roles, an extra key that the format defines, attributes
     /// nested beyond the default limit, a key with parts beyond [`MAX_KEY_LEN`](crate::MAX_KEY_LEN), or
     /// components that 1.2 cannot represent.
-    /// [`crate::LimitExceeded::Attributes`]: an object with more attributes than readers accept by default.
+    /// [`crate::LimitExceeded::Attributes`], [`crate::LimitExceeded::Components`]: an object with more than
+    /// readers accept by default.
     ///
     /// Spec: §3.5.
     pub fn to_cbor(&self) -> Result<Vec<u8>> {

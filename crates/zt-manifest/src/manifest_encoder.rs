@@ -7,7 +7,7 @@ use zt_container::{Encoding, Layout, Limits, Span};
 use crate::cbor::{Encoder, Head, Pairs};
 use crate::error::{Error, Misuse, Result};
 use crate::map::Map;
-use crate::object::{ByteOrder, Component, Object, check_attributes_len};
+use crate::object::{ByteOrder, Component, Object, check_attributes_len, check_component_count};
 use crate::schema::{self, COMPONENT_KEYS, OBJECT_KEYS, ROOT_KEYS};
 use crate::text::Text;
 use crate::validate::Placement;
@@ -46,11 +46,12 @@ impl ManifestEncoder {
     ///
     /// As [`Manifest::to_cbor`](crate::Manifest::to_cbor), for faults within the object.
     pub fn add(&mut self, name: &str, object: &Object) -> Result<EncodedObject> {
+        let limits = Limits::default();
+        check_component_count(object.components.len(), &limits)?;
         let start = self.pairs.out.len();
         self.pairs.text(name);
         let value = self.pairs.out.len();
         let written = write_object(&mut self.pairs, name, object).map_err(Error::from);
-        let limits = Limits::default();
         // A whole object below the limit cannot have attributes above it.
         let is_long = self.pairs.out.len() - value > limits.attributes_len;
         let checked = written.and_then(|()| match is_long {

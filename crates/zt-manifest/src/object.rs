@@ -124,6 +124,19 @@ impl Object {
     }
 }
 
+/// Refuses an object with more components than readers accept.
+///
+/// # Errors
+///
+/// [`LimitExceeded::Components`].
+pub fn check_component_count(found: usize, limits: &Limits) -> Result<()> {
+    let limit = limits.components;
+    if found > limit {
+        return Err(LimitExceeded::Components { limit, found }.into());
+    }
+    Ok(())
+}
+
 /// Refuses `found` bytes of [attributes](Object::attributes_len) if they exceed the limit.
 ///
 /// # Errors

@@ -4,7 +4,7 @@
 //! keep unknown fields, the result here is `None`.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
-use zt_container::{Blob, Digest, Encoding, Span, check_declared};
+use zt_container::{Blob, Digest, Encoding, Limits, Span, check_declared};
 
 use crate::cbor::{Cursor, Head};
 use crate::dtype::DType;
@@ -17,21 +17,24 @@ use crate::validate::Placement;
 /// Most components of an object of the usual form: memory for all of them is reserved at once.
 const MOST: usize = 16;
 
-/// The object at `at` of a scanned manifest of 1.1 or later, with at most `rank` extents. `None` if it has
-/// attributes, unknown fields, or any fault.
+/// The object at `at` of a scanned manifest of 1.1 or later. `None` if it has attributes, unknown fields,
+/// or any fault.
 pub(crate) fn object(
     bytes: &[u8],
     at: usize,
     placement: &Placement,
-    rank: usize,
+    limits: &Limits,
 ) -> Option<Object> {
     let mut cursor = Cursor::at(bytes, at);
     let (mut shape, mut format, mut components) = (None, None, None);
     for _ in 0..map(&mut cursor)? {
         match word(&mut cursor)? {
-            b"shape" => shape = Some(self::shape(&mut cursor, rank)?),
+            b"shape" => shape = Some(self::shape(&mut cursor, limits.rank)?),
             b"format" => format = Some(intern(text(&mut cursor)?)),
-            b"components" => components = Some(self::components(&mut cursor, placement)?),
+            b"components" => {
+                let most = limits.components.min(MOST);
+                components = Some(self::components(&mut cursor, placement, most)?);
+            }
             _ => return None,
         }
     }
@@ -97,10 +100,14 @@ fn shape(cursor: &mut Cursor<'_>, most: usize) -> Option<Vec<u64>> {
     Some(shape)
 }
 
-fn components(cursor: &mut Cursor<'_>, placement: &Placement) -> Option<Vec<(Text, Component)>> {
+fn components(
+    cursor: &mut Cursor<'_>,
+    placement: &Placement,
+    most: usize,
+) -> Option<Vec<(Text, Component)>> {
     let count = map(cursor)?;
     let mut components = Vec::new();
-    if count > MOST || components.try_reserve_exact(count).is_err() {
+    if count > most || components.try_reserve_exact(count).is_err() {
         return None;
     }
     for _ in 0..count {

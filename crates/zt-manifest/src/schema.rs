@@ -152,8 +152,15 @@ impl<'a> Reader<'a> {
         let Some(mut left) = self.map_head(None, "components")? else {
             return Ok(());
         };
+        let (mut found, limit) = (0usize, self.limits.components);
         while self.cursor.more(&mut left) {
             let key = self.cursor;
+            found = found.strict_add(1);
+            if found > limit {
+                self.cursor.skip()?;
+                self.cursor.skip()?;
+                continue;
+            }
             match self.cursor.text()? {
                 Some(role) => {
                     let component = self.component(&role)?;
@@ -168,6 +175,11 @@ impl<'a> Reader<'a> {
                     self.wrong_at(key, None, "role", "text");
                 }
             }
+        }
+        if found > limit {
+            self.raw.components = Vec::new();
+            self.raw
+                .note(None, LimitExceeded::Components { limit, found }.into());
         }
         Ok(())
     }

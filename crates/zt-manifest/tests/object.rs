@@ -285,6 +285,35 @@ fn rank_and_name_have_limits() {
 }
 
 #[test]
+fn components_beyond_the_limit_are_counted_and_none_of_them_kept() {
+    for (roles, most, expected) in [
+        (&["a", "b", "c"][..], 3, None),
+        (
+            &["a", "b", "c"],
+            2,
+            Some("3 components, above the limit of 2"),
+        ),
+        (&["a"], 0, Some("1 components, above the limit of 0")),
+        (&[], 0, None),
+    ] {
+        let components = roles.iter().map(|role| (Cbor::from(*role), component()));
+        let components = Cbor::Map(components.collect());
+        let bytes = manifest(with(object(component()), "components", components));
+        let limits = Limits {
+            components: most,
+            ..Limits::default()
+        };
+        let index = Index::parse(&bytes, Layout::V1_1, &limits).unwrap();
+        let raw = index.object(0);
+        let kept = if expected.is_some() { 0 } else { roles.len() };
+        assert_eq!(raw.components.len(), kept);
+        let validated = index.validated(0, &placement(Layout::V1_1), &mut vec![]);
+        let found = validated.err().map(|fault| fault.error.to_string());
+        assert_eq!(found.as_deref(), expected);
+    }
+}
+
+#[test]
 fn a_shape_beyond_the_limit_is_counted_and_none_of_it_kept() {
     for shape in [
         [&b"\x9F"[..], &[0; 1000], b"\xFF"].concat(),

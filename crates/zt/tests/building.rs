@@ -241,6 +241,7 @@ fn names_are_unique_and_found_in_any_order() {
 fn the_limits_hold_for_other_formats_too() {
     let limits = Limits {
         rank: 2,
+        components: 2,
         name_len: 4,
         attributes_len: 8,
         ..Limits::default()
@@ -253,12 +254,18 @@ fn the_limits_hold_for_other_formats_too() {
     said.attributes = Some([("k", "four")].into_iter().collect());
     let mut more = object(&[1], 0, 1);
     more.attributes = Some([("k", "fives")].into_iter().collect());
+    let part = || object(&[1], 0, 1).components.remove(0).1;
+    let split = object(&[1], 0, 1).with_component("b", part());
+    let spread = split.clone().with_component("c", part());
+    builder.object("pair", split, source);
+    builder.object("trio", spread, source);
     builder.object("said", said, source);
     builder.object("more", more, source);
     let file = builder.build().unwrap();
     assert!(file.tensor("four").is_ok());
     assert!(file.tensor("said").is_ok());
-    for name in ["fifth", "cube", "more"] {
+    assert!(file.tensor("pair").is_ok());
+    for name in ["fifth", "cube", "trio", "more"] {
         assert_eq!(
             file.tensor(name).unwrap_err().kind(),
             ErrorKind::Limit,

@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use zt_container::{Limits, Source, Span, check_declared};
 use zt_formats::ObjectFormat;
-use zt_manifest::{LimitExceeded, Map, Object, RawComponent, RawObject, check_attributes_len};
+use zt_manifest::{
+    LimitExceeded, Map, Object, RawComponent, RawObject, check_attributes_len,
+    check_component_count,
+};
 
 use crate::error::{Error, Result};
 use crate::file::File;
@@ -293,7 +296,8 @@ impl FileBuilder {
                 found: object.shape.len(),
             }
         } else {
-            let checked = check_attributes_len(object.attributes_len(), limits);
+            let checked = check_component_count(object.components.len(), limits)
+                .and_then(|()| check_attributes_len(object.attributes_len(), limits));
             return checked.err().map(Error::from);
         };
         Some(zt_manifest::Error::Limit(exceeded).into())

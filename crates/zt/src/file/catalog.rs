@@ -56,12 +56,9 @@ pub(crate) enum Place {
     MadeOf(usize, u64),
 }
 
-/// From so many components on, the one of a role is not looked for among all of them: whoever asks
-/// for each of an object's asks often.
-const MANY: usize = 64;
-
-/// The components that a word has flags of. No more than [`MANY`].
-const WORD: usize = 64;
+/// The components of an object that have a flag of their own for a verified digest. The results of the
+/// others are kept by blob.
+pub(crate) const FLAGS: usize = 64;
 
 /// An object, or why there is none.
 pub(crate) struct Resolved {
@@ -70,19 +67,9 @@ pub(crate) struct Resolved {
     /// The rule of its format that it breaks: its components have no meaning together.
     pub(crate) fault: Option<Error>,
     home: Home,
-    /// By component, of the first ones: whether its digest has been found right.
+    /// For each of the first [`FLAGS`] components: whether its digest was found right.
     verified: AtomicU64,
-    /// What is of an object with [`MANY`] components.
-    many: Option<Box<Many>>,
     pub(crate) warnings: Box<[Warning]>,
-}
-
-/// What is kept of an object with very many components.
-struct Many {
-    /// The places of the components in the order of their roles.
-    by_role: Box<[usize]>,
-    /// As [`Resolved::verified`], of the other components.
-    verified: Box<[AtomicU64]>,
 }
 
 /// An object of a catalog, which keeps it or does not.
@@ -128,18 +115,7 @@ pub(crate) struct Faulty {
 
 impl Resolved {
     pub(crate) fn new(object: Result<Object, Arc<Faulty>>, home: Home) -> Self {
-        let components = object.as_ref().map_or(&[][..], |object| &object.components);
-        let many = || {
-            let mut by_role: Box<[usize]> = (0..components.len()).collect();
-            by_role.sort_by_key(|at| components.get(*at).map(|(role, _)| role));
-            let words = (1..=components.len() / WORD).map(|_| AtomicU64::new(0));
-            Box::new(Many {
-                by_role,
-                verified: words.collect(),
-            })
-        };
         Resolved {
-            many: (components.len() >= MANY).then(many),
             object,
             fault: None,
             home,
@@ -179,15 +155,13 @@ impl Resolved {
         self
     }
 
-    /// The place of a role's component.
+    /// The place of the component with this role.
+    ///
+    /// A linear search: objects have ten components at most, and files cannot force more than
+    /// `Limits::components`. To ask for each of 1,024 takes about a millisecond.
     pub(crate) fn component(&self, role: &str) -> Option<usize> {
-        let components = self.object.as_ref().ok()?.components.as_slice();
-        let Some(Many { by_role, .. }) = self.many.as_deref() else {
-            return components.iter().position(|(name, _)| name == role);
-        };
-        let name = |at: &usize| components.get(*at).map(|(name, _)| name.as_ref());
-        let found = by_role.binary_search_by(|at| name(at).cmp(&Some(role)));
-        by_role.get(found.ok()?).copied()
+        let components = &self.object.as_ref().ok()?.components;
+        components.iter().position(|(name, _)| name == role)
     }
 
     /// The source that a component is in.
@@ -196,23 +170,14 @@ impl Resolved {
     }
 
     pub(crate) fn is_verified(&self, component: usize) -> bool {
-        let (word, bit) = self.flag(component);
-        word.is_some_and(|word| word.load(Ordering::Relaxed) & bit != 0)
+        let flags = self.verified.load(Ordering::Relaxed);
+        component < FLAGS && flags & (1 << component) != 0
     }
 
     pub(crate) fn set_verified(&self, component: usize) {
-        if let (Some(word), bit) = self.flag(component) {
-            word.fetch_or(bit, Ordering::Relaxed);
+        if component < FLAGS {
+            self.verified.fetch_or(1 << component, Ordering::Relaxed);
         }
-    }
-
-    /// The word that says whether a component is verified, and its bit there.
-    fn flag(&self, component: usize) -> (Option<&AtomicU64>, u64) {
-        let word = match (component / WORD).checked_sub(1) {
-            None => Some(&self.verified),
-            Some(at) => self.many.as_ref().and_then(|many| many.verified.get(at)),
-        };
-        (word, 1 << (component % WORD))
     }
 
     /// Where the data begins, for listing objects in the order of their data: a source, an offset in

@@ -7,11 +7,15 @@ use zt_container::{Blob, Digest, DigestAlgorithm, Span};
 
 /// Blobs that were verified. Many components may share one (tied weights, or a manifest that wants
 /// to keep its reader busy): its digest is compared once. Memory: the number of components.
+///
+/// Callers leave out what is not [worth it](is_worth_it).
 #[derive(Default)]
 pub(crate) struct Verified(RwLock<HashMap<(usize, Span, DigestAlgorithm), Digest>>);
 
-/// Smaller blobs are hashed in less time than it takes to remember them.
-const WORTH_IT: u64 = 4 << 10;
+/// Whether to remember a blob. Smaller blobs are hashed in less time than it takes to remember them.
+pub(crate) fn is_worth_it(blob: &Blob) -> bool {
+    blob.span.byte_len() >= 4 << 10
+}
 
 impl Verified {
     /// Whether the stored bytes of `blob`, in this source of the file, were found to have its
@@ -34,6 +38,5 @@ impl Verified {
 
 fn key(source: usize, blob: &Blob) -> Option<((usize, Span, DigestAlgorithm), &Digest)> {
     let digest = blob.digest.as_ref()?;
-    let is_worth_it = blob.span.byte_len() >= WORTH_IT;
-    is_worth_it.then_some(((source, blob.span, digest.algorithm()?), digest))
+    Some(((source, blob.span, digest.algorithm()?), digest))
 }

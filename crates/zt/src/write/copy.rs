@@ -4,7 +4,7 @@ use std::io::Write;
 
 use zt_container::memory::zeroed;
 use zt_container::{Blob, BlobReader, Digest, Encoding, Limits};
-use zt_manifest::{ByteOrder, Component, DType, check_attributes_len};
+use zt_manifest::{ByteOrder, Component, DType, check_attributes_len, check_component_count};
 
 use crate::cores::progress::{Progress, report};
 use crate::error::{Error, Result};
@@ -53,7 +53,9 @@ impl Writer<'_> {
         progress: Option<Progress<'_>>,
     ) -> Result<()> {
         let source = tensor.object();
-        check_attributes_len(source.attributes_len(), &Limits::default())
+        let limits = Limits::default();
+        check_component_count(source.components.len(), &limits)
+            .and_then(|()| check_attributes_len(source.attributes_len(), &limits))
             .map_err(|error| Error::from(error).with_object(name))?;
         let mut object = self.begin(name, &source.shape, source.format.clone())?;
         if let Some(options) = options {

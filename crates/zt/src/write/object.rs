@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt;
 
+use zt_container::Limits;
 use zt_formats::PlaneCodec;
-use zt_manifest::{DType, Map, Object, Text};
+use zt_manifest::{DType, Map, Object, Text, check_component_count};
 
 use crate::error::{Error, Fault, Result};
 use crate::write::component::{ComponentWriter, SuspendedComponent};
@@ -142,7 +143,8 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
     /// # Errors
     ///
     /// [`crate::ErrorKind::Misuse`] if the object has a component of that role, or if the component
-    /// before was not finished.
+    /// before was not finished. [`crate::ErrorKind::Limit`] if the object has as many components as
+    /// readers accept by default.
     pub fn component(
         &mut self,
         role: impl Into<Text>,
@@ -151,6 +153,9 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
     ) -> Result<ComponentWriter<'_, 'a, 'w>> {
         let role = role.into();
         let state = &mut self.state;
+        let found = state.object.components.len().strict_add(1);
+        check_component_count(found, &Limits::default())
+            .map_err(|error| Error::from(error).with_object(&state.name))?;
         let fault = match state.roles.entry(role.clone()) {
             _ if state.is_open => Some(Fault::UnfinishedComponent),
             Entry::Vacant(entry) => {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use zt_container::{Blob, ContainerWriter, Limits};
 use zt_formats::{NewObject, ObjectFormat, Parts, Registry, Signature, ToObject, check_bools};
-use zt_manifest::{DType, Map, Object, Text, check_attributes_len};
+use zt_manifest::{DType, Map, Object, Text, check_attributes_len, check_component_count};
 
 use crate::disk::publish::AtomicFile;
 use crate::error::{Error, Fault, Result};
@@ -385,6 +385,7 @@ impl<'w> Writer<'w> {
             let new = object.to_object()?;
             self.check_not_empty(name)?;
             self.check_name(name, &new.shape)?;
+            check_component_count(new.components.len(), &Limits::default())?;
             if let Some(attributes) = &new.attributes {
                 check_attributes_len(attributes.to_cbor()?.len(), &Limits::default())?;
             }

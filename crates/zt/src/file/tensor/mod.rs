@@ -18,9 +18,10 @@ pub use self::owned::OwnedTensor;
 
 use crate::cores::pieces;
 use crate::error::{Error, Fault, Result};
-use crate::file::catalog::{Place, Resolved};
+use crate::file::catalog::{FLAGS, Place, Resolved};
 use crate::file::chunks::Checked;
 use crate::file::inner::{Inner, Verify};
+use crate::file::verified_blobs::is_worth_it;
 
 /// One object of an open file, decoded and checked against its format. Copying the handle is free.
 ///
@@ -478,11 +479,9 @@ impl<'f> Tensor<'f> {
 
     /// Whether the digest was found right, of this component or of another with the same bytes.
     fn is_verified_part(&self, part: Located<'_>) -> bool {
-        self.resolved.is_verified(part.at)
-            || self
-                .file
-                .verified
-                .has(self.source_index(part), &part.component.blob)
+        let (source, blob) = (self.source_index(part), &part.component.blob);
+        let is_kept = || is_kept_by_blob(part) && self.file.verified.has(source, blob);
+        self.resolved.is_verified(part.at) || is_kept()
     }
 
     /// What parts of the component are verified by; `None` if they need not be, or cannot. The caller
@@ -512,9 +511,10 @@ impl<'f> Tensor<'f> {
 
     pub(crate) fn set_verified(&self, part: Located<'_>) {
         self.resolved.set_verified(part.at);
-        self.file
-            .verified
-            .insert(self.source_index(part), &part.component.blob);
+        if is_kept_by_blob(part) {
+            let (source, blob) = (self.source_index(part), &part.component.blob);
+            self.file.verified.insert(source, blob);
+        }
     }
 
     pub(crate) fn source_index(&self, part: Located<'_>) -> usize {
@@ -596,6 +596,11 @@ impl<'f> Tensor<'f> {
     pub(crate) fn registry(&self) -> &'f zt_formats::Registry {
         &self.file.registry
     }
+}
+
+/// Whether the result of its digest is kept by blob, beside or in place of a flag of the component.
+fn is_kept_by_blob(part: Located<'_>) -> bool {
+    part.at >= FLAGS || is_worth_it(&part.component.blob)
 }
 
 impl std::fmt::Debug for Tensor<'_> {
