@@ -136,7 +136,8 @@ pub fn open_map(path: &Path, verify: Verify) -> Result<File> {
 ///
 /// Where one cannot be read.
 pub fn read_all(file: &File) -> Result<Vec<Bytes<'_>>> {
-    let wanted = file.tensors_by_offset().map(|tensor| Ok((tensor?, "data")));
+    let entries = file.entries();
+    let wanted = entries.iter().map(|entry| Ok((entry.tensor()?, "data")));
     let wanted: Vec<_> = wanted.collect::<zt::Result<_>>()?;
     let read = file.read_many(&wanted).into_iter();
     Ok(read

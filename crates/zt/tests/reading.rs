@@ -501,16 +501,6 @@ fn an_owned_handle_keeps_its_file_open() {
 }
 
 #[test]
-fn tensors_by_offset_come_in_the_order_of_their_data() {
-    let file = File::from_bytes(sample(WriteOptions::new())).unwrap();
-    let tensors = file
-        .tensors_by_offset()
-        .map(|tensor| tensor.unwrap().name());
-    let entries = file.entries();
-    assert!(tensors.eq(entries.iter().map(zt::Entry::name)));
-}
-
-#[test]
 fn another_float_type_is_refused_with_the_way_to_it() {
     let values = [half::bf16::ONE];
     let bytes = common::written(

@@ -203,8 +203,8 @@ pub(crate) fn deserialize<'py>(
     let file = py
         .detach(|| zt_convert::open_source(source))
         .map_err(|error| raise(&error))?;
-    let tensor = |tensor: zt::Result<zt::Tensor<'_>>| {
-        let tensor = tensor.map_err(|error| raise(&error))?;
+    let tensor = |entry: zt::Entry<'_>| {
+        let tensor = entry.tensor().map_err(|error| raise(&error))?;
         let dense = py
             .detach(|| tensor.to_dense())
             .map_err(|error| raise(&error))?;
@@ -214,5 +214,5 @@ pub(crate) fn deserialize<'py>(
         let fields = fields(element.ok_or_else(unknown)?, &shape, &elements.bytes)?;
         Ok((tensor.name().to_owned(), fields))
     };
-    file.tensors_by_offset().map(tensor).collect()
+    file.entries().into_iter().map(tensor).collect()
 }

@@ -1,11 +1,10 @@
 //! The path of an input becomes an open file.
 
-use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use zt::File;
 use zt::foreign::Kind;
-use zt::{Entry, File};
 use zt_convert::{Input, InputOptions, Kinds, Names, PYTORCH};
 
 use crate::args::select::SelectArgs;
@@ -67,7 +66,7 @@ impl InputArgs {
         let inputs: Vec<Input> = inputs.collect::<Result<_, _>>()?;
         let files = inputs.iter().map(Input::file);
         self.select.expect_some(files.clone())?;
-        let total = files.map(decoded_len).fold(0, u64::saturating_add);
+        let total = files.map(File::decoded_len).fold(0, u64::saturating_add);
         Ok((inputs, total))
     }
 
@@ -123,22 +122,4 @@ fn open_at(
         (opened, _) => opened,
     };
     opened.map_err(|error| Failure::Refused(explained(error)))
-}
-
-/// Decoded bytes of all components whose length is known.
-pub(crate) fn decoded_len(file: &File) -> u64 {
-    let mut all = 0u64;
-    let add = |sum: &mut u64, entry: &Entry<'_>| {
-        let components = entry.object().into_iter();
-        let components = components.flat_map(|object| &object.components);
-        let lens = components.filter_map(|(_, component)| component.blob.decoded_len);
-        *sum = lens.fold(*sum, u64::saturating_add);
-    };
-    let added = file.fold_entries(file.data_order(), add, |sum| {
-        all = all.saturating_add(sum);
-        Ok::<(), Infallible>(())
-    });
-    match added {
-        Ok(()) => all,
-    }
 }

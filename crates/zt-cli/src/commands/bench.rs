@@ -10,7 +10,7 @@ use serde::Serialize;
 use zt::{Compression, VerifyOptions, WriteOptions};
 use zt_convert::{ConvertOptions, Input};
 
-use crate::args::input::{InputArgs, decoded_len};
+use crate::args::input::InputArgs;
 use crate::args::jobs::Jobs;
 use crate::failure::{Exit, Failure};
 use crate::files::remote::expect_local;
@@ -138,7 +138,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     expect_local(&arguments.file, "a remote file cannot be measured")?;
     let opened = arguments.input.open_input(&arguments.file, None)?;
     let file = opened.file();
-    let decoded = decoded_len(file);
+    let decoded = file.decoded_len();
     let rounds = u64::from(arguments.rounds).saturating_add(1);
     // Every operation except `open` reads all bytes.
     let work = decoded.saturating_mul(rounds.saturating_mul(OPERATIONS.len() as u64 - 1));

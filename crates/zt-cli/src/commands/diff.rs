@@ -8,7 +8,7 @@ use zt::diff::{Change, Diff, DiffOptions, Extreme, ObjectDiff, Side, Tolerance, 
 use zt::{File, Value};
 use zt_convert::NPY;
 
-use crate::args::input::{InputArgs, decoded_len};
+use crate::args::input::InputArgs;
 use crate::args::jobs::Jobs;
 use crate::failure::{Exit, Failure, of_findings};
 use crate::output::Output;
@@ -86,7 +86,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let b = arguments.input.open(&arguments.b)?;
     output.unfinished_edit(&arguments.a, &a);
     output.unfinished_edit(&arguments.b, &b);
-    let progress = Progress::of(|| decoded_len(&a).saturating_add(decoded_len(&b)));
+    let progress = Progress::of(|| a.decoded_len().saturating_add(b.decoded_len()));
     let report = |bytes| progress.report(bytes);
     let mut options = DiffOptions::new()
         .values(arguments.values)

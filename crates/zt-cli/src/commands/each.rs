@@ -107,27 +107,6 @@ impl Answer<'_> {
         Ok(())
     }
 
-    /// Prints a document that is made piece by piece, or keeps it for the list. `write` hands over its
-    /// bytes.
-    pub(crate) fn document_in_pieces(
-        &mut self,
-        write: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<(), Failure>) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        let Some(documents) = &mut self.documents else {
-            write(&mut |piece| self.output.bytes(piece))?;
-            return self.output.bytes(b"\n");
-        };
-        let mut whole = Vec::new();
-        write(&mut |piece| {
-            whole.extend_from_slice(piece);
-            Ok(())
-        })?;
-        // A document is JSON, which is UTF-8.
-        let whole = String::from_utf8(whole).unwrap_or_default();
-        documents.extend(RawValue::from_string(whole));
-        Ok(())
-    }
-
     fn refuse(&mut self, path: &Path, failure: &Failure) -> Result<(), Failure> {
         self.output.failure(failure);
         let Some(error) = ErrorBody::of(failure) else {

@@ -9,7 +9,7 @@ use zt::{ContentHash, HashOptions, ObjectHash};
 use zt_convert::Input;
 
 use crate::args::files::FilesArgs;
-use crate::args::input::{InputArgs, decoded_len};
+use crate::args::input::InputArgs;
 use crate::args::jobs::Jobs;
 use crate::commands::each::{Answer, each};
 use crate::failure::{Exit, Failure, of_findings};
@@ -79,7 +79,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
 
 /// Hashes the file, and prints the errors of its objects.
 fn hash(input: &Input, arguments: &Arguments, output: &Output) -> Result<ContentHash, Failure> {
-    let progress = Progress::of(|| decoded_len(input.file()));
+    let progress = Progress::of(|| input.file().decoded_len());
     let report = |bytes| progress.report(bytes);
     let options = HashOptions::new()
         .dense(arguments.dense)

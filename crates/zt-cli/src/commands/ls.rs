@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::path::Path;
 
 use clap::{Args, ValueEnum};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use zt::{Entry, File};
 
 use crate::args::files::FilesArgs;
@@ -14,9 +14,9 @@ use crate::args::input::InputArgs;
 use crate::commands::each::{Answer, each};
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
-use crate::output::json::{self, ComponentBody, ObjectBody, WarningBody, path_text, warnings};
+use crate::output::json::{ComponentBody, ObjectBody, WarningBody, path_text, warnings};
 use crate::output::size::{human, percent};
-use crate::output::table::{Columns, Table, Widths};
+use crate::output::table::Table;
 use crate::output::text::{cell, count, shape};
 use crate::output::tree::{Branch, Order, Sums, tree};
 use crate::output::value::Attributes;
@@ -71,9 +71,9 @@ enum Sort {
     Offset,
 }
 
-/// What a document begins with: `objects` follow.
+/// The document of a file.
 #[derive(Serialize)]
-struct Head<'a> {
+struct Document<'a> {
     file: String,
     kind: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -82,15 +82,17 @@ struct Head<'a> {
     file_size: u64,
     attributes: Attributes<'a>,
     warnings: Vec<WarningBody<'a>>,
-}
-
-/// What follows `objects`.
-#[derive(Serialize)]
-struct Tail<'a> {
+    #[serde(serialize_with = "objects")]
+    objects: &'a [Entry<'a>],
     #[serde(skip_serializing_if = "Option::is_none")]
     tree: Option<Vec<Branch<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     extra: Option<Attributes<'a>>,
+}
+
+/// Each object is made when it is written: there may be a million.
+fn objects<S: Serializer>(entries: &&[Entry<'_>], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(entries.iter().map(ObjectBody::new))
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
@@ -108,14 +110,13 @@ fn list(
     arguments: &Arguments,
     answer: &mut Answer<'_>,
 ) -> Result<Exit, Failure> {
-    let places = chosen(file, arguments)?;
-    let tree = arguments.tree.then(|| branches(file, &places, arguments));
-    let tree = tree.transpose()?;
+    let entries = chosen(file, arguments);
+    let tree = arguments.tree.then(|| branches(&entries, arguments));
     let remarks = file.warnings();
     if answer.output.json {
         let attributes = file.attributes().map_err(Failure::Refused)?;
         let extra = file.extra().map_err(Failure::Refused)?;
-        let head = Head {
+        answer.document(&Document {
             file: path_text(path),
             kind: file.kind().as_str(),
             layout: file.layout(),
@@ -123,156 +124,76 @@ fn list(
             file_size: file.byte_len(),
             attributes: Attributes(attributes.as_ref()),
             warnings: warnings(&remarks),
-        };
-        let tail = Tail {
+            objects: &entries,
             tree,
             extra: (!extra.is_empty()).then_some(Attributes(Some(&extra))),
-        };
-        answer.document_in_pieces(|write| document(file, &places, &head, &tail, write))?;
+        })?;
         return Ok(Exit::Ok);
     }
     answer.output.warnings_about(path, &remarks);
-    let totals = match tree {
+    let mut totals = Totals::default();
+    let table = match tree {
         Some(tree) => {
-            let colored = answer.output.colored();
-            answer.text(&tree_table(&tree).render(colored))?;
-            Summary::of(file, &places, |_, _| {})?
+            entries
+                .iter()
+                .for_each(|entry| totals.add(&ObjectBody::new(entry)));
+            tree_table(&tree)
         }
-        None if arguments.long => table(file, &places, COMPONENT, component_rows, answer)?,
-        None => table(file, &places, OBJECT, object_row, answer)?,
+        None => {
+            let (heads, add_rows): (_, fn(&ObjectBody<'_>, &mut Table)) = match arguments.long {
+                true => (COMPONENT, add_component_rows),
+                false => (OBJECT, add_object_row),
+            };
+            let mut table = Table::new(heads);
+            for entry in &entries {
+                let object = ObjectBody::new(entry);
+                totals.add(&object);
+                add_rows(&object, &mut table);
+            }
+            table
+        }
     };
-    answer.text(&totals.text(file, places.len()))?;
+    let colored = answer.output.colored();
+    answer.text(&table.render(colored))?;
+    answer.text(&totals.text(file, entries.len()))?;
     Ok(Exit::Ok)
 }
 
-/// The objects to list, in their order, as places in the names of the file.
-fn chosen<'f>(file: &'f File, arguments: &Arguments) -> Result<Cow<'f, [u32]>, Failure> {
-    let mut places = Cow::Borrowed(file.data_order());
-    let pattern = arguments.glob.as_deref();
-    let is_by_name = arguments.sort == Some(Sort::Name);
-    if pattern.is_some() || is_by_name {
-        let names: Vec<&str> = file.names().collect();
-        let name = |place: &u32| names.get(*place as usize).copied().unwrap_or_default();
-        let places = places.to_mut();
-        if let Some(pattern) = pattern {
-            places.retain(|place| glob::matches(pattern, name(place)));
-        }
-        if is_by_name {
-            places.sort_by_key(name);
-        }
+/// The objects to list, in their order.
+fn chosen<'f>(file: &'f File, arguments: &Arguments) -> Vec<Entry<'f>> {
+    let mut entries = file.entries();
+    if let Some(pattern) = &arguments.glob {
+        entries.retain(|entry| glob::matches(pattern, entry.name()));
     }
-    if arguments.sort == Some(Sort::Size) {
-        let mut sizes = Vec::with_capacity(places.len());
-        let add = |sizes: &mut Vec<u64>, entry: &Entry<'_>| {
-            sizes.push(Sizes::of(&ObjectBody::new(entry)).sum());
-        };
-        file.fold_entries(&places, add, |stretch| {
-            sizes.extend(stretch);
-            Ok::<(), Failure>(())
-        })?;
-        let mut sized: Vec<(u64, u32)> = sizes.into_iter().zip(places.iter().copied()).collect();
-        sized.sort_by_key(|(size, _)| Reverse(*size));
-        places = sized.into_iter().map(|(_, place)| place).collect();
+    match arguments.sort {
+        Some(Sort::Name) => entries.sort_by_key(Entry::name),
+        Some(Sort::Size) => {
+            entries.sort_by_cached_key(|entry| Reverse(Sizes::of(&ObjectBody::new(entry)).sum()));
+        }
+        Some(Sort::Offset) | None => {}
     }
-    Ok(places)
+    entries
 }
 
-fn branches<'f>(
-    file: &'f File,
-    places: &[u32],
-    arguments: &Arguments,
-) -> Result<Vec<Branch<'f>>, Failure> {
-    let names: Vec<&str> = file.names().collect();
-    let mut named: Vec<(&str, Sums)> = Vec::with_capacity(places.len());
-    let add = |all: &mut Vec<Sums>, entry: &Entry<'_>| all.push(sums(&ObjectBody::new(entry)));
-    file.fold_entries(places, add, |stretch| {
-        let rest = places.iter().skip(named.len());
-        let names = rest.filter_map(|place| names.get(*place as usize).copied());
-        let stretch: Vec<_> = names.zip(stretch).collect();
-        named.extend(stretch);
-        Ok::<(), Failure>(())
-    })?;
+fn branches<'f>(entries: &[Entry<'f>], arguments: &Arguments) -> Vec<Branch<'f>> {
+    let named = entries.iter();
+    let named: Vec<_> = named
+        .map(|entry| (entry.name(), sums(&ObjectBody::new(entry))))
+        .collect();
     let order = match arguments.sort {
         Some(Sort::Name) | None => Order::Name,
         Some(Sort::Size) => Order::Size,
         Some(Sort::Offset) => Order::Given,
     };
     let depth = arguments.depth.map_or(usize::MAX, usize::from);
-    Ok(tree(&named, order, depth))
+    tree(&named, order, depth)
 }
 
-/// Writes the document of a file, with its objects as they are decoded.
-fn document(
-    file: &File,
-    places: &[u32],
-    head: &Head<'_>,
-    tail: &Tail<'_>,
-    write: &mut dyn FnMut(&[u8]) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    let mut text = Vec::new();
-    json::push(&mut text, head);
-    text.pop();
-    text.extend_from_slice(b",\"objects\":[");
-    write(&text)?;
-    let add = |objects: &mut Vec<u8>, entry: &Entry<'_>| {
-        if !objects.is_empty() {
-            objects.push(b',');
-        }
-        json::push(objects, &ObjectBody::new(entry));
-    };
-    let mut is_first = true;
-    file.fold_entries(places, add, |objects| {
-        if !std::mem::take(&mut is_first) {
-            write(b",")?;
-        }
-        write(&objects)
-    })?;
-    text.clear();
-    json::push(&mut text, tail);
-    write(b"]")?;
-    if text != b"{}" {
-        write(b",")?;
-        return write(text.get(1..).unwrap_or_default());
-    }
-    write(b"}")
-}
-
-/// Takes the cells of a row, and whether it is coloured.
-type Row<'r> = dyn FnMut(&[Cow<'_, str>], bool) + 'r;
-
-/// Prints a table with the rows that `rows` makes of each object. The objects are decoded twice, first
-/// for the widths of the columns, so that no row waits in memory for the last one.
-fn table(
-    file: &File,
-    places: &[u32],
-    columns: Columns,
-    rows: fn(&ObjectBody<'_>, &mut Row<'_>),
-    answer: &mut Answer<'_>,
-) -> Result<Summary, Failure> {
-    let totals = Summary::of(file, places, |object, widths| {
-        rows(object, &mut |cells, _| widths.add(cells));
-    })?;
-    let mut widths = columns.widths();
-    widths.merge(&totals.widths);
-    let colored = answer.output.colored();
-    let mut header = String::new();
-    columns.push_header(&widths, colored, &mut header);
-    answer.text(&header)?;
-    let add = |lines: &mut String, entry: &Entry<'_>| {
-        rows(&ObjectBody::new(entry), &mut |cells, is_marked| {
-            columns.push_row(&widths, cells, is_marked, colored, lines);
-            lines.push('\n');
-        });
-    };
-    file.fold_entries(places, add, |lines| answer.output.bytes(lines.as_bytes()))?;
-    Ok(totals)
-}
-
-const OBJECT: Columns = Columns::new(&[
+const OBJECT: &[&str] = &[
     "NAME", "FORMAT", "TYPE", "SHAPE", ">SIZE", "STORED", "DIGEST",
-]);
+];
 
-fn object_row(object: &ObjectBody<'_>, row: &mut Row<'_>) {
+fn add_object_row(object: &ObjectBody<'_>, table: &mut Table) {
     let sizes = Sizes::of(object);
     let stored = match sizes.logical {
         _ if object.fault.is_some() => "?".into(),
@@ -289,14 +210,14 @@ fn object_row(object: &ObjectBody<'_>, row: &mut Row<'_>) {
         stored,
         fault_of(object).unwrap_or_else(|| algorithms(object)),
     ];
-    row(&cells, object.fault.is_some());
+    table.marked_row(object.fault.is_some(), cells);
 }
 
-const COMPONENT: Columns = Columns::new(&[
+const COMPONENT: &[&str] = &[
     "NAME", "ROLE", "TYPE", "SHAPE", ">OFFSET", ">LENGTH", ">DECODED", "ENCODING", "DIGEST",
-]);
+];
 
-fn component_rows(object: &ObjectBody<'_>, row: &mut Row<'_>) {
+fn add_component_rows(object: &ObjectBody<'_>, table: &mut Table) {
     let fault = fault_of(object);
     let is_faulty = fault.is_some();
     let mut name = cell(object.name);
@@ -316,7 +237,7 @@ fn component_rows(object: &ObjectBody<'_>, row: &mut Row<'_>) {
             known(component.encoding.map(cell)),
             fault.clone().unwrap_or(digest),
         ];
-        row(&cells, is_faulty);
+        table.marked_row(is_faulty, cells);
     }
     if object.components.is_empty() {
         let gap = || Cow::Borrowed(if is_faulty { "?" } else { "-" });
@@ -332,7 +253,7 @@ fn component_rows(object: &ObjectBody<'_>, row: &mut Row<'_>) {
             gap(),
             fault,
         ];
-        row(&cells, is_faulty);
+        table.marked_row(is_faulty, cells);
     }
 }
 
@@ -384,34 +305,17 @@ fn fault_of(object: &ObjectBody<'_>) -> Option<Cow<'static, str>> {
     Some(format!("error[{}]", fault.code).into())
 }
 
-/// What the list has to know of all objects: their sum, and the widths of their cells.
+/// Sums over the listed objects.
 #[derive(Default)]
-struct Summary {
+struct Totals {
     logical: u64,
     faulty: usize,
-    widths: Widths,
 }
 
-impl Summary {
-    fn of(
-        file: &File,
-        places: &[u32],
-        measure: impl Fn(&ObjectBody<'_>, &mut Widths) + Sync,
-    ) -> Result<Self, Failure> {
-        let mut all = Summary::default();
-        let add = |sum: &mut Summary, entry: &Entry<'_>| {
-            let object = ObjectBody::new(entry);
-            sum.logical = sum.logical.saturating_add(Sizes::of(&object).sum());
-            sum.faulty += usize::from(object.fault.is_some());
-            measure(&object, &mut sum.widths);
-        };
-        file.fold_entries(places, add, |sum| {
-            all.logical = all.logical.saturating_add(sum.logical);
-            all.faulty += sum.faulty;
-            all.widths.merge(&sum.widths);
-            Ok::<(), Failure>(())
-        })?;
-        Ok(all)
+impl Totals {
+    fn add(&mut self, object: &ObjectBody<'_>) {
+        self.logical = self.logical.saturating_add(Sizes::of(object).sum());
+        self.faulty += usize::from(object.fault.is_some());
     }
 
     fn text(&self, file: &File, objects: usize) -> String {

@@ -14,7 +14,7 @@ use zt::{
 use zt_convert::{Input, Kinds, ZT, is_same_file};
 
 use crate::args::glob;
-use crate::args::input::{InputArgs, decoded_len};
+use crate::args::input::InputArgs;
 use crate::failure::{Exit, Failure};
 use crate::files::npy::{PIECE, Value};
 use crate::files::path::is_stdout;
@@ -99,7 +99,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         return Err(error.with_path(&arguments.file).into());
     }
 
-    let bytes = decoded_len(file);
+    let bytes = file.decoded_len();
     let of_out = |error: Error| error.with_path(&arguments.out);
     let options = WriteOptions::new().empty_names(true);
     let writer = if arguments.force {

@@ -8,7 +8,7 @@ use zt::{Report, VerifyOptions};
 use zt_convert::Input;
 
 use crate::args::files::FilesArgs;
-use crate::args::input::{InputArgs, decoded_len};
+use crate::args::input::InputArgs;
 use crate::args::jobs::Jobs;
 use crate::commands::each::each;
 use crate::failure::{Exit, Failure, of_findings};
@@ -114,7 +114,7 @@ fn verify<'p>(
             });
         }
     };
-    let progress = Progress::of(|| decoded_len(input.file()));
+    let progress = Progress::of(|| input.file().decoded_len());
     let report_progress = |bytes| progress.report(bytes);
     let options = VerifyOptions::new()
         .strict(arguments.strict)

@@ -355,13 +355,6 @@ impl serde_json::ser::Formatter for Escaped {
     }
 }
 
-/// Adds a document to JSON text.
-pub(crate) fn push(text: &mut Vec<u8>, document: &impl Serialize) {
-    let mut json = serde_json::Serializer::with_formatter(text, Escaped);
-    // Keys are text, floats are finite, and memory takes every byte.
-    let _ = document.serialize(&mut json);
-}
-
 /// JSON text with `\uXXXX` for each character that [`is_unsafe`], except between lines.
 pub(crate) fn escaped(json: &str) -> String {
     let mut out = String::with_capacity(json.len());

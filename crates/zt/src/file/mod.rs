@@ -246,8 +246,8 @@ impl File {
     /// The objects' names. Nothing is decoded.
     ///
     /// They come in the order of the file's index. Our writer sorts it as deterministic CBOR does:
-    /// shorter names first, names of one length by their bytes. [`File::tensors_by_offset`] has the
-    /// order of the data.
+    /// shorter names first, names of one length by their bytes. [`File::entries`] has the order of the
+    /// data.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         (0..self.len()).map(|at| self.inner.catalog.name(at))
     }
@@ -298,12 +298,10 @@ impl File {
         (0..self.len()).filter_map(|at| Some(self.entry_at(at)?.tensor()))
     }
 
-    /// Every object in the order of its data, which is the order in which a writer was given them.
-    /// Reading all of a file in this order reads it from front to back. Decodes every object.
+    /// Every object in the order of its data, faulty ones included. This is the order in which a writer
+    /// was given them: reading all of a file in this order reads it from front to back.
     ///
-    /// # Errors
-    ///
-    /// The faults of objects, each in the place of its object.
+    /// Decodes every object, on all cores, and keeps all in memory.
     ///
     /// ```
     /// # use zt::{Dense, File, Writer};
@@ -316,16 +314,11 @@ impl File {
     /// let file = File::from_bytes(bytes)?;
     /// let names: Vec<_> = file.names().collect();
     /// assert_eq!(names, ["head", "layers.2.bias", "layers.10.bias"]);
-    /// let tensors = file.tensors_by_offset().collect::<Result<Vec<_>, _>>()?;
-    /// assert_eq!(tensors[0].name(), "layers.10.bias");
+    /// let entries = file.entries();
+    /// assert_eq!(entries[0].name(), "layers.10.bias");
+    /// assert_eq!(*entries[0].tensor()?.as_slice::<f32>()?, [0.5]);
     /// # Ok::<(), zt::Error>(())
     /// ```
-    pub fn tensors_by_offset(&self) -> impl Iterator<Item = Result<Tensor<'_>>> {
-        self.entries().into_iter().map(|entry| entry.tensor())
-    }
-
-    /// Every object in the order of its data, faulty ones included. Decodes every object, and keeps
-    /// all in memory: [`File::fold_entries`] does not.
     #[must_use]
     pub fn entries(&self) -> Vec<Entry<'_>> {
         let order = self.inner.catalog.kept_order(&self.inner.registry);
@@ -335,49 +328,33 @@ impl File {
             .collect()
     }
 
-    /// The order of the objects' data: their places in [`File::names`]. The first call decodes every
-    /// object, and keeps none in memory.
+    /// Decoded bytes of all components; an unknown length counts as 0. Decodes every object, and keeps
+    /// none in memory.
     #[must_use]
-    pub fn data_order(&self) -> &[u32] {
-        &self.inner.catalog.order(&self.inner.registry).all
+    pub fn decoded_len(&self) -> u64 {
+        let add = |sum: &mut u64, at: usize| {
+            let place = u32::try_from(at).unwrap_or(u32::MAX);
+            let len = self.peek(place, |entry| {
+                let objects = entry.object().into_iter();
+                let components = objects.flat_map(|object| &object.components);
+                let lens = components.filter_map(|(_, component)| component.blob.decoded_len);
+                lens.fold(0, u64::saturating_add)
+            });
+            *sum = sum.saturating_add(len.unwrap_or(0));
+        };
+        let mut all = 0u64;
+        let added = stretches::fold(0..self.len(), add, |sum| {
+            all = all.saturating_add(sum);
+            Ok::<(), Error>(())
+        });
+        debug_assert!(added.is_ok(), "nothing fails");
+        all
     }
 
-    /// Shows the objects at these places in [`File::names`] to `add`, on all cores, and hands over what
-    /// it makes of some hundred neighbours to `take`, in the order of `places`. Objects are decoded for
-    /// this alone: a file of a million takes no more memory than its manifest and what `take` keeps.
-    ///
-    /// # Errors
-    ///
-    /// The first of `take`. Faults are in the entries.
-    ///
-    /// ```
-    /// # use zt::{Dense, Error, File, Writer};
-    /// # let mut bytes = Vec::new();
-    /// # let mut writer = Writer::new(&mut bytes)?;
-    /// # writer.add("bias", &Dense::from_slice(&[3], &[0.5f32, 1.0, 1.5])?)?;
-    /// # writer.finish()?;
-    /// let file = File::from_bytes(bytes)?;
-    /// let mut list = String::new();
-    /// let add = |lines: &mut String, entry: &zt::Entry<'_>| lines.extend([entry.name(), "\n"]);
-    /// file.fold_entries(file.data_order(), add, |lines| {
-    ///     list.push_str(&lines);
-    ///     Ok::<(), Error>(())
-    /// })?;
-    /// assert_eq!(list, "bias\n");
-    /// # Ok::<(), zt::Error>(())
-    /// ```
-    pub fn fold_entries<T: Default + Send, E>(
-        &self,
-        places: &[u32],
-        add: impl Fn(&mut T, &Entry<'_>) + Sync,
-        take: impl FnMut(T) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let one = |sum: &mut T, at| {
-            if let Some(place) = places.get(at) {
-                self.peek(*place, |entry| add(sum, entry));
-            }
-        };
-        stretches::fold(0..places.len(), one, take)
+    /// The order of the objects' data: their places in [`File::names`]. The first call decodes every
+    /// object, and keeps none in memory.
+    pub(crate) fn data_order(&self) -> &[u32] {
+        &self.inner.catalog.order(&self.inner.registry).all
     }
 
     /// What `look` makes of an object, which is decoded for this alone unless it is kept already.
