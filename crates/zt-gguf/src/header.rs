@@ -8,7 +8,11 @@ use crate::metadata::Metadata;
 use crate::tensor_type::TensorType;
 use crate::value_type::VALUES_MAX;
 use crate::violation::Violation;
-use crate::{MAGIC, RANK_MAX};
+
+pub(super) const MAGIC: [u8; 4] = *b"GGUF";
+
+/// The most dimensions of a tensor.
+pub(super) const RANK_MAX: u32 = 4;
 
 /// The most tensors of a file. Each takes some hundred bytes of memory, and as little as 24 of the file.
 const TENSORS_MAX: u64 = 1 << 20;

@@ -12,7 +12,10 @@ use crate::cursor::Cursor;
 use crate::pairs::TYPES;
 use crate::value_type::{VALUES_MAX, ValueType};
 use crate::violation::Violation;
-use crate::{ALIGNMENT, DEFAULT_ALIGNMENT};
+
+/// The pair with the alignment, and the alignment without that pair.
+pub(super) const ALIGNMENT: &str = "general.alignment";
+pub(super) const DEFAULT_ALIGNMENT: u64 = 32;
 
 /// Keys, types and values, in the order of the file. Keys are unique.
 #[derive(Debug, Default)]

@@ -4,8 +4,8 @@ use zt::foreign::{FileBuilder, SourceId, WarningKind};
 use zt::{Blob, ByteOrder, Component, DType, Object, Result, Source, Value, Warning};
 use zt_foreign::{Input, Opening};
 
-use crate::GGUF;
 use crate::header::{Header, Tensor};
+use crate::kind::GGUF;
 use crate::pairs::SPLIT_COUNT;
 use crate::tensor_type::TensorType;
 

@@ -7,11 +7,11 @@ use zt::ggml::BlockType;
 use zt::{Attributes, ByteOrder, Error, Progress, Result};
 use zt_foreign::{Fault, Job, Loss, Merged, Outgoing, Overflow, Sink};
 
-use crate::GGUF;
-use crate::metadata::Metadata;
+use crate::header::{MAGIC, RANK_MAX};
+use crate::kind::GGUF;
+use crate::metadata::{ALIGNMENT, DEFAULT_ALIGNMENT, Metadata};
 use crate::read::BYTE_ORDER;
 use crate::tensor_type::TensorType;
-use crate::{ALIGNMENT, MAGIC, RANK_MAX};
 
 const VERSION: u32 = 3;
 
@@ -87,7 +87,7 @@ fn pairs(job: &mut Job<'_>, attributes: Option<Attributes>) -> Result<(Metadata,
     let key = format!("{ALIGNMENT:?}");
     job.lose_attribute(key);
     metadata.remove(ALIGNMENT);
-    Ok((metadata, super::DEFAULT_ALIGNMENT))
+    Ok((metadata, DEFAULT_ALIGNMENT))
 }
 
 /// The object as a tensor; `None` if GGUF cannot represent it and losses are allowed.

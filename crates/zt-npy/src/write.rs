@@ -9,7 +9,7 @@ use zt_foreign::{Fault, FileWriter, Incoming, Job, Loss, Merged, Outgoing, Sink}
 use crate::array::byte_len;
 use crate::descr::{self, descr_of};
 use crate::header::render;
-use crate::{NPY, Npy};
+use crate::npy::{NPY, Npy};
 
 /// An object as an array of NumPy.
 pub(crate) struct Array<'i> {

@@ -9,6 +9,9 @@ use crate::tensor::pair_of;
 use crate::violation::Violation;
 use crate::wire::Window;
 
+/// The attribute with the documentation of a model or of a tensor.
+pub(super) const DOC_STRING: &str = "onnx.doc_string";
+
 /// Bytes that a pair takes in a manifest, beside its strings.
 const OVERHEAD: u64 = 18;
 

@@ -6,7 +6,7 @@
 
 use zt::{Attributes, Error, Limits, Result, Span};
 
-use crate::attributes::Pairs;
+use crate::attributes::{DOC_STRING, Pairs};
 use crate::constant::Constant;
 use crate::tensor::{Shape, Tensor};
 use crate::violation::Violation;
@@ -167,7 +167,7 @@ impl Walk<'_, '_> {
             field::PRODUCER_VERSION => "onnx.producer_version",
             field::DOMAIN => "onnx.domain",
             field::MODEL_VERSION => "onnx.model_version",
-            field::DOC_STRING => super::DOC_STRING,
+            field::DOC_STRING => DOC_STRING,
             _ => return Ok(()),
         };
         match field.number {

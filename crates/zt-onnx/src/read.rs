@@ -15,10 +15,10 @@ use zt_foreign::{
     strided::{Bands, Strided, View},
 };
 
-use crate::ONNX;
 use crate::coords::Unravelled;
 use crate::element::{Element, name_of};
 use crate::external::Folder;
+use crate::kind::ONNX;
 use crate::model::{Content, Model, Name, Sparse};
 use crate::tensor::{Stored, Tensor};
 use crate::typed::Typed;

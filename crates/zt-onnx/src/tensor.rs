@@ -2,7 +2,7 @@
 
 use zt::{Attributes, Error, Limits, Result, Span};
 
-use crate::attributes::Pairs;
+use crate::attributes::{DOC_STRING, Pairs};
 use crate::element::Values;
 use crate::typed::{RUNS_MAX, Runs};
 use crate::violation::Violation;
@@ -175,7 +175,7 @@ impl Reader<'_> {
             field::UINT64_DATA => self.values(Values::Uint64, field)?,
             field::DOC_STRING => {
                 let span = field.bytes()?;
-                self.attributes.text(window, super::DOC_STRING, span)?;
+                self.attributes.text(window, DOC_STRING, span)?;
             }
             field::METADATA_PROPS => self.attributes.pair(window, field.bytes()?)?,
             field::EXTERNAL_DATA => self.external(window, field.bytes()?)?,

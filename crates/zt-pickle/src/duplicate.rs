@@ -4,8 +4,8 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::mem::discriminant;
 
-use crate::Global;
 use crate::fault::PickleFault;
+use crate::global::Global;
 use crate::heap::{Heap, Node, Value};
 
 /// The limit of compared bytes of keys, for each byte of the pickle. One text can be the key of any

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::hash::Hash;
 
-use crate::{Heap, Value};
+use crate::heap::{Heap, Value};
 
 /// A global that the caller accepts: a class or a function of Python, as the caller's own type.
 ///

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use crate::Global;
 use crate::fault::PickleFault;
+use crate::global::Global;
 
 /// The memory of longer vectors counts: it is held close to what they have in them.
 pub(crate) const LONG: usize = 1 << 16;

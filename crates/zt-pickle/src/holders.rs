@@ -1,7 +1,7 @@
 //! Which values hold a certain kind of value, at any depth.
 
-use crate::Global;
 use crate::fault::PickleFault;
+use crate::global::Global;
 use crate::heap::{Heap, Node, NodeId, Value, reserve};
 
 /// The values of a heap that are of a kind, or hold a value of that kind at any depth.

@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use crate::Global;
 use crate::cursor::Cursor;
 use crate::duplicate;
 use crate::fault::{PickleError, PickleFault};
+use crate::global::Global;
 use crate::heap::{Heap, LONG, Node, Value, reserve};
 use crate::number;
 

@@ -22,10 +22,9 @@ use zt::manifest::ByteOrder;
 use zt::{Error, Result, Source, Warning};
 use zt_foreign::{Input, Opening};
 
-use crate::PICKLE_LEN;
 use crate::assemble::{Contents, Graph, Place, assemble};
 use crate::global::Global;
-use crate::pickle::{self, Pickle};
+use crate::pickle::{self, PICKLE_LEN, Pickle};
 use crate::violation::Violation;
 use zt_zip::{Archive, Content, Member};
 
@@ -280,7 +279,7 @@ mod tests {
     use zt::{ErrorKind, File, Memory, Result, Value};
     use zt_foreign::{FileKind, InputOptions};
 
-    use super::super::PyTorch;
+    use crate::kind::PyTorch;
     use zt_zip::ArchiveWriter;
 
     fn archive(records: &[(&str, &[u8])]) -> Result<File> {

@@ -20,10 +20,9 @@ use zt::manifest::ByteOrder;
 use zt::{Error, Result, Source, Span};
 use zt_foreign::{Input, Opening};
 
-use crate::PICKLE_LEN;
 use crate::assemble::{Contents, Graph, Place, assemble};
 use crate::global::Global;
-use crate::pickle::{self, Heap, Node, Pickle, PickleFault, Value};
+use crate::pickle::{self, Heap, Node, PICKLE_LEN, Pickle, PickleFault, Value};
 use crate::view::{self, Storage};
 use crate::violation::Violation;
 

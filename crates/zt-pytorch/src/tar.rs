@@ -20,12 +20,11 @@ use zt::manifest::ByteOrder;
 use zt::{Error, Result, Source, Span};
 use zt_foreign::{Input, Opening};
 
-use crate::PICKLE_LEN;
 use crate::assemble::{Contents, Graph, Place, assemble};
 use crate::element::ElementType;
 use crate::global::{Global, Rebuild};
 use crate::legacy::span_at;
-use crate::pickle::{self, Heap, Node, Pickle, PickleFault, Value};
+use crate::pickle::{self, Heap, Node, PICKLE_LEN, Pickle, PickleFault, Value};
 use crate::violation::{RANK, Violation};
 
 /// Headers and contents of members begin at multiples of this.

@@ -14,9 +14,11 @@ use zt::{Error, Result, Source, Span};
 use zt_foreign::json::{self, JsonFault, Pairs, Skipped};
 use zt_foreign::repeated;
 
-use crate::METADATA;
 use crate::dtype::Dtype;
 use crate::violation::Violation;
+
+/// The key in a header that holds the file's attributes.
+pub(super) const METADATA: &str = "__metadata__";
 
 /// The longest header, as in the official library.
 pub(super) const HEADER_MAX: u64 = 100_000_000;
@@ -26,7 +28,7 @@ const LEN: u64 = 8;
 
 /// A checked header: every tensor lies in the data and is as long as its shape requires.
 ///
-/// It serves callers who need the format's own dtypes. [`SafeTensors`](crate::SafeTensors) opens the
+/// It serves callers who need the format's own dtypes. [`SafeTensors`](crate::kind::SafeTensors) opens the
 /// same file as a [`zt::File`].
 #[derive(Debug)]
 pub struct Header {

@@ -9,8 +9,8 @@ use zt::{Attributes, Error, Result};
 use zt_foreign::{Fault, FileWriter, Incoming, Job, Loss, Merged, Outgoing, Sink, display};
 
 use crate::dtype::Dtype;
-use crate::header::HEADER_MAX;
-use crate::{METADATA, SAFETENSORS, SafeTensors};
+use crate::header::{HEADER_MAX, METADATA};
+use crate::kind::{SAFETENSORS, SafeTensors};
 
 impl FileWriter for SafeTensors {
     /// Writes the same bytes as the official library, except for the order of the metadata: there it is

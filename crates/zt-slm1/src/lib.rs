@@ -17,41 +17,12 @@
 
 mod entry;
 mod header;
+mod kind;
 mod names;
 mod read;
 mod violation;
 
-use zt::foreign::Kind;
-use zt::{Result, Source};
-use zt_foreign::{FileKind, Input, Opening, Probe, fields::Record};
-
-/// The kind of SLM1 files, of TinyRustLM.
-pub const SLM1: Kind = Kind::new("slm1");
-
-/// Recognises and opens SLM1 files.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Slm1;
-
-impl FileKind for Slm1 {
-    fn kind(&self) -> Kind {
-        SLM1
-    }
-
-    fn extensions(&self) -> &'static [&'static str] {
-        &["slm"]
-    }
-
-    fn recognise(&self, probe: &Probe<'_>) -> Result<bool> {
-        // Other formats have the same magic, so version and header length are checked too.
-        let (head, record) = (probe.head(), Record(probe.head()));
-        let fits = record.u32(4) == 1 && u64::from(record.u32(8)) >= header::FIELDS_LEN as u64;
-        Ok(head.starts_with(&header::MAGIC) && fits)
-    }
-
-    fn open(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
-        read::open(source, opening)
-    }
-}
+pub use kind::{SLM1, Slm1};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

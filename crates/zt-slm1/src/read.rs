@@ -11,9 +11,9 @@ use zt::{
 };
 use zt_foreign::{Input, Opening, fields::Record};
 
-use crate::SLM1;
 use crate::entry::{Entry, Raw};
 use crate::header::{ENTRY_LEN, Header};
+use crate::kind::SLM1;
 use crate::names::Resolver;
 use crate::violation::Violation;
 

@@ -17,11 +17,13 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
+mod attributes;
 mod block;
 mod column;
 mod contents;
 mod header;
 mod index;
+mod kind;
 mod layer;
 mod names;
 mod outgoing;
@@ -32,45 +34,7 @@ mod section;
 mod violation;
 mod write;
 
-use zt::foreign::Kind;
-use zt::{Result, Source};
-use zt_foreign::{FileKind, FileWriter, Input, Opening, Probe};
-
-/// The kind of SQUIZD files.
-pub const SQUIZD: Kind = Kind::new("squizd");
-
-/// Recognises, opens and writes SQUIZD files.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Squizd;
-
-impl FileKind for Squizd {
-    fn kind(&self) -> Kind {
-        SQUIZD
-    }
-
-    fn extensions(&self) -> &'static [&'static str] {
-        &["squizd"]
-    }
-
-    fn recognise(&self, probe: &Probe<'_>) -> Result<bool> {
-        Ok(probe.head().starts_with(&header::MAGIC))
-    }
-
-    fn open(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
-        read::open(source, opening)
-    }
-
-    fn writer(&self) -> Option<&dyn FileWriter> {
-        Some(self)
-    }
-}
-
-/// Attributes of quantized objects: the values of the tables that are not used as scales.
-const TENSOR_ID: &str = "squizd.tensor_id";
-const TENSOR_SCALE: &str = "squizd.tensor_scale";
-const TENSOR_ZERO: &str = "squizd.tensor_zero";
-/// The length of sub-blocks without scales.
-const SUB_BLOCK_LEN: &str = "squizd.sub_block_len";
+pub use kind::{SQUIZD, Squizd};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

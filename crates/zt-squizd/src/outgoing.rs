@@ -7,10 +7,10 @@ use zt::formats::{Quantization, ZeroKind, dense_byte_len, element_count};
 use zt::{ComponentReader, DType, Object, Result, Value};
 use zt_foreign::{Job, Loss, Outgoing};
 
+use crate::attributes::{SUB_BLOCK_LEN, TENSOR_ID, TENSOR_SCALE, TENSOR_ZERO};
 use crate::block::{Encoding, RANK_MAX};
 use crate::names::{Place, name_within, tensor_id};
 use crate::scales::SUB_BLOCK;
-use crate::{SUB_BLOCK_LEN, TENSOR_ID, TENSOR_SCALE, TENSOR_ZERO};
 
 /// The role of quantized values.
 pub(super) const PACKED: &str = "packed_weight";

@@ -9,16 +9,16 @@ use zt::{
 };
 use zt_foreign::{Input, Opening};
 
-use crate::SQUIZD;
+use crate::attributes::{SUB_BLOCK_LEN, TENSOR_ID, TENSOR_SCALE, TENSOR_ZERO};
 use crate::block::{Block, Encoding};
 use crate::column::{Columns, EntryRun, Field};
 use crate::contents::Contents;
+use crate::kind::SQUIZD;
 use crate::layer::Layer;
 use crate::names::Naming;
 use crate::pairs::Pairs;
 use crate::scales::Scales;
 use crate::violation::Violation;
-use crate::{SUB_BLOCK_LEN, TENSOR_ID, TENSOR_SCALE, TENSOR_ZERO};
 
 /// The code of warnings about parts that the format leaves open.
 const AMBIGUOUS: &str = "ambiguous";

@@ -12,9 +12,9 @@ use zt_foreign::{Fault, FileWriter, Job, Loss, Merged, Outgoing, Sink, display};
 use crate::block::Encoding;
 use crate::header::{Flags, HEADER_LEN, MAGIC};
 use crate::index::ENTRY_LEN as INDEX_ENTRY_LEN;
+use crate::kind::{SQUIZD, Squizd};
 use crate::outgoing::{Ids, PACKED, Tensor};
 use crate::scales::{MAGIC as TABLE_MAGIC, SUB_BLOCK};
-use crate::{SQUIZD, Squizd};
 
 /// The code of the warning about every written file.
 const EXPERIMENTAL: &str = "experimental";

@@ -5,7 +5,12 @@ use zt::{Error, Limits, Result, Source, Span};
 use zt_foreign::fields::Record;
 
 use crate::violation::Violation;
-use crate::{ALIGNMENT, MAGIC};
+
+/// The first and the last eight bytes.
+pub(super) const MAGIC: [u8; 8] = *b"\x89ZT2\r\n\x1A\n";
+
+/// Every blob begins at a multiple of this, from this offset on. Spec: §2.4.
+pub(super) const ALIGNMENT: u64 = 4096;
 
 const HEADER_LEN: u64 = 8;
 

@@ -33,6 +33,7 @@
 
 mod cbor;
 mod footer;
+mod kind;
 mod manifest;
 mod object;
 mod overlap;
@@ -42,49 +43,7 @@ mod seekable;
 mod shards;
 mod violation;
 
-use twox_hash::XxHash3_64;
-use zt::foreign::Kind;
-use zt::{Checksum, Result, Source};
-use zt_foreign::{FileKind, Input, Opening, Probe};
-
-/// The first and the last eight bytes.
-const MAGIC: [u8; 8] = *b"\x89ZT2\r\n\x1A\n";
-
-/// The checksum of parts. Spec: §3.4.
-static XXH3: Checksum = Checksum {
-    name: "xxh3",
-    hasher: || Box::new(XxHash3_64::new()),
-    combine: None,
-    spell: |sum| format!("{sum:016x}"),
-};
-
-/// The kind of zTensor 2 files. Their extension is `.zt` too.
-pub const ZT2: Kind = Kind::new("zt2");
-
-/// Recognises and opens files of zTensor 2.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct ZTensor2;
-
-impl FileKind for ZTensor2 {
-    fn kind(&self) -> Kind {
-        ZT2
-    }
-
-    fn extensions(&self) -> &'static [&'static str] {
-        &["zt"]
-    }
-
-    fn recognise(&self, probe: &Probe<'_>) -> Result<bool> {
-        Ok(probe.head().starts_with(&MAGIC))
-    }
-
-    fn open(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
-        read::open(source, opening)
-    }
-}
-
-/// Every blob begins at a multiple of this, from this offset on. Spec: §2.4.
-const ALIGNMENT: u64 = 4096;
+pub use kind::{ZT2, ZTensor2};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -1,11 +1,20 @@
 //! Checks an object's map. Spec: §3.3 to §5, Appendix A.
 
+use twox_hash::XxHash3_64;
 use zt::manifest::Text;
-use zt::{DType, Digest, Error, RawComponent, Result, Span};
+use zt::{Checksum, DType, Digest, Error, RawComponent, Result, Span};
 
+use crate::footer::ALIGNMENT;
 use crate::manifest::{Entry, abridged, is_digest};
 use crate::violation::Violation;
-use crate::{ALIGNMENT, XXH3};
+
+/// The checksum of parts. Spec: §3.4.
+static XXH3: Checksum = Checksum {
+    name: "xxh3",
+    hasher: || Box::new(XxHash3_64::new()),
+    combine: None,
+    spell: |sum| format!("{sum:016x}"),
+};
 
 /// The layouts that this crate interprets. Spec: §5.1, and the profiles of these names.
 pub(super) const DENSE: &str = "dense";

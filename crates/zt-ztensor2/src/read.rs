@@ -10,8 +10,8 @@ use zt::manifest::Text;
 use zt::{Blob, Component, Digest, Error, Object, Result, Source, Span, Warning};
 use zt_foreign::{Input, Opening};
 
-use crate::ZT2;
 use crate::footer::Footer;
+use crate::kind::ZT2;
 use crate::manifest::{Entry, Manifest, abridged};
 use crate::object::{COO, CSR, DENSE, F4, Part, outside};
 use crate::overlap::overlapping;

@@ -90,7 +90,7 @@ impl<'a> Homes<'a> {
 
     fn open(&mut self, name: &str, builder: &mut FileBuilder) -> Result<Home> {
         let unknown = || Violation::ShardUnknown {
-            name: super::manifest::abridged(name),
+            name: crate::manifest::abridged(name),
         };
         let expected = self.listed(name).ok_or_else(unknown)?.byte_len;
         let root = self.opening.path.ok_or(Fault::NeedsPath)?;
