@@ -1,4 +1,4 @@
-//! SQUIZD written: its tensors come back value for value, and losses are reported.
+//! SQUIZD: the values of real files, the codes of broken ones, and files that are written and come back.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -6,32 +6,54 @@
     clippy::cast_possible_truncation,
     reason = "tests"
 )]
-#![cfg(feature = "squizd")]
 
 use std::collections::HashSet;
 use std::fs;
-use std::path::Path;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 
+use serde_json::Value as Json;
 use zt::formats::{Packing, Quantization, ZeroKind};
 use zt::{
     Attributes, Buffer, DType, Dense, Elements, ErrorKind, File, HashOptions, Memory, OpenOptions,
     QuantizedGroup, ToObject, Writer,
 };
-use zt_convert::{ConvertOptions, Input, InputOptions, Names, SQUIZD, Summary, ZT, convert};
+use zt_foreign::{
+    ConvertOptions, FileKind, FileWriter, Incoming, InputOptions, Job, Merged, Names, Sink, Summary,
+};
+use zt_squizd::{SQUIZD, Squizd};
 
-fn opened(bytes: Vec<u8>, strict: bool) -> File {
-    let options = OpenOptions::new().strict(strict);
-    zt_convert::Kinds::builtin()
-        .open_source(Memory::new(bytes), &options)
-        .map(zt_convert::Input::into_file)
-        .unwrap()
+fn open(bytes: Vec<u8>, options: impl Into<InputOptions>) -> zt::Result<File> {
+    let source = Box::new(Memory::new(bytes));
+    Ok(Squizd.open_source(source, &options.into())?.into_file())
 }
 
+fn opened(bytes: Vec<u8>, strict: bool) -> File {
+    open(bytes, OpenOptions::new().strict(strict)).unwrap()
+}
+
+/// The file as one of SQUIZD.
 fn to(options: &ConvertOptions<'_>, file: &File) -> zt::Result<(Vec<u8>, Summary)> {
+    let objects = file.entries().into_iter().map(|entry| {
+        Ok(Incoming {
+            tensor: entry.tensor()?,
+            registry: file.registry(),
+            path: None,
+        })
+    });
+    let merged = Merged {
+        objects: objects.collect::<zt::Result<_>>()?,
+        attributes: file.attributes()?,
+        extra: file.extra()?,
+    };
     let mut bytes = Vec::new();
-    let summary = convert(&[Input::from(file.clone())], &mut bytes, options)?;
-    assert_eq!(summary.byte_len, bytes.len() as u64);
-    Ok((bytes, summary))
+    let (mut sink, mut job) = (Sink::new(&mut bytes), Job::new(SQUIZD, options));
+    Squizd.write(merged, &mut sink, &mut job)?;
+    job.check()?;
+    job.end_attributes();
+    sink.flush()?;
+    drop(sink);
+    Ok((bytes, job.summary))
 }
 
 fn ours(add: impl FnOnce(&mut Writer<'_>)) -> File {
@@ -86,16 +108,72 @@ fn layout(is_int4: bool, group_size: u64) -> Quantization {
     quantization
 }
 
+/// The files of a folder of the corpus.
+fn files(folder: &str) -> Vec<PathBuf> {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/corpus/foreign");
+    let entries = fs::read_dir(corpus.join("squizd").join(folder)).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths
+        .filter(|path| path.extension().is_some_and(|ending| ending == "squizd"))
+        .collect()
+}
+
+#[test]
+fn tensors_have_the_shapes_and_values_of_the_ground_truth() {
+    let mut tensors = 0;
+    for path in files("valid") {
+        let truth = fs::read(path.with_extension("json")).unwrap();
+        let truth: Json = serde_json::from_slice(&truth).unwrap();
+        let file = opened(fs::read(&path).unwrap(), false);
+        assert_eq!(file.kind(), SQUIZD);
+        for layer in truth["layers"].as_array().unwrap() {
+            for truth in layer["tensors"].as_array().unwrap() {
+                let name = format!("layers.{}.{}", layer["layer_idx"], truth["index"]);
+                let (Some(tensor), Some(first)) =
+                    (file.get(&name), truth["first_values_f32"].as_array())
+                else {
+                    continue;
+                };
+                let shape: Vec<u64> = serde_json::from_value(truth["shape"].clone()).unwrap();
+                assert_eq!(tensor.unwrap().shape(), shape, "{} {name}", path.display());
+                for (value, truth) in values(&file, &name).iter().zip(first) {
+                    let truth = truth.as_f64().unwrap() as f32;
+                    assert_eq!(f32::from_bits(*value), truth, "{} {name}", path.display());
+                }
+                tensors += 1;
+            }
+        }
+    }
+    assert!(tensors >= 10, "{tensors}");
+}
+
+#[test]
+fn a_broken_file_is_refused_by_the_code_of_its_rule() {
+    for (name, code) in [
+        ("header_255_bytes", "truncated"),
+        ("magic_sqze", "header"),
+        ("version_2", "version"),
+        ("layer_count_0", "header"),
+        ("layers_duplicate", "header"),
+        ("layers_overlap", "overlap"),
+        ("weight_in_header", "bounds"),
+        ("weight_length_past_end", "bounds"),
+        ("sparsity_crc_wrong", "digest-mismatch"),
+        ("npcl_dtype_3", "dtype"),
+        ("npcl_shape_too_big", "shape-size-mismatch"),
+    ] {
+        let path = files("invalid").into_iter();
+        let path = path.filter(|path| path.file_stem().unwrap() == name);
+        let bytes = fs::read(path.last().unwrap()).unwrap();
+        let error = open(bytes, OpenOptions::new().strict(true)).unwrap_err();
+        assert_eq!(error.code(), code, "{name}: {error}");
+    }
+}
+
 #[test]
 fn plain_and_quantized_tensors_come_back_with_their_bytes_and_attributes() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let folder = folder.join("../../conformance/corpus/foreign/squizd/valid");
     let mut kept = 0;
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.extension().is_none_or(|ending| ending != "squizd") {
-            continue;
-        }
+    for path in files("valid") {
         let file = opened(fs::read(&path).unwrap(), false);
         let can_be_written = file.entries().iter().all(|entry| {
             let format = entry.tensor().unwrap().format().to_owned();
@@ -103,8 +181,15 @@ fn plain_and_quantized_tensors_come_back_with_their_bytes_and_attributes() {
         });
         let has_names = |entry: &zt::Entry<'_>| !entry.name().starts_with("layers.");
         let loses_names = file.entries().iter().any(has_names);
-        let (stored, _) = to(&ConvertOptions::new(ZT), &file).unwrap();
-        let back = to(&ConvertOptions::new(SQUIZD), &opened(stored, true));
+        let stored = ours(|writer| {
+            if let Some(attributes) = file.attributes().unwrap() {
+                writer.set_attributes(attributes);
+            }
+            for tensor in file.entries().iter().map(|entry| entry.tensor().unwrap()) {
+                writer.copy(tensor.name(), &tensor).unwrap();
+            }
+        });
+        let back = to(&ConvertOptions::new(SQUIZD), &stored);
         if !can_be_written {
             assert_eq!(back.unwrap_err().code(), "lossy", "{}", path.display());
             continue;
@@ -250,13 +335,10 @@ fn lost_names_are_restored_by_a_list() {
     assert_eq!(found, places);
 
     let [a, b, c, d] = names;
-    let mut list = InputOptions::default();
-    list.names = Some(Names::from_iter([a, b, d, c]));
-    let named = zt_convert::Kinds::builtin()
-        .open_source(Memory::new(squizd), &list)
-        .unwrap();
+    let list = InputOptions::new().names(Names::from_iter([a, b, d, c]));
+    let named = open(squizd, list).unwrap();
     for name in names {
-        assert_eq!(values(named.file(), name), values(&file, name), "{name}");
+        assert_eq!(values(&named, name), values(&file, name), "{name}");
     }
 }
 
@@ -274,17 +356,15 @@ fn a_list_has_a_name_for_every_tensor() {
     options = options.lossy(true);
     let (squizd, _) = to(&options, &file).unwrap();
     let named = |names: &[&str]| {
-        let mut options = InputOptions::default();
-        options.names = Some(names.iter().copied().collect());
-        zt_convert::Kinds::builtin().open_source(Memory::new(squizd.clone()), &options)
+        let names: Names = names.iter().copied().collect();
+        open(squizd.clone(), InputOptions::new().names(names))
     };
     for names in [&known[..1], &["a", "b", "c"]] {
         let error = named(names).unwrap_err();
         assert_eq!((error.kind(), error.code()), (ErrorKind::Misuse, "names"));
     }
     let warned = |names: &[&str]| -> Vec<Option<String>> {
-        let input = named(names).unwrap();
-        let warnings = input.file().warnings().into_iter();
+        let warnings = named(names).unwrap().warnings().into_iter();
         let of_names = warnings.filter(|warning| warning.code == "name");
         of_names.map(|warning| warning.object).collect()
     };

@@ -1,9 +1,19 @@
-//! The pairs of several files that are merged.
+//! Several GGUF files as one: their pairs are merged.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+#![cfg(feature = "gguf")]
 
-use zt::{Dense, File, Value, Writer};
-use zt_convert::{ConvertOptions, GGUF, Input, ZT, convert};
+use zt::{Dense, File, Memory, Value, Writer};
+use zt_convert::{ConvertOptions, GGUF, Input, Summary, ZT, convert};
 
-use super::{opened, to};
+fn opened(bytes: Vec<u8>) -> File {
+    zt_convert::open_source(Memory::new(bytes)).unwrap()
+}
+
+fn to(options: &ConvertOptions<'_>, file: &File) -> zt::Result<(Vec<u8>, Summary)> {
+    let mut bytes = Vec::new();
+    let summary = convert(&[Input::from(file.clone())], &mut bytes, options)?;
+    Ok((bytes, summary))
+}
 
 /// A file with these pairs, and a tensor with this name.
 fn with_pairs<const N: usize>(name: &str, pairs: [(&str, u32); N]) -> File {

@@ -3,18 +3,11 @@
 use std::io::Write;
 
 use zt::ggml::{BlockType, Blocks};
-use zt::{Attributes, ByteOrder, DType, Dense, ErrorKind, File, Value, Writer};
-use zt_convert::{ConvertOptions, GGUF, Input, convert};
+use zt::{Attributes, ByteOrder, DType, Dense, ErrorKind, File, Value};
+use zt_foreign::ConvertOptions;
+use zt_gguf::GGUF;
 
-use super::{cases, content, header, opened, pair, string, to};
-
-fn file(fill: impl FnOnce(&mut Writer<'_>) -> zt::Result<()>) -> File {
-    let mut bytes = Vec::new();
-    let mut writer = Writer::new(&mut bytes).unwrap();
-    fill(&mut writer).unwrap();
-    writer.finish().unwrap();
-    File::from_bytes(bytes).unwrap()
-}
+use super::{cases, content, header, opened, ours, pair, string, to, write_to};
 
 /// Refused because of the object; with losses allowed, `left` tensors are written.
 fn lossy(input: &File, object: Option<&str>, left: usize) {
@@ -42,47 +35,47 @@ fn warned(input: &File, options: &ConvertOptions<'_>, object: Option<&str>, left
 fn what_gguf_cannot_represent_is_a_loss() {
     let long = "n".repeat(64);
     lossy(
-        &file(|w| w.add(&long, &Dense::from_slice(&[1], &[1f32])?)),
+        &ours(|w| w.add(&long, &Dense::from_slice(&[1], &[1f32])?)),
         Some(&long),
         0,
     );
     lossy(
-        &file(|w| w.add("r", &Dense::from_slice(&[1; 5], &[1f32])?)),
+        &ours(|w| w.add("r", &Dense::from_slice(&[1; 5], &[1f32])?)),
         Some("r"),
         0,
     );
     // ggml's dimensions are signed, also where there are no elements.
     lossy(
-        &file(|w| w.add("d", &Dense::from_slice(&[0, 1 << 63], &[0f32; 0])?)),
+        &ours(|w| w.add("d", &Dense::from_slice(&[0, 1 << 63], &[0f32; 0])?)),
         Some("d"),
         0,
     );
     lossy(
-        &file(|w| w.add("u", &Dense::from_slice(&[1], &[1u8])?)),
+        &ours(|w| w.add("u", &Dense::from_slice(&[1], &[1u8])?)),
         Some("u"),
         0,
     );
     let complex = [zt::formats::Complex::new(1f32, 2.0)];
     lossy(
-        &file(|w| w.add("c", &Dense::from_slice(&[1], &complex)?)),
+        &ours(|w| w.add("c", &Dense::from_slice(&[1], &complex)?)),
         Some("c"),
         0,
     );
     let sparse = zt::Csr::new([2, 3], &[7i32, 8], vec![2, 0], vec![0, 1, 2]).unwrap();
-    lossy(&file(|w| w.add("s", &sparse)), Some("s"), 1);
+    lossy(&ours(|w| w.add("s", &sparse)), Some("s"), 1);
 }
 
 /// Bools become numbers, and metadata are lost.
 #[test]
 fn what_loses_no_value_is_a_warning() {
     let options = ConvertOptions::new(GGUF);
-    let bools = file(|w| w.add("b", &Dense::from_slice(&[2], &[true, false])?));
+    let bools = ours(|w| w.add("b", &Dense::from_slice(&[2], &[true, false])?));
     warned(&bools, &options, Some("b"), 1);
     let written = opened(to(&options, &bools).unwrap().0);
     let values = written.tensor("b").unwrap().to_vec::<i8>().unwrap();
     assert_eq!(values, [1, 0]);
     for value in [Value::Null, Value::Map(Attributes::new()), vec![1u8].into()] {
-        let with = file(|w| {
+        let with = ours(|w| {
             w.set_attributes([("k", value)].into());
             Ok(())
         });
@@ -90,7 +83,7 @@ fn what_loses_no_value_is_a_warning() {
     }
     // No power of two, and an alignment with 2 GiB of padding for every tensor.
     for alignment in [3u64, 1 << 31] {
-        let input = file(|w| {
+        let input = ours(|w| {
             w.set_attributes([("general.alignment", alignment)].into());
             w.add("t", &Dense::from_slice(&[1], &[1f32])?)
         });
@@ -101,7 +94,7 @@ fn what_loses_no_value_is_a_warning() {
 #[test]
 fn names_that_llama_cpp_accepts_are_written() {
     let name = "n".repeat(63);
-    let input = file(|w| w.add(&name, &Dense::from_slice(&[1, 1, 1, 1], &[1i64])?));
+    let input = ours(|w| w.add(&name, &Dense::from_slice(&[1, 1, 1, 1], &[1i64])?));
     let (bytes, summary) = to(&ConvertOptions::new(GGUF), &input).unwrap();
     assert!(summary.warnings.is_empty());
     assert_eq!(content(&opened(bytes)), content(&input));
@@ -109,7 +102,7 @@ fn names_that_llama_cpp_accepts_are_written() {
 
 #[test]
 fn attributes_of_other_kinds_get_types_and_the_alignment_is_used() {
-    let input = file(|w| {
+    let input = ours(|w| {
         let pairs: [(&str, Value); 4] = [
             ("general.alignment", 256u64.into()),
             ("text", "v".into()),
@@ -137,7 +130,7 @@ fn a_changed_value_gets_a_type_that_holds_it() {
     let mut attributes = opened(bytes).attributes().unwrap().unwrap();
     attributes.insert("b", 300u64);
     attributes.insert("new", "text");
-    let changed = file(|w| {
+    let changed = ours(|w| {
         w.set_attributes(attributes);
         Ok(())
     });
@@ -156,7 +149,7 @@ fn blocks_are_written_unchanged_or_as_dense_values() {
     let q8_0 = BlockType::from_format("gguf.q8_0/1").unwrap();
     let block: Vec<u8> = [0x00, 0x38].into_iter().chain(0..32).collect();
     let blocks = Blocks::new(q8_0, [1, 32], &block[..]).unwrap();
-    let input = file(|w| w.add("q", &blocks));
+    let input = ours(|w| w.add("q", &blocks));
     let mut options = ConvertOptions::new(GGUF);
     let (bytes, _) = to(&options, &input).unwrap();
     assert!(bytes.windows(34).any(|window| window == block));
@@ -203,7 +196,7 @@ fn many_big_endian_blocks_become_little_endian_ones() {
     const ROWS: u64 = 40_000;
     let q8_0 = BlockType::from_format("gguf.q8_0/1").unwrap();
     let mut blocks: Vec<u8> = (0..ROWS * 34).map(|at| (at * 7 / 8) as u8).collect();
-    let input = file(|w| {
+    let input = ours(|w| {
         let mut object = w.begin("q", &[ROWS, 32], "gguf.q8_0/1")?;
         object.set_attributes([("byte_order", "big")].into());
         let mut data = object.component("data", DType::U8, None)?;
@@ -235,7 +228,7 @@ fn writing_is_streamed_in_pieces_of_any_length() {
             Ok(())
         }
     }
-    let (mut slow, input) = (Vec::new(), [Input::from(file.clone())]);
-    convert(&input, Trickle(&mut slow), &ConvertOptions::new(GGUF)).unwrap();
+    let mut slow = Vec::new();
+    write_to(Trickle(&mut slow), &ConvertOptions::new(GGUF), &file).unwrap();
     assert!(slow == to(&ConvertOptions::new(GGUF), &file).unwrap().0);
 }

@@ -1,0 +1,467 @@
+//! Arrays of NumPy: reading with options, and writing.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value as Json;
+use zt::foreign::Kind;
+use zt::{
+    ByteOrder, Csr, DType, Dense, DigestAlgorithm, ErrorKind, File, Memory, OpenOptions, Value,
+    Writer,
+};
+use zt_foreign::{
+    ConvertOptions, FileKind, Incoming, InputOptions, Job, Merged, Probe, Sink, Summary,
+};
+use zt_npy::{NPY, NPZ, Npy, Npz};
+
+fn corpus(name: &str) -> PathBuf {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/corpus/foreign");
+    corpus.join(name)
+}
+
+/// Opens a file as the kind that recognises it.
+fn open(bytes: Vec<u8>, options: impl Into<InputOptions>) -> zt::Result<File> {
+    let source = Memory::new(bytes);
+    let is_npy = Npy.recognise(&Probe::new(&source)?)?;
+    let kind: &dyn FileKind = if is_npy { &Npy } else { &Npz };
+    Ok(kind
+        .open_source(Box::new(source), &options.into())?
+        .into_file())
+}
+
+fn opened(bytes: Vec<u8>) -> File {
+    open(bytes, InputOptions::new()).unwrap()
+}
+
+/// The file as one of the kind `options.target`.
+fn to(options: &ConvertOptions<'_>, file: &File) -> zt::Result<(Vec<u8>, Summary)> {
+    let objects = file.entries().into_iter().map(|entry| {
+        Ok(Incoming {
+            tensor: entry.tensor()?,
+            registry: file.registry(),
+            path: None,
+        })
+    });
+    let merged = Merged {
+        objects: objects.collect::<zt::Result<_>>()?,
+        attributes: file.attributes()?,
+        extra: file.extra()?,
+    };
+    let kind: &dyn FileKind = if options.target == NPY { &Npy } else { &Npz };
+    let mut bytes = Vec::new();
+    let mut sink = Sink::new(&mut bytes);
+    let mut job = Job::new(options.target, options);
+    kind.writer().unwrap().write(merged, &mut sink, &mut job)?;
+    job.check()?;
+    job.end_attributes();
+    sink.flush()?;
+    drop(sink);
+    Ok((bytes, job.summary))
+}
+
+/// A `.zt` file that `fill` writes.
+fn ours(fill: impl FnOnce(&mut Writer<'_>) -> zt::Result<()>) -> File {
+    let mut bytes = Vec::new();
+    let mut writer = Writer::new(&mut bytes).unwrap();
+    fill(&mut writer).unwrap();
+    writer.finish().unwrap();
+    File::from_bytes(bytes).unwrap()
+}
+
+fn floats(writer: &mut Writer<'_>, name: &str) -> zt::Result<()> {
+    writer.add(name, &Dense::from_slice(&[3], &[1.0f32, 2.0, 3.0])?)
+}
+
+/// The conversion is refused because of the object, and succeeds with losses allowed.
+fn lossy(kind: Kind, input: &File) -> (String, File, Summary) {
+    let mut options = ConvertOptions::new(kind);
+    let error = to(&options, input).unwrap_err();
+    assert_eq!(
+        (error.kind(), error.code()),
+        (ErrorKind::Unsupported, "lossy"),
+        "{error}"
+    );
+    options = options.lossy(true);
+    let (file, summary) = warned(&options, input);
+    (error.object().unwrap_or_default().to_owned(), file, summary)
+}
+
+/// The conversion succeeds with warnings about losses.
+fn warned(options: &ConvertOptions<'_>, input: &File) -> (File, Summary) {
+    let (bytes, summary) = to(options, input).unwrap();
+    let mut codes = summary.warnings.iter().map(|warning| warning.code);
+    assert!(!summary.warnings.is_empty() && codes.all(|code| code == "lossy"));
+    (opened(bytes), summary)
+}
+
+#[test]
+fn arrays_have_the_values_of_the_ground_truth_and_broken_files_are_refused() {
+    let mut count = 0;
+    for entry in fs::read_dir(corpus("npy")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|ending| ending != "npy") {
+            continue;
+        }
+        let truth = fs::read(path.with_extension("json")).unwrap();
+        let truth: Json = serde_json::from_slice(&truth).unwrap();
+        let input = Npy.open_path(&path, &InputOptions::new());
+        if truth["expect"] == "reject" {
+            assert!(input.is_err(), "{}", path.display());
+        }
+        let (Ok(input), Some("read")) = (input, truth["expect"].as_str()) else {
+            continue;
+        };
+        let file = input.file();
+        for (name, truth) in truth["objects"].as_object().unwrap() {
+            let tensor = file.tensor(name).unwrap();
+            let shape: Vec<u64> = serde_json::from_value(truth["shape"].clone()).unwrap();
+            assert_eq!(tensor.shape(), shape, "{name}");
+            let data = tensor.component("data").unwrap();
+            let dtype = truth["dtype"].as_str().and_then(DType::from_name);
+            assert_eq!(data.dtype, dtype, "{name}");
+            let bytes = tensor.bytes("data").unwrap();
+            let sum = DigestAlgorithm::Sha256.digest(&bytes).unwrap().to_string();
+            assert!(sum.ends_with(truth["sha256"].as_str().unwrap()), "{name}");
+            count += 1;
+        }
+    }
+    assert!(count > 30, "{count}");
+}
+
+#[test]
+fn opaque_pairs_of_bytes_are_bf16_on_request() {
+    let path = corpus("npy/bf16_as_v2.npy");
+    let plain = Npy.open_path(&path, &InputOptions::new()).unwrap();
+    assert_eq!(plain.file().entries()[0].fault().unwrap().code(), "dtype");
+
+    let options = InputOptions::new().void2_as_bf16(true);
+    let asked = Npy.open_path(&path, &options).unwrap();
+    let tensor = asked.file().entries()[0].tensor().unwrap();
+    assert_eq!(tensor.component("data").unwrap().dtype, Some(DType::BF16));
+    let array = fs::read(&path).unwrap();
+    let stored = &array[array.len() - tensor.bytes("data").unwrap().len()..];
+    assert_eq!(*tensor.bytes("data").unwrap(), *stored);
+}
+
+#[test]
+fn elements_of_an_archive_are_aligned_for_borrowing() {
+    let names: Vec<String> = (1..130).map(|len| "n".repeat(len)).collect();
+    let input = ours(|writer| names.iter().try_for_each(|name| floats(writer, name)));
+    let (bytes, _) = to(&ConvertOptions::new(NPZ), &input).unwrap();
+    let file = opened(bytes);
+    assert_eq!(file.len(), names.len());
+    for entry in file.entries() {
+        let data = entry.object().unwrap().component("data").unwrap();
+        assert_eq!(data.blob.span.offset() % 64, 0);
+        assert!(data.blob.digest.is_some());
+    }
+}
+
+#[test]
+fn what_arrays_cannot_represent_is_an_error_that_names_the_object() {
+    let sparse = ours(|writer| {
+        floats(writer, "plain")?;
+        let csr = Csr::new([2, 3], &[7i32, 8], vec![2, 0], vec![0, 1, 2])?;
+        writer.add("graph", &csr)
+    });
+    let (object, file, _) = lossy(NPZ, &sparse);
+    assert_eq!(object, "graph");
+    let dense = file.tensor("graph").unwrap().to_vec::<i32>().unwrap();
+    assert_eq!(dense, [0, 0, 7, 8, 0, 0]);
+
+    let attributes = ours(|writer| {
+        writer.set_attributes(
+            [("author".to_owned(), Value::from("me"))]
+                .into_iter()
+                .collect(),
+        );
+        floats(writer, "w")
+    });
+    for kind in [NPZ, NPY] {
+        assert_eq!(warned(&ConvertOptions::new(kind), &attributes).0.len(), 1);
+    }
+
+    // Readers in C would end the name at the NUL.
+    let name = ours(|writer| {
+        floats(writer, "a\0b")?;
+        floats(writer, "c")
+    });
+    let (object, file, _) = lossy(NPZ, &name);
+    assert_eq!(object, "a\0b");
+    assert_eq!(file.names().collect::<Vec<_>>(), ["c"]);
+}
+
+#[test]
+fn npy_holds_one_object() {
+    let one = ours(|writer| floats(writer, "w"));
+    let (bytes, summary) = to(&ConvertOptions::new(NPY), &one).unwrap();
+    assert_eq!((summary.objects, bytes.len()), (1, 128 + 12));
+    let file = opened(bytes);
+    let array = file.entries()[0].tensor().unwrap();
+    assert_eq!(*array.as_slice::<f32>().unwrap(), [1.0, 2.0, 3.0]);
+
+    let two = ours(|writer| {
+        floats(writer, "w")?;
+        floats(writer, "v")
+    });
+    let (object, file, _) = lossy(NPY, &two);
+    assert_eq!((object.as_str(), file.len()), ("v", 1));
+
+    let none = ours(|_| Ok(()));
+    assert_eq!(
+        to(&ConvertOptions::new(NPY), &none).unwrap_err().code(),
+        "lossy"
+    );
+    let (bytes, _) = to(&ConvertOptions::new(NPZ), &none).unwrap();
+    assert_eq!((bytes.len(), opened(bytes).kind()), (22, NPZ));
+}
+
+/// A dtype and a shape.
+type Said = (String, Vec<u64>);
+
+/// `data/numpy_headers.py` recorded NumPy's answers.
+#[test]
+fn headers_are_read_as_numpy_does() {
+    /// NumPy reads these and we refuse them: no program writes them, and duplicates are ambiguous.
+    const STRICTER: [&str; 5] = ["\\\n", "'''", "' '", "\\x34", "{'shape': (2, 3), 'descr'"];
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/numpy_headers.json");
+    let said: Vec<(String, Option<Said>)> =
+        serde_json::from_slice(&fs::read(data).unwrap()).unwrap();
+    let mut counts = [0; 3];
+    for (header, numpy) in said {
+        if STRICTER.iter().any(|text| header.contains(text)) {
+            counts[2] += 1;
+            continue;
+        }
+        // Version 1.0 is Latin-1, with replacements for other characters.
+        let text: Vec<u8> = header
+            .chars()
+            .map(|c| u8::try_from(c).unwrap_or(b'?'))
+            .collect();
+        let len = u16::try_from(text.len()).unwrap().to_le_bytes();
+        let zeros = [0; 1 << 14];
+        let bytes = [&b"\x93NUMPY\x01\0"[..], &len, &text, &zeros].concat();
+        let file = open(bytes, InputOptions::new());
+        let found = file.as_ref().ok().map(|file| file.entries()[0].object());
+        match (found, numpy) {
+            (Some(Ok(object)), Some((code, shape))) => {
+                let data = object.component("data").unwrap();
+                let dtype = data.dtype.unwrap();
+                let letter = match data.logical_type.as_deref() {
+                    Some(_) => 'c',
+                    None => dtype.as_str().chars().next().unwrap(),
+                };
+                let width = dtype.byte_len() * if letter == 'c' { 2 } else { 1 };
+                let order = match (width, data.byte_order) {
+                    (1, _) => '|',
+                    (_, ByteOrder::Big) => '>',
+                    _ => '<',
+                };
+                assert_eq!(
+                    (format!("{order}{letter}{width}"), &object.shape),
+                    (code, &shape),
+                    "{header}"
+                );
+                counts[0] += 1;
+            }
+            (Some(Err(_)), Some((code, _))) => {
+                let is_number = code[1..].starts_with(['b', 'i', 'u', 'f', 'c']);
+                assert!(
+                    !is_number || ["<f16", ">f16", "<c32", ">c32"].contains(&&*code),
+                    "{header}"
+                );
+                let fault = file.unwrap().entries()[0].fault().cloned().unwrap();
+                assert_eq!(
+                    (fault.kind(), fault.code()),
+                    (ErrorKind::Unsupported, "dtype"),
+                    "{header}"
+                );
+                counts[1] += 1;
+            }
+            (Some(Ok(_)), None) => panic!("NumPy refuses {header}"),
+            (None, Some(_)) => panic!("NumPy reads {header}: {}", file.unwrap_err()),
+            (_, None) => counts[2] += 1,
+        }
+    }
+    assert!(counts.iter().all(|count| *count > 20), "{counts:?}");
+}
+
+/// An archive with changed member names of the same length.
+fn renamed(names: &[(&[u8], &[u8])]) -> zt::Result<File> {
+    let text = |name: &[u8]| String::from_utf8(name.to_vec()).unwrap();
+    let input = ours(|writer| {
+        names.iter().try_for_each(|(name, _)| {
+            let name = text(name);
+            floats(writer, name.strip_suffix(".npy").unwrap())
+        })
+    });
+    let (mut bytes, _) = to(&ConvertOptions::new(NPZ), &input).unwrap();
+    for (from, to) in names {
+        assert_eq!(from.len(), to.len());
+        for at in 0..bytes.len() - from.len() {
+            if bytes[at..].starts_with(from) {
+                bytes[at..at + to.len()].copy_from_slice(to);
+            }
+        }
+    }
+    open(bytes, InputOptions::new())
+}
+
+#[test]
+fn members_with_equal_names_except_for_the_ending_are_all_listed() {
+    let members: [(&[u8], &[u8]); 4] = [
+        (b"11.npy", b"abcdef"),
+        (b"222222.npy", b"abcdef.npy"),
+        (b"3333333333.npy", b"abcdef.npy.npy"),
+        (b"4444.npy", b"good.npy"),
+    ];
+    let mut backwards = members;
+    backwards.reverse();
+    for members in [members, backwards] {
+        let file = renamed(&members).unwrap();
+        let mut names: Vec<_> = file.names().collect();
+        names.sort_unstable();
+        let expected = ["abcdef", "abcdef.npy", "abcdef.npy.npy", "good"];
+        assert_eq!(names, expected);
+    }
+    // Without the first member, each name gives the same array as in NumPy.
+    let file = renamed(&members[1..]).unwrap();
+    let mut names: Vec<_> = file.names().collect();
+    names.sort_unstable();
+    assert_eq!(names, ["abcdef", "abcdef.npy", "good"]);
+}
+
+#[test]
+fn two_members_with_one_name_refuse_the_file() {
+    let members: [(&[u8], &[u8]); 2] = [
+        ("é1.npy".as_bytes(), b"\xff\xff1.npy"),
+        ("é2.npy".as_bytes(), b"\xfe\xfe1.npy"),
+    ];
+    let error = renamed(&members).unwrap_err();
+    assert_eq!(
+        (error.kind(), error.code()),
+        (ErrorKind::Malformed, "header")
+    );
+}
+
+/// `numpy.load` prefers a member with the whole name to a member without the ending.
+#[test]
+fn a_name_that_gives_another_array_in_numpy_is_a_loss() {
+    for names in [["x", "x.npy", "y"], ["x.npy", "y", "x"]] {
+        let input = ours(|writer| names.iter().try_for_each(|name| floats(writer, name)));
+        let (left_out, file, _) = lossy(NPZ, &input);
+        let second = names.iter().rfind(|name| name.starts_with('x')).unwrap();
+        assert_eq!((&*left_out, file.len()), (*second, 2));
+    }
+    let alone = ours(|writer| floats(writer, "x.npy"));
+    let (bytes, _) = to(&ConvertOptions::new(NPZ), &alone).unwrap();
+    assert_eq!(opened(bytes).names().collect::<Vec<_>>(), ["x.npy"]);
+}
+
+/// An array of version 1.0.
+fn array(header: &str, data: &[u8]) -> Vec<u8> {
+    let len = u16::try_from(header.len()).unwrap().to_le_bytes();
+    [&b"\x93NUMPY\x01\0"[..], &len, header.as_bytes(), data].concat()
+}
+
+#[test]
+fn an_array_of_unsupported_type_is_listed_with_its_known_fields() {
+    let header = "{'descr': '|S5', 'fortran_order': False, 'shape': (2,)}";
+    let bytes = array(header, b"helloworld");
+    let begins = bytes.len() as u64 - 10;
+    let file = opened(bytes);
+    let entries = file.entries();
+    let raw = entries[0].raw().unwrap();
+    assert_eq!(raw.shape.as_deref(), Some(&[2][..]));
+    let (_, data) = &raw.components[0];
+    assert_eq!(data.dtype.as_deref(), Some("|S5"));
+    assert_eq!((data.offset, data.length), (Some(begins), Some(10)));
+}
+
+#[test]
+fn arrays_have_the_length_of_their_shape() {
+    let code = |shape: &str, data: &[u8], strict: bool| {
+        let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}}}");
+        let file = open(array(&header, data), OpenOptions::new().strict(strict));
+        file.map(drop).map_err(|error| (error.kind(), error.code()))
+    };
+    let refused = Err((ErrorKind::Malformed, "shape-size-mismatch"));
+    assert_eq!(code("(2,)", &[0; 7], false), refused);
+    let huge = "(4611686018427387904, 4)";
+    assert_eq!(code(huge, &[0; 8], false), refused);
+    // Bytes after the array are ignored, as in NumPy.
+    assert_eq!(code("(2,)", &[0; 8], true), Ok(()));
+    assert_eq!(code("(2,)", &[0; 9], false), Ok(()));
+    assert_eq!(code("(2,)", &[0; 9], true), refused);
+}
+
+/// An archive of these members: names, bytes without a CRC, and declared compression methods.
+fn zip(members: &[(&str, &[u8], u16)]) -> Vec<u8> {
+    let (mut archive, mut directory) = (Vec::new(), Vec::new());
+    for (name, bytes, method) in members {
+        let offset = u32::try_from(archive.len()).unwrap();
+        let len = u32::try_from(bytes.len()).unwrap().to_le_bytes();
+        let version = [
+            &20u16.to_le_bytes()[..],
+            &[0; 2],
+            &method.to_le_bytes(),
+            &[0; 8],
+        ]
+        .concat();
+        let name_len = u16::try_from(name.len()).unwrap().to_le_bytes();
+        let about = [&version[..], &len, &len, &name_len, &[0; 2]].concat();
+        archive.extend([&b"PK\x03\x04"[..], &about, name.as_bytes(), bytes].concat());
+        let more = [&[0; 10][..], &offset.to_le_bytes()].concat();
+        directory.extend([&b"PK\x01\x02\x14\0"[..], &about, &more, name.as_bytes()].concat());
+    }
+    let count = u16::try_from(members.len()).unwrap().to_le_bytes();
+    let offset = u32::try_from(archive.len()).unwrap().to_le_bytes();
+    let len = u32::try_from(directory.len()).unwrap().to_le_bytes();
+    archive.extend(directory);
+    archive.extend(
+        [
+            &b"PK\x05\x06"[..],
+            &[0; 4],
+            &count,
+            &count,
+            &len,
+            &offset,
+            &[0; 2],
+        ]
+        .concat(),
+    );
+    archive
+}
+
+/// Folders are left out; every other member is listed with its offset.
+#[test]
+fn members_that_cannot_be_read_are_listed_and_folders_are_not() {
+    let file = opened(zip(&[
+        ("folder/", b"", 0),
+        ("odd/", b"bytes", 0),
+        ("empty.npy", b"", 0),
+        ("other.npy", b"packed", 99),
+    ]));
+    let mut names: Vec<_> = file.names().collect();
+    names.sort_unstable();
+    assert_eq!(names, ["empty", "odd/", "other"]);
+    let entries = file.entries();
+    assert!(entries.iter().all(|entry| entry.fault().is_some()));
+    let other = entries
+        .iter()
+        .find(|entry| entry.name() == "other")
+        .unwrap();
+    assert_eq!(other.fault().unwrap().code(), "unsupported");
+    let (role, data) = &other.raw().unwrap().components[0];
+    let before = 3 * 30 + "folder/odd/empty.npybytes".len() as u64;
+    assert_eq!(
+        (&**role, data.offset, data.length),
+        ("data", Some(before), Some(6))
+    );
+}
