@@ -59,14 +59,14 @@ impl From<Duration> for Turn {
     }
 }
 
-/// What we owe: our time compared with that of another contestant of the same run.
+/// A target: our time compared with another contestant's time in the same run.
 #[derive(Debug, Clone, Copy)]
 pub struct Target {
     /// Which of us; `None` is the first.
     pub ours: Option<&'static str>,
     /// The name of the other.
     pub against: &'static str,
-    /// Our speed is to be at least so many times that of the other.
+    /// Our speed must be at least this many times the other's.
     pub speed: f64,
 }
 
@@ -93,7 +93,7 @@ pub struct Contest<'a> {
 }
 
 impl<'a> Contest<'a> {
-    /// An operation that nobody does yet.
+    /// An operation without contestants.
     #[must_use]
     pub fn new(id: &'static str, title: impl Into<String>, byte_len: Option<u64>) -> Self {
         Contest {
@@ -241,7 +241,7 @@ impl Contestant<'_> {
     ///
     /// # Errors
     ///
-    /// What the contestant says, with its name and that of the operation.
+    /// The error of the contestant, with its name and the name of the operation.
     pub fn turn(&mut self, id: &str, check: bool) -> Result<Turn> {
         (self.run)(check).map_err(|error| format!("{id}: {}: {error}", self.name).into())
     }
@@ -267,11 +267,11 @@ fn evict(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Touches so much memory and gives it back.
+/// Touches `byte_len` bytes of memory and frees them.
 ///
-/// Hypervisors take away the memory that a machine has left free for some seconds, and give it back
-/// when it is touched, which takes longer than most of what is measured here: without this, whoever
-/// comes after a long turn pays for the wait.
+/// Hypervisors take away memory that a machine has left free for some seconds, and give it back when it is
+/// touched. That takes longer than most operations here. Without this, the contestant after a long turn
+/// would wait for it.
 fn warm(byte_len: u64) -> Result<()> {
     const PAGE: usize = 4096;
     if byte_len == 0 {

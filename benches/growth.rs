@@ -43,11 +43,11 @@ pub struct Measured {
     pub heap: u64,
     /// Decoded bytes, where they matter.
     pub byte_len: Option<u64>,
-    /// Bytes of the manifest, where the heap is to be compared with them.
+    /// Bytes of the manifest, if the heap must be compared with them.
     pub manifest: Option<u64>,
 }
 
-/// What we owe of cost.
+/// A target for cost.
 #[derive(Debug)]
 pub struct Owed {
     /// The operation.

@@ -7,8 +7,8 @@
 //!
 //! One library of operations serves two programs. An operation is a [`Contest`]: we, the peers and
 //! the limits of the machine do the same work on the same tensors, in turn, round by round, in one
-//! process, so that ratios hold on a noisy machine. Whoever takes part is first seen to have done
-//! the work: what was written is read back, what was read is compared.
+//! process, so that ratios hold on a noisy machine. The work of each contestant is checked first: written
+//! files are read back, and values that were read are compared.
 //!
 //! | module | what it has |
 //! | --- | --- |
@@ -22,7 +22,7 @@
 //! `compare` prints contests and writes the report; `alone` does one operation in a process of its
 //! own for [`growth`]; `cargo bench` runs small contests under criterion.
 //!
-//! Absent: what is right. The crates and `conformance/` say that; here results are only compared.
+//! Absent: tests. The crates and `conformance/` have them.
 #![allow(
     clippy::cast_possible_truncation,
     reason = "the workloads are ours: their lengths fit every type they are given"

@@ -18,7 +18,7 @@ impl Random {
         Random((mixed ^ (mixed >> 31)) | 1)
     }
 
-    /// 64 bits, of which the upper 32 are good.
+    /// 64 bits. Only the upper 32 are random enough.
     pub fn bits(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;

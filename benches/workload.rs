@@ -219,7 +219,7 @@ impl Workload {
 struct Model {
     layers: u64,
     hidden: u64,
-    /// Rows of the projection of queries, and of those of keys and values.
+    /// Rows of the projection of queries, and of the projections of keys and values.
     queries: u64,
     keys: u64,
     inner: u64,

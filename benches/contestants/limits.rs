@@ -1,6 +1,6 @@
 //! What the machine can do with the same bytes: bare calls and kernels.
 //!
-//! All threads are those of rayon's pool, which ours run on as well.
+//! All threads are in rayon's pool, which our code uses as well.
 
 use std::fs::File;
 use std::io::{Read, Write};

@@ -123,8 +123,8 @@ pub fn open(path: &Path, verify: Verify) -> Result<File> {
 ///
 /// As [`open`].
 pub fn open_map(path: &Path, verify: Verify) -> Result<File> {
-    // SAFETY: the file lies in a folder of this process's own, and nobody changes it while it is
-    // open. Otherwise reads would see either version, or the process would end.
+    // SAFETY: the file lies in a folder of this process's own, and no other process changes it while it
+    // is open. Otherwise reads would see either version, or the process would end.
     let map = unsafe { Map::open(path) }?;
     Ok(OpenOptions::new().verify(verify).open_source(map)?)
 }
@@ -145,7 +145,7 @@ pub fn read_all(file: &File) -> Result<Vec<Bytes<'_>>> {
         .collect::<zt::Result<_>>()?)
 }
 
-/// The dense value of every object, whatever its format.
+/// The dense value of every object of any format.
 ///
 /// # Errors
 ///

@@ -84,7 +84,7 @@ pub fn sum_mapped(path: &Path, tensors: &[Tensor]) -> Result<u64> {
 ///
 /// # Errors
 ///
-/// As [`open`]; those of `look`.
+/// As [`open`]; the errors of `look`.
 pub fn with_mapped<T>(path: &Path, name: &str, look: impl FnOnce(&[u8]) -> Result<T>) -> Result<T> {
     look(Reader::open_mmap_shared(path)?.view(name)?)
 }

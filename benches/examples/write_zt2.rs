@@ -74,7 +74,7 @@ impl Truth {
         ));
     }
 
-    /// Something else, of which one component has these bytes.
+    /// An object of an unknown format with these bytes in one component.
     fn opaque(&mut self, name: &str, shape: &[u64], data: &[u8]) {
         let sum = sha256(data);
         self.objects.push((

@@ -1,10 +1,10 @@
 //! `cargo xtask bench`: the comparison with peers and limits, written to `docs/`.
 //!
-//! Every operation at full size takes about 45 minutes, 4 GB of memory and 25 GB of disk. The
-//! figures depend on the machine being quiet, and it is on whoever runs this to see to that.
+//! Every operation at full size takes about 45 minutes, 4 GB of memory and 25 GB of disk. The figures are
+//! only right if nothing else runs on the machine.
 //!
-//! With `--foreign` first, files of other formats beside their own libraries, written to
-//! `docs/foreign-formats.md`; the libraries are those of the interpreter that `PYTHON` names.
+//! With `--foreign` first, it compares files of other formats with their own libraries, and writes
+//! `docs/foreign-formats.md`. `PYTHON` names the interpreter that has the libraries.
 
 use std::collections::HashMap;
 use std::fs;
@@ -86,7 +86,7 @@ fn beside(before: &str, now: &str) -> String {
 const TARGETS: &str = "## Targets\n";
 const BEHIND: &str = "\n## Operations\n";
 
-/// What a page says of the machine.
+/// A value in a page's table of the machine.
 fn value<'p>(page: &'p str, what: &str) -> &'p str {
     let mut lines = page.lines().map(cells);
     let value = lines.find_map(|cells| match cells[..] {

@@ -14,8 +14,7 @@ use crate::{
 struct Step {
     name: &'static str,
     run: fn(&Shell) -> Result<()>,
-    /// Whether the step may be left out even in continuous integration where the machine lacks its
-    /// tool.
+    /// Whether continuous integration may skip the step if the machine lacks its tool.
     optional: bool,
 }
 
@@ -27,7 +26,7 @@ const fn step(name: &'static str, run: fn(&Shell) -> Result<()>) -> Step {
     }
 }
 
-/// Those that take seconds come first.
+/// Steps that take seconds come first.
 const STEPS: &[Step] = &[
     step("format", |shell| shell.cargo("fmt --all --check").run()),
     step("graph", |shell| graph::run(shell, &[])),

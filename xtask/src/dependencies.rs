@@ -1,4 +1,4 @@
-//! The crates of others that ours are built with: what `cargo` says of each.
+//! The packages that our crates are built with, by cargo's metadata and lock file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -19,9 +19,9 @@ pub(crate) struct Package {
     pub(crate) repository: Option<String>,
     /// The SHA-256 of its archive on the registry; none for ours.
     pub(crate) checksum: Option<String>,
-    /// Where its sources are.
+    /// The folder of its sources.
     pub(crate) folder: PathBuf,
-    /// What it was resolved to depend on, tests left out.
+    /// Its resolved dependencies, without those of tests.
     pub(crate) uses: BTreeSet<Id>,
 }
 
@@ -92,7 +92,7 @@ fn checksums(lock: &str) -> BTreeMap<Id, String> {
     packages.filter_map(entry).collect()
 }
 
-/// What `cargo tree` lists with these arguments, for every target.
+/// The packages that `cargo tree` lists with these arguments, for every target.
 pub(crate) fn tree(shell: &Shell, arguments: &str) -> Result<BTreeSet<Id>> {
     let tree = shell.cargo("tree --locked --target all --prefix none --no-dedupe");
     let text = tree.args(arguments).output()?;

@@ -1,4 +1,4 @@
-//! What can go wrong in a task, by who has to act on it.
+//! The errors of tasks, by the party that must act.
 
 use std::fmt;
 use std::io;
@@ -9,14 +9,14 @@ pub(crate) type Result<T> = std::result::Result<T, Error>;
 
 #[derive(Debug)]
 pub(crate) enum Error {
-    /// The command line asked for something that there is not.
+    /// The command line is wrong.
     Usage(String),
-    /// The machine lacks something that the repository does not bring: `ci` may skip the step,
-    /// except where it is CI.
+    /// The machine lacks a tool that the repository does not bring: `ci` skips the step, unless it runs in
+    /// continuous integration.
     Unavailable(String),
     /// A program could not be started.
     Start { command: String, source: io::Error },
-    /// A program ran and said no; its own output, above ours, says why.
+    /// A program ran and failed; its own output, above ours, has the reason.
     Failed { command: String, status: ExitStatus },
     /// A file of the repository, or of the target directory, could not be used.
     File { path: PathBuf, source: io::Error },
@@ -34,7 +34,7 @@ impl Error {
         move |source| Self::File { path, source }
     }
 
-    /// `Ok` where no place breaks the rule.
+    /// `Ok` if no place breaks the rule.
     pub(crate) fn unless_empty(rule: &'static str, places: Vec<String>) -> Result<()> {
         if places.is_empty() {
             Ok(())
@@ -43,8 +43,8 @@ impl Error {
         }
     }
 
-    /// That of the program that failed, so that a script sees what it would have seen without us; 2
-    /// for a wrong command line, otherwise 1.
+    /// The exit code of the program that failed, so that a script sees the same code as without us; 2 for a
+    /// wrong command line, otherwise 1.
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
             Self::Usage(_) => ExitCode::from(2),

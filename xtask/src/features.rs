@@ -1,8 +1,8 @@
 //! `cargo xtask features`: every crate alone, without features, with each of its features alone and
 //! with all.
 //!
-//! A build of the whole workspace cannot show that a crate forgot to ask for what it uses, because
-//! cargo gives every crate the union of what all of them ask for.
+//! A build of the whole workspace cannot show that a crate forgot a feature of a dependency, because cargo
+//! gives every crate the union of all features.
 
 use crate::error::{Error, Result};
 use crate::graph::LAYERS;
@@ -20,13 +20,13 @@ pub(crate) fn run(shell: &Shell, _: &[String]) -> Result<()> {
         .fold(clippy, |clippy, name| clippy.arg("--package").arg(name))
         .args("-- --deny warnings")
         .run()?;
-    // Where features decide what a call does, as opposed to which modules exist, what it does is
-    // tested as well. With all of them, the step `test` does.
+    // In zt-container, features decide what a call does and not only which modules exist, so it is tested
+    // as well. The step `test` runs with all features.
     shell
         .cargo("hack test --locked --quiet --each-feature --package zt-container")
         .args("--exclude-features default,mmap,readahead --exclude-all-features")
         .run()?;
-    // Without rayon: what several threads do else, one does.
+    // Without rayon, one thread does the work of several.
     let serial = shell.cargo("test --locked --quiet --no-default-features --features zstd");
     let serial = serial.args("--package zt-tensor --lib");
     [

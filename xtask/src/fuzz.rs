@@ -26,7 +26,7 @@ const OPTIONS: &str = "-max_len=16384 -rss_limit_mb=1536 -malloc_limit_mb=512 -p
 struct Mode {
     /// Arguments of `cargo fuzz build`.
     build: &'static str,
-    /// Where it leaves the programs.
+    /// The folder of the programs that it builds.
     profile: &'static str,
     options: &'static str,
 }
@@ -249,7 +249,7 @@ fn nightly(shell: &Shell) -> Program {
     shell.program("cargo").arg("+nightly")
 }
 
-/// Where the targets were built: below a folder that has the name of the machine.
+/// The folder of the built targets, below a folder with the name of the machine.
 fn programs(built: &Path, profile: &str) -> Result<PathBuf> {
     for entry in fs::read_dir(built).map_err(Error::file(built))? {
         let folder = entry.map_err(Error::file(built))?.path().join(profile);

@@ -1,4 +1,4 @@
-//! `cargo xtask graph`: the architecture, kept by a program instead of by vigilance.
+//! `cargo xtask graph`: checks the architecture.
 //!
 //! ```text
 //! zt-container <- zt-manifest <- zt-formats <- zt-ggml <- zt <- zt-foreign <- zt-zip <- each kind <- zt-convert <- zt-remote <- zt-cli
@@ -8,8 +8,7 @@
 //! An arrow points at the dependency, and a crate may use everything to its left. Two kinds never
 //! depend on each other.
 //! Optional, build and development dependencies count as well: a lower crate that tests itself with
-//! `zt-conformance` would be compiled twice, and its types would not be the types that
-//! `zt-conformance` speaks of.
+//! `zt-conformance` would be compiled twice, and its types would differ from those in `zt-conformance`.
 
 use crate::error::{Error, Result};
 use crate::rooms;

@@ -9,8 +9,8 @@
 //! After an error no other file may be left; after a kill one may, where a file is written
 //! anew under another name, and the next run of the same operation removes it.
 //!
-//! Sets are split over sets the same way: the index has to open the old set or the new one, and the same
-//! split again has to remove whatever a kill left.
+//! Sets are split over sets the same way: the index must open the old set or the new one, and the same
+//! split again must remove all files that a kill left.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,7 +24,7 @@ use crate::shell::{Program, Shell};
 const CHANGING: &str = "write,pwrite64,writev,pwritev,pwritev2,copy_file_range,truncate,ftruncate,\
     fallocate,fsync,fdatasync,rename,renameat,renameat2,link,linkat,unlink,unlinkat,fchmod,fchown";
 
-/// What the program is asked to do. FILE is what is written over, TORN is what has to be repaired.
+/// The commands of the program. FILE is written over, TORN needs a repair.
 const OPERATIONS: [&str; 10] = [
     "append FILE IN --jobs 1",
     "append FILE IN --jobs 1 --zstd",
@@ -50,7 +50,7 @@ const SPLITS: [&str; 4] = [
 /// The operation whose FILE is torn before.
 const REPAIR: &str = "repair FILE --jobs 1";
 
-/// What becomes of a call, as a table says it and as strace does.
+/// What happens to a call: its name in the table, and strace's options.
 struct Cut {
     name: &'static str,
     /// Before and after the number of the call.
@@ -115,7 +115,7 @@ pub(crate) fn run(shell: &Shell, _: &[String]) -> Result<()> {
     )
 }
 
-/// Where operations are tried.
+/// The program, and the folder for trying operations.
 struct Bench<'s> {
     shell: &'s Shell,
     zt: PathBuf,
@@ -259,8 +259,8 @@ impl<'s> Bench<'s> {
                 let (is_old, is_new) = match self.set() {
                     Ok((found, left)) => {
                         row.left += u64::from(left > 0);
-                        // Where removing fails, what was to be removed is left, and old shards are where
-                        // the commit may not be durable.
+                        // Files stay if removing them fails. Old shards stay if the commit may not be
+                        // durable.
                         let may_stay = call.starts_with("unlink") || found == new;
                         if left > 0 && !cut.is_kill && !may_stay {
                             places.push(format!("{place}: {left} other files are left"));

@@ -1,9 +1,9 @@
 //! `cargo xtask mutants`: small faults put into the crates one by one, to see whether a test fails.
 //!
-//! `cargo mutants` makes and runs them. A fault is tried on the tests of its own crate first, which
-//! takes seconds, and what those let pass once more on those of every crate above and of
-//! `conformance`, which takes a minute each. What passes both is listed: a test is missing, or the
-//! fault changes nothing that can be seen and goes into `.cargo/mutants.toml` with the reason.
+//! `cargo mutants` makes and runs them. First, the tests of its own crate run with a fault, which takes
+//! seconds. If they pass, the tests of every crate above and of `conformance` run, which takes a minute. A
+//! fault that passes both is listed: a test is missing, or the fault has no visible effect and goes into
+//! `.cargo/mutants.toml` with the reason.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,8 +13,8 @@ use crate::error::{Error, Result};
 use crate::graph::LAYERS;
 use crate::shell::Shell;
 
-/// What is owed of the faults that compile, in percent: less of importers, whose faults show in the
-/// values of files more often than in an error.
+/// The share of compiling faults that tests must find, in percent. It is lower for importers, whose faults
+/// show in values more often than in an error.
 const CORE: f64 = 95.0;
 const IMPORTERS: f64 = 85.0;
 
@@ -121,7 +121,7 @@ fn tolerate_survivors(run: Result<()>) -> Result<()> {
     }
 }
 
-/// What came of the faults that compile.
+/// The outcomes of the faults that compile.
 struct Outcomes {
     /// Those that a test failed on, or that made one run for ever.
     caught: usize,

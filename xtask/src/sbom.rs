@@ -1,9 +1,8 @@
-//! `cargo xtask sbom`: what the program `zt` is made of, as CycloneDX 1.5 in JSON.
+//! `cargo xtask sbom`: the bill of materials of the program `zt`, as CycloneDX 1.5 in JSON.
 //!
-//! Names, versions, licences and checksums are those of `Cargo.lock` and of cargo's metadata, for the
-//! program's own features and every target. There is neither a clock nor a serial number in it: the same
-//! lock file gives the same bytes. What only builds the program (build scripts, macros) has the scope
-//! `excluded`.
+//! Names, versions, licences and checksums come from `Cargo.lock` and from cargo's metadata, for the
+//! program's own features and every target. It has no time and no serial number: the same lock file gives
+//! the same bytes. Crates that only build the program (build scripts, macros) have the scope `excluded`.
 //!
 //! `cargo-cyclonedx` 0.5.9 was tried. It resolves features for the whole workspace, so it lists five crates
 //! that the program does not have (`memmap2`, `ciborium`). It counts macros as part of the program, puts the
@@ -24,7 +23,7 @@ pub(crate) fn run(shell: &Shell, _: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// As a step of `ci`: it can be made, and says of each component what has to be said.
+/// As a step of `ci`: makes the document, and checks that each component has all required fields.
 pub(crate) fn check(shell: &Shell) -> Result<()> {
     let document = checked(shell)?;
     let components = document["components"].as_array().map_or(0, Vec::len);
@@ -89,12 +88,12 @@ fn component(id: &Id, package: &Package, kind: &str) -> Value {
     component
 }
 
-/// The package URL. What a version adds behind `+` is escaped.
+/// The package URL. A `+` in a version is escaped.
 fn purl((name, version): &Id) -> String {
     format!("pkg:cargo/{name}@{}", version.replace('+', "%2B"))
 }
 
-/// What CycloneDX 1.5 asks for and is not there, and what a reader of the list needs of each component.
+/// The fields that are missing: those that CycloneDX 1.5 requires, licences and checksums.
 fn faults(document: &Value) -> Vec<String> {
     let mut faults = Vec::new();
     for (key, wanted) in [
@@ -183,7 +182,7 @@ mod tests {
         let component = &document["components"][0];
         assert_eq!(component["purl"], "pkg:cargo/zstd-sys@2.0.1%2Bzstd.1.5.7");
         assert_eq!(component["scope"], "excluded");
-        // What only tests use is no part of the program.
+        // A crate that only tests use is not a part of the program.
         assert_eq!(
             document["dependencies"][1]["dependsOn"],
             json!([component["purl"]])

@@ -8,7 +8,7 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use crate::error::{Error, Result};
 
-/// Where the workspace is, and the programs that run in it.
+/// The folders of the workspace, and the programs that run in it.
 pub(crate) struct Shell {
     root: PathBuf,
     target: PathBuf,

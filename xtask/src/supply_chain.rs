@@ -1,8 +1,8 @@
 //! `cargo xtask supply-chain`: every crate of others with `unsafe` or C in it is in the tables of
 //! `docs/supply-chain.md`, as it is today.
 //!
-//! A new one, or a new version of one, fails until somebody has looked at it and has changed its row. The
-//! count of the word `unsafe` is no measure of danger: it says that what was looked at has changed.
+//! A new crate or a new version fails until we have looked at it and changed its row. The count of the word
+//! `unsafe` does not measure danger: it shows that the code has changed since we looked at it.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -29,7 +29,7 @@ fn description(manifest: &str) -> Option<&str> {
     line.strip_suffix('"')
 }
 
-/// The number of crates of others, whatever they are needed by.
+/// The number of crates of others that a crate brings, directly or not.
 fn brings(shell: &Shell, name: &str, features: &str) -> Result<usize> {
     let tree = shell
         .cargo("tree --locked --edges normal --prefix none --package")
