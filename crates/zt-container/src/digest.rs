@@ -55,6 +55,15 @@ impl Digest {
         }
     }
 
+    /// Refuses bytes whose digest, `found`, is another one.
+    pub(crate) fn expect(&self, found: Digest) -> Result<()> {
+        if *self == found {
+            return Ok(());
+        }
+        let expected = self.clone();
+        Err(Error::DigestMismatch { expected, found })
+    }
+
     /// The digest of two adjacent ranges: `self` of the first, `next` of the second, which has `next_len`
     /// bytes. With it, several cores can hash one blob. `None` if the algorithm does not combine.
     ///
