@@ -12,6 +12,7 @@ use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::thread;
 
+use crate::environment::{interpreter, make, once, unavailable};
 use crate::error::{Error, Result};
 use crate::files::empty;
 use crate::shell::Shell;
@@ -80,36 +81,15 @@ pub(crate) fn environment(shell: &Shell, scratch: &Path, name: &str) -> Result<P
         .root()
         .join("conformance/interop")
         .join(format!("{name}.txt"));
-    let wanted = fs::read(&requirements).map_err(Error::file(&requirements))?;
+    let wanted = fs::read_to_string(&requirements).map_err(Error::file(&requirements))?;
     let folder = scratch.join(name);
-    let python = folder.join(if cfg!(windows) {
-        "Scripts/python.exe"
-    } else {
-        "bin/python"
-    });
-    // Written last: an environment without it was interrupted.
-    let stamp = folder.join("installed.txt");
-    if python.exists() && fs::read(&stamp).is_ok_and(|installed| installed == wanted) {
-        return Ok(python);
-    }
-
-    empty(&folder)?;
-    let base = if cfg!(windows) { "python" } else { "python3" };
-    let made = shell.program(base).args("-m venv").arg(&folder).run();
-    made.map_err(|error| {
-        Error::Unavailable(format!(
-            "no virtual environment could be made (on Debian it takes python3-venv): {error}"
-        ))
+    once(&folder, &wanted, || {
+        let base = if cfg!(windows) { "python" } else { "python3" };
+        // Wheels only: a source distribution would be another build of the judge, on this machine's
+        // compiler.
+        let pip = make(shell, base, &folder)?.args("--only-binary :all:");
+        let installed = pip.arg("--requirement").arg(&requirements).run();
+        installed.map_err(unavailable(name))
     })?;
-    // Wheels only: a source distribution would be another build of the judge, on this machine's
-    // compiler.
-    let pip = shell
-        .program(&python)
-        .args("-m pip install --quiet --disable-pip-version-check --only-binary :all:");
-    let installed = pip.arg("--requirement").arg(&requirements).run();
-    installed.map_err(|error| {
-        Error::Unavailable(format!("{name} cannot be installed from PyPI: {error}"))
-    })?;
-    fs::write(&stamp, wanted).map_err(Error::file(&stamp))?;
-    Ok(python)
+    Ok(interpreter(&folder))
 }

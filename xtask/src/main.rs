@@ -15,6 +15,7 @@ mod ci;
 mod corpus;
 mod coverage;
 mod dependencies;
+mod environment;
 mod error;
 mod features;
 mod files;

@@ -3,11 +3,10 @@
 //! The virtual environment is `target/python`. maturin builds the package into it, unoptimised, because a
 //! user's optimised build takes minutes. torch has a task of its own.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use crate::environment::{interpreter, make, once, unavailable};
 use crate::error::{Error, Result};
-use crate::files::empty;
 use crate::shell::Shell;
 
 /// The oldest Python that the package supports, and later ones.
@@ -43,17 +42,19 @@ pub(crate) fn run(shell: &Shell, tests: &[String]) -> Result<()> {
 /// The interpreter of the environment, with the package as it is now.
 fn environment(shell: &Shell) -> Result<PathBuf> {
     let folder = shell.target().join("python");
-    let python = folder.join(if cfg!(windows) {
-        "Scripts/python.exe"
-    } else {
-        "bin/python"
-    });
-    // Written last: an environment without it was interrupted.
-    let stamp = folder.join("installed.txt");
-    if !fs::read_to_string(&stamp).is_ok_and(|installed| installed == PACKAGES) {
-        make(shell, &folder, &python)?;
-        fs::write(&stamp, PACKAGES).map_err(Error::file(&stamp))?;
-    }
+    once(&folder, PACKAGES, || {
+        let is_new_enough = |name: &&&str| {
+            let version = "import sys; sys.exit(sys.version_info < (3, 11))";
+            let asked = shell.program(name).args("-c").arg(version);
+            asked.succeeds()
+        };
+        let base = PYTHONS.iter().find(is_new_enough);
+        let why = "there is no Python 3.11 or later";
+        let base = base.ok_or_else(|| Error::Unavailable(why.into()))?;
+        let pip = make(shell, base, &folder)?;
+        pip.args(PACKAGES).run().map_err(unavailable(PACKAGES))
+    })?;
+    let python = interpreter(&folder);
     let maturin = shell
         .program(&python)
         .args("-m maturin develop --quiet --locked --manifest-path python/Cargo.toml");
@@ -62,30 +63,4 @@ fn environment(shell: &Shell) -> Result<PathBuf> {
         .env("VIRTUAL_ENV", &folder.to_string_lossy())
         .run()?;
     Ok(python)
-}
-
-fn make(shell: &Shell, folder: &Path, python: &Path) -> Result<()> {
-    let is_new_enough = |name: &&&str| {
-        let version = "import sys; sys.exit(sys.version_info < (3, 11))";
-        let asked = shell.program(name).args("-c").arg(version);
-        asked.succeeds()
-    };
-    let base = PYTHONS.iter().find(is_new_enough);
-    let base = base.ok_or_else(|| Error::Unavailable("there is no Python 3.11 or later".into()))?;
-    empty(folder)?;
-    let made = shell.program(base).args("-m venv").arg(folder).run();
-    made.map_err(|error| {
-        Error::Unavailable(format!(
-            "no virtual environment could be made (on Debian it takes python3-venv): {error}"
-        ))
-    })?;
-    let pip = shell
-        .program(python)
-        .args("-m pip install --quiet --disable-pip-version-check");
-    let installed = pip.args(PACKAGES).run();
-    installed.map_err(|error| {
-        Error::Unavailable(format!(
-            "what the tests need cannot be installed from PyPI: {error}"
-        ))
-    })
 }

