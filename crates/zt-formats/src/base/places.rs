@@ -106,13 +106,8 @@ impl Places {
             (-1, extent.strict_sub(1))
         };
         let clamp = |bound: i64| {
-            let bound = i128::from(bound);
-            let bound = if bound < 0 {
-                bound.strict_add(extent)
-            } else {
-                bound
-            };
-            bound.clamp(lowest, highest)
+            let from = if bound < 0 { extent } else { 0 };
+            from.strict_add(bound.into()).clamp(lowest, highest)
         };
         let (first, last) = if forward {
             (lowest, highest)
@@ -121,11 +116,7 @@ impl Places {
         };
         let start = start.map_or(first, clamp);
         let stop = stop.map_or(last, clamp);
-        let distance = if forward {
-            stop.strict_sub(start)
-        } else {
-            start.strict_sub(stop)
-        };
+        let distance = stop.strict_sub(start).strict_mul(step.signum().into());
         let magnitude = u128::from(step.unsigned_abs());
         let count = distance.max(0).unsigned_abs().div_ceil(magnitude);
         Ok(Places {
@@ -197,8 +188,8 @@ impl Places {
         let position = if magnitude == 1 {
             distance
         } else {
-            let is_between = distance.checked_rem(magnitude) != Some(0);
-            distance.checked_div(magnitude).filter(|_| !is_between)?
+            let position = distance.checked_div(magnitude);
+            position.filter(|_| distance.is_multiple_of(magnitude))?
         };
         (position < self.count).then_some(position)
     }

@@ -4,47 +4,61 @@
 use crate::base::attribute::out_of_range;
 use crate::base::buffer::reserved;
 use crate::base::cast::narrow;
-use crate::base::{Elements, Result, SizeMismatch, element_count};
-use crate::formats::quantization::{Quantization, ZeroKind};
-use crate::formats::quantized_group::{QuantizedGroup, not_finite, pack};
+use crate::base::{Buffer, Elements, Misuse, Result, SizeMismatch, element_count};
+use crate::formats::quantization::{Packing, Quantization, ZeroKind};
+use crate::formats::quantized_group::QuantizedGroup;
 
-/// See [`QuantizedGroup::quantize`].
-pub(crate) fn quantize(
-    shape: Vec<u64>,
-    values: &[f32],
-    quantization: Quantization,
-) -> Result<QuantizedGroup<'static>> {
-    let found = values.len() as u64;
-    let Some(expected) = element_count(&shape) else {
-        return Err(SizeMismatch::Overflow { shape }.of_object());
-    };
-    if found != expected {
-        return Err(SizeMismatch::Elements { expected, found }.of_object());
-    }
-    quantization.check(expected)?;
-    let (min, max) = (if quantization.signed { 2 } else { 1 }, 16);
-    let bits = u64::from(quantization.bits);
-    if !(min..=max).contains(&bits) {
-        return Err(out_of_range("bits", bits, min, max));
-    }
-    if let Some((_, position)) = values.iter().zip(0..).find(|(value, _)| !value.is_finite()) {
-        return Err(not_finite(position));
-    }
+impl QuantizedGroup<'_> {
+    /// Quantizes finite `values`, group by group, into f32 scales and zero-points.
+    ///
+    /// Signed values are symmetric: zero stays zero, the greatest magnitude of a group becomes the
+    /// greatest value, and there are no zero-points. Unsigned values span the minimum to the
+    /// maximum of a group. With subtractive zero-points, which are whole numbers, they also span
+    /// zero.
+    ///
+    /// # Errors
+    ///
+    /// Malformed: the number of values is not the shape's, or a parameter is out of range. Here
+    /// `bits` is at most 16, and at least 2 for signed values. Misuse: a value is not finite.
+    /// Allocation.
+    pub fn quantize(
+        shape: impl Into<Vec<u64>>,
+        values: &[f32],
+        quantization: Quantization,
+    ) -> Result<QuantizedGroup<'static>> {
+        let shape = shape.into();
+        let found = values.len() as u64;
+        let Some(expected) = element_count(&shape) else {
+            return Err(SizeMismatch::Overflow { shape }.of_object());
+        };
+        if found != expected {
+            return Err(SizeMismatch::Elements { expected, found }.of_object());
+        }
+        quantization.check(expected)?;
+        let (min, max) = (if quantization.signed { 2 } else { 1 }, 16);
+        let bits = u64::from(quantization.bits);
+        if !(min..=max).contains(&bits) {
+            return Err(out_of_range("bits", bits, min, max));
+        }
+        if let Some((_, position)) = values.iter().zip(0..).find(|(value, _)| !value.is_finite()) {
+            return Err(Misuse::NotFinite { position }.into());
+        }
 
-    let group_size = usize::try_from(quantization.group_size).unwrap_or(usize::MAX);
-    let mut quantized = reserved::<i64>(values.len())?;
-    let groups = values.chunks(group_size);
-    let mut scales = reserved::<f32>(groups.len())?;
-    let mut zeros = reserved::<f32>(groups.len())?;
-    for group in groups {
-        let scale = Scale::of(group, &quantization);
-        quantized.extend(group.iter().map(|value| scale.quantize(*value)));
-        scales.push(scale.scale);
-        zeros.push(scale.zero);
+        let group_size = usize::try_from(quantization.group_size).unwrap_or(usize::MAX);
+        let mut quantized = reserved::<i64>(values.len())?;
+        let groups = values.chunks(group_size);
+        let mut scales = reserved::<f32>(groups.len())?;
+        let mut zeros = reserved::<f32>(groups.len())?;
+        for group in groups {
+            let scale = Scale::of(group, &quantization);
+            quantized.extend(group.iter().map(|value| scale.quantize(*value)));
+            scales.push(scale.scale);
+            zeros.push(scale.zero);
+        }
+        let packed = pack(&quantized, quantization.bits, quantization.packing)?;
+        let zeros = (!quantization.signed).then(|| Elements::from(zeros));
+        QuantizedGroup::new(shape, quantization, packed, Elements::from(scales), zeros)
     }
-    let packed = pack(&quantized, quantization.bits, quantization.packing)?;
-    let zeros = (!quantization.signed).then(|| Elements::from(zeros));
-    QuantizedGroup::new(shape, quantization, packed, Elements::from(scales), zeros)
 }
 
 /// The scale of one group.
@@ -126,4 +140,22 @@ fn bounded(scale: f32, reach: f32) -> f32 {
 /// A scale to divide by. A group of zeros may have any.
 fn positive(scale: f32) -> f32 {
     if scale > 0.0 { scale } else { 1.0 }
+}
+
+/// Packs the lower `bits` bits of each quantized value, the first value in the lowest bits.
+fn pack(quantized: &[i64], bits: u32, packing: Packing) -> Result<Elements<'static>> {
+    let width = packing.dtype.byte_len();
+    let per_word = packing.per_word as usize;
+    let words = quantized.chunks(per_word.max(1));
+    let mut out = Buffer::try_zeroed_values(words.len() as u64, width as u64)?;
+    let mask = u64::MAX.wrapping_shr(u64::BITS.wrapping_sub(bits));
+    for (values, target) in words.zip(out.chunks_exact_mut(width)) {
+        // In reverse order: each value shifts the later ones up.
+        let word = values.iter().rev().fold(0u64, |word, value| {
+            word.wrapping_shl(bits) | (value.cast_unsigned() & mask)
+        });
+        let bytes = word.to_le_bytes();
+        target.copy_from_slice(bytes.get(..width).unwrap_or_default());
+    }
+    Ok(Elements::new(packing.dtype, out))
 }

@@ -7,12 +7,11 @@ use std::borrow::Cow;
 use zt_manifest::{DType, Text};
 
 use crate::base::{
-    AttributeFault, Buffer, Dense, Elements, Error, Misuse, NewObject, ObjectFormat, Parts,
-    Registry, Result, Signature, ToObject, View, Violation, element_count,
+    AttributeFault, Buffer, Dense, Elements, NewObject, ObjectFormat, Parts, Registry, Result,
+    Signature, ToObject, View, Violation, element_count,
 };
 use crate::formats::number::{Number, Numbers, check_numbers, expect_known, to_numbers};
-use crate::formats::quantization::{Packing, Quantization, ZeroKind};
-use crate::formats::quantize::quantize;
+use crate::formats::quantization::{Quantization, ZeroKind};
 
 const PACKED_WEIGHT: &str = "packed_weight";
 const SCALES: &str = "scales";
@@ -209,27 +208,6 @@ impl<'a> QuantizedGroup<'a> {
             attributes: Cow::Owned(quantization.to_attributes()),
             elements,
         })
-    }
-
-    /// Quantizes finite `values`, group by group, into f32 scales and zero-points.
-    ///
-    /// Signed values are symmetric: zero stays zero, the greatest magnitude of a group becomes the
-    /// greatest value, and there are no zero-points. Unsigned values span the minimum to the
-    /// maximum of a group. With subtractive zero-points, which are whole numbers, they also span
-    /// zero.
-    ///
-    /// # Errors
-    ///
-    /// Malformed: the number of values is not the shape's, or a parameter is out of range. Here
-    /// `bits` is at most 16, and at least 2 for signed values. Misuse: a value is not finite.
-    /// Allocation.
-    pub fn quantize(
-        shape: impl Into<Vec<u64>>,
-        values: &[f32],
-        quantization: Quantization,
-    ) -> Result<QuantizedGroup<'static>> {
-        let shape = shape.into();
-        quantize(shape, values, quantization)
     }
 
     /// The dimensions.
@@ -457,27 +435,4 @@ impl Iterator for Quantized<'_> {
         let left = usize::try_from(self.left);
         (left.unwrap_or(usize::MAX), left.ok())
     }
-}
-
-/// Packs the lower `bits` bits of each quantized value, the first value in the lowest bits.
-pub(crate) fn pack(quantized: &[i64], bits: u32, packing: Packing) -> Result<Elements<'static>> {
-    let width = packing.dtype.byte_len();
-    let per_word = packing.per_word as usize;
-    let words = quantized.chunks(per_word.max(1));
-    let mut out = Buffer::try_zeroed_values(words.len() as u64, width as u64)?;
-    let mask = u64::MAX.wrapping_shr(u64::BITS.wrapping_sub(bits));
-    for (values, target) in words.zip(out.chunks_exact_mut(width)) {
-        // In reverse order: each value shifts the later ones up.
-        let word = values.iter().rev().fold(0u64, |word, value| {
-            word.wrapping_shl(bits) | (value.cast_unsigned() & mask)
-        });
-        let bytes = word.to_le_bytes();
-        target.copy_from_slice(bytes.get(..width).unwrap_or_default());
-    }
-    Ok(Elements::new(packing.dtype, out))
-}
-
-/// The error for a value that is NaN or infinite.
-pub(crate) const fn not_finite(position: u64) -> Error {
-    Error::Misuse(Misuse::NotFinite { position })
 }

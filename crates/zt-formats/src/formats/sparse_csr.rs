@@ -305,12 +305,10 @@ fn read_indices<'a>(
     let indices = to_u64(INDICES, indices, 0, |_| IndexBound::Below(cols))?;
     let indptr = to_u64(INDPTR, indptr, 0, |_| IndexBound::NotNegative)?;
     let found = indptr.len() as u64;
-    match rows.checked_add(1) {
-        Some(expected) if expected == found => {}
-        expected => {
-            let expected = expected.unwrap_or(u64::MAX);
-            return Err(SizeMismatch::Elements { expected, found }.of(INDPTR));
-        }
+    // Nothing in memory has u64::MAX elements.
+    let expected = rows.saturating_add(1);
+    if found != expected {
+        return Err(SizeMismatch::Elements { expected, found }.of(INDPTR));
     }
     check_indices(cols, &indices, &indptr)?;
     Ok((indices, indptr))
