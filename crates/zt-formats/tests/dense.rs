@@ -7,7 +7,7 @@ use zt_formats::{
 };
 use zt_manifest::{DType, Map};
 
-/// What the registry says to a dense object of this metadata.
+/// The result of the registry's check of a dense object with this metadata.
 fn check(
     shape: &[u64],
     dtype: DType,
@@ -28,9 +28,9 @@ fn check(
     checked.map_err(|error| error.code())
 }
 
-/// With the types of this crate alone.
+/// With the registered types of this crate only.
 #[test]
-fn bytes_of_a_vec_are_elements() {
+fn a_vector_of_bytes_becomes_elements() {
     let bytes: Vec<u8> = [1.0f32, 2.0].map(f32::to_le_bytes).concat();
     let elements = Elements::new(zt_formats::DType::F32, bytes);
     let dense = Dense::from_elements([2], elements).unwrap();
@@ -38,7 +38,7 @@ fn bytes_of_a_vec_are_elements() {
 }
 
 #[test]
-fn takes_exactly_the_bytes_of_the_shape() {
+fn data_has_exactly_the_bytes_of_the_shape() {
     let mismatch = Err("shape-size-mismatch");
     assert_eq!(check(&[2, 3], DType::F32, None, Some(24)), Ok(()));
     assert_eq!(check(&[2, 3], DType::F32, None, Some(23)), mismatch);
@@ -68,7 +68,7 @@ fn refuses_sizes_that_wrap() {
 }
 
 #[test]
-fn a_length_that_the_file_does_not_say_is_no_fault_and_follows_from_the_shape() {
+fn a_missing_length_is_no_fault_and_follows_from_the_shape() {
     assert_eq!(check(&[2, 3], DType::F32, None, None), Ok(()));
     let registry = Registry::builtin();
     let signature = Signature {
@@ -87,7 +87,7 @@ fn a_length_that_the_file_does_not_say_is_no_fault_and_follows_from_the_shape() 
 }
 
 #[test]
-fn logical_types_count_values_and_lie_over_their_dtype() {
+fn logical_types_count_values_and_have_their_own_dtype() {
     assert_eq!(check(&[3], DType::U8, Some("f8_e5m2"), Some(3)), Ok(()));
     assert_eq!(check(&[3], DType::F32, Some("complex64"), Some(24)), Ok(()));
     assert_eq!(
@@ -123,7 +123,7 @@ fn an_unknown_logical_type_leaves_its_storage_elements() {
 }
 
 #[test]
-fn a_part_of_an_element_is_refused_however_it_is_read() {
+fn a_partial_element_is_refused_by_every_read() {
     let registry = Registry::builtin();
     let elements = Elements::new(DType::F32, &[0; 5][..]);
     let words = "5 bytes are not a multiple of 4";
@@ -136,14 +136,14 @@ fn a_part_of_an_element_is_refused_however_it_is_read() {
             (error.code(), &error.to_string()[..]),
             ("shape-size-mismatch", words)
         );
-        // Whoever knows the component says so, and nobody says otherwise after that.
+        // The first role that is set stays.
         let error = error.with_role("scales").with_role("data");
         assert_eq!(error.role(), Some("scales"));
     }
 }
 
 #[test]
-fn the_data_has_to_be_there_under_its_name() {
+fn the_component_data_is_required() {
     let values = [1f32];
     let dense = Dense::from_slice(&[1], &values).unwrap();
     let mut object = dense.to_object().unwrap();
@@ -152,7 +152,7 @@ fn the_data_has_to_be_there_under_its_name() {
     assert_eq!(error.code(), "missing-component");
     assert_eq!(error.role(), Some("data"));
 
-    // Lengths may be left out, its dtype may not.
+    // A length may be missing, the dtype may not.
     let object = dense.to_object().unwrap();
     let mut signature = object.signature();
     signature.components[0].dtype = None;
@@ -162,7 +162,7 @@ fn the_data_has_to_be_there_under_its_name() {
 }
 
 #[test]
-fn elements_are_lent_where_they_lie_aligned() {
+fn aligned_elements_are_borrowed() {
     let words = [0u64; 4];
     let bytes: &[u8] = bytemuck::cast_slice(&words);
     let aligned = Elements::new(DType::F32, &bytes[..8]);
@@ -175,7 +175,7 @@ fn elements_are_lent_where_they_lie_aligned() {
 }
 
 #[test]
-fn typed_elements_outlive_the_handle_they_were_lent_through() {
+fn typed_elements_outlive_their_handle() {
     let values = [1.5f64, -2.0];
     let typed = {
         let dense = Dense::from_slice(&[2], &values).unwrap();
@@ -193,7 +193,7 @@ fn typed_elements_outlive_the_handle_they_were_lent_through() {
 }
 
 #[test]
-fn elements_are_not_seen_as_another_type() {
+fn elements_are_refused_as_another_type() {
     let elements = Elements::from(&[1u8, 2]);
     let error = elements.as_slice::<i8>().unwrap_err();
     let misuse = Misuse::ElementType {
@@ -238,7 +238,7 @@ fn bools_are_zero_or_one() {
     let registry = Registry::builtin();
     assert!(dense.elements().scalars(&registry).is_err());
 
-    // Two of a kind, whose bits cancel out.
+    // Two equal bytes, whose bits would cancel out in a sum by xor.
     let dense = Dense::from_elements([3], Elements::new(DType::Bool, &[0, 2, 2][..])).unwrap();
     let error = dense.as_slice::<bool>().unwrap_err();
     assert_eq!(
@@ -273,7 +273,7 @@ fn floats_of_any_width_are_cast_to_any_other() {
 #[test]
 fn long_arrays_are_cast_to_the_last_value() {
     let registry = Registry::builtin();
-    // Values that all of these have, of more than a few blocks, the last of which is not whole.
+    // Values that all these types have, in several blocks. The last block is not whole.
     let values: Vec<f32> = (0u8..16).cycle().take(5000).map(f32::from).collect();
     let codes: Vec<F8E4M3Fn> = values.iter().copied().map(F8E4M3Fn::from_f32).collect();
     let narrow = Elements::from(&values);
@@ -293,7 +293,7 @@ fn long_arrays_are_cast_to_the_last_value() {
 }
 
 #[test]
-fn typed_elements_are_equal_where_their_values_are() {
+fn typed_elements_are_equal_if_their_values_are() {
     let (one, two) = ([1u16, 2], [1u16, 3]);
     let (one, two) = (Elements::from(&one), Elements::from(&two));
     let (one, two) = (
@@ -305,7 +305,7 @@ fn typed_elements_are_equal_where_their_values_are() {
 }
 
 #[test]
-fn what_is_no_real_float_is_not_cast() {
+fn only_real_floats_are_cast() {
     let registry = Registry::builtin();
     let values = [Complex::new(1f64, 0.0)];
     for (elements, dtype, words) in [
@@ -368,7 +368,7 @@ fn values_come_one_by_one_with_their_precision() {
 }
 
 #[test]
-fn values_of_every_type_add_up_as_they_come_one_by_one() {
+fn a_fold_gives_the_same_values_as_next() {
     let registry = Registry::builtin();
     let fp8 = [F8E4M3Fn::from_f32(-1.5), F8E4M3Fn::from_f32(2.0)];
     for elements in [
@@ -415,7 +415,7 @@ fn values_of_every_type_add_up_as_they_come_one_by_one() {
 }
 
 #[test]
-fn what_is_unsupported_or_has_no_memory_is_said_in_words() {
+fn errors_other_than_broken_rules_have_plain_texts() {
     for (error, code, words) in [
         (
             Error::Unsupported(Unsupported::Format("acme.x/1".into())),
@@ -455,7 +455,7 @@ fn what_is_unsupported_or_has_no_memory_is_said_in_words() {
 }
 
 #[test]
-fn a_broken_rule_is_said_in_words() {
+fn broken_rules_have_plain_texts() {
     let logical_type = |expected| Violation::LogicalType {
         name: "complex64".into(),
         expected,

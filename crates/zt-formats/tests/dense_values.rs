@@ -1,4 +1,4 @@
-//! The dense value of an object of every format, and what is said of it beforehand.
+//! The dense value of an object of every format, and the type that the metadata declares.
 
 // Clippy takes only the tests themselves for tests.
 #![allow(clippy::unwrap_used)]
@@ -9,7 +9,7 @@ use zt_formats::{
 };
 use zt_manifest::DType;
 
-/// Asserts that the format of `object` gives these values, and says so from the metadata alone.
+/// Asserts that the format of `object` gives these values, and their type from the metadata alone.
 fn assert_dense(object: &dyn ToObject, shape: &[u64], values: Elements<'_>) {
     let object = object.to_object().unwrap();
     let registry = Registry::builtin();
@@ -32,7 +32,7 @@ fn assert_dense(object: &dyn ToObject, shape: &[u64], values: Elements<'_>) {
 }
 
 #[test]
-fn every_format_gives_the_values_whose_type_it_says() {
+fn every_format_gives_values_of_the_type_that_it_declares() {
     let pairs = [Complex::new(1f32, -2.0), Complex::new(0.0, 0.5)];
     let dense = Dense::from_slice(&[2], &pairs).unwrap();
     assert_dense(&dense, &[2], (&pairs).into());
@@ -48,7 +48,7 @@ fn every_format_gives_the_values_whose_type_it_says() {
     let planes = Planes::from_dense(&Dense::from_slice(&[3, 1], &halves).unwrap()).unwrap();
     assert_dense(&planes, &[3, 1], (&halves).into());
 
-    // 1, 2, 3 about a zero-point of 2, in steps of a half.
+    // 1, 2, 3 with a zero-point of 2 and a scale of a half.
     let expected = [-0.5f32, 0.0, 0.5];
     let packing = Packing {
         per_word: 2,

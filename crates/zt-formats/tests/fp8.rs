@@ -65,7 +65,7 @@ against_ml_dtypes!(e4m3fnuz_agrees_with_ml_dtypes, F8E4M3FnUz, "f8_e4m3fnuz");
 against_ml_dtypes!(e5m2fnuz_agrees_with_ml_dtypes, F8E5M2FnUz, "f8_e5m2fnuz");
 
 #[test]
-fn the_largest_values_are_those_of_the_standards() {
+fn the_largest_values_are_as_in_the_standards() {
     assert_eq!(F8E4M3Fn::MAX.to_f32(), 448.0);
     assert_eq!(F8E5M2::MAX.to_f32(), 57344.0);
     assert_eq!(F8E4M3FnUz::MAX.to_f32(), 240.0);
@@ -73,8 +73,8 @@ fn the_largest_values_are_those_of_the_standards() {
 }
 
 #[test]
-fn the_least_values_are_those_of_the_standards() {
-    // Subnormal and normal: of OCP's types as their tables give them, of AMD's half as much.
+fn the_least_values_are_as_in_the_standards() {
+    // Subnormal and normal: OCP's by their tables, and AMD's half of them.
     let two_to = |exponent| 2f32.powi(exponent);
     for (least, normal, expected) in [
         (

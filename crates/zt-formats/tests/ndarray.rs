@@ -4,7 +4,7 @@
 use ndarray::{Array, Array2, ArrayD, ArrayView, Axis, arr0, array};
 use zt_formats::{Complex, DType, Dense, Element, Elements, F8E4M3Fn, ToObject, View, bf16, f16};
 
-/// The array of the object of an array.
+/// The array that is read from the object of `array`.
 fn read_back<T: Element>(array: &impl ToObject) -> ArrayD<T> {
     let object = array.to_object().unwrap();
     let dense = Dense::from_parts(object.into_parts()).unwrap();
@@ -84,13 +84,13 @@ fn scalars_and_empty_arrays_keep_their_shape() {
 fn refuses_another_type_and_shapes_that_ndarray_does_not_have() {
     let dense = Dense::from_slice(&[2], &[1u8, 2]).unwrap();
     assert_eq!(dense.array::<i8>().unwrap_err().code(), "misuse");
-    // No element, but the other dimensions pass what `ndarray` allows.
+    // No element, but the other dimension is beyond the limit of `ndarray`.
     let dense = Dense::from_slice::<u8>(&[0, u64::MAX], &[]).unwrap();
     assert_eq!(
         dense.array::<u8>().unwrap_err().code(),
         "shape-size-mismatch"
     );
-    // Two elements for each value of a type that is not known here.
+    // Two elements for each value of an unknown type.
     let elements = Elements::from(&[1u8, 2, 3, 4]).with_logical_type("acme.pair");
     let dense = Dense::from_elements([2], elements).unwrap();
     assert_eq!(

@@ -1,5 +1,5 @@
-//! An object format that this crate does not know, in one file: what `ObjectFormat`, `View` and
-//! `ToObject` ask of one. It stores the diagonal of a square matrix.
+//! An object format outside the crate, in one file: `ObjectFormat`, `View` and `ToObject` for the
+//! diagonal of a square matrix.
 
 use std::borrow::Cow;
 use std::num::NonZero;
@@ -94,7 +94,7 @@ fn a_format_from_outside_is_checked_viewed_and_written_like_any_other() {
     };
     let object = diagonal.to_object().unwrap();
     registry.check(&object.format, &object.signature()).unwrap();
-    // An object that is made is written as it is, without a copy of its elements.
+    // A `NewObject` gives itself, without a copy of its elements.
     let again = object.to_object().unwrap();
     assert_eq!(
         (&again.shape, &again.format),
@@ -132,7 +132,7 @@ fn its_rules_hold_where_it_is_registered_and_only_there() {
     Registry::builtin().check(id, &signature).unwrap();
 }
 
-/// A format that says no more than its name and its rules.
+/// A format with the required methods only.
 struct Opaque;
 
 impl ObjectFormat for Opaque {
@@ -146,7 +146,7 @@ impl ObjectFormat for Opaque {
 }
 
 #[test]
-fn the_type_of_values_is_what_the_format_says_and_else_that_of_the_component() {
+fn the_type_of_values_comes_from_the_format_or_else_from_a_component() {
     let component = |role, dtype, logical_type| ComponentSignature {
         role,
         dtype,
@@ -202,7 +202,7 @@ fn the_type_of_values_is_what_the_format_says_and_else_that_of_the_component() {
 }
 
 #[test]
-fn a_format_that_says_no_more_than_its_rules_has_no_dense_value() {
+fn a_format_with_the_required_methods_only_has_no_dense_value() {
     let registry = Registry::builtin().with_format(Opaque);
     let format = registry.format("acme.opaque/1").unwrap();
     let parts = Parts {
@@ -227,7 +227,7 @@ fn a_format_that_says_no_more_than_its_rules_has_no_dense_value() {
         (error.code(), &error.to_string()[..]),
         ("unsupported", words)
     );
-    // One that nobody knows is checked by nobody.
+    // The object of an unknown format passes.
     let nothing = Signature {
         shape: &[],
         attributes: &Map::new(),
@@ -274,9 +274,8 @@ fn a_registry_lists_what_it_knows_in_order() {
     assert_eq!(decodes, expected);
 }
 
-/// What has to be in memory to see that an object is sound, and what goes where its format goes.
 #[test]
-fn only_indices_are_looked_at_and_only_parameters_go_with_the_format() {
+fn checks_read_only_indices_and_dense_values_drop_only_parameters() {
     let registry = Registry::builtin();
     let (none, group) = (
         &[][..],
@@ -313,7 +312,7 @@ fn a_value_is_made_of_the_roles_of_its_format_and_of_no_others() {
         ("quantized_group", &["packed_weight", "scales", "zeros"]),
         ("quantized_4bit", &["data", "scale", "zero_point"]),
         ("zt.planes/1", &["plane0", "plane1"]),
-        ("acme.opaque/1", &["plane2", "note"]), // Nobody says.
+        ("acme.opaque/1", &["plane2", "note"]), // All, by default.
     ] {
         let format = registry.format(id).unwrap();
         for role in roles {
@@ -326,7 +325,7 @@ fn a_value_is_made_of_the_roles_of_its_format_and_of_no_others() {
     }
 }
 
-/// Fixed-point numbers of 64 bits, 16 of them behind the point: more than an f32 holds.
+/// Fixed-point numbers of 64 bits, 16 of them after the point: more than an f32 holds.
 #[test]
 fn a_logical_type_from_outside_is_read_and_cast_in_its_own_precision() {
     let fixed = |bytes: &[u8]| {
@@ -352,7 +351,7 @@ fn a_logical_type_from_outside_is_read_and_cast_in_its_own_precision() {
     assert_eq!(*cast(DType::F32).as_slice::<f32>().unwrap(), narrow);
     let brains = wide.map(bf16::from_f64);
     assert_eq!(*cast(DType::BF16).as_slice::<bf16>().unwrap(), brains);
-    // Where it is not registered, nobody knows what the bits mean.
+    // A registry without the type cannot decode it.
     let error = elements
         .to_dtype(DType::F32, &Registry::builtin())
         .unwrap_err();
@@ -368,7 +367,7 @@ fn scalars_are_numbers_and_texts() {
         (Scalar::Bool(false), Some(0.0), Some(0.0), "false"),
         (Scalar::Int(-3), Some(-3.0), Some(-3.0), "-3"),
         (Scalar::F64(0.1), Some(0.1), Some(0.1), "0.1"),
-        // Wider as they are, and not as they print.
+        // The f64 is the exact value, and not the one that is printed.
         (Scalar::F32(0.1), Some(0.1f32.into()), Some(0.1), "0.1"),
         (
             Scalar::F16(tenth),

@@ -9,7 +9,7 @@ use zt_formats::{
 };
 use zt_manifest::{DType, Map};
 
-/// Sixteen values of 3 bits, five to a word of 16: the last word has one.
+/// Sixteen values of 3 bits, five in each word of 16 bits. The last word has one.
 fn group() -> QuantizedGroup<'static> {
     let packing = Packing {
         per_word: 5,
@@ -32,7 +32,7 @@ fn skipping_values_is_the_same_as_taking_them() {
     let group = group();
     let all: Vec<i64> = group.quantized().collect();
     assert_eq!(all, (0..16).map(|at| at % 8).collect::<Vec<_>>());
-    // From every place, within a word and over several, to the end and beyond it.
+    // From every position, within a word and across several, to the end and beyond.
     for taken in 0..=16 {
         for skipped in 0..=18 {
             let mut values = group.quantized();
@@ -47,7 +47,7 @@ fn skipping_values_is_the_same_as_taking_them() {
     assert_eq!(group.quantized().nth(usize::MAX), None);
 }
 
-/// What the registry says to three rows of four values with these types, and the type of the dense
+/// The result of the check of three rows of four values with these types, and the type of the dense
 /// value.
 fn four_bit(
     data: Option<DType>,
@@ -96,25 +96,25 @@ fn four_bits_are_packed_in_bytes_and_nothing_else() {
 #[test]
 fn scales_of_an_unknown_type_are_kept_and_have_no_dense_value() {
     let plain = (DType::F32, None);
-    // Neither a dtype for scales nor three of them: under a name that nobody knows, both may be.
+    // A wrong dtype and a wrong number of scales: both pass with an unknown logical type.
     let unknown = (DType::U64, Some("acme.log2x2"));
     assert_eq!(four_bit(None, unknown, plain), (Ok(()), None));
     assert_eq!(four_bit(None, plain, unknown), (Ok(()), None));
-    // Under no name, they are what they say.
+    // Without a logical type, they are checked.
     let (refused, _) = four_bit(None, (DType::U64, None), plain);
     assert_eq!(refused.unwrap_err().role(), Some("scale"));
-    // A name that is known.
+    // A known logical type.
     let fp8 = (DType::U8, Some("f8_e4m3fn"));
     assert_eq!(four_bit(None, fp8, fp8), (Ok(()), Some(DType::F32)));
 }
 
 #[test]
-fn scales_of_a_byte_are_fp8_where_they_say_so_and_never_unsaid_numbers() {
+fn scales_of_a_byte_are_fp8_only_with_a_logical_type() {
     let scale = [F8E5M2::from_f32(0.5), F8E5M2::from_f32(4.0)];
     let zero_point = [F8E4M3Fn::from_f32(1.0), F8E4M3Fn::from_f32(2.5)];
     let array = Quantized4Bit::new([2, 1], &[0x43], &scale, &zero_point).unwrap();
     let object = array.to_object().unwrap();
-    // As many bytes as rows: under no name, scales of that length could be nothing.
+    // As many bytes as rows: without a logical type, no dtype of scales has this length.
     let read = Quantized4Bit::from_parts(object.into_parts()).unwrap();
     assert_eq!(read, array);
     let dense = read.to_dense().unwrap();

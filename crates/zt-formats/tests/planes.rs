@@ -36,7 +36,7 @@ fn with(role: &'static str, elements: impl Into<Elements<'static>>) -> Parts<'st
     parts
 }
 
-/// Code and role of the refusal, which metadata alone gives.
+/// The code and the role of the error that metadata alone gives.
 fn refusal(parts: Parts<'_>) -> (&'static str, Option<String>) {
     let error = Registry::builtin()
         .check(FORMAT, &parts.signature())
@@ -70,7 +70,7 @@ fn through(dense: &Dense<'_>) -> Dense<'static> {
 }
 
 #[test]
-fn every_bit_is_where_the_page_says() {
+fn every_bit_is_where_the_specification_puts_it() {
     let values = [bf16::from_bits(0x3f9d), bf16::from_bits(0xc001)];
     let dense = Dense::from_slice(&[2], &values).unwrap();
     let planes = Planes::from_dense(&dense).unwrap();
@@ -125,14 +125,14 @@ fn scalars_empty_arrays_and_pairs_come_back() {
     let planes = Planes::from_dense(&pairs).unwrap();
     assert_eq!(planes.plane(0).unwrap().len(), 4);
     assert_eq!(planes.codec().logical_type(), Some("complex64"));
-    // NaN is not equal to itself, its bytes are.
+    // A NaN does not equal itself, but its bytes do.
     assert_eq!(
         through(&pairs).elements().bytes,
         pairs.elements().bytes.clone()
     );
 }
 
-/// Values of an unknown type are moved like any others, as long as the planes agree.
+/// Values of an unknown type are split like all others, if the planes have the same length.
 #[test]
 fn an_unknown_logical_type_is_kept() {
     let elements = Elements::from(vec![1f32, 2.0, 3.0]).with_logical_type("acme.triple");
@@ -162,7 +162,7 @@ fn only_floating_point_elements_are_split() {
 }
 
 #[test]
-fn attributes_say_a_floating_type() {
+fn attributes_hold_a_floating_type() {
     let attribute = ("attribute", None);
     for value in ["", "F32", "f8_e4m3fn", "i32", "u8", "float32", "complex64"] {
         assert_eq!(refusal(with_attribute("dtype", value)), attribute);
@@ -186,7 +186,7 @@ fn attributes_say_a_floating_type() {
 }
 
 #[test]
-fn a_known_logical_type_lies_over_its_dtype() {
+fn a_known_logical_type_has_its_own_dtype() {
     for name in ["complex128", "f8_e5m2"] {
         let (code, _) = refusal(with_attribute("type", name));
         assert_eq!(code, "logical-type");
@@ -212,7 +212,7 @@ fn there_is_a_plane_of_bytes_for_each_byte_of_an_element() {
             assert_eq!(refusal(parts), on("shape-size-mismatch", role));
         }
     }
-    // Roles that the page does not name are left alone.
+    // Other roles are permitted.
     Planes::from_parts(with("plane4", vec![0u8; 7])).unwrap();
 }
 
@@ -226,14 +226,14 @@ fn complex_values_have_two_elements_each() {
 }
 
 #[test]
-fn a_shape_that_no_file_could_hold_is_refused() {
+fn a_shape_that_is_too_large_is_refused() {
     let mut parts = example();
     parts.shape = Cow::Borrowed(&[1 << 32, 1 << 32]);
     assert_eq!(refusal(parts), on("shape-size-mismatch", "plane0"));
 }
 
 #[test]
-fn old_blobs_are_as_long_as_the_shape_says() {
+fn the_length_of_old_blobs_follows_from_the_shape() {
     let registry = Registry::builtin();
     let format = registry.format(FORMAT).unwrap();
     let parts = example();
@@ -244,7 +244,7 @@ fn old_blobs_are_as_long_as_the_shape_says() {
 }
 
 proptest! {
-    /// Splitting stretches one by one is splitting all of it.
+    /// Splitting parts one by one gives the same planes as splitting the whole.
     #[test]
     fn planes_are_split_and_merged_in_stretches(
         bytes in prop::collection::vec(any::<u8>(), 0..3000),
@@ -273,9 +273,9 @@ proptest! {
         prop_assert_eq!(&merged[..], bytes);
     }
 
-    /// Lengths that disagree give what all of them have, and never a panic.
+    /// Planes of different lengths give the elements that all have, without a panic.
     #[test]
-    fn planes_of_any_length_do_no_harm(lens in prop::collection::vec(0usize..300, 8), out in 0usize..600) {
+    fn planes_of_any_length_cause_no_panic(lens in prop::collection::vec(0usize..300, 8), out in 0usize..600) {
         let planes: Vec<Vec<u8>> = lens.iter().map(|len| vec![0xa5; *len]).collect();
         for dtype in [DType::F64, DType::F32, DType::BF16] {
             let codec = PlaneCodec::new(dtype, None).unwrap();

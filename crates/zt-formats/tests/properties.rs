@@ -1,5 +1,5 @@
-//! What holds for all objects: what is written is read, sparse ones are what adding up by hand
-//! gives, and no bytes or metadata whatever bring a panic.
+//! Properties of all objects: a written object is read back, a sparse one has the sums of its values,
+//! and no bytes or metadata cause a panic.
 
 // Clippy takes only the tests themselves for tests.
 #![allow(clippy::unwrap_used)]
@@ -15,14 +15,14 @@ use zt_formats::{
 };
 use zt_manifest::{DType, Map, Value};
 
-/// Elements that hash and compare by their bytes, so that NaN is itself.
+/// Elements that hash and compare by their bytes, so that a NaN equals itself.
 fn bytes_of<'a>(elements: &'a Elements<'_>) -> (DType, Option<&'a str>, &'a [u8]) {
     (elements.dtype, elements.logical_type(), &elements.bytes)
 }
 
 // --- sparse objects against sums by hand
 
-/// A type whose values add up by hand.
+/// A type whose values this test adds by itself.
 trait ByHand: Element + Debug {
     fn any() -> BoxedStrategy<Self>;
     fn zero() -> Self;
@@ -241,9 +241,9 @@ proptest! {
         let scales = group.scales().as_slice::<f32>().unwrap();
         let group_size = usize::try_from(quantization.group_size).unwrap();
         for (at, (value, read)) in values.iter().zip(&*dense.as_slice::<f32>().unwrap()).enumerate() {
-            // Rounding the zero-point takes nothing away: places are rounded with it, and the
-            // outermost ones are clamped to the scale. What is beyond the half is f32's rounding
-            // of places, and of a value that is far from zero beside its step.
+            // Half a step, even with a rounded zero-point: levels are rounded with it, and the
+            // outermost ones are clamped. The rest is f32's rounding of levels, and of a value that
+            // is large compared with its step.
             let bound = scales[at / group_size] * 0.501 + value.abs() * f32::EPSILON;
             prop_assert!((value - read).abs() <= bound, "{value} {read} {bound}");
         }
@@ -301,7 +301,7 @@ fn logical_types() -> impl Strategy<Value = Option<&'static str>> {
 fn elements() -> impl Strategy<Value = Elements<'static>> {
     let bytes = prop_oneof![
         prop::collection::vec(any::<u8>(), 0..40),
-        // Small numbers, as indices are.
+        // Small numbers, like indices.
         prop::collection::vec(0u64..4, 0..6)
             .prop_map(|words| words.iter().flat_map(|word| word.to_le_bytes()).collect()),
     ];
@@ -387,13 +387,13 @@ fn roles_of(id: &str) -> &'static [&'static str] {
         "zt.planes/1" => &[
             "plane0", "plane1", "plane2", "plane3", "plane4", "plane5", "plane6", "plane7",
         ],
-        // Of `dense`; a format to come shows up without a role.
+        // `dense`. A new format shows up without a role.
         _ => &["data"],
     }
 }
 
-/// Any shape, attributes and elements, in the roles of one of the formats. Every other one has
-/// the dtypes and lengths that its format looks for, as far as the rest decides them.
+/// Any shape, attributes and elements, in the roles of one of the formats. Every second one has the
+/// dtypes and lengths that its format expects, as far as the rest determines them.
 fn anything() -> impl Strategy<Value = (String, Parts<'static>)> {
     let shape = prop::collection::vec(numbers(), 0..4);
     let components = prop::collection::vec(elements(), 8);
@@ -418,7 +418,7 @@ fn anything() -> impl Strategy<Value = (String, Parts<'static>)> {
     )
 }
 
-/// Gives components the dtype and the length that the format looks for, where they are small.
+/// Gives components the dtype and the length that the format expects, if the length is small.
 fn fit(id: &str, parts: &mut Parts<'_>) {
     let registry = Registry::builtin();
     let format = registry.format(id).unwrap();
@@ -442,7 +442,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2048))]
 
     #[test]
-    fn nothing_whatever_brings_a_panic((id, parts) in anything()) {
+    fn no_object_causes_a_panic((id, parts) in anything()) {
         let registry = Registry::builtin();
         let signature = parts.signature();
         let checked = registry.check(&id, &signature);

@@ -1,4 +1,4 @@
-//! Which rows of an object can be read without the others, where that cannot be told.
+//! Objects whose rows cannot be read without the others.
 
 // Clippy takes only the tests themselves for tests.
 #![allow(clippy::unwrap_used)]
@@ -6,7 +6,7 @@
 use zt_formats::{ComponentSignature, Registry, Signature};
 use zt_manifest::{DType, Map, Value};
 
-/// Four-bit values in groups of that size, packed by eight.
+/// Four-bit values in groups of `group_size`, eight in a word.
 fn attributes(group_size: u64) -> Map {
     let attributes = [
         ("bits", Value::from(4u64)),
@@ -16,7 +16,7 @@ fn attributes(group_size: u64) -> Map {
     attributes.into_iter().collect()
 }
 
-/// What `quantized_group` says of rows, and of the bytes of its words.
+/// The row unit of `quantized_group`, and the length of its words.
 fn rows(
     shape: &[u64],
     attributes: &Map,
@@ -45,7 +45,7 @@ fn rows(
 }
 
 #[test]
-fn nobody_knows_the_rows_of_values_of_an_unknown_type() {
+fn values_of_an_unknown_type_have_no_known_rows() {
     let shape = [6, 12];
     let known = rows(&shape, &attributes(8), [None, None]);
     assert_eq!(known, (Some(2), Some(36)));
@@ -56,16 +56,16 @@ fn nobody_knows_the_rows_of_values_of_an_unknown_type() {
 }
 
 #[test]
-fn sizes_beyond_what_can_be_counted_have_no_rows() {
+fn sizes_that_overflow_have_no_rows() {
     let eights = attributes(8);
-    // Elements of all rows, and of one.
+    // The elements of all rows overflow, then those of one.
     for shape in [&[1 << 32, 1 << 32][..], &[2, 1 << 32, 1 << 32]] {
         assert_eq!(rows(shape, &eights, [None, None]), (None, None));
     }
-    // None at all, of rows that are too long to count: words of no bytes.
+    // No rows, each too long to count: words of no bytes.
     let empty = [0, 1 << 32, 1 << 32];
     assert_eq!(rows(&empty, &eights, [None, None]), (None, Some(0)));
-    // The last group that is a size of one row, and the first that is none.
+    // The largest group size that is valid for one row, and the first that is not.
     let most = i32::MAX.unsigned_abs().into();
     let unit = |size| rows(&[4, 8], &attributes(size), [None, None]).0;
     assert_eq!((unit(most), unit(most + 1)), (Some(most), None));

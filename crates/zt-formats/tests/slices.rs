@@ -1,4 +1,4 @@
-//! Slices of dense arrays, against the indices that Python's `range` gives.
+//! Slices of dense arrays, compared with the indices of Python's `range`.
 
 // Clippy takes only the tests themselves for tests.
 #![allow(clippy::unwrap_used)]
@@ -10,7 +10,7 @@ use zt_formats::{
     Complex, Dense, Element, Elements, F8E5M2, Misuse, Places, Selection, Slice, SliceFault, bf16,
 };
 
-/// The places of `start:stop:step` in a dimension: walks them, one by one.
+/// The places of `start:stop:step` in a dimension, found one by one.
 fn walk(start: Option<i64>, stop: Option<i64>, step: i64, dimension: i64) -> Vec<i64> {
     let from_end = |bound: i64| if bound < 0 { bound + dimension } else { bound };
     let mut places = Vec::new();
@@ -32,7 +32,7 @@ fn walk(start: Option<i64>, stop: Option<i64>, step: i64, dimension: i64) -> Vec
     places
 }
 
-/// Values and shape that the slices (one for each dimension) take from 0, 1, 2, ...
+/// The values and the shape that the slices, one for each dimension, select from 0, 1, 2, ...
 fn naive(shape: &[u64], slices: &[Slice]) -> (Vec<u64>, Vec<u32>) {
     let mut selected = vec![0u64];
     let mut out = Vec::new();
@@ -83,8 +83,8 @@ fn shape_and_slices() -> impl Strategy<Value = (Vec<u64>, Vec<Slice>)> {
 
 proptest! {
     #[test]
-    fn slices_are_what_walking_the_indices_gives((shape, slices) in shape_and_slices()) {
-        // Bounds at the ends of i64 overflow in the walk alone.
+    fn slices_equal_a_walk_of_the_indices((shape, slices) in shape_and_slices()) {
+        // Bounds at the ends of i64 would overflow in this test only.
         let near = |bound: Option<i64>| bound.map(|bound| bound.clamp(-100, 100));
         let tame: Vec<_> = slices.iter().map(|slice| match *slice {
             Slice::Range { start, stop, step } => {
@@ -122,7 +122,7 @@ proptest! {
 }
 
 #[test]
-fn text_says_what_numpy_says() {
+fn text_is_parsed_as_numpy_does() {
     let range = |start, stop, step| Slice::Range { start, stop, step };
     assert_eq!(
         Slice::parse_list("0:4, :, ::2, -1, ..., 3:, :-1, 5:0:-2").unwrap(),
@@ -247,7 +247,7 @@ fn values_of_every_width_are_taken_whole() {
 }
 
 #[test]
-fn nothing_is_taken_from_an_array_of_nothing() {
+fn a_slice_of_an_empty_array_is_empty() {
     let dense = Dense::from_slice(&[3, 0], &[0u16; 0]).unwrap();
     for (text, shape) in [("::2", &[2, 0][..]), ("1", &[0]), (":,::-1", &[3, 0])] {
         let slice = dense.slice(&Slice::parse_list(text).unwrap()).unwrap();
@@ -299,7 +299,7 @@ fn values_of_any_length_are_taken_whole() {
 }
 
 #[test]
-fn what_is_no_part_of_an_array_is_said_in_words() {
+fn invalid_slices_have_plain_texts() {
     let dense = Dense::from_slice(&[2, 3], &[0u8; 6]).unwrap();
     for (text, words) in [
         ("1:x", "\"1:x\" is not an index, start:stop:step or ..."),
@@ -319,7 +319,7 @@ fn what_is_no_part_of_an_array_is_said_in_words() {
         let error = dense.select(&places).unwrap_err();
         assert_eq!(error.to_string(), "the places are those of another shape");
     }
-    // No text has a step of zero, a caller may.
+    // No text has a step of zero, but a caller's slice may.
     let step = Slice::Range {
         start: None,
         stop: None,
@@ -346,7 +346,7 @@ fn ranges_and_indices_are_slices() {
     assert_eq!(Slice::from(1..), parsed("1:"));
     assert_eq!(Slice::from(..4), parsed(":4"));
     assert_eq!(Slice::from(-2), parsed("-2"));
-    // Nothing lies behind the last place that a slice can name.
+    // No place is after the last one that a slice can name.
     let places = Places::resolve(&[Slice::from(u64::MAX..)], &[10]).unwrap();
     assert_eq!(places[0].count(), 0);
 }

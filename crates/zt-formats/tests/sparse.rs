@@ -1,4 +1,4 @@
-//! `sparse_csr` and `sparse_coo`: what they refuse, and where.
+//! `sparse_csr` and `sparse_coo`: the faults that they refuse, with their positions.
 
 // Clippy takes only the tests themselves for tests.
 #![allow(clippy::unwrap_used)]
@@ -17,7 +17,7 @@ fn coo(shape: &[u64], values: &[f32], coords: &[u64]) -> Result<(), Error> {
     Coo::new(shape, values, coords).map(drop)
 }
 
-/// Code and role of what must be an error.
+/// The code and the role of an expected error.
 fn blame<T>(result: Result<T, Error>) -> (&'static str, Option<String>) {
     let error = result.map(drop).unwrap_err();
     (error.code(), error.role().map(str::to_owned))
@@ -36,7 +36,7 @@ fn index_fault(position: u64, value: i128, bound: IndexBound, role: &'static str
     .of(role)
 }
 
-/// The parts of [[0, 5, 0], [7, 0, 8]], to be spoilt.
+/// The parts of [[0, 5, 0], [7, 0, 8]].
 fn csr_parts() -> Parts<'static> {
     let csr = Csr::new([2, 3], &[5f32, 7.0, 8.0], &[1, 0, 2], &[0, 1, 3]).unwrap();
     let parts = csr.to_object().unwrap().into_parts();
@@ -151,7 +151,7 @@ fn indices_of_any_integer_dtype_are_read_and_only_u64_is_strictly_right() {
     registry.check("sparse_coo", &parts.signature()).unwrap();
     let strict = registry.check_strict("sparse_coo", &parts.signature());
     assert_eq!(blame(strict), on("index-dtype", "coords"));
-    // Nor is a u64 under a name.
+    // A u64 with a logical type is not plain u64.
     let named = Elements::from(&[1u64, 0, 2]).with_logical_type("acme.column");
     let parts = with(csr_parts(), "indices", named);
     registry.check("sparse_csr", &parts.signature()).unwrap();
@@ -215,7 +215,7 @@ fn coo_has_a_coordinate_for_each_value_and_dimension() {
 
 #[test]
 fn coo_coordinates_lie_within_their_own_dimension() {
-    // The flat place 0 * 4 + 4 exists, and is another's.
+    // The flat place 0 * 4 + 4 exists, but belongs to another row.
     assert_eq!(
         coo(&[3, 4], &[1.0, 2.0], &[0, 1, 0, 4]),
         Err(index_fault(3, 4, IndexBound::Below(4), "coords"))
@@ -271,7 +271,7 @@ fn a_scalar_is_the_sum_of_its_values() {
 }
 
 #[test]
-fn values_of_one_place_add_up_and_others_arrive_bit_for_bit() {
+fn values_that_share_a_place_are_added_and_others_keep_every_bit() {
     let coo = Coo::new([2], &[200u8, 100], &[1, 1]).unwrap();
     assert_eq!(*coo.to_dense().unwrap().as_slice::<u8>().unwrap(), [0, 44]);
     let coo = Coo::new([2], &[true, true], &[1, 1]).unwrap();
@@ -307,7 +307,7 @@ fn values_of_one_place_add_up_and_others_arrive_bit_for_bit() {
 }
 
 #[test]
-fn values_of_an_unknown_type_are_moved_and_not_added() {
+fn values_of_an_unknown_type_are_placed_and_not_added() {
     let values = [1u16, 2, 3, 4];
     let values = || Elements::from(&values).with_logical_type("vendor.pair");
     let dense = Coo::new([3], values(), &[2, 0])
@@ -335,7 +335,7 @@ fn a_shape_that_no_array_has_is_refused_and_not_allocated() {
 }
 
 #[test]
-fn lengths_that_old_files_do_not_say_follow_from_the_others() {
+fn missing_lengths_of_old_files_follow_from_the_others() {
     let registry = Registry::builtin();
     let format: &dyn ObjectFormat = registry.format("sparse_csr").unwrap();
     let parts = csr_parts();
@@ -367,7 +367,7 @@ fn lengths_that_old_files_do_not_say_follow_from_the_others() {
 }
 
 #[test]
-fn where_a_file_says_no_length_at_all_nothing_follows() {
+fn without_any_length_nothing_follows() {
     let registry = Registry::builtin();
     let coo = Coo::new([3, 4], &[1f64], &[0, 0]).unwrap();
     let coo = coo.to_object().unwrap().into_parts();
@@ -379,7 +379,7 @@ fn where_a_file_says_no_length_at_all_nothing_follows() {
         registry.check(format, &signature).unwrap();
         let of = registry.format(format).unwrap();
         for component in &signature.components {
-            // The rows of a CSR array are said by the shape.
+            // The number of rows of a CSR array follows from the shape.
             let expected = (component.role == "indptr").then_some(24);
             let len = of.expected_len(component.role, &signature, &registry);
             assert_eq!(len, expected, "{} of {format}", component.role);
@@ -424,7 +424,7 @@ fn a_role_that_the_format_does_not_know_has_no_length() {
 }
 
 #[test]
-fn coordinates_of_more_values_than_can_be_are_no_match() {
+fn a_number_of_coordinates_that_overflows_is_a_mismatch() {
     let registry = Registry::builtin();
     let check = |coords_len| {
         let component = |role, dtype, byte_len| ComponentSignature {
@@ -476,7 +476,7 @@ fn a_part_of_a_component_is_read_with_its_own_positions() {
     let error = indices("coords", (&negative).into(), 7, 5).unwrap_err();
     let expected = index_fault(8, -1, IndexBound::Below(5), "coords");
     assert_eq!(error, expected);
-    // Whoever reads a part need not have had its metadata checked.
+    // A part can be read without a check of the metadata.
     let codes = Elements::from(&[0u8, 1]).with_logical_type("f8_e5m2");
     for elements in [Elements::from(&[0f32, 1.0]), Elements::from(&[true]), codes] {
         let refused = indices("coords", elements, 7, 5);
@@ -485,7 +485,7 @@ fn a_part_of_a_component_is_read_with_its_own_positions() {
 }
 
 #[test]
-fn contents_of_another_length_than_the_shape_says_are_refused_without_the_metadata() {
+fn contents_of_a_wrong_length_are_refused_without_the_metadata() {
     let registry = Registry::builtin();
     let mismatch = "shape-size-mismatch";
     let csr = registry.format("sparse_csr").unwrap();
@@ -500,7 +500,7 @@ fn contents_of_another_length_than_the_shape_says_are_refused_without_the_metada
     let coo = registry.format("sparse_coo").unwrap();
     let object = Coo::new([3, 4], &[1f32], &[2, 3]).unwrap();
     let object = object.to_object().unwrap().into_parts();
-    // No whole places, and places of a scalar, which has none.
+    // A partial coordinate, and coordinates of a scalar, which has none.
     for (shape, is_sound) in [
         (&[3, 4][..], true),
         (&[4], true),
@@ -517,7 +517,7 @@ fn contents_of_another_length_than_the_shape_says_are_refused_without_the_metada
 }
 
 #[test]
-fn views_lend_what_the_object_has() {
+fn views_borrow_the_elements_of_the_object() {
     let (values, indices, indptr) = ([5f32, 7.0, 8.0], [1u64, 0, 2], [0u64, 1, 3]);
     let csr = Csr::new([2, 4], &values, &indices, &indptr).unwrap();
     assert_eq!((csr.shape(), csr.stored_count()), ([2, 4], 3));
@@ -547,7 +547,7 @@ fn indices_of_every_integer_type_make_the_same_matrix() {
     assert_eq!(made(&values, &[1u64, 0, 2], &[0, 1, 3]), expected);
     assert_eq!(made(&values, &[1u32, 0, 2], &[0, 1, 3]), expected);
     assert_eq!(made(&values, &[1i32, 0, 2], &[0, 1, 3]), expected);
-    // Those of i64 are the same bytes, and stay where they are.
+    // i64 have the same bytes, and stay borrowed.
     let (indices, indptr) = ([1i64, 0, 2], [0i64, 1, 3]);
     let csr = made(&values, &indices, &indptr);
     assert_eq!(csr, expected);

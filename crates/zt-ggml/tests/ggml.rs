@@ -1,4 +1,4 @@
-//! The blocks of ggml, against what `gguf-py` makes of them: see `data/README.md`.
+//! The blocks of ggml, compared with the values that `gguf-py` decodes: see `data/README.md`.
 
 // Clippy takes only the tests themselves for tests.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
@@ -73,13 +73,13 @@ fn every_type_decodes_bit_for_bit_as_gguf_py_does() {
     }
 }
 
-/// The values of E2M1, the four bits of both types, by the table of OCP's Microscaling Formats.
+/// The values of E2M1, the type of the four bits, by the table of OCP's Microscaling Formats.
 const E2M1: [f64; 16] = [
     0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0,
 ];
 
-/// Asserts that blocks with all sixteen values in each of their groups are those values times the
-/// `scale` of their byte: a block is a byte for each group and then the bits of all.
+/// Asserts that a group with all sixteen values decodes to these values times the `scale` of its byte.
+/// A block has a byte for each group, and then the bits of all groups.
 fn assert_scaled(format: &str, codes: std::ops::RangeInclusive<u8>, scale: impl Fn(u8) -> f64) {
     let block_type = BlockType::from_format(format).unwrap();
     let len = |len: u64| usize::try_from(len).unwrap();
@@ -93,7 +93,7 @@ fn assert_scaled(format: &str, codes: std::ops::RangeInclusive<u8>, scale: impl 
         let blocks = Blocks::new(block_type, [block_type.block_len()], &block[..]).unwrap();
         let dense = blocks.to_dense().unwrap();
         for (at, value) in dense.as_slice::<f32>().unwrap().iter().enumerate() {
-            // The lower halves of the bytes of a group come first, eight by eight.
+            // The lower halves of a group's bytes come first.
             let half = at % group / (group / 2);
             let expected = E2M1[half * 8 + at % 8] * scale(code);
             let expected = if expected.abs() > f32::MAX.into() {
@@ -108,20 +108,20 @@ fn assert_scaled(format: &str, codes: std::ops::RangeInclusive<u8>, scale: impl 
 
 #[test]
 fn every_scale_of_a_byte_is_the_power_or_the_number_that_it_codes() {
-    // Halves of the least two are subnormal, multiples of the largest are beyond f32. 0xff, which
-    // is NaN for OCP, is one more power in ggml.
+    // The halves of the least two are subnormal, and multiples of the largest are beyond f32. 0xff is
+    // NaN for OCP, and one more power in ggml.
     assert_scaled("gguf.mxfp4/1", 0..=255, |code| {
         2f64.powi(i32::from(code) - 127)
     });
     assert_scaled("gguf.nvfp4/1", 0..=0x7e, |code| {
         F8E4M3Fn::from_bits(code).to_f32().into()
     });
-    // NaN in E4M3, and nothing in ggml.
+    // NaN in E4M3, and 0 in ggml.
     assert_scaled("gguf.nvfp4/1", 0x7f..=0x7f, |_| 0.0);
 }
 
 #[test]
-fn big_endian_blocks_have_the_same_values_where_that_is_known() {
+fn big_endian_blocks_have_the_same_values_if_their_form_is_defined() {
     for line in TABLE.lines() {
         let words: Vec<&str> = line.split(' ').collect();
         let block_type = BlockType::from_id(words[1].parse().unwrap()).unwrap();
@@ -166,7 +166,7 @@ fn violation(parts: &Parts<'_>) -> Violation {
 }
 
 #[test]
-fn the_shape_demands_whole_blocks_in_every_row() {
+fn every_row_is_whole_blocks() {
     let row = SizeMismatch::Row {
         len: 16,
         multiple: 32,
@@ -221,7 +221,7 @@ fn rows_are_whole_blocks_and_the_only_one_is_cut_between_them() {
 }
 
 #[test]
-fn blocks_say_what_they_are() {
+fn blocks_have_a_type_a_shape_and_bytes() {
     let q4_0 = BlockType::from_format("gguf.q4_0/1").unwrap();
     let blocks = Blocks::new(q4_0, [2, 32], &[0; 36][..]).unwrap();
     assert_eq!(blocks.block_type(), q4_0);
@@ -236,7 +236,7 @@ fn blocks_say_what_they_are() {
     let object = blocks.to_object().unwrap();
     let signature = object.signature();
     assert_eq!(format.value_type(&signature), Some("q4_0".into()));
-    // The order of the fields goes with the blocks, and is nothing of the tensor's.
+    // The byte order describes the blocks and not the tensor.
     assert_eq!(format.parameters(), ["byte_order"]);
     assert_eq!(format.data_roles(), Some(&[][..]));
     assert!(format.is_of_value("data", &signature));
@@ -244,13 +244,13 @@ fn blocks_say_what_they_are() {
 }
 
 #[test]
-fn the_byte_order_matters_but_for_blocks_of_bytes() {
+fn the_byte_order_matters_except_for_blocks_of_bytes() {
     for block_type in &BLOCK_TYPES {
-        // The scales of these two are of one byte, those of all others of two or four.
+        // The scales of these two types have one byte. All others have two or four.
         let is_bytes = block_type.name().ends_with("FP4");
         assert_eq!(block_type.has_words(), !is_bytes, "{block_type}");
     }
-    // Declared as bytes and read as words: nobody has said what another order makes of those.
+    // ggml declares bytes and reads words: the big-endian form is undefined.
     let unsaid = BLOCK_TYPES
         .iter()
         .filter(|block_type| !block_type.is_known_in(ByteOrder::Big));

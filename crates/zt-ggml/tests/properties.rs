@@ -1,4 +1,4 @@
-//! No metadata and no bytes make the formats of blocks panic, and what they accept has its values.
+//! No metadata and no bytes make the block formats panic, and every object that they accept decodes.
 
 // Clippy takes only the tests themselves for tests.
 #![allow(clippy::unwrap_used)]
@@ -18,7 +18,7 @@ fn attributes() -> impl Strategy<Value = Map> {
     ]
 }
 
-/// Any shape and bytes. Every other one is fitted: rows are whole blocks, and all bytes are there.
+/// Any shape and bytes. Every second one fits: rows are whole blocks, and all bytes are there.
 fn anything() -> impl Strategy<Value = (&'static BlockType, Parts<'static>)> {
     let dimension = prop_oneof![4 => 0u64..4, 1 => any::<u64>()];
     let shape = prop::collection::vec(dimension, 0..4);

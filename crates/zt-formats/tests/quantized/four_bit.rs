@@ -42,7 +42,7 @@ fn four_bit_values_are_packed_across_rows_with_a_scale_for_each() {
 }
 
 #[test]
-fn a_dtype_that_the_file_does_not_say_is_no_fault_of_the_object() {
+fn a_missing_dtype_is_no_fault() {
     let parts = four_bit(&[0; 5], &[0; 8]);
     let registry = Registry::builtin();
     let mut signature = parts.signature();
@@ -109,7 +109,7 @@ fn a_4_bit_array_is_made_of_its_parts_and_held_to_their_lengths() {
         let error = made.unwrap_err();
         (error.code(), error.role().map(str::to_owned))
     };
-    // Whoever gives u8 says so: these are four zero-points, not two of f16.
+    // `new` takes u8 as u8: these are four zero-points, and not two of f16.
     let bytes = Quantized4Bit::new([2, 3], &[0; 3], &[1.0f32, 0.5], &[0u8, 60, 0, 64]);
     assert_eq!(blame(bytes), on(MISMATCH, "zero_point"));
     let integers = Quantized4Bit::new([2, 3], &[0; 3], &[0u8; 8], &[1u8, 2]);

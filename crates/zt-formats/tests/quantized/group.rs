@@ -26,7 +26,7 @@ fn with(role: &'static str, elements: impl Into<Elements<'static>>) -> Parts<'st
     parts
 }
 
-/// Code and role of the refusal, which metadata alone gives.
+/// The code and the role of the error that metadata alone gives.
 fn refusal(parts: Parts<'_>) -> (&'static str, Option<String>) {
     let registry = Registry::builtin();
     let checked = registry.check("quantized_group", &parts.signature());
@@ -110,7 +110,7 @@ fn attributes_are_of_their_type_and_range() {
     }
 }
 
-/// GPTQ's, as ztensor 1.2.3 wrote it.
+/// GPTQ's -1, as ztensor 1.2.3 wrote it.
 #[test]
 fn a_group_size_of_minus_one_is_one_group_for_each_row() {
     let mut parts = with_attribute("group_size", Value::Negative(0));
@@ -168,8 +168,8 @@ fn components_have_types_that_the_arithmetic_knows() {
     }
 }
 
-/// As a file of the reference implementation 1.2.3 has it: packed values of an unknown type, FP8
-/// scales, and half as many zeros.
+/// As in a file of the reference implementation 1.2.3: packed values of an unknown type, FP8 scales,
+/// and half as many zeros.
 #[test]
 fn an_unknown_logical_type_makes_lengths_unknowable() {
     let packed = Elements::from(vec![0i32; 7]).with_logical_type("u4x2");
@@ -201,7 +201,7 @@ fn values<'a>(
 }
 
 #[test]
-fn the_first_value_lies_in_the_lowest_bits_and_left_over_bits_mean_nothing() {
+fn the_first_value_is_in_the_lowest_bits_and_unused_bits_are_ignored() {
     let ten_of_three = Packing {
         per_word: 10,
         dtype: DType::U32,
@@ -258,7 +258,7 @@ fn zero_points_are_subtracted_before_the_scale_or_added_after_it() {
         values(quantization, packed(), 4, &[0.5, 2.0], zeros),
         [8.0, 15.5, 3.0, 5.0]
     );
-    // No fused step: 15 * 0.1 rounds to 1.5 before 1.5 is taken away.
+    // No fused step: 15 * 0.1 rounds to 1.5 before 1.5 is subtracted.
     let dense = values(quantization, vec![0xffu8], 1, &[0.1], Some(&[-1.5]));
     assert_eq!(dense, [15f32 * 0.1 - 1.5]);
 }
@@ -278,7 +278,7 @@ fn a_group_may_be_larger_than_the_array() {
 }
 
 #[test]
-fn what_cannot_be_quantized_is_refused() {
+fn values_that_are_not_finite_are_refused() {
     let packing = Packing {
         per_word: 2,
         dtype: DType::U8,
@@ -306,7 +306,7 @@ fn what_cannot_be_quantized_is_refused() {
 }
 
 #[test]
-fn what_is_finite_stays_finite() {
+fn finite_values_stay_finite() {
     let packing = Packing {
         per_word: 2,
         dtype: DType::U8,
@@ -329,7 +329,7 @@ fn what_is_finite_stays_finite() {
         let values = dense.as_slice::<f32>().unwrap();
         let is_finite = values.iter().all(|value| value.is_finite());
         assert!(is_finite, "{quantization:?}: {values:?}");
-        // What is clipped is clipped to the most that the levels reach.
+        // Values are clipped to the range of the levels, not more.
         if bits == 4 && zero_kind == ZeroKind::Subtractive {
             let far = values[0].min(-values[1]);
             assert!(far > 0.8 * f32::MAX, "{quantization:?}: {values:?}");
@@ -338,7 +338,7 @@ fn what_is_finite_stays_finite() {
 }
 
 #[test]
-fn the_scale_is_what_the_levels_of_a_group_are_apart() {
+fn the_scale_is_the_distance_of_two_levels() {
     let packing = Packing {
         per_word: 2,
         dtype: DType::U8,
@@ -361,7 +361,7 @@ fn the_scale_is_what_the_levels_of_a_group_are_apart() {
             [1.0, 2.0],
             Some([10.0, 30.0]),
         ),
-        // Any scale does for zeros, but one that divides.
+        // Zeros may have any scale except zero.
         (signed, [0.0; 4], [1.0; 2], None),
     ] {
         let array = QuantizedGroup::quantize([4], &values, quantization).unwrap();
@@ -403,7 +403,7 @@ fn the_examples_of_the_page_are_right() {
 }
 
 #[test]
-fn scales_of_f64_are_not_rounded_before_the_value_is() {
+fn scales_of_f64_are_rounded_only_with_the_value() {
     let packing = Packing {
         per_word: 1,
         dtype: DType::U8,
@@ -422,7 +422,7 @@ fn scales_of_f64_are_not_rounded_before_the_value_is() {
 }
 
 #[test]
-fn what_attributes_must_be_is_said_with_the_numbers() {
+fn errors_of_attributes_give_the_allowed_range() {
     let long = "8_per_i32 and what a file may say after that, for as long as it likes";
     for (name, value, words) in [
         ("bits", Value::from(0u64), "is 0, not in 1..=32"),
@@ -463,7 +463,7 @@ fn what_attributes_must_be_is_said_with_the_numbers() {
 }
 
 #[test]
-fn parameters_are_held_to_the_word_whoever_gives_them() {
+fn parameters_must_fit_the_word() {
     let of = |bits, group_size, per_word, dtype| {
         Quantization::new(bits, group_size, Packing { per_word, dtype })
     };
@@ -490,7 +490,7 @@ fn parameters_are_held_to_the_word_whoever_gives_them() {
         let made = QuantizedGroup::quantize([8], &[0.0; 8], quantization);
         assert_eq!(made.unwrap_err(), error);
     }
-    // Numbers that no check has seen count nothing, and divide by nothing.
+    // Unchecked numbers give a count of 0, and no division by 0.
     let unchecked = of(4, 0, 0, DType::U8);
     assert_eq!((unchecked.word_count(9), unchecked.group_count(9)), (0, 0));
     let sound = of(4, 4, 2, DType::U8);
@@ -503,7 +503,7 @@ fn parameters_are_held_to_the_word_whoever_gives_them() {
 }
 
 #[test]
-fn views_lend_what_the_object_has() {
+fn views_borrow_the_elements_of_the_object() {
     let group = QuantizedGroup::from_parts(example()).unwrap();
     assert_eq!(group.shape(), [64, 64]);
     assert_eq!(*group.packed().as_slice::<i32>().unwrap(), [0; 512]);

@@ -1,4 +1,4 @@
-//! The quantized formats: each on its own, and how rows of both are cut.
+//! The quantized formats: each by itself, and rows of both.
 
 // Clippy takes only the tests themselves for tests.
 #![allow(clippy::unwrap_used)]

@@ -1,4 +1,4 @@
-//! Rows that are cut from arrays of either format.
+//! Rows of arrays of both formats.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use zt_manifest::DType;
 
 use crate::example;
 
-/// The first and the other rows of an object, as a reader of rows cuts it.
+/// The first rows of an object and the others, as a reader cuts them.
 fn cut<'a>(format: &str, parts: &'a Parts<'_>, rows: u64) -> [Parts<'a>; 2] {
     let registry = Registry::builtin();
     let format = registry.format(format).unwrap();
