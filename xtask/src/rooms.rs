@@ -30,7 +30,6 @@ const PENDING: &[&str] = &[
     "crates/zt-cli",
     "crates/zt-convert",
     "crates/zt-foreign",
-    "crates/zt-ggml",
     "crates/zt-gguf",
     "crates/zt-hdf5",
     "crates/zt-npy",
