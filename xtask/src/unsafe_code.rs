@@ -77,8 +77,8 @@ fn undocumented_blocks(text: &str) -> Vec<usize> {
             is_documented |= line.starts_with("// SAFETY:");
             continue;
         }
-        let opens = line.contains("unsafe {") || line.contains("unsafe impl");
-        if opens && !is_documented {
+        // A function has a section `# Safety` instead.
+        if opens_unsafe(line) && !line.contains(" fn") && !is_documented {
             found.push(number);
         }
         // The next statement begins.
