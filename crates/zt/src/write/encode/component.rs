@@ -3,14 +3,16 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
+use zt_container::Encoding;
 use zt_container::codec::{FRAME_CONTENT, SINGLE_FRAME_MAX};
-use zt_container::{DigestAlgorithm, Encoding};
 
-use super::{Begin, Encoder, HASHED_AT_ONCE, Item, Placed, Stored};
+use super::blob::{Begin, Hashing};
+use super::queue::Item;
+use super::stored::Stored;
+use super::{Encoder, Placed, SHA256_AT_ONCE};
 use crate::error::Result;
 use crate::write::choice::{Method, choose};
 use crate::write::options::{ComponentOptions, Compression};
-use crate::write::tools::Effort;
 
 /// A component in progress: the decisions so far, and the bytes that are not a chunk yet.
 pub(crate) struct ComponentEncoder {
@@ -19,7 +21,8 @@ pub(crate) struct ComponentEncoder {
     expected_len: u64,
     /// Bytes that were given: decoded, unless they are stored as they are given.
     given_len: u64,
-    stage: Stage,
+    /// How it is stored; `None` until its first bytes decide.
+    method: Option<Method>,
     /// The encoding and the decoded length of bytes that are stored as they are given.
     stored: Option<(Encoding, u64)>,
     /// Content that is not in a chunk yet.
@@ -27,25 +30,14 @@ pub(crate) struct ComponentEncoder {
     is_begun: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    /// Undecided: it may be compressed, and into one frame.
-    Undecided,
-    Raw,
-    Frames(Effort),
-}
-
 impl ComponentEncoder {
     pub(crate) fn new(options: ComponentOptions, expected_len: u64) -> Self {
-        let stage = match options.compression {
-            Compression::None => Stage::Raw,
-            _ => Stage::Undecided,
-        };
+        let is_raw = options.compression == Compression::None;
         ComponentEncoder {
             options,
             expected_len,
             given_len: 0,
-            stage,
+            method: is_raw.then_some(Method::Raw),
             stored: None,
             gathered: Vec::new(),
             is_begun: false,
@@ -54,7 +46,7 @@ impl ComponentEncoder {
 
     /// The bytes that follow are encoded already.
     pub(crate) fn expect_stored(&mut self, encoding: Encoding, decoded_len: u64) {
-        self.stage = Stage::Raw;
+        self.method = Some(Method::Raw);
         self.stored = Some((encoding, decoded_len));
         self.expected_len = decoded_len;
     }
@@ -82,13 +74,12 @@ impl ComponentEncoder {
     }
 
     fn write_next<W: Write>(&mut self, encoder: &mut Encoder<W>, mut content: &[u8]) -> Result<()> {
-        if self.stage == Stage::Undecided {
+        if self.method.is_none() {
             content = self.decide(encoder, content)?;
         }
-        match self.stage {
-            Stage::Undecided => Ok(()),
-            Stage::Raw => self.write_raw(encoder, content),
-            Stage::Frames(effort) => self.write_pieces(encoder, content, Some(effort)),
+        match self.method {
+            None => Ok(()),
+            Some(method) => self.write_chunks(encoder, content, method),
         }
     }
 
@@ -113,14 +104,9 @@ impl ComponentEncoder {
         }
         let gathered = std::mem::take(&mut self.gathered);
         let decisive = if is_at_once { head } else { &gathered };
-        self.stage = match choose(&encoder.tools, self.options.compression, decisive)? {
-            Method::Raw => Stage::Raw,
-            Method::Frames(effort) => Stage::Frames(effort),
-        };
-        match self.stage {
-            Stage::Frames(effort) => self.write_pieces(encoder, &gathered, Some(effort))?,
-            _ => self.write_raw(encoder, &gathered)?,
-        }
+        let method = choose(&encoder.tools, self.options.compression, decisive)?;
+        self.method = Some(method);
+        self.write_chunks(encoder, &gathered, method)?;
         encoder.tools.give_back(gathered);
         Ok(if is_at_once { content } else { rest })
     }
@@ -131,7 +117,7 @@ impl ComponentEncoder {
         encoder: &mut Encoder<W>,
         put: impl FnOnce(&mut W) -> io::Result<u64>,
     ) -> Result<u64> {
-        let is_plain = self.stage == Stage::Raw && self.options.digest.is_none();
+        let is_plain = self.method == Some(Method::Raw) && self.options.digest.is_none();
         if !is_plain || !self.gathered.is_empty() || !encoder.writes_at_once() {
             return Ok(0);
         }
@@ -141,56 +127,41 @@ impl ComponentEncoder {
         Ok(len)
     }
 
-    fn write_raw<W: Write>(&mut self, encoder: &mut Encoder<W>, content: &[u8]) -> Result<()> {
-        let is_chained =
-            encoder.workers.threads() > 1 && self.options.digest == Some(DigestAlgorithm::Sha256);
-        if self.gathered.is_empty() && encoder.writes_at_once() && !is_chained {
-            self.begin(encoder, false)?;
-            return encoder.write_raw(content);
-        }
-        self.write_pieces(encoder, content, None)
-    }
-
-    fn submit_raw<W: Write>(&mut self, encoder: &mut Encoder<W>) -> Result<()> {
-        let bytes = std::mem::take(&mut self.gathered);
-        let cost = bytes.capacity();
-        encoder.submit(Item::Raw(bytes), cost)
-    }
-
-    /// Submits whole pieces, raw or as frames. The rest is gathered.
-    fn write_pieces<W: Write>(
+    /// Writes raw bytes at once if possible. Otherwise submits whole chunks, and gathers the rest.
+    fn write_chunks<W: Write>(
         &mut self,
         encoder: &mut Encoder<W>,
         mut content: &[u8],
-        frames: Option<Effort>,
+        method: Method,
     ) -> Result<()> {
+        let is_chained = encoder.chains(self.options.digest);
+        let is_at_once = self.gathered.is_empty() && encoder.writes_at_once() && !is_chained;
+        if method == Method::Raw && is_at_once {
+            self.begin(encoder, false)?;
+            return encoder.write_raw(content);
+        }
         while !content.is_empty() {
             let room = FRAME_CONTENT.strict_sub(self.gathered.len());
             let (head, rest) = content.split_at_checked(room).unwrap_or((content, &[]));
             self.gather(encoder, head, FRAME_CONTENT)?;
             content = rest;
             if self.gathered.len() == FRAME_CONTENT {
-                match frames {
-                    Some(effort) => self.submit_frame(encoder, effort)?,
-                    None => {
-                        self.begin(encoder, false)?;
-                        self.submit_raw(encoder)?;
-                    }
-                }
+                self.submit_chunk(encoder, method)?;
             }
         }
         Ok(())
     }
 
-    /// Makes the gathered bytes one of several frames.
-    fn submit_frame<W: Write>(&mut self, encoder: &mut Encoder<W>, effort: Effort) -> Result<()> {
+    /// Submits the gathered bytes, raw or as one of several frames.
+    fn submit_chunk<W: Write>(&mut self, encoder: &mut Encoder<W>, method: Method) -> Result<()> {
         self.begin(encoder, false)?;
         let content = std::mem::take(&mut self.gathered);
         let cost = content.capacity();
+        if method == Method::Raw {
+            return encoder.submit(Item::Raw(content.into()), cost);
+        }
         let tools = Arc::clone(&encoder.tools);
-        let digest = self.options.digest;
-        let method = Method::Frames(effort);
-        let start = move || Stored::part(&tools, content.into(), method, digest);
+        let start = move || Stored::part(&tools, content.into(), method);
         let task = encoder.workers.start(start);
         encoder.submit(Item::Frame(task), cost)
     }
@@ -199,7 +170,7 @@ impl ComponentEncoder {
     fn submit_alone<W: Write>(&mut self, encoder: &mut Encoder<W>) -> Result<()> {
         self.begin(encoder, true)?;
         let content = std::mem::take(&mut self.gathered);
-        let cost = content.capacity().max(HASHED_AT_ONCE);
+        let cost = content.capacity().max(SHA256_AT_ONCE);
         let tools = Arc::clone(&encoder.tools);
         let (options, chunks) = (self.options, encoder.chunks);
         let start = move || Stored::alone(&tools, content.into(), options, chunks);
@@ -209,26 +180,15 @@ impl ComponentEncoder {
 
     /// Ends the component.
     pub(crate) fn finish<W: Write>(&mut self, encoder: &mut Encoder<W>) -> Result<Placed> {
-        match self.stage {
+        match self.method {
             _ if self.gathered.is_empty() => self.begin(encoder, false)?,
-            Stage::Undecided => self.submit_alone(encoder)?,
-            Stage::Frames(effort) => self.submit_frame(encoder, effort)?,
-            Stage::Raw => {
-                self.begin(encoder, false)?;
-                self.submit_raw(encoder)?;
-            }
+            None => self.submit_alone(encoder)?,
+            Some(method) => self.submit_chunk(encoder, method)?,
         }
-        let decoded_len = self.decoded_len();
-        if encoder.writes_at_once() {
-            return encoder.end_placed(decoded_len);
-        }
-        let ticket = encoder.tickets;
-        encoder.tickets = ticket + 1;
-        encoder.submit(Item::End { decoded_len }, 0)?;
-        Ok(Placed::Later {
-            ticket,
-            decoded_len,
-        })
+        let mut queue = std::mem::take(&mut encoder.queue);
+        let placed = queue.end(encoder, self.decoded_len());
+        encoder.queue = queue;
+        placed
     }
 
     fn gather<W: Write>(
@@ -258,13 +218,17 @@ impl ComponentEncoder {
         if std::mem::replace(&mut self.is_begun, true) {
             return Ok(());
         }
+        let is_long = self.given_len > SHA256_AT_ONCE as u64;
+        let raw = encoder.begin_raw(self.expected_len, self.options.digest, is_long);
         let begin = Begin {
-            alignment: encoder.alignment_of(self.expected_len),
             encoding: self.stored.map_or(Encoding::Raw, |(encoding, _)| encoding),
-            digest: self.options.digest,
-            has_table: matches!(self.stage, Stage::Frames(_)),
-            is_alone,
-            is_long: self.given_len > HASHED_AT_ONCE as u64,
+            has_table: matches!(self.method, Some(Method::Frames(_))),
+            hashing: if is_alone {
+                Hashing::Worker
+            } else {
+                raw.hashing
+            },
+            ..raw
         };
         encoder.submit(Item::Begin(begin), 0)
     }

@@ -14,31 +14,31 @@ use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
 
+use zt_container::DigestAlgorithm;
 use zt_container::codec::{FRAME_CONTENT, SINGLE_FRAME_MAX};
 use zt_container::memory::resize;
-use zt_container::{CHUNK, Chunker, DigestAlgorithm, Encoding};
 use zt_formats::Bytes;
 
+use super::blob::{Begin, Hashing};
 use super::queue::{Item, Queue};
-use super::{Begin, Encoder, HASHED_AT_ONCE, Placed, Stored};
+use super::stored::Stored;
+use super::sums::Sums;
+use super::{CRC32C_AT_ONCE, Encoder, Placed, SHA256_AT_ONCE};
 use crate::cores::work::{Scope, Task};
 use crate::error::{Error, Result};
 use crate::write::choice::{Head, Method, choose};
 use crate::write::options::{ComponentOptions, Compression};
 use crate::write::tools::Tools;
 
-/// Up to this length, a checksum takes less time than another thread needs to start.
-const SUMMED_AT_ONCE: usize = 256 << 10;
-
 /// The bytes of a component, before compression.
 #[derive(Clone)]
 pub(crate) enum Content<'m> {
     Bytes(&'m [u8]),
-    /// So many bytes, which any thread can make from any place on.
+    /// A number of bytes, which any thread can make from any offset on.
     Made(usize, Arc<Fill<'m>>),
 }
 
-/// Fills memory with the bytes from a place on.
+/// Fills memory with the bytes from an offset on.
 type Fill<'m> = dyn Fn(usize, &mut [u8]) + Send + Sync + 'm;
 
 /// Components in lent memory that are on their way to the file.
@@ -52,7 +52,7 @@ pub(crate) struct Lending<'s, 'm> {
 struct Hashed<'m> {
     ticket: usize,
     byte_len: usize,
-    sums: Task<'m, Result<Stored<'m>>>,
+    sums: Task<'m, Result<Sums>>,
 }
 
 impl<'s, 'm> Lending<'s, 'm> {
@@ -77,35 +77,50 @@ impl<'s, 'm> Lending<'s, 'm> {
         content: &Content<'m>,
         options: ComponentOptions,
     ) -> Result<Placed> {
-        let byte_len = content.byte_len();
         let is_raw = options.compression == Compression::None;
-        let method = match content {
-            Content::Bytes(bytes) if bytes.is_empty() || is_raw => Method::Raw,
-            _ if byte_len <= SINGLE_FRAME_MAX => {
-                return self.store_alone(encoder, content, options);
+        match content {
+            Content::Bytes(bytes) if bytes.is_empty() || is_raw => {
+                self.store_raw(encoder, bytes, options.digest)
             }
-            _ => choose(&encoder.tools, options.compression, content)?,
-        };
-        if let (Method::Raw, Content::Bytes(bytes)) = (method, content) {
-            return self.store_raw(encoder, bytes, options.digest);
+            _ if content.byte_len() <= SINGLE_FRAME_MAX => {
+                self.store_alone(encoder, content, options)
+            }
+            _ => {
+                let method = choose(&encoder.tools, options.compression, content)?;
+                match content {
+                    Content::Bytes(bytes) if method == Method::Raw => {
+                        self.store_raw(encoder, bytes, options.digest)
+                    }
+                    _ => self.store_parts(encoder, content, method, options.digest),
+                }
+            }
         }
+    }
+
+    /// Stores a component chunk by chunk.
+    fn store_parts<W: Write>(
+        &mut self,
+        encoder: &mut Encoder<W>,
+        content: &Content<'m>,
+        method: Method,
+        digest: Option<DigestAlgorithm>,
+    ) -> Result<Placed> {
+        let byte_len = content.byte_len();
         let begin = Begin {
             has_table: matches!(method, Method::Frames(_)),
-            is_long: true,
-            ..encoder.begin_raw(byte_len, options.digest)
+            ..encoder.begin_raw(byte_len as u64, digest, true)
         };
         self.queue.submit(encoder, Item::Begin(begin), 0)?;
         for start in (0..byte_len).step_by(FRAME_CONTENT) {
             let range = start..byte_len.min(start.strict_add(FRAME_CONTENT));
             let (cost, content, tools) = (range.len(), content.clone(), Arc::clone(&encoder.tools));
-            let make = move || {
+            let task = self.scope.start(move || {
                 let bytes = content.bytes(range, &tools)?;
-                Stored::part(&tools, bytes, method, options.digest)
-            };
-            let task = self.scope.start(make);
+                Stored::part(&tools, bytes, method)
+            });
             self.queue.submit(encoder, Item::Frame(task), cost)?;
         }
-        self.end(encoder, byte_len)
+        self.queue.end(encoder, byte_len as u64)
     }
 
     /// Stores a component as one frame, unless it does not shrink.
@@ -117,8 +132,8 @@ impl<'s, 'm> Lending<'s, 'm> {
     ) -> Result<Placed> {
         let byte_len = content.byte_len();
         let begin = Begin {
-            is_alone: true,
-            ..encoder.begin_raw(byte_len, options.digest)
+            hashing: Hashing::Worker,
+            ..encoder.begin_raw(byte_len as u64, options.digest, false)
         };
         self.queue.submit(encoder, Item::Begin(begin), 0)?;
         let (content, tools) = (content.clone(), Arc::clone(&encoder.tools));
@@ -127,9 +142,9 @@ impl<'s, 'm> Lending<'s, 'm> {
             let bytes = content.bytes(0..byte_len, &tools)?;
             Stored::alone(&tools, bytes, options, chunks)
         });
-        let cost = byte_len.max(HASHED_AT_ONCE);
+        let cost = byte_len.max(SHA256_AT_ONCE);
         self.queue.submit(encoder, Item::Frame(task), cost)?;
-        self.end(encoder, byte_len)
+        self.queue.end(encoder, byte_len as u64)
     }
 
     /// Stores raw bytes. Workers hash them at any time, unless that takes less time than a start.
@@ -139,58 +154,37 @@ impl<'s, 'm> Lending<'s, 'm> {
         bytes: &'m [u8],
         digest: Option<DigestAlgorithm>,
     ) -> Result<Placed> {
-        if self.queue.is_empty() && bytes.len() <= HASHED_AT_ONCE {
-            let options = ComponentOptions {
-                compression: Compression::None,
-                digest,
-            };
-            return encoder.encode(bytes, options);
+        let byte_len = bytes.len();
+        if self.queue.is_empty() && byte_len <= SHA256_AT_ONCE {
+            return encoder.encode_small(bytes, digest);
         }
         let at_once = match digest {
-            Some(algorithm) if algorithm.combines() => SUMMED_AT_ONCE,
-            Some(_) => HASHED_AT_ONCE,
+            Some(algorithm) if algorithm.combines() => CRC32C_AT_ONCE,
+            Some(_) => SHA256_AT_ONCE,
             None => usize::MAX,
         };
-        if bytes.len() <= at_once || encoder.workers.threads() == 1 {
-            let begin = encoder.begin_raw(bytes.len(), digest);
-            self.queue.submit(encoder, Item::Begin(begin), 0)?;
-            self.queue.submit(encoder, Item::Lent(bytes), 0)?;
-            return self.end(encoder, bytes.len());
+        let is_at_once = byte_len <= at_once || encoder.workers.threads() == 1;
+        let mut begin = encoder.begin_raw(byte_len as u64, digest, false);
+        if !is_at_once {
+            begin.hashing = Hashing::Worker;
+            let chunks = encoder.chunks;
+            self.hashed.push(Hashed {
+                ticket: encoder.tickets,
+                byte_len,
+                sums: self.scope.start(move || Sums::of(bytes, digest, chunks)),
+            });
         }
-        let (ticket, chunks) = (encoder.tickets, encoder.chunks);
-        let sum = move || Stored::raw(Cow::Borrowed(bytes), digest, chunks);
-        let sums = self.scope.start(sum);
-        let begin = encoder.begin_raw(bytes.len(), None);
         self.queue.submit(encoder, Item::Begin(begin), 0)?;
-        self.queue.submit(encoder, Item::Lent(bytes), 0)?;
-        self.hashed.push(Hashed {
-            ticket,
-            byte_len: bytes.len(),
-            sums,
-        });
-        self.end_later(encoder, bytes.len())
-    }
-
-    /// Ends the component.
-    fn end<W: Write>(&mut self, encoder: &mut Encoder<W>, byte_len: usize) -> Result<Placed> {
-        if self.queue.is_empty() {
-            return encoder.end_placed(byte_len as u64);
+        self.queue
+            .submit(encoder, Item::Raw(Cow::Borrowed(bytes)), 0)?;
+        if is_at_once {
+            self.queue.end(encoder, byte_len as u64)
+        } else {
+            self.queue.end_later(encoder, byte_len as u64)
         }
-        self.end_later(encoder, byte_len)
     }
 
-    fn end_later<W: Write>(&mut self, encoder: &mut Encoder<W>, byte_len: usize) -> Result<Placed> {
-        let ticket = encoder.tickets;
-        encoder.tickets = ticket + 1;
-        let decoded_len = byte_len as u64;
-        self.queue.submit(encoder, Item::End { decoded_len }, 0)?;
-        Ok(Placed::Later {
-            ticket,
-            decoded_len,
-        })
-    }
-
-    /// Writes what waits, and waits for all digests.
+    /// Writes the queue, and waits for all digests.
     pub(crate) fn finish<W: Write>(mut self, encoder: &mut Encoder<W>) -> Result<()> {
         self.queue.write(encoder)?;
         // A hash cannot be split: with the longest first, all threads end at about the same time.
@@ -198,28 +192,11 @@ impl<'s, 'm> Lending<'s, 'm> {
         self.hashed.iter().for_each(|hashed| hashed.sums.help());
         for hashed in self.hashed {
             let sums = hashed.sums.wait().ok_or_else(Error::out_of_order)??;
-            if let Some(ended) = encoder.placed.get_mut(hashed.ticket) {
-                ended.blob.digest = sums.digest;
-                let chunker = sums.chunker.filter(|_| sums.content_len as u64 > CHUNK);
-                ended.table =
-                    chunker.map(|chunker| (chunker.algorithm(), Chunker::finish(chunker)));
+            if let Some(ended) = encoder.ended.get_mut(hashed.ticket) {
+                ended.set_sums(sums);
             }
         }
         Ok(())
-    }
-}
-
-impl<W: Write> Encoder<W> {
-    /// The beginning of a raw component of `byte_len` bytes.
-    fn begin_raw(&self, byte_len: usize, digest: Option<DigestAlgorithm>) -> Begin {
-        Begin {
-            alignment: self.alignment_of(byte_len as u64),
-            encoding: Encoding::Raw,
-            digest,
-            has_table: false,
-            is_alone: false,
-            is_long: false,
-        }
     }
 }
 

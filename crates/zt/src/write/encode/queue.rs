@@ -1,22 +1,21 @@
-//! What waits to be written, in its order.
+//! Items that wait to be written, in their order.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io::Write;
 
-use super::{Begin, Encoder, Stored};
+use super::Encoder;
+use super::blob::{Begin, Placed};
+use super::stored::Stored;
 use crate::cores::work::Task;
 use crate::error::Result;
 
 /// The next item to be written.
 pub(super) enum Item<'m> {
     Begin(Begin),
-    Raw(Vec<u8>),
-    /// Raw bytes in memory that the caller lends.
-    Lent(&'m [u8]),
+    Raw(Cow<'m, [u8]>),
     Frame(Task<'m, Result<Stored<'m>>>),
-    End {
-        decoded_len: u64,
-    },
+    End { decoded_len: u64 },
 }
 
 /// Items that wait to be written, each with its share of the budget.
@@ -41,7 +40,7 @@ impl<'m> Queue<'m> {
     ) -> Result<()> {
         let is_ready = !matches!(item, Item::Frame(_)) || encoder.workers.threads() == 1;
         if self.items.is_empty() && is_ready {
-            return encoder.place(item);
+            return encoder.write_item(item);
         }
         self.items.push_back((item, cost));
         self.queued += cost;
@@ -51,21 +50,44 @@ impl<'m> Queue<'m> {
                 self.items.push_front((item, cost));
                 break;
             }
-            self.place(encoder, item, cost)?;
+            self.write_oldest(encoder, item, cost)?;
         }
         Ok(())
+    }
+
+    /// Ends the component whose items were submitted last.
+    pub(super) fn end<W: Write>(
+        &mut self,
+        encoder: &mut Encoder<W>,
+        decoded_len: u64,
+    ) -> Result<Placed> {
+        if self.is_empty() {
+            return encoder.end_now(decoded_len);
+        }
+        self.end_later(encoder, decoded_len)
+    }
+
+    /// As [`Queue::end`], for a component that is incomplete even if all of it is written.
+    pub(super) fn end_later<W: Write>(
+        &mut self,
+        encoder: &mut Encoder<W>,
+        decoded_len: u64,
+    ) -> Result<Placed> {
+        let placed = encoder.place_later(decoded_len);
+        self.submit(encoder, Item::End { decoded_len }, 0)?;
+        Ok(placed)
     }
 
     /// Writes all items, and waits for the work in progress.
     pub(super) fn write<W: Write>(&mut self, encoder: &mut Encoder<W>) -> Result<()> {
         while let Some((item, cost)) = self.items.pop_front() {
-            self.place(encoder, item, cost)?;
+            self.write_oldest(encoder, item, cost)?;
         }
         Ok(())
     }
 
     /// Writes `item`, the oldest. While another thread works on it, this one works on those behind it.
-    fn place<W: Write>(
+    fn write_oldest<W: Write>(
         &mut self,
         encoder: &mut Encoder<W>,
         item: Item<'m>,
@@ -82,6 +104,6 @@ impl<'m> Queue<'m> {
             }
         }
         self.queued -= cost;
-        encoder.place(item)
+        encoder.write_item(item)
     }
 }
