@@ -1,4 +1,4 @@
-//! The hashes of dense values: asked for, or the identity of objects that stand for dense ones.
+//! The hashes of dense values: if the caller wants them, and of objects that stand for dense ones.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
@@ -19,9 +19,9 @@ use crate::read::contents::key;
 /// Bytes of a dense value that are hashed at a time.
 const PIECE: u64 = 1 << 20;
 
-/// Where the hash of a dense value comes from.
+/// The source of the hash of a dense value.
 enum Value {
-    /// There is none, or it was not asked for.
+    /// There is none, or it is not wanted.
     Absent,
     /// The object is dense, and its bytes have been hashed.
     Known(DenseHash),
@@ -29,9 +29,9 @@ enum Value {
     Decoded(usize),
 }
 
-/// The hash of each object's dense value: of all objects, or of those that stand for a dense one. A
-/// manifest can give the same bytes to any number of objects: equal objects are decoded once, and
-/// different ones as far as `allowance` goes.
+/// The hash of each object's dense value: of all objects, or only of objects that stand for a dense
+/// one. A manifest can give the same bytes to any number of objects. So equal objects are decoded once,
+/// and different ones within the limits of `allowance`.
 pub(super) fn dense_values(
     objects: &[Hashed<'_>],
     of_all: bool,
@@ -72,7 +72,7 @@ pub(super) fn dense_values(
         let decoded = decoded_value(tensor, gauge);
         match decoded {
             Err(error) if error.kind() == ErrorKind::Interrupted => Err(error),
-            // A format without a dense value, or an unknown one, has none: that is no fault.
+            // Formats without dense values and unknown formats have none. That is no fault.
             Err(error) if error.kind() == ErrorKind::Unsupported => Ok(Ok(None)),
             decoded => Ok(decoded.map(Some)),
         }
@@ -88,8 +88,8 @@ pub(super) fn dense_values(
     Ok(named.collect())
 }
 
-/// The value of a dense object, whose bytes have been hashed. Where a file leaves out the length or
-/// the type, it is for the format to say whether they make an array.
+/// The value of a dense object whose bytes have been hashed. `None` if the file omits the length or the
+/// type: then only the format knows whether the bytes are an array.
 fn own_value(tensor: &Tensor<'_>, components: &[(String, BytesHash)]) -> Option<DenseHash> {
     let data = tensor.component(DATA).ok()?;
     data.blob.decoded_len?;
@@ -121,7 +121,7 @@ fn decoded_value(tensor: &Tensor<'_>, gauge: &Gauge<'_>) -> Result<DenseHash> {
     let mut reader = tensor.dense_reader()?;
     let value_len = tensor.value_len(dtype, logical_type.as_deref());
     let dense_len = dense_byte_len(tensor.shape(), value_len as u64);
-    // Whole values: a piece that holds not even one would be an error.
+    // A piece holds whole values, at least one.
     let piece_len = dense_len.map_or(PIECE, |len| len.min(PIECE)).max(16);
     let (mut piece, mut next) = (zeroed(piece_len)?, zeroed(piece_len)?);
     let mut byte_len = 0u64;

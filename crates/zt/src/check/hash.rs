@@ -1,4 +1,4 @@
-//! `File::hash`: the identity of tensors, which does not depend on the file that holds them.
+//! `File::hash`: the identity of tensors, whatever file holds them.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -31,7 +31,7 @@ impl HashOptions<'_> {
         Self::default()
     }
 
-    /// Whether the dense value of every object is hashed as well.
+    /// Hashes the dense value of every object as well.
     #[must_use]
     pub const fn dense(mut self, dense: bool) -> Self {
         self.dense = dense;
@@ -41,12 +41,12 @@ impl HashOptions<'_> {
 
 work_options!(HashOptions, "Reports decoded bytes.");
 
-/// SHA-256 of some little-endian bytes, and how many they are.
+/// The SHA-256 and the number of some little-endian bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BytesHash {
     /// The sum.
     pub sha256: [u8; 32],
-    /// How many bytes.
+    /// The number of bytes.
     pub byte_len: u64,
 }
 
@@ -62,7 +62,7 @@ impl fmt::Display for BytesHash {
 pub struct DenseHash {
     /// Storage type of the dense value.
     pub dtype: zt_manifest::DType,
-    /// Its logical type, where it has one.
+    /// Its logical type, if it has one.
     pub logical_type: Option<String>,
     /// Its bytes.
     pub bytes: BytesHash,
@@ -74,20 +74,19 @@ pub struct DenseHash {
 pub struct ObjectHash {
     /// By role, in the order of the file.
     pub components: Vec<(String, BytesHash)>,
-    /// The dense value, where it was asked for and there is one.
+    /// The dense value, if it was wanted and there is one.
     pub dense: Option<DenseHash>,
-    /// Why there is no dense value of a format that has them: it is more than the limits allow, or
-    /// the components do not make one.
+    /// Why an object of a format with dense values has none: the value exceeds the limits, or the
+    /// components do not make one.
     pub dense_error: Option<Error>,
-    /// The rule of its format that the object breaks. Such an object is no part of the content
-    /// identity.
+    /// The rule of its format that the object breaks. With such an object there is no content identity.
     pub fault: Option<Error>,
 }
 
 /// The hashes of a file. See [`File::hash`].
 ///
 /// It is displayed as `zt hash` prints its identity: `sha256:` and 64 hexadecimal digits, or `none`
-/// where an object could not be read.
+/// if an object could not be read.
 ///
 /// ```
 /// use zt::{Dense, File, HashOptions, Writer};
@@ -104,33 +103,34 @@ pub struct ObjectHash {
 #[non_exhaustive]
 pub struct ContentHash {
     /// Identifies the tensors: names, shapes, formats, attributes, types and values, independent
-    /// of encoding, planes, placement, digests and order. `None` where an object could not be read. Its
+    /// of encoding, planes, placement, digests and order. `None` if an object could not be read. Its
     /// definition is decision "content identity" of `spec/decisions.md`.
     pub content: Option<[u8; 32]>,
     /// By name, in the order of the data.
     pub objects: Vec<(String, Result<ObjectHash>)>,
 }
 
-/// What the bytes that are hashed begin with: the definition's name and version.
+/// The first bytes that are hashed: the definition's name and version.
 const DOMAIN: [u8; 16] = *b"zt.content/1\0\0\0\0";
 
 impl File {
     /// Hashes the decoded little-endian bytes of every component, and all of them together into one
     /// identity of the tensors.
     ///
-    /// On all cores and streaming: memory is a few pieces of 1 MiB for each core. SHA-256 is a chain,
-    /// so one large component is hashed on one core, while others read and decode ahead of it and
-    /// hash other components. Bytes that several components share are hashed once; ranges that
-    /// overlap, up to [`Limits::overlap`](crate::Limits::overlap). Objects of a format that exists to
-    /// be compressed ([`ObjectFormat::is_for_compression`](crate::ObjectFormat::is_for_compression))
-    /// are read a second time, for their dense values, which the identity is made of. With
-    /// [`HashOptions::dense`] so are all that are not dense: those that their format cuts into rows
-    /// as a stream, others in memory, one for each core.
+    /// The work streams on all cores and takes a few pieces of 1 MiB for each core. One core hashes one
+    /// large component, because SHA-256 is a chain. The others read and decode ahead of it, and hash
+    /// other components. Bytes that several components share are hashed once. Ranges may overlap up to
+    /// [`Limits::overlap`](crate::Limits::overlap).
+    ///
+    /// An object of a format that exists to be compressed
+    /// ([`ObjectFormat::is_for_compression`](crate::ObjectFormat::is_for_compression)) is read a second
+    /// time: its identity is the hash of its dense value. With [`HashOptions::dense`] so is every object
+    /// that is not dense. If its format cuts it into rows, it is streamed. Otherwise its dense value is
+    /// in memory, one for each core.
     ///
     /// # Errors
     ///
-    /// [`crate::ErrorKind::Interrupted`] alone: what cannot be read is in the result, and what has no
-    /// dense value keeps its identity.
+    /// Only [`crate::ErrorKind::Interrupted`]: objects that cannot be read are in the result.
     pub fn hash(&self, options: &HashOptions<'_>) -> Result<ContentHash> {
         crate::cores::parallel::on(options.threads, || self.hash_here(options))
     }
@@ -176,7 +176,7 @@ fn hash_components(survey: &Survey<'_>, at: usize) -> Result<ObjectHash> {
         let byte_len = judge(&tensor, part, outcome, tensor.must_verify(part))?;
         let sha256 = match outcome.and_then(|outcome| outcome.content.as_ref()) {
             Some(Digest::Sha256(sum)) => *sum,
-            _ => [0; 32], // Unreachable: what decodes was hashed.
+            _ => [0; 32], // Unreachable: decoded content was hashed.
         };
         components.push((part.role.to_string(), BytesHash { sha256, byte_len }));
     }
@@ -188,7 +188,7 @@ fn hash_components(survey: &Survey<'_>, at: usize) -> Result<ObjectHash> {
     })
 }
 
-/// The content identity, `None` where an object has none.
+/// The content identity; `None` if an object has none.
 fn content_of(
     objects: &[Hashed<'_>],
     values: &[Result<Option<DenseHash>>],

@@ -12,36 +12,35 @@ use crate::file::overlap::{Allowance, decoded_most};
 use crate::file::tensor::{Located, Tensor};
 use crate::file::{Entry, File};
 
-/// Every component of every sound object, and what was found in its bytes.
+/// Every component of every sound object, with the outcome of reading its bytes.
 ///
-/// Tied weights share a blob, and a manifest of a few bytes can give one blob to any number of
-/// components: however many there are, its bytes are looked at once. Memory: the number of
-/// components.
+/// Tied weights share a blob, and a short manifest can give one blob to any number of components. The
+/// bytes of a blob are read once. The memory is proportional to the number of components.
 pub(crate) struct Survey<'f> {
     /// By entry: its fault, or its handle and the first of its components in `outcome_of`.
     objects: Vec<Result<(Tensor<'f>, usize)>>,
-    /// By component: its outcome; `None` where what it declares is refused without a look.
+    /// By component: its outcome; `None` if its declaration was refused before a read.
     outcome_of: Vec<Option<u32>>,
     outcomes: Vec<Outcome>,
 }
 
-/// What a survey is for.
+/// The checks that a survey makes.
 #[derive(Clone, Copy)]
 pub(crate) struct Wanted {
-    /// Whether the file's own policy on digests does not matter.
+    /// Compares every digest, whatever the file was opened with.
     pub(crate) every_digest: bool,
-    /// Whether bools are looked at.
+    /// Looks for invalid bools.
     pub(crate) bools: bool,
-    /// Whether the content is hashed.
+    /// Hashes the content.
     pub(crate) content: bool,
 }
 
-/// What may still be read of the source that was looked at last.
+/// The bytes that may still be read of the last source.
 #[derive(Default)]
 pub(crate) struct Spent(Option<(usize, Allowance)>);
 
 impl Spent {
-    /// Ranges so far are behind those to come.
+    /// Later ranges overlap none of the ranges so far.
     pub(crate) fn forget(&mut self) {
         if let Some((_, allowance)) = &mut self.0 {
             allowance.forget();
@@ -53,12 +52,12 @@ impl Spent {
 type Key = (usize, Span, Encoding, usize);
 
 impl<'f> Survey<'f> {
-    /// Looks at the bytes of all components, on the pool that this runs on. `spent` is what earlier
-    /// surveys of the file have left.
+    /// Reads the bytes of all components, on the pool that calls this. `spent` is the allowance that
+    /// earlier surveys of the file have left.
     ///
     /// # Errors
     ///
-    /// Interruption alone.
+    /// Only interruption.
     pub(crate) fn of(
         file: &'f File,
         entries: &[Entry<'f>],
@@ -92,7 +91,7 @@ impl<'f> Survey<'f> {
         });
         let mut outcome_of = vec![None; parts.len()];
         let mut jobs: Vec<Job<'f>> = Vec::with_capacity(order.len());
-        // Ranges that overlap have each to be read: a file may ask for only so much of that.
+        // Ranges that overlap are read one by one. The allowance limits these reads.
         let mut refused: Vec<u32> = Vec::new();
         let mut last = None;
         for (key, _, at) in order {
@@ -138,14 +137,14 @@ impl<'f> Survey<'f> {
         })
     }
 
-    /// Bytes of content that were decoded, those that components share once.
+    /// Bytes of content that were decoded. Shared bytes count once.
     pub(crate) fn decoded_len(&self) -> u64 {
         let lens = self.outcomes.iter().flat_map(|outcome| &outcome.decoded);
         lens.fold(0, |all, len| all.strict_add(*len))
     }
 
-    /// The handle of an entry, or its fault, and what was found in each of its components: in the
-    /// order of [`Tensor::located`].
+    /// The handle of an entry, or its fault, and the outcome of each of its components in the order of
+    /// [`Tensor::located`].
     pub(crate) fn object(
         &self,
         at: usize,
@@ -203,8 +202,8 @@ fn add(job: &mut Job<'_>, tensor: &Tensor<'_>, part: Located<'_>, wanted: Wanted
     let blob = &part.component.blob;
     if wanted.every_digest || tensor.must_verify(part) {
         let algorithm = blob.digest.as_ref().and_then(Digest::algorithm);
-        // The digests of one range are of one algorithm, but for chains beside a checksum: files
-        // that we do not know use one for all.
+        // The digests of one range have one algorithm. Beside a checksum there may be a sha256 and
+        // another chain: no known file has more.
         match algorithm {
             None => {}
             Some(DigestAlgorithm::Sha256) => job.sha256 = true,
@@ -218,10 +217,10 @@ fn add(job: &mut Job<'_>, tensor: &Tensor<'_>, part: Located<'_>, wanted: Wanted
     job.uses = job.uses.strict_add(1);
 }
 
-/// What one component makes of what was found in its bytes: the length of its content, where the
-/// digest is right (if `verify`), the content is whole, and no bool is another byte.
+/// The length of a component's content. With `verify` its digest must be right. The content must be
+/// complete, and bools must be 0 or 1.
 ///
-/// A wrong digest explains whatever a decoder stumbles over, and is reported instead.
+/// A wrong digest explains every error of a decoder, so it is reported instead.
 pub(crate) fn judge(
     tensor: &Tensor<'_>,
     part: Located<'_>,
@@ -231,8 +230,8 @@ pub(crate) fn judge(
     let blob = &part.component.blob;
     let limits = tensor.limits();
     check_declared(blob, limits).map_err(|error| tensor.blame(error, part))?;
-    // More than 2^32 components, or more bytes than a checksum can be combined over: neither
-    // exists, and neither passes unverified in silence.
+    // More than 2^32 components, or more bytes than checksums combine to. Neither exists, and
+    // neither may pass as verified.
     let unknown = || zt_container::Error::Misuse(zt_container::Misuse::TooLong);
     let Some(outcome) = outcome else {
         return Err(tensor.blame(unknown(), part));

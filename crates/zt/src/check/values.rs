@@ -8,7 +8,7 @@ use crate::file::File;
 use crate::file::value_rule::{Tolerated, ValueRule};
 
 impl Tolerated {
-    /// All problems, those of the values included, which are read for it.
+    /// All problems. The values are read to find theirs.
     pub(crate) fn verify(&self, file: &File, gauge: &Gauge<'_>) -> Result<Vec<Error>> {
         let mut problems = self.problems.clone();
         let checked = crate::cores::parallel::map(&self.values, |(name, role, rule)| {
@@ -19,8 +19,8 @@ impl Tolerated {
     }
 }
 
-/// The first value of a component that breaks the rule. A component that cannot be read is a
-/// problem already, and reported as such.
+/// The error for the first value of a component that breaks the rule. A component that cannot be read
+/// is reported elsewhere.
 fn check(
     file: &File,
     name: &str,

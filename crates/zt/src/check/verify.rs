@@ -30,7 +30,7 @@ impl VerifyOptions<'_> {
         Self::default()
     }
 
-    /// Whether faults that readers tolerate are problems too: padding that is not zero, blobs that
+    /// Reports faults that readers tolerate as problems: padding that is not zero, blobs that
     /// overlap in part, indices that are not u64, unaligned blobs.
     #[must_use]
     pub const fn strict(mut self, strict: bool) -> Self {
@@ -41,24 +41,24 @@ impl VerifyOptions<'_> {
 
 work_options!(VerifyOptions, "Reports decoded bytes.");
 
-/// What verifying a file has found.
+/// The result of [`File::verify`].
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Report {
     /// Objects, faulty ones included.
     pub objects: u64,
-    /// Components that were decoded, whether rightly or not.
+    /// Components that were decoded, faulty ones included.
     pub components: u64,
     /// Decoded bytes that were checked.
     pub bytes: u64,
     /// Components without a digest that can be checked: object and role.
     pub unverified: Vec<(String, String)>,
-    /// Objects of formats that nobody has registered: their digests were compared, but whether their
-    /// contents keep the format's rules, nobody here knows.
+    /// Objects whose format is not registered. Their digests were compared. Their contents were not
+    /// checked, because the format's rules are unknown.
     pub unchecked: Vec<String>,
     /// Every fault, in the order of the data.
     pub problems: Vec<Error>,
-    /// Remarks that are no faults.
+    /// Warnings, which are no faults.
     pub warnings: Vec<Warning>,
 }
 
@@ -71,17 +71,19 @@ impl Report {
 }
 
 impl File {
-    /// Checks every object against its format, decodes every component, compares every digest and
-    /// looks at indices and bools. On all cores, also within one large component; memory is a few
-    /// pieces of 1 MiB for each core, and the index components of one sparse object.
+    /// Checks every object against its format, decodes every component, compares every digest, and
+    /// checks indices and bools.
     ///
-    /// Bytes that several components share are looked at once. Where ranges overlap so that reading
-    /// each takes more than [`Limits::overlap`](crate::Limits::overlap) times the file, the last ones
-    /// are a problem of code `overlap`. What is reported does not depend on the number of threads.
+    /// The work is done on all cores, also within one large component. It takes a few pieces of 1 MiB
+    /// for each core, and the memory for the index components of one sparse object.
+    ///
+    /// Bytes that several components share are read once. If reading ranges that overlap takes more
+    /// than [`Limits::overlap`](crate::Limits::overlap) times the file, the last ones are a problem of
+    /// code `overlap`. The report does not depend on the number of threads.
     ///
     /// # Errors
     ///
-    /// [`crate::ErrorKind::Interrupted`] alone: problems of the file are in the report.
+    /// Only [`crate::ErrorKind::Interrupted`]: problems of the file are in the report.
     pub fn verify(&self, options: &VerifyOptions<'_>) -> Result<Report> {
         crate::cores::parallel::on(options.threads, || self.verify_here(options))
     }
@@ -98,7 +100,7 @@ impl File {
             warnings: self.warnings(),
             ..Report::default()
         };
-        // The headers of others were looked at when they were opened.
+        // The header of another source was checked when it was opened.
         let remote = self.inner.sources.first().filter(|it| it.is_remote());
         if let Some(source) = remote.filter(|_| self.kind() == Kind::ZT) {
             let header = Footer::check_header(&**source);
@@ -106,7 +108,7 @@ impl File {
         }
         let (mut spent, mut decoded_len) = (Spent::default(), 0u64);
         let mut of_tables = Allowance::of(self.byte_len(), &self.inner.limits);
-        // Contents are looked at once their bytes are known to be right.
+        // Contents are checked after their bytes.
         let mut contents = Vec::new();
         let mut problems: Vec<(usize, Error)> = Vec::new();
         let mut before = 0usize;
@@ -139,7 +141,7 @@ impl File {
             Ok(())
         };
         while let Some(window) = next {
-            // The objects of a window are looked at one by one, while another core decodes the next.
+            // One core checks the objects of a window while another decodes the next window.
             let (following, checked) =
                 crate::cores::parallel::join(|| windows.next(), || check(window));
             checked?;
@@ -191,7 +193,7 @@ impl File {
             return Vec::new();
         };
         let mut blobs: Vec<(Span, &str, &str)> = Vec::new();
-        // Bytes that no sound object has may belong to an object at fault.
+        // Bytes of no sound object may belong to a faulty one.
         let mut is_known = true;
         for entry in entries {
             let Ok(object) = entry.object() else {
@@ -266,14 +268,14 @@ impl File {
     }
 }
 
-/// The tables of chunk digests of one window, each looked at once.
+/// The tables of chunk digests of one window, each checked once.
 struct TableCheck<'a, 'f> {
     allowance: &'a mut Allowance,
     seen: HashSet<(usize, Span, &'f Chunks, Option<&'f Digest>)>,
 }
 
 impl<'f> TableCheck<'_, 'f> {
-    /// What is wrong with the table of a component whose bytes are right.
+    /// The fault of the table of a component whose bytes are right.
     fn problem(&mut self, tensor: &Tensor<'f>, part: Located<'f>) -> Option<Error> {
         let blob = &part.component.blob;
         let chunks = blob.chunks.as_deref()?;
@@ -296,19 +298,19 @@ impl<'f> TableCheck<'_, 'f> {
     }
 }
 
-/// What was found in one object.
+/// The results for one object.
 #[derive(Default)]
 struct Findings {
     components: u64,
     bytes: u64,
     unverified: Vec<(String, String)>,
-    /// Of a format that is not known.
+    /// Its format is not registered.
     is_unchecked: bool,
     problems: Vec<Error>,
 }
 
 impl Findings {
-    /// Whether the contents are to be looked at as well.
+    /// Checks all but the contents, and returns whether these can be checked.
     fn check<'f>(
         &mut self,
         entry: &Entry<'f>,
@@ -347,7 +349,7 @@ impl Findings {
             self.components = self.components.strict_add(1);
             let decoded = outcome.and_then(|outcome| outcome.decoded.as_ref().ok());
             self.bytes = self.bytes.saturating_add(decoded.copied().unwrap_or(0));
-            // Whatever the file was opened with: comparing digests is what this is for.
+            // Digests are compared even if the file was opened without.
             match judge(&tensor, part, outcome, true) {
                 Ok(byte_len) => {
                     lengths.push(byte_len);
@@ -359,7 +361,7 @@ impl Findings {
                 }
             }
         }
-        // Lengths that an old file leaves out are known by now, and held to the same rules.
+        // The lengths that an old file omits are known now. The same rules apply to them.
         let unknown = |part: Located<'_>| part.component.blob.decoded_len.is_none();
         if is_sound && tensor.located().any(unknown) {
             let mut object = tensor.object().clone();

@@ -1,23 +1,23 @@
-//! Objects that are looked at together: as few as can be told from the others.
+//! Objects that are checked together: as few as share no bytes with the others.
 
 use crate::file::catalog::Decoded;
 use crate::file::kind::Kind;
 use crate::file::{Entry, File};
 
-/// Objects that a window has, if there is a place to end it.
+/// The number of objects in a window, if it can end there.
 const WINDOW: usize = 1 << 12;
 
 /// The objects of a file in the order of their data, in windows. No blob of one window overlaps a blob
-/// of another, except without a byte: what is found in one does not depend on the others.
+/// of another, except empty ones. So the result of a window does not depend on the others.
 ///
-/// Windows of a `.zt` file are decoded when they come and not kept. Files of other kinds, whose objects
-/// are in memory anyway, and remote files, which fetch ranges together, are one window.
+/// A window of a `.zt` file is decoded when its turn comes, and not kept. Files of other kinds are one
+/// window, because their objects are in memory. Remote files are one, too: they fetch ranges together.
 pub(crate) struct Windows<'f> {
     file: &'f File,
     /// Places that are not decoded yet.
     rest: &'f [u32],
     at_a_time: usize,
-    /// Decoded, and of the next window.
+    /// Objects of the next window that are decoded already.
     next: Window<'f>,
 }
 
@@ -53,7 +53,7 @@ impl<'f> Iterator for Windows<'f> {
 
     fn next(&mut self) -> Option<Window<'f>> {
         let mut window = std::mem::take(&mut self.next);
-        // Where the window can end, and the end of all blobs before the object that is looked at.
+        // The last place where the window can end, and the end of all blobs before the current object.
         let (mut cut, mut end, mut seen) = (0, 0, 0);
         loop {
             for (at, (_, decoded)) in window.iter().enumerate().skip(seen) {

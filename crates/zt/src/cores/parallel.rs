@@ -9,7 +9,7 @@ use crate::error::Result;
 /// it is used then, so all uses of rayon ask here first.
 ///
 /// One, too, in a process that was forked after the global pool began: no thread survives a fork, and
-/// whoever waits for one waits forever.
+/// a wait for one never ends.
 #[cfg(feature = "rayon")]
 pub(crate) fn threads() -> usize {
     use std::error::Error as _;
@@ -105,7 +105,7 @@ pub(crate) fn map_owned<T: Send, R: Send>(
     items.into_iter().map(work).collect()
 }
 
-/// Sorts items none of which is equal to another.
+/// Sorts items that all differ.
 pub(crate) fn sort<T: Ord + Send>(items: &mut [T]) {
     #[cfg(feature = "rayon")]
     if threads() > 1 {

@@ -141,8 +141,9 @@ impl<'t> Scope<'_, 't> {
 }
 
 /// The result of work that was started.
-/// If no thread has begun the work, the one that waits for it does it. So busy threads delay
-/// nothing forever, and a caller on a thread of the same pool cannot wait for itself.
+///
+/// If no thread has begun the work, the thread that waits for it does the work. So busy threads cannot
+/// delay it forever, and a caller on a thread of the same pool cannot wait for itself.
 pub(crate) struct Task<'t, T>(Arc<Slot<'t, T>>);
 
 struct Slot<'t, T> {
@@ -171,7 +172,7 @@ impl<T> Slot<'_, T> {
                 }
             }
         };
-        // The one that waits is woken even after a panic.
+        // The waiting thread is woken even after a panic.
         let ends = Ends(self);
         let result = work();
         *lock(&self.state) = State::Done(result);

@@ -49,7 +49,7 @@ impl DiffOptions<'_> {
         Self::default()
     }
 
-    /// Whether the distance of values is measured.
+    /// Measures the distance of values.
     #[must_use]
     pub const fn values(mut self, values: bool) -> Self {
         self.values = values;
@@ -64,15 +64,15 @@ impl DiffOptions<'_> {
         self
     }
 
-    /// Whether objects are compared by their dense value if both have one. Their formats and the
-    /// attributes of these formats are ignored then.
+    /// Compares objects by their dense value if both have one. Then their formats and the attributes of
+    /// these formats are ignored.
     #[must_use]
     pub const fn dense(mut self, dense: bool) -> Self {
         self.dense = dense;
         self
     }
 
-    /// Whether names are ignored if each file has one object: some kinds of files have no names.
+    /// Ignores names if each file has one object: some kinds of files have no names.
     #[must_use]
     pub const fn nameless(mut self, nameless: bool) -> Self {
         self.nameless = nameless;
@@ -139,7 +139,7 @@ pub enum Side {
     B,
 }
 
-/// One difference. `role` is that of a component, or `None` for the dense value.
+/// One difference. `role` is a component's, or `None` for the dense value.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Change {
@@ -251,9 +251,9 @@ pub struct Extreme<T> {
 /// [`File::hash`] gives the same content and their own attributes are equal.
 ///
 /// The comparison streams on all cores. Dense objects, planes and components of any size take a few
-/// MiB for each core; other dense values are built in memory unless their format cuts them into rows. Both files are read to their end, so equal
-/// objects have passed their digests. Bytes that several objects share are compared once. Ranges
-/// that overlap beyond [`Limits::overlap`](crate::Limits::overlap) count as unreadable.
+/// MiB for each core. Other dense values are built in memory, unless their format cuts them into rows.
+/// Both files are read to their end, so equal objects have passed their digests. Bytes that several
+/// objects share are compared once. Ranges that overlap beyond [`Limits::overlap`](crate::Limits::overlap) count as unreadable.
 ///
 /// ```
 /// use zt::diff::{Change, DiffOptions};
@@ -392,7 +392,7 @@ fn identity<'f>(tensor: &Tensor<'f>) -> Result<Identity<'f>> {
     Ok((key(tensor)?, claims.collect()))
 }
 
-/// Takes what reading both costs. The sources of either file are numbered from 0.
+/// Takes the cost of reading both. The sources of each file are numbered from 0.
 fn spend(allowance: &mut Allowance, a: &Tensor<'_>, b: &Tensor<'_>) -> Result<()> {
     for (tensor, side) in [(a, 0), (b, 1)] {
         for part in tensor.located() {

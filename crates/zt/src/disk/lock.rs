@@ -38,13 +38,13 @@ pub(crate) fn lock(file: &File) -> Result<()> {
     }
 }
 
-/// Whether another handle has the file locked for an edit. `false` where the system cannot tell.
+/// Whether another handle has the file locked for an edit. `false` if the system has no such query.
 pub(crate) fn is_locked(file: &File) -> bool {
     #[cfg(target_os = "linux")]
     if let Ok(is_locked) = description::is_locked(file) {
         return is_locked;
     }
-    // Only an attempt tells, which keeps the file locked for a moment.
+    // Only an attempt shows it, which locks the file for a moment.
     match try_flock(|| file.try_lock_shared()) {
         Ok(true) => {
             let _ = file.unlock(); // The end of the handle would do it as well.
@@ -76,8 +76,8 @@ pub fn open_locked(path: impl AsRef<Path>) -> Result<File> {
     open().map_err(|error: Error| error.with_path(path))
 }
 
-/// Refuses to replace a file that a program is editing. A file that cannot be opened, or one where the
-/// system cannot tell, can be replaced.
+/// Refuses to replace a file that a program is editing. A file can be replaced if it cannot be opened,
+/// or if the system cannot query its lock.
 ///
 /// # Errors
 ///
@@ -91,7 +91,7 @@ pub fn expect_unlocked(path: impl AsRef<Path>) -> Result<()> {
 }
 
 /// Whether another handle has the file at `path` locked for an edit. `false` if it cannot be opened, or
-/// where the system cannot tell.
+/// if the system cannot query its lock.
 pub(crate) fn is_path_locked(path: &Path) -> bool {
     open_regular(path).is_ok_and(|file| is_locked(&file))
 }

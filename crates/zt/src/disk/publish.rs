@@ -74,8 +74,8 @@ impl AtomicFile {
     }
 
     /// Begins a file of a set, which will be `path`. No link is followed: one that is there is replaced.
-    /// The file is published only together with others: see [`AtomicFile::sync`]. Its owner and
-    /// permissions are those of `like`.
+    /// The file is published only together with others: see [`AtomicFile::sync`]. It gets the owner and
+    /// the permissions of `like`.
     ///
     /// # Errors
     ///
@@ -389,8 +389,8 @@ fn beside<T>(target: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io::Result
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// The names of temporary files beside the target. They begin with the lowest serial, so that what a
-/// killed process left is found by name, without a look at the whole folder.
+/// The names of temporary files beside the target. They begin with the lowest serial. So the files of a
+/// killed process are found by name, without a look at the whole folder.
 fn temporary(target: &Path, serial: u64) -> io::Result<PathBuf> {
     let name = target.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     // Most systems limit names to 255 bytes, and the target's name may have that length.
@@ -528,7 +528,7 @@ mod tests {
         }
     }
 
-    /// Only an administrator may give files away, so the test accepts that this fails.
+    /// Only an administrator may give files away, so the test accepts a failure.
     #[cfg(unix)]
     #[test]
     fn the_owner_stays() {

@@ -23,8 +23,8 @@ pub(crate) struct ReservingFile {
 /// Smaller files gain nothing.
 const WORTH_IT: u64 = 1 << 20;
 
-/// To another place in a page, ext4 copies 984 MB in 288 ms. What reads and writes them here takes 169 ms.
-/// On tmpfs the system is no slower.
+/// If the place within a page changes, ext4 copies 984 MB in 288 ms; reading and writing them takes
+/// 169 ms. On tmpfs the system is no slower.
 const PAGE: u64 = 4096;
 
 /// Space is reserved for as many bytes as were written already, within these limits.
@@ -41,11 +41,11 @@ impl ReservingFile {
         }
     }
 
-    /// Gives back what was reserved and not written.
+    /// Gives back the reserved space that was not written.
     pub(crate) fn release(&mut self) -> io::Result<()> {
         if self.reserved > self.written {
             self.reserved = 0;
-            // Space behind the end is part of no length, so this is the length that it has.
+            // Space behind the end does not count, so this keeps the length.
             self.file.set_len(self.written)?;
         }
         Ok(())
@@ -60,9 +60,9 @@ impl ReservingFile {
         self.written
     }
 
-    /// Appends bytes of another file, which the system copies: it may share their blocks. Returns how
-    /// many. Fewer than all is no error: the caller reads and writes the others, and meets the error if
-    /// there is one.
+    /// Appends bytes of another file, which the system copies: it may share their blocks. Returns their
+    /// number, which may be less than all. Then the caller reads and writes the others, and gets the error
+    /// if there is one.
     pub(crate) fn copy_from(&mut self, from: &File, span: Span) -> u64 {
         self.reserve(self.written + span.byte_len());
         if self.can_reserve && span.offset() % PAGE != self.written % PAGE {
@@ -86,7 +86,7 @@ impl ReservingFile {
         }
         let step = self.written.clamp(LEAST, MOST);
         let reserved = end.strict_add(step);
-        // A full disk is told by the write that does not fit, and by nothing before it.
+        // The write that does not fit reports a full disk.
         self.can_reserve = reserve(&self.file, self.written, reserved - self.written);
         if self.can_reserve {
             self.reserved = reserved;
@@ -107,7 +107,7 @@ impl Write for ReservingFile {
     }
 }
 
-/// Finds space for bytes of `file` without making it longer; whether there was any.
+/// Reserves space for bytes of `file` without making it longer, and returns whether there was any.
 #[cfg(target_os = "linux")]
 fn reserve(file: &File, offset: u64, byte_len: u64) -> bool {
     use rustix::fs::{FallocateFlags, fallocate, fstatfs};
@@ -122,7 +122,7 @@ fn reserve(_: &File, _: u64, _: u64) -> bool {
     false
 }
 
-/// Copies bytes of a file behind the cursor of another, and moves that. `None` where the system does not,
+/// Copies bytes of a file to the cursor of another, and moves the cursor. `None` if the system cannot,
 /// as between two file systems.
 #[cfg(target_os = "linux")]
 fn copy_range(from: &File, mut offset: u64, to: &File, byte_len: u64) -> Option<u64> {
@@ -165,7 +165,7 @@ mod tests {
         }
     }
 
-    /// Whether the file system can reserve or not.
+    /// With and without a file system that can reserve space.
     #[test]
     fn large_files_reserve_space_and_give_it_back() {
         let folder = tempfile::tempdir().unwrap();
@@ -175,7 +175,7 @@ mod tests {
         assert!(file.can_reserve && file.reserved == 0);
         file.write_all(&vec![1; 2 << 20]).unwrap();
         assert_eq!(file.can_reserve, file.reserved > file.written);
-        // What is behind the end shows where it is made part of the file.
+        // The reserved space behind the end becomes visible when the file is made longer.
         file.reserved = 3 << 20;
         file.file.set_len(file.reserved).unwrap();
         file.release().unwrap();
@@ -183,7 +183,7 @@ mod tests {
         assert_eq!((len, file.reserved), (file.written, 0));
     }
 
-    /// Nor on a disk in memory, where what is reserved is taken at once.
+    /// A disk in memory has no reservation either, because it would take the memory at once.
     #[test]
     fn the_file_is_the_same_without_reservations() {
         let content: Vec<u8> = (0..3_000_001u32).map(|at| at.to_le_bytes()[1]).collect();

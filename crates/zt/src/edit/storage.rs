@@ -89,8 +89,8 @@ pub(crate) struct LockedFile(File);
 impl LockedFile {
     /// Opens and locks the file at `path`.
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        /// Where only `flock` is there, a reader that cannot open a file tests the lock, and so holds it
-        /// for a moment.
+        /// With `flock` alone, a reader that cannot open a file tests the lock, and so holds it for a
+        /// moment.
         const MOMENTS: usize = 10;
         for _ in 0..MOMENTS {
             match open_locked(path) {
@@ -145,8 +145,8 @@ impl Storage for LockedFile {
     }
 
     /// A direct write makes a file longer once, when all its bytes are on the disk. Measured on Linux 6.18
-    /// with 16 MiB and a reader that asked for the length all the time: on ext4 and XFS never a part, in
-    /// 150 kills each. tmpfs and btrfs take the flag and write page by page all the same.
+    /// with 16 MiB and a reader that asked for the length all the time: on ext4 and XFS it never saw a
+    /// part, in 150 kills each. tmpfs and btrfs accept the flag, and write page by page.
     #[cfg(target_os = "linux")]
     fn extend_at_once(&self, offset: u64, bytes: &[u8]) -> io::Result<bool> {
         use rustix::fs::{OFlags, fstatfs};
@@ -174,7 +174,7 @@ impl Storage for LockedFile {
         {
             return Ok(true);
         }
-        // Part of it, where the disk became full.
+        // A part of it, if the disk became full.
         if self.byte_len()? != byte_len {
             self.set_len(byte_len)?;
         }

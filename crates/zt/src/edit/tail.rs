@@ -81,7 +81,7 @@ impl GrowingTail {
         let copy_len = trailer_len.checked_next_multiple_of(PAGE);
         let copy_len = copy_len.ok_or(io::Error::from(io::ErrorKind::FileTooLarge))?;
         let mut buffer = zeroed(copy_len.strict_add(PAGE))?;
-        // At most a page, except that a call may say that it does not know.
+        // At most a page, except if the system reports an unknown length.
         let start = buffer.as_ptr().align_offset(in_memory(PAGE));
         let start = start.min(in_memory(PAGE));
         let copy = start..start.strict_add(in_memory(copy_len));

@@ -87,8 +87,8 @@ impl Examination<'_> {
         let places = Places::of(self.source, is_0_1, self.options.progress)?;
         let mut search = Search::new(self.source, &self.options.limits);
         let manifests = search.manifests(&places, read)?;
-        // A manifest at the file's end that does not decode is a generation too, of which nothing
-        // is left.
+        // A manifest at the file's end that does not decode is a generation too, without any objects
+        // left.
         let mut lost = match (read, places.last()) {
             (None, Some(last)) if !search.is_torn(last)? => Some(last),
             _ => None,
@@ -184,7 +184,7 @@ impl Examination<'_> {
         match opened.open_source(Arc::clone(self.source)) {
             Err(error) if error.kind() == ErrorKind::Io => Err(error),
             Err(error) => Ok(Err(error)),
-            // Where an edit has not finished, readers find the old file, which ends before the source.
+            // After an unfinished edit, readers find the old file, which ends before the source.
             Ok(file) => {
                 let Some(source) = file.inner.sources.first() else {
                     return Err(Error::out_of_order());

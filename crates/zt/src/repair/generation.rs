@@ -7,7 +7,7 @@ use super::fate::Evidence;
 use super::ledger::Ledger;
 use crate::error::Result;
 
-/// A manifest in a file that may be damaged, and what the file's bytes say about it.
+/// A manifest in a file that may be damaged, and the evidence about it in the file's bytes.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Generation {
@@ -31,7 +31,7 @@ pub struct Generation {
     pub refuted: u64,
     /// The conclusion.
     pub standing: Standing,
-    /// Whether what follows it says how long it is.
+    /// Whether the bytes after it confirm its length.
     pub(super) is_closed: bool,
 }
 

@@ -61,9 +61,9 @@ fn as_stored(blob: &Blob) -> Blob {
     }
 }
 
-/// Whether a blob is decoded. A digest is enough: the bytes are the written ones, whether or not they
-/// decode. Only saving the component needs its decoded length, which is counted if it is missing or
-/// not trusted.
+/// Whether a blob is decoded. With a digest it is not: the bytes are the written ones, even if they do
+/// not decode. Only saving the component needs its decoded length, which is counted if it is missing
+/// or not trusted.
 fn is_decoded(blob: &Blob) -> bool {
     let is_asked = !has_digest(blob) || believed_len(blob).is_none();
     is_asked && blob.encoding != Encoding::Raw
@@ -156,7 +156,7 @@ impl<'l> Ledger<'l> {
     ) -> Result<Option<u64>> {
         let mut order = Vec::new();
         for (blob, count) in blobs {
-            // A right digest says enough about a place: nothing is decoded.
+            // A right digest is enough: nothing is decoded.
             let blob = as_stored(&blob);
             if !self.may_look(&blob) {
                 return Ok(None);

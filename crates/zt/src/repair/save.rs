@@ -174,7 +174,7 @@ impl<W: Write> Saving<'_, W> {
             None => Blob {
                 span: self.moved.place(blob.span)?,
                 decoded_len: Some(tensor.decoded_len_of(part)?),
-                // The table was not looked at, and may be what is damaged.
+                // The table was not checked, and may be damaged.
                 chunks: None,
                 ..blob.clone()
             },

@@ -1,4 +1,4 @@
-//! Raw bytes that the system copies from file to file, without a way through this program.
+//! Raw bytes that the system copies from file to file, without this program.
 
 use zt_container::{Blob, Digest, Encoding, Span, check_declared};
 use zt_manifest::{ByteOrder, Component, DType};
@@ -9,16 +9,16 @@ use crate::file::tensor::{Located, Tensor};
 use crate::write::component::ComponentWriter;
 use crate::write::sink::Sink;
 
-/// Fewer bytes are gathered with others and written together.
+/// Fewer bytes are read, gathered with others and written together.
 const WORTH_IT: u64 = 1 << 20;
 
 /// Bytes that are copied between two reports of progress.
 const STEP: u64 = 8 << 20;
 
 impl ComponentWriter<'_, '_, '_> {
-    /// Lets the system copy a component, if neither a digest nor bools need its bytes. Returns what is
-    /// left to be read and written; `None` if that is all of it. After an error of the system, reading
-    /// and writing the rest meets it again, or does not.
+    /// Lets the system copy a component, if neither a digest nor bools need its bytes. Returns the rest,
+    /// which the caller has to read and write; `None` if that is all of it. An error of the system ends
+    /// the copy, and the caller gets it only if it occurs again.
     pub(crate) fn copy_by_system(
         &mut self,
         tensor: &Tensor<'_>,

@@ -21,8 +21,8 @@ const SAMPLED: usize = 128;
 /// The shortest stretch. In a shorter one, the tables of a frame outweigh what it saves.
 const LEAST_STRETCH: usize = 4 << 10;
 
-/// The effort that finds out whether a search pays. Level 3 took half of the time of `choose` to search the
-/// exponents of weights.
+/// The effort that tests whether a search pays. With level 3, half of the time of `choose` was spent on
+/// the exponents of weights.
 const QUICK: Effort = Effort::Level(1);
 
 /// Up to this length, a frame that does not shrink costs hardly more than its sample.

@@ -6,7 +6,7 @@ use zt_formats::Registry;
 /// The default level of zstd.
 pub const DEFAULT_LEVEL: i32 = 3;
 
-/// How components are stored.
+/// How components are compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Compression {
@@ -19,9 +19,9 @@ pub enum Compression {
     /// zstd that codes bytes by their frequency and searches for no repetition. It suits weights, whose
     /// bits do not repeat, and little else. A component that does not shrink is stored uncompressed.
     EntropyOnly,
-    /// The best choice for each component, by a sample of its first bytes. Uncompressed, if no
-    /// choice saves more than 2 %; [`Compression::EntropyOnly`], if a search saves hardly more;
-    /// otherwise zstd at its default level.
+    /// The best choice for each component, by a sample of its first bytes. The component is
+    /// uncompressed if no choice saves more than 2 %. It is stored as by [`Compression::EntropyOnly`] if a
+    /// search saves hardly more, and otherwise by zstd at its default level.
     Auto,
 }
 
@@ -43,7 +43,7 @@ impl Default for ComponentOptions {
     }
 }
 
-/// What a copied component keeps of its storage, because no option chooses otherwise.
+/// The parts of its storage that a copied component keeps, because no option chooses others.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Keeps {
     pub(crate) encoding: bool,
@@ -159,7 +159,7 @@ impl WriteOptions {
     }
 
     /// Writes dense objects of f64, f32, f16 and bf16 as `zt.planes/1`, and every component with
-    /// [`Compression::Auto`], unless a later call says otherwise.
+    /// [`Compression::Auto`], unless a later call chooses another.
     ///
     /// Weights take two thirds (bf16) or five sixths (f32) of their bytes, without loss, to the last bit
     /// of a NaN. They read faster than data that zstd searched for repetitions. The file is a `.zt` of
@@ -196,9 +196,9 @@ impl WriteOptions {
         self
     }
 
-    /// The digest of each MiB of a raw component that is longer and has a digest. By it readers verify
-    /// slices. The default is crc32c, also beside a sha256; `None` writes no such digests. A second
-    /// sha256 of every byte takes as long as the first.
+    /// The digest of each MiB of a raw component, if the component is longer and has a digest. Readers
+    /// need it to verify slices. The default is crc32c, also beside a sha256, because a second sha256 of
+    /// every byte takes as long as the first. `None` writes no such digests.
     ///
     /// Spec: §6.1.
     #[must_use]
@@ -232,7 +232,7 @@ impl WriteOptions {
         self
     }
 
-    /// Whether components with equal bytes and equal storage share one blob, for example tied weights.
+    /// Lets components with equal bytes and equal storage share one blob, for example tied weights.
     /// Their names, dtypes and objects may differ. Off by default, because it costs a sha256 of
     /// everything that [`Writer::add`](crate::Writer::add) is given, on all cores. Streamed components are not compared:
     /// use [`ComponentWriter::share`](crate::ComponentWriter::share).
@@ -257,7 +257,7 @@ impl WriteOptions {
     }
 
     /// Compresses on this many threads beside the caller's; the default is one for each core. With 1, only
-    /// the caller's thread works. The bytes of the file do not depend on it.
+    /// the caller's thread works. The bytes of the file do not depend on this number.
     #[must_use]
     pub fn threads(mut self, threads: impl Into<Option<usize>>) -> Self {
         self.threads = threads.into();

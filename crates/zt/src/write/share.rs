@@ -33,8 +33,8 @@ pub(crate) struct SplitKey {
     pub(crate) options: ObjectOptions,
 }
 
-/// The key is a sha256 and no shorter hash: equal keys have to mean equal bytes, because the bytes
-/// are not kept for a comparison.
+/// The key is a sha256 and no shorter hash. The bytes are not kept for a comparison, so equal keys must
+/// mean equal bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Content {
     byte_len: usize,

@@ -7,7 +7,7 @@ use zt_container::Span;
 
 use crate::disk::publish::{AtomicFile, BUFFER};
 
-/// Where the bytes of a file go.
+/// The destination of a file's bytes.
 pub(crate) enum Sink<'w> {
     File(AtomicFile),
     /// A file that the caller publishes.
@@ -33,8 +33,8 @@ impl<'w> Sink<'w> {
         Sink::Stream(Box::new(BufWriter::with_capacity(BUFFER, sink)))
     }
 
-    /// Appends bytes of a file that this program does not see. Returns how many: fewer than all, or none,
-    /// where the system does not copy them.
+    /// Lets the system append bytes of a file. Returns their number, which is less than all if the system
+    /// cannot copy them.
     pub(crate) fn copy_from(&mut self, file: &fs::File, span: Span) -> io::Result<u64> {
         match self {
             Sink::File(to) => to.copy_from(file, span),

@@ -60,8 +60,8 @@ impl Tools {
         Ok(buffer)
     }
 
-    /// As [`Tools::buffer`], with any bytes in it, many if possible: zeros in their place would be
-    /// written for nothing.
+    /// As [`Tools::buffer`], with old bytes in it, as many as possible. Zeros would be written for nothing.
+    ///
     /// Larger buffers come in two sizes, so that they fit again later. Their unused pages cost no
     /// memory.
     pub(crate) fn used_buffer(&self, capacity: usize) -> Result<Vec<u8>> {

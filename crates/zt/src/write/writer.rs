@@ -64,7 +64,7 @@ pub struct Writer<'w> {
     sharable: HashMap<usize, Sharable>,
     /// Components without a known blob, in the order of the objects.
     pending: Vec<Pending>,
-    /// What copied components keep.
+    /// The storage that copied components keep.
     pub(crate) keeps: Keeps,
     /// Whether objects may have an empty name.
     takes_empty_names: bool,
@@ -309,7 +309,7 @@ impl<'w> Writer<'w> {
     }
 
     /// The default storage of the components of an object of `format`. A format for compression is
-    /// compressed, unless an option chooses: raw, it is only slower to read.
+    /// compressed unless an option chooses, because raw components of it are only slower to read.
     pub(crate) fn options_for(&self, format: &str) -> ObjectOptions {
         let mut options = self.options;
         let format = self.registry.format(format);
@@ -543,7 +543,7 @@ impl<'w> Writer<'w> {
     }
 
     /// The place of a component's blob. `object` may be the next one.
-    #[expect(clippy::expect_used, reason = "`Placed::blob` says the length")]
+    #[expect(clippy::expect_used, reason = "`Placed::blob` has the length")]
     pub(crate) fn placed(&self, object: usize, component: usize, blob: &Blob) -> Placed {
         let place = |pending: &Pending| (pending.object, pending.component);
         match self
