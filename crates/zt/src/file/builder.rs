@@ -12,7 +12,7 @@ use zt_manifest::{
 
 use crate::error::{Error, Result};
 use crate::file::File;
-use crate::file::catalog::{Catalog, Faulty, Home, Place, Resolved, blame_blob, check};
+use crate::file::catalog::{Catalog, Faulty, Home, Resolved, SourceOrigin, blame_blob, check};
 use crate::file::kind::Kind;
 use crate::file::open::OpenOptions;
 use crate::file::value_rule::ValueRule;
@@ -43,8 +43,8 @@ pub struct FileBuilder {
     registry: zt_formats::Registry,
     /// All but the catalog.
     origin: Origin,
-    /// Of each source.
-    places: Vec<Place>,
+    /// By source.
+    places: Vec<SourceOrigin>,
     /// Boxed, as the catalog keeps them: while it is made, no object exists twice.
     objects: Vec<(String, Box<Resolved>)>,
     attributes: Option<Map>,
@@ -79,16 +79,16 @@ impl FileBuilder {
 
     /// Adds a file that holds data of objects.
     pub fn source(&mut self, source: impl Source + 'static) -> SourceId {
-        // Saturates on purpose: it is only told to people, and a source may claim any length.
+        // Saturates on purpose: the sum is only for people, and a source may claim any length.
         let byte_len = &mut self.origin.byte_len;
         *byte_len = byte_len.saturating_add(source.byte_len());
-        self.place(source, Place::File)
+        self.place(source, SourceOrigin::File)
     }
 
     /// Adds bytes that hold data of objects and that no file holds: they are in memory, or made on
     /// demand. They do not count in [`File::byte_len`], and errors give no offset in them.
     pub fn derived(&mut self, source: impl Source + 'static) -> SourceId {
-        self.place(source, Place::Made)
+        self.place(source, SourceOrigin::Made)
     }
 
     /// As [`FileBuilder::derived`], for bytes that are made from the bytes of `from` at `offset`: for
@@ -100,10 +100,10 @@ impl FileBuilder {
         from: SourceId,
         offset: u64,
     ) -> SourceId {
-        self.place(source, Place::MadeOf(from.0, offset))
+        self.place(source, SourceOrigin::MadeOf(from.0, offset))
     }
 
-    fn place(&mut self, source: impl Source + 'static, place: Place) -> SourceId {
+    fn place(&mut self, source: impl Source + 'static, place: SourceOrigin) -> SourceId {
         self.origin.sources.push(Arc::new(source));
         self.places.push(place);
         SourceId(self.origin.sources.len() - 1)
@@ -193,7 +193,7 @@ impl FileBuilder {
         *byte_len = byte_len.saturating_add(file.byte_len());
         for (at, source) in inner.sources.iter().enumerate() {
             let place = match inner.catalog.place(at) {
-                Place::MadeOf(from, offset) => Place::MadeOf(base + from, offset),
+                SourceOrigin::MadeOf(from, offset) => SourceOrigin::MadeOf(base + from, offset),
                 place => place,
             };
             self.place(Arc::clone(source), place);
@@ -249,8 +249,8 @@ impl FileBuilder {
         ));
     }
 
-    /// Leaves out something that the file names and that is not a tensor: `what` says what it is, as
-    /// in `strings`. It is a warning of code `not-tensor`, and not an object. So the file is sound, and
+    /// Leaves out something that the file names and that is not a tensor; `what` describes it, such as
+    /// `strings`. It becomes a warning of code `not-tensor`, and not an object. So the file is sound, and
     /// a conversion warns and goes on.
     ///
     /// ```

@@ -1,4 +1,4 @@
-//! The objects of an open file: an index of names. An object is decoded when it is asked for.
+//! The objects of an open file: an index of names. An object is decoded on demand.
 
 use std::sync::Arc;
 use std::sync::OnceLock;
@@ -12,22 +12,22 @@ use crate::cores::{parallel, stretches};
 use crate::error::{Error, Result};
 use crate::file::unfinished::has_lost_page;
 
-/// Names in some order, and what is behind each.
+/// Names in the order of the file, each with its object.
 pub(crate) struct Catalog {
-    origin: Origin,
+    listing: Listing,
     /// One per name. Decoding is idempotent, so two threads that race here do no harm.
     slots: Box<[OnceLock<Box<Resolved>>]>,
     order: OnceLock<Order>,
 }
 
-/// Places of objects, in the order of their data.
+/// Indices of objects, in the order of their data.
 pub(crate) struct Order {
     pub(crate) all: Box<[u32]>,
-    /// Those with warnings.
+    /// The objects with warnings.
     pub(crate) warned: Box<[u32]>,
 }
 
-enum Origin {
+enum Listing {
     /// A `.zt` file: objects are decoded from its manifest.
     Manifest {
         index: Box<Index<ManifestBytes>>,
@@ -39,18 +39,18 @@ enum Origin {
         names: Vec<String>,
         order: Vec<u32>,
         /// By source.
-        places: Vec<Place>,
+        places: Vec<SourceOrigin>,
         attributes: Option<Map>,
         extra: Map,
     },
 }
 
-/// What the bytes of a source are.
+/// Where the bytes of a source come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// A file's.
+pub(crate) enum SourceOrigin {
+    /// They are a file.
     File,
-    /// Made by a kind of file; it has no place in a file.
+    /// Made by the reader of a kind; they have no place in a file.
     Made,
     /// Made from the bytes of a source, from this offset on.
     MadeOf(usize, u64),
@@ -72,7 +72,7 @@ pub(crate) struct Resolved {
     pub(crate) warnings: Box<[Warning]>,
 }
 
-/// An object of a catalog, which keeps it or does not.
+/// A decoded object, which the catalog keeps or the caller owns.
 pub(crate) enum Decoded<'c> {
     Kept(&'c Resolved),
     Made(Resolved),
@@ -89,7 +89,7 @@ impl std::ops::Deref for Decoded<'_> {
     }
 }
 
-/// Which of the file's sources the components are in.
+/// The sources that hold the components.
 pub(crate) enum Home {
     /// All in one.
     One(usize),
@@ -98,7 +98,7 @@ pub(crate) enum Home {
 }
 
 impl Home {
-    /// The source of a component, by its place; no source where it has none.
+    /// The source of a component by its index; `usize::MAX`, which is no source, if it has none.
     pub(crate) fn of(&self, component: usize) -> usize {
         match self {
             Home::One(source) => *source,
@@ -109,7 +109,7 @@ impl Home {
 
 pub(crate) struct Faulty {
     pub(crate) error: Error,
-    /// What is known of it all the same.
+    /// The fields that are known.
     pub(crate) raw: Arc<RawObject>,
 }
 
@@ -129,7 +129,7 @@ impl Resolved {
         Resolved { fault, ..self }
     }
 
-    /// The same object where the sources are counted from `base`; its digests are compared anew.
+    /// The same object with sources counted from `base`. Its digests are compared anew.
     pub(crate) fn moved(&self, base: usize) -> Self {
         let moved = |source: usize| source.strict_add(base);
         let home = match &self.home {
@@ -180,15 +180,15 @@ impl Resolved {
         }
     }
 
-    /// Where the data begins, for listing objects in the order of their data: a source, an offset in
-    /// it, and whether there are any bytes: a component without bytes shares its offset with the one
-    /// that was written after it. What is made out of another source begins where that is.
-    fn beginning(&self, places: &[Place]) -> (usize, u64, bool) {
+    /// The beginning of the data, for listing objects in the order of their data: a source, an offset in
+    /// it, and whether there are bytes. A component without bytes shares its offset with the next one
+    /// written, and comes before it. Data made from another source begins where that source's bytes do.
+    fn beginning(&self, places: &[SourceOrigin]) -> (usize, u64, bool) {
         let place = |(at, (offset, byte_len)): (usize, (Option<u64>, Option<u64>))| {
             let source = self.source(at);
             let has_bytes = byte_len != Some(0);
             match places.get(source) {
-                Some(Place::MadeOf(from, start)) => Some((*from, *start, has_bytes)),
+                Some(SourceOrigin::MadeOf(from, start)) => Some((*from, *start, has_bytes)),
                 _ => offset.map(|offset| (source, offset, has_bytes)),
             }
         };
@@ -207,7 +207,7 @@ impl Resolved {
         first.unwrap_or((self.source(0), u64::MAX, true))
     }
 
-    /// The end of the last blob of a sound object of a `.zt` file, and 0 where there is none.
+    /// The end of the last blob of a sound object of a `.zt` file; 0 without blobs.
     pub(crate) fn end(&self) -> u64 {
         let components = self.object.iter().flat_map(|object| &object.components);
         let ends = components.map(|(_, component)| component.blob.span.end());
@@ -221,7 +221,7 @@ impl Resolved {
     }
 }
 
-/// The manifest where the source lends it, else a copy.
+/// The manifest: lent by the source if it can, else a copy.
 pub(crate) enum ManifestBytes {
     Lent(Arc<dyn Source>, Span),
     Owned(Vec<u8>),
@@ -266,7 +266,7 @@ impl Catalog {
         })?;
         slots.resize_with(index.len(), OnceLock::new);
         Ok(Catalog {
-            origin: Origin::Manifest {
+            listing: Listing::Manifest {
                 index: Box::new(index),
                 placement,
                 manifest,
@@ -279,7 +279,7 @@ impl Catalog {
     /// The objects that a reader of another format has made, in the order of their data.
     pub(crate) fn from_objects(
         objects: Vec<(String, Box<Resolved>)>,
-        places: Vec<Place>,
+        places: Vec<SourceOrigin>,
         attributes: Option<Map>,
         extra: Map,
     ) -> Result<Self> {
@@ -301,7 +301,7 @@ impl Catalog {
             let error = Error::from(crate::error::Fault::DuplicateName);
             return Err(error.with_object(name(first).unwrap_or_default()));
         }
-        let origin = Origin::Built {
+        let listing = Listing::Built {
             names,
             order,
             places,
@@ -309,7 +309,7 @@ impl Catalog {
             extra,
         };
         Ok(Catalog {
-            origin,
+            listing,
             slots: slots.into(),
             order: OnceLock::new(),
         })
@@ -320,16 +320,16 @@ impl Catalog {
     }
 
     pub(crate) fn name(&self, at: usize) -> &str {
-        match &self.origin {
-            Origin::Manifest { index, .. } => index.name(at),
-            Origin::Built { names, .. } => names.get(at).map_or("", String::as_str),
+        match &self.listing {
+            Listing::Manifest { index, .. } => index.name(at),
+            Listing::Built { names, .. } => names.get(at).map_or("", String::as_str),
         }
     }
 
     pub(crate) fn find(&self, name: &str) -> Option<usize> {
-        match &self.origin {
-            Origin::Manifest { index, .. } => index.find(name),
-            Origin::Built { names, order, .. } => {
+        match &self.listing {
+            Listing::Manifest { index, .. } => index.find(name),
+            Listing::Built { names, order, .. } => {
                 let key = |at: &u32| names.get(*at as usize).map_or("", String::as_str);
                 let found = order.binary_search_by(|at| key(at).cmp(name)).ok()?;
                 order.get(found).map(|at| *at as usize)
@@ -338,54 +338,56 @@ impl Catalog {
     }
 
     pub(crate) fn attributes(&self) -> Result<Option<Map>> {
-        match &self.origin {
-            Origin::Manifest {
+        match &self.listing {
+            Listing::Manifest {
                 index, manifest, ..
             } => index
                 .attributes()
                 .map_err(|error| Error::in_manifest(error, *manifest)),
-            Origin::Built { attributes, .. } => Ok(attributes.clone()),
+            Listing::Built { attributes, .. } => Ok(attributes.clone()),
         }
     }
 
     pub(crate) fn extra(&self) -> Result<Map> {
-        match &self.origin {
-            Origin::Manifest {
+        match &self.listing {
+            Listing::Manifest {
                 index, manifest, ..
             } => index
                 .extra()
                 .map_err(|error| Error::in_manifest(error, *manifest)),
-            Origin::Built { extra, .. } => Ok(extra.clone()),
+            Listing::Built { extra, .. } => Ok(extra.clone()),
         }
     }
 
     pub(crate) fn warnings(&self) -> &[Warning] {
-        match &self.origin {
-            Origin::Manifest { index, .. } => index.warnings(),
-            Origin::Built { .. } => &[],
+        match &self.listing {
+            Listing::Manifest { index, .. } => index.warnings(),
+            Listing::Built { .. } => &[],
         }
     }
 
-    /// What the bytes of a source are.
-    pub(crate) fn place(&self, source: usize) -> Place {
-        match &self.origin {
-            Origin::Manifest { .. } => Place::File,
-            Origin::Built { places, .. } => places.get(source).copied().unwrap_or(Place::Made),
+    /// Where the bytes of a source come from.
+    pub(crate) fn place(&self, source: usize) -> SourceOrigin {
+        match &self.listing {
+            Listing::Manifest { .. } => SourceOrigin::File,
+            Listing::Built { places, .. } => {
+                places.get(source).copied().unwrap_or(SourceOrigin::Made)
+            }
         }
     }
 
     /// The manifest of a `.zt` file, and where it is.
     pub(super) fn manifest(&self) -> Option<(Span, &[u8])> {
-        match &self.origin {
-            Origin::Manifest {
+        match &self.listing {
+            Listing::Manifest {
                 index, manifest, ..
             } => Some((*manifest, index.cbor())),
-            Origin::Built { .. } => None,
+            Listing::Built { .. } => None,
         }
     }
 
-    /// Whether the end of the file may be a part of a copy that still decodes: with a page of zeros, or
-    /// without the footer magic, which looks like layout 1.0.
+    /// Whether the end of the file may be an incomplete copy that still decodes: it has a page of zeros, or
+    /// lacks the footer magic and so looks like layout 1.0.
     pub(super) fn may_be_torn(&self) -> bool {
         let is_1_0 = |(placement, _): (&Placement, _)| placement.layout == Layout::V1_0;
         self.placement().is_some_and(is_1_0)
@@ -396,36 +398,36 @@ impl Catalog {
 
     /// Layout and version of a `.zt` file.
     pub(crate) fn placement(&self) -> Option<(&Placement, Option<&Version>)> {
-        match &self.origin {
-            Origin::Manifest {
+        match &self.listing {
+            Listing::Manifest {
                 index, placement, ..
             } => Some((placement, index.version())),
-            Origin::Built { .. } => None,
+            Listing::Built { .. } => None,
         }
     }
 
     /// The object, decoded and checked the first time.
     pub(crate) fn resolve(&self, at: usize, registry: &Registry) -> Option<&Resolved> {
         let slot = self.slots.get(at)?;
-        let resolved = slot.get_or_init(|| match &self.origin {
-            Origin::Manifest {
+        let resolved = slot.get_or_init(|| match &self.listing {
+            Listing::Manifest {
                 index,
                 placement,
                 manifest,
             } => Box::new(decode(index, at, placement, *manifest, registry)),
             // Every slot of another file is filled when it is built.
-            Origin::Built { .. } => Box::new(Resolved::new(Ok(Object::new([], "")), Home::One(0))),
+            Listing::Built { .. } => Box::new(Resolved::new(Ok(Object::new([], "")), Home::One(0))),
         });
         Some(resolved)
     }
 
     /// The object as it is kept, or decoded for the caller alone.
     pub(crate) fn decoded(&self, at: usize, registry: &Registry) -> Option<Decoded<'_>> {
-        match (self.slots.get(at)?.get(), &self.origin) {
+        match (self.slots.get(at)?.get(), &self.listing) {
             (Some(kept), _) => Some(Decoded::Kept(kept)),
             (
                 None,
-                Origin::Manifest {
+                Listing::Manifest {
                     index,
                     placement,
                     manifest,
@@ -434,13 +436,13 @@ impl Catalog {
                 let made = decode(index, at, placement, *manifest, registry);
                 Some(Decoded::Made(made))
             }
-            (None, Origin::Built { .. }) => self.resolve(at, registry).map(Decoded::Kept),
+            (None, Listing::Built { .. }) => self.resolve(at, registry).map(Decoded::Kept),
         }
     }
 
     /// The order of the objects' data. The first call looks at every object, and keeps none.
     pub(crate) fn order(&self, registry: &Registry) -> &Order {
-        // Not within the lock: a thread of the pool that waits there may be given another caller's work.
+        // Outside the lock: a thread of the pool that waits for it may have to run another caller's work.
         let order = self.order.get();
         order.unwrap_or_else(|| {
             let sorted = self.sorted(registry, false);
@@ -463,9 +465,9 @@ impl Catalog {
     }
 
     fn sorted(&self, registry: &Registry, keep: bool) -> Order {
-        let places: &[_] = match &self.origin {
-            Origin::Manifest { .. } => &[],
-            Origin::Built { places, .. } => places,
+        let places: &[_] = match &self.listing {
+            Listing::Manifest { .. } => &[],
+            Listing::Built { places, .. } => places,
         };
         let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let look = |keys: &mut Vec<Key>, at: usize| {
@@ -474,8 +476,8 @@ impl Catalog {
                 let is_warned = !resolved.warnings.is_empty();
                 (narrow(source), offset, has_bytes, narrow(at), is_warned)
             };
-            let plain = match &self.origin {
-                Origin::Manifest { index, .. } if !keep => index.beginning(at),
+            let plain = match &self.listing {
+                Listing::Manifest { index, .. } if !keep => index.beginning(at),
                 _ => None,
             };
             keys.extend(if let Some((offset, has_bytes)) = plain {
@@ -501,8 +503,7 @@ impl Catalog {
     }
 }
 
-/// Where the data of an object begins (see [`Resolved::beginning`]), its place, and whether there are
-/// warnings about it.
+/// The beginning of an object's data (see [`Resolved::beginning`]), its index, and whether it has warnings.
 type Key = (u32, u64, bool, u32, bool);
 
 fn decode(
@@ -536,7 +537,7 @@ fn decode(
     }
 }
 
-/// The error, and where the blob is that it is about.
+/// The error with the span of the blob of its component.
 pub(crate) fn blame_blob(error: Error, object: &Object) -> Error {
     let component = error.component().and_then(|role| object.component(role));
     match component.map(|component| component.blob.span) {
@@ -545,8 +546,8 @@ pub(crate) fn blame_blob(error: Error, object: &Object) -> Error {
     }
 }
 
-/// The rule of its format that the object breaks. Fills in lengths that a legacy file leaves out
-/// and the format knows.
+/// The rule of its format that the object breaks. Fills in lengths that a legacy file leaves out and that
+/// the format knows.
 pub(crate) fn check(object: &mut Object, registry: &Registry, name: &str) -> Option<Error> {
     if let Err(error) = registry.check(&object.format, &Signature::of(object)) {
         return Some(blame_blob(error.into(), object).with_object(name));

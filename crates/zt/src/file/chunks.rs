@@ -25,8 +25,8 @@ pub(crate) struct Checked {
 }
 
 impl Checked {
-    /// Reads the table of `blob`, if it has one, and compares its digest. `next` is what the caller reads
-    /// of the blob after it: a remote source fetches both at the same time.
+    /// Reads the table of `blob`, if it has one, and compares its digest. `next` is the part of the blob
+    /// that the caller reads next: a remote source fetches both at the same time.
     ///
     /// # Errors
     ///
@@ -103,13 +103,13 @@ impl Checked {
         start..start.strict_add(CHUNK).min(self.blob.byte_len())
     }
 
-    /// Whether a chunk needs no check any more.
+    /// Whether the digest of a chunk was already right.
     pub(crate) fn is_right(&self, at: usize) -> bool {
         let is_right = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
         !self.always && self.right.get(at).is_some_and(is_right)
     }
 
-    /// Compares the digest of a chunk with the bytes that were read of it.
+    /// Compares the digest of a chunk with its bytes.
     ///
     /// # Errors
     ///
@@ -146,8 +146,8 @@ struct Known {
     byte_len: usize,
 }
 
-/// Bytes of tables that are kept: those of 16 TiB of components. A manifest can give a table to
-/// any number of ranges that overlap, and what it names must not stay in memory without a limit.
+/// Bytes of tables that are kept: enough for 16 TiB of components. A manifest can name a table for each
+/// of many overlapping ranges, so that the memory for tables needs a limit.
 const MOST: usize = 64 << 20;
 
 impl Tables {

@@ -16,8 +16,8 @@ use crate::file::warning::Warning;
 /// When the digest of a component is compared with its stored bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Verify {
-    /// On its first full read, from a map as from a file; later reads trust the first. A part of a raw
-    /// component that has chunk digests is verified by those of the chunks that it touches, each once.
+    /// On its first full read, from a map as from a file; later reads trust the first. A read of a part
+    /// of a raw component checks the chunk digests that the part touches, if there are any, each once.
     #[default]
     OnRead,
     /// On every full read, and on every read of a part that has chunk digests.
@@ -30,7 +30,7 @@ pub(crate) struct Inner {
     pub(crate) kind: Kind,
     pub(crate) catalog: Catalog,
     pub(crate) sources: Vec<Arc<dyn Source>>,
-    /// Of all files together; some sources are none.
+    /// Of all files together. Sources that were made are no files.
     pub(super) byte_len: u64,
     pub(crate) registry: Registry,
     pub(crate) limits: Limits,
@@ -39,15 +39,15 @@ pub(crate) struct Inner {
     pub(crate) verified: Verified,
     /// The tables of chunk digests, and the chunks that were found right.
     pub(super) chunks: Tables,
-    /// Memory that decoding pieces takes, for the next ones.
+    /// Memory for decoding, used again for the next pieces.
     pub(crate) pool: Pool,
     /// Remarks of another format's reader, and about an edit that has not finished.
     pub(crate) remarks: Vec<Warning>,
-    /// What another format's reader puts up with.
+    /// Faults that the reader of another kind tolerates.
     pub(crate) tolerated: Tolerated,
 }
 
-/// What a file is read from, and what there is to say about it.
+/// The sources of a file, and the remarks of its reader.
 #[derive(Default)]
 pub(crate) struct Origin {
     pub(crate) sources: Vec<Arc<dyn Source>>,

@@ -98,8 +98,7 @@ impl File {
         Self::from_source(catalog, source, remarks, options)
     }
 
-    /// As [`File::from_zt`], of a source that ends with a footer: what an edit may have left behind another
-    /// one is not looked for.
+    /// As [`File::from_zt`], for a source that ends with a footer: no search for an unfinished edit.
     pub(crate) fn from_whole_zt(source: Arc<dyn Source>, options: &OpenOptions) -> Result<Self> {
         let catalog = Catalog::from_zt(&source, &options.limits)?;
         Self::from_source(catalog, source, Vec::new(), options)
@@ -168,7 +167,7 @@ impl File {
         Some(match placement.layout {
             Layout::V0_1 => "0.1",
             Layout::V1_0 => "1.0",
-            // One framing; the manifest says which of the two.
+            // Both have one framing; the version in the manifest tells them apart.
             _ if version.is_some_and(|version| version.minor < 2) => "1.1",
             _ => "1.2",
         })
@@ -214,7 +213,8 @@ impl File {
         self.inner.catalog.extra()
     }
 
-    /// What a user should know and is no error. Decodes every object, and keeps none in memory.
+    /// Everything that a user should know and that is no error. Decodes every object, and keeps none in
+    /// memory.
     #[must_use]
     pub fn warnings(&self) -> Vec<Warning> {
         let of_file = |warning: &zt_manifest::Warning| warning_of(None, warning);
@@ -357,7 +357,8 @@ impl File {
         &self.inner.catalog.order(&self.inner.registry).all
     }
 
-    /// What `look` makes of an object, which is decoded for this alone unless it is kept already.
+    /// The result of `look` for an object. The object is decoded for this call alone, unless it is kept
+    /// already.
     fn peek<T>(&self, place: u32, look: impl FnOnce(&Entry<'_>) -> T) -> Option<T> {
         let (catalog, at) = (&self.inner.catalog, place as usize);
         let decoded = catalog.decoded(at, &self.inner.registry)?;
@@ -415,7 +416,7 @@ impl std::fmt::Debug for File {
     }
 }
 
-/// An object of a file, which may be at fault.
+/// An object of a file, sound or faulty.
 #[derive(Clone, Copy)]
 pub struct Entry<'f> {
     file: &'f Inner,
@@ -430,8 +431,8 @@ impl<'f> Entry<'f> {
         self.name
     }
 
-    /// What is wrong with it: it cannot be read at all, or it breaks a rule of its format. In the
-    /// second case [`Entry::tensor`] reads its components, and only they have no meaning together.
+    /// Its fault: it cannot be read at all, or it breaks a rule of its format. In the second case
+    /// [`Entry::tensor`] still reads each component, but the components have no meaning together.
     #[must_use]
     pub fn fault(&self) -> Option<&'f Error> {
         let unreadable = self.resolved.object.as_ref().err();
@@ -451,7 +452,7 @@ impl<'f> Entry<'f> {
             .map_err(|faulty| faulty.error.clone())
     }
 
-    /// What is known of an object that cannot be read at all; `None` for all others.
+    /// The fields of an object that cannot be read at all, as far as they are known; `None` for all others.
     #[must_use]
     pub fn raw(&self) -> Option<&'f RawObject> {
         self.resolved

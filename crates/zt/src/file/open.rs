@@ -39,7 +39,7 @@ impl OpenOptions {
         Self::default()
     }
 
-    /// What the file may make this process spend.
+    /// The limits on memory and time that the file may take.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
@@ -63,8 +63,8 @@ impl OpenOptions {
     /// Whether one faulty object refuses the whole file. By default the object is listed with its
     /// fault, and only reading this object is an error.
     ///
-    /// In a file of another kind, faults that its reader otherwise tolerates refuse the file too, as
-    /// far as they show without the tensors' data.
+    /// In a file of another kind, faults that its reader otherwise tolerates refuse the file too, if they
+    /// show without the tensors' data.
     #[must_use]
     pub fn strict(mut self, strict: bool) -> Self {
         self.strict = strict;
@@ -150,9 +150,9 @@ pub fn open_settled<T>(
     loop {
         let source = Arc::new(FileSource::open(path.as_ref())?);
         let opened = open(Arc::clone(&source));
-        // Asked first: what an editor that has let go of it has changed shows in the length.
+        // The lock first: once it is free, the length shows what the editor changed.
         let is_edited = opened.is_err() && is_path_locked(path.as_ref());
-        // Where the length cannot be asked for, the outcome says more.
+        // If the system gives no length, the result of `open` decides.
         let is_settled = source.has_its_length().unwrap_or(true);
         if attempt == ATTEMPTS || (is_settled && !is_edited) {
             return opened;

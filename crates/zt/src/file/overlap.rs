@@ -9,7 +9,7 @@ use zt_container::{Blob, Encoding, Limits};
 use crate::error::{Error, Fault, Result};
 use crate::file::File;
 
-/// What any file may have read beyond its multiple: small files are not worth a refusal.
+/// Bytes that every file may have read beside its multiple: small files are not worth a refusal.
 const SLACK: u64 = 16 << 20;
 
 /// The most that a stored byte can become: zstd encodes 128 KiB in four bytes.
@@ -26,7 +26,7 @@ pub(crate) struct Allowance {
 }
 
 impl Allowance {
-    /// For something of so many bytes.
+    /// The allowance of a source of `byte_len` bytes.
     pub(crate) fn of(byte_len: u64, limits: &Limits) -> Self {
         let limit = limits.overlap;
         Allowance {
@@ -36,20 +36,20 @@ impl Allowance {
         }
     }
 
-    /// Takes so many bytes of what is left.
+    /// Takes `byte_len` of the bytes that are left.
     ///
     /// # Errors
     ///
-    /// Code `overlap` where there are not so many: nothing is taken then.
+    /// Code `overlap` if fewer are left: nothing is taken then.
     pub(crate) fn spend(&mut self, byte_len: u64) -> Result<()> {
         let left = self.left.checked_sub(byte_len);
         self.left = left.ok_or_else(|| self.exceeded())?;
         Ok(())
     }
 
-    /// Takes what reading a blob of a source costs: its stored bytes. If an earlier blob has some of
-    /// its frames, these are decoded again, and it costs its decoded bytes. Otherwise blobs that
-    /// differ in a skippable frame at their end could each repeat one frame of many megabytes.
+    /// Takes the cost of reading a blob: its stored bytes. If an earlier blob has some of its frames, these
+    /// are decoded again, and the cost is its decoded bytes. Without this rule, blobs that differ in a
+    /// skippable frame at their end could each repeat one frame of many megabytes.
     ///
     /// # Errors
     ///
@@ -86,7 +86,7 @@ impl Allowance {
         self.left
     }
 
-    /// What is said of bytes that are not read.
+    /// The error for bytes beyond the allowance.
     pub(crate) fn exceeded(&self) -> Error {
         Fault::OverlapLimit { limit: self.limit }.into()
     }
@@ -104,8 +104,8 @@ pub(crate) fn decoded_most(blob: &Blob) -> u64 {
 impl File {
     /// Whether all components can be read, or written to another file, within
     /// [`Limits::overlap`]. A range that several components share counts once; ranges that overlap
-    /// count each, and if they are compressed, with their decoded bytes. To be asked before work that takes as long, or as much room, as the components
-    /// together. Decodes every object; reads no data.
+    /// count each, and if they are compressed, with their decoded bytes. Ask before work that takes as
+    /// long, or as much room, as the components together. Decodes every object; reads no data.
     ///
     /// # Errors
     ///
@@ -182,7 +182,7 @@ mod tests {
         for (offset, byte_len) in [(64, 10), (64, 11), (0, 65), (255, 1), (0, 300), (299, 9)] {
             assert_eq!(cost(0, &blob(offset, byte_len)), DECODED, "{offset}");
         }
-        // Touching another is sharing nothing, and neither are bytes as they are stored.
+        // A blob beside another shares nothing, and raw bytes cost nothing more.
         assert_eq!(cost(0, &blob(308, 10)), 10);
         assert_eq!(cost(1, &blob(0, 64)), 64);
         assert_eq!(cost(0, &Blob::raw(Span::exact(64, 100))), 100);

@@ -57,7 +57,7 @@ pub(crate) fn noted(found: [u8; NOTE_LEN]) -> Option<u64> {
 }
 
 /// The length that the file had before an edit: what its note says, or the end of a manifest that directly
-/// follows the header. Nothing says yet that a file ends there.
+/// follows the header. The caller checks that a file ends there.
 pub(crate) fn old_len(source: &(impl Source + ?Sized), limits: &Limits) -> Result<Option<u64>> {
     let mut found = [0; NOTE_LEN];
     if source.byte_len() < NOTE_AT.strict_add(NOTE_LEN as u64) {

@@ -20,7 +20,7 @@ impl ValueRule {
     }
 }
 
-/// What was found while a file was opened, and what is left to be looked at.
+/// Faults that were found while a file was opened, and values that only strict verification checks.
 #[derive(Default)]
 pub(crate) struct Tolerated {
     pub(crate) problems: Vec<Error>,
@@ -29,7 +29,7 @@ pub(crate) struct Tolerated {
 }
 
 impl Tolerated {
-    /// What was found, for those who do not mind.
+    /// The problems as warnings.
     pub(crate) fn warnings(&self) -> impl Iterator<Item = Warning> {
         self.problems.iter().map(|error| Warning {
             object: error.object().map(str::to_owned),

@@ -5,8 +5,8 @@ use std::sync::{PoisonError, RwLock};
 
 use zt_container::{Blob, Digest, DigestAlgorithm, Span};
 
-/// Blobs that were verified. Many components may share one (tied weights, or a manifest that wants
-/// to keep its reader busy): its digest is compared once. Memory: the number of components.
+/// Blobs that were verified. Components may share a blob: tied weights do, and a hostile manifest may name
+/// one blob very often. Its digest is compared once. Memory: the number of components.
 ///
 /// Callers leave out what is not [worth it](is_worth_it).
 #[derive(Default)]

@@ -1,4 +1,4 @@
-//! Warnings: what a user should know, and is no error.
+//! Warnings: everything that a user should know and that is no error.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ pub struct Warning {
     pub component: Option<String>,
     /// A stable kebab-case word.
     pub code: &'static str,
-    /// What there is to know.
+    /// The text for people.
     pub message: String,
     /// What the warning means for a copy of the file.
     pub kind: WarningKind,
@@ -45,7 +45,7 @@ pub fn parted_links(path: impl AsRef<Path>) -> Option<Warning> {
             1
         }
     });
-    // Other systems do not tell.
+    // Other systems do not count names.
     #[cfg(not(unix))]
     let (names, _) = (1u64, path);
     let message =

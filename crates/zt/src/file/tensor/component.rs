@@ -4,7 +4,7 @@ use zt_container::memory::in_memory;
 use zt_formats::{Bytes, Elements};
 use zt_manifest::{ByteOrder, Component, DType, Text};
 
-/// A component and its place among those of its object.
+/// A component and its index in its object.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Located<'f> {
     pub(crate) at: usize,
@@ -13,8 +13,8 @@ pub(crate) struct Located<'f> {
 }
 
 impl Located<'_> {
-    /// Bytes of a piece as [`super::ComponentReader::for_each_piece`] hands it on: no more than the
-    /// component has, because most of many objects are small.
+    /// Bytes of a piece for [`super::ComponentReader::for_each_piece`]: at most as many as the component
+    /// has, because most objects are small.
     pub(crate) fn piece_len(&self) -> usize {
         const PIECE: u64 = 1 << 20;
         // At least one element of any dtype; the end shows in a piece that is not full.
@@ -23,18 +23,18 @@ impl Located<'_> {
     }
 }
 
-/// The elements of a component, of which these are the bytes.
+/// The elements of a component with these bytes.
 pub(crate) fn elements_in<'b>(part: Located<'_>, bytes: impl Into<Bytes<'b>>) -> Elements<'b> {
     Elements {
-        // Files of 1.0 do not say the dtype of every role: those are bytes.
+        // Files of 1.0 record no dtype for some roles: these are bytes.
         dtype: part.component.dtype.unwrap_or(DType::U8),
         logical_type: part.component.logical_type.clone(),
         bytes: bytes.into(),
     }
 }
 
-/// Reverses the bytes of every element of a big-endian component; a partial one at the end, which
-/// its format has refused before, is left alone.
+/// Reverses the bytes of every element of a big-endian component. A partial element at the end stays: the
+/// format has already refused it.
 pub(crate) fn to_little_endian(component: &Component, bytes: &mut [u8]) {
     let width = component.dtype.map_or(1, DType::byte_len);
     if component.byte_order == ByteOrder::Big && width > 1 {

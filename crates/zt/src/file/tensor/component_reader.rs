@@ -31,8 +31,8 @@ impl<'f> ComponentReader<'f> {
         }
     }
 
-    /// Reads whole elements into `out`, as many as fit; how many bytes, 0 at the end. The digest
-    /// has been checked when the end is reported.
+    /// Reads as many whole elements into `out` as fit, and returns the number of bytes; 0 at the end. The
+    /// digest has been checked when the end is reported.
     ///
     /// # Errors
     ///
@@ -66,7 +66,7 @@ impl<'f> ComponentReader<'f> {
     }
 }
 
-/// As much of `out` as whole elements of `width` bytes take, of which there is at least one.
+/// The part of `out` that whole elements of `width` bytes take, at least one.
 pub(crate) fn whole_elements(out: &mut [u8], width: usize) -> Result<&mut [u8]> {
     let room = out.len() - out.len() % width;
     let out = out.get_mut(..room).unwrap_or_default();

@@ -18,7 +18,7 @@ pub use self::owned::OwnedTensor;
 
 use crate::cores::pieces;
 use crate::error::{Error, Fault, Result};
-use crate::file::catalog::{FLAGS, Place, Resolved};
+use crate::file::catalog::{FLAGS, Resolved, SourceOrigin};
 use crate::file::chunks::Checked;
 use crate::file::inner::{Inner, Verify};
 use crate::file::verified_blobs::is_worth_it;
@@ -126,20 +126,20 @@ impl<'f> Tensor<'f> {
     }
 
     /// The place of the stored bytes of each component in its file, in the order of
-    /// [`Tensor::components`]. `None` for bytes that are made from those of a file: inflated, or put
-    /// into row-major order.
+    /// [`Tensor::components`]. `None` for bytes that are made from bytes of a file: inflated, or put into
+    /// row-major order.
     pub fn file_spans(&self) -> impl Iterator<Item = Option<Span>> + use<'f> {
         let (file, resolved) = (self.file, self.resolved);
         let components = self.object.components.iter().enumerate();
         components.map(move |(at, (_, component))| {
             let place = file.catalog.place(resolved.source(at));
-            (place == Place::File).then_some(component.blob.span)
+            (place == SourceOrigin::File).then_some(component.blob.span)
         })
     }
 
     /// The open file that holds the stored bytes of one component, and their place in it, for a caller
-    /// that maps them. `None` if the file was not opened by its path, if the bytes are made from those
-    /// of a file, and on systems without reads by position.
+    /// that maps them. `None` if the file was not opened by its path, if the bytes are made from bytes of
+    /// a file, and on systems without reads by position.
     ///
     /// The bytes are as stored, and nothing is verified: see [`Tensor::verify`].
     ///
@@ -149,7 +149,10 @@ impl<'f> Tensor<'f> {
     pub fn stored_in(&self, role: &str) -> Result<Option<(&'f std::fs::File, Span)>> {
         let part = self.locate(role)?;
         let place = self.file.catalog.place(self.source_index(part));
-        let file = self.source(part).file().filter(|_| place == Place::File);
+        let file = self
+            .source(part)
+            .file()
+            .filter(|_| place == SourceOrigin::File);
         Ok(file.map(|file| (file, part.component.blob.span)))
     }
 
@@ -268,8 +271,8 @@ impl<'f> Tensor<'f> {
         self.elements_of(self.locate(role)?)
     }
 
-    /// Whether an earlier full read through this file, or a clone of it, has compared the digest of one
-    /// component. Slices compare those of chunks at most, and reads under `Verify::Never` do not.
+    /// Whether an earlier full read through this file, or a clone of it, compared the digest of one
+    /// component. Slices compare digests of chunks at most. Reads under `Verify::Never` compare none.
     ///
     /// # Errors
     ///
@@ -317,7 +320,7 @@ impl<'f> Tensor<'f> {
     }
 
     /// The elements of a dense object, borrowed where they are raw, aligned, in the host's byte
-    /// order and lent by the source; copied else. [`Typed::is_borrowed`] tells.
+    /// order and lent by the source; copied otherwise: see [`Typed::is_borrowed`].
     ///
     /// # Errors
     ///
@@ -407,7 +410,7 @@ impl<'f> Tensor<'f> {
             .map(Bytes::Owned)
     }
 
-    /// The bytes where the source has them in memory, as they are to be read; not compared with a digest.
+    /// The decoded bytes, if the source has them in memory like this. Not compared with a digest.
     pub(crate) fn lent(&self, part: Located<'f>) -> Option<&'f [u8]> {
         let blob = &part.component.blob;
         let is_plain =
@@ -447,8 +450,8 @@ impl<'f> Tensor<'f> {
         believed_len(&part.component.blob).map_or_else(|| self.count(part), Ok)
     }
 
-    /// Decodes the component for the number of its bytes alone. A wrong digest is reported before
-    /// whatever the decoder stumbles over, here too (§6).
+    /// Decodes the component to count its bytes. A wrong digest is reported before an error of the decoder,
+    /// here too (§6).
     fn count(&self, part: Located<'f>) -> Result<u64> {
         let mut reader = self.reader_of(part, self.must_verify(part))?;
         let (mut scratch, mut total) = (vec![0; 64 << 10], 0u64);
@@ -484,8 +487,8 @@ impl<'f> Tensor<'f> {
         self.resolved.is_verified(part.at) || is_kept()
     }
 
-    /// What parts of the component are verified by; `None` if they need not be, or cannot. The caller
-    /// reads the bytes at `next` after it.
+    /// The chunk digests that verify parts of the component; `None` if there are none, or none is needed.
+    /// The caller reads the bytes at `next` after it.
     ///
     /// # Errors
     ///
@@ -598,7 +601,7 @@ impl<'f> Tensor<'f> {
     }
 }
 
-/// Whether the result of its digest is kept by blob, beside or in place of a flag of the component.
+/// Whether the result for its digest is kept by blob, beside the flag of the component or without one.
 fn is_kept_by_blob(part: Located<'_>) -> bool {
     part.at >= FLAGS || is_worth_it(&part.component.blob)
 }
