@@ -53,6 +53,7 @@ mod container;
 mod crc;
 mod digest;
 mod error;
+pub mod fields;
 mod footer;
 mod hasher;
 mod limits;
@@ -63,6 +64,7 @@ mod mmap;
 mod reader;
 mod source;
 mod span;
+mod unique;
 mod writer;
 
 pub use blob::{Blob, Encoding};
@@ -83,6 +85,7 @@ pub use reader::{BlobReader, check_declared, check_digest, read_into};
 pub use source::data_from;
 pub use source::{FileSource, Memory, Source, open_regular};
 pub use span::Span;
+pub use unique::repeated;
 pub use writer::ContainerWriter;
 
 /// The example of README.md runs with the tests.

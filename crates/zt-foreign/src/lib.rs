@@ -15,7 +15,7 @@
 //! | `tools` | small tools that several kinds share: [`fnv1a`], [`json`], URLs |
 //! | [`strided`] | elements in another order than row-major, gathered when they are read |
 //! | `faults` | what goes wrong between files: [`Fault`], [`Loss`] |
-//! | `open` | what a kind gets to open a file, and returns: [`Probe`], [`Opening`], [`Input`] |
+//! | `open` | what a kind gets to open a file, and returns: [`Probe`], [`Opening`], [`Input`]; zip archives |
 //! | `outgoing` | objects on their way into a file: [`Merged`], [`Outgoing`], [`Job`], [`Sink`] |
 //! | `contract` | [`FileKind`], [`FileWriter`] |
 //!
@@ -41,15 +41,15 @@ macro_rules! setters {
 
 mod contract;
 mod faults;
-pub mod fields;
 mod open;
 mod outgoing;
 pub mod strided;
 mod tools;
-mod unique;
 
 pub use contract::{FileKind, FileWriter};
 pub use faults::{Fault, LOSSY, Loss, Overflow, display};
+#[cfg(feature = "zip")]
+pub use open::archive;
 pub use open::{
     Folder, Input, InputOptions, LEADS_OUT, Names, Neighbours, Opened, Opening, Probe, Refusal,
     TargetFolder, leads_out, open_one,
@@ -60,4 +60,4 @@ pub use outgoing::{
 #[cfg(feature = "json")]
 pub use tools::json;
 pub use tools::{beside, fnv1a, is_url, without_secrets};
-pub use unique::repeated;
+pub use zt::container::{fields, repeated};

@@ -6,11 +6,11 @@
 use std::sync::Arc;
 
 use zt::foreign::FileBuilder;
-use zt::{ErrorKind, Limits, Result, Source, Span};
-use zt_foreign::Probe;
+use zt::{ErrorKind, Result, Source, Span};
+use zt_foreign::{Probe, archive as zip};
+use zt_zip::{Archive, Member};
 
 use crate::violation::Violation;
-use zt_zip::{self as zip, Archive, Member};
 
 /// The member with the weights.
 const WEIGHTS: &str = "model.weights.h5";
@@ -24,17 +24,8 @@ const FIRST: [&str; 3] = ["metadata.json", "config.json", WEIGHTS];
 ///
 /// [`ErrorKind::Io`].
 pub(super) fn recognises(probe: &Probe<'_>) -> Result<bool> {
-    if !zip::is_archive(probe.head()) {
-        return Ok(false);
-    }
-    match Archive::open(probe.source(), &Limits::default()) {
-        Ok(archive) => Ok(has_weights(&archive)),
-        Err(error) if error.kind() == ErrorKind::Io => Err(error),
-        Err(_) => {
-            let is_ours = |name: &[u8]| FIRST.iter().any(|first| first.as_bytes() == name);
-            Ok(zip::first_name(probe.head()).is_some_and(is_ours))
-        }
-    }
+    let begins_ours = |name: &[u8]| FIRST.iter().any(|first| first.as_bytes() == name);
+    zip::recognises(probe, has_weights, begins_ours)
 }
 
 /// Whether an archive has weights of Keras.
@@ -59,8 +50,8 @@ pub(super) fn weights(
         return Ok(None);
     }
     source.read_at(0, &mut head)?;
-    let archive = if zip::is_archive(&head) {
-        match Archive::open(source, builder.limits()) {
+    let archive = if zt_zip::is_archive(&head) {
+        match zip::open(source, builder.limits()) {
             Err(error) if error.kind() != ErrorKind::Io && is_hdf5 => None,
             opened => Some(opened?),
         }
@@ -72,7 +63,7 @@ pub(super) fn weights(
     let Some(archive) = archive.filter(has_weights) else {
         return Ok(None);
     };
-    archive.tolerate_surroundings(builder);
+    zip::tolerate_surroundings(&archive, builder);
     let mut members = archive.into_members().into_iter();
     Ok(members.find(|member| member.name() == WEIGHTS))
 }
@@ -84,7 +75,7 @@ pub(super) fn weights(
 /// The fault of the member; code `unsupported` if it is compressed. Keras does not compress weights,
 /// and every structure would be inflated again from the beginning.
 pub(super) fn span(weights: &Member, archive: &Arc<dyn Source>) -> Result<Span> {
-    let content = weights.content(archive)?;
+    let content = zip::content(weights, archive)?;
     if !content.is_stored {
         let what = "a compressed file of weights in an archive";
         return Err(Violation::Unsupported { what }.into());

@@ -86,9 +86,7 @@ use std::sync::Arc;
 
 use zt::foreign::Kind;
 use zt::{Result, Source, Span};
-use zt_foreign::{FileKind, Input, Opening, Probe};
-
-use zt_zip as zip;
+use zt_foreign::{FileKind, Input, Opening, Probe, archive};
 
 /// HDF5 files.
 pub const HDF5: Kind = Kind::new("hdf5");
@@ -115,8 +113,8 @@ impl FileKind for Hdf5 {
         if superblock::locate(source, whole(source)?)?.is_some() {
             return Ok(true);
         }
-        let archive = zip::behind_other_data(source)?;
-        Ok(archive.is_some_and(|archive| keras::has_weights(&archive)))
+        let found = archive::behind_other_data(source)?;
+        Ok(found.is_some_and(|archive| keras::has_weights(&archive)))
     }
 
     fn open(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {

@@ -20,6 +20,7 @@ use zt::container::bytes_of;
 use zt::foreign::FileBuilder;
 use zt::manifest::ByteOrder;
 use zt::{Error, Result, Source, Warning};
+use zt_foreign::archive as zip;
 use zt_foreign::{Input, Opening};
 
 use crate::assemble::{Contents, Graph, Place, assemble};
@@ -46,8 +47,8 @@ pub(super) fn open(
     mut builder: FileBuilder,
     opening: Opening<'_>,
 ) -> Result<Input> {
-    let archive = Archive::open(&source, builder.limits())?;
-    archive.tolerate_surroundings(&mut builder);
+    let archive = zip::open(&source, builder.limits())?;
+    zip::tolerate_surroundings(&archive, &mut builder);
     let mut members = archive.members().iter();
     if let (false, Some(how)) = (
         members.clone().any(is_pickle),
@@ -182,7 +183,9 @@ impl<'a> Records<'a> {
 
     fn content(&self, name: &str, source: &Arc<dyn Source>) -> Result<Option<Content>> {
         let member = self.get(name);
-        member.map(|member| member.content(source)).transpose()
+        member
+            .map(|member| zip::content(member, source))
+            .transpose()
     }
 
     fn pickle(
@@ -194,7 +197,7 @@ impl<'a> Records<'a> {
         let Some(member) = self.get(name) else {
             return Ok(None);
         };
-        let content = member.content(source)?;
+        let content = zip::content(member, source)?;
         // A value takes more memory than its byte of the pickle.
         let limit = if content.is_stored {
             limit
@@ -212,7 +215,7 @@ impl<'a> Records<'a> {
         let Some(record) = self.get(&format!("{folder}/{key}")) else {
             return Ok(None);
         };
-        let content = record.content(source)?;
+        let content = zip::content(record, source)?;
         Ok(Some(Place {
             source: (!content.is_stored).then_some(content.source),
             span: content.span,

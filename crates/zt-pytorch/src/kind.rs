@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use zt::foreign::Kind;
 use zt::{Result, Source};
-use zt_foreign::{FileKind, Input, Opening, Probe};
-
-use zt_zip as zip;
+use zt_foreign::{FileKind, Input, Opening, Probe, archive as zip};
 
 use crate::archive::{self, is_ours};
 use crate::legacy;
@@ -59,7 +57,7 @@ fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
         let archive = zip::behind_other_data(&source)?;
         Ok(archive.is_some_and(|archive| is_ours(&archive)))
     };
-    if zip::is_archive(head) || !legacy::is_pickle(head) && is_behind()? {
+    if zt_zip::is_archive(head) || !legacy::is_pickle(head) && is_behind()? {
         return archive::open(source, builder, opening);
     }
     legacy::open(source, builder, opening)
@@ -67,12 +65,5 @@ fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
 
 /// Whether this is an archive of torch. One without a valid directory is known by its first member.
 fn is_archive(probe: &Probe<'_>) -> Result<bool> {
-    if !zip::is_archive(probe.head()) {
-        return Ok(false);
-    }
-    match zip::Archive::open(probe.source(), &zt::Limits::default()) {
-        Ok(archive) => Ok(is_ours(&archive)),
-        Err(error) if error.kind() == zt::ErrorKind::Io => Err(error),
-        Err(_) => Ok(zip::first_name(probe.head()).is_some_and(archive::begins_ours)),
-    }
+    zip::recognises(probe, is_ours, archive::begins_ours)
 }

@@ -1,7 +1,7 @@
 //! CRC-32 (ISO-HDLC), the checksum of members.
 
 use crc32fast::Hasher;
-use zt::{Checksum, Digest};
+use zt_container::{Checksum, Digest};
 
 static CRC32: Checksum = Checksum {
     name: "crc32",
@@ -30,7 +30,7 @@ pub(crate) fn crc32(sum: u32) -> Digest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use zt::DigestAlgorithm;
+    use zt_container::DigestAlgorithm;
 
     #[test]
     fn computes_and_combines_the_published_check_value() {

@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::io;
-use zt::{Error, Limits, Result, Source, Span};
-use zt_foreign::fields::{Fields, Record};
-use zt_foreign::repeated;
+use zt_container::fields::{Fields, Record};
+use zt_container::{Limits, Source, Span, repeated};
 
-use crate::member::Member;
-use crate::{CENTRAL, END, END_64, LOCATOR_64, Violation, is_archive};
+use crate::error::{Error, Result, Violation};
+use crate::member::{Member, Parts};
+use crate::{CENTRAL, END, END_64, LOCATOR_64, is_archive};
 
 /// Bytes of the end record before the comment.
 const END_LEN: u64 = 22;
@@ -61,13 +61,13 @@ pub(super) fn locate(source: &dyn Source) -> Result<Place> {
     let found = directory(source, is_shifted);
     if let Err(error) = &found
         && !is_shifted
-        && error.kind() != zt::ErrorKind::Io
+        && !error.is_io()
         && let Ok(second) = directory(source, true)
         // At 0 it is the same archive, and the first error is more precise.
         && second.before > 0
     {
         let offset = second.before;
-        return Err(Error::from(Violation::Several { offset }).with_offset(offset));
+        return Err(Violation::Several { offset }.into());
     }
     found
 }
@@ -255,7 +255,8 @@ pub(super) fn members(source: &dyn Source, place: Place, limits: &Limits) -> Res
     // The decoded names: two encodings of one name differ in bytes.
     let mut names: Vec<&str> = members.iter().map(Member::name).collect();
     if let Some(name) = repeated(&mut names) {
-        return Err(Error::from(Violation::Repeated).with_object(name));
+        let name = name.to_owned();
+        return Err(Violation::Repeated { name }.into());
     }
     if members.len() as u64 != declared {
         return Err(count.into());
@@ -311,7 +312,7 @@ impl<'b> Entry<'b> {
         let byte_len = long(short(20));
         let stored_len = long(short(16));
         let header = long(short(38));
-        Member::new(super::member::Parts {
+        Member::new(Parts {
             name: self.name,
             flags: self.fields.u16(4),
             method: self.fields.u16(6),
@@ -339,8 +340,8 @@ impl<'b> Entry<'b> {
     }
 }
 
-/// The bytes of a range; [`zt::ErrorKind::Io`] for one outside the file.
+/// The bytes of a range; [`zt_container::Error::Io`] for one outside the file.
 fn read(source: &dyn Source, offset: u64, len: u64) -> Result<Cow<'_, [u8]>> {
     let span = Span::new(offset, len).ok_or(io::Error::from(io::ErrorKind::UnexpectedEof))?;
-    Ok(zt::container::bytes_of(source, span)?)
+    Ok(zt_container::bytes_of(source, span)?)
 }

@@ -9,12 +9,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use miniz_oxide::inflate::stream::{InflateState, inflate};
 use miniz_oxide::{DataFormat, MZError, MZFlush, MZStatus};
-use zt::container::memory::in_memory;
-use zt::{Error, Source, Span};
+use zt_container::memory::in_memory;
+use zt_container::{Source, Span};
 
-use crate::Violation;
 use crate::crc::crc32;
-use crate::violation::Deflate;
+use crate::error::{Deflate, Error, Violation};
 
 /// Bytes that are read, or inflated only to be skipped, at a time.
 const PIECE: usize = 64 << 10;
@@ -156,7 +155,7 @@ impl Inflated {
             return Err(self.fault(Deflate::After { bytes }));
         }
         if found != self.crc {
-            let mismatch = zt::container::Error::DigestMismatch {
+            let mismatch = zt_container::Error::DigestMismatch {
                 expected: crc32(self.crc),
                 found: crc32(found),
             };
@@ -166,9 +165,8 @@ impl Inflated {
     }
 
     fn fault(&self, fault: Deflate) -> io::Error {
-        Error::from(Violation::Deflate(fault))
-            .with_span(self.stored)
-            .into()
+        let stored = self.stored;
+        Error::from(Violation::Deflate { fault, stored }).into()
     }
 }
 
@@ -244,8 +242,6 @@ impl Source for Inflated {
 mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    use zt::ErrorKind;
-
     use super::*;
 
     /// Content that does not repeat.
@@ -262,14 +258,14 @@ mod tests {
         let mut stored = miniz_oxide::deflate::compress_to_vec(content, 1);
         change(&mut stored);
         let span = Span::new(0, stored.len() as u64).unwrap();
-        let archive = Arc::new(zt::Memory::new(stored));
+        let archive = Arc::new(zt_container::Memory::new(stored));
         Inflated::new(archive, span, byte_len, crc32fast::hash(content))
     }
 
-    fn refusal(source: &Inflated) -> zt::Error {
+    fn refusal(source: &Inflated) -> Error {
         let mut all = vec![0; usize::try_from(source.byte_len).unwrap()];
-        let error = zt::Error::from(source.read_at(0, &mut all).unwrap_err());
-        assert_ne!(error.kind(), ErrorKind::Io);
+        let error = Error::from(source.read_at(0, &mut all).unwrap_err());
+        assert!(!error.is_io());
         error
     }
 
@@ -316,9 +312,11 @@ mod tests {
             ),
         ] {
             let error = refusal(&source);
-            let fault = error.inner().and_then(|fault| fault.downcast_ref());
-            assert_eq!(fault, Some(&Violation::Deflate(expected)));
             assert_eq!(error.code(), "deflate");
+            let Error::Archive(Violation::Deflate { fault, .. }) = error else {
+                panic!("{error}");
+            };
+            assert_eq!(fault, expected);
         }
 
         let mut other = inflated(&whole, |_| {}, len);
@@ -336,7 +334,7 @@ mod tests {
 
         fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
             self.1.fetch_add(buf.len() as u64, Ordering::Relaxed);
-            zt::Memory::new(&self.0[..]).read_at(offset, buf)
+            zt_container::Memory::new(&self.0[..]).read_at(offset, buf)
         }
     }
 

@@ -1,6 +1,11 @@
 //! Zip archives as `.npz`, `.pt` and `.keras` files use them.
 //!
 //! ```text
+//! zt-container <- zt-zip <- (each kind that is an archive) <- zt-convert <- zt-cli
+//!                 ^ here
+//! ```
+//!
+//! ```text
 //! +--------------+------+--------------+------+-----+-----------+-------------------------+-----+
 //! | local header | data | local header | data | ... | directory | zip64 record, locator   | end |
 //! | and name     |      | and name     |      |     |           | if a number is too big  |     |
@@ -20,19 +25,17 @@
 
 mod crc;
 mod directory;
+mod error;
 mod inflate;
 mod member;
-mod violation;
 mod write;
 
-use zt::foreign::FileBuilder;
-use zt::{Error, Limits, Result, Source, Span};
-use zt_foreign::fields::Fields;
+use zt_container::fields::Fields;
+use zt_container::{Limits, Source, Span};
 
-pub use member::Content;
-pub use member::Member;
-use violation::Violation;
-pub use write::ArchiveWriter;
+pub use error::{Deflate, Error, Result, Violation};
+pub use member::{Content, Member};
+pub use write::{ArchiveWriter, MemberWriter};
 
 /// The members of an archive.
 #[derive(Debug)]
@@ -48,7 +51,7 @@ impl Archive {
     ///
     /// # Errors
     ///
-    /// Code `header`; [`zt::ErrorKind::Limit`] for a directory or a name above the limits.
+    /// Code `header`; [`Violation::is_limit`] for a directory or a name above the limits.
     pub fn open(source: &dyn Source, limits: &Limits) -> Result<Self> {
         let place = directory::locate(source)?;
         let mut members = directory::members(source, place, limits)?;
@@ -69,20 +72,15 @@ impl Archive {
         })
     }
 
-    /// Adds a warning for bytes before and after the archive, which readers ignore, and for a truncated
-    /// comment.
-    pub fn tolerate_surroundings(&self, builder: &mut FileBuilder) {
-        let bytes = self.before;
-        if let Some(span) = Span::new(0, bytes).filter(|span| !span.is_empty()) {
-            builder.tolerated(Error::from(Violation::Before { bytes }).with_span(span));
-        }
-        if !self.after.is_empty() {
-            let bytes = self.after.byte_len();
-            builder.tolerated(Error::from(Violation::After { bytes }).with_span(self.after));
-        }
-        if let Some(record) = self.cut {
-            builder.tolerated(Error::from(Violation::Comment).with_span(record));
-        }
+    /// The faults that readers ignore: bytes before and after the archive, and a truncated comment.
+    pub fn tolerated(&self) -> impl Iterator<Item = Violation> {
+        let some = |span: &Span| !span.is_empty();
+        let before = Span::new(0, self.before).filter(some);
+        let before = before.map(|ignored| Violation::Before { ignored });
+        let after = Some(self.after).filter(some);
+        let after = after.map(|ignored| Violation::After { ignored });
+        let comment = self.cut.map(|record| Violation::Comment { record });
+        before.into_iter().chain(after).chain(comment)
     }
 
     /// The members, in the order of the directory.
@@ -117,11 +115,11 @@ pub fn is_archive(head: &[u8]) -> bool {
 ///
 /// # Errors
 ///
-/// [`zt::ErrorKind::Io`].
+/// [`zt_container::Error::Io`].
 pub fn behind_other_data(source: &dyn Source) -> Result<Option<Archive>> {
     match Archive::open(source, &Limits::default()) {
         Ok(archive) => Ok(Some(archive).filter(|archive| archive.before > 0)),
-        Err(error) if error.kind() == zt::ErrorKind::Io => Err(error),
+        Err(error) if error.is_io() => Err(error),
         Err(_) => Ok(None),
     }
 }

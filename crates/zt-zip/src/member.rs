@@ -1,13 +1,14 @@
 //! One member of an archive: the span of its data, and its content.
 
 use std::sync::Arc;
-use zt::container::memory::in_memory;
-use zt::{Digest, Error, Result, Source, Span};
-use zt_foreign::fields::Record;
+use zt_container::fields::Record;
+use zt_container::memory::in_memory;
+use zt_container::{Digest, Source, Span};
 
 use crate::crc::crc32;
+use crate::error::{Result, Violation};
 use crate::inflate::Inflated;
-use crate::{LOCAL, LOCAL_LEN, Violation};
+use crate::{LOCAL, LOCAL_LEN};
 
 const STORED: u16 = 0;
 const DEFLATED: u16 = 8;
@@ -147,27 +148,26 @@ impl Member {
             return Err(Violation::Extra.into());
         }
         let offset = self.header;
-        let nowhere = || Error::from(Violation::NoLocalHeader { offset }).with_offset(offset);
+        let nowhere = || Violation::NoLocalHeader { offset };
         let len = LOCAL_LEN.strict_add(self.raw_name.len());
         let span = Span::new(offset, len as u64).filter(|span| span.end() <= self.limit);
-        let header = zt::container::bytes_of(archive, span.ok_or_else(nowhere)?)?;
+        let header = zt_container::bytes_of(archive, span.ok_or_else(nowhere)?)?;
         let fields = Record(header.strip_prefix(LOCAL).ok_or_else(nowhere)?);
         let is_same = header.get(LOCAL_LEN..) == Some(&*self.raw_name)
             && usize::from(fields.u16(22)) == self.raw_name.len()
             && fields.u16(4) == self.method;
         if !is_same {
-            return Err(Error::from(Violation::OtherLocalHeader).with_offset(offset));
+            return Err(Violation::OtherLocalHeader { offset }.into());
         }
         let start = offset
             .checked_add(len as u64)
             .and_then(|start| start.checked_add(u64::from(fields.u16(24))));
         let data = start.and_then(|start| Span::new(start, self.stored_len));
         let limit = self.limit;
-        data.filter(|data| data.end() <= limit).ok_or_else(|| {
-            // Beyond every file, if it has no 64 bits.
-            let end = data.map_or(u64::MAX, Span::end);
-            Error::from(Violation::Bounds { end, limit }).with_offset(offset)
-        })
+        // Beyond every file, if it has no 64 bits.
+        let end = data.map_or(u64::MAX, Span::end);
+        let bounds = Violation::Bounds { offset, end, limit };
+        Ok(data.filter(|_| end <= limit).ok_or(bounds)?)
     }
 }
 
@@ -178,7 +178,7 @@ impl Content {
     ///
     /// # Errors
     ///
-    /// [`zt::ErrorKind::Io`]; as reading inflated bytes.
+    /// [`zt_container::Error::Io`]; as reading inflated bytes.
     pub fn digest_between(&self, head: &[u8], rest: Span) -> Result<Option<Digest>> {
         let mut behind = crc32fast::Hasher::new();
         let mut piece = vec![0; in_memory(rest.byte_len().min(PIECE as u64))];
@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn the_digest_of_a_part_is_derived_from_the_whole_digest() {
         let content = Content {
-            source: Arc::new(zt::Memory::new(b"123456789")),
+            source: Arc::new(zt_container::Memory::new(b"123456789")),
             span: Span::new(0, 9).unwrap(),
             is_stored: true,
             crc: 0xCBF4_3926,

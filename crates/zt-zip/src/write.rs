@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use zt::container::memory::in_memory;
+use zt_container::memory::in_memory;
 
 use crate::{CENTRAL, END, END_64, LOCAL, LOCAL_LEN, LOCATOR_64};
 

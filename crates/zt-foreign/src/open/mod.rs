@@ -3,10 +3,13 @@
 //! ```text
 //! Probe -> Opening (path, folder, InputOptions) -> Input
 //!          Neighbours, Folder: files that the file names
+//!          archive (feature `zip`): zip archives, with the errors of `zt`
 //! ```
 //!
 //! It must not know: kinds, and how files are written.
 
+#[cfg(feature = "zip")]
+pub mod archive;
 mod folder;
 mod input;
 mod names;

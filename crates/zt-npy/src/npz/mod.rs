@@ -16,9 +16,8 @@ use std::sync::Arc;
 
 use zt::foreign::{FileBuilder, Kind, SourceId};
 use zt::{RawComponent, RawObject, Result, Source};
-use zt_foreign::{FileKind, FileWriter, Input, Opening, Probe, strided::Bands};
-
-use zt_zip::{self as zip, Archive};
+use zt_foreign::{FileKind, FileWriter, Input, Opening, Probe, archive, strided::Bands};
+use zt_zip::{Archive, Member};
 
 use crate::array::Data;
 
@@ -43,17 +42,17 @@ impl FileKind for Npz {
     }
 
     fn recognise_behind(&self, probe: &Probe<'_>) -> Result<bool> {
-        let archive = zip::behind_other_data(probe.source())?;
-        Ok(archive.is_some_and(|archive| has_array(&archive)))
+        let found = archive::behind_other_data(probe.source())?;
+        Ok(found.is_some_and(|archive| has_array(&archive)))
     }
 
     fn open(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
         let source: Arc<dyn Source> = source.into();
         let mut builder = opening.builder(NPZ);
-        let archive = Archive::open(&source, builder.limits())?;
-        archive.tolerate_surroundings(&mut builder);
+        let members = archive::open(&source, builder.limits())?;
+        archive::tolerate_surroundings(&members, &mut builder);
         let id = builder.source(Arc::clone(&source));
-        let names = names(&archive);
+        let names = names(&members);
         let shared = Shared {
             bands: Bands::default(),
             left: Cell::new(
@@ -63,7 +62,7 @@ impl FileKind for Npz {
                     .saturating_add(SLACK),
             ),
         };
-        for (member, name) in archive.members().iter().zip(names) {
+        for (member, name) in members.members().iter().zip(names) {
             // A folder has no content.
             if member.name().ends_with('/') && member.byte_len() == 0 {
                 continue;
@@ -96,15 +95,9 @@ struct Shared {
 /// Whether an archive has an array or is empty. Without a valid directory, the name of the first
 /// member decides.
 fn recognise(probe: &Probe<'_>) -> Result<bool> {
-    if !zip::is_archive(probe.head()) {
-        return Ok(false);
-    }
+    let is_ours = |archive: &Archive| archive.members().is_empty() || has_array(archive);
     let is_array = |name: &[u8]| name.ends_with(ENDING.as_bytes());
-    match Archive::open(probe.source(), &zt::Limits::default()) {
-        Ok(archive) => Ok(archive.members().is_empty() || has_array(&archive)),
-        Err(error) if error.kind() == zt::ErrorKind::Io => Err(error),
-        Err(_) => Ok(zip::first_name(probe.head()).is_some_and(is_array)),
-    }
+    archive::recognises(probe, is_ours, is_array)
 }
 
 /// Whether the name of a member is the name of an array.
@@ -117,12 +110,12 @@ fn add(
     builder: &mut FileBuilder,
     source: &Arc<dyn Source>,
     id: SourceId,
-    member: &zip::Member,
+    member: &Member,
     name: &str,
     shared: &Shared,
     void2_is_bf16: bool,
 ) -> Result<()> {
-    let content = match member.content(source) {
+    let content = match archive::content(member, source) {
         Ok(content) => content,
         Err(error) if error.kind() == zt::ErrorKind::Io => return Err(error),
         Err(error) => {
@@ -130,7 +123,6 @@ fn add(
             return Ok(());
         }
     };
-    let archive = (id, member.header());
     let data = Data {
         source: Arc::clone(&content.source),
         span: content.span,
@@ -139,7 +131,7 @@ fn add(
         } else {
             builder.derived_from(Arc::clone(&content.source), id, member.header())
         },
-        archive,
+        archive: (id, member.header()),
         digest_between: &|head, rest| {
             let cost = match content.is_stored {
                 _ if rest.is_empty() => 0,
@@ -151,7 +143,7 @@ fn add(
                 return Ok(None);
             };
             shared.left.set(left);
-            content.digest_between(head, rest)
+            content.digest_between(head, rest).map_err(archive::error)
         },
         void2_is_bf16,
     };
@@ -162,7 +154,7 @@ fn add(
 }
 
 /// A listing shows this of a member without readable content.
-fn listed(member: &zip::Member) -> RawObject {
+fn listed(member: &Member) -> RawObject {
     let mut data = RawComponent::default();
     data.offset = Some(member.header());
     data.length = Some(member.byte_len());
@@ -174,7 +166,7 @@ fn listed(member: &zip::Member) -> RawObject {
 /// The members' names without `.npy`, as in NumPy. A name keeps the ending if another member has the
 /// shorter name. The names are unique, because the members' names are.
 fn names(archive: &Archive) -> Vec<String> {
-    let members = archive.members().iter().map(zip::Member::name);
+    let members = archive.members().iter().map(Member::name);
     let (mut arrays, plain): (Vec<&str>, Vec<&str>) =
         members.clone().partition(|name| name.ends_with(ENDING));
     let mut whole: HashSet<&str> = plain.into_iter().collect();
