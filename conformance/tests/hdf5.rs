@@ -24,6 +24,13 @@ fn links_that_unfold_without_end_are_beyond_a_limit() {
     );
 }
 
+#[test]
+fn a_metadata_cache_image_is_unsupported() {
+    let error = open("cache_image.h5").unwrap_err();
+    let found = (error.kind(), error.code());
+    assert_eq!(found, (ErrorKind::Unsupported, "unsupported"), "{error}");
+}
+
 /// An index of chunks takes memory for as long as the file is open.
 #[test]
 fn indices_of_chunks_that_datasets_share_are_beyond_a_limit() {

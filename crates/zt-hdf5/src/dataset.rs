@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use zt::{
-    Attributes, Blob, Component, Limits, Memory, Object, RawComponent, RawObject, Result, Source,
-    Span,
+    Attributes, Blob, Component, Limits, Object, RawComponent, RawObject, Result, Source, Span,
 };
 use zt_foreign::strided::Bands;
 
@@ -281,11 +280,7 @@ impl Datasets {
             Layout::Compact(span) => {
                 whole(span.byte_len())?;
                 let span = Span::new(span.offset(), byte_len).ok_or(Violation::Overflow)?;
-                if !store.is_cached(span) {
-                    return Ok(Values::Stored(span));
-                }
-                let values = Arc::new(Memory::new(store.cached(span)?));
-                Ok(Values::made(0, values, Some(span.offset())))
+                Ok(Values::Stored(span))
             }
             Layout::Contiguous {
                 address: Some(address),

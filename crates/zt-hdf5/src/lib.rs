@@ -42,7 +42,6 @@ mod bits;
 mod btree1;
 mod btree2;
 mod budget;
-mod cache_image;
 mod checksum;
 mod chunk_index;
 mod chunked;

@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use zt::{Error, Result, Source, Span};
 
 use crate::budget::Budget;
-use crate::cache_image::CacheImage;
 use crate::checksum::lookup3;
 use crate::cursor::Cursor;
 use crate::shared::Heap;
@@ -29,7 +28,6 @@ pub(super) struct Store {
     budget: Budget,
     /// The heaps of shared messages.
     heaps: Arc<[Heap]>,
-    image: Arc<CacheImage>,
     /// Addresses and lengths of structures whose checksums are right, and which are read in parts.
     checked: Arc<Mutex<HashSet<(u64, u64)>>>,
 }
@@ -43,15 +41,8 @@ impl Store {
             sizes,
             budget: Budget::new(within.byte_len().saturating_mul(BUDGET)),
             heaps: Arc::new([]),
-            image: Arc::default(),
             checked: Arc::default(),
         }
-    }
-
-    /// The same file with the structures in an image of the cache.
-    pub(super) fn with_image(mut self, image: CacheImage) -> Self {
-        self.image = Arc::new(image);
-        self
     }
 
     /// The same file with heaps of shared messages.
@@ -63,21 +54,6 @@ impl Store {
     /// The heaps of shared messages.
     pub(super) fn heaps(&self) -> &[Heap] {
         &self.heaps
-    }
-
-    /// Whether bytes of a span are overridden by an image of the cache.
-    pub(super) fn is_cached(&self, span: Span) -> bool {
-        let address = span.offset().checked_sub(self.base);
-        address.is_some_and(|address| self.image.has(address, span.byte_len()))
-    }
-
-    /// The bytes of a span of the file, as an image of the cache overrides them.
-    pub(super) fn cached(&self, span: Span) -> Result<Vec<u8>> {
-        let mut bytes = read(&*self.source, span)?;
-        let address = span.offset().checked_sub(self.base);
-        self.image
-            .patch(address.ok_or(Violation::TooFar)?, &mut bytes)?;
-        Ok(bytes)
     }
 
     /// A structure that is a part of another one.
@@ -104,7 +80,6 @@ impl Store {
             source: Arc::clone(&self.source),
             budget: self.budget.clone(),
             heaps: Arc::clone(&self.heaps),
-            image: Arc::clone(&self.image),
             checked: Arc::clone(&self.checked),
             ..*self
         }
@@ -159,7 +134,7 @@ impl Store {
         let span = self.span(address, len, what)?;
         self.charge(len)?;
         Ok(Block {
-            bytes: self.cached(span)?,
+            bytes: read(&*self.source, span)?,
             origin: span.offset(),
             sizes: self.sizes,
             what,

@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use zt::{Error, Result, Source, Span};
 
-use crate::cache_image::CacheImage;
 use crate::checksum::lookup3;
 use crate::cursor::Cursor;
 use crate::object_header::{ObjectHeader, kind};
@@ -33,7 +32,7 @@ const LEN_MAX: u64 = 8 + 16 + 4 + 4 * 8 + 40;
 ///
 /// # Errors
 ///
-/// Codes `header`, `version`, `bounds`.
+/// Codes `header`, `version`, `bounds`; `unsupported` for a metadata cache image.
 pub(super) fn open(source: Arc<dyn Source>, within: Span) -> Result<(Store, u64)> {
     let base = locate(&*source, within)?.ok_or(Violation::Signature)?;
     let end = sum([base, LEN_MAX])?.min(within.end());
@@ -63,10 +62,12 @@ pub(super) fn open(source: Arc<dyn Source>, within: Span) -> Result<(Store, u64)
     let mut store = Store::new(source, within, base, found.sizes);
     if let Some(extension) = found.extension {
         let extension = ObjectHeader::read(&store, extension)?;
-        // Other structures may be in the image alone.
+        // With an image, the bytes at the addresses of structures are older, or none.
         if let Some(mut message) = extension.message(kind::CACHE_IMAGE) {
-            let image = CacheImage::read(&store, &mut message.cursor)?;
-            store = store.with_image(image);
+            message.cursor.expect_version(0)?;
+            if message.cursor.address()?.is_some() {
+                return Err(Violation::CacheImage.into());
+            }
         }
         if let Some(mut message) = extension.message(kind::SHARED_TABLE) {
             let heaps = Heap::read_all(&store, &mut message.cursor)?;

@@ -81,6 +81,9 @@ pub(super) enum Violation {
     Scattered { passes: u64, limit: u64 },
     #[error("the elements are unsupported: {what}")]
     Element { what: &'static str },
+    /// No writer of weights is known to write it.
+    #[error("a metadata cache image is unsupported; h5repack writes the file without it")]
+    CacheImage,
     #[error("{what} is unsupported")]
     Unsupported { what: &'static str },
     #[error("the filter {} is unsupported", filter(*id, name))]
@@ -119,6 +122,7 @@ impl Violation {
             | Violation::Sparse { .. }
             | Violation::ChunkSize { .. } => ErrorKind::Limit,
             Violation::Element { .. }
+            | Violation::CacheImage
             | Violation::Unsupported { .. }
             | Violation::Filter { .. }
             | Violation::RepeatedFilter { .. }
@@ -152,7 +156,8 @@ impl Violation {
             Violation::Chunk { .. } => "deflate",
             Violation::Source { error, .. } => error.code(),
             Violation::Element { .. } => "dtype",
-            Violation::Unsupported { .. }
+            Violation::CacheImage
+            | Violation::Unsupported { .. }
             | Violation::Filter { .. }
             | Violation::RepeatedFilter { .. }
             | Violation::Scattered { .. }
