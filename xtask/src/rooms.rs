@@ -20,6 +20,10 @@ const ROOMS: &[(&str, &[&str])] = &[
     ),
     ("crates/zt-formats", &["base", "formats"]),
     (
+        "crates/zt-hdf5",
+        &["bytes", "filters", "structures", "values", "vds", "tree"],
+    ),
+    (
         "python",
         &["share", "read", "write", "whole", "safetensors"],
     ),
@@ -31,7 +35,6 @@ const PENDING: &[&str] = &[
     "crates/zt-convert",
     "crates/zt-foreign",
     "crates/zt-gguf",
-    "crates/zt-hdf5",
     "crates/zt-npy",
     "crates/zt-onnx",
     "crates/zt-pickle",
@@ -39,7 +42,6 @@ const PENDING: &[&str] = &[
     "crates/zt-safetensors",
     "crates/zt-slm1",
     "crates/zt-squizd",
-    "crates/zt-zip",
     "crates/zt-ztensor2",
 ];
 

@@ -13,7 +13,7 @@
 //! either byte order; chunks are decoded when they are read (`chunked`). The names of an
 //! enumeration are the attribute `hdf5.enum`.
 //!
-//! Virtual datasets take their values from other datasets when they are read (`sources`, `assembled`).
+//! Virtual datasets take their values from other datasets when they are read (`vds`).
 //!
 //! Strings, records, references and null dataspaces are not tensors. They are warnings of code
 //! `not-tensor`, and the file is sound. These are listed with a fault:
@@ -28,64 +28,37 @@
 //! limited to a few lengths of the file (`store`), and so are the bytes that chunks are decoded to.
 //! Values that were never written are made while they are read, and have no such limit.
 //!
-//! This reader is our own. The best one on crates.io lists a group as a whole or not at all. It drops
-//! links that it cannot follow, and allocates the declared length of a chunk.
+//! This reader is our own. `hdf5-reader` 0.12 (30,000 lines) has the same filters and lz4, but no lzf.
+//! It lists a group as a whole or not at all, so one damaged link hides the other tensors. It brings
+//! ndarray, rayon, parking_lot and lru.
+//!
+//! The crate has six rooms. Each uses the rooms before it, and its page says what it must not know:
+//!
+//! ```text
+//! bytes  filters  structures  values  vds  tree
+//! ```
 //!
 //! Reference: the HDF5 File Format Specification, version 4.0, here "Spec", and the library HDF5 2.0.
 #![forbid(unsafe_code)]
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
-mod array;
-mod assembled;
-mod attribute;
-mod bits;
-mod btree1;
-mod btree2;
-mod budget;
-mod checksum;
-mod chunk_index;
-mod chunked;
-mod common;
-mod constant;
-mod cursor;
-mod dataset;
-mod dataspace;
-mod datatype;
-mod extensible_array;
-mod fill_value;
-mod fixed_array;
-mod fractal_heap;
-mod global_heap;
-mod grid;
-mod group;
-mod keras;
-mod layout;
-mod lzf;
-mod mapping;
-mod name;
-mod nbit;
-mod object_header;
-mod odd;
-mod paths;
-mod pipeline;
-mod scale_offset;
-mod selection;
-mod shared;
-mod size;
-mod sources;
-mod store;
-mod superblock;
-mod szip;
+mod bytes;
+mod filters;
+mod structures;
 mod tree;
-mod violation;
-mod warnings;
-mod weight;
+mod values;
+mod vds;
 
 use std::sync::Arc;
 
 use zt::foreign::Kind;
-use zt::{Result, Source, Span};
+use zt::{Result, Source};
 use zt_foreign::{FileKind, Input, Opening, Probe, archive};
+
+use crate::bytes::store::whole;
+use crate::structures::superblock;
+use crate::tree::keras;
+use crate::tree::listing::Tree;
 
 /// HDF5 files.
 pub const HDF5: Kind = Kind::new("hdf5");
@@ -133,20 +106,16 @@ fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
     let all = whole(&*source)?;
     // A superblock may follow a user block with any content, even one that looks like an archive.
     let is_hdf5 = superblock::locate(&*source, all)?.is_some();
-    let within = match keras::weights(&*source, is_hdf5, &mut builder)? {
+    let extent = match keras::weights(&*source, is_hdf5, &mut builder)? {
         Some(member) => keras::span(&member, &source)?,
         None => all,
     };
-    let (store, root) = superblock::open(source, within)?;
-    let tree = tree::Tree::new(&store, root, file, opening, builder.limits());
+    let (store, root) = superblock::open(source, extent)?;
+    let tree = Tree::new(&store, root, file, opening, builder.limits());
     let sources = tree.add_to(&mut builder)?;
     let mut paths = opening.paths();
     paths.extend(sources);
     Ok(Input::new(builder.build()?, paths))
-}
-
-fn whole(source: &dyn Source) -> Result<Span> {
-    Ok(Span::new(0, source.byte_len()).ok_or(violation::Violation::Overflow)?)
 }
 
 #[cfg(doctest)]

@@ -7,7 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
-#[path = "../../src/checksum.rs"]
+#[path = "../../src/bytes/checksum.rs"]
 mod checksum;
 
 mod attributes;

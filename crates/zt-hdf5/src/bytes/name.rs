@@ -1,0 +1,102 @@
+//! Names as text. By its specification HDF5 has names in ASCII or UTF-8, but it writes any bytes
+//! except zero.
+//!
+//! A byte that is not UTF-8 becomes an escape such as `\xE9`. So does a backslash that looks like the
+//! beginning of one, so that different names never become the same text.
+
+use std::fmt::Write as _;
+
+use zt::Warning;
+
+/// A name in which only such bytes are escaped.
+pub(crate) fn text(name: &[u8]) -> String {
+    escaped(name, |_| false)
+}
+
+/// A name that is part of a path. A slash is escaped; the HDF5 library writes none.
+pub(crate) fn part(name: &[u8]) -> String {
+    escaped(name, |char| char == '/')
+}
+
+fn escaped(name: &[u8], is_special: impl Fn(char) -> bool) -> String {
+    let mut out = String::with_capacity(name.len());
+    let escape = |out: &mut String, byte: u8| {
+        // Writing to a string does not fail.
+        let _ = write!(out, "\\x{byte:02X}");
+    };
+    for chunk in name.utf8_chunks() {
+        let valid = chunk.valid();
+        for (at, char) in valid.char_indices() {
+            let rest = valid.as_bytes().get(at..).unwrap_or_default();
+            match u8::try_from(char) {
+                Ok(byte) if is_special(char) || is_escape(rest) => escape(&mut out, byte),
+                _ => out.push(char),
+            }
+        }
+        for byte in chunk.invalid() {
+            escape(&mut out, *byte);
+        }
+    }
+    out
+}
+
+/// Whether text begins like an escape.
+fn is_escape(text: &[u8]) -> bool {
+    let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'A'..=b'F');
+    match text {
+        [b'\\', b'x', high, low, ..] => is_digit(high) && is_digit(low),
+        _ => false,
+    }
+}
+
+/// The code of warnings about escaped names.
+pub(crate) const CODE: &str = "name";
+
+/// The message about an escaped name.
+pub(crate) fn escaped_message(name: &str) -> String {
+    format!("the name \"{name}\" is escaped: it is not UTF-8, or looks like an escape")
+}
+
+/// The warning about an escaped name.
+pub(crate) fn renamed(object: Option<&str>, name: &str) -> Warning {
+    Warning {
+        object: object.map(ToOwned::to_owned),
+        ..Warning::new(CODE, escaped_message(name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{part, text};
+
+    #[test]
+    fn different_names_become_different_texts() {
+        let names: [&[u8]; 12] = [
+            b"caf\xE9",
+            b"caf\xE8",
+            b"caf\\xE9",
+            b"caf\\x5CxE9",
+            b"caf\\\xE9",
+            b"caf\\x\xE9",
+            b"caf\\xE\xE9",
+            b"caf\xC3\xA9",
+            b"caf\xC3",
+            b"a/b",
+            b"a\\x2Fb",
+            b"a\\b",
+        ];
+        let texts: std::collections::HashSet<String> =
+            names.iter().map(|name| part(name)).collect();
+        assert_eq!(texts.len(), names.len());
+        assert_eq!(text(b"caf\xE9"), "caf\\xE9");
+        assert_eq!(text(b"caf\\xE9"), "caf\\x5CxE9");
+        assert_eq!(part(b"a/b"), "a\\x2Fb");
+    }
+
+    #[test]
+    fn names_in_utf_8_are_kept() {
+        for name in ["kernel:0", "a\\b", "\\x", "\\xe9", "é/ü", "日本"] {
+            assert_eq!(text(name.as_bytes()), name);
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Lengths and addresses: checked sums and products of numbers that a file has.
+
+use crate::bytes::violation::Violation;
+
+/// Bytes of addresses and of lengths in the whole file: 2, 4 or 8. Spec: II.A, "Size of Offsets".
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sizes {
+    pub(crate) offset: u64,
+    pub(crate) length: u64,
+}
+
+impl Sizes {
+    /// Bytes of a structure of so many addresses, lengths and other bytes.
+    #[expect(
+        clippy::arithmetic_side_effects,
+        reason = "the products of bytes by 8 at most"
+    )]
+    pub(crate) fn bytes(self, addresses: u8, lengths: u8, other: u8) -> u64 {
+        self.offset * u64::from(addresses) + self.length * u64::from(lengths) + u64::from(other)
+    }
+}
+
+/// The sum of lengths and addresses.
+///
+/// # Errors
+///
+/// [`Violation::TooFar`].
+pub(crate) fn sum<const N: usize>(parts: [u64; N]) -> Result<u64, Violation> {
+    let mut parts = parts.into_iter();
+    let sum = parts.try_fold(0u64, u64::checked_add);
+    sum.ok_or(Violation::TooFar)
+}
+
+/// The product of lengths and counts.
+///
+/// # Errors
+///
+/// [`Violation::TooFar`].
+pub(crate) fn product<const N: usize>(factors: [u64; N]) -> Result<u64, Violation> {
+    let mut factors = factors.into_iter();
+    let product = factors.try_fold(1u64, u64::checked_mul);
+    product.ok_or(Violation::TooFar)
+}
+
+/// A number of bytes in memory.
+///
+/// # Errors
+///
+/// [`Violation::TooFar`] if the machine has fewer bits.
+pub(crate) fn in_memory(number: u64) -> Result<usize, Violation> {
+    usize::try_from(number).map_err(|_| Violation::TooFar)
+}
+
+/// The bytes of a number up to `limit`: `H5VM_limit_enc_size`.
+pub(crate) fn encoded_len(limit: u64) -> u64 {
+    let highest = limit.checked_ilog2().map_or(0, u64::from);
+    (highest / 8).wrapping_add(1)
+}

@@ -1,0 +1,79 @@
+//! LZF, the compression of h5py's own filter: literals, and copies of earlier bytes.
+
+/// The decompressed bytes; `None` if `bytes` are no LZF, or give more than `limit` bytes.
+pub(crate) fn decompress(bytes: &[u8], limit: usize) -> Option<Vec<u8>> {
+    /// The longest copy gives 264 bytes and takes 3.
+    const RATIO: usize = 264 / 3;
+    let mut out = Vec::new();
+    let most = bytes.len().saturating_mul(RATIO).min(limit);
+    out.try_reserve(most).ok()?;
+    let mut rest = bytes;
+    while let Some((control, after)) = rest.split_first() {
+        rest = after;
+        let control = usize::from(*control);
+        if control < 32 {
+            let (literals, after) = rest.split_at_checked(control.checked_add(1)?)?;
+            out.extend_from_slice(literals);
+            rest = after;
+        } else {
+            let mut len = control >> 5;
+            if len == 7 {
+                len = len.checked_add((*rest.split_off_first()?).into())?;
+            }
+            let low = usize::from(*rest.split_off_first()?);
+            let distance = (control & 0x1F) << 8 | low;
+            copy(&mut out, distance.checked_add(1)?, len.checked_add(2)?)?;
+        }
+        if out.len() > limit {
+            return None;
+        }
+    }
+    Some(out)
+}
+
+/// Appends `len` bytes from `distance` bytes before the end on. They may include appended bytes.
+fn copy(out: &mut Vec<u8>, distance: usize, mut len: usize) -> Option<()> {
+    let start = out.len().checked_sub(distance)?;
+    while len > 0 {
+        let part = len.min(out.len().checked_sub(start)?);
+        out.extend_from_within(start..start.checked_add(part)?);
+        len = len.checked_sub(part)?;
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn literals_and_copies_are_decompressed() {
+        assert_eq!(decompress(&[], 9), Some(Vec::new()));
+        assert_eq!(decompress(&[2, 7, 8, 9], 9), Some(vec![7, 8, 9]));
+        // Two bytes, and six more from two bytes before.
+        let repeated = decompress(&[1, 7, 8, 4 << 5, 1], 99);
+        assert_eq!(repeated, Some(vec![7, 8, 7, 8, 7, 8, 7, 8]));
+        let long = decompress(&[0, 7, 7 << 5, 255, 0], 999);
+        assert_eq!(long, Some(vec![7; 1 + 264]));
+        // Nine times 32 bytes, and the first three again: 288 bytes before.
+        let bytes: Vec<u8> = (0..=250).cycle().take(288).collect();
+        let pieces = bytes.chunks(32).map(|piece| [&[31], piece].concat());
+        let stored = [pieces.collect::<Vec<_>>().concat(), vec![1 << 5 | 1, 0x1F]];
+        let expected = [&bytes[..], &[0, 1, 2]].concat();
+        assert_eq!(decompress(&stored.concat(), 291), Some(expected));
+        assert_eq!(decompress(&stored.concat(), 290), None);
+    }
+
+    #[test]
+    fn invalid_lzf_is_refused() {
+        assert_eq!(decompress(&[2, 7, 8], 9), None, "literals cut");
+        assert_eq!(decompress(&[1 << 5], 9), None, "a copy cut");
+        assert_eq!(decompress(&[7 << 5, 1], 9), None, "a long copy cut");
+        assert_eq!(
+            decompress(&[0, 7, 1 << 5, 1], 9),
+            None,
+            "before the beginning"
+        );
+        assert_eq!(decompress(&[0, 7, 7 << 5, 255, 0], 264), None, "too much");
+    }
+}

@@ -1,0 +1,253 @@
+//! Numbers with a layout that no dtype has: integers with unused bits, and floats with other parts than
+//! IEEE's. They are read as the next wider dtype, as the library converts them and h5py shows them.
+
+use zt::formats::f16;
+use zt::{ByteOrder, DType};
+
+/// Bytes of the longest number: binary128.
+const LEN_MAX: usize = 16;
+
+/// The layout of a stored number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BitLayout {
+    pub(crate) byte_len: usize,
+    pub(crate) byte_order: ByteOrder,
+    pub(crate) parts: Parts,
+}
+
+/// Bits are counted from the lowest one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Parts {
+    Integer {
+        offset: u32,
+        precision: u32,
+        is_signed: bool,
+    },
+    Float {
+        sign: u32,
+        exponent_at: u32,
+        exponent: u32,
+        mantissa_at: u32,
+        mantissa: u32,
+        bias: u32,
+        /// Whether the highest bit of the mantissa is not stored.
+        is_implied: bool,
+    },
+}
+
+impl BitLayout {
+    /// The dtype that the numbers become, and whether values may be rounded. `None` if a part is
+    /// outside the number, or the number is too long.
+    pub(crate) fn widened(&self) -> Option<(DType, bool)> {
+        let bits = u32::try_from(self.byte_len).ok()?.checked_mul(8)?;
+        let is_within = |at: u32, len: u32| {
+            let end = at.checked_add(len);
+            end.is_some_and(|end| end <= bits)
+        };
+        match self.parts {
+            Parts::Integer {
+                offset,
+                precision,
+                is_signed,
+            } => {
+                let dtype = match (self.byte_len, is_signed) {
+                    (1, true) => DType::I8,
+                    (2, true) => DType::I16,
+                    (3..=4, true) => DType::I32,
+                    (5..=8, true) => DType::I64,
+                    (1, false) => DType::U8,
+                    (2, false) => DType::U16,
+                    (3..=4, false) => DType::U32,
+                    (5..=8, false) => DType::U64,
+                    _ => return None,
+                };
+                (precision > 0 && is_within(offset, precision)).then_some((dtype, false))
+            }
+            Parts::Float {
+                sign,
+                exponent_at,
+                exponent,
+                mantissa_at,
+                mantissa,
+                bias,
+                is_implied,
+            } => {
+                let is_valid = self.byte_len <= LEN_MAX
+                    && is_within(sign, 1)
+                    && is_within(exponent_at, exponent)
+                    && is_within(mantissa_at, mantissa)
+                    && (1..=30).contains(&exponent)
+                    && mantissa > 0;
+                if !is_valid {
+                    return None;
+                }
+                let digits = if is_implied {
+                    mantissa
+                } else {
+                    mantissa.checked_sub(1)?
+                };
+                let least = 1i64.checked_sub(bias.into())?;
+                let most = 1i64.checked_shl(exponent)?.checked_sub(2)?;
+                let most = most.checked_sub(bias.into())?;
+                let fitting = [
+                    (DType::F16, 10, -14, 15),
+                    (DType::F32, 23, -126, 127),
+                    (DType::F64, 52, -1022, 1023),
+                ];
+                let mut fitting = fitting
+                    .into_iter()
+                    .filter(|(_, own, low, high)| digits <= *own && least >= *low && most <= *high);
+                // As h5py does it, a float never becomes shorter, except that none is longer than f64.
+                let is_long = |dtype: DType| dtype.byte_len() >= self.byte_len.min(8);
+                let dtype = fitting.find(|(dtype, ..)| is_long(*dtype));
+                Some(dtype.map_or((DType::F64, true), |(dtype, ..)| (dtype, false)))
+            }
+        }
+    }
+
+    /// Appends the number in `stored` as little-endian bytes of `dtype`.
+    pub(crate) fn widen(&self, stored: &[u8], dtype: DType, out: &mut Vec<u8>) {
+        let mut word = [0; LEN_MAX];
+        let mut copy = |bytes: &mut dyn Iterator<Item = &u8>| {
+            for (to, from) in word.iter_mut().zip(bytes) {
+                *to = *from;
+            }
+        };
+        match self.byte_order {
+            ByteOrder::Big => copy(&mut stored.iter().rev()),
+            ByteOrder::Little => copy(&mut stored.iter()),
+        }
+        let bits = u128::from_le_bytes(word);
+        let part = |at: u32, len: u32| {
+            let above = 128u32.saturating_sub(len);
+            let mask = u128::MAX.checked_shr(above).unwrap_or(0);
+            bits.checked_shr(at).unwrap_or(0) & mask
+        };
+        match self.parts {
+            Parts::Integer {
+                offset,
+                precision,
+                is_signed,
+            } => {
+                let number = part(offset, precision);
+                let unused = 128u32.saturating_sub(precision);
+                let number = if is_signed {
+                    let high = number.checked_shl(unused).unwrap_or(0).cast_signed();
+                    high.checked_shr(unused).unwrap_or(0).cast_unsigned()
+                } else {
+                    number
+                };
+                out.extend(number.to_le_bytes().iter().take(dtype.byte_len()));
+            }
+            Parts::Float {
+                sign,
+                exponent_at,
+                exponent,
+                mantissa_at,
+                mantissa,
+                bias,
+                is_implied,
+            } => {
+                let (power, digits) = (part(exponent_at, exponent), part(mantissa_at, mantissa));
+                let stored_digits = if is_implied {
+                    mantissa
+                } else {
+                    mantissa.saturating_sub(1)
+                };
+                let unit = 1u128.checked_shl(stored_digits).unwrap_or(0);
+                let magnitude = if power == part_max(exponent) {
+                    match digits & unit.wrapping_sub(1) {
+                        0 => f64::INFINITY,
+                        _ => f64::NAN,
+                    }
+                } else {
+                    let has_unit = is_implied && power > 0;
+                    let digits = if has_unit { digits | unit } else { digits };
+                    let power = i64::try_from(power.max(1)).unwrap_or(i64::MAX);
+                    let power = power.saturating_sub(bias.into());
+                    scaled(digits, power.saturating_sub(stored_digits.into()))
+                };
+                let value = match part(sign, 1) {
+                    0 => magnitude,
+                    _ => -magnitude,
+                };
+                match dtype {
+                    DType::F16 => out.extend(f16::from_f64(value).to_le_bytes()),
+                    // Exact, because the dtype has room for all values.
+                    #[expect(clippy::cast_possible_truncation, reason = "the value fits")]
+                    DType::F32 => out.extend((value as f32).to_le_bytes()),
+                    _ => out.extend(value.to_le_bytes()),
+                }
+            }
+        }
+    }
+}
+
+/// The largest number of so many bits.
+fn part_max(len: u32) -> u128 {
+    let above = 128u32.saturating_sub(len);
+    u128::MAX.checked_shr(above).unwrap_or(0)
+}
+
+/// `digits` times two to the `power`, rounded to the nearest f64, or to the even one of two.
+fn scaled(digits: u128, power: i64) -> f64 {
+    const DIGITS: i64 = 53;
+    const LEAST: i64 = -1022;
+    const MOST: i64 = 1023;
+    let Some(top) = digits.checked_ilog2() else {
+        return 0.0;
+    };
+    let exponent = power.saturating_add(top.into());
+    if exponent > MOST {
+        return f64::INFINITY;
+    }
+    // Below the least exponent fewer digits are left.
+    let kept = DIGITS.saturating_sub(LEAST.saturating_sub(exponent).max(0));
+    let dropped = i64::from(top).saturating_add(1).saturating_sub(kept);
+    let (digits, power) = match u32::try_from(dropped) {
+        Err(_) | Ok(0) => (digits, power),
+        Ok(dropped) => {
+            let high = digits.checked_shr(dropped).unwrap_or(0);
+            let low = digits ^ high.checked_shl(dropped).unwrap_or(0);
+            let half = 1u128.checked_shl(dropped.saturating_sub(1)).unwrap_or(0);
+            let is_up = half > 0 && (low > half || low == half && high & 1 == 1);
+            (
+                high.saturating_add(is_up.into()),
+                power.saturating_add(dropped.into()),
+            )
+        }
+    };
+    if digits == 0 {
+        return 0.0;
+    }
+    // A power of two, perhaps a subnormal one.
+    let factor = match u64::try_from(power.saturating_sub(LEAST)) {
+        Ok(above) => above.saturating_add(1).checked_shl(52),
+        Err(_) => u32::try_from(power.saturating_add(1074))
+            .ok()
+            .and_then(|bit| 1u64.checked_shl(bit)),
+    };
+    // At most 53 bits are left, and the product is exact.
+    #[expect(clippy::cast_precision_loss, reason = "at most 53 bits")]
+    let digits = u64::try_from(digits).unwrap_or(u64::MAX) as f64;
+    digits * f64::from_bits(factor.unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn powers_of_two_are_scaled_and_rounded_to_even() {
+        assert_eq!(scaled(3, -1), 1.5);
+        assert_eq!(scaled(1, -1074), f64::from_bits(1));
+        assert_eq!(scaled(3, -1075), f64::from_bits(2));
+        assert_eq!(scaled(1, -1075), 0.0);
+        assert_eq!(scaled(3, -1076), f64::from_bits(1));
+        assert_eq!(scaled(1, 1024), f64::INFINITY);
+        assert_eq!(scaled((1 << 53) + 1, 0), 9_007_199_254_740_992.0);
+        assert_eq!(scaled((1 << 53) + 3, 0), 9_007_199_254_740_996.0);
+        assert_eq!(scaled(u128::MAX, 896), f64::INFINITY);
+        assert_eq!(scaled(1 << 127, -1200), f64::from_bits(2));
+    }
+}

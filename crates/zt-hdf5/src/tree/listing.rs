@@ -1,0 +1,403 @@
+//! Lists the groups and datasets of a file by their paths.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use zt::foreign::{FileBuilder, SourceId};
+use zt::{Attributes, Error, ErrorKind, Limits, Object, RawObject, Result, Source, Span, Value};
+use zt_foreign::Opening;
+
+use crate::bytes::name;
+use crate::bytes::store::Store;
+use crate::bytes::violation::Violation;
+use crate::structures::attribute::{self, AllFound};
+use crate::structures::group::{Links, Target, is_group};
+use crate::structures::object_header::{ObjectHeader, kind};
+use crate::tree::warnings::{self, ENUM, Warnings};
+use crate::tree::weight;
+use crate::values::dataset::{Dataset, Listed, Values};
+use crate::values::widened::Widened;
+use crate::vds::sources::{Found, Hdf5File, Sources};
+
+/// The most bytes of all paths, in lengths of the file. In valid files, too, hundreds of links may lead
+/// to a group with hundreds of members.
+const PATHS: u64 = 32;
+/// Bytes of a path beside its text.
+const PATH: u64 = 64;
+/// The bytes of paths that any file may have.
+const PATHS_MIN: u64 = 1 << 20;
+
+/// Adds everything below the group at `root` to a file.
+pub(crate) struct Tree<'s> {
+    store: &'s Store,
+    root: u64,
+    /// The source of the file's structures.
+    file: SourceId,
+    here: Rc<Hdf5File>,
+    sources: Sources<'s>,
+    void2_as_bf16: bool,
+    /// The objects by the addresses of their headers. Links to one address share an object.
+    known: HashMap<u64, Known>,
+    /// The attributes of all groups.
+    attributes: Vec<(String, Value)>,
+    /// Bytes that paths may still take.
+    left: u64,
+    limit: u64,
+    /// By the address in memory of a shared enumeration's names: the first dataset that has them.
+    named: HashMap<*const Attributes, String>,
+}
+
+/// The object at an address.
+enum Known {
+    Group(Group),
+    Dataset(Object, SourceId),
+    /// A named datatype, which is never listed.
+    Datatype,
+    /// A dataset of other elements than numbers, in words.
+    NotTensor(&'static str),
+    Fault(Listed, Error),
+}
+
+struct Group {
+    links: Rc<Links>,
+    attributes: GroupAttributes,
+}
+
+enum GroupAttributes {
+    /// No path to the group has been listed.
+    Read(AllFound),
+    /// The range of the attributes that the first path to the group has added, and the length of the
+    /// prefix of their names.
+    Listed(Range<usize>, usize),
+}
+
+/// A group that is being listed.
+struct Open {
+    path: String,
+    address: u64,
+    links: Rc<Links>,
+    next: usize,
+}
+
+impl<'s> Tree<'s> {
+    /// `file` is the source of the structures.
+    pub(crate) fn new(
+        store: &'s Store,
+        root: u64,
+        file: SourceId,
+        opening: Opening<'s>,
+        limits: &Limits,
+    ) -> Self {
+        let limit = store
+            .byte_len()
+            .saturating_mul(PATHS)
+            .saturating_add(PATHS_MIN);
+        Tree {
+            store,
+            root,
+            file,
+            here: Rc::new(Hdf5File::new(store.sharing(), root, opening.path, limits)),
+            sources: Sources::new(limits, opening),
+            void2_as_bf16: opening.options.void2_as_bf16,
+            known: HashMap::new(),
+            attributes: Vec::new(),
+            left: limit,
+            limit,
+            named: HashMap::new(),
+        }
+    }
+
+    /// Adds every dataset, and every link without a target, under its path. Returns the paths of the
+    /// files that virtual datasets take values from.
+    ///
+    /// # Errors
+    ///
+    /// A fault of the root group, or of the tree as a whole.
+    pub(crate) fn add_to(mut self, builder: &mut FileBuilder) -> Result<Vec<PathBuf>> {
+        let header = ObjectHeader::read(self.store, self.root)?;
+        if !is_group(&header) {
+            return Err(Violation::Missing {
+                what: "the root group",
+            }
+            .into());
+        }
+        let root = self.group(self.root, &header)?;
+        self.known.insert(self.root, Known::Group(root));
+        let mut open: Vec<Open> = Vec::new();
+        open.extend(self.open(builder, String::new(), self.root)?);
+        while let Some(group) = open.last_mut() {
+            let links = Rc::clone(&group.links);
+            let Some(link) = links.at(group.next) else {
+                open.pop();
+                continue;
+            };
+            group.next = group.next.saturating_add(1);
+            let part = name::part(&link.name);
+            let is_renamed = part.as_bytes() != link.name;
+            let path = match group.path.as_str() {
+                "" => part,
+                parent => format!("{parent}/{part}"),
+            };
+            self.spend(path.len())?;
+            let from = group.address;
+            let parents: Vec<u64> = open.iter().map(|group| group.address).collect();
+            let depth = open.len();
+            let followed = self.follow(builder, &path, &link.target, from, &parents);
+            if is_renamed {
+                let object = (!matches!(followed, Ok(Some(_)))).then_some(path.as_str());
+                builder.warning(name::renamed(object, &path));
+            }
+            match followed {
+                Ok(Some(_)) if depth >= builder.limits().nesting => {
+                    let limit = builder.limits().nesting;
+                    builder.fault(
+                        path,
+                        RawObject::default(),
+                        Violation::Depth { limit }.into(),
+                    );
+                }
+                Ok(Some(group)) => open.push(group),
+                Ok(None) => {}
+                Err(error) if error.kind() == ErrorKind::Io => return Err(error),
+                Err(error) => builder.fault(path, RawObject::default(), error),
+            }
+        }
+        if !self.attributes.is_empty() {
+            let attributes = warnings::distinct(builder, &mut Warnings::of(None), self.attributes);
+            builder.attributes(attributes);
+        }
+        Ok(self.sources.into_paths())
+    }
+
+    /// Adds the target of a link, or returns it if it is a group.
+    fn follow(
+        &mut self,
+        builder: &mut FileBuilder,
+        path: &str,
+        target: &Target,
+        from: u64,
+        parents: &[u64],
+    ) -> Result<Option<Open>> {
+        let address = match target {
+            Target::Hard(address) => *address,
+            Target::Soft(target) => {
+                self.spend_bytes(target.len() as u64)?;
+                self.here
+                    .paths
+                    .borrow_mut()
+                    .resolve(self.store, from, target)?
+            }
+            Target::Elsewhere => {
+                let what = "a link to another file";
+                return Err(Violation::Unsupported { what }.into());
+            }
+        };
+        let is_first = !self.known.contains_key(&address);
+        if is_first {
+            let known = match self.read(builder, path, address) {
+                Err(error) if error.kind() == ErrorKind::Io => return Err(error),
+                Err(error) => Known::Fault(Listed::default(), error),
+                Ok(known) => known,
+            };
+            self.known.insert(address, known);
+        }
+        match self.known.get(&address) {
+            // A group that contains itself: all of it is listed already.
+            Some(Known::Group(_)) if parents.contains(&address) => {}
+            Some(Known::Group(_)) => return self.open(builder, path.to_owned(), address),
+            Some(Known::Dataset(object, source)) => {
+                let (object, source) = (object.clone(), *source);
+                if !is_first {
+                    // A link takes a few bytes of the file, and copies the attributes.
+                    self.spend_bytes(object.attributes.as_ref().map_or(0, weight::of_all))?;
+                }
+                builder.object(path, object, source);
+            }
+            Some(Known::Fault(listed, error)) => {
+                builder.fault(path, listed.clone().raw(), error.clone());
+            }
+            Some(Known::NotTensor(what)) => builder.not_a_tensor(path, what),
+            Some(Known::Datatype) | None => {}
+        }
+        Ok(None)
+    }
+
+    /// Reads the object at an address. `path` is the first path to it.
+    fn read(&mut self, builder: &mut FileBuilder, path: &str, address: u64) -> Result<Known> {
+        let header = ObjectHeader::read(self.store, address)?;
+        if is_group(&header) {
+            return self.group(address, &header).map(Known::Group);
+        }
+        if header.message(kind::LAYOUT).is_none() && header.message(kind::DATASPACE).is_none() {
+            return match header.message(kind::DATATYPE) {
+                Some(_) => Ok(Known::Datatype),
+                None => Err(Violation::Missing {
+                    what: "the dataset",
+                }
+                .into()),
+            };
+        }
+        let mut listed = Listed::default();
+        match self.dataset(builder, (path, address), header, &mut listed) {
+            Ok(Some((object, source))) => Ok(Known::Dataset(object, source)),
+            Ok(None) => Ok(Known::NotTensor(listed.what())),
+            Err(error) if error.kind() == ErrorKind::Io => Err(error),
+            Err(error) => Ok(Known::Fault(listed, error)),
+        }
+    }
+
+    fn group(&mut self, address: u64, header: &ObjectHeader) -> Result<Group> {
+        let links = self
+            .here
+            .paths
+            .borrow_mut()
+            .links(self.store, address, header)?;
+        let found = attribute::read_all(self.store, header, &mut self.here.common.borrow_mut())?;
+        let attributes = GroupAttributes::Read(found);
+        Ok(Group { links, attributes })
+    }
+
+    /// The object of a dataset; `None` if it is not a tensor.
+    fn dataset(
+        &mut self,
+        builder: &mut FileBuilder,
+        (path, address): (&str, u64),
+        header: ObjectHeader,
+        listed: &mut Listed,
+    ) -> Result<Option<(Object, SourceId)>> {
+        let found = attribute::read_all(self.store, &header, &mut self.here.common.borrow_mut())?;
+        // Keras declares bf16 in this way, because h5py has no type for it.
+        let is_bf16 = self.void2_as_bf16 || found.has_text("dtype", "bfloat16");
+        let dataset = {
+            let common = &mut self.here.common.borrow_mut();
+            Dataset::read(self.store, header, common, is_bf16, listed)?
+        };
+        let Some(dataset) = dataset else {
+            return Ok(None);
+        };
+        let mut report = Warnings::of(Some(path));
+        let mut pairs = warnings::values(builder, &mut report, "", found);
+        let enumeration = dataset.names();
+        let values = self.sources.values(&self.here, address, dataset)?;
+        let (mut object, source) = self.object(builder, &values)?;
+        warnings::missing(builder, &mut report, &values.missing);
+        warnings::rounded(builder, &mut report, &values.dataset.number);
+        if let Some((names, is_shared)) = enumeration {
+            pairs.push((ENUM.to_owned(), self.names(path, &names, is_shared)?));
+        }
+        let attributes = warnings::distinct(builder, &mut report, pairs);
+        self.spend_bytes(report.byte_len)?;
+        object.attributes = Some(attributes).filter(|attributes| !attributes.is_empty());
+        Ok(Some((object, source)))
+    }
+
+    /// The object of a dataset, without attributes, and the source of its values.
+    fn object(&self, builder: &mut FileBuilder, found: &Found) -> Result<(Object, SourceId)> {
+        let number = &found.dataset.number;
+        let (source, place) = match (&found.values, number.bit_layout) {
+            (Values::Stored(span), None) => {
+                return Ok((found.dataset.object(&found.shape, *span), self.file));
+            }
+            (Values::Stored(span), Some(_)) => {
+                (found.values.source(self.store), Some(span.offset()))
+            }
+            (Values::Made { source, place, .. }, _) => (Arc::clone(source), *place),
+        };
+        let source: Arc<dyn Source> = match number.bit_layout {
+            Some(layout) => {
+                let wide = Widened::new(source, layout, number.dtype);
+                Arc::new(wide.ok_or(Violation::Overflow)?)
+            }
+            None => source,
+        };
+        let span = Span::new(0, source.byte_len()).ok_or(Violation::Overflow)?;
+        let source = match place {
+            Some(place) => builder.derived_from(source, self.file, place),
+            None => builder.derived(source),
+        };
+        Ok((found.dataset.object(&found.shape, span), source))
+    }
+
+    /// The names of an enumeration. If datasets share it, only the first has them, and the others have
+    /// the first one's name. Otherwise a small file could cause any number of copies.
+    fn names(&mut self, path: &str, names: &Arc<Attributes>, is_shared: bool) -> Result<Value> {
+        if is_shared {
+            if let Some(first) = self.named.get(&Arc::as_ptr(names)) {
+                let first = first.clone();
+                self.spend_bytes(first.len() as u64)?;
+                return Ok(first.into());
+            }
+            self.named.insert(Arc::as_ptr(names), path.to_owned());
+        }
+        Ok(Value::Map(names.as_ref().clone()))
+    }
+
+    /// Opens the group at an address. The attributes of the root become attributes of the file, and
+    /// attributes of other groups become `path@name`.
+    fn open(
+        &mut self,
+        builder: &mut FileBuilder,
+        path: String,
+        address: u64,
+    ) -> Result<Option<Open>> {
+        let Some(Known::Group(group)) = self.known.get_mut(&address) else {
+            return Ok(None);
+        };
+        let links = Rc::clone(&group.links);
+        let prefix = match path.as_str() {
+            "" => String::new(),
+            path => format!("{path}@"),
+        };
+        let start = self.attributes.len();
+        let none = GroupAttributes::Read(AllFound::default());
+        let listed = match std::mem::replace(&mut group.attributes, none) {
+            GroupAttributes::Read(found) => {
+                let mut report = Warnings::of(None);
+                let values = warnings::values(builder, &mut report, &prefix, found);
+                self.spend_bytes(report.byte_len)?;
+                for (name, value) in values {
+                    self.spend(prefix.len().saturating_add(name.len()))?;
+                    self.attributes.push((format!("{prefix}{name}"), value));
+                }
+                GroupAttributes::Listed(start..self.attributes.len(), prefix.len())
+            }
+            GroupAttributes::Listed(range, skipped) => {
+                for at in range.clone() {
+                    let Some((key, value)) = self.attributes.get(at) else {
+                        continue;
+                    };
+                    let name = key.get(skipped..).unwrap_or_default();
+                    let (key, value) = (format!("{prefix}{name}"), value.clone());
+                    self.spend(key.len())?;
+                    self.spend_bytes(weight::of(&value))?;
+                    self.attributes.push((key, value));
+                }
+                GroupAttributes::Listed(range, skipped)
+            }
+        };
+        if let Some(Known::Group(group)) = self.known.get_mut(&address) {
+            group.attributes = listed;
+        }
+        Ok(Some(Open {
+            path,
+            address,
+            links,
+            next: 0,
+        }))
+    }
+
+    /// Counts a path.
+    fn spend(&mut self, len: usize) -> Result<()> {
+        self.spend_bytes(PATH.saturating_add(len as u64))
+    }
+
+    fn spend_bytes(&mut self, byte_len: u64) -> Result<()> {
+        let limit = self.limit;
+        let left = self.left.checked_sub(byte_len);
+        self.left = left.ok_or(Violation::Paths { limit })?;
+        Ok(())
+    }
+}

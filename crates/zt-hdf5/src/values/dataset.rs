@@ -1,0 +1,356 @@
+//! Opens a dataset as an object.
+
+use std::sync::Arc;
+
+use zt::{
+    Attributes, Blob, Component, Limits, Object, RawComponent, RawObject, Result, Source, Span,
+};
+use zt_foreign::strided::Bands;
+
+use crate::bytes::budget::Budget;
+use crate::bytes::store::Store;
+use crate::bytes::violation::Violation;
+use crate::filters::pipeline::{self, MAX_RATIO, Pipeline};
+use crate::structures::common::Common;
+use crate::structures::dataspace::Dataspace;
+use crate::structures::datatype::{Class, Datatype, Number};
+use crate::structures::grid::Grid;
+use crate::structures::layout::{Chunking, Layout};
+use crate::structures::object_header::{ObjectHeader, kind};
+use crate::values::chunked::Chunked;
+use crate::values::constant::Constant;
+use crate::values::range::Range;
+
+/// Bytes that the chunks of any file may be decoded to.
+const DECODED_MIN: u64 = 64 << 20;
+
+/// The most bytes of a filtered chunk, which is decoded as a whole. HDF5 allows 4 GiB, but real
+/// chunks rarely have more than a few megabytes.
+const CHUNK_MAX: u64 = 1 << 30;
+
+/// The state that the datasets of a file share.
+pub(crate) struct Datasets {
+    pub(crate) bands: Bands,
+    /// The file with the budget for all indices of chunks.
+    indices: Store,
+    /// The bytes that written chunks may be decoded to, when all are read once.
+    pub(crate) decoded: Budget,
+    /// The most bytes of one dataset. Values that were never written take no bytes of the file.
+    decoded_max: u64,
+}
+
+/// A listing shows this of a dataset that cannot be read.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Listed {
+    shape: Option<Vec<u64>>,
+    dtype: Option<&'static str>,
+}
+
+impl Listed {
+    /// The elements in words.
+    pub(crate) fn what(&self) -> &'static str {
+        self.dtype.unwrap_or("an unknown object")
+    }
+
+    pub(crate) fn raw(self) -> RawObject {
+        let mut raw = RawObject::default();
+        raw.format = Some("dense".into());
+        raw.shape = self.shape;
+        if let Some(dtype) = self.dtype {
+            let mut data = RawComponent::default();
+            data.dtype = Some(dtype.into());
+            raw.components = vec![("data".into(), data)];
+        }
+        raw
+    }
+}
+
+/// The values of a dataset.
+#[derive(Clone)]
+pub(crate) enum Values {
+    /// A range of the file.
+    Stored(Span),
+    /// They are made when they are read.
+    Made {
+        source: Arc<dyn Source>,
+        /// The offset of what they are made of, if it is in the file.
+        place: Option<u64>,
+        /// The most bytes that are made for a read of one byte.
+        read_cost: u64,
+    },
+}
+
+impl Values {
+    pub(crate) fn made(read_cost: u64, source: Arc<dyn Source>, place: Option<u64>) -> Self {
+        Values::Made {
+            source,
+            place,
+            read_cost,
+        }
+    }
+
+    /// The values as a source of their own.
+    pub(crate) fn source(&self, store: &Store) -> Arc<dyn Source> {
+        match self {
+            Values::Made { source, .. } => Arc::clone(source),
+            Values::Stored(span) => Arc::new(Range {
+                file: Arc::clone(store.source()),
+                span: *span,
+            }),
+        }
+    }
+
+    /// The most bytes that are made for a read of one byte.
+    pub(crate) fn read_cost(&self) -> u64 {
+        match self {
+            Values::Stored(_) => 0,
+            Values::Made { read_cost, .. } => *read_cost,
+        }
+    }
+}
+
+/// A dataset without its values.
+pub(crate) struct Dataset {
+    pub(crate) header: ObjectHeader,
+    dataspace: Dataspace,
+    datatype: Arc<Datatype>,
+    pub(crate) number: Number,
+    /// The dimensions of an element that is an array.
+    inner: Vec<u64>,
+}
+
+impl Dataset {
+    /// Reads the shape and the datatype; `None` if the dataset is not a tensor. Two opaque bytes are
+    /// bf16 if `opaque_is_bf16`. `listed` is set in every case.
+    ///
+    /// # Errors
+    ///
+    /// Codes `header`, `version`, `bounds`; `dtype` for unsupported elements; `unsupported`.
+    pub(crate) fn read(
+        store: &Store,
+        header: ObjectHeader,
+        common: &mut Common,
+        opaque_is_bf16: bool,
+        listed: &mut Listed,
+    ) -> Result<Option<Self>> {
+        let missing = |what| move || zt::Error::from(Violation::Missing { what });
+        let dataspace = header.read_message(store, kind::DATASPACE, Dataspace::read)?;
+        let dataspace = dataspace.ok_or_else(missing("the dataspace"))?;
+        listed.shape = dataspace.shape.clone();
+        let datatype = header.message(kind::DATATYPE);
+        let datatype = common.datatype(store, datatype.ok_or_else(missing("the datatype"))?)?;
+        listed.dtype = Some(datatype.describe());
+        if dataspace.shape.is_none() {
+            listed.dtype = Some("a null dataspace, without elements");
+            return Ok(None);
+        }
+        if datatype.is_other() {
+            return Ok(None);
+        }
+        let (number, inner) = match &datatype.class {
+            Class::Number(number) => (number.clone(), Vec::new()),
+            Class::Array(dimensions, number) => (number.clone(), dimensions.clone()),
+            _ => {
+                let what = datatype.describe();
+                let number = datatype.as_bf16().filter(|_| opaque_is_bf16);
+                let number = number.ok_or(Violation::Element { what })?;
+                listed.dtype = Some(number.dtype.as_str());
+                (number, Vec::new())
+            }
+        };
+        Ok(Some(Dataset {
+            header,
+            dataspace,
+            datatype,
+            number,
+            inner,
+        }))
+    }
+
+    /// The names of an enumeration, and whether other datasets may share them.
+    pub(crate) fn names(&self) -> Option<(Arc<Attributes>, bool)> {
+        let mut datatypes = self.header.messages(kind::DATATYPE);
+        let is_shared = datatypes.any(|body| body.is_shared);
+        let names = self.number.names.clone();
+        names.map(|names| (names, is_shared))
+    }
+
+    /// Elements in every dimension; the dimensions of an element that is an array do not count.
+    pub(crate) fn shape(&self) -> &[u64] {
+        self.dataspace.shape.as_deref().unwrap_or_default()
+    }
+
+    /// Bytes of an element.
+    pub(crate) fn element_len(&self) -> u64 {
+        self.datatype.byte_len
+    }
+
+    /// Whether the other dataset stores its elements in the same way.
+    pub(crate) fn has_elements_of(&self, other: &Dataset) -> bool {
+        let kind = |dataset: &Dataset| {
+            let number = &dataset.number;
+            (
+                number.dtype,
+                number.logical_type,
+                number.byte_order,
+                number.bit_layout,
+            )
+        };
+        kind(self) == kind(other)
+            && self.inner == other.inner
+            && self.element_len() == other.element_len()
+    }
+
+    /// Bytes of a dataset with such elements.
+    ///
+    /// # Errors
+    ///
+    /// Code `shape-size-mismatch` above 2^63.
+    pub(crate) fn byte_len_of(&self, shape: &[u64]) -> Result<u64, Violation> {
+        let mut counts = shape.iter();
+        let byte_len = counts.try_fold(self.element_len(), |len, count| len.checked_mul(*count));
+        let byte_len = byte_len.filter(|len| i64::try_from(*len).is_ok());
+        byte_len.ok_or(Violation::Overflow)
+    }
+
+    /// The place of the values.
+    ///
+    /// # Errors
+    ///
+    /// Codes `header`, `version`; `unsupported` for external files.
+    pub(crate) fn layout(&self, store: &Store) -> Result<Layout> {
+        if self.header.message(kind::EXTERNAL_FILES).is_some() {
+            let what = "data in other files";
+            return Err(Violation::Unsupported { what }.into());
+        }
+        let layout = self
+            .header
+            .read_message(store, kind::LAYOUT, Layout::read)?;
+        Ok(layout.ok_or(Violation::Missing { what: "the layout" })?)
+    }
+
+    /// The object of a dataset with that shape, whose values are in `span` of its source.
+    pub(crate) fn object(&self, shape: &[u64], span: Span) -> Object {
+        let shape: Vec<u64> = shape.iter().chain(&self.inner).copied().collect();
+        let number = &self.number;
+        let mut data = Component::new(number.dtype, Blob::raw(span));
+        data.logical_type = number.logical_type.map(Into::into);
+        data.byte_order = number.byte_order;
+        Object::new(shape, "dense").with_component("data", data)
+    }
+}
+
+impl Datasets {
+    pub(crate) fn new(store: &Store, limits: &Limits) -> Self {
+        let limit = store
+            .byte_len()
+            .saturating_mul(MAX_RATIO)
+            .saturating_add(DECODED_MIN);
+        Datasets {
+            bands: Bands::default(),
+            indices: store.afresh(),
+            decoded: Budget::new(limit),
+            decoded_max: limits.decoded_len,
+        }
+    }
+
+    /// The values of a dataset that is not virtual.
+    ///
+    /// # Errors
+    ///
+    /// Codes `header`, `version`, `bounds`, `shape-size-mismatch`, `decompression-limit`,
+    /// `unsupported`.
+    pub(crate) fn values(&self, store: &Store, known: &Dataset, layout: Layout) -> Result<Values> {
+        let byte_len = known.byte_len_of(known.shape())?;
+        let whole = |found: u64| {
+            let expected = byte_len;
+            let missing = Violation::Length { expected, found };
+            if found < expected {
+                Err(missing)
+            } else {
+                Ok(())
+            }
+        };
+        match layout {
+            Layout::Virtual(..) => {
+                let what = "data in other datasets";
+                Err(Violation::Unsupported { what }.into())
+            }
+            _ if byte_len == 0 => Ok(Values::Stored(Span::default())),
+            Layout::Compact(span) => {
+                whole(span.byte_len())?;
+                let span = Span::new(span.offset(), byte_len).ok_or(Violation::Overflow)?;
+                Ok(Values::Stored(span))
+            }
+            Layout::Contiguous {
+                address: Some(address),
+                byte_len: found,
+            } => {
+                whole(found.unwrap_or(byte_len))?;
+                let span = store.span(address, byte_len, "the data")?;
+                Ok(Values::Stored(span))
+            }
+            Layout::Contiguous { address: None, .. }
+            | Layout::Chunked(Chunking { address: None, .. }) => {
+                self.check_len(byte_len)?;
+                let fill =
+                    crate::structures::fill_value::read(store, &known.header, known.element_len())?;
+                let constant = Arc::new(Constant::new(fill, byte_len));
+                Ok(Values::made(0, constant, None))
+            }
+            Layout::Chunked(chunking) => self.chunked(store, known, chunking, byte_len),
+        }
+    }
+
+    fn chunked(
+        &self,
+        store: &Store,
+        known: &Dataset,
+        chunking: Chunking,
+        byte_len: u64,
+    ) -> Result<Values> {
+        let pipeline = known
+            .header
+            .read_message(store, kind::FILTERS, Pipeline::read)?
+            .unwrap_or_default();
+        let element_len = known.datatype.byte_len;
+        let fill = crate::structures::fill_value::read(store, &known.header, element_len)?;
+        let shape = known.dataspace.shape.clone().unwrap_or_default();
+        let limits = &known.dataspace.limits;
+        let field = |what, value| Err(Violation::Field { what, value }.into());
+        if chunking.element_len != element_len {
+            return field("the length of a chunk's element", chunking.element_len);
+        }
+        if chunking.shape.len() != shape.len() {
+            return field("the rank of a chunk", chunking.shape.len() as u64);
+        }
+        let grid = Grid::new(shape, limits, chunking.shape.clone(), element_len);
+        let grid = grid.ok_or(Violation::Overflow)?;
+        if !pipeline.is_empty() {
+            let limit = CHUNK_MAX.min(pipeline::chunk_max(store.byte_len()));
+            let (byte_len, limit) = (grid.chunk_len(), limit.min(self.decoded_max));
+            if byte_len > limit {
+                return Err(Violation::ChunkSize { byte_len, limit }.into());
+            }
+        }
+        self.check_len(byte_len)?;
+        let place = store.offset(chunking.address.unwrap_or(0))?;
+        let (indices, shared) = (&self.indices, (&self.bands, &self.decoded));
+        let values = Chunked::new(indices, chunking, grid, pipeline, fill, byte_len, shared)?;
+        let read_cost = values.read_cost();
+        Ok(Values::made(read_cost, Arc::new(values), Some(place)))
+    }
+
+    /// Refuses values that take more bytes than the caller allows.
+    ///
+    /// # Errors
+    ///
+    /// Code `decompression-limit`.
+    pub(crate) fn check_len(&self, byte_len: u64) -> Result<(), Violation> {
+        let limit = self.decoded_max;
+        if byte_len > limit {
+            return Err(Violation::Decoded { byte_len, limit });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,78 @@
+//! Numbers that no dtype has, as a source that widens them while they are read.
+
+use std::io;
+use std::sync::Arc;
+
+use zt::{DType, Source};
+
+use crate::structures::bit_layout::BitLayout;
+
+/// Stored bytes that are converted at once.
+const PIECE: usize = 64 << 10;
+
+/// Stored numbers as the numbers of a dtype, little-endian.
+pub(crate) struct Widened {
+    stored: Arc<dyn Source>,
+    layout: BitLayout,
+    dtype: DType,
+    byte_len: u64,
+}
+
+impl Widened {
+    /// `None` if the numbers have too many bytes.
+    pub(crate) fn new(stored: Arc<dyn Source>, layout: BitLayout, dtype: DType) -> Option<Self> {
+        let count = stored.byte_len().checked_div(layout.byte_len as u64)?;
+        let byte_len = count.checked_mul(dtype.byte_len() as u64)?;
+        Some(Widened {
+            stored,
+            layout,
+            dtype,
+            byte_len,
+        })
+    }
+}
+
+impl Source for Widened {
+    fn byte_len(&self) -> u64 {
+        self.byte_len
+    }
+
+    fn is_sequential(&self) -> bool {
+        self.stored.is_sequential()
+    }
+
+    fn read_at(&self, offset: u64, mut buf: &mut [u8]) -> io::Result<()> {
+        let end = offset.checked_add(buf.len() as u64);
+        if end.is_none_or(|end| end > self.byte_len) {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let ended = || io::Error::from(io::ErrorKind::UnexpectedEof);
+        let width = self.dtype.byte_len();
+        let first = offset.checked_div(width as u64).unwrap_or(0);
+        let mut skip = offset.checked_rem(width as u64).unwrap_or(0);
+        let mut at = first.saturating_mul(self.layout.byte_len as u64);
+        let per_piece = PIECE.checked_div(self.layout.byte_len).unwrap_or(1);
+        let (mut stored, mut wide) = (Vec::new(), Vec::new());
+        while !buf.is_empty() {
+            let skipped = usize::try_from(skip).unwrap_or(0);
+            let wanted = buf.len().saturating_add(skipped).div_ceil(width);
+            stored.resize(
+                wanted.min(per_piece).saturating_mul(self.layout.byte_len),
+                0,
+            );
+            self.stored.read_at(at, &mut stored)?;
+            wide.clear();
+            for number in stored.chunks_exact(self.layout.byte_len) {
+                self.layout.widen(number, self.dtype, &mut wide);
+            }
+            let made = wide.get(skipped..).ok_or_else(ended)?;
+            let len = made.len().min(buf.len());
+            let (target, rest) = buf.split_at_mut_checked(len).ok_or_else(ended)?;
+            target.copy_from_slice(made.get(..len).ok_or_else(ended)?);
+            buf = rest;
+            skip = 0;
+            at = at.saturating_add(stored.len() as u64);
+        }
+        Ok(())
+    }
+}
