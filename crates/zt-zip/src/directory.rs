@@ -1,4 +1,7 @@
 //! The end of an archive and its directory: APPNOTE.TXT §4.3.12 to §4.3.16.
+//!
+//! The parser is our own. `rawzip` 0.5 has no dependency and no unsafe code, but its errors have no
+//! offsets, and its user must find overlapping members and duplicate names.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -8,7 +11,7 @@ use zt_container::{Limits, Source, Span, repeated};
 
 use crate::error::{Error, Result, Violation};
 use crate::member::{Member, Parts};
-use crate::{CENTRAL, END, END_64, LOCATOR_64, is_archive};
+use crate::records::{CENTRAL, END, END_64, LOCATOR_64, is_archive};
 
 /// Bytes of the end record before the comment.
 const END_LEN: u64 = 22;

@@ -28,13 +28,14 @@ mod directory;
 mod error;
 mod inflate;
 mod member;
+mod records;
 mod write;
 
-use zt_container::fields::Fields;
 use zt_container::{Limits, Source, Span};
 
 pub use error::{Deflate, Error, Result, Violation};
 pub use member::{Content, Member};
+pub use records::{first_name, is_archive};
 pub use write::{ArchiveWriter, MemberWriter};
 
 /// The members of an archive.
@@ -106,11 +107,6 @@ fn bound(members: &mut [Member], directory: Span) {
     }
 }
 
-/// Whether a file begins like an archive; an empty archive is only an end record.
-pub fn is_archive(head: &[u8]) -> bool {
-    head.starts_with(LOCAL) || head.starts_with(END)
-}
-
 /// The archive at the end of a file that begins with other data, if there is one.
 ///
 /// # Errors
@@ -123,18 +119,3 @@ pub fn behind_other_data(source: &dyn Source) -> Result<Option<Archive>> {
         Err(_) => Ok(None),
     }
 }
-
-/// The name in the local header at the beginning of a file. It tells the kind of a broken archive.
-pub fn first_name(head: &[u8]) -> Option<&[u8]> {
-    let fields = Fields(head.strip_prefix(LOCAL)?);
-    head.get(LOCAL_LEN..)?.get(..usize::from(fields.u16(22)?))
-}
-
-const LOCAL: &[u8] = b"PK\x03\x04";
-const CENTRAL: &[u8] = b"PK\x01\x02";
-const END: &[u8] = b"PK\x05\x06";
-const END_64: &[u8] = b"PK\x06\x06";
-const LOCATOR_64: &[u8] = b"PK\x06\x07";
-
-/// Bytes of a local header before the name.
-const LOCAL_LEN: usize = 30;

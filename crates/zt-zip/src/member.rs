@@ -8,7 +8,7 @@ use zt_container::{Digest, Source, Span};
 use crate::crc::crc32;
 use crate::error::{Result, Violation};
 use crate::inflate::Inflated;
-use crate::{LOCAL, LOCAL_LEN};
+use crate::records::{LOCAL, LOCAL_LEN};
 
 const STORED: u16 = 0;
 const DEFLATED: u16 = 8;

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use zt_container::memory::in_memory;
 
-use crate::{CENTRAL, END, END_64, LOCAL, LOCAL_LEN, LOCATOR_64};
+use crate::records::{CENTRAL, END, END_64, LOCAL, LOCAL_LEN, LOCATOR_64};
 
 /// Contents begin at multiples of this, so that a map can lend them.
 const ALIGNMENT: u8 = 64;
