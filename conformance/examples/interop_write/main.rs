@@ -98,6 +98,7 @@ fn write_safetensors(folder: &Path, file: &Planned) -> Result<(), Box<dyn Error>
     writer.finish()?;
     let path = folder.join(file.name).with_extension("safetensors");
     let ours = Input::from(File::from_bytes(bytes)?);
-    convert_to_path(&[ours], path, true, &ConvertOptions::new(SAFETENSORS))?;
+    let options = ConvertOptions::new(SAFETENSORS).overwrite(true);
+    convert_to_path(&[ours], path, &options)?;
     Ok(())
 }

@@ -66,12 +66,11 @@ use std::path::Path;
 use zt::foreign::Kind;
 use zt::{Editor, File, Result, Source};
 pub use zt_foreign as foreign;
-use zt_foreign::TargetFolder;
 pub use zt_foreign::{ConvertOptions, FileKind, FileWriter, Input, InputOptions, Names, Summary};
 
 pub use merge::is_same_file;
 pub use native::{ZT, Zt};
-pub use sets::{Shard, Split, shards_of};
+pub use sets::{Shard, Split, SplitOptions, shards_of};
 pub use table::Kinds;
 #[cfg(feature = "gguf")]
 pub use zt_gguf::{GGUF, Gguf};
@@ -166,13 +165,13 @@ pub fn convert(
 pub fn convert_to_path(
     inputs: &[Input],
     out: impl AsRef<Path>,
-    overwrite: bool,
     options: &ConvertOptions<'_>,
 ) -> Result<Summary> {
-    Kinds::builtin().convert_to_path(inputs, out, overwrite, options)
+    Kinds::builtin().convert_to_path(inputs, out, options)
 }
 
-/// Writes `inputs` as a set: [`Kinds::split`] with the kinds of this build.
+/// Writes `inputs` as a set into `folder`: [`Kinds::split`] with the kinds of this build.
+/// [`Kinds::split_to_store`] writes to a store.
 ///
 /// # Errors
 ///
@@ -180,28 +179,9 @@ pub fn convert_to_path(
 pub fn split(
     inputs: &[Input],
     folder: impl AsRef<Path>,
-    stem: &str,
-    max_shard_size: u64,
-    overwrite: bool,
-    options: &ConvertOptions<'_>,
+    options: &SplitOptions<'_>,
 ) -> Result<Split> {
-    Kinds::builtin().split(inputs, folder, stem, max_shard_size, overwrite, options)
-}
-
-/// Writes `inputs` as a set to a store: [`Kinds::split_to_store`] with the kinds of this build.
-///
-/// # Errors
-///
-/// As [`Kinds::split_to_store`].
-pub fn split_to_store(
-    inputs: &[Input],
-    folder: &dyn TargetFolder,
-    stem: &str,
-    max_shard_size: u64,
-    overwrite: bool,
-    options: &ConvertOptions<'_>,
-) -> Result<Split> {
-    Kinds::builtin().split_to_store(inputs, folder, stem, max_shard_size, overwrite, options)
+    Kinds::builtin().split(inputs, folder, options)
 }
 
 /// Adds `inputs` to a file that is being edited: [`Kinds::append`] with the kinds of this build.

@@ -53,13 +53,8 @@ fn objects_and_missing_attributes_are_added() {
     let one = file(dir.path(), "one.zt", &[("b", 2.0), ("c", 3.0)], &[("y", 2)]);
     let other = dir.path().join("other.safetensors");
     let two = file(dir.path(), "two.zt", &[("d", 2.0)], &[]);
-    zt_convert::convert_to_path(
-        &[open(&two)],
-        &other,
-        false,
-        &ConvertOptions::new(SAFETENSORS),
-    )
-    .unwrap();
+    let options = ConvertOptions::new(SAFETENSORS);
+    zt_convert::convert_to_path(&[open(&two)], &other, &options).unwrap();
 
     let before = std::fs::metadata(&old).unwrap().len();
     let summary = run(&old, &[open(&one), open(&other)], &ConvertOptions::new(ZT)).unwrap();

@@ -31,7 +31,7 @@ fn folder(name: &str) -> (TempDir, Input) {
     }
     let path = folder.path().join(name);
     let options = ConvertOptions::new(SAFETENSORS);
-    convert_to_path(&[input], &path, false, &options).unwrap();
+    convert_to_path(&[input], &path, &options).unwrap();
     let input = open(&path);
     (folder, input)
 }
@@ -61,7 +61,7 @@ fn a_file_has_the_bytes_that_a_stream_has() {
         };
         let mut options = options();
         options.progress = Some(Progress::new(&count));
-        let summary = convert_to_path(&inputs, &out, false, &options).unwrap();
+        let summary = convert_to_path(&inputs, &out, &options).unwrap();
         assert!(fs::read(&out).unwrap() == streamed, "{name}");
         assert_eq!(summary.byte_len, expected.byte_len);
         assert_eq!(reported.into_inner(), 4 * 3_400_004 + 1_500_000);
@@ -77,7 +77,7 @@ fn damage_that_a_digest_shows_is_not_copied() {
     bytes[middle] ^= 1;
     fs::write(&path, bytes).unwrap();
     let out = folder.path().join("out.zt");
-    let error = convert_to_path(&[open(&path)], &out, false, &options()).unwrap_err();
+    let error = convert_to_path(&[open(&path)], &out, &options()).unwrap_err();
     assert_eq!(error.code(), "digest-mismatch");
     assert!(!out.exists());
 }
@@ -91,7 +91,7 @@ fn a_source_that_is_cut_meanwhile_is_the_error_that_reading_it_is() {
     let inputs = [input];
     let read = convert(&inputs, std::io::sink(), &options()).unwrap_err();
     let out = folder.path().join("out.zt");
-    let copied = convert_to_path(&inputs, &out, false, &options()).unwrap_err();
+    let copied = convert_to_path(&inputs, &out, &options()).unwrap_err();
     assert_eq!(copied.code(), read.code());
     assert_eq!(copied.object(), read.object());
     assert_eq!(copied.message(), read.message());
@@ -104,7 +104,7 @@ fn a_copy_that_is_interrupted_leaves_no_file() {
     let out = folder.path().join("out.zt");
     let mut options = options();
     options.progress = Some(Progress::new(&|_| ControlFlow::Break(())));
-    let error = convert_to_path(&[input], &out, false, &options).unwrap_err();
+    let error = convert_to_path(&[input], &out, &options).unwrap_err();
     assert_eq!(error.code(), "interrupted");
     assert!(!out.exists());
 }

@@ -26,12 +26,8 @@ fn folder() -> (TempDir, PathBuf, Input) {
 }
 
 fn to(out: &Path, input: &Input, overwrite: bool) -> Result<Summary> {
-    convert_to_path(
-        std::slice::from_ref(input),
-        out,
-        overwrite,
-        &ConvertOptions::new(ZT),
-    )
+    let options = ConvertOptions::new(ZT).overwrite(overwrite);
+    convert_to_path(std::slice::from_ref(input), out, &options)
 }
 
 fn names(folder: &TempDir) -> Vec<String> {
@@ -124,7 +120,7 @@ fn a_failure_leaves_neither_output_nor_temporary_file() {
     let mut options = ConvertOptions::new(ZT);
     options.progress = Some(zt::Progress::new(&stop));
     let inputs = [input];
-    let error = convert_to_path(&inputs, &out, false, &options).unwrap_err();
+    let error = convert_to_path(&inputs, &out, &options).unwrap_err();
     assert_eq!(
         (error.kind(), error.code()),
         (ErrorKind::Interrupted, "interrupted")
@@ -133,7 +129,7 @@ fn a_failure_leaves_neither_output_nor_temporary_file() {
 
     // An existing output stays.
     fs::write(&out, "mine").unwrap();
-    assert!(convert_to_path(&inputs, &out, true, &options).is_err());
+    assert!(convert_to_path(&inputs, &out, &options.overwrite(true)).is_err());
     assert_eq!(fs::read(&out).unwrap(), b"mine");
     assert_eq!(names(&folder), ["a.zt", "b.zt"]);
 }
@@ -168,7 +164,7 @@ fn progress_counts_the_bytes_of_values() {
     let mut options = ConvertOptions::new(ZT);
     options.progress = Some(zt::Progress::new(&count));
     let out = folder.path().join("b.zt");
-    let summary = convert_to_path(&[input], out, false, &options).unwrap();
+    let summary = convert_to_path(&[input], out, &options).unwrap();
     assert_eq!((summary.bytes, total.into_inner()), (2_000_000, 2_000_000));
 }
 
@@ -249,7 +245,7 @@ fn a_file_that_appears_meanwhile_is_replaced_only_on_request() {
         };
         let mut options = ConvertOptions::new(ZT);
         options.progress = Some(zt::Progress::new(&appear));
-        let result = convert_to_path(&inputs, &out, overwrite, &options);
+        let result = convert_to_path(&inputs, &out, &options.overwrite(overwrite));
         assert_eq!(
             result.map_err(|error| error.code()).err(),
             (!overwrite).then_some("overwrite")

@@ -13,7 +13,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
 use zt::{Coo, DType, Dense, File, FileSource, HashOptions, OpenOptions, Result, Value, Writer};
-use zt_convert::{ConvertOptions, Input, SAFETENSORS, Split, ZT, convert_to_path, detect, split};
+use zt_convert::{
+    ConvertOptions, Input, SAFETENSORS, Split, SplitOptions, ZT, convert_to_path, detect,
+};
 
 /// A `.zt` file in `folder` with tensors of these sizes in bytes; the values count up.
 fn file(folder: &Path, sizes: &[u64]) -> PathBuf {
@@ -50,6 +52,19 @@ fn names_in(folder: &Path) -> Vec<String> {
     let mut names: Vec<String> = names.collect();
     names.sort_unstable();
     names
+}
+
+fn split(
+    inputs: &[Input],
+    folder: impl AsRef<Path>,
+    stem: &str,
+    limit: u64,
+    overwrite: bool,
+    options: &ConvertOptions<'_>,
+) -> Result<Split> {
+    let options = SplitOptions::new(options.clone().overwrite(overwrite));
+    let options = options.stem(stem).max_shard_size(limit);
+    zt_convert::split(inputs, folder, &options)
 }
 
 fn split_to(path: &Path, folder: &Path, limit: u64, options: &ConvertOptions<'_>) -> Result<Split> {
@@ -95,7 +110,7 @@ fn a_set_equals_the_hubs_and_merges_into_the_original() {
         for inputs in [vec![set], shards] {
             let merged = folder.path().join("merged.zt");
             let options = ConvertOptions::new(ZT);
-            convert_to_path(&inputs, &merged, true, &options).unwrap();
+            convert_to_path(&inputs, &merged, &options.overwrite(true)).unwrap();
             let merged = opened(&merged);
             assert_eq!(content(merged.file()), content(opened(&whole).file()));
             let attributes = merged.file().attributes().unwrap().unwrap();
@@ -227,7 +242,7 @@ fn tied_tensors_of_a_zt_file_stay_together_and_count_once() {
     writer.add("head", &tied).unwrap();
     writer.finish().unwrap();
     let inputs = [opened(&path), opened(&copy)];
-    convert_to_path(&inputs, &whole, false, &ConvertOptions::new(ZT)).unwrap();
+    convert_to_path(&inputs, &whole, &ConvertOptions::new(ZT)).unwrap();
 
     let zt = split_to(&whole, folder.path(), 4096, &ConvertOptions::new(ZT)).unwrap();
     let objects: Vec<u64> = zt.shards.iter().map(|shard| shard.objects).collect();

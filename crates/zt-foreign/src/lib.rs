@@ -51,8 +51,8 @@ pub use faults::{Fault, LOSSY, Loss, Overflow, display};
 #[cfg(feature = "zip")]
 pub use open::archive;
 pub use open::{
-    Folder, Input, InputOptions, LEADS_OUT, Names, Neighbours, Opened, Opening, Probe, Refusal,
-    TargetFolder, leads_out, open_one,
+    Existing, Folder, Input, InputOptions, LEADS_OUT, Names, Neighbours, Opened, Opening, Probe,
+    Refusal, TargetFolder, leads_out, open_one,
 };
 pub use outgoing::{
     ConvertOptions, DATA, Incoming, Job, Merged, Outgoing, Sink, Summary, Treatment, Written,

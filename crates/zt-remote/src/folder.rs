@@ -7,7 +7,7 @@ use std::sync::Arc;
 use object_store::ObjectStoreExt;
 use url::Url;
 use zt::{Error, Result, Source};
-use zt_foreign::{Folder, Opened, TargetFolder};
+use zt_foreign::{Existing, Folder, Opened, TargetFolder};
 
 use crate::address::Address;
 use crate::error::{Fault, of_store};
@@ -20,11 +20,11 @@ use crate::upload::{PATIENCE, Upload, is_there};
 /// objects.
 ///
 /// ```no_run
-/// use zt_foreign::TargetFolder;
+/// use zt_foreign::{Existing, TargetFolder};
 /// use zt_remote::{RemoteFolder, RemoteOptions};
 ///
 /// let folder = RemoteFolder::new("s3://models/llama/", &RemoteOptions::new())?;
-/// folder.write("card.md", false, &mut |file| Ok(file.write_all(b"# Llama")?))?;
+/// folder.write("card.md", Existing::Refused, &mut |file| Ok(file.write_all(b"# Llama")?))?;
 /// assert!(folder.contains("card.md")?);
 /// # Ok::<(), zt::Error>(())
 /// ```
@@ -97,10 +97,11 @@ impl TargetFolder for RemoteFolder {
     fn write(
         &self,
         name: &str,
-        overwrite: bool,
+        existing: Existing,
         write: &mut dyn FnMut(&mut (dyn Write + Send)) -> Result<()>,
     ) -> Result<()> {
-        let options = self.options.clone().overwrite(overwrite);
+        let options = self.options.clone();
+        let options = options.overwrite(existing == Existing::Replaced);
         let mut upload = Upload::at(self.of(name)?, &options)?;
         write(&mut upload).map_err(|error| error.with_path(&self.path_of(name)))?;
         upload.finish()

@@ -24,7 +24,7 @@ use common::{
     CALLS, FAULTS, Fault, Server, is_within, limited, model, options, run_within, s3_options,
     write_model,
 };
-use zt_foreign::TargetFolder;
+use zt_foreign::{Existing, TargetFolder};
 use zt_remote::{Remote, RemoteFolder, RemoteOptions, Upload};
 
 const PART: usize = 5 << 20;
@@ -149,9 +149,12 @@ fn use_store(folder: &str, options: &RemoteOptions) {
     // A shard of a set, which is removed if the set is not finished.
     let set = RemoteFolder::new(&format!("{folder}/set"), options).unwrap();
     let write = |file: &mut (dyn Write + Send)| Ok(file.write_all(b"shard")?);
-    set.write("shard 1.zt", false, &mut { write }).unwrap();
+    set.write("shard 1.zt", Existing::Refused, &mut { write })
+        .unwrap();
     assert!(set.contains("shard 1.zt").unwrap());
-    let error = set.write("shard 1.zt", false, &mut { write }).unwrap_err();
+    let error = set
+        .write("shard 1.zt", Existing::Refused, &mut { write })
+        .unwrap_err();
     assert_eq!(error.code(), "overwrite");
     set.remove("shard 1.zt").unwrap();
     assert!(!set.contains("shard 1.zt").unwrap());

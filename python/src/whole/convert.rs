@@ -121,7 +121,8 @@ pub(crate) fn convert<'py>(
     let options = ConvertOptions::new(kind)
         .write(write)
         .dense(dense)
-        .lossy(lossy);
+        .lossy(lossy)
+        .overwrite(overwrite);
     let options = options.dtype(dtype.transpose()?);
     if path.is_none() && !target.hasattr("write")? {
         let text = "expected a path or an object with write as the target";
@@ -138,7 +139,7 @@ pub(crate) fn convert<'py>(
             let summary = kinds.convert(&inputs, &mut upload, &options)?;
             return upload.finish().map(|()| summary);
         }
-        kinds.convert_to_path(&inputs, path, overwrite, &options)
+        kinds.convert_to_path(&inputs, path, &options)
     })?;
     Ok(Conversion { summary })
 }

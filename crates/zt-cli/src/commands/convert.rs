@@ -74,7 +74,10 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     }
     let kinds = Kinds::builtin();
     let target = target(arguments.to, &kinds, out, is_stdout)?;
-    let mut options = arguments.convert.options(target)?;
+    let mut options = arguments
+        .convert
+        .options(target)?
+        .overwrite(arguments.force);
     if is_stdout {
         expect_free(output, arguments.force)?;
     }
@@ -90,7 +93,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     } else if is_url(out) {
         upload(arguments, out, &inputs, &options)
     } else {
-        let converted = kinds.convert_to_path(&inputs, out, arguments.force, &options);
+        let converted = kinds.convert_to_path(&inputs, out, &options);
         converted.map_err(Failure::from)
     };
     drop(progress);

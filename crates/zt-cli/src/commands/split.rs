@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use zt::foreign::Kind;
 use zt::{Error, File, codes};
-use zt_convert::{Input, SAFETENSORS, Split, ZT, is_same_file};
+use zt_convert::{Input, Kinds, SAFETENSORS, Split, SplitOptions, ZT, is_same_file};
 
 use crate::args::convert::{ConvertArgs, kinds};
 use crate::args::size::parse;
@@ -120,13 +120,15 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             "a file of a URL has no default folder for its set: name one with -o DIR",
         ));
     }
-    let (limit, force) = (arguments.max_shard_size, arguments.force);
+    let options = SplitOptions::new(options.overwrite(arguments.force));
+    let options = options.max_shard_size(arguments.max_shard_size).stem(&stem);
+    let kinds = Kinds::builtin();
     let split = if is_url(&folder) {
         let folder = remote::folder(&folder, &arguments.convert.input.remote)?;
-        zt_convert::split_to_store(&inputs, &folder, &stem, limit, force, &options)
+        kinds.split_to_store(&inputs, &folder, &options)
     } else {
         let _made = Folder::at(&folder)?;
-        zt_convert::split(&inputs, &folder, &stem, limit, force, &options)
+        kinds.split(&inputs, &folder, &options)
     };
     drop(progress);
     if let Err(error) = &split

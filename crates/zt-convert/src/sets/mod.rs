@@ -12,6 +12,7 @@
 //! It must not know: a particular kind, except that only `.zt` shares bytes.
 
 mod index;
+mod options;
 mod plan;
 mod shards;
 mod split;
@@ -27,6 +28,7 @@ use zt_foreign::{Input, Opening, Probe};
 
 use crate::table::Kinds;
 use index::{INDEX_MAX, Index};
+pub use options::SplitOptions;
 pub use split::{Shard, Split};
 
 /// The kind of most sets, assumed if the index does not show it.

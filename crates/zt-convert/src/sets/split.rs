@@ -11,6 +11,7 @@ use zt::{Result, Warning};
 use zt_foreign::{ConvertOptions, Fault, FileWriter, Incoming, Input, Job, Loss, Merged, Sink};
 
 use super::index::{index_of, is_plain};
+use super::options::SplitOptions;
 use super::plan::{Item, shards};
 use super::staging::Staging;
 use crate::merge::{Target, check_is_no_input, check_name, is_same_file, merge};
@@ -52,9 +53,9 @@ pub struct Shard {
 }
 
 impl Kinds {
-    /// Writes the objects of all `inputs` as shards of at most `max_shard_size` bytes of values into
-    /// `folder`, and an index beside them. With the `stem` `model` and the target safetensors, the files
-    /// are `model-00001-of-00003.safetensors` and so on, and `model.safetensors.index.json`. The target
+    /// Writes the objects of all `inputs` as shards of at most [`SplitOptions::max_shard_size`] bytes of
+    /// values into `folder`, and an index beside them. With the stem `model` and the target safetensors,
+    /// the files are `model-00001-of-00003.safetensors` and so on, and `model.safetensors.index.json`. The target
     /// may be `.zt` too.
     ///
     /// Objects are taken in the order of the inputs and of their data, by the rule of
@@ -64,7 +65,7 @@ impl Kinds {
     /// together in `.zt` shards, and count once.
     ///
     /// All files appear, or none: they get their names when all are durable, and the index is last. With
-    /// `overwrite`, an existing set of this name is replaced as a whole, also if it is an input and the
+    /// [`ConvertOptions::overwrite`], an existing set of this name is replaced as a whole, also if it is an input and the
     /// new set has all its objects. The rename of the index is the one step: before it, the index opens
     /// the old set, and after it the new one. Then the old shards are removed. Where the old index lists
     /// a name of a new shard, or such a file exists, the shards are called
@@ -81,13 +82,10 @@ impl Kinds {
         &self,
         inputs: &[Input],
         folder: impl AsRef<Path>,
-        stem: &str,
-        max_shard_size: u64,
-        overwrite: bool,
-        options: &ConvertOptions<'_>,
+        options: &SplitOptions<'_>,
     ) -> Result<Split> {
-        let folder = folder.as_ref();
-        let mut plan = Plan::new(self, inputs, stem, max_shard_size, options)?;
+        let (folder, overwrite) = (folder.as_ref(), options.convert.overwrite);
+        let mut plan = Plan::new(self, inputs, options)?;
         let index = plan.names.index();
         let names = plan.names.clone();
         let is_shard = |name: &str| names.is_shard(name);
@@ -144,10 +142,9 @@ impl<'p> Plan<'p> {
     pub(super) fn new(
         kinds: &'p Kinds,
         inputs: &'p [Input],
-        stem: &'p str,
-        max_shard_size: u64,
-        options: &'p ConvertOptions<'p>,
+        split: &'p SplitOptions<'p>,
     ) -> Result<Self> {
+        let (stem, options) = (split.stem.as_str(), &split.convert);
         let kind = options.target;
         let target = Target::new(kinds, options)?;
         if !target.writer.has_sets() {
@@ -160,7 +157,7 @@ impl<'p> Plan<'p> {
         let mut merged = merge(kinds, inputs, &mut job)?;
         let is_shared = kind == ZT && options.deduplicate && has_own_places(inputs);
         let items = items(&mut merged, target.writer, is_shared, &mut job)?;
-        let (shards, total_size) = shards(items, max_shard_size);
+        let (shards, total_size) = shards(items, split.max_shard_size);
         let total_size = total_size.ok_or(Fault::Lossy {
             target: kind,
             loss: Loss::Shape,

@@ -5,9 +5,10 @@ use std::io::Write;
 use std::path::Path;
 
 use zt::{Result, Warning};
-use zt_foreign::{ConvertOptions, Fault, Input, Sink, TargetFolder, open_one};
+use zt_foreign::{Existing, Fault, Input, Sink, TargetFolder, open_one};
 
 use super::index::Index;
+use super::options::SplitOptions;
 use super::split::{FileNames, Plan, Split, is_input};
 use crate::table::Kinds;
 
@@ -18,7 +19,7 @@ impl Kinds {
     /// an error the shards that were written are removed, unless the index may list them. A program that is
     /// killed may leave shards without an index.
     ///
-    /// With `overwrite`, an existing set of this name is replaced, also if it is an input and the new set
+    /// With [`ConvertOptions::overwrite`](zt_foreign::ConvertOptions::overwrite), an existing set of this name is replaced, also if it is an input and the new set
     /// has all its objects. The new shards have names that no file has. The old shards are removed when
     /// the new index is there.
     ///
@@ -29,12 +30,15 @@ impl Kinds {
         &self,
         inputs: &[Input],
         folder: &dyn TargetFolder,
-        stem: &str,
-        max_shard_size: u64,
-        overwrite: bool,
-        options: &ConvertOptions<'_>,
+        options: &SplitOptions<'_>,
     ) -> Result<Split> {
-        let mut plan = Plan::new(self, inputs, stem, max_shard_size, options)?;
+        let overwrite = options.convert.overwrite;
+        let existing = if overwrite {
+            Existing::Replaced
+        } else {
+            Existing::Refused
+        };
+        let mut plan = Plan::new(self, inputs, options)?;
         let count = plan.shards.len();
         let index = plan.names.index();
         let old = Old::of(folder, &plan.names, count, inputs, overwrite)?;
@@ -52,14 +56,14 @@ impl Kinds {
                 |file: &mut (dyn Write + Send)| plan.write(at, path.clone(), Sink::new(file));
             if count == 1 {
                 // This is the commit of a single file.
-                folder.write(name, overwrite, &mut write)?;
+                folder.write(name, existing, &mut write)?;
             } else {
-                folder.write(name, false, &mut write)?;
+                folder.write(name, Existing::Refused, &mut write)?;
                 written.names.push(name);
             }
         }
         if let Some(json) = plan.index_json(&files)? {
-            let listed = folder.write(&index, overwrite, &mut |file| Ok(file.write_all(&json)?));
+            let listed = folder.write(&index, existing, &mut |file| Ok(file.write_all(&json)?));
             if listed.is_err() && may_list(folder, &index, &files) {
                 written.names.clear();
             }

@@ -74,7 +74,7 @@ impl Kinds {
     /// As [`Kinds::convert`], to a file that appears at `out` complete or not at all. A failure leaves
     /// no temporary file.
     ///
-    /// `overwrite` allows to replace an existing file. An input, or a shard of one, is never replaced,
+    /// [`ConvertOptions::overwrite`] allows to replace an existing file. An input, or a shard of one, is never replaced,
     /// even through a symbolic link or, on Unix, a hard link. A device or a pipe is written to.
     ///
     /// # Errors
@@ -84,15 +84,14 @@ impl Kinds {
         &self,
         inputs: &[Input],
         out: impl AsRef<Path>,
-        overwrite: bool,
         options: &ConvertOptions<'_>,
     ) -> Result<Summary> {
         let out = out.as_ref();
         let write = || {
-            merge::check(out, inputs, overwrite)?;
+            merge::check(out, inputs, options.overwrite)?;
             // A file that appears during the conversion is not replaced.
             let is_there = fs::symlink_metadata(out).is_ok();
-            let create = if overwrite || is_there {
+            let create = if options.overwrite || is_there {
                 AtomicFile::create
             } else {
                 AtomicFile::create_new

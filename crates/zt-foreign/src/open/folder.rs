@@ -28,6 +28,15 @@ pub fn open_one(folder: &dyn Folder, name: &str) -> Result<Box<dyn Source>> {
     Ok(opened.ok_or_else(missing)?)
 }
 
+/// A file that exists where one is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Existing {
+    /// It stays, and writing is an error.
+    Refused,
+    /// It is replaced.
+    Replaced,
+}
+
 /// A folder that the files of a set are written to, one after the other. All names are plain.
 pub trait TargetFolder: Folder {
     /// The path or the URL of the file `name`, for people.
@@ -44,11 +53,11 @@ pub trait TargetFolder: Folder {
     ///
     /// # Errors
     ///
-    /// Code `overwrite` if it exists and `overwrite` is false; [`zt::ErrorKind::Io`]; as `write`.
+    /// Code `overwrite` if it exists and [`Existing::Refused`] is given; [`zt::ErrorKind::Io`]; as `write`.
     fn write(
         &self,
         name: &str,
-        overwrite: bool,
+        existing: Existing,
         write: &mut dyn FnMut(&mut (dyn Write + Send)) -> Result<()>,
     ) -> Result<()>;
 

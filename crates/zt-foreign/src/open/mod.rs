@@ -17,7 +17,7 @@ mod neighbours;
 mod opening;
 mod probe;
 
-pub use folder::{Folder, Opened, TargetFolder, open_one};
+pub use folder::{Existing, Folder, Opened, TargetFolder, open_one};
 pub use input::{Input, InputOptions};
 pub use names::Names;
 pub use neighbours::{LEADS_OUT, Neighbours, Refusal, leads_out};

@@ -33,6 +33,9 @@ pub struct ConvertOptions<'p> {
     /// Names, dtypes and inputs may differ. Copies of at least 4 KiB are compared byte for byte. On
     /// by default.
     pub deduplicate: bool,
+    /// Whether an existing file at the path of the output is replaced, or a set of the same name.
+    /// Without a path this has no effect.
+    pub overwrite: bool,
     /// Called with the number of bytes of values as they are written.
     pub progress: Option<Progress<'p>>,
 }
@@ -50,6 +53,7 @@ impl<'p> ConvertOptions<'p> {
             skip_damaged: false,
             allow_inf: false,
             deduplicate: true,
+            overwrite: false,
             progress: None,
         }
     }
@@ -62,6 +66,7 @@ impl<'p> ConvertOptions<'p> {
         skip_damaged: bool,
         allow_inf: bool,
         deduplicate: bool,
+        overwrite: bool,
         progress: Option<Progress<'p>>,
     }
 

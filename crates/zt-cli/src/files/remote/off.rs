@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use zt::{Error, ErrorKind, Source, codes};
-use zt_convert::foreign::{Folder, Opened as Found, TargetFolder};
+use zt_convert::foreign::{Existing, Folder, Opened as Found, TargetFolder};
 
 use crate::files::remote::RemoteArgs;
 use crate::output::Output;
@@ -41,7 +41,7 @@ impl TargetFolder for Opened {
     fn write(
         &self,
         _: &str,
-        _: bool,
+        _: Existing,
         _: &mut dyn FnMut(&mut (dyn Write + Send)) -> zt::Result<()>,
     ) -> zt::Result<()> {
         match self.0 {}
