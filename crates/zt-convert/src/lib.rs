@@ -77,7 +77,7 @@ pub use zt_gguf::{GGUF, Gguf};
 #[cfg(feature = "hdf5")]
 pub use zt_hdf5::{HDF5, Hdf5};
 #[cfg(feature = "npy")]
-pub use zt_npy::{NPY, NPZ, Npy, Npz, npy_header};
+pub use zt_npy::{NPY, NPZ, Npy, NpyHeader, Npz};
 #[cfg(feature = "onnx")]
 pub use zt_onnx::{ONNX, Onnx};
 #[cfg(feature = "pytorch")]

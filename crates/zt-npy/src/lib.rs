@@ -13,7 +13,7 @@ mod write;
 
 pub use npy::{NPY, Npy};
 pub use npz::{NPZ, Npz};
-pub use write::npy_header;
+pub use write::NpyHeader;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

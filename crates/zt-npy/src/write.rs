@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use zt::manifest::Text;
-use zt::{DType, Result};
+use zt::formats::Decode;
+use zt::{DType, Registry, Result};
 use zt_foreign::{Fault, FileWriter, Incoming, Job, Loss, Merged, Outgoing, Sink};
 
 use crate::array::byte_len;
@@ -29,7 +29,9 @@ impl<'i> Array<'i> {
         if !job.make_plain(&mut object) {
             return Ok(None);
         }
-        if let Some((dtype, logical_type)) = object.dense_type().filter(widens) {
+        if let Some((dtype, logical_type)) = object.dense_type()
+            && widens(dtype, logical_type.as_deref(), incoming.registry)
+        {
             let from = logical_type.map_or(dtype.to_string(), |name| name.into_owned());
             let to = DType::F32;
             job.accept(Loss::Widened { from, to }, name);
@@ -76,25 +78,51 @@ impl<'i> Array<'i> {
     }
 }
 
-/// NumPy's name of a dtype, and all bytes of an `.npy` file before its row-major elements.
-///
-/// `None` if NumPy has no such dtype, or if the shape is too long for a header.
-pub fn npy_header(
-    dtype: DType,
-    logical_type: Option<&str>,
-    shape: &[u64],
-) -> Option<(String, Vec<u8>)> {
-    let descr = descr_of(dtype, logical_type)?;
-    let header = render(&descr, shape)?;
-    Some((descr, header))
+/// The beginning of an `.npy` file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NpyHeader {
+    /// NumPy's name of the dtype.
+    pub descr: String,
+    /// Whether NumPy lacks the type. The values are then written as f32, which represents each of them
+    /// exactly.
+    pub is_widened: bool,
+    /// All bytes of the file before its row-major elements.
+    pub bytes: Vec<u8>,
 }
 
-/// Whether NumPy lacks the type, and f32 represents its values.
-fn widens((dtype, logical_type): &(DType, Option<Text>)) -> bool {
-    matches!(
-        (dtype, logical_type),
-        (DType::BF16, None) | (DType::U8, Some(_))
-    )
+impl NpyHeader {
+    /// The header of an array with elements of this type. bf16 and FP8 are widened to f32.
+    ///
+    /// `None` if NumPy has no such dtype, or if the shape is too long for a header.
+    #[must_use]
+    pub fn new(
+        dtype: DType,
+        logical_type: Option<&str>,
+        shape: &[u64],
+        registry: &Registry,
+    ) -> Option<Self> {
+        let is_widened = widens(dtype, logical_type, registry);
+        let descr = if is_widened {
+            descr_of(DType::F32, None)?
+        } else {
+            descr_of(dtype, logical_type)?
+        };
+        let bytes = render(&descr, shape)?;
+        Some(NpyHeader {
+            descr,
+            is_widened,
+            bytes,
+        })
+    }
+}
+
+/// Whether NumPy lacks the type, and f32 represents its values: bf16 and FP8.
+fn widens(dtype: DType, logical_type: Option<&str>, registry: &Registry) -> bool {
+    let Some(name) = logical_type else {
+        return dtype == DType::BF16;
+    };
+    let known = registry.logical_type(name);
+    dtype == DType::U8 && known.is_some_and(|known| matches!(known.decode, Decode::F32(_)))
 }
 
 impl FileWriter for Npy {

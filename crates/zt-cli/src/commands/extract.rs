@@ -294,8 +294,10 @@ impl Job<'_> {
             let bytes = tensor.bytes(role)?;
             let count = bytes.len().checked_div(dtype.byte_len()).unwrap_or(0) as u64;
             let like = Elements::new(dtype, bytes);
-            let mut npy = Npy::begin(&like, &[count], Some(&path), || AtomicFile::create(&path))?;
-            npy.write(&like, self.source.file().registry())?;
+            let registry = self.source.file().registry();
+            let open = || AtomicFile::create(&path);
+            let mut npy = Npy::begin(&like, &[count], registry, Some(&path), open)?;
+            npy.write(&like, registry)?;
             written.push(Extracted::publish(npy, name, &path, vec![count])?);
         }
         Ok(written)

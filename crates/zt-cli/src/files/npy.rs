@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use zt::formats::{Signature, Slice};
 use zt::{DType, Dense, Elements, Error, ErrorKind, Registry, Tensor};
+use zt_convert::NpyHeader;
 
 use crate::output::text::printable;
 
@@ -93,8 +94,7 @@ pub(crate) struct Npy<W> {
 }
 
 impl<W: Write> Npy<W> {
-    /// Begins the file in what `open` opens. NumPy has no bf16 and no FP8: f32 holds each such value
-    /// exactly.
+    /// Begins the file in what `open` opens.
     ///
     /// # Errors
     ///
@@ -102,30 +102,26 @@ impl<W: Write> Npy<W> {
     pub(crate) fn begin(
         like: &Elements<'_>,
         shape: &[u64],
+        registry: &Registry,
         path: Option<&Path>,
         open: impl FnOnce() -> zt::Result<W>,
     ) -> zt::Result<Self> {
         let logical_type = like.logical_type();
         let type_name = logical_type.unwrap_or(like.dtype.as_str());
-        let widens = type_name == "bf16" || type_name.starts_with("f8_");
-        let header = if widens {
-            zt_convert::npy_header(DType::F32, None, shape)
-        } else {
-            zt_convert::npy_header(like.dtype, logical_type, shape)
-        };
-        let (descr, header) = header.ok_or_else(|| {
-            let type_name = printable(type_name);
-            let message = format!("NumPy has no array of {type_name} with this shape");
-            Error::new(ErrorKind::Unsupported, "unsupported", message)
-        })?;
+        let header =
+            NpyHeader::new(like.dtype, logical_type, shape, registry).ok_or_else(|| {
+                let type_name = printable(type_name);
+                let message = format!("NumPy has no array of {type_name} with this shape");
+                Error::new(ErrorKind::Unsupported, "unsupported", message)
+            })?;
         let mut npy = Npy {
             out: open()?,
-            descr,
-            converted_from: widens.then(|| type_name.to_owned()),
+            descr: header.descr,
+            converted_from: header.is_widened.then(|| type_name.to_owned()),
             byte_len: 0,
             path: path.map(Path::to_owned),
         };
-        npy.write_bytes(&header)?;
+        npy.write_bytes(&header.bytes)?;
         Ok(npy)
     }
 
@@ -159,7 +155,7 @@ pub(crate) fn write_npy<W: Write>(
     open: impl FnOnce() -> zt::Result<W>,
     mut advance: impl FnMut(u64) -> zt::Result<()>,
 ) -> zt::Result<Npy<W>> {
-    let npy = Npy::begin(&value.like, &value.shape, path, open);
+    let npy = Npy::begin(&value.like, &value.shape, value.registry, path, open);
     let mut npy = npy.map_err(|error| error.with_object(value.tensor.name()))?;
     value.for_each_piece(|elements| {
         npy.write(elements, value.registry)?;
