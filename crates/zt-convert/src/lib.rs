@@ -91,8 +91,8 @@ pub use zt_squizd::{SQUIZD, Squizd};
 #[cfg(feature = "zt2")]
 pub use zt_ztensor2::{ZT2, ZTensor2};
 
-/// Opens the tensor file at `path`. Its bytes decide its kind, not its name. The index of a sharded
-/// set opens the whole set. [`Kinds::open`] takes options.
+/// Opens the tensor file at `path`, of any kind: its bytes decide, not its name. The index of a sharded
+/// set opens the whole set. [`Kinds::open`] takes options; [`zt::File::open`] opens `.zt` alone.
 ///
 /// # Errors
 ///

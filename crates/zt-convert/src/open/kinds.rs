@@ -37,11 +37,7 @@ impl Kinds {
     /// `unsupported` for a kind that the table does not have; `names` for a wrong list of names.
     pub fn open(&self, path: impl AsRef<Path>, options: impl Into<InputOptions>) -> Result<Input> {
         let (path, options) = (path.as_ref(), &options.into());
-        let opening = Opening {
-            path: Some(path),
-            folder: None,
-            options,
-        };
+        let opening = Opening::new(options).at(path);
         let open = |source| self.open_at(Box::new(source), opening);
         let opened = zt::foreign::open_settled(path, open).map_err(|error| {
             // Only a folder has files in it, and no folder opens.
@@ -62,13 +58,7 @@ impl Kinds {
         source: impl Source + 'static,
         options: impl Into<InputOptions>,
     ) -> Result<Input> {
-        let options = &options.into();
-        let opening = Opening {
-            path: None,
-            folder: None,
-            options,
-        };
-        self.open_at(Box::new(source), opening)
+        self.open_at(Box::new(source), Opening::new(&options.into()))
     }
 
     /// Opens a tensor file that is not on a disk of this machine, such as one of an object store. `url`
@@ -85,11 +75,8 @@ impl Kinds {
         options: impl Into<InputOptions>,
     ) -> Result<Input> {
         let (url, options) = (url.as_ref(), &options.into());
-        let opening = Opening {
-            path: Some(url),
-            folder: Some(folder),
-            options,
-        };
+        let mut opening = Opening::new(options).at(url);
+        opening.folder = Some(folder);
         let opened = self.open_at(Box::new(source), opening);
         opened.map_err(|error| error.with_path(url))
     }

@@ -169,11 +169,7 @@ impl<'x> Set<'x> {
 
     /// Opens a shard. The index of another set is refused.
     fn open_shard(&self, source: Box<dyn Source>, path: &Path) -> Result<File> {
-        let opening = Opening {
-            path: None,
-            folder: None,
-            ..self.opening
-        };
+        let opening = Opening::new(self.opening.options);
         let open = || {
             let probe = Probe::new(&source)?;
             if let Some(index) = IndexFile::recognise(&probe)? {

@@ -39,7 +39,8 @@ pub trait FileKind: Send + Sync {
         Ok(false)
     }
 
-    /// Opens a file. Components are ranges of `source` wherever the bytes allow it.
+    /// Opens a file, even if its bytes are not recognised. Components are ranges of `source` wherever
+    /// the bytes allow it. `zt_convert::open` opens files of every kind.
     ///
     /// # Errors
     ///
@@ -53,11 +54,7 @@ pub trait FileKind: Send + Sync {
     ///
     /// As [`FileKind::open`].
     fn open_path(&self, path: &Path, options: &InputOptions) -> Result<Input> {
-        let opening = Opening {
-            path: Some(path),
-            folder: None,
-            options,
-        };
+        let opening = Opening::new(options).at(path);
         let open = |source| self.open(Box::new(source), opening);
         zt::foreign::open_settled(path, open).map_err(|error| error.with_path(path))
     }
@@ -68,12 +65,7 @@ pub trait FileKind: Send + Sync {
     ///
     /// As [`FileKind::open`].
     fn open_source(&self, source: Box<dyn Source>, options: &InputOptions) -> Result<Input> {
-        let opening = Opening {
-            path: None,
-            folder: None,
-            options,
-        };
-        self.open(source, opening)
+        self.open(source, Opening::new(options))
     }
 
     /// Prepares the attributes of several files for a merge: removes those that hold for one file

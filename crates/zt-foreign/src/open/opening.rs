@@ -18,7 +18,26 @@ pub struct Opening<'a> {
     pub options: &'a InputOptions,
 }
 
-impl Opening<'_> {
+impl<'a> Opening<'a> {
+    /// A source without a path.
+    #[must_use]
+    pub const fn new(options: &'a InputOptions) -> Self {
+        Opening {
+            path: None,
+            folder: None,
+            options,
+        }
+    }
+
+    /// The same with the path of the source.
+    #[must_use]
+    pub const fn at(self, path: &'a Path) -> Self {
+        Opening {
+            path: Some(path),
+            ..self
+        }
+    }
+
     /// Starts a file of `kind` that obeys the options.
     #[must_use]
     pub fn builder(&self, kind: Kind) -> FileBuilder {
