@@ -1,8 +1,8 @@
 //! Reading and writing `.zt` tensor files (zTensor 1.2.0, and every generation before it).
 //!
 //! ```text
-//! zt-container <- zt-manifest <- zt-formats <- zt <- zt-foreign <- (each kind) <- zt-convert <- zt-cli
-//!                                              ^ here
+//! zt-container <- zt-manifest <- zt-formats <- zt-ggml <- zt <- zt-foreign <- each kind <- zt-convert <- zt-remote <- zt-cli
+//!                                                         ^ here
 //! ```
 //!
 //! A file is a list of named objects; an object has a shape, a format (`dense`, `sparse_csr`,
