@@ -323,11 +323,7 @@ fn role(change: &Change) -> Option<&str> {
 
 /// An attribute as JSON; `none` if it is missing.
 fn json(value: Option<&Value>) -> String {
-    let Some(value) = value else {
-        return "none".to_owned();
-    };
-    let text = serde_json::to_string(&Any(value)); // Fails for no value.
-    cell(&text.unwrap_or_default()).into_owned()
+    value.map_or("none".to_owned(), |value| Any(value).cell())
 }
 
 /// `3 of 4096 values differ, the first at [0, 5]; at most 0.5 at [1, 7], ...`.

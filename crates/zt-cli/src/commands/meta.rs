@@ -183,10 +183,7 @@ fn change(
         })?;
         return Ok(Exit::Ok);
     }
-    let shown = |value: &Value| {
-        let text = serde_json::to_string(&Any(value)).unwrap_or_default();
-        cell(&text).into_owned()
-    };
+    let shown = |value| Any(value).cell();
     let what = match (&old, &new) {
         (None, Some(new)) => format!("{} = {}", cell(key), shown(new)),
         (Some(old), Some(new)) => format!("{} = {}, was {}", cell(key), shown(new), shown(old)),

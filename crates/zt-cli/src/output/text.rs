@@ -82,10 +82,10 @@ pub(crate) fn shape(shape: &[u64]) -> String {
         let sign = if at == 0 { "" } else { "×" };
         let _ = write!(text, "{sign}{extent}"); // A string takes every write.
     }
-    match text.len() <= CELL {
-        true => text,
-        false => cell(&text).into_owned(),
+    if text.len() > CELL {
+        return cell(&text).into_owned();
     }
+    text
 }
 
 /// `, 1.5 MiB shared`; nothing for 0.

@@ -17,6 +17,7 @@ use serde::ser::{SerializeMap, SerializeSeq, Serializer};
 use zt::Value;
 
 use super::base64;
+use super::text::cell;
 
 /// A map of a manifest; `{}` if there is none.
 #[derive(Clone, Copy)]
@@ -71,6 +72,14 @@ impl Serialize for Any<'_> {
             Value::Null | Value::Undefined | Value::Simple(_) => serializer.serialize_unit(),
             Value::Float(value) => Float(*value).serialize(serializer),
         }
+    }
+}
+
+impl Any<'_> {
+    /// The JSON of the value as a cell.
+    pub(crate) fn cell(&self) -> String {
+        let text = serde_json::to_string(self); // Fails for no value.
+        cell(&text.unwrap_or_default()).into_owned()
     }
 }
 

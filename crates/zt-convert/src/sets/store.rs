@@ -145,10 +145,10 @@ impl Old {
         let is_set = |input: &Input| input.path() == Some(&*index_path) && input.paths().len() > 1;
         let expect_no_input = |path: &Path| {
             let mut others = inputs.iter().filter(|input| !(overwrite && is_set(input)));
-            match others.any(|input| input.paths().iter().any(|read| read == path)) {
-                true => Err(is_input(path)),
-                false => Ok(()),
+            if others.any(|input| input.paths().iter().any(|read| read == path)) {
+                return Err(is_input(path));
             }
+            Ok(())
         };
         let mut old = Old {
             is_input: overwrite && inputs.iter().any(is_set),
@@ -158,10 +158,10 @@ impl Old {
             let path = folder.path_of(name);
             expect_no_input(&path)?;
             let is_there = folder.contains(name)?;
-            match is_there && !overwrite {
-                true => Err(zt::Error::from(Fault::Exists).with_path(&path)),
-                false => Ok(is_there),
+            if is_there && !overwrite {
+                return Err(zt::Error::from(Fault::Exists).with_path(&path));
             }
+            Ok(is_there)
         };
         old.has_index = expect(&index)?;
         let opened = old.has_index.then(|| open_one(folder, &index));

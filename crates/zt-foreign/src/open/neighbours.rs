@@ -64,11 +64,7 @@ impl<'a> Neighbours<'a> {
         if let Some(folder) = self.opening.folder {
             return self.open_in(folder, from, location);
         }
-        let folder = match from.parent() {
-            Some(folder) if folder != Path::new("") => folder,
-            _ => Path::new("."),
-        };
-        let path = folder.join(location);
+        let path = folder_of(from).join(location);
         let real = path.canonicalize().map_err(|_| Refusal::Missing)?;
         if !self.opening.options.follow_links && leads_out(from, &path) {
             return Err(Refusal::Location(LEADS_OUT));
@@ -130,16 +126,18 @@ pub fn leads_out(from: &Path, path: &Path) -> bool {
     let Ok(real) = path.canonicalize() else {
         return false;
     };
-    let folder = match from.parent() {
-        Some(folder) if folder != Path::new("") => folder,
-        _ => Path::new("."),
-    };
-    let is_home = folder
-        .canonicalize()
-        .is_ok_and(|home| real.starts_with(home));
+    let home = folder_of(from).canonicalize();
+    let is_home = home.is_ok_and(|home| real.starts_with(home));
     let real_from = from.canonicalize().ok();
     let real_home = real_from.as_deref().and_then(Path::parent);
     !is_home && !real_home.is_some_and(|home| real.starts_with(home))
+}
+
+fn folder_of(file: &Path) -> &Path {
+    match file.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    }
 }
 
 /// Why a location is refused; `None` for a path that is relative and does not lead upwards on any
