@@ -18,6 +18,14 @@ const ROOMS: &[(&str, &[&str])] = &[
             "error", "cores", "disk", "file", "read", "check", "write", "edit", "diff", "repair",
         ],
     ),
+    (
+        "crates/zt-cli",
+        &["failure", "output", "files", "args", "commands", "cli"],
+    ),
+    (
+        "crates/zt-convert",
+        &["native", "table", "merge", "write", "sets", "open"],
+    ),
     ("crates/zt-formats", &["base", "formats"]),
     (
         "crates/zt-hdf5",
@@ -31,8 +39,6 @@ const ROOMS: &[(&str, &[&str])] = &[
 
 /// Crates that do not hold the rule yet.
 const PENDING: &[&str] = &[
-    "crates/zt-cli",
-    "crates/zt-convert",
     "crates/zt-foreign",
     "crates/zt-gguf",
     "crates/zt-npy",
