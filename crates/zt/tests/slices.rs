@@ -139,6 +139,111 @@ fn a_part_is_not_verified_and_says_so() {
     assert!(graph.is_verified("values").unwrap());
 }
 
+/// A part of a component, by the call and out of all its elements.
+fn part_of_component(file: &File, role: &str, text: &str) -> [Dense<'static>; 2] {
+    let tensor = file.tensor("x").unwrap();
+    let slices = Slice::parse_list(text).unwrap();
+    let part = tensor.slice_component(role, &slices).unwrap();
+    let elements = Elements {
+        logical_type: None,
+        ..tensor.elements(role).unwrap()
+    };
+    let count = elements.bytes.len() / elements.dtype.byte_len();
+    let whole = Dense::from_elements([count as u64], elements).unwrap();
+    [part, whole.slice(&slices).unwrap()]
+}
+
+#[test]
+fn parts_of_components_are_those_of_all_elements_from_every_source() {
+    for options in [
+        WriteOptions::new(),
+        WriteOptions::new().chunk_digests(None),
+        WriteOptions::new().zstd(1),
+    ] {
+        for (kind, file) in every_source(&file_of(options).0, &OpenOptions::new()) {
+            let file = file.unwrap();
+            for text in [
+                "",
+                "0",
+                "-1",
+                "1000:1003",
+                "::-700000",
+                "-3:",
+                "7:7",
+                "::-1",
+            ] {
+                let [part, expected] = part_of_component(&file, "data", text);
+                assert_eq!(part, expected, "{kind}: {text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_part_of_a_component_reads_what_it_needs() {
+    for options in [
+        WriteOptions::new().chunk_digests(None),
+        WriteOptions::new().zstd(1),
+    ] {
+        let (file, count) = counted(file_of(options).0);
+        let tensor = file.tensor("x").unwrap();
+        let slices = Slice::parse_list("1000000:1000003").unwrap();
+        tensor.slice_component("data", &slices).unwrap();
+        let read = count.load(Ordering::Relaxed);
+        assert!(read < 1_200_000, "{read} bytes for a part of 12");
+        assert!(!tensor.is_verified("data").unwrap());
+    }
+}
+
+#[test]
+fn all_of_a_component_is_verified_and_a_part_is_not() {
+    let (mut bytes, _) = file_of(WriteOptions::new().chunk_digests(None));
+    let span = span_of(&File::from_bytes(bytes.clone()).unwrap(), "x", "data");
+    bytes[span.end() as usize - 1] ^= 1;
+    let file = File::from_bytes(bytes).unwrap();
+    let tensor = file.tensor("x").unwrap();
+    let code = |text: &str| {
+        let slices = Slice::parse_list(text).unwrap();
+        let part = tensor.slice_component("data", &slices);
+        part.map_err(|error| error.code()).err()
+    };
+    assert_eq!(code("-3:"), None);
+    assert_eq!(code(""), Some("digest-mismatch"));
+    assert_eq!(code("::-1"), Some("digest-mismatch"));
+}
+
+#[test]
+fn parts_of_big_endian_and_of_broken_components_are_their_elements() {
+    let component = |byte_len: u64| {
+        let span = Span::new(0, byte_len).unwrap();
+        Component {
+            byte_order: ByteOrder::Big,
+            ..Component::new(DType::I16, Blob::raw(span))
+        }
+    };
+    // The second ends in the middle of an element, and lacks all others of its object.
+    for byte_len in [6, 5] {
+        let source = common::ByPosition(vec![0, 1, 0, 2, 0, 3]);
+        let file = file_of_component(source, component(byte_len));
+        let tensor = file.tensor("x").unwrap();
+        assert!(tensor.fault().is_some());
+        for (text, expected) in [("", &[1i16, 2, 3][..]), ("1:", &[2, 3]), ("0", &[1])] {
+            let slices = Slice::parse_list(text).unwrap();
+            let part = tensor.slice_component("data", &slices).unwrap();
+            let whole = expected.iter().take_while(|at| **at as u64 * 2 <= byte_len);
+            let values = part.as_slice::<i16>().unwrap();
+            assert!(values.iter().eq(whole), "{text}: {values:?}");
+        }
+        let fault = |role: &str, text: &str| {
+            let slices = Slice::parse_list(text).unwrap();
+            tensor.slice_component(role, &slices).unwrap_err().code()
+        };
+        assert_eq!(fault("data", "0,0"), "misuse");
+        assert_eq!(fault("data", "3"), "misuse");
+        assert_eq!(fault("none", ""), "not-found");
+    }
+}
+
 #[test]
 fn slices_that_do_not_fit_are_the_callers_fault() {
     let (bytes, _) = file_of(WriteOptions::new());

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::{Serialize, Serializer};
 use zt::container::CHUNK;
-use zt::formats::{Buffer, Places, Scalar, Scalars, Slice, View};
+use zt::formats::{Places, Scalar, Scalars, Slice, View};
 use zt::{DType, Dense, Elements, Registry, Tensor, codes};
 
 use crate::args::input::InputArgs;
@@ -263,12 +263,11 @@ impl<'a> Array<'a> {
     }
 
     fn whole(&self) -> zt::Result<Dense<'static>> {
-        let whole = match (self.role, &self.slices) {
-            (Some(role), _) => self.stored(role, &self.places),
-            (None, Some(slices)) => self.tensor.slice(slices),
-            (None, None) => self.tensor.to_dense(),
-        };
-        whole.map_err(|error| self.blame(error))
+        match &self.slices {
+            Some(slices) => self.slice(slices),
+            None if self.role.is_some() => self.slice(&[]),
+            None => self.tensor.to_dense().map_err(|error| self.blame(error)),
+        }
     }
 
     /// A part of the array, read without the rest.
@@ -294,50 +293,15 @@ impl<'a> Array<'a> {
         let Some(slices) = slices.collect::<Option<Vec<Slice>>>() else {
             return self.whole();
         };
-        let Some(role) = self.role else {
-            let part = self.tensor.slice(&slices);
-            return part.map_err(|error| self.blame(error));
-        };
-        let shape: Vec<u64> = self.places.iter().map(Places::dimension).collect();
-        let places = Places::resolve(&slices, &shape).map_err(|error| self.blame(error))?;
-        let part = self.stored(role, &places);
-        part.map_err(|error| self.blame(error))
+        self.slice(&slices)
     }
 
-    /// Elements of a component. Only those between the first and the last place are held.
-    fn stored(&self, role: &str, places: &[Places]) -> zt::Result<Dense<'static>> {
-        let dtype = self.dtype_of(role)?;
-        let width = dtype.byte_len() as u64;
-        let [places] = places else {
-            return self.tensor.to_dense(); // A component has one dimension.
+    fn slice(&self, slices: &[Slice]) -> zt::Result<Dense<'static>> {
+        let part = match self.role {
+            Some(role) => self.tensor.slice_component(role, slices),
+            None => self.tensor.slice(slices),
         };
-        let hull = places.hull();
-        let (start, end) = (
-            hull.start.saturating_mul(width),
-            hull.end.saturating_mul(width),
-        );
-        let mut held = Buffer::try_zeroed_values(hull.end - hull.start, width)?;
-        let index = |byte_len: u64| usize::try_from(byte_len).unwrap_or(usize::MAX);
-        let mut reader = self.tensor.reader(role)?;
-        let mut piece = vec![0; PIECE];
-        let mut at = 0u64;
-        // The digest is compared at the end.
-        while at < end || hull.end == places.dimension() {
-            let len = reader.read(&mut piece)?;
-            if len == 0 {
-                break;
-            }
-            let skipped = index(start.saturating_sub(at)).min(len);
-            let filled = index(at.saturating_sub(start));
-            let wanted = piece.get(skipped..len).unwrap_or_default();
-            let room = held.get_mut(filled..).unwrap_or_default();
-            let copied = wanted.len().min(room.len());
-            room[..copied].copy_from_slice(&wanted[..copied]);
-            at += len as u64;
-        }
-        let elements = Elements::new(dtype, held);
-        let dense = Dense::from_elements([hull.end - hull.start], elements);
-        Ok(dense.and_then(|dense| dense.select(&[places.within(hull)]))?)
+        part.map_err(|error| self.blame(error))
     }
 
     /// Statistics of the whole array, whose elements are of the type of `like`.

@@ -91,6 +91,47 @@ impl<'f> Tensor<'f> {
         Windows::read(self, |reader| Coo::read_part(&places, reader))
     }
 
+    /// A part of one component as a flat array of its dtype: the elements as they are stored, in
+    /// memory of their own. The logical type is left out, because a value may be several elements.
+    ///
+    /// Of a raw component, the bytes around the part are read. Of a compressed one, the frames that the
+    /// part is in. The part is verified as [`Tensor::slice`] says; a part from the first element to the
+    /// last is read and verified as [`Tensor::elements`] does it.
+    ///
+    /// ```
+    /// # use zt::{Csr, File, Slice, Writer};
+    /// # let mut bytes = Vec::new();
+    /// # let mut writer = Writer::new(&mut bytes)?;
+    /// # writer.add("graph", &Csr::new([2, 3], &[7i32, 8][..], &[2u64, 0][..], &[0u64, 1, 2][..])?)?;
+    /// # writer.finish()?;
+    /// # let file = File::from_bytes(bytes)?;
+    /// let graph = file.tensor("graph")?;
+    /// let rows = graph.slice_component("indptr", &[Slice::from(1..)])?;
+    /// assert_eq!(*rows.as_slice::<u64>()?, [1, 2]);
+    /// # Ok::<(), zt::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Code `not-found`; [`crate::ErrorKind::Misuse`] where the slices do not fit a single dimension;
+    /// as [`Tensor::bytes`].
+    pub fn slice_component(&self, role: &str, slices: &[Slice]) -> Result<Dense<'static>> {
+        let part = self.locate(role)?;
+        let dtype = elements_in(part, &[][..]).dtype;
+        let width = dtype.byte_len() as u64;
+        let shape = [self.decoded_len_of(part)? / width];
+        let blame = |error| self.blame_format(error).with_component(role);
+        let places = Places::resolve(slices, &shape).map_err(blame)?;
+        let selection = Selection::of(&places).map_err(blame)?;
+        let is_whole = |places: &Places| places.hull() == (0..places.dimension());
+        let mut window = match places.iter().all(is_whole) {
+            true => Window::whole(self, part)?,
+            false => Window::new(self, part)?,
+        };
+        let elements = Elements::new(dtype, gather(&mut window, width, &selection)?);
+        Dense::from_elements(selection.shape(), elements).map_err(blame)
+    }
+
     fn places(&self, slices: &[Slice]) -> Result<Vec<Places>> {
         self.expect_meaning()?;
         Places::resolve(slices, self.shape()).map_err(|error| self.blame_format(error))

@@ -96,20 +96,32 @@ impl<'f> Window<'f> {
                 }
             }
         };
+        let has_table = blob.chunks.is_some();
+        Ok(Window::on(tensor, part, backing, has_table))
+    }
+
+    /// All of the component, read and verified.
+    pub(crate) fn whole(tensor: &Tensor<'f>, part: Located<'f>) -> Result<Self> {
+        let bytes = tensor.bytes_of(part)?;
+        Ok(Window::on(tensor, part, Backing::Whole(bytes), false))
+    }
+
+    fn on(tensor: &Tensor<'f>, part: Located<'f>, backing: Backing<'f>, has_table: bool) -> Self {
+        let blob = &part.component.blob;
         let byte_len = match &backing {
             Backing::Whole(bytes) => bytes.len() as u64,
             _ => blob.decoded_len.unwrap_or(blob.span.byte_len()),
         };
-        Ok(Window {
+        Window {
             tensor: *tensor,
             part,
             byte_len,
             backing,
-            has_table: blob.chunks.is_some(),
+            has_table,
             chunks: None,
             held: Span::default(),
             scratch: Scratch::default(),
-        })
+        }
     }
 
     /// Decoded bytes.
