@@ -62,6 +62,7 @@ pub mod memory;
 #[cfg(feature = "mmap")]
 mod mmap;
 mod reader;
+mod seekable;
 mod source;
 mod span;
 mod unique;
@@ -81,6 +82,7 @@ pub use memory::bytes_of;
 #[cfg(feature = "mmap")]
 pub use mmap::Map;
 pub use reader::{BlobReader, check_declared, check_digest, read_into};
+pub use seekable::Seekable;
 #[cfg(all(target_os = "linux", feature = "readahead"))]
 pub use source::data_from;
 pub use source::{FileSource, Memory, Source, open_regular};

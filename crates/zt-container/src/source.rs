@@ -1,4 +1,5 @@
-//! Where bytes come from: a file by position, bytes in memory, or (feature `mmap`) a map.
+//! Where bytes come from: a file by position, bytes in memory, a reader that seeks, or (feature
+//! `mmap`) a map.
 
 use std::io;
 use std::path::Path;

@@ -1,11 +1,11 @@
 //! Sources agree with each other, and report missing bytes.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use std::io;
+use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use zt_container::{Error, FileSource, Memory, Source, Span};
+use zt_container::{Error, FileSource, Memory, Seekable, Source, Span};
 
 /// A file that is removed at the end of the test. (This crate has no dependencies, not even for tests.)
 struct Scratch(PathBuf);
@@ -35,6 +35,10 @@ fn sources(scratch: &Scratch, bytes: &[u8]) -> Vec<Named> {
             "shared",
             Box::new(Arc::new(Memory::new(Arc::<[u8]>::from(bytes)))),
         ),
+        (
+            "seekable",
+            Box::new(Seekable::new(Cursor::new(bytes.to_vec())).unwrap()),
+        ),
     ];
     #[cfg(feature = "mmap")]
     let sources = {
@@ -59,7 +63,11 @@ fn every_source_gives_the_same_bytes() {
         assert_eq!(buf, bytes[156..], "{name}");
         let lent = source.slice(Span::new(3, 4).unwrap());
         assert!(lent.is_none_or(|lent| lent == [3, 4, 5, 6]), "{name}");
-        assert_eq!(lent.is_some(), name != "file", "{name}");
+        assert_eq!(
+            lent.is_some(),
+            !["file", "seekable"].contains(&name),
+            "{name}"
+        );
     }
 }
 
@@ -236,5 +244,124 @@ fn a_pipe_that_takes_the_place_of_a_file_is_refused_at_once() {
             }
         }
         is_over.store(true, Ordering::Relaxed);
+    });
+}
+
+/// A reader that gives a byte at a time, is interrupted before each, and has faults of its own.
+struct Faulty {
+    bytes: Cursor<Vec<u8>>,
+    was_interrupted: bool,
+    /// It fails, panics or ends here.
+    fails_at: u64,
+    panics_at: u64,
+    ends_at: u64,
+}
+
+impl Faulty {
+    fn new(bytes: &[u8]) -> Self {
+        Faulty {
+            bytes: Cursor::new(bytes.to_vec()),
+            was_interrupted: false,
+            fails_at: u64::MAX,
+            panics_at: u64::MAX,
+            ends_at: u64::MAX,
+        }
+    }
+}
+
+impl Read for Faulty {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        self.was_interrupted = !self.was_interrupted;
+        if self.was_interrupted {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        let at = self.bytes.position();
+        assert!(at != self.panics_at, "a fault of the reader");
+        if at == self.fails_at {
+            return Err(io::ErrorKind::ConnectionReset.into());
+        }
+        if at == self.ends_at {
+            return Ok(0);
+        }
+        let len = out.len().min(1);
+        self.bytes.read(&mut out[..len])
+    }
+}
+
+impl Seek for Faulty {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.bytes.seek(to)
+    }
+}
+
+#[test]
+fn faults_of_a_reader_are_those_of_the_source_and_pass() {
+    let bytes: Vec<u8> = (0..100).collect();
+    let reader = Faulty {
+        fails_at: 20,
+        panics_at: 50,
+        ends_at: 80,
+        ..Faulty::new(&bytes)
+    };
+    let source = Seekable::new(reader).unwrap();
+    assert_eq!(source.byte_len(), 100);
+    let read = |offset: u64| {
+        let mut buf = [0; 10];
+        let read = source.read_at(offset, &mut buf);
+        read.map(|()| buf).map_err(|error| error.kind())
+    };
+    for _ in 0..2 {
+        assert_eq!(read(15), Err(io::ErrorKind::ConnectionReset));
+        // The stream was cut after the source was made.
+        assert_eq!(read(75), Err(io::ErrorKind::UnexpectedEof));
+        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| read(45))).is_err());
+        assert_eq!(read(5).unwrap(), bytes[5..15]);
+        assert_eq!(read(21).unwrap(), bytes[21..31]);
+    }
+}
+
+#[test]
+fn a_reader_that_grew_has_the_bytes_that_it_had() {
+    let scratch = Scratch::new("grown", b"1234");
+    let source = Seekable::new(std::fs::File::open(&scratch.0).unwrap()).unwrap();
+    std::fs::write(&scratch.0, b"12345678").unwrap();
+    assert_eq!(source.byte_len(), 4);
+    assert!(source.read_at(2, &mut [0; 3]).is_err());
+    let mut buf = [0; 2];
+    source.read_at(2, &mut buf).unwrap();
+    assert_eq!(&buf, b"34");
+}
+
+#[test]
+fn a_reader_that_cannot_seek_is_no_source() {
+    struct Fixed;
+    impl Read for Fixed {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Ok(0)
+        }
+    }
+    impl Seek for Fixed {
+        fn seek(&mut self, _: SeekFrom) -> io::Result<u64> {
+            Err(io::ErrorKind::NotSeekable.into())
+        }
+    }
+    assert!(matches!(Seekable::new(Fixed), Err(Error::Io(_))));
+}
+
+#[test]
+fn threads_take_turns_at_a_reader() {
+    let bytes: Vec<u8> = (0..=255).collect();
+    let source = Seekable::new(Faulty::new(&bytes)).unwrap();
+    std::thread::scope(|scope| {
+        for start in [0u8, 64, 128, 192] {
+            let (source, bytes) = (&source, &bytes);
+            scope.spawn(move || {
+                for offset in start..start + 32 {
+                    let mut buf = [0; 32];
+                    source.read_at(offset.into(), &mut buf).unwrap();
+                    assert_eq!(buf, bytes[usize::from(offset)..][..32]);
+                }
+            });
+        }
     });
 }

@@ -104,8 +104,8 @@ pub mod foreign {
 #[cfg(feature = "mmap")]
 pub use zt_container::Map;
 pub use zt_container::{
-    Blob, Checksum, Digest, DigestAlgorithm, Encoding, FileSource, Layout, Limits, Memory, Source,
-    Span,
+    Blob, Checksum, Digest, DigestAlgorithm, Encoding, FileSource, Layout, Limits, Memory,
+    Seekable, Source, Span,
 };
 pub use zt_formats::{
     Buffer, Bytes, Coo, Csr, Dense, Element, Elements, LogicalType, NewObject, ObjectFormat, Parts,

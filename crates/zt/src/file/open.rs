@@ -96,7 +96,7 @@ impl OpenOptions {
     }
 
     /// Opens a `.zt` file from any source: a map (`unsafe { zt::Map::open(path)? }`), an
-    /// `Arc<[u8]>` in [`Memory`], one of your own.
+    /// `Arc<[u8]>` in [`Memory`], a reader that seeks (`Seekable::new(reader)?`), one of your own.
     ///
     /// Cost: the manifest is read (borrowed, where the source lends it) and passed over once; no
     /// object is decoded, no data touched.
