@@ -5,6 +5,7 @@
 //! are equal where a user could not tell the two files, or the two sources, apart.
 
 use std::collections::{BTreeMap, HashSet};
+use std::io::Read as _;
 
 use serde_json::Value as Json;
 use zt::{Buffer, Dense, DigestAlgorithm, Entry, File, HashOptions, Slice, Tensor, VerifyOptions};

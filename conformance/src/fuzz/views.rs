@@ -2,6 +2,7 @@
 
 use half::{bf16, f16};
 use num_complex::Complex;
+use std::io::Read as _;
 use zt::formats::{F8E4M3Fn, F8E4M3FnUz, F8E5M2, F8E5M2FnUz};
 use zt::{
     Coo, Csr, DType, Dense, Element, Elements, ErrorKind, File, Memory, OpenOptions, Planes,

@@ -1,7 +1,7 @@
 //! An object that becomes a tensor block.
 
 use std::collections::HashMap;
-use std::io;
+use std::io::{self, Read as _};
 
 use zt::formats::{Quantization, ZeroKind, dense_byte_len, element_count};
 use zt::{ComponentReader, DType, Object, Result, Value};

@@ -15,7 +15,7 @@
 //! format is handed to whoever opens or writes a file; nothing is global.
 
 use std::borrow::Cow;
-use std::io;
+use std::io::{self, Read as _};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -5,6 +5,7 @@
 mod common;
 
 use std::fs::OpenOptions;
+use std::io::Read as _;
 use std::path::Path;
 
 use common::sample;

@@ -6,7 +6,7 @@
 mod common;
 mod faulty;
 
-use std::io;
+use std::io::{self, Read as _};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 

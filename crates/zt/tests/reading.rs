@@ -5,14 +5,14 @@
 mod common;
 
 use std::cell::Cell;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::{every_source, sample, span_of};
 use zt::foreign::{FileBuilder, Kind, open_settled};
 use zt::{
     Blob, Component, Coo, Csr, DType, Dense, DigestAlgorithm, Encoding, ErrorKind, File, Limits,
-    Object, OpenOptions, Source, Span, Verify, WriteOptions, Writer, codes,
+    Object, OpenOptions, Seekable, Source, Span, Verify, WriteOptions, Writer, codes,
 };
 
 #[test]
@@ -192,10 +192,84 @@ fn streams_a_component_in_pieces_of_whole_elements() {
     }
     assert_eq!(all.len(), 24_000);
     assert!(ramp.is_verified("data").unwrap());
+    assert_eq!(reader.read(&mut [0; 3]).unwrap(), 0);
+    let none = reader.for_each_piece(3, |_| Ok::<(), zt::Error>(()));
+    assert_eq!(none.unwrap_err().kind(), ErrorKind::Misuse);
+}
+
+#[test]
+fn a_reader_that_seeks_is_opened_as_any_source() {
+    let bytes = sample(WriteOptions::new());
+    let source = Seekable::new(std::io::Cursor::new(bytes.clone())).unwrap();
+    let file = OpenOptions::new().open_source(source).unwrap();
+    let expected = File::from_bytes(bytes).unwrap();
+    for name in expected.names() {
+        let dense = |file: &File| file.tensor(name).unwrap().to_dense().unwrap();
+        assert_eq!(dense(&file), dense(&expected), "{name}");
+    }
+}
+
+#[test]
+fn bytes_are_the_same_for_memory_of_any_length() {
+    let file = File::from_bytes(sample(WriteOptions::new().zstd(1))).unwrap();
+    let ramp = file.tensor("ramp").unwrap();
+    let expected = ramp.bytes("data").unwrap();
+    for len in 0..11 {
+        let readers: [Box<dyn Read>; 2] = [
+            Box::new(ramp.reader("data").unwrap()),
+            Box::new(ramp.dense_reader().unwrap()),
+        ];
+        for mut reader in readers {
+            let (mut head, mut all) = (vec![0; len], Vec::new());
+            reader.read_exact(&mut head).unwrap();
+            assert_eq!(reader.read(&mut []).unwrap(), 0);
+            reader.read_to_end(&mut all).unwrap();
+            assert!([head, all].concat() == *expected, "{len} bytes first");
+        }
+    }
+}
+
+#[test]
+fn pieces_begin_where_a_read_has_ended() {
+    let file = File::from_bytes(sample(WriteOptions::new())).unwrap();
+    let ramp = file.tensor("ramp").unwrap();
+    let expected = ramp.bytes("data").unwrap();
+    let mut all = vec![0; 5];
+    let mut reader = ramp.reader("data").unwrap();
+    reader.read_exact(&mut all).unwrap();
+    let add = |piece: &[u8]| {
+        all.extend_from_slice(piece);
+        Ok::<(), zt::Error>(())
+    };
+    reader.for_each_piece(1000, add).unwrap();
+    assert!(all == *expected);
+}
+
+#[test]
+fn an_error_passes_through_the_loops_of_std_unchanged() {
+    let mut bytes = sample(WriteOptions::new());
+    let file = File::from_bytes(bytes.clone()).unwrap();
+    let span = common::span_of(&file, "ramp", "data");
+    bytes[usize::try_from(span.end()).unwrap() - 1] ^= 1;
+    let file = File::from_bytes(bytes).unwrap();
+    let mut reader = file.tensor("ramp").unwrap().reader("data").unwrap();
+    let error = std::io::copy(&mut reader, &mut std::io::sink()).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::InvalidData);
+    let error = zt::Error::from(error);
+    assert_eq!(error.code(), "digest-mismatch");
     assert_eq!(
-        reader.read(&mut [0; 3]).unwrap_err().kind(),
-        ErrorKind::Misuse
+        (error.object(), error.component()),
+        (Some("ramp"), Some("data"))
     );
+}
+
+/// A source that was interrupted is not asked again and again.
+#[test]
+fn an_interrupted_source_ends_a_copy() {
+    let error = std::io::Error::from(std::io::ErrorKind::Interrupted);
+    let error = std::io::Error::from(zt::Error::from(error));
+    assert_eq!(error.kind(), std::io::ErrorKind::Other);
+    assert_eq!(zt::Error::from(error).code(), "io");
 }
 
 /// A reader has checked the digest at the end, and not before.

@@ -4,6 +4,7 @@
 
 mod common;
 
+use std::io::Read as _;
 use std::sync::atomic::Ordering;
 
 use common::{counted, files_of, written};
@@ -89,7 +90,7 @@ fn a_stream_reads_what_is_stored_once_and_in_parts() {
     let before = read.load(Ordering::Relaxed);
     let mut reader = file.tensor("x").unwrap().dense_reader().unwrap();
     let mut piece = vec![0; 4096];
-    reader.read(&mut piece).unwrap();
+    reader.read_exact(&mut piece).unwrap();
     let first = read.load(Ordering::Relaxed) - before;
     assert!(first <= 1 << 19, "{first}");
     while reader.read(&mut piece).unwrap() > 0 {}

@@ -327,7 +327,7 @@ impl Bench<'_> {
             for (role, _) in tensor.components() {
                 let mut reader = tensor.reader(role)?;
                 loop {
-                    match reader.read(&mut piece)? {
+                    match reader.read(&mut piece).map_err(zt::Error::from)? {
                         0 => break,
                         len => total = self.count(total, len as u64)?,
                     }

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Read as _;
 
 use zt::formats::check_bools_from;
 use zt::{Component, DType, Tensor};

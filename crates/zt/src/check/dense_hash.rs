@@ -125,12 +125,13 @@ fn decoded_value(tensor: &Tensor<'_>, gauge: &Gauge<'_>) -> Result<DenseHash> {
     let piece_len = dense_len.map_or(PIECE, |len| len.min(PIECE)).max(16);
     let (mut piece, mut next) = (zeroed(piece_len)?, zeroed(piece_len)?);
     let mut byte_len = 0u64;
-    let mut len = reader.read(&mut piece)?;
+    let mut len = reader.read_elements(&mut piece)?;
     while len > 0 {
         gauge.report(0)?;
         byte_len = byte_len.strict_add(len as u64);
         let bytes = piece.get(..len).unwrap_or_default();
-        let (read, ()) = parallel::join(|| reader.read(&mut next), || hasher.update(bytes));
+        let (read, ()) =
+            parallel::join(|| reader.read_elements(&mut next), || hasher.update(bytes));
         len = read?;
         std::mem::swap(&mut piece, &mut next);
     }

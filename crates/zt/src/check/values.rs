@@ -35,7 +35,7 @@ fn check(
     let mut piece = vec![0; 64 << 10];
     let mut position = 0u64;
     loop {
-        let len = match reader.read(&mut piece) {
+        let len = match reader.read_elements(&mut piece) {
             Ok(0) | Err(_) => return Ok(None),
             Ok(len) => len,
         };

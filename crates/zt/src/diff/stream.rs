@@ -26,8 +26,8 @@ pub(super) enum Reader<'f> {
 impl Reader<'_> {
     fn read(&mut self, out: &mut [u8]) -> Result<usize> {
         match self {
-            Reader::Component(reader) => reader.read(out),
-            Reader::Dense(reader) => reader.read(out),
+            Reader::Component(reader) => reader.read_elements(out),
+            Reader::Dense(reader) => reader.read_elements(out),
         }
     }
 }

@@ -489,13 +489,20 @@ impl From<Fault> for Error {
     }
 }
 
-/// For sinks that return `io::Error`: it wraps this error, and has the kind of the system's error.
+/// For [`Read`](std::io::Read) and [`Write`](std::io::Write): the `io::Error` carries this error, and
+/// its kind is the system's where the system failed.
 impl From<Error> for std::io::Error {
     fn from(error: Error) -> Self {
-        let kind = match &*error.cause {
-            Cause::Container(zt_container::Error::Io(error)) => error.kind(),
-            _ => std::io::ErrorKind::Other,
+        use std::io::ErrorKind as Io;
+        let kind = match (&*error.cause, error.kind()) {
+            (Cause::Container(zt_container::Error::Io(error)), _) => error.kind(),
+            (_, ErrorKind::Malformed | ErrorKind::DigestMismatch) => Io::InvalidData,
+            (_, ErrorKind::Unsupported) => Io::Unsupported,
+            (_, ErrorKind::Misuse) => Io::InvalidInput,
+            _ => Io::Other,
         };
-        std::io::Error::new(kind, error)
+        // Loops of std try again after that kind. A reader or writer of this crate has failed for good.
+        let is_final = kind != Io::Interrupted;
+        std::io::Error::new(if is_final { kind } else { Io::Other }, error)
     }
 }

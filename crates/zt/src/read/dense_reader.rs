@@ -1,21 +1,30 @@
 //! The dense value of an object as a stream.
+
+use std::io::{self, Read};
+
 use zt_container::memory::in_memory;
 use zt_formats::Dense;
 
 use crate::cores::read_ahead::for_each_piece;
 use crate::error::{Error, Result};
-use crate::file::tensor::{ComponentReader, Tensor, whole_elements};
+use crate::file::tensor::{ComponentReader, SplitElement, Tensor, whole_elements};
 use crate::read::runs::RunReader;
 use crate::read::tiles::{Tally, Tiled};
 use zt_container::memory::resize;
 
 /// Yields the little-endian bytes of an object's dense value, in row-major order. See
 /// [`Tensor::dense_reader`].
-pub struct DenseReader<'f>(Progress<'f>);
+///
+/// It is a [`Read`], as [`ComponentReader`] is. With memory of many MiB for a `read`, all cores have
+/// work.
+pub struct DenseReader<'f> {
+    progress: Progress<'f>,
+    split: SplitElement,
+}
 
 enum Progress<'f> {
     /// The object is dense.
-    Streamed(ComponentReader<'f>),
+    Streamed(Box<ComponentReader<'f>>),
     /// Every value has as many bytes in each component.
     Tiled(Box<TileReader<'f>>),
     /// The object is cut into runs of rows.
@@ -50,41 +59,53 @@ impl<'f> Tensor<'f> {
     pub fn dense_reader(&self) -> Result<DenseReader<'f>> {
         self.expect_meaning()?;
         if self.format() == "dense" {
-            return Ok(DenseReader(Progress::Streamed(self.reader("data")?)));
+            return Ok(Progress::Streamed(Box::new(self.reader("data")?)).into());
         }
         let Some(format) = self.registry().format(self.format()) else {
-            return Ok(DenseReader(Progress::Whole(self.to_dense()?, 0)));
+            return Ok(Progress::Whole(self.to_dense()?, 0).into());
         };
         if let Some(tiled) = Tiled::new(self, format)? {
             tiled.compare_chained()?;
-            return Ok(DenseReader(Progress::Tiled(Box::new(TileReader {
+            let reader = TileReader {
                 next: 0,
                 tallies: Some(tiled.tallies()),
                 tiled,
                 has_failed: false,
                 held: Vec::new(),
                 taken: 0,
-            }))));
+            };
+            return Ok(Progress::Tiled(Box::new(reader)).into());
         }
         self.check_dense_len_of(self.shape())?;
-        Ok(DenseReader(match RunReader::new(self, format)? {
+        let progress = match RunReader::new(self, format)? {
             Some(reader) => Progress::Cut(Box::new(reader)),
             None => Progress::Whole(self.to_dense()?, 0),
-        }))
+        };
+        Ok(progress.into())
     }
 }
 
-impl DenseReader<'_> {
-    /// Reads whole elements into `out`, as many as fit; how many bytes, 0 at the end. Digests have
-    /// been checked when the end is reported. With an `out` of many MiB, all cores have work.
-    ///
-    /// # Errors
-    ///
-    /// As [`Tensor::to_dense`]; [`crate::ErrorKind::Misuse`] where not one element fits, and after
-    /// an error.
-    pub fn read(&mut self, out: &mut [u8]) -> Result<usize> {
-        match &mut self.0 {
-            Progress::Streamed(reader) => reader.read(out),
+impl<'f> From<Progress<'f>> for DenseReader<'f> {
+    fn from(progress: Progress<'f>) -> Self {
+        let split = SplitElement::default();
+        DenseReader { progress, split }
+    }
+}
+
+impl Progress<'_> {
+    /// Bytes of one element.
+    fn element_len(&self) -> usize {
+        match self {
+            Progress::Streamed(reader) => reader.element_len(),
+            Progress::Tiled(reader) => reader.tiled.element_len(),
+            Progress::Cut(reader) => reader.element_len(),
+            Progress::Whole(dense, _) => dense.elements().dtype.byte_len(),
+        }
+    }
+
+    fn read_elements(&mut self, out: &mut [u8]) -> Result<usize> {
+        match self {
+            Progress::Streamed(reader) => reader.read_elements(out),
             Progress::Tiled(reader) => reader.read(out),
             Progress::Cut(reader) => reader.read(out),
             Progress::Whole(dense, taken) => {
@@ -96,6 +117,19 @@ impl DenseReader<'_> {
             }
         }
     }
+}
+
+impl DenseReader<'_> {
+    /// Reads whole elements into `out`, as many as fit; how many bytes, 0 at the end. Digests have
+    /// been checked when the end is reported.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tensor::to_dense`]; [`crate::ErrorKind::Misuse`] where not one element fits, and after
+    /// an error.
+    pub(crate) fn read_elements(&mut self, out: &mut [u8]) -> Result<usize> {
+        self.progress.read_elements(out)
+    }
 
     /// Calls `take` with all that is left, `piece_len` bytes at a time. If pieces have 256 KiB or
     /// more and the first is full, a thread reads the next ones while `take` runs. Digests have been
@@ -103,14 +137,25 @@ impl DenseReader<'_> {
     ///
     /// # Errors
     ///
-    /// As [`DenseReader::read`], after `take` has had every piece before; the error of `take`, which ends
-    /// the loop. `E` may be [`Error`], [`std::io::Error`] or your own.
+    /// As [`Tensor::to_dense`], after `take` has had every piece before; [`crate::ErrorKind::Misuse`]
+    /// where a piece has no room for an element, and after an error; the error of `take`, which ends the
+    /// loop. `E` may be [`Error`], [`std::io::Error`] or your own.
     pub fn for_each_piece<E: From<Error>>(
         &mut self,
         piece_len: usize,
         take: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        for_each_piece(|piece| self.read(piece), piece_len, take)
+        let DenseReader { progress, split } = self;
+        let read = |piece: &mut [u8]| split.read(piece, |piece| progress.read_elements(piece));
+        for_each_piece(read, piece_len, take)
+    }
+}
+
+impl Read for DenseReader<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let DenseReader { progress, split } = self;
+        let width = progress.element_len();
+        Ok(split.read_bytes(out, width, |elements| progress.read_elements(elements))?)
     }
 }
 

@@ -169,8 +169,13 @@ impl<'f> RunReader<'f> {
         Ok(Some(reader))
     }
 
+    /// Bytes of one element.
+    pub(crate) const fn element_len(&self) -> usize {
+        self.runs.dtype.byte_len()
+    }
+
     pub(crate) fn read(&mut self, out: &mut [u8]) -> Result<usize> {
-        let out = whole_elements(out, self.runs.dtype.byte_len())?;
+        let out = whole_elements(out, self.element_len())?;
         if self.has_failed {
             return Err(Error::out_of_order());
         }
@@ -353,7 +358,7 @@ impl Stream<'_> {
     fn load(&mut self) -> Result<bool> {
         self.start = self.start.strict_add(self.held.len() as u64);
         self.held.resize(STREAM_WINDOW, 0);
-        let len = self.reader.read(&mut self.held);
+        let len = self.reader.read_elements(&mut self.held);
         self.held.truncate(*len.as_ref().unwrap_or(&0));
         Ok(len? > 0)
     }

@@ -374,7 +374,7 @@ impl<'f> Window<'f> {
                 while held.end() <= at {
                     let content = &mut self.scratch.content;
                     resize(content, STREAM_WINDOW).map_err(blame)?;
-                    let len = reader.read(content)? as u64;
+                    let len = reader.read_elements(content)? as u64;
                     resize(content, len).map_err(blame)?;
                     held = Span::exact(held.end(), len);
                     if len == 0 {

@@ -196,7 +196,7 @@ impl<W: Write> Saving<'_, W> {
             .begin_blob(alignment_of(byte_len), algorithm)?;
         let mut piece = zeroed(part.piece_len() as u64)?;
         loop {
-            let len = reader.read(&mut piece)?;
+            let len = reader.read_elements(&mut piece)?;
             let bytes = piece.get(..len).unwrap_or_default();
             if bytes.is_empty() {
                 break;

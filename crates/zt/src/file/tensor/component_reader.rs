@@ -1,5 +1,8 @@
 //! The bytes of one component, in order and in bounded memory.
 
+use std::io::{self, Read};
+use std::ops::Range;
+
 use zt_container::BlobReader;
 use zt_manifest::DType;
 
@@ -8,16 +11,36 @@ use crate::cores::read_ahead::for_each_piece;
 use crate::error::{Error, Result};
 
 /// Yields the decoded little-endian bytes of one component in order. See [`Tensor::reader`].
+///
+/// It is a [`Read`]: `read` fills memory with whole elements, as many as fit. An element that does not
+/// fit into the memory comes in parts. At the end, `read` returns 0 once the digest was found right.
+///
+/// An error of `read` carries the [`Error`]: `zt::Error::from` gets it back, and `?` does so in a
+/// function that returns [`crate::Result`].
+///
+/// ```
+/// # use zt::{Dense, File, Writer};
+/// # let mut bytes = Vec::new();
+/// # let mut writer = Writer::new(&mut bytes)?;
+/// # writer.add("bias", &Dense::from_slice(&[2], &[0.5f32, 1.0])?)?;
+/// # writer.finish()?;
+/// # let file = File::from_bytes(bytes)?;
+/// let mut copy = Vec::new();
+/// let copied = std::io::copy(&mut file.tensor("bias")?.reader("data")?, &mut copy)?;
+/// assert_eq!((copied, &copy[..4]), (8, &0.5f32.to_le_bytes()[..]));
+/// # Ok::<(), zt::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct ComponentReader<'f> {
     tensor: Tensor<'f>,
     part: Located<'f>,
     blob: BlobReader<'f>,
     verify: bool,
+    split: SplitElement,
 }
 
 impl<'f> ComponentReader<'f> {
-    pub(super) const fn new(
+    pub(super) fn new(
         tensor: Tensor<'f>,
         part: Located<'f>,
         blob: BlobReader<'f>,
@@ -28,7 +51,13 @@ impl<'f> ComponentReader<'f> {
             part,
             blob,
             verify,
+            split: SplitElement::default(),
         }
+    }
+
+    /// Bytes of one element.
+    pub(crate) fn element_len(&self) -> usize {
+        self.part.component.dtype.map_or(1, DType::byte_len)
     }
 
     /// Reads as many whole elements into `out` as fit, and returns the number of bytes; 0 at the end. The
@@ -37,9 +66,9 @@ impl<'f> ComponentReader<'f> {
     /// # Errors
     ///
     /// As [`Tensor::bytes`]; [`crate::ErrorKind::Misuse`] where not one element fits.
-    pub fn read(&mut self, out: &mut [u8]) -> Result<usize> {
+    pub(crate) fn read_elements(&mut self, out: &mut [u8]) -> Result<usize> {
         let component = self.part.component;
-        let out = whole_elements(out, component.dtype.map_or(1, DType::byte_len))?;
+        let out = whole_elements(out, self.element_len())?;
         let read = self.blob.read(out);
         let len = read.map_err(|error| self.tensor.blame(error, self.part))?;
         if len < out.len() && self.verify {
@@ -55,14 +84,71 @@ impl<'f> ComponentReader<'f> {
     ///
     /// # Errors
     ///
-    /// As [`ComponentReader::read`], after `take` has had every piece before; the error of `take`, which ends
-    /// the loop. `E` may be [`Error`], [`std::io::Error`] or your own.
+    /// As [`Tensor::bytes`], after `take` has had every piece before; [`crate::ErrorKind::Misuse`] where
+    /// a piece has no room for an element; the error of `take`, which ends the loop. `E` may be
+    /// [`Error`], [`std::io::Error`] or your own.
     pub fn for_each_piece<E: From<Error>>(
         &mut self,
         piece_len: usize,
         take: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        for_each_piece(|piece| self.read(piece), piece_len, take)
+        let mut split = std::mem::take(&mut self.split);
+        let read = |piece: &mut [u8]| split.read(piece, |piece| self.read_elements(piece));
+        for_each_piece(read, piece_len, take)
+    }
+}
+
+impl Read for ComponentReader<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let mut split = std::mem::take(&mut self.split);
+        let width = self.element_len();
+        let read = split.read_bytes(out, width, |elements| self.read_elements(elements));
+        self.split = split;
+        Ok(read?)
+    }
+}
+
+/// The rest of an element that was longer than the memory for it.
+#[derive(Debug, Default)]
+pub(crate) struct SplitElement {
+    element: [u8; 8],
+    /// What has yet to be read.
+    rest: Range<usize>,
+}
+
+impl SplitElement {
+    /// The rest of the element, or what `read` gives.
+    pub(crate) fn read(
+        &mut self,
+        out: &mut [u8],
+        read: impl FnOnce(&mut [u8]) -> Result<usize>,
+    ) -> Result<usize> {
+        let rest = self.element.get(self.rest.clone()).unwrap_or_default();
+        if rest.is_empty() {
+            return read(out);
+        }
+        let len = rest.len().min(out.len());
+        out[..len].copy_from_slice(&rest[..len]);
+        self.rest.start = self.rest.start.strict_add(len);
+        Ok(len)
+    }
+
+    /// The same for memory of any length. `read` gets room for an element of `width` bytes.
+    pub(crate) fn read_bytes(
+        &mut self,
+        out: &mut [u8],
+        width: usize,
+        read: impl FnOnce(&mut [u8]) -> Result<usize>,
+    ) -> Result<usize> {
+        if out.is_empty() {
+            return Ok(0);
+        }
+        if out.len() >= width || !self.rest.is_empty() {
+            return self.read(out, read);
+        }
+        let element = self.element.get_mut(..width).unwrap_or_default();
+        self.rest = 0..read(element)?;
+        self.read(out, |_| Ok(0))
     }
 }
 

@@ -13,7 +13,7 @@ use zt_manifest::{ByteOrder, Component, DType, Map, Object, Text};
 
 pub(crate) use self::component::{Located, elements_in, to_little_endian};
 pub use self::component_reader::ComponentReader;
-pub(crate) use self::component_reader::whole_elements;
+pub(crate) use self::component_reader::{SplitElement, whole_elements};
 pub use self::owned::OwnedTensor;
 
 use crate::cores::pieces;
@@ -456,7 +456,7 @@ impl<'f> Tensor<'f> {
         let mut reader = self.reader_of(part, self.must_verify(part))?;
         let (mut scratch, mut total) = (vec![0; 64 << 10], 0u64);
         loop {
-            match reader.read(&mut scratch)? {
+            match reader.read_elements(&mut scratch)? {
                 0 => return Ok(total),
                 len => total = total.strict_add(len as u64),
             }
