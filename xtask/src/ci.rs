@@ -70,6 +70,7 @@ const STEPS: &[Step] = &[
         optional: true,
     },
     step("interop", |shell| interop::run(shell, &[])),
+    step("candle", |shell| candle(shell, &[])),
     step("python", |shell| test_python::run(shell, &[])),
     Step {
         name: "fuzz-smoke",
@@ -108,7 +109,7 @@ fn line(name: &str, took: Duration, outcome: &str) -> String {
     format!("  {name:<12}{:>8.1} s  {outcome}\n", took.as_secs_f64())
 }
 
-/// `cargo xtask test-candle`: the crate for candle, a workspace of its own and no step of `ci`.
+/// `cargo xtask test-candle`: the crate for candle, a workspace of its own.
 pub(crate) fn candle(shell: &Shell, _: &[String]) -> Result<()> {
     let it = "--locked --manifest-path crates/zt-candle/Cargo.toml --target-dir target";
     shell

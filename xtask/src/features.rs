@@ -26,6 +26,10 @@ pub(crate) fn run(shell: &Shell, _: &[String]) -> Result<()> {
         .cargo("hack test --locked --quiet --each-feature --package zt-container")
         .args("--exclude-features default,mmap,readahead --exclude-all-features")
         .run()?;
+    shell
+        .cargo("test --locked --quiet --package zt-formats --package zt-tensor")
+        .args("--features zt-tensor/ndarray --test ndarray")
+        .run()?;
     // Without rayon, one thread does the work of several.
     let serial = shell.cargo("test --locked --quiet --no-default-features --features zstd");
     let serial = serial.args("--package zt-tensor --lib");

@@ -51,7 +51,8 @@ pub fn tensor(file: &File, name: &str, device: &Device) -> Result<Tensor> {
         found.to_dense().map(Dense::into_elements)
     };
     let (_, elements) = elements.map_err(Error::wrap)?;
-    of_elements(&elements, &shape(&found)?, device)
+    let shape = found.usize_shape().map_err(Error::wrap)?;
+    of_elements(&elements, &shape, device)
 }
 
 fn found<'f>(file: &'f File, name: &str) -> Result<zt::Tensor<'f>> {
@@ -62,16 +63,6 @@ fn found<'f>(file: &'f File, name: &str) -> Result<zt::Tensor<'f>> {
             Err(Error::CannotFindTensor { path }.bt())
         }
     }
-}
-
-fn shape(tensor: &zt::Tensor<'_>) -> Result<Vec<usize>> {
-    let dimensions = tensor
-        .shape()
-        .iter()
-        .map(|&dimension| usize::try_from(dimension));
-    dimensions
-        .map(|dimension| dimension.map_err(Error::wrap))
-        .collect()
 }
 
 fn of_elements(elements: &Elements<'_>, shape: &[usize], device: &Device) -> Result<Tensor> {
@@ -139,7 +130,8 @@ impl SimpleBackend for Weights {
         dtype: DType,
         device: &Device,
     ) -> Result<Tensor> {
-        let got = shape(&found(&self.file, name)?)?;
+        let got = found(&self.file, name)?.usize_shape();
+        let got = got.map_err(Error::wrap)?;
         // Compared before anything is read.
         if got != expected.dims() {
             return Err(Error::UnexpectedShape {

@@ -1,5 +1,6 @@
 //! Dense values as arrays of the crate `ndarray`, and its arrays as objects.
 #![cfg(feature = "ndarray")]
+#![allow(clippy::unwrap_used, reason = "tests")]
 
 use ndarray::{Array, Array2, ArrayD, ArrayView, Axis, arr0, array};
 use zt_formats::{Complex, DType, Dense, Element, Elements, F8E4M3Fn, ToObject, View, bf16, f16};

@@ -42,7 +42,8 @@
 //!
 //! Files are not trusted: damage and malice give an [`Error`] with a stable code, never a panic.
 //! Features: `mmap` (default) for `Map`, `rayon` (default) for work on all cores, `serde` (default)
-//! for attributes to and from your types, `zstd` (default) for compressed components.
+//! for attributes to and from your types, `zstd` (default) for compressed components, `ndarray` for
+//! arrays of that crate.
 #![forbid(unsafe_code)]
 
 // The rooms: each may use those before it, and `cargo xtask graph` refuses any other arrow.
@@ -75,10 +76,12 @@ pub use write::options::{
 };
 pub use write::writer::Writer;
 
-/// The features that this build has, in alphabetical order: `mmap`, `rayon`, `serde`, `zstd`.
+/// The features that this build has, in alphabetical order: `mmap`, `ndarray`, `rayon`, `serde`, `zstd`.
 pub const FEATURES: &[&str] = &[
     #[cfg(feature = "mmap")]
     "mmap",
+    #[cfg(feature = "ndarray")]
+    "ndarray",
     #[cfg(feature = "rayon")]
     "rayon",
     #[cfg(feature = "serde")]

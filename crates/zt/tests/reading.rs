@@ -198,6 +198,21 @@ fn streams_a_component_in_pieces_of_whole_elements() {
 }
 
 #[test]
+fn a_shape_is_the_same_as_lengths_in_memory() {
+    let file = File::from_bytes(sample(WriteOptions::new())).unwrap();
+    for name in file.names() {
+        let tensor = file.tensor(name).unwrap();
+        let shape = tensor.usize_shape().unwrap();
+        assert!(
+            shape
+                .iter()
+                .map(|len| *len as u64)
+                .eq(tensor.shape().iter().copied())
+        );
+    }
+}
+
+#[test]
 fn a_reader_that_seeks_is_opened_as_any_source() {
     let bytes = sample(WriteOptions::new());
     let source = Seekable::new(std::io::Cursor::new(bytes.clone())).unwrap();

@@ -17,7 +17,7 @@ use crate::base::shape::element_count;
 use crate::base::signature::overflow;
 use crate::base::typed::to_le;
 
-impl Dense<'_> {
+impl<'a> Dense<'a> {
     /// The values as an array of the crate `ndarray`: a view of the elements where they are aligned
     /// for `T` and the host is little-endian, else a copy. Feature `ndarray`.
     ///
@@ -41,13 +41,18 @@ impl Dense<'_> {
     /// `ndarray`, or, under a logical type outside the specification, an element is not a value.
     /// Allocation.
     pub fn array<T: Element>(&self) -> Result<CowArray<'_, T, IxDyn>> {
-        let elements = self.as_slice()?.into_cow()?;
-        let shape = self.array_shape(elements.len())?;
-        let array = match elements {
-            Cow::Borrowed(elements) => ArrayView::from_shape(shape, elements).map(CowArray::from),
-            Cow::Owned(elements) => Array::from_shape_vec(shape, elements).map(CowArray::from),
-        };
-        array.map_err(|_| self.too_large())
+        cow_array(self.shape(), self.as_slice()?.into_cow()?)
+    }
+
+    /// As [`Dense::array`], of all the lifetime of borrowed elements. Owned ones are copied.
+    /// Feature `ndarray`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Dense::array`].
+    pub fn into_array<T: Element>(self) -> Result<CowArray<'a, T, IxDyn>> {
+        let (shape, elements) = self.into_elements();
+        cow_array(&shape, elements.into_typed()?.into_cow()?)
     }
 
     /// A copy of the values as an array of the crate `ndarray`. Feature `ndarray`.
@@ -57,24 +62,35 @@ impl Dense<'_> {
     /// As [`Dense::array`].
     pub fn to_array<T: Element>(&self) -> Result<ArrayD<T>> {
         let elements = self.as_slice()?.try_into_vec()?;
-        let shape = self.array_shape(elements.len())?;
-        Array::from_shape_vec(shape, elements).map_err(|_| self.too_large())
+        let array = Array::from_shape_vec(array_shape(self.shape(), elements.len())?, elements);
+        array.map_err(|_| too_large(self.shape()))
     }
+}
 
-    fn array_shape(&self, elements: usize) -> Result<Vec<usize>> {
-        let (expected, found) = (element_count(self.shape()), elements as u64);
-        let expected = expected.ok_or_else(|| self.too_large())?;
-        if found != expected {
-            return Err(SizeMismatch::Elements { expected, found }.of(DATA));
-        }
-        let lengths = self.shape().iter().copied().map(usize::try_from);
-        let shape: Result<_, _> = lengths.collect();
-        shape.map_err(|_| self.too_large())
-    }
+fn cow_array<'e, T: Element>(
+    shape: &[u64],
+    elements: Cow<'e, [T]>,
+) -> Result<CowArray<'e, T, IxDyn>> {
+    let lengths = array_shape(shape, elements.len())?;
+    let array = match elements {
+        Cow::Borrowed(elements) => ArrayView::from_shape(lengths, elements).map(CowArray::from),
+        Cow::Owned(elements) => Array::from_shape_vec(lengths, elements).map(CowArray::from),
+    };
+    array.map_err(|_| too_large(shape))
+}
 
-    fn too_large(&self) -> Error {
-        overflow(self.shape(), DATA)
+fn array_shape(shape: &[u64], elements: usize) -> Result<Vec<usize>> {
+    let (expected, found) = (element_count(shape), elements as u64);
+    let expected = expected.ok_or_else(|| too_large(shape))?;
+    if found != expected {
+        return Err(SizeMismatch::Elements { expected, found }.of(DATA));
     }
+    let lengths: Result<_, _> = shape.iter().copied().map(usize::try_from).collect();
+    lengths.map_err(|_| too_large(shape))
+}
+
+fn too_large(shape: &[u64]) -> Error {
+    overflow(shape, DATA)
 }
 
 /// A `dense` object. Borrows elements in standard layout (row-major, no gaps) on a little-endian

@@ -98,6 +98,8 @@ pub(crate) enum Fault {
     NameTooLong { limit: usize },
     #[error("the shape has more than the limit of {limit} dimensions")]
     TooManyDimensions { limit: usize },
+    #[error("the dimension {dimension} is longer than this machine can index")]
+    LongDimension { dimension: u64 },
     #[error("the object's format is {}, expected {expected}", found.escape_debug())]
     WrongFormat {
         expected: &'static str,
@@ -323,7 +325,9 @@ impl Fault {
     fn kind(&self) -> ErrorKind {
         match self {
             Fault::Interrupted => ErrorKind::Interrupted,
-            Fault::UnknownFormat { .. } | Fault::NotEditable { .. } => ErrorKind::Unsupported,
+            Fault::UnknownFormat { .. }
+            | Fault::NotEditable { .. }
+            | Fault::LongDimension { .. } => ErrorKind::Unsupported,
             Fault::IsAFolder
             | Fault::Locked
             | Fault::LockedByReader
@@ -340,7 +344,9 @@ impl Fault {
         match self {
             Fault::NoSuchObject | Fault::NoSuchComponent { .. } => "not-found",
             Fault::DuplicateName | Fault::DuplicateRole => "duplicate-name",
-            Fault::UnknownFormat { .. } | Fault::NotEditable { .. } => "unsupported",
+            Fault::UnknownFormat { .. }
+            | Fault::NotEditable { .. }
+            | Fault::LongDimension { .. } => "unsupported",
             Fault::Locked | Fault::LockedByReader => "locked",
             Fault::NoLocks => "no-locks",
             Fault::Replaced => "replaced",

@@ -4,7 +4,8 @@
 //! | --- | --- |
 //! | `dense` | the dense value: `Tensor::to_dense` |
 //! | `tiles`, `runs` | the same on all cores, for a format whose values or rows are whole by themselves |
-//! | `slice` | parts of objects |
+//! | `array` | the dense value as an array of the crate `ndarray`: `Tensor::array` |
+//! | `slice` | parts of objects and of components |
 //! | `window`, `windows` | parts of one component, and of all for its format |
 //! | `frames` | parts of a component that lie in many frames, on all cores |
 //! | `dense_reader` | the dense value as a stream: [`DenseReader`] |
@@ -19,6 +20,8 @@
 //!
 //! [`DenseReader`]: crate::DenseReader
 
+#[cfg(feature = "ndarray")]
+mod array;
 mod batch;
 pub(crate) mod compressed;
 pub(crate) mod contents;

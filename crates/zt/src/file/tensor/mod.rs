@@ -75,6 +75,22 @@ impl<'f> Tensor<'f> {
         &self.object.shape
     }
 
+    /// Its dimensions as `usize`, to index with and for other libraries.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::ErrorKind::Unsupported`] where a dimension does not fit a `usize`, which has 32 bits on
+    /// some machines.
+    pub fn usize_shape(&self) -> Result<Vec<usize>> {
+        let fitting = |dimension: &u64| {
+            let fault = Fault::LongDimension {
+                dimension: *dimension,
+            };
+            usize::try_from(*dimension).map_err(|_| Error::from(fault).with_object(self.name))
+        };
+        self.shape().iter().map(fitting).collect()
+    }
+
     /// Its format's id: `dense`, `sparse_csr`, ...
     #[must_use]
     pub fn format(&self) -> &'f str {
