@@ -158,7 +158,7 @@ impl File {
         let places = lens.iter().map(|len| place(&mut rest, *len));
         let made = crate::cores::parallel::map_owned(
             wanted.iter().zip(places).collect(),
-            // No work fails: what is wrong is in the results.
+            // No work fails: the errors are in the results.
             |(tensor, place)| Ok(make(tensor, place)),
         );
         let parts = arena.unwrap_or_default().into_parts(byte_lens(&lens));
@@ -208,7 +208,7 @@ fn arena(lens: &[Option<usize>]) -> Option<Buffer> {
     Buffer::try_zeroed(end? as u64).ok()
 }
 
-/// The next place of `len` bytes in that memory; `None` if it is not for this, or there is none.
+/// The next place of `len` bytes in that memory; `None` without a length, or without memory.
 fn place<'m>(rest: &mut &'m mut [u8], len: Option<usize>) -> Option<&'m mut [u8]> {
     let padded = len?.checked_next_multiple_of(Buffer::APART)?;
     let padded = rest.split_off_mut(..padded)?;
@@ -241,7 +241,7 @@ fn read_alone<'f>(
     }
 }
 
-/// A component that is asked for, its place among those, and what came of it.
+/// A component to read, its place in the caller's list, and the outcome.
 struct Item<'f, T, R> {
     at: usize,
     tensor: Tensor<'f>,
@@ -305,7 +305,7 @@ fn in_order_of_offsets<'f, 'r, T: Send, R: Send>(
         pool.give(std::mem::take(memory));
         Ok(())
     };
-    // No bundle fails: what is wrong is in the outcomes.
+    // No bundle fails: the errors are in the outcomes.
     let _ = crate::cores::parallel::map_owned(bundles.collect(), read_bundle);
     items.sort_by_key(|item| item.at);
     let mut faults = faults.into_iter().peekable();

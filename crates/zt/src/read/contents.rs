@@ -49,9 +49,8 @@ struct ComponentKey<'f> {
     byte_order: ByteOrder,
 }
 
-/// The fault of each tensor's contents, where it has one. Their bytes are known to be right. What
-/// has more of them than `allowance`, as many objects have that give the same indices to another
-/// shape each, is not looked at.
+/// The fault of each tensor's contents, where it has one. Their digests are known to be right.
+/// `allowance` limits the bytes that are checked: many objects can give the same indices other shapes.
 ///
 /// # Errors
 ///
@@ -84,7 +83,7 @@ pub(crate) fn check(
     Ok(verdicts.collect())
 }
 
-/// What is wrong with contents, whichever of the objects that have them is asked.
+/// A fault of contents that several objects may share.
 pub(crate) enum Fault {
     OfFormat(zt_formats::Error),
     /// Changed since its bytes were found right, or more than the memory holds.
@@ -101,7 +100,7 @@ impl Fault {
     }
 }
 
-/// Looks at the contents of one object, for as long in memory as the format has to see them.
+/// Checks the contents of one object. They are in memory during the check alone.
 fn check_one(tensor: &Tensor<'_>) -> std::result::Result<(), Fault> {
     let Some(format) = tensor.registry().format(tensor.format()) else {
         return Ok(());

@@ -55,8 +55,8 @@ impl<'f> Tensor<'f> {
         format.map_or(Ok(()), |format| self.check_dense_len(format, shape))
     }
 
-    /// A sparse object of a few bytes can have any shape: what its dense value costs is held
-    /// against the limit before it is made.
+    /// A sparse object of a few bytes can have any shape, so its dense length is compared with the limit
+    /// first.
     fn check_dense_len(&self, format: &dyn ObjectFormat, shape: &[u64]) -> Result<()> {
         let registry = self.registry();
         let signature = Signature::of(self.object());

@@ -25,7 +25,7 @@ pub struct DenseReader<'f> {
 enum Progress<'f> {
     /// The object is dense.
     Streamed(Box<ComponentReader<'f>>),
-    /// Every value has as many bytes in each component.
+    /// The object is put together in tiles.
     Tiled(Box<TileReader<'f>>),
     /// The object is cut into runs of rows.
     Cut(Box<RunReader<'f>>),
@@ -214,7 +214,7 @@ impl TileReader<'_> {
     }
 }
 
-/// Copies what is in `bytes` from `start` on, as far as it fits; how many bytes.
+/// Copies `bytes` from `start` on, as many as fit. Returns their number.
 pub(super) fn copy(bytes: &[u8], start: usize, out: &mut [u8]) -> usize {
     let rest = bytes.get(start..).unwrap_or_default();
     let len = rest.len().min(out.len());

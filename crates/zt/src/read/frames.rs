@@ -1,7 +1,7 @@
 //! Parts of a compressed component that lie in many frames, decoded on all cores.
 //!
-//! A frame that is wanted whole is decoded in its place. Others are decoded into the memory of a core,
-//! and their values are copied from there.
+//! If all of a frame is wanted, it is decoded in its place. Other frames are decoded into the memory of
+//! a core, and the values are copied from there.
 
 use zt_container::codec::Frame;
 use zt_container::memory::in_memory;
@@ -19,28 +19,36 @@ const MANY: usize = 3;
 /// The same for less content.
 pub(crate) const WORTH_IT: usize = 1 << 20;
 
-/// Several cores never hold longer frames at once.
+/// Frames with more stored bytes are not decoded on several cores, which would hold them all at once.
 const LARGEST_STORED: u64 = 16 << 20;
 
 /// Values of a component at even distances, and the memory for them.
+///
+/// ```text
+///            at            at + step     at + 2 * step
+/// component  [value].......[value].......[value]......
+/// out        [value][value][value]
+/// ```
+///
+/// With a negative step, each value lies before the last one. Neighbouring bytes are a single value.
 pub(crate) struct Wanted<'o> {
-    /// Where in the decoded component the first of them begins.
+    /// Where in the decoded component the first value begins.
     at: u64,
-    /// Bytes from each to the next; negative for those that come before.
+    /// Bytes from the start of a value to the start of the next one.
     step: i64,
-    /// Bytes of each.
+    /// Bytes of a value.
     value_len: usize,
     out: &'o mut [u8],
 }
 
-/// A frame, and what is wanted of it.
+/// A frame, and the values to copy from it.
 struct Task<'o> {
     frame: Frame,
     parts: Vec<Wanted<'o>>,
 }
 
-/// Copies all that is wanted. False if it lies in few frames, or if a frame cannot be decoded: then the
-/// contents of the memory are unspecified, and a single thread finds out what is wrong.
+/// Copies all values. False if they lie in few frames, or if a frame cannot be decoded. The memory then
+/// has unspecified contents, and the caller reads again with one thread, which finds the error.
 pub(crate) fn copy(
     source: &dyn Source,
     frames: &[Frame],
@@ -62,7 +70,7 @@ pub(crate) fn copy(
     copied.is_ok()
 }
 
-/// What is wanted, frame by frame; `None` where that cannot be told.
+/// The values frame by frame. `None` if a value is in no frame, lies across two, or if a frame is too long.
 fn tasks<'o>(frames: &[Frame], wanted: &'o mut [Wanted<'_>]) -> Option<Vec<Task<'o>>> {
     let mut tasks: Vec<Task<'o>> = Vec::new();
     for wanted in wanted {
@@ -74,7 +82,7 @@ fn tasks<'o>(frames: &[Frame], wanted: &'o mut [Wanted<'_>]) -> Option<Vec<Task<
             let is_in = |content: Span| (content.offset()..content.end()).contains(&rest.at);
             let last = tasks.last_mut();
             if let Some(task) = last.filter(|task| is_in(task.frame.content)) {
-                task.parts.push(rest.cut_off(task.frame.content)?);
+                task.parts.push(rest.take_within(task.frame.content)?);
                 continue;
             }
             let place = frames.partition_point(|frame| frame.content.end() <= rest.at);
@@ -82,7 +90,7 @@ fn tasks<'o>(frames: &[Frame], wanted: &'o mut [Wanted<'_>]) -> Option<Vec<Task<
             if frame.stored.byte_len() > LARGEST_STORED {
                 return None;
             }
-            let parts = vec![rest.cut_off(frame.content)?];
+            let parts = vec![rest.take_within(frame.content)?];
             tasks.push(Task { frame, parts });
         }
     }
@@ -90,12 +98,12 @@ fn tasks<'o>(frames: &[Frame], wanted: &'o mut [Wanted<'_>]) -> Option<Vec<Task<
 }
 
 impl<'o> Wanted<'o> {
-    /// Neighbouring bytes.
+    /// Neighbouring bytes, from `at` on.
     pub(crate) fn bytes(at: u64, out: &'o mut [u8]) -> Self {
         Self::values(at, 0, out.len(), out)
     }
 
-    /// Values of `value_len` bytes.
+    /// Values of `value_len` bytes, the first at `at`, the others `step` bytes from one to the next.
     pub(crate) fn values(at: u64, step: i64, value_len: usize, out: &'o mut [u8]) -> Self {
         Wanted {
             at,
@@ -105,8 +113,8 @@ impl<'o> Wanted<'o> {
         }
     }
 
-    /// The values one by one, each with its place.
-    pub(crate) fn each(&mut self) -> impl Iterator<Item = (u64, &mut [u8])> {
+    /// The values one by one, each with its place in the component.
+    pub(crate) fn each_value(&mut self) -> impl Iterator<Item = (u64, &mut [u8])> {
         let (mut at, step) = (self.at, self.step);
         self.out.chunks_mut(self.value_len).map(move |value| {
             let place = at;
@@ -116,9 +124,17 @@ impl<'o> Wanted<'o> {
         })
     }
 
-    /// Cuts off what lies in a frame, in which the first byte is; `None` if a value that has others at a
-    /// distance lies in two frames.
-    fn cut_off(&mut self, content: Span) -> Option<Wanted<'o>> {
+    /// Takes the first values, as far as they lie within a frame. The frame has the byte `at`.
+    ///
+    /// ```text
+    /// frame   |...............................|.........
+    /// values  [value].......[value].......[value].......[value]
+    /// taken   [value].......[value]
+    /// ```
+    ///
+    /// A single value may begin in one frame and end in a later one: its first bytes are taken. One of
+    /// several values must not, and is `None` where it is the first.
+    fn take_within(&mut self, content: Span) -> Option<Wanted<'o>> {
         let room = content.end().checked_sub(self.at)?;
         let (at, value_len) = (self.at, self.value_len);
         let len = if self.out.len() <= value_len {
@@ -174,7 +190,7 @@ impl Task<'_> {
         resize(content, place.byte_len())?;
         decompressor.decode_into(bytes, content)?;
         for part in &mut self.parts {
-            for (at, value) in part.each() {
+            for (at, value) in part.each_value() {
                 let start = in_memory(at.strict_sub(place.offset()));
                 let held = content.get(start..start.strict_add(value.len()));
                 value.copy_from_slice(held.unwrap_or_default());

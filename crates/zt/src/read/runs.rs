@@ -18,7 +18,7 @@ use crate::read::windows::Windows;
 /// Bytes of values that a core makes at a time, about. They take it some 100 µs.
 const RUN: u64 = 1 << 20;
 
-/// Bytes of values that all cores make at a time where they are not wanted as many.
+/// Bytes of values that all cores make at a time if the caller wants fewer.
 const BATCH: u64 = 16 << 20;
 
 /// Decoded bytes of a component that a stream holds.
@@ -78,7 +78,7 @@ impl<'f> Runs<'f> {
     pub(crate) fn to_dense(&self, parts: &Parts<'_>) -> Result<Option<Dense<'static>>> {
         let blame = |error| self.tensor.blame_format(error);
         let registry = self.tensor.registry();
-        // Lengths that the file does not say are known by now, and runs do not show all faults.
+        // Lengths that the file omits are known by now, and runs do not show all faults.
         let mut signature = Signature::of(self.tensor.object());
         for component in &mut signature.components {
             let elements = parts.get(component.role);
@@ -142,7 +142,7 @@ pub(crate) struct RunReader<'f> {
 }
 
 impl<'f> RunReader<'f> {
-    /// `None` where there are no runs, or the file does not say the length of a component.
+    /// `None` where there are no runs, or the file omits the length of a component.
     pub(crate) fn new(tensor: &Tensor<'f>, format: &'f dyn ObjectFormat) -> Result<Option<Self>> {
         let signature = Signature::of(tensor.object());
         let mut components = signature.components.iter();
@@ -236,7 +236,7 @@ impl<'f> RunReader<'f> {
         let end = self.next.strict_add(rows);
         match self.parts(self.next..end)? {
             Some(parts) => Ok(parts),
-            // The first run had them: what is wrong here shows in the whole.
+            // The first run had them, so reading the whole finds the error.
             None => match self.runs.tensor.to_dense() {
                 Ok(_) => Err(Error::out_of_order()),
                 Err(error) => Err(error),
@@ -279,8 +279,8 @@ impl<'f> RunReader<'f> {
     }
 }
 
-/// Lends a format the components of an object, each from front to back and verified. What lies
-/// before the bytes that a stream holds is read once more, through a window.
+/// Lends a format the components of an object, each from front to back and verified. Bytes before those
+/// that a stream holds are read again, through a window.
 struct Streams<'f> {
     tensor: Tensor<'f>,
     streams: Vec<(String, Stream<'f>)>,

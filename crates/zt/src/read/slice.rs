@@ -30,8 +30,8 @@ impl<'f> Tensor<'f> {
     ///
     /// Frames are decoded on all cores, one at a time on each, if the part lies in three or more of them.
     ///
-    /// What a part of a component costs that is one zstd frame larger than 8 MiB, as others write
-    /// them, is all that lies before it; going back in one decodes it whole.
+    /// Other writers make single zstd frames of more than 8 MiB. A part of one costs all that lies before
+    /// it, and a part that goes back costs the whole frame.
     ///
     /// A part of a raw component is verified by its chunk digests: each MiB that the part touches is
     /// read and compared, the first time. Without them the part is **not verified**, because the
@@ -50,7 +50,7 @@ impl<'f> Tensor<'f> {
         if let Some(parts) = per_value(self, format) {
             return self.slice_values(format, parts, &places);
         }
-        // A few bytes can have any shape, of which elements cannot even be counted.
+        // A few bytes can have any shape, even one whose elements cannot be counted.
         let kept = places.iter().filter(|places| !places.is_index());
         self.check_dense_len_of(&kept.map(Places::count).collect::<Vec<_>>())?;
         let part = Windows::read(self, |reader| format.slice(&places, reader))?;

@@ -1,4 +1,4 @@
-//! Objects with as many bytes for every value in each component, such as those of `zt.planes/1`,
+//! Objects whose components have a fixed number of bytes for every value, such as `zt.planes/1`. They are
 //! decoded on all cores, straight into their place.
 //!
 //! ```text
@@ -35,8 +35,7 @@ const TILE: u64 = 1 << 20;
 /// to being summed and decoded.
 const STRETCH: u64 = 64 << 10;
 
-/// Where tiles are longer than this, there are none: what a tile takes is memory that every core
-/// needs.
+/// An object with longer tiles is not read in tiles: every core needs memory for one.
 const TILE_MAX: u64 = 8 << 20;
 
 /// An object whose values can be put together in tiles.
@@ -63,7 +62,7 @@ struct Plane<'f> {
     source: &'f dyn Source,
     /// `None` where it is raw.
     frames: Option<Vec<Frame>>,
-    /// Whether its digest is to be compared.
+    /// Whether to compare its digest.
     verify: bool,
 }
 
@@ -146,7 +145,7 @@ impl<'f> Tiled<'f> {
                     .component
                     .dtype
                     .is_some_and(|dtype| dtype.byte_len() > 1);
-            // The format has seen to the length, where it is said.
+            // The format has checked the length, if the file declares it.
             let len = tensor.decoded_len_of(part)?;
             let is_whole = blob.decoded_len.is_some() && count.checked_mul(width) == Some(len);
             if is_turned || !is_whole {
@@ -244,7 +243,7 @@ impl<'f> Tiled<'f> {
         self.planes.iter().map(tally).collect()
     }
 
-    /// Puts tiles together that follow those of the call before. `out` has exactly their bytes.
+    /// Puts the next tiles together, after the last call's. `out` has exactly their bytes.
     pub(crate) fn read(
         &self,
         tiles: Range<usize>,
@@ -270,10 +269,10 @@ impl<'f> Tiled<'f> {
         Ok(())
     }
 
-    /// Puts one tile together; what was seen of every component.
+    /// Puts one tile together. Returns the stored bytes that were read of every component.
     ///
-    /// Frames are decoded as wholes; raw bytes are fetched as they are decoded, stretch by stretch,
-    /// and take next to no memory.
+    /// Frames are decoded whole. Raw bytes are fetched stretch by stretch as they are decoded, and take
+    /// little memory.
     fn merge(&self, tile: Span, out: &mut [u8], scratch: &mut Scratch) -> Result<Vec<Seen>> {
         let width = |is_framed: bool| {
             let planes = self.planes.iter();
@@ -335,7 +334,7 @@ impl<'f> Tiled<'f> {
         self.tensor.blame(error, plane.part)
     }
 
-    /// Compares the digests that do not come together from those of pieces.
+    /// Compares the digests that cannot be combined from digests of pieces.
     pub(crate) fn compare_chained(&self) -> Result<()> {
         let chained = |plane: &Plane<'_>| {
             let algorithm = plane.algorithm();
@@ -368,7 +367,7 @@ impl<'f> Tiled<'f> {
 }
 
 impl<'f> Plane<'f> {
-    /// How its digest is to be compared; `None` where it is not.
+    /// The algorithm of its digest; `None` if it has none to compare.
     fn algorithm(&self) -> Option<DigestAlgorithm> {
         let digest = self.part.component.blob.digest.as_ref();
         digest.filter(|_| self.verify)?.algorithm()
@@ -383,7 +382,7 @@ impl<'f> Plane<'f> {
             let start = blob.offset().strict_add(tile.offset());
             return Span::exact(start, tile.byte_len());
         };
-        // Skippable frames, which are empty, go with what is behind them.
+        // Skippable frames are empty, and belong to the next frame.
         let first = frames.partition_point(|frame| frame.content.offset() < tile.offset());
         let behind = frames.partition_point(|frame| frame.content.offset() < tile.end());
         let frames = frames.get(first..behind).unwrap_or_default();
@@ -484,8 +483,7 @@ impl Tally {
         self.sum = total.and_then(|(total, sum)| total.followed_by(&sum, seen.span.byte_len()));
     }
 
-    /// The crc32c of all of the blob: of what is behind the last tile, too, which is the table of
-    /// its frames.
+    /// The crc32c of the whole blob, with the table of frames behind the last tile.
     fn complete(mut self, plane: &Plane<'_>) -> Result<Option<Digest>> {
         let span = Span::exact_between(self.end, plane.part.component.blob.span.end());
         if !span.is_empty() {

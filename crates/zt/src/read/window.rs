@@ -25,8 +25,8 @@ const WINDOW: u64 = 64 << 10;
 /// The same where bytes are made in order: going back costs what lies before, so it has to be rare.
 const SEQUENTIAL_WINDOW: u64 = 4 << 20;
 
-/// Frames with more content than this are streamed and not held. Nor would one be given memory by
-/// what it says of itself.
+/// Frames with more content than this are streamed, not held. The length that a frame declares for itself
+/// is never allocated.
 const LARGEST_FRAME: u64 = 8 << 20;
 
 /// For fewer chunks, waking other cores costs more than they save.
@@ -35,7 +35,7 @@ const MANY: usize = 4;
 /// Decoded bytes that a stream holds.
 const STREAM_WINDOW: u64 = 256 << 10;
 
-/// The decoded little-endian bytes of a component, of which a window is in memory.
+/// The decoded little-endian bytes of a component. A window of them is in memory.
 ///
 /// | stored | what a part costs |
 /// | --- | --- |
@@ -51,12 +51,11 @@ pub(crate) struct Window<'f> {
     part: Located<'f>,
     byte_len: u64,
     backing: Backing<'f>,
-    /// Whether the component has chunk digests that were not asked for yet: they are read with the
-    /// first part.
+    /// Whether the component has chunk digests that have yet to be read, with the first part.
     has_table: bool,
-    /// What raw bytes are verified by.
+    /// The chunk digests, once they were read.
     chunks: Option<Arc<Checked>>,
-    /// Which of the decoded bytes `scratch.content` is.
+    /// The place of `scratch.content` in the decoded bytes.
     held: Span,
     scratch: Scratch,
 }
@@ -67,7 +66,7 @@ enum Backing<'f> {
     /// Raw bytes, fetched so many at a time.
     Raw(u64),
     Frames(Vec<Frame>),
-    /// A stream that has been read up to the end of what is held.
+    /// A stream, read up to the end of `held`.
     Stream(Box<ComponentReader<'f>>),
 }
 
@@ -133,7 +132,7 @@ impl<'f> Window<'f> {
     pub(crate) fn copy_values(&mut self, wanted: &mut Vec<Wanted<'_>>) -> Result<()> {
         if !self.copy_frames(wanted) {
             for wanted in &mut *wanted {
-                for (at, value) in wanted.each() {
+                for (at, value) in wanted.each_value() {
                     self.copy(at, value)?;
                 }
             }
@@ -200,7 +199,7 @@ impl<'f> Window<'f> {
             let held = match &self.backing {
                 // Also a stream that had to go back, or a table that lied.
                 Backing::Whole(bytes) => from(bytes, at),
-                // What is held begins behind `at` if no byte of it could be had.
+                // The window begins behind `at` if no byte there could be read.
                 _ => match at.checked_sub(self.held.offset()) {
                     Some(at) => from(&self.scratch.content, at),
                     None => &[],
@@ -359,7 +358,7 @@ impl<'f> Window<'f> {
                 self.scratch.stored = fetched;
                 let content = frame.content;
                 if decoded.is_err() {
-                    // Not what the table says: it lies, or the digest tells what is damaged.
+                    // The table lies, or the frame is damaged: a full read finds out by the digest.
                     self.backing = Backing::Whole(self.tensor.bytes_of(self.part)?);
                     return Ok(());
                 }

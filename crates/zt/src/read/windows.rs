@@ -10,14 +10,14 @@ use crate::read::window::Window;
 /// what has chunk digests.
 pub(crate) struct Windows<'f> {
     tensor: Tensor<'f>,
-    /// Those of the roles that were asked for.
+    /// By role, as the format asks for them.
     windows: Vec<(String, Window<'f>)>,
-    /// What [`zt_formats::Error::Unread`] stands for.
+    /// The error that [`zt_formats::Error::Unread`] stands for.
     fault: Option<Error>,
 }
 
 impl<'f> Windows<'f> {
-    /// What `read` makes of the components of `tensor`.
+    /// The result of `read`, which reads the components of `tensor`.
     pub(crate) fn read<T>(
         tensor: &Tensor<'f>,
         read: impl FnOnce(&mut dyn ReadParts<'f>) -> zt_formats::Result<T>,
@@ -60,7 +60,7 @@ impl<'f> Windows<'f> {
         Ok(&mut self.windows[at].1)
     }
 
-    /// Keeps what the format's error is to be replaced by.
+    /// Keeps the error that will replace the format's.
     pub(crate) fn unread(&mut self, error: Error) -> zt_formats::Error {
         self.fault = Some(error);
         zt_formats::Error::Unread

@@ -226,7 +226,7 @@ impl<'f> Tensor<'f> {
         source: &dyn Source,
         out: &mut [u8],
     ) -> Result<()> {
-        // Asked first: counting compares the digest as well, and what is returned is read anew.
+        // Asked first: counting compares the digest as well, but the bytes are read again afterwards.
         let verify = self.must_verify(part);
         let byte_len = match part.component.blob.decoded_len {
             Some(byte_len) => byte_len,
@@ -412,8 +412,8 @@ impl<'f> Tensor<'f> {
 
     pub(crate) fn bytes_of(&self, part: Located<'f>) -> Result<Bytes<'f>> {
         let blob = &part.component.blob;
-        // Asked once: counting an unknown length compares the digest as well, and the bytes that
-        // are returned have to be those that were hashed.
+        // Asked once: counting an unknown length compares the digest as well, but the returned bytes
+        // must be the ones that were hashed.
         let verify = self.must_verify(part);
         if let Some(lent) = self.lent(part) {
             if verify {
@@ -480,7 +480,7 @@ impl<'f> Tensor<'f> {
     }
 
     pub(crate) fn source(&self, part: Located<'_>) -> &'f dyn Source {
-        // The builder has seen to it that there is one.
+        // The builder has checked that there is one.
         static NONE: zt_container::Memory<&[u8]> = zt_container::Memory::new(&[]);
         self.file
             .sources
@@ -496,7 +496,7 @@ impl<'f> Tensor<'f> {
         }
     }
 
-    /// Whether the digest was found right, of this component or of another with the same bytes.
+    /// Whether the digest of this component, or of another with the same bytes, was found right.
     fn is_verified_part(&self, part: Located<'_>) -> bool {
         let (source, blob) = (self.source_index(part), &part.component.blob);
         let is_kept = || is_kept_by_blob(part) && self.file.verified.has(source, blob);
