@@ -19,12 +19,16 @@
 mod dtype;
 mod header;
 mod kind;
+#[cfg(feature = "safetensors")]
+mod tensor_view;
 mod violation;
 mod write;
 
 pub use dtype::Dtype;
 pub use header::{Header, Tensor};
 pub use kind::{SAFETENSORS, SafeTensors};
+#[cfg(feature = "safetensors")]
+pub use tensor_view::TensorView;
 pub use violation::Violation;
 pub use write::{Entry, layout};
 

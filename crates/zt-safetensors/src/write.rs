@@ -178,7 +178,7 @@ fn declared(byte_len: u64) -> Result<[u8; 8]> {
     Ok(byte_len.to_le_bytes())
 }
 
-fn lossy(loss: Loss) -> Fault {
+pub(crate) fn lossy(loss: Loss) -> Fault {
     let target = SAFETENSORS;
     Fault::Lossy { target, loss }
 }
