@@ -141,7 +141,7 @@ fn typed<T: Element>(file: &File, tensor: &Tensor<'_>) -> Outcome {
             let logical_type = name.filter(|&name| Some(name) != dtype && is_known(name));
             data.dtype == Some(T::DTYPE) && logical_type == T::LOGICAL_TYPE
         });
-    let slice = tensor.as_slice::<T>();
+    let slice = tensor.values::<T>();
     let bytes_of = |elements: &[T]| Elements::from(elements).bytes.to_vec();
     let copied = tensor.to_vec::<T>().map(|elements| bytes_of(&elements));
     match (slice, copied) {

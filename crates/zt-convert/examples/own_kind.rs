@@ -144,13 +144,13 @@ fn main() -> Result<()> {
     let input = kinds.open_source(Memory::new(ours.clone()), InputOptions::new())?;
     assert_eq!(input.file().kind(), VEC1);
     let bias = input.file().tensor("bias")?;
-    println!("bias = {:?}", bias.as_slice::<f32>()?);
+    println!("bias = {:?}", bias.values::<f32>()?);
 
     // and converts back.
     let mut back = Vec::new();
     kinds.convert(&[input], &mut back, &ConvertOptions::new(ZT))?;
     let file = zt::File::from_bytes(back)?;
-    assert_eq!(*file.tensor("scale")?.as_slice::<f32>()?, [0.5, 0.25]);
+    assert_eq!(*file.tensor("scale")?.values::<f32>()?, [0.5, 0.25]);
 
     // A truncated file is an error, never a panic.
     let cut = Memory::new(ours[..ours.len() - 1].to_vec());

@@ -39,7 +39,7 @@
 //!
 //! let file = zt_convert::open_source(zt::Memory::new(foreign))?;
 //! assert_eq!(file.kind(), SAFETENSORS);
-//! assert_eq!(*file.tensor("weight")?.as_slice::<f32>()?, [1.0, 2.0, 3.0, 4.0]);
+//! assert_eq!(*file.tensor("weight")?.values::<f32>()?, [1.0, 2.0, 3.0, 4.0]);
 //! # Ok::<(), zt::Error>(())
 //! ```
 //!

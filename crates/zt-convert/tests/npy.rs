@@ -47,7 +47,7 @@ fn types_that_numpy_lacks_are_widened_exactly_with_a_warning() {
                 .map(|value| value.to_bits())
                 .collect::<Vec<_>>()
         };
-        let found = theirs.as_slice::<f32>().unwrap();
+        let found = theirs.values::<f32>().unwrap();
         assert_eq!(bits(&found), bits(&dense.as_slice::<f32>().unwrap()));
         let is_named = |warning: &Warning| warning.object.as_deref() == Some(entry.name());
         assert!(summary.warnings.iter().any(is_named), "{}", entry.name());

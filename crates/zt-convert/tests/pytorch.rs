@@ -53,7 +53,7 @@ fn a_fault_in_a_shard_is_that_of_its_object() {
     );
     let file = zt_convert::open(path).unwrap();
     assert_eq!(
-        *file.tensor("dense").unwrap().as_slice::<f32>().unwrap(),
+        *file.tensor("dense").unwrap().values::<f32>().unwrap(),
         [1.0, 0.0, 2.0, 0.0, 0.0, 3.0, 0.0, 0.0]
     );
     let error = file.tensor("csc").unwrap_err();
@@ -113,7 +113,7 @@ fn a_transposed_matrix_reads_as_it_is() {
     let file = opened("torch/layouts.pt");
     let transposed = file.tensor("last").unwrap();
     assert_eq!(transposed.shape(), [4, 2]);
-    let values = transposed.as_slice::<f32>().unwrap();
+    let values = transposed.values::<f32>().unwrap();
     assert_eq!(*values, [1.0, 0.0, 0.0, 3.0, 2.0, 0.0, 0.0, 0.0]);
 }
 

@@ -42,7 +42,7 @@ fn shard(tensors: &[(&str, f32)], name: &str) -> Vec<u8> {
 }
 
 fn value(file: &File, name: &str) -> f32 {
-    file.tensor(name).unwrap().as_slice::<f32>().unwrap()[0]
+    file.tensor(name).unwrap().values::<f32>().unwrap()[0]
 }
 
 fn opened(path: &Path) -> Result<File> {

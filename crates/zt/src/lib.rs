@@ -20,7 +20,7 @@
 //!
 //! let file = File::from_bytes(bytes)?;
 //! let weight = file.tensor("weight")?;
-//! let values = weight.as_slice::<f32>()?; // borrowed from the file's bytes, digest checked once
+//! let values = weight.values::<f32>()?; // borrowed from the file's bytes, digest checked once
 //! assert!(values.is_borrowed());
 //! assert_eq!(values[5], 6.0);
 //! let graph = file.tensor("graph")?.to_dense()?;

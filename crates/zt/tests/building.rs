@@ -29,7 +29,7 @@ fn an_object_outside_its_source_is_at_fault_and_its_neighbours_read() {
     builder.object("short", object(&[5], 0, 4), source);
     let file = builder.build().unwrap();
     assert_eq!(
-        *file.tensor("inside").unwrap().as_slice::<u8>().unwrap(),
+        *file.tensor("inside").unwrap().values::<u8>().unwrap(),
         [2, 3]
     );
     assert_eq!(file.tensor("outside").unwrap_err().code(), "bounds");
@@ -106,7 +106,7 @@ fn what_is_made_out_of_a_source_is_listed_where_it_lies() {
     let entries = file.entries();
     let names: Vec<_> = entries.iter().map(|entry| entry.name()).collect();
     assert_eq!(names, ["first", "made", "last"]);
-    assert_eq!(*file.tensor("made").unwrap().as_slice::<u8>().unwrap(), [9]);
+    assert_eq!(*file.tensor("made").unwrap().values::<u8>().unwrap(), [9]);
 }
 
 #[test]
@@ -301,7 +301,7 @@ fn made_bytes_are_no_part_of_the_file() {
     let file = builder.build().unwrap();
     assert_eq!(file.byte_len(), 4);
     let made = file.tensor("made").unwrap();
-    assert_eq!(*made.as_slice::<u8>().unwrap(), [7, 8]);
+    assert_eq!(*made.values::<u8>().unwrap(), [7, 8]);
 }
 
 #[test]

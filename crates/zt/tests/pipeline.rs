@@ -114,7 +114,7 @@ fn assert_holds(bytes: Vec<u8>, components: &[Vec<u8>]) {
     assert!(report.problems.is_empty(), "{:?}", report.problems);
     for (at, content) in components.iter().enumerate() {
         let tensor = file.tensor(&at.to_string()).unwrap();
-        assert!(*tensor.as_slice::<u8>().unwrap() == content[..], "{at}");
+        assert!(*tensor.values::<u8>().unwrap() == content[..], "{at}");
     }
 }
 
@@ -175,7 +175,7 @@ fn of_objects_that_are_added_together_those_before_a_fault_stay() {
         let report = file.verify(&VerifyOptions::default()).unwrap();
         assert!(report.problems.is_empty(), "{:?}", report.problems);
         assert_eq!(file.names().collect::<Vec<_>>(), ["a", "b", "c", "e"]);
-        assert!(*file.tensor("b").unwrap().as_slice::<u8>().unwrap() == content[1][..]);
+        assert!(*file.tensor("b").unwrap().values::<u8>().unwrap() == content[1][..]);
     }
 }
 

@@ -97,7 +97,7 @@ fn a_pipe_is_written_to_by_the_name_of_its_descriptor() {
     let mut bytes = Vec::new();
     reader.read_to_end(&mut bytes).unwrap();
     let file = File::from_bytes(bytes).unwrap();
-    assert_eq!(*file.tensor("w").unwrap().as_slice::<u8>().unwrap(), values);
+    assert_eq!(*file.tensor("w").unwrap().values::<u8>().unwrap(), values);
 }
 
 #[test]

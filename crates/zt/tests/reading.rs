@@ -26,10 +26,10 @@ fn every_source_gives_the_same_values() {
             let name = format!("{source}, {encoding}");
             let ramp = file.tensor("ramp").unwrap();
             assert_eq!(ramp.shape(), [60, 100], "{name}");
-            let values = ramp.as_slice::<f32>().unwrap();
+            let values = ramp.values::<f32>().unwrap();
             assert_eq!((values[0], values[5999]), (0.0, 5999.0), "{name}");
             assert_eq!(
-                *file.tensor("flags").unwrap().as_slice::<bool>().unwrap(),
+                *file.tensor("flags").unwrap().values::<bool>().unwrap(),
                 [true, false, true]
             );
             let graph: Csr<'_> = file.tensor("graph").unwrap().view().unwrap();
@@ -43,7 +43,7 @@ fn every_source_gives_the_same_values() {
             assert!(
                 file.tensor("none")
                     .unwrap()
-                    .as_slice::<u8>()
+                    .values::<u8>()
                     .unwrap()
                     .is_empty(),
                 "{name}"
@@ -56,7 +56,7 @@ fn every_source_gives_the_same_values() {
 fn raw_elements_are_borrowed_from_memory_and_maps_and_copied_from_files() {
     for (source, file) in every_source(&sample(WriteOptions::new()), &OpenOptions::new()) {
         let file = file.unwrap();
-        let values = file.tensor("ramp").unwrap().as_slice::<f32>().unwrap();
+        let values = file.tensor("ramp").unwrap().values::<f32>().unwrap();
         let lends = !["position", "file"].contains(&source);
         // Memory that a test allocates need not be aligned as a map is.
         assert!(!values.is_borrowed() || lends, "{source}");
@@ -155,7 +155,7 @@ fn what_is_borrowed_outlives_the_handle() {
     let file = File::from_bytes(sample(WriteOptions::new())).unwrap();
     let values = {
         let tensor = file.tensor("ramp").unwrap();
-        tensor.as_slice::<f32>().unwrap()
+        tensor.values::<f32>().unwrap()
     };
     assert_eq!(values[1], 1.0);
 }
@@ -305,7 +305,7 @@ fn a_component_that_was_read_in_part_is_not_taken_for_verified() {
 fn wrong_types_and_names_are_the_callers_fault() {
     let file = File::from_bytes(sample(WriteOptions::new())).unwrap();
     let ramp = file.tensor("ramp").unwrap();
-    assert_eq!(ramp.as_slice::<i32>().unwrap_err().code(), "misuse");
+    assert_eq!(ramp.values::<i32>().unwrap_err().code(), "misuse");
     assert_eq!(ramp.view::<Csr<'_>>().unwrap_err().code(), "misuse");
     assert_eq!(ramp.bytes("values").unwrap_err().code(), "not-found");
     assert_eq!(file.tensor("nobody").unwrap_err().code(), "not-found");
@@ -322,7 +322,7 @@ fn a_digest_is_checked_on_the_first_read_and_then_trusted() {
     for (source, damaged) in every_source(&bytes, &OpenOptions::new()) {
         let damaged = damaged.unwrap();
         let ramp = damaged.tensor("ramp").unwrap();
-        let error = ramp.as_slice::<f32>().unwrap_err();
+        let error = ramp.values::<f32>().unwrap_err();
         assert_eq!(error.code(), "digest-mismatch", "{source}");
         assert_eq!(
             (error.object(), error.component()),
@@ -335,14 +335,14 @@ fn a_digest_is_checked_on_the_first_read_and_then_trusted() {
             "a failure is not trusted"
         );
         assert!(
-            damaged.tensor("flags").unwrap().as_slice::<bool>().is_ok(),
+            damaged.tensor("flags").unwrap().values::<bool>().is_ok(),
             "its neighbours read"
         );
     }
     let never = OpenOptions::new().verify(Verify::Never);
     for (source, damaged) in every_source(&bytes, &never) {
         let damaged = damaged.unwrap();
-        let values = damaged.tensor("ramp").unwrap().as_slice::<f32>().unwrap();
+        let values = damaged.tensor("ramp").unwrap().values::<f32>().unwrap();
         assert_ne!(values[0], 0.0, "{source}");
     }
 }
@@ -579,7 +579,7 @@ fn an_owned_handle_keeps_its_file_open() {
     let threads: Vec<_> = (0..3)
         .map(|_| {
             let ramp = ramp.clone();
-            std::thread::spawn(move || ramp.tensor().as_slice::<f32>().unwrap()[5999])
+            std::thread::spawn(move || ramp.tensor().values::<f32>().unwrap()[5999])
         })
         .collect();
     for thread in threads {

@@ -80,7 +80,7 @@ fn equal_components_share_a_blob_and_unequal_ones_do_not() {
         assert_verifies(&file);
         for (at, content) in contents.iter().enumerate() {
             let tensor = file.tensor(&at.to_string()).unwrap();
-            assert!(*tensor.as_slice::<u8>().unwrap() == content[..], "{at}");
+            assert!(*tensor.values::<u8>().unwrap() == content[..], "{at}");
             for (before, other) in contents[..at].iter().enumerate() {
                 let [this, that] = [at, before].map(|at| span(&file, &at.to_string(), "data"));
                 assert_eq!(this == that, content == other, "{at} and {before}");

@@ -55,7 +55,7 @@ fn ask(file: &File, round: usize, hash: &[u8; 32]) {
     let expected = values(at);
     let tensor = file.tensor(&name(at)).unwrap();
     match round % 8 {
-        0 => assert!(*tensor.as_slice::<f32>().unwrap() == expected),
+        0 => assert!(*tensor.values::<f32>().unwrap() == expected),
         1 => assert!(tensor.to_vec::<f32>().unwrap() == expected),
         2 => {
             let range = Slice::Range {
@@ -149,7 +149,7 @@ fn threads_that_share_a_damaged_file_all_hear_of_it() {
                         let error = match (round + thread) % 3 {
                             0 => tensor.bytes("data").unwrap_err(),
                             1 => tensor.to_dense().unwrap_err(),
-                            _ => tensor.as_slice::<f32>().map(drop).unwrap_err(),
+                            _ => tensor.values::<f32>().map(drop).unwrap_err(),
                         };
                         assert_eq!(error.code(), "digest-mismatch", "{source}");
                         let sound = file.tensor(&name(8)).unwrap();

@@ -44,10 +44,7 @@ fn the_same_calls_give_the_same_bytes_on_any_number_of_threads() {
     assert_eq!(one, write(WriteOptions::new().threads(5)));
     assert_eq!(one, write(WriteOptions::new()));
     let file = File::from_bytes(one).unwrap();
-    assert_eq!(
-        *file.tensor("ramp").unwrap().as_slice::<u32>().unwrap(),
-        ramp
-    );
+    assert_eq!(*file.tensor("ramp").unwrap().values::<u32>().unwrap(), ramp);
 }
 
 #[test]
@@ -112,7 +109,7 @@ fn components_that_do_not_shrink_are_stored_raw() {
             tensor.component("data").unwrap().blob.encoding,
             Encoding::Raw
         );
-        assert_eq!(*tensor.as_slice::<u8>().unwrap(), content);
+        assert_eq!(*tensor.values::<u8>().unwrap(), content);
     }
 }
 
@@ -540,7 +537,7 @@ fn an_empty_name_is_refused_unless_it_is_asked_for_or_copied() {
     writer.copy("", &file.tensor("").unwrap()).unwrap();
     writer.finish().unwrap();
     let copy = File::from_bytes(copy).unwrap();
-    assert_eq!(*copy.tensor("").unwrap().as_slice::<u8>().unwrap(), [7]);
+    assert_eq!(*copy.tensor("").unwrap().values::<u8>().unwrap(), [7]);
 }
 
 #[test]

@@ -152,7 +152,7 @@ fn objects_with_a_dense_value_are_decoded_on_request() {
     let (output, _) = try_to(&options, vec![input]).unwrap();
     let tensor = output.tensor("q").unwrap();
     assert_eq!(
-        *tensor.as_slice::<f32>().unwrap(),
+        *tensor.values::<f32>().unwrap(),
         *expected.as_slice::<f32>().unwrap()
     );
     // Attributes that were needed for decoding are gone.

@@ -66,12 +66,12 @@ fn numbers_of_a_constant_are_tensors_by_its_output() {
     let file = opened([graph, field(25, function.concat())].concat()).unwrap();
     let floats = |name: &str| {
         let tensor = file.tensor(name).unwrap();
-        let values = tensor.as_slice::<f32>().unwrap().to_vec();
+        let values = tensor.values::<f32>().unwrap().to_vec();
         (tensor.shape().to_vec(), values)
     };
     let integers = |name: &str| {
         let tensor = file.tensor(name).unwrap();
-        let values = tensor.as_slice::<i64>().unwrap().to_vec();
+        let values = tensor.values::<i64>().unwrap().to_vec();
         (tensor.shape().to_vec(), values)
     };
     assert_eq!(floats("f"), (vec![], vec![0.5]));

@@ -142,7 +142,7 @@ pub(crate) fn names(file: &File) -> Vec<&str> {
 
 pub(crate) fn elements<T: Element>(file: &File, name: &str) -> Vec<T> {
     let tensor = file.tensor(name).unwrap();
-    tensor.as_slice::<T>().unwrap().to_vec()
+    tensor.values::<T>().unwrap().to_vec()
 }
 
 /// The code of a tensor's fault, which names the tensor.

@@ -98,7 +98,7 @@ fn tensors_outside_the_main_graph_are_named_by_their_place() {
     }
     expected.sort_unstable();
     assert_eq!(names(&file), expected);
-    let value = |name: &str| file.tensor(name).unwrap().as_slice::<f32>().unwrap()[0];
+    let value = |name: &str| file.tensor(name).unwrap().values::<f32>().unwrap()[0];
     assert_eq!(
         (value("w"), value("w.3"), value("if.else_branch.w")),
         (1.0, 2.0, 3.0)

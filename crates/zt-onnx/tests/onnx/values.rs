@@ -42,7 +42,7 @@ fn values_are_read_however_they_are_packed() {
         assert_eq!(found, expected);
     }
     let all: Vec<u64> = tensor
-        .as_slice::<i64>()
+        .values::<i64>()
         .unwrap()
         .iter()
         .map(|v| v.cast_unsigned())

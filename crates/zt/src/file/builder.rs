@@ -34,7 +34,7 @@ use crate::file::{Origin, Warning, WarningKind, warning_of};
 /// let object = Object::new([2], "dense").with_component("data", Component::new(DType::F32, blob));
 /// builder.object("pair", object, source);
 /// let file = builder.build()?;
-/// assert_eq!(*file.tensor("pair")?.as_slice::<f32>()?, [1.0, 2.0]);
+/// assert_eq!(*file.tensor("pair")?.values::<f32>()?, [1.0, 2.0]);
 /// # Ok::<(), zt::Error>(())
 /// ```
 pub struct FileBuilder {

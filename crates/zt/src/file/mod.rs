@@ -65,7 +65,7 @@ use crate::file::verified_blobs::Verified;
 /// let file = File::from_bytes(bytes)?;
 /// let weight = file.tensor("weight")?;
 /// assert_eq!(weight.shape(), [2, 2]);
-/// assert_eq!(*weight.as_slice::<f32>()?, [1.0, 2.0, 3.0, 4.0]);
+/// assert_eq!(*weight.values::<f32>()?, [1.0, 2.0, 3.0, 4.0]);
 /// # Ok::<(), zt::Error>(())
 /// ```
 #[derive(Clone)]

@@ -81,7 +81,7 @@ pub fn examine(source: impl Source + 'static, options: &RepairOptions<'_>) -> Re
 ///
 /// let recovery = repair(&path, &Default::default())?;
 /// assert_eq!(recovery.verdict(), Verdict::Mendable);
-/// assert_eq!(*File::open(&path)?.tensor("a")?.as_slice::<i32>()?, [1, 2]);
+/// assert_eq!(*File::open(&path)?.tensor("a")?.values::<i32>()?, [1, 2]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///

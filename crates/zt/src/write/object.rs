@@ -34,7 +34,7 @@ use crate::write::writer::Writer;
 /// data.finish()?;
 /// object.finish()?;
 /// writer.finish()?;
-/// assert_eq!(File::from_bytes(bytes)?.tensor("ramp")?.as_slice::<u16>()?[999], 999);
+/// assert_eq!(File::from_bytes(bytes)?.tensor("ramp")?.values::<u16>()?[999], 999);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct ObjectWriter<'a, 'w> {
@@ -249,7 +249,7 @@ impl<'w> Writer<'w> {
     /// data.finish()?;
     /// object.finish()?;
     /// writer.finish()?;
-    /// assert_eq!(*File::from_bytes(bytes)?.tensor("pair")?.as_slice::<u8>()?, [1, 2]);
+    /// assert_eq!(*File::from_bytes(bytes)?.tensor("pair")?.values::<u8>()?, [1, 2]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]

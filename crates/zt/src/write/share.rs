@@ -108,7 +108,7 @@ impl ComponentWriter<'_, '_, '_> {
     /// head.finish()?;
     /// writer.finish()?;
     /// let file = File::from_bytes(bytes)?;
-    /// assert_eq!(*file.tensor("head")?.as_slice::<u8>()?, [1, 2, 3, 4]);
+    /// assert_eq!(*file.tensor("head")?.values::<u8>()?, [1, 2, 3, 4]);
     /// # Ok::<(), zt::Error>(())
     /// ```
     ///

@@ -43,7 +43,7 @@ pub(crate) use crate::write::sink::{Sink, Tail};
 /// writer.add("bias", &Dense::from_slice(&[3], &[0.5f32, 1.0, 1.5])?)?;
 /// assert!(!path.exists(), "nothing appears before it is whole");
 /// writer.finish()?;
-/// assert_eq!(*File::open(&path)?.tensor("bias")?.as_slice::<f32>()?, [0.5, 1.0, 1.5]);
+/// assert_eq!(*File::open(&path)?.tensor("bias")?.values::<f32>()?, [0.5, 1.0, 1.5]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Writer<'w> {
@@ -257,7 +257,7 @@ impl<'w> Writer<'w> {
     /// let mut writer = Writer::new(&mut bytes)?;
     /// writer.add_all(model.iter().map(|(name, dense)| (name, dense)))?;
     /// writer.finish()?;
-    /// assert_eq!(*File::from_bytes(bytes)?.tensor("bias")?.as_slice::<f32>()?, [0.5, 1.5]);
+    /// assert_eq!(*File::from_bytes(bytes)?.tensor("bias")?.values::<f32>()?, [0.5, 1.5]);
     /// # Ok::<(), zt::Error>(())
     /// ```
     ///

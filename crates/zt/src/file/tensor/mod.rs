@@ -342,7 +342,7 @@ impl<'f> Tensor<'f> {
     ///
     /// [`crate::ErrorKind::Misuse`] where the object is not dense or holds another type; as
     /// [`Tensor::bytes`]; code `bool-value` for a `bool` that is neither 0 nor 1.
-    pub fn as_slice<T: Element>(&self) -> Result<Typed<'f, T>> {
+    pub fn values<T: Element>(&self) -> Result<Typed<'f, T>> {
         self.expect_format("dense")?;
         self.expect_meaning()?;
         self.elements("data")?
@@ -354,9 +354,9 @@ impl<'f> Tensor<'f> {
     ///
     /// # Errors
     ///
-    /// As [`Tensor::as_slice`].
+    /// As [`Tensor::values`].
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
-        Ok(self.as_slice()?.try_into_vec()?)
+        Ok(self.values()?.try_into_vec()?)
     }
 
     /// The dtype to write a component with. Files of 1.0 omit some dtypes, which 1.2 requires. Then

@@ -19,7 +19,7 @@ use crate::file::tensor::Tensor;
 /// writer.add("bias", &Dense::from_slice(&[2], &[0.5f32, 1.0])?)?;
 /// writer.finish()?;
 /// let bias = open(bytes)?;
-/// assert_eq!(*bias.tensor().as_slice::<f32>()?, [0.5, 1.0]);
+/// assert_eq!(*bias.tensor().values::<f32>()?, [0.5, 1.0]);
 /// # Ok::<(), zt::Error>(())
 /// ```
 #[derive(Debug, Clone)]
