@@ -204,7 +204,7 @@ fn npy_holds_one_object() {
     assert_eq!((summary.objects, bytes.len()), (1, 128 + 12));
     let file = opened(bytes);
     let array = file.entries()[0].tensor().unwrap();
-    assert_eq!(*array.as_slice::<f32>().unwrap(), [1.0, 2.0, 3.0]);
+    assert_eq!(*array.values::<f32>().unwrap(), [1.0, 2.0, 3.0]);
 
     let two = ours(|writer| {
         floats(writer, "w")?;
