@@ -38,18 +38,7 @@ const ROOMS: &[(&str, &[&str])] = &[
 ];
 
 /// Crates that do not hold the rule yet.
-const PENDING: &[&str] = &[
-    "crates/zt-foreign",
-    "crates/zt-gguf",
-    "crates/zt-npy",
-    "crates/zt-onnx",
-    "crates/zt-pickle",
-    "crates/zt-pytorch",
-    "crates/zt-safetensors",
-    "crates/zt-slm1",
-    "crates/zt-squizd",
-    "crates/zt-ztensor2",
-];
+const PENDING: &[&str] = &["crates/zt-hdf5", "crates/zt-zip"];
 
 pub(crate) fn check(shell: &Shell) -> Result<()> {
     let crates = shell.root().join("crates");
