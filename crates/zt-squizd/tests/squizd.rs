@@ -162,9 +162,9 @@ fn a_broken_file_is_refused_by_the_code_of_its_rule() {
         ("npcl_dtype_3", "dtype"),
         ("npcl_shape_too_big", "shape-size-mismatch"),
     ] {
-        let path = files("invalid").into_iter();
-        let path = path.filter(|path| path.file_stem().unwrap() == name);
-        let bytes = fs::read(path.last().unwrap()).unwrap();
+        let mut paths = files("invalid").into_iter();
+        let path = paths.rfind(|path| path.file_stem().unwrap() == name);
+        let bytes = fs::read(path.unwrap()).unwrap();
         let error = open(bytes, OpenOptions::new().strict(true)).unwrap_err();
         assert_eq!(error.code(), code, "{name}: {error}");
     }
