@@ -3,20 +3,23 @@
 //! Every operation at full size takes about 45 minutes, 4 GB of memory and 25 GB of disk. The figures are
 //! only right if nothing else runs on the machine.
 //!
+//! With `--chart` alone, it draws README's chart anew from the page.
+//!
 //! With `--foreign` first, it compares files of other formats with their own libraries, and writes
 //! `docs/foreign-formats.md`. `PYTHON` names the interpreter that has the libraries.
 
 use std::collections::HashMap;
 use std::fs;
 
+use crate::chart::{self, PAGE, cells};
 use crate::error::{Error, Result};
 use crate::shell::{Program, Shell};
 
 pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<()> {
-    if let Some((first, arguments)) = arguments.split_first()
-        && first == "--foreign"
-    {
-        return run_foreign(shell, arguments);
+    match arguments.split_first() {
+        Some((first, rest)) if first == "--foreign" => return run_foreign(shell, rest),
+        Some((first, [])) if first == "--chart" => return chart::write(shell),
+        _ => {}
     }
     shell
         .cargo("build --locked --profile dist --package zt-benches --package zt-cli --bins")
@@ -30,11 +33,12 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<()> {
         .program(compare)
         .args("--growth --report docs --command")
         .arg(command);
-    let path = shell.root().join("docs/benchmarks.md");
+    let path = shell.root().join(PAGE);
     let before = fs::read_to_string(&path).map_err(Error::file(&path))?;
     with(program, arguments).run()?;
     let now = fs::read_to_string(&path).map_err(Error::file(&path))?;
-    fs::write(&path, beside(&before, &now)).map_err(Error::file(&path))
+    fs::write(&path, beside(&before, &now)).map_err(Error::file(&path))?;
+    chart::write(shell)
 }
 
 /// The page `now`, its targets with one more column: what the page `before` reached on another processor, or
@@ -104,17 +108,6 @@ fn rows(page: &str) -> impl Iterator<Item = Vec<&str>> {
         .lines()
         .filter(|line| line.starts_with('|'))
         .map(cells)
-}
-
-fn cells(line: &str) -> Vec<&str> {
-    let inner = line
-        .strip_prefix('|')
-        .and_then(|line| line.strip_suffix('|'));
-    inner
-        .unwrap_or_default()
-        .split('|')
-        .map(str::trim)
-        .collect()
 }
 
 fn run_foreign(shell: &Shell, arguments: &[String]) -> Result<()> {

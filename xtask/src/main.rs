@@ -11,6 +11,7 @@
 mod advisories;
 mod asan;
 mod bench;
+mod chart;
 mod ci;
 mod corpus;
 mod coverage;
@@ -156,8 +157,8 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "bench",
-        arguments: "[ARGUMENTS of compare]",
-        summary: "us, the peers and the limits; writes docs/benchmarks.md",
+        arguments: "[--foreign | --chart | ARGUMENTS of compare]",
+        summary: "us, the peers and the limits; writes docs/benchmarks.md and README's chart",
         run: bench::run,
     },
     Task {
