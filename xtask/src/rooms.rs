@@ -26,6 +26,10 @@ const ROOMS: &[(&str, &[&str])] = &[
         "crates/zt-convert",
         &["native", "table", "merge", "write", "sets", "open"],
     ),
+    (
+        "crates/zt-foreign",
+        &["tools", "strided", "faults", "open", "outgoing", "contract"],
+    ),
     ("crates/zt-formats", &["base", "formats"]),
     (
         "crates/zt-hdf5",
