@@ -11,8 +11,8 @@
 //! | role `indptr` | u64 | rows of blocks + 1: where each begins among the blocks |
 //!
 //! Run it with `cargo run -p zt-tensor --example block_sparse_rows`. Three traits make a format:
-//! [`ObjectFormat`] is the rules, [`View`] reads, [`ToObject`] writes. A registry that knows the
-//! format is handed to whoever opens or writes a file; nothing is global.
+//! [`ObjectFormat`] is the rules, [`View`] reads, [`ToObject`] writes. The caller puts the
+//! format into a registry and passes that to the options for reading or writing; nothing is global.
 
 use std::borrow::Cow;
 use std::io::{self, Read as _};
@@ -84,8 +84,8 @@ impl ObjectFormat for BsrFormat {
         Some(&[INDICES, INDPTR])
     }
 
-    /// What only the contents can tell: pointers rise from 0 to the number of blocks, and columns
-    /// lie within the grid.
+    /// The rules of the contents: pointers rise from 0 to the number of blocks, and columns lie within
+    /// the grid.
     fn check_data(&self, parts: &Parts<'_>) -> Result<()> {
         let ([rows, columns], _) = grid_and_block(&parts.shape, &parts.attributes)?;
         let indices = parts.component(INDICES)?.as_slice::<u64>()?;
@@ -199,7 +199,7 @@ fn grid_and_block(shape: &[u64], attributes: &Attributes) -> Result<([u64; 2], [
 impl<'a> View<'a> for Bsr<'a> {
     const FORMAT: &'static str = "example.bsr/1";
 
-    /// Takes nothing for granted: views also read objects whose format nobody has registered.
+    /// Checks everything itself: a view also reads objects whose format is not registered.
     fn from_parts(mut parts: Parts<'a>) -> Result<Self> {
         BsrFormat.check(&parts.signature(), &Registry::builtin())?;
         BsrFormat.check_data(&parts)?;
