@@ -23,6 +23,10 @@ pub(crate) fn shown(shape: &[u64]) -> Vec<Vec<Range<u64>>> {
 
 /// The indices of the elements of a part, in row-major order.
 pub(crate) fn indices(part: &[Range<u64>]) -> Vec<Vec<u64>> {
+    // A shape of 0×2^40 is valid: its other dimensions must not be listed.
+    if part.iter().any(Range::is_empty) {
+        return Vec::new();
+    }
     product(part.iter().map(|places| places.clone().collect()))
 }
 
@@ -258,6 +262,11 @@ mod tests {
         let text = print(&[100], |i| (1000 + i).to_string());
         assert!(text.lines().all(|line| line.len() <= WIDTH), "{text}");
         assert!(text.lines().count() > 1);
+    }
+
+    #[test]
+    fn an_array_without_elements_takes_no_memory_for_its_other_dimensions() {
+        assert!(cells(&[0, 1 << 40, 1 << 20], |_| "0".to_owned()).is_empty());
     }
 
     #[test]
