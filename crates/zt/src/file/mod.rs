@@ -316,7 +316,7 @@ impl File {
     /// assert_eq!(names, ["head", "layers.2.bias", "layers.10.bias"]);
     /// let entries = file.entries();
     /// assert_eq!(entries[0].name(), "layers.10.bias");
-    /// assert_eq!(*entries[0].tensor()?.as_slice::<f32>()?, [0.5]);
+    /// assert_eq!(*entries[0].tensor()?.values::<f32>()?, [0.5]);
     /// # Ok::<(), zt::Error>(())
     /// ```
     #[must_use]
