@@ -27,8 +27,9 @@ pub(crate) fn run(shell: &Shell, _: &[String]) -> Result<()> {
         .args("--exclude-features default,mmap,readahead --exclude-all-features")
         .run()?;
     shell
-        .cargo("test --locked --quiet --package zt-formats --package zt-tensor")
-        .args("--features zt-tensor/ndarray --test ndarray")
+        .cargo("test --locked --quiet --package zt-formats --package zt-tensor --package zt-safetensors")
+        .args("--features zt-tensor/ndarray,zt-safetensors/safetensors")
+        .args("--test ndarray --test official")
         .run()?;
     // Without rayon, one thread does the work of several.
     let serial = shell.cargo("test --locked --quiet --no-default-features --features zstd");
