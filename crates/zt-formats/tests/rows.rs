@@ -58,7 +58,7 @@ fn values_of_an_unknown_type_have_no_known_rows() {
 #[test]
 fn sizes_that_overflow_have_no_rows() {
     let eights = attributes(8);
-    // The elements of all rows overflow, then those of one.
+    // First the elements of all rows overflow, then the elements of one row.
     for shape in [&[1 << 32, 1 << 32][..], &[2, 1 << 32, 1 << 32]] {
         assert_eq!(rows(shape, &eights, [None, None]), (None, None));
     }
