@@ -2,6 +2,9 @@
 //!
 //! Without the feature `rayon`, and if the system refuses threads, the tasks run on one thread.
 
+#[cfg(feature = "rayon")]
+use std::sync::{Mutex, OnceLock, PoisonError};
+
 use crate::error::Result;
 
 /// The number of threads that work is spread over: those of the caller's pool, otherwise those of
@@ -82,27 +85,56 @@ pub(crate) fn on<R: Send>(
 /// After an error, no further item is begun.
 pub(crate) fn map<T: Sync, R: Send>(
     items: &[T],
-    work: impl Fn(&T) -> Result<R> + Sync + Send,
+    work: impl Fn(&T) -> Result<R> + Sync,
 ) -> Result<Vec<R>> {
-    #[cfg(feature = "rayon")]
-    if threads() > 1 {
-        use rayon::prelude::*;
-        return items.par_iter().with_max_len(1).map(&work).collect();
-    }
-    items.iter().map(work).collect()
+    map_owned(items.iter().collect(), work)
 }
 
 /// As [`map`], for items that `work` consumes.
 pub(crate) fn map_owned<T: Send, R: Send>(
     items: Vec<T>,
-    work: impl Fn(T) -> Result<R> + Sync + Send,
+    work: impl Fn(T) -> Result<R> + Sync,
 ) -> Result<Vec<R>> {
     #[cfg(feature = "rayon")]
-    if threads() > 1 {
-        use rayon::prelude::*;
-        return items.into_par_iter().with_max_len(1).map(&work).collect();
+    if threads() > 1 && items.len() > 1 {
+        return spread(items, work);
     }
     items.into_iter().map(work).collect()
+}
+
+/// Each item waits in a place of its own, and its result is left in another. Only [`for_each`] knows
+/// rayon: what is generic in rayon is compiled once, not for every kind of item.
+#[cfg(feature = "rayon")]
+fn spread<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> Result<R> + Sync) -> Result<Vec<R>> {
+    let places: Vec<_> = items
+        .into_iter()
+        .map(|item| Mutex::new((Some(item), None)))
+        .collect();
+    let lock = |at: usize| places[at].lock().unwrap_or_else(PoisonError::into_inner);
+    let failure = OnceLock::new();
+    for_each(places.len(), &|at| {
+        let item = lock(at).0.take();
+        let Some(item) = item.filter(|_| failure.get().is_none()) else {
+            return;
+        };
+        match work(item) {
+            Ok(result) => lock(at).1 = Some(result),
+            Err(error) => drop(failure.set(error)),
+        }
+    });
+    if let Some(error) = failure.into_inner() {
+        return Err(error);
+    }
+    let places = places.into_iter().map(Mutex::into_inner);
+    let results = places.filter_map(|place| place.unwrap_or_else(PoisonError::into_inner).1);
+    Ok(results.collect())
+}
+
+/// Calls `work` with every number below `count`, each as a unit of work.
+#[cfg(feature = "rayon")]
+fn for_each(count: usize, work: &(dyn Fn(usize) + Sync)) {
+    use rayon::prelude::*;
+    (0..count).into_par_iter().with_max_len(1).for_each(work);
 }
 
 /// Sorts items that all differ.

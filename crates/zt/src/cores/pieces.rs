@@ -53,7 +53,6 @@ pub(crate) fn verify(source: &dyn Source, blob: &Blob) -> Result<()> {
 
 #[cfg(feature = "rayon")]
 mod parallel {
-    use rayon::prelude::*;
     use zt_container::codec::{decode_into, frames};
     use zt_container::memory::in_memory;
     use zt_container::{
@@ -62,6 +61,8 @@ mod parallel {
     };
 
     use crate::cores::announce::announce;
+    use crate::cores::parallel::{join, map_owned};
+    use crate::cores::scratch::{Pool, Scratch};
     use crate::cores::sums::{compare, explained, hash};
     use crate::error::Result;
     use zt_container::memory::fetch;
@@ -139,7 +140,7 @@ mod parallel {
             Some((_, algorithm)) if !algorithm.combines() => {
                 let hash = || hash(source, blob);
                 let decode = || decode(source, blob, pieces, out, None);
-                let (hashed, decoded) = rayon::join(hash, decode);
+                let (hashed, decoded) = join(hash, decode);
                 hashed?;
                 decoded.map(drop)
             }
@@ -173,14 +174,21 @@ mod parallel {
         if !rest.is_empty() {
             return Err(Error::Misuse(Misuse::UnknownLength).into());
         }
-        let one = |scratch: &mut Vec<u8>, (at, stored, part): (usize, Span, &mut [u8])| {
+        let pool = Pool::default();
+        let mut sums = map_owned(work, |(at, stored, part)| {
             announce(source, at, |at| Some(pieces.get(at)?.stored));
-            let sum = decode_one(source, blob.encoding, stored, part, scratch, wanted)?;
-            Ok((sum, stored.byte_len()))
-        };
-        let sums: Result<Vec<(Option<Digest>, u64)>> =
-            work.into_par_iter().map_init(Vec::new, one).collect();
-        let mut sums = sums?;
+            let one = |scratch: &mut Scratch| {
+                decode_one(
+                    source,
+                    blob.encoding,
+                    stored,
+                    part,
+                    &mut scratch.stored,
+                    wanted,
+                )
+            };
+            Ok((pool.with(one)?, stored.byte_len()))
+        })?;
 
         let end = pieces
             .last()
@@ -224,14 +232,10 @@ mod parallel {
         let Some((expected, algorithm)) = sum.filter(|(_, algorithm)| algorithm.combines()) else {
             return Ok(zt_container::check_digest(blob, stored)?);
         };
-        let stretches = stored.par_chunks(STRETCH);
-        let sums: Result<Vec<(Option<Digest>, u64)>> = stretches
-            .map(|bytes| {
-                let sum = algorithm.digest(bytes)?;
-                Ok((Some(sum), bytes.len() as u64))
-            })
-            .collect();
-        compare(expected, combined(sums?))
+        let sums = map_owned(stored.chunks(STRETCH).collect(), |bytes| {
+            Ok((Some(algorithm.digest(bytes)?), bytes.len() as u64))
+        })?;
+        compare(expected, combined(sums))
     }
 
     pub(super) fn verify(source: &dyn Source, blob: &Blob) -> Result<()> {
@@ -241,17 +245,18 @@ mod parallel {
             return hash(source, blob);
         };
         let pieces = stretches(blob.span);
-        let one = |scratch: &mut Vec<u8>, (at, piece): (usize, &Piece)| {
+        let pool = Pool::default();
+        let sums = map_owned(pieces.iter().enumerate().collect(), |(at, piece)| {
             announce(source, at, |at| Some(pieces.get(at)?.stored));
-            let bytes = match source.slice(piece.stored) {
-                Some(bytes) => bytes,
-                None => fetch(scratch, source, piece.stored)?,
+            let sum = match source.slice(piece.stored) {
+                Some(bytes) => algorithm.digest(bytes),
+                None => pool.with(|scratch| {
+                    algorithm.digest(fetch(&mut scratch.stored, source, piece.stored)?)
+                }),
             };
-            Ok((Some(algorithm.digest(bytes)?), piece.content_len))
-        };
-        let sums = pieces.par_iter().enumerate().map_init(Vec::new, one);
-        let sums: Result<Vec<(Option<Digest>, u64)>> = sums.collect();
-        compare(expected, combined(sums?))
+            Ok((Some(sum?), piece.content_len))
+        })?;
+        compare(expected, combined(sums))
     }
 
     /// The digest of consecutive stretches, each with its length.
