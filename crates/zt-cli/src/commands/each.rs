@@ -3,14 +3,13 @@
 use std::path::Path;
 
 use serde::Serialize;
-use serde_json::value::RawValue;
 use zt_convert::Input;
 
 use crate::args::files::FilesArgs;
 use crate::args::input::InputArgs;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
-use crate::output::json::{ErrorBody, object, path_text};
+use crate::output::json::{self, ErrorBody, object, path_text};
 use crate::output::text::printable;
 
 /// Where the answer about one file is printed.
@@ -20,7 +19,7 @@ pub(crate) struct Answer<'o> {
     heading: Option<String>,
     is_first: bool,
     /// The documents of `--json`, if it prints a list.
-    documents: Option<Vec<Box<RawValue>>>,
+    documents: Option<Vec<Vec<u8>>>,
 }
 
 /// Lets `answer` print something about each file. An error in one of several files does not keep it
@@ -75,7 +74,8 @@ pub(crate) fn each(
         && let Some(documents) = &to.documents
     {
         // The exit code is an answer even if nothing reads the output.
-        Failure::unless_closed(to.output.document(documents))?;
+        let list = [b"[", &*documents.join(&b','), b"]\n"].concat();
+        Failure::unless_closed(to.output.bytes(&list))?;
     }
     Ok(exit)
 }
@@ -102,8 +102,11 @@ impl Answer<'_> {
         let Some(documents) = &mut self.documents else {
             return self.output.document(document);
         };
-        // Keys are text and floats are finite.
-        documents.extend(serde_json::value::to_raw_value(document));
+        let mut text = Vec::new();
+        // Memory takes all that is written.
+        if json::write(document, &mut text).is_ok() {
+            documents.push(text);
+        }
         Ok(())
     }
 

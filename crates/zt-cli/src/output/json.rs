@@ -344,15 +344,13 @@ impl serde_json::ser::Formatter for Escaped {
         }
         writer.write_all(fragment.as_bytes())
     }
+}
 
-    /// The document of one of several files.
-    fn write_raw_fragment<W: ?Sized + Write>(
-        &mut self,
-        writer: &mut W,
-        fragment: &str,
-    ) -> io::Result<()> {
-        self.write_string_fragment(writer, fragment)
-    }
+/// Writes a document to `out`. Keys are text and floats are finite, so that only `out` can fail.
+pub(crate) fn write(document: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
+    // One type of serializer: each document is compiled for it once.
+    document.serialize(&mut serde_json::Serializer::with_formatter(out, Escaped))?;
+    Ok(())
 }
 
 /// JSON text with `\uXXXX` for each character that [`is_unsafe`], except between lines.

@@ -23,7 +23,6 @@ use std::path::Path;
 
 use clap::ValueEnum;
 use serde::Serialize;
-use serde_json::Serializer;
 use zt::{Error, File, Warning};
 use zt_convert::foreign::Fault;
 
@@ -102,10 +101,7 @@ impl Output {
 
     /// Prints a JSON document.
     pub(crate) fn document(&mut self, document: &impl Serialize) -> Result<(), Failure> {
-        // Keys are text and floats are finite, so that only stdout can fail.
-        let mut json = Serializer::with_formatter(&mut self.stdout, json::Escaped);
-        let written = document.serialize(&mut json);
-        written.map_err(|error| failure(error.into()))?;
+        json::write(document, &mut self.stdout).map_err(failure)?;
         self.stdout.write_all(b"\n").map_err(failure)
     }
 
