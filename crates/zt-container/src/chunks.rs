@@ -175,16 +175,10 @@ impl Chunker {
         self.algorithm
     }
 
-    /// Bytes that the chunk in progress still takes.
-    #[must_use]
-    pub const fn room(&self) -> u64 {
-        CHUNK.saturating_sub(self.filled)
-    }
-
     /// Adds the next bytes.
     pub fn update(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
-            let room = usize::try_from(self.room()).unwrap_or(usize::MAX);
+            let room = usize::try_from(CHUNK - self.filled).unwrap_or(usize::MAX);
             let (head, rest) = bytes.split_at_checked(room).unwrap_or((bytes, &[]));
             if let Some(hasher) = &mut self.hasher {
                 hasher.update(head);
@@ -194,26 +188,20 @@ impl Chunker {
         }
     }
 
-    /// Adds the next `byte_len` bytes by their digest, which was computed elsewhere. Returns `false` and
-    /// adds nothing if the bytes reach into another chunk, or if they are a part of a chunk and the
-    /// algorithm does not combine.
+    /// Adds what another chunker has seen, as if its bytes came next. Returns `false` and adds nothing if
+    /// a chunk is in progress here, or if the algorithms differ.
     #[must_use]
-    pub fn append(&mut self, next: &Digest, byte_len: u64) -> bool {
-        if byte_len > self.room() || next.algorithm() != Some(self.algorithm) {
+    pub fn append(&mut self, next: Chunker) -> bool {
+        if self.filled > 0 || next.algorithm != self.algorithm {
             return false;
         }
-        if self.filled == 0 && byte_len == CHUNK {
-            self.push(next, CHUNK);
-            return true;
-        }
-        #[cfg(feature = "crc32c")]
-        if let Some(hasher) = &mut self.hasher
-            && hasher.append(next, byte_len)
-        {
-            self.advance(byte_len);
-            return true;
-        }
-        false
+        let chunks = next.table.len() as u64 / width(self.algorithm).unwrap_or(1);
+        let ended = CHUNK.strict_mul(chunks);
+        let complete = self.complete.take().zip(next.complete);
+        self.complete = complete.and_then(|(all, next)| all.followed_by(&next, ended));
+        self.table.extend_from_slice(&next.table);
+        (self.hasher, self.filled) = (next.hasher, next.filled);
+        true
     }
 
     fn advance(&mut self, byte_len: u64) {

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tempfile::TempDir;
+use zt::DigestAlgorithm::{Crc32c, Sha256};
 use zt::{Dense, OpenOptions, Progress, WriteOptions};
 use zt_convert::{ConvertOptions, Input, Kinds, SAFETENSORS, ZT, convert, convert_to_path};
 
@@ -46,25 +47,43 @@ fn options() -> ConvertOptions<'static> {
     options
 }
 
+/// With every digest: the system copies what crc32c needs too, and a worker hashes it in the new file. On a
+/// disk in memory it copies from any place in a page.
 #[test]
 fn a_file_has_the_bytes_that_a_stream_has() {
+    let digests = [None, Some(Crc32c), Some(Sha256)];
+    let ways = digests.map(|digest| [Some(Crc32c), None].map(|chunks| (digest, chunks)));
+    let in_memory = tempfile::tempdir_in("/dev/shm");
     for name in ["x.safetensors", "all.zt"] {
         let (folder, input) = folder(name);
         let inputs = [input];
-        let mut streamed = Vec::new();
-        let expected = convert(&inputs, &mut streamed, &options()).unwrap();
-        let out = folder.path().join("out.zt");
-        let reported = AtomicU64::new(0);
-        let count = |len| {
-            reported.fetch_add(len, Ordering::Relaxed);
-            ControlFlow::Continue(())
-        };
-        let mut options = options();
-        options.progress = Some(Progress::new(&count));
-        let summary = convert_to_path(&inputs, &out, &options).unwrap();
-        assert!(fs::read(&out).unwrap() == streamed, "{name}");
-        assert_eq!(summary.byte_len, expected.byte_len);
-        assert_eq!(reported.into_inner(), 4 * 3_400_004 + 1_500_000);
+        for ((digest, chunks), threads) in ways
+            .into_iter()
+            .flatten()
+            .flat_map(|way| [(way, 1), (way, 3)])
+        {
+            let mut options = options();
+            let write = WriteOptions::new().digest(digest).chunk_digests(chunks);
+            options.write = write.threads(threads);
+            let mut streamed = Vec::new();
+            let expected = convert(&inputs, &mut streamed, &options).unwrap();
+            for folder in [Ok(&folder), in_memory.as_ref()].into_iter().flatten() {
+                let out = folder.path().join("out.zt");
+                let reported = AtomicU64::new(0);
+                let count = |len| {
+                    reported.fetch_add(len, Ordering::Relaxed);
+                    ControlFlow::Continue(())
+                };
+                let mut options = options.clone();
+                options.overwrite = true;
+                options.progress = Some(Progress::new(&count));
+                let summary = convert_to_path(&inputs, &out, &options).unwrap();
+                let case = format!("{name} {digest:?} {chunks:?} {threads}");
+                assert!(fs::read(&out).unwrap() == streamed, "{case}");
+                assert_eq!(summary.byte_len, expected.byte_len);
+                assert_eq!(reported.into_inner(), 4 * 3_400_004 + 1_500_000);
+            }
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::disk::reserve::ReservingFile;
 use crate::disk::temporary::{create_unnamed, give_name};
 use crate::disk::uninterrupted;
 use crate::error::{Error, Fault, Result};
-use zt_container::Span;
+use zt_container::{FileSource, Span};
 
 /// Small writes are gathered. Larger ones, such as most frames, go straight through.
 pub(crate) const BUFFER: usize = 256 << 10;
@@ -269,13 +269,21 @@ impl AtomicFile {
         })
     }
 
-    /// As [`ReservingFile::copy_from`].
-    pub(crate) fn copy_from(&mut self, from: &File, span: Span) -> io::Result<u64> {
+    /// As [`ReservingFile::copy_from`], with the file where the bytes are, unless it cannot be read.
+    pub(crate) fn copy_from(
+        &mut self,
+        from: &File,
+        span: Span,
+    ) -> io::Result<(u64, Option<FileSource>)> {
         let Some(file) = &mut self.file else {
-            return Ok(0);
+            return Ok((0, None));
+        };
+        // A device has no bytes to be read.
+        let Ok(written) = FileSource::from_file(file.get_ref().file().try_clone()?) else {
+            return Ok((0, None));
         };
         file.flush()?;
-        Ok(file.get_mut().copy_from(from, span))
+        Ok((file.get_mut().copy_from(from, span), Some(written)))
     }
 }
 
@@ -353,7 +361,7 @@ fn create_hidden(
         Some(file) => (file, Place::Nowhere),
         None => {
             let mut options = fs::OpenOptions::new();
-            options.write(true).create_new(true);
+            options.read(true).write(true).create_new(true);
             #[cfg(unix)]
             std::os::unix::fs::OpenOptionsExt::mode(&mut options, mode);
             let (file, temporary) = beside(target, |temporary| options.open(temporary))?;

@@ -11,7 +11,7 @@ use std::path::Path;
 #[cfg(target_os = "linux")]
 pub(crate) fn create_unnamed(folder: &Path, mode: u32) -> Option<File> {
     use rustix::fs::{Mode, OFlags, open};
-    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     let file = File::from(open(folder, flags, Mode::from_raw_mode(mode)).ok()?);
     // It can be given a name only if the system lists it here.
     std::fs::metadata(shown(&file)).ok()?;

@@ -16,7 +16,8 @@ const WORTH_IT: u64 = 1 << 20;
 const STEP: u64 = 8 << 20;
 
 impl ComponentWriter<'_, '_, '_> {
-    /// Lets the system copy a component, if neither a digest nor bools need its bytes. Returns the rest,
+    /// Lets the system copy a component, if nothing has to see its bytes before they are written: no digest
+    /// of the source, no bools, and no sha256 of the result. Returns the rest,
     /// which the caller has to read and write; `None` if that is all of it. An error of the system ends
     /// the copy, and the caller gets it only if it occurs again.
     pub(crate) fn copy_by_system(

@@ -22,10 +22,10 @@ use zt_formats::Bytes;
 use super::blob::{Begin, Hashing};
 use super::queue::{Item, Queue};
 use super::stored::Stored;
-use super::sums::Sums;
-use super::{CRC32C_AT_ONCE, Encoder, Placed, SHA256_AT_ONCE};
-use crate::cores::work::{Scope, Task};
-use crate::error::{Error, Result};
+use super::sums::{Parts, Sums};
+use super::{CRC32C_AT_ONCE, Encoder, Hashed, Placed, SHA256_AT_ONCE};
+use crate::cores::work::Scope;
+use crate::error::Result;
 use crate::write::choice::{Head, Method, choose};
 use crate::write::options::{ComponentOptions, Compression};
 use crate::write::tools::Tools;
@@ -46,13 +46,6 @@ pub(crate) struct Lending<'s, 'm> {
     scope: &'s Scope<'s, 'm>,
     queue: Queue<'m>,
     hashed: Vec<Hashed<'m>>,
-}
-
-/// A raw component that is hashed while others are written.
-struct Hashed<'m> {
-    ticket: usize,
-    byte_len: usize,
-    sums: Task<'m, Result<Sums>>,
 }
 
 impl<'s, 'm> Lending<'s, 'm> {
@@ -168,10 +161,12 @@ impl<'s, 'm> Lending<'s, 'm> {
         if !is_at_once {
             begin.hashing = Hashing::Worker;
             let chunks = encoder.chunks;
+            let mut parts = Parts::default();
+            let hash = move || Sums::of(bytes, digest, chunks);
+            parts.push(byte_len as u64, self.scope.start(hash));
             self.hashed.push(Hashed {
                 ticket: encoder.tickets,
-                byte_len,
-                sums: self.scope.start(move || Sums::of(bytes, digest, chunks)),
+                parts,
             });
         }
         self.queue.submit(encoder, Item::Begin(begin), 0)?;
@@ -188,15 +183,9 @@ impl<'s, 'm> Lending<'s, 'm> {
     pub(crate) fn finish<W: Write>(mut self, encoder: &mut Encoder<W>) -> Result<()> {
         self.queue.write(encoder)?;
         // A hash cannot be split: with the longest first, all threads end at about the same time.
-        self.hashed.sort_by_key(|hashed| Reverse(hashed.byte_len));
-        self.hashed.iter().for_each(|hashed| hashed.sums.help());
-        for hashed in self.hashed {
-            let sums = hashed.sums.wait().ok_or_else(Error::out_of_order)??;
-            if let Some(ended) = encoder.ended.get_mut(hashed.ticket) {
-                ended.set_sums(sums);
-            }
-        }
-        Ok(())
+        self.hashed
+            .sort_by_key(|hashed| Reverse(hashed.parts.byte_len()));
+        encoder.join(self.hashed)
     }
 }
 

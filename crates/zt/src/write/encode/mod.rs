@@ -13,6 +13,7 @@
 //! | raw | to 32 KiB | any | writer | writer |
 //! | raw | to 256 KiB | crc32c | writer | writer |
 //! | raw | more | crc32c | worker | writer |
+//! | raw, copied by the system | from 1 MiB | crc32c | | worker |
 //! | raw | more than 32 KiB | sha256 | worker | chain |
 //! | zstd or raw, by a sample | to 4 MiB | any | worker | worker |
 //! | zstd | more | crc32c | writer | writer |
@@ -21,7 +22,7 @@
 //! | hashes | how |
 //! | --- | --- |
 //! | writer | the writing thread: each MiB just before it is written |
-//! | worker | a worker that has all bytes of the blob: while it is written, or after it made the frame |
+//! | worker | a worker that has all bytes of the blob: while it is written, after it made the frame, or in the file |
 //! | chain | any thread, one piece after the other, behind the writing: see `chain` |
 //!
 //! With one thread, the writer hashes all of them. The same thread computes the chunk digests of a
@@ -49,6 +50,7 @@ pub(crate) use self::lent::{Content, Lending};
 
 use self::blob::{Begin, EndedBlob, Hashing, OpenBlob};
 use self::queue::{Item, Queue};
+use self::sums::Parts;
 use crate::cores::work::Workers;
 use crate::error::{Error, Result};
 use crate::write::chain::Chains;
@@ -85,7 +87,15 @@ pub(crate) struct Encoder<W> {
     current: Option<OpenBlob>,
     /// Blobs that were incomplete when their component ended, by ticket.
     ended: Vec<EndedBlob>,
+    /// Those of them that workers hash in the file, behind the writing.
+    hashed: Vec<Hashed<'static>>,
     tickets: usize,
+}
+
+/// A blob that workers hash while others are written.
+struct Hashed<'m> {
+    ticket: usize,
+    parts: Parts<'m>,
 }
 
 /// The default alignment of a component of `byte_len` decoded bytes.
@@ -127,6 +137,7 @@ impl<W: Write> Encoder<W> {
             budget,
             current: None,
             ended: Vec::new(),
+            hashed: Vec::new(),
             tickets: 0,
         })
     }
@@ -181,6 +192,8 @@ impl<W: Write> Encoder<W> {
     /// a remote file begins. Returns the sink, and the blobs by their tickets.
     pub(crate) fn finish(mut self) -> Result<(ContainerWriter<W>, Vec<Blob>)> {
         self.write_queue()?;
+        let hashed = std::mem::take(&mut self.hashed);
+        self.join(hashed)?;
         let mut container = self.container;
         let has_tables = self.ended.iter().any(|ended| ended.table.is_some());
         if has_tables {
@@ -204,6 +217,18 @@ impl<W: Write> Encoder<W> {
             container.end_blob()?;
         }
         Ok((container, blobs))
+    }
+
+    /// Waits for digests, and computes those that no worker has begun.
+    fn join(&mut self, hashed: Vec<Hashed<'_>>) -> Result<()> {
+        hashed.iter().for_each(|hashed| hashed.parts.help());
+        for Hashed { ticket, parts } in hashed {
+            let sums = parts.join()?;
+            if let Some(ended) = self.ended.get_mut(ticket) {
+                ended.set_sums(sums);
+            }
+        }
+        Ok(())
     }
 
     /// Writes the queue, and waits for the work in progress.
