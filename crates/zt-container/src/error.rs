@@ -244,114 +244,91 @@ impl fmt::Display for Error {
             Error::Unsupported(unsupported) => unsupported.fmt(f),
             Error::Limit(limit) => limit.fmt(f),
             Error::Misuse(misuse) => misuse.fmt(f),
-            Error::DigestMismatch { expected, found } => {
-                write!(
-                    f,
-                    "the manifest records {expected}, the stored bytes give {found}"
-                )
-            }
+            Error::DigestMismatch { expected, found } => f.write_str(&format!(
+                "the manifest records {expected}, the stored bytes give {found}"
+            )),
         }
     }
 }
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Violation::NotZt { found } if *found == *b"\x89ZT2\r\n\x1A\n" => f.write_str(
+        let text = match self {
+            Violation::NotZt { found } if *found == *b"\x89ZT2\r\n\x1A\n" => {
                 "a zTensor 2 file, which is not a .zt file of 0.1 to 1.2: open it with \
-                 zt-convert or the program zt",
-            ),
-            Violation::NotZt { found } => {
-                let found = found.escape_ascii();
-                write!(
-                    f,
-                    "not a .zt file: it begins with \"{found}\", \
-                     expected \"ZTEN1000\" or \"ZTEN0001\""
-                )
+                 zt-convert or the program zt"
+                    .to_owned()
             }
+            Violation::NotZt { found } => format!(
+                "not a .zt file: it begins with \"{}\", expected \"ZTEN1000\" or \"ZTEN0001\"",
+                found.escape_ascii()
+            ),
             Violation::Truncated { byte_len, minimum } => {
-                write!(
-                    f,
-                    "truncated: the file has {byte_len} bytes, expected at least {minimum}"
-                )
+                format!("truncated: the file has {byte_len} bytes, expected at least {minimum}")
             }
             // In a truncated file the last eight bytes are not a length, so the message leaves it out.
             Violation::ManifestSize {
                 has_footer: false, ..
-            } => f.write_str(
-                "the file is truncated, or its writer did not finish: it does not end in \
-                 \"ZTEN1000\", and its last 8 bytes are not the length of a manifest",
-            ),
+            } => "the file is truncated, or its writer did not finish: it does not end in \
+                 \"ZTEN1000\", and its last 8 bytes are not the length of a manifest"
+                .to_owned(),
             Violation::ManifestSize { declared: 0, .. } => {
-                f.write_str("the declared length of the manifest is 0 bytes, expected at least one")
+                "the declared length of the manifest is 0 bytes, expected at least one".to_owned()
             }
             Violation::ManifestSize {
                 declared,
                 available,
                 ..
-            } => write!(
-                f,
+            } => format!(
                 "the declared length of the manifest is {declared} bytes, \
                  the file has room for {available}"
             ),
-            // In files of other kinds the whole file may hold data, so the file ends too early.
             Violation::Bounds {
                 offset,
                 byte_len,
                 region,
-            } if region.offset() == 0 => {
-                let there = region.end().saturating_sub(*offset);
-                write!(f, "truncated: {there} of {byte_len} bytes are in the file")
-            }
-            Violation::Bounds {
-                offset,
-                byte_len,
-                region,
-            } => write!(
-                f,
-                "{byte_len} bytes at {offset} leave the data region {}..{}",
-                region.offset(),
-                region.end()
+            } => match region.offset() {
+                // In files of other kinds the whole file may hold data, so the file ends too early.
+                0 => {
+                    let there = region.end().saturating_sub(*offset);
+                    format!("truncated: {there} of {byte_len} bytes are in the file")
+                }
+                start => {
+                    let end = region.end();
+                    format!("{byte_len} bytes at {offset} leave the data region {start}..{end}")
+                }
+            },
+            Violation::Alignment { offset } => format!("offset {offset} is not a multiple of 64"),
+            Violation::DigestFormat { text } => format!(
+                "\"{}\" is not a digest, expected \
+                 `crc32c:` and 8 or `sha256:` and 64 hexadecimal digits",
+                text.escape_debug()
             ),
-            Violation::Alignment { offset } => {
-                write!(f, "offset {offset} is not a multiple of 64")
-            }
-            Violation::DigestFormat { text } => {
-                write!(f, "\"{}\" is not a digest, expected ", text.escape_debug())?;
-                f.write_str("`crc32c:` and 8 or `sha256:` and 64 hexadecimal digits")
-            }
-            Violation::Zstd(fault) => fault.fmt(f),
+            Violation::Zstd(fault) => fault.to_string(),
             Violation::RawLength { stored, declared } => {
-                write!(
-                    f,
-                    "a raw blob of {stored} bytes is declared to have {declared}"
-                )
+                format!("a raw blob of {stored} bytes is declared to have {declared}")
             }
             Violation::Ratio { stored, declared } => {
-                write!(
-                    f,
-                    "{stored} bytes of zstd cannot hold the declared {declared}"
-                )
+                format!("{stored} bytes of zstd cannot hold the declared {declared}")
             }
-        }
+        };
+        f.write_str(&text)
     }
 }
 
 impl fmt::Display for ZstdFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ZstdFault::Refused(why) => write!(f, "the zstd frame cannot be decoded: {why}"),
-            ZstdFault::Cut => f.write_str("the zstd frame is truncated"),
+        let text = match self {
+            ZstdFault::Refused(why) => format!("the zstd frame cannot be decoded: {why}"),
+            ZstdFault::Cut => "the zstd frame is truncated".to_owned(),
             ZstdFault::Short { expected, found } => {
-                write!(f, "the zstd frames hold {found} bytes, expected {expected}")
+                format!("the zstd frames hold {found} bytes, expected {expected}")
             }
             ZstdFault::Long { expected } => {
-                write!(
-                    f,
-                    "the zstd frames hold more than the expected {expected} bytes"
-                )
+                format!("the zstd frames hold more than the expected {expected} bytes")
             }
-        }
+        };
+        f.write_str(&text)
     }
 }
 
@@ -370,41 +347,34 @@ impl fmt::Display for Unsupported {
 
 impl fmt::Display for LimitExceeded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
+        let text = match self {
             LimitExceeded::Manifest { limit, found } => {
-                write!(
-                    f,
-                    "a manifest of {found} bytes is above the limit of {limit}"
-                )
+                format!("a manifest of {found} bytes is above the limit of {limit}")
             }
             LimitExceeded::Decoded { limit, found } => {
-                write!(f, "{found} decoded bytes are above the limit of {limit}")
+                format!("{found} decoded bytes are above the limit of {limit}")
             }
-            LimitExceeded::Allocation { byte_len: 0 } => f.write_str("no memory for zstd"),
-            LimitExceeded::Allocation { byte_len } => {
-                write!(f, "no memory for {byte_len} bytes")
-            }
-        }
+            LimitExceeded::Allocation { byte_len: 0 } => "no memory for zstd".to_owned(),
+            LimitExceeded::Allocation { byte_len } => format!("no memory for {byte_len} bytes"),
+        };
+        f.write_str(&text)
     }
 }
 
 impl fmt::Display for Misuse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
+        f.write_str(match self {
             Misuse::Destination { expected, found } => {
-                write!(f, "the destination has {found} bytes, the blob {expected}")
+                return write!(f, "the destination has {found} bytes, the blob {expected}");
             }
-            Misuse::UnknownLength => f.write_str("the decoded length is not known: stream it"),
-            Misuse::Order => f.write_str("the call is out of order, or an earlier one has failed"),
-            Misuse::NoManifest => f.write_str("the manifest has no bytes"),
-            Misuse::Alignment(alignment) => {
-                write!(
-                    f,
-                    "alignment {alignment} is not a power of two of at least 64"
-                )
+            Misuse::Alignment(found) => {
+                return write!(f, "alignment {found} is not a power of two of at least 64");
             }
-            Misuse::TooLong => f.write_str("more bytes than the format can address"),
-        }
+            Misuse::UnknownLength => "the decoded length is not known: stream it",
+            Misuse::Order => "the call is out of order, or an earlier one has failed",
+            Misuse::NoManifest => "the manifest has no bytes",
+            Misuse::TooLong => "more bytes than the format can address",
+        })
     }
 }
 
