@@ -155,8 +155,11 @@ pub(crate) fn slice_of(bytes: &[u8], span: Span) -> Option<&[u8]> {
 /// open, reading it is an error; with a map, the process would die.
 #[derive(Debug)]
 pub struct FileSource {
-    file: PositionedFile,
+    file: std::fs::File,
     byte_len: u64,
+    /// These systems have no positioned read that keeps the cursor, so readers take turns.
+    #[cfg(not(unix))]
+    turn: std::sync::Mutex<()>,
 }
 
 impl FileSource {
@@ -179,8 +182,10 @@ impl FileSource {
         let metadata = file.metadata()?;
         expect_regular(&metadata)?;
         Ok(FileSource {
-            file: PositionedFile::new(file),
+            file,
             byte_len: metadata.len(),
+            #[cfg(not(unix))]
+            turn: std::sync::Mutex::default(),
         })
     }
 
@@ -191,8 +196,7 @@ impl FileSource {
     ///
     /// [`Error::Io`].
     pub fn has_its_length(&self) -> Result<bool> {
-        let metadata = self.file.with(std::fs::File::metadata)?;
-        Ok(metadata.len() == self.byte_len)
+        Ok(self.file.metadata()?.len() == self.byte_len)
     }
 }
 
@@ -254,22 +258,33 @@ impl Source for FileSource {
 
     #[cfg(all(target_os = "linux", feature = "readahead"))]
     fn will_read(&self, span: Span) {
-        will_read(&self.file.0, span);
+        will_read(&self.file, span);
     }
 
     #[cfg(all(target_os = "linux", feature = "readahead"))]
     fn data_from(&self, offset: u64) -> u64 {
-        data_from(&self.file.0, offset, self.byte_len)
+        data_from(&self.file, offset, self.byte_len)
     }
 
     // On other systems readers of the file take turns, so no caller may have it.
     #[cfg(unix)]
     fn file(&self) -> Option<&std::fs::File> {
-        Some(&self.file.0)
+        Some(&self.file)
     }
 
+    #[cfg(unix)]
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
-        self.file.read_exact_at(buf, offset)
+        // Retries interrupted and short reads.
+        std::os::unix::fs::FileExt::read_exact_at(&self.file, buf, offset)
+    }
+
+    #[cfg(not(unix))]
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        use std::io::{Read, Seek};
+        let turn = self.turn.lock();
+        let _turn = turn.unwrap_or_else(std::sync::PoisonError::into_inner);
+        (&self.file).seek(io::SeekFrom::Start(offset))?;
+        (&self.file).read_exact(buf)
     }
 }
 
@@ -310,54 +325,5 @@ pub fn data_from(file: &std::fs::File, offset: u64, byte_len: u64) -> u64 {
         Ok(found) => found.clamp(offset, byte_len.max(offset)),
         Err(Errno::NXIO) => byte_len.max(offset),
         Err(_) => offset,
-    }
-}
-
-#[cfg(unix)]
-#[derive(Debug)]
-struct PositionedFile(std::fs::File);
-
-#[cfg(unix)]
-impl PositionedFile {
-    fn new(file: std::fs::File) -> Self {
-        PositionedFile(file)
-    }
-
-    fn with<T>(&self, look: impl FnOnce(&std::fs::File) -> T) -> T {
-        look(&self.0)
-    }
-
-    fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
-        // Retries interrupted and short reads.
-        std::os::unix::fs::FileExt::read_exact_at(&self.0, buf, offset)
-    }
-}
-
-/// Other systems have no positioned read that keeps the cursor, so readers take turns.
-#[cfg(not(unix))]
-#[derive(Debug)]
-struct PositionedFile(std::sync::Mutex<std::fs::File>);
-
-#[cfg(not(unix))]
-impl PositionedFile {
-    fn new(file: std::fs::File) -> Self {
-        PositionedFile(std::sync::Mutex::new(file))
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, std::fs::File> {
-        self.0
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-
-    fn with<T>(&self, look: impl FnOnce(&std::fs::File) -> T) -> T {
-        look(&self.lock())
-    }
-
-    fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
-        use std::io::{Read, Seek};
-        let mut file = self.lock();
-        file.seek(io::SeekFrom::Start(offset))?;
-        file.read_exact(buf)
     }
 }
