@@ -1,6 +1,8 @@
 //! Locating frames by the headers of their blocks, without decoding: RFC 8878 §3.1.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
+use std::io;
+
 use super::header::{Descriptor, FRAME_MAGIC, SKIPPABLE_MAGIC, number};
 use super::seek::most_frames;
 use crate::error::Result;
@@ -20,18 +22,11 @@ pub(super) fn walk(source: &(impl Source + ?Sized), span: Span) -> Result<Option
         window: [0; WINDOW],
         held: Span::default(),
     };
-    let mut frames = Vec::new();
-    while !walker.rest.is_empty() {
-        let start = walker.rest.offset();
-        let Some(content) = walker.frame()? else {
-            return Ok(None);
-        };
-        if frames.len() >= most_frames(span) {
-            return Ok(None);
-        }
-        frames.push((walker.rest.offset().strict_sub(start), content));
+    match walker.frames(most_frames(span)) {
+        Ok(frames) => Ok(Some(frames)),
+        Err(Stop::NoFrames) => Ok(None),
+        Err(Stop::Io(error)) => Err(error.into()),
     }
-    Ok(Some(frames))
 }
 
 const WINDOW: usize = 4096;
@@ -45,76 +40,83 @@ struct Walker<'s, S: ?Sized> {
     held: Span,
 }
 
+/// Why a walk ends early.
+enum Stop {
+    NoFrames,
+    Io(io::Error),
+}
+
 impl<S: Source + ?Sized> Walker<'_, S> {
+    fn frames(&mut self, most: usize) -> Result<Vec<(u64, u64)>, Stop> {
+        let mut frames = Vec::new();
+        while !self.rest.is_empty() {
+            let start = self.rest.offset();
+            let content = self.frame()?;
+            if frames.len() >= most {
+                return Err(Stop::NoFrames);
+            }
+            frames.push((self.rest.offset().strict_sub(start), content));
+        }
+        Ok(frames)
+    }
+
     /// Passes one frame and returns the length of its content.
-    fn frame(&mut self) -> Result<Option<u64>> {
-        let Some(magic) = self.take(4)? else {
-            return Ok(None);
-        };
+    fn frame(&mut self) -> Result<u64, Stop> {
+        let magic = self.take(4)?;
         if magic & 0xFFFF_FFF0 == SKIPPABLE_MAGIC.into() {
-            let Some(len) = self.take(4)? else {
-                return Ok(None);
-            };
-            return Ok(self.pass(len).map(|()| 0));
+            let len = self.take(4)?;
+            self.pass(len)?;
+            return Ok(0);
         }
-        let descriptor = self.take(1)?.filter(|_| magic == FRAME_MAGIC.into());
-        let Some(descriptor) = descriptor.and_then(|byte| u8::try_from(byte).ok()) else {
-            return Ok(None);
-        };
+        let descriptor = u8::try_from(self.take(1)?).map_err(|_| Stop::NoFrames)?;
+        if magic != FRAME_MAGIC.into() {
+            return Err(Stop::NoFrames);
+        }
         let descriptor = Descriptor::of(descriptor);
-        let skip = u64::from(descriptor.window_len).strict_add(descriptor.dictionary_len.into());
-        if self.pass(skip).is_none() {
-            return Ok(None);
-        }
+        self.pass(u64::from(descriptor.window_len).strict_add(descriptor.dictionary_len.into()))?;
         let field = self.take(descriptor.content_size_len.into())?;
-        let Some(content) = field.and_then(|field| descriptor.content_size(field)) else {
-            return Ok(None);
-        };
+        let content = descriptor.content_size(field).ok_or(Stop::NoFrames)?;
         loop {
-            let Some(block) = self.take(3)? else {
-                return Ok(None);
-            };
-            let len = match block >> 1 & 3 {
+            let block = self.take(3)?;
+            self.pass(match block >> 1 & 3 {
                 0 | 2 => block >> 3,
                 1 => 1, // One byte, repeated.
-                _ => return Ok(None),
-            };
-            if self.pass(len).is_none() {
-                return Ok(None);
-            }
+                _ => return Err(Stop::NoFrames),
+            })?;
             if block & 1 != 0 {
-                let checksum_len = if descriptor.has_checksum { 4 } else { 0 };
-                return Ok(self.pass(checksum_len).map(|()| content));
+                self.pass(if descriptor.has_checksum { 4 } else { 0 })?;
+                return Ok(content);
             }
         }
     }
 
-    /// Passes over `len` bytes; `None` if there are fewer.
-    fn pass(&mut self, len: u64) -> Option<()> {
-        let start = self.rest.offset().checked_add(len)?;
-        self.rest = Span::between(start, self.rest.end())?;
-        Some(())
+    /// Passes over `len` bytes, if there are so many.
+    fn pass(&mut self, len: u64) -> Result<(), Stop> {
+        let start = self.rest.offset().checked_add(len);
+        let rest = start.and_then(|start| Span::between(start, self.rest.end()));
+        self.rest = rest.ok_or(Stop::NoFrames)?;
+        Ok(())
     }
 
     /// The next `len` bytes, of up to 8, as a little-endian number.
-    fn take(&mut self, len: u64) -> Result<Option<u64>> {
-        let Some(wanted) = Span::new(self.rest.offset(), len) else {
-            return Ok(None);
-        };
-        if !self.rest.contains(wanted) {
-            return Ok(None);
-        }
+    fn take(&mut self, len: u64) -> Result<u64, Stop> {
+        let wanted = Span::new(self.rest.offset(), len);
+        let wanted = wanted.filter(|wanted| self.rest.contains(*wanted));
+        let wanted = wanted.ok_or(Stop::NoFrames)?;
         if !self.held.contains(wanted) {
             let byte_len = self.rest.byte_len().min(WINDOW as u64);
             let held = Span::exact(self.rest.offset(), byte_len);
             let window = self.window.get_mut(..in_memory(byte_len));
-            self.source
-                .read_at(held.offset(), window.unwrap_or_default())?;
+            let read = self
+                .source
+                .read_at(held.offset(), window.unwrap_or_default());
+            read.map_err(Stop::Io)?;
             self.held = held;
         }
         let at = in_memory(wanted.offset().strict_sub(self.held.offset()));
         let bytes = self.window.get(at..at.strict_add(in_memory(len)));
-        let number = bytes.map(number);
-        Ok(self.pass(len).and(number))
+        let number = bytes.map(number).ok_or(Stop::NoFrames)?;
+        self.pass(len)?;
+        Ok(number)
     }
 }
