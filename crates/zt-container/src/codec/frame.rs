@@ -179,18 +179,18 @@ pub(super) fn refused(code: usize) -> Error {
     }
 }
 
+/// The content as one frame, for tests.
+#[cfg(test)]
+pub(super) fn frame(content: &[u8]) -> Vec<u8> {
+    let mut frame = Vec::new();
+    let mut compressor = FrameCompressor::new(3).unwrap();
+    compressor.compress(content, &mut frame).unwrap();
+    frame
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn frame(content: &[u8]) -> Vec<u8> {
-        let mut frame = Vec::new();
-        FrameCompressor::new(3)
-            .unwrap()
-            .compress(content, &mut frame)
-            .unwrap();
-        frame
-    }
 
     #[test]
     fn a_compressed_block_of_no_bytes_is_passed_over() {
@@ -200,35 +200,27 @@ mod tests {
             (b"\x28\xB5\x2F\xFD\x20\x01\x04\x00\x00\x09\x00\x00A", b"A"),
         ] {
             let mut streamed = vec![0; content.len()];
-            assert!(super::takes_as_stream(frame, &mut streamed).unwrap());
+            assert!(takes_as_stream(frame, &mut streamed).unwrap());
             assert_eq!(streamed, content);
             let mut whole = vec![0; content.len()];
-            super::decode_into(frame, &mut whole).unwrap();
+            decode_into(frame, &mut whole).unwrap();
             assert_eq!(whole, content);
             let cut = &frame[..frame.len() - 1];
-            assert!(super::decode_into(cut, &mut whole).is_err());
-            assert!(super::decode_into(frame, &mut [0; 2]).is_err());
+            assert!(decode_into(cut, &mut whole).is_err());
+            assert!(decode_into(frame, &mut [0; 2]).is_err());
         }
     }
 
     #[test]
     fn refuses_another_length_than_asked_for() {
         let stored = frame(b"eight by");
-        let fault = |len| {
-            decode_into(&stored, &mut vec![0; len])
-                .unwrap_err()
-                .to_string()
-        };
-        assert!(
-            fault(7).contains("more than the expected 7"),
-            "{}",
-            fault(7)
-        );
-        assert!(
-            fault(9).contains("hold 8 bytes, expected 9"),
-            "{}",
-            fault(9)
-        );
+        for (len, words) in [
+            (7, "more than the expected 7"),
+            (9, "hold 8 bytes, expected 9"),
+        ] {
+            let error = decode_into(&stored, &mut vec![0; len]).unwrap_err();
+            assert!(error.to_string().contains(words), "{error}");
+        }
     }
 
     /// The upper bytes of bf16 values that are nearly normally distributed: sums of uniform values.
@@ -261,24 +253,16 @@ mod tests {
         let len = content.len() as f64;
         let bits_of = |count: &u32| f64::from(*count) * (len / f64::from(*count).max(1.0)).log2();
         let entropy = counts.iter().map(bits_of).sum::<f64>() / 8.0;
-        assert!(
-            (frame.len() as f64) < entropy * 1.03,
-            "{} bytes for {entropy} of entropy",
-            frame.len()
-        );
-        assert!(
-            frame.len() < self::frame(&content).len(),
-            "less than searching"
-        );
+        let len = frame.len();
+        assert!((len as f64) < entropy * 1.03, "{len} for {entropy}");
+        assert!(len < super::frame(&content).len(), "less than searching");
 
         let mut decoded = vec![0; content.len()];
         decode_into(&frame, &mut decoded).unwrap();
         assert_eq!(decoded, content);
         // libzstd's own decoder in one call, and as a stream.
-        assert_eq!(
-            zstd::bulk::decompress(&frame, content.len()).unwrap(),
-            content
-        );
+        let decoded = zstd::bulk::decompress(&frame, content.len()).unwrap();
+        assert_eq!(decoded, content);
         assert_eq!(zstd::stream::decode_all(&frame[..]).unwrap(), content);
     }
 
@@ -310,9 +294,7 @@ mod tests {
             assert_eq!(error.code(), "zstd", "{len}");
         }
         let tail = [&stored[..], &[0; 64]].concat();
-        assert_eq!(
-            decode_into(&tail, &mut [0; 1000]).unwrap_err().code(),
-            "zstd"
-        );
+        let error = decode_into(&tail, &mut [0; 1000]).unwrap_err();
+        assert_eq!(error.code(), "zstd");
     }
 }

@@ -109,11 +109,8 @@ fn by_table(
 ) -> Result<Option<Vec<Frame>>> {
     const FOOTER_LEN: u64 = 9;
     const HEADER_LEN: u64 = 8;
-    let Some(footer_offset) = span
-        .end()
-        .checked_sub(FOOTER_LEN)
-        .filter(|at| *at >= span.offset())
-    else {
+    let footer_offset = span.end().checked_sub(FOOTER_LEN);
+    let Some(footer_offset) = footer_offset.filter(|at| *at >= span.offset()) else {
         return Ok(None);
     };
     let mut footer = [0; 9];
@@ -186,16 +183,22 @@ fn ends_at(frames: &[Frame], offset: u64, stored_end: u64, decoded_len: u64) -> 
 #[cfg(feature = "zstd")]
 mod tests {
     use super::*;
-    use crate::codec::{FrameCompressor, decode_into};
+    use crate::codec::decode_into;
+    use crate::codec::frame::frame;
     use crate::source::Memory;
 
-    fn frame(content: &[u8]) -> Vec<u8> {
-        let mut frame = Vec::new();
-        FrameCompressor::new(3)
-            .unwrap()
-            .compress(content, &mut frame)
-            .unwrap();
-        frame
+    /// What `frames` finds.
+    fn found(stored: &[u8]) -> Option<Vec<Frame>> {
+        frames(&Memory::new(stored), &blob(stored)).unwrap()
+    }
+
+    /// What the table at the end says.
+    fn listed(stored: &[u8]) -> Option<Vec<Frame>> {
+        by_table(&Memory::new(stored), blob(stored).span, 18).unwrap()
+    }
+
+    fn walked(stored: &[u8]) -> Option<Vec<(u64, u64)>> {
+        walk(&Memory::new(stored), blob(stored).span).unwrap()
     }
 
     /// Three frames, with their table or without.
@@ -233,52 +236,33 @@ mod tests {
 
     #[test]
     fn frames_are_found_by_their_table_and_by_walking() {
-        let walked = three(false);
-        let stored = three(true);
-        let by_table = frames(&Memory::new(&stored), &blob(&stored))
-            .unwrap()
-            .unwrap();
-        let by_walking = frames(&Memory::new(&walked), &blob(&walked))
-            .unwrap()
-            .unwrap();
-        assert_eq!(by_table, by_walking);
-        let contents: Vec<u64> = by_table
-            .iter()
-            .map(|frame| frame.content.offset())
-            .collect();
-        assert_eq!(contents, [0, 6, 13]);
+        let by_table = found(&three(true)).unwrap();
+        assert_eq!(found(&three(false)).unwrap(), by_table);
+        let contents = by_table.iter().map(|frame| frame.content.offset());
+        assert_eq!(contents.collect::<Vec<_>>(), [0, 6, 13]);
     }
 
     #[test]
     fn frames_of_every_kind_are_walked_as_libzstd_does() {
         use zstd::zstd_safe::find_frame_compressed_size;
-        let noise: Vec<u8> = (0..700_000u32)
-            .map(|at| at.wrapping_mul(2_654_435_761).to_le_bytes()[3])
-            .collect();
+        let noise = (0..700_000u32).map(|at| at.wrapping_mul(2_654_435_761).to_le_bytes()[3]);
+        let noise: Vec<u8> = noise.collect();
         let skippable = [&[0x5A, 0x2A, 0x4D, 0x18, 3, 0, 0, 0][..], b"any"].concat();
         let mut stored = skippable.clone();
         let mut expected = vec![(skippable.len() as u64, 0)];
-        for content in [
-            &noise[..],
-            &[7; 300_000],
-            b"",
-            &[1; 255],
-            &[2; 256],
-            &[3; 65_792],
-        ] {
+        let repeated = [(7, 300_000), (0, 0), (1, 255), (2, 256), (3, 65_792)];
+        let repeated = repeated.map(|(byte, len)| vec![byte; len]);
+        for content in std::iter::once(&noise).chain(&repeated) {
             for frame in [frame(content), zstd::bulk::compress(content, 1).unwrap()] {
                 let len = find_frame_compressed_size(&frame).unwrap();
                 expected.push((len as u64, content.len() as u64));
                 stored.extend(frame);
             }
         }
-        let whole = |len: usize| Span::new(0, len as u64).unwrap();
-        let walked = walk(&Memory::new(&stored), whole(stored.len())).unwrap();
-        assert_eq!(walked, Some(expected));
+        assert_eq!(walked(&stored), Some(expected));
         // A cut row of frames is none, wherever it is cut; between two frames it is a shorter row.
         for len in (0..stored.len()).rev().take(70_000).step_by(97) {
-            let cut = Memory::new(stored.get(..len).unwrap());
-            let walked = walk(&cut, whole(len)).unwrap();
+            let walked = walked(stored.get(..len).unwrap());
             let total = walked.map(|frames| frames.iter().map(|(stored, _)| stored).sum::<u64>());
             assert!(total.is_none_or(|total| total == len as u64), "{len}");
         }
@@ -288,26 +272,17 @@ mod tests {
     fn a_frame_that_does_not_say_its_content_is_not_walked() {
         let mut stored = Vec::new();
         zstd::stream::copy_encode(&b"streamed"[..], &mut stored, 1).unwrap();
-        let span = Span::new(0, stored.len() as u64).unwrap();
-        assert_eq!(walk(&Memory::new(&stored), span).unwrap(), None);
+        assert_eq!(walked(&stored), None);
     }
 
     #[test]
     fn only_zstd_of_a_known_length_has_frames() {
         let stored = three(true);
-        let source = Memory::new(&stored);
-        let (raw, unknown) = (Encoding::Raw, None);
-        for blob in [
-            Blob {
-                encoding: raw,
-                ..blob(&stored)
-            },
-            Blob {
-                decoded_len: unknown,
-                ..blob(&stored)
-            },
-        ] {
-            assert_eq!(frames(&source, &blob).unwrap(), None, "{blob:?}");
+        let (mut raw, mut unknown) = (blob(&stored), blob(&stored));
+        (raw.encoding, unknown.decoded_len) = (Encoding::Raw, None);
+        for blob in [raw, unknown] {
+            let found = frames(&Memory::new(&stored), &blob).unwrap();
+            assert_eq!(found, None, "{blob:?}");
         }
     }
 
@@ -326,14 +301,11 @@ mod tests {
             let content = frame(&[7; 18]);
             table.push(content.len(), 18).unwrap();
             stored.extend(content);
-            let walked = frames(&Memory::new(&stored), &blob(&stored)).unwrap();
-            assert_eq!(
-                walked.map(|frames| frames.len()),
-                is_listed.then_some(count + 1)
-            );
+            let walked = found(&stored).map(|frames| frames.len());
+            assert_eq!(walked, is_listed.then_some(count + 1));
             decode_into(&stored, &mut [0; 18]).unwrap();
             stored.extend(table.to_frame());
-            let listed = by_table(&Memory::new(&stored), blob(&stored).span, 18).unwrap();
+            let listed = listed(&stored);
             let most = most_frames(blob(&stored).span);
             assert_eq!(listed.is_some(), count < most, "{count} of {most}");
             assert_eq!(is_listed, count < most);
@@ -360,10 +332,8 @@ mod tests {
         let (frames, plain_table) = plain.split_at(three(false).len());
         let entries = plain_table.get(8..plain_table.len() - 9).unwrap();
         let table = |magic: u32, descriptor: u8, checksum: &[u8], more: u32| {
-            let entries: Vec<u8> = entries
-                .chunks(8)
-                .flat_map(|entry| [entry, checksum].concat())
-                .collect();
+            let entries = entries.chunks(8).flat_map(|entry| [entry, checksum]);
+            let entries: Vec<u8> = entries.flatten().copied().collect();
             let payload = u32::try_from(entries.len()).unwrap() + 9 + more;
             [
                 frames,
@@ -376,11 +346,10 @@ mod tests {
             .concat()
         };
         let ours = SeekTable::SKIPPABLE_MAGIC;
-        let found = |stored: &[u8]| by_table(&Memory::new(stored), blob(stored).span, 18).unwrap();
-        let expected = found(&plain);
+        let expected = listed(&plain);
         assert_eq!(expected.as_ref().map(Vec::len), Some(3));
         assert_eq!(table(ours, 0, &[], 0), plain);
-        assert_eq!(found(&table(ours, 0, &[], 8)), None, "longer than it is");
+        assert_eq!(listed(&table(ours, 0, &[], 8)), None, "longer than it is");
         for (magic, descriptor, checksum, is_known) in [
             (ours, 0x80, &[0xAB; 4][..], true),
             (ours, 0x83, &[0xAB; 4], true),
@@ -393,7 +362,7 @@ mod tests {
         ] {
             let stored = table(magic, descriptor, checksum, 0);
             let expected = expected.clone().filter(|_| is_known);
-            assert_eq!(found(&stored), expected, "{magic:#x} {descriptor:#x}");
+            assert_eq!(listed(&stored), expected, "{magic:#x} {descriptor:#x}");
         }
     }
 
@@ -420,27 +389,15 @@ mod tests {
         let mut stored = three(true);
         let entry = stored.len() - 9 - 8 + 4; // The content length of the last frame.
         *stored.get_mut(entry).unwrap() = 6;
-        let blob = blob(&stored);
-        let span = blob.span;
-        assert_eq!(by_table(&Memory::new(&stored), span, 18).unwrap(), None);
+        assert_eq!(listed(&stored), None);
         // A skippable frame has no content, which walking finds out.
-        assert!(
-            frames(&Memory::new(&stored), &blob)
-                .unwrap()
-                .is_none_or(|frames| frames.len() >= 3)
-        );
+        assert!(found(&stored).is_none_or(|frames| frames.len() >= 3));
         for count in [0u32, 4, u32::MAX] {
             let mut stored = three(true);
             let at = stored.len() - 9;
-            stored
-                .get_mut(at..at + 4)
-                .unwrap()
-                .copy_from_slice(&count.to_le_bytes());
-            assert_eq!(
-                by_table(&Memory::new(&stored), span, 18).unwrap(),
-                None,
-                "{count}"
-            );
+            let field = stored.get_mut(at..at + 4).unwrap();
+            field.copy_from_slice(&count.to_le_bytes());
+            assert_eq!(listed(&stored), None, "{count}");
         }
     }
 }

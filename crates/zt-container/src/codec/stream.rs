@@ -178,23 +178,21 @@ mod tests {
     /// Whether all ways to decode 24 bytes that are 7 take them.
     fn all_take(stored: &[u8]) -> bool {
         let whole = decode_into(stored, &mut [0; 24]).is_ok();
-        assert_eq!(
-            takes(stored, stored.len(), 24),
-            whole,
-            "{stored:x?} at once"
-        );
-        assert_eq!(takes(stored, 1, 24), whole, "{stored:x?} byte by byte");
+        for piece in [stored.len(), 1] {
+            assert_eq!(takes(stored, piece, 24), whole, "{stored:x?} by {piece}");
+        }
         whole
     }
 
     #[test]
     fn a_window_of_any_size_costs_no_more_than_the_content() {
-        for (window, is_taken) in [
+        let windows = [
             (0, true),
             (0x9f, true),
             (21 << 3 | 7, true),
             (22 << 3, false),
-        ] {
+        ];
+        for (window, is_taken) in windows {
             // The last block: 24 times the byte 7.
             let stored = [&MAGIC[..], &[0, window], &[0xc3, 0, 0, 7]].concat();
             assert_eq!(all_take(&stored), is_taken, "{window:#x}");
