@@ -1,7 +1,7 @@
 //! Stored bytes and how to decode them.
 
 use crate::chunks::Chunks;
-use crate::digest::Digest;
+use crate::digest::{Digest, DigestAlgorithm};
 use crate::span::Span;
 
 /// How the bytes of a blob are stored.
@@ -79,6 +79,19 @@ impl Blob {
             digest: None,
             chunks: None,
         }
+    }
+
+    /// The blob with this digest.
+    #[must_use]
+    pub fn with_digest(mut self, digest: Option<Digest>) -> Self {
+        self.digest = digest;
+        self
+    }
+
+    /// The algorithm of its digest; `None` if there is nothing to check: no digest, or an unknown one.
+    #[must_use]
+    pub fn algorithm(&self) -> Option<DigestAlgorithm> {
+        self.digest.as_ref()?.algorithm()
     }
 
     /// The absolute offset behind its last byte, or behind its table of chunk digests if that ends later.

@@ -57,11 +57,9 @@ impl ChunkTable {
     ///
     /// [`Error::DigestMismatch`] about the table; [`Error::Io`]; as [`Hasher::new`].
     pub fn read(source: &dyn Source, blob: &Blob) -> Result<Option<Self>> {
-        let Some((chunks, algorithm)) = blob
-            .chunks
-            .as_deref()
-            .and_then(|chunks| Some((chunks, chunks.digest.algorithm()?)))
-        else {
+        let chunks = blob.chunks.as_deref();
+        let known = chunks.and_then(|chunks| Some((chunks, chunks.digest.algorithm()?)));
+        let Some((chunks, algorithm)) = known else {
             return Ok(None);
         };
         // The reader of the manifest has compared the two lengths already.

@@ -81,13 +81,9 @@ impl<'a> BlobReader<'a> {
     /// As [`check_declared`]; [`Error::Unsupported`] if this build lacks the codec or the digest: a known
     /// digest is never skipped.
     pub fn new(source: &'a dyn Source, blob: &'a Blob, limits: &Limits) -> Result<Self> {
-        let digest = blob.digest.as_ref();
-        let check = match digest.and_then(|digest| Some((digest, digest.algorithm()?))) {
-            Some((digest, algorithm)) => Some((Hasher::new(algorithm)?, digest)),
-            None => None,
-        };
+        let hasher = blob.algorithm().map(Hasher::new).transpose()?;
         Ok(BlobReader {
-            check,
+            check: hasher.zip(blob.digest.as_ref()),
             ..Self::unverified(source, blob, limits)?
         })
     }
@@ -165,14 +161,12 @@ impl<'a> BlobReader<'a> {
             // At the declared end, one more byte is decoded, to check that there is none.
             let mut beyond = [0];
             let len = in_memory(left.min(rest.len() as u64));
-            let given = match self.step(if at_end {
+            let out = if at_end {
                 &mut beyond
             } else {
                 &mut rest[..len]
-            }) {
-                Ok(given) => given,
-                Err(error) => return Err(self.explained(error)),
             };
+            let given = self.step(out).map_err(|error| self.explained(error))?;
             if at_end && given > 0 {
                 let expected = self.produced;
                 return Err(self.explained(ZstdFault::Long { expected }.into()));
@@ -283,12 +277,9 @@ impl<'a> BlobReader<'a> {
         {
             return Err(ZstdFault::Cut.into());
         }
+        let found = self.produced;
         match self.expected {
-            Some(expected) if expected != self.produced => Err(ZstdFault::Short {
-                expected,
-                found: self.produced,
-            }
-            .into()),
+            Some(expected) if expected != found => Err(ZstdFault::Short { expected, found }.into()),
             _ => Ok(()),
         }
     }
@@ -310,19 +301,14 @@ pub fn read_into(
     limits: &Limits,
     out: &mut [u8],
 ) -> Result<()> {
-    let expected = blob
-        .decoded_len
-        .ok_or(Error::Misuse(Misuse::UnknownLength))?;
-    if expected != out.len() as u64 {
-        return Err(Error::Misuse(Misuse::Destination {
-            expected,
-            found: out.len() as u64,
-        }));
+    let unknown = Error::Misuse(Misuse::UnknownLength);
+    let (expected, found) = (blob.decoded_len.ok_or(unknown)?, out.len() as u64);
+    if expected != found {
+        return Err(Error::Misuse(Misuse::Destination { expected, found }));
     }
     if blob.encoding == Encoding::Raw {
         check_declared(blob, limits)?;
-        let digest = blob.digest.as_ref().filter(|_| verify);
-        let Some(algorithm) = digest.and_then(Digest::algorithm) else {
+        let Some(algorithm) = blob.algorithm().filter(|_| verify) else {
             return Ok(source.read_at(blob.span.offset(), out)?);
         };
         // A piece is hashed while it is in the core's cache. Over a network, one request reads all.
@@ -334,6 +320,7 @@ pub fn read_into(
             hasher.update(piece);
             offset = offset.strict_add(piece.len() as u64);
         }
+        let digest = blob.digest.as_ref();
         return digest.map_or(Ok(()), |digest| digest.expect(hasher.finish()));
     }
     #[cfg(feature = "zstd")]
@@ -346,17 +333,12 @@ pub fn read_into(
         // The destination is the window, so a window of any size needs no memory.
         return codec::decode_into(&stored, out);
     }
-    let mut reader = if verify {
-        BlobReader::new(source, blob, limits)?
-    } else {
-        BlobReader::unverified(source, blob, limits)?
+    let mut reader = match verify {
+        true => BlobReader::new(source, blob, limits)?,
+        false => BlobReader::unverified(source, blob, limits)?,
     };
     let filled = reader.read(out)?;
-    debug_assert_eq!(
-        filled,
-        out.len(),
-        "the reader ends with an error or at the declared length"
-    );
+    debug_assert_eq!(filled, out.len(), "the reader ends at the declared length");
     Ok(())
 }
 
