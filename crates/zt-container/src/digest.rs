@@ -113,10 +113,8 @@ impl FromStr for Digest {
             })
         };
         let (algorithm, value) = text.split_once(':').ok_or_else(malformed)?;
-        let digits = value
-            .strip_prefix("0x")
-            .or_else(|| value.strip_prefix("0X"))
-            .unwrap_or(value);
+        let digits = value.strip_prefix("0x").or(value.strip_prefix("0X"));
+        let digits = digits.unwrap_or(value);
         if algorithm.is_empty() {
             Err(malformed())
         } else if algorithm.eq_ignore_ascii_case("crc32c") {

@@ -52,9 +52,8 @@ impl Footer {
         let mut size = [0; 8];
         source.read_at(size_offset, &mut size)?;
         let declared = u64::from_le_bytes(size);
-        let start = size_offset
-            .checked_sub(declared)
-            .filter(|start| *start >= HEADER_LEN);
+        let start = size_offset.checked_sub(declared);
+        let start = start.filter(|start| *start >= HEADER_LEN);
         // The text of 1.0 demands `size < file - 16`, but its writers reach equality in empty files.
         let (Some(start), 1..) = (start, declared) else {
             let has_footer = layout == Layout::V1_1;
@@ -66,12 +65,9 @@ impl Footer {
             }
             .into());
         };
-        if declared > limits.manifest_len {
-            let limit = limits.manifest_len;
-            return Err(Error::Limit(LimitExceeded::Manifest {
-                limit,
-                found: declared,
-            }));
+        let (limit, found) = (limits.manifest_len, declared);
+        if found > limit {
+            return Err(Error::Limit(LimitExceeded::Manifest { limit, found }));
         }
         Ok(Footer {
             layout,
@@ -131,19 +127,12 @@ fn is_of_0_1(source: &(impl Source + ?Sized), byte_len: u64) -> Result<bool> {
         return Ok(head == MAGIC_0_1);
     }
     // A file that is a prefix of the magic is truncated, not of another format.
-    let cut = !head.is_empty() && (MAGIC.starts_with(head) || MAGIC_0_1.starts_with(head));
-    Err(if cut {
-        Violation::Truncated {
-            byte_len,
-            minimum: HEADER_LEN.strict_add(SIZE_LEN).strict_add(1),
-        }
-        .into()
-    } else {
-        Violation::NotZt {
-            found: head.to_vec(),
-        }
-        .into()
-    })
+    if !head.is_empty() && (MAGIC.starts_with(head) || MAGIC_0_1.starts_with(head)) {
+        let minimum = HEADER_LEN.strict_add(SIZE_LEN).strict_add(1);
+        return Err(Violation::Truncated { byte_len, minimum }.into());
+    }
+    let found = head.to_vec();
+    Err(Violation::NotZt { found }.into())
 }
 
 /// Whether the file ends with the footer magic. As a size of layout 1.0, these bytes would be 3.47e18, so

@@ -46,11 +46,7 @@ impl<W: Write> ContainerWriter<W> {
     ///
     /// [`Error::Io`] if the sink fails.
     pub fn new(sink: W) -> Result<Self> {
-        let mut writer = ContainerWriter {
-            sink,
-            offset: 0,
-            state: State::BetweenBlobs,
-        };
+        let mut writer = Self::resume(sink, 0);
         writer.emit(&MAGIC)?;
         Ok(writer)
     }
@@ -88,10 +84,8 @@ impl<W: Write> ContainerWriter<W> {
         }
         self.expect_between_blobs()?;
         let hasher = digest.map(Hasher::new).transpose()?;
-        let start = self
-            .offset
-            .checked_next_multiple_of(alignment)
-            .ok_or(TOO_LONG)?;
+        let start = self.offset.checked_next_multiple_of(alignment);
+        let start = start.ok_or(TOO_LONG)?;
         let mut padding = start - self.offset;
         while padding > 0 {
             let len = padding.min(ZEROS.len() as u64);
@@ -188,13 +182,10 @@ impl<W: Write> ContainerWriter<W> {
     }
 
     fn emit(&mut self, bytes: &[u8]) -> Result<()> {
-        let offset = self
-            .offset
-            .checked_add(bytes.len() as u64)
-            .ok_or(TOO_LONG)?;
-        self.sink
-            .write_all(bytes)
-            .inspect_err(|_| self.state = State::Failed)?;
+        let offset = self.offset.checked_add(bytes.len() as u64);
+        let offset = offset.ok_or(TOO_LONG)?;
+        let written = self.sink.write_all(bytes);
+        written.inspect_err(|_| self.state = State::Failed)?;
         self.offset = offset;
         Ok(())
     }
