@@ -2,109 +2,78 @@
 
 use std::fmt;
 
-/// The storage type of a component's elements: one of a closed set of thirteen. Spec: §7.1.
-///
-/// It gives the width of an element. A component's logical type can give the bytes another meaning;
-/// logical types are an open set of names, which this crate does not interpret.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum DType {
+/// Each row: the variant, the bytes of an element, the short name and the long one.
+macro_rules! dtypes {
+    ($($(#[$doc:meta])* $dtype:ident, $byte_len:literal, $name:literal, $long_name:literal;)*) => {
+        /// The storage type of a component's elements: one of a closed set of thirteen. Spec: §7.1.
+        ///
+        /// It gives the width of an element. A component's logical type can give the bytes another
+        /// meaning; logical types are an open set of names, which this crate does not interpret.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum DType {
+            $($(#[$doc])* $dtype,)*
+        }
+
+        impl DType {
+            /// Every storage type, in the specification's order.
+            pub const ALL: [DType; 13] = [$(DType::$dtype),*];
+
+            /// Bytes of one element.
+            #[must_use]
+            pub const fn byte_len(self) -> usize {
+                match self {
+                    $(DType::$dtype => $byte_len,)*
+                }
+            }
+
+            /// The name that manifests of 1.1 and later use, such as `f32`.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(DType::$dtype => $name,)*
+                }
+            }
+
+            /// The name that manifests of 0.1 and 1.0 use, such as `float32`. Spec: 1.0 §4.2.
+            #[must_use]
+            pub const fn as_long_str(self) -> &'static str {
+                match self {
+                    $(DType::$dtype => $long_name,)*
+                }
+            }
+        }
+    };
+}
+dtypes! {
     /// IEEE 754 binary64.
-    F64,
+    F64, 8, "f64", "float64";
     /// IEEE 754 binary32.
-    F32,
+    F32, 4, "f32", "float32";
     /// IEEE 754 binary16.
-    F16,
+    F16, 2, "f16", "float16";
     /// bfloat16: the upper half of a binary32.
-    BF16,
+    BF16, 2, "bf16", "bfloat16";
     /// Signed, 64 bits, two's complement.
-    I64,
+    I64, 8, "i64", "int64";
     /// Signed, 32 bits, two's complement.
-    I32,
+    I32, 4, "i32", "int32";
     /// Signed, 16 bits, two's complement.
-    I16,
+    I16, 2, "i16", "int16";
     /// Signed, 8 bits, two's complement.
-    I8,
+    I8, 1, "i8", "int8";
     /// Unsigned, 64 bits.
-    U64,
+    U64, 8, "u64", "uint64";
     /// Unsigned, 32 bits.
-    U32,
+    U32, 4, "u32", "uint32";
     /// Unsigned, 16 bits.
-    U16,
+    U16, 2, "u16", "uint16";
     /// Unsigned, 8 bits.
-    U8,
+    U8, 1, "u8", "uint8";
     /// One byte: 0 is false, 1 is true, anything else is not valid.
-    Bool,
+    Bool, 1, "bool", "bool";
 }
 
 impl DType {
-    /// Every storage type, in the specification's order.
-    pub const ALL: [DType; 13] = [
-        DType::F64,
-        DType::F32,
-        DType::F16,
-        DType::BF16,
-        DType::I64,
-        DType::I32,
-        DType::I16,
-        DType::I8,
-        DType::U64,
-        DType::U32,
-        DType::U16,
-        DType::U8,
-        DType::Bool,
-    ];
-
-    /// Bytes of one element.
-    #[must_use]
-    pub const fn byte_len(self) -> usize {
-        match self {
-            DType::F64 | DType::I64 | DType::U64 => 8,
-            DType::F32 | DType::I32 | DType::U32 => 4,
-            DType::F16 | DType::BF16 | DType::I16 | DType::U16 => 2,
-            DType::I8 | DType::U8 | DType::Bool => 1,
-        }
-    }
-
-    /// The name that manifests of 1.1 and later use, such as `f32`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            DType::F64 => "f64",
-            DType::F32 => "f32",
-            DType::F16 => "f16",
-            DType::BF16 => "bf16",
-            DType::I64 => "i64",
-            DType::I32 => "i32",
-            DType::I16 => "i16",
-            DType::I8 => "i8",
-            DType::U64 => "u64",
-            DType::U32 => "u32",
-            DType::U16 => "u16",
-            DType::U8 => "u8",
-            DType::Bool => "bool",
-        }
-    }
-
-    /// The name that manifests of 0.1 and 1.0 use, such as `float32`. Spec: 1.0 §4.2.
-    #[must_use]
-    pub const fn as_long_str(self) -> &'static str {
-        match self {
-            DType::F64 => "float64",
-            DType::F32 => "float32",
-            DType::F16 => "float16",
-            DType::BF16 => "bfloat16",
-            DType::I64 => "int64",
-            DType::I32 => "int32",
-            DType::I16 => "int16",
-            DType::I8 => "int8",
-            DType::U64 => "uint64",
-            DType::U32 => "uint32",
-            DType::U16 => "uint16",
-            DType::U8 => "uint8",
-            DType::Bool => "bool",
-        }
-    }
-
     /// Whether elements are floating-point numbers: f64, f32, f16 or bf16.
     #[must_use]
     pub const fn is_float(self) -> bool {
