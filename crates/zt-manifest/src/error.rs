@@ -290,51 +290,53 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
+        let text = match self {
             Error::Cbor { offset, rule } => {
-                write!(f, "the manifest is not CBOR at {offset}: {rule}")
+                format!("the manifest is not CBOR at {offset}: {rule}")
             }
             Error::DuplicateKey { offset, key } => {
-                write!(f, "the manifest is not CBOR at {offset}: ")?;
-                match key.as_str() {
-                    "" => f.write_str("a key occurs twice in one map"),
-                    key => write!(f, "the key {key:?} occurs twice in one map"),
-                }
+                let key = match key.as_str() {
+                    "" => "a key".to_owned(),
+                    key => format!("the key {key:?}"),
+                };
+                format!("the manifest is not CBOR at {offset}: {key} occurs twice in one map")
             }
             Error::DuplicateName { offset, name } => {
-                write!(f, "two objects are named {name:?}, one of them at {offset}")
+                format!("two objects are named {name:?}, one of them at {offset}")
             }
             Error::Schema {
                 field,
                 found,
                 expected,
                 ..
-            } => write!(f, "`{field}` is {found}, expected {expected}"),
-            Error::Missing { field, .. } => write!(f, "`{field}` is missing"),
+            } => {
+                format!("`{field}` is {found}, expected {expected}")
+            }
+            Error::Missing { field, .. } => format!("`{field}` is missing"),
             Error::FooterMissing => {
-                f.write_str("the manifest has `objects`, as from 1.1 on, but the file does not ")?;
-                f.write_str("end in \"ZTEN1000\": its last eight bytes were cut off")
+                "the manifest has `objects`, as from 1.1 on, but the file does not \
+                 end in \"ZTEN1000\": its last eight bytes were cut off"
+                    .to_owned()
             }
             Error::Version { text, .. } if Version::parse(text).is_none() => {
-                write!(f, "{text:?} is not a version such as 1.2.0")
+                format!("{text:?} is not a version such as 1.2.0")
             }
             Error::Version { text, .. } => {
-                write!(f, "version {text:?}: this reader knows major version 1")
+                format!("version {text:?}: this reader knows major version 1")
             }
             Error::DType { name, .. } => {
-                write!(f, "dtype {name:?} is none of")?;
-                DType::ALL
-                    .iter()
-                    .try_for_each(|dtype| write!(f, " {dtype}"))
+                let known = DType::ALL.map(DType::as_str).join(" ");
+                format!("dtype {name:?} is none of {known}")
             }
             Error::Encoding { name, .. } => {
-                write!(f, "encoding {name:?} is neither raw nor zstd")
+                format!("encoding {name:?} is neither raw nor zstd")
             }
-            Error::Limit(limit) => limit.fmt(f),
-            Error::Container(error) => error.fmt(f),
-            Error::Convert { message } => f.write_str(message),
-            Error::Misuse(misuse) => misuse.fmt(f),
-        }
+            Error::Limit(limit) => limit.to_string(),
+            Error::Container(error) => error.to_string(),
+            Error::Convert { message } => message.clone(),
+            Error::Misuse(misuse) => misuse.to_string(),
+        };
+        f.write_str(&text)
     }
 }
 
@@ -349,11 +351,10 @@ impl fmt::Display for Rule {
             Rule::Utf8 => f.write_str("a text is not UTF-8"),
             Rule::Length {
                 declared,
-                available,
-            } => write!(
-                f,
-                "a length of {declared}, where there is room for {available}"
-            ),
+                available: room,
+            } => {
+                write!(f, "a length of {declared}, where there is room for {room}")
+            }
             Rule::Trailing { byte_len } => write!(f, "{byte_len} bytes follow the item"),
         }
     }
@@ -361,57 +362,48 @@ impl fmt::Display for Rule {
 
 impl fmt::Display for LimitExceeded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            LimitExceeded::Nesting { offset, limit } => write!(
-                f,
-                "the manifest is nested deeper than the limit of {limit} at {offset}"
-            ),
-            LimitExceeded::Key { offset, limit } => write!(
-                f,
-                "the key at {offset} is an array, a map or a tag of more than {limit} bytes"
-            ),
-            LimitExceeded::Rank { limit, found } => {
-                write!(f, "{found} dimensions, above the limit of {limit}")
+        let (what, limit) = match self {
+            LimitExceeded::Nesting { offset, limit } => {
+                let what = "the manifest is nested deeper than the limit of";
+                return write!(f, "{what} {limit} at {offset}");
             }
-            LimitExceeded::Components { limit, found } => {
-                write!(f, "{found} components, above the limit of {limit}")
+            LimitExceeded::Key { offset, limit } => {
+                let what = format!("the key at {offset} is an array, a map or a tag");
+                return write!(f, "{what} of more than {limit} bytes");
             }
+            LimitExceeded::Rank { limit, found } => (format!("{found} dimensions"), limit),
+            LimitExceeded::Components { limit, found } => (format!("{found} components"), limit),
             LimitExceeded::Attributes { limit, found } => {
-                write!(f, "{found} bytes of attributes, above the limit of {limit}")
+                (format!("{found} bytes of attributes"), limit)
             }
-            LimitExceeded::Name { limit, found } => {
-                write!(f, "a name of {found} bytes, above the limit of {limit}")
-            }
-        }
+            LimitExceeded::Name { limit, found } => (format!("a name of {found} bytes"), limit),
+        };
+        write!(f, "{what}, above the limit of {limit}")
     }
 }
 
 impl fmt::Display for Misuse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Misuse::DuplicateName(name) => write!(f, "two objects are named {name:?}"),
+        let text = match self {
+            Misuse::DuplicateName(name) => format!("two objects are named {name:?}"),
             Misuse::DuplicateRole { name, role } => {
-                write!(f, "two components of {name:?} have the role {role:?}")
+                format!("two components of {name:?} have the role {role:?}")
             }
-            Misuse::ReservedKey(key) => {
-                write!(f, "the extra key {key:?} is reserved by the format")
+            Misuse::ReservedKey(key) => format!("the extra key {key:?} is reserved by the format"),
+            Misuse::Simple(value) => format!("{value} is not a simple value"),
+            Misuse::Value { message } => message.clone(),
+            Misuse::Nesting { limit } => format!("values are nested deeper than {limit}"),
+            Misuse::Key { limit } => {
+                format!("a key is an array, a map or a tag of more than {limit} bytes")
             }
-            Misuse::Simple(value) => write!(f, "{value} is not a simple value"),
-            Misuse::Value { message } => f.write_str(message),
-            Misuse::Nesting { limit } => write!(f, "values are nested deeper than {limit}"),
-            Misuse::Key { limit } => write!(
-                f,
-                "a key is an array, a map or a tag of more than {limit} bytes"
-            ),
-            Misuse::Legacy { name, role } => write!(
-                f,
+            Misuse::Legacy { name, role } => format!(
                 "{role:?} of {name:?} is not little-endian or has no dtype, which 1.2 cannot represent"
             ),
             Misuse::UnknownLength { name, role } => {
-                write!(f, "{role:?} of {name:?} is zstd without a decoded length, ")?;
-                f.write_str("which 1.2 demands")
+                format!("{role:?} of {name:?} is zstd without a decoded length, which 1.2 demands")
             }
-        }
+        };
+        f.write_str(&text)
     }
 }
 

@@ -68,67 +68,65 @@ impl Warning {
 
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Warning::NewerMinor { version } => {
-                write!(f, "version {version:?} is newer than 1.2, ")?;
-                f.write_str("fields that this reader does not know are ignored")
-            }
+        let text = match self {
+            Warning::NewerMinor { version } => format!(
+                "version {version:?} is newer than 1.2, \
+                 fields that this reader does not know are ignored"
+            ),
             Warning::VersionSuffix { version } => {
-                write!(f, "version {version:?} has a suffix, which is ignored")
+                format!("version {version:?} has a suffix, which is ignored")
             }
             Warning::Misaligned { offset, .. } => {
-                write!(f, "offset {offset} is not a multiple of 64")
+                format!("offset {offset} is not a multiple of 64")
             }
             Warning::UnknownDigest { algorithm, .. } => {
-                write!(f, "digest {algorithm:?} is unknown and cannot be checked")
+                format!("digest {algorithm:?} is unknown and cannot be checked")
             }
-            Warning::Chunks { reason, .. } => {
-                f.write_str(
-                    "the table of chunk digests cannot be used, so slices are not verified: ",
-                )?;
-                f.write_str(reason)
-            }
-        }
+            Warning::Chunks { reason, .. } => format!(
+                "the table of chunk digests cannot be used, so slices are not verified: {reason}"
+            ),
+        };
+        f.write_str(&text)
     }
 }
 
 #[cfg(test)]
 #[test]
 fn a_warning_says_what_it_is_about() {
-    let (version, role) = ("1.9.0+x".to_owned(), "data".to_owned());
-    let algorithm = "xxh64".to_owned();
-    let cases = [
-        (
-            Warning::NewerMinor {
-                version: version.clone(),
-            },
-            ("newer-minor", None, "\"1.9.0+x\" is newer than 1.2"),
-        ),
-        (
-            Warning::VersionSuffix { version },
-            ("version-suffix", None, "\"1.9.0+x\" has a suffix"),
-        ),
-        (
-            Warning::Misaligned {
-                role: role.clone(),
-                offset: 72,
-            },
-            ("alignment", Some("data"), "72 is not a multiple of 64"),
-        ),
-        (
-            Warning::UnknownDigest { role, algorithm },
-            ("unknown-digest", Some("data"), "xxh64"),
-        ),
-    ];
-    let chunks = Warning::Chunks {
-        role: "data".to_owned(),
-        reason: "it is not a map",
+    let (version, role) = (|| "1.9.0+x".to_owned(), || "data".to_owned());
+    let (algorithm, reason) = ("xxh64".to_owned(), "it is not a map");
+    let newer = Warning::NewerMinor { version: version() };
+    let suffix = Warning::VersionSuffix { version: version() };
+    let (offset, of_data) = (72, Some("data"));
+    let misaligned = Warning::Misaligned {
+        role: role(),
+        offset,
     };
-    let words = "not verified: it is not a map";
-    let cases = cases
-        .into_iter()
-        .chain([(chunks, ("chunk-digests", Some("data"), words))]);
-    for (warning, (code, role, words)) in cases {
+    let unknown = Warning::UnknownDigest {
+        role: role(),
+        algorithm,
+    };
+    let chunks = Warning::Chunks {
+        role: role(),
+        reason,
+    };
+    for (warning, code, role, words) in [
+        (newer, "newer-minor", None, "\"1.9.0+x\" is newer than 1.2"),
+        (suffix, "version-suffix", None, "\"1.9.0+x\" has a suffix"),
+        (
+            misaligned,
+            "alignment",
+            of_data,
+            "72 is not a multiple of 64",
+        ),
+        (unknown, "unknown-digest", of_data, "xxh64"),
+        (
+            chunks,
+            "chunk-digests",
+            of_data,
+            "not verified: it is not a map",
+        ),
+    ] {
         assert_eq!((warning.code(), warning.role()), (code, role));
         assert!(warning.to_string().contains(words), "{warning}");
     }
