@@ -39,34 +39,38 @@ pub enum Value {
     Float(f64),
 }
 
-impl Value {
+/// Methods that give the content of one variant.
+macro_rules! contents {
+    ($($(#[$doc:meta])* $method:ident: $variant:ident($content:ident) => $type:ty = $result:expr;)*) => {
+        impl Value {$(
+            $(#[$doc])*
+            #[must_use]
+            pub const fn $method(&self) -> Option<$type> {
+                match self {
+                    Value::$variant($content) => Some($result),
+                    _ => None,
+                }
+            }
+        )*}
+    };
+}
+
+contents! {
     /// The text, if this is one.
-    #[must_use]
-    pub fn as_str(&self) -> Option<&str> {
-        match self {
-            Value::Text(text) => Some(text),
-            _ => None,
-        }
-    }
-
+    as_str: Text(text) => &str = text.as_str();
     /// The bytes, if this is a byte string.
-    #[must_use]
-    pub fn as_bytes(&self) -> Option<&[u8]> {
-        match self {
-            Value::Bytes(bytes) => Some(bytes),
-            _ => None,
-        }
-    }
-
+    as_bytes: Bytes(bytes) => &[u8] = bytes.as_slice();
     /// The integer, if this is one and not negative. Floats are never converted.
-    #[must_use]
-    pub const fn as_u64(&self) -> Option<u64> {
-        match self {
-            Value::Unsigned(value) => Some(*value),
-            _ => None,
-        }
-    }
+    as_u64: Unsigned(value) => u64 = *value;
+    /// The truth value, if this is one.
+    as_bool: Bool(value) => bool = *value;
+    /// The number, if this is a float. Integers are not converted, because not all of them fit.
+    as_f64: Float(value) => f64 = *value;
+    /// The map, if this is one.
+    as_map: Map(map) => &Map = map;
+}
 
+impl Value {
     /// The integer, if this is one from -2^63 to 2^63 - 1.
     #[must_use]
     pub fn as_i64(&self) -> Option<i64> {
@@ -79,33 +83,6 @@ impl Value {
         match self {
             Value::Unsigned(value) => Some(*value as i128),
             Value::Negative(value) => Some(!(*value as i128)),
-            _ => None,
-        }
-    }
-
-    /// The truth value, if this is one.
-    #[must_use]
-    pub const fn as_bool(&self) -> Option<bool> {
-        match self {
-            Value::Bool(value) => Some(*value),
-            _ => None,
-        }
-    }
-
-    /// The number, if this is a float. Integers are not converted, because not all of them fit.
-    #[must_use]
-    pub const fn as_f64(&self) -> Option<f64> {
-        match self {
-            Value::Float(value) => Some(*value),
-            _ => None,
-        }
-    }
-
-    /// The map, if this is one.
-    #[must_use]
-    pub const fn as_map(&self) -> Option<&Map> {
-        match self {
-            Value::Map(map) => Some(map),
             _ => None,
         }
     }
