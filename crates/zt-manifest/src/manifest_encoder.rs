@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use zt_container::{Encoding, Layout, Limits, Span};
+use zt_container::{Encoding, Layout, Limits, Span, repeated};
 
 use crate::cbor::{Encoder, Head, Pairs};
 use crate::error::{Error, Misuse, Result};
@@ -239,11 +239,13 @@ fn write_object(encoder: &mut Encoder, name: &str, object: &Object) -> Result<()
     }
     encoder.key("components");
     let pairs = encoder.begin_map(components.len());
-    if let Some(role) = repeated_role(components) {
-        return Err(Misuse::DuplicateRole {
-            name: name.to_owned(),
-            role: role.to_string(),
-        });
+    let mut roles: Vec<&str> = Vec::new();
+    if components.len() > 1 {
+        roles.extend(components.iter().map(|(role, _)| &**role));
+    }
+    if let Some(role) = repeated(&mut roles) {
+        let (name, role) = (name.to_owned(), role.to_owned());
+        return Err(Misuse::DuplicateRole { name, role });
     }
     for (role, component) in components {
         encoder.key(role);
@@ -251,16 +253,6 @@ fn write_object(encoder: &mut Encoder, name: &str, object: &Object) -> Result<()
     }
     encoder.end_map(pairs);
     end_fields(encoder, fields, extra, &OBJECT_KEYS, IN_OBJECT)
-}
-
-fn repeated_role(components: &[(Text, Component)]) -> Option<&Text> {
-    if components.len() < 2 {
-        return None;
-    }
-    let mut roles: Vec<&Text> = components.iter().map(|(role, _)| role).collect();
-    roles.sort_unstable();
-    let mut neighbours = roles.iter().zip(roles.iter().skip(1));
-    neighbours.find_map(|(role, next)| (role == next).then_some(*role))
 }
 
 fn write_component(
@@ -276,21 +268,17 @@ fn write_component(
         blob,
         extra,
     } = component;
-    let (name, role) = (|| name.to_owned(), || role.clone().into_owned());
+    let named = || (name.to_owned(), role.to_string());
     let (Some(dtype), ByteOrder::Little) = (dtype, byte_order) else {
-        return Err(Misuse::Legacy {
-            name: name(),
-            role: role(),
-        });
+        let (name, role) = named();
+        return Err(Misuse::Legacy { name, role });
     };
     let logical_type = dtype.logical_type(logical_type.as_deref());
     let decoded_len = match (blob.encoding, blob.decoded_len) {
         (Encoding::Raw, _) => None,
         (_, None) => {
-            return Err(Misuse::UnknownLength {
-                name: name(),
-                role: role(),
-            });
+            let (name, role) = named();
+            return Err(Misuse::UnknownLength { name, role });
         }
         (_, decoded_len) => decoded_len,
     };
