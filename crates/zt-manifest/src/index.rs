@@ -277,10 +277,9 @@ impl Root {
             Layout::V1_0 => "tensors",
             _ => "objects",
         };
-        let scanned = root
-            .scan_map(&mut scanner, objects_key)
-            .and_then(|()| scanner.end())
-            .and_then(|()| root.names.finish(bytes));
+        let scanned = root.scan_map(&mut scanner, objects_key);
+        let scanned = scanned.and_then(|()| scanner.end());
+        let scanned = scanned.and_then(|()| root.names.finish(bytes));
         scanned.map_err(|flaw| flaw.into_error(bytes))?;
         if root.error.is_none() && root.objects.is_none() {
             root.error = Some(match root.has_objects_of_1_1 {
@@ -365,16 +364,15 @@ impl Root {
         let mut scanner = Scanner::new(bytes, 0, limits.nesting);
         let scanned = root.scan_array(&mut scanner).and_then(|()| scanner.end());
         scanned.map_err(|flaw| flaw.into_error(bytes))?;
-        root.names
-            .finish(bytes)
-            .map_err(|flaw| match flaw.duplicate_at() {
-                // Real readers differ in which of the two they return, so none is right.
-                Some(at) => Error::DuplicateName {
-                    offset: at as u64,
-                    name: text_at(bytes, at),
-                },
-                None => flaw.into_error(bytes),
-            })?;
+        let finished = root.names.finish(bytes);
+        finished.map_err(|flaw| match flaw.duplicate_at() {
+            // Real readers differ in which of the two they return, so none is right.
+            Some(at) => Error::DuplicateName {
+                offset: at as u64,
+                name: text_at(bytes, at),
+            },
+            None => flaw.into_error(bytes),
+        })?;
         Ok(root)
     }
 

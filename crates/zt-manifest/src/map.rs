@@ -146,18 +146,15 @@ impl<K: Into<Value>, V: Into<Value>> FromIterator<(K, V)> for Map {
     /// Of equal keys, the last value wins, at the place of the first.
     fn from_iter<I: IntoIterator<Item = (K, V)>>(pairs: I) -> Self {
         let pairs = pairs.into_iter();
-        let pairs: Vec<(Value, Value)> = pairs
-            .map(|(key, value)| (key.into(), value.into()))
-            .collect();
+        let pairs = pairs.map(|(key, value)| (key.into(), value.into()));
+        let pairs: Vec<(Value, Value)> = pairs.collect();
         if has_unique_texts(&pairs) {
             return Map::from_unique(pairs);
         }
         // Not by `insert`: 10^5 keys would take 10^10 comparisons.
-        let mut placed: Vec<_> = pairs
-            .into_iter()
-            .enumerate()
-            .map(|(place, pair)| (pair.0.compared(), place, pair))
-            .collect();
+        let placed = pairs.into_iter().enumerate();
+        let placed = placed.map(|(place, pair)| (pair.0.compared(), place, pair));
+        let mut placed: Vec<_> = placed.collect();
         placed.sort_by(|(a, ..), (b, ..)| a.cmp(b));
         placed.dedup_by(|later, earlier| {
             let same = later.0 == earlier.0;
@@ -174,9 +171,8 @@ impl<K: Into<Value>, V: Into<Value>> FromIterator<(K, V)> for Map {
 impl<K: Into<Value>, V: Into<Value>> Extend<(K, V)> for Map {
     /// Of equal keys, the last value wins, at the place of the first.
     fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, pairs: I) {
-        let added = pairs
-            .into_iter()
-            .map(|(key, value)| (key.into(), value.into()));
+        let added = pairs.into_iter();
+        let added = added.map(|(key, value)| (key.into(), value.into()));
         *self = std::mem::take(self).into_iter().chain(added).collect();
     }
 }

@@ -43,7 +43,6 @@ impl Names {
         reserved.map_err(|_| Flaw::allocation::<Entry>(len))
     }
 
-    /// Adds an object.
     pub(crate) fn push(&mut self, name: usize, object: usize) -> Result<(), Flaw> {
         let reserved = self.entries.try_reserve(1);
         reserved.map_err(|_| Flaw::allocation::<Entry>(self.entries.len()))?;
@@ -86,11 +85,8 @@ impl Names {
         let reserved = sorted.try_reserve_exact(self.entries.len());
         reserved.map_err(|_| Flaw::allocation::<u32>(self.entries.len()))?;
         sorted.extend((0..self.entries.len()).map(narrow));
-        let name = |index: u32| {
-            self.entries
-                .get(index as usize)
-                .map_or(0, |entry| entry.name)
-        };
+        let entry = |index: u32| self.entries.get(index as usize);
+        let name = |index: u32| entry(index).map_or(0, |entry| entry.name);
         sorted.sort_unstable_by(|a, b| compare_texts(bytes, name(*a), name(*b)));
         for (&a, &b) in sorted.iter().zip(sorted.iter().skip(1)) {
             if compare_texts(bytes, name(a), name(b)).is_eq() {
@@ -114,18 +110,16 @@ impl Names {
             self.joined.push_str(&name);
             let reserved = self.chunked.try_reserve(1);
             reserved.map_err(|_| Flaw::allocation::<(u32, u32)>(self.chunked.len()))?;
-            self.chunked
-                .push((narrow(index), narrow(self.joined.len())));
+            let end = narrow(self.joined.len());
+            self.chunked.push((narrow(index), end));
         }
         Ok(())
     }
 
-    /// The number of objects.
     pub(crate) const fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// The offset of the `index`th object.
     pub(crate) fn object(&self, index: usize) -> Option<usize> {
         self.entries.get(index).map(|entry| entry.object as usize)
     }
@@ -136,28 +130,22 @@ impl Names {
         whole(bytes, entry.name).map(<[u8]>::len)
     }
 
-    /// The name of the `index`th object.
     pub(crate) fn name<'a>(&'a self, bytes: &'a [u8], index: usize) -> Option<&'a str> {
         let entry = self.entries.get(index)?;
         let mut cursor = Cursor::at(bytes, entry.name as usize);
         match cursor.head().ok()? {
             Head::Text(Some(byte_len)) => cursor.utf8(byte_len).ok(),
             _ => {
-                let found = self
-                    .chunked
-                    .binary_search_by_key(&index, |(of, _)| *of as usize);
-                let place = found.ok()?;
+                let of = |(of, _): &(u32, u32)| *of as usize;
+                let place = self.chunked.binary_search_by_key(&index, of).ok()?;
                 let (_, end) = self.chunked.get(place)?;
-                let before = place
-                    .checked_sub(1)
-                    .and_then(|place| self.chunked.get(place));
+                let before = place.checked_sub(1).and_then(|at| self.chunked.get(at));
                 let start = before.map_or(0, |(_, end)| *end);
                 self.joined.get(start as usize..*end as usize)
             }
         }
     }
 
-    /// The position of the object with this name.
     pub(crate) fn find(&self, bytes: &[u8], name: &str) -> Option<usize> {
         let by_bytes = |entry: &Entry| text_cmp(bytes, entry.name, name);
         match &self.order {

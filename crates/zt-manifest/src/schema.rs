@@ -86,15 +86,13 @@ pub(crate) fn extra(mut pairs: Vec<(Value, Value)>, reserved: &[&str], layout: L
         _ => return Map::from_unique(pairs),
     };
     for key in reserved {
-        let place = pairs
-            .iter()
-            .position(|(name, _)| name.as_str() == Some(key));
-        let Some(place) = place else { continue };
+        let place_of = |key: &str| {
+            let mut names = pairs.iter().map(|(name, _)| name.as_str());
+            names.position(|name| name == Some(key))
+        };
+        let Some(place) = place_of(key) else { continue };
         let mut renamed = format!("{prefix}{key}");
-        while pairs
-            .iter()
-            .any(|(name, _)| name.as_str() == Some(&renamed))
-        {
+        while place_of(&renamed).is_some() {
             renamed.insert_str(0, prefix);
         }
         if let Some((name, _)) = pairs.get_mut(place) {
@@ -178,8 +176,8 @@ impl<'a> Reader<'a> {
         }
         if found > limit {
             self.raw.components = Vec::new();
-            self.raw
-                .note(None, LimitExceeded::Components { limit, found }.into());
+            let exceeded = LimitExceeded::Components { limit, found };
+            self.raw.note(None, exceeded.into());
         }
         Ok(())
     }
@@ -281,8 +279,8 @@ impl<'a> Reader<'a> {
         self.decoded = self.decoded.strict_add(byte_len);
         let (found, limit) = (self.decoded, self.limits.attributes_len);
         if found > limit {
-            self.raw
-                .note(None, LimitExceeded::Attributes { limit, found }.into());
+            let exceeded = LimitExceeded::Attributes { limit, found };
+            self.raw.note(None, exceeded.into());
             return Ok(None);
         }
         self.cursor = start;

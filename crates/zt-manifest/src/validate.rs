@@ -49,12 +49,11 @@ impl RawObject {
         let of_object = |error| Fault { role: None, error };
         let missing = |field| of_object(Error::missing(self.at, field));
         let shape = self.shape.ok_or_else(|| missing("shape"))?;
-        let format = self.format.ok_or_else(|| {
-            missing(match placement.layout {
-                Layout::V0_1 => "layout",
-                _ => "format",
-            })
-        })?;
+        let format = match placement.layout {
+            Layout::V0_1 => "layout",
+            _ => "format",
+        };
+        let format = self.format.ok_or_else(|| missing(format))?;
         let mut components = Vec::new();
         let reserved = components.try_reserve_exact(self.components.len());
         reserved.map_err(|_| {
@@ -138,14 +137,13 @@ impl Judge<'_> {
             }
             (_, decoded) => decoded,
         };
+        let chunks = raw.chunks;
         let blob = Blob {
             span,
             encoding,
             decoded_len,
             digest,
-            chunks: raw
-                .chunks
-                .and_then(|value| self.chunks(&value, encoding, span, warnings)),
+            chunks: chunks.and_then(|value| self.chunks(&value, encoding, span, warnings)),
         };
         // Raw bytes are in the file, so their number needs no limit. Spec: §12.
         if encoding != Encoding::Raw {

@@ -11,10 +11,7 @@ use crate::error::Rule;
 /// Appends the deterministic encoding of the next item, in one pass over it. Sorting takes 64 bytes for
 /// each pair of a map within it. The caller bounds an item with parts by
 /// [`MAX_KEY_LEN`](super::MAX_KEY_LEN).
-///
-/// # Errors
-///
-/// A map within the item has a duplicate key.
+/// Fails if a map within the item has a duplicate key.
 pub(super) fn canonical(cursor: &mut Cursor<'_>, out: &mut Vec<u8>) -> Result<(), Flaw> {
     canonical_at(cursor, out, MAX_NESTING)
 }

@@ -53,7 +53,6 @@ impl Flaw {
         Flaw(Box::new(Kind::Cbor { at, rule }))
     }
 
-    /// The key at `at` is a duplicate.
     #[cold]
     pub(crate) fn duplicate(at: usize) -> Self {
         Flaw(Box::new(Kind::Duplicate { at }))
@@ -70,7 +69,6 @@ impl Flaw {
         Flaw(Box::new(Kind::Key { at }))
     }
 
-    /// There is no memory for `len` values of `T`.
     #[cold]
     pub(crate) fn allocation<T>(len: usize) -> Self {
         // Saturates on purpose: the length of a failed allocation may exceed the address space.
@@ -151,12 +149,10 @@ impl<'a> Cursor<'a> {
         self.byte_len - self.rest.len()
     }
 
-    /// Bytes after the cursor.
     pub(crate) const fn remaining(&self) -> usize {
         self.rest.len()
     }
 
-    /// The next byte, if there is one.
     pub(crate) fn peek(&self) -> Option<u8> {
         self.rest.first().copied()
     }
@@ -197,7 +193,6 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The next `byte_len` bytes.
     #[inline]
     pub(crate) fn bytes(&mut self, byte_len: usize) -> Result<&'a [u8], Flaw> {
         let (bytes, rest) = self
@@ -415,21 +410,17 @@ mod tests {
 
     #[test]
     fn refuses_a_length_beyond_the_bytes_before_using_it() {
-        let length = |declared, available| {
-            Err(Flaw::cbor(
-                0,
-                Rule::Length {
-                    declared,
-                    available,
-                },
-            ))
-        };
-        assert_eq!(head(&[0x63, b'a', b'b']), length(3, 2));
-        assert_eq!(
-            head(&[0x9B, 255, 0, 0, 0, 0, 0, 0, 0]),
-            length(255 << 56, 0)
-        );
-        assert_eq!(head(&[0xA2, 0, 0, 0]), length(2, 1));
+        for (bytes, declared, available) in [
+            (&[0x63, b'a', b'b'][..], 3, 2),
+            (&[0x9B, 255, 0, 0, 0, 0, 0, 0, 0], 255 << 56, 0),
+            (&[0xA2, 0, 0, 0], 2, 1),
+        ] {
+            let length = Rule::Length {
+                declared,
+                available,
+            };
+            assert_eq!(head(bytes), Err(Flaw::cbor(0, length)));
+        }
         assert_eq!(head(&[0xA1, 0, 0]), Ok(Head::Map(Some(1))));
     }
 }

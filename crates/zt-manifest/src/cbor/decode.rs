@@ -19,7 +19,6 @@ impl Cursor<'_> {
         self.pairs(len, MAX_NESTING)
     }
 
-    /// Passes over the next item.
     pub(crate) fn skip(&mut self) -> Result<(), Flaw> {
         self.skip_at(MAX_NESTING)
     }
@@ -101,8 +100,7 @@ impl Cursor<'_> {
 
     fn append(&mut self, byte_len: usize, owned: &mut Vec<u8>) -> Result<(), Flaw> {
         let bytes = self.bytes(byte_len)?;
-        let reserved = owned.try_reserve(byte_len);
-        reserved.map_err(|_| Flaw::allocation::<u8>(byte_len))?;
+        reserve(owned, byte_len)?;
         owned.extend_from_slice(bytes);
         Ok(())
     }
@@ -145,15 +143,14 @@ impl Cursor<'_> {
 }
 
 pub(super) fn deeper(at: usize, levels: usize) -> Result<usize, Flaw> {
-    levels
-        .checked_sub(1)
-        .ok_or_else(|| Flaw::nesting(at, MAX_NESTING))
+    let deeper = levels.checked_sub(1);
+    deeper.ok_or_else(|| Flaw::nesting(at, MAX_NESTING))
 }
 
 /// Memory for `additional` elements, or an error where there is none.
 fn reserve<T>(vec: &mut Vec<T>, additional: usize) -> Result<(), Flaw> {
-    vec.try_reserve(additional)
-        .map_err(|_| Flaw::allocation::<T>(additional))
+    let reserved = vec.try_reserve(additional);
+    reserved.map_err(|_| Flaw::allocation::<T>(additional))
 }
 
 #[cfg(test)]

@@ -17,7 +17,6 @@ pub(crate) struct Scanner<'a> {
     limit: usize,
     /// Offsets of the keys of every open map, the innermost last.
     keys: Vec<u32>,
-    /// Whether the scanner is within a key.
     within_key: bool,
 }
 
@@ -102,7 +101,6 @@ impl<'a> Scanner<'a> {
         Ok(depth.strict_add(1))
     }
 
-    /// Begins the keys of a map.
     pub(crate) fn open_map(&self) -> Unique {
         Unique::new(self.keys.len())
     }
@@ -127,7 +125,6 @@ impl<'a> Scanner<'a> {
         keys.add_other(at, &mut self.keys, self.bytes)
     }
 
-    /// Ends the keys of a map.
     #[inline]
     pub(crate) fn close_map(&mut self, keys: Unique) -> Result<(), Flaw> {
         keys.close(&mut self.keys, self.bytes)
@@ -231,10 +228,8 @@ mod tests {
             b"\xA1\xA1\x00\xA2\x61a\x00\x7F\x61a\xFF\x00\x00",
         ] {
             let error = scan(bytes).unwrap_err();
-            assert!(
-                matches!(error, Error::DuplicateKey { .. }),
-                "{bytes:x?}: {error}"
-            );
+            let is_duplicate = matches!(error, Error::DuplicateKey { .. });
+            assert!(is_duplicate, "{bytes:x?}: {error}");
         }
     }
 

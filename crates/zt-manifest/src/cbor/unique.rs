@@ -23,7 +23,6 @@ pub(crate) struct Unique {
     mask: u64,
     /// Two keys have the same bit, or a key has no bit.
     suspect: bool,
-    /// Every key is a text.
     texts: bool,
     /// The number of keys at which the next check is due.
     next_check: usize,
@@ -55,7 +54,6 @@ impl Unique {
         self.add(at, keys, bytes)
     }
 
-    /// Adds any other key.
     pub(super) fn add_other(
         &mut self,
         at: usize,
@@ -140,13 +138,10 @@ impl Unique {
     }
 }
 
-/// The bytes of the item at `start`.
 fn item_at(bytes: &[u8], start: usize) -> &[u8] {
     let mut end = Cursor::at(bytes, start);
-    let item = end
-        .skip()
-        .ok()
-        .and_then(|()| bytes.get(start..end.offset()));
+    let skipped = end.skip().ok();
+    let item = skipped.and_then(|()| bytes.get(start..end.offset()));
     item.unwrap_or_default()
 }
 
@@ -299,35 +294,16 @@ mod tests {
     #[test]
     fn the_keys_of_the_schema_have_bits_of_their_own() {
         for keys in [
-            &["version", "attributes", "objects", "tensors", "generator"][..],
-            &["shape", "format", "attributes", "components", "dtype"],
-            &[
-                "dtype",
-                "type",
-                "offset",
-                "length",
-                "uncompressed_length",
-                "encoding",
-                "digest",
-            ],
-            &["packed_weight", "scales", "zeros"],
-            &["values", "indices", "indptr"],
-            &[
-                "name",
-                "offset",
-                "size",
-                "dtype",
-                "layout",
-                "shape",
-                "encoding",
-                "data_endianness",
-                "checksum",
-            ],
+            "version attributes objects tensors generator",
+            "shape format attributes components dtype",
+            "dtype type offset length uncompressed_length encoding digest",
+            "packed_weight scales zeros",
+            "values indices indptr",
+            "name offset size dtype layout shape encoding data_endianness checksum",
         ] {
-            let mask = keys
-                .iter()
-                .fold(0, |mask, key| mask | bit_of(key.as_bytes()));
-            assert_eq!(mask.count_ones() as usize, keys.len(), "{keys:?}");
+            let bits = keys.split(' ').map(|key| bit_of(key.as_bytes()));
+            let (count, mask) = bits.fold((0, 0), |(count, mask), bit| (count + 1, mask | bit));
+            assert_eq!(mask.count_ones(), count, "{keys}");
         }
     }
 
