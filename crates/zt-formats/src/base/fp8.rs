@@ -24,43 +24,24 @@ struct Layout {
     unsigned_zero: bool,
 }
 
-const E4M3FN: Layout = Layout {
-    mantissa_bits: 3,
-    bias: 7,
-    max_code: 0x7e,
-    overflow: 0x7f,
-    nan: 0x7f,
-    unsigned_zero: false,
-};
-
-const E5M2: Layout = Layout {
-    mantissa_bits: 2,
-    bias: 15,
-    max_code: 0x7b,
-    overflow: 0x7c,
-    nan: 0x7e,
-    unsigned_zero: false,
-};
-
-const E4M3FNUZ: Layout = Layout {
-    mantissa_bits: 3,
-    bias: 8,
-    max_code: 0x7f,
-    overflow: 0x80,
-    nan: 0x80,
-    unsigned_zero: true,
-};
-
-const E5M2FNUZ: Layout = Layout {
-    mantissa_bits: 2,
-    bias: 16,
-    max_code: 0x7f,
-    overflow: 0x80,
-    nan: 0x80,
-    unsigned_zero: true,
-};
+// The bits of the mantissa, the bias, and the codes: the largest, of an overflow, of NaN.
+const E4M3FN: Layout = Layout::of(3, 7, [0x7e, 0x7f, 0x7f]);
+const E5M2: Layout = Layout::of(2, 15, [0x7b, 0x7c, 0x7e]);
+const E4M3FNUZ: Layout = Layout::of(3, 8, [0x7f, 0x80, 0x80]);
+const E5M2FNUZ: Layout = Layout::of(2, 16, [0x7f, 0x80, 0x80]);
 
 impl Layout {
+    const fn of(mantissa_bits: u32, bias: i32, [max_code, overflow, nan]: [u8; 3]) -> Self {
+        Layout {
+            mantissa_bits,
+            bias,
+            max_code: max_code as u32,
+            overflow,
+            nan,
+            unsigned_zero: nan == 0x80,
+        }
+    }
+
     /// The values of all 256 codes, each exact as an f32.
     const fn table(&self) -> [f32; 256] {
         let mut table = [0.0; 256];
