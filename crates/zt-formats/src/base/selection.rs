@@ -43,19 +43,15 @@ impl Selection {
         if element_count(&shape).is_none() {
             return Err(SizeMismatch::Overflow { shape }.of_object());
         }
-        let axis = |places: &Places| Axis {
-            stride: 1,
-            places: *places,
-        };
-        let mut axes: Vec<Axis> = places.iter().map(axis).collect();
         let selected = places.iter().filter(|places| !places.is_index());
         let shape = selected.map(Places::count).collect();
-        let mut stride = 1u64;
-        for axis in axes.iter_mut().rev() {
-            axis.stride = stride;
+        let (mut axes, mut stride) = (Vec::with_capacity(places.len()), 1u64);
+        for places in places.iter().rev().copied() {
+            axes.push(Axis { stride, places });
             // Overflows only if another dimension is zero, and then nothing is selected.
-            stride = stride.saturating_mul(axis.places.dimension());
+            stride = stride.saturating_mul(places.dimension());
         }
+        axes.reverse();
         Ok(Selection { axes, shape })
     }
 
@@ -148,25 +144,17 @@ impl Odometer<'_> {
     /// Goes to the next run; false if there is none.
     fn advance(&mut self) -> bool {
         for (axis, place) in self.axes.iter().zip(&mut self.places).rev() {
-            let step = axis.places.step();
-            let distance = step.unsigned_abs().wrapping_mul(axis.stride);
-            // Every place lies in the array, so the sums are exact. Wrapping avoids a panic path.
+            // In two's complement. Every place lies in the array, so the sums are exact.
+            let distance = axis.places.step().cast_unsigned();
+            let distance = distance.wrapping_mul(axis.stride);
             let next = place.wrapping_add(1);
             if next < axis.places.count() {
                 *place = next;
-                self.first = if step > 0 {
-                    self.first.wrapping_add(distance)
-                } else {
-                    self.first.wrapping_sub(distance)
-                };
+                self.first = self.first.wrapping_add(distance);
                 return true;
             }
             let back = distance.wrapping_mul(*place);
-            self.first = if step > 0 {
-                self.first.wrapping_sub(back)
-            } else {
-                self.first.wrapping_add(back)
-            };
+            self.first = self.first.wrapping_sub(back);
             *place = 0;
         }
         false
