@@ -57,7 +57,8 @@ impl<'a> Elements<'a> {
     }
 
     /// Other elements of the same type.
-    pub(crate) fn of_same_type<'b>(&self, bytes: impl Into<Bytes<'b>>) -> Elements<'b> {
+    #[must_use]
+    pub fn of_same_type<'b>(&self, bytes: impl Into<Bytes<'b>>) -> Elements<'b> {
         Elements {
             dtype: self.dtype,
             logical_type: self.logical_type.clone(),
