@@ -74,13 +74,9 @@ impl Buffer {
             let memory = Memory::Pages(pages);
             return Ok(Buffer { memory, byte_len });
         }
-        match bytemuck::allocation::try_zeroed_slice_box(byte_len.div_ceil(8)) {
-            Ok(words) => Ok(Buffer {
-                memory: Memory::Words(words),
-                byte_len,
-            }),
-            Err(()) => Err(refused),
-        }
+        let words = bytemuck::allocation::try_zeroed_slice_box(byte_len.div_ceil(8));
+        let memory = Memory::Words(words.map_err(|()| refused)?);
+        Ok(Buffer { memory, byte_len })
     }
 
     /// Zeros for `count` values of `value_len` bytes each.
@@ -300,11 +296,6 @@ impl fmt::Debug for Bytes<'_> {
     }
 }
 
-/// An empty vector with capacity for `len` items.
-///
-/// # Errors
-///
-/// [`Error::Allocation`] if there is no memory for them.
 pub(crate) fn reserved<T>(len: usize) -> Result<Vec<T>> {
     let mut items = Vec::new();
     let byte_len = (len as u64).saturating_mul(size_of::<T>() as u64);
@@ -348,9 +339,8 @@ mod tests {
             *byte = at;
         }
         let start = bytes.as_ptr();
-        let mut parts = bytes
-            .into_parts([70, 0, 1, 500, 5].into_iter())
-            .collect::<Vec<_>>();
+        let parts = bytes.into_parts([70, 0, 1, 500, 5].into_iter());
+        let mut parts = parts.collect::<Vec<_>>();
         let lens: Vec<usize> = parts.iter().map(|part| part.len()).collect();
         assert_eq!(lens, [70, 0, 1, 300 - 192, 0]);
         assert_eq!(parts[0].as_ptr(), start);
@@ -365,16 +355,10 @@ mod tests {
 
     #[test]
     fn memory_that_does_not_exist_is_an_error() {
-        let byte_len = 1 << 62;
-        assert_eq!(
-            reserved::<u64>(1 << 59),
-            Err(Error::Allocation { byte_len })
-        );
+        let refused = |byte_len| Error::Allocation { byte_len };
+        assert_eq!(reserved::<u64>(1 << 59), Err(refused(1 << 62)));
         for byte_len in [u64::MAX, u64::MAX / 2, 1 << 62] {
-            assert_eq!(
-                Buffer::try_zeroed(byte_len),
-                Err(Error::Allocation { byte_len })
-            );
+            assert_eq!(Buffer::try_zeroed(byte_len), Err(refused(byte_len)));
         }
     }
 }

@@ -166,11 +166,8 @@ fn round_to_odd(value: f64) -> f32 {
     let bits = nearest.to_bits();
     // Toward zero. If the nearest f32 is larger in magnitude, it is not zero, so the pattern before
     // it exists. The pattern before infinity is the largest f32, which is odd.
-    let truncated = if exact.abs() > value.abs() {
-        bits.wrapping_sub(1)
-    } else {
-        bits
-    };
+    let is_larger = exact.abs() > value.abs();
+    let truncated = bits.wrapping_sub(is_larger.into());
     f32::from_bits(truncated | 1)
 }
 

@@ -122,10 +122,8 @@ impl<'a> Dense<'a> {
     ///
     /// Allocation.
     pub fn into_owned(self) -> Result<Dense<'static>> {
-        Ok(Dense {
-            shape: self.shape,
-            elements: self.elements.into_owned()?,
-        })
+        let elements = self.elements.into_owned()?;
+        Ok(Dense::from_checked(self.shape, elements))
     }
 
     /// The values as f32: [`Dense::to_dtype`] with the specification's logical types.
@@ -144,10 +142,7 @@ impl<'a> Dense<'a> {
     /// As [`Elements::to_dtype`].
     pub fn to_dtype(&self, dtype: DType, registry: &Registry) -> Result<Dense<'static>> {
         let elements = self.elements.to_dtype(dtype, registry).map_err(of_data)?;
-        Ok(Dense {
-            shape: self.shape.clone(),
-            elements,
-        })
+        Ok(Dense::from_checked(self.shape.clone(), elements))
     }
 
     /// A copy of a part of the array, by NumPy's basic slicing.
@@ -166,11 +161,8 @@ impl<'a> Dense<'a> {
     ///
     /// Misuse: places of another shape. Otherwise as [`Dense::slice`].
     pub fn select(&self, places: &[Places]) -> Result<Dense<'static>> {
-        if !places
-            .iter()
-            .map(Places::dimension)
-            .eq(self.shape.iter().copied())
-        {
+        let dimensions = places.iter().map(Places::dimension);
+        if !dimensions.eq(self.shape.iter().copied()) {
             return Err(SliceFault::OtherShape.into());
         }
         select(self, &Selection::of(places)?)

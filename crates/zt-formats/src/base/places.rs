@@ -25,10 +25,8 @@ impl Places {
     ///
     /// Misuse: too many slices, two ellipses, a zero step, or an index outside its dimension.
     pub fn resolve(slices: &[Slice], shape: &[u64]) -> Result<Vec<Places>> {
-        let ellipses = slices
-            .iter()
-            .filter(|part| **part == Slice::Ellipsis)
-            .count();
+        let is_ellipsis = |part: &&Slice| **part == Slice::Ellipsis;
+        let ellipses = slices.iter().filter(is_ellipsis).count();
         let found = slices.len().strict_sub(ellipses);
         let rank = shape.len();
         if ellipses > 1 {
@@ -100,11 +98,8 @@ impl Places {
         // the dimension, plus the place beyond its end in the direction of the step.
         let extent = i128::from(dimension);
         let forward = step > 0;
-        let (lowest, highest) = if forward {
-            (0, extent)
-        } else {
-            (-1, extent.strict_sub(1))
-        };
+        let lowest = if forward { 0 } else { -1 };
+        let highest = extent.strict_add(lowest);
         let clamp = |bound: i64| {
             let from = if bound < 0 { extent } else { 0 };
             from.strict_add(bound.into()).clamp(lowest, highest)
@@ -185,13 +180,12 @@ impl Places {
             self.start.checked_sub(place)?
         };
         let magnitude = self.step.unsigned_abs();
-        let position = if magnitude == 1 {
-            distance
-        } else {
-            let position = distance.checked_div(magnitude);
-            position.filter(|_| distance.is_multiple_of(magnitude))?
+        let position = match magnitude {
+            1 => Some(distance),
+            _ if distance.is_multiple_of(magnitude) => distance.checked_div(magnitude),
+            _ => None,
         };
-        (position < self.count).then_some(position)
+        position.filter(|position| *position < self.count)
     }
 
     /// The range from the lowest place to the highest; empty if there are none.
@@ -225,9 +219,10 @@ mod tests {
     #[test]
     fn places_and_positions_are_each_others_inverse() {
         for dimension in 0..7 {
-            for text in [
+            let texts = [
                 "", "1", "-1", "::2", "::-1", "4:1:-2", "-3:", "2:2", "9::-3",
-            ] {
+            ];
+            for text in texts {
                 let slices = Slice::parse_list(text).unwrap();
                 let Ok(places) = Places::resolve(&slices, &[dimension]) else {
                     continue; // An index outside.

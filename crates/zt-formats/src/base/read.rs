@@ -61,7 +61,6 @@ pub trait ReadParts<'a> {
     }
 }
 
-/// An object that is in memory.
 struct InMemory<'a> {
     parts: &'a Parts<'a>,
     registry: &'a Registry,
@@ -122,17 +121,14 @@ pub(crate) fn rows<'a>(
     reader: &mut dyn ReadParts<'a>,
 ) -> Result<Option<Parts<'a>>> {
     let (whole, registry) = (reader.signature(), reader.registry());
-    let mut shape = if format.is_flat() {
-        vec![0]
-    } else {
-        whole.shape.to_vec()
+    let mut shape = match format.is_flat() {
+        true => vec![0],
+        false => whole.shape.to_vec(),
     };
     let mut byte_len = |role: &str, rows: u64| {
         *shape.first_mut()? = rows;
-        let up_to = Signature {
-            shape: &shape,
-            ..whole.clone()
-        };
+        let mut up_to = whole.clone();
+        up_to.shape = &shape;
         format.expected_len(role, &up_to, registry)
     };
     let mut elements = Vec::new();

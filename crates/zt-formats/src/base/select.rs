@@ -25,11 +25,10 @@ pub(crate) fn select(dense: &Dense<'_>, selection: &Selection) -> Result<Dense<'
         let len = usize::try_from(run.count).ok();
         let len = len.and_then(|count| count.checked_mul(value_len));
         // Never taken: the selection lies within the shape, and the bytes fit the shape.
-        let Some((target, tail)) = len.and_then(|len| rest.split_at_mut_checked(len)) else {
+        let Some(target) = len.and_then(|len| rest.split_off_mut(..len)) else {
             break;
         };
         copy(&elements.bytes, value_len, run, target);
-        rest = tail;
     }
     let shape = selection.shape().to_vec();
     Ok(Dense::from_checked(shape, elements.of_same_type(out)))
@@ -43,10 +42,8 @@ fn copy_run<const N: usize>(bytes: &[u8], _: usize, run: Run, target: &mut [u8])
         return;
     };
     if run.stride == 1 {
-        let run = values
-            .get(at..)
-            .and_then(|values| values.get(..target.len()));
-        if let Some(run) = run {
+        let run = values.get(at..);
+        if let Some(run) = run.and_then(|run| run.get(..target.len())) {
             target.copy_from_slice(run);
         }
         return;

@@ -39,15 +39,13 @@ impl<'a> Signature<'a> {
     /// The metadata of a manifest's object.
     #[must_use]
     pub fn of(object: &'a Object) -> Self {
-        let components = object
-            .components
-            .iter()
-            .map(|(role, component)| ComponentSignature {
-                role,
-                dtype: component.dtype,
-                logical_type: component.logical_type.as_deref(),
-                byte_len: component.blob.decoded_len,
-            });
+        let components = object.components.iter();
+        let components = components.map(|(role, component)| ComponentSignature {
+            role,
+            dtype: component.dtype,
+            logical_type: component.logical_type.as_deref(),
+            byte_len: component.blob.decoded_len,
+        });
         Signature {
             shape: &object.shape,
             attributes: object.attributes(),
@@ -58,9 +56,8 @@ impl<'a> Signature<'a> {
     /// The component with this role.
     #[must_use]
     pub fn get(&self, role: &str) -> Option<&ComponentSignature<'a>> {
-        self.components
-            .iter()
-            .find(|component| component.role == role)
+        let mut components = self.components.iter();
+        components.find(|component| component.role == role)
     }
 
     /// The component with this role, which the format requires.
@@ -79,9 +76,8 @@ impl<'a> Signature<'a> {
     pub fn value_type(&self) -> Option<Text> {
         let values = self.get("data").or_else(|| self.get("values"));
         let values = values.or_else(|| self.components.first())?;
-        let logical_type = values
-            .logical_type()
-            .map(|name| Text::Owned(name.to_owned()));
+        let logical_type = values.logical_type();
+        let logical_type = logical_type.map(|name| Text::Owned(name.to_owned()));
         logical_type.or_else(|| values.dtype.map(|dtype| Text::Borrowed(dtype.as_str())))
     }
 
@@ -189,13 +185,11 @@ impl<'a> ComponentSignature<'a> {
     ///
     /// Malformed: another dtype (`dtype`), or a logical type (`logical-type`).
     pub fn expect_plain(&self, expected: DType) -> Result<()> {
-        let violation = match (
-            self.dtype.filter(|found| *found != expected),
-            self.logical_type(),
-        ) {
-            (Some(found), _) => Violation::DType {
+        let other = self.dtype.filter(|found| *found != expected);
+        let violation = match (other, self.logical_type()) {
+            (found @ Some(_), _) => Violation::DType {
                 expected: expected.as_str(),
-                found: Some(found),
+                found,
             },
             (None, Some(name)) => Violation::LogicalType {
                 name: Text::Owned(name.to_owned()),
@@ -250,16 +244,12 @@ impl<'a> ComponentSignature<'a> {
 
     /// `byte_len / value_len`, exactly.
     fn whole(&self, byte_len: u64, value_len: u64) -> Result<u64> {
-        match (
-            byte_len.checked_rem(value_len),
-            byte_len.checked_div(value_len),
-        ) {
-            (Some(0), Some(count)) => Ok(count),
-            _ => Err(SizeMismatch::Partial {
-                byte_len,
-                value_len,
-            }
-            .of(self.role.to_owned())),
-        }
+        let count = byte_len.checked_div(value_len);
+        let count = count.filter(|_| byte_len.is_multiple_of(value_len));
+        let partial = SizeMismatch::Partial {
+            byte_len,
+            value_len,
+        };
+        count.ok_or_else(|| partial.of(self.role.to_owned()))
     }
 }

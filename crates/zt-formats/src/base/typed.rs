@@ -25,10 +25,7 @@ enum Repr<'a, T> {
 
 impl<'a, T: Element> Typed<'a, T> {
     /// Little-endian `bytes` as elements.
-    ///
-    /// # Errors
-    ///
-    /// Malformed: the last element is not whole, or a bool is neither 0 nor 1.
+    /// Malformed if the last element is not whole, or a bool is neither 0 nor 1.
     pub(crate) fn from_le_bytes(bytes: Bytes<'a>) -> Result<Self> {
         let value_len = size_of::<T>();
         if !bytes.len().is_multiple_of(value_len) {
@@ -199,10 +196,8 @@ mod tests {
         assert_eq!(check_bools(&bytes), Ok(()));
         bytes[9_001] = 3;
         bytes[9_000] = 255;
-        let fault = Violation::BoolValue {
-            position: 9_000,
-            value: 255,
-        };
+        let (position, value) = (9_000, 255);
+        let fault = Violation::BoolValue { position, value };
         assert_eq!(check_bools(&bytes), Err(fault.of_object()));
     }
 }

@@ -32,22 +32,19 @@ pub fn indices<'a>(
 pub(crate) fn check_dtype(component: &ComponentSignature<'_>) -> Result<()> {
     let is_integer = component.dtype.is_some_and(is_integer);
     // An unknown logical type leaves storage elements that are integers. Codes of FP8 are none.
-    let is_plain = component
-        .logical_type()
-        .is_none_or(|name| LogicalType::builtin(name).is_none());
-    if is_integer && is_plain {
-        Ok(())
-    } else {
-        Err(refused(component))
+    let is_plain = component.logical_type();
+    let is_plain = is_plain.is_none_or(|name| LogicalType::builtin(name).is_none());
+    match is_integer && is_plain {
+        true => Ok(()),
+        false => Err(refused(component)),
     }
 }
 
 /// Refuses indices that are not u64. Spec: formats/sparse_csr, formats/sparse_coo.
 pub(crate) fn check_strict(component: &ComponentSignature<'_>) -> Result<()> {
-    if component.dtype == Some(DType::U64) && component.logical_type().is_none() {
-        Ok(())
-    } else {
-        Err(refused(component))
+    match (component.dtype, component.logical_type()) {
+        (Some(DType::U64), None) => Ok(()),
+        _ => Err(refused(component)),
     }
 }
 

@@ -29,9 +29,10 @@ pub(crate) fn check_numbers(
     let is_taken = match component.logical_type() {
         None if numbers == Numbers::Floats => dtype.is_float(),
         None => dtype != DType::Bool,
-        Some(name) => registry
-            .logical_type(name)
-            .is_some_and(|logical| matches!(logical.decode, Decode::F32(_) | Decode::F64(_))),
+        Some(name) => {
+            let decode = registry.logical_type(name).map(|logical| logical.decode);
+            matches!(decode, Some(Decode::F32(_) | Decode::F64(_)))
+        }
     };
     if is_taken {
         return Ok(());
@@ -45,10 +46,6 @@ pub(crate) fn check_numbers(
 }
 
 /// Refuses elements of an unknown logical type.
-///
-/// # Errors
-///
-/// Unsupported, with the logical type.
 pub(crate) fn expect_known(elements: &Elements<'_>, registry: &Registry) -> Result<()> {
     match elements.logical_type() {
         Some(name) if registry.logical_type(name).is_none() => {
@@ -78,16 +75,13 @@ impl Number for f64 {
 }
 
 /// The numbers as f32 or f64, rounded once.
-///
-/// # Errors
-///
-/// Unsupported: a logical type outside the specification. Malformed: the last number is not whole.
+/// Unsupported for a logical type outside the specification; malformed if the last number is not
+/// whole.
 pub(crate) fn to_numbers<T: Number>(role: &'static str, elements: &Elements<'_>) -> Result<Vec<T>> {
     let registry = Registry::builtin();
     expect_known(elements, &registry)?;
-    let scalars = elements
-        .scalars(&registry)
-        .map_err(|error| error.with_role(role))?;
+    let scalars = elements.scalars(&registry);
+    let scalars = scalars.map_err(|error| error.with_role(role))?;
     let mut numbers = reserved(scalars.len())?;
     // Complex numbers were refused by `check_numbers`.
     numbers.extend(scalars.filter_map(T::from_scalar));

@@ -271,10 +271,8 @@ fn merge<T: Word<W>, const W: usize>(planes: &[&[u8]], out: &mut [u8]) {
         return;
     };
     let (elements, _) = out.as_chunks_mut::<W>();
-    let len = planes
-        .iter()
-        .map(|plane| plane.len())
-        .fold(elements.len(), usize::min);
+    let lens = planes.iter().map(|plane| plane.len());
+    let len = lens.fold(elements.len(), usize::min);
     let (blocks, rest) = elements.split_at_mut(len).0.as_chunks_mut::<BLOCK>();
     let done = len.strict_sub(rest.len());
     let split = planes.map(|plane| plane.split_at(len).0.split_at(done));

@@ -61,7 +61,6 @@ impl QuantizedGroup<'_> {
     }
 }
 
-/// The scale of one group.
 struct Scale {
     scale: f32,
     zero: f32,

@@ -60,9 +60,8 @@ impl ObjectFormat for Quantized4BitFormat {
 
     fn dense_type(&self, signature: &Signature<'_>, _: &Registry) -> Option<(DType, Option<Text>)> {
         let builtin = Registry::builtin();
-        let mut roles = [SCALE, ZERO_POINT]
-            .map(|role| signature.get(role))
-            .into_iter();
+        let roles = [SCALE, ZERO_POINT].map(|role| signature.get(role));
+        let mut roles = roles.into_iter();
         let is_known = roles.all(|role| role.is_some_and(|role| role.is_understood(&builtin)));
         is_known.then_some((DType::F32, None))
     }
@@ -267,7 +266,6 @@ fn with_dtype<'a>(role: &'static str, elements: Elements<'a>, rows: u64) -> Resu
     Ok(Elements { dtype, ..elements })
 }
 
-/// The dtype of `rows` numbers that have `byte_len` bytes.
 fn dtype_of(byte_len: u64, rows: u64) -> Option<DType> {
     let numbers_of = |width: u64| rows.checked_mul(width) == Some(byte_len);
     if numbers_of(4) {

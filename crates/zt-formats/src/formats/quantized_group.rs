@@ -322,10 +322,7 @@ impl<'a> View<'a> for QuantizedGroup<'a> {
         let packed = parts.take(PACKED_WEIGHT)?;
         let scales = parts.take(SCALES)?;
         let zeros = parts.take_if_any(ZEROS);
-        for elements in [Some(&packed), Some(&scales), zeros.as_ref()]
-            .into_iter()
-            .flatten()
-        {
+        for elements in [&packed, &scales].into_iter().chain(&zeros) {
             expect_known(elements, &registry)?;
         }
         Ok(QuantizedGroup {
@@ -347,13 +344,8 @@ impl ToObject for QuantizedGroup<'_> {
             (SCALES, self.scales.borrow()),
         ];
         let attributes = Some(self.quantization.to_attributes());
-        let components = components.into_iter().chain(zeros);
-        Ok(NewObject::new(
-            &self.shape,
-            Self::FORMAT,
-            attributes,
-            components,
-        ))
+        let (format, components) = (Self::FORMAT, components.into_iter().chain(zeros));
+        Ok(NewObject::new(&self.shape, format, attributes, components))
     }
 }
 

@@ -18,11 +18,8 @@ use crate::base::{
 /// share a place are added in the order in which they are stored and in their own type: integers
 /// wrap, bools are or-ed, and f16, bf16 and FP8 are added as f32 and rounded each time. Values of a
 /// logical type outside the specification cannot be added.
-///
-/// # Errors
-///
-/// Malformed: the numbers of values and places differ. Unsupported: values of an unknown type share
-/// a place. Allocation.
+/// Malformed if the numbers of values and places differ; unsupported if values of an unknown type
+/// share a place.
 pub(crate) fn scatter(
     values: &Elements<'_>,
     places: impl Iterator<Item = u64>,
@@ -42,7 +39,7 @@ pub(crate) fn scatter(
         return Err(SizeMismatch::partial(values.bytes.len(), value_len as u64).of_object());
     }
     let mut out = Buffer::try_zeroed_values(count, value_len as u64)?;
-    let mut taken = Bits::try_new(count)?;
+    let mut taken = Bits(Buffer::try_zeroed(count.div_ceil(8))?);
     let mut values_left = values.bytes.chunks_exact(value_len.max(1));
     for place in places {
         let start = usize::try_from(place).ok();
@@ -113,7 +110,6 @@ fn read<T: Sum>(bytes: &[u8]) -> T {
     value
 }
 
-/// A type of values that can be added.
 trait Sum: bytemuck::Pod {
     /// The bytes that a big-endian host swaps. The two parts of a complex value are swapped
     /// separately.
@@ -158,14 +154,9 @@ sums! {
     Complex<f64>, 8: |a, b| Complex::new(a.re + b.re, a.im + b.im);
 }
 
-/// A set of places.
 struct Bits(Buffer);
 
 impl Bits {
-    fn try_new(count: u64) -> Result<Self> {
-        Buffer::try_zeroed(count.div_ceil(8)).map(Bits)
-    }
-
     /// Adds `place`; false if it is there already.
     fn insert(&mut self, place: u64) -> bool {
         let byte = usize::try_from(place >> 3).ok();

@@ -36,20 +36,17 @@ impl ObjectFormat for SparseCooFormat {
         let values = signature.component(VALUES)?;
         let coords = signature.component(COORDS)?;
         check_dtype(coords)?;
-        match (values.value_count(registry)?, coords.element_count()?) {
-            (Some(count), found) => {
-                let rank = signature.shape.len() as u64;
-                match (count.checked_mul(rank), found) {
-                    (Some(expected), _) => coords.expect_elements(expected),
-                    (None, None) => Ok(()),
-                    (None, Some(found)) => {
-                        let expected = u64::MAX;
-                        Err(SizeMismatch::Elements { expected, found }.of(COORDS))
-                    }
-                }
+        let rank = signature.shape.len() as u64;
+        let count = values.value_count(registry)?;
+        let found = coords.element_count()?;
+        match (count.map(|count| count.checked_mul(rank)), found) {
+            (Some(Some(expected)), _) => coords.expect_elements(expected),
+            (_, None) => Ok(()),
+            (Some(None), Some(found)) => {
+                let expected = u64::MAX;
+                Err(SizeMismatch::Elements { expected, found }.of(COORDS))
             }
             (None, Some(found)) => stored_count(signature.shape, found).map(drop),
-            (None, None) => Ok(()),
         }
     }
 
@@ -221,10 +218,8 @@ impl<'a> Coo<'a> {
         let Some(count) = element_count(&shape) else {
             return Err(SizeMismatch::Overflow { shape }.of(VALUES));
         };
-        let axes: Vec<(&[u64], u64)> = (0..shape.len())
-            .filter_map(|axis| self.coords(axis))
-            .zip(shape.iter().copied())
-            .collect();
+        let along = (0..shape.len()).filter_map(|axis| self.coords(axis));
+        let axes: Vec<(&[u64], u64)> = along.zip(shape.iter().copied()).collect();
         let stored = match self.coords.len().checked_div(shape.len()) {
             Some(stored) => stored,
             // The values of a scalar, all at its only place.
@@ -245,9 +240,8 @@ impl<'a> Coo<'a> {
     fn scalar_count(&self) -> Result<usize> {
         let object = self.to_object()?;
         let values = object.signature();
-        let count = values
-            .component(VALUES)?
-            .value_count(&Registry::builtin())?;
+        let count = values.component(VALUES)?;
+        let count = count.value_count(&Registry::builtin())?;
         // The number of values of an unknown type is unknown: all bytes are one value.
         Ok(count.map_or(1, in_memory))
     }
@@ -278,12 +272,8 @@ impl ToObject for Coo<'_> {
             (VALUES, self.values.borrow()),
             (COORDS, self.coords[..].into()),
         ];
-        Ok(NewObject::new(
-            &self.shape,
-            Self::FORMAT,
-            attributes,
-            components,
-        ))
+        let format = Self::FORMAT;
+        Ok(NewObject::new(&self.shape, format, attributes, components))
     }
 }
 

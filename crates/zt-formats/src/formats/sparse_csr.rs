@@ -41,9 +41,8 @@ impl ObjectFormat for SparseCsrFormat {
         let indptr = signature.component(INDPTR)?;
         check_dtype(indices)?;
         check_dtype(indptr)?;
-        let pointers = rows
-            .checked_add(1)
-            .ok_or_else(|| signature.overflow(INDPTR))?;
+        let pointers = rows.checked_add(1);
+        let pointers = pointers.ok_or_else(|| signature.overflow(INDPTR))?;
         indptr.expect_elements(pointers)?;
         match values.value_count(registry)? {
             Some(count) => indices.expect_elements(count),

@@ -114,14 +114,12 @@ impl Coo<'static> {
     pub fn read_part(places: &[Places], reader: &mut dyn ReadParts<'_>) -> Result<Self> {
         let mut coords = Indices::new(reader, COORDS)?;
         let rank = places.len() as u64;
-        let stored = match (
-            coords.count.checked_rem(rank),
-            coords.count.checked_div(rank),
-        ) {
+        let count = coords.count;
+        let stored = match (count.checked_rem(rank), count.checked_div(rank)) {
             (Some(0), Some(stored)) => stored,
             (Some(_), _) => {
-                let expected = coords.count.checked_next_multiple_of(rank);
-                let (expected, found) = (expected.unwrap_or(u64::MAX), coords.count);
+                let expected = count.checked_next_multiple_of(rank);
+                let (expected, found) = (expected.unwrap_or(u64::MAX), count);
                 return Err(SizeMismatch::Elements { expected, found }.of(COORDS));
             }
             // A scalar's values have no coordinates.
@@ -156,7 +154,6 @@ fn shape_of(places: &[Places]) -> Vec<u64> {
     kept.map(Places::count).collect()
 }
 
-/// A component of indices.
 struct Indices {
     role: &'static str,
     dtype: DType,
@@ -225,30 +222,25 @@ impl Indices {
     ) -> Result<()> {
         for run in &runs.0 {
             let range = first.strict_add(run.start)..first.strict_add(run.end);
-            self.each(
-                reader,
-                range,
-                places.dimension(),
-                |position, coord| match places.position(coord) {
+            let limit = places.dimension();
+            self.each(reader, range, limit, |position, coord| {
+                match places.position(coord) {
                     Some(place) => found(position.strict_sub(first), place),
                     None => Ok(()),
-                },
-            )?;
+                }
+            })?;
         }
         Ok(())
     }
 }
 
-/// The pointers of a matrix.
 struct Pointers {
     indices: Indices,
     rows: u64,
     stored: u64,
 }
 
-/// Selected rows.
 struct Rows {
-    /// The number of values of each.
     lengths: Vec<u64>,
     /// The positions of all their values, in the order of the rows.
     runs: Runs,
@@ -332,7 +324,6 @@ impl Columns {
     }
 }
 
-/// The values of a sparse object.
 struct Values {
     dtype: DType,
     logical_type: Option<Text>,
@@ -377,8 +368,7 @@ impl Values {
         let mut rest = &mut out[..];
         for run in &runs.0 {
             let len = (run.end.strict_sub(run.start)).strict_mul(self.value_len);
-            let len = in_memory(len);
-            let Some((place, behind)) = std::mem::take(&mut rest).split_at_mut_checked(len) else {
+            let Some(place) = rest.split_off_mut(..in_memory(len)) else {
                 break; // Never taken: `out` has room for all runs.
             };
             let start = run.start.strict_mul(self.value_len);
@@ -386,13 +376,10 @@ impl Values {
             if self.dtype == DType::Bool {
                 check_bools_from(start, place).map_err(|error| error.with_role(VALUES))?;
             }
-            rest = behind;
         }
-        Ok(Elements {
-            dtype: self.dtype,
-            logical_type: self.logical_type.clone(),
-            bytes: out.into(),
-        })
+        let mut elements = Elements::new(self.dtype, out);
+        elements.logical_type.clone_from(&self.logical_type);
+        Ok(elements)
     }
 }
 
