@@ -24,17 +24,8 @@ fn error(section: &str) -> String {
         "the call" => Blame::Caller,
         _ => panic!("{code}: {fault}"),
     };
-    format!(
-        "CodeInfo {{ code: {code:?}, fault: Blame::{fault:?}, meaning: {meaning:?}, remedy: {:?} }}",
-        remedy.trim_end()
-    )
-}
-
-/// The constant of a section.
-fn constant(section: &str) -> String {
-    let code = section.lines().next().unwrap();
-    let name = code.replace('-', "_").to_uppercase();
-    format!("pub const {name}: &str = {code:?};")
+    let (name, remedy) = (code.replace('-', "_").to_uppercase(), remedy.trim_end());
+    format!("{name} {code:?}: {fault:?}, {meaning:?}, {remedy:?};")
 }
 
 /// The row of a row of `spec/warnings.md`. A code is in quotes there.
@@ -55,8 +46,6 @@ fn the_tables_are_those_of_the_specification() {
     let errors = page("errors.md");
     let mut errors: Vec<&str> = errors.split("\n## ").skip(1).collect();
     errors.sort_unstable();
-    let constants = errors.iter().map(|section| constant(section));
-    let constants: Vec<String> = constants.collect();
     let errors: Vec<String> = errors.into_iter().map(error).collect();
     let warnings = page("warnings.md");
     let rows = warnings.lines().filter(|line| line.starts_with("| "));
@@ -68,15 +57,13 @@ fn the_tables_are_those_of_the_specification() {
     let tables = format!(
         "//! Written from `spec/errors.md` and `spec/warnings.md` by `tests/codes.rs`.\n\n\
          use super::{{Blame, CodeInfo, WarningInfo}};\n\n\
-         /// Every code of errors, in alphabetical order.\n\
-         pub const ALL: &[CodeInfo] = &[\n    {},\n];\n\n\
+         errors! {{\n    {}\n}}\n\n\
          /// Every code of warnings alone, in the order of `spec/warnings.md`.\n\
-         pub const WARNINGS: &[WarningInfo] = &[\n    {},\n];\n\n{}\n\n\
+         pub const WARNINGS: &[WarningInfo] = &[\n    {},\n];\n\n\
          /// A warning with the code of an error.\n\
          pub(super) const TOLERATED: WarningInfo = {tolerated};\n",
-        errors.join(",\n    "),
+        errors.join("\n    "),
         own.join(",\n    "),
-        constants.join("\n"),
     );
     let path = folder.join("src/error/codes/tables.rs");
     if std::fs::read_to_string(&path).unwrap() != tables {

@@ -8,8 +8,22 @@
 //! assert_eq!(error.code(), zt::codes::NOT_ZT);
 //! ```
 
+/// The codes of errors: each a constant, and all of them in a list.
+macro_rules! errors {
+    ($($name:ident $code:literal: $fault:ident, $meaning:literal, $remedy:literal;)*) => {
+        /// Every code of errors, in alphabetical order.
+        pub const ALL: &[CodeInfo] = &[$(CodeInfo {
+            code: $code,
+            fault: Blame::$fault,
+            meaning: $meaning,
+            remedy: $remedy,
+        }),*];
+
+        $(#[doc = $meaning] pub const $name: &str = $code;)*
+    };
+}
+
 #[rustfmt::skip]
-#[expect(missing_docs, reason = "`ALL` has the meaning of each code")]
 mod tables;
 
 pub use tables::*;
