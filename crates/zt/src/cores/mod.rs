@@ -13,6 +13,7 @@
 //! | `sums` | digests of blobs that are read in pieces |
 //! | `scratch` | memory that is used again |
 //! | `progress` | progress functions, and interruption |
+//! | `debug` | `Debug` for types with fields that are large |
 //!
 //! It knows blobs, spans, sources and digests of `zt-container`, and the room `error`.
 //!
@@ -20,6 +21,7 @@
 //! a caller may run inside a rayon pool of its own.
 
 pub(crate) mod announce;
+pub(crate) mod debug;
 pub(crate) mod parallel;
 pub(crate) mod pieces;
 pub(crate) mod progress;

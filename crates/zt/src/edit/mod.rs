@@ -34,6 +34,7 @@ pub use storage::Storage;
 pub(crate) use storage::{Before, LockedFile};
 use tail::GrowingTail;
 
+use crate::cores::debug;
 use crate::error::{Error, Fault, Result};
 use crate::file::File;
 use crate::file::open::OpenOptions;
@@ -322,15 +323,7 @@ impl Editor {
     }
 }
 
-impl std::fmt::Debug for Editor {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut debug = f.debug_struct("Editor");
-        debug
-            .field("before", &self.before)
-            .field("writer", &self.writer)
-            .finish_non_exhaustive()
-    }
-}
+debug::fields!(Editor, |editor| before: editor.before, writer: editor.writer);
 
 /// The file, and the bytes at its end: manifest, size and footer magic.
 fn read(storage: &Arc<dyn Storage>, options: &WriteOptions) -> Result<(File, Vec<u8>)> {

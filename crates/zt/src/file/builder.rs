@@ -10,6 +10,7 @@ use zt_manifest::{
     check_component_count,
 };
 
+use crate::cores::debug;
 use crate::error::{Error, Result};
 use crate::file::File;
 use crate::file::catalog::{Catalog, Faulty, Home, Resolved, SourceOrigin, blame_blob, check};
@@ -364,15 +365,7 @@ impl File {
     }
 }
 
-impl std::fmt::Debug for FileBuilder {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut debug = f.debug_struct("FileBuilder");
-        debug
-            .field("kind", &self.kind)
-            .field("objects", &self.objects.len());
-        debug.finish_non_exhaustive()
-    }
-}
+debug::fields!(FileBuilder, |builder| kind: builder.kind, objects: builder.objects.len());
 
 /// What a listing shows of an object that is refused.
 fn raw_of(object: Object) -> RawObject {

@@ -41,7 +41,7 @@ use zt_container::{Layout, Source, Span};
 use zt_formats::Registry;
 use zt_manifest::{Map, Object, RawObject};
 
-use crate::cores::stretches;
+use crate::cores::{debug, stretches};
 use crate::error::{Error, Fault, Result};
 use crate::file::catalog::{Catalog, Decoded, Resolved};
 use crate::file::kind::Kind;
@@ -406,15 +406,7 @@ impl File {
     }
 }
 
-impl std::fmt::Debug for File {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut debug = f.debug_struct("File");
-        debug
-            .field("kind", &self.inner.kind)
-            .field("objects", &self.len())
-            .finish_non_exhaustive()
-    }
-}
+debug::fields!(File, |file| kind: file.inner.kind, objects: file.len());
 
 /// An object of a file, sound or faulty.
 #[derive(Clone, Copy)]
@@ -473,15 +465,7 @@ impl<'f> Entry<'f> {
     }
 }
 
-impl std::fmt::Debug for Entry<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut debug = f.debug_struct("Entry");
-        debug
-            .field("name", &self.name)
-            .field("fault", &self.fault())
-            .finish_non_exhaustive()
-    }
-}
+debug::fields!(Entry<'_>, |entry| name: entry.name, fault: entry.fault());
 
 pub(crate) fn warning_of(object: Option<&str>, warning: &zt_manifest::Warning) -> Warning {
     Warning {

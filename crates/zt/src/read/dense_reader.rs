@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use zt_container::memory::in_memory;
 use zt_formats::Dense;
 
+use crate::cores::debug;
 use crate::cores::read_ahead::for_each_piece;
 use crate::error::{Error, Result};
 use crate::file::tensor::{ComponentReader, SplitElement, Tensor, whole_elements};
@@ -222,8 +223,4 @@ pub(super) fn copy(bytes: &[u8], start: usize, out: &mut [u8]) -> usize {
     len
 }
 
-impl std::fmt::Debug for DenseReader<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("DenseReader").finish_non_exhaustive()
-    }
-}
+debug::fields!(DenseReader<'_>, |_this|);

@@ -1,12 +1,12 @@
 //! One component that is being written, from decoded bytes.
 
-use std::fmt;
 use std::io::{self, Write};
 
 use zt_container::Blob;
 use zt_formats::{ComponentSignature, Signature, SizeMismatch, check_bools_from};
 use zt_manifest::{ByteOrder, Component, DType, Map, Text};
 
+use crate::cores::debug;
 use crate::error::{Error, Result};
 use crate::write::encode::{ComponentEncoder, Placed};
 use crate::write::object::ObjectWriter;
@@ -156,19 +156,9 @@ pub(crate) fn stored_component(dtype: DType, logical_type: Option<Text>, blob: B
     }
 }
 
-impl fmt::Debug for SuspendedComponent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut debug = f.debug_struct("SuspendedComponent");
-        debug.field("role", &self.role).finish_non_exhaustive()
-    }
-}
+debug::fields!(SuspendedComponent, |component| role: component.role);
 
-impl fmt::Debug for ComponentWriter<'_, '_, '_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut debug = f.debug_struct("ComponentWriter");
-        debug
-            .field("role", &self.state.role)
-            .field("written", &self.written())
-            .finish_non_exhaustive()
-    }
-}
+debug::fields!(
+    ComponentWriter<'_, '_, '_>,
+    |writer| role: writer.state.role, written: writer.written()
+);

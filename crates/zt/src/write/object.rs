@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::fmt;
 
 use zt_container::Limits;
 use zt_formats::PlaneCodec;
 use zt_manifest::{DType, Map, Object, Text, check_component_count};
 
+use crate::cores::debug;
 use crate::error::{Error, Fault, Result};
 use crate::write::component::{ComponentWriter, SuspendedComponent};
 use crate::write::encode::{ComponentEncoder, Placed};
@@ -261,19 +261,9 @@ impl<'w> Writer<'w> {
     }
 }
 
-impl fmt::Debug for SuspendedObject {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut debug = f.debug_struct("SuspendedObject");
-        debug.field("name", &self.name).finish_non_exhaustive()
-    }
-}
+debug::fields!(SuspendedObject, |object| name: object.name);
 
-impl fmt::Debug for ObjectWriter<'_, '_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut debug = f.debug_struct("ObjectWriter");
-        debug
-            .field("name", &self.state.name)
-            .field("object", &self.state.object)
-            .finish_non_exhaustive()
-    }
-}
+debug::fields!(
+    ObjectWriter<'_, '_>,
+    |writer| name: writer.state.name, object: writer.state.object
+);

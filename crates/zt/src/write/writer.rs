@@ -10,6 +10,7 @@ use zt_container::{Blob, ContainerWriter, Limits};
 use zt_formats::{NewObject, ObjectFormat, Parts, Registry, Signature, ToObject, check_bools};
 use zt_manifest::{DType, Map, Object, Text, check_attributes_len, check_component_count};
 
+use crate::cores::debug;
 use crate::disk::publish::AtomicFile;
 use crate::error::{Error, Fault, Result};
 use crate::write::component::stored_component;
@@ -620,12 +621,7 @@ impl<'w> Writer<'w> {
     }
 }
 
-impl std::fmt::Debug for Writer<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut debug = f.debug_struct("Writer");
-        debug.field("objects", &self.objects.len());
-        debug
-            .field("offset", &self.encoder.container.offset())
-            .finish_non_exhaustive()
-    }
-}
+debug::fields!(
+    Writer<'_>,
+    |writer| objects: writer.objects.len(), offset: writer.encoder.container.offset()
+);
