@@ -13,6 +13,7 @@
 //! | `sums` | digests of blobs that are read in pieces |
 //! | `scratch` | memory that is used again |
 //! | `progress` | progress functions, and interruption |
+//! | `forward` | a source that stands before another one |
 //! | `debug` | `Debug` for types with fields that are large |
 //!
 //! It knows blobs, spans, sources and digests of `zt-container`, and the room `error`.
@@ -22,6 +23,7 @@
 
 pub(crate) mod announce;
 pub(crate) mod debug;
+pub(crate) mod forward;
 pub(crate) mod parallel;
 pub(crate) mod pieces;
 pub(crate) mod progress;

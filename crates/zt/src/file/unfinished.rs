@@ -22,6 +22,7 @@ use zt_container::{HEADER_LEN, Layout, Limits, SIZE_LEN, Source, Span, bytes_of}
 use zt_manifest::{Error as ManifestError, Index, Rule};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::cores::forward::forward;
 use crate::file::catalog::Catalog;
 use crate::file::warning::Warning;
 
@@ -205,21 +206,8 @@ impl Source for Beginning {
         is_within.then(|| self.source.slice(span))?
     }
 
-    fn is_sequential(&self) -> bool {
-        self.source.is_sequential()
-    }
-
-    fn will_read(&self, span: Span) {
-        self.source.will_read(span);
-    }
-
-    fn will_read_all(&self, spans: &[Span]) {
-        self.source.will_read_all(spans);
-    }
-
-    fn is_remote(&self) -> bool {
-        self.source.is_remote()
-    }
+    forward!(source: is_sequential() -> bool, is_remote() -> bool);
+    forward!(source: will_read(span: Span), will_read_all(spans: &[Span]));
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
         let end = offset.checked_add(buf.len() as u64);

@@ -8,6 +8,7 @@ use zt_container::{Source, Span};
 use zt_formats::{Buffer, Dense, Elements};
 
 use crate::cores::announce::announce_all;
+use crate::cores::forward::forward;
 use crate::cores::progress::{Gauge, Progress};
 use crate::cores::region::{Region, bundles};
 use crate::cores::scratch::Pool;
@@ -104,21 +105,8 @@ struct Gauged<'s> {
 }
 
 impl Source for Gauged<'_> {
-    fn byte_len(&self) -> u64 {
-        self.source.byte_len()
-    }
-
-    fn slice(&self, span: Span) -> Option<&[u8]> {
-        self.source.slice(span)
-    }
-
-    fn is_sequential(&self) -> bool {
-        self.source.is_sequential()
-    }
-
-    fn will_read(&self, span: Span) {
-        self.source.will_read(span);
-    }
+    forward!(source: byte_len() -> u64, is_sequential() -> bool);
+    forward!(source: slice(span: Span) -> Option<&[u8]>, will_read(span: Span));
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
         self.gauge.report(buf.len() as u64)?;
