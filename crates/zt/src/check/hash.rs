@@ -17,6 +17,7 @@ use crate::file::{Entry, File};
 use crate::read::compressed::DATA;
 
 /// How a file is hashed.
+#[must_use]
 #[derive(Debug, Clone, Copy, Default)]
 pub struct HashOptions<'p> {
     dense: bool,
@@ -26,13 +27,11 @@ pub struct HashOptions<'p> {
 
 impl HashOptions<'_> {
     /// The defaults: no dense values, on all cores.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Hashes the dense value of every object as well.
-    #[must_use]
     pub const fn dense(mut self, dense: bool) -> Self {
         self.dense = dense;
         self

@@ -17,6 +17,7 @@ use crate::file::{Entry, File, Warning};
 
 /// How a file is verified.
 #[derive(Debug, Clone, Copy, Default)]
+#[must_use]
 pub struct VerifyOptions<'p> {
     strict: bool,
     threads: Option<usize>,
@@ -25,14 +26,12 @@ pub struct VerifyOptions<'p> {
 
 impl VerifyOptions<'_> {
     /// The defaults: not strict, on all cores.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Reports faults that readers tolerate as problems: padding that is not zero, blobs that
     /// overlap in part, indices that are not u64, unaligned blobs.
-    #[must_use]
     pub const fn strict(mut self, strict: bool) -> Self {
         self.strict = strict;
         self

@@ -43,14 +43,12 @@ macro_rules! work_options {
     ($options:ident, $reports:literal) => {
         impl<'p> $options<'p> {
             /// The number of threads. The default is all cores.
-            #[must_use]
             pub fn threads(mut self, threads: impl Into<Option<usize>>) -> Self {
                 self.threads = threads.into();
                 self
             }
 
             #[doc = $reports]
-            #[must_use]
             pub const fn progress(mut self, progress: Progress<'p>) -> Self {
                 self.progress = Some(progress);
                 self

@@ -32,6 +32,7 @@ use crate::file::{Entry, File};
 use crate::read::contents::{Key, key};
 
 /// How two files are compared.
+#[must_use]
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DiffOptions<'p> {
     values: bool,
@@ -44,13 +45,11 @@ pub struct DiffOptions<'p> {
 
 impl DiffOptions<'_> {
     /// The defaults: metadata and bytes, by name, on all cores.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Measures the distance of values.
-    #[must_use]
     pub const fn values(mut self, values: bool) -> Self {
         self.values = values;
         self
@@ -58,7 +57,6 @@ impl DiffOptions<'_> {
 
     /// Values within this tolerance are equal. Distances are measured, as with
     /// [`DiffOptions::values`].
-    #[must_use]
     pub const fn tolerance(mut self, tolerance: Tolerance) -> Self {
         self.tolerance = Some(tolerance);
         self
@@ -66,14 +64,12 @@ impl DiffOptions<'_> {
 
     /// Compares objects by their dense value if both have one. Then their formats and the attributes of
     /// these formats are ignored.
-    #[must_use]
     pub const fn dense(mut self, dense: bool) -> Self {
         self.dense = dense;
         self
     }
 
     /// Ignores names if each file has one object: some kinds of files have no names.
-    #[must_use]
     pub const fn nameless(mut self, nameless: bool) -> Self {
         self.nameless = nameless;
         self

@@ -23,6 +23,7 @@ use crate::file::inner::Verify;
 /// assert_eq!(file.len(), 0);
 /// # Ok::<(), zt::Error>(())
 /// ```
+#[must_use]
 #[derive(Debug, Clone, Default)]
 pub struct OpenOptions {
     pub(crate) limits: Limits,
@@ -34,27 +35,23 @@ pub struct OpenOptions {
 impl OpenOptions {
     /// The defaults: every limit, the built-in formats, digests checked on the first read. A faulty
     /// object is listed with its fault, and the other objects can be read.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// The limits on memory and time that the file may take.
-    #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
     /// The formats and logical types to understand, instead of [`registry`](crate::registry).
-    #[must_use]
     pub fn registry(mut self, registry: Registry) -> Self {
         self.registry = Some(registry);
         self
     }
 
     /// When digests are checked.
-    #[must_use]
     pub fn verify(mut self, verify: Verify) -> Self {
         self.verify = verify;
         self
@@ -65,7 +62,6 @@ impl OpenOptions {
     ///
     /// In a file of another kind, faults that its reader otherwise tolerates refuse the file too, if they
     /// show without the tensors' data.
-    #[must_use]
     pub fn strict(mut self, strict: bool) -> Self {
         self.strict = strict;
         self
@@ -121,7 +117,6 @@ impl OpenOptions {
 /// The formats and logical types that are known unless options name others:
 /// [`Registry::builtin`] and [`ggml`](crate::ggml). Start from these to add one of your own:
 /// `OpenOptions::new().registry(zt::registry().with_format(MyFormat))`.
-#[must_use]
 pub fn registry() -> Registry {
     static BUILTIN: LazyLock<Registry> = LazyLock::new(|| zt_ggml::register(Registry::builtin()));
     BUILTIN.clone()

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 /// Something about a file that its user should know and that is no error.
+#[must_use]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
     /// The object it is about.
@@ -55,7 +56,6 @@ pub fn parted_links(path: impl AsRef<Path>) -> Option<Warning> {
 
 impl Warning {
     /// A note about the file as a whole. `code` is a stable kebab-case word.
-    #[must_use]
     pub fn new(code: &'static str, message: impl Into<String>) -> Self {
         Warning {
             object: None,
@@ -67,21 +67,18 @@ impl Warning {
     }
 
     /// The same about an object.
-    #[must_use]
     pub fn with_object(mut self, name: impl Into<String>) -> Self {
         self.object = Some(name.into());
         self
     }
 
     /// The same about a component of the object.
-    #[must_use]
     pub fn with_component(mut self, role: impl Into<String>) -> Self {
         self.component = Some(role.into());
         self
     }
 
     /// The same of another kind.
-    #[must_use]
     pub fn with_kind(mut self, kind: WarningKind) -> Self {
         self.kind = kind;
         self

@@ -5,6 +5,7 @@ use zt_container::Limits;
 use crate::cores::progress::{Progress, work_options};
 
 /// How a file is searched and repaired.
+#[must_use]
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RepairOptions<'p> {
     pub(super) limits: Limits,
@@ -15,13 +16,11 @@ pub struct RepairOptions<'p> {
 
 impl RepairOptions<'_> {
     /// The defaults: the last manifest that is found, every limit, all cores.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// The limits of memory and of objects.
-    #[must_use]
     pub const fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
@@ -31,7 +30,6 @@ impl RepairOptions<'_> {
     /// [`manifest`](crate::repair::Generation::manifest) of one of
     /// [`Recovery::others`](crate::repair::Recovery::others). A file is mended in place only if that
     /// generation [is mendable](crate::repair::Generation::is_mendable).
-    #[must_use]
     pub const fn manifest(mut self, manifest: u64) -> Self {
         self.manifest = Some(manifest);
         self
