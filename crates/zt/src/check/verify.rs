@@ -222,9 +222,7 @@ impl File {
                 // The same range may have several names: tied weights.
                 Some((other, ..)) if other == span => {}
                 Some((other, name_of_other, role_of_other)) if other.overlaps(span) => {
-                    let fault = Fault::Overlap {
-                        other: format!("{name_of_other}/{role_of_other}"),
-                    };
+                    let fault = Fault::Overlap(format!("{name_of_other}/{role_of_other}"));
                     let error = Error::from(fault).with_object(name).with_component(role);
                     problems.push(error.with_span(span));
                 }
@@ -260,7 +258,7 @@ impl File {
             let bytes = piece.get(..len).unwrap_or_default();
             if let Some(at) = bytes.iter().position(|byte| *byte != 0) {
                 let offset = offset.strict_add(at as u64);
-                return Some(Error::from(Fault::Padding { offset }).with_offset(offset));
+                return Some(Error::from(Fault::Padding(offset)).with_offset(offset));
             }
             offset = offset.strict_add(len as u64);
         }

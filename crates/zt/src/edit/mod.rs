@@ -347,13 +347,13 @@ fn read(storage: &Arc<dyn Storage>, options: &WriteOptions) -> Result<(File, Vec
 fn trailer_of(file: &File) -> Result<Span> {
     let layout = file.layout().unwrap_or_default();
     let Some((placement, version)) = file.inner.catalog.placement() else {
-        return Err(Fault::NotEditable { layout }.into());
+        return Err(Fault::NotEditable(layout).into());
     };
     // A later minor version may have fields with a meaning that is unknown here.
     let is_known = version.is_some_and(|version| version.minor <= 2);
     if placement.layout != Layout::V1_1 || !is_known {
-        return Err(Fault::NotEditable { layout }.into());
+        return Err(Fault::NotEditable(layout).into());
     }
     Span::between(placement.data.end(), file.byte_len())
-        .ok_or_else(|| Fault::NotEditable { layout }.into())
+        .ok_or_else(|| Fault::NotEditable(layout).into())
 }

@@ -58,7 +58,6 @@ pub enum ErrorKind {
     Interrupted,
 }
 
-/// The place of the fault.
 #[derive(Debug, Clone, Default)]
 struct Location {
     path: Option<PathBuf>,
@@ -88,25 +87,25 @@ enum Cause {
 pub(crate) enum Fault {
     #[error("there is no object of this name")]
     NoSuchObject,
-    #[error("there is no component \"{}\"", role.escape_debug())]
-    NoSuchComponent { role: String },
+    #[error("there is no component \"{}\"", _0.escape_debug())]
+    NoSuchComponent(String),
     #[error("an object of this name exists already")]
     DuplicateName,
     #[error("the object has a component of this role already")]
     DuplicateRole,
-    #[error("the name is longer than the limit of {limit} bytes")]
-    NameTooLong { limit: usize },
-    #[error("the shape has more than the limit of {limit} dimensions")]
-    TooManyDimensions { limit: usize },
-    #[error("the dimension {dimension} is longer than this machine can index")]
-    LongDimension { dimension: u64 },
+    #[error("the name is longer than the limit of {0} bytes")]
+    NameTooLong(usize),
+    #[error("the shape has more than the limit of {0} dimensions")]
+    TooManyDimensions(usize),
+    #[error("the dimension {0} is longer than this machine can index")]
+    LongDimension(u64),
     #[error("the object's format is {}, expected {expected}", found.escape_debug())]
     WrongFormat {
         expected: &'static str,
         found: String,
     },
-    #[error("the format \"{}\" is not registered: read the components, not the value", format.escape_debug())]
-    UnknownFormat { format: String },
+    #[error("the format \"{}\" is not registered: read the components, not the value", _0.escape_debug())]
+    UnknownFormat(String),
     #[error(
         "the object is incomplete: its writer was not finished, or an error ended it; write the file again"
     )]
@@ -129,8 +128,8 @@ pub(crate) enum Fault {
         "another file took this name during the edit: the edit is in the replaced file; edit the new one"
     )]
     Replaced,
-    #[error("files of version {layout} cannot be edited in place: convert the file to 1.2 first")]
-    NotEditable { layout: &'static str },
+    #[error("files of version {0} cannot be edited in place: convert the file to 1.2 first")]
+    NotEditable(&'static str),
     #[error(
         "a bool component can only share bytes that were written as bool: others may be neither 0 nor 1"
     )]
@@ -141,14 +140,14 @@ pub(crate) enum Fault {
     IsAFolder,
     #[error("exists already")]
     Exists,
-    #[error("the byte at {offset} is between blobs and is not zero")]
-    Padding { offset: u64 },
-    #[error("shares some but not all of its bytes with {}", other.escape_debug())]
-    Overlap { other: String },
+    #[error("the byte at {0} is between blobs and is not zero")]
+    Padding(u64),
+    #[error("shares some but not all of its bytes with {}", _0.escape_debug())]
+    Overlap(String),
     #[error(
-        "components share bytes so often that reading each takes more than the limit of {limit} times the file"
+        "components share bytes so often that reading each takes more than the limit of {0} times the file"
     )]
-    OverlapLimit { limit: u64 },
+    OverlapLimit(u64),
     #[cfg_attr(
         not(feature = "rayon"),
         expect(dead_code, reason = "there are no threads")
@@ -210,7 +209,7 @@ impl Error {
             Cause::Container(error) => container_kind(error),
             Cause::Manifest(error) => manifest_kind(error),
             Cause::Format(error) => format_kind(error),
-            Cause::Facade(fault) => fault.kind(),
+            Cause::Facade(fault) => fault.kind_and_code().0,
             Cause::Other { kind, .. } => *kind,
         }
     }
@@ -222,7 +221,7 @@ impl Error {
             Cause::Container(error) => error.code(),
             Cause::Manifest(error) => error.code(),
             Cause::Format(error) => error.code(),
-            Cause::Facade(fault) => fault.code(),
+            Cause::Facade(fault) => fault.kind_and_code().1,
             Cause::Other { code, .. } => code,
         }
     }
@@ -322,46 +321,31 @@ impl Error {
 }
 
 impl Fault {
-    fn kind(&self) -> ErrorKind {
+    /// Who is at fault, and the stable code.
+    fn kind_and_code(&self) -> (ErrorKind, &'static str) {
+        use ErrorKind::{Io, Limit, Malformed, Misuse, Unsupported};
         match self {
-            Fault::Interrupted => ErrorKind::Interrupted,
-            Fault::UnknownFormat { .. }
-            | Fault::NotEditable { .. }
-            | Fault::LongDimension { .. } => ErrorKind::Unsupported,
-            Fault::IsAFolder
-            | Fault::Locked
-            | Fault::LockedByReader
-            | Fault::NoLocks
-            | Fault::Replaced
-            | Fault::ThreadPool => ErrorKind::Io,
-            Fault::Padding { .. } | Fault::Overlap { .. } => ErrorKind::Malformed,
-            Fault::OverlapLimit { .. } => ErrorKind::Limit,
-            _ => ErrorKind::Misuse,
-        }
-    }
-
-    fn code(&self) -> &'static str {
-        match self {
-            Fault::NoSuchObject | Fault::NoSuchComponent { .. } => "not-found",
-            Fault::DuplicateName | Fault::DuplicateRole => "duplicate-name",
-            Fault::UnknownFormat { .. }
-            | Fault::NotEditable { .. }
-            | Fault::LongDimension { .. } => "unsupported",
-            Fault::Locked | Fault::LockedByReader => "locked",
-            Fault::NoLocks => "no-locks",
-            Fault::Replaced => "replaced",
-            Fault::Interrupted => "interrupted",
-            Fault::IsAFolder | Fault::ThreadPool => "io",
-            Fault::Exists => "overwrite",
-            Fault::Padding { .. } => "padding",
-            Fault::Overlap { .. } | Fault::OverlapLimit { .. } => "overlap",
-            Fault::NameTooLong { .. }
-            | Fault::TooManyDimensions { .. }
+            Fault::NoSuchObject | Fault::NoSuchComponent(_) => (Misuse, "not-found"),
+            Fault::DuplicateName | Fault::DuplicateRole => (Misuse, "duplicate-name"),
+            Fault::Exists => (Misuse, "overwrite"),
+            Fault::UnknownFormat(_) | Fault::NotEditable(_) | Fault::LongDimension(_) => {
+                (Unsupported, "unsupported")
+            }
+            Fault::Locked | Fault::LockedByReader => (Io, "locked"),
+            Fault::NoLocks => (Io, "no-locks"),
+            Fault::Replaced => (Io, "replaced"),
+            Fault::IsAFolder | Fault::ThreadPool => (Io, "io"),
+            Fault::Interrupted => (ErrorKind::Interrupted, "interrupted"),
+            Fault::Padding(_) => (Malformed, "padding"),
+            Fault::Overlap(_) => (Malformed, "overlap"),
+            Fault::OverlapLimit(_) => (Limit, "overlap"),
+            Fault::NameTooLong(_)
+            | Fault::TooManyDimensions(_)
             | Fault::WrongFormat { .. }
             | Fault::UnfinishedObject
             | Fault::UnfinishedComponent
             | Fault::EmptyName
-            | Fault::UncheckedBools => "misuse",
+            | Fault::UncheckedBools => (Misuse, "misuse"),
         }
     }
 }
@@ -402,27 +386,21 @@ fn format_kind(error: &zt_formats::Error) -> ErrorKind {
 impl fmt::Display for Error {
     /// `model.zt: layers.0.weight/data at 64..4160: what is wrong`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Location {
-            path,
-            object,
-            component,
-            offset,
-            end,
-        } = &*self.location;
-        if let Some(path) = path {
+        if let Some(path) = self.path() {
             write!(f, "{}: ", path.display())?;
         }
-        if let Some(object) = object {
+        let mut separator = "";
+        if let Some(object) = self.object() {
+            separator = " ";
             write!(f, "{}", object.escape_debug())?;
-            if let Some(component) = component {
+            if let Some(component) = self.component() {
                 write!(f, "/{}", component.escape_debug())?;
             }
         }
-        let separator = if object.is_some() { " " } else { "" };
-        match (offset, end) {
+        match (self.offset(), self.end()) {
             (Some(offset), Some(end)) => write!(f, "{separator}at {offset}..{end}: ")?,
             (Some(offset), None) => write!(f, "{separator}at {offset}: ")?,
-            _ if object.is_some() => f.write_str(": ")?,
+            _ if self.object().is_some() => f.write_str(": ")?,
             _ => {}
         }
         self.cause.fmt(f)
@@ -432,9 +410,8 @@ impl fmt::Display for Error {
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut debug = f.debug_struct("Error");
-        debug
-            .field("code", &self.code())
-            .field("location", &self.location);
+        debug.field("code", &self.code());
+        debug.field("location", &self.location);
         debug.field("cause", &self.cause).finish()
     }
 }
@@ -453,10 +430,7 @@ impl From<zt_container::Error> for Error {
     fn from(error: zt_container::Error) -> Self {
         match error {
             // A source that decodes wraps an error of this type in an `io::Error`.
-            zt_container::Error::Io(error) => match error.downcast::<Error>() {
-                Ok(error) => error,
-                Err(error) => Self::from_cause(Cause::Container(error.into())),
-            },
+            zt_container::Error::Io(error) => error.into(),
             error => Self::from_cause(Cause::Container(error)),
         }
     }
@@ -484,7 +458,7 @@ impl From<std::io::Error> for Error {
     fn from(error: std::io::Error) -> Self {
         match error.downcast::<Error>() {
             Ok(error) => error,
-            Err(error) => Self::from(zt_container::Error::Io(error)),
+            Err(error) => Self::from_cause(Cause::Container(error.into())),
         }
     }
 }

@@ -88,7 +88,7 @@ impl Allowance {
 
     /// The error for bytes beyond the allowance.
     pub(crate) fn exceeded(&self) -> Error {
-        Fault::OverlapLimit { limit: self.limit }.into()
+        Fault::OverlapLimit(self.limit).into()
     }
 }
 

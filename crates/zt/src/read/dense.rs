@@ -40,9 +40,7 @@ impl<'f> Tensor<'f> {
     fn format_of_value(&self) -> Result<&'f dyn ObjectFormat> {
         self.expect_meaning()?;
         let Some(format) = self.registry().format(self.format()) else {
-            let fault = Fault::UnknownFormat {
-                format: self.format().to_owned(),
-            };
+            let fault = Fault::UnknownFormat(self.format().to_owned());
             return Err(Error::from(fault).with_object(self.name()));
         };
         self.check_dense_len(format, self.shape())?;

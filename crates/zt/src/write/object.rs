@@ -187,9 +187,7 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
             let (_, component) = self.state.object.components.get(*at)?;
             Some((*at, component))
         });
-        let (at, component) = found.ok_or_else(|| Fault::NoSuchComponent {
-            role: role.to_owned(),
-        })?;
+        let (at, component) = found.ok_or_else(|| Fault::NoSuchComponent(role.to_owned()))?;
         let object = self.writer.object_count();
         let placed = self.writer.placed(object, at, &component.blob);
         Ok((component.dtype, placed))

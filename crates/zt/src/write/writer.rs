@@ -537,9 +537,8 @@ impl<'w> Writer<'w> {
             }
             shared
         };
-        let (component, dtype, blob) = shared.ok_or_else(|| Fault::NoSuchComponent {
-            role: role.to_owned(),
-        })?;
+        let missing = || Fault::NoSuchComponent(role.to_owned());
+        let (component, dtype, blob) = shared.ok_or_else(missing)?;
         Ok((dtype, self.placed(at, component, &blob)))
     }
 
@@ -591,13 +590,10 @@ impl<'w> Writer<'w> {
         self.check_usable()?;
         let limits = Limits::default();
         if name.len() > limits.name_len {
-            return Err(Fault::NameTooLong {
-                limit: limits.name_len,
-            }
-            .into());
+            return Err(Fault::NameTooLong(limits.name_len).into());
         }
         if shape.len() > limits.rank {
-            return Err(Fault::TooManyDimensions { limit: limits.rank }.into());
+            return Err(Fault::TooManyDimensions(limits.rank).into());
         }
         if self.objects.find(name).is_some() {
             return Err(Fault::DuplicateName.into());

@@ -83,9 +83,7 @@ impl<'f> Tensor<'f> {
     /// some machines.
     pub fn usize_shape(&self) -> Result<Vec<usize>> {
         let fitting = |dimension: &u64| {
-            let fault = Fault::LongDimension {
-                dimension: *dimension,
-            };
+            let fault = Fault::LongDimension(*dimension);
             usize::try_from(*dimension).map_err(|_| Error::from(fault).with_object(self.name))
         };
         self.shape().iter().map(fitting).collect()
@@ -393,9 +391,7 @@ impl<'f> Tensor<'f> {
             })
         });
         part.ok_or_else(|| {
-            let fault = Fault::NoSuchComponent {
-                role: role.to_owned(),
-            };
+            let fault = Fault::NoSuchComponent(role.to_owned());
             Error::from(fault).with_object(self.name)
         })
     }
