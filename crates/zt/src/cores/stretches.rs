@@ -11,15 +11,11 @@ const STRETCH: usize = 512;
 const AHEAD: usize = 8;
 
 /// Adds up the items of each stretch on some core, and hands over the sums in the order of the items.
-///
-/// # Errors
-///
-/// The first of `take`.
-pub(crate) fn fold<T: Default + Send, E>(
+pub(crate) fn fold<T: Default + Send>(
     items: Range<usize>,
     add: impl Fn(&mut T, usize) + Sync,
-    mut take: impl FnMut(T) -> Result<(), E>,
-) -> Result<(), E> {
+    mut take: impl FnMut(T),
+) {
     let starts: Vec<usize> = items.clone().step_by(STRETCH).collect();
     let at_a_time = match starts.len() {
         0 | 1 => 1,
@@ -33,9 +29,6 @@ pub(crate) fn fold<T: Default + Send, E>(
             Ok(sum)
         });
         // No stretch fails.
-        for sum in sums.unwrap_or_default() {
-            take(sum)?;
-        }
+        sums.unwrap_or_default().into_iter().for_each(&mut take);
     }
-    Ok(())
 }

@@ -23,26 +23,29 @@ pub(crate) struct Catalog {
 /// Indices of objects, in the order of their data.
 pub(crate) struct Order {
     pub(crate) all: Box<[u32]>,
-    /// The objects with warnings.
     pub(crate) warned: Box<[u32]>,
 }
 
 enum Listing {
-    /// A `.zt` file: objects are decoded from its manifest.
-    Manifest {
-        index: Box<Index<ManifestBytes>>,
-        placement: Placement,
-        manifest: Span,
-    },
-    /// Another file, whose reader made every object; `order` sorts them by name.
-    Built {
-        names: Vec<String>,
-        order: Vec<u32>,
-        /// By source.
-        places: Vec<SourceOrigin>,
-        attributes: Option<Map>,
-        extra: Map,
-    },
+    Manifest(Box<Listed>),
+    Built(Built),
+}
+
+/// A `.zt` file: objects are decoded from its manifest.
+struct Listed {
+    index: Index<ManifestBytes>,
+    placement: Placement,
+    manifest: Span,
+}
+
+/// Another file, whose reader made every object; `order` sorts them by name.
+struct Built {
+    names: Vec<String>,
+    order: Vec<u32>,
+    /// By source.
+    places: Vec<SourceOrigin>,
+    attributes: Option<Map>,
+    extra: Map,
 }
 
 /// Where the bytes of a source come from.
@@ -164,7 +167,6 @@ impl Resolved {
         components.iter().position(|(name, _)| name == role)
     }
 
-    /// The source that a component is in.
     pub(crate) fn source(&self, component: usize) -> usize {
         self.home.of(component)
     }
@@ -216,8 +218,7 @@ impl Resolved {
 
     /// The beginning of the first blob of an object of a `.zt` file.
     pub(crate) fn start(&self) -> u64 {
-        let (_, offset, _) = self.beginning(&[]);
-        offset
+        self.beginning(&[]).1
     }
 }
 
@@ -258,19 +259,17 @@ impl Catalog {
         let mut slots: Vec<OnceLock<Box<Resolved>>> = Vec::new();
         let reserved = slots.try_reserve_exact(index.len());
         reserved.map_err(|_| {
-            let byte_len = index
-                .len()
-                .saturating_mul(size_of::<OnceLock<Box<Resolved>>>());
-            let byte_len = byte_len as u64;
+            let slot_len = size_of::<OnceLock<Box<Resolved>>>();
+            let byte_len = index.len().saturating_mul(slot_len) as u64;
             zt_container::Error::Limit(LimitExceeded::Allocation { byte_len })
         })?;
         slots.resize_with(index.len(), OnceLock::new);
         Ok(Catalog {
-            listing: Listing::Manifest {
-                index: Box::new(index),
+            listing: Listing::Manifest(Box::new(Listed {
+                index,
                 placement,
                 manifest,
-            },
+            })),
             slots: slots.into(),
             order: OnceLock::new(),
         })
@@ -301,15 +300,14 @@ impl Catalog {
             let error = Error::from(crate::error::Fault::DuplicateName);
             return Err(error.with_object(name(first).unwrap_or_default()));
         }
-        let listing = Listing::Built {
-            names,
-            order,
-            places,
-            attributes,
-            extra,
-        };
         Ok(Catalog {
-            listing,
+            listing: Listing::Built(Built {
+                names,
+                order,
+                places,
+                attributes,
+                extra,
+            }),
             slots: slots.into(),
             order: OnceLock::new(),
         })
@@ -321,122 +319,101 @@ impl Catalog {
 
     pub(crate) fn name(&self, at: usize) -> &str {
         match &self.listing {
-            Listing::Manifest { index, .. } => index.name(at),
-            Listing::Built { names, .. } => names.get(at).map_or("", String::as_str),
+            Listing::Manifest(listed) => listed.index.name(at),
+            Listing::Built(built) => built.name(at),
         }
     }
 
     pub(crate) fn find(&self, name: &str) -> Option<usize> {
         match &self.listing {
-            Listing::Manifest { index, .. } => index.find(name),
-            Listing::Built { names, order, .. } => {
-                let key = |at: &u32| names.get(*at as usize).map_or("", String::as_str);
-                let found = order.binary_search_by(|at| key(at).cmp(name)).ok()?;
-                order.get(found).map(|at| *at as usize)
+            Listing::Manifest(listed) => listed.index.find(name),
+            Listing::Built(built) => {
+                let by_name = |at: &u32| built.name(*at as usize).cmp(name);
+                let found = built.order.binary_search_by(by_name).ok()?;
+                built.order.get(found).map(|at| *at as usize)
             }
         }
     }
 
     pub(crate) fn attributes(&self) -> Result<Option<Map>> {
         match &self.listing {
-            Listing::Manifest {
-                index, manifest, ..
-            } => index
-                .attributes()
-                .map_err(|error| Error::in_manifest(error, *manifest)),
-            Listing::Built { attributes, .. } => Ok(attributes.clone()),
+            Listing::Manifest(listed) => listed.blamed(listed.index.attributes()),
+            Listing::Built(built) => Ok(built.attributes.clone()),
         }
     }
 
     pub(crate) fn extra(&self) -> Result<Map> {
         match &self.listing {
-            Listing::Manifest {
-                index, manifest, ..
-            } => index
-                .extra()
-                .map_err(|error| Error::in_manifest(error, *manifest)),
-            Listing::Built { extra, .. } => Ok(extra.clone()),
+            Listing::Manifest(listed) => listed.blamed(listed.index.extra()),
+            Listing::Built(built) => Ok(built.extra.clone()),
+        }
+    }
+
+    /// What the manifest says, if this is a `.zt` file.
+    fn listed(&self) -> Option<&Listed> {
+        match &self.listing {
+            Listing::Manifest(listed) => Some(listed),
+            Listing::Built(_) => None,
+        }
+    }
+
+    /// By source; none for a `.zt` file.
+    fn places(&self) -> &[SourceOrigin] {
+        match &self.listing {
+            Listing::Manifest(_) => &[],
+            Listing::Built(built) => &built.places,
         }
     }
 
     pub(crate) fn warnings(&self) -> &[Warning] {
-        match &self.listing {
-            Listing::Manifest { index, .. } => index.warnings(),
-            Listing::Built { .. } => &[],
-        }
+        self.listed().map_or(&[], |listed| listed.index.warnings())
     }
 
-    /// Where the bytes of a source come from.
     pub(crate) fn place(&self, source: usize) -> SourceOrigin {
         match &self.listing {
-            Listing::Manifest { .. } => SourceOrigin::File,
-            Listing::Built { places, .. } => {
-                places.get(source).copied().unwrap_or(SourceOrigin::Made)
-            }
+            Listing::Manifest(_) => SourceOrigin::File,
+            Listing::Built(built) => match built.places.get(source) {
+                Some(place) => *place,
+                None => SourceOrigin::Made,
+            },
         }
     }
 
     /// The manifest of a `.zt` file, and where it is.
     pub(super) fn manifest(&self) -> Option<(Span, &[u8])> {
-        match &self.listing {
-            Listing::Manifest {
-                index, manifest, ..
-            } => Some((*manifest, index.cbor())),
-            Listing::Built { .. } => None,
-        }
+        let listed = self.listed()?;
+        Some((listed.manifest, listed.index.cbor()))
     }
 
     /// Whether the end of the file may be an incomplete copy that still decodes: it has a page of zeros, or
     /// lacks the footer magic and so looks like layout 1.0.
     pub(super) fn may_be_torn(&self) -> bool {
-        let is_1_0 = |(placement, _): (&Placement, _)| placement.layout == Layout::V1_0;
-        self.placement().is_some_and(is_1_0)
-            || self
-                .manifest()
-                .is_some_and(|(at, bytes)| has_lost_page(at, bytes))
+        self.listed().is_some_and(|listed| {
+            listed.placement.layout == Layout::V1_0
+                || has_lost_page(listed.manifest, listed.index.cbor())
+        })
     }
 
-    /// Layout and version of a `.zt` file.
     pub(crate) fn placement(&self) -> Option<(&Placement, Option<&Version>)> {
-        match &self.listing {
-            Listing::Manifest {
-                index, placement, ..
-            } => Some((placement, index.version())),
-            Listing::Built { .. } => None,
-        }
+        let listed = self.listed()?;
+        Some((&listed.placement, listed.index.version()))
     }
 
     /// The object, decoded and checked the first time.
     pub(crate) fn resolve(&self, at: usize, registry: &Registry) -> Option<&Resolved> {
         let slot = self.slots.get(at)?;
-        let resolved = slot.get_or_init(|| match &self.listing {
-            Listing::Manifest {
-                index,
-                placement,
-                manifest,
-            } => Box::new(decode(index, at, placement, *manifest, registry)),
+        Some(slot.get_or_init(|| match self.listed() {
+            Some(listed) => Box::new(listed.decode(at, registry)),
             // Every slot of another file is filled when it is built.
-            Listing::Built { .. } => Box::new(Resolved::new(Ok(Object::new([], "")), Home::One(0))),
-        });
-        Some(resolved)
+            None => Box::new(Resolved::new(Ok(Object::new([], "")), Home::One(0))),
+        }))
     }
 
     /// The object as it is kept, or decoded for the caller alone.
     pub(crate) fn decoded(&self, at: usize, registry: &Registry) -> Option<Decoded<'_>> {
-        match (self.slots.get(at)?.get(), &self.listing) {
-            (Some(kept), _) => Some(Decoded::Kept(kept)),
-            (
-                None,
-                Listing::Manifest {
-                    index,
-                    placement,
-                    manifest,
-                },
-            ) => {
-                let made = decode(index, at, placement, *manifest, registry);
-                Some(Decoded::Made(made))
-            }
-            (None, Listing::Built { .. }) => self.resolve(at, registry).map(Decoded::Kept),
+        match (self.slots.get(at)?.get(), self.listed()) {
+            (None, Some(listed)) => Some(Decoded::Made(listed.decode(at, registry))),
+            _ => self.resolve(at, registry).map(Decoded::Kept),
         }
     }
 
@@ -459,27 +436,20 @@ impl Catalog {
         let keep = |(): &mut (), at| {
             self.resolve(at, registry);
         };
-        let kept = stretches::fold(0..self.len(), keep, |()| Ok::<(), Error>(()));
-        debug_assert!(kept.is_ok(), "nothing fails");
+        stretches::fold(0..self.len(), keep, |()| ());
         order
     }
 
     fn sorted(&self, registry: &Registry, keep: bool) -> Order {
-        let places: &[_] = match &self.listing {
-            Listing::Manifest { .. } => &[],
-            Listing::Built { places, .. } => places,
-        };
         let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let look = |keys: &mut Vec<Key>, at: usize| {
             let key = |resolved: &Resolved| {
-                let (source, offset, has_bytes) = resolved.beginning(places);
+                let (source, offset, has_bytes) = resolved.beginning(self.places());
                 let is_warned = !resolved.warnings.is_empty();
                 (narrow(source), offset, has_bytes, narrow(at), is_warned)
             };
-            let plain = match &self.listing {
-                Listing::Manifest { index, .. } if !keep => index.beginning(at),
-                _ => None,
-            };
+            let plain = self.listed().filter(|_| !keep);
+            let plain = plain.and_then(|listed| listed.index.beginning(at));
             keys.extend(if let Some((offset, has_bytes)) = plain {
                 Some((0, offset, has_bytes, narrow(at), false))
             } else if keep {
@@ -489,11 +459,7 @@ impl Catalog {
             });
         };
         let mut keys: Vec<Key> = Vec::with_capacity(self.len());
-        let added = stretches::fold(0..self.len(), look, |stretch| {
-            keys.extend(stretch);
-            Ok::<(), Error>(())
-        });
-        debug_assert!(added.is_ok(), "faults are in the objects");
+        stretches::fold(0..self.len(), look, |stretch| keys.extend(stretch));
         parallel::sort(&mut keys);
         let warned = keys.iter().filter(|(.., is_warned)| *is_warned);
         Order {
@@ -506,34 +472,43 @@ impl Catalog {
 /// The beginning of an object's data (see [`Resolved::beginning`]), its index, and whether it has warnings.
 type Key = (u32, u64, bool, u32, bool);
 
-fn decode(
-    index: &Index<ManifestBytes>,
-    at: usize,
-    placement: &Placement,
-    manifest: Span,
-    registry: &Registry,
-) -> Resolved {
-    let mut warnings = Vec::new();
-    let mut fault = None;
-    let object = match index.validated(at, placement, &mut warnings) {
-        Ok(mut object) => {
-            fault = check(&mut object, registry, index.name(at));
-            Ok(object)
-        }
-        Err(fault) => {
-            let mut error = Error::in_manifest(fault.error, manifest).with_object(index.name(at));
-            if let Some(role) = &fault.role {
-                error = error.with_component(role);
+impl Listed {
+    /// The result, whose error is about the manifest.
+    fn blamed<T>(&self, result: zt_manifest::Result<T>) -> Result<T> {
+        result.map_err(|error| Error::in_manifest(error, self.manifest))
+    }
+
+    fn decode(&self, at: usize, registry: &Registry) -> Resolved {
+        let name = self.index.name(at);
+        let mut warnings = Vec::new();
+        let mut fault = None;
+        let validated = self.index.validated(at, &self.placement, &mut warnings);
+        let object = match validated {
+            Ok(mut object) => {
+                fault = check(&mut object, registry, name);
+                Ok(object)
             }
-            // Decoded a second time, because validating a sound object consumes it.
-            let raw = Arc::new(index.object(at));
-            Err(Arc::new(Faulty { error, raw }))
+            Err(fault) => {
+                let mut error = Error::in_manifest(fault.error, self.manifest).with_object(name);
+                if let Some(role) = &fault.role {
+                    error = error.with_component(role);
+                }
+                // Decoded a second time, because validating a sound object consumes it.
+                let raw = Arc::new(self.index.object(at));
+                Err(Arc::new(Faulty { error, raw }))
+            }
+        };
+        Resolved {
+            warnings: warnings.into(),
+            fault,
+            ..Resolved::new(object, Home::One(0))
         }
-    };
-    Resolved {
-        warnings: warnings.into(),
-        fault,
-        ..Resolved::new(object, Home::One(0))
+    }
+}
+
+impl Built {
+    fn name(&self, at: usize) -> &str {
+        self.names.get(at).map_or("", String::as_str)
     }
 }
 
@@ -558,9 +533,8 @@ pub(crate) fn check(object: &mut Object, registry: &Registry, name: &str) -> Opt
     {
         let signature = Signature::of(object);
         let roles = object.components.iter().map(|(role, _)| role);
-        let lengths: Vec<Option<u64>> = roles
-            .map(|role| format.expected_len(role, &signature, registry))
-            .collect();
+        let lengths = roles.map(|role| format.expected_len(role, &signature, registry));
+        let lengths: Vec<Option<u64>> = lengths.collect();
         for ((_, component), length) in object.components.iter_mut().zip(lengths) {
             component.blob.decoded_len = component.blob.decoded_len.or(length);
         }
