@@ -4,10 +4,10 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use zt_container::{ALIGNMENT, Blob, ContainerWriter, Source, Span};
+use zt_container::{ALIGNMENT, Blob, ContainerWriter, Source, Span, memory::zeroed};
 use zt_manifest::Manifest;
 
-use super::extent::{Extent, Moved, MovedRuns, Mover, PIECE, Stored, extents, runs};
+use super::extent::{Extent, Moved, Mover, PIECE, Stored, extents, runs};
 use super::storage::{Before, LockedFile, Storage};
 use super::trailer_of;
 use crate::cores::progress::Progress;
@@ -15,7 +15,6 @@ use crate::disk::publish::AtomicFile;
 use crate::error::{Error, Result};
 use crate::file::File;
 use crate::file::open::OpenOptions;
-use zt_container::memory::zeroed;
 
 /// The manifest's size and the footer magic.
 pub(crate) const FOOTER_LEN: u64 = 16;
@@ -103,26 +102,22 @@ fn rewrite<W: Write>(
                 role,
             });
             tables.extend(blob.chunks.as_deref().map(|chunks| {
-                let table = Blob {
-                    digest: Some(chunks.digest.clone()),
-                    ..Blob::raw(chunks.span)
-                };
+                let table = Blob::raw(chunks.span).with_digest(Some(chunks.digest.clone()));
                 (table, entry.name(), role)
             }));
         }
     }
-    let mut moved = Moved::default();
+    let mut moved = Moved::extents();
     for extent in extents(stored) {
         container.begin_blob(extent.alignment, None)?;
         put(&extent, &mut container)?;
         let (span, _) = container.end_blob()?;
         moved.push(extent.span, span);
     }
-    let tables = tables
-        .iter()
-        .map(|(blob, object, role)| Stored { blob, object, role });
+    let tables = tables.iter();
+    let tables = tables.map(|(blob, object, role)| Stored { blob, object, role });
     let runs = runs(tables.collect());
-    let mut moved_runs = MovedRuns::default();
+    let mut moved_runs = Moved::runs();
     if !runs.is_empty() {
         container.begin_blob(ALIGNMENT, None)?;
         for run in runs {

@@ -32,13 +32,43 @@ pub(crate) struct Extent<'b> {
     blobs: Vec<Stored<'b>>,
 }
 
+/// What extents are sorted by, and the ranges within them too.
+type Place = fn(Span) -> (u64, u64);
+
+/// Extents of blobs: each remainder of 64 by itself, in the order of the file.
+const fn on_grid(span: Span) -> (u64, u64) {
+    (span.offset() % ALIGNMENT, span.offset())
+}
+
+/// Runs of tables: the order of the file.
+const fn in_order(span: Span) -> (u64, u64) {
+    (0, span.offset())
+}
+
 /// The extents of all blobs, in the order of the file. Old files have blobs at offsets that are not
 /// multiples of 64. Blobs share an extent only if their offsets have the same remainder, since the
 /// new offsets must be multiples.
 ///
 /// An extent begins on a page only if it did before and a new file would place it there. So no
 /// extent moves toward the end of the file.
-pub(crate) fn extents(mut stored: Vec<Stored<'_>>) -> Vec<Extent<'_>> {
+pub(crate) fn extents(stored: Vec<Stored<'_>>) -> Vec<Extent<'_>> {
+    joined(stored, on_grid, |last, span| {
+        let is_within = span.offset() < last.end() || span == last;
+        is_within && span.offset() % ALIGNMENT == last.offset() % ALIGNMENT
+    })
+}
+
+/// The runs of tables of chunk digests, in the order of the file. A writer puts tables side by side, at any
+/// offset: they keep these places within their run.
+pub(crate) fn runs(tables: Vec<Stored<'_>>) -> Vec<Extent<'_>> {
+    joined(tables, in_order, |last, span| span.offset() <= last.end())
+}
+
+fn joined(
+    mut stored: Vec<Stored<'_>>,
+    place: Place,
+    takes: impl Fn(Span, Span) -> bool,
+) -> Vec<Extent<'_>> {
     stored.sort_by_cached_key(|stored| {
         let digest = stored.blob.digest.as_ref().map(Digest::to_string);
         (place(stored.blob.span), stored.blob.span.byte_len(), digest)
@@ -49,7 +79,7 @@ pub(crate) fn extents(mut stored: Vec<Stored<'_>>) -> Vec<Extent<'_>> {
     let mut extents: Vec<Extent<'_>> = Vec::new();
     for stored in stored {
         let span = stored.blob.span;
-        let last = extents.last_mut().filter(|last| last.takes(span));
+        let last = extents.last_mut().filter(|last| takes(last.span, span));
         if let Some(last) = last {
             let end = last.span.end().max(span.end());
             last.span = Span::between(last.span.offset(), end).unwrap_or(last.span);
@@ -68,39 +98,6 @@ pub(crate) fn extents(mut stored: Vec<Stored<'_>>) -> Vec<Extent<'_>> {
     extents
 }
 
-/// The runs of tables of chunk digests, in the order of the file. A writer puts tables side by side, at any
-/// offset: they keep these places within their run.
-pub(crate) fn runs(mut tables: Vec<Stored<'_>>) -> Vec<Extent<'_>> {
-    tables.sort_by_cached_key(|table| {
-        let digest = table.blob.digest.as_ref().map(Digest::to_string);
-        (table.blob.span.offset(), table.blob.span.byte_len(), digest)
-    });
-    tables.dedup_by(|next, one| {
-        next.blob.span == one.blob.span && next.blob.digest == one.blob.digest
-    });
-    let mut runs: Vec<Extent<'_>> = Vec::new();
-    for table in tables {
-        let span = table.blob.span;
-        match runs.last_mut() {
-            Some(run) if span.offset() <= run.span.end() => {
-                let end = run.span.end().max(span.end());
-                run.span = Span::between(run.span.offset(), end).unwrap_or(run.span);
-                run.blobs.push(table);
-            }
-            _ => runs.push(Extent {
-                span,
-                alignment: ALIGNMENT,
-                blobs: vec![table],
-            }),
-        }
-    }
-    runs
-}
-
-const fn place(span: Span) -> (u64, u64) {
-    (span.offset() % ALIGNMENT, span.offset())
-}
-
 fn alignment(blob: &Blob) -> u64 {
     let stored_len = blob.span.byte_len();
     let wished = alignment_of(blob.decoded_len.unwrap_or(stored_len));
@@ -111,70 +108,47 @@ fn alignment(blob: &Blob) -> u64 {
     }
 }
 
-impl Extent<'_> {
-    fn takes(&self, span: Span) -> bool {
-        let is_within = span.offset() < self.span.end() || span == self.span;
-        is_within && span.offset() % ALIGNMENT == self.span.offset() % ALIGNMENT
-    }
-}
-
-/// The new places of extents.
-#[derive(Default)]
-pub(crate) struct Moved(Vec<(Span, Span)>);
-
-/// The new places of runs, in the order of the file.
-#[derive(Default)]
-pub(crate) struct MovedRuns(Vec<(Span, Span)>);
-
-impl MovedRuns {
-    /// Adds the next run.
-    pub(crate) fn push(&mut self, from: Span, to: Span) {
-        self.0.push((from, to));
-    }
-
-    /// The new place of a table within one of the runs.
-    ///
-    /// # Errors
-    ///
-    /// If no run with this range was added.
-    pub(crate) fn place(&self, table: Span) -> Result<Span> {
-        let is_before = |(from, _): &(Span, Span)| from.offset() <= table.offset();
-        let at = self.0.partition_point(is_before).checked_sub(1);
-        moved_within(at.and_then(|at| self.0.get(at)), table)
-    }
-}
-
-/// The place of a range in the new place of the extent or run that it is in.
-fn moved_within(extent: Option<&(Span, Span)>, span: Span) -> Result<Span> {
-    extent
-        .filter(|(from, _)| from.contains(span))
-        .and_then(|(from, to)| {
-            let within = span.offset().checked_sub(from.offset())?;
-            Span::new(to.offset().checked_add(within)?, span.byte_len())
-        })
-        .ok_or_else(Error::out_of_order)
+/// The old and the new places of extents or runs.
+pub(crate) struct Moved {
+    place: Place,
+    spans: Vec<(Span, Span)>,
 }
 
 impl Moved {
-    /// Adds the next extent, in their order.
-    pub(crate) fn push(&mut self, from: Span, to: Span) {
-        self.0.push((from, to));
+    pub(crate) fn extents() -> Self {
+        Moved {
+            place: on_grid,
+            spans: Vec::new(),
+        }
     }
 
-    /// The new place of a range within one of the extents.
-    ///
-    /// # Errors
-    ///
-    /// If no extent with this range was added.
+    pub(crate) fn runs() -> Self {
+        Moved {
+            place: in_order,
+            spans: Vec::new(),
+        }
+    }
+
+    /// Adds the next one, in their order.
+    pub(crate) fn push(&mut self, from: Span, to: Span) {
+        self.spans.push((from, to));
+    }
+
+    /// The new place of a range within one of them.
+    /// Fails if no extent or run with this range was added.
     pub(crate) fn place(&self, span: Span) -> Result<Span> {
-        let behind = self
-            .0
-            .partition_point(|(from, _)| place(*from) <= place(span));
-        moved_within(behind.checked_sub(1).and_then(|at| self.0.get(at)), span)
+        let is_before = |(from, _): &(Span, Span)| (self.place)(*from) <= (self.place)(span);
+        let at = self.spans.partition_point(is_before).checked_sub(1);
+        at.and_then(|at| self.spans.get(at))
+            .filter(|(from, _)| from.contains(span))
+            .and_then(|(from, to)| {
+                let within = span.offset().checked_sub(from.offset())?;
+                Span::new(to.offset().checked_add(within)?, span.byte_len())
+            })
+            .ok_or_else(Error::out_of_order)
     }
 }
 
-/// Moves extents.
 pub(crate) struct Mover<'m> {
     source: &'m Arc<dyn Source>,
     allowance: Allowance,
@@ -198,11 +172,7 @@ impl<'m> Mover<'m> {
 
     /// Writes the bytes of an extent unchanged, and checks the digests of its blobs: during the copy if
     /// it has one blob, before the copy if it has several.
-    ///
-    /// # Errors
-    ///
-    /// Code `digest-mismatch`; code `overlap` if checking all digests would take too long; the
-    /// source's and the sink's errors; [`crate::ErrorKind::Interrupted`].
+    /// Fails with code `overlap` if checking all digests would take too long.
     pub(crate) fn copy<W: Write>(
         &mut self,
         extent: &Extent<'_>,
@@ -229,8 +199,7 @@ impl<'m> Mover<'m> {
     }
 
     fn check(&mut self, stored: &Stored<'_>) -> Result<()> {
-        let digest = stored.blob.digest.as_ref().and_then(Digest::algorithm);
-        if digest.is_none() {
+        if stored.blob.algorithm().is_none() {
             return Ok(());
         }
         self.allowance.spend(stored.blob.span.byte_len())?;
@@ -254,10 +223,7 @@ impl<'m> Mover<'m> {
 
 /// The blob as raw stored bytes, with its digest.
 fn stored_bytes(stored: &Stored<'_>) -> Blob {
-    Blob {
-        digest: stored.blob.digest.clone(),
-        ..Blob::raw(stored.blob.span)
-    }
+    Blob::raw(stored.blob.span).with_digest(stored.blob.digest.clone())
 }
 
 fn blame(error: Error, stored: &Stored<'_>) -> Error {
@@ -294,10 +260,8 @@ mod tests {
     #[test]
     fn overlapping_blobs_move_together() {
         let apart = [blob(64, 10), blob(128, 64), blob(192, 10), blob(1024, 1)];
-        assert_eq!(
-            spans(&apart),
-            [(64, 74), (128, 192), (192, 202), (1024, 1025)]
-        );
+        let expected = [(64, 74), (128, 192), (192, 202), (1024, 1025)];
+        assert_eq!(spans(&apart), expected);
         let overlapping = [blob(64, 100), blob(128, 10), blob(128, 128)];
         assert_eq!(spans(&overlapping), [(64, 256)]);
         // These offsets have the same remainder.
@@ -327,9 +291,7 @@ mod tests {
         let within = blob(2 * page, 1 << 20);
         let aligned = |blobs: &[Blob]| found(blobs).first().map(|(_, alignment, _)| *alignment);
         assert_eq!(aligned(&[blob(page, 10), large]), Some(page));
-        assert_eq!(
-            aligned(&[blob(page + ALIGNMENT, 2 * page), within]),
-            Some(ALIGNMENT)
-        );
+        let off = blob(page + ALIGNMENT, 2 * page);
+        assert_eq!(aligned(&[off, within]), Some(ALIGNMENT));
     }
 }

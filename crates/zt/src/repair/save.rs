@@ -67,7 +67,7 @@ impl Recovery {
         let kept = || entries.iter().zip(&chosen.objects);
         let mut saving = Saving {
             container: ContainerWriter::new(sink)?,
-            moved: Moved::default(),
+            moved: Moved::extents(),
             placed: HashMap::new(),
             progress,
         };
