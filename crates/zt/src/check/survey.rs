@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use zt_container::{Digest, DigestAlgorithm, Encoding, Span, ZstdFault, check_declared};
+use zt_container::{DigestAlgorithm, Encoding, Span, ZstdFault, check_declared};
 use zt_manifest::{ByteOrder, DType};
 
 use crate::cores::progress::Gauge;
@@ -201,7 +201,7 @@ fn new_job<'f>(tensor: &Tensor<'f>, part: Located<'f>, wanted: Wanted) -> Job<'f
 fn add(job: &mut Job<'_>, tensor: &Tensor<'_>, part: Located<'_>, wanted: Wanted) {
     let blob = &part.component.blob;
     if wanted.every_digest || tensor.must_verify(part) {
-        let algorithm = blob.digest.as_ref().and_then(Digest::algorithm);
+        let algorithm = blob.algorithm();
         // The digests of one range have one algorithm. Beside a checksum there may be a sha256 and
         // another chain: no known file has more.
         match algorithm {

@@ -338,8 +338,7 @@ impl Findings {
         }
         let mut lengths = Vec::new();
         for (part, outcome) in tensor.located().zip(outcomes) {
-            let digest = part.component.blob.digest.as_ref();
-            if digest.is_none_or(|digest| digest.algorithm().is_none()) {
+            if part.component.blob.algorithm().is_none() {
                 let name = entry.name().to_owned();
                 self.unverified.push((name, part.role.to_string()));
             }

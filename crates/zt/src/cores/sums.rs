@@ -6,10 +6,7 @@ use crate::error::Result;
 
 /// Compares the digest of all stored bytes, on this core.
 pub(crate) fn hash(source: &dyn Source, blob: &Blob) -> Result<()> {
-    let stored = Blob {
-        digest: blob.digest.clone(),
-        ..Blob::raw(blob.span)
-    };
+    let stored = Blob::raw(blob.span).with_digest(blob.digest.clone());
     let mut reader = BlobReader::new(source, &stored, &Limits::default())?;
     let mut piece = vec![0; 64 << 10];
     while reader.read(&mut piece)? > 0 {}

@@ -37,6 +37,8 @@ impl Verified {
 }
 
 fn key(source: usize, blob: &Blob) -> Option<((usize, Span, DigestAlgorithm), &Digest)> {
-    let digest = blob.digest.as_ref()?;
-    Some(((source, blob.span, digest.algorithm()?), digest))
+    Some((
+        (source, blob.span, blob.algorithm()?),
+        blob.digest.as_ref()?,
+    ))
 }

@@ -142,10 +142,7 @@ impl Evidence {
 
 /// See [`Evidence::digested`].
 fn digested(blobs: &[Blob]) -> Vec<(Blob, u64)> {
-    let has_digest = |blob: &&Blob| {
-        let digest = blob.digest.as_ref();
-        !blob.span.is_empty() && digest.is_some_and(|digest| digest.algorithm().is_some())
-    };
+    let has_digest = |blob: &&Blob| !blob.span.is_empty() && blob.algorithm().is_some();
     let mut places = HashMap::new();
     let mut digested: Vec<(Blob, u64)> = Vec::new();
     for blob in blobs.iter().filter(has_digest) {

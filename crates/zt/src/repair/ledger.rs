@@ -3,8 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use zt_container::memory::in_memory;
-use zt_container::{Blob, BlobReader, Digest, Encoding, Hasher, Limits, Source};
+use zt_container::{Blob, BlobReader, Encoding, Hasher, Limits, Source, memory::in_memory};
 
 use crate::cores::progress::Gauge;
 use crate::error::{Error, Result};
@@ -48,24 +47,11 @@ const LOOK: u64 = 512;
 /// The cost of a blob whose state is known: the time to find it.
 const KNOWN: u64 = 64;
 
-fn has_digest(blob: &Blob) -> bool {
-    let digest = blob.digest.as_ref();
-    digest.is_some_and(|digest| digest.algorithm().is_some())
-}
-
-/// The blob as raw stored bytes, with its digest.
-fn as_stored(blob: &Blob) -> Blob {
-    Blob {
-        digest: blob.digest.clone(),
-        ..Blob::raw(blob.span)
-    }
-}
-
 /// Whether a blob is decoded. With a digest it is not: the bytes are the written ones, even if they do
 /// not decode. Only saving the component needs its decoded length, which is counted if it is missing
 /// or not trusted.
 fn is_decoded(blob: &Blob) -> bool {
-    let is_asked = !has_digest(blob) || believed_len(blob).is_none();
+    let is_asked = blob.algorithm().is_none() || believed_len(blob).is_none();
     is_asked && blob.encoding != Encoding::Raw
 }
 
@@ -157,7 +143,7 @@ impl<'l> Ledger<'l> {
         let mut order = Vec::new();
         for (blob, count) in blobs {
             // A right digest is enough: nothing is decoded.
-            let blob = as_stored(&blob);
+            let blob = Blob::raw(blob.span).with_digest(blob.digest);
             if !self.may_look(&blob) {
                 return Ok(None);
             }
@@ -185,7 +171,7 @@ impl<'l> Ledger<'l> {
         {
             return Ok(Proof::Refuted(error));
         }
-        Ok(match has_digest(blob) {
+        Ok(match blob.algorithm().is_some() {
             false if !blob.span.is_empty() => Proof::Nothing,
             _ => Proof::Digest,
         })
@@ -195,8 +181,7 @@ impl<'l> Ledger<'l> {
     /// they cannot fail, and are zeros.
     fn read_stored(&self, blob: &Blob) -> Result<Option<Error>> {
         let (mut at, end) = (blob.span.offset(), blob.span.end());
-        let algorithm = blob.digest.as_ref().and_then(Digest::algorithm);
-        let mut hasher = match algorithm.map(Hasher::new).transpose() {
+        let mut hasher = match blob.algorithm().map(Hasher::new).transpose() {
             Ok(hasher) => hasher,
             Err(error) => return Ok(Some(error.into())),
         };
@@ -251,7 +236,7 @@ impl<'l> Ledger<'l> {
 mod tests {
     use super::*;
     use std::sync::atomic::{AtomicU64, Ordering};
-    use zt_container::{Memory, Span};
+    use zt_container::{Digest, Memory, Span};
 
     /// A source that counts its reads.
     #[derive(Default)]
@@ -275,11 +260,11 @@ mod tests {
         let gauge = Gauge::new(None);
         let mut ledger = Ledger::new(&source, Limits::default(), &gauge);
         let blobs = |base: u64, count: u32| -> Vec<Blob> {
-            let named = (0..count).map(|sum| Blob {
-                digest: Some(Digest::Crc32c(sum)),
-                ..Blob::raw(Span::exact(base, 1))
-            });
-            named.collect()
+            let blob = Blob::raw(Span::exact(base, 1));
+            let named = (0..count).map(|sum| Some(Digest::Crc32c(sum)));
+            named
+                .map(|digest| blob.clone().with_digest(digest))
+                .collect()
         };
         let most = ledger.allowance.left() / LOOK;
         let few = blobs(8, 2000);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::path::Path;
 
-use zt_container::{Blob, ContainerWriter, Digest, Limits};
+use zt_container::{Blob, ContainerWriter, Limits, memory::zeroed};
 use zt_manifest::{ByteOrder, Component, DType, Manifest, Map, Object, Value};
 
 use super::fate::{Fate, Recovered};
@@ -192,8 +192,8 @@ impl<W: Write> Saving<'_, W> {
         let digest = part.component.blob.digest.as_ref();
         let algorithm = digest.and_then(Digest::algorithm);
         let mut reader = tensor.reader_of(part, tensor.must_verify(part))?;
-        self.container
-            .begin_blob(alignment_of(byte_len), algorithm)?;
+        let alignment = alignment_of(blob.span.byte_len());
+        self.container.begin_blob(alignment, blob.algorithm())?;
         let mut piece = zeroed(part.piece_len() as u64)?;
         loop {
             let len = reader.read_elements(&mut piece)?;
@@ -205,9 +205,6 @@ impl<W: Write> Saving<'_, W> {
             report(self.progress, len as u64)?;
         }
         let (span, digest) = self.container.end_blob()?;
-        Ok(Blob {
-            digest,
-            ..Blob::raw(span)
-        })
+        Ok(Blob::raw(span).with_digest(digest))
     }
 }

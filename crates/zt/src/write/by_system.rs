@@ -1,6 +1,6 @@
 //! Raw bytes that the system copies from file to file, without this program.
 
-use zt_container::{Blob, Digest, Encoding, Span, check_declared};
+use zt_container::{Blob, Encoding, Span, check_declared};
 use zt_manifest::{ByteOrder, Component, DType};
 
 use crate::cores::progress::{Progress, report};
@@ -31,8 +31,7 @@ impl ComponentWriter<'_, '_, '_> {
         let is_as_stored = blob.encoding == Encoding::Raw
             && component.byte_order == ByteOrder::Little
             && self.state.dtype != DType::Bool;
-        let algorithm = blob.digest.as_ref().and_then(Digest::algorithm);
-        let is_checked = algorithm.is_some() && tensor.must_verify(part);
+        let is_checked = blob.algorithm().is_some() && tensor.must_verify(part);
         let Some(file) = source.file().filter(|_| is_as_stored && !is_checked) else {
             return Ok(None);
         };

@@ -2,8 +2,7 @@
 
 use std::io::Write;
 
-use zt_container::memory::zeroed;
-use zt_container::{Blob, BlobReader, Digest, Encoding, Limits};
+use zt_container::{Blob, BlobReader, Encoding, Limits, memory::zeroed};
 use zt_manifest::{ByteOrder, Component, DType, check_attributes_len, check_component_count};
 
 use crate::cores::progress::{Progress, report};
@@ -95,7 +94,7 @@ impl ComponentWriter<'_, '_, '_> {
             };
         }
         if keeps.digest
-            && let Some(algorithm) = blob.digest.as_ref().and_then(Digest::algorithm)
+            && let Some(algorithm) = blob.algorithm()
         {
             options.digest = Some(algorithm);
         }
@@ -137,8 +136,7 @@ impl ComponentWriter<'_, '_, '_> {
         if self.object.state.keeps.encoding
             && let Some(decoded_len) = stored_len(part.component)
         {
-            let digest = part.component.blob.digest.as_ref();
-            let has_digest = digest.and_then(Digest::algorithm).is_some();
+            let has_digest = part.component.blob.algorithm().is_some();
             if !has_digest || self.state.dtype == DType::Bool {
                 self.check_content(tensor, part, progress)?;
             }
@@ -188,10 +186,7 @@ impl ComponentWriter<'_, '_, '_> {
     ) -> Result<u64> {
         let blob = &part.component.blob;
         self.state.encoder.expect_stored(blob.encoding, decoded_len);
-        let stored = Blob {
-            digest: blob.digest.clone(),
-            ..Blob::raw(blob.span)
-        };
+        let stored = Blob::raw(blob.span).with_digest(blob.digest.clone());
         let blame = |error| tensor.blame(error, part);
         let source = tensor.source(part);
         let mut reader = BlobReader::new(source, &stored, tensor.limits()).map_err(blame)?;

@@ -171,10 +171,7 @@ impl<W: Write> Encoder<W> {
         self.container.begin_blob(alignment, digest)?;
         self.container.write(content)?;
         let (span, digest) = self.container.end_blob()?;
-        Ok(Placed::At(Blob {
-            digest,
-            ..Blob::raw(span)
-        }))
+        Ok(Placed::At(Blob::raw(span).with_digest(digest)))
     }
 
     /// Stores a component that is lent for the time of this call.
