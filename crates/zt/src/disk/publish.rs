@@ -90,14 +90,9 @@ impl AtomicFile {
         let begin = || {
             let target = std::path::absolute(path)?;
             let (file, place) = create_hidden(&target, like, create_unnamed)?;
-            Ok(AtomicFile {
-                file: Some(buffered(file, true)),
-                place,
-                target,
-                path: path.to_owned(),
-                is_new: !overwrite,
-                asks_editors: true,
-            })
+            let mut file = Self::of(file, place, target, path);
+            file.is_new = !overwrite;
+            Ok(file)
         };
         begin().map_err(|error: Error| error.with_path(path))
     }
@@ -131,27 +126,26 @@ impl AtomicFile {
             Ok(metadata) if metadata.is_dir() => return Err(Fault::IsAFolder.into()),
             Ok(metadata) if !metadata.is_file() => {
                 let file = fs::OpenOptions::new().write(true).open(&target)?;
-                return Ok(AtomicFile {
-                    file: Some(buffered(file, false)),
-                    place: Place::Target,
-                    target,
-                    path: path.to_owned(),
-                    is_new: false,
-                    asks_editors: false,
-                });
+                return Ok(Self::of(file, Place::Target, target, path));
             }
             Ok(metadata) => Some(metadata),
             Err(_) => None,
         };
         let (file, place) = create_hidden(&target, replaced.as_ref(), unnamed)?;
-        Ok(AtomicFile {
-            file: Some(buffered(file, true)),
+        Ok(Self::of(file, place, target, path))
+    }
+
+    fn of(file: File, place: Place, target: PathBuf, path: &Path) -> Self {
+        let is_hidden = !matches!(place, Place::Target);
+        let file = ReservingFile::new(file, is_hidden);
+        AtomicFile {
+            file: Some(BufWriter::with_capacity(BUFFER, file)),
             place,
             target,
             path: path.to_owned(),
             is_new: false,
-            asks_editors: true,
-        })
+            asks_editors: is_hidden,
+        }
     }
 
     /// Makes the written bytes durable while the file has no name yet, and frees the buffer. After this,
@@ -168,10 +162,8 @@ impl AtomicFile {
         };
         let synced = self.file.as_mut().map_or(Ok(()), sync);
         synced.map_err(|error| Error::from(error).with_path(&self.path))?;
-        self.file = self.file.take().map(|buffered| {
-            let (file, _) = buffered.into_parts();
-            BufWriter::with_capacity(0, file)
-        });
+        let file = self.file.take().map(|buffered| buffered.into_parts().0);
+        self.file = file.map(|file| BufWriter::with_capacity(0, file));
         Ok(())
     }
 
@@ -200,17 +192,14 @@ impl AtomicFile {
 
     fn publish_as(mut self, is_durable: bool) -> Result<()> {
         let target = std::mem::take(&mut self.target);
-        self.commit(&target, is_durable)
-            .map_err(|error| error.with_path(&self.path))
+        let done = self.commit(&target, is_durable);
+        done.map_err(|error| error.with_path(&self.path))
     }
 
     fn commit(&mut self, target: &Path, is_durable: bool) -> Result<()> {
-        let sync_name = || {
-            if is_durable {
-                Ok(sync_folder(folder_of(target))?)
-            } else {
-                Ok(())
-            }
+        let sync_name = || match is_durable {
+            true => Ok(sync_folder(folder_of(target))?),
+            false => Ok(()),
         };
         let Some(mut buffered) = self.file.take() else {
             return Ok(());
@@ -232,7 +221,8 @@ impl AtomicFile {
             }
             // The lock shows others that the temporary file is in use. Not every file system has locks.
             let _ = lock(file);
-            self.place = Place::Beside(name_beside(file, target)?);
+            let ((), temporary) = beside(target, |temporary| give_name(file, temporary))?;
+            self.place = Place::Beside(temporary);
         }
         if cfg!(not(unix)) {
             drop(buffered); // Some systems refuse to rename an open file.
@@ -258,9 +248,7 @@ impl AtomicFile {
         self.place = Place::Target;
         sync_name()
     }
-}
 
-impl AtomicFile {
     /// The number of bytes written so far.
     #[must_use]
     pub fn byte_len(&self) -> u64 {
@@ -311,10 +299,6 @@ impl Drop for AtomicFile {
             let _ = fs::remove_file(temporary); // An error cannot be returned from here.
         }
     }
-}
-
-fn buffered(file: File, can_reserve: bool) -> BufWriter<ReservingFile> {
-    BufWriter::with_capacity(BUFFER, ReservingFile::new(file, can_reserve))
 }
 
 /// The real file of a path: absolute, so that a change of the working folder does not matter, and
@@ -376,12 +360,6 @@ fn create_hidden(
         return Err(error);
     }
     Ok((file, place))
-}
-
-/// Gives a file a name beside the target.
-fn name_beside(file: &File, target: &Path) -> io::Result<PathBuf> {
-    let ((), temporary) = beside(target, |temporary| give_name(file, temporary))?;
-    Ok(temporary)
 }
 
 /// Creates something in the folder of `target`, under a name that is not in use.
@@ -455,130 +433,102 @@ mod tests {
     /// Without a name, if the system supports it, and beside the target.
     const WAYS: [Unnamed; 2] = [create_unnamed, |_, _| None];
 
-    fn content(folder: &Path) -> Vec<(String, Vec<u8>)> {
-        let entries = fs::read_dir(folder).unwrap().map(Result::unwrap);
-        entries
-            .map(|entry| {
-                let name = entry.file_name().into_string().unwrap();
-                (name, fs::read(entry.path()).unwrap())
-            })
-            .collect()
+    /// Runs a test in both ways, with the path of a file in a new folder.
+    fn each_way(test: impl Fn(&Path, &dyn Fn() -> AtomicFile)) {
+        for unnamed in WAYS {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("x");
+            test(&path, &|| AtomicFile::begin(&path, unnamed).unwrap());
+        }
+    }
+
+    /// The content of the only file in the folder.
+    fn only(path: &Path) -> Vec<u8> {
+        assert_eq!(fs::read_dir(folder_of(path)).unwrap().count(), 1);
+        fs::read(path).unwrap()
     }
 
     #[test]
     fn a_file_appears_complete_or_not_at_all() {
-        for unnamed in WAYS {
-            let folder = tempfile::tempdir().unwrap();
-            let path = folder.path().join("x");
+        each_way(|path, begin| {
             for text in ["new", "replaced", "new"] {
-                let before = fs::read(&path).ok();
-                let mut dropped = AtomicFile::begin(&path, unnamed).unwrap();
+                let before = fs::read(path).ok();
+                let mut dropped = begin();
                 dropped.write_all(b"unwanted").unwrap();
                 dropped.flush().unwrap();
-                assert_eq!(fs::read(&path).ok(), before);
+                assert_eq!(fs::read(path).ok(), before);
                 drop(dropped);
-                let mut file = AtomicFile::begin(&path, unnamed).unwrap();
+                let mut file = begin();
                 file.write_all(text.as_bytes()).unwrap();
-                assert_eq!(fs::read(&path).ok(), before);
+                assert_eq!(fs::read(path).ok(), before);
                 match text {
                     "new" => file.publish_unsynced().unwrap(),
                     _ => file.publish().unwrap(),
                 }
-                let expected = [("x".to_owned(), text.as_bytes().to_vec())];
-                assert_eq!(content(folder.path()), expected);
+                assert_eq!(only(path), text.as_bytes());
             }
-        }
+        });
     }
 
     #[test]
     fn a_file_that_appears_meanwhile_is_not_replaced() {
-        for unnamed in WAYS {
-            let folder = tempfile::tempdir().unwrap();
-            let path = folder.path().join("x");
+        each_way(|path, begin| {
             let begin = || {
-                let mut file = AtomicFile::begin(&path, unnamed).unwrap();
+                let mut file = begin();
                 file.is_new = true;
                 file.write_all(b"second").unwrap();
                 file
             };
             let second = begin();
-            fs::write(&path, "first").unwrap();
-            let error = second.publish().unwrap_err();
-            assert_eq!(error.code(), "overwrite");
-            assert_eq!(
-                content(folder.path()),
-                [("x".to_owned(), b"first".to_vec())]
-            );
-            fs::remove_file(&path).unwrap();
+            fs::write(path, "first").unwrap();
+            assert_eq!(second.publish().unwrap_err().code(), "overwrite");
+            assert_eq!(only(path), b"first");
+            fs::remove_file(path).unwrap();
             begin().publish().unwrap();
-            assert_eq!(
-                content(folder.path()),
-                [("x".to_owned(), b"second".to_vec())]
-            );
-        }
+            assert_eq!(only(path), b"second");
+        });
     }
 
+    /// Only an administrator may give files away, so a failure to do so is accepted.
     #[cfg(unix)]
     #[test]
-    fn permissions_stay() {
-        use std::os::unix::fs::PermissionsExt;
-        for unnamed in WAYS {
-            let folder = tempfile::tempdir().unwrap();
-            let path = folder.path().join("x");
-            fs::write(&path, "").unwrap();
+    fn permissions_and_owner_stay() {
+        use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+        each_way(|path, begin| {
+            fs::write(path, "").unwrap();
             for mode in [0o600, 0o666, 0o751] {
-                fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-                let file = AtomicFile::begin(&path, unnamed).unwrap();
-                file.publish().unwrap();
-                let found = fs::metadata(&path).unwrap().permissions().mode();
-                assert_eq!(found & 0o777, mode);
+                fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+                begin().publish().unwrap();
+                assert_eq!(fs::metadata(path).unwrap().mode() & 0o777, mode);
             }
-        }
-    }
-
-    /// Only an administrator may give files away, so the test accepts a failure.
-    #[cfg(unix)]
-    #[test]
-    fn the_owner_stays() {
-        use std::os::unix::fs::{MetadataExt, chown};
-        for unnamed in WAYS {
-            let folder = tempfile::tempdir().unwrap();
-            let path = folder.path().join("x");
-            fs::write(&path, "").unwrap();
-            let _ = chown(&path, Some(12_345), Some(23_456));
+            let _ = chown(path, Some(12_345), Some(23_456));
             let owner = |metadata: fs::Metadata| (metadata.uid(), metadata.gid());
-            let before = owner(fs::metadata(&path).unwrap());
-            AtomicFile::begin(&path, unnamed)
-                .unwrap()
-                .publish()
-                .unwrap();
-            assert_eq!(owner(fs::metadata(&path).unwrap()), before);
-        }
+            let before = owner(fs::metadata(path).unwrap());
+            begin().publish().unwrap();
+            assert_eq!(owner(fs::metadata(path).unwrap()), before);
+        });
     }
 
     #[test]
     fn temporary_files_of_killed_processes_are_removed_and_those_in_use_stay() {
-        for unnamed in WAYS {
-            let folder = tempfile::tempdir().unwrap();
-            let path = folder.path().join("x");
-            let at = |serial| temporary(&path, serial).unwrap();
+        each_way(|path, begin| {
+            let at = |serial| temporary(path, serial).unwrap();
             for serial in 0..4 {
                 fs::write(at(serial), "theirs").unwrap();
             }
-            let in_use = [0, 2].map(|serial| {
+            let _in_use = [0, 2].map(|serial| {
                 let file = File::options().write(true).open(at(serial)).unwrap();
                 lock(&file).unwrap();
                 file
             });
-            fs::write(&path, "old").unwrap();
-            let mut file = AtomicFile::begin(&path, unnamed).unwrap();
+            fs::write(path, "old").unwrap();
+            let mut file = begin();
             file.write_all(b"ours").unwrap();
             file.publish().unwrap();
-            assert_eq!(fs::read(&path).unwrap(), b"ours");
-            let left = (0..4).map(|serial| at(serial).exists());
-            assert_eq!(left.collect::<Vec<_>>(), [true, false, true, false]);
-            drop(in_use);
-        }
+            assert_eq!(fs::read(path).unwrap(), b"ours");
+            let left = [0, 1, 2, 3].map(|serial| at(serial).exists());
+            assert_eq!(left, [true, false, true, false]);
+        });
     }
 
     #[cfg(target_os = "linux")]
@@ -619,14 +569,13 @@ mod tests {
             assert_eq!((error.code(), error.path()), ("io", Some(&*path)));
         }
         // The folder is removed before the file is published.
-        for unnamed in WAYS {
-            for is_new in [false, true] {
-                let folder = tempfile::tempdir().unwrap();
-                let mut file = AtomicFile::begin(&folder.path().join("x"), unnamed).unwrap();
+        for is_new in [false, true] {
+            each_way(|path, begin| {
+                let mut file = begin();
                 file.is_new = is_new;
-                fs::remove_dir_all(folder.path()).unwrap();
+                fs::remove_dir_all(folder_of(path)).unwrap();
                 assert_eq!(file.publish().unwrap_err().code(), "io");
-            }
+            });
         }
     }
 }
