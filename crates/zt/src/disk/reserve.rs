@@ -55,7 +55,6 @@ impl ReservingFile {
         &self.file
     }
 
-    /// The number of bytes written.
     pub(crate) const fn byte_len(&self) -> u64 {
         self.written
     }
@@ -140,31 +139,6 @@ fn copy_range(_: &File, _: u64, _: &File, _: u64) -> Option<u64> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_file_has_the_length_and_the_bytes_that_were_written() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("x");
-        let content: Vec<u8> = (0..9_000_001u32).map(|at| at.to_le_bytes()[1]).collect();
-        let mut file = ReservingFile::new(File::create(&path).unwrap(), true);
-        for piece in content.chunks(700_001) {
-            file.write_all(piece).unwrap();
-        }
-        let written = std::fs::metadata(&path).unwrap();
-        assert_eq!(
-            written.len(),
-            content.len() as u64,
-            "also before it is released"
-        );
-        file.release().unwrap();
-        assert!(std::fs::read(&path).unwrap() == content);
-        #[cfg(target_os = "linux")]
-        {
-            use std::os::unix::fs::MetadataExt;
-            let blocks = std::fs::metadata(&path).unwrap().blocks() * 512;
-            assert!(blocks < content.len() as u64 + (1 << 20), "{blocks}");
-        }
-    }
-
     /// With and without a file system that can reserve space.
     #[test]
     fn large_files_reserve_space_and_give_it_back() {
@@ -185,8 +159,17 @@ mod tests {
 
     /// A disk in memory has no reservation either, because it would take the memory at once.
     #[test]
-    fn the_file_is_the_same_without_reservations() {
-        let content: Vec<u8> = (0..3_000_001u32).map(|at| at.to_le_bytes()[1]).collect();
+    fn a_file_has_the_bytes_that_were_written_with_and_without_reservations() {
+        let content: Vec<u8> = (0..9_000_001u32).map(|at| at.to_le_bytes()[1]).collect();
+        let expect_len = |path: &std::path::Path| {
+            let metadata = std::fs::metadata(path).unwrap();
+            assert_eq!(metadata.len(), content.len() as u64);
+            #[cfg(target_os = "linux")]
+            {
+                let blocks = std::os::unix::fs::MetadataExt::blocks(&metadata) * 512;
+                assert!(blocks < metadata.len() + (1 << 20), "{blocks}");
+            }
+        };
         let folders = [tempfile::tempdir(), tempfile::tempdir_in("/dev/shm")];
         for folder in folders.into_iter().flatten() {
             for can_reserve in [false, true] {
@@ -196,13 +179,12 @@ mod tests {
                 for piece in content.chunks(700_001) {
                     file.write_all(piece).unwrap();
                 }
-                #[cfg(target_os = "linux")]
                 if path.starts_with("/dev/shm") {
-                    use std::os::unix::fs::MetadataExt;
-                    let blocks = std::fs::metadata(&path).unwrap().blocks() * 512;
-                    assert!(blocks < content.len() as u64 + (1 << 20), "{blocks}");
+                    expect_len(&path);
                 }
+                assert_eq!(path.metadata().unwrap().len(), content.len() as u64);
                 file.release().unwrap();
+                expect_len(&path);
                 assert!(std::fs::read(&path).unwrap() == content);
             }
         }
