@@ -13,7 +13,6 @@ const BLOCK: usize = 1024;
 /// How pairs of values are compared.
 #[derive(Clone, Copy)]
 pub(super) struct Rule {
-    /// Whether distances are measured.
     pub(super) measure: bool,
     pub(super) tolerance: Option<Tolerance>,
 }
@@ -36,11 +35,7 @@ impl Values<'_> {
         let at = |value: usize| value.saturating_mul(self.value_len).min(bytes.len());
         let (start, end) = (at(start), at(start.saturating_add(len)));
         Values {
-            elements: Elements {
-                dtype: self.elements.dtype,
-                logical_type: self.elements.logical_type.clone(),
-                bytes: bytes.get(start..end).unwrap_or_default().into(),
-            },
+            elements: (self.elements).of_same_type(bytes.get(start..end).unwrap_or_default()),
             value_len: self.value_len,
             registry: self.registry,
         }
@@ -114,11 +109,7 @@ fn block(
     first: u64,
 ) -> Result<ValueDiff, (Side, Error)> {
     let mut diff = ValueDiff::default();
-    let part_len = if is_one_type {
-        float_len(&a.elements)
-    } else {
-        None
-    };
+    let part_len = float_len(&a.elements).filter(|_| is_one_type);
     let of_a = a.numbers().map_err(|error| (Side::A, error))?;
     let of_b = b.numbers().map_err(|error| (Side::B, error))?;
     let numbers = of_a.into_iter().zip(of_b);
@@ -161,7 +152,6 @@ impl ValueDiff {
         }
     }
 
-    /// Appends the result for the values that follow.
     pub(super) fn append(&mut self, next: ValueDiff) {
         self.count += next.count;
         self.different += next.different;
@@ -242,59 +232,46 @@ impl Gap {
     }
 
     fn real(a: f64, b: f64) -> Self {
-        let are_nan = a.is_nan() && b.is_nan();
-        let gap = Gap {
-            abs: (a - b).abs(),
-            rel: 0.0,
-            magnitude: b.abs(),
-            is_equal: a == b || are_nan,
-            is_nan: a.is_nan() != b.is_nan(),
-            are_nan,
-            is_finite: a.is_finite() && b.is_finite(),
-        };
-        gap.settled()
+        let are_finite = a.is_finite() && b.is_finite();
+        let nan = [a.is_nan(), b.is_nan()];
+        Gap::new((a - b).abs(), b.abs(), a == b, nan, are_finite)
     }
 
     fn integers(a: i128, b: i128) -> Self {
-        let gap = Gap {
-            // 64-bit integers: no difference overflows, and only 0 is rounded to 0.
-            abs: (a - b).unsigned_abs() as f64,
-            rel: 0.0,
-            magnitude: b.unsigned_abs() as f64,
-            is_equal: a == b,
-            is_nan: false,
-            are_nan: false,
-            is_finite: true,
-        };
-        gap.settled()
+        // 64-bit integers: no difference overflows, and only 0 is rounded to 0.
+        let abs = (a - b).unsigned_abs() as f64;
+        Gap::new(abs, b.unsigned_abs() as f64, a == b, [false; 2], true)
     }
 
     fn complex(a: (f64, f64), b: (f64, f64)) -> Self {
         let is_nan = |(re, im): (f64, f64)| re.is_nan() || im.is_nan();
         let is_finite = |(re, im): (f64, f64)| re.is_finite() && im.is_finite();
         let apart = |a: f64, b: f64| if a == b { 0.0 } else { a - b };
-        let are_nan = is_nan(a) && is_nan(b);
-        let gap = Gap {
-            abs: apart(a.0, b.0).hypot(apart(a.1, b.1)),
-            rel: 0.0,
-            magnitude: b.0.hypot(b.1),
-            is_equal: a == b || are_nan,
-            is_nan: is_nan(a) != is_nan(b),
-            are_nan,
-            is_finite: is_finite(a) && is_finite(b),
-        };
-        gap.settled()
+        let abs = apart(a.0, b.0).hypot(apart(a.1, b.1));
+        let are_finite = is_finite(a) && is_finite(b);
+        let nan = [is_nan(a), is_nan(b)];
+        Gap::new(abs, b.0.hypot(b.1), a == b, nan, are_finite)
     }
 
-    fn settled(self) -> Self {
-        let abs = if self.is_equal { 0.0 } else { self.abs };
-        let rel = match abs / self.magnitude {
-            _ if self.is_equal => 0.0,
+    fn new(abs: f64, magnitude: f64, is_same: bool, nan: [bool; 2], is_finite: bool) -> Self {
+        let are_nan = nan == [true; 2];
+        let is_equal = is_same || are_nan;
+        let abs = if is_equal { 0.0 } else { abs };
+        let rel = match abs / magnitude {
+            _ if is_equal => 0.0,
             // A finite value is infinitely far from an infinity.
             rel if rel.is_nan() => f64::INFINITY,
             rel => rel,
         };
-        Gap { abs, rel, ..self }
+        Gap {
+            abs,
+            rel,
+            magnitude,
+            is_equal,
+            is_nan: nan[0] != nan[1],
+            are_nan,
+            is_finite,
+        }
     }
 
     fn is_within(&self, tolerance: Tolerance) -> bool {
@@ -341,10 +318,8 @@ fn steps(a: &[u8], b: &[u8], part_len: usize) -> u64 {
 
 /// A number that grows by one from each value to the next, from sign and magnitude.
 fn ordered(bytes: &[u8]) -> i128 {
-    let bits = bytes
-        .iter()
-        .rev()
-        .fold(0u64, |bits, byte| bits << 8 | u64::from(*byte));
+    let from_end = bytes.iter().rev();
+    let bits = from_end.fold(0u64, |bits, byte| bits << 8 | u64::from(*byte));
     let sign = 1u64 << (8 * bytes.len().clamp(1, 8) - 1);
     let magnitude = i128::from(bits & (sign - 1));
     if bits & sign == 0 {
@@ -371,10 +346,7 @@ mod tests {
         assert!(!gap(u64::MAX.into(), 18_446_744_073_709_551_616.0).is_equal);
         assert!(!gap(0, 0.5).is_equal && !gap(1, NAN).is_equal && gap(1, NAN).is_nan);
         let most = Gap::between(Number::Int(i64::MIN.into()), Number::Int(u64::MAX.into()));
-        assert_eq!(
-            most.abs,
-            9_223_372_036_854_775_808.0 + 18_446_744_073_709_551_615.0
-        );
+        assert_eq!(most.abs, i64::MIN.unsigned_abs() as f64 + u64::MAX as f64);
     }
 
     #[test]
@@ -391,10 +363,8 @@ mod tests {
             assert!(!is_within(a, b, INF, INF), "{a} {b}");
         }
         // In the plane, a number with one infinite part is near no other.
-        let all = Tolerance {
-            atol: INF,
-            rtol: INF,
-        };
+        let (atol, rtol) = (INF, INF);
+        let all = Tolerance { atol, rtol };
         for infinite in [(INF, 1.0), (1.0, INF)] {
             for (a, b) in [(infinite, (1.0, 1.0)), ((1.0, 1.0), infinite)] {
                 assert!(!Gap::complex(a, b).is_within(all), "{a:?} {b:?}");

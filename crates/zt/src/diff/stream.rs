@@ -38,7 +38,6 @@ pub(super) struct Stream<'f> {
     pub(super) registry: &'f Registry,
     pub(super) dtype: DType,
     pub(super) logical_type: Option<Text>,
-    /// The length of one value in bytes.
     pub(super) value_len: usize,
     /// The length of all values in bytes; more if it is not known.
     pub(super) byte_len: u64,
@@ -66,12 +65,10 @@ impl Stream<'_> {
     }
 
     fn values<'v>(&'v self, bytes: &'v [u8]) -> Values<'v> {
+        let mut elements = Elements::new(self.dtype, bytes);
+        elements.logical_type.clone_from(&self.logical_type);
         Values {
-            elements: Elements {
-                dtype: self.dtype,
-                logical_type: self.logical_type.clone(),
-                bytes: bytes.into(),
-            },
+            elements,
             value_len: self.value_len,
             registry: self.registry,
         }
@@ -90,9 +87,8 @@ pub(super) fn difference(
     // One more than the number of values, so that one read also finds the end.
     let all = count(&a).max(count(&b)).saturating_add(1);
     let most = PIECE / longest;
-    let values = usize::try_from(all)
-        .map_or(most, |all| all.min(most))
-        .max(1);
+    let values = usize::try_from(all).map_or(most, |all| all.min(most));
+    let values = values.max(1);
     // Small arrays are compared in parallel with others, each on one core.
     let is_alone = values == most;
     let piece = |stream: &Stream<'_>| {
