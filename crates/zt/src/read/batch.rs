@@ -59,14 +59,12 @@ impl File {
             None => Ok(Found::Alone(Box::new(read_alone(tensor, part, region)?))),
         });
         let parts = arena.unwrap_or_default().into_parts(byte_lens(&lens));
-        let read = read
-            .into_iter()
-            .zip(parts)
-            .map(|(found, memory)| match found? {
-                Found::InPlace(part) => Ok(elements_in(part, memory)),
-                Found::Alone(elements) => Ok(*elements),
-            });
-        read.collect()
+        let read = read.into_iter().zip(parts);
+        let elements = read.map(|(found, memory)| match found? {
+            Found::InPlace(part) => Ok(elements_in(part, memory)),
+            Found::Alone(elements) => Ok(*elements),
+        });
+        elements.collect()
     }
 
     /// As [`File::read_many`], into the caller's memory: each component into a slice of exactly its
@@ -229,15 +227,14 @@ fn read_alone<'f>(
     }
 }
 
-/// A component to read, its place in the caller's list, and the outcome.
-struct Item<'f, T, R> {
-    at: usize,
+/// A component to read, and the place of the result.
+struct Item<'f, 'r, T, R> {
     tensor: Tensor<'f>,
     part: Located<'f>,
     /// Where its bytes are stored.
     stored: (&'f dyn Source, Span),
     target: T,
-    outcome: Option<Result<R>>,
+    result: &'r mut Option<Result<R>>,
 }
 
 /// `read` for every component, with the region of its source that is in memory already, if there is
@@ -246,19 +243,19 @@ fn in_order_of_offsets<'f, 'r, T: Send, R: Send>(
     wanted: impl ExactSizeIterator<Item = (Tensor<'f>, &'r str, T)>,
     read: impl Fn(&Tensor<'f>, Located<'f>, Option<&dyn Source>, &mut T) -> Result<R> + Sync + Send,
 ) -> Vec<Result<R>> {
-    let mut results = Vec::with_capacity(wanted.len());
-    let (mut items, mut faults) = (Vec::with_capacity(wanted.len()), Vec::new());
-    for (at, (tensor, role, target)) in wanted.enumerate() {
+    let mut results: Vec<Option<Result<R>>> = Vec::new();
+    results.resize_with(wanted.len(), || None);
+    let mut items = Vec::with_capacity(wanted.len());
+    for ((tensor, role, target), result) in wanted.zip(&mut results) {
         match tensor.locate(role) {
             Ok(part) => items.push(Item {
-                at,
                 tensor,
                 part,
                 stored: (tensor.source(part), part.component.blob.span),
                 target,
-                outcome: None,
+                result,
             }),
-            Err(error) => faults.push((at, error)),
+            Err(error) => *result = Some(Err(error)),
         }
     }
     items.sort_by_key(|item| {
@@ -266,16 +263,13 @@ fn in_order_of_offsets<'f, 'r, T: Send, R: Send>(
         (ptr::from_ref(source).addr(), span.offset())
     });
     announce_all(&items, |item| item.stored);
-    let counts: Vec<usize> = bundles(&items, |item| item.stored)
-        .into_iter()
-        .map(<[_]>::len)
-        .collect();
+    let bundles = bundles(&items, |item| item.stored).into_iter();
+    let counts: Vec<usize> = bundles.map(<[_]>::len).collect();
     let mut rest = &mut items[..];
-    let bundles = counts
-        .into_iter()
-        .filter_map(|count| rest.split_off_mut(..count));
+    let counts = counts.into_iter();
+    let bundles = counts.filter_map(|count| rest.split_off_mut(..count));
     let pool = Pool::default();
-    let read_bundle = |bundle: &mut [Item<'f, T, R>]| {
+    let read_bundle = |bundle: &mut [Item<'f, '_, T, R>]| {
         let memory = &mut pool.take();
         let region = match &*bundle {
             // What is lent is not copied, and one blob by itself is read where it belongs.
@@ -288,21 +282,12 @@ fn in_order_of_offsets<'f, 'r, T: Send, R: Send>(
         let region = region.as_ref().map(|region| region as &dyn Source);
         for item in bundle {
             let target = &mut item.target;
-            item.outcome = Some(read(&item.tensor, item.part, region, target));
+            *item.result = Some(read(&item.tensor, item.part, region, target));
         }
         pool.give(std::mem::take(memory));
         Ok(())
     };
-    // No bundle fails: the errors are in the outcomes.
+    // No bundle fails: the errors are in the results.
     let _ = crate::cores::parallel::map_owned(bundles.collect(), read_bundle);
-    items.sort_by_key(|item| item.at);
-    let mut faults = faults.into_iter().peekable();
-    for item in items {
-        while let Some((_, error)) = faults.next_if(|(at, _)| *at < item.at) {
-            results.push(Err(error));
-        }
-        results.extend(item.outcome);
-    }
-    results.extend(faults.map(|(_, error)| Err(error)));
-    results
+    results.into_iter().flatten().collect()
 }
