@@ -1,10 +1,8 @@
 //! The hashes of dense values: if the caller wants them, and of objects that stand for dense ones.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry as Slot;
 
-use zt_container::memory::zeroed;
-use zt_container::{DigestAlgorithm, Hasher};
+use zt_container::{DigestAlgorithm, Hasher, memory::zeroed};
 use zt_formats::{Dense, View, dense_byte_len};
 
 use super::hash::{BytesHash, DenseHash, Hashed, sum};
@@ -21,8 +19,6 @@ const PIECE: u64 = 1 << 20;
 
 /// The source of the hash of a dense value.
 enum Value {
-    /// There is none, or it is not wanted.
-    Absent,
     /// The object is dense, and its bytes have been hashed.
     Known(DenseHash),
     /// The value of this number is decoded.
@@ -38,39 +34,30 @@ pub(super) fn dense_values(
     mut allowance: Allowance,
     gauge: &Gauge<'_>,
 ) -> Result<Vec<Result<Option<DenseHash>>>> {
-    let mut distinct: Vec<Tensor<'_>> = Vec::new();
+    let mut distinct: Vec<Result<Tensor<'_>>> = Vec::new();
     let mut places = HashMap::new();
-    let mut values: Vec<Result<Value>> = Vec::with_capacity(objects.len());
+    let mut values: Vec<Option<Value>> = Vec::with_capacity(objects.len());
     for (entry, hash) in objects {
         let tensor = entry.tensor().ok();
         let tensor = tensor.filter(|tensor| of_all || tensor.stands_for().is_some());
-        let Some((tensor, hash)) = tensor.zip(hash.as_ref().ok().filter(|it| it.fault.is_none()))
-        else {
-            values.push(Ok(Value::Absent));
+        let hash = hash.as_ref().ok().filter(|hash| hash.fault.is_none());
+        let Some((tensor, hash)) = tensor.zip(hash) else {
+            values.push(None);
             continue;
         };
-        if let Some(known) = own_value(&tensor, &hash.components) {
-            values.push(Ok(Value::Known(known)));
-            continue;
-        }
-        values.push(match places.entry(key(&tensor)?) {
-            Slot::Occupied(place) => Ok(Value::Decoded(*place.get())),
-            Slot::Vacant(place) => {
+        values.push(Some(match own_value(&tensor, &hash.components) {
+            Some(known) => Value::Known(known),
+            None => Value::Decoded(*places.entry(key(&tensor)?).or_insert_with(|| {
                 let lens = hash.components.iter().map(|(_, bytes)| bytes.byte_len);
-                match allowance.spend(lens.fold(0, u64::saturating_add)) {
-                    Ok(()) => {
-                        let at = *place.insert(distinct.len());
-                        distinct.push(tensor);
-                        Ok(Value::Decoded(at))
-                    }
-                    Err(error) => Err(error.with_object(entry.name())),
-                }
-            }
-        });
+                let allowed = allowance.spend(lens.fold(0, u64::saturating_add));
+                distinct.push(allowed.map(|()| tensor));
+                distinct.len() - 1
+            })),
+        }));
     }
-    let decoded = parallel::map(&distinct, |tensor| {
-        let decoded = decoded_value(tensor, gauge);
-        match decoded {
+    let decoded = parallel::map(&distinct, |allowed| {
+        let decoded = allowed.clone();
+        match decoded.and_then(|tensor| decoded_value(&tensor, gauge)) {
             Err(error) if error.kind() == ErrorKind::Interrupted => Err(error),
             // Formats without dense values and unknown formats have none. That is no fault.
             Err(error) if error.kind() == ErrorKind::Unsupported => Ok(Ok(None)),
@@ -78,10 +65,10 @@ pub(super) fn dense_values(
         }
     })?;
     let named = objects.iter().zip(values).map(|((entry, _), value)| {
-        let decoded = match value? {
-            Value::Absent => return Ok(None),
-            Value::Known(known) => return Ok(Some(known)),
-            Value::Decoded(at) => decoded.get(at).cloned().unwrap_or(Ok(None)),
+        let decoded = match value {
+            None => return Ok(None),
+            Some(Value::Known(known)) => return Ok(Some(known)),
+            Some(Value::Decoded(at)) => decoded.get(at).cloned().unwrap_or(Ok(None)),
         };
         decoded.map_err(|error| error.of_object(entry.name()))
     });
@@ -95,11 +82,7 @@ fn own_value(tensor: &Tensor<'_>, components: &[(String, BytesHash)]) -> Option<
     data.blob.decoded_len?;
     let dtype = data.dtype.filter(|_| tensor.format() == Dense::FORMAT)?;
     let (_, bytes) = components.iter().find(|(role, _)| role == DATA)?;
-    Some(DenseHash {
-        dtype,
-        logical_type: data.logical_type.as_ref().map(ToString::to_string),
-        bytes: *bytes,
-    })
+    Some(DenseHash::of(dtype, data.logical_type.as_deref(), *bytes))
 }
 
 fn decoded_value(tensor: &Tensor<'_>, gauge: &Gauge<'_>) -> Result<DenseHash> {
@@ -109,14 +92,13 @@ fn decoded_value(tensor: &Tensor<'_>, gauge: &Gauge<'_>) -> Result<DenseHash> {
         let dense = tensor.to_dense()?;
         let elements = dense.elements();
         hasher.update(&elements.bytes);
-        return Ok(DenseHash {
-            dtype: elements.dtype,
-            logical_type: elements.logical_type.as_ref().map(ToString::to_string),
-            bytes: BytesHash {
-                sha256: sum(hasher),
-                byte_len: elements.bytes.len() as u64,
-            },
-        });
+        let (sha256, byte_len) = (sum(hasher), elements.bytes.len() as u64);
+        let bytes = BytesHash { sha256, byte_len };
+        return Ok(DenseHash::of(
+            elements.dtype,
+            elements.logical_type(),
+            bytes,
+        ));
     };
     let mut reader = tensor.dense_reader()?;
     let value_len = tensor.value_len(dtype, logical_type.as_deref());
@@ -135,12 +117,7 @@ fn decoded_value(tensor: &Tensor<'_>, gauge: &Gauge<'_>) -> Result<DenseHash> {
         len = read?;
         std::mem::swap(&mut piece, &mut next);
     }
-    Ok(DenseHash {
-        dtype,
-        logical_type: logical_type.as_ref().map(ToString::to_string),
-        bytes: BytesHash {
-            sha256: sum(hasher),
-            byte_len,
-        },
-    })
+    let sha256 = sum(hasher);
+    let bytes = BytesHash { sha256, byte_len };
+    Ok(DenseHash::of(dtype, logical_type.as_deref(), bytes))
 }

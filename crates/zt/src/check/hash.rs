@@ -67,6 +67,17 @@ pub struct DenseHash {
     pub bytes: BytesHash,
 }
 
+impl DenseHash {
+    pub(super) fn of(dtype: DType, logical_type: Option<&str>, bytes: BytesHash) -> Self {
+        let logical_type = logical_type.map(str::to_owned);
+        DenseHash {
+            dtype,
+            logical_type,
+            bytes,
+        }
+    }
+}
+
 /// The hashes of one object.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -155,13 +166,10 @@ impl File {
                 Err(error) => hash.dense_error = Some(error),
             }
         }
-        let named = objects
-            .into_iter()
-            .map(|(entry, hash)| (entry.name().to_owned(), hash));
-        Ok(ContentHash {
-            content,
-            objects: named.collect(),
-        })
+        let objects = objects.into_iter();
+        let objects = objects.map(|(entry, hash)| (entry.name().to_owned(), hash));
+        let objects = objects.collect();
+        Ok(ContentHash { content, objects })
     }
 }
 
@@ -238,24 +246,16 @@ fn identity(
         components.push((Cbor::from(role), Cbor::array(described)));
     };
     if let Some(value) = stands_for {
-        add(
-            DATA,
-            value.dtype,
-            value.logical_type.as_deref(),
-            &value.bytes,
-        );
+        let logical_type = value.logical_type.as_deref();
+        add(DATA, value.dtype, logical_type, &value.bytes);
     }
     let is_of_value = tensor.roles_of_value();
     for (part, (_, bytes)) in tensor.located().zip(&hash.components) {
         if stands_for.is_none() || !is_of_value(part.role) {
             // As 1.2 writes it, so that a file of 1.0 that leaves a dtype out keeps its identity.
             let dtype = tensor.dtype_to_write_of(part)?;
-            add(
-                part.role,
-                dtype,
-                part.component.logical_type.as_deref(),
-                bytes,
-            );
+            let logical_type = part.component.logical_type.as_deref();
+            add(part.role, dtype, logical_type, bytes);
         }
     }
     let mut attributes = Cow::Borrowed(object.attributes());
