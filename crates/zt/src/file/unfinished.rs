@@ -17,12 +17,13 @@
 use std::io;
 use std::sync::Arc;
 
-use zt_container::memory::in_memory;
-use zt_container::{HEADER_LEN, Layout, Limits, SIZE_LEN, Source, Span, bytes_of};
+use zt_container::{
+    HEADER_LEN, Layout, Limits, SIZE_LEN, Source, Span, bytes_of, memory::in_memory,
+};
 use zt_manifest::{Error as ManifestError, Index, Rule};
 
-use crate::error::{Error, ErrorKind, Result};
 use crate::cores::forward::forward;
+use crate::error::{Error, ErrorKind, Result};
 use crate::file::catalog::Catalog;
 use crate::file::warning::Warning;
 
@@ -38,8 +39,8 @@ const MAGIC: [u8; 8] = *b"ZT-EDIT\0";
 pub(crate) const PAGE: u64 = 4096;
 
 /// The number of bytes that are read of a manifest first, and the factor by which it grows.
-const FIRST: u64 = 512;
-const MORE: u64 = 8;
+pub(crate) const FIRST: u64 = 512;
+pub(crate) const MORE: u64 = 8;
 
 /// The note of an edit of a file with this length.
 pub(crate) fn note(old_len: u64) -> [u8; NOTE_LEN] {
@@ -68,10 +69,8 @@ pub(crate) fn old_len(source: &(impl Source + ?Sized), limits: &Limits) -> Resul
     if let Some(old_len) = noted(found) {
         return Ok(Some(old_len));
     }
-    let available = source
-        .byte_len()
-        .strict_sub(HEADER_LEN)
-        .min(limits.manifest_len);
+    let behind = source.byte_len().strict_sub(HEADER_LEN);
+    let available = behind.min(limits.manifest_len);
     let mut len = FIRST.min(available);
     while let Some(span) = Span::new(HEADER_LEN, len) {
         let bytes = bytes_of(source, span)?;
@@ -95,10 +94,7 @@ pub(crate) fn old_len(source: &(impl Source + ?Sized), limits: &Limits) -> Resul
 
 /// The catalog at the end of the file, or the one that the file had before an edit that has not finished.
 /// Then the source ends where the old file does, and there is a warning.
-///
-/// # Errors
-///
-/// The errors of opening the file by its end; [`ErrorKind::Io`].
+/// Fails as opening the file by its end does.
 pub(crate) fn open(
     source: Arc<dyn Source>,
     limits: &Limits,
@@ -150,9 +146,8 @@ fn before_edit(
         Ok(old) => old,
         Err(error) => return unless_unread(error),
     };
-    let is_edited_layout = old
-        .placement()
-        .is_some_and(|(placement, _)| placement.layout == Layout::V1_1);
+    let placement = old.placement();
+    let is_edited_layout = placement.is_some_and(|(at, _)| at.layout == Layout::V1_1);
     Ok(is_edited_layout.then_some((old, shorter)))
 }
 
@@ -170,27 +165,26 @@ fn is_torn_copy(end: &Catalog, old: &Catalog) -> bool {
     let (Some((at, copy)), Some((_, old))) = (end.manifest(), old.manifest()) else {
         return false;
     };
-    let is_lost = |page: &[u8]| page.len() as u64 == PAGE && page.iter().all(|byte| *byte == 0);
     let mut pages = pages(at, copy).zip(pages(at, old));
     copy.len() == old.len() && pages.all(|(copy, old)| copy == old || is_lost(copy))
 }
 
 /// Whether a whole page of it is zeros. The manifest of a kept copy has none.
 pub(super) fn has_lost_page(manifest: Span, bytes: &[u8]) -> bool {
-    let is_lost = |page: &[u8]| {
-        page.len() as u64 == PAGE && page.first() == Some(&0) && page.iter().all(|byte| *byte == 0)
-    };
     pages(manifest, bytes).any(is_lost)
 }
 
+fn is_lost(page: &[u8]) -> bool {
+    page.len() as u64 == PAGE && page.iter().all(|byte| *byte == 0)
+}
+
 /// The parts of the bytes at `span` that lie on one page each.
-fn pages(span: Span, bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(crate) fn pages(span: Span, bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let first = in_memory(PAGE.strict_sub(span.offset() % PAGE));
     let (first, others) = bytes.split_at_checked(first).unwrap_or((bytes, &[]));
     [first].into_iter().chain(others.chunks(in_memory(PAGE)))
 }
 
-/// The first bytes of a source.
 struct Beginning {
     source: Arc<dyn Source>,
     byte_len: u64,

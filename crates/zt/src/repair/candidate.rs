@@ -10,10 +10,7 @@ use zt_manifest::{Error as ManifestError, Index, Rule};
 use super::places::{Places, Root};
 use super::view::trailer_of;
 use crate::error::Result;
-
-/// The number of bytes that are read of a manifest first, and the factor by which it grows.
-const FIRST: u64 = 512;
-const MORE: u64 = 8;
+use crate::file::unfinished::{FIRST, MORE, pages};
 
 /// A manifest that decodes strictly. It may belong to another file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,9 +66,6 @@ impl Copies {
         self.all().any(|copy| copy.is_closed)
     }
 }
-
-/// The unit that a file system keeps or loses.
-const PAGE: u64 = 4096;
 
 /// Reads and decodes manifests, within a budget that depends on the file's length.
 pub(super) struct Search<'s> {
@@ -179,12 +173,8 @@ impl<'s> Search<'s> {
         let Some(bytes) = self.bytes(manifest.offset(), len)? else {
             return Ok(false);
         };
-        let before = PAGE.strict_sub(manifest.offset() % PAGE);
-        let first = in_memory(before.min(len));
-        let (first, others) = bytes.split_at_checked(first).unwrap_or_default();
-        let pages = others.chunks(in_memory(PAGE));
         let is_zeros = |page: &[u8]| !page.is_empty() && page.iter().all(|byte| *byte == 0);
-        Ok([first].into_iter().chain(pages).any(is_zeros))
+        Ok(pages(manifest, &bytes).any(is_zeros))
     }
 
     /// A manifest, compared with what follows it.
@@ -206,7 +196,6 @@ impl<'s> Search<'s> {
         })
     }
 
-    /// Groups manifests with the same bytes.
     fn group(&mut self, candidates: Vec<Candidate>) -> Result<Vec<Copies>> {
         let mut manifests: Vec<Copies> = Vec::new();
         let mut places: HashMap<(String, u64), usize> = HashMap::new();
