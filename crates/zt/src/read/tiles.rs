@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use zt_container::codec::{Frame, FrameDecompressor, frames};
-use zt_container::memory::in_memory;
+use zt_container::memory::{fetch, in_memory, resize};
 use zt_container::{
     Digest, DigestAlgorithm, Encoding, Hasher, Source, Span, bytes_of, check_declared,
 };
@@ -23,7 +23,6 @@ use crate::cores::sums::{compare, explained, hash};
 use crate::error::{Error, Result};
 use crate::file::tensor::{BELIEVED_RATIO, Located, Tensor, elements_in};
 use crate::read::slice::per_value;
-use zt_container::memory::{fetch, resize};
 
 /// Below so many bytes, waking other cores costs more than they save.
 const WORTH_IT: u64 = 1 << 20;
@@ -62,15 +61,11 @@ struct Plane<'f> {
     source: &'f dyn Source,
     /// `None` where it is raw.
     frames: Option<Vec<Frame>>,
-    /// Whether to compare its digest.
     verify: bool,
 }
 
 /// Stored bytes that were read, and their crc32c where it is wanted.
-struct Seen {
-    span: Span,
-    sum: Option<Digest>,
-}
+type Seen = (Span, Option<Digest>);
 
 /// What has been read of a component, from its first stored byte on.
 pub(crate) struct Tally {
@@ -140,11 +135,11 @@ impl<'f> Tiled<'f> {
             let blob = &part.component.blob;
             let blame = |error| tensor.blame(error, part);
             check_declared(blob, tensor.limits()).map_err(blame)?;
-            let is_turned = part.component.byte_order == ByteOrder::Big
-                && part
-                    .component
-                    .dtype
-                    .is_some_and(|dtype| dtype.byte_len() > 1);
+            let is_wide = part
+                .component
+                .dtype
+                .is_some_and(|dtype| dtype.byte_len() > 1);
+            let is_turned = is_wide && part.component.byte_order == ByteOrder::Big;
             // The format has checked the length, if the file declares it.
             let len = tensor.decoded_len_of(part)?;
             let is_whole = blob.decoded_len.is_some() && count.checked_mul(width) == Some(len);
@@ -186,7 +181,6 @@ impl<'f> Tiled<'f> {
         }))
     }
 
-    /// Bytes of the value.
     pub(crate) const fn byte_len(&self) -> u64 {
         self.byte_len
     }
@@ -206,16 +200,12 @@ impl<'f> Tiled<'f> {
 
     /// The value, whose bytes were made.
     pub(crate) fn into_dense(self, bytes: Buffer) -> Result<Dense<'static>> {
-        let elements = Elements {
-            dtype: self.dtype,
-            logical_type: self.logical_type,
-            bytes: bytes.into(),
-        };
+        let mut elements = Elements::new(self.dtype, bytes);
+        elements.logical_type = self.logical_type;
         let dense = Dense::from_elements(self.tensor.shape(), elements);
         dense.map_err(|error| self.tensor.blame_format(error))
     }
 
-    /// Bytes of one element.
     pub(crate) fn element_len(&self) -> usize {
         self.dtype.byte_len()
     }
@@ -227,11 +217,8 @@ impl<'f> Tiled<'f> {
     /// Bytes of the dense value that these tiles make up; tiles that do not exist have none.
     pub(crate) fn byte_len_of(&self, tiles: Range<usize>) -> u64 {
         let tiles = self.tiles.get(tiles).unwrap_or_default();
-        let values = tiles
-            .iter()
-            .map(|tile| tile.byte_len())
-            .fold(0, u64::strict_add);
-        values.strict_mul(self.value_len)
+        let values = tiles.iter().map(|tile| tile.byte_len());
+        values.fold(0, u64::strict_add).strict_mul(self.value_len)
     }
 
     /// For the first call of [`Tiled::read`].
@@ -253,10 +240,9 @@ impl<'f> Tiled<'f> {
         let mut rest = out;
         let mut work = Vec::with_capacity(tiles.len());
         for at in tiles {
-            let len = self.byte_len_of(at..at.strict_add(1));
-            let (part, behind) = std::mem::take(&mut rest).split_at_mut(in_memory(len));
-            work.push((self.tiles.get(at).copied().unwrap_or_default(), part));
-            rest = behind;
+            let len = in_memory(self.byte_len_of(at..at.strict_add(1)));
+            let tile = self.tiles.get(at).copied().unwrap_or_default();
+            work.push((tile, take(&mut rest, len)));
         }
         let seen = parallel::map_owned(work, |(tile, part)| {
             self.pool.with(|scratch| self.merge(tile, part, scratch))
@@ -283,19 +269,12 @@ impl<'f> Tiled<'f> {
         let byte_len = width(true).strict_mul(tile.byte_len());
         let room = width(false).strict_mul(stretch);
         resize(&mut scratch.content, byte_len.strict_add(room))?;
-        let Scratch {
-            stored,
-            content,
-            decompressor,
-        } = scratch;
-        let framed = in_memory(byte_len);
-        let (mut contents, room) = content.split_at_mut(framed);
+        let (stored, decompressor) = (&mut scratch.stored, &mut scratch.decompressor);
+        let (mut contents, room) = scratch.content.split_at_mut(in_memory(byte_len));
         let mut parts = Vec::with_capacity(self.planes.len());
         for plane in &self.planes {
-            let content = plane.frames.as_ref().map(|_| {
-                let len = in_memory(plane.width.strict_mul(tile.byte_len()));
-                take(&mut contents, len)
-            });
+            let len = in_memory(plane.width.strict_mul(tile.byte_len()));
+            let content = plane.frames.as_ref().map(|_| take(&mut contents, len));
             let part = plane.begin(tile, content, stored, decompressor);
             parts.push(part.map_err(|error| self.blame(error, plane))?);
         }
@@ -373,7 +352,6 @@ impl<'f> Plane<'f> {
         digest.filter(|_| self.verify)?.algorithm()
     }
 
-    /// Where the bytes of a tile are stored.
     fn stored(&self, tile: Span) -> Span {
         let blob = self.part.component.blob.span;
         let at = |value: u64| value.strict_mul(self.width);
@@ -386,11 +364,11 @@ impl<'f> Plane<'f> {
         let first = frames.partition_point(|frame| frame.content.offset() < tile.offset());
         let behind = frames.partition_point(|frame| frame.content.offset() < tile.end());
         let frames = frames.get(first..behind).unwrap_or_default();
-        let (first, last) = (frames.first(), frames.last());
-        let span = first
-            .zip(last)
-            .map(|(first, last)| Span::exact_between(first.stored.offset(), last.stored.end()));
-        span.unwrap_or_default()
+        match frames {
+            [] => Span::default(),
+            [first, .., last] => Span::exact_between(first.stored.offset(), last.stored.end()),
+            [only] => only.stored,
+        }
     }
 
     /// The part of this component that is in a tile; decoded into `content`, which is as long, where
@@ -403,9 +381,9 @@ impl<'f> Plane<'f> {
         decompressor: &mut Option<FrameDecompressor>,
     ) -> Result<Part<'t>> {
         let span = self.stored(tile);
-        let wants_sum = self.algorithm() == Some(DigestAlgorithm::Crc32c);
-        let sum = wants_sum.then(|| Hasher::new(DigestAlgorithm::Crc32c));
-        let mut sum = sum.transpose()?;
+        let combined = |algorithm: &DigestAlgorithm| *algorithm == DigestAlgorithm::Crc32c;
+        let algorithm = self.algorithm().filter(combined);
+        let mut sum = algorithm.map(Hasher::new).transpose()?;
         let Some(content) = content else {
             let content = None;
             return Ok(Part { span, content, sum });
@@ -425,7 +403,6 @@ impl<'f> Plane<'f> {
 
 /// The part of one component that is in one tile.
 struct Part<'t> {
-    /// Where it is stored.
     span: Span,
     /// All of it; `None` where it is raw, and comes in stretches.
     content: Option<&'t [u8]>,
@@ -447,9 +424,8 @@ impl Part<'_> {
         Self: 'b,
     {
         if let Some(content) = self.content {
-            return Ok(content
-                .get(start..start.strict_add(len))
-                .unwrap_or_default());
+            let stretch = content.get(start..start.strict_add(len));
+            return Ok(stretch.unwrap_or_default());
         }
         let offset = self.span.offset().strict_add(start as u64);
         let span = Span::exact(offset, len as u64);
@@ -468,19 +444,15 @@ impl Part<'_> {
     }
 
     fn seen(self) -> Seen {
-        let sum = self.sum.map(Hasher::finish);
-        Seen {
-            span: self.span,
-            sum,
-        }
+        (self.span, self.sum.map(Hasher::finish))
     }
 }
 
 impl Tally {
-    fn follow(&mut self, seen: Seen) {
-        self.end = seen.span.end();
-        let total = self.sum.take().zip(seen.sum);
-        self.sum = total.and_then(|(total, sum)| total.followed_by(&sum, seen.span.byte_len()));
+    fn follow(&mut self, (span, sum): Seen) {
+        self.end = span.end();
+        let total = self.sum.take().zip(sum);
+        self.sum = total.and_then(|(total, sum)| total.followed_by(&sum, span.byte_len()));
     }
 
     /// The crc32c of the whole blob, with the table of frames behind the last tile.
@@ -488,10 +460,7 @@ impl Tally {
         let span = Span::exact_between(self.end, plane.part.component.blob.span.end());
         if !span.is_empty() {
             let sum = DigestAlgorithm::Crc32c.digest(&bytes_of(plane.source, span)?)?;
-            self.follow(Seen {
-                span,
-                sum: Some(sum),
-            });
+            self.follow((span, Some(sum)));
         }
         Ok(self.sum)
     }
@@ -499,11 +468,8 @@ impl Tally {
 
 /// Cuts off the first bytes, `len` of them or all.
 fn take<'b>(rest: &mut &'b mut [u8], len: usize) -> &'b mut [u8] {
-    let bytes = std::mem::take(rest);
-    let len = len.min(bytes.len());
-    let (first, behind) = bytes.split_at_mut(len);
-    *rest = behind;
-    first
+    let len = len.min(rest.len());
+    rest.split_off_mut(..len).unwrap_or_default()
 }
 
 /// The tiles of `count` values: every compressed component has the end of a frame where one ends.
@@ -511,23 +477,22 @@ fn tiles(planes: &[Plane<'_>], count: u64) -> Vec<Span> {
     let framed = planes.iter();
     let mut framed = framed.filter_map(|plane| Some((plane.width, plane.frames.as_ref()?)));
     let mut ends: Vec<u64> = match framed.next() {
-        Some((width, frames)) => frames
-            .iter()
-            .map(|frame| frame.content.end())
-            .filter(|end| end.is_multiple_of(width))
-            .filter_map(|end| end.checked_div(width))
-            .collect(),
-        None => (1..=count.div_ceil(TILE))
-            .map(|tile| tile.strict_mul(TILE).min(count))
-            .collect(),
+        Some((width, frames)) => {
+            let ends = frames.iter().map(|frame| frame.content.end());
+            let ends = ends.filter(|end| end.is_multiple_of(width));
+            ends.filter_map(|end| end.checked_div(width)).collect()
+        }
+        None => {
+            let tiles = 1..=count.div_ceil(TILE);
+            tiles.map(|tile| tile.strict_mul(TILE).min(count)).collect()
+        }
     };
     for (width, frames) in framed {
         let is_end = |end: u64| {
             let end = end.strict_mul(width);
             let at = frames.partition_point(|frame| frame.content.end() < end);
-            frames
-                .get(at)
-                .is_some_and(|frame| frame.content.end() == end)
+            let frame = frames.get(at);
+            frame.is_some_and(|frame| frame.content.end() == end)
         };
         ends.retain(|end| is_end(*end));
     }
