@@ -105,10 +105,7 @@ impl<'l> Ledger<'l> {
 
     /// The proofs of these blobs, in their order. Their offsets are offsets in the file. `None` for
     /// blobs beyond the budget.
-    ///
-    /// # Errors
-    ///
-    /// Only interruption.
+    /// Fails only if it is interrupted.
     pub(super) fn prove(&mut self, blobs: &[Blob]) -> Result<Vec<Option<Proof>>> {
         let mut missing = HashSet::new();
         let mut order = Vec::new();
@@ -132,10 +129,7 @@ impl<'l> Ledger<'l> {
     /// How many components have the right digest if a file within begins at `base`. Each blob comes
     /// with the number of its components. `None` if the budget does not suffice. The result is not
     /// cached, because few places are asked for twice.
-    ///
-    /// # Errors
-    ///
-    /// Only interruption.
+    /// Fails only if it is interrupted.
     pub(super) fn count_right(
         &mut self,
         blobs: impl Iterator<Item = (Blob, u64)>,
@@ -156,13 +150,6 @@ impl<'l> Ledger<'l> {
     }
 
     fn look(&self, blob: &Blob) -> Result<Proof> {
-        if !has_digest(blob) && blob.encoding == Encoding::Raw {
-            return Ok(match self.read_stored(blob)? {
-                Some(error) => Proof::Refuted(error),
-                None if blob.span.is_empty() => Proof::Digest,
-                None => Proof::Nothing,
-            });
-        }
         if let Some(error) = self.read_stored(blob)? {
             return Ok(Proof::Refuted(error));
         }
@@ -238,7 +225,6 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
     use zt_container::{Digest, Memory, Span};
 
-    /// A source that counts its reads.
     #[derive(Default)]
     struct Counted(AtomicU64);
 
