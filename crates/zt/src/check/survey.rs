@@ -29,9 +29,7 @@ pub(crate) struct Survey<'f> {
 pub(crate) struct Wanted {
     /// Compares every digest, whatever the file was opened with.
     pub(crate) every_digest: bool,
-    /// Looks for invalid bools.
     pub(crate) bools: bool,
-    /// Hashes the content.
     pub(crate) content: bool,
 }
 
@@ -54,10 +52,7 @@ type Key = (usize, Span, Encoding, usize);
 impl<'f> Survey<'f> {
     /// Reads the bytes of all components, on the pool that calls this. `spent` is the allowance that
     /// earlier surveys of the file have left.
-    ///
-    /// # Errors
-    ///
-    /// Only interruption.
+    /// Fails only if it is interrupted.
     pub(crate) fn of(
         file: &'f File,
         entries: &[Entry<'f>],

@@ -7,8 +7,9 @@ use zt_formats::Signature;
 
 use crate::check::survey::{Spent, Survey, Wanted, judge};
 use crate::check::window::{Window, Windows};
+use crate::cores::parallel;
 use crate::cores::progress::{Gauge, Progress, work_options};
-use crate::error::{Error, Fault, Result};
+use crate::error::{Error, ErrorKind, Fault, Result};
 use crate::file::chunks::Checked;
 use crate::file::kind::Kind;
 use crate::file::overlap::Allowance;
@@ -16,8 +17,8 @@ use crate::file::tensor::{Located, Tensor};
 use crate::file::{Entry, File, Warning};
 
 /// How a file is verified.
-#[derive(Debug, Clone, Copy, Default)]
 #[must_use]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct VerifyOptions<'p> {
     strict: bool,
     threads: Option<usize>,
@@ -84,7 +85,7 @@ impl File {
     ///
     /// Only [`crate::ErrorKind::Interrupted`]: problems of the file are in the report.
     pub fn verify(&self, options: &VerifyOptions<'_>) -> Result<Report> {
-        crate::cores::parallel::on(options.threads, || self.verify_here(options))
+        parallel::on(options.threads, || self.verify_here(options))
     }
 
     fn verify_here(&self, options: &VerifyOptions<'_>) -> Result<Report> {
@@ -141,8 +142,7 @@ impl File {
         };
         while let Some(window) = next {
             // One core checks the objects of a window while another decodes the next window.
-            let (following, checked) =
-                crate::cores::parallel::join(|| windows.next(), || check(window));
+            let (following, checked) = parallel::join(|| windows.next(), || check(window));
             checked?;
             next = following;
         }
@@ -157,30 +157,22 @@ impl File {
         let checked = contents.iter().zip(checked);
         problems.extend(checked.filter_map(|((place, _), error)| Some((*place, error?))));
         problems.sort_by_key(|(place, _)| *place);
-        report
-            .problems
-            .extend(problems.into_iter().map(|(_, error)| error));
+        let problems = problems.into_iter().map(|(_, error)| error);
+        report.problems.extend(problems);
         if options.strict {
-            report
-                .problems
-                .extend(self.placement_problems(&self.entries()));
-            let tolerated = &self.inner.tolerated;
-            let problems = tolerated.verify(self, &gauge)?;
+            let misplaced = self.placement_problems(&self.entries());
+            report.problems.extend(misplaced);
+            let problems = self.inner.tolerated.verify(self, &gauge)?;
             report.problems.extend(problems);
-            for warning in report
-                .warnings
-                .iter()
-                .filter(|warning| ["alignment", "chunk-digests"].contains(&warning.code))
-            {
-                let error = Error::new(
-                    crate::error::ErrorKind::Malformed,
-                    warning.code,
-                    warning.message.clone(),
-                );
-                let error = error.with_object(warning.object.as_deref().unwrap_or_default());
-                report
-                    .problems
-                    .push(error.with_component(warning.component.as_deref().unwrap_or("")));
+            for warning in &report.warnings {
+                if ["alignment", "chunk-digests"].contains(&warning.code) {
+                    let (object, component) = (&warning.object, &warning.component);
+                    let text = warning.message.clone();
+                    let error = Error::new(ErrorKind::Malformed, warning.code, text);
+                    let error = error.with_object(object.as_deref().unwrap_or_default());
+                    let error = error.with_component(component.as_deref().unwrap_or_default());
+                    report.problems.push(error);
+                }
             }
         }
         Ok(report)
@@ -276,26 +268,20 @@ impl<'f> TableCheck<'_, 'f> {
     fn problem(&mut self, tensor: &Tensor<'f>, part: Located<'f>) -> Option<Error> {
         let blob = &part.component.blob;
         let chunks = blob.chunks.as_deref()?;
-        let key = (
-            tensor.source_index(part),
-            blob.span,
-            chunks,
-            blob.digest.as_ref(),
-        );
-        if !self.seen.insert(key) {
+        let (at, digest) = (tensor.source_index(part), blob.digest.as_ref());
+        if !self.seen.insert((at, blob.span, chunks, digest)) {
             return None;
         }
         let source = tensor.source(part);
-        let checked =
-            Checked::read(source, blob, Span::default(), true).and_then(|table| match table {
-                Some(table) => table.check_all(source, blob, self.allowance),
-                None => Ok(()),
-            });
+        let table = Checked::read(source, blob, Span::default(), true);
+        let checked = table.and_then(|table| match table {
+            Some(table) => table.check_all(source, blob, self.allowance),
+            None => Ok(()),
+        });
         checked.err().map(|error| tensor.blame(error, part))
     }
 }
 
-/// The results for one object.
 #[derive(Default)]
 struct Findings {
     components: u64,
@@ -332,9 +318,9 @@ impl Findings {
             && let Some(format) = format
         {
             let signature = Signature::of(tensor.object());
-            let strict = format.check_strict(&signature, tensor.registry());
-            self.problems
-                .extend(strict.err().map(|error| tensor.blame_format(error)));
+            let strict = format.check_strict(&signature, tensor.registry()).err();
+            let strict = strict.map(|error| tensor.blame_format(error));
+            self.problems.extend(strict);
         }
         let mut lengths = Vec::new();
         for (part, outcome) in tensor.located().zip(outcomes) {
@@ -368,9 +354,8 @@ impl Findings {
             is_sound = fault.is_none();
             self.problems.extend(fault);
         }
-        let roles = format
-            .filter(|_| is_sound)
-            .map(|format| format.data_roles());
+        let roles = format.filter(|_| is_sound);
+        let roles = roles.map(|format| format.data_roles());
         roles.is_some_and(|roles| roles.is_none_or(|roles| !roles.is_empty()))
     }
 }

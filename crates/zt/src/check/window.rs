@@ -39,7 +39,6 @@ impl<'f> Windows<'f> {
         }
     }
 
-    /// The objects of a window.
     pub(crate) fn entries<'e>(file: &'e File, window: &'e Window<'_>) -> Vec<Entry<'e>> {
         let entries = window.iter();
         entries
@@ -71,10 +70,8 @@ impl<'f> Iterator for Windows<'f> {
             if self.rest.is_empty() {
                 return (!window.is_empty()).then_some(window);
             }
-            let (places, rest) = self
-                .rest
-                .split_at_checked(self.at_a_time)
-                .unwrap_or((self.rest, &[]));
+            let cut = self.rest.split_at_checked(self.at_a_time);
+            let (places, rest) = cut.unwrap_or((self.rest, &[]));
             self.rest = rest;
             self.file.decode(places, &mut window);
         }

@@ -81,10 +81,7 @@ pub(crate) fn bundles<'i, 'f, T>(
             (start, end) = (span.offset(), span.end());
         }
         let joins = is_same(source, next_source)
-            && next_span
-                .offset()
-                .checked_sub(end)
-                .is_none_or(|gap| gap <= GAP)
+            && next_span.offset().saturating_sub(end) <= GAP
             && next_span.end().strict_sub(start) <= SMALL;
         if joins {
             end = end.max(next_span.end());
@@ -107,10 +104,8 @@ mod tests {
     use zt_container::Memory;
 
     fn lengths(source: &Memory<Vec<u8>>, spans: &[(u64, u64)]) -> Vec<usize> {
-        let spans: Vec<Span> = spans
-            .iter()
-            .map(|(offset, len)| Span::new(*offset, *len).unwrap())
-            .collect();
+        let spans = spans.iter().map(|(at, len)| Span::new(*at, *len).unwrap());
+        let spans: Vec<Span> = spans.collect();
         let bundles = bundles(&spans, |span| (source as &dyn Source, *span));
         bundles.iter().map(|bundle| bundle.len()).collect()
     }
@@ -118,14 +113,10 @@ mod tests {
     #[test]
     fn neighbours_of_two_sources_stay_apart() {
         let sources = [Memory::new(vec![0; 20]), Memory::new(vec![0; 20])];
-        let items = [(0, 0), (0, 10), (1, 10)];
+        let items = [(0usize, 0), (0, 10), (1, 10)];
         let bundles = bundles(&items, |(source, offset)| {
-            let source = if *source == 0 {
-                &sources[0]
-            } else {
-                &sources[1]
-            };
-            (source as &dyn Source, Span::new(*offset, 10).unwrap())
+            let source: &dyn Source = &sources[*source];
+            (source, Span::new(*offset, 10).unwrap())
         });
         assert_eq!(bundles, [&[(0, 0), (0, 10)][..], &[(1, 10)]]);
     }
@@ -136,10 +127,8 @@ mod tests {
         let spans = [(3, 2), (7, 1)].map(|(offset, len)| Span::new(offset, len).unwrap());
         let mut memory = Vec::new();
         let region = Region::around(&source, spans.into_iter(), &mut memory).unwrap();
-        assert_eq!(
-            (region.byte_len(), region.bytes),
-            (20, &[3, 4, 5, 6, 7][..])
-        );
+        assert_eq!(region.byte_len(), 20);
+        assert_eq!(region.bytes, [3, 4, 5, 6, 7]);
         let mut found = [0; 4];
         region.read_at(4, &mut found).unwrap();
         assert_eq!(found, [4, 5, 6, 7]);
@@ -151,23 +140,18 @@ mod tests {
     fn small_neighbours_go_together_and_large_ones_alone() {
         let source = Memory::new(Vec::new());
         let large = SMALL + 1;
-        assert_eq!(lengths(&source, &[]), [0; 0]);
-        assert_eq!(lengths(&source, &[(0, 10), (64, 10), (128, 10)]), [3]);
-        assert_eq!(
-            lengths(&source, &[(0, 10), (10 + GAP, 1), (12 + 2 * GAP, 1)]),
-            [2, 1]
-        );
-        assert_eq!(
-            lengths(&source, &[(0, 9), (64, large), (64 + large, 9)]),
-            [1, 1, 1]
-        );
+        for (spans, expected) in [
+            (&[][..], &[][..]),
+            (&[(0, 10), (64, 10), (128, 10)], &[3]),
+            (&[(0, 10), (10 + GAP, 1), (12 + 2 * GAP, 1)], &[2, 1]),
+            (&[(0, 9), (64, large), (64 + large, 9)], &[1, 1, 1]),
+            // Blobs within blobs.
+            (&[(0, SMALL), (64, 1), (SMALL - 1, 1), (SMALL, 1)], &[3, 1]),
+        ] {
+            assert_eq!(lengths(&source, spans), expected);
+        }
         // No bundle is longer than a piece, however many blobs there are.
         let many: Vec<(u64, u64)> = (0..40).map(|at| (at * (SMALL / 16), SMALL / 16)).collect();
         assert_eq!(lengths(&source, &many), [16, 16, 8]);
-        // Blobs within blobs.
-        assert_eq!(
-            lengths(&source, &[(0, SMALL), (64, 1), (SMALL - 1, 1), (SMALL, 1)]),
-            [3, 1]
-        );
     }
 }

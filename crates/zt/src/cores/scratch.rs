@@ -2,9 +2,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use zt_container::Result;
 use zt_container::codec::FrameDecompressor;
-use zt_container::memory::resize;
+use zt_container::{Result, memory::resize};
 
 /// The memory for one piece: its stored bytes, its content, and a decoder's tables.
 #[derive(Default)]

@@ -24,10 +24,8 @@ impl Workers {
         {
             let build = |threads| crate::cores::parallel::bounded(threads).build();
             let own = threads.filter(|threads| *threads > 1);
-            let pool = own
-                .map(build)
-                .transpose()
-                .map_err(|_| crate::error::Fault::ThreadPool)?;
+            let pool = own.map(build).transpose();
+            let pool = pool.map_err(|_| crate::error::Fault::ThreadPool)?;
             let threads = match (&pool, threads) {
                 (Some(pool), _) => pool.current_num_threads(),
                 (None, Some(_)) => 1,
@@ -202,7 +200,6 @@ impl<'t, T> Task<'t, T> {
         }))
     }
 
-    /// Whether the result is there.
     pub(crate) fn is_done(&self) -> bool {
         matches!(*lock(&self.0.state), State::Done(_))
     }
@@ -245,7 +242,6 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits until `changed` is notified.
 pub(crate) fn wait<'m, T>(changed: &Condvar, guard: MutexGuard<'m, T>) -> MutexGuard<'m, T> {
     changed.wait(guard).unwrap_or_else(PoisonError::into_inner)
 }

@@ -363,15 +363,15 @@ fn compare<'e>(
         });
     }
     let compared = compare_distinct(&distinct, options, gauge)?;
-    let named = pairs.iter().zip(found).map(|((a, _), found)| {
-        let changes = found.map_or_else(
-            |faults| faults,
-            |at| {
-                let changes = compared.get(at).map_or(&[][..], Vec::as_slice);
-                changes.iter().map(|change| change.of(a.name())).collect()
-            },
-        );
-        (a.name(), changes)
+    let named = pairs.iter().zip(found).map(|((a, _), found)| match found {
+        Ok(at) => {
+            let changes = compared.get(at).into_iter().flatten();
+            (
+                a.name(),
+                changes.map(|change| change.of(a.name())).collect(),
+            )
+        }
+        Err(faults) => (a.name(), faults),
     });
     Ok(named.collect())
 }
@@ -418,11 +418,9 @@ fn compare_distinct(
             rest = behind;
             continue;
         }
-        let small = rest
-            .iter()
-            .take_while(|pair| !is_large(pair, options))
-            .count();
-        let (small, behind) = rest.split_at(small);
+        let is_small = |pair: &&_| !is_large(pair, options);
+        let count = rest.iter().take_while(is_small).count();
+        let (small, behind) = rest.split_at(count);
         compared.extend(parallel::map(small, one)?);
         rest = behind;
     }
@@ -442,11 +440,9 @@ fn is_large((a, b): &(&Entry<'_>, &Entry<'_>), options: &DiffOptions<'_>) -> boo
 /// The differences of the attributes for which `matters` is true.
 fn attributes(a: &Map, b: &Map, matters: impl Fn(Side, &Value) -> bool) -> Result<Vec<Change>> {
     let (of_a, of_b) = (keyed(a, Side::A, &matters)?, keyed(b, Side::B, &matters)?);
-    let places: HashMap<&[u8], (&Value, usize)> = of_b
-        .iter()
-        .enumerate()
-        .map(|(at, (cbor, _, value))| (&cbor[..], (*value, at)))
-        .collect();
+    let places = of_b.iter().enumerate();
+    let places = places.map(|(at, (cbor, _, value))| (&cbor[..], (*value, at)));
+    let places: HashMap<&[u8], (&Value, usize)> = places.collect();
     let mut is_in_a = vec![false; of_b.len()];
     let mut changes = Vec::new();
     let mut add = |key: &Value, a: Option<&Value>, b: Option<&Value>| {

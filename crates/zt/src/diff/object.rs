@@ -38,9 +38,8 @@ pub(super) fn changes(
 
 /// The number of bytes to compare of an object; the maximum if it is unknown.
 pub(super) fn byte_len(tensor: &Tensor<'_>, options: &DiffOptions<'_>) -> u64 {
-    let lens = tensor
-        .components()
-        .map(|(_, component)| component.blob.decoded_len.unwrap_or(u64::MAX));
+    let lens = tensor.components();
+    let lens = lens.map(|(_, component)| component.blob.decoded_len.unwrap_or(u64::MAX));
     let stored = lens.fold(0, u64::saturating_add);
     let is_decoded = options.dense || options.values || options.tolerance.is_some();
     match tensor.dense_type().filter(|_| is_decoded) {
@@ -181,7 +180,6 @@ impl Pair<'_, '_> {
         self.changes.push(Change::Component { role, side });
     }
 
-    /// Compares the dense values as numbers.
     fn compare_values(&mut self, (of_a, of_b): (Type, Type)) -> Result<(), (Side, Error)> {
         let rule = Rule {
             measure: self.measures(),

@@ -58,9 +58,8 @@ pub fn keep_access(file: &File, replaced: &fs::Metadata) -> io::Result<()> {
     file.set_permissions(replaced.permissions())
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
-    #[cfg(unix)]
     #[test]
     fn another_group_gets_only_the_rights_of_all() {
         let modes = [0o640, 0o644, 0o660, 0o664, 0o604, 0o757, 0o600, 0o777];
@@ -69,7 +68,6 @@ mod tests {
         assert_eq!(super::for_another_group(0o100_640), 0o100_600);
     }
 
-    #[cfg(unix)]
     #[test]
     fn set_id_bits_are_dropped_for_another_owner() {
         let modes = [0o104_755, 0o102_750, 0o106_711, 0o101_777, 0o100_640];

@@ -15,10 +15,8 @@ use crate::disk::uninterrupted;
 use crate::error::{Error, Fault, Result};
 
 /// Locks an open file until its last handle is closed. It must be open for writing.
-///
-/// # Errors
-///
-/// Code `locked` if another program has it; code `no-locks` if the file system has no locks.
+/// Fails with code `locked` if another program has it, and with `no-locks` if the file system has
+/// no locks.
 pub(crate) fn lock(file: &File) -> Result<()> {
     #[cfg(target_os = "linux")]
     match description::lock(file) {
@@ -179,7 +177,6 @@ mod description {
         Ok((found != libc::F_UNLCK).then_some(found))
     }
 
-    /// Whether there is a write lock.
     pub(super) fn is_locked(file: &File) -> io::Result<bool> {
         Ok(in_the_way(file, libc::F_RDLCK)?.is_some())
     }

@@ -8,12 +8,11 @@
 //! The note holds the old length of the file, so the next edit need not search for it. It is believed
 //! only if the file up to that length ends with the same trailer and holds every blob.
 
-use zt_container::{Source, Span};
+use zt_container::{Source, Span, memory::zeroed};
 
 use crate::error::Result;
 use crate::file::File;
 use crate::file::unfinished;
-use zt_container::memory::zeroed;
 
 /// The length of the file before an interrupted edit; `None` if there was none.
 ///

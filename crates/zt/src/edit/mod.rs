@@ -24,7 +24,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use zt_container::{Layout, Span};
+use zt_container::{Layout, Span, memory::zeroed};
 use zt_manifest::Map;
 
 pub(crate) use compact::FOOTER_LEN;
@@ -41,7 +41,6 @@ use crate::file::open::OpenOptions;
 use crate::write::directory::Directory;
 use crate::write::options::{Compression, WriteOptions};
 use crate::write::writer::{Sink, Writer};
-use zt_container::memory::zeroed;
 
 /// Changes a `.zt` file in place. New bytes go behind its end.
 ///
@@ -217,10 +216,8 @@ impl Editor {
     ///
     /// The fault of such an object.
     pub fn check(&self) -> Result<()> {
-        self.faulty
-            .values()
-            .next()
-            .map_or(Ok(()), |error| Err(error.clone()))
+        let first = self.faulty.values().next();
+        first.map_or(Ok(()), |error| Err(error.clone()))
     }
 
     /// The writer that adds objects, as to a new file. Every name in the file is taken until it is
@@ -240,10 +237,8 @@ impl Editor {
         if self.writer.options.compression != Compression::None {
             return Ok(());
         }
-        Ok(self
-            .writer
-            .tail()
-            .map_or(Ok(()), |tail| tail.make_room(byte_len))?)
+        let tail = self.writer.tail();
+        Ok(tail.map_or(Ok(()), |tail| tail.make_room(byte_len))?)
     }
 
     /// Removes an object, a faulty one too. Its bytes stay in the file until [`compact()`].
@@ -299,15 +294,10 @@ impl Editor {
     /// given the name to another file, which lacks the edit; other names of the edited file keep it.
     pub fn commit(self) -> Result<()> {
         let is_sound = self.check();
-        let Editor {
-            writer,
-            path,
-            locked,
-            ..
-        } = self;
+        let (path, locked) = (self.path, self.locked);
         let commit = || {
             is_sound?;
-            match writer.finish_sink()? {
+            match self.writer.finish_sink()? {
                 Sink::Tail(mut tail) => tail.commit()?,
                 Sink::File(_) | Sink::Lent(_) | Sink::Stream(_) => {}
             }

@@ -154,10 +154,8 @@ impl Storage for LockedFile {
         use std::os::unix::fs::{FileExt, OpenOptionsExt};
         /// `EXT4_SUPER_MAGIC` and `XFS_SUPER_MAGIC` of linux/magic.h.
         const AT_ONCE: [u32; 2] = [0xef53, 0x5846_5342];
-        let file_system = fstatfs(&self.0)
-            .ok()
-            .and_then(|found| found.f_type.try_into().ok());
-        if !file_system.is_some_and(|found| AT_ONCE.contains(&found)) {
+        let file_system = fstatfs(&self.0).map(|found| found.f_type.try_into());
+        if !matches!(file_system, Ok(Ok(found)) if AT_ONCE.contains(&found)) {
             return Ok(false);
         }
         // The flag would hold for reads through this file too, so it is opened again.
@@ -168,10 +166,8 @@ impl Storage for LockedFile {
             return Ok(false);
         };
         let byte_len = self.byte_len()?;
-        if direct
-            .write_at(bytes, offset)
-            .is_ok_and(|written| written == bytes.len())
-        {
+        let written = direct.write_at(bytes, offset);
+        if written.is_ok_and(|written| written == bytes.len()) {
             return Ok(true);
         }
         // A part of it, if the disk became full.
@@ -213,9 +209,8 @@ impl<S: std::ops::Deref<Target = dyn Storage> + Send + Sync> Source for Before<S
     }
 
     fn data_from(&self, offset: u64) -> u64 {
-        self.storage
-            .data_from(offset)
-            .min(self.byte_len.max(offset))
+        let found = self.storage.data_from(offset);
+        found.min(self.byte_len.max(offset))
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {

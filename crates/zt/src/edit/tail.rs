@@ -31,8 +31,7 @@ use crate::error::{Error, Result};
 use crate::file::unfinished::{NOTE_AT, NOTE_LEN, PAGE, note, noted};
 use crate::write::writer::Tail;
 use zt_container::MAGIC;
-use zt_container::memory::in_memory;
-use zt_container::memory::zeroed;
+use zt_container::memory::{in_memory, zeroed};
 
 /// Writes into the room between the old end of a file and the copy of its trailer, and moves the
 /// copy if the room is too small. If it is dropped before [`Tail::commit`], it undoes everything.
@@ -44,13 +43,11 @@ pub(crate) struct GrowingTail {
     copy: Range<usize>,
     /// The manifest and footer without the zeros before them.
     trailer_len: u64,
-    /// The length of the file before the edit.
     old_len: u64,
     /// Whether the note is in the file, or a part of it.
     has_note: bool,
     /// The offset of the next byte that is not gathered.
     position: u64,
-    /// Small writes, gathered.
     gathered: Vec<u8>,
     /// The offset of the copy; `None` before the first.
     copy_at: Option<u64>,

@@ -164,9 +164,8 @@ impl FileBuilder {
     }
 
     fn add(&mut self, name: String, mut object: Object, home: Home) {
-        let unreadable = self
-            .beyond_limits(&name, &object)
-            .or(self.outside(&object, &home));
+        let unreadable = self.beyond_limits(&name, &object);
+        let unreadable = unreadable.or(self.outside(&object, &home));
         let resolved = match unreadable {
             None => {
                 let fault = check(&mut object, &self.registry, &name);
@@ -241,13 +240,9 @@ impl FileBuilder {
     pub fn fault(&mut self, name: impl Into<String>, raw: RawObject, error: Error) {
         let name = name.into();
         let (error, raw) = (error.with_object(&name), Arc::new(raw));
-        self.objects.push((
-            name,
-            Box::new(Resolved::new(
-                Err(Arc::new(Faulty { error, raw })),
-                Home::One(0),
-            )),
-        ));
+        let faulty = Err(Arc::new(Faulty { error, raw }));
+        let resolved = Resolved::new(faulty, Home::One(0));
+        self.objects.push((name, Box::new(resolved)));
     }
 
     /// Leaves out something that the file names and that is not a tensor; `what` describes it, such as
@@ -278,30 +273,27 @@ impl FileBuilder {
     /// Code `duplicate-name` if two objects have one name. With [`OpenOptions::strict`], also the first
     /// fault of an object, and the first [tolerated](FileBuilder::tolerated) fault.
     pub fn build(self) -> Result<File> {
-        let catalog =
-            Catalog::from_objects(self.objects, self.places, self.attributes, self.extra)?;
+        let (objects, places) = (self.objects, self.places);
+        let catalog = Catalog::from_objects(objects, places, self.attributes, self.extra)?;
         File::from_catalog(self.kind, catalog, self.origin, &self.options)
     }
 
     /// The limits that the manifest's reader applies to our own files.
     fn beyond_limits(&self, name: &str, object: &Object) -> Option<Error> {
         let limits = &self.options.limits;
-        let exceeded = if name.len() > limits.name_len {
-            LimitExceeded::Name {
-                limit: limits.name_len,
-                found: name.len(),
+        let checked = || -> zt_manifest::Result<()> {
+            let (limit, found) = (limits.name_len, name.len());
+            if found > limit {
+                return Err(LimitExceeded::Name { limit, found }.into());
             }
-        } else if object.shape.len() > limits.rank {
-            LimitExceeded::Rank {
-                limit: limits.rank,
-                found: object.shape.len(),
+            let (limit, found) = (limits.rank, object.shape.len());
+            if found > limit {
+                return Err(LimitExceeded::Rank { limit, found }.into());
             }
-        } else {
-            let checked = check_component_count(object.components.len(), limits)
-                .and_then(|()| check_attributes_len(object.attributes_len(), limits));
-            return checked.err().map(Error::from);
+            check_component_count(object.components.len(), limits)?;
+            check_attributes_len(object.attributes_len(), limits)
         };
-        Some(zt_manifest::Error::Limit(exceeded).into())
+        checked().err().map(Error::from)
     }
 
     /// What cannot be read: spans outside the source, lengths that the stored bytes do not have.
@@ -382,10 +374,8 @@ fn raw_of(object: Object) -> RawObject {
         described.length = Some(component.blob.span.byte_len());
         described.encoding = Some(component.blob.encoding.as_str().into());
         described.decoded_len = component.blob.decoded_len;
-        described.digest = component
-            .blob
-            .digest
-            .map(|digest| digest.to_string().into());
+        let digest = component.blob.digest;
+        described.digest = digest.map(|digest| digest.to_string().into());
         described.byte_order = component.byte_order;
         described.extra = component.extra;
         raw.components.push((role, described));

@@ -6,8 +6,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use zt_container::memory::in_memory;
-use zt_container::{Blob, CHUNK, ChunkTable, Chunks, Source, Span, bytes_of};
+use zt_container::{Blob, CHUNK, ChunkTable, Chunks, Source, Span, bytes_of, memory::in_memory};
 
 use crate::cores::announce::announce_all;
 use crate::cores::parallel;
@@ -27,10 +26,7 @@ pub(crate) struct Checked {
 impl Checked {
     /// Reads the table of `blob`, if it has one, and compares its digest. `next` is the part of the blob
     /// that the caller reads next: a remote source fetches both at the same time.
-    ///
-    /// # Errors
-    ///
-    /// Code `digest-mismatch` with the place of the table; [`crate::ErrorKind::Io`].
+    /// A wrong digest has the place of the table.
     pub(crate) fn read(
         source: &dyn Source,
         blob: &Blob,
@@ -58,10 +54,7 @@ impl Checked {
 
     /// Compares every entry with its chunk. If the entries combine to the blob's digest, which the caller
     /// has compared with all bytes, none is read again.
-    ///
-    /// # Errors
-    ///
-    /// As [`Checked::check`]; code `overlap`, before anything is read that `allowance` does not cover.
+    /// Fails with code `overlap` before anything is read that `allowance` does not cover.
     pub(crate) fn check_all(
         &self,
         source: &dyn Source,
@@ -91,10 +84,8 @@ impl Checked {
         let start = range.start.strict_sub(range.start % CHUNK);
         let end = range.end.checked_next_multiple_of(CHUNK);
         let end = end.unwrap_or(u64::MAX).min(blob.byte_len());
-        Span::exact_between(
-            blob.offset().strict_add(start),
-            blob.offset().strict_add(end),
-        )
+        let at = |within: u64| blob.offset().strict_add(within);
+        Span::exact_between(at(start), at(end))
     }
 
     /// The bytes of the blob that are this chunk.
@@ -110,10 +101,7 @@ impl Checked {
     }
 
     /// Compares the digest of a chunk with its bytes.
-    ///
-    /// # Errors
-    ///
-    /// Code `digest-mismatch` with the place of the chunk.
+    /// A wrong digest has the place of the chunk.
     pub(crate) fn check(&self, at: usize, bytes: &[u8]) -> Result<()> {
         let checked = self.table.check(at, bytes);
         checked.map_err(|error| Error::from(error).with_span(self.span(at)))?;
@@ -152,10 +140,6 @@ const MOST: usize = 64 << 20;
 
 impl Tables {
     /// The table of a blob of this source, read at most once.
-    ///
-    /// # Errors
-    ///
-    /// As [`Checked::read`].
     pub(crate) fn of(
         &self,
         at: usize,

@@ -189,10 +189,8 @@ impl File {
     /// Where the blobs of a `.zt` file may lie; `None` for other kinds.
     #[must_use]
     pub fn data_region(&self) -> Option<Span> {
-        self.inner
-            .catalog
-            .placement()
-            .map(|(placement, _)| placement.data)
+        let placement = self.inner.catalog.placement();
+        placement.map(|(placement, _)| placement.data)
     }
 
     /// The file's attributes, decoded anew at each call; `None` where there is no such field.
@@ -372,7 +370,6 @@ impl File {
         stretches::fold(0..places.len(), one, |stretch| to.extend(stretch));
     }
 
-    /// The object at `place`, as it was decoded.
     pub(crate) fn entry_of<'e>(&'e self, place: u32, resolved: &'e Resolved) -> Entry<'e> {
         Entry {
             file: &self.inner,
@@ -382,13 +379,8 @@ impl File {
     }
 
     pub(crate) fn entry_at(&self, at: usize) -> Option<Entry<'_>> {
-        let catalog = &self.inner.catalog;
-        let resolved = catalog.resolve(at, &self.inner.registry)?;
-        Some(Entry {
-            file: &self.inner,
-            name: catalog.name(at),
-            resolved,
-        })
+        let resolved = self.inner.catalog.resolve(at, &self.inner.registry)?;
+        Some(self.entry_of(u32::try_from(at).ok()?, resolved))
     }
 
     /// The formats and logical types that this file is read with.
@@ -430,20 +422,15 @@ impl<'f> Entry<'f> {
     ///
     /// Its fault, if it cannot be read at all.
     pub fn object(&self) -> Result<&'f Object> {
-        self.resolved
-            .object
-            .as_ref()
-            .map_err(|faulty| faulty.error.clone())
+        let object = self.resolved.object.as_ref();
+        object.map_err(|faulty| faulty.error.clone())
     }
 
     /// The fields of an object that cannot be read at all, as far as they are known; `None` for all others.
     #[must_use]
     pub fn raw(&self) -> Option<&'f RawObject> {
-        self.resolved
-            .object
-            .as_ref()
-            .err()
-            .map(|faulty| &*faulty.raw)
+        let fault = self.resolved.object.as_ref().err();
+        fault.map(|faulty| &*faulty.raw)
     }
 
     /// The handle to read it with.

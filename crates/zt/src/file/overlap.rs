@@ -26,7 +26,6 @@ pub(crate) struct Allowance {
 }
 
 impl Allowance {
-    /// The allowance of a source of `byte_len` bytes.
     pub(crate) fn of(byte_len: u64, limits: &Limits) -> Self {
         let limit = limits.overlap;
         Allowance {
@@ -37,10 +36,7 @@ impl Allowance {
     }
 
     /// Takes `byte_len` of the bytes that are left.
-    ///
-    /// # Errors
-    ///
-    /// Code `overlap` if fewer are left: nothing is taken then.
+    /// If fewer are left, it takes nothing, and fails with code `overlap`.
     pub(crate) fn spend(&mut self, byte_len: u64) -> Result<()> {
         let left = self.left.checked_sub(byte_len);
         self.left = left.ok_or_else(|| self.exceeded())?;
@@ -50,20 +46,14 @@ impl Allowance {
     /// Takes the cost of reading a blob: its stored bytes. If an earlier blob has some of its frames, these
     /// are decoded again, and the cost is its decoded bytes. Without this rule, blobs that differ in a
     /// skippable frame at their end could each repeat one frame of many megabytes.
-    ///
-    /// # Errors
-    ///
-    /// As [`Allowance::spend`].
     pub(crate) fn spend_on(&mut self, source: usize, blob: &Blob) -> Result<()> {
         let (mut from, mut to) = (blob.span.offset(), blob.span.end());
         if blob.encoding == Encoding::Raw || from == to {
             return self.spend(blob.span.byte_len());
         }
         let shared = |this: &Self, from: u64, to: u64| {
-            let (at, end) = this
-                .compressed
-                .range((source, 0)..(source, to))
-                .next_back()?;
+            let mut before = this.compressed.range((source, 0)..(source, to));
+            let (at, end) = before.next_back()?;
             (*end > from).then_some((*at, *end))
         };
         let decoded = shared(self, from, to).map(|_| decoded_most(blob));
@@ -86,7 +76,6 @@ impl Allowance {
         self.left
     }
 
-    /// The error for bytes beyond the allowance.
     pub(crate) fn exceeded(&self) -> Error {
         Fault::OverlapLimit(self.limit).into()
     }
@@ -113,9 +102,8 @@ impl File {
     pub fn check_overlap(&self) -> Result<()> {
         let entries = self.entries();
         let tensors: Vec<_> = entries.iter().flat_map(|entry| entry.tensor()).collect();
-        let parts = tensors
-            .iter()
-            .flat_map(|tensor| tensor.located().map(move |part| (tensor, part)));
+        let parts = tensors.iter();
+        let parts = parts.flat_map(|tensor| tensor.located().map(move |part| (tensor, part)));
         let mut blobs: Vec<(usize, &Blob, &str, &str)> = parts
             .map(|(tensor, part)| {
                 let blob = &part.component.blob;

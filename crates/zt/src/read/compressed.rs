@@ -35,9 +35,8 @@ impl<'f> Tensor<'f> {
 
     /// Whether an attribute describes the storage of the object and not its value.
     pub(crate) fn is_parameter(&self, key: &Value) -> bool {
-        let parameters = self
-            .known_format()
-            .map_or(&[][..], ObjectFormat::parameters);
+        let parameters = self.known_format();
+        let parameters = parameters.map_or(&[][..], ObjectFormat::parameters);
         key.as_str().is_some_and(|key| parameters.contains(&key))
     }
 

@@ -51,10 +51,7 @@ struct ComponentKey<'f> {
 
 /// The fault of each tensor's contents, where it has one. Their digests are known to be right.
 /// `allowance` limits the bytes that are checked: many objects can give the same indices other shapes.
-///
-/// # Errors
-///
-/// Interruption; no attributes that a file has are without an encoding.
+/// Fails only if it is interrupted: all attributes that a file has can be encoded.
 pub(crate) fn check(
     tensors: &[(usize, Tensor<'_>)],
     mut allowance: Allowance,
@@ -91,7 +88,6 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    /// As the error of one object.
     pub(crate) fn of(&self, tensor: &Tensor<'_>) -> Error {
         match self {
             Fault::OfFormat(error) => tensor.blame_format(error.clone()),
@@ -118,9 +114,8 @@ fn byte_len(tensor: &Tensor<'_>) -> u64 {
     let Some(format) = tensor.registry().format(tensor.format()) else {
         return 0;
     };
-    let parts = tensor
-        .components()
-        .filter(|(role, _)| is_asked(format, role));
+    let parts = tensor.components();
+    let parts = parts.filter(|(role, _)| is_asked(format, role));
     let lens = parts.map(|(_, component)| component.blob.decoded_len.unwrap_or(0));
     lens.fold(0, u64::saturating_add)
 }

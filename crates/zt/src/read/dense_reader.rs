@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use zt_container::memory::in_memory;
+use zt_container::memory::{in_memory, resize};
 use zt_formats::Dense;
 
 use crate::cores::debug;
@@ -11,7 +11,6 @@ use crate::error::{Error, Result};
 use crate::file::tensor::{ComponentReader, SplitElement, Tensor, whole_elements};
 use crate::read::runs::RunReader;
 use crate::read::tiles::{Tally, Tiled};
-use zt_container::memory::resize;
 
 /// Yields the little-endian bytes of an object's dense value, in row-major order. See
 /// [`Tensor::dense_reader`].
@@ -36,7 +35,6 @@ enum Progress<'f> {
 
 struct TileReader<'f> {
     tiled: Tiled<'f>,
-    /// The next tile.
     next: usize,
     /// `None` once all digests were compared.
     tallies: Option<Vec<Tally>>,
@@ -94,7 +92,6 @@ impl<'f> From<Progress<'f>> for DenseReader<'f> {
 }
 
 impl Progress<'_> {
-    /// Bytes of one element.
     fn element_len(&self) -> usize {
         match self {
             Progress::Streamed(reader) => reader.element_len(),
@@ -123,11 +120,7 @@ impl Progress<'_> {
 impl DenseReader<'_> {
     /// Reads whole elements into `out`, as many as fit; how many bytes, 0 at the end. Digests have
     /// been checked when the end is reported.
-    ///
-    /// # Errors
-    ///
-    /// As [`Tensor::to_dense`]; [`crate::ErrorKind::Misuse`] where not one element fits, and after
-    /// an error.
+    /// Where not one element fits, and after an error, it fails as [`crate::ErrorKind::Misuse`].
     pub(crate) fn read_elements(&mut self, out: &mut [u8]) -> Result<usize> {
         self.progress.read_elements(out)
     }
@@ -181,10 +174,8 @@ impl TileReader<'_> {
                 continue;
             }
             let fits = |count: &usize| {
-                let byte_len = self
-                    .tiled
-                    .byte_len_of(self.next..self.next.strict_add(*count));
-                byte_len <= room.len() as u64
+                let tiles = self.next..self.next.strict_add(*count);
+                self.tiled.byte_len_of(tiles) <= room.len() as u64
             };
             let left = self.tiled.tile_count().strict_sub(self.next);
             let count = (1..=left).take_while(fits).last().unwrap_or(0);

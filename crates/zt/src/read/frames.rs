@@ -4,8 +4,7 @@
 //! a core, and the values are copied from there.
 
 use zt_container::codec::Frame;
-use zt_container::memory::in_memory;
-use zt_container::memory::{fetch, resize};
+use zt_container::memory::{fetch, in_memory, resize};
 use zt_container::{Source, Span};
 
 use crate::cores::announce::announce_all;
@@ -36,12 +35,10 @@ pub(crate) struct Wanted<'o> {
     at: u64,
     /// Bytes from the start of a value to the start of the next one.
     step: i64,
-    /// Bytes of a value.
     value_len: usize,
     out: &'o mut [u8],
 }
 
-/// A frame, and the values to copy from it.
 struct Task<'o> {
     frame: Frame,
     parts: Vec<Wanted<'o>>,
@@ -168,20 +165,13 @@ impl<'o> Wanted<'o> {
 
 impl Task<'_> {
     fn decode(mut self, source: &dyn Source, scratch: &mut Scratch) -> Result<()> {
-        let Scratch {
-            stored,
-            content,
-            decompressor,
-        } = scratch;
-        let Frame {
-            stored: span,
-            content: place,
-        } = self.frame;
+        let (span, place) = (self.frame.stored, self.frame.content);
         let bytes = match source.slice(span) {
             Some(bytes) => bytes,
-            None => fetch(stored, source, span)?,
+            None => fetch(&mut scratch.stored, source, span)?,
         };
-        let decompressor = scratch::decompressor(decompressor)?;
+        let content = &mut scratch.content;
+        let decompressor = scratch::decompressor(&mut scratch.decompressor)?;
         if let [part] = &mut self.parts[..]
             && part.value_len as u64 == place.byte_len()
         {

@@ -1,8 +1,7 @@
 //! The dense value of an object, made run by run of its rows and on all cores.
 
 use std::ops::Range;
-use zt_container::memory::in_memory;
-use zt_container::memory::resize;
+use zt_container::memory::{in_memory, resize};
 use zt_formats::{
     Buffer, Dense, Elements, ObjectFormat, Parts, ReadParts, Registry, Signature, View,
     element_count,
@@ -100,11 +99,8 @@ impl<'f> Runs<'f> {
         if made.contains(&false) {
             return Ok(None);
         }
-        let elements = Elements {
-            dtype: self.dtype,
-            logical_type: self.logical_type.clone(),
-            bytes: out.into(),
-        };
+        let mut elements = Elements::new(self.dtype, out);
+        elements.logical_type.clone_from(&self.logical_type);
         let dense = Dense::from_elements(self.tensor.shape(), elements);
         dense.map(Some).map_err(blame)
     }
@@ -169,7 +165,6 @@ impl<'f> RunReader<'f> {
         Ok(Some(reader))
     }
 
-    /// Bytes of one element.
     pub(crate) const fn element_len(&self) -> usize {
         self.runs.dtype.byte_len()
     }
@@ -190,9 +185,8 @@ impl<'f> RunReader<'f> {
             return error;
         }
         let digest = self.streams.finish().err();
-        digest
-            .filter(|digest| digest.kind() == ErrorKind::DigestMismatch)
-            .unwrap_or(error)
+        let digest = digest.filter(|digest| digest.kind() == ErrorKind::DigestMismatch);
+        digest.unwrap_or(error)
     }
 
     fn read_runs(&mut self, out: &mut [u8]) -> Result<usize> {

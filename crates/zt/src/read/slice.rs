@@ -188,11 +188,9 @@ pub(crate) fn per_value<'f>(
     let whole = Signature::of(tensor.object());
     row_unit(tensor, format, &[count]).filter(|unit| *unit == 1)?;
     let byte_len = |role: &str, count: u64| {
-        let shape: &[u64] = &[count];
-        let values = Signature {
-            shape,
-            ..whole.clone()
-        };
+        let mut values = whole.clone();
+        let shape = [count];
+        values.shape = &shape;
         format.expected_len(role, &values, tensor.registry())
     };
     let parts = tensor.located();
@@ -262,11 +260,7 @@ impl Hull {
         let bytes = elements.bytes.get(at(self.skipped)..);
         let bytes = bytes.and_then(|bytes| bytes.get(..at(self.count)));
         let shape: Vec<u64> = self.places.iter().map(Places::dimension).collect();
-        let elements = Elements {
-            dtype: elements.dtype,
-            logical_type: elements.logical_type.clone(),
-            bytes: bytes.unwrap_or_default().into(),
-        };
+        let elements = elements.of_same_type(bytes.unwrap_or_default());
         Dense::from_elements(shape, elements)?.select(&self.places)
     }
 }
@@ -301,10 +295,9 @@ fn gather(window: &mut Window<'_>, value_len: u64, selection: &Selection) -> Res
     for run in selection.runs() {
         let len = in_memory(run.count.strict_mul(value_len));
         // The runs are as long as the selection says.
-        let Some((place, behind)) = std::mem::take(&mut rest).split_at_mut_checked(len) else {
+        let Some(place) = rest.split_off_mut(..len) else {
             break;
         };
-        rest = behind;
         let at = run.first.strict_mul(value_len);
         wanted.push(match run.stride {
             1 => Wanted::bytes(at, place),

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use zt_container::codec::Frame;
-use zt_container::memory::in_memory;
+use zt_container::memory::{fetch, in_memory, resize};
 use zt_container::{CHUNK, Encoding, Source, Span, check_declared, codec};
 use zt_formats::Bytes;
 use zt_manifest::{ByteOrder, DType};
@@ -16,7 +16,6 @@ use crate::error::Result;
 use crate::file::chunks::Checked;
 use crate::file::tensor::{ComponentReader, Located, Tensor, to_little_endian};
 use crate::read::frames::{self, Wanted};
-use zt_container::memory::{fetch, resize};
 
 /// Raw bytes that are fetched at a time, at multiples of this from the start: small runs that lie
 /// close together, in either direction, share a read.
@@ -123,7 +122,6 @@ impl<'f> Window<'f> {
         }
     }
 
-    /// Decoded bytes.
     pub(crate) fn byte_len(&self) -> u64 {
         self.byte_len
     }
@@ -151,7 +149,6 @@ impl<'f> Window<'f> {
         }
     }
 
-    /// Copies the decoded bytes from `at` on.
     pub(crate) fn copy(&mut self, mut at: u64, mut out: &mut [u8]) -> Result<()> {
         if out.len() >= frames::WORTH_IT && self.copy_frames(&mut [Wanted::bytes(at, out)]) {
             return Ok(());
@@ -171,16 +168,14 @@ impl<'f> Window<'f> {
             {
                 is_announced = true;
                 // The chunks at both ends are read by themselves: a remote source fetches all at once.
-                let stored =
-                    Span::exact_between(self.stored_at(wanted.start), self.stored_at(wanted.end));
+                let (start, end) = (self.stored_at(wanted.start), self.stored_at(wanted.end));
+                let stored = Span::exact_between(start, end);
                 announce_all(&[stored], |span| (self.source(), *span));
             }
             let whole = self.copy_chunks(at, out)?;
             if whole > 0 {
-                (at, out) = (
-                    at.strict_add(whole as u64),
-                    out.get_mut(whole..).unwrap_or_default(),
-                );
+                at = at.strict_add(whole as u64);
+                out = out.get_mut(whole..).unwrap_or_default();
                 continue;
             }
             if let Backing::Raw(window) = self.backing
@@ -272,11 +267,8 @@ impl<'f> Window<'f> {
         };
         let left = self.byte_len.saturating_sub(at);
         let wanted = (out.len() as u64).min(left);
-        let len = if wanted == left {
-            left
-        } else {
-            wanted - wanted % CHUNK
-        };
+        let ragged = if wanted == left { 0 } else { wanted % CHUNK };
+        let len = wanted - ragged;
         let Some(out) = out.get_mut(..in_memory(len)).filter(|out| !out.is_empty()) else {
             return Ok(0);
         };
@@ -286,11 +278,8 @@ impl<'f> Window<'f> {
         let of_range: Vec<usize> = Checked::of(at..at.strict_add(len)).collect();
         let first = of_range.first().copied().unwrap_or_default();
         self.check(&chunks, &of_range, |chunk| {
-            let size = in_memory(CHUNK);
-            stored
-                .chunks(size)
-                .nth(chunk.strict_sub(first))
-                .unwrap_or_default()
+            let mut chunks = stored.chunks(in_memory(CHUNK));
+            chunks.nth(chunk.strict_sub(first)).unwrap_or_default()
         })?;
         to_little_endian(self.part.component, out);
         Ok(in_memory(len))
@@ -323,10 +312,7 @@ impl<'f> Window<'f> {
                 let chunk = Checked::of(at..at.saturating_add(1)).start;
                 let chunks = self.chunks.as_deref();
                 let unchecked = chunks.filter(|chunks| !chunks.is_right(chunk));
-                let window = match unchecked {
-                    Some(_) => CHUNK,
-                    None => *window,
-                };
+                let window = unchecked.map_or(*window, |_| CHUNK);
                 let start = at - at % window;
                 let end = start.saturating_add(window).min(self.byte_len);
                 let span = Span::between(start, end).unwrap_or_default();

@@ -36,10 +36,8 @@ impl<'f> Windows<'f> {
 
     /// An error of the format as one of the file.
     pub(crate) fn explained(&mut self, error: zt_formats::Error) -> Error {
-        let fault = self
-            .fault
-            .take()
-            .filter(|_| error == zt_formats::Error::Unread);
+        let fault = self.fault.take();
+        let fault = fault.filter(|_| error == zt_formats::Error::Unread);
         fault.unwrap_or_else(|| self.tensor.blame_format(error))
     }
 

@@ -3,8 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use zt_container::memory::in_memory;
-use zt_container::{Footer, HEADER_LEN, Layout, MAGIC_0_1, Source};
+use zt_container::{Footer, HEADER_LEN, Layout, MAGIC_0_1, Source, memory::in_memory};
 
 use super::candidate::{Candidate, Copies, Search};
 use super::fate::Evidence;
@@ -146,9 +145,8 @@ impl Examination<'_> {
             let text = "no manifest begins here";
             return Err(Error::new(ErrorKind::Misuse, "misuse", text).with_offset(offset));
         };
-        let is_read = self
-            .read()?
-            .is_ok_and(|read| read.manifest == last.manifest);
+        let read = self.read()?;
+        let is_read = read.is_ok_and(|read| read.manifest == last.manifest);
         let copies = Copies::of(last);
         let is_0_1 = self.header == MAGIC_0_1;
         let places = Places::of(self.source, is_0_1, self.options.progress)?;
@@ -167,9 +165,7 @@ impl Examination<'_> {
 
     /// The file that begins at `base` and ends with this manifest. Its offsets count from `base`.
     fn within(&self, base: u64, copies: &Copies, standing: Standing) -> Result<Chosen> {
-        let Candidate {
-            manifest, layout, ..
-        } = copies.last;
+        let (manifest, layout) = (copies.last.manifest, copies.last.layout);
         let source: Arc<dyn Source> = Arc::new(View::new(self.source, base, manifest, layout));
         let limits = self.options.limits;
         let file = File::from_whole_zt(Arc::clone(&source), &OpenOptions::new().limits(limits))?;

@@ -68,17 +68,13 @@ pub(super) struct Evidence {
 
 impl Evidence {
     /// Compares all components of `file`, a view of the ledger's source, with the bytes.
-    ///
-    /// # Errors
-    ///
-    /// Only interruption.
+    /// Fails only if it is interrupted.
     pub(super) fn of(file: &File, ledger: &mut Ledger<'_>) -> Result<Self> {
         let entries = file.entries();
         let objects = || entries.iter().filter_map(|entry| entry.object().ok());
-        let blobs: Vec<Blob> = objects()
-            .flat_map(|object| &object.components)
-            .map(|(_, component)| component.blob.clone())
-            .collect();
+        let components = objects().flat_map(|object| &object.components);
+        let blobs = components.map(|(_, component)| component.blob.clone());
+        let blobs: Vec<Blob> = blobs.collect();
         let mut evidence = Evidence {
             blobs_end: zt_container::HEADER_LEN,
             ..Evidence::default()
@@ -126,11 +122,8 @@ impl Evidence {
         const FEW: usize = 3;
         let moved = |(blob, count): &(Blob, u64)| {
             let offset = base.checked_add(blob.span.offset())?;
-            let span = Span::new(offset, blob.span.byte_len())?;
-            let blob = Blob {
-                span,
-                ..blob.clone()
-            };
+            let mut blob = blob.clone();
+            blob.span = Span::new(offset, blob.span.byte_len())?;
             Some((blob, *count))
         };
         match ledger.count_right(self.digested.iter().take(FEW).filter_map(moved))? {

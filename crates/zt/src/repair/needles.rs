@@ -62,12 +62,11 @@ mod tests {
         }
         let mut found = Vec::new();
         needles.find_in(&bytes, |at, text| found.push((at, text)));
-        let expected: Vec<(usize, &[u8])> = (0..bytes.len())
-            .filter_map(|at| {
-                let mut texts = needles.texts.iter();
-                Some((at, *texts.find(|text| bytes[at..].starts_with(text))?))
-            })
-            .collect();
+        let expected = (0..bytes.len()).filter_map(|at| {
+            let mut texts = needles.texts.iter();
+            Some((at, *texts.find(|text| bytes[at..].starts_with(text))?))
+        });
+        let expected: Vec<(usize, &[u8])> = expected.collect();
         assert!(expected.len() > 100);
         assert_eq!(found, expected);
         needles.find_in(b"", |_, _| panic!("there is nothing"));

@@ -64,7 +64,6 @@ pub(super) struct Ending {
     pub(super) kept: u64,
 }
 
-/// The beginning of a manifest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Root {
     /// A map, of layout 1.0 and later.
@@ -99,10 +98,8 @@ impl Places {
             let start = end.saturating_sub(PIECE);
             let from = start.saturating_sub(BEFORE);
             let to = end.strict_add(LONGEST).min(source.byte_len());
-            let bytes = bytes_of(
-                source,
-                Span::between(from, to).ok_or_else(Error::out_of_order)?,
-            )?;
+            let span = Span::between(from, to).ok_or_else(Error::out_of_order)?;
+            let bytes = bytes_of(source, span)?;
             let mut found = Vec::new();
             needles.find_in(&bytes, |at, text| found.push((at, text)));
             for (at, text) in found.into_iter().rev() {
@@ -127,10 +124,8 @@ impl Places {
             Ordering::Equal => self.roots.contains(&ending.root),
             Ordering::Less => false,
         };
-        self.endings
-            .iter()
-            .find(is_found)
-            .map(|ending| ending.manifest)
+        let found = self.endings.iter().find(is_found);
+        found.map(|ending| ending.manifest)
     }
 
     /// Handles a needle at `offset`, after the bytes `before`.
@@ -203,37 +198,25 @@ fn endings(source: &dyn Source, is_0_1: bool) -> Result<Vec<Ending>> {
     let trailer_len = SIZE_LEN.strict_add(MAGIC.len() as u64);
     let len = source.byte_len().min(trailer_len);
     let start = source.byte_len().strict_sub(len);
-    let bytes = bytes_of(
-        source,
-        Span::new(start, len).ok_or_else(Error::out_of_order)?,
-    )?;
+    let span = Span::new(start, len).ok_or_else(Error::out_of_order)?;
+    let bytes = bytes_of(source, span)?;
     let mut endings = Vec::new();
     for at in 0..bytes.len() {
         let kept = bytes.get(at..).unwrap_or_default();
-        let (declared, magic) = match kept.split_first_chunk::<8>() {
-            Some((declared, magic)) => (*declared, magic),
-            None => {
-                let mut declared = [0; 8];
-                for (byte, is) in declared.iter_mut().zip(kept) {
-                    *byte = *is;
-                }
-                (declared, &[][..])
-            }
-        };
+        let (size, magic) = kept.split_at_checked(8).unwrap_or((kept, &[]));
+        let mut declared = [0; 8];
+        for (byte, is) in declared.iter_mut().zip(size) {
+            *byte = *is;
+        }
         let end = start.strict_add(at as u64);
-        let manifest = end
-            .checked_sub(u64::from_le_bytes(declared))
-            .filter(|start| *start >= HEADER_LEN)
-            .and_then(|start| Span::between(start, end))
-            .filter(|manifest| !manifest.is_empty() && MAGIC.starts_with(magic));
-        if let Some(manifest) = manifest {
-            let root = if is_0_1 {
-                Root::Array(manifest.offset())
-            } else {
-                Root::Map(manifest.offset())
-            };
+        let first = end.checked_sub(u64::from_le_bytes(declared));
+        let first = first.filter(|first| *first >= HEADER_LEN);
+        let manifest = first.and_then(|first| Span::between(first, end));
+        let is_one = |manifest: &Span| !manifest.is_empty() && MAGIC.starts_with(magic);
+        if let Some(manifest) = manifest.filter(is_one) {
+            let root = if is_0_1 { Root::Array } else { Root::Map };
             endings.push(Ending {
-                root,
+                root: root(manifest.offset()),
                 manifest,
                 kept: kept.len() as u64,
             });

@@ -86,10 +86,9 @@ impl Recovery {
                 Standing::Whole | Standing::Damaged => self.is_behind_lost,
                 Standing::Nested { .. } => false,
             };
-            return if self.others.iter().any(is_in_doubt) {
-                Verdict::Doubtful
-            } else {
-                Verdict::Lost
+            return match self.others.iter().any(is_in_doubt) {
+                true => Verdict::Doubtful,
+                false => Verdict::Lost,
             };
         };
         let generation = &chosen.generation;

@@ -16,7 +16,6 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::file::Entry;
 use crate::file::tensor::{Located, Tensor};
 use crate::write::encode::alignment_of;
-use zt_container::memory::zeroed;
 
 /// The format of an object that has only some of its components. No reader takes it for the whole.
 const PARTIAL: &str = "zt.partial/1";
@@ -37,10 +36,9 @@ impl Recovery {
         replace: bool,
         progress: Option<Progress<'_>>,
     ) -> Result<u64> {
-        let sink = if replace {
-            AtomicFile::create(path)?
-        } else {
-            AtomicFile::create_new(path)?
+        let sink = match replace {
+            true => AtomicFile::create(path)?,
+            false => AtomicFile::create_new(path)?,
         };
         let (sink, byte_len) = self.save_to(sink, progress)?;
         sink.publish()?;
@@ -104,16 +102,15 @@ impl Recovery {
 fn stored<'e>(entry: &'e Entry<'_>, recovered: &'e Recovered) -> impl Iterator<Item = Stored<'e>> {
     let object = entry.object().ok().filter(|_| recovered.fate != Fate::Lost);
     let components = object.into_iter().flat_map(|object| &object.components);
-    components
-        .zip(&recovered.components)
-        .filter(|((_, component), kept)| {
-            kept.fate != Fate::Lost && component.byte_order == ByteOrder::Little
-        })
-        .map(|((role, component), _)| Stored {
-            blob: &component.blob,
-            object: entry.name(),
-            role,
-        })
+    let kept = components.zip(&recovered.components);
+    let kept = kept.filter(|((_, component), kept)| {
+        kept.fate != Fate::Lost && component.byte_order == ByteOrder::Little
+    });
+    kept.map(|((role, component), _)| Stored {
+        blob: &component.blob,
+        object: entry.name(),
+        role,
+    })
 }
 
 struct Saving<'m, W> {
@@ -188,9 +185,7 @@ impl<W: Write> Saving<'_, W> {
     /// Elements of layout 0.1 that are big-endian are reversed. Their digest is checked on the
     /// bytes as read, and a new one is written.
     fn swapped<'f>(&mut self, tensor: &Tensor<'f>, part: Located<'f>) -> Result<Blob> {
-        let byte_len = part.component.blob.span.byte_len();
-        let digest = part.component.blob.digest.as_ref();
-        let algorithm = digest.and_then(Digest::algorithm);
+        let blob = &part.component.blob;
         let mut reader = tensor.reader_of(part, tensor.must_verify(part))?;
         let alignment = alignment_of(blob.span.byte_len());
         self.container.begin_blob(alignment, blob.algorithm())?;

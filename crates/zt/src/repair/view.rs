@@ -31,7 +31,6 @@ impl View {
     }
 }
 
-/// The header of a file.
 pub(super) const fn header_of(layout: Layout) -> [u8; 8] {
     match layout {
         Layout::V0_1 => MAGIC_0_1,
@@ -104,7 +103,6 @@ mod tests {
     use super::*;
     use zt_container::Memory;
 
-    /// A source that records the announced range.
     struct Announced(std::sync::Mutex<Vec<Span>>);
 
     impl Source for Announced {

@@ -33,7 +33,6 @@ struct State {
     is_called: bool,
 }
 
-/// All chains of one writer.
 pub(crate) struct Chains {
     links: Vec<Arc<Link>>,
     backlog: Arc<AtomicUsize>,
@@ -47,7 +46,6 @@ impl Chains {
         }
     }
 
-    /// Begins the digest of a blob.
     pub(crate) fn begin(
         &mut self,
         algorithm: DigestAlgorithm,
@@ -109,7 +107,6 @@ impl Chain {
 }
 
 impl Link {
-    /// Whether any bytes wait or are being hashed.
     fn has_work(&self) -> bool {
         let state = lock(&self.state);
         !state.pieces.is_empty() || state.hasher.is_none()

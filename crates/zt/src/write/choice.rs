@@ -80,11 +80,14 @@ pub(crate) fn choose(
         let first = head.stretch(searched(head.byte_len()))?;
         frame_len(tools, QUICK, &first)? < first.len()
     };
-    Ok(if repeats {
-        Method::Frames(effort)
-    } else {
-        Method::Raw
-    })
+    Ok(frames_if(repeats, effort))
+}
+
+const fn frames_if(repeats: bool, effort: Effort) -> Method {
+    match repeats {
+        true => Method::Frames(effort),
+        false => Method::Raw,
+    }
 }
 
 /// [`Compression::Auto`]: of the choices near the smallest, the cheapest to read.
@@ -96,18 +99,14 @@ fn choose_effort(tools: &Tools, head: &(impl Head + ?Sized)) -> Result<Method> {
         // The mantissas of weights end here: a search of the sample would take as long again.
         let first = head.stretch(searched(head.byte_len()))?;
         let repeats = is_worth(frame_len(tools, QUICK, &first)?, first.len());
-        return Ok(if repeats {
-            Method::Frames(searching)
-        } else {
-            Method::Raw
-        });
+        return Ok(frames_if(repeats, searching));
     }
     let by_search = frame_len(tools, QUICK, &sample)?;
-    Ok(if is_worth(by_search, by_frequency) {
-        Method::Frames(searching)
-    } else {
-        Method::Frames(Effort::EntropyOnly)
-    })
+    let is_searched = is_worth(by_search, by_frequency);
+    Ok(Method::Frames(match is_searched {
+        true => searching,
+        false => Effort::EntropyOnly,
+    }))
 }
 
 /// Whether `len` saves more than a fiftieth. Less is not worth a reader's time.
@@ -151,14 +150,8 @@ mod tests {
 
     #[test]
     fn a_fiftieth_is_not_worth_it() {
-        for (len, of, expected) in [
-            (97, 100, true),
-            (98, 100, false),
-            (0, 1, true),
-            (0, 0, false),
-        ] {
-            assert_eq!(is_worth(len, of), expected, "{len} of {of}");
-        }
+        let found = [(97, 100), (98, 100), (0, 1), (0, 0)].map(|(len, of)| is_worth(len, of));
+        assert_eq!(found, [true, false, true, false]);
     }
 
     #[test]
@@ -171,12 +164,9 @@ mod tests {
         let (short, long) = (LEAST_STRETCH, 8 << 10);
         assert_eq!(starts(0), []);
         assert_eq!(starts(5_000), [(0, short), (short, 5_000 - short)]);
-        assert_eq!(
-            starts(4 * short),
-            [0, 1, 2, 3].map(|at| (at * short, short))
-        );
-        let spread = [0, 1, 2, 3].map(|at| (at * 100_000, short));
-        assert_eq!(starts(300_000 + short), spread);
+        let spread = |step| [0, 1, 2, 3].map(|at| (at * step, short));
+        assert_eq!(starts(4 * short), spread(short));
+        assert_eq!(starts(300_000 + short), spread(100_000));
         let of_a_large_one = starts(4 << 20);
         assert!(of_a_large_one.iter().all(|(_, len)| *len == long));
         // Three steps of whole bytes miss the end by at most two.

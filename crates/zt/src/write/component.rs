@@ -62,7 +62,6 @@ impl ComponentWriter<'_, '_, '_> {
         self.state
     }
 
-    /// The number of decoded bytes so far.
     pub(crate) fn written(&self) -> u64 {
         self.state.encoder.decoded_len()
     }

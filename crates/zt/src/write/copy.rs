@@ -61,11 +61,8 @@ impl Writer<'_> {
             object = object.options(options.clone());
         }
         object.state.is_unchecked = tensor.fault().is_some();
-        object
-            .state
-            .object
-            .attributes
-            .clone_from(&source.attributes);
+        let attributes = &mut object.state.object.attributes;
+        attributes.clone_from(&source.attributes);
         object.set_extra(source.extra.clone());
         let mut parts: Vec<_> = tensor.located().collect();
         parts.sort_by_key(|part| part.component.blob.span.offset());

@@ -45,7 +45,6 @@ impl Directory {
         self.objects.len()
     }
 
-    /// The place of the object of that name.
     pub(crate) fn find(&self, name: &str) -> Option<usize> {
         let hash = self.hasher.hash_one(name);
         let is_it = |(_, at): &(u64, usize)| self.name(*at) == Some(name.as_bytes());
@@ -70,10 +69,7 @@ impl Directory {
     }
 
     /// Adds an object with a new name. Some of its blobs are not known yet.
-    ///
-    /// # Errors
-    ///
-    /// [`zt_manifest::LimitExceeded::Attributes`], before the end of the file finds it.
+    /// Fails with [`zt_manifest::LimitExceeded::Attributes`] before the end of the file finds it.
     pub(crate) fn push_open(&mut self, name: &str, object: Object) -> Result<()> {
         let checked = check_attributes_len(object.attributes_len(), &Limits::default());
         checked.map_err(|error| Error::from(error).with_object(name))?;
@@ -94,8 +90,8 @@ impl Directory {
 
     fn link(&mut self, name: &str, at: usize) {
         let hash = self.hasher.hash_one(name);
-        self.by_name
-            .insert_unique(hash, (hash, at), |(hash, _)| *hash);
+        let (table, hash_of) = (&mut self.by_name, |(hash, _): &(u64, usize)| *hash);
+        table.insert_unique(hash, (hash, at), hash_of);
     }
 
     fn unlink(&mut self, name: &str) -> Option<usize> {
@@ -132,11 +128,7 @@ impl Directory {
     }
 
     /// The object at a place, with its blobs as far as they are known.
-    ///
-    /// # Errors
-    ///
-    /// As [`ManifestEncoder::object`]: none, because an encoded object was checked as readers check
-    /// it.
+    /// Never fails: an encoded object was checked as readers check it.
     pub(crate) fn object(&self, at: usize) -> Result<Option<Cow<'_, Object>>> {
         Ok(match self.objects.get(at) {
             Some(Kept::Encoded(object)) => Some(Cow::Owned(self.encoder.object(*object)?)),
@@ -155,7 +147,6 @@ impl Directory {
         }
     }
 
-    /// Sets the blob of a component of an open object.
     pub(crate) fn set_blob(&mut self, at: usize, component: usize, blob: &Blob) {
         if let Some(Kept::Open(object)) = self.objects.get_mut(at)
             && let Some((_, component)) = object.1.components.get_mut(component)
@@ -164,7 +155,6 @@ impl Directory {
         }
     }
 
-    /// The manifest.
     pub(crate) fn finish(
         &mut self,
         attributes: Option<&Map>,

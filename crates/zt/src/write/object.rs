@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use zt_container::Limits;
-use zt_formats::PlaneCodec;
+use zt_formats::{PlaneCodec, Signature};
 use zt_manifest::{DType, Map, Object, Text, check_component_count};
 
 use crate::cores::debug;
@@ -53,7 +53,6 @@ pub struct SuspendedObject {
     pub(crate) is_unchecked: bool,
     /// A component was begun and not finished.
     is_open: bool,
-    /// The place of the component with each role.
     roles: HashMap<Text, usize>,
 }
 
@@ -89,7 +88,6 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
         self
     }
 
-    /// The storage of the component of this role.
     pub(crate) fn options_of(&self, role: &str) -> ComponentOptions {
         self.state.options.of(role)
     }
@@ -99,7 +97,6 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
         self.state.object.attributes = Some(attributes);
     }
 
-    /// Adds attributes to the present ones.
     pub(crate) fn add_attributes(&mut self, attributes: Map) {
         let all = self.state.object.attributes.get_or_insert_with(Map::new);
         for (key, value) in attributes {
@@ -205,8 +202,9 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
             return Err(Error::from(Fault::UnfinishedComponent).with_object(&state.name));
         }
         if !state.is_unchecked {
-            let checked = writer.check_object(&state.object);
-            checked.map_err(|error| error.with_object(&state.name))?;
+            let signature = Signature::of(&state.object);
+            let checked = writer.registry.check(&state.object.format, &signature);
+            checked.map_err(|error| Error::from(error).with_object(&state.name))?;
         }
         writer.push(&state.name, state.object)?;
         writer.abandoned = None;

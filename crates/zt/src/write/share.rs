@@ -70,7 +70,6 @@ pub(crate) struct Sharable(Box<[(Text, Shared)]>);
 type Shared = (usize, Option<DType>, Blob);
 
 impl Sharable {
-    /// An object whose components are placed.
     pub(crate) fn of(object: &Object) -> Self {
         let components = object.components.iter().enumerate();
         let shared = components
@@ -127,10 +126,9 @@ impl ComponentWriter<'_, '_, '_> {
     }
 
     fn find(&mut self, object: &str, role: &str) -> Result<Placed> {
-        let (dtype, placed) = if object == self.object.state.name {
-            self.object.shared(role)?
-        } else {
-            self.object.writer.shared(object, role)?
+        let (dtype, placed) = match object == self.object.state.name {
+            true => self.object.shared(role)?,
+            false => self.object.writer.shared(object, role)?,
         };
         if self.state.dtype == DType::Bool && dtype != Some(DType::Bool) {
             return Err(Fault::UncheckedBools.into());

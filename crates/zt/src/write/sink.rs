@@ -7,7 +7,6 @@ use zt_container::{FileSource, Span};
 
 use crate::disk::publish::{AtomicFile, BUFFER};
 
-/// The destination of a file's bytes.
 pub(crate) enum Sink<'w> {
     File(AtomicFile),
     /// A file that the caller publishes.
@@ -46,24 +45,23 @@ impl<'w> Sink<'w> {
             Sink::Stream(_) | Sink::Tail(_) => Ok((0, None)),
         }
     }
+
+    fn writer(&mut self) -> &mut dyn Write {
+        match self {
+            Sink::File(file) => file,
+            Sink::Lent(file) => file,
+            Sink::Stream(stream) => stream,
+            Sink::Tail(tail) => tail,
+        }
+    }
 }
 
 impl Write for Sink<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Sink::File(file) => file.write(bytes),
-            Sink::Lent(file) => file.write(bytes),
-            Sink::Stream(stream) => stream.write(bytes),
-            Sink::Tail(tail) => tail.write(bytes),
-        }
+        self.writer().write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Sink::File(file) => file.flush(),
-            Sink::Lent(file) => file.flush(),
-            Sink::Stream(stream) => stream.flush(),
-            Sink::Tail(tail) => tail.flush(),
-        }
+        self.writer().flush()
     }
 }

@@ -106,9 +106,7 @@ impl Writer<'_> {
         }
         Ok(())
     }
-}
 
-impl Writer<'_> {
     /// As [`Writer::add_split`], for an object that is lent together with others.
     pub(crate) fn lend_split<'m>(
         &mut self,
@@ -185,9 +183,7 @@ impl ObjectWriter<'_, '_> {
         }
         Ok(())
     }
-}
 
-impl ObjectWriter<'_, '_> {
     /// As [`ObjectWriter::planes`], for elements in memory. Workers split them.
     fn split(&mut self, codec: &PlaneCodec, elements: &[u8]) -> Result<()> {
         let width = codec.plane_count();

@@ -21,7 +21,6 @@ pub(crate) struct Tools {
     kept: usize,
 }
 
-/// How hard a frame is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effort {
     /// By zstd at that level.
@@ -53,7 +52,6 @@ impl Tools {
         }
     }
 
-    /// An empty buffer with room for `capacity` bytes.
     pub(crate) fn buffer(&self, capacity: usize) -> Result<Vec<u8>> {
         let mut buffer = self.used_buffer(capacity)?;
         buffer.clear();
@@ -83,7 +81,6 @@ impl Tools {
         Ok(buffer)
     }
 
-    /// Takes a buffer back.
     pub(crate) fn give_back(&self, buffer: Vec<u8>) {
         if buffer.capacity() < WORTH_KEEPING {
             return;
@@ -101,7 +98,6 @@ impl Tools {
         }
     }
 
-    /// One frame with `content`.
     pub(crate) fn compress(&self, effort: Effort, content: &[u8]) -> Result<Vec<u8>> {
         let mut frame = self.buffer(FrameCompressor::bound(content.len()))?;
         let mut compressor = self.compressor(effort)?;

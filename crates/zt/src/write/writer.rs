@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use zt_container::{Blob, ContainerWriter, Limits};
-use zt_formats::{NewObject, ObjectFormat, Parts, Registry, Signature, ToObject, check_bools};
+use zt_formats::{NewObject, ObjectFormat, Parts, Registry, ToObject, check_bools};
 use zt_manifest::{DType, Map, Object, Text, check_attributes_len, check_component_count};
 
 use crate::cores::debug;
@@ -67,7 +67,6 @@ pub struct Writer<'w> {
     pending: Vec<Pending>,
     /// The storage that copied components keep.
     pub(crate) keeps: Keeps,
-    /// Whether objects may have an empty name.
     takes_empty_names: bool,
     /// The object that was begun and dropped, or met an error: the file has bytes that belong to no
     /// object.
@@ -193,13 +192,9 @@ impl<'w> Writer<'w> {
         objects: Directory,
         options: WriteOptions,
     ) -> Result<Self> {
+        let (alignment, chunks) = (options.alignment, options.chunk_digests);
         Ok(Writer {
-            encoder: Encoder::new(
-                container,
-                options.alignment,
-                options.chunk_digests,
-                options.threads,
-            )?,
+            encoder: Encoder::new(container, alignment, chunks, options.threads)?,
             options: options.component(),
             keeps: options.keeps(),
             writes_planes: options.planes,
@@ -346,18 +341,13 @@ impl<'w> Writer<'w> {
         for (role, elements) in new.components {
             let options = options.of(&role);
             let placed = match &mut lending {
-                Some(lending) => {
-                    let content = elements.bytes.into();
-                    lending.store(&mut self.encoder, &content, options)
-                }
+                Some(lending) => lending.store(&mut self.encoder, &elements.bytes.into(), options),
                 None => self.store(&elements.bytes, options),
             };
             let placed = placed.inspect_err(|_| self.abandoned = Some(name.to_owned()))?;
             let blob = self.place(placed, object.components.len());
-            object.components.push((
-                role,
-                stored_component(elements.dtype, elements.logical_type, blob),
-            ));
+            let component = stored_component(elements.dtype, elements.logical_type, blob);
+            object.components.push((role, component));
         }
         self.push(name, object)
     }
@@ -413,12 +403,11 @@ impl<'w> Writer<'w> {
         }
         let wanted = |role: &str| roles.is_none_or(|roles| roles.contains(&role));
         let components = new.components.iter().filter(|(role, _)| wanted(role));
+        let components = components.map(|(role, elements)| (role.clone(), elements.borrow()));
         let parts = Parts {
             shape: Cow::Borrowed(&new.shape),
             attributes: Cow::Owned(new.attributes.clone().unwrap_or_default()),
-            elements: components
-                .map(|(role, elements)| (role.clone(), elements.borrow()))
-                .collect(),
+            elements: components.collect(),
         };
         Ok(format.check_data(&parts)?)
     }
@@ -456,21 +445,14 @@ impl<'w> Writer<'w> {
     /// Writes the manifest and the footer, flushes the sink and returns it.
     pub(crate) fn finish_sink(self) -> Result<Sink<'w>> {
         self.check_usable()?;
-        let Writer {
-            encoder,
-            attributes,
-            extra,
-            mut objects,
-            pending,
-            ..
-        } = self;
-        let (container, blobs) = encoder.finish()?;
-        for place in pending {
+        let mut objects = self.objects;
+        let (container, blobs) = self.encoder.finish()?;
+        for place in self.pending {
             if let Some(blob) = blobs.get(place.ticket) {
                 objects.set_blob(place.object, place.component, blob);
             }
         }
-        let manifest = objects.finish(attributes.as_ref(), &extra)?;
+        let manifest = objects.finish(self.attributes.as_ref(), &self.extra)?;
         Ok(container.finish_from(manifest.pieces())?)
     }
 
@@ -546,10 +528,8 @@ impl<'w> Writer<'w> {
     #[expect(clippy::expect_used, reason = "`Placed::blob` has the length")]
     pub(crate) fn placed(&self, object: usize, component: usize, blob: &Blob) -> Placed {
         let place = |pending: &Pending| (pending.object, pending.component);
-        match self
-            .pending
-            .binary_search_by_key(&(object, component), place)
-        {
+        let found = (self.pending).binary_search_by_key(&(object, component), place);
+        match found {
             Ok(at) => Placed::Later {
                 ticket: self.pending[at].ticket,
                 decoded_len: blob.decoded_len.expect("a placed blob has a length"),
@@ -563,18 +543,10 @@ impl<'w> Writer<'w> {
         self.objects.len()
     }
 
-    pub(crate) fn check_object(&self, object: &Object) -> Result<()> {
-        Ok(self
-            .registry
-            .check(&object.format, &Signature::of(object))?)
-    }
-
     /// Adds an object whose bytes are in the file or will be.
     pub(crate) fn push(&mut self, name: &str, object: Object) -> Result<()> {
-        let is_open = self
-            .pending
-            .last()
-            .is_some_and(|pending| pending.object == self.objects.len());
+        let last = self.pending.last();
+        let is_open = last.is_some_and(|last| last.object == self.objects.len());
         let pushed = if is_open {
             self.objects.push_open(name, object)
         } else {

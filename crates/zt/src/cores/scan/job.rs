@@ -58,7 +58,6 @@ impl Default for Outcome {
 }
 
 impl Job<'_> {
-    /// The bytes as a blob.
     pub(super) fn blob(&self) -> Blob {
         Blob {
             encoding: self.encoding,

@@ -23,10 +23,7 @@ use crate::error::{Error, Result};
 const AHEAD: usize = 2;
 
 /// Does every job. Jobs and outcomes are in the order of sources and offsets.
-///
-/// # Errors
-///
-/// Only interruption. Every other error is in the outcomes.
+/// Fails only if it is interrupted: every other error is in the outcomes.
 pub(crate) fn scan(jobs: &[Job<'_>], limits: &Limits, gauge: &Gauge<'_>) -> Result<Vec<Outcome>> {
     let scan = Scan {
         limits,
@@ -114,10 +111,9 @@ impl Scan<'_> {
                 Err(error) => return Ok(Outcome::failed(error)),
             },
         };
-        if job.is_chained() || job.content || is_in_order {
-            self.chained(job, &cut)
-        } else {
-            self.scattered(job, &cut)
+        match job.is_chained() || job.content || is_in_order {
+            true => self.chained(job, &cut),
+            false => self.scattered(job, &cut),
         }
     }
 
@@ -152,24 +148,18 @@ impl Scan<'_> {
     /// Does pieces in order, because SHA-256 and some checksums are chains. While one piece is
     /// hashed, the other cores fetch and decode the next ones.
     fn chained(&self, job: &Job<'_>, cut: &Cut) -> Result<Outcome> {
-        let wanted = |wanted: bool| {
-            let hasher = wanted.then(|| Hasher::new(DigestAlgorithm::Sha256));
-            hasher.transpose()
-        };
         // The content of raw little-endian bytes is the stored bytes.
         let is_same = job.encoding == Encoding::Raw && job.width == 1;
-        let stored = wanted(job.sha256 || (is_same && job.content));
-        let content = wanted(job.content && !is_same);
-        let chain = job.chain.map(Hasher::new).transpose();
-        let mut chains = match (stored, chain, content) {
-            (Ok(stored), Ok(chain), Ok(content)) => Chains {
-                stored,
-                chain,
-                content,
-            },
-            (Err(error), ..) | (_, Err(error), _) | (.., Err(error)) => {
-                return Ok(Outcome::failed(error));
-            }
+        let chains = || -> zt_container::Result<Chains> {
+            Ok(Chains {
+                stored: sha256(job.sha256 || (is_same && job.content))?,
+                chain: job.chain.map(Hasher::new).transpose()?,
+                content: sha256(job.content && !is_same)?,
+            })
+        };
+        let mut chains = match chains() {
+            Ok(chains) => chains,
+            Err(error) => return Ok(Outcome::failed(error)),
         };
         // A batch of one piece is in order.
         let ahead = if job.source.is_sequential() { 1 } else { AHEAD };
@@ -323,11 +313,7 @@ impl Scan<'_> {
     fn decode(&self, job: &Job<'_>) -> Result<Outcome> {
         let blob = job.blob();
         let opened = BlobReader::unverified(job.source, &blob, self.limits);
-        let hasher = job
-            .content
-            .then(|| Hasher::new(DigestAlgorithm::Sha256))
-            .transpose();
-        let (mut reader, mut hasher) = match (opened, hasher) {
+        let (mut reader, mut hasher) = match (opened, sha256(job.content)) {
             (Ok(reader), Ok(hasher)) => (reader, hasher),
             (Err(error), _) | (_, Err(error)) => return Ok(Outcome::failed(error)),
         };
@@ -359,6 +345,11 @@ impl Scan<'_> {
             ..Outcome::default()
         })
     }
+}
+
+fn sha256(is_wanted: bool) -> zt_container::Result<Option<Hasher>> {
+    let hasher = is_wanted.then(|| Hasher::new(DigestAlgorithm::Sha256));
+    hasher.transpose()
 }
 
 impl Chains {

@@ -1,8 +1,7 @@
 //! Pieces of blobs: how a blob is cut, and the work on one piece.
 
 use zt_container::codec::Frame;
-use zt_container::memory::in_memory;
-use zt_container::{Digest, DigestAlgorithm, Encoding, Hasher, Source, Span};
+use zt_container::{Digest, DigestAlgorithm, Encoding, Hasher, Source, Span, memory::in_memory};
 use zt_formats::check_bools_from;
 
 use super::{Job, Outcome};
@@ -97,10 +96,7 @@ impl Cut {
 pub(super) fn is_piece(frame: &Frame, job: &Job<'_>) -> bool {
     frame.content.byte_len() <= LARGEST_FRAME
         && frame.stored.byte_len() <= LARGEST_FRAME * 2
-        && frame
-            .content
-            .offset()
-            .is_multiple_of(job.width.max(1) as u64)
+        && (frame.content.offset()).is_multiple_of(job.width.max(1) as u64)
 }
 
 /// All of a small job.

@@ -23,7 +23,6 @@ impl Located<'_> {
     }
 }
 
-/// The elements of a component with these bytes.
 pub(crate) fn elements_in<'b>(part: Located<'_>, bytes: impl Into<Bytes<'b>>) -> Elements<'b> {
     Elements {
         // Files of 1.0 record no dtype for some roles: these are bytes.

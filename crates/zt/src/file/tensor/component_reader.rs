@@ -55,17 +55,13 @@ impl<'f> ComponentReader<'f> {
         }
     }
 
-    /// Bytes of one element.
     pub(crate) fn element_len(&self) -> usize {
         self.part.component.dtype.map_or(1, DType::byte_len)
     }
 
     /// Reads as many whole elements into `out` as fit, and returns the number of bytes; 0 at the end. The
     /// digest has been checked when the end is reported.
-    ///
-    /// # Errors
-    ///
-    /// As [`Tensor::bytes`]; [`crate::ErrorKind::Misuse`] where not one element fits.
+    /// Where not one element fits, it fails as [`crate::ErrorKind::Misuse`].
     pub(crate) fn read_elements(&mut self, out: &mut [u8]) -> Result<usize> {
         let component = self.part.component;
         let out = whole_elements(out, self.element_len())?;

@@ -133,10 +133,8 @@ impl<'f> Tensor<'f> {
 
     /// Its components by role, in the order of the file.
     pub fn components(&self) -> impl Iterator<Item = (&'f str, &'f Component)> + use<'f> {
-        self.object
-            .components
-            .iter()
-            .map(|(role, component)| (role.as_ref(), component))
+        let components = self.object.components.iter();
+        components.map(|(role, component)| (role.as_ref(), component))
     }
 
     /// The place of the stored bytes of each component in its file, in the order of
@@ -163,10 +161,8 @@ impl<'f> Tensor<'f> {
     pub fn stored_in(&self, role: &str) -> Result<Option<(&'f std::fs::File, Span)>> {
         let part = self.locate(role)?;
         let place = self.file.catalog.place(self.source_index(part));
-        let file = self
-            .source(part)
-            .file()
-            .filter(|_| place == SourceOrigin::File);
+        let file = self.source(part).file();
+        let file = file.filter(|_| place == SourceOrigin::File);
         Ok(file.map(|file| (file, part.component.blob.span)))
     }
 
@@ -306,7 +302,6 @@ impl<'f> Tensor<'f> {
         self.parts_of(|_| true)
     }
 
-    /// The components whose role is `wanted`, read.
     pub(crate) fn parts_of(&self, wanted: impl Fn(&str) -> bool) -> Result<Parts<'f>> {
         let mut elements: Vec<(Text, Elements<'f>)> = Vec::new();
         for part in self.located().filter(|part| wanted(part.role)) {
@@ -381,14 +376,8 @@ impl<'f> Tensor<'f> {
     }
 
     pub(crate) fn locate(&self, role: &str) -> Result<Located<'f>> {
-        let part = self.resolved.component(role).and_then(|at| {
-            let (role, component) = self.object.components.get(at)?;
-            Some(Located {
-                at,
-                role,
-                component,
-            })
-        });
+        let at = self.resolved.component(role);
+        let part = at.and_then(|at| self.located().nth(at));
         part.ok_or_else(|| {
             let fault = Fault::NoSuchComponent(role.to_owned());
             Error::from(fault).with_object(self.name)
@@ -447,13 +436,12 @@ impl<'f> Tensor<'f> {
     }
 
     pub(crate) fn reader_of(&self, part: Located<'f>, verify: bool) -> Result<ComponentReader<'f>> {
-        let open = if verify {
-            BlobReader::new
-        } else {
-            BlobReader::unverified
+        let (source, blob, limits) = (self.source(part), &part.component.blob, self.limits());
+        let opened = match verify {
+            true => BlobReader::new(source, blob, limits),
+            false => BlobReader::unverified(source, blob, limits),
         };
-        let blob = open(self.source(part), &part.component.blob, &self.file.limits)
-            .map_err(|error| self.blame(error, part))?;
+        let blob = opened.map_err(|error| self.blame(error, part))?;
         Ok(ComponentReader::new(*self, part, blob, verify))
     }
 
@@ -477,10 +465,8 @@ impl<'f> Tensor<'f> {
     pub(crate) fn source(&self, part: Located<'_>) -> &'f dyn Source {
         // The builder has checked that there is one.
         static NONE: zt_container::Memory<&[u8]> = zt_container::Memory::new(&[]);
-        self.file
-            .sources
-            .get(self.resolved.source(part.at))
-            .map_or(&NONE, |source| &**source)
+        let source = self.file.sources.get(self.resolved.source(part.at));
+        source.map_or(&NONE, |source| &**source)
     }
 
     pub(crate) fn must_verify(&self, part: Located<'_>) -> bool {
@@ -500,25 +486,17 @@ impl<'f> Tensor<'f> {
 
     /// The chunk digests that verify parts of the component; `None` if there are none, or none is needed.
     /// The caller reads the bytes at `next` after it.
-    ///
-    /// # Errors
-    ///
-    /// A damaged table; [`crate::ErrorKind::Io`].
+    /// Fails if the table is damaged.
     pub(crate) fn chunks_of(&self, part: Located<'_>, next: Span) -> Result<Option<Arc<Checked>>> {
         let blob = &part.component.blob;
         if blob.chunks.is_none() || !self.must_verify(part) {
             return Ok(None);
         }
         let source = self.source(part);
+        let at = self.source_index(part);
         let checked = match self.file.verify {
-            Verify::Always => {
-                let read = Checked::read(source, blob, next, true);
-                read.map(|read| read.map(Arc::new))
-            }
-            _ => {
-                let at = self.source_index(part);
-                self.file.chunks.of(at, source, blob, next)
-            }
+            Verify::Always => Checked::read(source, blob, next, true).map(|it| it.map(Arc::new)),
+            _ => self.file.chunks.of(at, source, blob, next),
         };
         checked.map_err(|error| self.blame(error, part))
     }
@@ -547,20 +525,12 @@ impl<'f> Tensor<'f> {
         source: &dyn Source,
         out: &mut [u8],
     ) -> Result<()> {
-        let counted;
-        let blob = match part.component.blob.decoded_len {
-            Some(_) => &part.component.blob,
-            None => {
-                let decoded_len = Some(byte_len);
-                counted = Blob {
-                    decoded_len,
-                    ..part.component.blob.clone()
-                };
-                &counted
-            }
-        };
-        pieces::read(source, blob, verify, &self.file.limits, out)
-            .map_err(|error| self.blame(error, part))?;
+        let mut blob = Cow::Borrowed(&part.component.blob);
+        if blob.decoded_len.is_none() {
+            blob.to_mut().decoded_len = Some(byte_len);
+        }
+        let read = pieces::read(source, &blob, verify, &self.file.limits, out);
+        read.map_err(|error| self.blame(error, part))?;
         if verify {
             self.set_verified(part);
         }
@@ -592,10 +562,8 @@ impl<'f> Tensor<'f> {
     }
 
     pub(crate) fn blame(&self, error: impl Into<Error>, part: Located<'_>) -> Error {
-        let error = error
-            .into()
-            .with_object(self.name)
-            .with_component(part.role);
+        let error: Error = error.into().with_object(self.name);
+        let error = error.with_component(part.role);
         error.with_span(part.component.blob.span)
     }
 

@@ -17,7 +17,6 @@ use crate::write::chain::Chain;
 /// 256 KiB.
 const PIECE: usize = 1 << 20;
 
-/// Where a component's blob is.
 #[derive(Debug, Clone)]
 pub(crate) enum Placed {
     At(Blob),
@@ -41,7 +40,6 @@ impl Placed {
     }
 }
 
-/// The beginning of a blob.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Begin {
     pub(super) alignment: u64,
@@ -63,7 +61,6 @@ pub(super) enum Hashing {
     Worker,
 }
 
-/// A blob in progress.
 pub(super) struct OpenBlob {
     encoding: Encoding,
     table: Option<SeekTable>,
@@ -78,7 +75,6 @@ impl OpenBlob {
     }
 }
 
-/// A blob whose bytes are written.
 pub(super) struct EndedBlob {
     pub(super) blob: Blob,
     /// Its digest, if a chain still computes it.

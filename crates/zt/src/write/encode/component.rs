@@ -60,7 +60,6 @@ impl ComponentEncoder {
         self.expected_len = byte_len;
     }
 
-    /// The number of decoded bytes so far.
     pub(crate) fn decoded_len(&self) -> u64 {
         self.stored.map_or(self.given_len, |(_, len)| len)
     }
@@ -214,7 +213,6 @@ impl ComponentEncoder {
         encoder.submit(Item::Frame(task), cost)
     }
 
-    /// Ends the component.
     pub(crate) fn finish<W: Write>(&mut self, encoder: &mut Encoder<W>) -> Result<Placed> {
         match self.method {
             _ if self.gathered.is_empty() => self.begin(encoder, false)?,

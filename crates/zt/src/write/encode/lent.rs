@@ -14,9 +14,8 @@ use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
 
-use zt_container::DigestAlgorithm;
 use zt_container::codec::{FRAME_CONTENT, SINGLE_FRAME_MAX};
-use zt_container::memory::resize;
+use zt_container::{DigestAlgorithm, memory::resize};
 use zt_formats::Bytes;
 
 use super::blob::{Begin, Hashing};
@@ -78,19 +77,18 @@ impl<'s, 'm> Lending<'s, 'm> {
             _ if content.byte_len() <= SINGLE_FRAME_MAX => {
                 self.store_alone(encoder, content, options)
             }
-            _ => {
-                let method = choose(&encoder.tools, options.compression, content)?;
-                match content {
-                    Content::Bytes(bytes) if method == Method::Raw => {
-                        self.store_raw(encoder, bytes, options.digest)
-                    }
-                    _ => self.store_parts(encoder, content, method, options.digest),
+            _ => match (
+                choose(&encoder.tools, options.compression, content)?,
+                content,
+            ) {
+                (Method::Raw, Content::Bytes(bytes)) => {
+                    self.store_raw(encoder, bytes, options.digest)
                 }
-            }
+                (method, _) => self.store_parts(encoder, content, method, options.digest),
+            },
         }
     }
 
-    /// Stores a component chunk by chunk.
     fn store_parts<W: Write>(
         &mut self,
         encoder: &mut Encoder<W>,

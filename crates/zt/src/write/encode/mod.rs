@@ -142,12 +142,10 @@ impl<W: Write> Encoder<W> {
         })
     }
 
-    /// The alignment of a component of `byte_len` decoded bytes.
     fn alignment_of(&self, byte_len: u64) -> u64 {
         self.alignment.unwrap_or(alignment_of(byte_len))
     }
 
-    /// Stores a component that is in memory.
     pub(crate) fn encode(&mut self, content: &[u8], options: ComponentOptions) -> Result<Placed> {
         let is_raw = options.compression == Compression::None || content.is_empty();
         if is_raw && self.queue.is_empty() {
@@ -247,10 +245,9 @@ impl<W: Write> Encoder<W> {
             encoding: Encoding::Raw,
             has_table: false,
             digest,
-            hashing: if is_chained {
-                Hashing::Chain
-            } else {
-                Hashing::Writer
+            hashing: match is_chained {
+                true => Hashing::Chain,
+                false => Hashing::Writer,
             },
         }
     }
@@ -288,7 +285,6 @@ impl<W: Write> Encoder<W> {
         }
     }
 
-    /// Ends the blob that is being written.
     fn end_now(&mut self, decoded_len: u64) -> Result<Placed> {
         let ended = self.end(decoded_len)?;
         if ended.chain.is_none() && ended.table.is_none() {

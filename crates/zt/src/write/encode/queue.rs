@@ -10,7 +10,6 @@ use super::stored::Stored;
 use crate::cores::work::Task;
 use crate::error::Result;
 
-/// The next item to be written.
 pub(super) enum Item<'m> {
     Begin(Begin),
     Raw(Cow<'m, [u8]>),
@@ -22,7 +21,6 @@ pub(super) enum Item<'m> {
 #[derive(Default)]
 pub(super) struct Queue<'m> {
     items: VecDeque<(Item<'m>, usize)>,
-    /// Bytes of content in the queue.
     queued: usize,
 }
 

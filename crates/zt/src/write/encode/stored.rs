@@ -15,7 +15,6 @@ pub(super) struct Stored<'m> {
     pub(super) bytes: Cow<'m, [u8]>,
     pub(super) encoding: Encoding,
     pub(super) content_len: usize,
-    /// The digests of the blob, if this is all of it.
     pub(super) sums: Option<Sums>,
 }
 

@@ -136,7 +136,6 @@ impl Sums {
         self.hasher.is_none() && self.chunker.is_none()
     }
 
-    /// Takes in the next bytes.
     pub(super) fn update(&mut self, bytes: &[u8]) {
         if let Some(hasher) = &mut self.hasher {
             hasher.update(bytes);
@@ -151,10 +150,9 @@ impl Sums {
         let Some(mut chunker) = self.chunker else {
             return (self.hasher.map(Hasher::finish), None);
         };
-        let digest = if self.is_combined {
-            chunker.whole()
-        } else {
-            self.hasher.map(Hasher::finish)
+        let digest = match self.is_combined {
+            true => chunker.whole(),
+            false => self.hasher.map(Hasher::finish),
         };
         let table = (byte_len > CHUNK).then(|| Table {
             algorithm: chunker.algorithm(),
