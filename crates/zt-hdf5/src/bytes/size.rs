@@ -21,10 +21,6 @@ impl Sizes {
 }
 
 /// The sum of lengths and addresses.
-///
-/// # Errors
-///
-/// [`Violation::TooFar`].
 pub(crate) fn sum<const N: usize>(parts: [u64; N]) -> Result<u64, Violation> {
     let mut parts = parts.into_iter();
     let sum = parts.try_fold(0u64, u64::checked_add);
@@ -32,21 +28,13 @@ pub(crate) fn sum<const N: usize>(parts: [u64; N]) -> Result<u64, Violation> {
 }
 
 /// The product of lengths and counts.
-///
-/// # Errors
-///
-/// [`Violation::TooFar`].
 pub(crate) fn product<const N: usize>(factors: [u64; N]) -> Result<u64, Violation> {
     let mut factors = factors.into_iter();
     let product = factors.try_fold(1u64, u64::checked_mul);
     product.ok_or(Violation::TooFar)
 }
 
-/// A number of bytes in memory.
-///
-/// # Errors
-///
-/// [`Violation::TooFar`] if the machine has fewer bits.
+/// A number of bytes in memory. The machine may have fewer bits.
 pub(crate) fn in_memory(number: u64) -> Result<usize, Violation> {
     usize::try_from(number).map_err(|_| Violation::TooFar)
 }

@@ -123,10 +123,6 @@ impl Store {
     }
 
     /// The span of the `byte_len` bytes from `address` on.
-    ///
-    /// # Errors
-    ///
-    /// Code `bounds` if the file ends before.
     pub(crate) fn span(&self, address: u64, byte_len: u64, what: &'static str) -> Result<Span> {
         let end = self.extent.end();
         let span = self.base.checked_add(address);
@@ -156,10 +152,6 @@ impl Store {
     }
 
     /// Counts bytes that structures cause to be read or allocated. Refused bytes do not count.
-    ///
-    /// # Errors
-    ///
-    /// Code `structure-limit` above the limit for the file's length.
     pub(crate) fn charge(&self, len: u64) -> Result<()> {
         let limit = self.budget.limit;
         let spent = self.budget.spend(len);

@@ -78,12 +78,8 @@ fn decoded_max(stored: u64, ratio: u64) -> u64 {
 }
 
 impl Pipeline {
-    /// Reads the message.
-    ///
-    /// # Errors
-    ///
-    /// Codes `header`, `version`; `unsupported` for an unsupported filter that is not optional, and
-    /// for a filter that is applied twice.
+    /// Reads the message. An unknown filter that is not optional is unsupported, and so is a filter
+    /// that is applied twice.
     pub(crate) fn read(cursor: &mut Cursor<'_>) -> Result<Self> {
         let version = cursor.u8()?;
         let count = cursor.u8()?;
@@ -121,10 +117,6 @@ impl Pipeline {
     }
 
     /// Refuses a chunk with an unsupported filter. The filters in `mask` were skipped.
-    ///
-    /// # Errors
-    ///
-    /// Code `unsupported`.
     pub(crate) fn check_known(&self, mask: u32) -> Result<()> {
         self.applied(mask).try_for_each(|filter| match filter {
             Filter::Unknown { id, name } => Err(unknown(*id, name)),
@@ -144,12 +136,7 @@ impl Pipeline {
     }
 
     /// Decodes a chunk of `byte_len` bytes. The filters in `mask` were skipped, the first in the
-    /// lowest bit.
-    ///
-    /// # Errors
-    ///
-    /// Codes `deflate`, `digest-mismatch`, `shape-size-mismatch`, `unsupported`;
-    /// `decompression-limit` if the stored bytes cannot give as many.
+    /// lowest bit. It is refused if the stored bytes cannot give as many.
     pub(crate) fn decode(&self, stored: Vec<u8>, mask: u32, byte_len: usize) -> Result<Vec<u8>> {
         let is_szip = |filter: &Filter| matches!(filter, Filter::Szip(_));
         let ratio = if self.filters.iter().any(is_szip) {

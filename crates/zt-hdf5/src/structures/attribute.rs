@@ -68,10 +68,6 @@ impl AllFound {
 
 /// The attributes of an object: numbers, strings and arrays of them. The value of any other is an
 /// error.
-///
-/// # Errors
-///
-/// [`ErrorKind::Io`].
 pub(crate) fn read_all(
     store: &Store,
     header: &ObjectHeader,

@@ -24,10 +24,6 @@ const LEVELS: u8 = 64;
 
 impl Tree {
     /// Visits the key and the child of every entry of the leaves in order.
-    ///
-    /// # Errors
-    ///
-    /// Codes `header`, `bounds`; errors of `visit`.
     pub(crate) fn visit(
         self,
         store: &Store,

@@ -38,10 +38,6 @@ struct Level {
 }
 
 /// Visits every record of the tree at `root`, which must be of `node_type`, in any order.
-///
-/// # Errors
-///
-/// Codes `header`, `version`, `bounds`; errors of `visit`.
 pub(crate) fn visit(
     store: &Store,
     root: u64,
@@ -117,11 +113,8 @@ fn expect(cursor: &mut Cursor<'_>, node_type: u8) -> Result<()> {
     }
 }
 
-/// The widths for every depth, from the leaves on: `H5B2__hdr_init`. A leaf has room for `fits` records.
-///
-/// # Errors
-///
-/// Code `bounds` if the tree could have 2^64 records.
+/// The widths for every depth, from the leaves on: `H5B2__hdr_init`. A leaf has room for `fits`
+/// records. A tree that could have 2^64 records is refused.
 fn levels(room: u64, record_len: u64, fits: u64, depth: u16, offset: u64) -> Result<Vec<Level>> {
     let count_len = encoded_len(fits);
     let mut below = fits;

@@ -51,10 +51,6 @@ impl Chunks {
     }
 
     /// Reads the index of a dataset. Every chunk has its own length if `is_filtered`.
-    ///
-    /// # Errors
-    ///
-    /// Codes `header`, `version`, `bounds`.
     pub(crate) fn read(
         store: &Store,
         chunking: &Chunking,

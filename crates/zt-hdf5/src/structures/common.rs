@@ -30,10 +30,6 @@ pub(crate) struct Common {
 
 impl Common {
     /// The datatype of a message, which may refer to a named one.
-    ///
-    /// # Errors
-    ///
-    /// As [`Datatype::read`] and [`shared::read`].
     pub(crate) fn datatype(&mut self, store: &Store, body: Body<'_>) -> Result<Arc<Datatype>> {
         let mut cursor = body.cursor;
         if body.is_shared {
@@ -43,11 +39,8 @@ impl Common {
         }
     }
 
-    /// Counts the lists of an attribute's value, before they are made.
-    ///
-    /// # Errors
-    ///
-    /// Code `structure-limit` if the limit for the file's length is exceeded.
+    /// Counts the lists of an attribute's value, before they are made. The limit depends on the
+    /// file's length.
     pub(crate) fn charge_lists(&mut self, store: &Store, count: u64) -> Result<()> {
         let cost = |lists: u64| lists.saturating_sub(LISTS_MIN).saturating_mul(LIST);
         let lists = self.lists.saturating_add(count);

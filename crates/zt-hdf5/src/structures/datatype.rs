@@ -75,11 +75,7 @@ struct Head {
 }
 
 impl Datatype {
-    /// Reads the message.
-    ///
-    /// # Errors
-    ///
-    /// Codes `header`, `version`, `structure-limit`. An unsupported class is not an error.
+    /// Reads the message. An unsupported class is not an error.
     pub(crate) fn read(cursor: &mut Cursor<'_>) -> Result<Self> {
         read(cursor, DEPTH)
     }

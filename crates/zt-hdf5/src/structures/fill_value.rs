@@ -8,10 +8,6 @@ use crate::bytes::violation::Violation;
 use crate::structures::object_header::{ObjectHeader, kind};
 
 /// The bytes of one element; none if the file has no fill value, which means zeros.
-///
-/// # Errors
-///
-/// Codes `header`, `version`.
 pub(crate) fn read(store: &Store, header: &ObjectHeader, element_len: u64) -> Result<Vec<u8>> {
     let fill = match header.read_message(store, kind::FILL_VALUE, new)? {
         Some(fill) => Some(fill),

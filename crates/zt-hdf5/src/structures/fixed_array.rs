@@ -12,10 +12,6 @@ use crate::bytes::store::Store;
 use crate::structures::array::{Array, Elements};
 
 /// Visits every element with its index.
-///
-/// # Errors
-///
-/// Codes `header`, `version`, `bounds`; errors of `visit`.
 pub(crate) fn visit(
     store: &Store,
     address: u64,

@@ -44,11 +44,7 @@ pub(crate) struct FractalHeap<'s> {
 }
 
 impl<'s> FractalHeap<'s> {
-    /// Reads the header at `address`.
-    ///
-    /// # Errors
-    ///
-    /// Codes `header`, `version`, `bounds`; `unsupported` for filtered heaps.
+    /// Reads the header at `address`. Filtered heaps are unsupported.
     pub(crate) fn open(store: &'s Store, address: u64) -> Result<Self> {
         let sizes = store.sizes();
         let len = sizes.bytes(3, 12, 4 + 1 + 2 + 2 + 1 + 4 + 2 + 2 + 2 + 2 + 4);
@@ -106,10 +102,6 @@ impl<'s> FractalHeap<'s> {
     }
 
     /// The object with that ID.
-    ///
-    /// # Errors
-    ///
-    /// Codes `header`, `bounds`.
     pub(crate) fn object(&self, id: &[u8]) -> Result<Block> {
         const OBJECT: &str = "an object of a heap";
         const HUGE: u8 = 1;

@@ -29,10 +29,6 @@ struct Collection {
 
 impl GlobalHeaps {
     /// The string of a reference: a length, the address of a collection, and an index in it.
-    ///
-    /// # Errors
-    ///
-    /// Codes `header`, `version`, `bounds`.
     pub(crate) fn text(&mut self, store: &Store, reference: &mut Cursor<'_>) -> Result<Vec<u8>> {
         let len = u64::from(reference.u32()?);
         let address = reference.address()?;
@@ -49,10 +45,6 @@ impl GlobalHeaps {
     }
 
     /// The object with an index in the collection at `address`.
-    ///
-    /// # Errors
-    ///
-    /// Codes `header`, `version`, `bounds`.
     pub(crate) fn object(&mut self, store: &Store, address: u64, index: u32) -> Result<Cursor<'_>> {
         let collection = match self.0.entry(address) {
             std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),

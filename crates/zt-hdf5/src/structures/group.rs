@@ -44,10 +44,6 @@ pub(crate) struct Links {
 
 impl Links {
     /// Reads the links of a group.
-    ///
-    /// # Errors
-    ///
-    /// Codes `header`, `version`, `bounds`.
     pub(crate) fn read(store: &Store, header: &ObjectHeader) -> Result<Self> {
         let all = links(store, header)?;
         let name = |at: &usize| all.get(*at).map(|link| link.name.as_slice());

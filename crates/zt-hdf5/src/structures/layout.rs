@@ -55,10 +55,6 @@ pub(crate) enum Index {
 
 impl Layout {
     /// Reads the message.
-    ///
-    /// # Errors
-    ///
-    /// Codes `header`, `version`.
     pub(crate) fn read(cursor: &mut Cursor<'_>) -> Result<Self> {
         match cursor.u8()? {
             1 | 2 => old(cursor),

@@ -9,6 +9,9 @@
 //! | `btree1`, `btree2`, `array`, `fixed_array`, `extensible_array` | indices |
 //! | `fractal_heap`, `global_heap` | heaps |
 //!
+//! A function that reads structures gives errors of the codes `header`, `version`, `bounds` and
+//! `structure-limit`. Its page names only what it refuses besides.
+//!
 //! It must not know how values are read or decoded.
 
 mod array;

@@ -60,12 +60,8 @@ struct Form {
 }
 
 impl ObjectHeader {
-    /// Reads the header at `address` and its continuations.
-    ///
-    /// # Errors
-    ///
-    /// Codes `header`, `version`, `bounds`; `unsupported` for an unknown message that readers must
-    /// know.
+    /// Reads the header at `address` and its continuations. An unknown message that readers must
+    /// know is unsupported.
     pub(crate) fn read(store: &Store, address: u64) -> Result<Self> {
         let what = "an object header";
         let head = store.fetch(address, 1, what)?;
@@ -137,10 +133,6 @@ impl ObjectHeader {
     }
 
     /// Reads the first message of a kind, which may be shared; `None` if there is none.
-    ///
-    /// # Errors
-    ///
-    /// As [`Place::read`] and [`shared::read`]; errors of `read`.
     pub(crate) fn read_message<T>(
         &self,
         store: &Store,

@@ -29,10 +29,6 @@ pub(crate) enum Place {
 
 impl Place {
     /// Reads the place from the message that refers to it.
-    ///
-    /// # Errors
-    ///
-    /// Codes `header`, `version`.
     pub(crate) fn read(place: &mut Cursor<'_>) -> Result<Self> {
         const IN_HEAP: u8 = 1;
         let version = place.u8()?;
@@ -57,10 +53,6 @@ pub(crate) fn id(cursor: &mut Cursor<'_>) -> Result<Place> {
 }
 
 /// Reads the shared message of a kind at a place.
-///
-/// # Errors
-///
-/// Codes `header`, `version`, `bounds`.
 pub(crate) fn read<T>(
     store: &Store,
     place: Place,
@@ -89,10 +81,6 @@ pub(crate) fn read<T>(
 }
 
 /// Reads the table that a message of the superblock's extension refers to.
-///
-/// # Errors
-///
-/// Codes `header`, `version`, `bounds`.
 pub(crate) fn read_table(store: &Store, message: &mut Cursor<'_>) -> Result<Vec<Heap>> {
     message.expect_version(0)?;
     let address = message.defined_address()?;

@@ -27,12 +27,8 @@ const FIRST: u64 = 512;
 /// Bytes of the longest superblock: version 1 with 8-byte addresses.
 const LEN_MAX: u64 = 8 + 16 + 4 + 4 * 8 + 40;
 
-/// Finds and reads the superblock of the file in `extent` of a source. Returns the file, and the address
-/// of the root group's object header.
-///
-/// # Errors
-///
-/// Codes `header`, `version`, `bounds`; `unsupported` for a metadata cache image.
+/// Finds and reads the superblock of the file in `extent` of a source. Returns the file, and the
+/// address of the root group's object header. A metadata cache image is unsupported.
 pub(crate) fn open(source: Arc<dyn Source>, extent: Span) -> Result<(Store, u64)> {
     let base = locate(&*source, extent)?.ok_or(Violation::Signature)?;
     let end = sum([base, LEN_MAX])?.min(extent.end());

@@ -19,10 +19,6 @@ const WEIGHTS: &str = "model.weights.h5";
 const FIRST: [&str; 3] = ["metadata.json", "config.json", WEIGHTS];
 
 /// Whether a file is an archive of Keras. Without a valid directory, its first member decides.
-///
-/// # Errors
-///
-/// [`ErrorKind::Io`].
 pub(crate) fn recognises(probe: &Probe<'_>) -> Result<bool> {
     let begins_ours = |name: &[u8]| FIRST.iter().any(|first| first.as_bytes() == name);
     zip::recognises(probe, has_weights, begins_ours)
@@ -68,12 +64,8 @@ pub(crate) fn weights(
     Ok(members.find(|member| member.name() == WEIGHTS))
 }
 
-/// The span of the weights in the archive.
-///
-/// # Errors
-///
-/// The fault of the member; code `unsupported` if it is compressed. Keras does not compress weights,
-/// and every structure would be inflated again from the beginning.
+/// The span of the weights in the archive. A compressed member is unsupported: Keras does not
+/// compress weights, and every structure would be inflated again from the beginning.
 pub(crate) fn span(weights: &Member, archive: &Arc<dyn Source>) -> Result<Span> {
     let content = zip::content(weights, archive)?;
     if !content.is_stored {

@@ -120,12 +120,9 @@ pub(crate) struct Dataset {
 }
 
 impl Dataset {
-    /// Reads the shape and the datatype; `None` if the dataset is not a tensor. Two opaque bytes are
-    /// bf16 if `opaque_is_bf16`. `listed` is set in every case.
-    ///
-    /// # Errors
-    ///
-    /// Codes `header`, `version`, `bounds`; `dtype` for unsupported elements; `unsupported`.
+    /// Reads the shape and the datatype; `None` if the dataset is not a tensor. Two opaque bytes
+    /// are bf16 if `opaque_is_bf16`. `listed` is set in every case. Unsupported elements are an
+    /// error of code `dtype`.
     pub(crate) fn read(
         store: &Store,
         header: ObjectHeader,
@@ -201,11 +198,7 @@ impl Dataset {
             && self.element_len() == other.element_len()
     }
 
-    /// Bytes of a dataset with such elements.
-    ///
-    /// # Errors
-    ///
-    /// Code `shape-size-mismatch` above 2^63.
+    /// Bytes of a dataset with such elements. More than 2^63 are an error.
     pub(crate) fn byte_len_of(&self, shape: &[u64]) -> Result<u64, Violation> {
         let mut counts = shape.iter();
         let byte_len = counts.try_fold(self.element_len(), |len, count| len.checked_mul(*count));
@@ -213,11 +206,7 @@ impl Dataset {
         byte_len.ok_or(Violation::Overflow)
     }
 
-    /// The place of the values.
-    ///
-    /// # Errors
-    ///
-    /// Codes `header`, `version`; `unsupported` for external files.
+    /// The place of the values. External files are unsupported.
     pub(crate) fn layout(&self, store: &Store) -> Result<Layout> {
         if self.header.message(kind::EXTERNAL_FILES).is_some() {
             let what = "data in other files";
@@ -255,11 +244,6 @@ impl Datasets {
     }
 
     /// The values of a dataset that is not virtual.
-    ///
-    /// # Errors
-    ///
-    /// Codes `header`, `version`, `bounds`, `shape-size-mismatch`, `decompression-limit`,
-    /// `unsupported`.
     pub(crate) fn values(&self, store: &Store, known: &Dataset, layout: Layout) -> Result<Values> {
         let byte_len = known.byte_len_of(known.shape())?;
         let whole = |found: u64| {
@@ -342,10 +326,6 @@ impl Datasets {
     }
 
     /// Refuses values that take more bytes than the caller allows.
-    ///
-    /// # Errors
-    ///
-    /// Code `decompression-limit`.
     pub(crate) fn check_len(&self, byte_len: u64) -> Result<(), Violation> {
         let limit = self.decoded_max;
         if byte_len > limit {

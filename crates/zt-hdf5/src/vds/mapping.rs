@@ -21,10 +21,6 @@ pub(crate) struct Mapping {
 
 impl Mapping {
     /// Reads all mappings of an object of the heap.
-    ///
-    /// # Errors
-    ///
-    /// Codes `header`, `version`; `unsupported` for selections of points.
     pub(crate) fn read_all(cursor: &mut Cursor<'_>) -> Result<Vec<Self>> {
         /// The name of the file, or of the dataset, is in an earlier mapping.
         const FILE_IS_SHARED: u8 = 1;

@@ -28,10 +28,6 @@ impl Paths {
     }
 
     /// The links of the group with that header.
-    ///
-    /// # Errors
-    ///
-    /// As [`Links::read`].
     pub(crate) fn links(
         &mut self,
         store: &Store,
@@ -46,20 +42,13 @@ impl Paths {
         Ok(links)
     }
 
-    /// The address of the object at a path from a group.
-    ///
-    /// # Errors
-    ///
-    /// Code `unsupported` if there is none; errors of the groups.
+    /// The address of the object at a path from a group. If there is none, the code is
+    /// `unsupported`.
     pub(crate) fn resolve(&mut self, store: &Store, from: u64, path: &[u8]) -> Result<u64> {
         self.find(store, from, path)?.ok_or_else(|| dangling(path))
     }
 
     /// The same; `None` if there is none.
-    ///
-    /// # Errors
-    ///
-    /// Errors of the groups.
     pub(crate) fn find(&mut self, store: &Store, from: u64, path: &[u8]) -> Result<Option<u64>> {
         let mut at = from;
         let mut hops = SOFT_LINKS;

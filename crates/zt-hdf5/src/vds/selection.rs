@@ -87,11 +87,7 @@ impl Slab {
 }
 
 impl Selection {
-    /// Reads a selection.
-    ///
-    /// # Errors
-    ///
-    /// Codes `header`, `version`; `unsupported` for points.
+    /// Reads a selection. Points are unsupported.
     pub(crate) fn read(cursor: &mut Cursor<'_>) -> Result<Self> {
         match cursor.u32()? {
             kind @ (0 | 3) => {
