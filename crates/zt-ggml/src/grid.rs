@@ -174,75 +174,41 @@ mod tests {
 
     /// The first eight entries of a grid as numbers of `ggml-common.h`, whose lowest byte is the
     /// first value. The compiler has unpacked the grid; the test does it again.
-    fn first<const N: usize>(levels: &[i8], packed: [u16; 8], grid: &[[i8; N]]) -> [u64; 8] {
-        let entries = unpacked::<N, 8>(levels, &packed);
+    fn first<const N: usize>(levels: &[i8], packed: &str, grid: &[[i8; N]]) -> String {
+        let entries = unpacked::<N, 8>(levels, packed);
         assert_eq!(entries, grid[..8]);
-        entries.map(|entry| {
+        let number = |entry: [i8; N]| -> String {
             let values = entry.iter().rev();
-            values.fold(0, |number, value| {
-                number << 8 | u64::from(value.cast_unsigned())
-            })
-        })
+            values.map(|value| format!("{value:02x}")).collect()
+        };
+        entries.map(number).join(" ")
     }
 
     #[test]
     fn grids_begin_as_those_of_ggml_do() {
         let levels = [8, 25, 43];
-        let packed = [0x00, 0x02, 0x05, 0x08, 0x0A, 0x11, 0x14, 0x20];
-        let mut expected = [
-            0x0808_0808_0808_0808,
-            0x0808_0808_0808_082b,
-            0x0808_0808_0808_1919,
-            0x0808_0808_0808_2b08,
-            0x0808_0808_0808_2b2b,
-            0x0808_0808_0819_0819,
-            0x0808_0808_0819_1908,
-            0x0808_0808_082b_0808,
-        ];
+        let seven = "0808080808080808 080808080808082b 0808080808081919 0808080808082b08 \
+                     0808080808082b2b 0808080808190819 0808080808191908";
+        let packed = "00000200050008000a00110014002000";
+        let expected = format!("{seven} 08080808082b0808");
         assert_eq!(first(&levels, packed, &IQ2_XXS), expected);
-        let packed = [0x00, 0x02, 0x05, 0x08, 0x0A, 0x11, 0x14, 0x16];
-        expected[7] = 0x0808_0808_0819_192b;
+        let packed = "00000200050008000a00110014001600";
+        let expected = format!("{seven} 080808080819192b");
         assert_eq!(first(&levels, packed, &IQ2_XS), expected);
         assert_eq!(first(&levels, packed, &IQ2_S), expected);
 
         let levels = [4, 12, 20, 28, 36, 44, 52, 62];
-        let packed = [0x00, 0x02, 0x04, 0x11, 0x13, 0x17, 0x20, 0x22];
-        let expected = [
-            0x0404_0404,
-            0x0404_0414,
-            0x0404_0424,
-            0x0404_0c0c,
-            0x0404_0c1c,
-            0x0404_0c3e,
-            0x0404_1404,
-            0x0404_1414,
-        ];
+        let packed = "00000200040011001300170020002200";
+        let expected = "04040404 04040414 04040424 04040c0c 04040c1c 04040c3e 04041404 04041414";
         assert_eq!(first(&levels, packed, &IQ3_XXS), expected);
         let levels = [1, 3, 5, 7, 9, 11, 13, 15];
-        let packed = [0x00, 0x01, 0x02, 0x05, 0x07, 0x10, 0x11, 0x12];
-        let expected = [
-            0x0101_0101,
-            0x0101_0103,
-            0x0101_0105,
-            0x0101_010b,
-            0x0101_010f,
-            0x0101_0301,
-            0x0101_0303,
-            0x0101_0305,
-        ];
+        let packed = "00000100020005000700100011001200";
+        let expected = "01010101 01010103 01010105 0101010b 0101010f 01010301 01010303 01010305";
         assert_eq!(first(&levels, packed, &IQ3_S), expected);
 
-        let packed = [0x00, 0x02, 0x05, 0x08, 0x0A, 0x11, 0x15, 0x20];
-        let expected = [
-            0xffff_ffff_ffff_ffff,
-            0xffff_ffff_ffff_ff01,
-            0xffff_ffff_ffff_0000,
-            0xffff_ffff_ffff_01ff,
-            0xffff_ffff_ffff_0101,
-            0xffff_ffff_ff00_ff00,
-            0xffff_ffff_ff00_0000,
-            0xffff_ffff_ff01_ffff,
-        ];
+        let packed = "00000200050008000a00110015002000";
+        let expected = "ffffffffffffffff ffffffffffffff01 ffffffffffff0000 ffffffffffff01ff \
+                        ffffffffffff0101 ffffffffff00ff00 ffffffffff000000 ffffffffff01ffff";
         assert_eq!(first(&[-1, 0, 1], packed, &IQ1), expected);
     }
 }
