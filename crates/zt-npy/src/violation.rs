@@ -35,28 +35,17 @@ pub(crate) enum Violation {
     After { bytes: u64 },
 }
 
-impl Violation {
-    fn kind(&self) -> ErrorKind {
-        match self {
-            Violation::Opaque { .. } => ErrorKind::Unsupported,
-            Violation::TooLong { .. } => ErrorKind::Limit,
-            _ => ErrorKind::Malformed,
-        }
-    }
-
-    fn code(&self) -> &'static str {
-        match self {
-            Violation::Opaque { .. } | Violation::Descr { .. } => "dtype",
-            Violation::Overflow | Violation::Cut { .. } | Violation::After { .. } => {
-                "shape-size-mismatch"
-            }
-            _ => "header",
-        }
-    }
-}
-
 impl From<Violation> for zt::Error {
     fn from(violation: Violation) -> Self {
-        zt::Error::new(violation.kind(), violation.code(), violation)
+        let (kind, code) = match violation {
+            Violation::Opaque { .. } => (ErrorKind::Unsupported, "dtype"),
+            Violation::TooLong { .. } => (ErrorKind::Limit, "header"),
+            Violation::Descr { .. } => (ErrorKind::Malformed, "dtype"),
+            Violation::Overflow | Violation::Cut { .. } | Violation::After { .. } => {
+                (ErrorKind::Malformed, "shape-size-mismatch")
+            }
+            _ => (ErrorKind::Malformed, "header"),
+        };
+        zt::Error::new(kind, code, violation)
     }
 }

@@ -92,39 +92,30 @@ pub(super) enum Violation {
     },
 }
 
-impl Violation {
-    fn kind(&self) -> ErrorKind {
-        match self {
+impl From<Violation> for zt::Error {
+    fn from(violation: Violation) -> Self {
+        let (kind, code) = match violation {
             Violation::Nested { .. }
             | Violation::TooMany { .. }
             | Violation::TooLong { .. }
             | Violation::Rank { .. }
-            | Violation::Scattered { .. } => ErrorKind::Limit,
-            Violation::Without { .. }
-            | Violation::DataType { .. }
-            | Violation::Segment
-            | Violation::NeedsPath { .. } => ErrorKind::Unsupported,
-            _ => ErrorKind::Malformed,
-        }
-    }
-
-    fn code(&self) -> &'static str {
-        match self {
-            Violation::Without { .. } | Violation::DataType { .. } => "dtype",
-            Violation::Segment | Violation::NeedsPath { .. } => "unsupported",
-            Violation::Overflow | Violation::Bytes { .. } | Violation::Count { .. } => {
-                "shape-size-mismatch"
+            | Violation::Scattered { .. } => (ErrorKind::Limit, "header"),
+            Violation::Without { .. } | Violation::DataType { .. } => {
+                (ErrorKind::Unsupported, "dtype")
             }
-            Violation::Index { .. } => "index-value",
-            Violation::Location { .. } | Violation::Missing { .. } => "path",
-            Violation::Beyond { .. } => "bounds",
-            _ => "header",
-        }
-    }
-}
-
-impl From<Violation> for zt::Error {
-    fn from(violation: Violation) -> Self {
-        zt::Error::new(violation.kind(), violation.code(), violation)
+            Violation::Segment | Violation::NeedsPath { .. } => {
+                (ErrorKind::Unsupported, "unsupported")
+            }
+            Violation::Overflow | Violation::Bytes { .. } | Violation::Count { .. } => {
+                (ErrorKind::Malformed, "shape-size-mismatch")
+            }
+            Violation::Index { .. } => (ErrorKind::Malformed, "index-value"),
+            Violation::Location { .. } | Violation::Missing { .. } => {
+                (ErrorKind::Malformed, "path")
+            }
+            Violation::Beyond { .. } => (ErrorKind::Malformed, "bounds"),
+            _ => (ErrorKind::Malformed, "header"),
+        };
+        zt::Error::new(kind, code, violation)
     }
 }

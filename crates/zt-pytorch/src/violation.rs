@@ -55,38 +55,24 @@ pub(super) enum TensorFault {
     StorageLength { expected: u64, found: u64 },
 }
 
-impl TensorFault {
-    fn kind(&self) -> ErrorKind {
-        match self {
-            TensorFault::Lazy { .. }
-            | TensorFault::NoData { .. }
-            | TensorFault::Layout { .. }
-            | TensorFault::Global { .. }
-            | TensorFault::Element { .. } => ErrorKind::Unsupported,
-            TensorFault::Rank { .. } | TensorFault::Expanded { .. } => ErrorKind::Limit,
-            _ => ErrorKind::Malformed,
-        }
-    }
-
-    fn code(&self) -> &'static str {
-        match self {
-            TensorFault::Lazy { .. } | TensorFault::NoData { .. } | TensorFault::Layout { .. } => {
-                "unsupported"
-            }
-            TensorFault::Global { .. } => "pickle-global",
-            TensorFault::Element { .. } => "dtype",
-            TensorFault::Expanded { .. } => "decompression-limit",
-            TensorFault::Overflow | TensorFault::Outside { .. } => "bounds",
-            TensorFault::NoStorage { .. } => "missing-component",
-            TensorFault::StorageLength { .. } | TensorFault::Parts { .. } => "shape-size-mismatch",
-            _ => "schema",
-        }
-    }
-}
-
 impl From<TensorFault> for Error {
     fn from(fault: TensorFault) -> Self {
-        Error::new(fault.kind(), fault.code(), fault)
+        let (kind, code) = match fault {
+            TensorFault::Lazy { .. } | TensorFault::NoData { .. } | TensorFault::Layout { .. } => {
+                (ErrorKind::Unsupported, "unsupported")
+            }
+            TensorFault::Global { .. } => (ErrorKind::Unsupported, "pickle-global"),
+            TensorFault::Element { .. } => (ErrorKind::Unsupported, "dtype"),
+            TensorFault::Rank { .. } => (ErrorKind::Limit, "schema"),
+            TensorFault::Expanded { .. } => (ErrorKind::Limit, "decompression-limit"),
+            TensorFault::Overflow | TensorFault::Outside { .. } => (ErrorKind::Malformed, "bounds"),
+            TensorFault::NoStorage { .. } => (ErrorKind::Malformed, "missing-component"),
+            TensorFault::StorageLength { .. } | TensorFault::Parts { .. } => {
+                (ErrorKind::Malformed, "shape-size-mismatch")
+            }
+            _ => (ErrorKind::Malformed, "schema"),
+        };
+        Error::new(kind, code, fault)
     }
 }
 
@@ -165,49 +151,28 @@ pub(super) enum Violation {
     Keys,
 }
 
-impl Violation {
-    fn kind(&self) -> ErrorKind {
-        match self {
-            Violation::Expanding { .. }
-            | Violation::Memory(_)
-            | Violation::TooDeep { .. }
-            | Violation::NameTooLong { .. }
-            | Violation::RecordTooLong { .. } => ErrorKind::Limit,
-            Violation::Unknown { .. }
-            | Violation::OtherLayout { .. }
-            | Violation::Version { .. } => ErrorKind::Unsupported,
-            Violation::Pickle { error, .. } => match error.fault {
-                PickleFault::Global { .. } => ErrorKind::Unsupported,
-                PickleFault::Limit { .. } | PickleFault::Allocation { .. } => ErrorKind::Limit,
-                _ => ErrorKind::Malformed,
-            },
-            _ => ErrorKind::Malformed,
-        }
-    }
-
-    fn code(&self) -> &'static str {
-        match self {
-            Violation::OtherLayout { .. } | Violation::Version { .. } => "unsupported",
-            Violation::Pickle { error, .. } => match error.fault {
-                PickleFault::Global { .. } => "pickle-global",
-                PickleFault::Allocation { .. } => "allocation",
-                _ => "pickle",
-            },
-            Violation::Unknown { .. } => "pickle-global",
-            Violation::Memory(_) => "allocation",
-            Violation::Expanding { .. }
-            | Violation::TooDeep { .. }
-            | Violation::NameTooLong { .. }
-            | Violation::RecordTooLong { .. }
-            | Violation::Attribute { .. } => "pickle",
-            _ => "header",
-        }
-    }
-}
-
 impl From<Violation> for Error {
     fn from(violation: Violation) -> Self {
-        Error::new(violation.kind(), violation.code(), violation)
+        let (kind, code) = match &violation {
+            Violation::Expanding { .. }
+            | Violation::TooDeep { .. }
+            | Violation::NameTooLong { .. }
+            | Violation::RecordTooLong { .. } => (ErrorKind::Limit, "pickle"),
+            Violation::Memory(_) => (ErrorKind::Limit, "allocation"),
+            Violation::Unknown { .. } => (ErrorKind::Unsupported, "pickle-global"),
+            Violation::OtherLayout { .. } | Violation::Version { .. } => {
+                (ErrorKind::Unsupported, "unsupported")
+            }
+            Violation::Pickle { error, .. } => match error.fault {
+                PickleFault::Global { .. } => (ErrorKind::Unsupported, "pickle-global"),
+                PickleFault::Allocation { .. } => (ErrorKind::Limit, "allocation"),
+                PickleFault::Limit { .. } => (ErrorKind::Limit, "pickle"),
+                _ => (ErrorKind::Malformed, "pickle"),
+            },
+            Violation::Attribute { .. } => (ErrorKind::Malformed, "pickle"),
+            _ => (ErrorKind::Malformed, "header"),
+        };
+        Error::new(kind, code, violation)
     }
 }
 

@@ -108,54 +108,20 @@ pub(crate) enum Violation {
     Dangling { path: String },
 }
 
-impl Violation {
-    fn kind(&self) -> ErrorKind {
-        match self {
+impl From<Violation> for zt::Error {
+    fn from(violation: Violation) -> Self {
+        let (kind, code) = match &violation {
             Violation::Budget { .. }
             | Violation::Paths { .. }
             | Violation::Depth { .. }
             | Violation::Dimensions { .. }
             | Violation::Lists { .. }
             | Violation::Mappings
-            | Violation::Nested { .. }
-            | Violation::Decoded { .. }
-            | Violation::Sparse { .. }
-            | Violation::ChunkSize { .. } => ErrorKind::Limit,
-            Violation::Element { .. }
-            | Violation::CacheImage
-            | Violation::Unsupported { .. }
-            | Violation::Filter { .. }
-            | Violation::RepeatedFilter { .. }
-            | Violation::Scattered { .. }
-            | Violation::Location { .. }
-            | Violation::Elements
-            | Violation::Dangling { .. } => ErrorKind::Unsupported,
-            Violation::ChunkChecksum { .. } => ErrorKind::DigestMismatch,
-            Violation::Source { error, .. } => error.kind(),
-            _ => ErrorKind::Malformed,
-        }
-    }
-
-    fn code(&self) -> &'static str {
-        match self {
-            Violation::Version { .. } => "version",
-            Violation::Cut { .. } => "truncated",
-            Violation::Outside { .. } | Violation::TooFar => "bounds",
-            Violation::ChunkChecksum { .. } => "digest-mismatch",
-            Violation::Length { .. } | Violation::Overflow => "shape-size-mismatch",
-            Violation::Budget { .. }
-            | Violation::Paths { .. }
-            | Violation::Depth { .. }
-            | Violation::Dimensions { .. }
-            | Violation::Lists { .. }
-            | Violation::Mappings
-            | Violation::Nested { .. } => "structure-limit",
+            | Violation::Nested { .. } => (ErrorKind::Limit, "structure-limit"),
             Violation::Decoded { .. } | Violation::Sparse { .. } | Violation::ChunkSize { .. } => {
-                "decompression-limit"
+                (ErrorKind::Limit, "decompression-limit")
             }
-            Violation::Chunk { .. } => "deflate",
-            Violation::Source { error, .. } => error.code(),
-            Violation::Element { .. } => "dtype",
+            Violation::Element { .. } => (ErrorKind::Unsupported, "dtype"),
             Violation::CacheImage
             | Violation::Unsupported { .. }
             | Violation::Filter { .. }
@@ -163,15 +129,19 @@ impl Violation {
             | Violation::Scattered { .. }
             | Violation::Location { .. }
             | Violation::Elements
-            | Violation::Dangling { .. } => "unsupported",
-            _ => "header",
-        }
-    }
-}
-
-impl From<Violation> for zt::Error {
-    fn from(violation: Violation) -> Self {
-        zt::Error::new(violation.kind(), violation.code(), violation)
+            | Violation::Dangling { .. } => (ErrorKind::Unsupported, "unsupported"),
+            Violation::ChunkChecksum { .. } => (ErrorKind::DigestMismatch, "digest-mismatch"),
+            Violation::Source { error, .. } => (error.kind(), error.code()),
+            Violation::Version { .. } => (ErrorKind::Malformed, "version"),
+            Violation::Cut { .. } => (ErrorKind::Malformed, "truncated"),
+            Violation::Outside { .. } | Violation::TooFar => (ErrorKind::Malformed, "bounds"),
+            Violation::Length { .. } | Violation::Overflow => {
+                (ErrorKind::Malformed, "shape-size-mismatch")
+            }
+            Violation::Chunk { .. } => (ErrorKind::Malformed, "deflate"),
+            _ => (ErrorKind::Malformed, "header"),
+        };
+        zt::Error::new(kind, code, violation)
     }
 }
 
