@@ -1,7 +1,5 @@
 //! The rules of SLM1, and the numbers in a file that breaks one.
 
-use std::fmt;
-
 use zt::{Error, ErrorKind, Span};
 
 /// Why a file or a tensor is refused, or refused by strict readers only.
@@ -88,25 +86,18 @@ fn bytes(length: Option<u64>) -> String {
 }
 
 /// A range of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, thiserror::Error)]
 pub(super) enum What {
+    #[error("the tokenizer")]
     Tokenizer,
+    #[error("the directory")]
     Directory,
+    #[error("the tensors' data")]
     Data,
+    #[error("the values")]
     Payload,
+    #[error("the scales")]
     Scales,
-}
-
-impl fmt::Display for What {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            What::Tokenizer => "the tokenizer",
-            What::Directory => "the directory",
-            What::Data => "the tensors' data",
-            What::Payload => "the values",
-            What::Scales => "the scales",
-        })
-    }
 }
 
 impl What {
@@ -133,9 +124,11 @@ impl Violation {
     pub(super) fn at(self, offset: u64) -> Error {
         Error::from(self).with_offset(offset)
     }
+}
 
-    fn code(&self) -> &'static str {
-        match self {
+impl From<Violation> for Error {
+    fn from(violation: Violation) -> Self {
+        let code = match violation {
             Violation::TooShort { .. } => "truncated",
             Violation::Version { .. } => "version",
             Violation::Range { .. } => "bounds",
@@ -151,12 +144,7 @@ impl Violation {
             Violation::Overlap { .. } | Violation::InDirectory => "overlap",
             Violation::Number { .. } => "value",
             _ => "header",
-        }
-    }
-}
-
-impl From<Violation> for Error {
-    fn from(violation: Violation) -> Self {
-        Error::new(ErrorKind::Malformed, violation.code(), violation)
+        };
+        Error::new(ErrorKind::Malformed, code, violation)
     }
 }

@@ -1,7 +1,5 @@
 //! The rules of SQUIZD, and the numbers in a file that breaks one.
 
-use std::fmt;
-
 use zt::{Error, ErrorKind, Span};
 
 /// Why a file or a part of it is refused, or refused by strict readers only.
@@ -149,16 +147,25 @@ fn bytes(needed: Option<u64>) -> String {
 }
 
 /// A part of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, thiserror::Error)]
 pub(super) enum Section {
+    #[error("the header")]
     Header,
+    #[error("the layer index")]
     Index,
+    #[error("the weights of a layer")]
     Weights,
+    #[error("the sparsity metadata")]
     Sparsity,
+    #[error("the draft head metadata")]
     DraftMetadata,
+    #[error("the draft head hash")]
     DraftHash,
+    #[error("the scale table")]
     Scales,
+    #[error("the draft head")]
     Draft,
+    #[error("the CoreML appendix")]
     Appendix,
 }
 
@@ -175,62 +182,43 @@ impl Section {
     }
 }
 
-impl fmt::Display for Section {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Section::Header => "the header",
-            Section::Index => "the layer index",
-            Section::Weights => "the weights of a layer",
-            Section::Sparsity => "the sparsity metadata",
-            Section::DraftMetadata => "the draft head metadata",
-            Section::DraftHash => "the draft head hash",
-            Section::Scales => "the scale table",
-            Section::Draft => "the draft head",
-            Section::Appendix => "the CoreML appendix",
-        })
-    }
-}
-
 impl Violation {
     /// The error, at a byte of the file.
     pub(super) fn at(self, offset: u64) -> Error {
         Error::from(self).with_offset(offset)
     }
-
-    fn kind(&self) -> ErrorKind {
-        match self {
-            Violation::SparsityCrc { .. } | Violation::DraftHash { .. } => {
-                ErrorKind::DigestMismatch
-            }
-            Violation::Footprint { .. } => ErrorKind::Unsupported,
-            Violation::TooManyBlocks { .. } => ErrorKind::Limit,
-            _ => ErrorKind::Malformed,
-        }
-    }
-
-    fn code(&self) -> &'static str {
-        match self {
-            Violation::Truncated { .. } => "truncated",
-            Violation::Version { .. } | Violation::SparsityVersion { .. } => "version",
-            Violation::SparsityCrc { .. } | Violation::DraftHash { .. } => "digest-mismatch",
-            Violation::Range { .. } | Violation::InHeader { .. } => "bounds",
-            Violation::LayersOverlap { .. } | Violation::SectionOverlap { .. } => "overlap",
-            Violation::BlockTooLong { .. }
-            | Violation::Overflow
-            | Violation::Bitmap { .. }
-            | Violation::SubBlocks { .. }
-            | Violation::Undivided { .. } => "shape-size-mismatch",
-            Violation::DType { .. } => "dtype",
-            Violation::Footprint { .. } => "unsupported",
-            Violation::NotFinite { .. } | Violation::MeanSparsity { .. } => "value",
-            Violation::NoTable => "missing-component",
-            _ => "header",
-        }
-    }
 }
 
 impl From<Violation> for Error {
     fn from(violation: Violation) -> Self {
-        Error::new(violation.kind(), violation.code(), violation)
+        let (kind, code) = match violation {
+            Violation::SparsityCrc { .. } | Violation::DraftHash { .. } => {
+                (ErrorKind::DigestMismatch, "digest-mismatch")
+            }
+            Violation::Footprint { .. } => (ErrorKind::Unsupported, "unsupported"),
+            Violation::TooManyBlocks { .. } => (ErrorKind::Limit, "header"),
+            Violation::Truncated { .. } => (ErrorKind::Malformed, "truncated"),
+            Violation::Version { .. } | Violation::SparsityVersion { .. } => {
+                (ErrorKind::Malformed, "version")
+            }
+            Violation::Range { .. } | Violation::InHeader { .. } => {
+                (ErrorKind::Malformed, "bounds")
+            }
+            Violation::LayersOverlap { .. } | Violation::SectionOverlap { .. } => {
+                (ErrorKind::Malformed, "overlap")
+            }
+            Violation::BlockTooLong { .. }
+            | Violation::Overflow
+            | Violation::Bitmap { .. }
+            | Violation::SubBlocks { .. }
+            | Violation::Undivided { .. } => (ErrorKind::Malformed, "shape-size-mismatch"),
+            Violation::DType { .. } => (ErrorKind::Malformed, "dtype"),
+            Violation::NotFinite { .. } | Violation::MeanSparsity { .. } => {
+                (ErrorKind::Malformed, "value")
+            }
+            Violation::NoTable => (ErrorKind::Malformed, "missing-component"),
+            _ => (ErrorKind::Malformed, "header"),
+        };
+        Error::new(kind, code, violation)
     }
 }
