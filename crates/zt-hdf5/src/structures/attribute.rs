@@ -224,65 +224,28 @@ fn value(
     }
     let mut bytes = cursor.part(needed, "the value of an attribute")?;
     common.charge_lists(store, lists(&shape))?;
-    let mut values = Rows::new(&shape);
     match &datatype.class {
         Class::Number(kind) | Class::Array(_, kind) => {
             let mut numbers = bytes.rest().chunks_exact(element_len(kind));
-            numbers.try_for_each(|bytes| values.push(number(kind, bytes)))?;
+            nested(&shape, &mut || {
+                Ok(number(kind, numbers.next().unwrap_or_default()))
+            })
         }
         Class::Text(padding) => {
             let mut texts = bytes.rest().chunks_exact(in_memory(datatype.byte_len)?);
-            texts.try_for_each(|bytes| values.push(text(padding.strip(bytes))))?;
+            nested(&shape, &mut || {
+                Ok(text(padding.strip(texts.next().unwrap_or_default())))
+            })
         }
-        Class::LongText => {
-            for _ in 0..elements {
-                let mut reference = bytes.part(datatype.byte_len, "a reference to a string")?;
-                let bytes = common.heaps.text(store, &mut reference)?;
-                values.push(text(until_zero(&bytes)))?;
-            }
-        }
+        Class::LongText => nested(&shape, &mut || {
+            let mut reference = bytes.part(datatype.byte_len, "a reference to a string")?;
+            let bytes = common.heaps.text(store, &mut reference)?;
+            Ok(text(until_zero(&bytes)))
+        }),
         Class::Opaque | Class::Unsupported(_) | Class::Other(_) => {
             let what = datatype.describe();
-            return Err(Violation::Element { what }.into());
+            Err(Violation::Element { what }.into())
         }
-    }
-    Ok(nested(values.rows, &shape))
-}
-
-/// The values of an attribute, as lists of the last dimension.
-struct Rows {
-    /// The values themselves, if there are no dimensions.
-    rows: Vec<Value>,
-    row: ListBuilder,
-    /// How many values the row lacks, and how many a row has.
-    lacks: u64,
-    len: Option<u64>,
-}
-
-impl Rows {
-    fn new(shape: &[u64]) -> Self {
-        let len = shape.last().copied();
-        Rows {
-            rows: Vec::new(),
-            row: ListBuilder::default(),
-            lacks: len.unwrap_or_default(),
-            len,
-        }
-    }
-
-    fn push(&mut self, value: Value) -> Result<()> {
-        let Some(len) = self.len else {
-            self.rows.push(value);
-            return Ok(());
-        };
-        self.row.push(value)?;
-        self.lacks = self.lacks.saturating_sub(1);
-        if self.lacks == 0 {
-            self.rows
-                .push(std::mem::take(&mut self.row).finish().into());
-            self.lacks = len;
-        }
-        Ok(())
     }
 }
 
@@ -297,34 +260,17 @@ fn lists(shape: &[u64]) -> u64 {
     lists
 }
 
-/// Nested lists of rows, by the dimensions of a shape, outermost first.
-fn nested(mut values: Vec<Value>, shape: &[u64]) -> Value {
-    if let Some(zero) = shape.iter().position(|count| *count == 0) {
-        return no_values(shape.get(..zero).unwrap_or_default());
+/// The next values as nested lists, by the dimensions of a shape, outermost first. The value itself
+/// if there are no dimensions.
+fn nested(shape: &[u64], next: &mut impl FnMut() -> Result<Value>) -> Result<Value> {
+    let Some((count, inner)) = shape.split_first() else {
+        return next();
+    };
+    let mut list = ListBuilder::default();
+    for _ in 0..*count {
+        list.push(nested(inner, next)?)?;
     }
-    for count in shape.iter().skip(1).rev().skip(1) {
-        let count = usize::try_from(*count).unwrap_or(usize::MAX);
-        let mut lists = Vec::with_capacity(values.len().div_ceil(count));
-        let mut rest = values.into_iter().peekable();
-        while rest.peek().is_some() {
-            lists.push(Value::array(rest.by_ref().take(count).collect()));
-        }
-        values = lists;
-    }
-    match shape {
-        [] | [_] => values.pop().unwrap_or(Value::Null),
-        _ => Value::array(values),
-    }
-}
-
-/// Nested lists of empty lists, by the dimensions before the first zero.
-fn no_values(outer: &[u64]) -> Value {
-    let mut value = Value::array(Vec::new());
-    for count in outer.iter().rev() {
-        let count = usize::try_from(*count).unwrap_or(0);
-        value = Value::array(vec![value; count]);
-    }
-    value
+    Ok(list.finish().into())
 }
 
 /// A string, or bytes if they are not UTF-8.
