@@ -23,16 +23,35 @@ pub(crate) enum Parts {
         precision: u32,
         is_signed: bool,
     },
-    Float {
-        sign: u32,
-        exponent_at: u32,
-        exponent: u32,
-        mantissa_at: u32,
-        mantissa: u32,
-        bias: u32,
-        /// Whether the highest bit of the mantissa is not stored.
-        is_implied: bool,
-    },
+    Float(Float),
+}
+
+/// The parts of a float: the sign, the exponent and the mantissa.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Float {
+    pub(crate) sign: u32,
+    pub(crate) exponent_at: u32,
+    pub(crate) exponent: u32,
+    pub(crate) mantissa_at: u32,
+    pub(crate) mantissa: u32,
+    pub(crate) bias: u32,
+    /// Whether the highest bit of the mantissa is not stored.
+    pub(crate) is_implied: bool,
+}
+
+/// The dtype of integers of so many bytes, or the next wider one.
+pub(crate) fn integer(byte_len: usize, is_signed: bool) -> Option<DType> {
+    Some(match (byte_len, is_signed) {
+        (1, true) => DType::I8,
+        (2, true) => DType::I16,
+        (3..=4, true) => DType::I32,
+        (5..=8, true) => DType::I64,
+        (1, false) => DType::U8,
+        (2, false) => DType::U16,
+        (3..=4, false) => DType::U32,
+        (5..=8, false) => DType::U64,
+        _ => return None,
+    })
 }
 
 impl BitLayout {
@@ -50,78 +69,30 @@ impl BitLayout {
                 precision,
                 is_signed,
             } => {
-                let dtype = match (self.byte_len, is_signed) {
-                    (1, true) => DType::I8,
-                    (2, true) => DType::I16,
-                    (3..=4, true) => DType::I32,
-                    (5..=8, true) => DType::I64,
-                    (1, false) => DType::U8,
-                    (2, false) => DType::U16,
-                    (3..=4, false) => DType::U32,
-                    (5..=8, false) => DType::U64,
-                    _ => return None,
-                };
+                let dtype = integer(self.byte_len, is_signed)?;
                 (precision > 0 && is_within(offset, precision)).then_some((dtype, false))
             }
-            Parts::Float {
-                sign,
-                exponent_at,
-                exponent,
-                mantissa_at,
-                mantissa,
-                bias,
-                is_implied,
-            } => {
+            Parts::Float(float) => {
                 let is_valid = self.byte_len <= LEN_MAX
-                    && is_within(sign, 1)
-                    && is_within(exponent_at, exponent)
-                    && is_within(mantissa_at, mantissa)
-                    && (1..=30).contains(&exponent)
-                    && mantissa > 0;
-                if !is_valid {
-                    return None;
-                }
-                let digits = if is_implied {
-                    mantissa
-                } else {
-                    mantissa.checked_sub(1)?
-                };
-                let least = 1i64.checked_sub(bias.into())?;
-                let most = 1i64.checked_shl(exponent)?.checked_sub(2)?;
-                let most = most.checked_sub(bias.into())?;
-                let fitting = [
-                    (DType::F16, 10, -14, 15),
-                    (DType::F32, 23, -126, 127),
-                    (DType::F64, 52, -1022, 1023),
-                ];
-                let mut fitting = fitting
-                    .into_iter()
-                    .filter(|(_, own, low, high)| digits <= *own && least >= *low && most <= *high);
+                    && is_within(float.sign, 1)
+                    && is_within(float.exponent_at, float.exponent)
+                    && is_within(float.mantissa_at, float.mantissa)
+                    && (1..=30).contains(&float.exponent)
+                    && float.mantissa > 0;
                 // As h5py does it, a float never becomes shorter, except that none is longer than f64.
-                let is_long = |dtype: DType| dtype.byte_len() >= self.byte_len.min(8);
-                let dtype = fitting.find(|(dtype, ..)| is_long(*dtype));
-                Some(dtype.map_or((DType::F64, true), |(dtype, ..)| (dtype, false)))
+                let fitting = float.fitting(self.byte_len.min(8));
+                let widened = fitting.map_or((DType::F64, true), |dtype| (dtype, false));
+                is_valid.then_some(widened)
             }
         }
     }
 
     /// Appends the number in `stored` as little-endian bytes of `dtype`.
     pub(crate) fn widen(&self, stored: &[u8], dtype: DType, out: &mut Vec<u8>) {
-        let mut word = [0; LEN_MAX];
-        let mut copy = |bytes: &mut dyn Iterator<Item = &u8>| {
-            for (to, from) in word.iter_mut().zip(bytes) {
-                *to = *from;
-            }
-        };
-        match self.byte_order {
-            ByteOrder::Big => copy(&mut stored.iter().rev()),
-            ByteOrder::Little => copy(&mut stored.iter()),
-        }
-        let bits = u128::from_le_bytes(word);
-        let part = |at: u32, len: u32| {
-            let above = 128u32.saturating_sub(len);
-            let mask = u128::MAX.checked_shr(above).unwrap_or(0);
-            bits.checked_shr(at).unwrap_or(0) & mask
+        let push = |bits: u128, byte: &u8| bits << 8 | u128::from(*byte);
+        let bits = match self.byte_order {
+            ByteOrder::Big => stored.iter().fold(0, push),
+            ByteOrder::Little => stored.iter().rev().fold(0, push),
         };
         match self.parts {
             Parts::Integer {
@@ -129,7 +100,7 @@ impl BitLayout {
                 precision,
                 is_signed,
             } => {
-                let number = part(offset, precision);
+                let number = part(bits, offset, precision);
                 let unused = 128u32.saturating_sub(precision);
                 let number = if is_signed {
                     let high = number.checked_shl(unused).unwrap_or(0).cast_signed();
@@ -139,38 +110,8 @@ impl BitLayout {
                 };
                 out.extend(number.to_le_bytes().iter().take(dtype.byte_len()));
             }
-            Parts::Float {
-                sign,
-                exponent_at,
-                exponent,
-                mantissa_at,
-                mantissa,
-                bias,
-                is_implied,
-            } => {
-                let (power, digits) = (part(exponent_at, exponent), part(mantissa_at, mantissa));
-                let stored_digits = if is_implied {
-                    mantissa
-                } else {
-                    mantissa.saturating_sub(1)
-                };
-                let unit = 1u128.checked_shl(stored_digits).unwrap_or(0);
-                let magnitude = if power == part_max(exponent) {
-                    match digits & unit.wrapping_sub(1) {
-                        0 => f64::INFINITY,
-                        _ => f64::NAN,
-                    }
-                } else {
-                    let has_unit = is_implied && power > 0;
-                    let digits = if has_unit { digits | unit } else { digits };
-                    let power = i64::try_from(power.max(1)).unwrap_or(i64::MAX);
-                    let power = power.saturating_sub(bias.into());
-                    scaled(digits, power.saturating_sub(stored_digits.into()))
-                };
-                let value = match part(sign, 1) {
-                    0 => magnitude,
-                    _ => -magnitude,
-                };
+            Parts::Float(float) => {
+                let value = float.value(bits);
                 match dtype {
                     DType::F16 => out.extend(f16::from_f64(value).to_le_bytes()),
                     // Exact, because the dtype has room for all values.
@@ -183,10 +124,64 @@ impl BitLayout {
     }
 }
 
-/// The largest number of so many bits.
-fn part_max(len: u32) -> u128 {
+impl Float {
+    /// The shortest dtype of at least `byte_len` bytes that has room for all values.
+    fn fitting(&self, byte_len: usize) -> Option<DType> {
+        let least = 1i64.checked_sub(self.bias.into())?;
+        let most = 1i64.checked_shl(self.exponent)?.checked_sub(2)?;
+        let most = most.checked_sub(self.bias.into())?;
+        let dtypes = [
+            (DType::F16, 10, -14, 15),
+            (DType::F32, 23, -126, 127),
+            (DType::F64, 52, -1022, 1023),
+        ];
+        let mut fitting = dtypes.into_iter().filter(|(dtype, digits, low, high)| {
+            dtype.byte_len() >= byte_len
+                && self.digits() <= *digits
+                && least >= *low
+                && most <= *high
+        });
+        fitting.next().map(|(dtype, ..)| dtype)
+    }
+
+    /// The bits of the mantissa after the point.
+    fn digits(&self) -> u32 {
+        if self.is_implied {
+            self.mantissa
+        } else {
+            self.mantissa.saturating_sub(1)
+        }
+    }
+
+    /// The value of these bits, rounded to f64.
+    fn value(&self, bits: u128) -> f64 {
+        let power = part(bits, self.exponent_at, self.exponent);
+        let digits = part(bits, self.mantissa_at, self.mantissa);
+        let unit = 1u128.checked_shl(self.digits()).unwrap_or(0);
+        let magnitude = if power == part(u128::MAX, 0, self.exponent) {
+            match digits & unit.wrapping_sub(1) {
+                0 => f64::INFINITY,
+                _ => f64::NAN,
+            }
+        } else {
+            let has_unit = self.is_implied && power > 0;
+            let digits = if has_unit { digits | unit } else { digits };
+            let power = i64::try_from(power.max(1)).unwrap_or(i64::MAX);
+            let power = power.saturating_sub(self.bias.into());
+            scaled(digits, power.saturating_sub(self.digits().into()))
+        };
+        match part(bits, self.sign, 1) {
+            0 => magnitude,
+            _ => -magnitude,
+        }
+    }
+}
+
+/// The number in `len` bits from `at` on.
+fn part(bits: u128, at: u32, len: u32) -> u128 {
     let above = 128u32.saturating_sub(len);
-    u128::MAX.checked_shr(above).unwrap_or(0)
+    let mask = u128::MAX.checked_shr(above).unwrap_or(0);
+    bits.checked_shr(at).unwrap_or(0) & mask
 }
 
 /// `digits` times two to the `power`, rounded to the nearest f64, or to the even one of two.

@@ -8,7 +8,7 @@ use crate::bytes::cursor::Cursor;
 use crate::bytes::name;
 use crate::bytes::size::encoded_len;
 use crate::bytes::violation::Violation;
-use crate::structures::bit_layout::{self, BitLayout};
+use crate::structures::bit_layout::{self, BitLayout, Float, Parts};
 
 /// The most nested types. Arrays of enumerations of integers have three.
 const DEPTH: usize = 8;
@@ -105,13 +105,7 @@ impl Datatype {
     /// bf16, if this is two opaque bytes: h5py writes the bfloat16 of `ml_dtypes` so.
     pub(crate) fn as_bf16(&self) -> Option<Number> {
         let is_opaque = matches!(self.class, Class::Opaque) && self.byte_len == 2;
-        is_opaque.then_some(Number {
-            dtype: DType::BF16,
-            logical_type: None,
-            byte_order: ByteOrder::Little,
-            bit_layout: None,
-            names: None,
-        })
+        is_opaque.then(|| Number::new(DType::BF16, ByteOrder::Little))
     }
 }
 
@@ -171,71 +165,47 @@ fn byte_order(head: &Head) -> ByteOrder {
     }
 }
 
-fn number(dtype: DType, byte_order: ByteOrder) -> Class {
-    Class::Number(Number {
-        dtype,
-        logical_type: None,
-        byte_order,
-        bit_layout: None,
-        names: None,
-    })
+impl Number {
+    fn new(dtype: DType, byte_order: ByteOrder) -> Self {
+        Number {
+            dtype,
+            logical_type: None,
+            byte_order,
+            bit_layout: None,
+            names: None,
+        }
+    }
 }
 
 fn integer(cursor: &mut Cursor<'_>, head: &Head, may_be_signed: bool) -> Result<Class> {
     const SIGNED: u32 = 1 << 3;
     let (offset, precision) = (cursor.u16()?, cursor.u16()?);
     let is_signed = may_be_signed && head.bits & SIGNED != 0;
-    let is_odd = offset != 0 || Some(precision.into()) != head.byte_len.checked_mul(8);
-    if is_odd || !matches!(head.byte_len, 1 | 2 | 4 | 8) {
-        let parts = bit_layout::Parts::Integer {
-            offset: offset.into(),
-            precision: precision.into(),
-            is_signed,
-        };
-        return Ok(widened(head, parts, "integers with an unknown width"));
-    }
-    let dtype = match (head.byte_len, is_signed) {
-        (1, true) => DType::I8,
-        (2, true) => DType::I16,
-        (4, true) => DType::I32,
-        (8, true) => DType::I64,
-        (1, false) => DType::U8,
-        (2, false) => DType::U16,
-        (4, false) => DType::U32,
-        (8, false) => DType::U64,
-        _ => return Ok(Class::Unsupported("integers with an unknown width")),
+    let is_whole = offset == 0 && Some(precision.into()) == head.byte_len.checked_mul(8);
+    let dtype = match head.byte_len {
+        len @ (1 | 2 | 4 | 8) if is_whole => bit_layout::integer(len as usize, is_signed),
+        _ => None,
     };
-    Ok(number(dtype, byte_order(head)))
+    let parts = Parts::Integer {
+        offset: offset.into(),
+        precision: precision.into(),
+        is_signed,
+    };
+    Ok(match dtype {
+        Some(dtype) => Class::Number(Number::new(dtype, byte_order(head))),
+        None => widened(head, parts, "integers with an unknown width"),
+    })
 }
 
-/// The bytes of a float, the bits of its parts, and the bias of its exponent.
-#[derive(PartialEq, Eq)]
-struct Parts {
-    byte_len: u32,
-    exponent: u8,
-    mantissa: u8,
-    bias: u32,
-}
-
-impl Parts {
-    const fn new(byte_len: u32, exponent: u8, mantissa: u8, bias: u32) -> Self {
-        Parts {
-            byte_len,
-            exponent,
-            mantissa,
-            bias,
-        }
-    }
-}
-
-/// The floats that zt supports.
-const FLOATS: [(Parts, DType, Option<&str>); 6] = [
-    (Parts::new(2, 5, 10, 15), DType::F16, None),
-    (Parts::new(2, 8, 7, 127), DType::BF16, None),
-    (Parts::new(4, 8, 23, 127), DType::F32, None),
-    (Parts::new(8, 11, 52, 1023), DType::F64, None),
-    (Parts::new(1, 5, 2, 15), DType::U8, Some("f8_e5m2")),
-    (Parts::new(1, 4, 3, 7), DType::U8, Some("f8_e4m3fn")),
+/// The floats that zt supports: the bytes, the bits of the exponent and of the mantissa, and the bias
+/// of the exponent.
+const FLOATS: [([u32; 4], DType, Option<&str>); 6] = [
+    ([2, 5, 10, 15], DType::F16, None),
+    ([2, 8, 7, 127], DType::BF16, None),
+    ([4, 8, 23, 127], DType::F32, None),
+    ([8, 11, 52, 1023], DType::F64, None),
+    ([1, 5, 2, 15], DType::U8, Some("f8_e5m2")),
+    ([1, 4, 3, 7], DType::U8, Some("f8_e4m3fn")),
 ];
 
 fn float(cursor: &mut Cursor<'_>, head: &Head) -> Result<Class> {
@@ -243,46 +213,39 @@ fn float(cursor: &mut Cursor<'_>, head: &Head) -> Result<Class> {
     const NORMALIZATION: u32 = 3 << 4;
     const IMPLIED: u32 = 2 << 4;
     let (offset, precision) = (cursor.u16()?, u32::from(cursor.u16()?));
-    let (exponent_at, exponent) = (cursor.u8()?, cursor.u8()?);
-    let (mantissa_at, mantissa) = (cursor.u8()?, cursor.u8()?);
-    let parts = Parts::new(head.byte_len, exponent, mantissa, cursor.u32()?);
-    let sign = head.bits >> 8 & 0xFF;
-    // The parts are the sign, the exponent and the mantissa, without gaps.
-    let is_ieee = offset == 0
-        && Some(precision) == head.byte_len.checked_mul(8)
-        && precision.checked_sub(1) == Some(sign)
-        && mantissa_at == 0
-        && exponent_at == mantissa
-        && head.bits & NORMALIZATION == IMPLIED
-        && head.bits & VAX != VAX;
-    let known = FLOATS.iter().find(|(known, ..)| is_ieee && *known == parts);
+    let float = Float {
+        sign: head.bits >> 8 & 0xFF,
+        exponent_at: cursor.u8()?.into(),
+        exponent: cursor.u8()?.into(),
+        mantissa_at: cursor.u8()?.into(),
+        mantissa: cursor.u8()?.into(),
+        bias: cursor.u32()?,
+        is_implied: head.bits & NORMALIZATION == IMPLIED,
+    };
     let unknown = "floats with an unknown format";
     if head.bits & VAX == VAX {
         return Ok(Class::Unsupported(unknown));
     }
-    let Some((_, dtype, logical_type)) = known else {
-        let parts = bit_layout::Parts::Float {
-            sign,
-            exponent_at: exponent_at.into(),
-            exponent: exponent.into(),
-            mantissa_at: mantissa_at.into(),
-            mantissa: mantissa.into(),
-            bias: parts.bias,
-            is_implied: head.bits & NORMALIZATION == IMPLIED,
-        };
-        return Ok(widened(head, parts, unknown));
-    };
-    Ok(Class::Number(Number {
-        dtype: *dtype,
-        logical_type: *logical_type,
-        byte_order: byte_order(head),
-        bit_layout: None,
-        names: None,
-    }))
+    // The parts are the sign, the exponent and the mantissa, without gaps.
+    let is_ieee = offset == 0
+        && Some(precision) == head.byte_len.checked_mul(8)
+        && precision.checked_sub(1) == Some(float.sign)
+        && float.mantissa_at == 0
+        && float.exponent_at == float.mantissa
+        && float.is_implied;
+    let format = [head.byte_len, float.exponent, float.mantissa, float.bias];
+    let mut known = FLOATS.iter().filter(|row| is_ieee && row.0 == format);
+    Ok(match known.next() {
+        Some((_, dtype, logical_type)) => Class::Number(Number {
+            logical_type: *logical_type,
+            ..Number::new(*dtype, byte_order(head))
+        }),
+        None => widened(head, Parts::Float(float), unknown),
+    })
 }
 
 /// Numbers that become wider ones, or `unknown` ones in words.
-fn widened(head: &Head, parts: bit_layout::Parts, unknown: &'static str) -> Class {
+fn widened(head: &Head, parts: Parts, unknown: &'static str) -> Class {
     let stored = usize::try_from(head.byte_len)
         .ok()
         .map(|byte_len| BitLayout {
@@ -293,11 +256,8 @@ fn widened(head: &Head, parts: bit_layout::Parts, unknown: &'static str) -> Clas
     let widened = stored.and_then(|layout| Some((layout, layout.widened()?)));
     match widened {
         Some((stored, (dtype, _))) => Class::Number(Number {
-            dtype,
-            logical_type: None,
-            byte_order: ByteOrder::Little,
             bit_layout: Some(stored),
-            names: None,
+            ..Number::new(dtype, ByteOrder::Little)
         }),
         None => Class::Unsupported(unknown),
     }
