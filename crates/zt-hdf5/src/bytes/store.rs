@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use zt::container::memory::zeroed;
 use zt::{Error, Result, Source, Span};
 
 use crate::bytes::budget::Budget;
@@ -191,16 +192,6 @@ impl Store {
         known().insert((address, len));
         Ok(())
     }
-}
-
-/// So many zeros, or an error if memory is missing.
-pub(crate) fn zeroed(byte_len: u64) -> Result<Vec<u8>> {
-    let refused = || Error::from(zt::formats::Error::Allocation { byte_len });
-    let len = usize::try_from(byte_len).map_err(|_| refused())?;
-    let mut bytes = Vec::new();
-    bytes.try_reserve_exact(len).map_err(|_| refused())?;
-    bytes.resize(len, 0);
-    Ok(bytes)
 }
 
 /// All bytes of a source.

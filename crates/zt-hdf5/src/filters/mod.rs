@@ -2,8 +2,8 @@
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | `pipeline` | the filters of a dataset in order, and the limit of a chunk; deflate, shuffle, fletcher32 |
-//! | `lzf`, `szip`, `nbit`, `scale_offset` | one decoder each |
+//! | `pipeline` | the filters of a dataset in order, and the limit of a chunk; deflate, fletcher32 |
+//! | `lzf`, `shuffle`, `szip`, `nbit`, `scale_offset` | one decoder each |
 //!
 //! It must not know datasets, nor where a chunk is stored.
 
@@ -11,4 +11,5 @@ mod lzf;
 mod nbit;
 pub(crate) mod pipeline;
 mod scale_offset;
+mod shuffle;
 mod szip;

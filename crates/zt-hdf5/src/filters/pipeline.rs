@@ -6,11 +6,11 @@ use zt::{Error, Result};
 use crate::bytes::checksum::fletcher32;
 use crate::bytes::cursor::Cursor;
 use crate::bytes::size::{in_memory, product, sum};
-use crate::bytes::store::zeroed;
 use crate::bytes::violation::Violation;
 use crate::filters::lzf;
 use crate::filters::nbit::Nbit;
 use crate::filters::scale_offset::ScaleOffset;
+use crate::filters::shuffle::unshuffle;
 use crate::filters::szip::{self, Szip};
 
 /// The filters that a writer applied, in its order.
@@ -238,60 +238,6 @@ impl Filter {
     }
 }
 
-/// Undoes shuffle, which stores all first bytes of the elements, then all second bytes, and so on.
-fn unshuffle(bytes: Vec<u8>, element_len: usize) -> Result<Vec<u8>> {
-    let (Some(count @ 2..), 2..) = (bytes.len().checked_div(element_len), element_len) else {
-        return Ok(bytes);
-    };
-    let mut out = zeroed(bytes.len() as u64)?;
-    // Bytes of an incomplete element are not shuffled.
-    let rest = bytes.chunks_exact(element_len).remainder();
-    let (planes, rest) = bytes.split_at(bytes.len().strict_sub(rest.len()));
-    let (elements, tail) = out.split_at_mut(planes.len());
-    transpose(planes, elements, count, element_len);
-    tail.copy_from_slice(rest);
-    Ok(out)
-}
-
-/// Makes elements of `element_len` bytes from planes of `count` bytes. It works in tiles that stay in
-/// the cache: plane by plane, long elements took some 30 times longer.
-fn transpose(planes: &[u8], elements: &mut [u8], count: usize, element_len: usize) {
-    /// The bytes of a tile and its planes, at least a cache line of each.
-    const TILE: usize = 16 << 10;
-    const WIDTH: usize = 64;
-    let width = element_len.clamp(1, WIDTH);
-    let height = TILE.checked_div(width).unwrap_or(1);
-    let mut tile = [0; TILE];
-    let blocks = elements.chunks_mut(height.saturating_mul(element_len));
-    for (block, rows) in blocks.enumerate() {
-        let first = block.saturating_mul(height);
-        let tiles = planes.chunks(width.saturating_mul(count));
-        for (at, planes) in tiles.enumerate() {
-            // Short elements need no tile.
-            let is_short = element_len == width;
-            let target = if is_short { &mut *rows } else { &mut tile[..] };
-            for (byte, plane) in planes.chunks_exact(count).enumerate() {
-                let places = target.iter_mut().skip(byte).step_by(width);
-                let run = plane.get(first..).unwrap_or_default();
-                for (to, from) in places.zip(run) {
-                    *to = *from;
-                }
-            }
-            if is_short {
-                continue;
-            }
-            let start = at.saturating_mul(width);
-            let rows = rows.chunks_exact_mut(element_len);
-            for (row, values) in rows.zip(tile.chunks_exact(width)) {
-                let row = row.get_mut(start..).unwrap_or_default();
-                for (to, from) in row.iter_mut().zip(values) {
-                    *to = *from;
-                }
-            }
-        }
-    }
-}
-
 /// Checks the checksum at the end and removes it. On some machines HDF5 before 1.6.3 swapped the bytes
 /// of each half, and the library accepts both.
 fn check(mut bytes: Vec<u8>) -> Result<Vec<u8>> {
@@ -309,25 +255,4 @@ fn check(mut bytes: Vec<u8>) -> Result<Vec<u8>> {
     }
     bytes.truncate(content.len());
     Ok(bytes)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Lengths inside a tile, across its edges, and with an incomplete element.
-    #[test]
-    fn unshuffled_elements_have_their_bytes_from_all_planes() {
-        for element_len in [2, 3, 8, 63, 64, 65, 128, 200, 4096] {
-            for (count, rest) in [(2, 0), (63, 1), (64, 0), (65, 1), (700, 1)] {
-                let whole = count * element_len;
-                let bytes: Vec<u8> = (0..=250).cycle().take(whole + rest).collect();
-                let found = unshuffle(bytes.clone(), element_len).unwrap();
-                let source = |at: usize| at % element_len * count + at / element_len;
-                let expected = (0..whole).map(source).chain(whole..whole + rest);
-                let expected: Vec<u8> = expected.filter_map(|at| bytes.get(at).copied()).collect();
-                assert!(found == expected, "{count} of {element_len} and {rest}");
-            }
-        }
-    }
 }

@@ -11,6 +11,7 @@
 //! interleaved bytes. It accepts more zero blocks than a scanline has, and reserves memory for them.
 
 use crate::bytes::bits::Bits;
+use crate::filters::shuffle::unshuffle;
 
 /// The least number of blocks that stand for the rest of a segment: `ROS`.
 const REST: u64 = 5;
@@ -95,7 +96,12 @@ impl Szip {
             }
         }
         match self.interleaved {
-            Some(width) => elements(&out, width),
+            Some(width) => {
+                // Bytes of an incomplete element are left out.
+                let rest = out.chunks_exact(width).remainder().len();
+                out.truncate(out.len().checked_sub(rest)?);
+                unshuffle(out, width).ok()
+            }
             None => Some(out),
         }
     }
@@ -229,21 +235,6 @@ fn unary(bits: &mut Bits<'_>) -> Option<u64> {
         count = count.checked_add(1)?;
     }
     Some(count)
-}
-
-/// Elements of `width` bytes, from all first bytes, all second bytes, and so on.
-fn elements(planes: &[u8], width: usize) -> Option<Vec<u8>> {
-    let count = planes.len().checked_div(width)?;
-    let mut out = Vec::new();
-    out.try_reserve_exact(planes.len()).ok()?;
-    out.resize(count.checked_mul(width)?, 0);
-    for (byte, plane) in planes.chunks_exact(count.max(1)).enumerate() {
-        let places = out.iter_mut().skip(byte).step_by(width);
-        for (to, from) in places.zip(plane) {
-            *to = *from;
-        }
-    }
-    Some(out)
 }
 
 #[cfg(test)]

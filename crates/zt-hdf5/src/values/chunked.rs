@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use zt::container::memory::{bytes_of, zeroed};
 use zt::{Error, ErrorKind, Result, Source};
 use zt_foreign::strided::{self, Cut, Place, Step};
 
@@ -175,7 +176,7 @@ impl Chunked {
 
     /// `byte_len` bytes of fill values.
     fn filled(&self, byte_len: u64) -> Result<Vec<u8>> {
-        let mut bytes = store::zeroed(byte_len)?;
+        let mut bytes = zeroed(byte_len)?;
         constant::fill(&self.fill, 0, &mut bytes);
         Ok(bytes)
     }
@@ -218,11 +219,7 @@ impl Chunked {
             }
             let start = sum([chunk.address, overlap.from])?;
             let span = self.store.span(start, overlap.byte_len, what)?;
-            let source = self.store.source();
-            let values = match source.slice(span) {
-                Some(values) => Cow::Borrowed(values),
-                None => Cow::Owned(store::read(source, span)?),
-            };
+            let values = bytes_of(self.store.source(), span)?;
             return Ok((overlap.from, values));
         }
         let stored = store::read(self.store.source(), span)?;

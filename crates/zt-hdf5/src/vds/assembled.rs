@@ -7,11 +7,11 @@
 use std::io;
 use std::sync::Arc;
 
+use zt::container::memory::zeroed;
 use zt::{Error, Result, Source};
 use zt_foreign::strided::{self, Cut};
 
 use crate::bytes::size::in_memory;
-use crate::bytes::store::zeroed;
 use crate::bytes::violation::Violation;
 use crate::values::constant;
 use crate::vds::selection::Runs;
@@ -203,7 +203,7 @@ impl Source for Assembled {
         while !out.is_empty() {
             let band = cut.locate(offset);
             let make = || {
-                let mut bytes = zeroed(band.byte_len)?;
+                let mut bytes = zeroed(band.byte_len).map_err(Error::from)?;
                 self.make(band.start, &mut bytes)?;
                 Ok(bytes)
             };
