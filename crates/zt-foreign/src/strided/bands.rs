@@ -7,7 +7,7 @@ use std::thread::{self, ThreadId};
 
 use zt::container::memory::in_memory;
 
-use super::cut::BANDS;
+use super::cut::{BANDS, Band, Cut};
 
 /// Bands that a thread keeps whatever their length, because it may compare two views. With one band,
 /// every piece would be gathered again.
@@ -56,6 +56,33 @@ impl Bands {
         let mut held = lock(&self.0);
         held.ids = held.ids.strict_add(1);
         held.ids
+    }
+
+    /// Fills `out` with the bytes from `offset` on, band by band. `id` is the [number](Bands::next_id)
+    /// of the elements, and `make` gathers a band of them that is not held.
+    ///
+    /// # Errors
+    ///
+    /// Those of `make`; [`io::ErrorKind::UnexpectedEof`] if a band is too short.
+    pub fn fill(
+        &self,
+        id: u64,
+        cut: &Cut,
+        mut offset: u64,
+        mut out: &mut [u8],
+        make: impl Fn(&Band) -> io::Result<Vec<u8>>,
+    ) -> io::Result<()> {
+        while !out.is_empty() {
+            let band = cut.locate(offset);
+            let (key, skip) = ((id, band.start), offset.strict_sub(band.start));
+            let len = self.copy(key, band.byte_len, skip, out, || make(&band))?;
+            if len == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            offset = offset.strict_add(len as u64);
+            out = out.get_mut(len..).unwrap_or_default();
+        }
+        Ok(())
     }
 
     /// Copies bytes from `skip` on out of a band of `byte_len` bytes. The first caller makes the band

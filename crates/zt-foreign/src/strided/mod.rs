@@ -96,15 +96,6 @@ impl Strided {
         Ok(())
     }
 
-    /// Copies from the band that holds `offset`, and returns the number of bytes.
-    fn copy(&self, offset: u64, out: &mut [u8]) -> io::Result<usize> {
-        let band = self.cut.locate(offset);
-        let key = (self.id, band.start);
-        let skip = offset.strict_sub(band.start);
-        self.bands
-            .copy(key, band.byte_len, skip, out, || self.gather(&band))
-    }
-
     /// The elements of a band, in row-major order.
     fn gather(&self, band: &Band) -> io::Result<Vec<u8>> {
         let len = usize::try_from(band.byte_len).map_err(|_| io::ErrorKind::OutOfMemory)?;
@@ -134,23 +125,19 @@ impl Strided {
     }
 
     fn fill(&self, mut offset: u64, mut out: &mut [u8]) -> io::Result<()> {
+        if !self.is_direct {
+            let make = |band: &Band| self.gather(band);
+            return self.bands.fill(self.id, &self.cut, offset, out, make);
+        }
         while !out.is_empty() {
-            let len = if self.is_direct {
-                let (index, within) = divided(offset, self.view.run);
-                let rest = self.view.run.strict_sub(within);
-                let len = in_memory(rest.min(out.len() as u64));
-                let from = self.run_at(index).strict_add(within);
-                self.base
-                    .read_at(from, out.get_mut(..len).unwrap_or_default())?;
-                len
-            } else {
-                self.copy(offset, out)?
-            };
-            if len == 0 {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
+            let (index, within) = divided(offset, self.view.run);
+            let rest = self.view.run.strict_sub(within);
+            let len = in_memory(rest.min(out.len() as u64));
+            let (run, further) = out.split_at_mut(len);
+            let from = self.run_at(index).strict_add(within);
+            self.base.read_at(from, run)?;
             offset = offset.strict_add(len as u64);
-            out = out.get_mut(len..).unwrap_or_default();
+            out = further;
         }
         Ok(())
     }

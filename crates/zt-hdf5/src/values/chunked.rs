@@ -229,22 +229,6 @@ impl Chunked {
         let values = values.map_err(|error| error.with_span(span))?;
         Ok((0, Cow::Owned(values)))
     }
-
-    fn fill(&self, mut offset: u64, mut out: &mut [u8]) -> io::Result<()> {
-        while !out.is_empty() {
-            let band = self.bands.band(&self.grid, offset);
-            let skip = offset.strict_sub(band.start);
-            let key = (self.id, band.start);
-            let make = || Ok(self.gather(&band)?);
-            let len = self.held.copy(key, band.byte_len, skip, out, make)?;
-            if len == 0 {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-            offset = sum([offset, len as u64]).map_err(Error::from)?;
-            out = out.get_mut(len..).unwrap_or_default();
-        }
-        Ok(())
-    }
 }
 
 impl Source for Chunked {
@@ -261,7 +245,8 @@ impl Source for Chunked {
         if end.is_none_or(|end| end > self.byte_len) {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        self.fill(offset, buf)
+        let make = |band: &strided::Band| Ok(self.gather(&self.bands.band(&self.grid, band))?);
+        self.held.fill(self.id, &self.bands.cut, offset, buf, make)
     }
 }
 
@@ -308,9 +293,8 @@ impl Bands {
         }
     }
 
-    /// The band that holds the byte at `offset`.
-    fn band(&self, grid: &Grid, offset: u64) -> Band {
-        let band = self.cut.locate(offset);
+    /// The elements of a band.
+    fn band(&self, grid: &Grid, band: &strided::Band) -> Band {
         let mut extents: Vec<(u64, u64)> = grid.shape.iter().map(|count| (0, *count)).collect();
         for (axis, (extent, first)) in extents.iter_mut().zip(&band.place).enumerate() {
             let rows = if axis == self.cut.axis { band.rows } else { 1 };
@@ -318,7 +302,6 @@ impl Bands {
             *extent = (*first, first.saturating_add(rows));
         }
         Band {
-            start: band.start,
             byte_len: band.byte_len,
             extents,
         }
@@ -328,8 +311,6 @@ impl Bands {
 /// A part of a dataset.
 #[derive(Debug, Clone)]
 struct Band {
-    /// The offset of its first byte in the dataset.
-    start: u64,
     byte_len: u64,
     /// Its elements in every dimension: the first, and one past the last.
     extents: Vec<(u64, u64)>,
@@ -420,7 +401,7 @@ mod tests {
             assert_eq!(bands.passes, 1, "{room}");
             let mut at = 0;
             while at < 100 {
-                let band = bands.band(&grid, at);
+                let band = bands.cut.locate(at);
                 assert_eq!((band.start, band.start % 2), (at, 0), "{room}");
                 at += band.byte_len;
             }
@@ -476,14 +457,15 @@ mod tests {
                 let bands = Bands::of(&grid, ELEMENT, room);
                 let (mut at, mut seen) = (0, Vec::new());
                 while at < all {
-                    let band = bands.band(&grid, at);
-                    assert_eq!(band.start, at, "{shape:?} {chunk:?} {room}");
+                    let located = bands.cut.locate(at);
+                    assert_eq!(located.start, at, "{shape:?} {chunk:?} {room}");
+                    let band = bands.band(&grid, &located);
                     assert!((1..=room.max(ELEMENT)).contains(&band.byte_len));
                     let extents = band.extents.iter().map(|(first, end)| end - first);
                     assert_eq!(extents.product::<u64>() * ELEMENT, band.byte_len);
                     // Any byte of a band leads to it.
-                    let last = bands.band(&grid, at + band.byte_len - 1);
-                    assert_eq!((last.start, &last.extents), (at, &band.extents));
+                    let last = bands.cut.locate(at + band.byte_len - 1);
+                    assert_eq!((last.start, last.place), (at, located.place));
                     at += band.byte_len;
                     seen.push(band.extents);
                 }

@@ -192,7 +192,7 @@ impl Source for Assembled {
         self.is_sequential
     }
 
-    fn read_at(&self, mut offset: u64, mut out: &mut [u8]) -> io::Result<()> {
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         let end = offset.checked_add(out.len() as u64);
         if end.is_none_or(|end| end > self.byte_len) {
             return Err(io::ErrorKind::UnexpectedEof.into());
@@ -200,21 +200,10 @@ impl Source for Assembled {
         let Some((bands, id, cut)) = &self.bands else {
             return self.make(offset, out);
         };
-        while !out.is_empty() {
-            let band = cut.locate(offset);
-            let make = || {
-                let mut bytes = zeroed(band.byte_len).map_err(Error::from)?;
-                self.make(band.start, &mut bytes)?;
-                Ok(bytes)
-            };
-            let skip = offset.abs_diff(band.start);
-            let len = bands.copy((*id, band.start), band.byte_len, skip, out, make)?;
-            if len == 0 {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-            offset = offset.saturating_add(len as u64);
-            out = out.get_mut(len..).unwrap_or_default();
-        }
-        Ok(())
+        bands.fill(*id, cut, offset, out, |band| {
+            let mut bytes = zeroed(band.byte_len).map_err(Error::from)?;
+            self.make(band.start, &mut bytes)?;
+            Ok(bytes)
+        })
     }
 }
