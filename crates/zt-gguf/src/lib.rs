@@ -23,7 +23,6 @@
 
 mod cursor;
 mod header;
-mod kind;
 mod metadata;
 mod pairs;
 mod read;
@@ -32,7 +31,7 @@ mod value_type;
 mod violation;
 mod write;
 
-pub use kind::{GGUF, Gguf};
+pub use read::{GGUF, Gguf};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -1,31 +1,64 @@
-//! A GGUF file as a [`zt::File`].
+//! The kind `gguf`: a file as a [`zt::File`].
 
-use zt::foreign::{FileBuilder, SourceId, WarningKind};
-use zt::{Blob, ByteOrder, Component, DType, Object, Result, Source, Value, Warning};
-use zt_foreign::{Input, Opening};
+use zt::foreign::{FileBuilder, Kind, SourceId, WarningKind};
+use zt::{Attributes, Blob, ByteOrder, Component, DType, Object, Result, Source, Value, Warning};
+use zt_foreign::{FileKind, FileWriter, Input, Opening, Probe};
 
-use crate::header::{Header, Tensor};
-use crate::kind::GGUF;
-use crate::pairs::SPLIT_COUNT;
+use crate::header::{Header, MAGIC, Tensor};
+use crate::pairs::{self, SPLIT_COUNT, TYPES};
 use crate::tensor_type::TensorType;
 
-/// Opens a file. Cost: reads the header and no data; the metadata become values.
-pub(super) fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
-    let header = Header::read(&source)?;
-    let mut builder = opening.builder(GGUF);
-    let source = builder.source(source);
-    for tensor in header.tensors {
-        add(&mut builder, tensor, header.order, source);
+/// The kind of GGUF files, of llama.cpp and other users of ggml.
+pub const GGUF: Kind = Kind::new("gguf");
+
+/// Recognises, opens and writes GGUF files.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Gguf;
+
+impl FileKind for Gguf {
+    fn kind(&self) -> Kind {
+        GGUF
     }
-    if let Some(attributes) = header.metadata.into_attributes() {
-        let files = attributes.get(SPLIT_COUNT).and_then(Value::as_u64);
-        if let Some(files) = files.filter(|files| *files > 1) {
-            let message = format!("this is one of {files} files of a set; the others are not read");
-            builder.warning(Warning::new("split", message).with_kind(WarningKind::Part));
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["gguf"]
+    }
+
+    fn recognise(&self, probe: &Probe<'_>) -> Result<bool> {
+        Ok(probe.head().starts_with(&MAGIC))
+    }
+
+    fn merge_attributes(&self, files: &mut [Attributes]) -> bool {
+        pairs::merge(files)
+    }
+
+    fn own_attributes(&self) -> &'static [&'static str] {
+        &[TYPES]
+    }
+
+    fn writer(&self) -> Option<&dyn FileWriter> {
+        Some(self)
+    }
+
+    /// Cost: reads the header and no data; the metadata become values.
+    fn open(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
+        let header = Header::read(&source)?;
+        let mut builder = opening.builder(GGUF);
+        let source = builder.source(source);
+        for tensor in header.tensors {
+            add(&mut builder, tensor, header.order, source);
         }
-        builder.attributes(attributes);
+        if let Some(attributes) = header.metadata.into_attributes() {
+            let files = attributes.get(SPLIT_COUNT).and_then(Value::as_u64);
+            if let Some(files) = files.filter(|files| *files > 1) {
+                let message =
+                    format!("this is one of {files} files of a set; the others are not read");
+                builder.warning(Warning::new("split", message).with_kind(WarningKind::Part));
+            }
+            builder.attributes(attributes);
+        }
+        opening.build(builder)
     }
-    opening.build(builder)
 }
 
 /// Adds a tensor of any type as an object: a plain range of the file.

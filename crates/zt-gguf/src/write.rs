@@ -5,12 +5,11 @@ use std::io::{self, Write};
 use zt::formats::element_count;
 use zt::ggml::BlockType;
 use zt::{Attributes, ByteOrder, Error, Progress, Result};
-use zt_foreign::{Fault, Job, Loss, Merged, Outgoing, Overflow, Sink};
+use zt_foreign::{Fault, FileWriter, Job, Loss, Merged, Outgoing, Overflow, Sink};
 
 use crate::header::{MAGIC, RANK_MAX};
-use crate::kind::GGUF;
 use crate::metadata::{ALIGNMENT, DEFAULT_ALIGNMENT, Metadata};
-use crate::read::BYTE_ORDER;
+use crate::read::{BYTE_ORDER, GGUF, Gguf};
 use crate::tensor_type::TensorType;
 
 const VERSION: u32 = 3;
@@ -23,27 +22,29 @@ const NAME_MAX: usize = 63;
 /// with padding.
 const ALIGNMENT_MAX: u64 = 1 << 20;
 
-/// Writes a file as `gguf-py` and llama.cpp do: tensors in the order of their data, the last one padded
-/// too.
-pub(super) fn write(merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
-    let (metadata, alignment) = pairs(job, merged.attributes)?;
-    job.fields(&merged.extra, None);
-    let mut tensors = Vec::with_capacity(merged.objects.len());
-    for incoming in &merged.objects {
-        let object = Outgoing::new(incoming, job.options.dtype);
-        let tensor = tensor(job, object)?;
-        tensors.extend(job.kept(incoming, tensor));
+impl FileWriter for Gguf {
+    /// Writes a file as `gguf-py` and llama.cpp do: tensors in the order of their data, the last one
+    /// padded too.
+    fn write(&self, merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
+        let (metadata, alignment) = pairs(job, merged.attributes)?;
+        job.fields(&merged.extra, None);
+        let mut tensors = Vec::with_capacity(merged.objects.len());
+        for incoming in &merged.objects {
+            let object = Outgoing::new(incoming, job.options.dtype);
+            let tensor = tensor(job, object)?;
+            tensors.extend(job.kept(incoming, tensor));
+        }
+        job.check()?;
+        let header = header(&metadata, &tensors, alignment)?;
+        sink.write_all(&header)?;
+        pad(sink, header.len() as u64, alignment)?;
+        for tensor in &tensors {
+            let overflow = tensor.write(sink, job.options.progress)?;
+            job.written(tensor.object.name(), tensor.byte_len, overflow)?;
+            pad(sink, tensor.byte_len, alignment)?;
+        }
+        Ok(())
     }
-    job.check()?;
-    let header = header(&metadata, &tensors, alignment)?;
-    sink.write_all(&header)?;
-    pad(sink, header.len() as u64, alignment)?;
-    for tensor in &tensors {
-        let overflow = tensor.write(sink, job.options.progress)?;
-        job.written(tensor.object.name(), tensor.byte_len, overflow)?;
-        pad(sink, tensor.byte_len, alignment)?;
-    }
-    Ok(())
 }
 
 /// An object as a tensor of GGUF.

@@ -17,12 +17,11 @@
 
 mod entry;
 mod header;
-mod kind;
 mod names;
 mod read;
 mod violation;
 
-pub use kind::{SLM1, Slm1};
+pub use read::{SLM1, Slm1};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -1,67 +1,90 @@
-//! An SLM1 file as a [`zt::File`].
+//! The kind `slm1`: a file as a [`zt::File`].
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use zt::container::bytes_of;
-use zt::foreign::{FileBuilder, SourceId, ValueRule};
+use zt::foreign::{FileBuilder, Kind, SourceId, ValueRule};
 use zt::formats::{Packing, Quantization};
 use zt::{
     Blob, Component, DType, Error, Object, RawComponent, RawObject, Result, Source, Span, Warning,
 };
-use zt_foreign::{Input, Opening, fields::Record};
+use zt_foreign::{FileKind, Input, Opening, Probe, fields::Record};
 
 use crate::entry::{Entry, Raw};
-use crate::header::{ENTRY_LEN, Header};
-use crate::kind::SLM1;
+use crate::header::{ENTRY_LEN, FIELDS_LEN, Header, MAGIC};
 use crate::names::Resolver;
 use crate::violation::Violation;
 
-/// Opens a file. Cost: reads the header, the directory and the first bytes of the tokenizer.
-pub(super) fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
-    let source: Arc<dyn Source> = Arc::from(source);
-    let mut tolerated = Vec::new();
-    let header = Header::read(&source, &mut tolerated)?;
-    header.check_tokenizer(&source, &mut tolerated)?;
-    let mut builder = opening.builder(SLM1);
-    builder.attributes(header.to_attributes());
-    warn(&mut builder, &header);
-    for error in tolerated {
-        builder.tolerated(error);
-    }
-    let file = builder.source(Arc::clone(&source));
+/// The kind of SLM1 files, of TinyRustLM.
+pub const SLM1: Kind = Kind::new("slm1");
 
-    // At most as long as the file.
-    let directory = bytes_of(&source, header.directory)?;
-    let (records, _) = directory.as_chunks::<ENTRY_LEN>();
-    let records = records.iter().map(|record| Raw(Record(record)));
-    let hashes = records.clone().map(Raw::name_hash);
-    expect_unique(hashes.clone())?;
-    let resolver = Resolver::new(hashes, header.layer_count, opening.options.names.as_ref());
-    let mut tensors = Vec::with_capacity(records.len());
-    let places = (header.directory.offset()..).step_by(ENTRY_LEN);
-    for (record, at) in records.zip(places) {
+/// Recognises and opens SLM1 files.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Slm1;
+
+impl FileKind for Slm1 {
+    fn kind(&self) -> Kind {
+        SLM1
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["slm"]
+    }
+
+    fn recognise(&self, probe: &Probe<'_>) -> Result<bool> {
+        // Other formats have the same magic, so version and header length are checked too.
+        let (head, record) = (probe.head(), Record(probe.head()));
+        let fits = record.u32(4) == 1 && u64::from(record.u32(8)) >= FIELDS_LEN as u64;
+        Ok(head.starts_with(&MAGIC) && fits)
+    }
+
+    /// Cost: reads the header, the directory and the first bytes of the tokenizer.
+    fn open(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
+        let source: Arc<dyn Source> = Arc::from(source);
         let mut tolerated = Vec::new();
-        let entry = record.check(source.byte_len(), &mut tolerated);
-        tensors.push(Tensor {
-            name: resolver.name(record.name_hash()),
-            record,
-            entry: entry.map_err(|error| error.with_offset(at)),
-            tolerated,
-            at,
-        });
+        let header = Header::read(&source, &mut tolerated)?;
+        header.check_tokenizer(&source, &mut tolerated)?;
+        let mut builder = opening.builder(SLM1);
+        builder.attributes(header.to_attributes());
+        warn(&mut builder, &header);
+        for error in tolerated {
+            builder.tolerated(error);
+        }
+        let file = builder.source(Arc::clone(&source));
+
+        // At most as long as the file.
+        let directory = bytes_of(&source, header.directory)?;
+        let (records, _) = directory.as_chunks::<ENTRY_LEN>();
+        let records = records.iter().map(|record| Raw(Record(record)));
+        let hashes = records.clone().map(Raw::name_hash);
+        expect_unique(hashes.clone())?;
+        let resolver = Resolver::new(hashes, header.layer_count, opening.options.names.as_ref());
+        let mut tensors = Vec::with_capacity(records.len());
+        let places = (header.directory.offset()..).step_by(ENTRY_LEN);
+        for (record, at) in records.zip(places) {
+            let mut tolerated = Vec::new();
+            let entry = record.check(source.byte_len(), &mut tolerated);
+            tensors.push(Tensor {
+                name: resolver.name(record.name_hash()),
+                record,
+                entry: entry.map_err(|error| error.with_offset(at)),
+                tolerated,
+                at,
+            });
+        }
+        blame_overlaps(&mut tensors);
+        for tensor in tensors {
+            tensor.add(&mut builder, file, &header);
+        }
+        if !header.tokenizer.is_empty() {
+            let span = header.tokenizer;
+            let data = Component::new(DType::U8, Blob::raw(span));
+            let object = Object::new([span.byte_len()], "slm1.tokenizer/1");
+            builder.object("tokenizer", object.with_component("data", data), file);
+        }
+        opening.build(builder)
     }
-    blame_overlaps(&mut tensors);
-    for tensor in tensors {
-        tensor.add(&mut builder, file, &header);
-    }
-    if !header.tokenizer.is_empty() {
-        let span = header.tokenizer;
-        let data = Component::new(DType::U8, Blob::raw(span));
-        let object = Object::new([span.byte_len()], "slm1.tokenizer/1");
-        builder.object("tokenizer", object.with_component("data", data), file);
-    }
-    opening.build(builder)
 }
 
 fn warn(builder: &mut FileBuilder, header: &Header) {

@@ -23,7 +23,6 @@ mod column;
 mod contents;
 mod header;
 mod index;
-mod kind;
 mod layer;
 mod names;
 mod outgoing;
@@ -34,7 +33,7 @@ mod section;
 mod violation;
 mod write;
 
-pub use kind::{SQUIZD, Squizd};
+pub use read::{SQUIZD, Squizd};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -1,19 +1,19 @@
-//! A SQUIZD file as a [`zt::File`].
+//! The kind `squizd`: a file as a [`zt::File`].
 
 use std::sync::Arc;
 
-use zt::foreign::{FileBuilder, SourceId};
+use zt::foreign::{FileBuilder, Kind, SourceId};
 use zt::formats::{Packing, Quantization};
 use zt::{
     Attributes, Blob, Component, DType, Error, Object, RawObject, Result, Source, Span, Warning,
 };
-use zt_foreign::{Input, Opening};
+use zt_foreign::{FileKind, FileWriter, Input, Opening, Probe};
 
 use crate::attributes::{SUB_BLOCK_LEN, TENSOR_ID, TENSOR_SCALE, TENSOR_ZERO};
 use crate::block::{Block, Encoding};
 use crate::column::{Columns, EntryRun, Field};
 use crate::contents::Contents;
-use crate::kind::SQUIZD;
+use crate::header::MAGIC;
 use crate::layer::Layer;
 use crate::names::Naming;
 use crate::pairs::Pairs;
@@ -23,53 +23,78 @@ use crate::violation::Violation;
 /// The code of warnings about parts that the format leaves open.
 const AMBIGUOUS: &str = "ambiguous";
 
-/// Opens a file. Cost: as [`Contents::read`].
-pub(super) fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
-    let source: Arc<dyn Source> = Arc::from(source);
-    let contents = Contents::read(&source)?;
-    let mut builder = opening.builder(SQUIZD);
-    builder.attributes(contents.header.to_attributes());
-    let file = builder.source(Arc::clone(&source));
-    let naming = Naming::new(opening.options.names.as_ref(), &contents)?;
-    let mut reader = Reader {
-        builder,
-        file,
-        naming,
-        pairs: contents.pairs,
-        columns: Columns::new(source),
-        quantized: Vec::new(),
-    };
-    let masks = contents.layers.iter().filter(|layer| layer.mask.is_some());
-    let masks = masks.count() as u64;
-    if let Some(sparsity) = &contents.header.sparsity
-        && u64::from(sparsity.layer_count) != masks
-    {
-        let declared = sparsity.layer_count;
-        let message = format!("{declared} sparsity masks are declared, {masks} exist");
-        reader.warn(None, message);
+/// The kind of SQUIZD files.
+pub const SQUIZD: Kind = Kind::new("squizd");
+
+/// Recognises, opens and writes SQUIZD files.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Squizd;
+
+impl FileKind for Squizd {
+    fn kind(&self) -> Kind {
+        SQUIZD
     }
-    for layer in contents.layers {
-        reader.layer(layer);
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["squizd"]
     }
-    if let Some(draft) = contents.draft {
-        let count = draft.blocks.len();
-        for (place, block) in draft.blocks.into_iter().enumerate() {
-            reader.draft(place, block);
+
+    fn recognise(&self, probe: &Probe<'_>) -> Result<bool> {
+        Ok(probe.head().starts_with(&MAGIC))
+    }
+
+    fn writer(&self) -> Option<&dyn FileWriter> {
+        Some(self)
+    }
+
+    /// Cost: as [`Contents::read`].
+    fn open(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
+        let source: Arc<dyn Source> = Arc::from(source);
+        let contents = Contents::read(&source)?;
+        let mut builder = opening.builder(SQUIZD);
+        builder.attributes(contents.header.to_attributes());
+        let file = builder.source(Arc::clone(&source));
+        let naming = Naming::new(opening.options.names.as_ref(), &contents)?;
+        let mut reader = Reader {
+            builder,
+            file,
+            naming,
+            pairs: contents.pairs,
+            columns: Columns::new(source),
+            quantized: Vec::new(),
+        };
+        let masks = contents.layers.iter().filter(|layer| layer.mask.is_some());
+        let masks = masks.count() as u64;
+        if let Some(sparsity) = &contents.header.sparsity
+            && u64::from(sparsity.layer_count) != masks
+        {
+            let declared = sparsity.layer_count;
+            let message = format!("{declared} sparsity masks are declared, {masks} exist");
+            reader.warn(None, message);
         }
-        if let Some(error) = draft.fault {
-            let name = format!("draft.{count}");
-            reader.builder.fault(name, RawObject::default(), error);
+        for layer in contents.layers {
+            reader.layer(layer);
         }
+        if let Some(draft) = contents.draft {
+            let count = draft.blocks.len();
+            for (place, block) in draft.blocks.into_iter().enumerate() {
+                reader.draft(place, block);
+            }
+            if let Some(error) = draft.fault {
+                let name = format!("draft.{count}");
+                reader.builder.fault(name, RawObject::default(), error);
+            }
+        }
+        match contents.appendix {
+            Ok(None) => {}
+            Ok(Some(archive)) => reader.bytes("coreml".to_owned(), "squizd.coreml/1", archive),
+            Err(error) => reader.builder.fault("coreml", RawObject::default(), error),
+        }
+        for error in contents.tolerated {
+            reader.builder.tolerated(error);
+        }
+        Ok(opening.input(reader.finish()?))
     }
-    match contents.appendix {
-        Ok(None) => {}
-        Ok(Some(archive)) => reader.bytes("coreml".to_owned(), "squizd.coreml/1", archive),
-        Err(error) => reader.builder.fault("coreml", RawObject::default(), error),
-    }
-    for error in contents.tolerated {
-        reader.builder.tolerated(error);
-    }
-    Ok(opening.input(reader.finish()?))
 }
 
 /// A file that is being turned into objects.

@@ -12,8 +12,8 @@ use zt_foreign::{Fault, FileWriter, Job, Loss, Merged, Outgoing, Sink, display};
 use crate::block::Encoding;
 use crate::header::{Flags, HEADER_LEN, MAGIC};
 use crate::index::ENTRY_LEN as INDEX_ENTRY_LEN;
-use crate::kind::{SQUIZD, Squizd};
 use crate::outgoing::{Ids, PACKED, Tensor};
+use crate::read::{SQUIZD, Squizd};
 use crate::scales::{MAGIC as TABLE_MAGIC, SUB_BLOCK};
 
 /// The code of the warning about every written file.

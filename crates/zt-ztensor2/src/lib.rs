@@ -33,7 +33,6 @@
 
 mod cbor;
 mod footer;
-mod kind;
 mod manifest;
 mod object;
 mod overlap;
@@ -43,7 +42,7 @@ mod seekable;
 mod shards;
 mod violation;
 
-pub use kind::{ZT2, ZTensor2};
+pub use read::{ZT2, ZTensor2};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

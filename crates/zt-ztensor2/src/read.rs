@@ -1,17 +1,16 @@
-//! A file of zTensor 2 as a [`zt::File`].
+//! The kind `zt2`: a file as a [`zt::File`].
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use twox_hash::XxHash3_64;
 use zt::container::bytes_of;
-use zt::foreign::{FileBuilder, SourceId};
+use zt::foreign::{FileBuilder, Kind, SourceId};
 use zt::manifest::Text;
 use zt::{Blob, Component, Digest, Error, Object, Result, Source, Span, Warning};
-use zt_foreign::{Input, Opening};
+use zt_foreign::{FileKind, Input, Opening, Probe};
 
-use crate::footer::Footer;
-use crate::kind::ZT2;
+use crate::footer::{Footer, MAGIC};
 use crate::manifest::{Entry, Manifest, abridged};
 use crate::object::{COO, CSR, DENSE, F4, Part, outside};
 use crate::overlap::overlapping;
@@ -20,44 +19,67 @@ use crate::seekable::{Kept, Seekable};
 use crate::shards::{Home, Homes};
 use crate::violation::Violation;
 
-/// Opens a file. Cost: reads the footer, the manifest, and the last byte of each packed array with an
-/// odd number of elements.
-pub(super) fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
-    let source: Arc<dyn Source> = source.into();
-    let mut builder = opening.builder(ZT2);
-    builder.format(RisingCsr);
-    builder.format(UniqueCoo);
-    let footer = Footer::read(&source, builder.limits())?;
-    let id = builder.source(Arc::clone(&source));
-    let mut manifest = Manifest::default();
-    if let Some((span, expected)) = footer.manifest {
-        let bytes = bytes_of(&source, span)?;
-        let found = XxHash3_64::oneshot(&bytes);
-        if found != expected {
-            return Err(Error::from(Violation::ManifestHash { expected, found }).with_span(span));
+/// The kind of zTensor 2 files. Their extension is `.zt` too.
+pub const ZT2: Kind = Kind::new("zt2");
+
+/// Recognises and opens files of zTensor 2.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ZTensor2;
+
+impl FileKind for ZTensor2 {
+    fn kind(&self) -> Kind {
+        ZT2
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["zt"]
+    }
+
+    fn recognise(&self, probe: &Probe<'_>) -> Result<bool> {
+        Ok(probe.head().starts_with(&MAGIC))
+    }
+
+    /// Cost: reads the footer, the manifest, and the last byte of each packed array with an odd number
+    /// of elements.
+    fn open(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
+        let source: Arc<dyn Source> = source.into();
+        let mut builder = opening.builder(ZT2);
+        builder.format(RisingCsr);
+        builder.format(UniqueCoo);
+        let footer = Footer::read(&source, builder.limits())?;
+        let id = builder.source(Arc::clone(&source));
+        let mut manifest = Manifest::default();
+        if let Some((span, expected)) = footer.manifest {
+            let bytes = bytes_of(&source, span)?;
+            let found = XxHash3_64::oneshot(&bytes);
+            if found != expected {
+                return Err(
+                    Error::from(Violation::ManifestHash { expected, found }).with_span(span)
+                );
+            }
+            manifest = Manifest::parse(&bytes, span.offset(), builder.limits())?;
+        } else {
+            let message = "this is a shard; open the file that describes its bytes";
+            builder.warning(Warning::new("shard", message));
         }
-        manifest = Manifest::parse(&bytes, span.offset(), builder.limits())?;
-    } else {
-        let message = "this is a shard; open the file that describes its bytes";
-        builder.warning(Warning::new("shard", message));
+        if let Some(attributes) = manifest.attributes.take() {
+            builder.attributes(attributes);
+        }
+        let root = Home {
+            id,
+            source,
+            region: footer.data,
+        };
+        let manifest_span = footer.manifest.map(|(span, _)| span);
+        let homes = Homes::new(root, opening, &manifest.shards);
+        let paths = Reader {
+            builder: &mut builder,
+            homes,
+            kept: Kept::default(),
+        }
+        .add(manifest.objects, manifest_span);
+        Ok(Input::new(builder.build()?, paths))
     }
-    if let Some(attributes) = manifest.attributes.take() {
-        builder.attributes(attributes);
-    }
-    let root = Home {
-        id,
-        source,
-        region: footer.data,
-    };
-    let manifest_span = footer.manifest.map(|(span, _)| span);
-    let homes = Homes::new(root, opening, &manifest.shards);
-    let paths = Reader {
-        builder: &mut builder,
-        homes,
-        kept: Kept::default(),
-    }
-    .add(manifest.objects, manifest_span);
-    Ok(Input::new(builder.build()?, paths))
 }
 
 struct Reader<'a> {
