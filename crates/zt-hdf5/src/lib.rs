@@ -77,7 +77,8 @@ impl FileKind for Hdf5 {
     }
 
     fn recognise(&self, probe: &Probe<'_>) -> Result<bool> {
-        recognise(probe)
+        // A file with the signature, or an archive with such a file.
+        Ok(probe.head().starts_with(superblock::SIGNATURE) || keras::recognises(probe)?)
     }
 
     fn recognise_behind(&self, probe: &Probe<'_>) -> Result<bool> {
@@ -90,32 +91,23 @@ impl FileKind for Hdf5 {
     }
 
     fn open(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
-        open(source, opening)
+        let source: Arc<dyn Source> = source.into();
+        let mut builder = opening.builder(HDF5);
+        let file = builder.source(Arc::clone(&source));
+        let all = whole(&*source)?;
+        // A superblock may follow a user block with any content, even one that looks like an archive.
+        let is_hdf5 = superblock::locate(&*source, all)?.is_some();
+        let extent = match keras::weights(&*source, is_hdf5, &mut builder)? {
+            Some(member) => keras::span(&member, &source)?,
+            None => all,
+        };
+        let (store, root) = superblock::open(source, extent)?;
+        let tree = Tree::new(&store, root, file, opening, builder.limits());
+        let sources = tree.add_to(&mut builder)?;
+        let mut paths = opening.paths();
+        paths.extend(sources);
+        Ok(Input::new(builder.build()?, paths))
     }
-}
-
-/// Whether a file begins with the signature, or is an archive with such a file.
-fn recognise(probe: &Probe<'_>) -> Result<bool> {
-    Ok(probe.head().starts_with(superblock::SIGNATURE) || keras::recognises(probe)?)
-}
-
-fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
-    let source: Arc<dyn Source> = source.into();
-    let mut builder = opening.builder(HDF5);
-    let file = builder.source(Arc::clone(&source));
-    let all = whole(&*source)?;
-    // A superblock may follow a user block with any content, even one that looks like an archive.
-    let is_hdf5 = superblock::locate(&*source, all)?.is_some();
-    let extent = match keras::weights(&*source, is_hdf5, &mut builder)? {
-        Some(member) => keras::span(&member, &source)?,
-        None => all,
-    };
-    let (store, root) = superblock::open(source, extent)?;
-    let tree = Tree::new(&store, root, file, opening, builder.limits());
-    let sources = tree.add_to(&mut builder)?;
-    let mut paths = opening.paths();
-    paths.extend(sources);
-    Ok(Input::new(builder.build()?, paths))
 }
 
 #[cfg(doctest)]

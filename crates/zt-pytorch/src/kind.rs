@@ -27,7 +27,11 @@ impl FileKind for PyTorch {
     }
 
     fn recognise(&self, probe: &Probe<'_>) -> Result<bool> {
-        recognise(probe)
+        let head = probe.head();
+        // An archive without a valid directory is known by its first member.
+        Ok(tar::is_tar(head)
+            || legacy::is_pickle(head)
+            || zip::recognises(probe, is_ours, archive::begins_ours)?)
     }
 
     fn recognise_behind(&self, probe: &Probe<'_>) -> Result<bool> {
@@ -36,34 +40,16 @@ impl FileKind for PyTorch {
     }
 
     fn open(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
-        open(source, opening)
+        let source: Arc<dyn Source> = Arc::from(source);
+        let builder = opening.builder(PYTORCH);
+        let probe = Probe::new(&source)?;
+        let head = probe.head();
+        if tar::is_tar(head) {
+            return tar::open(source, builder, opening);
+        }
+        if zt_zip::is_archive(head) || !legacy::is_pickle(head) && self.recognise_behind(&probe)? {
+            return archive::open(source, builder, opening);
+        }
+        legacy::open(source, builder, opening)
     }
-}
-
-fn recognise(probe: &Probe<'_>) -> Result<bool> {
-    let head = probe.head();
-    Ok(tar::is_tar(head) || legacy::is_pickle(head) || is_archive(probe)?)
-}
-
-fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
-    let source: Arc<dyn Source> = Arc::from(source);
-    let builder = opening.builder(PYTORCH);
-    let probe = Probe::new(&source)?;
-    if tar::is_tar(probe.head()) {
-        return tar::open(source, builder, opening);
-    }
-    let head = probe.head();
-    let is_behind = || -> Result<bool> {
-        let archive = zip::behind_other_data(&source)?;
-        Ok(archive.is_some_and(|archive| is_ours(&archive)))
-    };
-    if zt_zip::is_archive(head) || !legacy::is_pickle(head) && is_behind()? {
-        return archive::open(source, builder, opening);
-    }
-    legacy::open(source, builder, opening)
-}
-
-/// Whether this is an archive of torch. One without a valid directory is known by its first member.
-fn is_archive(probe: &Probe<'_>) -> Result<bool> {
-    zip::recognises(probe, is_ours, archive::begins_ours)
 }

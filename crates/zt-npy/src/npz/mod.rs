@@ -38,7 +38,10 @@ impl FileKind for Npz {
     }
 
     fn recognise(&self, probe: &Probe<'_>) -> Result<bool> {
-        recognise(probe)
+        // Without a valid directory, the name of the first member decides.
+        let is_ours = |archive: &Archive| archive.members().is_empty() || has_array(archive);
+        let is_array = |name: &[u8]| name.ends_with(ENDING.as_bytes());
+        archive::recognises(probe, is_ours, is_array)
     }
 
     fn recognise_behind(&self, probe: &Probe<'_>) -> Result<bool> {
@@ -90,14 +93,6 @@ struct Shared {
     bands: Bands,
     /// How many bytes behind arrays may still be read.
     left: Cell<u64>,
-}
-
-/// Whether an archive has an array or is empty. Without a valid directory, the name of the first
-/// member decides.
-fn recognise(probe: &Probe<'_>) -> Result<bool> {
-    let is_ours = |archive: &Archive| archive.members().is_empty() || has_array(archive);
-    let is_array = |name: &[u8]| name.ends_with(ENDING.as_bytes());
-    archive::recognises(probe, is_ours, is_array)
 }
 
 /// Whether the name of a member is the name of an array.
