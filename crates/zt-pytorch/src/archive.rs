@@ -23,9 +23,9 @@ use zt::{Error, Result, Source, Warning};
 use zt_foreign::archive as zip;
 use zt_foreign::{Input, Opening};
 
-use crate::assemble::{Contents, Graph, Place, assemble};
+use crate::assemble::{Graph, Place, assemble};
 use crate::global::Global;
-use crate::pickle::{self, PICKLE_LEN, Pickle};
+use crate::pickle::{Find, PICKLE_LEN, Pickle, load_record};
 use crate::violation::Violation;
 use zt_zip::{Archive, Content, Member};
 
@@ -89,12 +89,7 @@ pub(super) fn open(
             prefix: CONSTANTS_PREFIX,
         });
     }
-    let contents = Contents {
-        source: Arc::clone(&source),
-        graphs: &graphs,
-        byte_order,
-    };
-    Ok(opening.input(assemble(contents, builder, opening.path)?))
+    assemble(Arc::clone(&source), &graphs, byte_order, builder, opening)
 }
 
 /// Whether this is an archive of torch: it has a `data.pkl` in a top folder, or is of `torch.export`
@@ -125,9 +120,6 @@ fn other_layout(member: &Member) -> Option<&'static str> {
     }
 }
 
-/// Looks up a global. TorchScript has more of them.
-type Find = fn(&str, &str, u32) -> Option<Global>;
-
 /// A pickle and the record that holds it.
 struct Record {
     name: &'static str,
@@ -137,16 +129,7 @@ struct Record {
 
 impl Record {
     fn load(&self, find: Find) -> Result<Pickle<'_>> {
-        pickle::load(&self.bytes, find).map_err(|error| {
-            let start = self.start();
-            let at = start.and_then(|start| start.checked_add(error.at as u64));
-            let record = self.name;
-            let error = Error::from(Violation::Pickle { record, error });
-            match at {
-                Some(at) => error.with_offset(at),
-                None => error,
-            }
-        })
+        load_record(self.name, &self.bytes, self.start(), find)
     }
 
     /// Where the pickle begins in the file. The bytes of a deflated one have no place in it.

@@ -1,9 +1,7 @@
 //! The arguments of a recorded call.
 
 use crate::pickle::{Heap, Value};
-use crate::violation::{RANK, TensorFault};
-
-type Done<T> = Result<T, TensorFault>;
+use crate::violation::{Done, RANK, TensorFault};
 
 /// The arguments of a call, by position.
 #[derive(Clone, Copy)]

@@ -7,18 +7,19 @@ use std::sync::Arc;
 use zt::foreign::{FileBuilder, SourceId};
 use zt::manifest::{ByteOrder, Text};
 use zt::{
-    Attributes, Blob, Component, DType, Error, File, Memory, Object, RawComponent, RawObject,
-    Registry, Result, Source, Span, Warning,
+    Attributes, Blob, Component, DType, Error, Memory, Object, RawComponent, RawObject, Registry,
+    Result, Source, Span, Warning,
 };
 use zt_foreign::strided::{self, Bands, Strided};
+use zt_foreign::{Input, Opening};
 
 use crate::attribute;
 use crate::budget::Budget;
-use crate::element::{ElementType, Meaning};
+use crate::element::Meaning;
 use crate::flatten;
 use crate::numpy::Array;
 use crate::pickle::{Heap, Node, Pickle, Value};
-use crate::tensor::{self, Layout, Refused};
+use crate::tensor::{self, Known, Layout, Refused};
 use crate::unknown::{Tensors, unknown};
 use crate::view::{self, Storage, View};
 use crate::violation::{TensorFault, Violation};
@@ -42,13 +43,6 @@ pub(super) struct Place {
     pub(super) from: u64,
 }
 
-/// A file whose pickles have been read.
-pub(super) struct Contents<'c> {
-    pub(super) source: Arc<dyn Source>,
-    pub(super) graphs: &'c [Graph<'c>],
-    pub(super) byte_order: ByteOrder,
-}
-
 /// A pickle and its storages.
 pub(super) struct Graph<'c> {
     pub(super) pickle: Pickle<'c>,
@@ -59,20 +53,46 @@ pub(super) struct Graph<'c> {
     pub(super) prefix: &'static str,
 }
 
-/// Builds the file. A bare tensor is named after the file at `path`.
+/// Builds a file with one pickle, which begins at `start`, and little-endian storages beside it.
+pub(super) fn assemble_one(
+    source: Arc<dyn Source>,
+    pickle: Pickle<'_>,
+    start: u64,
+    storages: &HashMap<String, Span>,
+    builder: FileBuilder,
+    opening: Opening<'_>,
+) -> Result<Input> {
+    let locate = |key: &str| {
+        Ok(storages.get(key).map(|span| Place {
+            source: None,
+            span: *span,
+            from: span.offset(),
+        }))
+    };
+    let graph = Graph {
+        pickle,
+        start: Some(start),
+        locate: &locate,
+        prefix: "",
+    };
+    assemble(source, &[graph], ByteOrder::Little, builder, opening)
+}
+
+/// Builds the file. A bare tensor is named after the file.
 pub(super) fn assemble(
-    contents: Contents<'_>,
+    source: Arc<dyn Source>,
+    graphs: &[Graph<'_>],
+    byte_order: ByteOrder,
     mut builder: FileBuilder,
-    path: Option<&Path>,
-) -> Result<File> {
-    let id = builder.source(Arc::clone(&contents.source));
-    let file = (contents.source, id);
-    let single = single_name(path);
+    opening: Opening<'_>,
+) -> Result<Input> {
+    let id = builder.source(Arc::clone(&source));
+    let file = (source, id);
+    let single = single_name(opening.path);
     let mut others = Others::default();
     let mut budget = Budget::new(file.0.byte_len(), builder.limits());
-    for graph in contents.graphs {
-        let mut assembler =
-            Assembler::new(graph, &file, contents.byte_order, &mut builder, &mut others);
+    for graph in graphs {
+        let mut assembler = Assembler::new(graph, &file, byte_order, &mut builder, &mut others);
         assembler.graph(graph, &single, &mut budget)?;
     }
     if !others.has_tensors && others.attributes.is_empty() {
@@ -84,7 +104,7 @@ pub(super) fn assemble(
     if !others.attributes.is_empty() {
         builder.attributes(others.attributes.into_iter().collect::<Attributes>());
     }
-    builder.build()
+    opening.build(builder)
 }
 
 /// What is in a file beside its tensors.
@@ -298,20 +318,20 @@ impl<'h> Assembler<'h> {
         let layout = match layout {
             Ok(layout) => layout,
             Err(refused) => {
-                let raw = raw(refused.shape, refused.element);
+                let raw = raw(refused.known);
                 self.builder.fault(name, raw, refused.fault.into());
                 return Ok(());
             }
         };
-        let shape = layout.shape().to_vec();
-        let element = layout.element();
+        let known = Known {
+            shape: Some(layout.shape().to_vec()),
+            element: Some(layout.element()),
+        };
         match self.parts(&name, value, layout, budget) {
             Ok(parts) => self
                 .builder
                 .object_across(name, parts.object, parts.sources),
-            Err(error) => self
-                .builder
-                .fault(name, raw(Some(shape), Some(element)), error),
+            Err(error) => self.builder.fault(name, raw(known), error),
         }
         Ok(())
     }
@@ -577,10 +597,10 @@ const fn times_gathered(byte_len: u64) -> u64 {
 }
 
 /// A listing shows this of a tensor that is refused.
-fn raw(shape: Option<Vec<u64>>, element: Option<&ElementType>) -> RawObject {
+fn raw(known: Known) -> RawObject {
     let mut raw = RawObject::default();
-    raw.shape = shape;
-    if let Some(element) = element {
+    raw.shape = known.shape;
+    if let Some(element) = known.element {
         let mut data = RawComponent::default();
         data.dtype = Some(match element.meaning {
             Meaning::Values(dtype, _) => dtype.as_str().into(),
@@ -589,14 +609,4 @@ fn raw(shape: Option<Vec<u64>>, element: Option<&ElementType>) -> RawObject {
         raw.components = vec![("data".into(), data)];
     }
     raw
-}
-
-impl From<TensorFault> for Refused {
-    fn from(fault: TensorFault) -> Self {
-        Refused {
-            fault,
-            shape: None,
-            element: None,
-        }
-    }
 }

@@ -16,13 +16,12 @@ use std::sync::Arc;
 
 use zt::container::bytes_of;
 use zt::foreign::FileBuilder;
-use zt::manifest::ByteOrder;
 use zt::{Error, Result, Source, Span};
 use zt_foreign::{Input, Opening};
 
-use crate::assemble::{Contents, Graph, Place, assemble};
+use crate::assemble::assemble_one;
 use crate::global::Global;
-use crate::pickle::{self, Heap, Node, PICKLE_LEN, Pickle, PickleFault, Value};
+use crate::pickle::{Heap, Node, PICKLE_LEN, Pickle, PickleFault, Value, load_record};
 use crate::view::{self, Storage};
 use crate::violation::Violation;
 
@@ -60,12 +59,17 @@ pub(super) fn open(
         let span = Span::new(0, window.min(available).min(PICKLE_LEN)).ok_or_else(too_long)?;
         let bytes = bytes_of(&source, span)?;
         let fault = match Pickles::read(&bytes) {
-            Ok(pickles) => return finish(pickles, &source, builder, opening),
+            Ok(pickles) => {
+                let storages = pickles.storages(&source)?;
+                let Pickles { object, start, .. } = pickles;
+                let source = Arc::clone(&source);
+                return assemble_one(source, object, start, &storages, builder, opening);
+            }
             Err(fault) => fault,
         };
         // A truncated pickle may continue after the window.
-        if !fault.is_truncated() || span.byte_len() == available {
-            return Err(fault.into());
+        if !is_truncated(&fault) || span.byte_len() == available {
+            return Err(fault);
         }
         if window >= PICKLE_LEN {
             return Err(too_long().into());
@@ -73,34 +77,6 @@ pub(super) fn open(
         // Not above four times the limit.
         window = window.checked_mul(4).ok_or_else(too_long)?;
     }
-}
-
-fn finish(
-    pickles: Pickles<'_>,
-    source: &Arc<dyn Source>,
-    builder: FileBuilder,
-    opening: Opening<'_>,
-) -> Result<Input> {
-    let storages = pickles.storages(source)?;
-    let locate = |key: &str| {
-        Ok(storages.get(key).map(|span| Place {
-            source: None,
-            span: *span,
-            from: span.offset(),
-        }))
-    };
-    let graph = Graph {
-        pickle: pickles.object,
-        start: Some(pickles.start),
-        locate: &locate,
-        prefix: "",
-    };
-    let contents = Contents {
-        source: Arc::clone(source),
-        graphs: &[graph],
-        byte_order: ByteOrder::Little,
-    };
-    Ok(opening.input(assemble(contents, builder, opening.path)?))
 }
 
 /// The pickles at the beginning of a file.
@@ -114,49 +90,25 @@ struct Pickles<'p> {
     byte_len: u64,
 }
 
-/// Why the pickles are refused, and the byte where.
-struct Fault {
-    violation: Violation,
-    at: Option<u64>,
-}
-
-impl Fault {
-    const fn is_truncated(&self) -> bool {
-        matches!(
-            &self.violation,
-            Violation::Pickle { error, .. } if matches!(error.fault, PickleFault::Truncated { .. })
-        )
-    }
-}
-
-impl From<Violation> for Fault {
-    fn from(violation: Violation) -> Self {
-        let at = None;
-        Fault { violation, at }
-    }
-}
-
-impl From<Fault> for Error {
-    fn from(fault: Fault) -> Self {
-        let error = Error::from(fault.violation);
-        match fault.at {
-            Some(at) => error.with_offset(at),
-            None => error,
+/// Whether the bytes end within a pickle.
+fn is_truncated(error: &Error) -> bool {
+    let violation = error.inner().and_then(|inner| inner.downcast_ref());
+    match violation {
+        Some(Violation::Pickle { error, .. }) => {
+            matches!(error.fault, PickleFault::Truncated { .. })
         }
+        _ => false,
     }
 }
 
 impl<'p> Pickles<'p> {
-    fn read(bytes: &'p [u8]) -> Result<Self, Fault> {
+    fn read(bytes: &'p [u8]) -> Result<Self> {
         let mut rest = bytes;
         let mut next = |record| {
             let start = bytes.len().abs_diff(rest.len());
-            let pickle = pickle::load(rest, Global::find).map_err(|error| Fault {
-                at: start.checked_add(error.at).map(|at| at as u64),
-                violation: Violation::Pickle { record, error },
-            })?;
+            let pickle = load_record(record, rest, Some(start as u64), Global::find)?;
             rest = rest.get(pickle.byte_len..).unwrap_or_default();
-            Ok::<_, Fault>((pickle, start))
+            Ok::<_, Error>((pickle, start))
         };
         let (magic, _) = next("the first pickle")?;
         if !is_magic(&magic) {

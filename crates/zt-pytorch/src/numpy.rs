@@ -17,9 +17,7 @@ use crate::element::{ElementType, Meaning};
 use crate::global::{Global, Numpy};
 use crate::pickle::{Heap, Made, Node, Value};
 use crate::view::product;
-use crate::violation::TensorFault;
-
-type Done<T> = Result<T, TensorFault>;
+use crate::violation::{Done, TensorFault};
 
 /// NumPy's codes of dtypes, and torch's names of them.
 const CODES: [(&str, &str); 14] = [

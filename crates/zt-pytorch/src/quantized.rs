@@ -14,9 +14,7 @@ use crate::global::{Global, Scheme};
 use crate::pickle::{Node, Value};
 use crate::tensor::{self, Known, Layout, check_shape, view};
 use crate::view::{View, product};
-use crate::violation::TensorFault;
-
-type Done<T> = std::result::Result<T, TensorFault>;
+use crate::violation::{Done, TensorFault};
 
 /// The scales and zero-points of a quantized tensor.
 #[derive(Debug)]

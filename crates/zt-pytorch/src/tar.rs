@@ -16,15 +16,14 @@ use std::sync::Arc;
 
 use zt::container::bytes_of;
 use zt::foreign::FileBuilder;
-use zt::manifest::ByteOrder;
 use zt::{Error, Result, Source, Span};
 use zt_foreign::{Input, Opening};
 
-use crate::assemble::{Contents, Graph, Place, assemble};
+use crate::assemble::assemble_one;
 use crate::element::ElementType;
 use crate::global::{Global, Rebuild};
 use crate::legacy::span_at;
-use crate::pickle::{self, Heap, Node, PICKLE_LEN, Pickle, PickleFault, Value};
+use crate::pickle::{self, Heap, Node, PICKLE_LEN, Pickle, PickleFault, Value, load_record};
 use crate::violation::{RANK, Violation};
 
 /// Headers and contents of members begin at multiples of this.
@@ -66,7 +65,7 @@ pub(super) fn open(
         .map_err(|violation| Error::from(violation).with_span(span))?;
     let span = member("pickle")?;
     let bytes = bytes_of(&source, bounded(span)?)?;
-    let mut pickle = load("pickle", &bytes, span.offset())?;
+    let mut pickle = load_record("pickle", &bytes, Some(span.offset()), Global::find)?;
     let full = |error| Error::from(Violation::Memory(error));
     // Any number of ids can name one tensor.
     let mut known: HashMap<String, Option<Known>> = HashMap::new();
@@ -95,25 +94,15 @@ pub(super) fn open(
             *target = node;
         }
     }
-    let locate = |key: &str| {
-        Ok(storages.places.get(key).map(|span| Place {
-            source: None,
-            span: *span,
-            from: span.offset(),
-        }))
-    };
-    let graph = Graph {
+    let start = span.offset();
+    assemble_one(
+        Arc::clone(&source),
         pickle,
-        start: Some(span.offset()),
-        locate: &locate,
-        prefix: "",
-    };
-    let contents = Contents {
-        source: Arc::clone(&source),
-        graphs: &[graph],
-        byte_order: ByteOrder::Little,
-    };
-    Ok(opening.input(assemble(contents, builder, opening.path)?))
+        start,
+        &storages.places,
+        builder,
+        opening,
+    )
 }
 
 /// What an id of the object stands for.
@@ -163,17 +152,6 @@ fn bounded(span: Span) -> Result<Span, Violation> {
         return Err(Violation::RecordTooLong { found, limit });
     }
     Ok(span)
-}
-
-fn load<'p>(record: &'static str, bytes: &'p [u8], start: u64) -> Result<Pickle<'p>> {
-    pickle::load(bytes, Global::find).map_err(|error| {
-        let at = start.checked_add(error.at as u64);
-        let error = Error::from(Violation::Pickle { record, error });
-        match at {
-            Some(at) => error.with_offset(at),
-            None => error,
-        }
-    })
 }
 
 /// A key, which is an address, as an integer or its text.
@@ -288,7 +266,10 @@ fn small<T>(
         let longer = window.checked_mul(8).filter(|_| truncated && window == len);
         match longer {
             Some(longer) => window = longer,
-            None => return load("storages", &bytes, offset).map(|_| (None, offset)),
+            None => {
+                let refused = load_record("storages", &bytes, Some(offset), Global::find);
+                return refused.map(|_| (None, offset));
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::numpy::{self, Array};
 use crate::pickle::{Heap, Made, Node, Value};
 use crate::quantized::{self, Scale};
 use crate::view::{self, View};
-use crate::violation::TensorFault;
+use crate::violation::{Done, TensorFault};
 use crate::wrapper::unwrapped;
 
 /// The layout of a tensor, as its pickle describes it.
@@ -35,15 +35,18 @@ pub(super) enum Layout {
     Array(Array),
 }
 
-/// Why a tensor is refused. A listing shows its shape and element type if they are known.
-#[derive(Debug)]
+/// Why a tensor is refused, and what a listing shows of it.
 pub(super) struct Refused {
     pub(super) fault: TensorFault,
-    pub(super) shape: Option<Vec<u64>>,
-    pub(super) element: Option<&'static ElementType>,
+    pub(super) known: Known,
 }
 
-type Done<T> = Result<T, TensorFault>;
+impl From<TensorFault> for Refused {
+    fn from(fault: TensorFault) -> Self {
+        let known = Known::default();
+        Refused { fault, known }
+    }
+}
 
 impl Layout {
     pub(super) fn shape(&self) -> &[u64] {
@@ -69,11 +72,7 @@ impl Layout {
 /// The layout of the tensor that an object is.
 pub(super) fn tensor(heap: &Heap<'_>, made: Made) -> Result<Layout, Refused> {
     let mut known = Known::default();
-    resolve(heap, made, &mut known).map_err(|fault| Refused {
-        fault,
-        shape: known.shape,
-        element: known.element,
-    })
+    resolve(heap, made, &mut known).map_err(|fault| Refused { fault, known })
 }
 
 /// The shape and element type that were read before a fault.

@@ -4,12 +4,10 @@ use crate::arguments::{Arguments, wrong};
 use crate::element::{ElementType, Meaning};
 use crate::global::Global;
 use crate::pickle::{Heap, Node, Value};
-use crate::violation::TensorFault;
+use crate::violation::{Done, TensorFault};
 
 /// The limit of a key, which is a number or an address.
 const KEY_LEN: usize = 64;
-
-type Done<T> = Result<T, TensorFault>;
 
 /// Elements of a storage, by offset, shape and strides.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

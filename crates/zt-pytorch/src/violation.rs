@@ -55,6 +55,9 @@ pub(super) enum TensorFault {
     StorageLength { expected: u64, found: u64 },
 }
 
+/// A part of a tensor, or its fault.
+pub(super) type Done<T> = Result<T, TensorFault>;
+
 impl From<TensorFault> for Error {
     fn from(fault: TensorFault) -> Self {
         let (kind, code) = match fault {
