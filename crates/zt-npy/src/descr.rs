@@ -40,85 +40,40 @@ const TABLE: [(&str, DType, Option<&str>); 15] = [
     VOID_2,
 ];
 
-/// NumPy's other spellings: letters for the types of C, and names, which have no byte order. `long`
-/// has 64 bits, as everywhere except on Windows.
-const LETTERS: [(&str, &str); 23] = [
-    ("?", "b1"),
-    ("b", "i1"),
-    ("B", "u1"),
-    ("h", "i2"),
-    ("H", "u2"),
-    ("i", "i4"),
-    ("I", "u4"),
-    ("l", "i8"),
-    ("L", "u8"),
-    ("q", "i8"),
-    ("Q", "u8"),
-    ("p", "i8"),
-    ("P", "u8"),
-    ("n", "i8"),
-    ("N", "u8"),
-    ("e", "f2"),
-    ("f", "f4"),
-    ("d", "f8"),
-    ("g", "f16"),
-    ("F", "c8"),
-    ("D", "c16"),
-    ("G", "c32"),
-    ("c", "S1"),
-];
-const NAMES: [(&str, &str); 51] = [
-    ("bool", "b1"),
-    ("bool_", "b1"),
-    ("int8", "i1"),
-    ("byte", "i1"),
-    ("uint8", "u1"),
-    ("ubyte", "u1"),
-    ("int16", "i2"),
-    ("short", "i2"),
-    ("uint16", "u2"),
-    ("ushort", "u2"),
-    ("int32", "i4"),
-    ("intc", "i4"),
-    ("uint32", "u4"),
-    ("uintc", "u4"),
-    ("int64", "i8"),
-    ("int", "i8"),
-    ("int_", "i8"),
-    ("intp", "i8"),
-    ("long", "i8"),
-    ("longlong", "i8"),
-    ("uint64", "u8"),
-    ("uint", "u8"),
-    ("uintp", "u8"),
-    ("ulong", "u8"),
-    ("ulonglong", "u8"),
-    ("float16", "f2"),
-    ("half", "f2"),
-    ("float32", "f4"),
-    ("single", "f4"),
-    ("float64", "f8"),
-    ("double", "f8"),
-    ("float", "f8"),
-    ("complex64", "c8"),
-    ("csingle", "c8"),
-    ("complex128", "c16"),
-    ("cdouble", "c16"),
-    ("complex", "c16"),
-    ("float128", "f16"),
-    ("longdouble", "f16"),
-    ("complex256", "c32"),
-    ("clongdouble", "c32"),
-    ("object", "O"),
-    ("object_", "O"),
-    ("str", "U"),
-    ("str_", "U"),
-    ("unicode", "U"),
-    ("bytes", "S"),
-    ("bytes_", "S"),
-    ("void", "V"),
-    ("datetime64", "M8"),
-    ("timedelta64", "m8"),
+/// NumPy's other spellings of a code: letters for the types of C, and names, which have no byte
+/// order. `long` has 64 bits, as everywhere except on Windows.
+const SPELLINGS: [(&str, &str, &[&str]); 23] = [
+    ("b1", "?", &["bool", "bool_"]),
+    ("i1", "b", &["int8", "byte"]),
+    ("u1", "B", &["uint8", "ubyte"]),
+    ("i2", "h", &["int16", "short"]),
+    ("u2", "H", &["uint16", "ushort"]),
+    ("i4", "i", &["int32", "intc"]),
+    ("u4", "I", &["uint32", "uintc"]),
+    (
+        "i8",
+        "lqpn",
+        &["int64", "int", "int_", "intp", "long", "longlong"],
+    ),
+    (
+        "u8",
+        "LQPN",
+        &["uint64", "uint", "uintp", "ulong", "ulonglong"],
+    ),
+    ("f2", "e", &["float16", "half"]),
+    ("f4", "f", &["float32", "single"]),
+    ("f8", "d", &["float64", "double", "float"]),
+    ("c8", "F", &["complex64", "csingle"]),
+    ("c16", "D", &["complex128", "cdouble", "complex"]),
+    ("f16", "g", &["float128", "longdouble"]),
+    ("c32", "G", &["complex256", "clongdouble"]),
+    ("O", "", &["object", "object_"]),
+    ("U", "", &["str", "str_", "unicode"]),
+    ("S", "", &["bytes", "bytes_"]),
+    ("V", "", &["void"]),
+    ("M8", "", &["datetime64"]),
+    ("m8", "", &["timedelta64"]),
+    ("S1", "c", &[]),
 ];
 
 /// NumPy saves the bfloat16 of ml_dtypes, and any other two opaque bytes, as this.
@@ -127,11 +82,8 @@ const VOID_2: (&str, DType, Option<&str>) = ("V2", DType::BF16, None);
 impl Descr {
     /// Parses a descr. Two opaque bytes are bf16 if `void2_is_bf16`.
     pub(super) fn parse(text: &str, void2_is_bf16: bool) -> Self {
-        let spelled = |table: &[(&str, &'static str)], text: &str| {
-            let mut rows = table.iter().filter(|(spelling, _)| *spelling == text);
-            rows.next().map(|(_, code)| *code)
-        };
-        if let Some(code) = spelled(&NAMES, text) {
+        let mut spellings = SPELLINGS.iter();
+        if let Some((code, ..)) = spellings.find(|(.., names)| names.contains(&text)) {
             return Self::of_code(code, ByteOrder::Little, void2_is_bf16);
         }
         let (byte_order, code) = match text.split_at_checked(1) {
@@ -140,7 +92,9 @@ impl Descr {
             Some(("<" | "|" | "=", code)) => (ByteOrder::Little, code),
             _ => (ByteOrder::Little, text),
         };
-        if let Some(code) = spelled(&LETTERS, code) {
+        let is_letter = |letters: &str| code.len() == 1 && letters.contains(code);
+        let mut spellings = SPELLINGS.iter();
+        if let Some((code, ..)) = spellings.find(|(_, letters, _)| is_letter(letters)) {
             return Self::of_code(code, byte_order, void2_is_bf16);
         }
         match Code::of(code) {
@@ -252,26 +206,11 @@ mod tests {
     #[test]
     fn unsupported_dtypes_differ_from_unknown_ones() {
         let opaque = [
-            "|O",
-            "|O8",
-            "|S5",
-            "|a3",
-            "<U7",
-            "|T16",
-            "|V8",
-            "|V2",
-            "<M8[ns]",
-            "<m8",
-            "<f16",
-            "<c32",
-            "<f1",
-            "datetime64[ns]",
-            "timedelta64[D]",
-            "3f4",
-            "(3)f4",
-            "f4,i4",
+            "|O", "|O8", "|S5", "|a3", "<U7", "|T16", "|V8", "|V2", "<M8[ns]", "<m8", "<f16",
+            "<c32", "<f1", "3f4", "(3)f4", "f4,i4",
         ];
-        for text in opaque {
+        let times = ["datetime64[ns]", "timedelta64[D]"];
+        for text in opaque.into_iter().chain(times) {
             assert!(
                 matches!(Descr::parse(text, false), Descr::Opaque(_)),
                 "{text}"

@@ -242,50 +242,13 @@ mod tests {
     #[test]
     fn expressions_calls_and_names_are_refused() {
         let texts = [
-            "",
-            " ",
-            "1+1",
-            "f(1)",
-            "__import__('os')",
-            "[x for x in (1,)]",
-            "a",
-            "Truely",
-            "True_",
-            "[True1]",
-            "{None1: 2}",
-            "1.5",
-            "1e3",
-            "0x",
-            "0b2",
-            "03",
-            "0_3",
-            "1__0",
-            "1_",
-            "_1",
-            "+_1",
-            "+-1",
-            "+'a'",
-            "b'a'",
-            "ur'a'",
-            "3l",
-            "3j",
-            "'a",
-            "'a\nb'",
-            "(1",
-            "(1,,2)",
-            "(,)",
-            "[1 2]",
-            "{'a'}",
-            "{'a' 1}",
-            "{'a':}",
-            "1 2",
-            "'a' 'b'",
-            "# 1",
-            "-'a'",
-            "--1",
-            "\0",
+            "", " ", "1+1", "f(1)", "a", "Truely", "True_", "[True1]", "1.5", "1e3", "0x", "0b2",
+            "03", "0_3", "1__0", "1_", "_1", "+_1", "+-1", "+'a'", "b'a'", "ur'a'", "3l", "3j",
+            "'a", "'a\nb'", "(1", "(1,,2)", "(,)", "[1 2]", "{'a'}", "{'a' 1}", "{'a':}", "1 2",
+            "'a' 'b'", "# 1", "-'a'", "--1", "\0",
         ];
-        for text in texts {
+        let long = ["__import__('os')", "[x for x in (1,)]", "{None1: 2}"];
+        for text in texts.into_iter().chain(long) {
             assert!(parse(text).is_err(), "{text:?}");
         }
         let deep = |levels: usize| "(".repeat(levels) + "1," + &")".repeat(levels);
