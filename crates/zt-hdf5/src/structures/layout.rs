@@ -89,7 +89,7 @@ fn old(cursor: &mut Cursor<'_>) -> Result<Layout> {
             address,
             byte_len: None,
         }),
-        CHUNKED => tree1(cursor, dimensions, address),
+        CHUNKED => Chunking::new(cursor, dimensions, address, Index::Tree1).map(Layout::Chunked),
         other => Err(cursor.field("the class of a layout", other.into())),
     }
 }
@@ -109,7 +109,7 @@ fn new(cursor: &mut Cursor<'_>, version: u8) -> Result<Layout> {
             let rank = cursor.u8()?;
             let address = cursor.address()?;
             let dimensions = dimensions(cursor, rank, 4)?;
-            tree1(cursor, dimensions, address)
+            Chunking::new(cursor, dimensions, address, Index::Tree1).map(Layout::Chunked)
         }
         CHUNKED => indexed(cursor, version),
         VIRTUAL if version > 3 => Ok(Layout::Virtual(cursor.address()?, cursor.u32()?)),
@@ -127,10 +127,6 @@ fn compact(cursor: &mut Cursor<'_>, len: u32) -> Result<Layout> {
     let span = Span::new(offset, len.into());
     span.map(Layout::Compact)
         .ok_or_else(|| cursor.field("the length of compact values", len.into()))
-}
-
-fn tree1(cursor: &Cursor<'_>, dimensions: Vec<u64>, address: Option<u64>) -> Result<Layout> {
-    chunking(cursor, dimensions, address, Index::Tree1, 0, false)
 }
 
 /// Chunks with one of the indices of version 4.
@@ -173,38 +169,34 @@ fn indexed(cursor: &mut Cursor<'_>, version: u8) -> Result<Layout> {
         4 => sum([encoded_len(byte_len), 1])?.min(8),
         _ => cursor.sizes().length,
     };
-    let edges_are_plain = flags & PLAIN_EDGES != 0;
-    chunking(
-        cursor,
-        dimensions,
-        address,
-        index,
+    Ok(Layout::Chunked(Chunking {
         length_len,
-        edges_are_plain,
-    )
+        edges_are_plain: flags & PLAIN_EDGES != 0,
+        ..Chunking::new(cursor, dimensions, address, index)?
+    }))
 }
 
-/// The last dimension of a chunk is the length of an element.
-fn chunking(
-    cursor: &Cursor<'_>,
-    mut shape: Vec<u64>,
-    address: Option<u64>,
-    index: Index,
-    length_len: u64,
-    edges_are_plain: bool,
-) -> Result<Layout> {
-    let zero = |what| cursor.field(what, 0);
-    let element_len = shape.pop().filter(|_| !shape.is_empty());
-    let element_len = element_len.ok_or_else(|| zero("the rank of a chunk"))?;
-    if element_len == 0 || shape.contains(&0) {
-        return Err(zero("a dimension of a chunk"));
+impl Chunking {
+    /// Chunks of version 3. The last dimension of a chunk is the length of an element.
+    fn new(
+        cursor: &Cursor<'_>,
+        mut shape: Vec<u64>,
+        address: Option<u64>,
+        index: Index,
+    ) -> Result<Self> {
+        let zero = |what| cursor.field(what, 0);
+        let element_len = shape.pop().filter(|_| !shape.is_empty());
+        let element_len = element_len.ok_or_else(|| zero("the rank of a chunk"))?;
+        if element_len == 0 || shape.contains(&0) {
+            return Err(zero("a dimension of a chunk"));
+        }
+        Ok(Chunking {
+            shape,
+            element_len,
+            edges_are_plain: false,
+            index,
+            address,
+            length_len: 0,
+        })
     }
-    Ok(Layout::Chunked(Chunking {
-        shape,
-        element_len,
-        edges_are_plain,
-        index,
-        address,
-        length_len,
-    }))
 }
