@@ -37,6 +37,15 @@ impl<'b> Bits<'b> {
     }
 }
 
+/// The number in at most eight bytes.
+pub(crate) fn number(bytes: &[u8], byte_order: ByteOrder) -> u64 {
+    let push = |number: u64, byte: &u8| number << 8 | u64::from(*byte);
+    match byte_order {
+        ByteOrder::Little => bytes.iter().rev().fold(0, push),
+        ByteOrder::Big => bytes.iter().fold(0, push),
+    }
+}
+
 /// Appends the low `len` bytes of a number.
 pub(crate) fn put(out: &mut Vec<u8>, number: u64, len: usize, byte_order: ByteOrder) {
     let bytes = number.to_le_bytes();

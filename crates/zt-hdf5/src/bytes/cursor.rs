@@ -1,7 +1,8 @@
 //! Reads the fields of one structure in order.
 
-use zt::{Error, Result};
+use zt::{ByteOrder, Error, Result};
 
+use crate::bytes::bits::number;
 use crate::bytes::size::{Sizes, in_memory};
 use crate::bytes::violation::Violation;
 
@@ -136,7 +137,7 @@ impl<'b> Cursor<'b> {
 
     /// A little-endian number of `len` bytes, 8 at most.
     pub(crate) fn uint(&mut self, len: u64) -> Result<u64> {
-        Ok(word(self.take(len)?))
+        Ok(number(self.take(len)?, ByteOrder::Little))
     }
 
     /// A length, which is as wide as the superblock declares.
@@ -148,7 +149,7 @@ impl<'b> Cursor<'b> {
     pub(crate) fn address(&mut self) -> Result<Option<u64>> {
         let bytes = self.take(self.sizes.offset)?;
         let is_defined = bytes.iter().any(|byte| *byte != u8::MAX);
-        Ok(is_defined.then(|| word(bytes)))
+        Ok(is_defined.then(|| number(bytes, ByteOrder::Little)))
     }
 
     /// An address that must be defined.
@@ -174,12 +175,4 @@ impl<'b> Cursor<'b> {
         let used = self.position().strict_sub(start);
         self.skip(used.wrapping_neg() & 7)
     }
-}
-
-fn word(bytes: &[u8]) -> u64 {
-    let mut word = [0; 8];
-    for (to, from) in word.iter_mut().zip(bytes) {
-        *to = *from;
-    }
-    u64::from_le_bytes(word)
 }

@@ -3,7 +3,7 @@
 
 use zt::ByteOrder;
 
-use crate::bytes::bits::{Bits, put};
+use crate::bytes::bits::{Bits, number, put};
 
 /// The parameters of the filter.
 #[derive(Debug, Clone, PartialEq)]
@@ -89,10 +89,7 @@ impl ScaleOffset {
         if width >= element_bits {
             // The elements as they are, in the byte order of the writer, which is little-endian.
             for element in stored.chunks_exact(self.element_len).take(self.count) {
-                let number = element
-                    .iter()
-                    .rev()
-                    .fold(0, |sum, byte| sum << 8 | u64::from(*byte));
+                let number = number(element, ByteOrder::Little);
                 put(&mut out, number, self.element_len, self.byte_order);
             }
             return Some(out);

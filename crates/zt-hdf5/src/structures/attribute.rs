@@ -4,6 +4,7 @@ use zt::formats::{F8E4M3Fn, F8E5M2, f16};
 use zt::manifest::ListBuilder;
 use zt::{ByteOrder, DType, Error, ErrorKind, Result, Value};
 
+use crate::bytes::bits;
 use crate::bytes::cursor::Cursor;
 use crate::bytes::name;
 use crate::bytes::size::{in_memory, product};
@@ -342,26 +343,13 @@ pub(crate) fn number(number: &Number, bytes: &[u8]) -> Value {
 }
 
 fn scalar(dtype: DType, byte_order: ByteOrder, bytes: &[u8]) -> Value {
-    let mut word = [0; 8];
-    let sorted: Vec<u8> = match byte_order {
-        ByteOrder::Big => bytes.iter().rev().copied().collect(),
-        ByteOrder::Little => bytes.to_vec(),
-    };
-    for (to, from) in word.iter_mut().zip(&sorted) {
-        *to = *from;
-    }
-    let bits = u64::from_le_bytes(word);
-    let low = |shift: u32| {
-        i64::from_le_bytes(word)
-            .wrapping_shl(shift)
-            .wrapping_shr(shift)
-    };
-    let [a, b, c, d, ..] = word;
+    let bits = bits::number(bytes, byte_order);
+    let [a, b, c, d, ..] = bits.to_le_bytes();
     match dtype {
-        DType::I8 => low(56).into(),
-        DType::I16 => low(48).into(),
-        DType::I32 => low(32).into(),
-        DType::I64 => low(0).into(),
+        DType::I8 => i8::from_le_bytes([a]).into(),
+        DType::I16 => i16::from_le_bytes([a, b]).into(),
+        DType::I32 => i32::from_le_bytes([a, b, c, d]).into(),
+        DType::I64 => bits.cast_signed().into(),
         DType::Bool => (bits != 0).into(),
         DType::F64 => f64::from_bits(bits).into(),
         DType::F32 => f32::from_le_bytes([a, b, c, d]).into(),
