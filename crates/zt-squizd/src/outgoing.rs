@@ -1,7 +1,7 @@
 //! An object that becomes a tensor block.
 
 use std::collections::HashMap;
-use std::io::{self, Read as _};
+use std::io::{BufReader, Read as _};
 
 use zt::formats::{Quantization, ZeroKind, dense_byte_len, element_count};
 use zt::{ComponentReader, DType, Object, Result, Value};
@@ -119,14 +119,15 @@ impl<'i> Tensor<'i> {
         let tensor = &self.object.tensor;
         let zeros = self.object.object().component("zeros");
         let zeros = zeros.map(|_| tensor.reader("zeros")).transpose()?;
+        let numbers = |reader| BufReader::with_capacity(64 << 10, reader);
         // Adding -0 keeps a value of -0.
         let no_zero = match quantization(self.object.object()).map(|q| q.zero_kind) {
             Some(ZeroKind::Additive) => 0.0,
             _ => -0.0,
         };
         Ok(PairReader {
-            scales: Numbers::new(tensor.reader("scales")?),
-            zeros: zeros.map(Numbers::new),
+            scales: numbers(tensor.reader("scales")?),
+            zeros: zeros.map(numbers),
             no_zero,
         })
     }
@@ -281,51 +282,19 @@ fn single(value: &Value) -> Option<f32> {
 
 /// Reads the pairs of a tensor's groups one after the other, in bounded memory.
 pub(super) struct PairReader<'i> {
-    scales: Numbers<'i>,
-    zeros: Option<Numbers<'i>>,
+    scales: BufReader<ComponentReader<'i>>,
+    zeros: Option<BufReader<ComponentReader<'i>>>,
     no_zero: f32,
 }
 
 impl PairReader<'_> {
     /// The next scale and zero, as bytes of the tables.
     pub(super) fn next(&mut self) -> Result<[[u8; 4]; 2]> {
-        let zero = match &mut self.zeros {
-            Some(zeros) => zeros.next()?,
-            None => self.no_zero.to_le_bytes(),
-        };
-        Ok([self.scales.next()?, zero])
-    }
-}
-
-/// The numbers of a component.
-struct Numbers<'i> {
-    reader: ComponentReader<'i>,
-    piece: Vec<u8>,
-    len: usize,
-    at: usize,
-}
-
-impl<'i> Numbers<'i> {
-    fn new(reader: ComponentReader<'i>) -> Self {
-        const PIECE: usize = 64 << 10;
-        Numbers {
-            reader,
-            piece: vec![0; PIECE],
-            len: 0,
-            at: 0,
+        let (mut scale, mut zero) = ([0; 4], self.no_zero.to_le_bytes());
+        self.scales.read_exact(&mut scale)?;
+        if let Some(zeros) = &mut self.zeros {
+            zeros.read_exact(&mut zero)?;
         }
-    }
-
-    #[expect(clippy::arithmetic_side_effects, reason = "within the piece")]
-    fn next(&mut self) -> Result<[u8; 4]> {
-        if self.at >= self.len {
-            self.len = self.reader.read(&mut self.piece)?;
-            self.at = 0;
-        }
-        let number = self.piece.get(self.at..self.len);
-        let number = number.and_then(|rest| rest.first_chunk());
-        let number = *number.ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))?;
-        self.at += number.len();
-        Ok(number)
+        Ok([scale, zero])
     }
 }
