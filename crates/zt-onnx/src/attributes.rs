@@ -78,11 +78,7 @@ impl Pairs {
         self.repeated.as_deref()
     }
 
-    /// The attributes; `None` if there are no pairs.
-    ///
-    /// # Errors
-    ///
-    /// More bytes than the limit.
+    /// The attributes; `None` if there are no pairs. More bytes than the limit are an error.
     pub(super) fn finish(self) -> Result<Option<Attributes>, Violation> {
         if self.byte_len > self.limit {
             return Err(Violation::TooLong {

@@ -63,10 +63,6 @@ impl Constant {
     }
 
     /// The tensor of the attribute in `span`; `None` if a function gets the value from its caller.
-    ///
-    /// # Errors
-    ///
-    /// Code `header` for an invalid message.
     #[expect(clippy::arithmetic_side_effects, reason = "a value has a byte")]
     pub(super) fn read(
         self,

@@ -75,10 +75,6 @@ pub(super) fn name_of(number: i64) -> Option<&'static str> {
 
 impl Element {
     /// The data type with that number.
-    ///
-    /// # Errors
-    ///
-    /// Code `dtype`.
     pub(super) fn from_number(number: i64) -> Result<Self, Violation> {
         if let Some((_, name, dtype, logical_type)) = TABLE.iter().find(|row| row.0 == number) {
             return Ok(Element {

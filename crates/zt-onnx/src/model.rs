@@ -92,10 +92,6 @@ pub(super) struct Sparse {
 
 impl Model {
     /// Reads all of a file except the values.
-    ///
-    /// # Errors
-    ///
-    /// Code `header`.
     #[expect(clippy::arithmetic_side_effects, reason = "counts of fields")]
     pub(super) fn read(window: &mut Window<'_>, file: Span, limits: &Limits) -> Result<Self> {
         let tensors_max = (file.byte_len() / PER_TENSOR).clamp(TENSORS_MIN, TENSORS_MAX);

@@ -75,10 +75,6 @@ pub(super) struct External {
 
 impl Tensor {
     /// Reads the message in `span`.
-    ///
-    /// # Errors
-    ///
-    /// Code `header` for an invalid message.
     pub(super) fn read(window: &mut Window<'_>, span: Span, limits: &Limits) -> Result<Self> {
         let mut reader = Reader {
             limits,

@@ -51,10 +51,6 @@ impl Runs {
     }
 
     /// Adds a field: packed values, or one value. Returns `false` if there are too many pieces.
-    ///
-    /// # Errors
-    ///
-    /// Code `header` for another wire type.
     pub(super) fn push(&mut self, field: &Field) -> Result<bool> {
         let run = if field.wire == self.values.wire() {
             Run {
@@ -154,11 +150,7 @@ struct Position {
 }
 
 impl Typed {
-    /// The `expected` bytes of elements in `runs` of `base`.
-    ///
-    /// # Errors
-    ///
-    /// Runs that cannot have as many values.
+    /// The `expected` bytes of elements in `runs` of `base`, if they can have as many values.
     pub(super) fn new(
         base: Arc<dyn Source>,
         runs: Runs,

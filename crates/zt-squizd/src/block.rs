@@ -52,10 +52,6 @@ impl Block {
     }
 
     /// The block at the start of `rest`; `None` if no magic of a block is there.
-    ///
-    /// # Errors
-    ///
-    /// A block without its flag, or with an invalid shape or size.
     pub(super) fn read(source: &dyn Source, rest: Span, flags: Flags) -> Result<Option<Self>> {
         let (offset, available) = (rest.offset(), rest.byte_len());
         let mut head = [0; HEAD_MAX];

@@ -128,11 +128,8 @@ impl Entry {
     }
 }
 
-/// The weights in the order of the file, which may differ from the order of the layers.
-///
-/// # Errors
-///
-/// Two layers that overlap.
+/// The weights in the order of the file, which may differ from the order of the layers. No two
+/// may overlap.
 fn apart(entries: &[Entry]) -> Result<Vec<Span>> {
     let mut sorted: Vec<&Entry> = entries.iter().collect();
     sorted.sort_by_key(|entry| entry.weights.offset());

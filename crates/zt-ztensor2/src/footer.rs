@@ -34,10 +34,6 @@ pub(super) struct Footer {
 
 impl Footer {
     /// Finds the manifest with two small reads, at the start and at the end.
-    ///
-    /// # Errors
-    ///
-    /// Codes `truncated`, `header`, `version`, `manifest-size`, `alignment`.
     pub(super) fn read(source: &dyn Source, limits: &Limits) -> Result<Self> {
         let byte_len = source.byte_len();
         let minimum = HEADER_LEN + FOOTER_LEN;
