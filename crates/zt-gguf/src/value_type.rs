@@ -34,20 +34,23 @@ pub(super) enum Scalar {
 
 const ARRAY: u32 = 9;
 
-/// The numbers and names of GGUF.
-const SCALARS: [(u32, Scalar, &str, &str); 12] = [
-    (0, Scalar::Uint8, "uint8", "array[uint8]"),
-    (1, Scalar::Int8, "int8", "array[int8]"),
-    (2, Scalar::Uint16, "uint16", "array[uint16]"),
-    (3, Scalar::Int16, "int16", "array[int16]"),
-    (4, Scalar::Uint32, "uint32", "array[uint32]"),
-    (5, Scalar::Int32, "int32", "array[int32]"),
-    (6, Scalar::Float32, "float32", "array[float32]"),
-    (7, Scalar::Bool, "bool", "array[bool]"),
-    (8, Scalar::String, "string", "array[string]"),
-    (10, Scalar::Uint64, "uint64", "array[uint64]"),
-    (11, Scalar::Int64, "int64", "array[int64]"),
-    (12, Scalar::Float64, "float64", "array[float64]"),
+/// A type with its number, its name, the name of its arrays, and the bytes of a value; `None` for
+/// strings.
+type Row = (u32, Scalar, &'static str, &'static str, Option<u64>);
+
+const SCALARS: [Row; 12] = [
+    (0, Scalar::Uint8, "uint8", "array[uint8]", Some(1)),
+    (1, Scalar::Int8, "int8", "array[int8]", Some(1)),
+    (2, Scalar::Uint16, "uint16", "array[uint16]", Some(2)),
+    (3, Scalar::Int16, "int16", "array[int16]", Some(2)),
+    (4, Scalar::Uint32, "uint32", "array[uint32]", Some(4)),
+    (5, Scalar::Int32, "int32", "array[int32]", Some(4)),
+    (6, Scalar::Float32, "float32", "array[float32]", Some(4)),
+    (7, Scalar::Bool, "bool", "array[bool]", Some(1)),
+    (8, Scalar::String, "string", "array[string]", None),
+    (10, Scalar::Uint64, "uint64", "array[uint64]", Some(8)),
+    (11, Scalar::Int64, "int64", "array[int64]", Some(8)),
+    (12, Scalar::Float64, "float64", "array[float64]", Some(8)),
 ];
 
 const WHAT: &str = "a value";
@@ -60,7 +63,7 @@ impl ValueType {
     pub(super) fn from_name(name: &str) -> Option<Self> {
         SCALARS
             .iter()
-            .find_map(|(_, scalar, one, array)| match name {
+            .find_map(|(_, scalar, one, array, _)| match name {
                 name if name == *one => Some(ValueType::One(*scalar)),
                 name if name == *array => Some(ValueType::Array(*scalar)),
                 _ => None,
@@ -92,7 +95,7 @@ impl ValueType {
             None if id == ARRAY => return Err(cursor.error(Violation::Nested)),
             None => return Err(cursor.error(Violation::ValueType { id })),
         };
-        let least = scalar.byte_len().unwrap_or(cursor.length_len());
+        let least = scalar.row().4.unwrap_or(cursor.length_len());
         let count = cursor.count("values", least, *budget)?;
         *budget -= count;
         let mut items = ListBuilder::default();
@@ -173,21 +176,10 @@ impl Scalar {
     }
 
     #[expect(clippy::expect_used, reason = "the table is complete")]
-    fn row(self) -> &'static (u32, Scalar, &'static str, &'static str) {
+    fn row(self) -> &'static Row {
         let mut rows = SCALARS.iter();
         let row = rows.find(|(_, scalar, ..)| *scalar == self);
         row.expect("every scalar has a row")
-    }
-
-    /// The bytes of a value; `None` for strings.
-    const fn byte_len(self) -> Option<u64> {
-        Some(match self {
-            Scalar::Uint8 | Scalar::Int8 | Scalar::Bool => 1,
-            Scalar::Uint16 | Scalar::Int16 => 2,
-            Scalar::Uint32 | Scalar::Int32 | Scalar::Float32 => 4,
-            Scalar::Uint64 | Scalar::Int64 | Scalar::Float64 => 8,
-            Scalar::String => return None,
-        })
     }
 
     fn read(self, cursor: &mut Cursor<'_>) -> Result<Value> {
