@@ -57,15 +57,9 @@ pub(super) fn float<G>(text: &str) -> Result<Value<G>, PickleFault> {
 /// A text. Python writes a lone surrogate in three bytes (`surrogatepass`): a file name that is not
 /// UTF-8 has some.
 pub(super) fn text<G>(bytes: Cow<'_, [u8]>) -> Result<Node<'_, G>, PickleFault> {
-    let bytes = match bytes {
-        Cow::Borrowed(bytes) => match std::str::from_utf8(bytes) {
-            Ok(text) => return Ok(Node::Text(Cow::Borrowed(text))),
-            Err(_) => Cow::Borrowed(bytes),
-        },
-        Cow::Owned(bytes) => match String::from_utf8(bytes) {
-            Ok(text) => return Ok(Node::Text(Cow::Owned(text))),
-            Err(error) => Cow::Owned(error.into_bytes()),
-        },
+    let bytes = match utf_8(bytes) {
+        Ok(text) => return Ok(Node::Text(text)),
+        Err(bytes) => bytes,
     };
     let is_whole = pieces(&bytes).all(|piece| piece.is_ok());
     is_whole.then_some(()).ok_or(PickleFault::NotUtf8)?;
@@ -104,15 +98,20 @@ pub fn pieces(bytes: &[u8]) -> impl Iterator<Item = Result<(&str, Option<u16>), 
 
 /// A `str` of Python 2: a text if it is UTF-8, as torch decodes it, and bytes otherwise.
 pub(super) fn text_or_bytes<G>(bytes: Cow<'_, [u8]>) -> Node<'_, G> {
+    utf_8(bytes).map_or_else(Node::Bytes, Node::Text)
+}
+
+/// The text, or the same bytes if they are not UTF-8.
+fn utf_8(bytes: Cow<'_, [u8]>) -> Result<Cow<'_, str>, Cow<'_, [u8]>> {
     match bytes {
-        Cow::Borrowed(bytes) => match std::str::from_utf8(bytes) {
-            Ok(text) => Node::Text(Cow::Borrowed(text)),
-            Err(_) => Node::Bytes(Cow::Borrowed(bytes)),
-        },
-        Cow::Owned(bytes) => match String::from_utf8(bytes) {
-            Ok(text) => Node::Text(Cow::Owned(text)),
-            Err(error) => Node::Bytes(Cow::Owned(error.into_bytes())),
-        },
+        Cow::Borrowed(bytes) => str::from_utf8(bytes)
+            .map(Cow::Borrowed)
+            .map_err(|_| bytes.into()),
+        Cow::Owned(bytes) => {
+            let text = String::from_utf8(bytes);
+            text.map(Cow::Owned)
+                .map_err(|error| error.into_bytes().into())
+        }
     }
 }
 
