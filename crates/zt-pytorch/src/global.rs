@@ -463,21 +463,11 @@ impl fmt::Display for Unsupported {
 
 /// Whether this is a class such as `FloatTensor`.
 fn is_tensor_class(name: &str) -> bool {
-    matches!(
-        name.strip_suffix("Tensor"),
-        Some(
-            "Double"
-                | "Float"
-                | "Half"
-                | "BFloat16"
-                | "Long"
-                | "Int"
-                | "Short"
-                | "Char"
-                | "Byte"
-                | "Bool"
-        )
-    )
+    const ELEMENTS: [&str; 10] = [
+        "Double", "Float", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool",
+    ];
+    let element = name.strip_suffix("Tensor");
+    element.is_some_and(|element| ELEMENTS.contains(&element))
 }
 
 #[cfg(test)]

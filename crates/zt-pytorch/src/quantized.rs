@@ -37,9 +37,8 @@ pub(super) enum Scale {
 #[derive(Debug)]
 pub(super) enum Numbers {
     View(Box<View>),
-    /// torch wrote lists before version 1.4.
-    Floats(Vec<f64>),
-    Integers(Vec<i64>),
+    /// torch wrote lists before version 1.4: little-endian numbers.
+    Listed(DType, Vec<u8>),
 }
 
 /// `(storage, offset, size, stride, (scheme, ...), ...)`.
@@ -115,13 +114,17 @@ fn numbers(
         });
     }
     let items = Arguments::of_items(heap, items);
-    let places = 0..items.len();
-    if items.int(0, name).is_ok() {
-        let integers = places.map(|at| items.int(at, name));
-        return integers.collect::<Done<_>>().map(Numbers::Integers);
+    let is_integer = items.int(0, name).is_ok();
+    let mut bytes = Vec::new();
+    for at in 0..items.len() {
+        bytes.extend(if is_integer {
+            items.int(at, name)?.to_le_bytes()
+        } else {
+            items.float(at, name)?.to_le_bytes()
+        });
     }
-    let floats = places.map(|at| items.float(at, name));
-    floats.collect::<Done<_>>().map(Numbers::Floats)
+    let dtype = if is_integer { DType::I64 } else { DType::F64 };
+    Ok(Numbers::Listed(dtype, bytes))
 }
 
 impl Assembler<'_> {
@@ -204,18 +207,10 @@ impl Assembler<'_> {
         outer: &[u64],
         channels: u64,
     ) -> Result<(Component, SourceId)> {
-        let view = match numbers {
-            Numbers::View(view) => *view,
-            Numbers::Floats(floats) => {
-                let bytes = floats.iter().flat_map(|number| number.to_le_bytes());
-                return self.repeated(DType::F64, bytes.collect(), outer, channels);
-            }
-            Numbers::Integers(integers) => {
-                let bytes = integers.iter().flat_map(|number| number.to_le_bytes());
-                return self.repeated(DType::I64, bytes.collect(), outer, channels);
-            }
-        };
-        self.component(view.repeated(outer, channels)?)
+        match numbers {
+            Numbers::View(view) => self.component(view.repeated(outer, channels)?),
+            Numbers::Listed(dtype, bytes) => self.repeated(dtype, bytes, outer, channels),
+        }
     }
 
     fn repeated(
