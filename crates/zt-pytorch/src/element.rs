@@ -46,8 +46,9 @@ const fn plain(dtype: DType) -> (usize, Meaning) {
     (dtype.byte_len(), Meaning::Values(dtype, None))
 }
 
-const fn logical(dtype: DType, name: &'static str) -> (usize, Meaning) {
-    (dtype.byte_len(), Meaning::Values(dtype, Some(name)))
+/// An element of one byte.
+const fn byte(name: &'static str, storage: &'static str, meaning: &'static str) -> ElementType {
+    row(name, storage, (1, Meaning::Values(U8, Some(meaning))))
 }
 
 #[expect(clippy::arithmetic_side_effects, reason = "twice a small constant")]
@@ -88,52 +89,40 @@ static TABLE: &[ElementType] = &[
     row("complex128", "ComplexDouble", complex(F64, "complex128")),
     row("complex32", "ComplexHalf", complex(F16, "complex32")),
     row("bcomplex32", "BComplex32", complex(BF16, "bcomplex32")),
-    row("float8_e4m3fn", "Float8_e4m3fn", logical(U8, "f8_e4m3fn")),
-    row("float8_e5m2", "Float8_e5m2", logical(U8, "f8_e5m2")),
-    row(
-        "float8_e4m3fnuz",
-        "Float8_e4m3fnuz",
-        logical(U8, "f8_e4m3fnuz"),
-    ),
-    row(
-        "float8_e5m2fnuz",
-        "Float8_e5m2fnuz",
-        logical(U8, "f8_e5m2fnuz"),
-    ),
-    row(
-        "float8_e8m0fnu",
-        "Float8_e8m0fnu",
-        logical(U8, "f8_e8m0fnu"),
-    ),
+    byte("float8_e4m3fn", "Float8_e4m3fn", "f8_e4m3fn"),
+    byte("float8_e5m2", "Float8_e5m2", "f8_e5m2"),
+    byte("float8_e4m3fnuz", "Float8_e4m3fnuz", "f8_e4m3fnuz"),
+    byte("float8_e5m2fnuz", "Float8_e5m2fnuz", "f8_e5m2fnuz"),
+    byte("float8_e8m0fnu", "Float8_e8m0fnu", "f8_e8m0fnu"),
     row("qint8", "QInt8", quantized(8, 1, U8, true)),
     row("quint8", "QUInt8", quantized(8, 1, U8, false)),
     row("qint32", "QInt32", quantized(32, 1, U32, true)),
     row("quint4x2", "QUInt4x2", quantized(4, 2, U8, false)),
     row("quint2x4", "QUInt2x4", quantized(2, 4, U8, false)),
+    byte("float4_e2m1fn_x2", "Float4_e2m1fn_x2", "f4_e2m1fn_x2"),
+    byte("bits8", "Bits8", "bits8"),
     row(
-        "float4_e2m1fn_x2",
-        "Float4_e2m1fn_x2",
-        logical(U8, "f4_e2m1fn_x2"),
+        "bits16",
+        "Bits16",
+        (2, Meaning::Values(U16, Some("bits16"))),
     ),
-    row("bits8", "Bits8", logical(U8, "bits8")),
-    row("bits16", "Bits16", logical(U16, "bits16")),
-    row("bits1x8", "Bits1x8", logical(U8, "bits1x8")),
-    row("bits2x4", "Bits2x4", logical(U8, "bits2x4")),
-    row("bits4x2", "Bits4x2", logical(U8, "bits4x2")),
-    row("uint1", "UInt1", logical(U8, "uint1")),
-    row("uint2", "UInt2", logical(U8, "uint2")),
-    row("uint3", "UInt3", logical(U8, "uint3")),
-    row("uint4", "UInt4", logical(U8, "uint4")),
-    row("uint5", "UInt5", logical(U8, "uint5")),
-    row("uint6", "UInt6", logical(U8, "uint6")),
-    row("uint7", "UInt7", logical(U8, "uint7")),
-    row("int1", "Int1", logical(U8, "int1")),
-    row("int2", "Int2", logical(U8, "int2")),
-    row("int3", "Int3", logical(U8, "int3")),
-    row("int4", "Int4", logical(U8, "int4")),
-    row("int5", "Int5", logical(U8, "int5")),
-    row("int6", "Int6", logical(U8, "int6")),
-    row("int7", "Int7", logical(U8, "int7")),
+    byte("bits1x8", "Bits1x8", "bits1x8"),
+    byte("bits2x4", "Bits2x4", "bits2x4"),
+    byte("bits4x2", "Bits4x2", "bits4x2"),
+    byte("uint1", "UInt1", "uint1"),
+    byte("uint2", "UInt2", "uint2"),
+    byte("uint3", "UInt3", "uint3"),
+    byte("uint4", "UInt4", "uint4"),
+    byte("uint5", "UInt5", "uint5"),
+    byte("uint6", "UInt6", "uint6"),
+    byte("uint7", "UInt7", "uint7"),
+    byte("int1", "Int1", "int1"),
+    byte("int2", "Int2", "int2"),
+    byte("int3", "Int3", "int3"),
+    byte("int4", "Int4", "int4"),
+    byte("int5", "Int5", "int5"),
+    byte("int6", "Int6", "int6"),
+    byte("int7", "Int7", "int7"),
 ];
 
 /// The bytes of a storage without a type.
