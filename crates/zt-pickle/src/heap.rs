@@ -79,6 +79,18 @@ pub enum Node<'p, G> {
     Persistent(Value<G>),
 }
 
+impl<G> Node<'_, G> {
+    /// The items of a tuple, a list or a set.
+    pub fn items(&self) -> Option<&[Value<G>]> {
+        match self {
+            Node::Tuple(items) | Node::List(items) | Node::Set(items) | Node::FrozenSet(items) => {
+                Some(items)
+            }
+            _ => None,
+        }
+    }
+}
+
 /// An object, as the call that would make it.
 #[derive(Debug, Clone, Copy)]
 pub struct Made<G> {

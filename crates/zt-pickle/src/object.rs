@@ -179,35 +179,27 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
 
     /// A collection of the items of another one. Only this copies values.
     fn collection(&mut self, maker: Collection, items: Value<G>) -> Done<Node<'p, G>> {
-        let len = match self.heap.node(items) {
-            Some(
-                Node::List(items) | Node::Tuple(items) | Node::Set(items) | Node::FrozenSet(items),
-            ) => items.len(),
+        let node = self.heap.node(items);
+        let len = match node {
             Some(Node::Dict(pairs)) => pairs.len(),
-            _ => 0,
+            _ => node.and_then(Node::items).map_or(0, <[_]>::len),
         };
         self.copies = self.copies.checked_sub(len).ok_or(PickleFault::Limit {
             what: "copied values (one for each byte of the pickle)",
             limit: self.byte_len,
         })?;
-        match (self.heap.node(items), maker) {
-            (
-                Some(
-                    Node::List(items)
-                    | Node::Tuple(items)
-                    | Node::Set(items)
-                    | Node::FrozenSet(items),
-                ),
-                Collection::Set | Collection::FrozenSet,
-            ) => {
-                for item in items {
-                    self.check_hashable(*item)?;
-                }
-                Ok(match maker {
-                    Collection::Set => Node::Set(items.clone()),
-                    _ => Node::FrozenSet(items.clone()),
-                })
+        if let Collection::Set | Collection::FrozenSet = maker
+            && let Some(items) = node.and_then(Node::items)
+        {
+            for item in items {
+                self.check_hashable(*item)?;
             }
+            return Ok(match maker {
+                Collection::Set => Node::Set(items.to_vec()),
+                _ => Node::FrozenSet(items.to_vec()),
+            });
+        }
+        match (node, maker) {
             (Some(Node::List(items) | Node::Tuple(items)), Collection::Deque) => {
                 Ok(Node::List(items.clone()))
             }

@@ -157,8 +157,8 @@ enum Style {
 }
 
 /// A collection on the way to the current leaf.
-struct Level {
-    items: Items,
+struct Level<'w> {
+    items: Items<'w>,
     /// The places of the items that are left.
     places: Range<usize>,
     /// A key without a name, which is visited next.
@@ -171,11 +171,36 @@ struct Level {
     is_root: bool,
 }
 
-enum Items {
-    /// The items of a collection.
-    Of(Value),
+enum Items<'w> {
+    /// The pairs of a dict.
+    Pairs(&'w [(Value, Value)]),
+    /// The items of a list or a tuple.
+    List(&'w [Value]),
+    Set(&'w [Value]),
     /// The attributes of a tensor that are or hold tensors, and parts of an unknown object.
     Parts(Vec<(Part, Value)>),
+}
+
+impl Items<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Items::Pairs(pairs) => pairs.len(),
+            Items::List(items) | Items::Set(items) => items.len(),
+            Items::Parts(parts) => parts.len(),
+        }
+    }
+
+    /// The item at a place.
+    fn at(&self, at: usize) -> Option<(Part, Value)> {
+        match self {
+            Items::Pairs(pairs) => {
+                let (key, value) = pairs.get(at)?;
+                Some((Part::Key(at, *key), *value))
+            }
+            Items::List(items) | Items::Set(items) => Some((Part::At(at), *items.get(at)?)),
+            Items::Parts(parts) => parts.get(at).copied(),
+        }
+    }
 }
 
 /// The last part of an item's name.
@@ -196,14 +221,14 @@ struct Walk<'w, 'p> {
     /// The name of the current value.
     name: String,
     leaves: Leaves,
-    way: Vec<Level>,
+    way: Vec<Level<'w>>,
     /// The unknown objects that were walked into.
     walked: HashSet<NodeId>,
     /// Whether the root was visited.
     is_begun: bool,
 }
 
-impl Walk<'_, '_> {
+impl<'w> Walk<'w, '_> {
     fn leaves(mut self, root: Value, budget: &mut Budget) -> Result<Leaves, Violation> {
         self.visit(root, false, budget)?;
         self.is_begun = true;
@@ -218,7 +243,8 @@ impl Walk<'_, '_> {
             }
             // What the pickle's own items take.
             budget.spend(size_of::<Value>())?;
-            let Some((part, value)) = item(self.heap, level) else {
+            let next = level.places.next();
+            let Some((part, value)) = next.and_then(|at| level.items.at(at)) else {
                 self.way.pop();
                 continue;
             };
@@ -243,13 +269,14 @@ impl Walk<'_, '_> {
         if is_inner && !self.tensors.are_in(value)? {
             return Ok(());
         }
-        let is_walked = match collection(self.heap, value) {
-            Some(Node::Set(_) | Node::FrozenSet(_)) => self.tensors.are_in(value)?,
-            Some(node) => len(node) > 0 || self.way.is_empty(),
-            None => false,
-        };
-        if is_walked {
-            return self.enter(Items::Of(value), is_inner);
+        if let Some(items) = collection(self.heap, value) {
+            let is_walked = match &items {
+                Items::Set(_) => self.tensors.are_in(value)?,
+                items => items.len() > 0 || self.way.is_empty(),
+            };
+            if is_walked {
+                return self.enter(items, is_inner);
+            }
         }
         let name_len = self.name.len();
         let object = unknown(self.heap, value);
@@ -317,22 +344,20 @@ impl Walk<'_, '_> {
             self.enter(Items::Parts(parts), true)?;
         }
         for items in object.items.into_iter().flatten() {
-            self.enter(Items::Of(items), is_inner)?;
+            let items = collection(self.heap, items);
+            self.enter(items.unwrap_or(Items::List(&[])), is_inner)?;
         }
         Ok(())
     }
 
-    fn enter(&mut self, items: Items, is_inner: bool) -> Result<(), Violation> {
+    fn enter(&mut self, items: Items<'w>, is_inner: bool) -> Result<(), Violation> {
         // A collection that contains itself ends here.
         if self.way.len() >= self.limits.nesting {
             let limit = self.limits.nesting;
             return Err(Violation::TooDeep { limit });
         }
         self.way.push(Level {
-            places: 0..match &items {
-                Items::Of(value) => collection(self.heap, *value).map_or(0, len),
-                Items::Parts(parts) => parts.len(),
-            },
+            places: 0..items.len(),
             items,
             key: None,
             name_len: self.name.len(),
@@ -401,27 +426,24 @@ pub(super) fn members(
     Ok(members)
 }
 
-/// The node of a collection; `None` for a leaf. An object of TorchScript and a namespace are their
+/// The items of a collection; `None` for a leaf. An object of TorchScript and a namespace are their
 /// members.
-fn collection<'h, 'p>(heap: &'h Heap<'p>, value: Value) -> Option<&'h Node<'p>> {
+fn collection<'h>(heap: &'h Heap<'_>, value: Value) -> Option<Items<'h>> {
     let mut node = heap.node(value)?;
     if let Node::Made(made) = node {
         node = match (made.maker, made.state) {
             (maker, Some(state)) if maker.has_members() && is_called_with_nothing(heap, *made) => {
                 heap.node(state)?
             }
-            (Global::ScriptTyped, _) => match heap.tuple(made.arguments)? {
-                [items, ..] => heap.node(*items)?,
-                _ => return None,
-            },
+            (Global::ScriptTyped, _) => heap.node(*heap.tuple(made.arguments)?.first()?)?,
             _ => return None,
         };
     }
-    let is_collection = matches!(
-        node,
-        Node::Dict(_) | Node::List(_) | Node::Tuple(_) | Node::Set(_) | Node::FrozenSet(_)
-    );
-    is_collection.then_some(node)
+    match node {
+        Node::Dict(pairs) => Some(Items::Pairs(pairs)),
+        Node::Set(items) | Node::FrozenSet(items) => Some(Items::Set(items)),
+        node => node.items().map(Items::List),
+    }
 }
 
 /// Whether an object holds only its state.
@@ -431,33 +453,4 @@ fn is_called_with_nothing(heap: &Heap<'_>, made: Made) -> bool {
 
 fn is_dict(heap: &Heap<'_>, value: Value) -> bool {
     matches!(heap.node(value), Some(Node::Dict(_)))
-}
-
-/// The number of items of a collection.
-fn len(node: &Node<'_>) -> usize {
-    match node {
-        Node::Dict(pairs) => pairs.len(),
-        Node::List(items) | Node::Tuple(items) | Node::Set(items) | Node::FrozenSet(items) => {
-            items.len()
-        }
-        _ => 0,
-    }
-}
-
-/// The next item of a level.
-fn item(heap: &Heap<'_>, level: &mut Level) -> Option<(Part, Value)> {
-    let at = level.places.next()?;
-    let collection = match &level.items {
-        Items::Of(value) => collection(heap, *value)?,
-        Items::Parts(parts) => return parts.get(at).copied(),
-    };
-    match collection {
-        Node::Dict(pairs) => pairs
-            .get(at)
-            .map(|(key, value)| (Part::Key(at, *key), *value)),
-        Node::List(items) | Node::Tuple(items) | Node::Set(items) | Node::FrozenSet(items) => {
-            items.get(at).map(|item| (Part::At(at), *item))
-        }
-        _ => None,
-    }
 }
