@@ -436,7 +436,7 @@ impl<'h> Assembler<'h> {
 
     /// Plain elements as a component.
     pub(super) fn component(&mut self, view: View) -> Result<(Component, SourceId)> {
-        let element = view.element();
+        let element = view.element;
         let Meaning::Values(dtype, logical_type) = element.meaning else {
             return Err(TensorFault::Element { name: element.name }.into());
         };
@@ -458,7 +458,7 @@ impl<'h> Assembler<'h> {
     /// them as it is read.
     pub(super) fn place(&mut self, view: View) -> Result<(SourceId, Span)> {
         let stored = self.stored(&view.storage)?;
-        let element_len = view.element().byte_len;
+        let element_len = view.element.byte_len;
         let start = view
             .offset
             .checked_mul(element_len)
@@ -467,17 +467,17 @@ impl<'h> Assembler<'h> {
             .ok_or(TensorFault::Overflow)?;
         if view.is_contiguous() {
             // The offset of an empty view may be anything.
-            let start = match view.byte_len() {
+            let start = match view.byte_len {
                 0 => stored.span.offset(),
                 _ => start,
             };
-            let span = Span::new(start, view.byte_len()).ok_or(TensorFault::Overflow)?;
+            let span = Span::new(start, view.byte_len).ok_or(TensorFault::Overflow)?;
             return Ok((stored.id, span));
         }
         if let Some(place) = self.gathered.get(&view) {
             return Ok(*place);
         }
-        let (byte_len, left) = (view.byte_len(), self.gathered_left);
+        let (byte_len, left) = (view.byte_len, self.gathered_left);
         let spent = left.checked_sub(byte_len);
         self.gathered_left = spent.ok_or(TensorFault::Expanded { byte_len, left })?;
         let strides = view

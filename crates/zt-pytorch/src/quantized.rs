@@ -45,7 +45,7 @@ pub(super) enum Numbers {
 pub(super) fn layout(arguments: &Arguments<'_, '_>, known: &mut Known) -> Done<Layout> {
     let heap = arguments.heap;
     let integers = tensor::strided(arguments, None, known)?;
-    if !matches!(integers.element().meaning, Meaning::Quantized { .. }) {
+    if !matches!(integers.element.meaning, Meaning::Quantized { .. }) {
         let found = "a storage of elements that are not quantized";
         return Err(TensorFault::Argument {
             name: "storage",
@@ -130,7 +130,7 @@ fn numbers(
 impl Assembler<'_> {
     /// An object of the format `quantized_group`. A channel of torch is one group or several.
     pub(super) fn quantized(&mut self, integers: View, scale: Scale) -> Result<Parts> {
-        let element = integers.element();
+        let element = integers.element;
         let Meaning::Quantized {
             bits,
             per_word,
@@ -140,7 +140,7 @@ impl Assembler<'_> {
         else {
             return Err(TensorFault::Element { name: element.name }.into());
         };
-        let (shape, count) = (integers.shape.clone(), integers.count());
+        let (shape, count) = (integers.shape.clone(), integers.count);
         let group_size = match &scale {
             Scale::PerTensor { .. } => count,
             Scale::PerChannel { inner_len, .. } => *inner_len,

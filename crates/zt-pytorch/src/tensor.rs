@@ -63,7 +63,7 @@ impl Layout {
             Layout::Strided(view)
             | Layout::Quantized { integers: view, .. }
             | Layout::Coo { values: view, .. }
-            | Layout::Csr { values: view, .. } => view.element(),
+            | Layout::Csr { values: view, .. } => view.element,
             Layout::Array(array) => array.element,
         }
     }
@@ -94,7 +94,7 @@ fn resolve(heap: &Heap<'_>, made: Made, known: &mut Known) -> Done<Layout> {
             };
             known.shape = Some(view.shape.clone());
             // torch converts a type that the CPU does not have when it saves the tensor.
-            if view.element() != element {
+            if view.element != element {
                 return Err(TensorFault::Lazy { bit: "to" });
             }
             Ok(Layout::Strided(view))
@@ -172,7 +172,7 @@ pub(super) fn strided(
     known.element = element;
     known.shape = Some(arguments.sizes(2, "size")?);
     let storage = view::storage(arguments.heap, arguments.value(0, "storage")?)?;
-    known.element = Some(element.unwrap_or(storage.element()));
+    known.element = Some(element.unwrap_or(storage.element));
     View::new(storage, arguments, element)
 }
 
@@ -259,12 +259,12 @@ fn coo(
     known.shape = Some(shape.clone());
     let coords = view(parts, indices, "indices")?;
     let values = view(parts, values, "values")?;
-    known.element = Some(values.element());
+    known.element = Some(values.element);
     if values.shape.len() != 1 {
         let name = "torch.sparse_coo with dense dimensions".to_owned();
         return Err(TensorFault::Layout { name });
     }
-    let expected = [shape.len() as u64, values.count()];
+    let expected = [shape.len() as u64, values.count];
     check_shape("indices", &expected, &coords)?;
     let is_coalesced = match parts.optional(3) {
         Some(Value::Bool(is_coalesced)) => Some(is_coalesced),
@@ -289,7 +289,7 @@ fn csr(
     let indptr = view(parts, rows, "crow_indices")?;
     let indices = view(parts, columns, "col_indices")?;
     let values = view(parts, values, "values")?;
-    known.element = Some(values.element());
+    known.element = Some(values.element);
     let [rows, _] = *shape.as_slice() else {
         let name = "torch.sparse_csr without exactly two dimensions".to_owned();
         return Err(TensorFault::Layout { name });
@@ -300,7 +300,7 @@ fn csr(
     }
     let pointers = rows.checked_add(1).ok_or(TensorFault::Overflow)?;
     check_shape("crow_indices", &[pointers], &indptr)?;
-    check_shape("col_indices", &[values.count()], &indices)?;
+    check_shape("col_indices", &[values.count], &indices)?;
     Ok(Layout::Csr {
         shape,
         indptr,

@@ -18,9 +18,10 @@ pub(super) struct View {
     pub(super) shape: Vec<u64>,
     /// In elements, one per dimension.
     pub(super) strides: Vec<u64>,
-    element: &'static ElementType,
-    count: u64,
-    byte_len: u64,
+    pub(super) element: &'static ElementType,
+    /// How many elements, and their bytes after packing.
+    pub(super) count: u64,
+    pub(super) byte_len: u64,
 }
 
 /// A storage, or a part of one.
@@ -35,7 +36,7 @@ pub(super) struct Storage {
     /// The elements of the whole storage, and their bytes.
     pub(super) whole_count: u64,
     pub(super) whole_len: u64,
-    element: &'static ElementType,
+    pub(super) element: &'static ElementType,
 }
 
 impl View {
@@ -81,20 +82,6 @@ impl View {
             element,
             count,
         })
-    }
-
-    pub(super) fn element(&self) -> &'static ElementType {
-        self.element
-    }
-
-    /// How many elements.
-    pub(super) const fn count(&self) -> u64 {
-        self.count
-    }
-
-    /// The bytes of the elements, after packing.
-    pub(super) const fn byte_len(&self) -> u64 {
-        self.byte_len
     }
 
     /// The first `count` elements of a view of one dimension, once for every index of `outer`.
@@ -149,10 +136,6 @@ impl View {
 }
 
 impl Storage {
-    pub(super) fn element(&self) -> &'static ElementType {
-        self.element
-    }
-
     /// The storage as a tensor of one dimension.
     pub(super) fn into_view(self) -> Done<View> {
         let (count, element) = (self.count, self.element);
