@@ -373,7 +373,7 @@ impl Walk<'_, '_> {
     fn has_tensors(&mut self, attribute: Span) -> Result<bool> {
         let mut fields = Fields::of(attribute);
         while let Some(field) = fields.next(self.window)? {
-            if attribute::WITH_TENSORS.contains(&field.number) {
+            if attribute::has_tensors(field.number) {
                 return Ok(true);
             }
         }
@@ -523,12 +523,11 @@ mod attribute {
     pub(super) const GRAPHS: u32 = 11;
     pub(super) const SPARSE_TENSOR: u32 = 22;
     pub(super) const SPARSE_TENSORS: u32 = 23;
-    pub(super) const WITH_TENSORS: [u32; 6] = [
-        TENSOR,
-        GRAPH,
-        TENSORS,
-        GRAPHS,
-        SPARSE_TENSOR,
-        SPARSE_TENSORS,
-    ];
+
+    pub(super) const fn has_tensors(number: u32) -> bool {
+        matches!(
+            number,
+            TENSOR | GRAPH | TENSORS | GRAPHS | SPARSE_TENSOR | SPARSE_TENSORS
+        )
+    }
 }
