@@ -13,7 +13,8 @@ pub(crate) struct Cursor<'b> {
     at: usize,
     /// The offset of the bytes in the source.
     origin: u64,
-    sizes: Sizes,
+    /// Those of the file, once the superblock's are known.
+    pub(crate) sizes: Sizes,
     /// The name of the structure, for errors.
     what: &'static str,
 }
@@ -27,15 +28,6 @@ impl<'b> Cursor<'b> {
             sizes,
             what,
         }
-    }
-
-    pub(crate) fn sizes(&self) -> Sizes {
-        self.sizes
-    }
-
-    /// Sets the widths, once the superblock's are known.
-    pub(crate) fn set_sizes(&mut self, sizes: Sizes) {
-        self.sizes = sizes;
     }
 
     /// The offset of the next byte in the source.

@@ -34,15 +34,15 @@ impl Heap {
 
 /// A file whose superblock has been read.
 pub(crate) struct Store {
-    source: Arc<dyn Source>,
+    pub(crate) source: Arc<dyn Source>,
     /// The file: all of the source, or a member of an archive.
     extent: Span,
     /// The offset of the superblock in the source. Addresses count from there.
     base: u64,
-    sizes: Sizes,
-    budget: Budget,
+    pub(crate) sizes: Sizes,
+    pub(crate) budget: Budget,
     /// The heaps of shared messages.
-    heaps: Arc<[Heap]>,
+    pub(crate) heaps: Arc<[Heap]>,
     /// Addresses and lengths of structures whose checksums are right, and which are read in parts.
     checked: Arc<Mutex<HashSet<(u64, u64)>>>,
 }
@@ -58,17 +58,6 @@ impl Store {
             heaps: Arc::new([]),
             checked: Arc::default(),
         }
-    }
-
-    /// The same file with heaps of shared messages.
-    pub(crate) fn with_heaps(mut self, heaps: Vec<Heap>) -> Self {
-        self.heaps = heaps.into();
-        self
-    }
-
-    /// The heaps of shared messages.
-    pub(crate) fn heaps(&self) -> &[Heap] {
-        &self.heaps
     }
 
     /// A structure that is a part of another one.
@@ -98,19 +87,6 @@ impl Store {
             checked: Arc::clone(&self.checked),
             ..*self
         }
-    }
-
-    /// Bytes of the budget that are spent.
-    pub(crate) fn spent(&self) -> u64 {
-        self.budget.spent()
-    }
-
-    pub(crate) fn source(&self) -> &Arc<dyn Source> {
-        &self.source
-    }
-
-    pub(crate) fn sizes(&self) -> Sizes {
-        self.sizes
     }
 
     /// Bytes of the file.

@@ -108,6 +108,13 @@ pub(crate) enum Violation {
     Dangling { path: String },
 }
 
+impl Violation {
+    /// A field with an invalid value, at an unknown byte.
+    pub(crate) fn field(what: &'static str, value: u64) -> zt::Error {
+        Violation::Field { what, value }.into()
+    }
+}
+
 impl From<Violation> for zt::Error {
     fn from(violation: Violation) -> Self {
         let (kind, code) = match &violation {

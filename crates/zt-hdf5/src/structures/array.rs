@@ -81,7 +81,7 @@ impl<'s> Array<'s> {
 
     /// A block of `len` bytes between the common head and the checksum.
     pub(crate) fn fetch(&self, address: u64, len: u64) -> Result<Block> {
-        let head_len = self.store.sizes().bytes(1, 0, 6);
+        let head_len = self.store.sizes.bytes(1, 0, 6);
         let len = sum([head_len, len, CHECKSUM])?;
         self.store.fetch_checked(address, len, self.what)
     }

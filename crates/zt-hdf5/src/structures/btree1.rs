@@ -33,7 +33,7 @@ impl Tree {
         // The level decreases from parent to child, so that a tree cannot lead back to itself.
         let mut pending = vec![(root, None)];
         while let Some((address, expected)) = pending.pop() {
-            let sizes = store.sizes();
+            let sizes = store.sizes;
             let head_len = sizes.bytes(2, 0, 8);
             let head = store.fetch(address, head_len, self.what)?;
             let mut cursor = head.signed(b"TREE")?;

@@ -45,7 +45,7 @@ pub(crate) fn visit(
     what: &'static str,
     mut visit: impl FnMut(Cursor<'_>) -> Result<()>,
 ) -> Result<()> {
-    let sizes = store.sizes();
+    let sizes = store.sizes;
     let header_len = sizes.bytes(1, 1, 4 + 1 + 1 + 4 + 2 + 2 + 1 + 1 + 2 + 4);
     let header = store.fetch_checked(root, header_len, what)?;
     let mut cursor = header.signed(b"BTHD")?;

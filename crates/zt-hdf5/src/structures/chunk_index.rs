@@ -68,17 +68,17 @@ impl Chunks {
         let element = Element {
             is_filtered,
             length_len: chunking.length_len,
-            chunk_len: grid.chunk_len(),
+            chunk_len: grid.chunk_len,
         };
         match chunking.index {
             Index::Tree1 => tree1(store, address, &mut found)?,
             Index::Single(filtered) => {
-                let (byte_len, mask) = filtered.unwrap_or((grid.chunk_len(), 0));
+                let (byte_len, mask) = filtered.unwrap_or((grid.chunk_len, 0));
                 found.add(Some(0), address, byte_len, mask)?;
             }
             Index::Implicit => {
                 let count = grid.count_max().ok_or(Violation::Overflow)?;
-                let len = grid.chunk_len();
+                let len = grid.chunk_len;
                 store.span(address, product([count, len])?, "all chunks")?;
                 // They are kept in memory, although no index is read.
                 store.charge(product([count, len.min(IMPLICIT)])?)?;
@@ -114,11 +114,9 @@ impl Found<'_> {
         let Some(number) = number else {
             return Ok(());
         };
-        let overlap = Violation::Field {
-            what: "the length of all chunks",
-            value: byte_len,
-        };
-        self.left = self.left.checked_sub(byte_len.max(1)).ok_or(overlap)?;
+        let left = self.left.checked_sub(byte_len.max(1));
+        let overlap = || Violation::field("the length of all chunks", byte_len);
+        self.left = left.ok_or_else(overlap)?;
         self.chunks.push(Chunk {
             number,
             address,
@@ -136,8 +134,7 @@ impl Found<'_> {
             _ => None,
         });
         if let Some(value) = twice {
-            let what = "the number of two chunks";
-            return Err(Violation::Field { what, value }.into());
+            return Err(Violation::field("the number of two chunks", value));
         }
         Ok(Chunks(self.chunks))
     }

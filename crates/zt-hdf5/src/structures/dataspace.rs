@@ -40,7 +40,7 @@ impl Dataspace {
             shape.iter().copied().map(Some).collect()
         } else {
             // All bits of a length.
-            let unlimited = match cursor.sizes().length {
+            let unlimited = match cursor.sizes.length {
                 2 => u16::MAX.into(),
                 4 => u32::MAX.into(),
                 _ => u64::MAX,

@@ -25,7 +25,7 @@ pub(crate) fn visit(
     mut visit: impl FnMut(u64, &mut Cursor<'_>) -> Result<()>,
 ) -> Result<()> {
     let what = "an extensible array of chunks";
-    let sizes = store.sizes();
+    let sizes = store.sizes;
     let header = store.fetch_checked(address, sizes.bytes(1, 6, 16), what)?;
     let mut cursor = header.signed(b"EAHD")?;
     let mut array = Array::new(store, what, &mut cursor)?;
@@ -130,7 +130,7 @@ impl Blocks<'_> {
             Some(pages) => pages,
         };
         let bitmap_len = product([pages.div_ceil(8), shape.blocks])?;
-        let addresses = product([shape.blocks, self.array.store.sizes().offset])?;
+        let addresses = product([shape.blocks, self.array.store.sizes.offset])?;
         let len = sum([self.array.more, bitmap_len, addresses])?;
         let block = self.array.fetch(address, len)?;
         let mut cursor = self.array.begin(&block, b"EASB")?;

@@ -18,7 +18,7 @@ pub(crate) fn visit(
     mut visit: impl FnMut(u64, &mut Cursor<'_>) -> Result<()>,
 ) -> Result<()> {
     let what = "an array of chunks";
-    let header = store.fetch_checked(address, store.sizes().bytes(1, 1, 12), what)?;
+    let header = store.fetch_checked(address, store.sizes.bytes(1, 1, 12), what)?;
     let mut cursor = header.signed(b"FAHD")?;
     let mut array = Array::new(store, what, &mut cursor)?;
     let page_bits = cursor.u8()?;

@@ -46,7 +46,7 @@ pub(crate) struct FractalHeap<'s> {
 impl<'s> FractalHeap<'s> {
     /// Reads the header at `address`. Filtered heaps are unsupported.
     pub(crate) fn open(store: &'s Store, address: u64) -> Result<Self> {
-        let sizes = store.sizes();
+        let sizes = store.sizes;
         let len = sizes.bytes(3, 12, 4 + 1 + 2 + 2 + 1 + 4 + 2 + 2 + 2 + 2 + 4);
         let header = store.fetch_checked(address, len, WHAT);
         let header = header.map_err(|error| unless_filtered(store, address, error))?;
@@ -106,7 +106,7 @@ impl<'s> FractalHeap<'s> {
         const OBJECT: &str = "an object of a heap";
         const HUGE: u8 = 1;
         const TINY: u8 = 2;
-        let mut cursor = Cursor::new(id, 0, self.store.sizes(), "an ID of a heap");
+        let mut cursor = Cursor::new(id, 0, self.store.sizes, "an ID of a heap");
         match cursor.u8()? >> 4 {
             0 => {}
             HUGE => {
@@ -142,12 +142,7 @@ impl<'s> FractalHeap<'s> {
 
     /// The address of the `len` bytes at `offset` of the heap.
     fn address(&self, offset: u64, len: u64) -> Result<u64> {
-        let wrong = || {
-            Error::from(Violation::Field {
-                what: "the offset of an object in a heap",
-                value: offset,
-            })
-        };
+        let wrong = || Violation::field("the offset of an object in a heap", offset);
         let mut block = self.root.ok_or_else(wrong)?;
         let mut rows = u64::from(self.root_rows);
         let mut start = 0u64;
@@ -170,7 +165,7 @@ impl<'s> FractalHeap<'s> {
             if row >= rows {
                 return Err(wrong());
             }
-            let entries = product([rows, self.width, self.store.sizes().offset])?;
+            let entries = product([rows, self.width, self.store.sizes.offset])?;
             let table_len = sum([self.head_len()?, entries, 4])?;
             self.store.check_once(block, table_len, None, TABLE)?;
             block = self.child(block, row, column)?;
@@ -219,13 +214,13 @@ impl<'s> FractalHeap<'s> {
     /// Bytes of a block or a table before its checksum or its entries: the signature, the version, the
     /// address of the heap and the offset in it.
     fn head_len(&self) -> Result<u64> {
-        let fixed = self.store.sizes().bytes(1, 0, 4 + 1);
+        let fixed = self.store.sizes.bytes(1, 0, 4 + 1);
         Ok(sum([fixed, self.offset_len])?)
     }
 
     /// The address of a block in a table.
     fn child(&self, table: u64, row: u64, column: u64) -> Result<u64> {
-        let sizes = self.store.sizes();
+        let sizes = self.store.sizes;
         let entry = sum([product([row, self.width])?, column])?;
         let before = product([entry, sizes.offset])?;
         let address = sum([table, self.head_len()?, before])?;
@@ -250,16 +245,13 @@ impl Huge {
         if self.is_in_id {
             return Ok((id.defined_address()?, id.length()?));
         }
-        let number = id.uint(id.remaining().min(store.sizes().length))?;
+        let number = id.uint(id.remaining().min(store.sizes.length))?;
         let mut known = self.known.borrow_mut();
         let known = match &mut *known {
             Some(known) => known,
             None => known.insert(self.read(store)?),
         };
-        let wrong = || {
-            let (what, value) = ("the number of a huge object", number);
-            Error::from(Violation::Field { what, value })
-        };
+        let wrong = || Violation::field("the number of a huge object", number);
         known.get(&number).copied().ok_or_else(wrong)
     }
 

@@ -62,13 +62,12 @@ impl GlobalHeaps {
 }
 
 fn missing(index: u32) -> Error {
-    let (what, value) = ("the index of an object in its heap", index.into());
-    Violation::Field { what, value }.into()
+    Violation::field("the index of an object in its heap", index.into())
 }
 
 impl Collection {
     fn read(store: &Store, address: u64) -> Result<Self> {
-        let head_len = store.sizes().bytes(0, 1, 8);
+        let head_len = store.sizes.bytes(0, 1, 8);
         let head = store.fetch(address, head_len, WHAT)?;
         let mut cursor = head.signed(b"GCOL")?;
         cursor.expect_version(1)?;

@@ -11,7 +11,8 @@ pub(crate) struct Grid {
     counts: Vec<u64>,
     /// The most chunks in every dimension; `None` if it is unlimited.
     limits: Vec<Option<u64>>,
-    chunk_len: u64,
+    /// Bytes of a chunk.
+    pub(crate) chunk_len: u64,
 }
 
 impl Grid {
@@ -45,11 +46,6 @@ impl Grid {
 
     pub(crate) fn rank(&self) -> usize {
         self.shape.len()
-    }
-
-    /// Bytes of a chunk.
-    pub(crate) fn chunk_len(&self) -> u64 {
-        self.chunk_len
     }
 
     /// Chunks of the largest shape; `None` if it is unlimited or overflows.
@@ -145,7 +141,7 @@ mod tests {
     #[test]
     fn numbers_are_row_major_in_the_current_shape() {
         let grid = Grid::new(vec![5, 7], &[Some(20), None], vec![2, 3], 4).unwrap();
-        assert_eq!(grid.chunk_len(), 24);
+        assert_eq!(grid.chunk_len, 24);
         assert_eq!(grid.number(&[2, 2]), Some(8));
         assert_eq!(grid.number(&[3, 0]), None);
         assert_eq!(grid.place(8), [2, 2]);

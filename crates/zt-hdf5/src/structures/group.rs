@@ -110,7 +110,7 @@ fn links(store: &Store, header: &ObjectHeader) -> Result<Vec<Link>> {
 fn symbols(store: &Store, mut message: Cursor<'_>) -> Result<Vec<Link>> {
     let tree = message.defined_address()?;
     let heap = LocalHeap::read(store, message.defined_address()?)?;
-    let sizes = store.sizes();
+    let sizes = store.sizes;
     let names = Tree {
         what: "a tree of names",
         node_type: 0,
@@ -169,7 +169,7 @@ struct LocalHeap(Block);
 impl LocalHeap {
     fn read(store: &Store, address: u64) -> Result<Self> {
         let what = "a heap of names";
-        let head = store.fetch(address, store.sizes().bytes(1, 2, 8), what)?;
+        let head = store.fetch(address, store.sizes.bytes(1, 2, 8), what)?;
         let mut cursor = head.signed(b"HEAP")?;
         cursor.expect_version(0)?;
         cursor.skip(3)?;

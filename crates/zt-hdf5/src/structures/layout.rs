@@ -167,7 +167,7 @@ fn indexed(cursor: &mut Cursor<'_>, version: u8) -> Result<Layout> {
     let length_len = match version {
         // One byte more than the length takes: `H5D_FARRAY_FILT_COMPUTE_CHUNK_SIZE_LEN`.
         4 => sum([encoded_len(byte_len), 1])?.min(8),
-        _ => cursor.sizes().length,
+        _ => cursor.sizes.length,
     };
     Ok(Layout::Chunked(Chunking {
         length_len,

@@ -35,7 +35,7 @@ impl Place {
         let shared_type = place.u8()?;
         match version {
             // The offset of a name, as in an entry of a symbol table.
-            1 => place.skip(place.sizes().bytes(0, 1, 6))?,
+            1 => place.skip(place.sizes.bytes(0, 1, 6))?,
             2 => {}
             3 if shared_type == IN_HEAP => return id(place),
             3 => {}
@@ -71,7 +71,7 @@ pub(crate) fn read<T>(
             }
         }
         Place::Heap(id) => {
-            let heap = store.heaps().iter().find(|heap| heap.has(kind));
+            let heap = store.heaps.iter().find(|heap| heap.has(kind));
             let what = "the heap of a shared message";
             let heap = heap.ok_or(Violation::Missing { what })?;
             let message: Block = FractalHeap::open(store, heap.address)?.object(&id)?;
@@ -85,7 +85,7 @@ pub(crate) fn read_table(store: &Store, message: &mut Cursor<'_>) -> Result<Vec<
     message.expect_version(0)?;
     let address = message.defined_address()?;
     let count = message.u8()?.into();
-    let entry = store.sizes().bytes(2, 0, 14);
+    let entry = store.sizes.bytes(2, 0, 14);
     let len = sum([4, product([count, entry])?, 4])?;
     let table = store.fetch_checked(address, len, "the table of shared messages")?;
     let mut cursor = table.signed(b"SMTB")?;

@@ -67,7 +67,7 @@ pub(crate) fn open(source: Arc<dyn Source>, extent: Span) -> Result<(Store, u64)
         }
         if let Some(mut message) = extension.message(kind::SHARED_TABLE) {
             let heaps = shared::read_table(&store, &mut message.cursor)?;
-            store = store.with_heaps(heaps);
+            store.heaps = heaps.into();
         }
     }
     Ok((store, found.root))
@@ -141,7 +141,7 @@ fn new(cursor: &mut Cursor<'_>, bytes: &[u8]) -> Result<Found> {
     cursor.skip(1)?;
     let offset = sizes.offset;
     let base = cursor.uint(offset)?;
-    cursor.set_sizes(sizes);
+    cursor.sizes = sizes;
     let extension = cursor.address()?;
     let end = cursor.uint(offset)?;
     let root = cursor.uint(offset)?;

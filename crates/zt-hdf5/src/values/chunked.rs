@@ -89,7 +89,7 @@ impl Chunked {
     /// The most bytes that are made for a read of one byte.
     pub(crate) fn read_cost(&self) -> u64 {
         let band = self.bands.cut.rows.saturating_mul(self.bands.cut.row);
-        band.max(self.grid.chunk_len())
+        band.max(self.grid.chunk_len)
     }
 
     /// Refuses a dataset with a chunk that an unsupported filter was applied to. Only for such a
@@ -129,7 +129,7 @@ impl Chunked {
         {
             return Err(error.clone());
         }
-        let charged = self.store.charge(store.spent());
+        let charged = self.store.charge(store.budget.spent());
         let charged = charged.and(read).and_then(|chunks| {
             self.charge(&chunks)?;
             Ok(Arc::new(chunks))
@@ -140,7 +140,7 @@ impl Chunked {
     /// Counts the bytes that are decoded or copied to read all written chunks once. A chunk is decoded
     /// as a whole, even if only part of it is in the shape, and perhaps again.
     fn charge(&self, chunks: &Chunks) -> Result<(), Violation> {
-        let all = product([chunks.count(), self.grid.chunk_len()])?;
+        let all = product([chunks.count(), self.grid.chunk_len])?;
         let byte_len = if self.pipeline.is_empty() {
             all.min(self.byte_len)
         } else {
@@ -209,7 +209,7 @@ impl Chunked {
         place: &[u64],
         overlap: &Overlap,
     ) -> Result<(u64, Cow<'_, [u8]>)> {
-        let expected = self.grid.chunk_len();
+        let expected = self.grid.chunk_len;
         let what = "a chunk";
         let span = self.store.span(chunk.address, chunk.byte_len, what)?;
         if self.is_plain(place) {
@@ -219,10 +219,10 @@ impl Chunked {
             }
             let start = sum([chunk.address, overlap.from])?;
             let span = self.store.span(start, overlap.byte_len, what)?;
-            let values = bytes_of(self.store.source(), span)?;
+            let values = bytes_of(&self.store.source, span)?;
             return Ok((overlap.from, values));
         }
-        let stored = store::read(self.store.source(), span)?;
+        let stored = store::read(&self.store.source, span)?;
         let values = self
             .pipeline
             .decode(stored, chunk.mask, in_memory(expected)?);

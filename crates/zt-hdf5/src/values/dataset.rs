@@ -94,7 +94,7 @@ impl Values {
         match self {
             Values::Made { source, .. } => Arc::clone(source),
             Values::Stored(span) => Arc::new(Range {
-                file: Arc::clone(store.source()),
+                file: Arc::clone(&store.source),
                 span: *span,
             }),
         }
@@ -301,7 +301,7 @@ impl Datasets {
         let fill = crate::structures::fill_value::read(store, &known.header, element_len)?;
         let shape = known.dataspace.shape.clone().unwrap_or_default();
         let limits = &known.dataspace.limits;
-        let field = |what, value| Err(Violation::Field { what, value }.into());
+        let field = |what, value| Err(Violation::field(what, value));
         if chunking.element_len != element_len {
             return field("the length of a chunk's element", chunking.element_len);
         }
@@ -312,7 +312,7 @@ impl Datasets {
         let grid = grid.ok_or(Violation::Overflow)?;
         if !pipeline.is_empty() {
             let limit = CHUNK_MAX.min(pipeline::chunk_max(store.byte_len()));
-            let (byte_len, limit) = (grid.chunk_len(), limit.min(self.decoded_max));
+            let (byte_len, limit) = (grid.chunk_len, limit.min(self.decoded_max));
             if byte_len > limit {
                 return Err(Violation::ChunkSize { byte_len, limit }.into());
             }
