@@ -39,7 +39,6 @@ impl<'s> Cursor<'s> {
         (self.order, self.short) = (order, short);
     }
 
-    /// The absolute offset of the next byte.
     pub(super) const fn offset(&self) -> u64 {
         self.at
     }
@@ -54,7 +53,6 @@ impl<'s> Cursor<'s> {
         self.source.byte_len() - self.at
     }
 
-    /// A violation at the next byte.
     pub(super) fn error(&self, violation: Violation) -> Error {
         Error::from(violation).with_offset(self.at)
     }

@@ -24,7 +24,6 @@ pub(super) struct Metadata {
 }
 
 impl Metadata {
-    /// Reads `count` pairs.
     pub(super) fn read(cursor: &mut Cursor<'_>, count: u64) -> Result<Self> {
         let mut budget = VALUES_MAX;
         let mut pairs = Vec::new();
@@ -113,7 +112,6 @@ impl Metadata {
         (Metadata { pairs }, lost)
     }
 
-    /// Removes a pair.
     pub(super) fn remove(&mut self, key: &str) {
         self.pairs.retain(|(known, ..)| known != key);
     }

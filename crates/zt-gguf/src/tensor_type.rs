@@ -69,7 +69,6 @@ impl TensorType {
         }
     }
 
-    /// The format of its objects.
     pub(super) fn format(self) -> String {
         match self {
             TensorType::Plain(_) => "dense".to_owned(),

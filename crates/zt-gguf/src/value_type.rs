@@ -59,7 +59,6 @@ const WHAT: &str = "a value";
 pub(super) const VALUES_MAX: u64 = 1 << 24;
 
 impl ValueType {
-    /// The type with this name.
     pub(super) fn from_name(name: &str) -> Option<Self> {
         SCALARS
             .iter()

@@ -26,7 +26,6 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// Reads the header at the beginning of `span`.
     pub(super) fn read(source: &dyn Source, span: Span) -> Result<Self> {
         // Most headers have 128 bytes, so that one read is enough.
         let mut bytes = start_of(source, span, 128)?;

@@ -64,12 +64,10 @@ impl<'i> Array<'i> {
         self.object.name()
     }
 
-    /// Bytes of the whole array.
     pub(crate) fn byte_len(&self) -> Option<u64> {
         self.byte_len.checked_add(self.header.len() as u64)
     }
 
-    /// Writes header and elements.
     pub(crate) fn write(&self, out: &mut (dyn Write + Send), job: &mut Job<'_>) -> Result<()> {
         out.write_all(&self.header)?;
         let (object, byte_len) = (&self.object, self.byte_len);

@@ -15,7 +15,6 @@ pub(super) const DOC_STRING: &str = "onnx.doc_string";
 /// Bytes that a pair takes in a manifest, beside its strings.
 const OVERHEAD: u64 = 18;
 
-/// Attributes that are being collected.
 pub(super) struct Pairs {
     keys: HashSet<String>,
     pairs: Vec<(String, Value)>,
@@ -73,7 +72,6 @@ impl Pairs {
         self.byte_len <= self.limit
     }
 
-    /// A duplicate key.
     pub(super) fn repeated(&self) -> Option<&str> {
         self.repeated.as_deref()
     }

@@ -37,7 +37,6 @@ pub(super) struct Constant {
 }
 
 impl Constant {
-    /// The attribute with that name.
     pub(super) fn of(name: &str) -> Option<Self> {
         let (field, attribute_type, is_list) = match name {
             "value_float" => (field::FLOAT, 1, false),

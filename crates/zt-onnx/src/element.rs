@@ -74,7 +74,6 @@ pub(super) fn name_of(number: i64) -> Option<&'static str> {
 }
 
 impl Element {
-    /// The data type with that number.
     pub(super) fn from_number(number: i64) -> Result<Self, Violation> {
         if let Some((_, name, dtype, logical_type)) = TABLE.iter().find(|row| row.0 == number) {
             return Ok(Element {
@@ -101,7 +100,6 @@ impl Element {
         }
     }
 
-    /// Bytes of one element.
     pub(super) fn byte_len(self) -> u64 {
         match self.logical_type {
             Some("complex64") => 8,

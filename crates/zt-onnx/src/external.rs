@@ -93,7 +93,6 @@ impl<'p> Folder<'p> {
     }
 }
 
-/// The decimal number of a pair.
 fn number(key: &'static str, value: Option<&str>) -> Result<Option<u64>> {
     let Some(value) = value else {
         return Ok(None);

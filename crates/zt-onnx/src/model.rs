@@ -141,7 +141,6 @@ impl Model {
     }
 }
 
-/// A walk through a model.
 struct Walk<'w, 's> {
     window: &'w mut Window<'s>,
     limits: &'w Limits,
@@ -277,7 +276,6 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    /// The metadata of the main graph.
     fn about_graph(&mut self, field: &Field) -> Result<()> {
         match field.number {
             graph::NAME => self.pairs.text(self.window, "onnx.graph", field.bytes()?),
@@ -425,7 +423,6 @@ impl Walk<'_, '_> {
         Ok(name)
     }
 
-    /// Adds a tensor, unless the limit is reached.
     fn add(&mut self, name: Name, content: Content) -> Result<()> {
         let tensors = match &content {
             Content::Dense(_) => 1,

@@ -65,7 +65,6 @@ fn repeated(object: Option<&str>, key: &str) -> Warning {
     }
 }
 
-/// The names of the objects.
 struct Names {
     taken: HashSet<String>,
     /// By a name that is taken: the next number to append.
@@ -151,7 +150,6 @@ impl Assembler<'_> {
         }
     }
 
-    /// Locates the values of a tensor as elements.
     fn locate(&mut self, tensor: &Tensor, name: &str) -> Result<Located> {
         if let Some(fault) = tensor.fault.clone() {
             return Err(fault.into());

@@ -74,7 +74,6 @@ pub(super) struct External {
 }
 
 impl Tensor {
-    /// Reads the message in `span`.
     pub(super) fn read(window: &mut Window<'_>, span: Span, limits: &Limits) -> Result<Self> {
         let mut reader = Reader {
             limits,

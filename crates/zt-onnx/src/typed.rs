@@ -112,7 +112,6 @@ impl Runs {
 }
 
 impl Values {
-    /// The wire type of one value.
     pub(super) const fn wire(self) -> Wire {
         match self {
             Values::Float => Wire::Fixed32,

@@ -98,7 +98,6 @@ impl<'s> Window<'s> {
         Ok(all)
     }
 
-    /// Whether the bytes are equal to `text`.
     pub(super) fn is(&mut self, span: Span, text: &str) -> Result<bool> {
         Ok(span.byte_len() == text.len() as u64 && self.bytes(span)? == text.as_bytes())
     }
@@ -179,7 +178,6 @@ impl Fields {
         }
     }
 
-    /// The offset of the next field.
     pub(super) const fn offset(&self) -> u64 {
         self.at
     }
@@ -251,7 +249,6 @@ impl Field {
             .map(|()| self.varint.cast_signed())
     }
 
-    /// Refuses another wire type.
     pub(super) fn expect(&self, wire: Wire) -> Result<()> {
         if self.wire == wire {
             return Ok(());

@@ -21,7 +21,6 @@ impl<'p> Cursor<'p> {
         self.whole_len.abs_diff(self.rest.len())
     }
 
-    /// The next `len` bytes.
     pub(super) fn take(&mut self, len: u64) -> Result<&'p [u8], PickleFault> {
         let len_here = usize::try_from(len).ok();
         let split = len_here.and_then(|len| self.rest.split_at_checked(len));

@@ -37,7 +37,6 @@ pub(super) fn drop_replaced<G: Global>(
     Ok(())
 }
 
-/// Keys and values of a dict.
 type Pairs<G> = Vec<(Value<G>, Value<G>)>;
 
 /// The pairs that stay; `None` if all do.

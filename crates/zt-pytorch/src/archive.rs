@@ -120,7 +120,6 @@ fn other_layout(member: &Member) -> Option<&'static str> {
     }
 }
 
-/// A pickle and the record that holds it.
 struct Record {
     name: &'static str,
     content: Content,
@@ -223,7 +222,6 @@ impl<'a> Records<'a> {
     }
 }
 
-/// Reads a record of at most `limit` bytes.
 fn read(content: &Content, limit: u64) -> Result<Vec<u8>> {
     let found = content.span.byte_len();
     if found > limit {

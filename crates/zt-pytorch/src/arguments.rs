@@ -17,7 +17,6 @@ impl<'h, 'p> Arguments<'h, 'p> {
         Ok(Arguments { heap, items })
     }
 
-    /// The items of a list or a tuple, by position.
     pub(super) const fn of_items(heap: &'h Heap<'p>, items: &'h [Value]) -> Self {
         Arguments { heap, items }
     }

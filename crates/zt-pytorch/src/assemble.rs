@@ -34,7 +34,6 @@ const GATHERED: u64 = 8;
 /// Finds the bytes of a storage by its key.
 pub(super) type Locate<'s> = dyn Fn(&str) -> Result<Option<Place>> + 's;
 
-/// Bytes of a storage.
 pub(super) struct Place {
     /// `None` for the file itself.
     pub(super) source: Option<Arc<dyn Source>>,
@@ -116,7 +115,6 @@ struct Others {
     has_tensors: bool,
 }
 
-/// The objects of an unknown class.
 struct LeftOut {
     /// The path of the first.
     first: String,
@@ -305,7 +303,6 @@ impl<'h> Assembler<'h> {
         Ok(())
     }
 
-    /// Adds a tensor, or its fault, under its name.
     fn tensor(
         &mut self,
         name: String,

@@ -164,7 +164,6 @@ fn object(
     }
 }
 
-/// The text of a scalar of NumPy.
 fn value_of_numpy(heap: &Heap<'_>, value: Value) -> Option<String> {
     match heap.node(value) {
         Some(Node::Made(made)) => match scalar(heap, *made)? {

@@ -20,7 +20,6 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// The budget of a file.
     pub(super) fn new(file_len: u64, limits: &Limits) -> Self {
         let budget = file_len.saturating_mul(PER_BYTE).max(AT_LEAST);
         let limit = budget.min(limits.manifest_len);

@@ -29,7 +29,6 @@ pub(super) struct Leaves {
 }
 
 impl Leaves {
-    /// Names and values, in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, Value)> {
         let mut start = 0;
         self.leaves.iter().map(move |(end, value)| {
@@ -190,7 +189,6 @@ impl Items<'_> {
         }
     }
 
-    /// The item at a place.
     fn at(&self, at: usize) -> Option<(Part, Value)> {
         match self {
             Items::Pairs(pairs) => {

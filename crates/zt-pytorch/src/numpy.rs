@@ -49,7 +49,6 @@ pub(super) struct Array {
 }
 
 impl Array {
-    /// The elements.
     pub(super) fn bytes<'h>(&self, heap: &'h Heap<'_>) -> Done<Cow<'h, [u8]>> {
         let bytes = bytes(heap, self.data).ok_or_else(|| wrong(heap, "data", self.data))?;
         if bytes.len() as u64 == self.byte_len {
@@ -63,7 +62,6 @@ impl Array {
     }
 }
 
-/// The array of a call of NumPy.
 pub(super) fn array(heap: &Heap<'_>, made: Made) -> Done<Array> {
     let parts = Parts::of(heap, made)?;
     let unsupported = || TensorFault::Layout {

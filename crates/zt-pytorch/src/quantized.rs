@@ -192,7 +192,6 @@ impl Assembler<'_> {
         Ok(parts)
     }
 
-    /// Numbers in the pickle.
     fn numbers(&mut self, dtype: DType, bytes: Vec<u8>) -> Result<(Component, SourceId)> {
         let span = Span::new(0, bytes.len() as u64).ok_or(TensorFault::Overflow)?;
         let id = self.builder.derived(Memory::new(bytes));

@@ -69,7 +69,6 @@ impl Layout {
     }
 }
 
-/// The layout of the tensor that an object is.
 pub(super) fn tensor(heap: &Heap<'_>, made: Made) -> Result<Layout, Refused> {
     let mut known = Known::default();
     resolve(heap, made, &mut known).map_err(|fault| Refused { fault, known })

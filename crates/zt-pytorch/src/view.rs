@@ -143,7 +143,6 @@ impl Storage {
     }
 }
 
-/// The storage of a persistent id.
 pub(super) fn storage(heap: &Heap<'_>, value: Value) -> Done<Storage> {
     let Some(Node::Persistent(id)) = heap.node(value) else {
         return Err(wrong(heap, "storage", value));

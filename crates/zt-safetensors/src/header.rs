@@ -119,7 +119,6 @@ impl Header {
     }
 }
 
-/// A violation at a byte of the file.
 fn at(violation: Violation, offset: u64) -> Error {
     Error::from(violation).with_offset(offset)
 }
@@ -167,7 +166,6 @@ fn parse(bytes: &[u8]) -> Result<HeaderJson> {
     })
 }
 
-/// Checks names and offsets.
 fn check(mut json: HeaderJson, data: Span) -> Result<Header> {
     // The sort is stable: empty tensors at one offset stay in the order of the header.
     json.tensors.sort_by_key(|(_, entry)| entry.offsets);
@@ -258,7 +256,6 @@ struct HeaderJson {
     current: Option<String>,
 }
 
-/// The entry of one tensor.
 struct Entry {
     dtype: Dtype,
     shape: Vec<u64>,

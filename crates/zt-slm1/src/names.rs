@@ -56,7 +56,6 @@ impl Resolver {
         }
     }
 
-    /// The name of the tensor with this hash.
     pub(super) fn name(&self, hash: u64) -> String {
         match self.0.get(&hash).filter(|name| !name.is_empty()) {
             Some(name) => name.clone(),

@@ -120,7 +120,6 @@ impl What {
 }
 
 impl Violation {
-    /// The error, at a byte of the file.
     pub(super) fn at(self, offset: u64) -> Error {
         Error::from(self).with_offset(offset)
     }

@@ -106,7 +106,6 @@ fn known(head: &[u8]) -> Option<([u8; 4], Flags)> {
     Some((magic, flag))
 }
 
-/// The parsed fields of a block.
 struct Parsed {
     shape: Vec<u64>,
     encoding: Encoding,
@@ -267,7 +266,6 @@ impl BlockRun {
         run
     }
 
-    /// The bytes of the range after the run.
     pub(super) fn rest(&self, range: Span) -> Option<Span> {
         Span::between(self.end, range.end()).filter(|rest| !rest.is_empty())
     }

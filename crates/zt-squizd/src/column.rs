@@ -20,7 +20,6 @@ pub(super) struct EntryRun {
 }
 
 impl EntryRun {
-    /// Where the last entry ends.
     pub(super) fn end(self) -> u64 {
         self.entry + self.count * ENTRY_LEN as u64
     }

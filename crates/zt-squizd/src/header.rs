@@ -110,7 +110,6 @@ impl Header {
         })
     }
 
-    /// The header's fields as attributes.
     pub(super) fn to_attributes(&self) -> Attributes {
         let mut fields = Attributes::from([
             ("version", 1u64),

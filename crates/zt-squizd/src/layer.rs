@@ -16,7 +16,6 @@ pub(super) struct Layer {
     pub(super) fault: Option<Error>,
 }
 
-/// The bytes of a mask.
 pub(super) struct Mask {
     pub(super) span: Span,
     /// Whether only the end of the blocks shows where it begins.
@@ -24,7 +23,6 @@ pub(super) struct Mask {
 }
 
 impl Layer {
-    /// Reads at most `limit` blocks of a layer.
     pub(super) fn read(source: &dyn Source, entry: Entry, flags: Flags, limit: usize) -> Self {
         let weights = entry.weights;
         let is_sparse = flags.has(Flags::SPARSE);

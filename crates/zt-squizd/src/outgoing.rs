@@ -99,7 +99,6 @@ impl<'i> Tensor<'i> {
         }))
     }
 
-    /// The fields of the block.
     pub(super) fn head(&self) -> Vec<u8> {
         #[expect(clippy::cast_possible_truncation, reason = "at most RANK_MAX")]
         let rank = self.dims.len() as u32;
@@ -114,7 +113,6 @@ impl<'i> Tensor<'i> {
         magic.iter().copied().chain(fields).collect()
     }
 
-    /// The scales and zeros of all groups.
     pub(super) fn pairs(&self) -> Result<PairReader<'i>> {
         let tensor = &self.object.tensor;
         let zeros = self.object.object().component("zeros");

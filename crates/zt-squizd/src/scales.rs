@@ -37,7 +37,6 @@ impl Scales {
     }
 }
 
-/// All tables of a file.
 pub(super) struct Tables {
     /// In the order of the file, without overlaps.
     pub(super) spans: Vec<Span>,
@@ -74,7 +73,6 @@ impl Tables {
         })
     }
 
-    /// Whether a table begins at `offset`.
     pub(super) fn begins_at(&self, offset: u64) -> bool {
         let begin = |span: &Span| span.offset();
         self.spans.binary_search_by_key(&offset, begin).is_ok()

@@ -183,7 +183,6 @@ impl Section {
 }
 
 impl Violation {
-    /// The error, at a byte of the file.
     pub(super) fn at(self, offset: u64) -> Error {
         Error::from(self).with_offset(offset)
     }

@@ -168,7 +168,6 @@ impl Plan {
         Some(())
     }
 
-    /// Header and layer index.
     fn header(&self, arch_id: u16) -> Vec<u8> {
         #[expect(clippy::cast_possible_truncation, reason = "at most LAYERS_MAX")]
         let layer_count = self.layers.len() as u16;

@@ -43,7 +43,6 @@ impl<'m> Item<'m> {
         }
     }
 
-    /// The number of items of an array.
     pub(super) fn array(self) -> Option<u64> {
         match self {
             Item::Array(items) => Some(items),
@@ -51,7 +50,6 @@ impl<'m> Item<'m> {
         }
     }
 
-    /// The number of pairs of a map.
     pub(super) fn map(self) -> Option<u64> {
         match self {
             Item::Map(pairs) => Some(pairs),
@@ -108,7 +106,6 @@ impl<'m> Cursor<'m> {
         self.rest.split_at(self.rest.len() - later.rest.len()).0
     }
 
-    /// Whether nothing follows.
     pub(super) const fn is_at_end(&self) -> bool {
         self.rest.is_empty()
     }

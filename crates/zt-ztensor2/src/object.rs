@@ -42,7 +42,6 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// The bytes of its elements.
     pub(super) fn byte_len(&self) -> u64 {
         self.decoded_len.unwrap_or(self.stored.byte_len())
     }

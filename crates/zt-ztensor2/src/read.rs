@@ -221,7 +221,6 @@ fn check_nibble(source: &dyn Source, span: Span) -> Result<()> {
     }
 }
 
-/// The format for a layout.
 fn format_of(layout: Text) -> Text {
     match &*layout {
         CSR => "sparse_csr".into(),

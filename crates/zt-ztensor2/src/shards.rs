@@ -73,7 +73,6 @@ impl<'a> Homes<'a> {
         }
     }
 
-    /// All files that were opened.
     pub(super) fn into_paths(self) -> Vec<PathBuf> {
         self.paths
     }

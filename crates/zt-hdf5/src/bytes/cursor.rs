@@ -42,7 +42,6 @@ impl<'b> Cursor<'b> {
         self.at as u64
     }
 
-    /// Bytes that are left.
     pub(crate) fn remaining(&self) -> u64 {
         self.left().len() as u64
     }
@@ -75,7 +74,6 @@ impl<'b> Cursor<'b> {
         }
     }
 
-    /// The next `len` bytes.
     pub(crate) fn take(&mut self, len: u64) -> Result<&'b [u8]> {
         let wanted = in_memory(len).ok();
         match wanted.and_then(|len| self.left().split_at_checked(len)) {
@@ -95,7 +93,6 @@ impl<'b> Cursor<'b> {
         self.take(len).map(|_| ())
     }
 
-    /// All bytes that are left.
     pub(crate) fn rest(&mut self) -> &'b [u8] {
         let rest = self.left();
         self.at = self.bytes.len();
@@ -120,7 +117,6 @@ impl<'b> Cursor<'b> {
         self.array().map(u32::from_le_bytes)
     }
 
-    /// The next `N` bytes.
     fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
         let mut bytes = [0; N];
         bytes.copy_from_slice(self.take(N as u64)?);
@@ -144,7 +140,6 @@ impl<'b> Cursor<'b> {
         Ok(is_defined.then(|| number(bytes, ByteOrder::Little)))
     }
 
-    /// An address that must be defined.
     pub(crate) fn defined_address(&mut self) -> Result<u64> {
         let at = self.offset();
         let what = "an address";

@@ -52,7 +52,6 @@ fn is_escape(text: &[u8]) -> bool {
 /// The code of warnings about escaped names.
 pub(crate) const CODE: &str = "name";
 
-/// The message about an escaped name.
 pub(crate) fn escaped_message(name: &str) -> String {
     format!("the name \"{name}\" is escaped: it is not UTF-8, or looks like an escape")
 }

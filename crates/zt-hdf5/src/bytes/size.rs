@@ -20,14 +20,12 @@ impl Sizes {
     }
 }
 
-/// The sum of lengths and addresses.
 pub(crate) fn sum<const N: usize>(parts: [u64; N]) -> Result<u64, Violation> {
     let mut parts = parts.into_iter();
     let sum = parts.try_fold(0u64, u64::checked_add);
     sum.ok_or(Violation::TooFar)
 }
 
-/// The product of lengths and counts.
 pub(crate) fn product<const N: usize>(factors: [u64; N]) -> Result<u64, Violation> {
     let mut factors = factors.into_iter();
     let product = factors.try_fold(1u64, u64::checked_mul);

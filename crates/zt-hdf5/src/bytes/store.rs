@@ -94,7 +94,6 @@ impl Store {
         self.extent.byte_len()
     }
 
-    /// The offset of an address in the source.
     pub(crate) fn offset(&self, address: u64) -> Result<u64> {
         Ok(sum([self.base, address])?)
     }
@@ -116,7 +115,6 @@ impl Store {
         })
     }
 
-    /// The bytes of a structure.
     pub(crate) fn fetch(&self, address: u64, len: u64, what: &'static str) -> Result<Block> {
         let span = self.span(address, len, what)?;
         self.charge(len)?;
@@ -182,7 +180,6 @@ pub(crate) fn read(source: &dyn Source, span: Span) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The bytes of a structure.
 pub(crate) struct Block {
     bytes: Vec<u8>,
     origin: u64,

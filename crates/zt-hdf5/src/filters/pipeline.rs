@@ -110,7 +110,6 @@ impl Pipeline {
         self.filters.is_empty()
     }
 
-    /// Whether a filter is unsupported.
     pub(crate) fn has_unknown(&self) -> bool {
         let mut filters = self.filters.iter();
         filters.any(|filter| matches!(filter, Filter::Unknown { .. }))
@@ -164,7 +163,6 @@ impl Pipeline {
     }
 }
 
-/// The name of a filter; empty if it is unknown.
 fn name(id: u16) -> &'static str {
     let known = NAMES.iter().find(|(known, _)| *known == id);
     known.map_or("", |(_, name)| name)
@@ -174,7 +172,6 @@ fn unknown(id: u16, name: &'static str) -> Error {
     Violation::Filter { id, name }.into()
 }
 
-/// The id of a filter, and the filter.
 fn filter(cursor: &mut Cursor<'_>, version: u8) -> Result<(u16, Filter)> {
     /// Below this id are the library's own filters, which have no names since version 2.
     const OWN: u16 = 256;

@@ -43,7 +43,6 @@ pub(crate) struct Elements<'b> {
     pub(crate) written: Option<(&'b [u8], u64)>,
 }
 
-/// The version and the client of a structure.
 fn client(cursor: &mut Cursor<'_>) -> Result<u8> {
     cursor.expect_version(0)?;
     cursor.u8()
@@ -74,7 +73,6 @@ impl<'s> Array<'s> {
         Ok(())
     }
 
-    /// Bytes of `count` elements.
     pub(crate) fn bytes(&self, count: u64) -> Result<u64> {
         Ok(product([self.element_len, count])?)
     }
@@ -112,7 +110,6 @@ impl<'s> Array<'s> {
         Ok(())
     }
 
-    /// Visits the elements of a data block.
     pub(crate) fn visit_block(
         &self,
         block: Elements<'_>,

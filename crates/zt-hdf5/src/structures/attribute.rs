@@ -24,7 +24,6 @@ const NESTING: usize = 60;
 /// The most warnings of one kind per object, because a few bytes can have any number of them.
 pub(crate) const REPORTED: usize = 8;
 
-/// An attribute.
 pub(crate) struct Found {
     /// Empty if it cannot be read.
     pub(crate) name: String,
@@ -144,7 +143,6 @@ fn dense(
     )
 }
 
-/// An attribute message.
 fn attribute(store: &Store, cursor: Cursor<'_>, common: &mut Common) -> Found {
     let mut stored: &[u8] = &[];
     let value = content(store, cursor, common, &mut stored);

@@ -50,7 +50,6 @@ impl Common {
         Ok(())
     }
 
-    /// The datatype that `place` refers to.
     fn named(&mut self, store: &Store, place: &mut Cursor<'_>) -> Result<Arc<Datatype>> {
         let place = Place::read(place)?;
         if let Some(known) = self.datatypes.get(&place) {

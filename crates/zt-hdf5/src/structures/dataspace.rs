@@ -17,7 +17,6 @@ pub(crate) struct Dataspace {
 }
 
 impl Dataspace {
-    /// Reads the message.
     pub(crate) fn read(cursor: &mut Cursor<'_>) -> Result<Self> {
         const HAS_LIMITS: u8 = 1;
         const NULL: u8 = 2;

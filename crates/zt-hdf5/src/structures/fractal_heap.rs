@@ -101,7 +101,6 @@ impl<'s> FractalHeap<'s> {
         })
     }
 
-    /// The object with that ID.
     pub(crate) fn object(&self, id: &[u8]) -> Result<Block> {
         const OBJECT: &str = "an object of a heap";
         const HUGE: u8 = 1;
@@ -218,7 +217,6 @@ impl<'s> FractalHeap<'s> {
         Ok(sum([fixed, self.offset_len])?)
     }
 
-    /// The address of a block in a table.
     fn child(&self, table: u64, row: u64, column: u64) -> Result<u64> {
         let sizes = self.store.sizes;
         let entry = sum([product([row, self.width])?, column])?;

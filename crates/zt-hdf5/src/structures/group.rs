@@ -43,7 +43,6 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    /// Reads the links of a group.
     pub(crate) fn read(store: &Store, header: &ObjectHeader) -> Result<Self> {
         let all = links(store, header)?;
         let name = |at: &usize| all.get(*at).map(|link| link.name.as_slice());
@@ -70,7 +69,6 @@ impl Links {
         self.all.get(place)
     }
 
-    /// The target of a name.
     pub(crate) fn get(&self, name: &[u8]) -> Option<&Target> {
         let link = |at: &usize| self.all.get(*at);
         let name_of = |at: &usize| link(at).map(|link| link.name.as_slice());
@@ -85,7 +83,6 @@ impl Links {
     }
 }
 
-/// Whether an object is a group.
 pub(crate) fn is_group(header: &ObjectHeader) -> bool {
     let has = |kind| header.message(kind).is_some();
     has(kind::SYMBOL_TABLE) || has(kind::LINK_INFO) || has(kind::LINK)

@@ -54,7 +54,6 @@ pub(crate) enum Index {
 }
 
 impl Layout {
-    /// Reads the message.
     pub(crate) fn read(cursor: &mut Cursor<'_>) -> Result<Self> {
         match cursor.u8()? {
             1 | 2 => old(cursor),

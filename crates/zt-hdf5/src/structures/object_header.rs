@@ -156,7 +156,6 @@ fn bit(kind: u16) -> u32 {
     1u32.checked_shl(kind.into()).unwrap_or(0)
 }
 
-/// The messages of a block, one after the other.
 struct Messages<'b> {
     cursor: Cursor<'b>,
     form: Form,

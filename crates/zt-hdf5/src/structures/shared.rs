@@ -52,7 +52,6 @@ pub(crate) fn id(cursor: &mut Cursor<'_>) -> Result<Place> {
     Ok(Place::Heap(id))
 }
 
-/// Reads the shared message of a kind at a place.
 pub(crate) fn read<T>(
     store: &Store,
     place: Place,

@@ -24,7 +24,6 @@ pub(crate) fn recognises(probe: &Probe<'_>) -> Result<bool> {
     zip::recognises(probe, has_weights, begins_ours)
 }
 
-/// Whether an archive has weights of Keras.
 pub(crate) fn has_weights(archive: &Archive) -> bool {
     let mut members = archive.members().iter();
     members.any(|member| member.name() == WEIGHTS)

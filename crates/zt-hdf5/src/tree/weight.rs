@@ -2,7 +2,6 @@
 
 use zt::{Attributes, Value};
 
-/// Bytes of attributes.
 pub(crate) fn of_all(attributes: &Attributes) -> u64 {
     let pairs = attributes
         .iter()
@@ -10,7 +9,6 @@ pub(crate) fn of_all(attributes: &Attributes) -> u64 {
     pairs.fold(0, u64::saturating_add)
 }
 
-/// Bytes of a value.
 pub(crate) fn of(value: &Value) -> u64 {
     let own = size_of::<Value>() as u64;
     let held = match value {

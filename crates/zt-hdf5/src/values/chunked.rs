@@ -29,7 +29,6 @@ const BAND: u64 = 1 << 20;
 /// How often a chunk may be decoded if a row of chunks does not fit into a band.
 const PASSES: u64 = 64;
 
-/// A chunked dataset.
 pub(crate) struct Chunked {
     store: Store,
     chunking: Chunking,
@@ -155,7 +154,6 @@ impl Chunked {
         })
     }
 
-    /// The values of a band.
     fn gather(&self, band: &Band) -> Result<Vec<u8>> {
         let chunks = self.chunks()?;
         let mut bytes = self.filled(band.byte_len)?;
@@ -174,7 +172,6 @@ impl Chunked {
         Ok(bytes)
     }
 
-    /// `byte_len` bytes of fill values.
     fn filled(&self, byte_len: u64) -> Result<Vec<u8>> {
         let mut bytes = zeroed(byte_len)?;
         constant::fill(&self.fill, 0, &mut bytes);

@@ -177,7 +177,6 @@ impl Dataset {
         self.dataspace.shape.as_deref().unwrap_or_default()
     }
 
-    /// Bytes of an element.
     pub(crate) fn element_len(&self) -> u64 {
         self.datatype.byte_len
     }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use zt::{Source, Span};
 
-/// A range of a file.
 pub(crate) struct Range {
     pub(crate) file: Arc<dyn Source>,
     pub(crate) span: Span,

@@ -106,7 +106,6 @@ impl Name {
         Some(Name(pieces.into()))
     }
 
-    /// The name of the source with that number.
     pub(crate) fn of(&self, number: u64) -> Vec<u8> {
         self.0.join(number.to_string().as_bytes())
     }

@@ -27,7 +27,6 @@ impl Paths {
         }
     }
 
-    /// The links of the group with that header.
     pub(crate) fn links(
         &mut self,
         store: &Store,

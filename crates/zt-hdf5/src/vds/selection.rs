@@ -108,7 +108,6 @@ impl Selection {
         }
     }
 
-    /// The unlimited dimension.
     pub(crate) fn unlimited(&self) -> Option<usize> {
         let Selection::Regular(slabs) = self else {
             return None;
@@ -395,7 +394,6 @@ impl Run {
 }
 
 impl Runs {
-    /// The number of selected bytes.
     pub(crate) fn total(&self) -> u64 {
         match self {
             Runs::Regular { total, .. } => *total,

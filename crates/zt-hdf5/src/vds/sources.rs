@@ -37,7 +37,6 @@ const MAPPINGS: usize = 1 << 16;
 /// The most rows of irregular selections, each of which takes memory.
 const ROWS: u64 = 1 << 20;
 
-/// An open file.
 pub(crate) struct Hdf5File {
     pub(crate) store: Store,
     pub(crate) root: u64,
@@ -110,7 +109,6 @@ impl<'o> Sources<'o> {
         }
     }
 
-    /// The paths of the files that were opened.
     pub(crate) fn into_paths(self) -> Vec<PathBuf> {
         self.neighbours.into_paths()
     }
@@ -307,7 +305,6 @@ impl<'o> Sources<'o> {
         Ok(end)
     }
 
-    /// A mapping in bytes.
     fn part(
         &mut self,
         from: &Selection,

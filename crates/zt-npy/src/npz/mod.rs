@@ -88,7 +88,6 @@ const ENDING: &str = ".npy";
 const REREAD: u64 = 8;
 const SLACK: u64 = 16 << 20;
 
-/// What the arrays of a file share.
 struct Shared {
     bands: Bands,
     /// How many bytes behind arrays may still be read.
