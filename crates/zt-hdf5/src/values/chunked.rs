@@ -154,20 +154,20 @@ impl Chunked {
         })
     }
 
-    fn gather(&self, band: &Band) -> Result<Vec<u8>> {
+    fn gather(&self, band: &strided::Band) -> Result<Vec<u8>> {
         let chunks = self.chunks()?;
+        let extents = self.bands.extents(&self.grid, band);
         let mut bytes = self.filled(band.byte_len)?;
         // The overlapping chunks have consecutive numbers: a band has one row of every outer
         // dimension, and all of every inner one.
-        let ends = band.ends(&self.grid);
-        let [first, last] = ends.map(|place| self.grid.number(&place));
+        let [first, last] = ends(&extents, &self.grid).map(|place| self.grid.number(&place));
         let Some((first, last)) = first.zip(last) else {
             return Ok(bytes);
         };
         // Only written chunks: a few bytes of a file can declare any number of chunks.
         for chunk in chunks.in_range(first..=last) {
             let place = self.grid.place(chunk.number);
-            self.scatter(*chunk, &place, band, &mut bytes)?;
+            self.scatter(*chunk, &place, &extents, &mut bytes)?;
         }
         Ok(bytes)
     }
@@ -179,8 +179,15 @@ impl Chunked {
     }
 
     /// Copies the values of a chunk to their places in a band.
-    fn scatter(&self, chunk: Chunk, place: &[u64], band: &Band, out: &mut [u8]) -> Result<()> {
-        let Some(overlap) = Overlap::new(&self.grid, place, band, self.chunking.element_len) else {
+    fn scatter(
+        &self,
+        chunk: Chunk,
+        place: &[u64],
+        extents: &[(u64, u64)],
+        out: &mut [u8],
+    ) -> Result<()> {
+        let overlap = Overlap::new(&self.grid, place, extents, self.chunking.element_len);
+        let Some(overlap) = overlap else {
             return Ok(());
         };
         let (skipped, values) = self.values(chunk, place, &overlap)?;
@@ -242,7 +249,7 @@ impl Source for Chunked {
         if end.is_none_or(|end| end > self.byte_len) {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        let make = |band: &strided::Band| Ok(self.gather(&self.bands.band(&self.grid, band))?);
+        let make = |band: &strided::Band| Ok(self.gather(band)?);
         self.held.fill(self.id, &self.bands.cut, offset, buf, make)
     }
 }
@@ -290,40 +297,27 @@ impl Bands {
         }
     }
 
-    /// The elements of a band.
-    fn band(&self, grid: &Grid, band: &strided::Band) -> Band {
+    /// The elements of a band in every dimension: the first, and one past the last.
+    fn extents(&self, grid: &Grid, band: &strided::Band) -> Vec<(u64, u64)> {
         let mut extents: Vec<(u64, u64)> = grid.shape.iter().map(|count| (0, *count)).collect();
         for (axis, (extent, first)) in extents.iter_mut().zip(&band.place).enumerate() {
             let rows = if axis == self.cut.axis { band.rows } else { 1 };
             // A band never ends outside the shape.
             *extent = (*first, first.saturating_add(rows));
         }
-        Band {
-            byte_len: band.byte_len,
-            extents,
-        }
+        extents
     }
 }
 
-/// A part of a dataset.
-#[derive(Debug, Clone)]
-struct Band {
-    byte_len: u64,
-    /// Its elements in every dimension: the first, and one past the last.
-    extents: Vec<(u64, u64)>,
-}
-
-impl Band {
-    /// The places of the first and the last chunk that overlap it.
-    fn ends(&self, grid: &Grid) -> [Vec<u64>; 2] {
-        let extents = self.extents.iter().zip(&grid.chunk);
-        let ends = extents.map(|((first, end), chunk)| {
-            let place = |element: u64| element.checked_div(*chunk).unwrap_or(0);
-            (place(*first), place(end.saturating_sub(1)))
-        });
-        let (first, last) = ends.unzip();
-        [first, last]
-    }
+/// The places of the first and the last chunk that overlap a band.
+fn ends(extents: &[(u64, u64)], grid: &Grid) -> [Vec<u64>; 2] {
+    let extents = extents.iter().zip(&grid.chunk);
+    let ends = extents.map(|((first, end), chunk)| {
+        let place = |element: u64| element.checked_div(*chunk).unwrap_or(0);
+        (place(*first), place(end.saturating_sub(1)))
+    });
+    let (first, last) = ends.unzip();
+    [first, last]
 }
 
 /// The common elements of a chunk and a band.
@@ -339,7 +333,7 @@ struct Overlap {
 }
 
 impl Overlap {
-    fn new(grid: &Grid, place: &[u64], band: &Band, element_len: u64) -> Option<Self> {
+    fn new(grid: &Grid, place: &[u64], extents: &[(u64, u64)], element_len: u64) -> Option<Self> {
         let mut overlap = Overlap {
             run: element_len,
             steps: Vec::with_capacity(grid.rank()),
@@ -349,7 +343,7 @@ impl Overlap {
         };
         // Bytes from one element of a dimension to the next, in the chunk and in the band.
         let (mut chunk_stride, mut band_stride) = (element_len, element_len);
-        let axes = grid.chunk.iter().zip(place).zip(&band.extents).enumerate();
+        let axes = grid.chunk.iter().zip(place).zip(extents).enumerate();
         let axes: Vec<_> = axes.collect();
         for (axis, ((chunk, at), (first, end))) in axes.into_iter().rev() {
             let origin = at.checked_mul(*chunk)?;
@@ -454,17 +448,17 @@ mod tests {
                 let bands = Bands::of(&grid, ELEMENT, room);
                 let (mut at, mut seen) = (0, Vec::new());
                 while at < all {
-                    let located = bands.cut.locate(at);
-                    assert_eq!(located.start, at, "{shape:?} {chunk:?} {room}");
-                    let band = bands.band(&grid, &located);
+                    let band = bands.cut.locate(at);
+                    assert_eq!(band.start, at, "{shape:?} {chunk:?} {room}");
                     assert!((1..=room.max(ELEMENT)).contains(&band.byte_len));
-                    let extents = band.extents.iter().map(|(first, end)| end - first);
-                    assert_eq!(extents.product::<u64>() * ELEMENT, band.byte_len);
+                    let extents = bands.extents(&grid, &band);
+                    let counts = extents.iter().map(|(first, end)| end - first);
+                    assert_eq!(counts.product::<u64>() * ELEMENT, band.byte_len);
                     // Any byte of a band leads to it.
                     let last = bands.cut.locate(at + band.byte_len - 1);
-                    assert_eq!((last.start, last.place), (at, located.place));
+                    assert_eq!((last.start, last.place), (at, band.place));
                     at += band.byte_len;
-                    seen.push(band.extents);
+                    seen.push(extents);
                 }
                 assert_eq!(at, all);
                 assert!(seen.iter().is_sorted(), "{seen:?}");
