@@ -71,22 +71,15 @@ impl Data<'_> {
                 .with_span(data)
         };
 
-        let descr = header.descr.as_deref().ok_or_else(|| {
-            blame(Violation::Opaque {
-                descr: "[...]".into(),
-                what: RECORDS,
-            })
-        })?;
-        let element = match Descr::parse(descr, self.void2_is_bf16) {
+        let meaning = match header.descr.as_deref() {
+            Some(descr) => Descr::parse(descr, self.void2_is_bf16),
+            None => Descr::Opaque(RECORDS),
+        };
+        let descr = header.descr.as_deref().unwrap_or("[...]").to_owned();
+        let element = match meaning {
             Descr::Elements(element) => element,
-            Descr::Opaque(what) => {
-                let descr = descr.to_owned();
-                return Err(blame(Violation::Opaque { descr, what }));
-            }
-            Descr::Unknown => {
-                let descr = descr.to_owned();
-                return Err(blame(Violation::Descr { descr }));
-            }
+            Descr::Opaque(what) => return Err(blame(Violation::Opaque { descr, what })),
+            Descr::Unknown => return Err(blame(Violation::Descr { descr })),
         };
         let expected =
             byte_len(element.byte_len, &header.shape).ok_or_else(|| blame(Violation::Overflow))?;
