@@ -163,13 +163,6 @@ impl<'a> Records<'a> {
         self.0.get(name).copied()
     }
 
-    fn content(&self, name: &str, source: &Arc<dyn Source>) -> Result<Option<Content>> {
-        let member = self.get(name);
-        member
-            .map(|member| zip::content(member, source))
-            .transpose()
-    }
-
     fn pickle(
         &self,
         name: &'static str,
@@ -208,10 +201,10 @@ impl<'a> Records<'a> {
     fn byte_order(&self, source: &Arc<dyn Source>) -> Result<ByteOrder> {
         /// `little` is the longest value.
         const LEN: u64 = 16;
-        let Some(content) = self.content("byteorder", source)? else {
+        let Some(record) = self.get("byteorder") else {
             return Ok(ByteOrder::Little);
         };
-        match read(&content, LEN)?.as_slice() {
+        match read(&zip::content(record, source)?, LEN)?.as_slice() {
             b"little" => Ok(ByteOrder::Little),
             b"big" => Ok(ByteOrder::Big),
             other => {

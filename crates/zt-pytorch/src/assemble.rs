@@ -92,7 +92,7 @@ pub(super) fn assemble(
     let mut budget = Budget::new(file.0.byte_len(), builder.limits());
     for graph in graphs {
         let mut assembler = Assembler::new(graph, &file, byte_order, &mut builder, &mut others);
-        assembler.graph(graph, &single, &mut budget)?;
+        assembler.add(&single, &mut budget)?;
     }
     if !others.has_tensors && others.attributes.is_empty() {
         others.refuse()?;
@@ -179,14 +179,12 @@ fn single_name(path: Option<&Path>) -> String {
 }
 
 pub(super) struct Assembler<'h> {
+    graph: &'h Graph<'h>,
     heap: &'h Heap<'h>,
-    locate: &'h Locate<'h>,
     byte_order: ByteOrder,
     pub(super) builder: &'h mut FileBuilder,
     others: &'h mut Others,
     tensors: Tensors<'h>,
-    /// Where the pickle begins in the file.
-    start: Option<u64>,
     file: &'h (Arc<dyn Source>, SourceId),
     limits: zt::Limits,
     storages: HashMap<String, Result<Stored>>,
@@ -221,11 +219,10 @@ impl<'h> Assembler<'h> {
         others: &'h mut Others,
     ) -> Self {
         Assembler {
+            graph,
             heap: &graph.pickle.heap,
             others,
             tensors: Tensors::of(&graph.pickle.heap),
-            start: graph.start,
-            locate: graph.locate,
             byte_order,
             limits: *builder.limits(),
             builder,
@@ -238,25 +235,24 @@ impl<'h> Assembler<'h> {
     }
 
     /// Adds every tensor of a pickle, and keeps the other values. A bare tensor gets the name `single`.
-    fn graph(&mut self, graph: &Graph<'_>, single: &str, budget: &mut Budget) -> Result<()> {
-        let (pickle, limits) = (&graph.pickle, self.limits);
-        let tensors = &self.tensors;
-        let leaves = flatten::leaves(&pickle.heap, tensors, pickle.root, single, &limits, budget)?;
+    fn add(&mut self, single: &str, budget: &mut Budget) -> Result<()> {
+        let (heap, limits, root) = (self.heap, self.limits, self.graph.pickle.root);
+        let leaves = flatten::leaves(heap, &self.tensors, root, single, &limits, budget)?;
         let is_alone = leaves.len() == 1;
         for (name, value) in leaves.iter() {
-            let name = format!("{}{name}", graph.prefix);
-            let layout = match pickle.heap.node(value) {
+            let name = format!("{}{name}", self.graph.prefix);
+            let layout = match heap.node(value) {
                 Some(Node::Made(made))
-                    if wrapper::is_tensor(made) && unknown(&pickle.heap, value).is_none() =>
+                    if wrapper::is_tensor(made) && unknown(heap, value).is_none() =>
                 {
-                    tensor::tensor(&pickle.heap, *made)
+                    tensor::tensor(heap, *made)
                 }
-                Some(Node::Persistent(_)) => view::storage(&pickle.heap, value)
+                Some(Node::Persistent(_)) => view::storage(heap, value)
                     .and_then(Storage::into_view)
                     .map(Layout::Strided)
                     .map_err(Refused::from),
                 _ => {
-                    match attribute::attribute(&pickle.heap, value, &limits, budget) {
+                    match attribute::attribute(heap, value, &limits, budget) {
                         Ok(value) => self.others.attribute(name, value, budget)?,
                         Err(Violation::Unknown { class, at }) => {
                             self.left_out(&name, class, at, budget)?;
@@ -290,10 +286,8 @@ impl<'h> Assembler<'h> {
             return Ok(());
         }
         budget.spend(flatten::TENSOR)?;
-        let offset = self
-            .start
-            .zip(at)
-            .and_then(|(start, at)| start.checked_add(at.into()));
+        let place = self.graph.start.zip(at);
+        let offset = place.and_then(|(start, at)| start.checked_add(at.into()));
         let first = LeftOut {
             first: name.to_owned(),
             count: 1,
@@ -526,7 +520,7 @@ impl<'h> Assembler<'h> {
     }
 
     fn find(&mut self, key: &str) -> Result<Stored> {
-        let place = (self.locate)(key)?.ok_or_else(|| TensorFault::NoStorage {
+        let place = (self.graph.locate)(key)?.ok_or_else(|| TensorFault::NoStorage {
             key: key.to_owned(),
         })?;
         let (source, id) = match place.source {
