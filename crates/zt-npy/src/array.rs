@@ -30,11 +30,8 @@ pub(crate) struct Data<'d> {
 }
 
 impl Data<'_> {
-    /// Adds the array as a dense object, or with its fault. The arrays of a file share `bands`.
-    ///
-    /// # Errors
-    ///
-    /// The array's fault, if its kind `refuses` the file.
+    /// Adds the array as a dense object, or with its fault. The arrays of a file share `bands`. A
+    /// fault is an error if its kind `refuses` the file.
     pub(crate) fn add_to(
         &self,
         builder: &mut FileBuilder,

@@ -113,11 +113,8 @@ impl Element {
         self.dtype.byte_len() as u64
     }
 
-    /// The little-endian bytes of a value that is stored as a varint.
-    ///
-    /// # Errors
-    ///
-    /// The value, if it is out of range for the element.
+    /// The little-endian bytes of a value that is stored as a varint. The error is the value, if it
+    /// is out of range for the element.
     #[expect(
         clippy::arithmetic_side_effects,
         reason = "an element has at most 8 bytes"

@@ -182,11 +182,8 @@ impl Fields {
         self.at
     }
 
-    /// The next field; `None` at the end of the message.
-    ///
-    /// # Errors
-    ///
-    /// Code `header`: the fields after an invalid one cannot be found.
+    /// The next field; `None` at the end of the message. The fields after an invalid one cannot be
+    /// found.
     #[expect(
         clippy::arithmetic_side_effects,
         reason = "a varint ends within the message"

@@ -25,11 +25,7 @@ const DEPTH: usize = 4;
 const ITEMS: usize = 64;
 
 /// Appends the name of the key at a place of its dict, and returns whether it has one. A text is
-/// quoted if `is_quoted`.
-///
-/// # Errors
-///
-/// [`Violation::NameTooLong`] if `name` becomes longer than `limit`.
+/// quoted if `is_quoted`. A `name` that becomes longer than `limit` is refused.
 pub(super) fn append(
     name: &mut String,
     heap: &Heap<'_>,

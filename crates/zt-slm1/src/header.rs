@@ -61,11 +61,8 @@ const MODEL: [(&str, usize, bool); 11] = [
 const NUMBERS: [(&str, usize); 2] = [("rope_theta", 56), ("rms_norm_epsilon", 60)];
 
 impl Header {
-    /// Reads the header. Faults that only strict readers refuse go to `tolerated`.
-    ///
-    /// # Errors
-    ///
-    /// Faults that leave the rest of the file without a meaning.
+    /// Reads the header. Faults that only strict readers refuse go to `tolerated`. A fault is an
+    /// error if it leaves the rest of the file without a meaning.
     pub(super) fn read(source: &dyn Source, tolerated: &mut Vec<Error>) -> Result<Self> {
         let byte_len = source.byte_len();
         if byte_len < FIELDS_LEN as u64 {

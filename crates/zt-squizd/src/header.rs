@@ -66,11 +66,7 @@ pub(super) struct DraftMetadata {
 
 impl Header {
     /// Reads the header of the file in `source`. Faults that only strict readers refuse go to
-    /// `tolerated`.
-    ///
-    /// # Errors
-    ///
-    /// Faults that leave the rest of the file without a meaning.
+    /// `tolerated`. A fault is an error if it leaves the rest of the file without a meaning.
     pub(super) fn read(source: &dyn Source, tolerated: &mut Vec<Error>) -> Result<Self> {
         let mut bytes = [0; HEADER_LEN];
         let byte_len = source.byte_len();

@@ -67,10 +67,7 @@ pub(super) struct Naming {
 }
 
 impl Naming {
-    /// # Errors
-    ///
-    /// Code `names` unless there is a name for each tensor of the layers, with or without the draft
-    /// head.
+    /// There must be a name for each tensor of the layers, with or without the draft head.
     pub(super) fn new(names: Option<&Names>, contents: &Contents) -> Result<Self> {
         let Some(names) = names else {
             return Ok(Naming::default());

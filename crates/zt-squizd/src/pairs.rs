@@ -23,10 +23,8 @@ pub(super) struct Pairs {
 }
 
 impl Pairs {
-    /// # Errors
-    ///
-    /// A fault of the tables, in a file without quantized tensors. Otherwise the error goes to each
-    /// quantized tensor.
+    /// A fault of the tables is an error in a file without quantized tensors. Otherwise it goes to
+    /// each quantized tensor.
     pub(super) fn new(tables: &Result<Tables>, main: Count, draft: Count) -> Result<Self> {
         let entries = match tables {
             Ok(tables) => check(tables, main, draft).map(|()| tables.tensors.clone()),

@@ -45,13 +45,9 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    /// Finds the tables: at the `scale_offset` of each layer, at the end of the weights, and directly
-    /// after another table.
-    ///
-    /// # Errors
-    ///
-    /// A table that is truncated or overlaps another part, and sub-block entries that belong to no
-    /// tensor or to several.
+    /// Finds the tables: at the `scale_offset` of each layer, at the end of the weights, and
+    /// directly after another table. A table must not be truncated or overlap another part, and a
+    /// sub-block entry must belong to one tensor.
     pub(super) fn read(
         source: &dyn Source,
         index: &Index,

@@ -87,11 +87,8 @@ impl Draft {
 }
 
 /// The archive of the CoreML model at the end of a file, from `start` on. Faults that only strict
-/// readers refuse go to `tolerated`.
-///
-/// # Errors
-///
-/// A missing appendix although the flag is set, or one that leaves the file.
+/// readers refuse go to `tolerated`. If the flag is set, a missing appendix is an error, and so is
+/// one that leaves the file.
 pub(super) fn appendix(
     source: &dyn Source,
     start: u64,

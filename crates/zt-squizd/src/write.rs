@@ -115,9 +115,7 @@ struct Layer {
 }
 
 impl Plan {
-    /// # Errors
-    ///
-    /// Code `lossy` for tensors that are too large together, and without tensors.
+    /// Tensors that are too large together are a loss, and so is a file without tensors.
     #[expect(
         clippy::arithmetic_side_effects,
         reason = "at most LAYERS_MAX layers, and the end only grows"

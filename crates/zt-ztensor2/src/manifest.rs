@@ -44,12 +44,8 @@ pub(super) struct Entry {
 }
 
 impl Manifest {
-    /// Reads a manifest that begins at `base`. Unknown fields are ignored.
-    ///
-    /// # Errors
-    ///
-    /// Codes `cbor` and `schema`: faults of the CBOR, of the root or of a name. Other faults belong to
-    /// their entries.
+    /// Reads a manifest that begins at `base`. Unknown fields are ignored. Faults of the CBOR, of
+    /// the root or of a name are errors. Other faults belong to their entries.
     pub(super) fn parse(bytes: &[u8], base: u64, limits: &Limits) -> Result<Self> {
         let mut cursor = Cursor::new(bytes, base);
         let mut manifest = Manifest::default();

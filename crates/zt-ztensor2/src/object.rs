@@ -67,11 +67,8 @@ impl Part {
 }
 
 impl Entry {
-    /// The checked parts, in the order of the components.
-    ///
-    /// # Errors
-    ///
-    /// The first rule that the object breaks. The region of its blobs is checked later.
+    /// The checked parts, in the order of the components. The error is the first rule that the
+    /// object breaks. The region of its blobs is checked later.
     pub(super) fn check(&self) -> Result<Vec<Part>> {
         if let Some(fault) = &self.fault {
             return Err(fault.clone());

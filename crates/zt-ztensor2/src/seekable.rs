@@ -33,12 +33,8 @@ pub(super) struct Seekable {
 }
 
 impl Seekable {
-    /// The part with the stored bytes `span` of `stored`. Reads nothing yet.
-    ///
-    /// # Errors
-    ///
-    /// Code `decompression-limit` if the declared length is above the limit, or impossible for the
-    /// stored bytes.
+    /// The part with the stored bytes `span` of `stored`. Reads nothing yet. A declared length
+    /// above the limit is refused, and so is one that the stored bytes cannot have.
     pub(super) fn new(
         stored: Arc<dyn Source>,
         span: Span,

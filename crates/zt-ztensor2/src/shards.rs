@@ -47,12 +47,8 @@ impl<'a> Homes<'a> {
         }
     }
 
-    /// The file with a part.
-    ///
-    /// # Errors
-    ///
-    /// Code `schema` if the table lacks the shard; `io` if it cannot be opened; `bounds` for a wrong
-    /// size; `unsupported` without a path; the errors of its footer.
+    /// The file with a part. The table must have a shard and its size, and the file must have a
+    /// path.
     pub(super) fn get(&mut self, shard: Option<&str>, builder: &mut FileBuilder) -> Result<Home> {
         let Some(name) = shard else {
             return Ok(self.root.clone());

@@ -22,11 +22,7 @@ impl Budget {
         self.spent.load(Ordering::Relaxed)
     }
 
-    /// Spends bytes. Refused bytes do not count.
-    ///
-    /// # Errors
-    ///
-    /// The bytes that are left.
+    /// Spends bytes. Refused bytes do not count. The error has the bytes that are left.
     pub(crate) fn spend(&self, byte_len: u64) -> Result<(), u64> {
         let limit = self.limit;
         let spend = |spent: u64| {

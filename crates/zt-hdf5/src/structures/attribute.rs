@@ -50,9 +50,7 @@ impl AllFound {
         found.any(|one| one.name == name && one.value.as_ref().is_ok_and(has))
     }
 
-    /// # Errors
-    ///
-    /// [`ErrorKind::Io`], because a later read may succeed.
+    /// Keeps an attribute. [`ErrorKind::Io`] is an error, because a later read may succeed.
     fn push(&mut self, found: Found) -> Result<()> {
         match found.value {
             Err(error) if error.kind() == ErrorKind::Io => return Err(error),

@@ -86,11 +86,8 @@ impl Grid {
         })
     }
 
-    /// The number of the chunk whose first element is at `first`.
-    ///
-    /// # Errors
-    ///
-    /// A coordinate where no chunk begins.
+    /// The number of the chunk whose first element is at `first`. The error is a coordinate where
+    /// no chunk begins.
     pub(crate) fn number_of_first(&self, first: &[u64]) -> Result<Option<u64>, u64> {
         let mut place = Vec::with_capacity(first.len());
         for (at, chunk) in first.iter().zip(&self.chunk) {

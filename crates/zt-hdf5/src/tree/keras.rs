@@ -30,11 +30,8 @@ pub(crate) fn has_weights(archive: &Archive) -> bool {
 }
 
 /// The weights of an archive at the beginning of the source or after other data; `None` if there is
-/// no archive, or no weights in it.
-///
-/// # Errors
-///
-/// The archive's fault, if the source begins like an archive and not `is_hdf5`; [`ErrorKind::Io`].
+/// no archive, or no weights in it. The archive's fault is an error if the source begins like an
+/// archive and not `is_hdf5`.
 pub(crate) fn weights(
     source: &dyn Source,
     is_hdf5: bool,

@@ -110,12 +110,9 @@ impl<'s> Tree<'s> {
         }
     }
 
-    /// Adds every dataset, and every link without a target, under its path. Returns the paths of the
-    /// files that virtual datasets take values from.
-    ///
-    /// # Errors
-    ///
-    /// A fault of the root group, or of the tree as a whole.
+    /// Adds every dataset, and every link without a target, under its path. Returns the paths of
+    /// the files that virtual datasets take values from. A fault of the root group, or of the tree
+    /// as a whole, is an error.
     pub(crate) fn add_to(mut self, builder: &mut FileBuilder) -> Result<Vec<PathBuf>> {
         let header = ObjectHeader::read(self.store, self.root)?;
         if !is_group(&header) {

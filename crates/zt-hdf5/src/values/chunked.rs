@@ -45,13 +45,10 @@ pub(crate) struct Chunked {
 }
 
 impl Chunked {
-    /// The values of a dataset with `byte_len` bytes, at least one. The datasets of a file share `held`,
-    /// `decoded` and the budget of `store`.
-    ///
-    /// # Errors
-    ///
-    /// Code `unsupported` if every chunk would be decoded many times, or if one has an unsupported
-    /// filter. If the pipeline has such a filter, errors of the index.
+    /// The values of a dataset with `byte_len` bytes, at least one. The datasets of a file share
+    /// `held`, `decoded` and the budget of `store`. They are unsupported if every chunk would be
+    /// decoded many times, or if one has an unsupported filter. If the pipeline has such a filter,
+    /// the index is read.
     pub(crate) fn new(
         store: &Store,
         chunking: Chunking,

@@ -113,12 +113,9 @@ pub(crate) struct Assembled {
 }
 
 impl Assembled {
-    /// The values of a dataset with `byte_len` bytes, at least one. Where mappings overlap, the last
-    /// one counts. `allow` counts the bytes that a source makes again.
-    ///
-    /// # Errors
-    ///
-    /// Code `header` for mappings of more bytes than the dataset has twice; errors of `allow`.
+    /// The values of a dataset with `byte_len` bytes, at least one. Where mappings overlap, the
+    /// last one counts. `allow` counts the bytes that a source makes again. Mappings of more than
+    /// twice the bytes of the dataset are refused.
     pub(crate) fn new(
         fill: Vec<u8>,
         byte_len: u64,

@@ -166,12 +166,8 @@ impl Selection {
         }
     }
 
-    /// The selected bytes of a dataset with that shape. `rows` is the number of rows of blocks that may
-    /// still be kept in memory.
-    ///
-    /// # Errors
-    ///
-    /// Code `header` for a selection outside the shape; `structure-limit`.
+    /// The selected bytes of a dataset with that shape. `rows` is the number of rows of blocks that
+    /// may still be kept in memory. A selection outside the shape is refused.
     pub(crate) fn runs(&self, shape: &[u64], element_len: u64, rows: &mut u64) -> Result<Runs> {
         let whole = |count: &u64| Slab::new(0, 1, 1, *count).ok_or(Violation::Overflow);
         let mut slabs: Vec<Slab> = match self {

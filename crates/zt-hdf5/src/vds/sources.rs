@@ -113,12 +113,8 @@ impl<'o> Sources<'o> {
         self.neighbours.into_paths()
     }
 
-    /// The shape and the values of a dataset, whose header is at `address`.
-    ///
-    /// # Errors
-    ///
-    /// Errors of [`Datasets::values`]; of the sources of a virtual dataset; `unsupported` for sources
-    /// outside the folder, and for sources of other elements.
+    /// The shape and the values of a dataset, whose header is at `address`. Sources outside the
+    /// folder are unsupported, and so are sources of other elements.
     pub(crate) fn values(
         &mut self,
         file: &Rc<Hdf5File>,
