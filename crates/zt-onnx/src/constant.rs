@@ -38,19 +38,16 @@ pub(super) struct Constant {
 
 impl Constant {
     pub(super) fn of(name: &str) -> Option<Self> {
-        let (field, attribute_type, is_list) = match name {
-            "value_float" => (field::FLOAT, 1, false),
-            "value_int" => (field::INT, 2, false),
-            "value_string" => (field::STRING, 3, false),
-            "value_floats" => (field::FLOATS, 6, true),
-            "value_ints" => (field::INTS, 7, true),
-            "value_strings" => (field::STRINGS, 8, true),
+        let (floats, ints) = ((1, Some(Values::Float)), (7, Some(Values::Int64)));
+        let strings = (8, None);
+        let (field, attribute_type, is_list, (data_type, values)) = match name {
+            "value_float" => (field::FLOAT, 1, false, floats),
+            "value_int" => (field::INT, 2, false, ints),
+            "value_string" => (field::STRING, 3, false, strings),
+            "value_floats" => (field::FLOATS, 6, true, floats),
+            "value_ints" => (field::INTS, 7, true, ints),
+            "value_strings" => (field::STRINGS, 8, true, strings),
             _ => return None,
-        };
-        let (data_type, values) = match field {
-            field::FLOAT | field::FLOATS => (1, Some(Values::Float)),
-            field::INT | field::INTS => (7, Some(Values::Int64)),
-            _ => (8, None),
         };
         Some(Constant {
             field,
