@@ -69,19 +69,15 @@ impl Header {
 
 /// The offset and the declared length of the text.
 fn extent(bytes: &[u8]) -> Result<(usize, usize), Violation> {
-    let version = (bytes.get(6), bytes.get(7));
-    let (Some(major), Some(minor)) = version else {
-        return Err(Violation::Short);
-    };
-    let len = bytes.get(8..).unwrap_or_default();
-    let (start, len) = match (major, minor) {
-        (1, 0) => (
-            10,
-            len.first_chunk()
-                .map(|len| u32::from(u16::from_le_bytes(*len))),
-        ),
-        (2 | 3, 0) => (12, len.first_chunk().map(|len| u32::from_le_bytes(*len))),
-        (&major, &minor) => return Err(Violation::Version { major, minor }),
+    let (prefix, len) = bytes.split_at_checked(8).ok_or(Violation::Short)?;
+    let (start, len) = match prefix {
+        [.., 1, 0] => {
+            let len = len.first_chunk().map(|len| u16::from_le_bytes(*len));
+            (10, len.map(u32::from))
+        }
+        [.., 2 | 3, 0] => (12, len.first_chunk().map(|len| u32::from_le_bytes(*len))),
+        &[.., major, minor] => return Err(Violation::Version { major, minor }),
+        _ => return Err(Violation::Short),
     };
     let len = len.and_then(|len| usize::try_from(len).ok());
     Ok((start, len.ok_or(Violation::Short)?))
