@@ -15,7 +15,7 @@ use zt_foreign::strided::{self, Cut, Place, Step};
 
 use crate::bytes::budget::Budget;
 use crate::bytes::size::{in_memory, product, sum};
-use crate::bytes::store::{self, Store};
+use crate::bytes::store::{self, Store, expect_within};
 use crate::bytes::violation::Violation;
 use crate::filters::pipeline::Pipeline;
 use crate::structures::chunk_index::{Chunk, Chunks};
@@ -242,10 +242,7 @@ impl Source for Chunked {
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
-        let end = offset.checked_add(buf.len() as u64);
-        if end.is_none_or(|end| end > self.byte_len) {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
+        expect_within(self, offset, buf)?;
         let make = |band: &strided::Band| Ok(self.gather(band)?);
         self.held.fill(self.id, &self.bands.cut, offset, buf, make)
     }

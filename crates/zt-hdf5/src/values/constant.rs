@@ -4,6 +4,8 @@ use std::io;
 
 use zt::Source;
 
+use crate::bytes::store::expect_within;
+
 /// Equal elements, or zeros if the element has no bytes. Nothing is kept in memory but one element.
 pub(crate) struct Constant {
     element: Vec<u8>,
@@ -22,10 +24,7 @@ impl Source for Constant {
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
-        let end = offset.checked_add(buf.len() as u64);
-        if end.is_none_or(|end| end > self.byte_len) {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
+        expect_within(self, offset, buf)?;
         fill(&self.element, offset, buf);
         Ok(())
     }

@@ -247,12 +247,10 @@ impl Datasets {
         let byte_len = known.byte_len_of(known.shape())?;
         let whole = |found: u64| {
             let expected = byte_len;
-            let missing = Violation::Length { expected, found };
-            if found < expected {
-                Err(missing)
-            } else {
-                Ok(())
-            }
+            let is_whole = found >= expected;
+            is_whole
+                .then_some(())
+                .ok_or(Violation::Length { expected, found })
         };
         match layout {
             Layout::Virtual(..) => {

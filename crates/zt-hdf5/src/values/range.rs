@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use zt::{Source, Span};
 
+use crate::bytes::store::expect_within;
+
 pub(crate) struct Range {
     pub(crate) file: Arc<dyn Source>,
     pub(crate) span: Span,
@@ -16,10 +18,7 @@ impl Source for Range {
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
-        let end = offset.checked_add(buf.len() as u64);
-        if end.is_none_or(|end| end > self.byte_len()) {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
+        expect_within(self, offset, buf)?;
         self.file
             .read_at(self.span.offset().saturating_add(offset), buf)
     }

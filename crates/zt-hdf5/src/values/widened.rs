@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use zt::{DType, Source};
 
+use crate::bytes::store::expect_within;
 use crate::structures::bit_layout::BitLayout;
 
 /// Stored bytes that are converted at once.
@@ -42,10 +43,7 @@ impl Source for Widened {
     }
 
     fn read_at(&self, offset: u64, mut buf: &mut [u8]) -> io::Result<()> {
-        let end = offset.checked_add(buf.len() as u64);
-        if end.is_none_or(|end| end > self.byte_len) {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
+        expect_within(self, offset, buf)?;
         let ended = || io::Error::from(io::ErrorKind::UnexpectedEof);
         let width = self.dtype.byte_len();
         let first = offset.checked_div(width as u64).unwrap_or(0);

@@ -12,6 +12,7 @@ use zt::{Error, Result, Source};
 use zt_foreign::strided::{self, Cut};
 
 use crate::bytes::size::in_memory;
+use crate::bytes::store::expect_within;
 use crate::bytes::violation::Violation;
 use crate::values::constant;
 use crate::vds::selection::Runs;
@@ -190,10 +191,7 @@ impl Source for Assembled {
     }
 
     fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        let end = offset.checked_add(out.len() as u64);
-        if end.is_none_or(|end| end > self.byte_len) {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
+        expect_within(self, offset, out)?;
         let Some((bands, id, cut)) = &self.bands else {
             return self.make(offset, out);
         };
