@@ -25,6 +25,9 @@ pub(super) struct Block {
     pub(super) payload: Span,
 }
 
+/// The dtypes of plain values, by their codes.
+pub(super) const PLAIN: [DType; 3] = [DType::F32, DType::F16, DType::BF16];
+
 /// How the values of a block are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Encoding {
@@ -133,12 +136,7 @@ impl Head<'_> {
 #[expect(clippy::arithmetic_side_effects, reason = "the rank is limited")]
 fn plain(fields: Head<'_>) -> Result<Parsed, Violation> {
     let code = fields.u32(4)?;
-    let dtype = match code {
-        0 => DType::F32,
-        1 => DType::F16,
-        2 => DType::BF16,
-        _ => return Err(Violation::DType { code }),
-    };
+    let dtype = *PLAIN.get(code as usize).ok_or(Violation::DType { code })?;
     let rank = fields.u32(8)?;
     if rank > RANK_MAX {
         let limit = RANK_MAX;

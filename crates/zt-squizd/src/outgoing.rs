@@ -8,7 +8,7 @@ use zt::{ComponentReader, DType, Object, Result, Value};
 use zt_foreign::{Job, Loss, Outgoing};
 
 use crate::attributes::{SUB_BLOCK_LEN, TENSOR_ID, TENSOR_SCALE, TENSOR_ZERO};
-use crate::block::{Encoding, RANK_MAX};
+use crate::block::{Encoding, PLAIN, RANK_MAX};
 use crate::names::{Place, name_within, tensor_id};
 use crate::scales::SUB_BLOCK;
 
@@ -131,18 +131,14 @@ impl<'i> Tensor<'i> {
     }
 }
 
-/// The code of a plain block's dtype.
 fn plain_code(dtype: DType) -> u32 {
-    match dtype {
-        DType::F16 => 1,
-        DType::BF16 => 2,
-        _ => 0,
-    }
+    let mut codes = (0..).zip(PLAIN);
+    codes.find(|row| row.1 == dtype).map_or(0, |row| row.0)
 }
 
 fn plain_type(dtype: DType, logical_type: Option<&str>) -> Option<DType> {
-    let is_plain = matches!(dtype, DType::F32 | DType::F16 | DType::BF16);
-    Some(dtype).filter(|_| is_plain && logical_type.is_none())
+    let is_plain = logical_type.is_none() && PLAIN.contains(&dtype);
+    is_plain.then_some(dtype)
 }
 
 fn quantization(object: &Object) -> Option<Quantization> {
