@@ -105,9 +105,10 @@ impl Header {
         } else {
             (bytes_of(source, extension)?.into_owned(), None)
         };
+        let tokenizer = What::Tokenizer.within(record.u64(64), Some(record.u64(72)), byte_len);
         Ok(Header {
             span,
-            tokenizer: tokenizer(record, byte_len)?,
+            tokenizer: tokenizer.map_err(|violation| violation.at(64))?,
             directory: directory(record, byte_len, tolerated)?,
             data_offset: data_offset(record, byte_len)?,
             layer_count: record.u32(32),
@@ -209,11 +210,6 @@ fn model(record: Record<'_>, tolerated: &mut Vec<Error>) {
             tolerated.push(Violation::Number { field, found }.at(at as u64));
         }
     }
-}
-
-fn tokenizer(record: Record<'_>, byte_len: u64) -> Result<Span> {
-    let span = What::Tokenizer.within(record.u64(64), Some(record.u64(72)), byte_len);
-    span.map_err(|violation| violation.at(64))
 }
 
 fn directory(record: Record<'_>, byte_len: u64, tolerated: &mut Vec<Error>) -> Result<Span> {
