@@ -161,11 +161,11 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
             b'I' => match self.cursor.text_line()? {
                 "00" => Value::Bool(false),
                 "01" => Value::Bool(true),
-                text => return self.decimal(text),
+                text => return self.push_integer(number::decimal(text)?),
             },
             b'L' => {
                 let text = self.cursor.text_line()?;
-                return self.decimal(text);
+                return self.push_integer(number::decimal(text)?);
             }
             b'J' => Value::Int(self.cursor.i32()?.into()),
             b'K' => Value::Int(self.cursor.u8()?.into()),
@@ -179,17 +179,14 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
                     _ => u64::try_from(self.cursor.i32()?).map_err(|_| PickleFault::Number)?,
                 };
                 let bytes = self.cursor.take(len)?;
-                return match number::long(bytes) {
-                    Ok(value) => self.push(value),
-                    Err(node) => self.push_node(node),
-                };
+                return self.push_integer(number::long(bytes));
             }
         };
         self.push(value)
     }
 
-    fn decimal(&mut self, text: &str) -> Done {
-        match number::decimal(text)? {
+    fn push_integer(&mut self, integer: Result<Value<G>, Node<'p, G>>) -> Done {
+        match integer {
             Ok(value) => self.push(value),
             Err(node) => self.push_node(node),
         }
