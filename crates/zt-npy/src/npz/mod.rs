@@ -57,6 +57,9 @@ impl FileKind for Npz {
         let id = builder.source(Arc::clone(&source));
         let names = names(&members);
         let shared = Shared {
+            source: Arc::clone(&source),
+            id,
+            void2_is_bf16: opening.options.void2_as_bf16,
             bands: Bands::default(),
             left: Cell::new(
                 source
@@ -70,8 +73,7 @@ impl FileKind for Npz {
             if member.name().ends_with('/') && member.byte_len() == 0 {
                 continue;
             }
-            let is_bf16 = opening.options.void2_as_bf16;
-            add(&mut builder, &source, id, member, &name, &shared, is_bf16)?;
+            add(&mut builder, member, &name, &shared)?;
         }
         opening.build(builder)
     }
@@ -89,6 +91,9 @@ const REREAD: u64 = 8;
 const SLACK: u64 = 16 << 20;
 
 struct Shared {
+    source: Arc<dyn Source>,
+    id: SourceId,
+    void2_is_bf16: bool,
     bands: Bands,
     /// How many bytes behind arrays may still be read.
     left: Cell<u64>,
@@ -100,16 +105,9 @@ pub(crate) fn has_array(archive: &Archive) -> bool {
     members.any(|member| member.name().ends_with(ENDING))
 }
 
-fn add(
-    builder: &mut FileBuilder,
-    source: &Arc<dyn Source>,
-    id: SourceId,
-    member: &Member,
-    name: &str,
-    shared: &Shared,
-    void2_is_bf16: bool,
-) -> Result<()> {
-    let content = match archive::content(member, source) {
+fn add(builder: &mut FileBuilder, member: &Member, name: &str, shared: &Shared) -> Result<()> {
+    let id = shared.id;
+    let content = match archive::content(member, &shared.source) {
         Ok(content) => content,
         Err(error) if error.kind() == zt::ErrorKind::Io => return Err(error),
         Err(error) => {
@@ -139,7 +137,7 @@ fn add(
             shared.left.set(left);
             content.digest_between(head, rest).map_err(archive::error)
         },
-        void2_is_bf16,
+        void2_is_bf16: shared.void2_is_bf16,
     };
     // An error of the system is not a fault of the array.
     data.add_to(builder, name, &shared.bands, |kind| {
