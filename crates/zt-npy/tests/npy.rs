@@ -15,9 +15,7 @@ use zt::{
     ByteOrder, Csr, DType, Dense, DigestAlgorithm, ErrorKind, File, Memory, OpenOptions, Value,
     Writer,
 };
-use zt_foreign::{
-    ConvertOptions, FileKind, Incoming, InputOptions, Job, Merged, Probe, Sink, Summary,
-};
+use zt_foreign::{ConvertOptions, FileKind, InputOptions, Job, Merged, Probe, Sink, Summary};
 use zt_npy::{NPY, NPZ, Npy, Npz};
 
 fn corpus(name: &str) -> PathBuf {
@@ -41,23 +39,13 @@ fn opened(bytes: Vec<u8>) -> File {
 
 /// The file as one of the kind `options.target`.
 fn to(options: &ConvertOptions<'_>, file: &File) -> zt::Result<(Vec<u8>, Summary)> {
-    let objects = file.entries().into_iter().map(|entry| {
-        Ok(Incoming {
-            tensor: entry.tensor()?,
-            registry: file.registry(),
-            path: None,
-        })
-    });
-    let merged = Merged {
-        objects: objects.collect::<zt::Result<_>>()?,
-        attributes: file.attributes()?,
-        extra: file.extra()?,
-    };
     let kind: &dyn FileKind = if options.target == NPY { &Npy } else { &Npz };
     let mut bytes = Vec::new();
     let mut sink = Sink::new(&mut bytes);
     let mut job = Job::new(options.target, options);
-    kind.writer().unwrap().write(merged, &mut sink, &mut job)?;
+    kind.writer()
+        .unwrap()
+        .write(Merged::of(file)?, &mut sink, &mut job)?;
     job.check()?;
     job.end_attributes();
     sink.flush()?;

@@ -19,7 +19,7 @@ use zt::{
     QuantizedGroup, ToObject, Writer,
 };
 use zt_foreign::{
-    ConvertOptions, FileKind, FileWriter, Incoming, InputOptions, Job, Merged, Names, Sink, Summary,
+    ConvertOptions, FileKind, FileWriter, InputOptions, Job, Merged, Names, Sink, Summary,
 };
 use zt_squizd::{SQUIZD, Squizd};
 
@@ -34,21 +34,9 @@ fn opened(bytes: Vec<u8>, strict: bool) -> File {
 
 /// The file as one of SQUIZD.
 fn to(options: &ConvertOptions<'_>, file: &File) -> zt::Result<(Vec<u8>, Summary)> {
-    let objects = file.entries().into_iter().map(|entry| {
-        Ok(Incoming {
-            tensor: entry.tensor()?,
-            registry: file.registry(),
-            path: None,
-        })
-    });
-    let merged = Merged {
-        objects: objects.collect::<zt::Result<_>>()?,
-        attributes: file.attributes()?,
-        extra: file.extra()?,
-    };
     let mut bytes = Vec::new();
     let (mut sink, mut job) = (Sink::new(&mut bytes), Job::new(SQUIZD, options));
-    Squizd.write(merged, &mut sink, &mut job)?;
+    Squizd.write(Merged::of(file)?, &mut sink, &mut job)?;
     job.check()?;
     job.end_attributes();
     sink.flush()?;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use zt::{Attributes, Registry, Tensor};
+use zt::{Attributes, Entry, File, Registry, Result, Tensor};
 
 /// All objects of all inputs, and the attributes of the files.
 #[derive(Debug)]
@@ -13,6 +13,29 @@ pub struct Merged<'i> {
     pub attributes: Option<Attributes>,
     /// Fields of the files' roots that the specification does not know.
     pub extra: Attributes,
+}
+
+impl<'i> Merged<'i> {
+    /// All of one file.
+    ///
+    /// # Errors
+    ///
+    /// The fault of an object, or of the attributes.
+    pub fn of(file: &'i File) -> Result<Self> {
+        let incoming = |entry: Entry<'i>| {
+            Ok(Incoming {
+                tensor: entry.tensor()?,
+                registry: file.registry(),
+                path: None,
+            })
+        };
+        let objects = file.entries().into_iter().map(incoming);
+        Ok(Merged {
+            objects: objects.collect::<Result<_>>()?,
+            attributes: file.attributes()?,
+            extra: file.extra()?,
+        })
+    }
 }
 
 /// An object of an input.

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value as Json;
 use zt::{DigestAlgorithm, ErrorKind, File, HashOptions, Memory, OpenOptions, Value, Writer};
 use zt_foreign::{
-    ConvertOptions, FileKind, FileWriter, Incoming, InputOptions, Job, Merged, Probe, Sink, Summary,
+    ConvertOptions, FileKind, FileWriter, InputOptions, Job, Merged, Probe, Sink, Summary,
 };
 use zt_gguf::{GGUF, Gguf};
 
@@ -67,20 +67,8 @@ fn write_to(
     options: &ConvertOptions<'_>,
     file: &File,
 ) -> zt::Result<Summary> {
-    let objects = file.entries().into_iter().map(|entry| {
-        Ok(Incoming {
-            tensor: entry.tensor()?,
-            registry: file.registry(),
-            path: None,
-        })
-    });
-    let merged = Merged {
-        objects: objects.collect::<zt::Result<_>>()?,
-        attributes: file.attributes()?,
-        extra: file.extra()?,
-    };
     let (mut sink, mut job) = (Sink::new(out), Job::new(GGUF, options));
-    Gguf.write(merged, &mut sink, &mut job)?;
+    Gguf.write(Merged::of(file)?, &mut sink, &mut job)?;
     job.check()?;
     job.end_attributes();
     sink.flush()?;
