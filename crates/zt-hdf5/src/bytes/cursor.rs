@@ -142,8 +142,7 @@ impl<'b> Cursor<'b> {
 
     pub(crate) fn defined_address(&mut self) -> Result<u64> {
         let at = self.offset();
-        let what = "an address";
-        let missing = || Error::from(Violation::Missing { what }).with_offset(at);
+        let missing = || Error::from(Violation::Missing("an address")).with_offset(at);
         self.address()?.ok_or_else(missing)
     }
 

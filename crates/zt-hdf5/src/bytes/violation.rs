@@ -36,8 +36,8 @@ pub(crate) enum Violation {
     ChunkChecksum { expected: u32, found: u32 },
     #[error("{what} has the invalid value {value}")]
     Field { what: &'static str, value: u64 },
-    #[error("{what} is missing")]
-    Missing { what: &'static str },
+    #[error("{0} is missing")]
+    Missing(&'static str),
     /// Structures that refer to each other would be read again and again.
     #[error("reading the structures takes more bytes than the limit for the file, {limit}")]
     Budget { limit: u64 },
@@ -84,8 +84,8 @@ pub(crate) enum Violation {
     /// No writer of weights is known to write it.
     #[error("a metadata cache image is unsupported; h5repack writes the file without it")]
     CacheImage,
-    #[error("{what} is unsupported")]
-    Unsupported { what: &'static str },
+    #[error("{0} is unsupported")]
+    Unsupported(&'static str),
     #[error("the filter {} is unsupported", filter(*id, name))]
     Filter { id: u16, name: &'static str },
     #[error("the filter {} is applied twice, which is unsupported", filter(*id, name))]
@@ -130,7 +130,7 @@ impl From<Violation> for zt::Error {
             }
             Violation::Element { .. } => (ErrorKind::Unsupported, "dtype"),
             Violation::CacheImage
-            | Violation::Unsupported { .. }
+            | Violation::Unsupported(_)
             | Violation::Filter { .. }
             | Violation::RepeatedFilter { .. }
             | Violation::Scattered { .. }

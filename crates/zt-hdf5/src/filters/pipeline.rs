@@ -238,12 +238,9 @@ impl Filter {
 /// Checks the checksum at the end and removes it. On some machines HDF5 before 1.6.3 swapped the bytes
 /// of each half, and the library accepts both.
 fn check(mut bytes: Vec<u8>) -> Result<Vec<u8>> {
-    let Some((content, stored)) = bytes.split_last_chunk::<4>() else {
-        return Err(Violation::Chunk {
-            filter: "fletcher32",
-        }
-        .into());
-    };
+    let filter = "fletcher32";
+    let split = bytes.split_last_chunk::<4>();
+    let (content, stored) = split.ok_or(Violation::Chunk { filter })?;
     let expected = u32::from_le_bytes(*stored);
     let found = fletcher32(content);
     let swapped = (found & 0x00FF_00FF) << 8 | found >> 8 & 0x00FF_00FF;

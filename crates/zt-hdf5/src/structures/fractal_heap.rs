@@ -282,10 +282,7 @@ fn unless_filtered(store: &Store, address: u64, error: Error) -> Error {
         cursor.u16().ok()
     };
     match filters_len() {
-        Some(1..) => Violation::Unsupported {
-            what: "a filtered heap",
-        }
-        .into(),
+        Some(1..) => Violation::Unsupported("a filtered heap").into(),
         _ => error,
     }
 }

@@ -150,11 +150,7 @@ fn symbol(cursor: &mut Cursor<'_>, heap: &LocalHeap) -> Result<Link> {
     let target = match address {
         _ if cached == SOFT => Target::Soft(heap.text(scratch.u32()?.into())?),
         Some(address) => Target::Hard(address),
-        None => {
-            return Err(cursor.error(Violation::Missing {
-                what: "the object of a link",
-            }));
-        }
+        None => return Err(cursor.error(Violation::Missing("the object of a link"))),
     };
     let name = heap.text(name)?;
     Ok(Link { name, target })

@@ -99,8 +99,8 @@ impl ObjectHeader {
         let mut messages = Messages::new(&block, start, self.form)?;
         while let Some((kind, flags, mut body)) = messages.read()? {
             if kind > kind::LAST && flags & MUST_BE_KNOWN != 0 {
-                let what = "a message that readers must know";
-                return Err(body.error(Violation::Unsupported { what }));
+                let unknown = Violation::Unsupported("a message that readers must know");
+                return Err(body.error(unknown));
             }
             self.kinds |= bit(kind);
             if kind == kind::CONTINUATION {

@@ -63,16 +63,12 @@ pub(crate) fn read<T>(
             let header = ObjectHeader::read(store, address)?;
             match header.message(kind) {
                 Some(mut body) if !body.is_shared => read(&mut body.cursor),
-                _ => {
-                    let what = "a shared message";
-                    Err(Violation::Missing { what }.into())
-                }
+                _ => Err(Violation::Missing("a shared message").into()),
             }
         }
         Place::Heap(id) => {
             let heap = store.heaps.iter().find(|heap| heap.has(kind));
-            let what = "the heap of a shared message";
-            let heap = heap.ok_or(Violation::Missing { what })?;
+            let heap = heap.ok_or(Violation::Missing("the heap of a shared message"))?;
             let message: Block = FractalHeap::open(store, heap.address)?.object(&id)?;
             read(&mut message.cursor())
         }

@@ -65,8 +65,7 @@ pub(crate) fn weights(
 pub(crate) fn span(weights: &Member, archive: &Arc<dyn Source>) -> Result<Span> {
     let content = zip::content(weights, archive)?;
     if !content.is_stored {
-        let what = "a compressed file of weights in an archive";
-        return Err(Violation::Unsupported { what }.into());
+        return Err(Violation::Unsupported("a compressed file of weights in an archive").into());
     }
     Ok(content.span)
 }

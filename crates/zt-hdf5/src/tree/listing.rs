@@ -116,10 +116,7 @@ impl<'s> Tree<'s> {
     pub(crate) fn add_to(mut self, builder: &mut FileBuilder) -> Result<Vec<PathBuf>> {
         let header = ObjectHeader::read(self.store, self.root)?;
         if !is_group(&header) {
-            return Err(Violation::Missing {
-                what: "the root group",
-            }
-            .into());
+            return Err(Violation::Missing("the root group").into());
         }
         let root = self.group(self.root, &header)?;
         self.known.insert(self.root, Known::Group(root));
@@ -188,8 +185,7 @@ impl<'s> Tree<'s> {
                     .resolve(self.store, from, target)?
             }
             Target::Elsewhere => {
-                let what = "a link to another file";
-                return Err(Violation::Unsupported { what }.into());
+                return Err(Violation::Unsupported("a link to another file").into());
             }
         };
         let is_first = !self.known.contains_key(&address);
@@ -231,10 +227,7 @@ impl<'s> Tree<'s> {
         if header.message(kind::LAYOUT).is_none() && header.message(kind::DATASPACE).is_none() {
             return match header.message(kind::DATATYPE) {
                 Some(_) => Ok(Known::Datatype),
-                None => Err(Violation::Missing {
-                    what: "the dataset",
-                }
-                .into()),
+                None => Err(Violation::Missing("the dataset").into()),
             };
         }
         let mut listed = Listed::default();

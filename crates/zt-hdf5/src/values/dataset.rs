@@ -130,12 +130,12 @@ impl Dataset {
         opaque_is_bf16: bool,
         listed: &mut Listed,
     ) -> Result<Option<Self>> {
-        let missing = |what| move || zt::Error::from(Violation::Missing { what });
         let dataspace = header.read_message(store, kind::DATASPACE, Dataspace::read)?;
-        let dataspace = dataspace.ok_or_else(missing("the dataspace"))?;
+        let dataspace = dataspace.ok_or(Violation::Missing("the dataspace"))?;
         listed.shape = dataspace.shape.clone();
         let datatype = header.message(kind::DATATYPE);
-        let datatype = common.datatype(store, datatype.ok_or_else(missing("the datatype"))?)?;
+        let datatype = datatype.ok_or(Violation::Missing("the datatype"))?;
+        let datatype = common.datatype(store, datatype)?;
         listed.dtype = Some(datatype.describe());
         if dataspace.shape.is_none() {
             listed.dtype = Some("a null dataspace, without elements");
@@ -208,13 +208,11 @@ impl Dataset {
     /// The place of the values. External files are unsupported.
     pub(crate) fn layout(&self, store: &Store) -> Result<Layout> {
         if self.header.message(kind::EXTERNAL_FILES).is_some() {
-            let what = "data in other files";
-            return Err(Violation::Unsupported { what }.into());
+            return Err(Violation::Unsupported("data in other files").into());
         }
-        let layout = self
-            .header
-            .read_message(store, kind::LAYOUT, Layout::read)?;
-        Ok(layout.ok_or(Violation::Missing { what: "the layout" })?)
+        let header = &self.header;
+        let layout = header.read_message(store, kind::LAYOUT, Layout::read)?;
+        Ok(layout.ok_or(Violation::Missing("the layout"))?)
     }
 
     /// The object of a dataset with that shape, whose values are in `span` of its source.
@@ -253,10 +251,7 @@ impl Datasets {
                 .ok_or(Violation::Length { expected, found })
         };
         match layout {
-            Layout::Virtual(..) => {
-                let what = "data in other datasets";
-                Err(Violation::Unsupported { what }.into())
-            }
+            Layout::Virtual(..) => Err(Violation::Unsupported("data in other datasets").into()),
             _ if byte_len == 0 => Ok(Values::Stored(Span::default())),
             Layout::Compact(span) => {
                 whole(span.byte_len())?;

@@ -99,10 +99,9 @@ impl Selection {
                     Selection::All
                 })
             }
-            1 => {
-                let what = "a virtual dataset that selects points";
-                Err(cursor.error(Violation::Unsupported { what }))
-            }
+            1 => Err(cursor.error(Violation::Unsupported(
+                "a virtual dataset that selects points",
+            ))),
             2 => hyperslab(cursor),
             kind => Err(cursor.field("the kind of a selection", kind.into())),
         }
