@@ -36,13 +36,11 @@ impl Metadata {
         if keys.contains(&TYPES) {
             return Err(Violation::ReservedKey { key: TYPES }.into());
         }
-        match repeated(&mut keys) {
-            Some(key) => Err(Violation::RepeatedKey {
-                key: key.to_owned(),
-            }
-            .into()),
-            None => Ok(Metadata { pairs }),
+        if let Some(key) = repeated(&mut keys) {
+            let key = key.to_owned();
+            return Err(Violation::RepeatedKey { key }.into());
         }
+        Ok(Metadata { pairs })
     }
 
     /// The number that all offsets are multiples of.
