@@ -90,7 +90,6 @@ struct Pickles<'p> {
     byte_len: u64,
 }
 
-/// Whether the bytes end within a pickle.
 fn is_truncated(error: &Error) -> bool {
     let violation = error.inner().and_then(|inner| inner.downcast_ref());
     match violation {
@@ -177,21 +176,16 @@ pub(super) fn span_at(source: &dyn Source, offset: u64, needed: u64) -> Result<S
 /// The storages of the object by their keys. An invalid one is a fault of the tensor that uses it.
 fn storages_of(heap: &Heap<'_>) -> HashMap<String, Storage> {
     let mut known = HashMap::new();
-    for storage in heap
-        .persistent()
-        .flat_map(|value| view::storage(heap, value))
-    {
+    let storages = heap.persistent().flat_map(|id| view::storage(heap, id));
+    for storage in storages {
         known.entry(storage.key.clone()).or_insert(storage);
     }
     known
 }
 
 fn is_magic(pickle: &Pickle<'_>) -> bool {
-    match pickle.heap.node(pickle.root) {
-        // A long integer has no redundant bytes.
-        Some(Node::Long(bytes)) => bytes.as_ref() == MAGIC,
-        _ => false,
-    }
+    // A long integer has no redundant bytes.
+    matches!(pickle.heap.node(pickle.root), Some(Node::Long(bytes)) if **bytes == *MAGIC)
 }
 
 fn texts(pickle: &Pickle<'_>) -> Option<Vec<String>> {

@@ -43,19 +43,19 @@ pub(super) fn unknown(heap: &Heap<'_>, value: Value) -> Option<Unknown> {
                 inner: [Some(object.arguments), object.state],
             })
         }
-        Node::Made(made) => match made.maker {
-            Global::Numpy(Numpy::Array | Numpy::FromBuffer | Numpy::Scalar) => {
-                let (code, items) = numpy::opaque(heap, *made)?;
-                let code: String = code.chars().take(LEN).collect();
-                Some(Unknown {
-                    class: format!("numpy.ndarray of {code}"),
-                    at: None,
-                    items: [items, None],
-                    inner: [None, None],
-                })
-            }
-            _ => None,
-        },
+        Node::Made(made) => {
+            let Global::Numpy(Numpy::Array | Numpy::FromBuffer | Numpy::Scalar) = made.maker else {
+                return None;
+            };
+            let (code, items) = numpy::opaque(heap, *made)?;
+            let code: String = code.chars().take(LEN).collect();
+            Some(Unknown {
+                class: format!("numpy.ndarray of {code}"),
+                at: None,
+                items: [items, None],
+                inner: [None, None],
+            })
+        }
         _ => None,
     }
 }
