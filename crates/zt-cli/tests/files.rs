@@ -116,6 +116,40 @@ fn a_folder_with_an_index_stands_for_the_set() {
 }
 
 #[test]
+fn any_part_of_a_gguf_set_is_the_set() {
+    let dir = tempdir().unwrap();
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/gguf-set");
+    let parts = [1, 2, 3].map(|no| format!("m-0000{no}-of-00003.gguf"));
+    for part in &parts {
+        fs::copy(data.join(part), dir.path().join(part)).unwrap();
+    }
+    let list = zt_in(dir.path(), &["ls", "--json", "."]).exits(0).json();
+    assert_eq!(list["file"], "./m-00001-of-00003.gguf");
+    let shown = |part: &str| zt_in(dir.path(), &["cat", part, "b"]).exits(0).out;
+    let [first, second, third] = [&parts[0], &parts[1], &parts[2]];
+    let b = [3f32, 4.0, 5.0].map(f32::to_le_bytes);
+    for part in &parts {
+        assert_eq!(shown(part), b.as_flattened());
+    }
+    zt_in(dir.path(), &["merge", first, second, third, "whole.gguf"]).exits(0);
+    let whole = zt_in(dir.path(), &["meta", "get", "whole.gguf"]).exits(0);
+    assert!(!whole.text().contains("split."), "{}", whole.text());
+    zt_in(dir.path(), &["diff", third, "whole.gguf"]).exits(0);
+    // The last argument is the output. It is a part of the input.
+    let before = fs::read(dir.path().join(third)).unwrap();
+    zt_in(dir.path(), &["merge", "-f", first, second, third]).exits(2);
+    assert_eq!(fs::read(dir.path().join(third)).unwrap(), before);
+    fs::remove_file(dir.path().join(second)).unwrap();
+    for command in ["ls", "convert"] {
+        let arguments = [command, first, "out.zt"];
+        let count = if command == "ls" { 2 } else { 3 };
+        let run = zt_in(dir.path(), &arguments[..count]).exits(3);
+        assert!(run.err.contains(second.as_str()), "{}", run.err);
+    }
+    assert!(!dir.path().join("out.zt").exists());
+}
+
+#[test]
 fn a_folder_with_several_files_or_none_is_explained() {
     let dir = folder();
     let out = dir.path().join("out");

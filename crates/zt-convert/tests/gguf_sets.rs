@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 #![cfg(feature = "gguf")]
 
-use zt::{Dense, File, Memory, Value, Writer};
-use zt_convert::{ConvertOptions, GGUF, Input, Summary, ZT, convert};
+use zt::{File, Memory, Value, Writer};
+use zt_convert::{ConvertOptions, GGUF, Input, Kinds, Summary, ZT, convert, convert_to_path};
 
 fn opened(bytes: Vec<u8>) -> File {
     zt_convert::open_source(Memory::new(bytes)).unwrap()
@@ -15,15 +15,37 @@ fn to(options: &ConvertOptions<'_>, file: &File) -> zt::Result<(Vec<u8>, Summary
     Ok((bytes, summary))
 }
 
+/// A GGUF file with these pairs, and tensors with these names, of the values 1 and 7.
+fn gguf(names: &[&str], pairs: &[(&str, u32)]) -> Vec<u8> {
+    let mut file = b"GGUF\x03\0\0\0".to_vec();
+    let text = |file: &mut Vec<u8>, text: &str| {
+        file.extend((text.len() as u64).to_le_bytes());
+        file.extend(text.as_bytes());
+    };
+    file.extend((names.len() as u64).to_le_bytes());
+    file.extend((pairs.len() as u64).to_le_bytes());
+    for (key, value) in pairs {
+        text(&mut file, key);
+        file.extend(4u32.to_le_bytes()); // UINT32
+        file.extend(value.to_le_bytes());
+    }
+    for (at, name) in (0u64..).zip(names) {
+        text(&mut file, name);
+        file.extend(1u32.to_le_bytes()); // dimensions
+        file.extend(2u64.to_le_bytes());
+        file.extend(0u32.to_le_bytes()); // F32
+        file.extend((at * 32).to_le_bytes());
+    }
+    for _ in names {
+        file.resize(file.len().next_multiple_of(32), 0);
+        file.extend([1f32, 7.0].map(f32::to_le_bytes).as_flattened());
+    }
+    file
+}
+
 /// A file with these pairs, and a tensor with this name.
 fn with_pairs<const N: usize>(name: &str, pairs: [(&str, u32); N]) -> File {
-    let mut ours = Vec::new();
-    let mut writer = Writer::new(&mut ours).unwrap();
-    let dense = Dense::from_slice(&[1], &[1.0f32]).unwrap();
-    writer.add(name, &dense).unwrap();
-    writer.set_attributes(pairs.into());
-    writer.finish().unwrap();
-    opened(to(&ConvertOptions::new(GGUF), &opened(ours)).unwrap().0)
+    opened(gguf(&[name], &pairs))
 }
 
 #[test]
@@ -50,11 +72,92 @@ fn a_merged_set_is_no_longer_part_of_a_set() {
     assert_eq!(whole.len(), 3);
     let attributes = whole.attributes().unwrap().unwrap();
     let keys = attributes.iter().filter_map(|(key, _)| key.as_str());
-    assert_eq!(keys.collect::<Vec<_>>(), ["b", "k", "a", "c", "gguf.types"]);
-    // An incomplete set remains a part of its set.
-    let (_, summary) = merged(&[0, 2]).unwrap();
-    let codes = summary.warnings.iter().map(|it| it.code);
-    assert_eq!(codes.filter(|code| *code == "split").count(), 2);
+    assert_eq!(keys.collect::<Vec<_>>(), ["k", "b", "a", "c", "gguf.types"]);
+    // Nothing is written from a part of a set.
+    assert_eq!(merged(&[0, 2]).unwrap_err().code(), "lossy");
+}
+
+/// A set as `gguf-split --no-tensor-first-split` writes it.
+fn folder_of_parts() -> (tempfile::TempDir, [std::path::PathBuf; 3]) {
+    let folder = tempfile::tempdir().unwrap();
+    let paths = [1, 2, 3].map(|no| folder.path().join(format!("m-0000{no}-of-00003.gguf")));
+    for (no, path) in (0u32..).zip(&paths) {
+        let names = [&[][..], &["a"], &["b"]][no as usize];
+        let pairs = [
+            ("split.no", no),
+            ("split.count", 3),
+            ("split.tensors.count", 2),
+            ("llama.block_count", 9),
+        ];
+        let first = if no == 0 { 4 } else { 3 };
+        std::fs::write(path, gguf(names, &pairs[..first])).unwrap();
+    }
+    (folder, paths)
+}
+
+fn open(path: &std::path::Path) -> zt::Result<Input> {
+    Kinds::builtin().open(path, zt::OpenOptions::new())
+}
+
+#[test]
+fn any_part_opens_the_whole_set() {
+    let (folder, paths) = folder_of_parts();
+    let mut written = Vec::new();
+    for inputs in [&paths[..1], &paths[1..2], &paths[2..], &paths[..]] {
+        let inputs: Vec<Input> = inputs.iter().map(|path| open(path).unwrap()).collect();
+        let input = &inputs[0];
+        assert_eq!(input.paths().len(), 3);
+        let file = input.file();
+        assert_eq!(file.names().collect::<Vec<_>>(), ["a", "b"]);
+        assert!(file.warnings().is_empty(), "{:?}", file.warnings());
+        let b = file.tensor("b").unwrap().to_vec::<f32>().unwrap();
+        assert_eq!(b, [1.0, 7.0]);
+        let attributes = file.attributes().unwrap().unwrap();
+        let keys = attributes.iter().filter_map(|(key, _)| key.as_str());
+        assert_eq!(
+            keys.collect::<Vec<_>>(),
+            ["llama.block_count", "gguf.types"]
+        );
+        let out = folder.path().join("whole.gguf");
+        let mut options = ConvertOptions::new(GGUF);
+        options.overwrite = true;
+        convert_to_path(&inputs, &out, &options).unwrap();
+        written.push(std::fs::read(&out).unwrap());
+        let replaced = convert_to_path(&inputs, &paths[2], &options).unwrap_err();
+        assert_eq!(replaced.code(), "overwrite");
+    }
+    assert!(written.iter().all(|bytes| *bytes == written[0]));
+}
+
+#[test]
+fn a_part_that_is_missing_or_of_another_set_is_named() {
+    let (folder, paths) = folder_of_parts();
+    let message = |path: &std::path::Path| {
+        let error = open(path).unwrap_err();
+        (error.code(), error.to_string())
+    };
+    // Its name says where the others are.
+    let renamed = folder.path().join("renamed.gguf");
+    std::fs::copy(&paths[1], &renamed).unwrap();
+    let alone = open(&renamed).unwrap();
+    assert_eq!(alone.file().warnings()[0].code, "split");
+    let error = convert(&[alone], &mut Vec::new(), &ConvertOptions::new(ZT)).unwrap_err();
+    assert_eq!(error.code(), "lossy");
+
+    std::fs::copy(&paths[0], &paths[1]).unwrap();
+    let (code, text) = message(&paths[0]);
+    assert!(
+        code == "header" && text.contains("m-00002-of-00003.gguf"),
+        "{text}"
+    );
+    std::fs::remove_file(&paths[1]).unwrap();
+    for path in [&paths[0], &paths[2]] {
+        let (code, text) = message(path);
+        assert!(
+            code == "path" && text.contains("m-00002-of-00003.gguf"),
+            "{text}"
+        );
+    }
 }
 
 #[test]
@@ -87,19 +190,15 @@ fn types_of_several_files_are_joined_and_written_to_gguf_and_zt_only() {
 
 #[test]
 fn a_part_of_a_split_model_has_a_warning() {
-    for (count, codes) in [(3u64, &["split"][..]), (1, &[])] {
-        let mut ours = Vec::new();
-        let mut writer = Writer::new(&mut ours).unwrap();
-        let dense = Dense::from_slice(&[1], &[1.0f32]).unwrap();
-        writer.add("w", &dense).unwrap();
-        writer.set_attributes([("split.count", Value::from(count))].into());
-        writer.finish().unwrap();
-        let part = opened(to(&ConvertOptions::new(GGUF), &opened(ours)).unwrap().0);
+    for (count, codes) in [(3u32, &["split"][..]), (1, &[])] {
+        let part = with_pairs("w", [("split.count", count)]);
         let codes_of = |found: Vec<zt::Warning>| found.iter().map(|it| it.code).collect::<Vec<_>>();
         assert_eq!(codes_of(part.warnings()), codes);
-        // The warning is repeated for the output.
-        let (_, summary) = to(&ConvertOptions::new(GGUF), &part).unwrap();
-        assert_eq!(codes_of(summary.warnings), codes);
+        // Nothing is written from a part, unless that is asked for.
+        let written = to(&ConvertOptions::new(GGUF), &part);
+        assert_eq!(written.is_err(), count == 3);
+        let (bytes, _) = to(&ConvertOptions::new(GGUF).lossy(true), &part).unwrap();
+        assert!(opened(bytes).warnings().is_empty());
     }
 }
 
@@ -118,6 +217,6 @@ fn a_set_has_two_files_or_more_numbered_from_zero() {
         attributes.get("split.count").and_then(Value::as_u64)
     };
     assert_eq!(count_of(&[0, 1], 2), None);
-    assert_eq!(count_of(&[1, 2], 2), Some(2));
+    assert_eq!(count_of(&[1, 2], 2), None);
     assert_eq!(count_of(&[0], 1), Some(1));
 }

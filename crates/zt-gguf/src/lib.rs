@@ -26,6 +26,7 @@ mod header;
 mod metadata;
 mod pairs;
 mod read;
+mod set;
 mod tensor_type;
 mod value_type;
 mod violation;

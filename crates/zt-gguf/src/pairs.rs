@@ -10,38 +10,40 @@ pub(super) const TYPES: &str = "gguf.types";
 /// The number of files of a set, the number of this file from 0 on, and the number of tensors of the
 /// set, as `gguf-split` of llama.cpp writes them.
 pub(super) const SPLIT_COUNT: &str = "split.count";
-const SPLIT_NO: &str = "split.no";
-const SPLIT_TENSORS: &str = "split.tensors.count";
+pub(super) const SPLIT_NO: &str = "split.no";
+pub(super) const SPLIT_TENSORS: &str = "split.tensors.count";
+
+const SPLIT: [&str; 3] = [SPLIT_COUNT, SPLIT_NO, SPLIT_TENSORS];
 
 /// Prepares the attributes of several files for a merge; `true` for all files of one set.
 pub(super) fn merge(files: &mut [Attributes]) -> bool {
+    let is_whole = forget_set(files);
     join_types(files);
-    forget_set(files)
+    is_whole
 }
 
 /// Removes the pairs that only say which file of a set each is: the merged file is no part of a set.
-/// `false`, and nothing is changed, if a file of the set is missing.
+/// `false` if a file of the set is missing.
 fn forget_set(files: &mut [Attributes]) -> bool {
     let number = |file: &Attributes, key| file.get(key).and_then(Value::as_u64);
-    let mut parts: Vec<&mut Attributes> = files
-        .iter_mut()
-        .filter(|file| file.get(SPLIT_COUNT).is_some())
-        .collect();
-    let count = parts.len() as u64;
-    let numbers: HashSet<u64> = parts
-        .iter()
-        .filter(|file| number(file, SPLIT_COUNT) == Some(count))
-        .filter_map(|file| number(file, SPLIT_NO).filter(|no| *no < count))
-        .collect();
-    if count < 2 || numbers.len() as u64 != count {
-        return false;
-    }
-    for file in &mut parts {
-        for key in [SPLIT_COUNT, SPLIT_NO, SPLIT_TENSORS] {
+    let parts = files.iter_mut().filter_map(|file| {
+        let count = number(file, SPLIT_COUNT).filter(|count| *count > 1)?;
+        let no = number(file, SPLIT_NO);
+        for key in SPLIT {
             file.remove(key);
         }
-    }
-    true
+        if let Some(Value::Array(types)) = file.remove(TYPES) {
+            let key = |item: &Value| Some(item.as_array()?.first()?.as_str()?.to_owned());
+            let is_split = |item: &Value| key(item).is_some_and(|key| SPLIT.contains(&&*key));
+            let kept = Vec::from(types).into_iter().filter(|item| !is_split(item));
+            file.insert(TYPES, Value::array(kept.collect()));
+        }
+        Some((count, no.filter(|no| *no < count)))
+    });
+    let parts: Vec<_> = parts.collect();
+    let total = parts.len() as u64;
+    let numbers: HashSet<u64> = parts.iter().filter_map(|(_, no)| *no).collect();
+    total > 0 && numbers.len() as u64 == total && parts.iter().all(|(count, _)| *count == total)
 }
 
 /// Appends the lists of types of all files to the first one. A key in the first list keeps its type.

@@ -1,11 +1,12 @@
 //! The kind `gguf`: a file as a [`zt::File`].
 
-use zt::foreign::{FileBuilder, Kind, SourceId, WarningKind};
-use zt::{Attributes, Blob, ByteOrder, Component, DType, Object, Result, Source, Value, Warning};
+use zt::foreign::{FileBuilder, Kind, SourceId};
+use zt::{Attributes, Blob, ByteOrder, Component, DType, Object, Result, Source, Warning};
 use zt_foreign::{FileKind, FileWriter, Input, Opening, Probe};
 
-use crate::header::{Header, MAGIC, Tensor};
-use crate::pairs::{self, SPLIT_COUNT, TYPES};
+use crate::header::{MAGIC, Tensor};
+use crate::pairs::{self, TYPES};
+use crate::set::{self, Part, Set};
 use crate::tensor_type::TensorType;
 
 /// The kind of GGUF files, of llama.cpp and other users of ggml.
@@ -42,27 +43,39 @@ impl FileKind for Gguf {
 
     /// Cost: reads the header and no data; the metadata become values.
     fn open(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
-        let header = Header::read(&source)?;
         let mut builder = opening.builder(GGUF);
-        let source = builder.source(source);
-        for tensor in header.tensors {
-            add(&mut builder, tensor, header.order, source);
-        }
-        if let Some(attributes) = header.metadata.into_attributes() {
-            let files = attributes.get(SPLIT_COUNT).and_then(Value::as_u64);
-            if let Some(files) = files.filter(|files| *files > 1) {
-                let message =
-                    format!("this is one of {files} files of a set; the others are not read");
-                builder.warning(Warning::new("split", message).with_kind(WarningKind::Part));
+        let set = match Set::open(Part::read(source)?, opening)? {
+            Ok(set) => set,
+            Err(alone) => {
+                set::warning(&alone).map(|warning| builder.warning(warning));
+                if let Some(attributes) = add(&mut builder, alone) {
+                    builder.attributes(attributes);
+                }
+                return opening.build(builder);
             }
-            builder.attributes(attributes);
+        };
+        for part in set.parts {
+            add(&mut builder, part);
         }
-        opening.build(builder)
+        for warning in set.warnings {
+            builder.warning(warning);
+        }
+        builder.attributes(set.attributes);
+        Ok(Input::new(builder.build()?, set.paths))
     }
 }
 
+/// Adds the tensors of a file. Returns its pairs.
+fn add(builder: &mut FileBuilder, part: Part) -> Option<Attributes> {
+    let source = builder.source(part.source);
+    for tensor in part.header.tensors {
+        add_tensor(builder, tensor, part.header.order, source);
+    }
+    part.attributes
+}
+
 /// Adds a tensor of any type as an object: a plain range of the file.
-fn add(builder: &mut FileBuilder, tensor: Tensor, order: ByteOrder, source: SourceId) {
+fn add_tensor(builder: &mut FileBuilder, tensor: Tensor, order: ByteOrder, source: SourceId) {
     let tensor_type = tensor.tensor_type;
     let dtype = match tensor_type {
         TensorType::Plain(dtype) => dtype,

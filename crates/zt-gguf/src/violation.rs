@@ -54,6 +54,14 @@ pub(super) enum Violation {
     Unordered { least: u64, found: u64 },
     #[error("{len} bytes of data, but no tensors")]
     Unclaimed { len: u64 },
+    #[error("the set has {found} tensors, split.tensors.count is {expected}")]
+    SetTensors { expected: u64, found: u64 },
+    #[error("{name:?} is missing, one of {count} files of this set: put it beside this one")]
+    NoPart { name: String, count: u64 },
+    #[error("{name:?} is no part of this set, by split.no and split.count")]
+    OtherSet { name: String },
+    #[error("the part {name:?} is not opened: {why}")]
+    PartPath { name: String, why: &'static str },
     #[error("the data ends beyond 2^64")]
     Overflow,
 }
@@ -64,6 +72,7 @@ impl From<Violation> for zt::Error {
             Violation::TooMany { .. } => (ErrorKind::Limit, "header"),
             Violation::ReservedKey { .. } => (ErrorKind::Unsupported, "unsupported"),
             Violation::Ends { .. } => (ErrorKind::Malformed, "truncated"),
+            Violation::NoPart { .. } | Violation::PartPath { .. } => (ErrorKind::Malformed, "path"),
             Violation::Version { .. } => (ErrorKind::Malformed, "version"),
             _ => (ErrorKind::Malformed, "header"),
         };

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use zt::{Error, ErrorKind, FileSource, Source};
+use zt::{Error, ErrorKind, FileSource, OpenOptions, Source};
 use zt_convert::Kinds;
 
 use crate::failure::Failure;
@@ -12,7 +12,8 @@ use crate::failure::Failure;
 /// What is in a folder, each list sorted by name. Hidden files and folders are passed over.
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
-    /// Each index of a sharded set, and each tensor file that no index lists.
+    /// Each index of a sharded set, and each tensor file that neither an index nor the first file of a set
+    /// names.
     pub(crate) files: Vec<PathBuf>,
     /// The indices among `files`.
     sets: Vec<PathBuf>,
@@ -61,6 +62,14 @@ impl Contents {
             contents.sets.binary_search(path).is_ok()
                 || !shards.contains(path) && is_tensor_file(path, &kinds)
         });
+        // A set without an index: opening its first file opens the others.
+        let further: HashSet<PathBuf> = files
+            .iter()
+            .filter(|path| path.to_string_lossy().contains("-00001-of-"))
+            .filter_map(|path| kinds.open(path, OpenOptions::new()).ok())
+            .flat_map(|input| input.paths().iter().skip(1).cloned().collect::<Vec<_>>())
+            .collect();
+        files.retain(|path| !further.contains(path));
         contents.files = files;
         Ok(contents)
     }

@@ -1,7 +1,8 @@
 //! Merges the inputs of a conversion.
 
-use std::collections::HashMap;
-use std::path::Path;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use zt::foreign::WarningKind;
 use zt::{Error, Result, Warning};
@@ -26,9 +27,19 @@ pub(crate) fn merge<'i>(
     inputs: &'i [Input],
     job: &mut Job<'_>,
 ) -> Result<Merged<'i>> {
+    // Each part of a set opens all of it.
+    let mut sets = HashSet::new();
+    let inputs: Vec<&Input> = inputs
+        .iter()
+        .filter(|input| {
+            let real = |path: &PathBuf| fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+            let paths: BTreeSet<PathBuf> = input.paths().iter().map(real).collect();
+            paths.len() < 2 || sets.insert(paths)
+        })
+        .collect();
     let mut attributes_of = Vec::with_capacity(inputs.len());
     let mut has_attributes = false;
-    for input in inputs {
+    for input in &inputs {
         let attributes = input.file().attributes();
         let attributes = attributes.map_err(|error| input.blame(error))?;
         has_attributes |= attributes.is_some();
@@ -38,12 +49,12 @@ pub(crate) fn merge<'i>(
     for kind in kinds.iter() {
         is_whole_set |= kind.merge_attributes(&mut attributes_of);
     }
-    repeat_warnings(inputs, is_whole_set, job)?;
+    repeat_warnings(&inputs, is_whole_set, job)?;
 
     let mut objects = Vec::new();
     let mut places = HashMap::new();
     let (mut attributes, mut extra) = (Union::default(), Union::default());
-    for (input, map) in inputs.iter().zip(attributes_of) {
+    for (input, map) in inputs.iter().copied().zip(attributes_of) {
         let blame = |error| input.blame(error);
         add_objects(input, &mut objects, &mut places, inputs.len() > 1, job)?;
         attributes.add(map, job).map_err(blame)?;
@@ -115,19 +126,19 @@ fn add_objects<'i>(
     Ok(())
 }
 
-/// Repeats the warnings about the inputs, except that parts are missing if the set is complete. Data
-/// that a reader skipped is a loss.
-fn repeat_warnings(inputs: &[Input], is_whole_set: bool, job: &mut Job<'_>) -> Result<()> {
+/// Repeats the warnings about the inputs. Data that a reader skipped, or that other parts of a set have, is
+/// a loss.
+fn repeat_warnings(inputs: &[&Input], is_whole_set: bool, job: &mut Job<'_>) -> Result<()> {
     for input in inputs {
         for mut warning in input.file().warnings() {
             match warning.kind {
-                WarningKind::PassedOver => {
+                WarningKind::Part if is_whole_set => continue,
+                WarningKind::PassedOver | WarningKind::Part => {
                     let what = warning.message;
                     job.accept(Loss::Read { what }, warning.object.as_deref());
                     job.check().map_err(|error| input.blame(error))?;
                     continue;
                 }
-                WarningKind::Part if is_whole_set => continue,
                 _ => {}
             }
             // With several inputs, the message has to name the file.
