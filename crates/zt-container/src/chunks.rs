@@ -176,7 +176,7 @@ impl Chunker {
     /// Adds the next bytes.
     pub fn update(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
-            let room = usize::try_from(CHUNK - self.filled).unwrap_or(usize::MAX);
+            let room = usize::try_from(CHUNK.strict_sub(self.filled)).unwrap_or(usize::MAX);
             let (head, rest) = bytes.split_at_checked(room).unwrap_or((bytes, &[]));
             if let Some(hasher) = &mut self.hasher {
                 hasher.update(head);
@@ -193,8 +193,9 @@ impl Chunker {
         if self.filled > 0 || next.algorithm != self.algorithm {
             return false;
         }
-        let chunks = next.table.len() as u64 / width(self.algorithm).unwrap_or(1);
-        let ended = CHUNK.strict_mul(chunks);
+        let table = next.table.len() as u64;
+        let chunks = width(self.algorithm).and_then(|width| table.checked_div(width));
+        let ended = CHUNK.strict_mul(chunks.unwrap_or(0));
         let complete = self.complete.take().zip(next.complete);
         self.complete = complete.and_then(|(all, next)| all.followed_by(&next, ended));
         self.table.extend_from_slice(&next.table);

@@ -141,7 +141,7 @@ fn a_part_that_is_missing_or_of_another_set_is_named() {
     std::fs::copy(&paths[1], &renamed).unwrap();
     let alone = open(&renamed).unwrap();
     assert_eq!(alone.file().warnings()[0].code, "split");
-    let error = convert(&[alone], &mut Vec::new(), &ConvertOptions::new(ZT)).unwrap_err();
+    let error = convert(&[alone], Vec::new(), &ConvertOptions::new(ZT)).unwrap_err();
     assert_eq!(error.code(), "lossy");
 
     std::fs::copy(&paths[0], &paths[1]).unwrap();

@@ -47,7 +47,9 @@ impl FileKind for Gguf {
         let set = match Set::open(Part::read(source)?, opening)? {
             Ok(set) => set,
             Err(alone) => {
-                set::warning(&alone).map(|warning| builder.warning(warning));
+                if let Some(warning) = set::warning(&alone) {
+                    builder.warning(warning);
+                }
                 if let Some(attributes) = add(&mut builder, alone) {
                     builder.attributes(attributes);
                 }

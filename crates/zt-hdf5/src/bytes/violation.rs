@@ -36,7 +36,7 @@ pub(crate) enum Violation {
     ChunkChecksum { expected: u32, found: u32 },
     #[error("{what} has the invalid value {value}")]
     Field { what: &'static str, value: u64 },
-    #[error("{0} is missing")]
+    #[error("{what} is missing", what = .0)]
     Missing(&'static str),
     /// Structures that refer to each other would be read again and again.
     #[error("reading the structures takes more bytes than the limit for the file, {limit}")]
@@ -84,7 +84,7 @@ pub(crate) enum Violation {
     /// No writer of weights is known to write it.
     #[error("a metadata cache image is unsupported; h5repack writes the file without it")]
     CacheImage,
-    #[error("{0} is unsupported")]
+    #[error("{what} is unsupported", what = .0)]
     Unsupported(&'static str),
     #[error("the filter {} is unsupported", filter(*id, name))]
     Filter { id: u16, name: &'static str },

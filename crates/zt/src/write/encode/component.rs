@@ -289,7 +289,9 @@ mod tests {
     #[test]
     fn bytes_that_are_put_and_bytes_that_are_written_are_one_blob() {
         const MIB: usize = 1 << 20;
-        let content: Vec<u8> = (0..3 * MIB).map(|at| (at ^ (at >> 13)) as u8).collect();
+        let content: Vec<u8> = (0..3 * MIB)
+            .map(|at| (at ^ (at >> 13)).to_le_bytes()[0])
+            .collect();
         let blob = |puts: &[usize], threads| -> Blob {
             let file = tempfile::tempfile().unwrap();
             let container = ContainerWriter::new(file.try_clone().unwrap()).unwrap();
