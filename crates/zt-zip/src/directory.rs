@@ -10,7 +10,7 @@ use zt_container::fields::{Fields, Record};
 use zt_container::{Limits, Source, Span, repeated};
 
 use crate::error::{Error, Result, Violation};
-use crate::member::{Member, Parts};
+use crate::member::{Member, decoded};
 use crate::records::{CENTRAL, END, END_64, LOCATOR_64, is_archive};
 
 /// Bytes of the end record before the comment.
@@ -315,17 +315,20 @@ impl<'b> Entry<'b> {
         let byte_len = long(short(20));
         let stored_len = long(short(16));
         let header = long(short(38));
-        Member::new(Parts {
-            name: self.name,
-            flags: self.fields.u16(4),
+        let flags = self.fields.u16(4);
+        Member {
+            name: decoded(self.name, flags),
+            raw_name: self.name.into(),
+            flags,
             method: self.fields.u16(6),
             crc: self.fields.u32(12),
             stored_len,
             byte_len,
             // Saturates on purpose: 2^64 - 1 is above the limit of every member.
             header: header.saturating_add(before),
+            limit: 0,
             is_whole,
-        })
+        }
     }
 
     /// The extension with that id. Padding ends the list.

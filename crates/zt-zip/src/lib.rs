@@ -103,7 +103,7 @@ fn bound(members: &mut [Member], directory: Span) {
         let after = starts.partition_point(|start| *start <= member.header());
         // Two members at one offset have the same bound; the local header has the name of one.
         let next = starts.get(after).copied().unwrap_or(directory.offset());
-        member.set_limit(next.min(directory.offset()));
+        member.limit = next.min(directory.offset());
     }
 }
 

@@ -29,28 +29,19 @@ const MAX_RATIO: u64 = 1032;
 /// A member as the directory declares it.
 #[derive(Debug)]
 pub struct Member {
-    name: String,
-    raw_name: Box<[u8]>,
-    flags: u16,
-    method: u16,
-    crc: u32,
-    stored_len: u64,
-    byte_len: u64,
-    header: u64,
-    limit: u64,
-    is_whole: bool,
-}
-
-/// The fields of a directory entry.
-pub(super) struct Parts<'b> {
-    pub(super) name: &'b [u8],
+    pub(super) name: String,
+    /// The name as it is stored.
+    pub(super) raw_name: Box<[u8]>,
     pub(super) flags: u16,
     pub(super) method: u16,
     pub(super) crc: u32,
     pub(super) stored_len: u64,
     pub(super) byte_len: u64,
+    /// The offset of the local header.
     pub(super) header: u64,
-    /// Whether the entry has all numbers that it refers to.
+    /// The offset of the next record, where the data ends at the latest.
+    pub(super) limit: u64,
+    /// Whether the directory has all numbers that the entry refers to.
     pub(super) is_whole: bool,
 }
 
@@ -67,21 +58,6 @@ pub struct Content {
 }
 
 impl Member {
-    pub(super) fn new(parts: Parts<'_>) -> Self {
-        Member {
-            name: name(parts.name, parts.flags),
-            raw_name: parts.name.into(),
-            flags: parts.flags,
-            method: parts.method,
-            crc: parts.crc,
-            stored_len: parts.stored_len,
-            byte_len: parts.byte_len,
-            header: parts.header,
-            limit: 0,
-            is_whole: parts.is_whole,
-        }
-    }
-
     /// The name, decoded from UTF-8 if the member's flags declare it, else from code page 437. §D.1.
     pub fn name(&self) -> &str {
         &self.name
@@ -95,10 +71,6 @@ impl Member {
     /// The offset of the local header.
     pub fn header(&self) -> u64 {
         self.header
-    }
-
-    pub(super) fn set_limit(&mut self, limit: u64) {
-        self.limit = limit;
     }
 
     /// The declared length of the data in the archive.
@@ -212,7 +184,8 @@ fn shifted(crc: u32, len: u64) -> u32 {
     sum.finalize()
 }
 
-fn name(bytes: &[u8], flags: u16) -> String {
+/// The name of a member with these flags.
+pub(super) fn decoded(bytes: &[u8], flags: u16) -> String {
     if flags & NAME_IS_UTF8 != 0 {
         return String::from_utf8_lossy(bytes).into_owned();
     }
@@ -235,8 +208,8 @@ mod tests {
     #[test]
     fn the_code_page_has_128_characters() {
         assert_eq!(CODE_PAGE_437.chars().count(), 128);
-        assert_eq!(name(b"\x80\xe1\xff", 0), "\u{c7}\u{df}\u{a0}");
-        assert_eq!(name("\u{c7}".as_bytes(), NAME_IS_UTF8), "\u{c7}");
+        assert_eq!(decoded(b"\x80\xe1\xff", 0), "\u{c7}\u{df}\u{a0}");
+        assert_eq!(decoded("\u{c7}".as_bytes(), NAME_IS_UTF8), "\u{c7}");
     }
 
     #[test]
