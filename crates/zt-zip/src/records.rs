@@ -14,6 +14,7 @@ pub fn first_name(head: &[u8]) -> Option<&[u8]> {
 }
 
 pub(crate) const LOCAL: &[u8] = b"PK\x03\x04";
+pub(crate) const DESCRIPTOR: &[u8] = b"PK\x07\x08";
 pub(crate) const CENTRAL: &[u8] = b"PK\x01\x02";
 pub(crate) const END: &[u8] = b"PK\x05\x06";
 pub(crate) const END_64: &[u8] = b"PK\x06\x06";

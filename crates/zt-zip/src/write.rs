@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use zt_container::memory::in_memory;
 
-use crate::records::{CENTRAL, END, END_64, LOCAL, LOCAL_LEN, LOCATOR_64};
+use crate::records::{CENTRAL, DESCRIPTOR, END, END_64, LOCAL, LOCAL_LEN, LOCATOR_64};
 
 /// Contents begin at multiples of this, so that a map can lend them.
 const ALIGNMENT: u8 = 64;
@@ -80,10 +80,9 @@ impl<'w, W: Write> ArchiveWriter<'w, W> {
         let mut extra = Vec::new();
         if is_long {
             // The lengths that follow the content have 64 bits.
-            put(
-                &mut extra,
-                &[&EXTRA_64.to_le_bytes(), &16u16.to_le_bytes(), &[0; 16]],
-            );
+            extra.extend(EXTRA_64.to_le_bytes());
+            extra.extend(16u16.to_le_bytes());
+            extra.extend([0; 16]);
         }
         let record_len = LOCAL_LEN.strict_add(name.len()).strict_add(extra.len());
         let end = header.strict_add(record_len as u64);
@@ -91,35 +90,26 @@ impl<'w, W: Write> ArchiveWriter<'w, W> {
             // The extension has an id, a length and the alignment, 6 bytes, and zeros.
             let least = end.strict_add(6);
             let zeros = in_memory(least.next_multiple_of(ALIGNMENT.into()).strict_sub(least));
-            put(
-                &mut extra,
-                &[
-                    &EXTRA_PADDING.to_le_bytes(),
-                    &len_16(zeros.strict_add(2)),
-                    &[ALIGNMENT, 0],
-                    &vec![0; zeros],
-                ],
-            );
+            extra.extend(EXTRA_PADDING.to_le_bytes());
+            extra.extend(len_16(zeros.strict_add(2)));
+            extra.extend([ALIGNMENT, 0]);
+            extra.extend(std::iter::repeat_n(0, zeros));
         }
         let lengths = if is_long { [0xFF; 8] } else { [0; 8] };
-        let mut record = Vec::new();
-        put(
-            &mut record,
-            &[
-                LOCAL,
-                &if is_long { VERSION_64 } else { VERSION }.to_le_bytes(),
-                &flags(&name).to_le_bytes(),
-                &[0; 4], // stored; midnight
-                &DATE.to_le_bytes(),
-                &[0; 4],
-                &lengths,
-                &len_16(name.len()),
-                &len_16(extra.len()),
-                name.as_bytes(),
-                &extra,
-            ],
-        );
-        self.write(&record)?;
+        let record = [
+            LOCAL,
+            &if is_long { VERSION_64 } else { VERSION }.to_le_bytes(),
+            &flags(&name).to_le_bytes(),
+            &[0; 4], // stored; midnight
+            &DATE.to_le_bytes(),
+            &[0; 4],
+            &lengths,
+            &len_16(name.len()),
+            &len_16(extra.len()),
+            name.as_bytes(),
+            &extra,
+        ];
+        self.write(&record.concat())?;
         self.members.push(Written {
             name,
             crc: 0,
@@ -145,22 +135,9 @@ impl<'w, W: Write> ArchiveWriter<'w, W> {
         if count >= MAX_16 || len >= MAX_32 || start >= MAX_32 {
             self.write(&end_64(count, len, start, end))?;
         }
-        let count = len_16(self.members.len());
-
-        let mut record = Vec::new();
-        put(
-            &mut record,
-            &[
-                END,
-                &[0; 4],
-                &count,
-                &count,
-                &len_32(len),
-                &len_32(start),
-                &[0; 2],
-            ],
-        );
-        self.write(&record)?;
+        let count = &len_16(self.members.len());
+        let (len, start) = (&len_32(len), &len_32(start));
+        self.write(&[END, &[0; 4], count, count, len, start, &[0; 2]].concat())?;
         Ok(self.sink)
     }
 
@@ -192,15 +169,14 @@ impl<W: Write> MemberWriter<'_, '_, W> {
         };
         member.crc = crc;
         let byte_len = member.byte_len;
-        let short = byte_len.to_le_bytes();
+        let long = byte_len.to_le_bytes();
         let len = if byte_len >= MAX_32 {
-            &short[..]
+            &long[..]
         } else {
-            &short[..4]
+            &long[..4]
         };
-        let mut record = Vec::new();
-        put(&mut record, &[b"PK\x07\x08", &crc.to_le_bytes(), len, len]);
-        self.archive.write(&record)
+        self.archive
+            .write(&[DESCRIPTOR, &crc.to_le_bytes(), len, len].concat())
     }
 }
 
@@ -234,73 +210,58 @@ fn entry(member: &Written) -> Vec<u8> {
             long.extend(number.to_le_bytes());
         }
     }
-    let mut extra = Vec::new();
+    let (mut version, mut extra) = (VERSION, Vec::new());
     if !long.is_empty() {
-        put(
-            &mut extra,
-            &[&EXTRA_64.to_le_bytes(), &len_16(long.len()), &long],
-        );
+        version = VERSION_64;
+        extra.extend(EXTRA_64.to_le_bytes());
+        extra.extend(len_16(long.len()));
+        extra.extend(long);
     }
-    let version = if long.is_empty() { VERSION } else { VERSION_64 };
     let len = len_32(*byte_len);
-    let mut record = Vec::new();
-    put(
-        &mut record,
-        &[
-            CENTRAL,
-            &(MADE_ON_UNIX | version).to_le_bytes(),
-            &version.to_le_bytes(),
-            &flags(name).to_le_bytes(),
-            &[0; 4], // stored; midnight
-            &DATE.to_le_bytes(),
-            &crc.to_le_bytes(),
-            &len,
-            &len,
-            &len_16(name.len()),
-            &len_16(extra.len()),
-            &[0; 6], // no comment; the first disk; no attributes of the content
-            &ATTRIBUTES.to_le_bytes(),
-            &len_32(*header),
-            name.as_bytes(),
-            &extra,
-        ],
-    );
-    record
+    let record = [
+        CENTRAL,
+        &(MADE_ON_UNIX | version).to_le_bytes(),
+        &version.to_le_bytes(),
+        &flags(name).to_le_bytes(),
+        &[0; 4], // stored; midnight
+        &DATE.to_le_bytes(),
+        &crc.to_le_bytes(),
+        &len,
+        &len,
+        &len_16(name.len()),
+        &len_16(extra.len()),
+        &[0; 6], // no comment; the first disk; no attributes of the content
+        &ATTRIBUTES.to_le_bytes(),
+        &len_32(*header),
+        name.as_bytes(),
+        &extra,
+    ];
+    record.concat()
 }
 
 /// The zip64 end record, which begins at `end`, and its locator. §4.3.14, §4.3.15.
 fn end_64(count: u64, len: u64, start: u64, end: u64) -> Vec<u8> {
-    let mut record = Vec::new();
     let (version, count) = (VERSION_64.to_le_bytes(), count.to_le_bytes());
-    put(
-        &mut record,
-        &[
-            END_64,
-            &44u64.to_le_bytes(),
-            &version,
-            &version,
-            &[0; 8],
-            &count,
-            &count,
-            &len.to_le_bytes(),
-            &start.to_le_bytes(),
-            LOCATOR_64,
-            &[0; 4],
-            &end.to_le_bytes(),
-            &1u32.to_le_bytes(),
-        ],
-    );
-    record
+    let record = [
+        END_64,
+        &44u64.to_le_bytes(),
+        &version,
+        &version,
+        &[0; 8],
+        &count,
+        &count,
+        &len.to_le_bytes(),
+        &start.to_le_bytes(),
+        LOCATOR_64,
+        &[0; 4],
+        &end.to_le_bytes(),
+        &1u32.to_le_bytes(),
+    ];
+    record.concat()
 }
 
 fn flags(name: &str) -> u16 {
     DESCRIPTOR_FOLLOWS | if name.is_ascii() { 0 } else { NAME_IS_UTF8 }
-}
-
-fn put(record: &mut Vec<u8>, fields: &[&[u8]]) {
-    for field in fields {
-        record.extend_from_slice(field);
-    }
 }
 
 /// A length that fits, or the marker of a number in the zip64 records.
