@@ -93,10 +93,8 @@ impl InputArgs {
             let opened = opened.map_err(|error| Failure::Refused(error.with_path(path)))?;
             Input::new(opened.into_file(), vec![path.to_owned()])
         } else if remote::is_url(path) {
-            let source = remote::open(path, &self.remote).map_err(Failure::Refused)?;
-            open_at(&remote::without_query(path), &mut options, |options| {
-                kinds.open_in(source.clone(), path, &source, options)
-            })?
+            let open = remote::opener(path, &self.remote).map_err(Failure::Refused)?;
+            open_at(&remote::without_query(path), &mut options, open)?
         } else {
             open_at(path, &mut options, |options| kinds.open(path, options))?
         };

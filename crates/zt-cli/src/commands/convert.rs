@@ -112,7 +112,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     print(paths, out, target, &summary, output)
 }
 
-/// Writes the file to a store. If anything fails, the upload is cancelled.
+/// Writes the file to a store.
 fn upload(
     arguments: &Arguments,
     out: &Path,
@@ -126,11 +126,8 @@ fn upload(
         ));
     }
     let remote = &arguments.convert.input.remote;
-    let mut upload = remote::create(out, arguments.force, remote)?;
-    let of_out = |error: zt::Error| error.with_path(out);
-    let summary = zt_convert::convert(inputs, &mut upload, options).map_err(of_out)?;
-    upload.finish().map_err(of_out)?;
-    Ok(summary)
+    let convert = |upload: &mut _| zt_convert::convert(inputs, upload, options);
+    Ok(remote::write(out, arguments.force, remote, convert)?)
 }
 
 fn print(

@@ -125,7 +125,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let kinds = Kinds::builtin();
     let split = if is_url(&folder) {
         let folder = remote::folder(&folder, &arguments.convert.input.remote)?;
-        kinds.split_to_store(&inputs, &folder, &options)
+        kinds.split_to_store(&inputs, &*folder, &options)
     } else {
         let _made = Folder::at(&folder)?;
         kinds.split(&inputs, &folder, &options)

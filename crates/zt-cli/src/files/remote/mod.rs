@@ -14,9 +14,9 @@ use zt_convert::foreign;
 
 pub(crate) use arguments::RemoteArgs;
 #[cfg(not(feature = "remote"))]
-pub(crate) use off::{create, folder, open, report};
+pub(crate) use off::{folder, opener, report, write};
 #[cfg(feature = "remote")]
-pub(crate) use on::{create, folder, open, report};
+pub(crate) use on::{folder, opener, report, write};
 pub(crate) use secrets::without_secrets;
 
 use crate::failure::Failure;

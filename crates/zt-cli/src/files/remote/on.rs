@@ -4,8 +4,9 @@ use std::path::Path;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use zt_remote::{Meter, RemoteFolder, RemoteOptions};
-pub(crate) use zt_remote::{Remote as Opened, Upload};
+use zt_convert::foreign::TargetFolder;
+use zt_convert::{Input, InputOptions, Kinds};
+use zt_remote::{Meter, Remote, RemoteFolder, RemoteOptions, Upload};
 
 use crate::failure::signals;
 use crate::files::remote::RemoteArgs;
@@ -26,21 +27,42 @@ fn options(arguments: &RemoteArgs) -> RemoteOptions {
         .interrupt(|| signals::caught().is_some())
 }
 
-pub(crate) fn open(path: &Path, arguments: &RemoteArgs) -> zt::Result<Opened> {
-    let opened = Opened::open(&super::secrets::address(path), &options(arguments));
-    opened.map_err(|error| error.with_path(path))
+/// Fetches the beginning or the end of a file. What it returns opens the file, with the options that it is
+/// given.
+pub(crate) fn opener(
+    path: &Path,
+    arguments: &RemoteArgs,
+) -> zt::Result<impl Fn(&InputOptions) -> zt::Result<Input>> {
+    let remote = Remote::open(&super::secrets::address(path), &options(arguments));
+    let remote = remote.map_err(|error| error.with_path(path))?;
+    Ok(move |options: &InputOptions| {
+        Kinds::builtin().open_in(remote.clone(), path, &remote, options)
+    })
 }
 
-pub(crate) fn create(path: &Path, overwrite: bool, arguments: &RemoteArgs) -> zt::Result<Upload> {
+/// Uploads the file that `write` writes. If anything fails, the upload is cancelled.
+pub(crate) fn write<T>(
+    path: &Path,
+    overwrite: bool,
+    arguments: &RemoteArgs,
+    write: impl FnOnce(&mut Upload) -> zt::Result<T>,
+) -> zt::Result<T> {
     let options = options(arguments).overwrite(overwrite);
-    let created = Upload::create(&super::secrets::address(path), &options);
-    created.map_err(|error| error.with_path(path))
+    let uploaded = || {
+        let mut upload = Upload::create(&super::secrets::address(path), &options)?;
+        let written = write(&mut upload)?;
+        upload.finish()?;
+        Ok(written)
+    };
+    uploaded().map_err(|error: zt::Error| error.with_path(path))
 }
 
 /// A folder that the files of a set are written to.
-pub(crate) fn folder(path: &Path, arguments: &RemoteArgs) -> zt::Result<RemoteFolder> {
-    let folder = RemoteFolder::new(&super::secrets::address(path), &options(arguments));
-    folder.map_err(|error| error.with_path(path))
+pub(crate) fn folder(path: &Path, arguments: &RemoteArgs) -> zt::Result<Box<dyn TargetFolder>> {
+    match RemoteFolder::new(&super::secrets::address(path), &options(arguments)) {
+        Ok(folder) => Ok(Box::new(folder)),
+        Err(error) => Err(error.with_path(path)),
+    }
 }
 
 /// Prints what was sent and received, if it was asked for.
