@@ -13,31 +13,19 @@ const BINS: usize = 10;
 
 /// Statistics in f64. Complex numbers count by their absolute values. The minimum and maximum of
 /// integers are exact. All but the counts ignore NaN and infinities.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Stats {
-    pub(crate) count: u64,
-    pub(crate) zeros: u64,
-    pub(crate) nan: u64,
-    pub(crate) inf: u64,
+    count: u64,
+    zeros: u64,
+    nan: u64,
+    inf: u64,
     /// `None` if no value is finite.
-    pub(crate) finite: Option<Finite>,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Finite {
-    pub(crate) min: Bound,
-    pub(crate) max: Bound,
-    pub(crate) mean: f64,
-    /// Of the population: the divisor is the count.
-    pub(crate) std: f64,
-    /// Values from one edge up to the next. The last edge belongs to the last bar.
-    pub(crate) counts: [u64; BINS],
-    pub(crate) edges: [f64; BINS + 1],
+    finite: Option<Finite>,
 }
 
 /// A minimum or a maximum.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Bound {
+enum Bound {
     /// Of signed or unsigned integers of up to 64 bits.
     Integer(i128),
     Real(f64),
@@ -49,13 +37,7 @@ impl Stats {
     pub(crate) fn of<E>(
         mut for_each: impl FnMut(&mut dyn FnMut(Scalars<'_>)) -> Result<(), E>,
     ) -> Result<Self, E> {
-        let mut stats = Stats {
-            count: 0,
-            zeros: 0,
-            nan: 0,
-            inf: 0,
-            finite: None,
-        };
+        let mut stats = Stats::default();
         let mut bounds: Option<(Bound, Bound)> = None;
         for_each(&mut |values| {
             for bound in values.map(Bound::of) {
@@ -73,14 +55,14 @@ impl Stats {
             }
         })?;
         if let Some((min, max)) = bounds {
-            let mut spread = Spread::new(min, max);
+            let mut finite = Finite::new(min, max);
             for_each(&mut |values| {
                 let values = values.map(|value| Bound::of(value).as_f64());
                 values
                     .filter(|value| value.is_finite())
-                    .for_each(|value| spread.add(value));
+                    .for_each(|value| finite.add(value));
             })?;
-            stats.finite = Some(spread.finish());
+            stats.finite = Some(finite);
         }
         Ok(stats)
     }
@@ -95,24 +77,18 @@ impl Stats {
             ..
         } = self;
         let mut text = format!("count {count}, zeros {zeros}, NaN {nan}, inf {inf}");
-        let Some(Finite {
-            min,
-            max,
-            mean,
-            std,
-            counts,
-            edges,
-        }) = &self.finite
-        else {
+        let Some(finite) = &self.finite else {
             return text;
         };
+        let Finite { min, max, .. } = finite;
+        let (mean, std) = (finite.mean(), finite.std());
         text.push_str(&format!(
             "\nmin {min}, max {max}, mean {mean:?}, std {std:?}"
         ));
-        let most = counts.iter().copied().max().unwrap_or(1).max(1);
-        let labels = edges.map(|edge| format!("{edge:.4e}"));
+        let most = finite.counts.iter().copied().max().unwrap_or(1).max(1);
+        let labels = finite.edges.map(|edge| format!("{edge:.4e}"));
         let width = labels.iter().map(String::len).max().unwrap_or(0);
-        for (count, edges) in counts.iter().zip(labels.windows(2)) {
+        for (count, edges) in finite.counts.iter().zip(labels.windows(2)) {
             let [from, to] = edges else { continue };
             // Rounded up, so that one value among millions has a bar.
             let len = (u128::from(*count) * 40).div_ceil(most.into());
@@ -123,31 +99,33 @@ impl Stats {
     }
 }
 
-/// The histogram, mean and deviation of values between known bounds, added one by one.
-struct Spread {
+/// The finite values, added one by one after their bounds are known.
+#[derive(Debug, Clone, PartialEq)]
+struct Finite {
     min: Bound,
     max: Bound,
-    scale: f64,
     edges: [f64; BINS + 1],
+    /// Values from one edge up to the next. The last edge belongs to the last bar.
     counts: [u64; BINS],
+    scale: f64,
     count: u64,
     /// The mean and the sum of squared deviations of the scaled values.
-    mean: f64,
-    squares: f64,
+    scaled_mean: f64,
+    scaled_squares: f64,
 }
 
-impl Spread {
+impl Finite {
     fn new(min: Bound, max: Bound) -> Self {
         let (least, greatest) = (min.as_f64(), max.as_f64());
-        Spread {
+        Finite {
             min,
             max,
-            scale: scale_of(greatest.abs().max(least.abs())),
             edges: edges(least, greatest),
             counts: [0; BINS],
+            scale: scale_of(greatest.abs().max(least.abs())),
             count: 0,
-            mean: 0.0,
-            squares: 0.0,
+            scaled_mean: 0.0,
+            scaled_squares: 0.0,
         }
     }
 
@@ -160,23 +138,22 @@ impl Spread {
         }
         let scaled = value * self.scale;
         self.count += 1;
-        let delta = scaled - self.mean;
-        self.mean += delta / self.count as f64;
-        self.squares += delta * (scaled - self.mean);
+        let delta = scaled - self.scaled_mean;
+        self.scaled_mean += delta / self.count as f64;
+        self.scaled_squares += delta * (scaled - self.scaled_mean);
     }
 
-    fn finish(self) -> Finite {
+    /// Rounding could carry it beyond the values, and to infinity.
+    fn mean(&self) -> f64 {
         let (least, greatest) = (self.min.as_f64(), self.max.as_f64());
-        let std = (self.squares / self.count as f64).sqrt();
-        Finite {
-            min: self.min,
-            max: self.max,
-            // Rounding could carry them beyond the values, and to infinity.
-            mean: (self.mean / self.scale).clamp(least, greatest),
-            std: (std / self.scale).min(greatest.abs().max(least.abs())),
-            counts: self.counts,
-            edges: self.edges,
-        }
+        (self.scaled_mean / self.scale).clamp(least, greatest)
+    }
+
+    /// Of the population: the divisor is the count. It is bounded as the mean is.
+    fn std(&self) -> f64 {
+        let scaled = (self.scaled_squares / self.count as f64).sqrt();
+        let most = self.max.as_f64().abs().max(self.min.as_f64().abs());
+        (scaled / self.scale).min(most)
     }
 }
 
@@ -261,7 +238,6 @@ impl Serialize for Bound {
 impl Serialize for Stats {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let finite = self.finite.as_ref();
-        let number = |of: fn(&Finite) -> f64| finite.map(|finite| Float(of(finite)));
         let histogram = finite.map(|finite| {
             object! { edges: finite.edges.map(Float), counts: finite.counts }
         });
@@ -269,8 +245,8 @@ impl Serialize for Stats {
             count: self.count,
             min: finite.map(|finite| finite.min),
             max: finite.map(|finite| finite.max),
-            mean: number(|finite| finite.mean),
-            std: number(|finite| finite.std),
+            mean: finite.map(|finite| Float(finite.mean())),
+            std: finite.map(|finite| Float(finite.std())),
             zeros: self.zeros,
             nan: self.nan,
             inf: self.inf,
@@ -312,8 +288,8 @@ mod tests {
         );
         let finite = stats.finite.unwrap();
         let (min, max) = (Bound::Real(0.0), Bound::Real(3.0));
-        assert_eq!((finite.min, finite.max, finite.mean), (min, max, 1.0));
-        assert!((finite.std - 1.5f64.sqrt()).abs() < 1e-12);
+        assert_eq!((finite.min, finite.max, finite.mean()), (min, max, 1.0));
+        assert!((finite.std() - 1.5f64.sqrt()).abs() < 1e-12);
         assert_eq!(finite.counts, [2, 0, 0, 1, 0, 0, 0, 0, 0, 1]);
     }
 
@@ -322,7 +298,7 @@ mod tests {
         assert_eq!(stats(&[]).finite, None);
         let finite = stats(&[5.0; 4]).finite.unwrap();
         assert_eq!(
-            (finite.edges[0], finite.edges[BINS], finite.std),
+            (finite.edges[0], finite.edges[BINS], finite.std()),
             (4.5, 5.5, 0.0)
         );
         assert_eq!(finite.counts.iter().sum::<u64>(), 4);
@@ -333,18 +309,18 @@ mod tests {
         let finite = stats(&[f64::MAX, f64::MIN, 0.0]).finite.unwrap();
         assert!(finite.edges.iter().all(|edge| edge.is_finite()));
         assert_eq!(finite.counts.iter().sum::<u64>(), 3);
-        assert_eq!(finite.mean, 0.0);
-        assert!((finite.std / f64::MAX - (2f64 / 3.0).sqrt()).abs() < 1e-12);
+        assert_eq!(finite.mean(), 0.0);
+        assert!((finite.std() / f64::MAX - (2f64 / 3.0).sqrt()).abs() < 1e-12);
         let finite = stats(&[f64::MAX, f64::MIN]).finite.unwrap();
-        assert_eq!((finite.mean, finite.std), (0.0, f64::MAX));
+        assert_eq!((finite.mean(), finite.std()), (0.0, f64::MAX));
     }
 
     #[test]
     fn deviations_are_right_if_their_squares_overflow() {
         for unit in [1e200, 1e-200, f64::MIN_POSITIVE / 4.0] {
             let finite = stats(&[unit, 3.0 * unit]).finite.unwrap();
-            assert!((finite.mean / unit - 2.0).abs() < 1e-12, "{unit}");
-            assert!((finite.std / unit - 1.0).abs() < 1e-12, "{unit}");
+            assert!((finite.mean() / unit - 2.0).abs() < 1e-12, "{unit}");
+            assert!((finite.std() / unit - 1.0).abs() < 1e-12, "{unit}");
         }
     }
 
