@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, ValueEnum};
 use zt::foreign::Kind;
 use zt::{DType, Entry, Error, ErrorKind, File};
 use zt_convert::foreign::{Fault, Loss};
@@ -27,8 +27,8 @@ pub(crate) struct ConvertArgs {
     #[arg(long)]
     dense: bool,
     /// Cast floating-point values of dense objects; a finite value that becomes infinite is an error
-    #[arg(long, value_enum)]
-    dtype: Option<Cast>,
+    #[arg(long, value_parser = floats())]
+    dtype: Option<DType>,
     /// Drop values that the output kind cannot represent, with a warning for each
     #[arg(long)]
     drop_unsupported: bool,
@@ -46,14 +46,6 @@ pub(crate) struct ConvertArgs {
     pub(crate) input: InputArgs,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Cast {
-    F64,
-    F32,
-    F16,
-    Bf16,
-}
-
 impl ConvertArgs {
     /// The options of the library for files of kind `target`.
     pub(crate) fn options<'p>(&self, target: Kind) -> Result<ConvertOptions<'p>, Failure> {
@@ -61,7 +53,7 @@ impl ConvertArgs {
         options.write = self.write.options_for(target)?;
         options.deduplicate = !self.write.no_dedup;
         options.dense = self.dense;
-        options.dtype = self.dtype.map(DType::from);
+        options.dtype = self.dtype;
         options.drop_unsupported = self.drop_unsupported || self.lossy;
         options.skip_damaged = self.skip_damaged || self.lossy;
         options.allow_inf = self.allow_inf || self.lossy;
@@ -171,13 +163,9 @@ pub(crate) fn kinds(wanted: fn(&dyn FileKind) -> bool) -> impl TypedValueParser<
         .try_map(move |name| kinds.get(&name).map(FileKind::kind).ok_or("no such kind"))
 }
 
-impl From<Cast> for DType {
-    fn from(cast: Cast) -> Self {
-        match cast {
-            Cast::F64 => DType::F64,
-            Cast::F32 => DType::F32,
-            Cast::F16 => DType::F16,
-            Cast::Bf16 => DType::BF16,
-        }
-    }
+/// Parses the name of a type that values are cast to.
+fn floats() -> impl TypedValueParser<Value = DType> {
+    let types = [DType::F64, DType::F32, DType::F16, DType::BF16];
+    PossibleValuesParser::new(types.map(DType::as_str))
+        .try_map(|name| DType::from_name(&name).ok_or("no such type"))
 }
