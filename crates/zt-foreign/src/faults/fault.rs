@@ -143,52 +143,34 @@ impl Fault {
         error.inner()?.downcast_ref()
     }
 
-    fn kind(&self) -> ErrorKind {
+    /// The kind and the stable code.
+    fn class(&self) -> (ErrorKind, &'static str) {
+        use ErrorKind::{Malformed, Misuse, Unsupported};
         match self {
-            Fault::UnknownKind { .. }
-            | Fault::NoSuchKind { .. }
-            | Fault::NotWritable { .. }
-            | Fault::NoSets { .. }
-            | Fault::NeedsPath
-            | Fault::NoDenseValue { .. }
-            | Fault::NothingToWrite { .. }
-            | Fault::Lossy { .. }
-            | Fault::Losses { .. } => ErrorKind::Unsupported,
-            Fault::Repeated { .. }
-            | Fault::Taken { .. }
-            | Fault::Exists
-            | Fault::NoFile
-            | Fault::IsInput { .. }
-            | Fault::CastTarget { .. }
-            | Fault::Stem
-            | Fault::NamesNotUtf8
-            | Fault::NamesTooLong { .. }
-            | Fault::NameCount { .. } => ErrorKind::Misuse,
-            Fault::Length { .. } => ErrorKind::Malformed,
-        }
-    }
-
-    fn code(&self) -> &'static str {
-        match self {
-            Fault::UnknownKind { .. } => "unknown-kind",
+            Fault::UnknownKind { .. } => (Unsupported, "unknown-kind"),
             Fault::NoSuchKind { .. }
             | Fault::NotWritable { .. }
             | Fault::NoSets { .. }
             | Fault::NeedsPath
-            | Fault::NoDenseValue { .. } => "unsupported",
-            Fault::Repeated { .. } | Fault::Taken { .. } => "duplicate-name",
-            Fault::Exists | Fault::NoFile | Fault::IsInput { .. } => "overwrite",
-            Fault::CastTarget { .. } | Fault::Stem => "misuse",
-            Fault::Lossy { .. } | Fault::Losses { .. } | Fault::NothingToWrite { .. } => LOSSY,
-            Fault::Length { .. } => "shape-size-mismatch",
-            Fault::NamesNotUtf8 | Fault::NamesTooLong { .. } | Fault::NameCount { .. } => "names",
+            | Fault::NoDenseValue { .. } => (Unsupported, "unsupported"),
+            Fault::Lossy { .. } | Fault::Losses { .. } | Fault::NothingToWrite { .. } => {
+                (Unsupported, LOSSY)
+            }
+            Fault::Repeated { .. } | Fault::Taken { .. } => (Misuse, "duplicate-name"),
+            Fault::Exists | Fault::NoFile | Fault::IsInput { .. } => (Misuse, "overwrite"),
+            Fault::CastTarget { .. } | Fault::Stem => (Misuse, "misuse"),
+            Fault::NamesNotUtf8 | Fault::NamesTooLong { .. } | Fault::NameCount { .. } => {
+                (Misuse, "names")
+            }
+            Fault::Length { .. } => (Malformed, "shape-size-mismatch"),
         }
     }
 }
 
 impl From<Fault> for zt::Error {
     fn from(fault: Fault) -> Self {
-        zt::Error::new(fault.kind(), fault.code(), fault)
+        let (kind, code) = fault.class();
+        zt::Error::new(kind, code, fault)
     }
 }
 
