@@ -11,11 +11,13 @@ pub const LOSSY: &str = "lossy";
 /// The most keys that a message names. A checkpoint has hundreds.
 const KEYS: usize = 16;
 
-/// Something that a target cannot represent. A key is quoted and escaped by [`crate::display`].
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Something that a target cannot represent. A key is quoted and escaped by [`crate::display`]. The text
+/// of a loss does not name the target; that of [`Fault::Lossy`](crate::Fault::Lossy) does.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Loss {
     /// A format other than dense.
+    #[error("{}{}", format.escape_debug(), limit_of(*has_dense_value))]
     Format {
         /// The object's format.
         format: String,
@@ -23,6 +25,7 @@ pub enum Loss {
         has_dense_value: bool,
     },
     /// Elements of a type that the target does not have.
+    #[error("{}", type_of(*dtype, logical_type.as_deref()))]
     Type {
         /// How they are stored.
         dtype: DType,
@@ -30,6 +33,7 @@ pub enum Loss {
         logical_type: Option<String>,
     },
     /// Elements of a type that the target does not have, in a type that represents each of them.
+    #[error("{}: the values are written as {to}, without loss", from.escape_debug())]
     Widened {
         /// The logical type, or the dtype.
         from: String,
@@ -37,37 +41,46 @@ pub enum Loss {
         to: DType,
     },
     /// A component beside the values.
+    #[error("the component \"{}\"", role.escape_debug())]
     Component {
         /// Its role.
         role: String,
     },
     /// An attribute of an object.
+    #[error("the object's attribute {key}")]
     ObjectAttribute {
         /// Its key.
         key: String,
     },
     /// A second object in a target that holds one.
+    #[error("a second object")]
     Objects,
     /// Attributes of the file that the target cannot represent.
+    #[error("{}", attributes(keys))]
     FileAttributes {
         /// Their keys.
         keys: Vec<String>,
     },
     /// A field that the specification of `.zt` does not know.
+    #[error("the unknown field {key}")]
     Field {
         /// Its key.
         key: String,
     },
     /// A name that means something else in the target.
+    #[error("a tensor of this name")]
     Name,
     /// A name in a target that stores none.
+    #[error("the object becomes \"{becomes}\"")]
     Renamed {
         /// The name that a reader will give the object.
         becomes: String,
     },
     /// A shape that the target's readers refuse.
+    #[error("so large a shape")]
     Shape,
     /// A name that the target's readers refuse.
+    #[error("a name of {byte_len} bytes, the limit is {limit}")]
     LongName {
         /// Bytes of the name.
         byte_len: usize,
@@ -75,6 +88,7 @@ pub enum Loss {
         limit: usize,
     },
     /// More dimensions than the target has.
+    #[error("{rank} dimensions, the limit is {limit}")]
     Rank {
         /// Dimensions of the object.
         rank: usize,
@@ -82,11 +96,13 @@ pub enum Loss {
         limit: usize,
     },
     /// Big-endian bytes of a format whose little-endian bytes are unknown.
+    #[error("big-endian {}: its little-endian bytes are unknown", format.escape_debug())]
     BigEndian {
         /// The object's format.
         format: String,
     },
     /// A header that is longer than the target's readers accept.
+    #[error("a header of {byte_len} bytes, the limit is {limit}")]
     Header {
         /// Bytes of the header.
         byte_len: u64,
@@ -95,13 +111,21 @@ pub enum Loss {
     },
     /// One attribute, or one unknown field, with two values: in two inputs, or in an input and the
     /// file.
+    #[error("the inputs have different values of {key}: the first one is kept")]
     Conflict {
         /// Its key.
         key: String,
     },
     /// Finite values that a cast has made infinite.
+    #[error(
+        "{} of {} values are out of range for {}: the cast makes them infinite",
+        .0.infinite,
+        .0.values,
+        .0.dtype
+    )]
     Overflow(Overflow),
     /// A second tensor of one name in an input, which was not read.
+    #[error("{what}")]
     Read {
         /// The warning of the reader.
         what: String,
@@ -145,83 +169,46 @@ impl Loss {
 
     /// The loss as one of `target`.
     pub(crate) fn text(&self, target: Kind) -> String {
-        let cannot = |what: String| format!("{target} cannot represent {what}");
-        // `.zt` itself has components and fields.
-        let value_cannot = |what: String| match target {
-            Kind::ZT => format!("a dense value cannot represent {what}"),
-            _ => cannot(what),
-        };
         match self {
-            Loss::Format {
-                format,
-                has_dense_value,
-            } => {
-                let only = if *has_dense_value {
-                    ", only its dense value"
-                } else {
-                    ""
-                };
-                cannot(format!("{}{only}", format.escape_debug()))
+            // `.zt` itself has components and fields.
+            Loss::Component { .. } | Loss::Field { .. } if target == Kind::ZT => {
+                format!("a dense value cannot represent {self}")
             }
-            Loss::Type {
-                dtype,
-                logical_type,
-            } => match logical_type {
-                Some(name) => cannot(format!("{} over {dtype}", name.escape_debug())),
-                None => cannot(dtype.to_string()),
-            },
-            Loss::Widened { from, to } => {
-                let from = from.escape_debug();
-                format!("{target} has no {from}: the values are written as {to}, without loss")
-            }
-            Loss::Component { role } => {
-                value_cannot(format!("the component \"{}\"", role.escape_debug()))
-            }
-            Loss::ObjectAttribute { key } => cannot(format!("the object's attribute {key}")),
-            Loss::FileAttributes { keys } => match &keys[..] {
-                [key] => cannot(format!("the file's attribute {key}")),
-                keys => {
-                    let (first, rest) = keys.split_at(keys.len().min(KEYS));
-                    let more = match rest.len() {
-                        0 => String::new(),
-                        more => format!(" and {more} more"),
-                    };
-                    let (all, first) = (keys.len(), first.join(", "));
-                    cannot(format!("{all} attributes of the file: {first}{more}"))
-                }
-            },
-            Loss::Field { key } => value_cannot(format!("the unknown field {key}")),
-            Loss::Objects => cannot("a second object".to_owned()),
-            Loss::Name => cannot("a tensor of this name".to_owned()),
-            Loss::Renamed { becomes } => {
-                format!("{target} stores no names: the object becomes \"{becomes}\"")
-            }
-            Loss::Shape => cannot("so large a shape".to_owned()),
-            Loss::LongName { byte_len, limit } => {
-                cannot(format!("a name of {byte_len} bytes, the limit is {limit}"))
-            }
-            Loss::Rank { rank, limit } => {
-                cannot(format!("{rank} dimensions, the limit is {limit}"))
-            }
-            Loss::BigEndian { format } => {
-                let format = format.escape_debug();
-                cannot(format!(
-                    "big-endian {format}: its little-endian bytes are unknown"
-                ))
-            }
-            Loss::Header { byte_len, limit } => cannot(format!(
-                "a header of {byte_len} bytes, the limit is {limit}"
-            )),
-            Loss::Conflict { key } => {
-                format!("the inputs have different values of {key}: the first one is kept")
-            }
-            Loss::Overflow(overflow) => format!(
-                "{} of {} values are out of range for {}: the cast makes them infinite",
-                overflow.infinite, overflow.values, overflow.dtype
-            ),
-            Loss::Read { what } => what.clone(),
+            Loss::Widened { .. } => format!("{target} has no {self}"),
+            Loss::Renamed { .. } => format!("{target} stores no names: {self}"),
+            Loss::Conflict { .. } | Loss::Overflow(_) | Loss::Read { .. } => self.to_string(),
+            _ => format!("{target} cannot represent {self}"),
         }
     }
+}
+
+const fn limit_of(has_dense_value: bool) -> &'static str {
+    if has_dense_value {
+        ", only its dense value"
+    } else {
+        ""
+    }
+}
+
+fn type_of(dtype: DType, logical_type: Option<&str>) -> String {
+    match logical_type {
+        Some(name) => format!("{} over {dtype}", name.escape_debug()),
+        None => dtype.to_string(),
+    }
+}
+
+/// The first of the file's attributes, and how many there are.
+fn attributes(keys: &[String]) -> String {
+    if let [key] = keys {
+        return format!("the file's attribute {key}");
+    }
+    let (first, rest) = keys.split_at(keys.len().min(KEYS));
+    let more = match rest.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let (all, first) = (keys.len(), first.join(", "));
+    format!("{all} attributes of the file: {first}{more}")
 }
 
 /// A key of attributes for messages: quoted and escaped.
