@@ -98,7 +98,7 @@ impl Kinds {
             let input = folder.join(&index);
             return Err(is_input(&input));
         }
-        let files = old.free_names(folder, &names, count);
+        let files = names.free(count, |name| Ok(old.has(folder, name, count)))?;
         let mut staging = Staging::new(folder, &index, old.like.take());
         for (at, name) in files.iter().enumerate() {
             staging.write(name, overwrite && count == 1, |file| {
@@ -318,21 +318,10 @@ impl Old {
         Ok(old)
     }
 
-    /// The names of the new shards. None of them is a file yet, except that of a single shard.
-    fn free_names(&self, folder: &Path, names: &FileNames<'_>, count: usize) -> Vec<String> {
-        let named = |generation| -> Vec<String> {
-            let numbers = 1..=count;
-            numbers
-                .map(|number| names.shard(number, count, generation))
-                .collect()
-        };
-        let is_taken = |name: &String| {
-            let is_there = || fs::symlink_metadata(folder.join(name)).is_ok();
-            self.listed.contains(name) || count > 1 && is_there()
-        };
-        let mut generations = (1..).map(named);
-        let free = generations.find(|names| !names.iter().any(is_taken));
-        free.unwrap_or_default()
+    /// Whether a new shard cannot be called `name`. A single shard replaces the file of its name.
+    fn has(&self, folder: &Path, name: &str, count: usize) -> bool {
+        let is_there = || fs::symlink_metadata(folder.join(name)).is_ok();
+        self.listed.contains(name) || count > 1 && is_there()
     }
 }
 
@@ -412,6 +401,24 @@ impl FileNames<'_> {
             format!("{stem}{tag}.{extension}")
         } else {
             format!("{stem}{tag}-{number:05}-of-{count:05}.{extension}")
+        }
+    }
+
+    /// The names of `count` shards: those of the first generation in which no name `is_taken`.
+    pub(super) fn free(
+        &self,
+        count: usize,
+        mut is_taken: impl FnMut(&str) -> Result<bool>,
+    ) -> Result<Vec<String>> {
+        let mut generation = 0;
+        loop {
+            generation += 1;
+            let names = (1..=count).map(|number| self.shard(number, count, generation));
+            let names: Vec<String> = names.collect();
+            let is_free = |free, name: &String| Ok::<_, zt::Error>(free && !is_taken(name)?);
+            if names.iter().try_fold(true, is_free)? {
+                return Ok(names);
+            }
         }
     }
 

@@ -45,7 +45,10 @@ impl Kinds {
         if old.is_input && !plan.has_all(old.objects) {
             return Err(is_input(&folder.path_of(&index)));
         }
-        let files = old.free_names(folder, &plan.names, count)?;
+        // A single shard replaces the file of its name.
+        let files = plan.names.free(count, |name| {
+            Ok(count > 1 && (old.shards.iter().any(|old| old == name) || folder.contains(name)?))
+        })?;
         let mut written = Written {
             folder,
             names: Vec::new(),
@@ -184,32 +187,5 @@ impl Old {
             }
         }
         Ok(old)
-    }
-
-    /// The names of the new shards. None of them is a file yet, except that of a single shard.
-    fn free_names(
-        &self,
-        folder: &dyn TargetFolder,
-        names: &FileNames<'_>,
-        count: usize,
-    ) -> Result<Vec<String>> {
-        let mut generation = 0;
-        loop {
-            generation += 1;
-            let named = (1..=count).map(|number| names.shard(number, count, generation));
-            let named: Vec<String> = named.collect();
-            if count == 1 || self.are_free(folder, &named)? {
-                return Ok(named);
-            }
-        }
-    }
-
-    fn are_free(&self, folder: &dyn TargetFolder, names: &[String]) -> Result<bool> {
-        for name in names {
-            if self.shards.contains(name) || folder.contains(name)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
     }
 }
