@@ -12,7 +12,7 @@ use zt::{
 };
 use zt_foreign::{DATA, Fault, Incoming, Job, Outgoing, Treatment, Written};
 
-use crate::native::shares::{Search, Seen, Shares, Unit};
+use crate::native::shares::{Seen, Shares, Unit};
 
 /// Writes objects one after the other. Identical components are written once. Components that the
 /// objects `existing` in the file have are not written.
@@ -108,8 +108,8 @@ impl<'i> Storing<'_, 'i> {
     ) -> Result<Written> {
         let unit = Unit::new(object, role);
         let missing = match self.shares.search(unit) {
-            Search::Missing(missing) => missing,
-            Search::Found(seen) => {
+            Err(missing) => missing,
+            Ok(seen) => {
                 out.share(seen.unit.tensor.name(), seen.unit.role)?;
                 return self.skip(&seen);
             }
@@ -149,8 +149,8 @@ impl<'i> Storing<'_, 'i> {
         const KEPT: u64 = 64 << 20;
         let mut out = begin(object, writer, Planes::FORMAT)?;
         let missing = match self.shares.search(Unit::planes(object)) {
-            Search::Missing(missing) => missing,
-            Search::Found(seen) => {
+            Err(missing) => missing,
+            Ok(seen) => {
                 out.share_planes(codec, seen.unit.tensor.name())?;
                 let written = self.skip(&seen)?;
                 out.finish()?;

@@ -4,11 +4,11 @@
 //! same first bytes are compared byte for byte, in two pieces of memory; a hash never decides.
 
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{DefaultHasher, Hasher};
 use std::io::Read as _;
 
 use zt::formats::check_bools_from;
-use zt::{Component, DType, Tensor};
+use zt::{Component, DType, Span, Tensor};
 use zt_foreign::{DATA, Incoming, Outgoing, Treatment, Written};
 
 use crate::native::in_file::InFile;
@@ -45,12 +45,6 @@ pub(crate) struct Seen<'i> {
     pub(crate) written: Written,
 }
 
-/// The result of a search for an equal unit.
-pub(crate) enum Search<'i> {
-    Found(Seen<'i>),
-    Missing(Missing<'i>),
-}
-
 /// A unit that must be written, and the keys by which later ones find it.
 pub(crate) struct Missing<'i> {
     unit: Unit<'i>,
@@ -58,21 +52,11 @@ pub(crate) struct Missing<'i> {
     content: Option<Content>,
 }
 
-/// The place of a unit's bytes in some file.
-#[derive(PartialEq, Eq, Hash)]
-struct Place {
-    offset: u64,
-    byte_len: u64,
-    treatment: Treatment,
-    is_split: bool,
-}
+/// The place of a unit's bytes in some file, how they are written, and whether as planes.
+type Place = (Span, Treatment, bool);
 
-/// A key that equal contents share.
-#[derive(PartialEq, Eq, Hash)]
-struct Content {
-    byte_len: u64,
-    sample: u64,
-}
+/// A key that equal contents share: their length, and a hash of their first bytes.
+type Content = (u64, u64);
 
 /// All units that were written so far. The default finds nothing.
 #[derive(Default)]
@@ -110,17 +94,21 @@ impl<'i> Shares<'i> {
     }
 
     /// Searches for a unit with the same bytes that was written before.
-    pub(crate) fn search(&mut self, unit: Unit<'i>) -> Search<'i> {
+    ///
+    /// # Errors
+    ///
+    /// The unit that must be written, if there is none.
+    pub(crate) fn search(&mut self, unit: Unit<'i>) -> Result<Seen<'i>, Missing<'i>> {
         let place = unit.place().filter(|_| self.is_on);
         let seen = place.as_ref().and_then(|place| self.by_place.get(place));
         let mut latest = seen.into_iter().flatten().rev().take(MOST_PLACED);
         if let Some(seen) = latest.find(|seen| seen.unit.is_alike(&unit, has_blob_of)) {
-            return Search::Found(*seen);
+            return Ok(*seen);
         }
         let (alike, unsampled) = self.in_file.candidates(&unit);
         let mut alike = alike.into_iter();
         if let Some(seen) = alike.find(|seen| seen.unit.is_alike(&unit, has_content_of)) {
-            return Search::Found(seen);
+            return Ok(seen);
         }
         for seen in unsampled {
             if let Some(content) = content(&seen.unit) {
@@ -131,8 +119,8 @@ impl<'i> Shares<'i> {
         let seen = content.as_ref().and_then(|it| self.by_content.get(it));
         let mut candidates = seen.into_iter().flatten();
         match candidates.find(|seen| seen.unit.is_alike(&unit, has_content_of)) {
-            Some(seen) => Search::Found(*seen),
-            None => Search::Missing(Missing {
+            Some(seen) => Ok(*seen),
+            None => Err(Missing {
                 unit,
                 place,
                 content,
@@ -187,8 +175,7 @@ fn content(unit: &Unit<'_>) -> Option<Content> {
     let len = unit.tensor.reader(unit.role).ok()?.read(&mut sample).ok()?;
     let mut hasher = DefaultHasher::new();
     hasher.write(sample.get(..len)?);
-    let sample = hasher.finish();
-    Some(Content { byte_len, sample })
+    Some((byte_len, hasher.finish()))
 }
 
 impl<'i> Unit<'i> {
@@ -229,12 +216,7 @@ impl<'i> Unit<'i> {
 
     fn place(&self) -> Option<Place> {
         let span = self.component()?.blob.span;
-        (!span.is_empty()).then_some(Place {
-            offset: span.offset(),
-            byte_len: span.byte_len(),
-            treatment: self.treatment,
-            is_split: self.is_split,
-        })
+        (!span.is_empty()).then_some((span, self.treatment, self.is_split))
     }
 
     /// Whether both are written in the same way, from components that are `equal`.
