@@ -26,10 +26,9 @@ impl Damage {
             Some(Err(_)) => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
         };
-        let mut verify = VerifyOptions::new().progress(zt::Progress::new(&proceed));
-        if let Some(threads) = options.write.thread_count() {
-            verify = verify.threads(threads);
-        }
+        let verify = VerifyOptions::new()
+            .threads(options.write.thread_count())
+            .progress(zt::Progress::new(&proceed));
         let mut faults = HashMap::new();
         for problem in file.verify(&verify)?.problems {
             if problem.kind() == ErrorKind::Io || problem.code() == "allocation" {
