@@ -3,7 +3,7 @@
 
 use std::io;
 use std::ops::Range;
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 
 use bytes::BytesMut;
@@ -280,11 +280,7 @@ impl Asked {
         };
         let text = address.text.clone();
         let meter = options.meter.clone();
-        let (send, answer) = sync_channel(1);
-        runtime::spawn(async move {
-            // Sending fails if the caller has stopped waiting.
-            let _ = send.send(Object::open(address, end, FIRST, meter).await);
-        })?;
+        let (_, answer) = runtime::begin(Object::open(address, end, FIRST, meter))?;
         Ok(Asked {
             text,
             interrupt: options.interrupt,

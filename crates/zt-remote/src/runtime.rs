@@ -79,12 +79,20 @@ pub(crate) fn wait<T: Send + 'static>(
     interrupt: Option<fn() -> bool>,
     future: impl Future<Output = T> + Send + 'static,
 ) -> Result<T> {
+    let (task, answer) = begin(future)?;
+    receive(&answer, interrupt).inspect_err(|_| task.abort())
+}
+
+/// Runs `future` in the background, and sends its result.
+pub(crate) fn begin<T: Send + 'static>(
+    future: impl Future<Output = T> + Send + 'static,
+) -> io::Result<(AbortHandle, Receiver<T>)> {
     let (send, answer) = sync_channel(1);
     let task = spawn(async move {
         // Sending fails if the caller has stopped waiting.
         let _ = send.send(future.await);
     })?;
-    receive(&answer, interrupt).inspect_err(|_| task.abort())
+    Ok((task, answer))
 }
 
 /// As [`wait`], for the result that a task sends.
@@ -109,14 +117,7 @@ pub(crate) fn wait_for<T: Send + 'static>(
     time: Duration,
     future: impl Future<Output = T> + Send + 'static,
 ) -> Option<T> {
-    let (send, receive) = sync_channel(1);
-    let task = spawn(async move {
-        // Sending fails if the time is over.
-        let _ = send.send(future.await);
-    });
-    let received = receive.recv_timeout(time);
-    if received.is_err() {
-        task.ok()?.abort();
-    }
-    received.ok()
+    let (task, answer) = begin(future).ok()?;
+    let received = answer.recv_timeout(time);
+    received.inspect_err(|_| task.abort()).ok()
 }
