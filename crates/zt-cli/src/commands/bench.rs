@@ -62,43 +62,31 @@ Operations:
 Keys of an operation with --json: `operation`, `bytes` (null for `open`), `seconds` (median),
 `seconds_min`, `seconds_max`, `bytes_per_second` and, for raw and zstd, `output_size`.";
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Operation {
-    File,
-    Memory,
-    Open,
-    Stream,
-    Own,
-    Verify,
-    Store(&'static str, Compression),
-}
+/// Does something with the file, which was opened again: an open file remembers which digests it has checked.
+type Operation = fn(&Bench<'_>, Input) -> Result<Turn, Failure>;
 
-const OPERATIONS: [Operation; 10] = [
-    Operation::File,
-    Operation::Memory,
-    Operation::Open,
-    Operation::Stream,
-    Operation::Own,
-    Operation::Verify,
-    Operation::Store("raw", Compression::None),
-    Operation::Store("zstd-1", Compression::Zstd(1)),
-    Operation::Store("zstd-3", Compression::Zstd(3)),
-    Operation::Store("zstd-auto", Compression::Auto),
+const OPERATIONS: [(&str, Operation); 10] = [
+    ("file", |bench, _| reading(|| bench.file())),
+    ("memory", |bench, _| bench.memory()),
+    ("open", |bench, _| {
+        timed(|| bench.open().map(black_box).map(|_| (None, None)))
+    }),
+    ("stream", |bench, input| reading(|| bench.stream(&input))),
+    ("own", |bench, input| reading(|| bench.own(&input))),
+    ("verify", |bench, input| reading(|| bench.verify(&input))),
+    ("raw", |bench, input| {
+        bench.store(&[input], Compression::None)
+    }),
+    ("zstd-1", |bench, input| {
+        bench.store(&[input], Compression::Zstd(1))
+    }),
+    ("zstd-3", |bench, input| {
+        bench.store(&[input], Compression::Zstd(3))
+    }),
+    ("zstd-auto", |bench, input| {
+        bench.store(&[input], Compression::Auto)
+    }),
 ];
-
-impl Operation {
-    const fn name(self) -> &'static str {
-        match self {
-            Operation::File => "file",
-            Operation::Memory => "memory",
-            Operation::Open => "open",
-            Operation::Stream => "stream",
-            Operation::Own => "own",
-            Operation::Verify => "verify",
-            Operation::Store(name, _) => name,
-        }
-    }
-}
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -152,8 +140,8 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     };
     let mut turns: Vec<Vec<Turn>> = OPERATIONS.iter().map(|_| Vec::new()).collect();
     for round in 0..rounds {
-        for (operation, turns) in OPERATIONS.iter().zip(&mut turns) {
-            let turn = bench.turn(*operation)?;
+        for ((_, operation), turns) in OPERATIONS.iter().zip(&mut turns) {
+            let turn = operation(&bench, bench.open()?)?;
             if round > 0 {
                 turns.push(turn);
             }
@@ -161,7 +149,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     }
     drop(progress);
     let bodies = OPERATIONS.iter().zip(turns);
-    let operations = bodies.filter_map(|(operation, turns)| body(operation.name(), turns));
+    let operations = bodies.filter_map(|((name, _), turns)| body(name, turns));
     let document = Document {
         file: path_text(&arguments.file),
         kind: file.kind().as_str(),
@@ -186,6 +174,25 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         ))?;
     }
     Ok(Exit::Ok)
+}
+
+/// Measures work that returns the bytes it read and the bytes it wrote.
+fn timed(
+    work: impl FnOnce() -> Result<(Option<u64>, Option<u64>), Failure>,
+) -> Result<Turn, Failure> {
+    let start = Instant::now();
+    let (bytes, stored) = work()?;
+    let took = start.elapsed();
+    Ok(Turn {
+        took,
+        bytes,
+        stored,
+    })
+}
+
+/// As [`timed`], for work that writes nothing.
+fn reading(work: impl FnOnce() -> Result<u64, Failure>) -> Result<Turn, Failure> {
+    timed(|| Ok((Some(work()?), None)))
 }
 
 fn body(operation: &'static str, mut turns: Vec<Turn>) -> Option<OperationBody> {
@@ -245,49 +252,23 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// Runs an operation once. It opens the file again, because an open file remembers which digests
-    /// it has checked.
-    fn turn(&self, operation: Operation) -> Result<Turn, Failure> {
-        let open = || self.input.open_input(self.path, None);
-        let opened = open()?;
-        let start = Instant::now();
-        let mut stored = None;
-        let bytes = match operation {
-            Operation::File => Some(self.file()?),
-            Operation::Memory => return self.memory(),
-            Operation::Open => {
-                black_box(open()?);
-                None
-            }
-            Operation::Stream => Some(self.stream(&opened)?),
-            Operation::Own => Some(self.own(&opened)?),
-            Operation::Verify => Some(self.verify(&opened)?),
-            Operation::Store(_, compression) => {
-                let (bytes, byte_len) = self.store(opened, compression)?;
-                stored = Some(byte_len);
-                Some(bytes)
-            }
-        };
-        Ok(Turn {
-            took: start.elapsed(),
-            bytes,
-            stored,
-        })
+    fn open(&self) -> Result<Input, Failure> {
+        self.input.open_input(self.path, None)
     }
 
     fn file(&self) -> Result<u64, Failure> {
         let mut piece = vec![0; PIECE];
         let mut total = 0u64;
         for path in self.paths {
-            let failed = |error: io::Error| zt::Error::from(error).with_path(path);
+            let failed = |error: zt::Error| error.with_path(path);
             let opened = zt::container::open_regular(path);
-            let mut file = opened.map_err(|error| zt::Error::from(error).with_path(path))?;
+            let mut file = opened.map_err(|error| failed(error.into()))?;
             loop {
                 match file.read(&mut piece) {
                     Ok(0) => break,
                     Ok(len) => total = self.count(total, len as u64)?,
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                    Err(error) => return Err(failed(error).into()),
+                    Err(error) => return Err(failed(error.into()).into()),
                 }
             }
         }
@@ -303,19 +284,16 @@ impl Bench<'_> {
             .map(|metadata| metadata.len())
             .fold(1, u64::saturating_add);
         let (from, mut to) = (vec![1u8; BUFFER], vec![2u8; BUFFER]);
-        let start = Instant::now();
-        let mut done = 0;
-        while done < total {
-            for (to, from) in to.chunks_mut(PIECE).zip(from.chunks(PIECE)) {
-                to.copy_from_slice(from);
+        reading(|| {
+            let mut done = 0;
+            while done < total {
+                for (to, from) in to.chunks_mut(PIECE).zip(from.chunks(PIECE)) {
+                    to.copy_from_slice(from);
+                }
+                black_box(&mut to);
+                done = self.count(done, BUFFER as u64)?;
             }
-            black_box(&mut to);
-            done = self.count(done, BUFFER as u64)?;
-        }
-        Ok(Turn {
-            took: start.elapsed(),
-            bytes: Some(done),
-            stored: None,
+            Ok(done)
         })
     }
 
@@ -351,10 +329,9 @@ impl Bench<'_> {
 
     fn verify(&self, opened: &Input) -> Result<u64, Failure> {
         let report = |bytes| self.progress.report(bytes);
-        let mut options = VerifyOptions::new().progress(zt::Progress::new(&report));
-        if let Some(jobs) = self.jobs {
-            options = options.threads(jobs);
-        }
+        let options = VerifyOptions::new()
+            .threads(self.jobs)
+            .progress(zt::Progress::new(&report));
         let report = opened.file().verify(&options)?;
         match report.problems.into_iter().next() {
             Some(problem) => Err(problem.into()),
@@ -362,8 +339,8 @@ impl Bench<'_> {
         }
     }
 
-    /// The bytes that were read and written.
-    fn store(&self, opened: Input, compression: Compression) -> Result<(u64, u64), Failure> {
+    /// Converts the file, and drops what is written.
+    fn store(&self, inputs: &[Input], compression: Compression) -> Result<Turn, Failure> {
         let report = |bytes| self.progress.report(bytes);
         let mut options = ConvertOptions::new(zt_convert::ZT);
         options.write = WriteOptions::new().compression(compression);
@@ -371,8 +348,10 @@ impl Bench<'_> {
             options.write = options.write.threads(jobs);
         }
         options.progress = Some(zt::Progress::new(&report));
-        let summary = zt_convert::convert(&[opened], io::sink(), &options)?;
-        Ok((summary.bytes, summary.byte_len))
+        timed(|| {
+            let summary = zt_convert::convert(inputs, io::sink(), &options)?;
+            Ok((Some(summary.bytes), Some(summary.byte_len)))
+        })
     }
 
     /// Adds to the sum, and stops if the user asks for it.
