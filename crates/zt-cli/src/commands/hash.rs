@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::Args;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
-use zt::{ContentHash, HashOptions, ObjectHash};
+use zt::{ContentHash, Digest, HashOptions, ObjectHash};
 use zt_convert::Input;
 
 use crate::args::files::FilesArgs;
@@ -95,7 +95,7 @@ fn hash(input: &Input, arguments: &Arguments, output: &Output) -> Result<Content
 }
 
 fn content_of(hash: &ContentHash) -> Option<String> {
-    hash.content.map(|sum| format!("sha256:{}", hex(&sum)))
+    hash.content.map(|sum| Digest::Sha256(sum).to_string())
 }
 
 fn print(
@@ -109,16 +109,9 @@ fn print(
     let content = content_of(&hash);
     let printed = if answer.output.json {
         let objects = hash.objects.iter();
-        let objects: Vec<(&str, ObjectBody<'_>)> = objects
-            .map(|(name, hash)| {
-                (
-                    name.as_str(),
-                    ObjectBody {
-                        hash,
-                        dense: arguments.dense,
-                    },
-                )
-            })
+        let dense = arguments.dense;
+        let objects: Vec<_> = objects
+            .map(|(name, hash)| (name.as_str(), ObjectBody { hash, dense }))
             .collect();
         answer.document(&object! {
             file: path_text(path),
@@ -150,16 +143,6 @@ fn print(
     Failure::unless_closed(printed).map(|()| of_findings(hash.errors()))
 }
 
-/// The result for one file of a list.
-#[derive(Serialize)]
-struct Checked {
-    file: String,
-    ok: bool,
-    expected: String,
-    content: Option<String>,
-    error: Option<ErrorBody>,
-}
-
 /// Checks the files that the lists name, as `sha256sum --check` does.
 fn check(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let mut listed = Vec::new();
@@ -183,7 +166,7 @@ fn check(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
             })?);
         }
     }
-    let mut exit = Exit::Ok;
+    let (mut exit, mut failed) = (Exit::Ok, 0);
     let mut results = Vec::with_capacity(listed.len());
     for (expected, path) in listed {
         let (content, of_file, error) = match content_at(&path, arguments, output) {
@@ -207,15 +190,9 @@ fn check(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
             output.report(&format!("{}: {verdict}", text::path(&path)))?;
             Failure::unless_closed(output.flush())?;
         }
-        results.push(Checked {
-            file: path_text(&path),
-            ok,
-            expected,
-            content,
-            error,
-        });
+        failed += u64::from(!ok);
+        results.push(object! { file: path_text(&path), ok, expected, content, error });
     }
-    let failed = results.iter().filter(|result| !result.ok).count() as u64;
     if output.json {
         Failure::unless_closed(output.document(&results))?;
     } else if failed > 0 {
