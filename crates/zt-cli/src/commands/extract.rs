@@ -104,24 +104,21 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let (mut all, mut errors) = (Vec::new(), Vec::new());
     let mut exit = Exit::Ok;
     for (name, path) in plan {
-        let error = match job.extract(&name, &path) {
-            Ok(extracted) => {
-                if !output.json {
-                    output.report(&extracted.line())?;
-                }
-                all.push(extracted);
-                continue;
-            }
+        let written = match job.extract(&name, &path) {
+            Ok(extracted) => vec![extracted],
             // The other objects would fail too, or the user has stopped the work.
             Err(error) if matches!(error.kind(), ErrorKind::Io | ErrorKind::Interrupted) => {
                 return Err(error.into());
             }
-            Err(error) => source.blame(error),
+            Err(error) => {
+                let error = source.blame(error);
+                output.error(&error);
+                errors.push(ErrorBody::from(&error));
+                exit = exit.max(Failure::Error(error).exit());
+                job.components(&name, &path, arguments.force)?
+            }
         };
-        output.error(&error);
-        errors.push(ErrorBody::from(&error));
-        exit = exit.max(Failure::Error(error).exit());
-        for extracted in job.components(&name, &path, arguments.force)? {
+        for extracted in written {
             if !output.json {
                 output.report(&extracted.line())?;
             }
