@@ -38,18 +38,12 @@ struct Document {
 
 impl From<&CodeInfo> for Document {
     fn from(info: &CodeInfo) -> Self {
-        let CodeInfo {
-            code,
-            fault,
-            meaning,
-            remedy,
-        } = *info;
         Document {
             severity: "error",
-            code,
-            fault: Some(fault.as_str()),
-            meaning: meaning.to_owned(),
-            remedy: Some(remedy),
+            code: info.code,
+            fault: Some(info.fault.as_str()),
+            meaning: info.meaning.to_owned(),
+            remedy: Some(info.remedy),
         }
     }
 }
@@ -109,8 +103,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
 
 fn explain(info: &CodeInfo, output: &mut Output) -> Result<(), Failure> {
     if output.json {
-        output.document(&Document::from(info))?;
-        return Ok(());
+        return output.document(&Document::from(info));
     }
     let fault = match info.fault {
         Blame::File => "the file",
@@ -119,16 +112,10 @@ fn explain(info: &CodeInfo, output: &mut Output) -> Result<(), Failure> {
         Blame::Limits => "none: the limits forbid it",
         Blame::Caller => "the call",
     };
-    let CodeInfo {
-        code,
-        meaning,
-        remedy,
-        ..
-    } = info;
+    let (code, meaning, remedy) = (info.code, info.meaning, info.remedy);
     output.line(&format!(
         "{code}\n\n{meaning}\n\nAt fault: {fault}.\n\n{remedy}"
-    ))?;
-    Ok(())
+    ))
 }
 
 fn list(output: &mut Output) -> Result<Exit, Failure> {

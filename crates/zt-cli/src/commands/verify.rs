@@ -140,35 +140,26 @@ impl Finding<'_> {
     }
 
     fn document(&self) -> Document<'_> {
-        let Report {
-            objects,
-            components,
-            bytes,
-            unverified,
-            unchecked,
-            problems,
-            warnings: remarks,
-            ..
-        } = &self.report;
+        let report = &self.report;
         let error = self.refused.as_ref().and_then(ErrorBody::of);
-        let problems = problems.iter().map(ErrorBody::from).chain(error.clone());
+        let problems = report.problems.iter().map(ErrorBody::from);
+        let unverified = report.unverified.iter();
         Document {
             file: path_text(self.path),
-            ok: self.refused.is_none() && self.report.is_ok(),
-            objects: *objects,
-            components: *components,
-            bytes: *bytes,
+            ok: self.refused.is_none() && report.is_ok(),
+            objects: report.objects,
+            components: report.components,
+            bytes: report.bytes,
             unverified: unverified
-                .iter()
+                .clone()
                 .map(|(object, role)| format!("{object}/{role}"))
                 .collect(),
             unverified_components: unverified
-                .iter()
                 .map(|(object, component)| ComponentBody { object, component })
                 .collect(),
-            unchecked,
-            problems: problems.collect(),
-            warnings: warnings(remarks),
+            unchecked: &report.unchecked,
+            problems: problems.chain(error.clone()).collect(),
+            warnings: warnings(&report.warnings),
             error,
         }
     }
