@@ -44,6 +44,11 @@ pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     }
 }
 
+/// Whether `name` matches one of the patterns.
+pub(crate) fn any_matches(patterns: &[String], name: &str) -> bool {
+    patterns.iter().any(|pattern| matches(pattern, name))
+}
+
 /// Checks a pattern from the command line.
 ///
 /// # Errors

@@ -62,13 +62,9 @@ impl SelectArgs {
             return Ok(file);
         }
         let names = NewNames::read(&self.rename, self.rename_from.as_deref())?;
-        let matches = |patterns: &[String], name: &str| {
-            let mut patterns = patterns.iter();
-            patterns.any(|pattern| glob::matches(pattern, name))
-        };
         let choose = |name: &str| {
-            let is_in = self.include.is_empty() || matches(&self.include, name);
-            (is_in && !matches(&self.exclude, name)).then(|| names.of(name))
+            let is_in = self.include.is_empty() || glob::any_matches(&self.include, name);
+            (is_in && !glob::any_matches(&self.exclude, name)).then(|| names.of(name))
         };
         for name in file.names() {
             if let Some(new) = choose(name) {

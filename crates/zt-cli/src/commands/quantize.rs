@@ -201,10 +201,7 @@ impl Arguments {
 
     /// Whether the arguments choose the object.
     fn takes(&self, tensor: &Tensor<'_>, registry: &Registry) -> bool {
-        let matches = |patterns: &[String]| {
-            let mut patterns = patterns.iter();
-            patterns.any(|pattern| glob::matches(pattern, tensor.name()))
-        };
+        let matches = |patterns: &[String]| glob::any_matches(patterns, tensor.name());
         let is_named =
             matches(&self.include) || self.include.is_empty() && tensor.shape().len() >= 2;
         is_named && !matches(&self.exclude) && floating(tensor, registry).is_some()
