@@ -19,78 +19,36 @@ pub enum Error {
 }
 
 /// The rules, limits and unsupported parts of archives. Offsets count from the beginning of the file.
+///
+/// * `Several` is found in a shard of a distributed checkpoint, for example.
+/// * `Before`, `After` and `Comment` are only warnings.
+/// * The `offset` in `Bounds` is the offset of the local header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "its text explains each variant")]
 pub enum Violation {
     NoEnd,
-    /// As in a shard of a distributed checkpoint.
-    Several {
-        offset: u64,
-    },
-    /// Only a warning, as are the next two.
-    Before {
-        ignored: Span,
-    },
-    After {
-        ignored: Span,
-    },
-    Comment {
-        record: Span,
-    },
+    Several { offset: u64 },
+    Before { ignored: Span },
+    After { ignored: Span },
+    Comment { record: Span },
     Volumes,
     Zip64,
-    Place {
-        offset: u64,
-        len: u64,
-        end: u64,
-    },
-    DirectoryTooLong {
-        found: u64,
-        limit: u64,
-    },
-    Record {
-        index: u64,
-    },
-    Count {
-        declared: u64,
-    },
-    NameTooLong {
-        found: usize,
-        limit: usize,
-    },
-    Repeated {
-        name: String,
-    },
+    Place { offset: u64, len: u64, end: u64 },
+    DirectoryTooLong { found: u64, limit: u64 },
+    Record { index: u64 },
+    Count { declared: u64 },
+    NameTooLong { found: usize, limit: usize },
+    Repeated { name: String },
     Extra,
-    NoLocalHeader {
-        offset: u64,
-    },
-    OtherLocalHeader {
-        offset: u64,
-    },
-    /// `offset` is the offset of the local header.
-    Bounds {
-        offset: u64,
-        end: u64,
-        limit: u64,
-    },
-    StoredLength {
-        stored: u64,
-        declared: u64,
-    },
+    NoLocalHeader { offset: u64 },
+    OtherLocalHeader { offset: u64 },
+    Bounds { offset: u64, end: u64, limit: u64 },
+    StoredLength { stored: u64, declared: u64 },
     Encrypted,
-    Method {
-        method: u16,
-    },
-    Ratio {
-        stored: u64,
-        declared: u64,
-    },
-    Deflate {
-        fault: Deflate,
-        stored: Span,
-    },
+    Method { method: u16 },
+    Ratio { stored: u64, declared: u64 },
+    Deflate { fault: Deflate, stored: Span },
 }
 
 /// What is wrong with a deflated member.
