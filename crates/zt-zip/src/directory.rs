@@ -76,14 +76,11 @@ pub(super) fn locate(source: &dyn Source) -> Result<Place> {
 }
 
 fn directory(source: &dyn Source, is_shifted: bool) -> Result<Place> {
-    let EndRecord {
-        record,
-        is_cut,
-        claim,
-    } = end_record(source)?;
-    let (claim, end, named) = match zip64(source, record.offset(), claim, is_shifted)? {
+    let found = end_record(source)?;
+    let record = found.record;
+    let (claim, end, named) = match zip64(source, record.offset(), found.claim, is_shifted)? {
         Some(found) => found,
-        None => (claim, record.offset(), record.offset()),
+        None => (found.claim, record.offset(), record.offset()),
     };
     let contradicted = || {
         Error::from(Violation::Place {
@@ -105,7 +102,7 @@ fn directory(source: &dyn Source, is_shifted: bool) -> Result<Place> {
         before,
         begins_otherwise: is_shifted,
         after: Span::between(record.end(), source.byte_len()).ok_or(Violation::NoEnd)?,
-        cut: is_cut.then_some(record),
+        cut: found.is_cut.then_some(record),
     })
 }
 

@@ -197,15 +197,9 @@ impl<W: Write> Write for MemberWriter<'_, '_, W> {
 
 /// An entry of the directory. APPNOTE.TXT §4.3.12.
 fn entry(member: &Written) -> Vec<u8> {
-    let Written {
-        name,
-        crc,
-        byte_len,
-        header,
-    } = member;
     // The extension has only the numbers that do not fit, in this order.
     let mut long = Vec::new();
-    for number in [*byte_len, *byte_len, *header] {
+    for number in [member.byte_len, member.byte_len, member.header] {
         if number >= MAX_32 {
             long.extend(number.to_le_bytes());
         }
@@ -217,7 +211,7 @@ fn entry(member: &Written) -> Vec<u8> {
         extra.extend(len_16(long.len()));
         extra.extend(long);
     }
-    let len = len_32(*byte_len);
+    let (name, len) = (&member.name, len_32(member.byte_len));
     let record = [
         CENTRAL,
         &(MADE_ON_UNIX | version).to_le_bytes(),
@@ -225,14 +219,14 @@ fn entry(member: &Written) -> Vec<u8> {
         &flags(name).to_le_bytes(),
         &[0; 4], // stored; midnight
         &DATE.to_le_bytes(),
-        &crc.to_le_bytes(),
+        &member.crc.to_le_bytes(),
         &len,
         &len,
         &len_16(name.len()),
         &len_16(extra.len()),
         &[0; 6], // no comment; the first disk; no attributes of the content
         &ATTRIBUTES.to_le_bytes(),
-        &len_32(*header),
+        &len_32(member.header),
         name.as_bytes(),
         &extra,
     ];
