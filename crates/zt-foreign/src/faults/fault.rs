@@ -10,130 +10,78 @@ use crate::faults::{LOSSY, Loss};
 /// Why files are not opened or converted.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(
+    missing_docs,
+    reason = "the docs and the texts of the variants explain the fields"
+)]
 pub enum Fault {
-    /// No kind recognises the file.
+    /// No kind recognises the file. `start` has its first bytes, and `known` the kinds that were asked.
     #[error(
         "not a tensor file of a known kind: it {}; known: {}",
         beginning(start),
         list(known)
     )]
-    UnknownKind {
-        /// The first bytes of the file.
-        start: Vec<u8>,
-        /// The kinds that were asked.
-        known: Vec<Kind>,
-    },
-    /// The table has no such kind.
+    UnknownKind { start: Vec<u8>, known: Vec<Kind> },
+    /// The table has only the kinds in `known`.
     #[error("this build has no kind \"{kind}\"; known: {}", list(known))]
-    NoSuchKind {
-        /// The kind that was asked for.
-        kind: Kind,
-        /// The kinds of the table.
-        known: Vec<Kind>,
-    },
-    /// A kind that is only read.
+    NoSuchKind { kind: Kind, known: Vec<Kind> },
+    /// A kind that is only read. The kinds in `writable` are written.
     #[error("{kind} files cannot be written; writable: {}", list(writable))]
-    NotWritable {
-        /// The kind that was asked for.
-        kind: Kind,
-        /// The kinds that are written.
-        writable: Vec<Kind>,
-    },
+    NotWritable { kind: Kind, writable: Vec<Kind> },
     /// A kind that is not written as sets.
     #[error("{kind} files cannot be written as a set of shards; use safetensors or zt")]
-    NoSets {
-        /// The kind that was asked for.
-        kind: Kind,
-    },
+    NoSets { kind: Kind },
     /// The name of a set is not a file name.
     #[error("the name of a set must be a file name, without a folder")]
     Stem,
     /// An index was given without a path, so its shards cannot be found.
     #[error("the index of a sharded set must be opened by its path; the shards are beside it")]
     NeedsPath,
-    /// Two inputs have an object of one name.
+    /// Two inputs, at these paths, have an object of one name.
     #[error("duplicate name: in {} and in {}", path(first), path(second))]
     Repeated {
-        /// The input that has it first.
         first: Option<PathBuf>,
-        /// The other one.
         second: Option<PathBuf>,
     },
-    /// An input has an object whose name the file has already.
+    /// The input at the path `by` has an object whose name the file has already.
     #[error("duplicate name: in the file and in {}", path(by))]
-    Taken {
-        /// The path of the input.
-        by: Option<PathBuf>,
-    },
+    Taken { by: Option<PathBuf> },
     /// The output exists, and was not to be replaced.
     #[error("exists")]
     Exists,
     /// The output is a folder, a device or a pipe.
     #[error("exists, and is not a file that can be replaced")]
     NoFile,
-    /// The output is one of the files that are read.
+    /// The output is `input`, one of the files that are read.
     #[error("is the input {}, which is never overwritten", .input.display())]
-    IsInput {
-        /// That file.
-        input: PathBuf,
-    },
-    /// A cast to something other than a floating-point type.
+    IsInput { input: PathBuf },
+    /// A cast to `dtype`, which is no floating-point type.
     #[error("values cannot be cast to {dtype}; use f64, f32, f16 or bf16")]
-    CastTarget {
-        /// The type that was asked for.
-        dtype: DType,
-    },
-    /// The dense value was asked for, and the format has none.
+    CastTarget { dtype: DType },
+    /// The dense value of an object was asked for, and its format has none.
     #[error("format \"{}\" has no dense value", .format.escape_debug())]
-    NoDenseValue {
-        /// The object's format.
-        format: String,
-    },
-    /// There is no object that the target can represent, and the target cannot be empty.
+    NoDenseValue { format: String },
+    /// There is no object that the target, `kind`, can represent, and the target cannot be empty.
     #[error("{kind} files cannot be empty, and there is nothing to write")]
-    NothingToWrite {
-        /// The target.
-        kind: Kind,
-    },
+    NothingToWrite { kind: Kind },
     /// The target cannot represent something.
     #[error("{}", loss.text(*target))]
-    Lossy {
-        /// The target.
-        target: Kind,
-        /// What it cannot represent.
-        loss: Loss,
-    },
-    /// The target cannot represent several things.
+    Lossy { target: Kind, loss: Loss },
+    /// The target cannot represent several things: one error for each, with the name of its object.
     #[error("{} losses: {}", losses.len(), joined(losses))]
-    Losses {
-        /// One error for each, with the name of its object.
-        losses: Vec<zt::Error>,
-    },
-    /// An object gave another number of bytes than its shape demands.
+    Losses { losses: Vec<zt::Error> },
+    /// An object gave `found` bytes, and not those that its shape demands.
     #[error("the shape requires {expected} bytes, the values have {found}")]
-    Length {
-        /// The bytes that the shape demands.
-        expected: u64,
-        /// The bytes that the object gave.
-        found: u64,
-    },
+    Length { expected: u64, found: u64 },
     /// The list of names is not UTF-8.
     #[error("the list of names is not UTF-8")]
     NamesNotUtf8,
-    /// The list of names is above the limit.
+    /// The list of names has more than `limit` bytes.
     #[error("the list of names is longer than {limit} bytes")]
-    NamesTooLong {
-        /// The most bytes of a list.
-        limit: u64,
-    },
-    /// The list of names has another length than the file has tensors.
+    NamesTooLong { limit: u64 },
+    /// The list of names has another length than the file has tensors without a name.
     #[error("the list has {names} names, the file has {tensors} tensors without a name")]
-    NameCount {
-        /// Names in the list.
-        names: u64,
-        /// Tensors without a name in the file.
-        tensors: u64,
-    },
+    NameCount { names: u64, tensors: u64 },
 }
 
 impl Fault {

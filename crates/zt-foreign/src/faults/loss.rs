@@ -15,107 +15,68 @@ const KEYS: usize = 16;
 /// of a loss does not name the target; that of [`Fault::Lossy`](crate::Fault::Lossy) does.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(
+    missing_docs,
+    reason = "the docs and the texts of the variants explain the fields"
+)]
 pub enum Loss {
-    /// A format other than dense.
+    /// A format other than dense. The target may be able to represent the object's dense value.
     #[error("{}{}", format.escape_debug(), limit_of(*has_dense_value))]
     Format {
-        /// The object's format.
         format: String,
-        /// Whether the target can represent the object's dense value.
         has_dense_value: bool,
     },
-    /// Elements of a type that the target does not have.
+    /// Elements of a type that the target does not have: how they are stored, and what they mean if that
+    /// differs.
     #[error("{}", type_of(*dtype, logical_type.as_deref()))]
     Type {
-        /// How they are stored.
         dtype: DType,
-        /// What they mean, if that differs.
         logical_type: Option<String>,
     },
-    /// Elements of a type that the target does not have, in a type that represents each of them.
+    /// Elements of the logical type or the dtype `from`, which the target does not have. They are written
+    /// with the dtype `to`, which represents each of them.
     #[error("{}: the values are written as {to}, without loss", from.escape_debug())]
-    Widened {
-        /// The logical type, or the dtype.
-        from: String,
-        /// The dtype that they are written with.
-        to: DType,
-    },
+    Widened { from: String, to: DType },
     /// A component beside the values.
     #[error("the component \"{}\"", role.escape_debug())]
-    Component {
-        /// Its role.
-        role: String,
-    },
+    Component { role: String },
     /// An attribute of an object.
     #[error("the object's attribute {key}")]
-    ObjectAttribute {
-        /// Its key.
-        key: String,
-    },
+    ObjectAttribute { key: String },
     /// A second object in a target that holds one.
     #[error("a second object")]
     Objects,
     /// Attributes of the file that the target cannot represent.
     #[error("{}", attributes(keys))]
-    FileAttributes {
-        /// Their keys.
-        keys: Vec<String>,
-    },
+    FileAttributes { keys: Vec<String> },
     /// A field that the specification of `.zt` does not know.
     #[error("the unknown field {key}")]
-    Field {
-        /// Its key.
-        key: String,
-    },
+    Field { key: String },
     /// A name that means something else in the target.
     #[error("a tensor of this name")]
     Name,
-    /// A name in a target that stores none.
+    /// A name in a target that stores none: a reader will call the object `becomes`.
     #[error("the object becomes \"{becomes}\"")]
-    Renamed {
-        /// The name that a reader will give the object.
-        becomes: String,
-    },
+    Renamed { becomes: String },
     /// A shape that the target's readers refuse.
     #[error("so large a shape")]
     Shape,
     /// A name that the target's readers refuse.
     #[error("a name of {byte_len} bytes, the limit is {limit}")]
-    LongName {
-        /// Bytes of the name.
-        byte_len: usize,
-        /// The most bytes that a name may have.
-        limit: usize,
-    },
-    /// More dimensions than the target has.
+    LongName { byte_len: usize, limit: usize },
+    /// More dimensions than the target has at most.
     #[error("{rank} dimensions, the limit is {limit}")]
-    Rank {
-        /// Dimensions of the object.
-        rank: usize,
-        /// The most dimensions of the target.
-        limit: usize,
-    },
+    Rank { rank: usize, limit: usize },
     /// Big-endian bytes of a format whose little-endian bytes are unknown.
     #[error("big-endian {}: its little-endian bytes are unknown", format.escape_debug())]
-    BigEndian {
-        /// The object's format.
-        format: String,
-    },
+    BigEndian { format: String },
     /// A header that is longer than the target's readers accept.
     #[error("a header of {byte_len} bytes, the limit is {limit}")]
-    Header {
-        /// Bytes of the header.
-        byte_len: u64,
-        /// The most bytes that readers accept.
-        limit: u64,
-    },
+    Header { byte_len: u64, limit: u64 },
     /// One attribute, or one unknown field, with two values: in two inputs, or in an input and the
     /// file.
     #[error("the inputs have different values of {key}: the first one is kept")]
-    Conflict {
-        /// Its key.
-        key: String,
-    },
+    Conflict { key: String },
     /// Finite values that a cast has made infinite.
     #[error(
         "{} of {} values are out of range for {}: the cast makes them infinite",
@@ -124,12 +85,9 @@ pub enum Loss {
         .0.dtype
     )]
     Overflow(Overflow),
-    /// A second tensor of one name in an input, which was not read.
+    /// A second tensor of one name in an input, which was not read. `what` is the warning of the reader.
     #[error("{what}")]
-    Read {
-        /// The warning of the reader.
-        what: String,
-    },
+    Read { what: String },
 }
 
 /// How much a loss weighs.
@@ -152,18 +110,9 @@ impl Loss {
             | Loss::Field { .. }
             | Loss::Renamed { .. }
             | Loss::Conflict { .. } => Grade::Metadata,
-            Loss::Format { .. }
-            | Loss::Type { .. }
-            | Loss::Component { .. }
-            | Loss::Objects
-            | Loss::Name
-            | Loss::Shape
-            | Loss::LongName { .. }
-            | Loss::Rank { .. }
-            | Loss::BigEndian { .. }
-            | Loss::Header { .. }
-            | Loss::Read { .. } => Grade::Value,
             Loss::Overflow(_) => Grade::Infinity,
+            // Of values, unless it is listed above.
+            _ => Grade::Value,
         }
     }
 
