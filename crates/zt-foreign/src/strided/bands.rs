@@ -96,14 +96,19 @@ impl Bands {
         make: impl FnOnce() -> io::Result<Vec<u8>>,
     ) -> io::Result<usize> {
         let slot = self.slot(key, byte_len);
-        let copied = slot.with(make, |bytes| {
-            let held = bytes.get(in_memory(skip)..).unwrap_or_default();
-            let len = held.len().min(out.len());
-            for (to, from) in out.iter_mut().zip(held) {
-                *to = *from;
-            }
-            len
-        })?;
+        // Others wait until the first caller has made the bytes.
+        let mut bytes = lock(&slot.bytes);
+        let made = match bytes.take() {
+            Some(made) => made,
+            None => make()?,
+        };
+        let held = bytes.insert(made).get(in_memory(skip)..);
+        let held = held.unwrap_or_default();
+        let copied = held.len().min(out.len());
+        for (to, from) in out.iter_mut().zip(held) {
+            *to = *from;
+        }
+        drop(bytes);
         if slot.read_to_after(skip, copied as u64) >= byte_len {
             self.remove(key);
         }
@@ -141,20 +146,6 @@ impl Bands {
 }
 
 impl Slot {
-    /// Looks at the bytes. The first caller makes them, and others wait for them.
-    fn with<T>(
-        &self,
-        make: impl FnOnce() -> io::Result<Vec<u8>>,
-        look: impl FnOnce(&[u8]) -> T,
-    ) -> io::Result<T> {
-        let mut bytes = lock(&self.bytes);
-        let made = match bytes.take() {
-            Some(made) => made,
-            None => make()?,
-        };
-        Ok(look(bytes.insert(made)))
-    }
-
     /// How far the band has been read in order, including these `len` bytes from `skip` on.
     fn read_to_after(&self, skip: u64, len: u64) -> u64 {
         let mut read_to = lock(&self.read_to);
