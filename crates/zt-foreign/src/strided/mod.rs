@@ -18,7 +18,7 @@ use std::io;
 use std::sync::{Arc, OnceLock};
 
 use zt::container::BlobReader;
-use zt::container::memory::in_memory;
+use zt::container::memory::{in_memory, zeroed};
 use zt::{Blob, Limits, Result, Source};
 
 pub use bands::Bands;
@@ -98,12 +98,7 @@ impl Strided {
 
     /// The elements of a band, in row-major order.
     fn gather(&self, band: &Band) -> io::Result<Vec<u8>> {
-        let len = usize::try_from(band.byte_len).map_err(|_| io::ErrorKind::OutOfMemory)?;
-        let mut bytes = Vec::new();
-        bytes
-            .try_reserve_exact(len)
-            .map_err(|_| io::ErrorKind::OutOfMemory)?;
-        bytes.resize(len, 0);
+        let mut bytes = zeroed(band.byte_len).map_err(|_| io::ErrorKind::OutOfMemory)?;
         let mut steps = self.view.steps(&self.cut, band.rows);
         let mut window = Window::new(&*self.base, &steps, self.view.run);
         let inner = steps.pop().unwrap_or(Step::ONE);

@@ -42,22 +42,18 @@ impl View {
         }
         let mut end = offset;
         let mut dimensions: Vec<Dimension> = Vec::new();
-        for (count, stride) in shape.iter().zip(strides) {
-            if elements == 0 || *count == 1 {
+        for (&count, &stride) in shape.iter().zip(strides) {
+            if elements == 0 || count == 1 {
                 continue;
             }
             end = end.checked_add(stride.checked_mul(count.checked_sub(1)?)?)?;
-            let inner = Dimension {
-                count: *count,
-                stride: *stride,
-            };
             match dimensions.last_mut() {
                 // The next outer row begins where the inner ones end: both are one dimension.
-                Some(outer) if Some(outer.stride) == stride.checked_mul(*count) => {
-                    outer.count = outer.count.checked_mul(*count)?;
-                    outer.stride = *stride;
+                Some(outer) if Some(outer.stride) == stride.checked_mul(count) => {
+                    outer.count = outer.count.checked_mul(count)?;
+                    outer.stride = stride;
                 }
-                _ => dimensions.push(inner),
+                _ => dimensions.push(Dimension { count, stride }),
             }
         }
         if elements > 0 {
@@ -124,16 +120,11 @@ impl View {
         let mut steps = Vec::new();
         let inner = self.dimensions.iter().enumerate().skip(cut.axis);
         for (axis, dimension) in inner.rev() {
-            let count = if axis == cut.axis {
-                rows
-            } else {
-                dimension.count
-            };
-            steps.push(Step {
-                count,
-                from: dimension.stride,
-                to,
-            });
+            let (mut count, from) = (dimension.count, dimension.stride);
+            if axis == cut.axis {
+                count = rows;
+            }
+            steps.push(Step { count, from, to });
             to = to.strict_mul(count);
         }
         steps.reverse();

@@ -3,7 +3,7 @@
 
 use std::io;
 
-use zt::container::memory::in_memory;
+use zt::container::memory::{in_memory, resize};
 use zt::{Source, Span};
 
 use super::step::Step;
@@ -64,14 +64,9 @@ impl<'s> Window<'s> {
             let left = left.ok_or(io::ErrorKind::UnexpectedEof)?;
             let len = span.byte_len().max(self.ahead.min(left));
             self.span = Span::default();
-            let len = usize::try_from(len).map_err(|_| io::ErrorKind::OutOfMemory)?;
-            let more = len.saturating_sub(self.bytes.len());
-            self.bytes
-                .try_reserve(more)
-                .map_err(|_| io::ErrorKind::OutOfMemory)?;
-            self.bytes.resize(len, 0);
+            resize(&mut self.bytes, len).map_err(|_| io::ErrorKind::OutOfMemory)?;
             self.base.read_at(span.offset(), &mut self.bytes)?;
-            self.span = Span::new(span.offset(), len as u64).ok_or(io::ErrorKind::UnexpectedEof)?;
+            self.span = Span::new(span.offset(), len).ok_or(io::ErrorKind::UnexpectedEof)?;
         }
         let skip = in_memory(span.offset().strict_sub(self.span.offset()));
         let end = skip.strict_add(in_memory(span.byte_len()));
