@@ -70,17 +70,14 @@ impl<'a> Neighbours<'a> {
             return Err(Refusal::Location(LEADS_OUT));
         }
         let source = FileSource::open(&real).map_err(|_| Refusal::Missing)?;
-        let is_kept = self.paths.len() < OPEN_MAX;
-        self.paths.push(path.clone());
-        if is_kept {
-            return Ok((Box::new(source), path));
-        }
-        let byte_len = source.byte_len();
-        let reopened = Reopened {
-            path: real,
-            byte_len,
+        let source: Box<dyn Source> = if self.paths.len() < OPEN_MAX {
+            Box::new(source)
+        } else {
+            let byte_len = source.byte_len();
+            Box::new(Reopened { real, byte_len })
         };
-        Ok((Box::new(reopened), path))
+        self.paths.push(path.clone());
+        Ok((source, path))
     }
 
     /// As [`Neighbours::open`], for files that are not on a disk.
@@ -162,7 +159,7 @@ fn refusal(location: &str) -> Option<&'static str> {
 
 /// A file that is opened for every read.
 struct Reopened {
-    path: PathBuf,
+    real: PathBuf,
     byte_len: u64,
 }
 
@@ -172,7 +169,7 @@ impl Source for Reopened {
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
-        let source = FileSource::open(&self.path).map_err(Error::from)?;
+        let source = FileSource::open(&self.real).map_err(Error::from)?;
         source.read_at(offset, buf)
     }
 }
