@@ -213,26 +213,10 @@ mod tests {
 
     #[test]
     fn shards_lie_in_the_folder_of_their_index() {
-        for name in [
-            "a.safetensors",
-            "..a",
-            "a..b",
-            "ä b",
-            "model-00001-of-00002.safetensors",
-        ] {
+        for name in ["a-1.zt", "..a", "a..b", "ä b"] {
             assert!(is_plain(name), "{name}");
         }
-        for name in [
-            "",
-            ".",
-            "..",
-            "/etc/hostname",
-            "a/b",
-            "../a",
-            "a\\b",
-            "C:a",
-            "a\0",
-        ] {
+        for name in ["", ".", "..", "/a", "a/b", "../a", "a\\b", "C:a", "a\0"] {
             assert!(!is_plain(name), "{name}");
         }
     }

@@ -89,6 +89,7 @@ mod tests {
         assert_eq!(plan(&[], 10), [[0; 0]]);
     }
 
+    /// Some of the tensors share their storage.
     #[test]
     fn random_plans_equal_those_of_the_hub() {
         let hub = include_str!("../../tests/data/hub_shards.json");
@@ -116,29 +117,11 @@ mod tests {
     }
 
     #[test]
-    fn tensors_of_one_storage_are_together_and_count_once() {
-        let items = [
-            (6, Some('a')),
-            (6, None),
-            (6, Some('a')),
-            (4, Some('b')),
-            (4, Some('b')),
-        ];
-        let items = items.map(|(byte_len, storage)| Item { byte_len, storage });
-        let expected = (vec![vec![0, 2], vec![1, 3, 4]], Some(16));
-        assert_eq!(shards(items, 10), expected);
-    }
-
-    #[test]
     fn a_total_beyond_2_64_is_no_number() {
-        assert_eq!(
-            shards(
-                [(u64::MAX, None::<u8>), (1, None)]
-                    .map(|(byte_len, storage)| Item { byte_len, storage }),
-                10
-            )
-            .1,
-            None
-        );
+        let item = |byte_len| Item {
+            byte_len,
+            storage: None::<u8>,
+        };
+        assert_eq!(shards([item(u64::MAX), item(1)], 10).1, None);
     }
 }
