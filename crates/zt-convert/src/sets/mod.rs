@@ -61,11 +61,8 @@ impl IndexFile {
     pub(crate) fn recognise(probe: &Probe<'_>) -> Result<Option<Self>> {
         // The length in a safetensors file may look like text, but has a NUL.
         let has_nul = probe.head().iter().take(8).any(|byte| *byte == 0);
-        let mut text = probe
-            .head()
-            .iter()
-            .skip_while(|byte| byte.is_ascii_whitespace());
-        if has_nul || text.next() != Some(&b'{') || !probe.contains(b"\"weight_map\"", INDEX_MAX)? {
+        let first = probe.head().trim_ascii_start().first();
+        if has_nul || first != Some(&b'{') || !probe.contains(b"\"weight_map\"", INDEX_MAX)? {
             return Ok(None);
         }
         Ok(Some(IndexFile(Index::read(probe.source()))))

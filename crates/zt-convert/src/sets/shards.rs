@@ -60,10 +60,8 @@ fn sources(
     let missing = missing.filter(|(_, found)| matches!(found, Ok(None)));
     expect_all(index, missing.map(|(name, _)| (*name).to_owned()).collect())?;
     let some = |source: Option<Box<dyn Source>>| source.ok_or_else(|| Fault::NeedsPath.into());
-    Ok(found
-        .into_iter()
-        .map(|found| found.and_then(some))
-        .collect())
+    let found = found.into_iter();
+    Ok(found.map(|found| found.and_then(some)).collect())
 }
 
 fn sources_on_disk(
@@ -77,14 +75,8 @@ fn sources_on_disk(
         let metadata = fs::metadata(path.with_file_name(name));
         metadata.is_ok_and(|metadata| metadata.is_file())
     };
-    expect_all(
-        index,
-        names
-            .clone()
-            .filter(|name| !is_there(name))
-            .cloned()
-            .collect(),
-    )?;
+    let missing = names.clone().filter(|name| !is_there(name));
+    expect_all(index, missing.cloned().collect())?;
     if !opening.options.follow_links
         && let Some(name) = names
             .clone()

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use zt::foreign::expect_unlocked;
-use zt::{Result, Warning};
+use zt::{Result, Span, Warning};
 use zt_foreign::{ConvertOptions, Fault, FileWriter, Incoming, Input, Job, Loss, Merged, Sink};
 
 use super::index::{index_of, is_plain};
@@ -266,11 +266,8 @@ impl Old {
         };
         // A set may replace itself, because the new one has everything.
         let is_input = overwrite && inputs.iter().any(|input| is_index(&input));
-        let others: Vec<Input> = inputs
-            .iter()
-            .filter(|input| !(is_input && is_index(input)))
-            .cloned()
-            .collect();
+        let others = inputs.iter().filter(|it| !(is_input && is_index(it)));
+        let others: Vec<Input> = others.cloned().collect();
         let mut old = Old {
             listed: HashSet::new(),
             unlisted: Vec::new(),
@@ -337,16 +334,13 @@ fn rights(metadata: &fs::Metadata) -> bool {
     !metadata.permissions().readonly()
 }
 
-/// Offsets and lengths of an object's components.
-type Spans = Vec<(u64, u64)>;
-
 /// The items of the plan, one for each object. Objects that the target cannot represent are removed.
 fn items(
     merged: &mut Merged<'_>,
     writer: &dyn FileWriter,
     is_shared: bool,
     job: &mut Job<'_>,
-) -> Result<Vec<Item<Spans>>> {
+) -> Result<Vec<Item<Vec<Span>>>> {
     let mut items = Vec::with_capacity(merged.objects.len());
     let mut kept = Vec::with_capacity(merged.objects.len());
     for incoming in &merged.objects {
@@ -370,11 +364,11 @@ fn items(
 }
 
 /// The spans of an object's components; `None` for an object without bytes.
-fn spans(incoming: &Incoming<'_>) -> Option<Spans> {
+fn spans(incoming: &Incoming<'_>) -> Option<Vec<Span>> {
     let components = incoming.tensor.components();
-    let spans = components.map(|(_, component)| component.blob.span);
-    let spans: Spans = spans.map(|span| (span.offset(), span.byte_len())).collect();
-    spans.iter().any(|(_, len)| *len > 0).then_some(spans)
+    let spans: Vec<Span> = components.map(|(_, it)| it.blob.span).collect();
+    let has_bytes = spans.iter().any(|span| !span.is_empty());
+    has_bytes.then_some(spans)
 }
 
 /// Whether equal spans are the same bytes: only within a single `.zt` file.
