@@ -111,11 +111,8 @@ fn without_body(text: &str) -> String {
         let (_, rest) = body.split_once(&format!("<{name}>"))?;
         Some(rest.split_once('<')?.0.trim())
     };
-    let said: Vec<&str> = [tag("Code"), tag("Message")]
-        .into_iter()
-        .flatten()
-        .collect();
-    format!("{}{}", before, said.join(": "))
+    let said = [tag("Code"), tag("Message")].into_iter().flatten();
+    format!("{before}{}", said.collect::<Vec<_>>().join(": "))
 }
 
 #[cfg(test)]

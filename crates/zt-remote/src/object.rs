@@ -176,11 +176,7 @@ impl Object {
         while let Some(chunk) = body.try_next().await.map_err(|error| of_store(&error))? {
             let received = (memory.len() as u64).saturating_add(chunk.len() as u64);
             if received > expected {
-                return Err(Fault::Length {
-                    expected,
-                    found: received,
-                }
-                .into());
+                of_range(received)?;
             }
             memory.extend_from_slice(&chunk);
         }

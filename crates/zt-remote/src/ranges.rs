@@ -178,10 +178,8 @@ impl Ranges {
     /// not read yet are dropped only if the bytes would otherwise exceed `most`.
     fn make_room(&mut self, len: u64, memory: u64, most: u64) {
         while self.held.saturating_add(len) > memory {
-            let here = self
-                .parts
-                .iter()
-                .filter(|(_, part)| matches!(part.state, State::Here(_)));
+            let parts = self.parts.iter();
+            let here = parts.filter(|(_, part)| matches!(part.state, State::Here(_)));
             let oldest = here.min_by_key(|(start, part)| (!part.is_read(**start), part.used));
             let Some((&start, part)) = oldest else { return };
             if !part.is_read(start) && self.held.saturating_add(len) <= most {

@@ -92,13 +92,11 @@ impl Remote {
     pub fn beside(&self, locations: &[&str]) -> Vec<Result<Option<Self>>> {
         let mut found = Vec::with_capacity(locations.len());
         for locations in locations.chunks(self.shared.options.in_flight) {
-            let asked: Vec<_> = locations
-                .iter()
-                .map(|location| self.object.address().below(location))
-                .map(|address| {
-                    address.and_then(|address| Asked::new(address, &self.shared.options))
-                })
-                .collect();
+            let ask = |location: &&str| {
+                let address = self.object.address().below(location)?;
+                Asked::new(address, &self.shared.options)
+            };
+            let asked: Vec<_> = locations.iter().map(ask).collect();
             for asked in asked {
                 let opened = asked.and_then(Asked::opened);
                 let opened = opened.and_then(|opened| Self::add(&self.shared, opened));
@@ -126,10 +124,8 @@ impl Remote {
     /// Adds an object to the plan, with the bytes that were fetched when it was opened.
     fn add(shared: &Arc<Shared>, (object, offset, bytes): (Object, u64, Bytes)) -> Result<Self> {
         let object = Arc::new(object);
-        let mut objects = shared
-            .objects
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
+        let objects = shared.objects.write();
+        let mut objects = objects.unwrap_or_else(PoisonError::into_inner);
         let base = (objects.len() as u64).checked_mul(STRIDE);
         let base = base.filter(|_| object.byte_len() <= STRIDE);
         let base = base.ok_or_else(|| Error::from(Fault::TooLong))?;
@@ -156,9 +152,7 @@ impl Remote {
     pub fn traffic(&self) -> Traffic {
         self.object.meter().traffic()
     }
-}
 
-impl Remote {
     /// The offset in the plan of an offset in the object.
     fn within(&self, offset: u64) -> u64 {
         self.base.saturating_add(offset)
