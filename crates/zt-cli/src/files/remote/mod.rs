@@ -1,6 +1,5 @@
 //! URLs where a command takes a path.
 
-mod arguments;
 #[cfg(not(feature = "remote"))]
 mod off;
 #[cfg(feature = "remote")]
@@ -9,10 +8,10 @@ mod secrets;
 
 use std::path::{Path, PathBuf};
 
+use clap::Args;
 use zt::{Error, ErrorKind, codes};
 use zt_convert::foreign;
 
-pub(crate) use arguments::RemoteArgs;
 #[cfg(not(feature = "remote"))]
 pub(crate) use off::{folder, opener, report, write};
 #[cfg(feature = "remote")]
@@ -20,6 +19,18 @@ pub(crate) use on::{folder, opener, report, write};
 pub(crate) use secrets::without_secrets;
 
 use crate::failure::Failure;
+
+/// The options of every command that takes URLs.
+#[derive(Debug, Default, Args)]
+pub(crate) struct RemoteArgs {
+    /// Allow unencrypted connections, for URLs that begin with http://
+    #[arg(long, display_order = 83)]
+    pub(crate) allow_http: bool,
+
+    /// Print at the end how many requests stores were sent, and how many bytes came back
+    #[arg(long, display_order = 84)]
+    pub(crate) requests: bool,
+}
 
 pub(crate) fn is_url(path: &Path) -> bool {
     path.to_str().is_some_and(foreign::is_url)
