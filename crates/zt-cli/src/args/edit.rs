@@ -8,13 +8,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use serde::Serialize;
 use zt::{Editor, Error, ErrorKind, FileSource, Source, Storage, WriteOptions, codes};
 use zt_convert::ZT;
 
 use crate::args::input::InputArgs;
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 use crate::files::remote::expect_local;
 use crate::files::stdin::refuse_stdin;
+use crate::output::Output;
 use crate::output::json::path_text;
 use crate::output::progress::Progress;
 use crate::output::text;
@@ -79,6 +81,21 @@ impl EditArgs {
         path_text(&self.file)
     }
 
+    /// Prints the document, or what was done.
+    pub(crate) fn answer(
+        &self,
+        document: &impl Serialize,
+        what: &str,
+        output: &mut Output,
+    ) -> Result<Exit, Failure> {
+        if output.json {
+            output.document(document)?;
+        } else {
+            output.line(&self.line(what))?;
+        }
+        Ok(Exit::Ok)
+    }
+
     /// The line `model.zt: what was done`, with a mark for a dry run.
     pub(crate) fn line(&self, what: &str) -> String {
         let path = text::path(&self.file);
@@ -136,13 +153,11 @@ impl Edit<'_> {
     pub(crate) fn commit(self) -> Result<u64, Failure> {
         let of_path = |error: Error| error.with_path(self.path);
         self.editor.commit().map_err(of_path)?;
-        match self.dry {
-            Some(dry) => Ok(dry.byte_len.load(Ordering::Relaxed)),
-            None => match std::fs::metadata(self.path) {
-                Ok(metadata) => Ok(metadata.len()),
-                Err(error) => Err(of_path(error.into()).into()),
-            },
+        if let Some(dry) = self.dry {
+            return Ok(dry.byte_len.load(Ordering::Relaxed));
         }
+        let metadata = std::fs::metadata(self.path);
+        Ok(metadata.map_err(|error| of_path(error.into()))?.len())
     }
 }
 

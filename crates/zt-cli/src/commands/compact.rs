@@ -44,20 +44,16 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         target.wait.retry(compact)?
     };
     output.warnings(&parted);
-    if output.json {
-        output.document(&object! {
-            file: target.shown(),
-            dry_run: target.dry_run,
-            old_file_size: old_len,
-            file_size: new_len,
-            warnings: warnings(&parted),
-        })?;
-    } else {
-        let what = match old_len.checked_sub(new_len) {
-            Some(0) | None => format!("no unused bytes, {}", human(new_len)),
-            Some(saved) => format!("{} removed, {} left", human(saved), human(new_len)),
-        };
-        output.line(&target.line(&what))?;
-    }
-    Ok(Exit::Ok)
+    let document = object! {
+        file: target.shown(),
+        dry_run: target.dry_run,
+        old_file_size: old_len,
+        file_size: new_len,
+        warnings: warnings(&parted),
+    };
+    let what = match old_len.checked_sub(new_len) {
+        Some(0) | None => format!("no unused bytes, {}", human(new_len)),
+        Some(saved) => format!("{} removed, {} left", human(saved), human(new_len)),
+    };
+    target.answer(&document, &what, output)
 }

@@ -172,25 +172,21 @@ fn change(
         *attributes = None;
     }
     let file_size = edit.commit()?;
-    if output.json {
-        output.document(&Changed {
-            file: target.shown(),
-            dry_run: target.dry_run,
-            key,
-            old: old.as_ref().map(Any),
-            new: new.as_ref().map(Any),
-            file_size,
-        })?;
-        return Ok(Exit::Ok);
-    }
+    let document = Changed {
+        file: target.shown(),
+        dry_run: target.dry_run,
+        key,
+        old: old.as_ref().map(Any),
+        new: new.as_ref().map(Any),
+        file_size,
+    };
     let shown = |value| Any(value).cell();
     let what = match (&old, &new) {
         (None, Some(new)) => format!("{} = {}", cell(key), shown(new)),
         (Some(old), Some(new)) => format!("{} = {}, was {}", cell(key), shown(new), shown(old)),
         _ => format!("{} removed", cell(key)),
     };
-    output.line(&target.line(&what))?;
-    Ok(Exit::Ok)
+    target.answer(&document, &what, output)
 }
 
 fn missing(key: &str) -> Error {

@@ -83,23 +83,19 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         }
     };
     let file_size = edit.commit()?;
-    if output.json {
-        output.document(&Document {
-            file: target.shown(),
-            dry_run: target.dry_run,
-            old: old.as_deref(),
-            new: new.as_deref(),
-            renamed: &renamed,
-            file_size,
-        })?;
-    } else {
-        let what = match &renamed[..] {
-            [Renamed { old, new }] => format!("{} renamed to {}", cell(old), cell(new)),
-            all => format!("{} renamed", count(all.len() as u64, "object", "objects")),
-        };
-        output.line(&target.line(&what))?;
-    }
-    Ok(Exit::Ok)
+    let document = Document {
+        file: target.shown(),
+        dry_run: target.dry_run,
+        old: old.as_deref(),
+        new: new.as_deref(),
+        renamed: &renamed,
+        file_size,
+    };
+    let what = match &renamed[..] {
+        [Renamed { old, new }] => format!("{} renamed to {}", cell(old), cell(new)),
+        all => format!("{} renamed", count(all.len() as u64, "object", "objects")),
+    };
+    target.answer(&document, &what, output)
 }
 
 /// Renames every object whose name changes.

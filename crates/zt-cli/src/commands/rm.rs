@@ -54,21 +54,17 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     }
     let unused_bytes = bytes_of(edit.editor.before(), &removed);
     let file_size = edit.commit()?;
-    if output.json {
-        output.document(&object! {
-            file: target.shown(),
-            dry_run: target.dry_run,
-            removed: &removed,
-            unused_bytes,
-            file_size,
-        })?;
-    } else {
-        let objects = count(removed.len() as u64, "object", "objects");
-        let unused = human(unused_bytes);
-        let what = format!("{objects} removed; {unused} are unused until `zt compact`");
-        output.line(&target.line(&what))?;
-    }
-    Ok(Exit::Ok)
+    let document = object! {
+        file: target.shown(),
+        dry_run: target.dry_run,
+        removed: &removed,
+        unused_bytes,
+        file_size,
+    };
+    let objects = count(removed.len() as u64, "object", "objects");
+    let unused = human(unused_bytes);
+    let what = format!("{objects} removed; {unused} are unused until `zt compact`");
+    target.answer(&document, &what, output)
 }
 
 /// The names to remove, each once.
