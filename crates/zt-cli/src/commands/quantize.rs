@@ -345,17 +345,22 @@ impl<'f> Job<'f, '_> {
                 groups.add(&values.as_slice::<f32>()?)?;
                 self.progress.advance(elements.bytes.len() as u64)
             })?;
-            let done = groups.finish()?;
+            groups.quantize()?;
+            let Groups {
+                scales,
+                zeros,
+                errors,
+                ..
+            } = groups;
             packed.finish()?;
-            let mut scales = object.component(SCALES, DType::F32, None)?;
-            scales.write_all(&done.scales)?;
-            scales.finish()?;
-            if !self.quantization.signed {
-                let mut zeros = object.component(ZEROS, DType::F32, None)?;
-                zeros.write_all(&done.zeros)?;
-                zeros.finish()?;
+            let mut rest = vec![(SCALES, scales)];
+            rest.extend((!self.quantization.signed).then_some((ZEROS, zeros)));
+            for (role, values) in rest {
+                let mut out = object.component(role, DType::F32, None)?;
+                out.write_all(&values)?;
+                out.finish()?;
             }
-            done.errors
+            errors
         };
         object.finish()?;
         self.errors.insert(tensor.name(), errors);
@@ -377,7 +382,7 @@ struct Errors {
     count: u64,
 }
 
-/// Quantizes the values of an object piece by piece.
+/// Quantizes the values of an object piece by piece. Scales and zero-points stay in memory.
 struct Groups<W> {
     quantization: Quantization,
     /// Takes packed words.
@@ -386,12 +391,6 @@ struct Groups<W> {
     unit: usize,
     /// Values that are not quantized yet.
     held: Vec<f32>,
-    done: Done,
-}
-
-/// What the groups of an object have beside their words.
-#[derive(Default)]
-struct Done {
     scales: Vec<u8>,
     zeros: Vec<u8>,
     errors: Errors,
@@ -407,7 +406,9 @@ impl<W: FnMut(&[u8]) -> zt::Result<()>> Groups<W> {
             write,
             unit: unit.saturating_mul((PIECE / 4 / unit).max(1)),
             held: Vec::new(),
-            done: Done::default(),
+            scales: Vec::new(),
+            zeros: Vec::new(),
+            errors: Errors::default(),
         }
     }
 
@@ -424,34 +425,30 @@ impl<W: FnMut(&[u8]) -> zt::Result<()>> Groups<W> {
         Ok(())
     }
 
-    fn finish(mut self) -> zt::Result<Done> {
-        if !self.held.is_empty() {
-            self.quantize()?;
-        }
-        Ok(self.done)
-    }
-
+    /// Quantizes the values that are held.
     fn quantize(&mut self) -> zt::Result<()> {
+        if self.held.is_empty() {
+            return Ok(());
+        }
         if let Some(at) = self.held.iter().position(|value| !value.is_finite()) {
-            let position = self.done.errors.count.saturating_add(at as u64);
+            let position = self.errors.count.saturating_add(at as u64);
             let message = format!("the value at position {position} is not finite");
             return Err(Error::new(ErrorKind::Misuse, codes::MISUSE, message));
         }
         let shape = [self.held.len() as u64];
         let quantized = QuantizedGroup::quantize(shape, &self.held, self.quantization)?;
         (self.write)(&quantized.packed().bytes)?;
-        let done = &mut self.done;
-        done.scales.extend_from_slice(&quantized.scales().bytes);
+        self.scales.extend_from_slice(&quantized.scales().bytes);
         if let Some(zeros) = quantized.zeros() {
-            done.zeros.extend_from_slice(&zeros.bytes);
+            self.zeros.extend_from_slice(&zeros.bytes);
         }
         let restored = quantized.to_dense()?;
         for (value, restored) in self.held.iter().zip(restored.as_slice::<f32>()?.iter()) {
             let error = (f64::from(*value) - f64::from(*restored)).abs();
-            done.errors.max = done.errors.max.max(error);
-            done.errors.sum += error;
+            self.errors.max = self.errors.max.max(error);
+            self.errors.sum += error;
         }
-        done.errors.count += self.held.len() as u64;
+        self.errors.count += self.held.len() as u64;
         self.held.clear();
         Ok(())
     }
