@@ -103,6 +103,9 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     }
     let mut diff = zt::diff::diff(&a, &b, &options)?;
     drop(progress);
+    let mut has_difference =
+        !(diff.attributes.is_empty() && diff.only_a.is_empty() && diff.only_b.is_empty());
+    let mut unreadable = Vec::new();
     for change in diff.changed.iter_mut().flat_map(|it| &mut it.changes) {
         if let Change::Unreadable { side, error } = change {
             let path = match side {
@@ -110,19 +113,10 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
                 Side::B => &arguments.b,
             };
             *error = error.clone().with_path(path);
-        }
-    }
-
-    let mut has_difference =
-        !(diff.attributes.is_empty() && diff.only_a.is_empty() && diff.only_b.is_empty());
-    let mut unreadable = Vec::new();
-    for change in diff.changed.iter().flat_map(|object| &object.changes) {
-        match change {
-            Change::Unreadable { error, .. } => {
-                output.error(error);
-                unreadable.push(error);
-            }
-            _ => has_difference = true,
+            output.error(error);
+            unreadable.push(error.clone());
+        } else {
+            has_difference = true;
         }
     }
     let printed = if output.json {
@@ -139,7 +133,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let exit = if has_difference {
         Exit::Failed
     } else {
-        of_findings(unreadable)
+        of_findings(&unreadable)
     };
     Failure::unless_closed(printed).map(|()| exit)
 }
@@ -258,16 +252,13 @@ impl Text<'_> {
         };
         lines.extend(only(&diff.only_a, a));
         lines.extend(only(&diff.only_b, b));
-        let objects = |number: usize| count(number as u64, "object", "objects");
+        let objects = |number: u64| count(number, "object", "objects");
         lines.push(if diff.is_same() {
-            format!(
-                "no differences in {}",
-                count(diff.same, "object", "objects")
-            )
+            format!("no differences in {}", objects(diff.same))
         } else {
             format!(
                 "{} changed, {} only in {a}, {} only in {b}, {} the same",
-                objects(diff.changed.len()),
+                objects(diff.changed.len() as u64),
                 diff.only_a.len(),
                 diff.only_b.len(),
                 diff.same
@@ -332,15 +323,8 @@ fn values(diff: &ValueDiff, dimensions: Option<&[u64]>) -> String {
         Some(indices) => format!("{indices:?}"),
         None => format!("[{at}]"),
     };
-    let ValueDiff {
-        count: all,
-        different,
-        ..
-    } = diff;
-    let mut text = format!(
-        "{different} of {}",
-        count(*all, "value differs", "values differ")
-    );
+    let all = count(diff.count, "value differs", "values differ");
+    let mut text = format!("{} of {all}", diff.different);
     if let Some(at) = diff.first {
         text.push_str(&format!(", the first at {}", place(at)));
     }
