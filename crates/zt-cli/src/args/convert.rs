@@ -130,10 +130,8 @@ fn is_replaceable(path: &Path) -> bool {
 fn hint_at_faults(error: &Error, inputs: &[Input], output: &mut Output) {
     // --skip-damaged does not help if the file that is appended to is damaged.
     let mut read = inputs.iter().flat_map(Input::paths);
-    if error
-        .path()
-        .is_some_and(|path| !read.any(|input| input == path))
-    {
+    let is_other = |path: &Path| !read.any(|input| input == path);
+    if error.path().is_some_and(is_other) {
         return;
     }
     let files = inputs.iter().map(Input::file);

@@ -47,7 +47,7 @@ impl FilesArgs {
             if path.is_dir() && !is_stdin(path) && !is_url(path) {
                 self.look_into(path, &mut found);
             } else {
-                found.push(Found::file(path.clone()));
+                found.push(Found::new(path.clone(), None));
             }
         }
         found
@@ -62,11 +62,12 @@ impl FilesArgs {
             let contents = match Contents::of(&folder) {
                 Ok(contents) => contents,
                 Err(failure) => {
-                    found.push(Found::problem(&folder, failure));
+                    found.push(Found::new(folder, Some(failure)));
                     continue;
                 }
             };
-            found.extend(contents.files.iter().cloned().map(Found::file));
+            let files = contents.files.iter().cloned();
+            found.extend(files.map(|path| Found::new(path, None)));
             if self.recursive {
                 folders.extend(contents.folders.iter().rev().cloned());
             }
@@ -83,23 +84,13 @@ impl FilesArgs {
             Some(contents) if !self.recursive => contents.has_none(folder),
             _ => misuse("no folder below it has a tensor file".to_owned(), folder),
         };
-        found.push(Found::problem(folder, failure));
+        found.push(Found::new(folder.to_owned(), Some(failure)));
     }
 }
 
 impl Found {
-    const fn file(path: PathBuf) -> Self {
-        Found {
-            path,
-            problem: None,
-        }
-    }
-
-    fn problem(folder: &Path, failure: Failure) -> Self {
-        Found {
-            path: folder.to_owned(),
-            problem: Some(failure),
-        }
+    const fn new(path: PathBuf, problem: Option<Failure>) -> Self {
+        Found { path, problem }
     }
 
     /// Opens the file. It has the chosen objects only, and may have none.

@@ -127,11 +127,8 @@ impl<'r> NewNames<'r> {
         if let Some(path) = path {
             let of_path = |error: Error| error.with_path(path);
             let text = std::fs::read_to_string(path).map_err(|error| of_path(error.into()))?;
-            for (at, line) in text
-                .lines()
-                .enumerate()
-                .filter(|(_, line)| !line.is_empty())
-            {
+            let lines = text.lines().enumerate();
+            for (at, line) in lines.filter(|(_, line)| !line.is_empty()) {
                 let refuse = |what: &str| {
                     let message = format!("line {}: {what}", at + 1);
                     of_path(Error::new(ErrorKind::Misuse, "names", message))
@@ -149,12 +146,9 @@ impl<'r> NewNames<'r> {
 
     /// The new name of the object `name`, which may be the old one.
     pub(crate) fn of(&self, name: &str) -> String {
-        let name = self
-            .listed
-            .get(name)
-            .map_or(name, String::as_str)
-            .to_owned();
-        self.rules.iter().fold(name, |name, rule| rule.apply(&name))
+        let listed = self.listed.get(name).map_or(name, String::as_str);
+        let rules = self.rules.iter();
+        rules.fold(listed.to_owned(), |name, rule| rule.apply(&name))
     }
 }
 
@@ -170,11 +164,8 @@ impl Rule {
 pub(crate) fn rule(text: &str) -> Result<Rule, String> {
     let expected = "expected s/PATTERN/REPLACEMENT/, with a g at the end to replace every match";
     let rest = text.strip_prefix('s').ok_or(expected)?;
-    let mark = rest
-        .chars()
-        .next()
-        .filter(|mark| mark.is_ascii_punctuation());
-    let mark = mark.filter(|mark| *mark != '\\').ok_or(expected)?;
+    let may_be_mark = |mark: &char| mark.is_ascii_punctuation() && *mark != '\\';
+    let mark = rest.chars().next().filter(may_be_mark).ok_or(expected)?;
     let parts = split(&rest[1..], mark);
     let [pattern, replacement, flags] = &parts[..] else {
         return Err(expected.to_owned());

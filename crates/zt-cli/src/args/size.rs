@@ -68,20 +68,10 @@ mod tests {
             assert_eq!(parse(text), Ok(bytes), "{text}");
         }
         for text in [
-            "",
-            "0",
-            "0GB",
-            "0.1",
-            "GB",
-            "-5GB",
-            "5 G",
-            "5PB",
-            "1e9",
-            "nan",
-            "1.5.0MB",
-            "20000000TB",
+            "", "0", "0GB", "0.1", "GB", "-5GB", "5 G", "5PB", "1e9", "nan", "1.5.0MB",
         ] {
             assert!(parse(text).is_err(), "{text}");
         }
+        assert!(parse("20000000TB").is_err());
     }
 }

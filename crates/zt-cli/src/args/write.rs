@@ -82,7 +82,7 @@ impl WriteArgs {
             Some(flag) if target != ZT => Err(Failure::misuse(format!(
                 "{flag} is for .zt output, but the output is {target}"
             ))),
-            _ => self.options(),
+            _ => Ok(self.options()),
         }
     }
 
@@ -97,14 +97,12 @@ impl WriteArgs {
             ("--align", self.align.is_some()),
             ("--no-dedup", self.no_dedup),
         ];
-        given
-            .iter()
-            .find(|(_, given)| *given)
-            .map(|(flag, _)| *flag)
+        let mut given = given.into_iter().filter(|(_, given)| *given);
+        given.next().map(|(flag, _)| flag)
     }
 
-    fn options(&self) -> Result<WriteOptions, Failure> {
-        let mut options = WriteOptions::new();
+    fn options(&self) -> WriteOptions {
+        let mut options = WriteOptions::new().threads(self.jobs.threads());
         if self.planes {
             options = options.planes();
         }
@@ -123,10 +121,7 @@ impl WriteArgs {
         if let Some(align) = self.align {
             options = options.alignment(align);
         }
-        if let Some(threads) = self.jobs.threads() {
-            options = options.threads(threads);
-        }
-        Ok(options)
+        options
     }
 }
 

@@ -45,11 +45,9 @@ Keys of --json: `file`, `dry_run`, `inputs`, `added` (names), `objects` and `byt
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let target = &arguments.target;
-    let mut options = arguments.convert.options(ZT)?;
-    let (inputs, total) = arguments
-        .convert
-        .input
-        .open_all(&arguments.inputs, arguments.convert.from)?;
+    let convert = &arguments.convert;
+    let mut options = convert.options(ZT)?;
+    let (inputs, total) = convert.input.open_all(&arguments.inputs, convert.from)?;
     // The library checks this too, but it does not know the file in a dry run.
     let mut read = inputs.iter().flat_map(zt_convert::Input::paths);
     if read.any(|input| is_same_file(input, &target.file)) {
@@ -65,7 +63,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let appended = zt_convert::append(&inputs, &mut edit.editor, &options);
     let summary = appended
         .map_err(|error| Failure::from(error.with_path(&target.file)))
-        .inspect_err(|failure| arguments.convert.hint(failure, &inputs, true, output))?;
+        .inspect_err(|failure| convert.hint(failure, &inputs, true, output))?;
     let file_size = edit.commit()?;
     drop(progress);
     output.warnings(&summary.warnings);

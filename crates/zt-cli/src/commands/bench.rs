@@ -62,7 +62,8 @@ Operations:
 Keys of an operation with --json: `operation`, `bytes` (null for `open`), `seconds` (median),
 `seconds_min`, `seconds_max`, `bytes_per_second` and, for raw and zstd, `output_size`.";
 
-/// Does something with the file, which was opened again: an open file remembers which digests it has checked.
+/// Does something with the file. It was opened again, because an open file remembers which digests it has
+/// checked.
 type Operation = fn(&Bench<'_>, Input) -> Result<Turn, Failure>;
 
 const OPERATIONS: [(&str, Operation); 10] = [
@@ -343,10 +344,9 @@ impl Bench<'_> {
     fn store(&self, inputs: &[Input], compression: Compression) -> Result<Turn, Failure> {
         let report = |bytes| self.progress.report(bytes);
         let mut options = ConvertOptions::new(zt_convert::ZT);
-        options.write = WriteOptions::new().compression(compression);
-        if let Some(jobs) = self.jobs {
-            options.write = options.write.threads(jobs);
-        }
+        options.write = WriteOptions::new()
+            .compression(compression)
+            .threads(self.jobs);
         options.progress = Some(zt::Progress::new(&report));
         timed(|| {
             let summary = zt_convert::convert(inputs, io::sink(), &options)?;

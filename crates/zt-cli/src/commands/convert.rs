@@ -74,17 +74,12 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     }
     let kinds = Kinds::builtin();
     let target = target(arguments.to, &kinds, out, is_stdout)?;
-    let mut options = arguments
-        .convert
-        .options(target)?
-        .overwrite(arguments.force);
+    let convert = &arguments.convert;
+    let mut options = convert.options(target)?.overwrite(arguments.force);
     if is_stdout {
         expect_free(output, arguments.force)?;
     }
-    let (inputs, total) = arguments
-        .convert
-        .input
-        .open_all(paths, arguments.convert.from)?;
+    let (inputs, total) = convert.input.open_all(paths, convert.from)?;
     let progress = Progress::new(Some(total));
     let report = |bytes| progress.report(bytes);
     options.progress = Some(zt::Progress::new(&report));
@@ -97,11 +92,8 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         converted.map_err(Failure::from)
     };
     drop(progress);
-    let summary = converted.inspect_err(|failure| {
-        arguments
-            .convert
-            .hint(failure, &inputs, arguments.force, output);
-    })?;
+    let summary =
+        converted.inspect_err(|failure| convert.hint(failure, &inputs, arguments.force, output))?;
     output.warnings(&summary.warnings);
     if is_stdout {
         if let Some(left_out) = left_out(&summary.left_out).strip_prefix("; ") {

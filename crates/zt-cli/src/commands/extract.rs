@@ -77,12 +77,8 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     expect_local(&arguments.output, "objects cannot be extracted to a store")?;
     let source = arguments.input.open_input(&arguments.file, None)?;
     arguments.input.select.expect_some([source.file()])?;
-    let slices = arguments
-        .slice
-        .as_deref()
-        .map(Slice::parse_list)
-        .transpose();
-    let slices = slices.map_err(Error::from)?;
+    let slices = arguments.slice.as_deref().map(Slice::parse_list);
+    let slices = slices.transpose().map_err(Error::from)?;
     let wanted = wanted(arguments, source.file(), output)?;
     if is_stdout(&arguments.output) {
         return print(&wanted, arguments, &source, slices.as_deref(), output);
@@ -320,11 +316,8 @@ impl Extracted {
             Some(from) => format!(" (from {from})"),
             None => String::new(),
         };
-        let (path, shape, size) = (
-            printable(&self.path),
-            shape(&self.shape),
-            human(self.nbytes),
-        );
+        let (path, size) = (printable(&self.path), human(self.nbytes));
+        let shape = shape(&self.shape);
         format!("{path}: {}{from} {shape}, {size}", self.descr)
     }
 }

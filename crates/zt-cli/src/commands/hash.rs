@@ -69,12 +69,10 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     if arguments.check {
         return check(arguments, output);
     }
-    each(
-        &arguments.files,
-        &arguments.input,
-        output,
-        |path, opened, answer| print(path, &opened?, arguments, answer),
-    )
+    let Arguments { files, input, .. } = arguments;
+    each(files, input, output, |path, opened, answer| {
+        print(path, &opened?, arguments, answer)
+    })
 }
 
 /// Hashes the file, and prints the errors of its objects.
@@ -124,13 +122,9 @@ fn print(
             answer.output.line(&sums::line(&content, path))
         })
     } else {
-        let lines = hash
-            .objects
-            .iter()
-            .filter_map(|(name, hash)| Some((name, hash.as_ref().ok()?)));
-        let mut text: Vec<String> = lines
-            .flat_map(|(name, hash)| lines_of(name, hash))
-            .collect();
+        let objects = hash.objects.iter();
+        let lines = objects.filter_map(|(name, hash)| Some(lines_of(name, hash.as_ref().ok()?)));
+        let mut text: Vec<String> = lines.flatten().collect();
         if let Some(content) = content {
             text.push(format!("content {content}"));
         }

@@ -244,23 +244,16 @@ impl Outcome<'_> {
 
     fn print_in_place(&self, path: &str, output: &mut Output) -> Result<(), Failure> {
         let left = self.left();
-        let surplus = match self.recovery.surplus() {
-            Some(surplus) => format!(
-                ", {} {} at {}",
-                human(surplus.byte_len()),
-                if self.arguments.dry_run {
-                    "would be removed"
-                } else {
-                    "removed"
-                },
-                surplus.offset(),
-            ),
-            None => ", header or trailer rewritten".to_owned(),
+        let would_be = match self.arguments.dry_run {
+            true => "would be ",
+            false => "",
         };
-        let would_be = if self.arguments.dry_run {
-            "would be "
-        } else {
-            ""
+        let surplus = match self.recovery.surplus() {
+            Some(surplus) => {
+                let (byte_len, at) = (human(surplus.byte_len()), surplus.offset());
+                format!(", {byte_len} {would_be}removed at {at}")
+            }
+            None => ", header or trailer rewritten".to_owned(),
         };
         output.line(&match self.recovery.verdict() {
             Verdict::Mendable => format!("{path}: {would_be}repaired; {left}{surplus}"),

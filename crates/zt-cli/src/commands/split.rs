@@ -84,16 +84,12 @@ fn is_target(kind: Kind) -> bool {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
+    let convert = &arguments.convert;
     let files = std::slice::from_ref(&arguments.file);
-    let (inputs, total) = arguments
-        .convert
-        .input
-        .open_all(files, arguments.convert.from)?;
+    let (inputs, total) = convert.input.open_all(files, convert.from)?;
     // A folder stands for a file in it.
-    let file = inputs
-        .first()
-        .and_then(Input::path)
-        .unwrap_or(&arguments.file);
+    let file = inputs.first().and_then(Input::path);
+    let file = file.unwrap_or(&arguments.file);
     let kind = inputs.first().map_or(ZT, |input| input.file().kind());
     let target = arguments
         .to
@@ -103,7 +99,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             "{kind} files cannot be sharded: use --to zt or --to safetensors"
         ))
     })?;
-    let mut options = arguments.convert.options(target)?;
+    let mut options = convert.options(target)?;
     let progress = Progress::new(Some(total));
     let report = |bytes| progress.report(bytes);
     options.progress = Some(zt::Progress::new(&report));
@@ -124,7 +120,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let options = options.max_shard_size(arguments.max_shard_size).stem(&stem);
     let kinds = Kinds::builtin();
     let split = if is_url(&folder) {
-        let folder = remote::folder(&folder, &arguments.convert.input.remote)?;
+        let folder = remote::folder(&folder, &convert.input.remote)?;
         kinds.split_to_store(&inputs, &*folder, &options)
     } else {
         let _made = Folder::at(&folder)?;
@@ -133,13 +129,12 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     drop(progress);
     if let Err(error) = &split
         && is_one_shard(error, file, &stem)
-        && arguments.convert.keeps_contents()
+        && convert.keeps_contents()
     {
         return print_nothing(file, &inputs, total, output);
     }
     let split = split.map_err(Failure::from).inspect_err(|failure| {
-        let force = arguments.force;
-        arguments.convert.hint(failure, &inputs, force, output);
+        convert.hint(failure, &inputs, arguments.force, output);
         if matches!(failure, Failure::Error(error) if error.code() == "overwrite")
             && arguments.output.is_none()
         {

@@ -61,12 +61,8 @@ fn hash(bytes: &[u8]) -> String {
 
 /// Whether the name is a device on Windows, with or without an extension.
 fn is_device(name: &str) -> bool {
-    let stem = name
-        .split('.')
-        .next()
-        .unwrap_or_default()
-        .trim_end()
-        .to_ascii_uppercase();
+    let stem = name.split('.').next().unwrap_or_default();
+    let stem = stem.trim_end().to_ascii_uppercase();
     let numbered = stem
         .strip_prefix("COM")
         .or_else(|| stem.strip_prefix("LPT"));
@@ -83,14 +79,7 @@ mod tests {
 
     #[test]
     fn plain_names_stay_as_they_are() {
-        for name in [
-            "layers.0.q_proj.weight",
-            "a b",
-            "größe",
-            "console",
-            "COM10",
-            "x-y~z",
-        ] {
+        for name in ["layer.0.w", "a b", "größe", "console", "COM10", "x-y~z"] {
             assert_eq!(file_name(name), name);
         }
     }

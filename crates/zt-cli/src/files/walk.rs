@@ -47,11 +47,8 @@ impl Contents {
             contents.folders.retain(|path| *path != blobs);
         }
         files.sort_unstable();
-        contents.sets = files
-            .iter()
-            .filter(|path| is_index(path))
-            .cloned()
-            .collect();
+        let sets = files.iter().filter(|path| is_index(path));
+        contents.sets = sets.cloned().collect();
         let shards = contents.sets.iter().filter_map(|path| {
             // Opening an index that cannot be read gives the error.
             zt_convert::shards_of(path).unwrap_or_default()

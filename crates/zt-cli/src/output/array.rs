@@ -177,8 +177,8 @@ fn aligned(cells: &[String]) -> Vec<String> {
         && !cells
             .iter()
             .any(|cell| cell.contains('e') || cell.ends_with('j'));
+    let width = cells.iter().map(String::len).max().unwrap_or(0);
     if !by_point {
-        let width = cells.iter().map(String::len).max().unwrap_or(0);
         return cells.iter().map(|cell| format!("{cell:>width$}")).collect();
     }
     let points = || {
@@ -190,12 +190,7 @@ fn aligned(cells: &[String]) -> Vec<String> {
     let before = points().map(|(before, _)| before).max().unwrap_or(0);
     let after = points().map(|(_, after)| after).max().unwrap_or(0);
     // A NaN or an infinity has no point and is aligned to the right.
-    let width = cells
-        .iter()
-        .map(String::len)
-        .max()
-        .unwrap_or(0)
-        .max(before + after);
+    let width = width.max(before + after);
     let align = |cell: &String| {
         if !has_point(cell) {
             return format!("{cell:>width$}");

@@ -55,14 +55,11 @@ impl Progress {
 
     /// As [`Progress::report`], with an error in place of a break.
     pub(crate) fn advance(&self, bytes: u64) -> zt::Result<()> {
-        match self.report(bytes) {
-            ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(()) => Err(Error::new(
-                ErrorKind::Interrupted,
-                "interrupted",
-                "interrupted by a signal",
-            )),
+        if self.report(bytes).is_continue() {
+            return Ok(());
         }
+        let (kind, message) = (ErrorKind::Interrupted, "interrupted by a signal");
+        Err(Error::new(kind, "interrupted", message))
     }
 }
 

@@ -69,13 +69,7 @@ impl Stats {
 
     /// Lines for people.
     pub(crate) fn render(&self) -> String {
-        let Stats {
-            count,
-            zeros,
-            nan,
-            inf,
-            ..
-        } = self;
+        let (count, zeros, nan, inf) = (self.count, self.zeros, self.nan, self.inf);
         let mut text = format!("count {count}, zeros {zeros}, NaN {nan}, inf {inf}");
         let Some(finite) = &self.finite else {
             return text;
