@@ -98,12 +98,10 @@ const fn is_zero(count: &u64) -> bool {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    each(
-        &arguments.files,
-        &arguments.input,
-        output,
-        |path, opened, answer| info(path, opened?.file(), answer),
-    )
+    let Arguments { files, input } = arguments;
+    each(files, input, output, |path, opened, answer| {
+        info(path, opened?.file(), answer)
+    })
 }
 
 fn info(path: &Path, file: &File, answer: &mut Answer<'_>) -> Result<Exit, Failure> {
@@ -220,27 +218,20 @@ impl Totals {
         row("objects", format!("{}{faulty}, {components}", self.objects));
         row("parameters", self.parameters.to_string());
         row("file", human(file.byte_len()));
-        row(
-            "stored",
-            format!(
-                "{} ({ratio} of {})",
-                human(self.stored_size),
-                human(self.decoded_size)
-            ),
-        );
+        let (stored, decoded) = (human(self.stored_size), human(self.decoded_size));
+        row("stored", format!("{stored} ({ratio} of {decoded})"));
         row("types", sizes(&self.bytes_by_type));
         row("formats", sizes(&self.bytes_by_format));
         row("encodings", sizes(&self.bytes_by_encoding));
         row("digests", coverage.join(", "));
         let alignment = self.alignment.map(|alignment| alignment.to_string());
         row("alignment", alignment.unwrap_or_default());
-        match serde_json::to_string(attributes)
-            .unwrap_or_default()
-            .as_str()
-        {
-            "{}" => row("attributes", String::new()),
-            text => row("attributes", cell(text).into_owned()),
+        let text = serde_json::to_string(attributes).unwrap_or_default();
+        let mut attributes = cell(&text).into_owned();
+        if text == "{}" {
+            attributes.clear();
         }
+        row("attributes", attributes);
         lines
     }
 }

@@ -96,12 +96,10 @@ fn objects<S: Serializer>(entries: &&[Entry<'_>], serializer: S) -> Result<S::Ok
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    each(
-        &arguments.files,
-        &arguments.input,
-        output,
-        |path, opened, answer| list(path, opened?.file(), arguments, answer),
-    )
+    let Arguments { files, input, .. } = arguments;
+    each(files, input, output, |path, opened, answer| {
+        list(path, opened?.file(), arguments, answer)
+    })
 }
 
 fn list(
@@ -240,19 +238,10 @@ fn add_component_rows(object: &ObjectBody<'_>, table: &mut Table) {
         table.marked_row(is_faulty, cells);
     }
     if object.components.is_empty() {
-        let gap = || Cow::Borrowed(if is_faulty { "?" } else { "-" });
-        let fault = fault.unwrap_or_else(gap);
-        let cells = [
-            name,
-            gap(),
-            gap(),
-            dimensions,
-            gap(),
-            gap(),
-            gap(),
-            gap(),
-            fault,
-        ];
+        let gap = Cow::Borrowed(if is_faulty { "?" } else { "-" });
+        let fault = fault.unwrap_or_else(|| gap.clone());
+        let mut cells = vec![gap; COMPONENT.len()];
+        (cells[0], cells[3], cells[8]) = (name, dimensions, fault);
         table.marked_row(is_faulty, cells);
     }
 }
@@ -268,17 +257,11 @@ fn tree_table(tree: &[Branch<'_>]) -> Table {
             _ => part.strip_prefix(['.', '/']).unwrap_or(part),
         };
         let indent = "  ".repeat(branch.depth.min(DEEPEST));
-        let Sums {
-            objects,
-            parameters,
-            decoded_size,
-            ..
-        } = branch.sums;
         table.row([
             format!("{indent}{}", cell(part)),
-            objects.to_string(),
-            parameters.to_string(),
-            human(decoded_size),
+            branch.sums.objects.to_string(),
+            branch.sums.parameters.to_string(),
+            human(branch.sums.decoded_size),
         ]);
     }
     table

@@ -82,20 +82,16 @@ struct Finding<'p> {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    each(
-        &arguments.files,
-        &arguments.input,
-        output,
-        |path, opened, answer| {
-            let finding = verify(path, opened, arguments)?;
-            // The exit code is an answer even if nothing reads the output.
-            Failure::unless_closed(finding.print(answer.output))?;
-            if answer.output.json {
-                Failure::unless_closed(answer.document(&finding.document()))?;
-            }
-            Ok(finding.exit())
-        },
-    )
+    let Arguments { files, input, .. } = arguments;
+    each(files, input, output, |path, opened, answer| {
+        let finding = verify(path, opened, arguments)?;
+        // The exit code is an answer even if nothing reads the output.
+        Failure::unless_closed(finding.print(answer.output))?;
+        if answer.output.json {
+            Failure::unless_closed(answer.document(&finding.document()))?;
+        }
+        Ok(finding.exit())
+    })
 }
 
 /// Only an interruption is an error. Everything else is a finding.
@@ -104,15 +100,14 @@ fn verify<'p>(
     opened: Result<Input, Failure>,
     arguments: &Arguments,
 ) -> Result<Finding<'p>, Failure> {
+    let finding = |report, refused| Finding {
+        path,
+        report,
+        refused,
+    };
     let input = match opened {
         Ok(input) => input,
-        Err(failure) => {
-            return Ok(Finding {
-                path,
-                report: Report::default(),
-                refused: Some(failure),
-            });
-        }
+        Err(failure) => return Ok(finding(Report::default(), Some(failure))),
     };
     let progress = Progress::of(|| input.file().decoded_len());
     let report_progress = |bytes| progress.report(bytes);
@@ -124,11 +119,7 @@ fn verify<'p>(
     for problem in &mut report.problems {
         *problem = input.blame(problem.clone());
     }
-    Ok(Finding {
-        path,
-        report,
-        refused: None,
-    })
+    Ok(finding(report, None))
 }
 
 impl Finding<'_> {
