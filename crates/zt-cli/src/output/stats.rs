@@ -127,9 +127,7 @@ impl Finite {
     fn add(&mut self, value: f64) {
         let inner = self.edges.iter().skip(1).take(BINS - 1);
         let bin = inner.filter(|edge| value >= **edge).count();
-        if let Some(count) = self.counts.get_mut(bin) {
-            *count += 1;
-        }
+        self.counts[bin] += 1;
         let scaled = value * self.scale;
         self.count += 1;
         let delta = scaled - self.scaled_mean;

@@ -68,21 +68,19 @@ pub(crate) fn tree<'n>(
     max_depth: usize,
 ) -> Vec<Branch<'n>> {
     let mut sorted: Vec<usize> = (0..objects.len()).collect();
-    sorted.sort_by(|a, b| natural(name_at(objects, *a), name_at(objects, *b)));
+    sorted.sort_by(|a, b| natural(objects[*a].0, objects[*b].0));
     // The nodes by their position; `open` is the path from the top to the last object.
     let mut nodes: Vec<Node<'n>> = Vec::new();
     let mut open: Vec<usize> = Vec::new();
     let mut tops: Vec<usize> = Vec::new();
     let mut last = "";
     for at in sorted {
-        let Some((name, sums)) = objects.get(at) else {
-            continue;
-        };
+        let (name, sums) = objects[at];
         let common = common_len(last, name);
         // Nodes that are no prefix of this name are complete. The empty name is a prefix of none.
         let mut complete = None;
         while let Some(top) = open.pop() {
-            if common > 0 && len_of(&nodes, top) <= common {
+            if common > 0 && nodes[top].name.len() <= common {
                 open.push(top);
                 break;
             }
@@ -92,29 +90,28 @@ pub(crate) fn tree<'n>(
         }
         match (complete, open.last()) {
             (None, _) => {}
-            (Some(child), Some(above)) if len_of(&nodes, *above) == common => {
+            (Some(child), Some(above)) if nodes[*above].name.len() == common => {
                 adopt(&mut nodes, *above, child);
             }
             (Some(child), _) if common == 0 => tops.push(child),
             // Names part here for the first time.
             (Some(child), _) => {
-                open.push(nodes.len());
+                let parting = nodes.len();
+                open.push(parting);
                 nodes.push(Node {
                     name: name.get(..common).unwrap_or_default(),
                     first: at,
                     sums: Sums::default(),
                     children: Vec::new(),
                 });
-                if let Some(parting) = open.last() {
-                    adopt(&mut nodes, *parting, child);
-                }
+                adopt(&mut nodes, parting, child);
             }
         }
         open.push(nodes.len());
         nodes.push(Node {
             name,
             first: at,
-            sums: *sums,
+            sums,
             children: Vec::new(),
         });
         last = name;
@@ -128,23 +125,12 @@ pub(crate) fn tree<'n>(
     lines(&nodes, tops, order, max_depth)
 }
 
-fn name_at<'n>(objects: &[(&'n str, Sums)], at: usize) -> &'n str {
-    objects.get(at).map_or("", |(name, _)| name)
-}
-
-fn len_of(nodes: &[Node<'_>], at: usize) -> usize {
-    nodes.get(at).map_or(0, |node| node.name.len())
-}
-
 fn adopt(nodes: &mut [Node<'_>], above: usize, child: usize) {
-    let Some((sums, first)) = nodes.get(child).map(|node| (node.sums, node.first)) else {
-        return;
-    };
-    if let Some(node) = nodes.get_mut(above) {
-        node.sums.add(sums);
-        node.first = node.first.min(first);
-        node.children.push(child);
-    }
+    let (sums, first) = (nodes[child].sums, nodes[child].first);
+    let node = &mut nodes[above];
+    node.sums.add(sums);
+    node.first = node.first.min(first);
+    node.children.push(child);
 }
 
 /// The nodes in the order of the lines. Names may nest deeper than calls can.
@@ -158,32 +144,33 @@ fn lines<'n>(
         // They come sorted by name, and each sort is stable.
         match order {
             Order::Name => {}
-            Order::Size => children
-                .sort_by_key(|at| Reverse(nodes.get(*at).map_or(0, |node| node.sums.decoded_size))),
-            Order::Given => children.sort_by_key(|at| nodes.get(*at).map(|node| node.first)),
+            Order::Size => children.sort_by_key(|at| Reverse(nodes[*at].sums.decoded_size)),
+            Order::Given => children.sort_by_key(|at| nodes[*at].first),
         }
         children
     };
     let mut lines = Vec::new();
     let mut stack: Vec<(usize, usize, usize)> = Vec::new();
     let push = |stack: &mut Vec<(usize, usize, usize)>, children, depth, above| {
-        let children: Vec<usize> = sorted(children);
-        stack.extend(children.into_iter().rev().map(|at| (at, depth, above)));
+        let children = sorted(children).into_iter().rev();
+        stack.extend(children.map(|at| (at, depth, above)));
     };
     push(&mut stack, tops, 0, 0);
     while let Some((at, depth, above)) = stack.pop() {
-        let Some(node) = nodes.get(at).filter(|_| depth < max_depth) else {
+        if depth >= max_depth {
             continue;
-        };
+        }
+        let node = &nodes[at];
         lines.push(Branch {
             name: node.name,
             above,
             depth,
             sums: node.sums,
         });
+        let children = node.children.clone();
         push(
             &mut stack,
-            node.children.clone(),
+            children,
             depth.saturating_add(1),
             node.name.len(),
         );
