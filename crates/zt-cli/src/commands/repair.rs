@@ -244,9 +244,10 @@ impl Outcome<'_> {
 
     fn print_in_place(&self, path: &str, output: &mut Output) -> Result<(), Failure> {
         let left = self.left();
-        let would_be = match self.arguments.dry_run {
-            true => "would be ",
-            false => "",
+        let would_be = if self.arguments.dry_run {
+            "would be "
+        } else {
+            ""
         };
         let surplus = match self.recovery.surplus() {
             Some(surplus) => {
