@@ -84,6 +84,13 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<()> {
         "cfg-if",
         "miniz_oxide",
         "adler2",
+        // Its macro runs in the compiler.
+        "thiserror",
+        "thiserror-impl",
+        "proc-macro2",
+        "quote",
+        "syn",
+        "unicode-ident",
     ];
     depends_on_only(shell, "zt-zip", "normal,build", &zip)?;
 

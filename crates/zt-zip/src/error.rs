@@ -1,6 +1,6 @@
 //! Why an archive or one of its members is refused, with the numbers in it that are wrong.
 
-use std::{fmt, io};
+use std::io;
 
 use zt_container::Span;
 
@@ -10,12 +10,14 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// Why an archive or one of its members could not be read.
 ///
 /// An inflating source wraps it in an [`io::Error`]; `Error::from` gets it back.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The source could not be read, memory is missing, or a CRC-32 differs.
+    #[error(transparent)]
     Container(zt_container::Error),
     /// The archive breaks a rule or a limit, or needs something unsupported.
-    Archive(Violation),
+    #[error(transparent)]
+    Archive(#[from] Violation),
 }
 
 /// The rules, limits and unsupported parts of archives. Offsets count from the beginning of the file.
@@ -23,43 +25,73 @@ pub enum Error {
 /// * `Several` is found in a shard of a distributed checkpoint, for example.
 /// * `Before`, `After` and `Comment` are only warnings.
 /// * The `offset` in `Bounds` is the offset of the local header.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "its text explains each variant")]
 pub enum Violation {
+    #[error("truncated: the end record of the zip archive is not in the last 64 KiB")]
     NoEnd,
+    #[error("a second zip archive begins at {offset}; only one archive per file is supported")]
     Several { offset: u64 },
+    #[error("{} B before the zip archive are ignored", ignored.byte_len())]
     Before { ignored: Span },
+    #[error("{} B after the zip archive are ignored", ignored.byte_len())]
     After { ignored: Span },
+    #[error("the comment of the zip archive is truncated")]
     Comment { record: Span },
+    #[error("the zip archive is split into volumes; join them first")]
     Volumes,
+    #[error("the zip64 records are invalid or contradict the end record")]
     Zip64,
+    #[error("the directory is declared as {len} bytes at {offset}, but its end record is at {end}")]
     Place { offset: u64, len: u64, end: u64 },
+    #[error("the directory has {found} bytes, the limit is {limit}")]
     DirectoryTooLong { found: u64, limit: u64 },
+    #[error("entry {index} of the directory is invalid or truncated")]
     Record { index: u64 },
+    #[error("the directory does not have the {declared} declared members")]
     Count { declared: u64 },
+    #[error("a member's name has {found} bytes, the limit is {limit}")]
     NameTooLong { found: usize, limit: usize },
+    #[error("duplicate member name")]
     Repeated { name: String },
+    #[error("the member's zip64 fields are missing")]
     Extra,
+    #[error("the member's local header is missing at {offset}")]
     NoLocalHeader { offset: u64 },
+    #[error("the member's local header contradicts the directory")]
     OtherLocalHeader { offset: u64 },
+    #[error("the member ends at {end}, but the next record begins at {limit}")]
     Bounds { offset: u64, end: u64, limit: u64 },
+    #[error("the member is stored in {stored} bytes, but declares {declared}")]
     StoredLength { stored: u64, declared: u64 },
+    #[error("the member is encrypted, which is unsupported")]
     Encrypted,
+    #[error(
+        "compression method {method}{} is unsupported; store or deflate the member",
+        name(*method)
+    )]
     Method { method: u16 },
+    #[error("{stored} deflated bytes cannot inflate to the {declared} declared bytes")]
     Ratio { stored: u64, declared: u64 },
+    #[error("{fault}")]
     Deflate { fault: Deflate, stored: Span },
 }
 
 /// What is wrong with a deflated member.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "its text explains each variant")]
 pub enum Deflate {
+    #[error("the deflated data is invalid after byte {at} of the content")]
     Damaged { at: u64 },
+    #[error("the deflated data inflates to {found} bytes, but {declared} are declared")]
     Short { declared: u64, found: u64 },
+    #[error("the deflated data is truncated after the {declared} declared bytes")]
     Unended { declared: u64 },
+    #[error("the deflated data inflates to more than the {declared} declared bytes")]
     Long { declared: u64 },
+    #[error("{bytes} bytes follow the deflated data")]
     After { bytes: u64 },
 }
 
@@ -131,136 +163,6 @@ impl Violation {
             | Violation::Deflate { stored: span, .. } => Some(span),
             _ => None,
         }
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::Container(error) => error.fmt(f),
-            Error::Archive(violation) => violation.fmt(f),
-        }
-    }
-}
-
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use Violation as V;
-        match self {
-            V::NoEnd => f.write_str(
-                "truncated: the end record of the zip archive is not in the last 64 KiB",
-            ),
-            V::Several { offset } => write!(
-                f,
-                "a second zip archive begins at {offset}; only one archive per file is supported"
-            ),
-            V::Before { ignored } => {
-                let bytes = ignored.byte_len();
-                write!(f, "{bytes} B before the zip archive are ignored")
-            }
-            V::After { ignored } => {
-                let bytes = ignored.byte_len();
-                write!(f, "{bytes} B after the zip archive are ignored")
-            }
-            V::Comment { .. } => f.write_str("the comment of the zip archive is truncated"),
-            V::Volumes => f.write_str("the zip archive is split into volumes; join them first"),
-            V::Zip64 => f.write_str("the zip64 records are invalid or contradict the end record"),
-            V::Place { offset, len, end } => write!(
-                f,
-                "the directory is declared as {len} bytes at {offset}, but its end record is at {end}"
-            ),
-            V::DirectoryTooLong { found, limit } => {
-                write!(f, "the directory has {found} bytes, the limit is {limit}")
-            }
-            V::Record { index } => {
-                write!(f, "entry {index} of the directory is invalid or truncated")
-            }
-            V::Count { declared } => {
-                write!(
-                    f,
-                    "the directory does not have the {declared} declared members"
-                )
-            }
-            V::NameTooLong { found, limit } => {
-                write!(f, "a member's name has {found} bytes, the limit is {limit}")
-            }
-            V::Repeated { .. } => f.write_str("duplicate member name"),
-            V::Extra => f.write_str("the member's zip64 fields are missing"),
-            V::NoLocalHeader { offset } => {
-                write!(f, "the member's local header is missing at {offset}")
-            }
-            V::OtherLocalHeader { .. } => {
-                f.write_str("the member's local header contradicts the directory")
-            }
-            V::Bounds { end, limit, .. } => {
-                write!(
-                    f,
-                    "the member ends at {end}, but the next record begins at {limit}"
-                )
-            }
-            V::StoredLength { stored, declared } => {
-                write!(
-                    f,
-                    "the member is stored in {stored} bytes, but declares {declared}"
-                )
-            }
-            V::Encrypted => f.write_str("the member is encrypted, which is unsupported"),
-            V::Method { method } => {
-                let name = name(*method);
-                write!(
-                    f,
-                    "compression method {method}{name} is unsupported; store or deflate the member"
-                )
-            }
-            V::Ratio { stored, declared } => write!(
-                f,
-                "{stored} deflated bytes cannot inflate to the {declared} declared bytes"
-            ),
-            V::Deflate { fault, .. } => fault.fmt(f),
-        }
-    }
-}
-
-impl fmt::Display for Deflate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Deflate::Damaged { at } => {
-                write!(
-                    f,
-                    "the deflated data is invalid after byte {at} of the content"
-                )
-            }
-            Deflate::Short { declared, found } => write!(
-                f,
-                "the deflated data inflates to {found} bytes, but {declared} are declared"
-            ),
-            Deflate::Unended { declared } => write!(
-                f,
-                "the deflated data is truncated after the {declared} declared bytes"
-            ),
-            Deflate::Long { declared } => write!(
-                f,
-                "the deflated data inflates to more than the {declared} declared bytes"
-            ),
-            Deflate::After { bytes } => write!(f, "{bytes} bytes follow the deflated data"),
-        }
-    }
-}
-
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Error::Container(error) => error.source(),
-            Error::Archive(_) => None,
-        }
-    }
-}
-
-impl std::error::Error for Violation {}
-
-impl From<Violation> for Error {
-    fn from(violation: Violation) -> Self {
-        Error::Archive(violation)
     }
 }
 
