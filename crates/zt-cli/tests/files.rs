@@ -118,7 +118,7 @@ fn a_folder_with_an_index_stands_for_the_set() {
 #[test]
 fn any_part_of_a_gguf_set_is_the_set() {
     let dir = tempdir().unwrap();
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/gguf-set");
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/data/gguf-set");
     let parts = [1, 2, 3].map(|no| format!("m-0000{no}-of-00003.gguf"));
     for part in &parts {
         fs::copy(data.join(part), dir.path().join(part)).unwrap();

@@ -118,9 +118,21 @@ fn the_page_of_the_command_line_has_every_command_and_option_and_no_other() {
 }
 
 /// The files that the page names, and the files of the corpus that stand for them.
-const FILES: [(&str, &str); 7] = [
+const FILES: [(&str, &str); 10] = [
     ("model.safetensors", "data/two-moons.safetensors"),
     ("model.gguf", "corpus/foreign/gguf/metadata_little.gguf"),
+    (
+        "m-00001-of-00003.gguf",
+        "data/gguf-set/m-00001-of-00003.gguf",
+    ),
+    (
+        "m-00002-of-00003.gguf",
+        "data/gguf-set/m-00002-of-00003.gguf",
+    ),
+    (
+        "m-00003-of-00003.gguf",
+        "data/gguf-set/m-00003-of-00003.gguf",
+    ),
     ("model.h5", "corpus/foreign/h5/earliest_groups.h5"),
     ("model.ckpt", "corpus/torch/lightning.pt"),
     ("arrays.npz", "corpus/foreign/npz/stored.npz"),
@@ -158,7 +170,7 @@ fn every_command_of_the_page_for_users_of_other_tools_runs() {
     let commands: Vec<&str> = commands
         .map(|cell| cell.strip_suffix("` |").unwrap())
         .collect();
-    assert_eq!(commands.len(), 12);
+    assert_eq!(commands.len(), 13);
     for line in commands {
         let run = common::run(
             common::command()

@@ -333,9 +333,10 @@ pub fn read_into(
         // The destination is the window, so a window of any size needs no memory.
         return codec::decode_into(&stored, out);
     }
-    let mut reader = match verify {
-        true => BlobReader::new(source, blob, limits)?,
-        false => BlobReader::unverified(source, blob, limits)?,
+    let mut reader = if verify {
+        BlobReader::new(source, blob, limits)?
+    } else {
+        BlobReader::unverified(source, blob, limits)?
     };
     let filled = reader.read(out)?;
     debug_assert_eq!(filled, out.len(), "the reader ends at the declared length");

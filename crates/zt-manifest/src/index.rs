@@ -282,9 +282,10 @@ impl Root {
         let scanned = scanned.and_then(|()| root.names.finish(bytes));
         scanned.map_err(|flaw| flaw.into_error(bytes))?;
         if root.error.is_none() && root.objects.is_none() {
-            root.error = Some(match root.has_objects_of_1_1 {
-                true => Error::FooterMissing,
-                false => Error::missing(Some(0), objects_key),
+            root.error = Some(if root.has_objects_of_1_1 {
+                Error::FooterMissing
+            } else {
+                Error::missing(Some(0), objects_key)
             });
         }
         Ok(root)

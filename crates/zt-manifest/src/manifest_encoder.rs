@@ -54,9 +54,12 @@ impl ManifestEncoder {
         let written = write_object(&mut self.pairs, name, object).map_err(Error::from);
         // A whole object below the limit cannot have attributes above it.
         let is_long = self.pairs.out.len() - value > limits.attributes_len;
-        let checked = written.and_then(|()| match is_long {
-            true => check_attributes_len(object.attributes_len(), &limits),
-            false => Ok(()),
+        let checked = written.and_then(|()| {
+            if is_long {
+                check_attributes_len(object.attributes_len(), &limits)
+            } else {
+                Ok(())
+            }
         });
         if let Err(error) = checked {
             self.pairs.truncate(start);

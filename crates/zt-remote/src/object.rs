@@ -162,9 +162,12 @@ impl Object {
             return Err(Fault::Changed.into());
         }
         let expected = range.end.saturating_sub(range.start);
-        let of_range = |found: u64| match found == expected {
-            true => Ok(()),
-            false => Err(Error::from(Fault::Length { expected, found })),
+        let of_range = |found: u64| {
+            if found == expected {
+                Ok(())
+            } else {
+                Err(Error::from(Fault::Length { expected, found }))
+            }
         };
         if found.range.start != range.start {
             return Err(Fault::Length { expected, found: 0 }.into());

@@ -186,9 +186,10 @@ impl Shared {
         let (object, base) = self.object_at(start).ok_or(io::ErrorKind::NotFound)?;
         let range = start.saturating_sub(base)..range.end.saturating_sub(base);
         let is_full = range.end.saturating_sub(range.start) == self.options.part;
-        let memory = match is_full {
-            true => ranges.memory(),
-            false => BytesMut::new(),
+        let memory = if is_full {
+            ranges.memory()
+        } else {
+            BytesMut::new()
         };
         let spawned = runtime::spawn(async move {
             let outcome = object.fetch(range, memory).await;
@@ -268,9 +269,10 @@ impl Asked {
     fn new(address: Address, options: &RemoteOptions) -> Result<Self> {
         let extension = address.name().rsplit_once('.').map(|(_, last)| last);
         let extension = extension.unwrap_or_default().to_ascii_lowercase();
-        let end = match FROM_THE_END.contains(&&*extension) {
-            true => End::Last,
-            false => End::First,
+        let end = if FROM_THE_END.contains(&&*extension) {
+            End::Last
+        } else {
+            End::First
         };
         let text = address.text.clone();
         let meter = options.meter.clone();
@@ -347,9 +349,10 @@ impl Source for Remote {
         let limit = self.within(self.byte_len());
         // A read that overlaps the first bytes is of a manifest or a header. Values are announced.
         let goes_on = span.offset() < self.first.end && self.first.start < span.end();
-        let part = match goes_on {
-            true => self.shared.options.part.max(REST),
-            false => self.shared.options.part,
+        let part = if goes_on {
+            self.shared.options.part.max(REST)
+        } else {
+            self.shared.options.part
         };
         let read = self.shared.read(self.within(offset), limit, part, buf);
         read.map_err(io::Error::from)

@@ -214,9 +214,10 @@ impl Upload {
 
     /// A short object is one request.
     fn put_whole(&mut self) -> Result<()> {
-        let mode = match self.options.overwrite {
-            true => PutMode::Overwrite,
-            false => PutMode::Create,
+        let mode = if self.options.overwrite {
+            PutMode::Overwrite
+        } else {
+            PutMode::Create
         };
         let (store, path) = (Arc::clone(&self.address.store), self.address.path.clone());
         let bytes = Bytes::from(std::mem::take(&mut self.buffer));

@@ -138,9 +138,10 @@ fn list(
             tree_table(&tree)
         }
         None => {
-            let (heads, add_rows): (_, fn(&ObjectBody<'_>, &mut Table)) = match arguments.long {
-                true => (COMPONENT, add_component_rows),
-                false => (OBJECT, add_object_row),
+            let (heads, add_rows): (_, fn(&ObjectBody<'_>, &mut Table)) = if arguments.long {
+                (COMPONENT, add_component_rows)
+            } else {
+                (OBJECT, add_object_row)
             };
             let mut table = Table::new(heads);
             for entry in &entries {

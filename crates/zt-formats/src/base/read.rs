@@ -121,9 +121,10 @@ pub(crate) fn rows<'a>(
     reader: &mut dyn ReadParts<'a>,
 ) -> Result<Option<Parts<'a>>> {
     let (whole, registry) = (reader.signature(), reader.registry());
-    let mut shape = match format.is_flat() {
-        true => vec![0],
-        false => whole.shape.to_vec(),
+    let mut shape = if format.is_flat() {
+        vec![0]
+    } else {
+        whole.shape.to_vec()
     };
     let mut byte_len = |role: &str, rows: u64| {
         *shape.first_mut()? = rows;

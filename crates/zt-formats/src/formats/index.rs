@@ -34,9 +34,10 @@ pub(crate) fn check_dtype(component: &ComponentSignature<'_>) -> Result<()> {
     // An unknown logical type leaves storage elements that are integers. Codes of FP8 are none.
     let is_plain = component.logical_type();
     let is_plain = is_plain.is_none_or(|name| LogicalType::builtin(name).is_none());
-    match is_integer && is_plain {
-        true => Ok(()),
-        false => Err(refused(component)),
+    if is_integer && is_plain {
+        Ok(())
+    } else {
+        Err(refused(component))
     }
 }
 

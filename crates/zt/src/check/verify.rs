@@ -202,9 +202,12 @@ impl File {
         blobs.retain(|(span, ..)| !span.is_empty());
         blobs.sort_by_key(|(span, ..)| (span.offset(), span.byte_len()));
 
-        let padding = |start, end| match is_known {
-            true => self.padding_problem(Span::between(start, end)?),
-            false => None,
+        let padding = |start, end| {
+            if is_known {
+                self.padding_problem(Span::between(start, end)?)
+            } else {
+                None
+            }
         };
         let mut problems = Vec::new();
         let mut end = region.offset();

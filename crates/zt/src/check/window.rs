@@ -27,9 +27,10 @@ pub(crate) type Window<'f> = Vec<(u32, Decoded<'f>)>;
 impl<'f> Windows<'f> {
     pub(crate) fn of(file: &'f File) -> Self {
         let is_remote = file.inner.sources.iter().any(|source| source.is_remote());
-        let at_a_time = match file.kind() == Kind::ZT && !is_remote {
-            true => WINDOW,
-            false => usize::MAX,
+        let at_a_time = if file.kind() == Kind::ZT && !is_remote {
+            WINDOW
+        } else {
+            usize::MAX
         };
         Windows {
             file,

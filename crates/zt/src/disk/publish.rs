@@ -197,9 +197,12 @@ impl AtomicFile {
     }
 
     fn commit(&mut self, target: &Path, is_durable: bool) -> Result<()> {
-        let sync_name = || match is_durable {
-            true => Ok(sync_folder(folder_of(target))?),
-            false => Ok(()),
+        let sync_name = || {
+            if is_durable {
+                Ok(sync_folder(folder_of(target))?)
+            } else {
+                Ok(())
+            }
         };
         let Some(mut buffered) = self.file.take() else {
             return Ok(());

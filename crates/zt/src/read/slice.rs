@@ -124,9 +124,10 @@ impl<'f> Tensor<'f> {
         let places = Places::resolve(slices, &shape).map_err(blame)?;
         let selection = Selection::of(&places).map_err(blame)?;
         let is_whole = |places: &Places| places.hull() == (0..places.dimension());
-        let mut window = match places.iter().all(is_whole) {
-            true => Window::whole(self, part)?,
-            false => Window::new(self, part)?,
+        let mut window = if places.iter().all(is_whole) {
+            Window::whole(self, part)?
+        } else {
+            Window::new(self, part)?
         };
         let elements = Elements::new(dtype, gather(&mut window, width, &selection)?);
         Dense::from_elements(selection.shape(), elements).map_err(blame)
@@ -267,9 +268,10 @@ impl Hull {
 
 /// The shape whose rows the format is asked about; `None` where its values cannot be counted.
 pub(crate) fn rows_shape(tensor: &Tensor<'_>, format: &dyn ObjectFormat) -> Option<Vec<u64>> {
-    match format.is_flat() {
-        true => Some(vec![tensor.element_count()?]),
-        false => Some(tensor.shape().to_vec()),
+    if format.is_flat() {
+        Some(vec![tensor.element_count()?])
+    } else {
+        Some(tensor.shape().to_vec())
     }
 }
 

@@ -306,9 +306,10 @@ impl<'f> Tiled<'f> {
 
     fn blame(&self, error: Error, plane: &Plane<'_>) -> Error {
         let blob = &plane.part.component.blob;
-        let error = match plane.verify {
-            true => explained(plane.source, blob, error),
-            false => error,
+        let error = if plane.verify {
+            explained(plane.source, blob, error)
+        } else {
+            error
         };
         self.tensor.blame(error, plane.part)
     }

@@ -90,9 +90,10 @@ impl<'l> Ledger<'l> {
 
     fn may_look(&mut self, blob: &Blob) -> bool {
         let stored = blob.span.byte_len();
-        let spent = match is_decoded(blob) {
-            true => self.allowance.spend_on(0, blob),
-            false => self.allowance.spend(stored),
+        let spent = if is_decoded(blob) {
+            self.allowance.spend_on(0, blob)
+        } else {
+            self.allowance.spend(stored)
         };
         self.is_cut |= spent.is_err();
         spent.is_ok() && self.may_spend(LOOK.saturating_sub(stored))

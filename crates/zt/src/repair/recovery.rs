@@ -86,9 +86,10 @@ impl Recovery {
                 Standing::Whole | Standing::Damaged => self.is_behind_lost,
                 Standing::Nested { .. } => false,
             };
-            return match self.others.iter().any(is_in_doubt) {
-                true => Verdict::Doubtful,
-                false => Verdict::Lost,
+            return if self.others.iter().any(is_in_doubt) {
+                Verdict::Doubtful
+            } else {
+                Verdict::Lost
             };
         };
         let generation = &chosen.generation;

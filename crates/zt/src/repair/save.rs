@@ -36,9 +36,10 @@ impl Recovery {
         replace: bool,
         progress: Option<Progress<'_>>,
     ) -> Result<u64> {
-        let sink = match replace {
-            true => AtomicFile::create(path)?,
-            false => AtomicFile::create_new(path)?,
+        let sink = if replace {
+            AtomicFile::create(path)?
+        } else {
+            AtomicFile::create_new(path)?
         };
         let (sink, byte_len) = self.save_to(sink, progress)?;
         sink.publish()?;

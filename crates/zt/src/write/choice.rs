@@ -84,9 +84,10 @@ pub(crate) fn choose(
 }
 
 const fn frames_if(repeats: bool, effort: Effort) -> Method {
-    match repeats {
-        true => Method::Frames(effort),
-        false => Method::Raw,
+    if repeats {
+        Method::Frames(effort)
+    } else {
+        Method::Raw
     }
 }
 
@@ -103,9 +104,10 @@ fn choose_effort(tools: &Tools, head: &(impl Head + ?Sized)) -> Result<Method> {
     }
     let by_search = frame_len(tools, QUICK, &sample)?;
     let is_searched = is_worth(by_search, by_frequency);
-    Ok(Method::Frames(match is_searched {
-        true => searching,
-        false => Effort::EntropyOnly,
+    Ok(Method::Frames(if is_searched {
+        searching
+    } else {
+        Effort::EntropyOnly
     }))
 }
 

@@ -126,9 +126,10 @@ impl ComponentWriter<'_, '_, '_> {
     }
 
     fn find(&mut self, object: &str, role: &str) -> Result<Placed> {
-        let (dtype, placed) = match object == self.object.state.name {
-            true => self.object.shared(role)?,
-            false => self.object.writer.shared(object, role)?,
+        let (dtype, placed) = if object == self.object.state.name {
+            self.object.shared(role)?
+        } else {
+            self.object.writer.shared(object, role)?
         };
         if self.state.dtype == DType::Bool && dtype != Some(DType::Bool) {
             return Err(Fault::UncheckedBools.into());

@@ -111,9 +111,10 @@ impl Scan<'_> {
                 Err(error) => return Ok(Outcome::failed(error)),
             },
         };
-        match job.is_chained() || job.content || is_in_order {
-            true => self.chained(job, &cut),
-            false => self.scattered(job, &cut),
+        if job.is_chained() || job.content || is_in_order {
+            self.chained(job, &cut)
+        } else {
+            self.scattered(job, &cut)
         }
     }
 

@@ -437,9 +437,10 @@ impl<'f> Tensor<'f> {
 
     pub(crate) fn reader_of(&self, part: Located<'f>, verify: bool) -> Result<ComponentReader<'f>> {
         let (source, blob, limits) = (self.source(part), &part.component.blob, self.limits());
-        let opened = match verify {
-            true => BlobReader::new(source, blob, limits),
-            false => BlobReader::unverified(source, blob, limits),
+        let opened = if verify {
+            BlobReader::new(source, blob, limits)
+        } else {
+            BlobReader::unverified(source, blob, limits)
         };
         let blob = opened.map_err(|error| self.blame(error, part))?;
         Ok(ComponentReader::new(*self, part, blob, verify))

@@ -245,9 +245,10 @@ impl<W: Write> Encoder<W> {
             encoding: Encoding::Raw,
             has_table: false,
             digest,
-            hashing: match is_chained {
-                true => Hashing::Chain,
-                false => Hashing::Writer,
+            hashing: if is_chained {
+                Hashing::Chain
+            } else {
+                Hashing::Writer
             },
         }
     }
