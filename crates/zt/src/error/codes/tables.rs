@@ -36,7 +36,7 @@ errors! {
     OVERLAP "overlap": File, "Two components share some but not all of their bytes.", "Read single components, write the file again with its writer, or raise the limit (`Limits::overlap`).";
     OVERWRITE "overwrite": Caller, "The output exists, is one of the inputs, or is not a file.", "Choose another name; `--force` replaces a file that is not an input.";
     PADDING "padding": File, "A byte between components is not zero.", "The byte is left over from a removed object, or hidden there. A rewrite (`convert` to `.zt`) drops it.";
-    PATH "path": File, "A sharded set or an ONNX model names a missing file, or one outside its own folder.", "Fetch the whole set. Never follow such a path by hand.";
+    PATH "path": File, "A sharded set, a set of GGUF files or an ONNX model names a missing file, or one outside its own folder.", "Fetch the whole set. Never follow such a path by hand.";
     PICKLE "pickle": File, "The pickle of a PyTorch file ends early, has an instruction that no data needs, acts on a missing value, or contains itself.", "Download or copy it again, or report it to the file's writer.";
     PICKLE_GLOBAL "pickle-global": File, "A PyTorch file has nothing but objects of functions or classes that data does not need; or such a function makes a tensor. Nothing was called: the reader never calls anything.", "If you trust it, load it with torch and save its `state_dict()`. If you do not, it may be an attack: delete it.";
     REPLACED "replaced": System, "Another file took the file's name while it was edited.", "Edit the file that has the name now.";
@@ -67,7 +67,7 @@ pub const WARNINGS: &[WarningInfo] = &[
     WarningInfo { code: "missing-source", from: "HDF5", meaning: "a file or a dataset that a virtual dataset names does not exist; the values there are the fill value" },
     WarningInfo { code: "rounded", from: "HDF5", meaning: "the floats have more bits than f64, such as long doubles; each value is rounded to the nearest f64" },
     WarningInfo { code: "unknown-type", from: "GGUF", meaning: "the type of a tensor is unknown or retired; its bytes are kept, up to the next tensor" },
-    WarningInfo { code: "split", from: "GGUF", meaning: "the file is one of a split set; the other files are not read" },
+    WarningInfo { code: "split", from: "GGUF", meaning: "the file is one of a set, and its name does not show where the others are; they are not read" },
     WarningInfo { code: "ambiguous", from: "SQUIZD, SLM1", meaning: "the format leaves this open; the message states how it was read" },
     WarningInfo { code: "name", from: "SQUIZD, HDF5", meaning: "SQUIZD: a name given by the user does not hash to the tensor's id, although others do; HDF5: the name of a dataset, a group or an attribute is not UTF-8, and its other bytes are written as `\\xE9`" },
     WarningInfo { code: "unknown-class", from: "PyTorch", meaning: "an object of a class that is not on the list of allowed ones is left out, and nothing was run; the tensors in it are listed under its path. There is one warning per class, about its first object" },
