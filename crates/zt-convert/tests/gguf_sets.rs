@@ -127,6 +127,10 @@ fn any_part_opens_the_whole_set() {
         assert_eq!(replaced.code(), "overwrite");
     }
     assert!(written.iter().all(|bytes| *bytes == written[0]));
+    // Only different parts are one input: what was opened twice was meant twice.
+    let twice = [0, 0].map(|at: usize| open(&paths[at]).unwrap());
+    let error = convert(&twice, Vec::new(), &ConvertOptions::new(ZT)).unwrap_err();
+    assert_eq!(error.code(), "duplicate-name");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Merges the inputs of a conversion.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -27,16 +27,7 @@ pub(crate) fn merge<'i>(
     inputs: &'i [Input],
     job: &mut Job<'_>,
 ) -> Result<Merged<'i>> {
-    // Each part of a set opens all of it.
-    let mut sets = HashSet::new();
-    let inputs: Vec<&Input> = inputs
-        .iter()
-        .filter(|input| {
-            let real = |path: &PathBuf| fs::canonicalize(path).unwrap_or_else(|_| path.clone());
-            let paths: BTreeSet<PathBuf> = input.paths().iter().map(real).collect();
-            paths.len() < 2 || sets.insert(paths)
-        })
-        .collect();
+    let inputs = distinct(inputs);
     let mut attributes_of = Vec::with_capacity(inputs.len());
     let mut has_attributes = false;
     for input in &inputs {
@@ -75,6 +66,30 @@ pub(crate) fn merge<'i>(
         attributes: has_attributes.then_some(attributes),
         extra: extra.into_map(),
     })
+}
+
+/// The inputs, except those that are a set which another one is already. Each part of a set without an index
+/// opens all of it, so a list of its parts has it several times.
+fn distinct(inputs: &[Input]) -> Vec<&Input> {
+    let mut sets: Vec<(BTreeSet<PathBuf>, &Input)> = Vec::new();
+    let mut distinct = Vec::with_capacity(inputs.len());
+    for input in inputs {
+        if inputs.len() > 1 && input.paths().len() > 1 {
+            let real = |path: &PathBuf| fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+            let paths: BTreeSet<PathBuf> = input.paths().iter().map(real).collect();
+            let is_known = |(known, first): &(BTreeSet<PathBuf>, &Input)| {
+                *known == paths
+                    && first.path() != input.path()
+                    && first.file().names().eq(input.file().names())
+            };
+            if sets.iter().any(is_known) {
+                continue;
+            }
+            sets.push((paths, input));
+        }
+        distinct.push(input);
+    }
+    distinct
 }
 
 /// Adds the objects of an input. `places` has the path of the input that has each name, if it
