@@ -161,6 +161,23 @@ fn a_set_opens_by_the_url_of_its_index() {
     assert!(missing.err.contains("model-00001-off"), "{}", missing.err);
 }
 
+#[test]
+fn any_part_of_a_gguf_set_opens_the_set_by_its_url() {
+    let folder = corpus("../../data/gguf-set");
+    let server = Server::new();
+    let parts = [1, 2, 3].map(|no| format!("m-0000{no}-of-00003.gguf"));
+    for part in &parts[..2] {
+        server.put(part, fs::read(folder.join(part)).unwrap());
+    }
+    let missing = zt(&["ls", &server.url(&parts[1])]).exits(3);
+    assert!(missing.err.contains(&parts[2]), "{}", missing.err);
+    server.put(&parts[2], fs::read(folder.join(&parts[2])).unwrap());
+    let local = content(folder.join(&parts[0]).to_str().unwrap());
+    for part in &parts {
+        assert_eq!(content(&server.url(part)), local, "{part}");
+    }
+}
+
 /// A command for which the server is a store of S3.
 fn s3_command(server: &Server, arguments: &[&str]) -> Command {
     let endpoint = format!("http://127.0.0.1:{}", server.port);
