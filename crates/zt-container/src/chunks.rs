@@ -136,7 +136,18 @@ impl ChunkTable {
 /// let mut chunker = Chunker::new(Crc32c)?;
 /// chunker.update(&bytes);
 /// assert_eq!(chunker.whole(), Some(Crc32c.digest(&bytes)?));
-/// assert_eq!(chunker.finish().len(), 2 * 4);
+/// let table = chunker.finish();
+/// assert_eq!(table.len(), 2 * 4);
+///
+/// // The chunks may be hashed apart from each other.
+/// let (first, last) = bytes.split_at(CHUNK as usize);
+/// let [mut all, mut next] = [Chunker::new(Crc32c)?, Chunker::new(Crc32c)?];
+/// all.update(first);
+/// next.update(last);
+/// assert!(all.append(next));
+/// assert!(!all.append(Chunker::new(Crc32c)?), "a chunk is in progress");
+/// assert_eq!(all.whole(), Some(Crc32c.digest(&bytes)?));
+/// assert_eq!(all.finish(), table);
 /// # }
 /// # Ok::<(), zt_container::Error>(())
 /// ```

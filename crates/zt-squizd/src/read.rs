@@ -47,7 +47,7 @@ impl FileKind for Squizd {
         Some(self)
     }
 
-    /// Cost: as `Contents::read`.
+    /// Cost: reads the header, the index, the scale tables and the first bytes of every tensor, but no values.
     fn open(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
         let source: Arc<dyn Source> = Arc::from(source);
         let contents = Contents::read(&source)?;

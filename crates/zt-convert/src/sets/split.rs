@@ -398,7 +398,7 @@ impl FileNames<'_> {
         }
     }
 
-    /// The names of `count` shards: those of the first generation in which no name `is_taken`.
+    /// The names of `count` shards, of the first generation in which no name `is_taken`.
     pub(super) fn free(
         &self,
         count: usize,

@@ -12,7 +12,7 @@ pub const LOSSY: &str = "lossy";
 const KEYS: usize = 16;
 
 /// Something that a target cannot represent. A key is quoted and escaped by [`crate::display`]. The text
-/// of a loss does not name the target; that of [`Fault::Lossy`](crate::Fault::Lossy) does.
+/// of a loss does not name the target. [`Fault::Lossy`](crate::Fault::Lossy) does.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(

@@ -117,8 +117,8 @@ impl ComponentEncoder {
     /// Stores raw bytes that `put` gives to the sink itself, if nothing has to see them before. Returns how
     /// many.
     ///
-    /// Workers hash them in the file that `put` returns. So the digest is that of the written bytes, even if
-    /// the file that they come from changes.
+    /// Workers hash them in the file that `put` returns. So the digest is right for the written bytes, even
+    /// if the file that they come from changes.
     pub(crate) fn put<W: Write>(
         &mut self,
         encoder: &mut Encoder<W>,
