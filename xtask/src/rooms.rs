@@ -16,6 +16,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "crates/zt",
         &[
             "error", "cores", "disk", "file", "read", "check", "write", "edit", "diff", "repair",
+            "stats",
         ],
     ),
     (

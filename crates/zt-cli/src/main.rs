@@ -45,7 +45,7 @@ use clap::CommandFactory;
 use cli::Command;
 use commands::{
     append, bench, cat, compact, completions, convert, diff, explain, extract, hash, info, ls, man,
-    meta, quantize, rename, repair, rm, show, split, verify,
+    meta, quantize, rename, repair, rm, show, split, stats, verify,
 };
 use failure::{Exit, Failure};
 use output::Output;
@@ -71,6 +71,7 @@ fn run(command: Command, output: &mut Output) -> Result<Exit, Failure> {
             show::run(&arguments, output).map_err(|failure| failure.with_path(&arguments.file))
         }
         Command::Cat(arguments) => cat::run(&arguments, output),
+        Command::Stats(arguments) => stats::run(&arguments, output),
         Command::Verify(arguments) => verify::run(&arguments, output),
         Command::Hash(arguments) => hash::run(&arguments, output),
         Command::Convert(arguments) | Command::Merge(arguments) => convert::run(&arguments, output),

@@ -37,6 +37,7 @@
 //! | mend a file that was torn, save what is left of a damaged one | [`repair`] |
 //! | check everything, identify tensors | [`File::verify`], [`File::hash`] |
 //! | compare files | [`diff`] |
+//! | find what is odd in the values | [`stats`] |
 //! | add an object format or a logical type | [`ObjectFormat`], [`registry`] |
 //! | open another format as a [`File`] | [`foreign`], the crate `zt-convert` |
 //!
@@ -47,7 +48,7 @@
 #![forbid(unsafe_code)]
 
 // The rooms: each may use those before it, and `cargo xtask graph` refuses any other arrow.
-// error, cores, disk, file, read, check, write, edit, diff, repair
+// error, cores, disk, file, read, check, write, edit, diff, repair, stats
 mod check;
 mod cores;
 pub mod diff;
@@ -57,6 +58,7 @@ mod error;
 mod file;
 mod read;
 pub mod repair;
+pub mod stats;
 mod write;
 
 pub use check::hash::{BytesHash, ContentHash, DenseHash, HashOptions, ObjectHash};

@@ -9,7 +9,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use crate::args::write::compression;
 use crate::commands::{
     append, bench, cat, compact, completions, convert, diff, explain, extract, hash, info, ls, man,
-    meta, quantize, rename, repair, rm, show, split, verify,
+    meta, quantize, rename, repair, rm, show, split, stats, verify,
 };
 use crate::failure::Exit;
 use crate::files::remote::without_secrets;
@@ -36,6 +36,7 @@ pub(crate) enum Command {
     Info(info::Arguments),
     Show(show::Arguments),
     Cat(cat::Arguments),
+    Stats(stats::Arguments),
     Verify(verify::Arguments),
     Hash(hash::Arguments),
     Convert(convert::Arguments),

@@ -248,18 +248,10 @@ fn add_component_rows(object: &ObjectBody<'_>, table: &mut Table) {
 }
 
 fn tree_table(tree: &[Branch<'_>]) -> Table {
-    /// Deeper branches stand below each other. The width of a table is bounded.
-    const DEEPEST: usize = 32;
     let mut table = Table::new(&["NAME", ">OBJECTS", ">PARAMETERS", ">SIZE"]);
     for branch in tree {
-        let part = branch.name.get(branch.above..).unwrap_or_default();
-        let part = match branch.above {
-            0 => part,
-            _ => part.strip_prefix(['.', '/']).unwrap_or(part),
-        };
-        let indent = "  ".repeat(branch.depth.min(DEEPEST));
         table.row([
-            format!("{indent}{}", cell(part)),
+            branch.label(),
             branch.sums.objects.to_string(),
             branch.sums.parameters.to_string(),
             human(branch.sums.decoded_size),

@@ -24,4 +24,5 @@ pub(crate) mod repair;
 pub(crate) mod rm;
 pub(crate) mod show;
 pub(crate) mod split;
+pub(crate) mod stats;
 pub(crate) mod verify;

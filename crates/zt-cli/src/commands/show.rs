@@ -16,7 +16,7 @@ use crate::failure::{Exit, Failure};
 use crate::output::Output;
 use crate::output::array;
 use crate::output::size::human;
-use crate::output::stats::Stats;
+use crate::output::stats::Shown;
 use crate::output::text::{cell, shape as shape_text};
 use crate::output::value::Float;
 
@@ -71,7 +71,7 @@ struct Document<'a> {
     chunk_length: Option<u64>,
     values: Values<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    stats: Option<Stats>,
+    stats: Option<Shown>,
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
@@ -105,7 +105,10 @@ fn show(
     if output.json {
         let dense = array.whole()?;
         let values = array.values(&dense)?;
-        let stats = arguments.stats.then(|| stats_of(&values));
+        let stats = arguments
+            .stats
+            .then(|| array.stats_of(&dense))
+            .transpose()?;
         output.document(&Document {
             name: &arguments.name,
             component: arguments.component.as_deref(),
@@ -151,7 +154,7 @@ fn show(
     output.line(&array::array(&shape, &cells))?;
     if arguments.stats {
         let stats = if is_whole {
-            stats_of(&array.values(&dense)?)
+            array.stats_of(&dense)?
         } else {
             array.stats(dense.elements())?
         };
@@ -305,19 +308,14 @@ impl<'a> Array<'a> {
     }
 
     /// Statistics of the whole array, whose elements are of the type of `like`.
-    fn stats(&self, like: &Elements<'_>) -> zt::Result<Stats> {
+    fn stats(&self, like: &Elements<'_>) -> zt::Result<Shown> {
         if self.slices.is_some() {
-            return Ok(stats_of(&self.values(&self.whole()?)?));
+            return self.stats_of(&self.whole()?);
         }
-        Stats::of(|take| {
+        Shown::of(self.registry, |take| {
             let take = |bytes: &[u8]| {
-                let elements = Elements {
-                    bytes: bytes.into(),
-                    ..like.borrow()
-                };
-                let values = elements.scalars(self.registry);
-                take(values.map_err(|error| self.blame(error))?);
-                Ok(())
+                let taken = take(&like.of_same_type(bytes));
+                taken.map_err(|error| self.blame(error))
             };
             match self.role {
                 Some(role) => self.tensor.reader(role)?.for_each_piece(PIECE, take),
@@ -325,15 +323,10 @@ impl<'a> Array<'a> {
             }
         })
     }
-}
 
-fn stats_of(values: &Scalars<'_>) -> Stats {
-    let stats = Stats::of(|take| {
-        take(values.clone());
-        Ok::<(), std::convert::Infallible>(())
-    });
-    match stats {
-        Ok(stats) => stats,
+    fn stats_of(&self, dense: &Dense<'_>) -> zt::Result<Shown> {
+        let stats = Shown::of::<zt::formats::Error>(self.registry, |take| take(dense.elements()));
+        stats.map_err(|error| self.blame(error))
     }
 }
 

@@ -4,6 +4,8 @@ use std::cmp::{Ordering, Reverse};
 
 use serde::Serialize;
 
+use crate::output::text::cell;
+
 /// Sums over objects.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Sums {
@@ -16,8 +18,19 @@ pub(crate) struct Sums {
     pub(crate) stored_size: u64,
 }
 
-impl Sums {
-    fn add(&mut self, other: Sums) {
+/// What a tree adds up.
+pub(crate) trait Summed: Clone + Default {
+    fn add(&mut self, other: &Self);
+    /// For [`Order::Size`].
+    fn size(&self) -> u64;
+}
+
+impl Summed for Sums {
+    fn size(&self) -> u64 {
+        self.decoded_size
+    }
+
+    fn add(&mut self, other: &Self) {
         self.objects = self.objects.saturating_add(other.objects);
         self.parameters = self.parameters.saturating_add(other.parameters);
         self.decoded_size = self.decoded_size.saturating_add(other.decoded_size);
@@ -38,7 +51,7 @@ pub(crate) enum Order {
 
 /// A line of the tree: an object, or a prefix at which names part.
 #[derive(Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Branch<'n> {
+pub(crate) struct Branch<'n, S = Sums> {
     /// The prefix that the names have in common, at the end of a part.
     pub(crate) name: &'n str,
     /// The bytes of the prefix of the branch above.
@@ -47,14 +60,29 @@ pub(crate) struct Branch<'n> {
     /// 0 at the top.
     pub(crate) depth: usize,
     #[serde(flatten)]
-    pub(crate) sums: Sums,
+    pub(crate) sums: S,
 }
 
-struct Node<'n> {
+impl<S> Branch<'_, S> {
+    /// Its part of the name, indented.
+    pub(crate) fn label(&self) -> String {
+        /// Deeper branches stand below each other. The width of a table is bounded.
+        const DEEPEST: usize = 32;
+        let part = self.name.get(self.above..).unwrap_or_default();
+        let part = match self.above {
+            0 => part,
+            _ => part.strip_prefix(['.', '/']).unwrap_or(part),
+        };
+        let indent = "  ".repeat(self.depth.min(DEEPEST));
+        format!("{indent}{}", cell(part))
+    }
+}
+
+struct Node<'n, S> {
     name: &'n str,
     /// The place of its first object in the list.
     first: usize,
-    sums: Sums,
+    sums: S,
     children: Vec<usize>,
 }
 
@@ -62,20 +90,20 @@ struct Node<'n> {
 ///
 /// A prefix with a single branch is no line of its own. So there are at most two lines per object,
 /// however many parts a name has.
-pub(crate) fn tree<'n>(
-    objects: &[(&'n str, Sums)],
+pub(crate) fn tree<'n, S: Summed>(
+    objects: &[(&'n str, S)],
     order: Order,
     max_depth: usize,
-) -> Vec<Branch<'n>> {
+) -> Vec<Branch<'n, S>> {
     let mut sorted: Vec<usize> = (0..objects.len()).collect();
     sorted.sort_by(|a, b| natural(objects[*a].0, objects[*b].0));
     // The nodes by their position; `open` is the path from the top to the last object.
-    let mut nodes: Vec<Node<'n>> = Vec::new();
+    let mut nodes: Vec<Node<'n, S>> = Vec::new();
     let mut open: Vec<usize> = Vec::new();
     let mut tops: Vec<usize> = Vec::new();
     let mut last = "";
     for at in sorted {
-        let (name, sums) = objects[at];
+        let (name, sums) = (objects[at].0, objects[at].1.clone());
         let common = common_len(last, name);
         // Nodes that are no prefix of this name are complete. The empty name is a prefix of none.
         let mut complete = None;
@@ -101,7 +129,7 @@ pub(crate) fn tree<'n>(
                 nodes.push(Node {
                     name: name.get(..common).unwrap_or_default(),
                     first: at,
-                    sums: Sums::default(),
+                    sums: S::default(),
                     children: Vec::new(),
                 });
                 adopt(&mut nodes, parting, child);
@@ -125,26 +153,26 @@ pub(crate) fn tree<'n>(
     lines(&nodes, tops, order, max_depth)
 }
 
-fn adopt(nodes: &mut [Node<'_>], above: usize, child: usize) {
-    let (sums, first) = (nodes[child].sums, nodes[child].first);
+fn adopt<S: Summed>(nodes: &mut [Node<'_, S>], above: usize, child: usize) {
+    let (sums, first) = (nodes[child].sums.clone(), nodes[child].first);
     let node = &mut nodes[above];
-    node.sums.add(sums);
+    node.sums.add(&sums);
     node.first = node.first.min(first);
     node.children.push(child);
 }
 
 /// The nodes in the order of the lines. Names may nest deeper than calls can.
-fn lines<'n>(
-    nodes: &[Node<'n>],
+fn lines<'n, S: Summed>(
+    nodes: &[Node<'n, S>],
     tops: Vec<usize>,
     order: Order,
     max_depth: usize,
-) -> Vec<Branch<'n>> {
+) -> Vec<Branch<'n, S>> {
     let sorted = |mut children: Vec<usize>| {
         // They come sorted by name, and each sort is stable.
         match order {
             Order::Name => {}
-            Order::Size => children.sort_by_key(|at| Reverse(nodes[*at].sums.decoded_size)),
+            Order::Size => children.sort_by_key(|at| Reverse(nodes[*at].sums.size())),
             Order::Given => children.sort_by_key(|at| nodes[*at].first),
         }
         children
@@ -165,7 +193,7 @@ fn lines<'n>(
             name: node.name,
             above,
             depth,
-            sums: node.sums,
+            sums: node.sums.clone(),
         });
         let children = node.children.clone();
         push(

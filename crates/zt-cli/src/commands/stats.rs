@@ -1,0 +1,381 @@
+//! `zt stats`: statistics of the values of every object.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+use zt::File;
+use zt::manifest::Text;
+use zt::stats::{Bound, ObjectStats, Stats, StatsOptions};
+use zt_convert::Input;
+
+use crate::args::files::FilesArgs;
+use crate::args::input::InputArgs;
+use crate::args::jobs::Jobs;
+use crate::commands::each::{Answer, each};
+use crate::failure::{Exit, Failure, of_findings};
+use crate::output::Output;
+use crate::output::json::{FaultBody, object, path_text};
+use crate::output::progress::Progress;
+use crate::output::stats::Figures;
+use crate::output::table::Table;
+use crate::output::text::{cell, count, shape};
+use crate::output::tree::{Branch, Order, Summed, tree};
+
+/// Print statistics of the values of every object, and what is odd in them
+///
+/// Sparse objects count with their zeros, quantized ones by their decoded values, complex numbers by their
+/// absolute values. Minimum, maximum, mean and deviation are of the finite values.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    files: FilesArgs,
+    /// Print only objects that are odd, and exit with 1 if there are any
+    #[arg(long)]
+    problems: bool,
+    /// Order of the objects [default: offset]; by a number, the greatest first
+    #[arg(long, value_enum)]
+    sort: Option<Sort>,
+    /// Print only the first N objects
+    #[arg(long, value_name = "N")]
+    top: Option<usize>,
+    /// Print statistics by the parts of names, which dots and slashes separate
+    #[arg(long, conflicts_with_all = ["problems", "sort", "top"])]
+    tree: bool,
+    /// Levels of the tree [default: all]
+    #[arg(long, value_name = "N", requires = "tree", value_parser = clap::value_parser!(u16).range(1..))]
+    depth: Option<u16>,
+    #[command(flatten)]
+    jobs: Jobs,
+    #[command(flatten)]
+    input: InputArgs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  zt stats model.safetensors
+  zt stats --problems checkpoint.pt && echo sound
+  zt stats --sort std --top 10 model.gguf
+  zt stats --tree --depth 3 model.zt
+
+An object is odd if it has NaN or infinities, if all of its values are equal, or if a matrix has
+rows or columns of zeros only. It is also odd if its deviation is more than 10 times, or less than a
+tenth, of the median of its like: objects of one shape whose names differ only in numbers, of which
+there must be four.
+
+For several files, --json prints a list of documents, and the exit code is the highest one.";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Sort {
+    /// By name
+    Name,
+    /// The smallest value
+    Min,
+    /// The greatest value
+    Max,
+    /// The mean
+    Mean,
+    /// The standard deviation
+    Std,
+    /// The share of zeros
+    Zeros,
+    /// The number of NaN
+    Nan,
+    /// The number of infinities
+    Inf,
+}
+
+/// An object with what is odd in it.
+#[derive(Serialize)]
+struct Row<'f> {
+    name: &'f str,
+    r#type: Option<Text>,
+    shape: &'f [u64],
+    #[serde(flatten)]
+    figures: Figures,
+    constant: bool,
+    dead_rows: u64,
+    dead_columns: u64,
+    problems: Vec<String>,
+}
+
+pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
+    let Arguments { files, input, .. } = arguments;
+    each(files, input, output, |path, opened, answer| {
+        print(path, &opened?, arguments, answer)
+    })
+}
+
+fn print(
+    path: &Path,
+    input: &Input,
+    arguments: &Arguments,
+    answer: &mut Answer<'_>,
+) -> Result<Exit, Failure> {
+    let file = input.file();
+    answer.output.warnings_about(path, &file.warnings());
+    let progress = Progress::of(|| file.decoded_len());
+    let report = |bytes| progress.report(bytes);
+    let options = StatsOptions::new()
+        .threads(arguments.jobs.threads())
+        .progress(zt::Progress::new(&report));
+    let found = zt::stats::stats(file, &options);
+    drop(progress);
+    let found = found.map_err(|error| input.blame(error))?;
+    let errors = found.iter().filter_map(|found| found.as_ref().err());
+    let errors: Vec<zt::Error> = errors.map(|error| input.blame(error.clone())).collect();
+    for error in &errors {
+        answer.output.error(error);
+    }
+    let objects = found.len() as u64;
+    let mut rows = rows(file, found.into_iter().flatten());
+    let odd = rows.iter().filter(|row| !row.problems.is_empty()).count();
+    let mut exit = of_findings(&errors);
+    if arguments.problems {
+        rows.retain(|row| !row.problems.is_empty());
+        exit = exit.max(if odd > 0 { Exit::Failed } else { Exit::Ok });
+    }
+    if let Some(sort) = arguments.sort {
+        sort.apply(&mut rows);
+    }
+    rows.truncate(arguments.top.unwrap_or(usize::MAX));
+    let branches = arguments.tree.then(|| branches(&rows, arguments));
+    if answer.output.json {
+        let faults: Vec<_> = errors
+            .iter()
+            .map(|error| object! { name: error.object(), error: FaultBody::from(error) })
+            .collect();
+        answer.document(&object! {
+            file: path_text(path),
+            objects: &rows,
+            tree: branches,
+            errors: faults,
+        })?;
+        return Ok(exit);
+    }
+    let colored = answer.output.colored();
+    let table = match &branches {
+        Some(branches) => tree_table(branches),
+        None => table(&rows),
+    };
+    if !arguments.problems || odd > 0 {
+        answer.text(&table.render(colored))?;
+    }
+    let of = count(objects, "object", "objects");
+    answer.text(&format!("{of}, {odd} odd"))?;
+    Ok(exit)
+}
+
+fn rows<'f>(file: &'f File, found: impl Iterator<Item = ObjectStats>) -> Vec<Row<'f>> {
+    let mut rows: Vec<Row<'f>> = found
+        .filter_map(|stats| {
+            let tensor = file.tensor(&stats.name).ok()?;
+            Some(Row {
+                name: tensor.name(),
+                r#type: tensor.value_type(),
+                shape: tensor.shape(),
+                constant: stats.values.is_constant(),
+                dead_rows: stats.dead_rows,
+                dead_columns: stats.dead_columns,
+                problems: problems(&stats),
+                figures: Figures(stats.values),
+            })
+        })
+        .collect();
+    add_unlike(&mut rows);
+    rows
+}
+
+fn problems(found: &ObjectStats) -> Vec<String> {
+    let stats = &found.values;
+    let mut problems = Vec::new();
+    let mut add = |number: u64, one: &str, many: &str| {
+        if number > 0 {
+            problems.push(count(number, one, many));
+        }
+    };
+    add(stats.nan, "NaN", "NaN");
+    add(stats.inf, "infinity", "infinities");
+    add(found.dead_rows, "row of zeros", "rows of zeros");
+    add(found.dead_columns, "column of zeros", "columns of zeros");
+    if stats.count > 1 && stats.is_constant() {
+        let is_zero = stats.zeros == stats.count;
+        problems.push(if is_zero { "all zero" } else { "constant" }.to_owned());
+    }
+    problems
+}
+
+/// Says of which objects the deviation is far from that of its like in other layers.
+fn add_unlike(rows: &mut [Row<'_>]) {
+    /// Objects that have a median.
+    const FEWEST: usize = 4;
+    const FACTOR: f64 = 10.0;
+    let mut like: HashMap<(String, &[u64]), Vec<usize>> = HashMap::new();
+    for (at, row) in rows.iter().enumerate() {
+        if std(row).is_some() {
+            like.entry((pattern(row.name), row.shape))
+                .or_default()
+                .push(at);
+        }
+    }
+    for group in like.into_values().filter(|group| group.len() >= FEWEST) {
+        let mut deviations: Vec<f64> = group.iter().filter_map(|at| std(&rows[*at])).collect();
+        deviations.sort_by(f64::total_cmp);
+        let median = deviations[deviations.len() / 2];
+        for at in group {
+            let row = &mut rows[at];
+            let Some(ratio) = std(row).map(|std| std / median) else {
+                continue;
+            };
+            if median > 0.0 && ratio > 0.0 && !(1.0 / FACTOR..=FACTOR).contains(&ratio) {
+                let ratio = digits(ratio);
+                row.problems
+                    .push(format!("deviation {ratio} times that of its like"));
+            }
+        }
+    }
+}
+
+fn std(row: &Row<'_>) -> Option<f64> {
+    row.figures.0.finite.map(|finite| finite.std)
+}
+
+/// The name with `*` for each number.
+fn pattern(name: &str) -> String {
+    let mut pattern = String::new();
+    for character in name.chars() {
+        match character.is_ascii_digit() {
+            false => pattern.push(character),
+            true if pattern.ends_with('*') => {}
+            true => pattern.push('*'),
+        }
+    }
+    pattern
+}
+
+impl Sort {
+    fn apply(self, rows: &mut [Row<'_>]) {
+        if self == Sort::Name {
+            return rows.sort_by_key(|row| row.name);
+        }
+        // What has no such number comes last.
+        let key = |row: &Row<'_>| {
+            let stats = &row.figures.0;
+            let finite = stats.finite;
+            let number = match self {
+                Sort::Name => None,
+                Sort::Min => finite.map(|finite| finite.min.as_f64()),
+                Sort::Max => finite.map(|finite| finite.max.as_f64()),
+                Sort::Mean => finite.map(|finite| finite.mean),
+                Sort::Std => finite.map(|finite| finite.std),
+                Sort::Zeros => Some(share_of_zeros(stats)),
+                Sort::Nan => Some(stats.nan as f64),
+                Sort::Inf => Some(stats.inf as f64),
+            };
+            number.unwrap_or(f64::NEG_INFINITY)
+        };
+        rows.sort_by(|a, b| key(b).total_cmp(&key(a)));
+    }
+}
+
+fn share_of_zeros(stats: &Stats) -> f64 {
+    stats.zeros as f64 / stats.count.max(1) as f64
+}
+
+/// Four significant digits.
+fn digits(value: f64) -> String {
+    let text = format!("{value:.3e}");
+    let exponent = text
+        .rsplit('e')
+        .next()
+        .and_then(|it| it.parse::<i32>().ok());
+    match exponent {
+        _ if value == 0.0 => "0".to_owned(),
+        Some(exponent @ -4..=5) => {
+            let decimals = usize::try_from((3 - exponent).max(0)).unwrap_or(0);
+            format!("{value:.decimals$}")
+        }
+        _ => text,
+    }
+}
+
+fn bound(bound: Bound) -> String {
+    match bound {
+        Bound::Integer(value) => value.to_string(),
+        Bound::Real(value) => digits(value),
+    }
+}
+
+/// Minimum, maximum, mean, deviation, and the share of zeros.
+fn cells(stats: &Stats) -> [String; 5] {
+    let none = || "-".to_owned();
+    let zeros = match stats.zeros {
+        0 => none(),
+        _ => format!("{:.1} %", 100.0 * share_of_zeros(stats)),
+    };
+    match stats.finite {
+        Some(finite) => [
+            bound(finite.min),
+            bound(finite.max),
+            digits(finite.mean),
+            digits(finite.std),
+            zeros,
+        ],
+        None => [none(), none(), none(), none(), zeros],
+    }
+}
+
+fn table(rows: &[Row<'_>]) -> Table {
+    let mut table = Table::new(&[
+        "NAME", "TYPE", "SHAPE", ">MIN", ">MAX", ">MEAN", ">STD", ">ZEROS", "ODD",
+    ]);
+    for row in rows {
+        let value_type = row.r#type.as_deref().map_or("?".into(), cell);
+        let head = [
+            cell(row.name).into_owned(),
+            value_type.into_owned(),
+            shape(row.shape),
+        ];
+        let odd = [row.problems.join(", ")];
+        let cells = head.into_iter().chain(cells(&row.figures.0)).chain(odd);
+        table.marked_row(!row.problems.is_empty(), cells);
+    }
+    table
+}
+
+impl Summed for Figures {
+    fn add(&mut self, other: &Self) {
+        self.0.append(&other.0);
+    }
+
+    fn size(&self) -> u64 {
+        self.0.count
+    }
+}
+
+fn branches<'f>(rows: &[Row<'f>], arguments: &Arguments) -> Vec<Branch<'f, Figures>> {
+    let named: Vec<_> = rows
+        .iter()
+        .map(|row| (row.name, row.figures.clone()))
+        .collect();
+    tree(
+        &named,
+        Order::Name,
+        arguments.depth.map_or(usize::MAX, usize::from),
+    )
+}
+
+fn tree_table(tree: &[Branch<'_, Figures>]) -> Table {
+    let mut table = Table::new(&[
+        "NAME", ">VALUES", ">MIN", ">MAX", ">MEAN", ">STD", ">ZEROS", ">NAN", ">INF",
+    ]);
+    for branch in tree {
+        let stats = &branch.sums.0;
+        let head = [branch.label(), stats.count.to_string()];
+        let tail = [stats.nan.to_string(), stats.inf.to_string()];
+        table.row(head.into_iter().chain(cells(stats)).chain(tail));
+    }
+    table
+}

@@ -1,0 +1,226 @@
+//! Statistics of the values of all objects: [`stats()`].
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | `values` | the statistics of some values, and those of two parts together |
+//! | `dead` | rows and columns of zeros |
+//!
+//! This room knows the rooms `error`, `cores`, `file` and `read`.
+//!
+//! It must not know how statistics are shown, or which of them are a problem.
+
+mod dead;
+mod values;
+
+use zt_formats::{Coo, Csr, Elements, View, dense_byte_len, element_count};
+use zt_manifest::{DType, Text};
+
+pub use values::{Bound, Finite, Stats};
+
+use crate::cores::parallel;
+use crate::cores::progress::{Gauge, Progress, work_options};
+use crate::error::{ErrorKind, Result};
+use crate::file::tensor::Tensor;
+use crate::file::{Entry, File};
+
+/// How statistics are computed.
+#[must_use]
+#[derive(Debug, Clone, Copy, Default)]
+pub struct StatsOptions<'p> {
+    threads: Option<usize>,
+    progress: Option<Progress<'p>>,
+}
+
+impl StatsOptions<'_> {
+    /// The defaults: all cores, no progress.
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+work_options!(StatsOptions, "Reports bytes of values that were read.");
+
+/// The statistics of one object.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ObjectStats {
+    /// Its name.
+    pub name: String,
+    /// Of all values of its dense value.
+    pub values: Stats,
+    /// Rows of zeros of a matrix with other values. A tensor of more dimensions is a matrix with as
+    /// many rows as its first one is long.
+    pub dead_rows: u64,
+    /// Columns of zeros of that matrix.
+    pub dead_columns: u64,
+}
+
+/// Statistics of every object that has a dense value, in the order of the data: dense ones, sparse ones
+/// with their zeros, quantized ones decoded. Each object has a result of its own.
+///
+/// The values are read once, on all cores, in pieces; objects with many zeros are read once more, to find
+/// the rows and columns that have no other value. The figures do not depend on the number of threads.
+///
+/// ```
+/// use zt::stats::{StatsOptions, stats};
+/// use zt::{Dense, File, Writer};
+///
+/// let mut bytes = Vec::new();
+/// let mut writer = Writer::new(&mut bytes)?;
+/// writer.add("w", &Dense::from_slice(&[2, 2], &[1.0f32, f32::NAN, 3.0, 0.0])?)?;
+/// writer.finish()?;
+///
+/// let all = stats(&File::from_bytes(bytes)?, &StatsOptions::new())?;
+/// let of_w = &all[0].as_ref().unwrap().values;
+/// assert_eq!((of_w.count, of_w.nan, of_w.zeros), (4, 1, 1));
+/// let finite = of_w.finite.unwrap();
+/// assert_eq!((finite.max.as_f64(), finite.mean), (3.0, 4.0 / 3.0));
+/// # Ok::<(), zt::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// [`ErrorKind::Interrupted`]. An object that cannot be read, or that has no dense value, has its error
+/// in its place.
+pub fn stats(file: &File, options: &StatsOptions<'_>) -> Result<Vec<Result<ObjectStats>>> {
+    parallel::on(options.threads, || {
+        let gauge = Gauge::new(options.progress);
+        let entries = file.entries();
+        let mut all = Vec::with_capacity(entries.len());
+        let mut rest = &entries[..];
+        // Small objects are read in parallel, and each large one on all cores.
+        while let Some((first, behind)) = rest.split_first() {
+            let small = rest.iter().take_while(|entry| !is_large(entry)).count();
+            if small == 0 {
+                all.push(unless_interrupted(first, of_entry(first, true, &gauge))?);
+                rest = behind;
+                continue;
+            }
+            let (together, behind) = rest.split_at(small);
+            all.extend(parallel::map(together, |entry| {
+                unless_interrupted(entry, of_entry(entry, false, &gauge))
+            })?);
+            rest = behind;
+        }
+        Ok(all)
+    })
+}
+
+fn unless_interrupted<T>(entry: &Entry<'_>, result: Result<T>) -> Result<Result<T>> {
+    match result {
+        Err(error) if error.kind() == ErrorKind::Interrupted => Err(error),
+        result => Ok(result.map_err(|error| error.with_object(entry.name()))),
+    }
+}
+
+fn is_large(entry: &Entry<'_>) -> bool {
+    /// Bytes of the dense value.
+    const LARGE: u64 = 16 << 20;
+    let tensor = entry.tensor().ok();
+    let byte_len = tensor.and_then(|tensor| {
+        let (dtype, logical_type) = tensor.dense_type()?;
+        let value_len = tensor.value_len(dtype, logical_type.as_deref());
+        dense_byte_len(tensor.shape(), value_len as u64)
+    });
+    byte_len.is_none_or(|byte_len| byte_len >= LARGE)
+}
+
+fn of_entry(entry: &Entry<'_>, is_alone: bool, gauge: &Gauge<'_>) -> Result<ObjectStats> {
+    if let Some(fault) = entry.fault() {
+        return Err(fault.clone());
+    }
+    let tensor = entry.tensor()?;
+    let array = Array::of(&tensor)?;
+    let mut values = Stats::default();
+    array.for_each_piece(gauge, |elements| {
+        values.append(&of_piece(&elements, &tensor, is_alone)?);
+        Ok(())
+    })?;
+    values.add_zeros(array.absent);
+    let (dead_rows, dead_columns) = dead::rows_and_columns(&array, &values, gauge)?;
+    Ok(ObjectStats {
+        name: entry.name().to_owned(),
+        values,
+        dead_rows,
+        dead_columns,
+    })
+}
+
+/// On all cores if no other object is read.
+fn of_piece(elements: &Elements<'_>, tensor: &Tensor<'_>, is_alone: bool) -> Result<Stats> {
+    /// Bytes that one core takes at a time: a multiple of the length of any value.
+    const STRETCH: usize = 128 << 10;
+    let registry = tensor.registry();
+    if !is_alone || elements.bytes.len() <= STRETCH {
+        return Ok(Stats::of(elements, registry)?);
+    }
+    let stretches: Vec<&[u8]> = elements.bytes.chunks(STRETCH).collect();
+    let parts = parallel::map(&stretches, |bytes| {
+        Ok(Stats::of(&elements.of_same_type(*bytes), registry)?)
+    })?;
+    let mut stats = Stats::default();
+    parts.iter().for_each(|part| stats.append(part));
+    Ok(stats)
+}
+
+/// The values of an object: those of a dense value, or what a sparse object stores.
+struct Array<'f> {
+    tensor: Tensor<'f>,
+    dtype: DType,
+    logical_type: Option<Text>,
+    /// The component of a sparse object that has its values.
+    role: Option<&'static str>,
+    /// Zeros that a sparse object does not store.
+    absent: u64,
+}
+
+impl<'f> Array<'f> {
+    fn of(tensor: &Tensor<'f>) -> Result<Self> {
+        let (dtype, logical_type) = match tensor.dense_type() {
+            Some(known) => known,
+            // A format may know only while it makes the value; others say why there is none.
+            None => {
+                let dense = tensor.to_dense()?;
+                let elements = dense.elements();
+                (elements.dtype, elements.logical_type.clone())
+            }
+        };
+        let is_sparse = matches!(tensor.format(), Csr::FORMAT | Coo::FORMAT);
+        let mut array = Array {
+            tensor: *tensor,
+            dtype,
+            logical_type,
+            role: is_sparse.then_some("values"),
+            absent: 0,
+        };
+        if is_sparse {
+            let stored = &tensor.component("values")?.blob;
+            let value_len = tensor.value_len(dtype, array.logical_type.as_deref()) as u64;
+            let stored = stored.decoded_len.unwrap_or(stored.span.byte_len()) / value_len;
+            let all = element_count(tensor.shape()).unwrap_or(u64::MAX);
+            array.absent = all.saturating_sub(stored);
+        }
+        Ok(array)
+    }
+
+    fn for_each_piece(
+        &self,
+        gauge: &Gauge<'_>,
+        mut take: impl FnMut(Elements<'_>) -> Result<()>,
+    ) -> Result<()> {
+        /// Bytes in memory at a time.
+        const PIECE: usize = 1 << 20;
+        let like = Elements {
+            logical_type: self.logical_type.clone(),
+            ..Elements::new(self.dtype, &[][..])
+        };
+        let take = |bytes: &[u8]| {
+            gauge.report(bytes.len() as u64)?;
+            take(like.of_same_type(bytes))
+        };
+        match self.role {
+            Some(role) => self.tensor.reader(role)?.for_each_piece(PIECE, take),
+            None => self.tensor.dense_reader()?.for_each_piece(PIECE, take),
+        }
+    }
+}

@@ -1,0 +1,391 @@
+//! Statistics of some values.
+
+use std::fmt;
+
+use zt_formats::{Elements, Registry, Scalar};
+use zt_manifest::DType;
+
+/// Values that are taken at a time: they stay in the core's cache.
+const BLOCK: usize = 1024;
+
+/// Statistics in f64. Complex numbers count by their absolute values.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Stats {
+    /// The number of values.
+    pub count: u64,
+    /// Values that are 0 or -0.
+    pub zeros: u64,
+    /// Values that are NaN.
+    pub nan: u64,
+    /// Infinities of both signs.
+    pub inf: u64,
+    /// Of the finite values; `None` if there is none.
+    pub finite: Option<Finite>,
+}
+
+/// Statistics of finite values.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct Finite {
+    /// The number of finite values, at least one.
+    pub count: u64,
+    /// The smallest.
+    pub min: Bound,
+    /// The greatest.
+    pub max: Bound,
+    /// Their mean.
+    pub mean: f64,
+    /// The standard deviation of the population: the divisor is the count, as `numpy.std` has it.
+    pub std: f64,
+}
+
+/// A minimum or a maximum, which is exact.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Bound {
+    /// Of signed or unsigned integers of up to 64 bits, and of bools.
+    Integer(i128),
+    /// Of all others.
+    Real(f64),
+}
+
+impl Stats {
+    /// Statistics of these elements, which are whole values.
+    ///
+    /// # Errors
+    ///
+    /// As [`Elements::scalars`].
+    pub fn of(elements: &Elements<'_>, registry: &Registry) -> zt_formats::Result<Self> {
+        let mut stats = Stats::default();
+        let is_float = elements.dtype.is_float() || elements.logical_type().is_some();
+        let value_len = registry.value_len(elements.dtype, elements.logical_type())?;
+        let value_len = value_len.and_then(|len| usize::try_from(len).ok());
+        if let Some(value_len) = value_len.filter(|_| is_float) {
+            // Nearly all weights are floats, which are converted much faster together.
+            let mut blocks = elements.bytes.chunks(BLOCK.saturating_mul(value_len));
+            let is_converted = blocks.try_for_each(|bytes| {
+                let values = elements
+                    .of_same_type(bytes)
+                    .to_dtype(DType::F64, registry)?;
+                stats.append_block(&values.as_slice::<f64>()?);
+                Ok::<(), zt_formats::Error>(())
+            });
+            if is_converted.is_ok() {
+                return Ok(stats);
+            }
+            stats = Stats::default();
+        }
+        let mut integers: Option<(i128, i128)> = None;
+        let mut block = Vec::with_capacity(BLOCK);
+        elements.scalars(registry)?.for_each(|value| {
+            let value = Bound::of(value);
+            if let Bound::Integer(value) = value {
+                let (min, max) = integers.unwrap_or((value, value));
+                integers = Some((min.min(value), max.max(value)));
+            }
+            block.push(value.as_f64());
+            if block.len() == BLOCK {
+                stats.append_block(&block);
+                block.clear();
+            }
+        });
+        stats.append_block(&block);
+        if let (Some(finite), Some((min, max))) = (&mut stats.finite, integers) {
+            (finite.min, finite.max) = (Bound::Integer(min), Bound::Integer(max));
+        }
+        Ok(stats)
+    }
+
+    /// Adds the statistics of more values.
+    pub fn append(&mut self, more: &Stats) {
+        self.count = self.count.saturating_add(more.count);
+        self.zeros = self.zeros.saturating_add(more.zeros);
+        self.nan += more.nan;
+        self.inf += more.inf;
+        self.finite = match (self.finite, more.finite) {
+            (Some(finite), Some(more)) => Some(finite.join(more)),
+            (finite, more) => finite.or(more),
+        };
+    }
+
+    /// Whether all values are one finite number.
+    #[must_use]
+    pub fn is_constant(&self) -> bool {
+        let finite = self.finite.filter(|finite| finite.count == self.count);
+        finite.is_some_and(|finite| finite.min == finite.max)
+    }
+
+    /// Adds this many zeros, of the type of the values that are there.
+    pub(super) fn add_zeros(&mut self, count: u64) {
+        if count == 0 {
+            return;
+        }
+        let zero = match self.finite.map(|finite| finite.min) {
+            Some(Bound::Integer(_)) => Bound::Integer(0),
+            _ => Bound::Real(0.0),
+        };
+        self.append(&Stats {
+            count,
+            zeros: count,
+            finite: Some(Finite {
+                count,
+                min: zero,
+                max: zero,
+                mean: 0.0,
+                std: 0.0,
+            }),
+            ..Stats::default()
+        });
+    }
+
+    fn append_block(&mut self, values: &[f64]) {
+        if values.is_empty() {
+            return;
+        }
+        let zeros = values
+            .iter()
+            .map(|value| u32::from(*value == 0.0))
+            .sum::<u32>();
+        let finite = values.iter().filter(|value| value.is_finite()).count();
+        let mut block = Stats {
+            count: values.len() as u64,
+            zeros: zeros.into(),
+            ..Stats::default()
+        };
+        if finite == values.len() {
+            block.finite = Some(Finite::of(values));
+        } else {
+            block.nan = values.iter().filter(|value| value.is_nan()).count() as u64;
+            block.inf = (values.len() - finite) as u64 - block.nan;
+            let values: Vec<f64> = values
+                .iter()
+                .copied()
+                .filter(|value| value.is_finite())
+                .collect();
+            block.finite = (!values.is_empty()).then(|| Finite::of(&values));
+        }
+        self.append(&block);
+    }
+}
+
+impl Finite {
+    /// Of at least one value, all of them finite.
+    fn of(values: &[f64]) -> Self {
+        let count = values.len() as f64;
+        let (min, max) = (
+            fold(
+                values,
+                f64::INFINITY,
+                |least, value| if value < least { value } else { least },
+                f64::min,
+            ),
+            fold(
+                values,
+                f64::NEG_INFINITY,
+                |most, value| if value > most { value } else { most },
+                f64::max,
+            ),
+        );
+        let scale = scale_of(min.abs().max(max.abs()));
+        let mean = fold(values, 0.0, |sum, value| sum + value * scale, |a, b| a + b) / count;
+        let squares = fold(
+            values,
+            0.0,
+            |sum, value| {
+                let distance = value * scale - mean;
+                sum + distance * distance
+            },
+            |a, b| a + b,
+        );
+        Finite {
+            count: values.len() as u64,
+            min: Bound::Real(min),
+            max: Bound::Real(max),
+            // Rounding could carry it beyond the values, and to infinity.
+            mean: (mean / scale).clamp(min, max),
+            std: ((squares / count).sqrt() / scale).min(min.abs().max(max.abs())),
+        }
+    }
+
+    /// T. F. Chan, G. H. Golub, R. J. LeVeque, "Updating formulae and a pairwise algorithm for computing
+    /// sample variances", 1979. With deviations in place of sums of squares nothing overflows.
+    fn join(self, other: Self) -> Self {
+        let count = self.count.saturating_add(other.count);
+        let (a, b) = (
+            self.count as f64 / count as f64,
+            other.count as f64 / count as f64,
+        );
+        let weight = (a * b).sqrt();
+        let between = other.mean * weight - self.mean * weight;
+        let within = (self.std * a.sqrt()).hypot(other.std * b.sqrt());
+        let (min, max) = (self.min.min(other.min), self.max.max(other.max));
+        Finite {
+            count,
+            min,
+            max,
+            mean: (self.mean * a + other.mean * b).clamp(min.as_f64(), max.as_f64()),
+            std: within
+                .hypot(between)
+                .min(min.as_f64().abs().max(max.as_f64().abs())),
+        }
+    }
+}
+
+/// Folds eight sequences of values at a time, which the processor adds side by side, and joins them.
+#[inline]
+fn fold(
+    values: &[f64],
+    start: f64,
+    add: impl Fn(f64, f64) -> f64,
+    join: impl Fn(f64, f64) -> f64,
+) -> f64 {
+    let (lanes, rest) = values.as_chunks::<8>();
+    let mut sums = [start; 8];
+    for lane in lanes {
+        for (sum, value) in sums.iter_mut().zip(lane) {
+            *sum = add(*sum, *value);
+        }
+    }
+    let rest = rest.iter().fold(start, |sum, value| add(sum, *value));
+    sums.into_iter().fold(rest, join)
+}
+
+/// 1, or for values whose squares may overflow or vanish the power of two that scales this magnitude to
+/// between 1 and 2, without rounding.
+fn scale_of(magnitude: f64) -> f64 {
+    if magnitude == 0.0 || (1e-100..1e100).contains(&magnitude) {
+        return 1.0;
+    }
+    // The exponent of subnormal values is 0, and the greatest power is close enough.
+    let exponent = i32::try_from(magnitude.to_bits() >> 52).unwrap_or(0) - 1023;
+    2f64.powi(-exponent)
+}
+
+impl Bound {
+    /// The number that a value counts as.
+    #[must_use]
+    pub fn of(value: Scalar) -> Self {
+        match value {
+            Scalar::Int(value) => Bound::Integer(value.into()),
+            Scalar::UInt(value) => Bound::Integer(value.into()),
+            Scalar::Bool(value) => Bound::Integer(value.into()),
+            Scalar::Complex64(value) => Bound::Real(f64::from(value.re).hypot(value.im.into())),
+            Scalar::Complex128(value) => Bound::Real(value.re.hypot(value.im)),
+            value => Bound::Real(value.as_f64().unwrap_or(f64::NAN)),
+        }
+    }
+
+    /// The nearest f64.
+    #[must_use]
+    pub const fn as_f64(self) -> f64 {
+        match self {
+            Bound::Integer(value) => value as f64,
+            Bound::Real(value) => value,
+        }
+    }
+
+    fn min(self, other: Self) -> Self {
+        match (self, other) {
+            (Bound::Integer(a), Bound::Integer(b)) => Bound::Integer(a.min(b)),
+            _ => Bound::Real(self.as_f64().min(other.as_f64())),
+        }
+    }
+
+    fn max(self, other: Self) -> Self {
+        match (self, other) {
+            (Bound::Integer(a), Bound::Integer(b)) => Bound::Integer(a.max(b)),
+            _ => Bound::Real(self.as_f64().max(other.as_f64())),
+        }
+    }
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Bound::Integer(value) => value.fmt(f),
+            Bound::Real(value) => write!(f, "{value:?}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// In pieces of `len` values.
+    fn of(elements: &Elements<'_>, len: usize) -> Stats {
+        let registry = Registry::builtin();
+        let mut stats = Stats::default();
+        for bytes in elements.bytes.chunks(len * elements.dtype.byte_len()) {
+            stats.append(&Stats::of(&elements.of_same_type(bytes), &registry).unwrap());
+        }
+        stats
+    }
+
+    fn finite(values: &[f64]) -> Finite {
+        of(&Elements::from(values), 1).finite.unwrap()
+    }
+
+    #[test]
+    fn nan_and_infinities_are_counted_and_left_out() {
+        let values = [1.0, f64::NAN, 3.0, f64::INFINITY, -f64::INFINITY, 0.0, -0.0];
+        for len in [1, 3, 7] {
+            let stats = of(&Elements::from(&values), len);
+            assert_eq!(
+                (stats.count, stats.zeros, stats.nan, stats.inf),
+                (7, 2, 1, 2)
+            );
+            let finite = stats.finite.unwrap();
+            let (min, max) = (Bound::Real(0.0), Bound::Real(3.0));
+            assert_eq!((finite.min, finite.max, finite.mean), (min, max, 1.0));
+            assert!((finite.std - 1.5f64.sqrt()).abs() < 1e-12);
+            assert!(!stats.is_constant());
+        }
+        assert_eq!(of(&Elements::from(&[f32::NAN; 3]), 2).finite, None);
+        assert!(of(&Elements::from(&[5.0; 4]), 2).is_constant());
+    }
+
+    #[test]
+    fn the_widest_range_does_not_overflow() {
+        let three = finite(&[f64::MAX, f64::MIN, 0.0]);
+        assert!((three.mean / f64::MAX).abs() < 1e-15);
+        assert!((three.std / f64::MAX - (2f64 / 3.0).sqrt()).abs() < 1e-12);
+        let two = finite(&[f64::MAX, f64::MIN]);
+        assert!((two.std / f64::MAX - 1.0).abs() < 1e-12, "{}", two.std);
+        let whole = of(&Elements::from(&[f64::MAX, f64::MIN, 0.0]), 3);
+        assert!((whole.finite.unwrap().std / three.std - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn deviations_are_right_if_their_squares_overflow() {
+        for unit in [1e200, 1e-200, f64::MIN_POSITIVE / 4.0] {
+            for len in [1, 2] {
+                let stats = of(&Elements::from(&[unit, 3.0 * unit]), len);
+                let finite = stats.finite.unwrap();
+                assert!((finite.mean / unit - 2.0).abs() < 1e-12, "{unit}");
+                assert!((finite.std / unit - 1.0).abs() < 1e-12, "{unit}");
+            }
+        }
+    }
+
+    #[test]
+    fn digits_of_values_far_from_zero_are_kept() {
+        let values: Vec<f64> = (0..100_000).map(|at| 1e9 + f64::from(at % 2)).collect();
+        let finite = of(&Elements::from(&values), 5000).finite.unwrap();
+        assert!((finite.mean - 1e9 - 0.5).abs() < 1e-5);
+        assert!((finite.std - 0.5).abs() < 1e-9, "{}", finite.std);
+    }
+
+    #[test]
+    fn integers_and_complex_numbers_have_statistics() {
+        let odd = 9_007_199_254_740_993i64;
+        let stats = of(&Elements::from(&[odd, -odd, 0]), 2);
+        let finite = stats.finite.unwrap();
+        let (min, max) = (Bound::Integer((-odd).into()), Bound::Integer(odd.into()));
+        assert_eq!((finite.min, finite.max, stats.zeros), (min, max, 1));
+        let complex = [num_complex::Complex::new(3f32, 4.0)];
+        let elements = Elements::from(&complex);
+        let stats = Stats::of(&elements, &Registry::builtin()).unwrap();
+        assert_eq!(stats.finite.unwrap().max, Bound::Real(5.0));
+    }
+}
