@@ -300,3 +300,58 @@ fn a_file_that_fits_one_shard_stays_as_it_is() {
     zt!["split", path, "-o", out].exits(0);
     assert_eq!(names_in(&out), ["model.zt"]);
 }
+
+#[test]
+fn a_gguf_file_becomes_a_numbered_set_without_an_index() {
+    let dir = tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    let (ours, whole, out) = (path("ours.zt"), path("m.gguf"), path("parts"));
+    let mut writer = Writer::create(&ours).unwrap();
+    for name in ["c", "a", "b"] {
+        let dense = Dense::from_slice(&[1000], &[1.0f32; 1000]).unwrap();
+        writer.add(name, &dense).unwrap();
+    }
+    writer.finish().unwrap();
+    zt!["convert", ours, whole].exits(0);
+    let document = zt![
+        "split",
+        whole,
+        "--max-shard-size",
+        "8KB",
+        "-o",
+        out,
+        "--json"
+    ];
+    let document = document.exits(0).json();
+    assert_eq!(
+        (&document["kind"], &document["index"]),
+        (&json!("gguf"), &json!(null))
+    );
+    let names = ["m-00001-of-00002.gguf", "m-00002-of-00002.gguf"];
+    assert_eq!(names_in(&out), names);
+    let back = path("back.gguf");
+    for inputs in [&names[..1], &names[1..], &names[..]] {
+        let inputs = inputs.iter().map(|name| out.join(name));
+        let mut command = common::command();
+        let command = command.args(["merge", "-f"]).args(inputs).arg(&back);
+        common::run(command).exits(0);
+        assert_eq!(fs::read(&back).unwrap(), fs::read(&whole).unwrap());
+    }
+    // The parts of the parts are named after the set.
+    let second = out.join(names[1]);
+    let run = zt!["split", second, "--max-tensors", "1"].exits(0);
+    assert!(
+        run.text().contains("m-00003-of-00003.gguf: 1 object"),
+        "{}",
+        run.text()
+    );
+    assert!(
+        run.text()
+            .ends_with("m-00001-of-00003.gguf: gguf; 3 shards, 11.7 KiB\n"),
+        "{}",
+        run.text()
+    );
+    let run = zt!["split", second, "--max-shard-size", "8KB", "--json", "-f"].exits(2);
+    assert_eq!(run.error_code(), "overwrite");
+    zt!["split", whole, "--max-tensors", "0"].exits(2);
+}

@@ -22,7 +22,7 @@
 //! | `slm1` | `slm1` | yes | no |
 //! | `zt2` | `zt2` | yes | no |
 //!
-//! Sets of shards are opened by their index, and written by [`split`].
+//! Sets of shards are opened by their index, or by any file of a numbered set, and written by [`split`].
 //!
 #![cfg_attr(feature = "safetensors", doc = "```")]
 #![cfg_attr(not(feature = "safetensors"), doc = "```ignore")]

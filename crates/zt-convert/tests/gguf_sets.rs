@@ -1,9 +1,15 @@
-//! Several GGUF files as one: their pairs are merged.
+//! Several GGUF files as one, and one as several.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 #![cfg(feature = "gguf")]
 
+use std::fs;
+use std::path::{Path, PathBuf};
 use zt::{File, Memory, Value, Writer};
-use zt_convert::{ConvertOptions, GGUF, Input, Kinds, Summary, ZT, convert, convert_to_path};
+
+use zt_convert::{
+    ConvertOptions, GGUF, Input, Kinds, Split, SplitOptions, Summary, ZT, convert, convert_to_path,
+    split,
+};
 
 fn opened(bytes: Vec<u8>) -> File {
     zt_convert::open_source(Memory::new(bytes)).unwrap()
@@ -78,7 +84,7 @@ fn a_merged_set_is_no_longer_part_of_a_set() {
 }
 
 /// A set as `gguf-split --no-tensor-first-split` writes it.
-fn folder_of_parts() -> (tempfile::TempDir, [std::path::PathBuf; 3]) {
+fn folder_of_parts() -> (tempfile::TempDir, [PathBuf; 3]) {
     let folder = tempfile::tempdir().unwrap();
     let paths = [1, 2, 3].map(|no| folder.path().join(format!("m-0000{no}-of-00003.gguf")));
     for (no, path) in (0u32..).zip(&paths) {
@@ -90,12 +96,12 @@ fn folder_of_parts() -> (tempfile::TempDir, [std::path::PathBuf; 3]) {
             ("llama.block_count", 9),
         ];
         let first = if no == 0 { 4 } else { 3 };
-        std::fs::write(path, gguf(names, &pairs[..first])).unwrap();
+        fs::write(path, gguf(names, &pairs[..first])).unwrap();
     }
     (folder, paths)
 }
 
-fn open(path: &std::path::Path) -> zt::Result<Input> {
+fn open(path: &Path) -> zt::Result<Input> {
     Kinds::builtin().open(path, zt::OpenOptions::new())
 }
 
@@ -122,7 +128,7 @@ fn any_part_opens_the_whole_set() {
         let mut options = ConvertOptions::new(GGUF);
         options.overwrite = true;
         convert_to_path(&inputs, &out, &options).unwrap();
-        written.push(std::fs::read(&out).unwrap());
+        written.push(fs::read(&out).unwrap());
         let replaced = convert_to_path(&inputs, &paths[2], &options).unwrap_err();
         assert_eq!(replaced.code(), "overwrite");
     }
@@ -136,25 +142,25 @@ fn any_part_opens_the_whole_set() {
 #[test]
 fn a_part_that_is_missing_or_of_another_set_is_named() {
     let (folder, paths) = folder_of_parts();
-    let message = |path: &std::path::Path| {
+    let message = |path: &Path| {
         let error = open(path).unwrap_err();
         (error.code(), error.to_string())
     };
     // Its name says where the others are.
     let renamed = folder.path().join("renamed.gguf");
-    std::fs::copy(&paths[1], &renamed).unwrap();
+    fs::copy(&paths[1], &renamed).unwrap();
     let alone = open(&renamed).unwrap();
     assert_eq!(alone.file().warnings()[0].code, "split");
     let error = convert(&[alone], Vec::new(), &ConvertOptions::new(ZT)).unwrap_err();
     assert_eq!(error.code(), "lossy");
 
-    std::fs::copy(&paths[0], &paths[1]).unwrap();
+    fs::copy(&paths[0], &paths[1]).unwrap();
     let (code, text) = message(&paths[0]);
     assert!(
         code == "header" && text.contains("m-00002-of-00003.gguf"),
         "{text}"
     );
-    std::fs::remove_file(&paths[1]).unwrap();
+    fs::remove_file(&paths[1]).unwrap();
     for path in [&paths[0], &paths[2]] {
         let (code, text) = message(path);
         assert!(
@@ -223,4 +229,155 @@ fn a_set_has_two_files_or_more_numbered_from_zero() {
     assert_eq!(count_of(&[0, 1], 2), None);
     assert_eq!(count_of(&[1, 2], 2), None);
     assert_eq!(count_of(&[0], 1), Some(1));
+}
+
+/// A GGUF file as we write it: five tensors of 8 bytes, not in the order of their names, and a pair.
+fn whole(folder: &Path) -> PathBuf {
+    let path = folder.join("m.gguf");
+    let source = opened(gguf(
+        &["d", "a", "e", "c", "b"],
+        &[("llama.block_count", 9)],
+    ));
+    let (file, _) = to(&ConvertOptions::new(GGUF), &source).unwrap();
+    fs::write(&path, file).unwrap();
+    path
+}
+
+fn parts_of(whole: &Path, to: &Path, tensors: u64, overwrite: bool) -> zt::Result<Split> {
+    let convert = ConvertOptions::new(GGUF).overwrite(overwrite);
+    let options = SplitOptions::new(convert).stem("m").max_tensors(tensors);
+    split(&[open(whole)?], to, &options)
+}
+
+fn names_in(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.collect();
+    names.sort_unstable();
+    names
+}
+
+/// The names of a set of `count` files.
+fn numbered(count: u32) -> Vec<String> {
+    let name = |number| format!("m-{number:05}-of-{count:05}.gguf");
+    (1..=count).map(name).collect()
+}
+
+/// Writes a set as one file again.
+fn merged(part: &Path) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    convert(
+        &[open(part).unwrap()],
+        &mut bytes,
+        &ConvertOptions::new(GGUF),
+    )
+    .unwrap();
+    bytes
+}
+
+#[test]
+fn a_split_file_is_a_set_of_gguf_split_and_merges_into_the_same_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let (whole, to) = (whole(folder.path()), folder.path().join("to"));
+    fs::create_dir(&to).unwrap();
+    let split = parts_of(&whole, &to, 2, false).unwrap();
+    assert_eq!(names_in(&to), numbered(3));
+    assert_eq!((split.index, split.total_size), (None, 40));
+    let expected = [&["d", "a"][..], &["e", "c"], &["b"]];
+    for ((no, shard), expected) in (0u64..).zip(&split.shards).zip(expected) {
+        // Under another name it is opened alone.
+        let alone = folder.path().join("alone.gguf");
+        fs::copy(&shard.path, &alone).unwrap();
+        let alone = open(&alone).unwrap();
+        let file = alone.file();
+        let entries = file.entries();
+        let in_order: Vec<&str> = entries.iter().map(|entry| entry.name()).collect();
+        assert_eq!(
+            (in_order, shard.objects),
+            (expected.to_vec(), expected.len() as u64)
+        );
+        let attributes = file.attributes().unwrap().unwrap();
+        let number = |key: &str| attributes.get(key).and_then(Value::as_u64);
+        assert_eq!(number("split.no"), Some(no));
+        assert_eq!(number("split.count"), Some(3));
+        assert_eq!(number("split.tensors.count"), Some(5));
+        assert_eq!(number("llama.block_count"), (no == 0).then_some(9));
+        let types = attributes.get("gguf.types").unwrap().as_array().unwrap();
+        let types = types
+            .iter()
+            .rev()
+            .take(3)
+            .map(|pair| pair.as_array().unwrap()[1].as_str());
+        let types: Vec<_> = types.map(Option::unwrap).collect();
+        assert_eq!(types, ["int32", "uint16", "uint16"]);
+        assert_eq!(merged(&shard.path), fs::read(&whole).unwrap());
+    }
+    // A set is split again, and a set of one file is an ordinary file.
+    let (first, again) = (&split.shards[0].path, folder.path().join("again"));
+    fs::create_dir(&again).unwrap();
+    parts_of(first, &again, 1, false).unwrap();
+    assert_eq!(names_in(&again), numbered(5));
+    parts_of(first, &again, 5, false).unwrap();
+    assert_eq!(
+        fs::read(again.join("m.gguf")).unwrap(),
+        fs::read(&whole).unwrap()
+    );
+}
+
+#[test]
+fn no_half_of_a_gguf_set_is_published() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, to) = (whole(folder.path()), folder.path().join("to"));
+    fs::create_dir(&to).unwrap();
+    let code = |result: zt::Result<Split>| result.unwrap_err().code();
+    // A file is in the way of the last part.
+    let names = numbered(3);
+    fs::write(to.join(&names[2]), "mine").unwrap();
+    assert_eq!(code(parts_of(&path, &to, 2, false)), "overwrite");
+    assert_eq!(names_in(&to), [names[2].clone()]);
+    parts_of(&path, &to, 2, true).unwrap();
+    assert_eq!(names_in(&to), names);
+    // An input is never replaced, and another set of the same name stays.
+    let first = to.join(&names[0]);
+    assert_eq!(code(parts_of(&first, &to, 2, true)), "overwrite");
+    parts_of(&first, &to, 3, true).unwrap();
+    assert_eq!(names_in(&to).len(), 5);
+    assert_eq!(merged(&first), fs::read(&path).unwrap());
+}
+
+/// The files that a kill leaves: the list of the parts, and some parts without the first.
+#[test]
+fn what_a_kill_leaves_of_a_gguf_set_is_removed_by_the_next_split() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, to) = (whole(folder.path()), folder.path().join("to"));
+    fs::create_dir(&to).unwrap();
+    parts_of(&path, &to, 2, false).unwrap();
+    let names = numbered(3);
+    let map = names.iter().map(|name| format!("{name:?}: {name:?}"));
+    let map: Vec<String> = map.collect();
+    let list = format!("{{\"weight_map\": {{{}}}}}", map.join(", "));
+    let hidden = to.join(".m.gguf.index.json.zt-new");
+    // Before the list is removed, the set is whole and stays.
+    fs::write(&hidden, &list).unwrap();
+    let error = parts_of(&path, &to, 2, false).unwrap_err();
+    assert_eq!((error.code(), names_in(&to)), ("overwrite", names.clone()));
+    // Before the first part has its name, no set is there.
+    fs::write(&hidden, &list).unwrap();
+    fs::remove_file(to.join(&names[0])).unwrap();
+    assert!(open(&to.join(&names[1])).is_err());
+    parts_of(&path, &to, 2, false).unwrap();
+    assert_eq!(names_in(&to), names);
+    assert_eq!(merged(&to.join(&names[2])), fs::read(&path).unwrap());
+}
+
+#[test]
+fn a_gguf_set_has_at_most_65535_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let names: Vec<String> = (0..=u16::MAX).map(|number| number.to_string()).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let path = folder.path().join("many.gguf");
+    fs::write(&path, gguf(&names, &[])).unwrap();
+    let error = parts_of(&path, folder.path(), 1, false).unwrap_err();
+    assert_eq!(error.code(), "lossy");
+    assert_eq!(names_in(folder.path()), ["many.gguf"]);
 }

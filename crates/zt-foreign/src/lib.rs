@@ -46,7 +46,7 @@ mod outgoing;
 pub mod strided;
 mod tools;
 
-pub use contract::{FileKind, FileWriter};
+pub use contract::{FileKind, FileWriter, Part, SetForm};
 pub use faults::{Fault, LOSSY, Loss, Overflow, display};
 #[cfg(feature = "zip")]
 pub use open::archive;

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use zt::{Attributes, Value};
+use zt_foreign::Part;
 
 /// The attribute with the order and the types of the pairs.
 pub(super) const TYPES: &str = "gguf.types";
@@ -29,14 +30,9 @@ fn forget_set(files: &mut [Attributes]) -> bool {
     let parts = files.iter_mut().filter_map(|file| {
         let count = number(file, SPLIT_COUNT).filter(|count| *count > 1)?;
         let no = number(file, SPLIT_NO);
-        for key in SPLIT {
-            file.remove(key);
-        }
-        if let Some(Value::Array(types)) = file.remove(TYPES) {
-            let key = |item: &Value| Some(item.as_array()?.first()?.as_str()?.to_owned());
-            let is_split = |item: &Value| key(item).is_some_and(|key| SPLIT.contains(&&*key));
-            let kept = Vec::from(types).into_iter().filter(|item| !is_split(item));
-            file.insert(TYPES, Value::array(kept.collect()));
+        let types = forget_part(file);
+        if let Some(types) = types {
+            file.insert(TYPES, Value::array(types));
         }
         Some((count, no.filter(|no| *no < count)))
     });
@@ -44,6 +40,39 @@ fn forget_set(files: &mut [Attributes]) -> bool {
     let total = parts.len() as u64;
     let numbers: HashSet<u64> = parts.iter().filter_map(|(_, no)| *no).collect();
     total > 0 && numbers.len() as u64 == total && parts.iter().all(|(count, _)| *count == total)
+}
+
+/// Removes the pairs that only say which file of a set this is. Returns the types of the others, which are
+/// removed, too.
+fn forget_part(file: &mut Attributes) -> Option<Vec<Value>> {
+    for key in SPLIT {
+        file.remove(key);
+    }
+    let Some(Value::Array(types)) = file.remove(TYPES) else {
+        return None;
+    };
+    let mut types = Vec::from(types);
+    let key = |item: &Value| Some(item.as_array()?.first()?.as_str()?.to_owned());
+    types.retain(|item| !key(item).is_some_and(|key| SPLIT.contains(&&*key)));
+    Some(types)
+}
+
+/// The attributes of a file of a set: the reverse of [`merge`]. The first file has those of the set, as
+/// `gguf-split` writes it.
+pub(super) fn of_part(set: Option<Attributes>, part: Part) -> Attributes {
+    let mut file = set.filter(|_| part.no == 0).unwrap_or_default();
+    let mut types = forget_part(&mut file).unwrap_or_default();
+    let pairs = [
+        (SPLIT_NO, "uint16", part.no),
+        (SPLIT_COUNT, "uint16", part.count),
+        (SPLIT_TENSORS, "int32", part.objects),
+    ];
+    for (key, value_type, value) in pairs {
+        types.push(Value::array(vec![key.into(), value_type.into()]));
+        file.insert(key, value);
+    }
+    file.insert(TYPES, Value::array(types));
+    file
 }
 
 /// Appends the lists of types of all files to the first one. A key in the first list keeps its type.

@@ -5,10 +5,13 @@ use std::io::{self, Write};
 use zt::formats::element_count;
 use zt::ggml::BlockType;
 use zt::{Attributes, ByteOrder, Error, Progress, Result};
-use zt_foreign::{Fault, FileWriter, Job, Loss, Merged, Outgoing, Overflow, Sink};
+use zt_foreign::{
+    Fault, FileWriter, Incoming, Job, Loss, Merged, Outgoing, Overflow, Part, SetForm, Sink,
+};
 
 use crate::header::{MAGIC, RANK_MAX};
 use crate::metadata::{ALIGNMENT, DEFAULT_ALIGNMENT, Metadata};
+use crate::pairs;
 use crate::read::{BYTE_ORDER, GGUF, Gguf};
 use crate::tensor_type::TensorType;
 
@@ -18,6 +21,9 @@ const VERSION: u32 = 3;
 /// longer name.
 const NAME_MAX: usize = 63;
 
+/// The most files of a set: `split.count` is a u16.
+const PARTS_MAX: u64 = u16::MAX as u64;
+
 /// The largest alignment that is written. A larger one in a small untrusted file would fill the disk
 /// with padding.
 const ALIGNMENT_MAX: u64 = 1 << 20;
@@ -26,7 +32,7 @@ impl FileWriter for Gguf {
     /// Writes a file as `gguf-py` and llama.cpp do: tensors in the order of their data, the last one
     /// padded too.
     fn write(&self, merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
-        let (metadata, alignment) = pairs(job, merged.attributes)?;
+        let (metadata, alignment) = metadata(job, merged.attributes)?;
         job.fields(&merged.extra, None);
         let mut tensors = Vec::with_capacity(merged.objects.len());
         for incoming in &merged.objects {
@@ -44,6 +50,24 @@ impl FileWriter for Gguf {
             pad(sink, tensor.byte_len, alignment)?;
         }
         Ok(())
+    }
+
+    fn set_form(&self) -> Option<SetForm> {
+        Some(SetForm::Numbered)
+    }
+
+    fn part_attributes(&self, set: Option<Attributes>, part: Part) -> Result<Option<Attributes>> {
+        let (count, limit) = (part.count, PARTS_MAX);
+        if count > limit {
+            let (target, loss) = (GGUF, Loss::Parts { count, limit });
+            return Err(Fault::Lossy { target, loss }.into());
+        }
+        Ok(Some(pairs::of_part(set, part)))
+    }
+
+    fn shard_len(&self, incoming: &Incoming<'_>, job: &mut Job<'_>) -> Result<Option<u64>> {
+        let object = Outgoing::new(incoming, job.options.dtype);
+        Ok(tensor(job, object)?.map(|tensor| tensor.byte_len))
     }
 }
 
@@ -75,7 +99,7 @@ impl Tensor<'_> {
 }
 
 /// The pairs of the metadata, and the alignment that they declare.
-fn pairs(job: &mut Job<'_>, attributes: Option<Attributes>) -> Result<(Metadata, u64)> {
+fn metadata(job: &mut Job<'_>, attributes: Option<Attributes>) -> Result<(Metadata, u64)> {
     let (mut metadata, lost) = Metadata::from_attributes(attributes.unwrap_or_default());
     for key in lost {
         job.lose_attribute(key);

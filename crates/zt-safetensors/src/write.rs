@@ -6,7 +6,9 @@ use std::io::Write;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use zt::{Attributes, Error, Result};
-use zt_foreign::{Fault, FileWriter, Incoming, Job, Loss, Merged, Outgoing, Sink, display};
+use zt_foreign::{
+    Fault, FileWriter, Incoming, Job, Loss, Merged, Outgoing, SetForm, Sink, display,
+};
 
 use crate::dtype::Dtype;
 use crate::header::{HEADER_MAX, METADATA};
@@ -36,8 +38,8 @@ impl FileWriter for SafeTensors {
         Ok(())
     }
 
-    fn has_sets(&self) -> bool {
-        true
+    fn set_form(&self) -> Option<SetForm> {
+        Some(SetForm::Indexed)
     }
 
     fn shard_len(&self, incoming: &Incoming<'_>, job: &mut Job<'_>) -> Result<Option<u64>> {

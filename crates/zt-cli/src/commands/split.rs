@@ -1,11 +1,11 @@
-//! `zt split`: split a file into a sharded set with an index.
+//! `zt split`: split a file into a set of shards.
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use zt::foreign::Kind;
 use zt::{Error, File, codes};
-use zt_convert::{Input, Kinds, SAFETENSORS, Split, SplitOptions, ZT, is_same_file};
+use zt_convert::{FileKind, Input, Kinds, Split, SplitOptions, ZT, is_same_file};
 
 use crate::args::convert::{ConvertArgs, kinds};
 use crate::args::size::parse;
@@ -19,12 +19,16 @@ use crate::output::progress::Progress;
 use crate::output::size::human;
 use crate::output::text::{self, count, left_out};
 
-/// Split a file into a sharded set with an index
+/// Split a file into a set of shards
 ///
 /// Shards have the names and sizes that the Hugging Face Hub uses: model-00001-of-00003.safetensors
 /// and so on, with model.safetensors.index.json. Every command opens the set by this index. A tensor
 /// above the limit gets a shard of its own. If one shard is enough, it is model.safetensors, without
 /// an index; if that is FILE itself, nothing is done.
+///
+/// GGUF files become a set as gguf-split of llama.cpp writes it, without an index: any of its files opens
+/// it. It does not open before its last step, in which the first file gets its name. --force replaces
+/// files of the same names, and a kill in the middle leaves no whole set.
 ///
 /// All files appear or none. With --force they replace the whole set of the same name in one step, also
 /// if that set is FILE. Where a new shard would have the name of an old one, the new shards are called
@@ -47,15 +51,18 @@ pub(crate) struct Arguments {
         allow_hyphen_values = true
     )]
     max_shard_size: u64,
+    /// Limit on the tensors of a shard
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    max_tensors: Option<u64>,
     /// Folder for the set, made if it does not exist, or a URL [default: the folder of FILE]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
     /// Name of the set, as in MODEL-00001-of-00003.safetensors [default: the name of FILE without
-    /// its extension]
+    /// its extension, and without the number of a shard if FILE opens a set]
     #[arg(long, value_name = "MODEL")]
     name: Option<String>,
     /// Kind of the shards [default: the kind of FILE]
-    #[arg(long, value_name = "KIND", value_parser = kinds(|kind| is_target(kind.kind())))]
+    #[arg(long, value_name = "KIND", value_parser = kinds(is_target))]
     to: Option<Kind>,
     #[command(flatten)]
     convert: ConvertArgs,
@@ -67,6 +74,7 @@ pub(crate) struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   zt split model.safetensors --max-shard-size 5GB -o shards
+  zt split model.gguf --max-tensors 128 -o shards
   zt split model.gguf --to zt --zstd -o shards
   zt split checkpoint-900.safetensors --name model -o shards
   zt split model.safetensors.index.json --max-shard-size 500MB -o smaller
@@ -75,12 +83,13 @@ Examples:
 
 GB is 10^9 bytes, as on the Hub; GiB is 2^30.
 
-Keys of --json: `file`, `kind`, `index` (null for one shard), `total_size`, `shards` (each with
+Keys of --json: `file`, `kind`, `index` (null for one shard and for GGUF), `total_size`, `shards` (each with
 `path`, `objects`, `bytes` and `file_size`), `left_out` and `damaged` (names), `removed` (files of
 the replaced set), `warnings`.";
 
-fn is_target(kind: Kind) -> bool {
-    [ZT, SAFETENSORS].contains(&kind)
+fn is_target(kind: &dyn FileKind) -> bool {
+    let writer = kind.writer();
+    writer.is_some_and(|writer| writer.set_form().is_some())
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
@@ -91,12 +100,12 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let file = inputs.first().and_then(Input::path);
     let file = file.unwrap_or(&arguments.file);
     let kind = inputs.first().map_or(ZT, |input| input.file().kind());
-    let target = arguments
-        .to
-        .or_else(|| Some(kind).filter(|kind| is_target(*kind)));
+    let kinds = Kinds::builtin();
+    let has_sets = kinds.get(kind.as_str()).is_some_and(is_target);
+    let target = arguments.to.or(has_sets.then_some(kind));
     let target = target.ok_or_else(|| {
         Failure::misuse(format!(
-            "{kind} files cannot be sharded: use --to zt or --to safetensors"
+            "{kind} files cannot be sharded: use --to zt, --to safetensors or --to gguf"
         ))
     })?;
     let mut options = convert.options(target)?;
@@ -109,7 +118,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     };
     let stem = match &arguments.name {
         Some(name) => name.clone(),
-        None => stem(file)?,
+        None => stem(file, inputs.iter().any(|input| input.paths().len() > 1))?,
     };
     if arguments.output.is_none() && is_url(file) {
         return Err(Failure::misuse(
@@ -118,7 +127,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     }
     let options = SplitOptions::new(options.overwrite(arguments.force));
     let options = options.max_shard_size(arguments.max_shard_size).stem(&stem);
-    let kinds = Kinds::builtin();
+    let options = options.max_tensors(arguments.max_tensors.unwrap_or(u64::MAX));
     let split = if is_url(&folder) {
         let folder = remote::folder(&folder, &convert.input.remote)?;
         kinds.split_to_store(&inputs, &*folder, &options)
@@ -192,8 +201,9 @@ fn print_nothing(
     Ok(Exit::Ok)
 }
 
-/// The name of the set: the name of the input without its extension.
-fn stem(path: &Path) -> Result<String, Failure> {
+/// The name of the set: the name of the input without its extension, and without its number if it
+/// `opens_set`.
+fn stem(path: &Path, opens_set: bool) -> Result<String, Failure> {
     if is_stdin(path) {
         return Err(Failure::misuse(
             "stdin has no name: name the set with --name",
@@ -203,6 +213,7 @@ fn stem(path: &Path) -> Result<String, Failure> {
     let name = path.file_name().and_then(|name| name.to_str());
     let name = name.map(|name| name.strip_suffix(".index.json").unwrap_or(name));
     let stem = name.and_then(|name| Path::new(name).file_stem()?.to_str());
+    let stem = stem.map(|stem| if opens_set { unnumbered(stem) } else { stem });
     let stem = stem.map(str::to_owned);
     stem.ok_or_else(|| {
         let path = path.display();
@@ -210,6 +221,16 @@ fn stem(path: &Path) -> Result<String, Failure> {
             "{path}: the file name is not UTF-8: name the set with --name"
         ))
     })
+}
+
+/// `model` for `model-00001-of-00003`.
+fn unnumbered(stem: &str) -> &str {
+    let is_number = |text: &str| text.len() >= 5 && text.bytes().all(|it| it.is_ascii_digit());
+    let (start, count) = stem.rsplit_once("-of-").unwrap_or((stem, ""));
+    match start.rsplit_once('-') {
+        Some((name, number)) if is_number(number) && is_number(count) => name,
+        _ => stem,
+    }
 }
 
 fn print(
@@ -246,7 +267,8 @@ fn print(
     }
     // Only the last line names the objects that were left out.
     let left_out = left_out(&split.left_out);
-    let of_shards = if split.index.is_none() { &left_out } else { "" };
+    let is_one = split.shards.len() == 1;
+    let of_shards = if is_one { &left_out } else { "" };
     for shard in &split.shards {
         output.line(&format!(
             "{}: {}, {} of values in {}{of_shards}",
@@ -256,10 +278,11 @@ fn print(
             human(shard.byte_len)
         ))?;
     }
-    if let Some(index) = &split.index {
+    let first = split.shards.first().map(|shard| &shard.path);
+    if let Some(path) = split.index.as_ref().or(first.filter(|_| !is_one)) {
         output.line(&format!(
             "{}: {target}; {}, {}{left_out}",
-            text::path(index),
+            text::path(path),
             count(split.shards.len() as u64, "shard", "shards"),
             human(split.total_size)
         ))?;
@@ -273,7 +296,7 @@ mod tests {
 
     #[test]
     fn a_set_is_named_after_its_file() {
-        let stem = |path: &str| stem(path.as_ref()).ok();
+        let stem = |path: &str| stem(path.as_ref(), false).ok();
         for path in [
             "a/model.safetensors",
             "model.zt",
@@ -284,5 +307,12 @@ mod tests {
         }
         assert_eq!(stem("v1.5.gguf").as_deref(), Some("v1.5"));
         assert_eq!(stem(".."), None);
+        assert_eq!(
+            stem("m-00002-of-00003.gguf").as_deref(),
+            Some("m-00002-of-00003")
+        );
+        let stem = |path: &str| super::stem(path.as_ref(), true).ok();
+        assert_eq!(stem("a/m-00002-of-00003.gguf").as_deref(), Some("m"));
+        assert_eq!(stem("a-1-of-3.gguf").as_deref(), Some("a-1-of-3"));
     }
 }

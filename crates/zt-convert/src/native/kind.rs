@@ -5,7 +5,8 @@ use zt::foreign::Kind;
 use zt::formats::element_count;
 use zt::{Error, Result, Source};
 use zt_foreign::{
-    Fault, FileKind, FileWriter, Incoming, Input, Job, Loss, Merged, Opening, Outgoing, Probe, Sink,
+    Fault, FileKind, FileWriter, Incoming, Input, Job, Loss, Merged, Opening, Outgoing, Probe,
+    SetForm, Sink,
 };
 
 use crate::native::object::write_objects;
@@ -55,8 +56,8 @@ impl FileWriter for Zt {
         writer.finish()
     }
 
-    fn has_sets(&self) -> bool {
-        true
+    fn set_form(&self) -> Option<SetForm> {
+        Some(SetForm::Indexed)
     }
 
     fn shard_len(&self, incoming: &Incoming<'_>, job: &mut Job<'_>) -> Result<Option<u64>> {

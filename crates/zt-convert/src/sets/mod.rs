@@ -9,6 +9,8 @@
 //! A set is opened by its index, as one [`zt::File`], and written by [`Kinds::split`](crate::Kinds::split). Its shards have
 //! one kind, which may be any kind in the table.
 //!
+//! Sets whose files are numbered have no index. They are written here, too, and their kind opens them.
+//!
 //! It must not know: a particular kind, except that only `.zt` shares bytes.
 
 mod index;

@@ -20,6 +20,8 @@ pub struct SplitOptions<'p> {
     pub stem: String,
     /// The most bytes of values in a shard, before compression; 5 GB by default, as on the Hub.
     pub max_shard_size: u64,
+    /// The most objects in a shard; no limit by default. Objects that share their bytes count once.
+    pub max_tensors: u64,
 }
 
 impl<'p> SplitOptions<'p> {
@@ -30,6 +32,7 @@ impl<'p> SplitOptions<'p> {
             convert,
             stem: "model".to_owned(),
             max_shard_size: 5_000_000_000,
+            max_tensors: u64::MAX,
         }
     }
 
@@ -44,6 +47,13 @@ impl<'p> SplitOptions<'p> {
     #[must_use]
     pub fn max_shard_size(mut self, max_shard_size: u64) -> Self {
         self.max_shard_size = max_shard_size;
+        self
+    }
+
+    /// Sets [`max_tensors`](field@Self::max_tensors).
+    #[must_use]
+    pub fn max_tensors(mut self, max_tensors: u64) -> Self {
+        self.max_tensors = max_tensors;
         self
     }
 }

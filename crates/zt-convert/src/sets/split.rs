@@ -8,11 +8,13 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use zt::foreign::expect_unlocked;
 use zt::{Result, Span, Warning};
-use zt_foreign::{ConvertOptions, Fault, FileWriter, Incoming, Input, Job, Loss, Merged, Sink};
+use zt_foreign::{
+    ConvertOptions, Fault, FileWriter, Incoming, Input, Job, Loss, Merged, Part, SetForm, Sink,
+};
 
 use super::index::{index_of, is_plain};
 use super::options::SplitOptions;
-use super::plan::{Item, shards};
+use super::plan::{Item, Limits, shards};
 use super::staging::Staging;
 use crate::merge::{Target, check_is_no_input, check_name, is_same_file, merge};
 use crate::native::ZT;
@@ -24,7 +26,8 @@ use crate::table::Kinds;
 pub struct Split {
     /// The shards, in order.
     pub shards: Vec<Shard>,
-    /// The index, which opens the set; `None` for a single shard, which is an ordinary file.
+    /// The index, which opens the set; `None` for a single shard, which is an ordinary file, and for files
+    /// that are numbered. Any of these opens its set.
     pub index: Option<PathBuf>,
     /// Bytes of all values, before compression. Shared bytes count once.
     pub total_size: u64,
@@ -56,7 +59,7 @@ impl Kinds {
     /// Writes the objects of all `inputs` as shards of at most [`SplitOptions::max_shard_size`] bytes of
     /// values into `folder`, and an index beside them. With the stem `model` and the target safetensors,
     /// the files are `model-00001-of-00003.safetensors` and so on, and `model.safetensors.index.json`. The target
-    /// may be `.zt` too.
+    /// may be `.zt` or GGUF too.
     ///
     /// Objects are taken in the order of the inputs and of their data, by the rule of
     /// `huggingface_hub`: an object larger than the limit is a shard by itself. Sizes are before
@@ -70,6 +73,12 @@ impl Kinds {
     /// the old set, and after it the new one. Then the old shards are removed. Where the old index lists
     /// a name of a new shard, or such a file exists, the shards are called
     /// `model-g2-00001-of-00003.safetensors` and so on.
+    ///
+    /// A kind whose files are numbered, such as GGUF, has no index. Each file has its number, and the first
+    /// one has the attributes. The objects keep their order, so an object larger than the limit comes after
+    /// those before it. The set opens by any of its files. The first one gets its name last, and the set
+    /// does not open before. Existing files of these names are replaced, and after a kill in between neither
+    /// set is whole; a set of another number of files stays.
     ///
     /// If the process is killed, the next call for a set of this name removes what it left.
     ///
@@ -89,7 +98,8 @@ impl Kinds {
         let index = plan.names.index();
         let names = plan.names.clone();
         let is_shard = |name: &str| names.is_shard(name);
-        Staging::clean(folder, &index, |name| {
+        let form = names.form;
+        Staging::clean(folder, &index, form, |name| {
             is_shard(name) && check_is_no_input(&folder.join(name), inputs).is_ok()
         })?;
         let count = plan.shards.len();
@@ -98,7 +108,10 @@ impl Kinds {
             let input = folder.join(&index);
             return Err(is_input(&input));
         }
-        let files = names.free(count, |name| Ok(old.has(folder, name, count)))?;
+        let files = match form {
+            SetForm::Numbered => names.shards(count, 1),
+            _ => names.free(count, |name| Ok(old.has(folder, name, count)))?,
+        };
         let mut staging = Staging::new(folder, &index, old.like.take());
         for (at, name) in files.iter().enumerate() {
             staging.write(name, overwrite && count == 1, |file| {
@@ -107,6 +120,10 @@ impl Kinds {
         }
         let json = plan.index_json(&files)?;
         let mut split = plan.split;
+        if form == SetForm::Numbered {
+            staging.publish_numbered(json.as_deref(), &old.unlisted)?;
+            return Ok(split);
+        }
         split.index = json.is_some().then(|| folder.join(&index));
         let (removed, warnings) = staging.publish(json.as_deref(), &old.unlisted, is_shard)?;
         split.removed = removed;
@@ -147,9 +164,7 @@ impl<'p> Plan<'p> {
         let (stem, options) = (split.stem.as_str(), &split.convert);
         let kind = options.target;
         let target = Target::new(kinds, options)?;
-        if !target.writer.has_sets() {
-            return Err(Fault::NoSets { kind }.into());
-        }
+        let form = target.writer.set_form().ok_or(Fault::NoSets { kind })?;
         if !is_plain(stem) {
             return Err(Fault::Stem.into());
         }
@@ -157,7 +172,12 @@ impl<'p> Plan<'p> {
         let mut merged = merge(kinds, inputs, &mut job)?;
         let is_shared = kind == ZT && options.deduplicate && has_own_places(inputs);
         let items = items(&mut merged, target.writer, is_shared, &mut job)?;
-        let (shards, total_size) = shards(items, split.max_shard_size);
+        let limits = Limits {
+            byte_len: split.max_shard_size,
+            tensors: split.max_tensors,
+            in_order: form == SetForm::Numbered,
+        };
+        let (shards, total_size) = shards(items, limits);
         let total_size = total_size.ok_or(Fault::Lossy {
             target: kind,
             loss: Loss::Shape,
@@ -166,7 +186,11 @@ impl<'p> Plan<'p> {
         Ok(Plan {
             target,
             options,
-            names: FileNames { stem, extension },
+            names: FileNames {
+                stem,
+                extension,
+                form,
+            },
             merged,
             shards,
             split: Split {
@@ -191,9 +215,18 @@ impl<'p> Plan<'p> {
         let shard = self.shards.get(at).map(Vec::as_slice);
         let objects = shard.unwrap_or_default().iter();
         let objects = objects.filter_map(|at| self.merged.objects.get(*at));
+        let mut attributes = self.merged.attributes.clone();
+        if self.shards.len() > 1 {
+            let part = Part {
+                no: at as u64,
+                count: self.shards.len() as u64,
+                objects: self.merged.objects.len() as u64,
+            };
+            attributes = self.target.writer.part_attributes(attributes, part)?;
+        }
         let part = Merged {
             objects: objects.copied().collect(),
-            attributes: self.merged.attributes.clone(),
+            attributes,
             extra: self.merged.extra.clone(),
         };
         let mut job = Job::new(self.options.target, self.options);
@@ -265,7 +298,8 @@ impl Old {
             input.paths().len() > 1 && input.path().is_some_and(|path| is_same_file(path, &index))
         };
         // A set may replace itself, because the new one has everything.
-        let is_input = overwrite && inputs.iter().any(|input| is_index(&input));
+        let is_indexed = names.form == SetForm::Indexed;
+        let is_input = overwrite && is_indexed && inputs.iter().any(|input| is_index(&input));
         let others = inputs.iter().filter(|it| !(is_input && is_index(it)));
         let others: Vec<Input> = others.cloned().collect();
         let mut old = Old {
@@ -280,7 +314,7 @@ impl Old {
             let checked = check_name(path, &others, overwrite);
             checked.map_err(|error| error.with_path(path))
         };
-        if check(&index)? {
+        if is_indexed && check(&index)? {
             // An index that cannot be read lists nothing.
             if let Ok(index) = index_of(&index) {
                 old.objects = index.tensors().len();
@@ -288,8 +322,7 @@ impl Old {
             }
             existing.push(index);
         }
-        for number in 1..=count {
-            let name = names.shard(number, count, 1);
+        for name in names.shards(count, 1) {
             let path = folder.join(&name);
             if check(&path)? {
                 existing.push(path);
@@ -381,12 +414,15 @@ fn has_own_places(inputs: &[Input]) -> bool {
 pub(super) struct FileNames<'s> {
     stem: &'s str,
     extension: &'static str,
+    pub(super) form: SetForm,
 }
 
 impl FileNames<'_> {
     /// The name of a shard. Only the first generation has the names of the Hub.
     pub(super) fn shard(&self, number: usize, count: usize, generation: u64) -> String {
-        let FileNames { stem, extension } = self;
+        let FileNames {
+            stem, extension, ..
+        } = self;
         let tag = match generation {
             1 => String::new(),
             generation => format!("-g{generation}"),
@@ -398,6 +434,14 @@ impl FileNames<'_> {
         }
     }
 
+    /// The names of `count` shards.
+    pub(super) fn shards(&self, count: usize, generation: u64) -> Vec<String> {
+        let numbers = 1..=count;
+        numbers
+            .map(|number| self.shard(number, count, generation))
+            .collect()
+    }
+
     /// The names of `count` shards, of the first generation in which no name `is_taken`.
     pub(super) fn free(
         &self,
@@ -407,8 +451,7 @@ impl FileNames<'_> {
         let mut generation = 0;
         loop {
             generation += 1;
-            let names = (1..=count).map(|number| self.shard(number, count, generation));
-            let names: Vec<String> = names.collect();
+            let names = self.shards(count, generation);
             let is_free = |free, name: &String| Ok::<_, zt::Error>(free && !is_taken(name)?);
             if names.iter().try_fold(true, is_free)? {
                 return Ok(names);

@@ -10,6 +10,17 @@
 //!
 //! A set opens by its index. Until the commit it lists the old shards, and after it the new ones, all
 //! complete. If the process is killed, a hidden index lists the shards that the next run removes.
+//!
+//! A numbered set has no index, and opens only if it has its first file. So the name of that file is the
+//! commit:
+//!
+//! ```text
+//! listed      .INDEX.zt-new lists the new files
+//! removed     files of an old set with these names are gone, the first one first
+//! named       all files but the first have their names
+//! committed   the first file has its name
+//! cleaned     .INDEX.zt-new is gone
+//! ```
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -19,6 +30,7 @@ use zt::foreign::{
     AtomicFile, expect_unlocked, keep_access, open_locked, sync_folder, uninterrupted,
 };
 use zt::{Error, Result, Warning};
+use zt_foreign::SetForm;
 
 use super::index::shards_of;
 
@@ -26,7 +38,7 @@ use super::index::shards_of;
 /// it, and the old set is as it was.
 pub(super) struct Staging<'s> {
     folder: &'s Path,
-    /// The name of the index.
+    /// The name of the index. A numbered set has none, and only hidden names are made of it.
     index: &'s str,
     /// A file with the access rights that the new files get.
     like: Option<fs::Metadata>,
@@ -43,7 +55,12 @@ impl<'s> Staging<'s> {
     /// # Errors
     ///
     /// Code `locked` if another process is writing the set.
-    pub(super) fn clean(folder: &Path, index: &str, is_ours: impl Fn(&str) -> bool) -> Result<()> {
+    pub(super) fn clean(
+        folder: &Path,
+        index: &str,
+        form: SetForm,
+        is_ours: impl Fn(&str) -> bool,
+    ) -> Result<()> {
         let [new, old] = hidden(folder, index);
         let killed = match open_locked(&new) {
             Ok(file) => Some(file),
@@ -51,17 +68,21 @@ impl<'s> Staging<'s> {
             Err(error) => return Err(error),
         };
         // Before the commit the new shards are left over, and after it the old ones.
-        let left = if killed.is_some() { &new } else { &old };
-        let current = folder.join(index);
-        let kept = match shards_of(&current) {
-            Err(_) if is_there(&current) => None, // Nothing is known to be left over.
-            kept => Some(kept.unwrap_or_default()),
+        let left = shards_of(if killed.is_some() { &new } else { &old }).unwrap_or_default();
+        let kept = if form == SetForm::Numbered {
+            let first = left.first();
+            let is_whole = first.is_some_and(|first| is_there(&folder.join(first)));
+            is_whole.then(|| left.clone())
+        } else {
+            match shards_of(&folder.join(index)) {
+                Err(_) if is_there(&folder.join(index)) => Some(left.clone()), // Nothing is known of it.
+                kept => kept.ok(),
+            }
         };
-        if let (Some(kept), Ok(left)) = (kept, shards_of(left)) {
-            for name in left {
-                if is_ours(&name) && !kept.contains(&name) {
-                    remove(&folder.join(name))?;
-                }
+        let kept = kept.unwrap_or_default();
+        for name in left {
+            if is_ours(&name) && !kept.contains(&name) {
+                remove(&folder.join(name))?;
             }
         }
         remove(&old)?;
@@ -129,13 +150,7 @@ impl<'s> Staging<'s> {
         }
         self.sync()?;
         for (name, file) in std::mem::take(&mut self.shards) {
-            let path = self.folder.join(name);
-            // A single file may replace another. Then it stays.
-            let is_new = !is_there(&path);
-            file.publish_unsynced()?;
-            if is_new {
-                self.named.push(path);
-            }
+            self.name(&name, file)?;
         }
         self.sync()?;
         match &journal {
@@ -174,6 +189,52 @@ impl<'s> Staging<'s> {
             let _ = remove(&old);
         }
         Ok((removed, warnings))
+    }
+
+    /// As [`Staging::publish`], for a numbered set with this list of its files. Files called `replaced` are
+    /// removed before the new ones get their names, so that no mixture of both opens.
+    ///
+    /// Without `json` there is one file, which may replace another.
+    ///
+    /// # Errors
+    ///
+    /// As [`Staging::publish`].
+    pub(super) fn publish_numbered(
+        mut self,
+        json: Option<&[u8]>,
+        replaced: &[String],
+    ) -> Result<()> {
+        let [list, _] = hidden(self.folder, self.index);
+        let journal = json.map(|json| self.list(&list, json)).transpose()?;
+        for name in replaced {
+            remove(&self.folder.join(name))?;
+        }
+        let mut first = std::mem::take(&mut self.shards);
+        let rest = first.split_off(first.len().min(1));
+        for files in [rest, first] {
+            self.sync()?;
+            for (name, file) in files {
+                self.name(&name, file)?;
+            }
+        }
+        self.named.clear();
+        self.sync()?;
+        if journal.is_some() {
+            remove(&list)?;
+        }
+        Ok(())
+    }
+
+    /// Gives a written file its name.
+    fn name(&mut self, name: &str, file: AtomicFile) -> Result<()> {
+        let path = self.folder.join(name);
+        // A single file may replace another. Then it stays.
+        let is_new = !is_there(&path);
+        file.publish_unsynced()?;
+        if is_new {
+            self.named.push(path);
+        }
+        Ok(())
     }
 
     /// Writes the new index under its hidden name, durable and locked.

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use zt::{Result, Warning};
-use zt_foreign::{Existing, Fault, Input, Sink, TargetFolder, open_one};
+use zt_foreign::{Existing, Fault, Input, SetForm, Sink, TargetFolder, open_one};
 
 use super::index::Index;
 use super::options::SplitOptions;
@@ -18,6 +18,8 @@ impl Kinds {
     /// Each shard appears when it is complete, and the index is last: the set exists from then on. After
     /// an error the shards that were written are removed, unless the index may list them. A program that is
     /// killed may leave shards without an index.
+    ///
+    /// Of a numbered set, such as GGUF, the first file is written last. It does not open before.
     ///
     /// With [`ConvertOptions::overwrite`](zt_foreign::ConvertOptions::overwrite), an existing set of this name is replaced, also if it is an input and the new set
     /// has all its objects. The new shards have names that no file has. The old shards are removed when
@@ -33,12 +35,11 @@ impl Kinds {
         options: &SplitOptions<'_>,
     ) -> Result<Split> {
         let overwrite = options.convert.overwrite;
-        let existing = if overwrite {
-            Existing::Replaced
-        } else {
-            Existing::Refused
-        };
+        let existing = existing(overwrite);
         let mut plan = Plan::new(self, inputs, options)?;
+        if plan.names.form == SetForm::Numbered {
+            return plan.write_numbered(inputs, folder, overwrite);
+        }
         let count = plan.shards.len();
         let index = plan.names.index();
         let old = Old::of(folder, &plan.names, count, inputs, overwrite)?;
@@ -90,6 +91,63 @@ impl Kinds {
         }
         Ok(split)
     }
+}
+
+impl Plan<'_> {
+    /// Writes a numbered set. The first file is last, because the set does not open without it.
+    fn write_numbered(
+        mut self,
+        inputs: &[Input],
+        folder: &dyn TargetFolder,
+        overwrite: bool,
+    ) -> Result<Split> {
+        let files = self.names.shards(self.shards.len(), 1);
+        for name in &files {
+            expect_no_input(&folder.path_of(name), inputs)?;
+            if !overwrite && folder.contains(name)? {
+                return Err(zt::Error::from(Fault::Exists).with_path(&folder.path_of(name)));
+            }
+        }
+        if let [first, _, ..] = &files[..]
+            && overwrite
+            && folder.contains(first)?
+        {
+            // The files of two sets must not open together.
+            folder.remove(first)?;
+        }
+        let mut written = Written {
+            folder,
+            names: Vec::new(),
+        };
+        for (at, name) in files.iter().enumerate().rev() {
+            let path = folder.path_of(name);
+            folder.write(name, existing(overwrite), &mut |file| {
+                self.write(at, path.clone(), Sink::new(file))
+            })?;
+            written.names.push(name);
+        }
+        written.names.clear();
+        self.split.shards.reverse();
+        Ok(self.split)
+    }
+}
+
+/// Whether an existing file is replaced.
+fn existing(overwrite: bool) -> Existing {
+    if overwrite {
+        Existing::Replaced
+    } else {
+        Existing::Refused
+    }
+}
+
+/// Refuses to change a file that is an input.
+fn expect_no_input<'i>(path: &Path, inputs: impl IntoIterator<Item = &'i Input>) -> Result<()> {
+    let mut read = inputs.into_iter().flat_map(Input::paths);
+    if read.any(|read| read == path) {
+        return Err(is_input(path));
+    }
+    Ok(())
 }
 
 /// Whether the index may list one of these shards, after it could not be written. The answer of the store
@@ -147,11 +205,8 @@ impl Old {
         let index_path = folder.path_of(&index);
         let is_set = |input: &Input| input.path() == Some(&*index_path) && input.paths().len() > 1;
         let expect_no_input = |path: &Path| {
-            let mut others = inputs.iter().filter(|input| !(overwrite && is_set(input)));
-            if others.any(|input| input.paths().iter().any(|read| read == path)) {
-                return Err(is_input(path));
-            }
-            Ok(())
+            let others = inputs.iter().filter(|input| !(overwrite && is_set(input)));
+            expect_no_input(path, others)
         };
         let mut old = Old {
             is_input: overwrite && inputs.iter().any(is_set),
@@ -180,8 +235,7 @@ impl Old {
             expect_no_input(&folder.path_of(name))?;
         }
         let listed: HashSet<String> = old.shards.iter().cloned().collect();
-        for number in 1..=count {
-            let name = names.shard(number, count, 1);
+        for name in names.shards(count, 1) {
             if expect(&name)? && !listed.contains(&name) {
                 old.shards.push(name);
             }

@@ -29,7 +29,7 @@ pub enum Fault {
     #[error("{kind} files cannot be written; writable: {}", list(writable))]
     NotWritable { kind: Kind, writable: Vec<Kind> },
     /// A kind that is not written as sets.
-    #[error("{kind} files cannot be written as a set of shards; use safetensors or zt")]
+    #[error("{kind} files cannot be written as a set of shards; use gguf, safetensors or zt")]
     NoSets { kind: Kind },
     /// The name of a set is not a file name.
     #[error("the name of a set must be a file name, without a folder")]

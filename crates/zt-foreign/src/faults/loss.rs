@@ -70,6 +70,9 @@ pub enum Loss {
     /// Big-endian bytes of a format whose little-endian bytes are unknown.
     #[error("big-endian {}: its little-endian bytes are unknown", format.escape_debug())]
     BigEndian { format: String },
+    /// A set of more files than the target can number.
+    #[error("a set of {count} files, the limit is {limit}")]
+    Parts { count: u64, limit: u64 },
     /// A header that is longer than the target's readers accept.
     #[error("a header of {byte_len} bytes, the limit is {limit}")]
     Header { byte_len: u64, limit: u64 },
