@@ -7,6 +7,7 @@ import os
 import pickle
 import subprocess
 import sys
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -283,3 +284,15 @@ def test_threads_are_a_number_from_one_on(model):
         [sys.executable, "-c", code], check=False, env=env, capture_output=True, text=True
     )
     assert "ZT_NUM_THREADS" in failed.stderr
+
+
+def test_any_part_of_a_gguf_set_opens_the_whole_set():
+    folder = Path(__file__).parents[2] / "conformance" / "data" / "gguf-set"
+    parts = sorted(folder.glob("*.gguf"))
+    assert len(parts) == 3
+    for part in parts:
+        with zt.open(part) as file:
+            assert list(file) == ["a", "b"]
+            assert file["b"][:].tolist() == [3.0, 4.0, 5.0]
+            assert not any(key.startswith("split.") for key in file.attributes)
+            assert not file.warnings
