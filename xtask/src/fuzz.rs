@@ -49,9 +49,10 @@ const IN_CI: Mode = Mode {
 };
 
 /// Which words a target's inputs are made of, where that is not said by its own name.
-const DICTIONARIES: [(&str, &str); 8] = [
+const DICTIONARIES: [(&str, &str); 9] = [
     ("differential", "zt"),
     ("footer", "zt"),
+    ("gguf_set", "gguf"),
     ("manifest", "zt"),
     ("npz", "npy"),
     ("open_all", "zt"),

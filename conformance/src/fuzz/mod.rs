@@ -11,6 +11,7 @@ mod edits;
 mod foreign;
 mod in_memory;
 mod repair;
+mod set;
 mod slices;
 mod views;
 mod write_read;
@@ -23,6 +24,7 @@ pub use differential::{assert_same, differential};
 pub use edits::edits;
 pub use foreign::{gguf, hdf5, npy, npz, onnx, pickle, pytorch, safetensors, slm1, squizd, zt2};
 pub use repair::repair;
+pub use set::gguf_set;
 pub use slices::slices;
 pub use views::views;
 pub use write_read::round_trip;
@@ -31,11 +33,12 @@ pub use write_read::round_trip;
 pub type Body = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const BODIES: [Body; 20] = [
+pub const BODIES: [Body; 21] = [
     ("differential", differential),
     ("edits", edits),
     ("footer", footer),
     ("gguf", gguf),
+    ("gguf_set", gguf_set),
     ("hdf5", hdf5),
     ("manifest", manifest),
     ("npy", npy),
