@@ -4,7 +4,7 @@
 Truths are computed from the arrays that are handed to h5py, with NumPy alone; no reader of this project is asked.
 What h5py has no name for is set through the library that it comes with.
 """
-import ctypes, hashlib, json, pathlib, warnings, zipfile
+import ctypes, hashlib, itertools, json, pathlib, warnings, zipfile
 
 import h5py
 import numpy as np
@@ -623,3 +623,63 @@ with Case("virtual_chain", "virtual datasets each within the next: more of them 
             else:
                 case.refused[name] = "nested too deep"
     case.same("a", "b")
+
+# ---- Filters of hdf5plugin 7.1.0, with h5py 3.16.0.
+
+import hdf5plugin  # noqa: E402
+
+DTYPES = ("<f4", "<f8", "<i2", "u1")
+
+
+def runs(shape, dtype):
+    """Values that compress, with a part that does not and a run of zeros."""
+    generator, count = np.random.default_rng(5), int(np.prod(shape))
+    values = np.arange(count) // 7 % 100
+    values[: count // 8 + 1] = generator.integers(0, 120, count // 8 + 1)
+    values[count // 3 : count // 2] = 0
+    return values.astype(dtype).reshape(shape)
+
+
+def noise(count, dtype):
+    bits = np.random.default_rng(6).integers(0, 256, count * np.dtype(dtype).itemsize, dtype="u1")
+    return bits.view(dtype)
+
+
+SHUFFLES = ("none", "bytes", "bits")
+for name, made in (("blosc", lambda codec, shuffle: hdf5plugin.Blosc(cname=codec, shuffle=shuffle)), ("blosc2", lambda codec, shuffle: hdf5plugin.Blosc2(cname=codec, filters=shuffle))):
+    with Case(name, f"{name}: every codec with every shuffle, split blocks, chunks on the edge, one element, noise and runs") as case:
+        for at, (codec, shuffle) in enumerate(itertools.product(("blosclz", "lz4", "lz4hc", "zlib", "zstd"), range(3))):
+            options, place, dtype = made(codec, shuffle), f"{codec}/{SHUFFLES[shuffle]}", DTYPES[at % 4]
+            case.dataset(f"{place}/row", runs((530,), dtype), chunks=(520,), **options)
+            case.dataset(f"{place}/plane", runs((21, 13), DTYPES[(at + 1) % 4]), chunks=(8, 5), **options)
+        options = made("lz4", 1)
+        case.dataset("one", np.array([7], "<f4"), chunks=(1,), **options)
+        case.dataset("noise", noise(200, "<f8"), chunks=(130,), **options)
+        case.dataset("zeros", np.zeros((40, 50), "<i2"), chunks=(40, 50), **options)
+        case.dataset("many_zeros", np.zeros(1 << 20, "<f4"), chunks=(1 << 20,), **options)
+        case.dataset("equal", np.full(900, 3, "<f4"), chunks=(900,), **options)
+        case.dataset("space", runs((9, 10, 11), "<f4"), chunks=(5, 7, 11), **options)
+        case.dataset("checked", runs((21, 13), "<f4"), chunks=(8, 5), fletcher32=True, **options)
+
+with Case("plugin_filters", "zstd, lz4, bzip2 and bitshuffle, each with other filters too; zfp, which is refused") as case:
+    filters = {
+        "zstd": hdf5plugin.Zstd(),
+        "lz4": hdf5plugin.LZ4(),
+        "lz4_blocks": hdf5plugin.LZ4(nbytes=104),
+        "bzip2": hdf5plugin.BZip2(),
+        "bits": hdf5plugin.Bitshuffle(cname="none"),
+        "bits_lz4": hdf5plugin.Bitshuffle(cname="lz4"),
+        "bits_zstd": hdf5plugin.Bitshuffle(cname="zstd"),
+        "bits_blocks": hdf5plugin.Bitshuffle(nelems=16, cname="lz4"),
+    }
+    for name, options in filters.items():
+        for dtype in DTYPES:
+            case.dataset(f"{name}/{np.dtype(dtype).name}", runs((21, 13), dtype), chunks=(8, 5), **options)
+        case.dataset(f"{name}/one", np.array([7], "<f4"), chunks=(1,), **options)
+        case.dataset(f"{name}/noise", noise(100, "<i2"), chunks=(60,), **options)
+        case.dataset(f"{name}/row", runs((700,), "<f4"), chunks=(600,), **options)
+        case.dataset(f"{name}/with_others", runs((21, 13), "<f4"), chunks=(8, 5), shuffle=True, fletcher32=True, **options)
+    for name in ("bzip2", "zstd"):
+        case.dataset(f"{name}/many_zeros", np.zeros(1 << 20, "<f4"), chunks=(1 << 20,), **filters[name])
+    case.file.create_dataset("zfp", data=runs((21, 13), "<f4"), chunks=(8, 5), **hdf5plugin.Zfp(reversible=True))
+    case.refused["zfp"] = "the filter zfp"

@@ -31,9 +31,13 @@ pub(crate) fn decompress(bytes: &[u8], limit: usize) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// Appends `len` bytes from `distance` bytes before the end on. They may include appended bytes.
-fn copy(out: &mut Vec<u8>, distance: usize, mut len: usize) -> Option<()> {
+/// Appends `len` bytes from `distance` bytes before the end on. They may include appended bytes. `None` for
+/// a distance of 0, or beyond the beginning.
+pub(super) fn copy(out: &mut Vec<u8>, distance: usize, mut len: usize) -> Option<()> {
     let start = out.len().checked_sub(distance)?;
+    if distance == 0 {
+        return None;
+    }
     while len > 0 {
         let part = len.min(out.len().checked_sub(start)?);
         out.extend_from_within(start..start.checked_add(part)?);

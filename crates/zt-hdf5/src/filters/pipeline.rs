@@ -7,11 +7,12 @@ use crate::bytes::checksum::fletcher32;
 use crate::bytes::cursor::Cursor;
 use crate::bytes::size::{in_memory, product, sum};
 use crate::bytes::violation::Violation;
-use crate::filters::lzf;
+use crate::filters::bitshuffle::Bitshuffle;
 use crate::filters::nbit::Nbit;
 use crate::filters::scale_offset::ScaleOffset;
 use crate::filters::shuffle::unshuffle;
 use crate::filters::szip::{self, Szip};
+use crate::filters::{blosc, blosc2, bzip2, lz4, lzf, zstd};
 
 /// The filters that a writer applied, in its order.
 #[derive(Debug, Clone, Default)]
@@ -29,6 +30,12 @@ enum Filter {
     Szip(Szip),
     Nbit(Nbit),
     ScaleOffset(ScaleOffset),
+    Blosc,
+    Blosc2,
+    Bzip2,
+    Lz4,
+    Bitshuffle(Bitshuffle),
+    Zstd,
     /// An unsupported filter. Chunks may skip it.
     Unknown {
         id: u16,
@@ -67,16 +74,6 @@ const NAMES: [(u16, &str); 14] = [
     (32026, "blosc2"),
 ];
 
-/// The most bytes of a decoded chunk that has `stored` bytes in the file.
-pub(crate) fn chunk_max(stored: u64) -> u64 {
-    decoded_max(stored, MAX_RATIO)
-}
-
-fn decoded_max(stored: u64, ratio: u64) -> u64 {
-    let large = stored.saturating_mul(LARGE_RATIO).saturating_add(LARGE);
-    stored.saturating_mul(ratio).min(large)
-}
-
 impl Pipeline {
     /// Reads the message. An unknown filter that is not optional is unsupported, and so is a filter
     /// that is applied twice.
@@ -110,6 +107,23 @@ impl Pipeline {
         self.filters.is_empty()
     }
 
+    /// The most bytes of a decoded chunk that has `stored` bytes in the file.
+    pub(crate) fn chunk_max(&self, stored: u64) -> u64 {
+        let ratios = self.filters.iter().map(|filter| match filter {
+            Filter::Szip(_) => szip::MAX_RATIO,
+            // A number says how often a value is repeated.
+            Filter::Blosc
+            | Filter::Blosc2
+            | Filter::Bzip2
+            | Filter::Bitshuffle(_)
+            | Filter::Zstd => u64::MAX,
+            _ => MAX_RATIO,
+        });
+        let ratio = ratios.max().unwrap_or(MAX_RATIO);
+        let large = stored.saturating_mul(LARGE_RATIO).saturating_add(LARGE);
+        stored.saturating_mul(ratio).min(large)
+    }
+
     pub(crate) fn has_unknown(&self) -> bool {
         let mut filters = self.filters.iter();
         filters.any(|filter| matches!(filter, Filter::Unknown { .. }))
@@ -137,13 +151,7 @@ impl Pipeline {
     /// Decodes a chunk of `byte_len` bytes. The filters in `mask` were skipped, the first in the
     /// lowest bit. It is refused if the stored bytes cannot give as many.
     pub(crate) fn decode(&self, stored: Vec<u8>, mask: u32, byte_len: usize) -> Result<Vec<u8>> {
-        let is_szip = |filter: &Filter| matches!(filter, Filter::Szip(_));
-        let ratio = if self.filters.iter().any(is_szip) {
-            szip::MAX_RATIO
-        } else {
-            MAX_RATIO
-        };
-        let most = decoded_max(stored.len() as u64, ratio);
+        let most = self.chunk_max(stored.len() as u64);
         if byte_len as u64 > most {
             let (byte_len, limit) = (byte_len as u64, most);
             return Err(Violation::ChunkSize { byte_len, limit }.into());
@@ -205,7 +213,13 @@ fn filter(cursor: &mut Cursor<'_>, version: u8) -> Result<(u16, Filter)> {
         4 => Szip::new(&parameters()?).map_or(other, Filter::Szip),
         5 => Nbit::new(&parameters()?).map_or(other, Filter::Nbit),
         6 => ScaleOffset::new(&parameters()?).map_or(other, Filter::ScaleOffset),
+        307 => Filter::Bzip2,
         32000 => Filter::Lzf,
+        32001 => Filter::Blosc,
+        32004 => Filter::Lz4,
+        32008 => Bitshuffle::new(&parameters()?).map_or(other, Filter::Bitshuffle),
+        32015 => Filter::Zstd,
+        32026 => Filter::Blosc2,
         _ => other,
     };
     match filter {
@@ -230,6 +244,12 @@ impl Filter {
                 let decoded = filter.decode(bytes, byte_len);
                 decoded.ok_or_else(|| invalid("scale-offset"))
             }
+            Filter::Blosc => blosc::decode(&bytes, limit),
+            Filter::Blosc2 => blosc2::decode(&bytes, limit),
+            Filter::Bzip2 => bzip2::decompress(&bytes, limit).ok_or_else(|| invalid("bzip2")),
+            Filter::Lz4 => lz4::decompress(&bytes, limit).ok_or_else(|| invalid("lz4")),
+            Filter::Bitshuffle(filter) => filter.decode(&bytes, limit),
+            Filter::Zstd => zstd::decode(&bytes, limit, byte_len),
             Filter::Unknown { id, name } => Err(unknown(*id, name)),
         }
     }

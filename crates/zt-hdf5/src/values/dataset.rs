@@ -10,7 +10,7 @@ use zt_foreign::strided::Bands;
 use crate::bytes::budget::Budget;
 use crate::bytes::store::Store;
 use crate::bytes::violation::Violation;
-use crate::filters::pipeline::{self, MAX_RATIO, Pipeline};
+use crate::filters::pipeline::{MAX_RATIO, Pipeline};
 use crate::structures::common::Common;
 use crate::structures::dataspace::Dataspace;
 use crate::structures::datatype::{Class, Datatype, Number};
@@ -303,7 +303,7 @@ impl Datasets {
         let grid = Grid::new(shape, limits, chunking.shape.clone(), element_len);
         let grid = grid.ok_or(Violation::Overflow)?;
         if !pipeline.is_empty() {
-            let limit = CHUNK_MAX.min(pipeline::chunk_max(store.byte_len()));
+            let limit = CHUNK_MAX.min(pipeline.chunk_max(store.byte_len()));
             let (byte_len, limit) = (grid.chunk_len, limit.min(self.decoded_max));
             if byte_len > limit {
                 return Err(Violation::ChunkSize { byte_len, limit }.into());

@@ -316,8 +316,8 @@ fn an_unknown_filter_that_every_chunk_skips_is_allowed() {
     let plain = bytes!(5i32, 6i32);
     let checksummed = [plain.clone(), bytes!(fletcher32(&plain))].concat();
     let fletcher = bytes!(3u16, 0u16, 0u16);
-    let blosc = |flags: u16| bytes!(32001u16, 0u16, flags, 0u16);
-    let file = |flags, mask| through(&[&fletcher, &blosc(flags)], &checksummed, 2, mask);
+    let zfp = |flags: u16| bytes!(32013u16, 0u16, flags, 0u16);
+    let file = |flags, mask| through(&[&fletcher, &zfp(flags)], &checksummed, 2, mask);
     assert_eq!(read(&file(OPTIONAL, 0b10)), [5, 6]);
     for (flags, mask) in [(OPTIONAL, 0), (OPTIONAL, 0b01), (0, 0b10)] {
         let file = file(flags, mask);
