@@ -272,6 +272,20 @@ fn links_within_the_folder_are_followed() {
     refused(&link, "path");
 }
 
+/// As in a cache whose blobs were removed.
+#[cfg(unix)]
+#[test]
+fn a_link_whose_target_is_missing_is_named_with_its_target() {
+    let (folder, path) = set(&[("a", "1.safetensors")], &[]);
+    let shard = folder.path().join("1.safetensors");
+    std::os::unix::fs::symlink("../blobs/0123", &shard).unwrap();
+    let said = |error: Error| assert!(error.to_string().contains("../blobs/0123"), "{error}");
+    said(refused(&path, "path"));
+    said(refused(&shard, "io"));
+    let missing = refused(&folder.path().join("none"), "io");
+    assert!(!missing.to_string().contains("link"), "{missing}");
+}
+
 #[cfg(unix)]
 #[test]
 fn a_link_that_leads_out_of_the_folder_is_followed_only_on_request() {

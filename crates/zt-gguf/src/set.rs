@@ -12,7 +12,7 @@
 use std::path::{Path, PathBuf};
 
 use zt::{Attributes, Result, Source, Warning};
-use zt_foreign::{Neighbours, Opening, Refusal, display};
+use zt_foreign::{Fault, Neighbours, Opening, Refusal, display};
 
 use crate::header::Header;
 use crate::pairs::{self, SPLIT_COUNT, SPLIT_NO, SPLIT_TENSORS};
@@ -131,10 +131,14 @@ fn other(
                 why,
             }
             .into(),
-            Refusal::Missing | Refusal::NeedsPath => zt::Error::from(Violation::NoPart {
-                name: name.clone(),
-                count,
-            }),
+            Refusal::Missing | Refusal::NeedsPath => {
+                let link = Fault::of_link(&from.with_file_name(&name));
+                let name = name.clone();
+                match link {
+                    Some(link) => Violation::PartLink { name, link }.into(),
+                    None => Violation::NoPart { name, count }.into(),
+                }
+            }
         })?;
     let part = Part::read(source).map_err(|error| error.with_path(&path))?;
     if part.number(SPLIT_NO) != Some(no) || part.count() != Some(count) {

@@ -1,6 +1,7 @@
 //! The rules of GGUF, and the numbers in a file that breaks one.
 
 use zt::ErrorKind;
+use zt_foreign::Fault;
 
 /// Why a file is refused. Offsets of data count from the data's first byte, as in the header.
 #[derive(Debug, thiserror::Error)]
@@ -58,6 +59,8 @@ pub(super) enum Violation {
     SetTensors { expected: u64, found: u64 },
     #[error("{name:?} is missing, one of {count} files of this set: put it beside this one")]
     NoPart { name: String, count: u64 },
+    #[error("the part {name:?} {link}")]
+    PartLink { name: String, link: Fault },
     #[error("{name:?} is no part of this set, by split.no and split.count")]
     OtherSet { name: String },
     #[error("the part {name:?} is not opened: {why}")]
@@ -72,7 +75,9 @@ impl From<Violation> for zt::Error {
             Violation::TooMany { .. } => (ErrorKind::Limit, "header"),
             Violation::ReservedKey { .. } => (ErrorKind::Unsupported, "unsupported"),
             Violation::Ends { .. } => (ErrorKind::Malformed, "truncated"),
-            Violation::NoPart { .. } | Violation::PartPath { .. } => (ErrorKind::Malformed, "path"),
+            Violation::NoPart { .. } | Violation::PartLink { .. } | Violation::PartPath { .. } => {
+                (ErrorKind::Malformed, "path")
+            }
             Violation::Version { .. } => (ErrorKind::Malformed, "version"),
             _ => (ErrorKind::Malformed, "header"),
         };

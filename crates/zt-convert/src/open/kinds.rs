@@ -4,7 +4,7 @@ use std::path::Path;
 
 use zt::foreign::Kind;
 use zt::{Error, ErrorKind, Result, Source};
-use zt_foreign::{FileKind, Folder, Input, InputOptions, Opening, Probe};
+use zt_foreign::{Fault, FileKind, Folder, Input, InputOptions, Opening, Probe};
 
 use crate::sets::IndexFile;
 use crate::table::{self, Kinds};
@@ -41,7 +41,9 @@ impl Kinds {
         let open = |source| self.open_at(Box::new(source), opening);
         let opened = zt::foreign::open_settled(path, open).map_err(|error| {
             // Only a folder has files in it, and no folder opens.
-            table::of_folder(path).map_or(error, Error::from)
+            let folder = table::of_folder(path).map(Error::from);
+            let link = || Fault::of_link(path).map(Error::from);
+            folder.or_else(link).unwrap_or(error)
         });
         opened.map_err(|error| error.with_path(path))
     }

@@ -76,6 +76,12 @@ fn sources_on_disk(
         metadata.is_ok_and(|metadata| metadata.is_file())
     };
     let missing = names.clone().filter(|name| !is_there(name));
+    for name in missing.clone() {
+        if let Some(link) = Fault::of_link(&path.with_file_name(name)) {
+            let name = name.clone();
+            return Err(Violation::LostShard { name, link }.into());
+        }
+    }
     expect_all(index, missing.cloned().collect())?;
     if !opening.options.follow_links
         && let Some(name) = names

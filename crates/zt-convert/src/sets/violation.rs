@@ -1,8 +1,8 @@
 //! The rules of sets.
 
 use zt::ErrorKind;
-use zt_foreign::LEADS_OUT;
 use zt_foreign::json::JsonFault;
+use zt_foreign::{Fault, LEADS_OUT};
 
 /// Why a set of files is refused.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +23,8 @@ pub(super) enum Violation {
     ShardName { name: String },
     #[error("the shard {name:?} is not opened: {LEADS_OUT}")]
     ShardLink { name: String },
+    #[error("the shard {name:?} {link}")]
+    LostShard { name: String, link: Fault },
     #[error("the shard {name:?} is a file of the kind {found}, the first shard is not")]
     ShardKind { name: String, found: &'static str },
     #[error(
@@ -38,6 +40,7 @@ impl From<Violation> for zt::Error {
         let code = match violation {
             Violation::ShardName { .. }
             | Violation::ShardLink { .. }
+            | Violation::LostShard { .. }
             | Violation::NoShards { .. } => "path",
             _ => "header",
         };

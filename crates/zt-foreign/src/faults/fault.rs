@@ -1,5 +1,6 @@
 //! The faults of opening and converting files of any kind. The rules of one kind are in its crate.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use zt::foreign::Kind;
@@ -37,6 +38,9 @@ pub enum Fault {
     /// An index was given without a path, so its shards cannot be found.
     #[error("the index of a sharded set must be opened by its path; the shards are beside it")]
     NeedsPath,
+    /// A symbolic link to `target`, which does not exist.
+    #[error("is a link to {}, which is missing: fetch that file again", .target.display())]
+    Dangling { target: PathBuf },
     /// Two inputs, at these paths, have an object of one name.
     #[error("duplicate name: in {} and in {}", path(first), path(second))]
     Repeated {
@@ -91,10 +95,19 @@ impl Fault {
         error.inner()?.downcast_ref()
     }
 
+    /// The fault of the link at `path`, if its target is missing; `None` for every other path.
+    #[must_use]
+    pub fn of_link(path: &Path) -> Option<Fault> {
+        let target = fs::read_link(path).ok()?;
+        let is_missing = path.try_exists().is_ok_and(|exists| !exists);
+        is_missing.then_some(Fault::Dangling { target })
+    }
+
     /// The kind and the stable code.
     fn class(&self) -> (ErrorKind, &'static str) {
-        use ErrorKind::{Malformed, Misuse, Unsupported};
+        use ErrorKind::{Io, Malformed, Misuse, Unsupported};
         match self {
+            Fault::Dangling { .. } => (Io, "io"),
             Fault::UnknownKind { .. } => (Unsupported, "unknown-kind"),
             Fault::NoSuchKind { .. }
             | Fault::NotWritable { .. }
