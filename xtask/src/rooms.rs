@@ -29,7 +29,9 @@ const ROOMS: &[(&str, &[&str])] = &[
     ),
     (
         "crates/zt-foreign",
-        &["tools", "strided", "faults", "open", "outgoing", "contract"],
+        &[
+            "tools", "strided", "sparse", "faults", "open", "outgoing", "contract",
+        ],
     ),
     ("crates/zt-formats", &["base", "formats"]),
     (

@@ -14,6 +14,7 @@
 //! | --- | --- |
 //! | `tools` | small tools that several kinds share: [`fnv1a`], [`json`], URLs |
 //! | [`strided`] | elements in another order than row-major, gathered when they are read |
+//! | [`sparse`] | sparse layouts of other programs, as coordinates for `sparse_coo` |
 //! | `faults` | what goes wrong between files: [`Fault`], [`Loss`] |
 //! | `open` | what a kind gets to open a file, and returns: [`Probe`], [`Opening`], [`Input`]; zip archives |
 //! | `outgoing` | objects on their way into a file: [`Merged`], [`Outgoing`], [`Job`], [`Sink`] |
@@ -43,6 +44,7 @@ mod contract;
 mod faults;
 mod open;
 mod outgoing;
+pub mod sparse;
 pub mod strided;
 mod tools;
 

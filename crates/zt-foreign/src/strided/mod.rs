@@ -8,6 +8,7 @@
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 mod bands;
+mod check;
 mod cut;
 mod order;
 mod step;
@@ -15,13 +16,13 @@ mod view;
 mod window;
 
 use std::io;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use zt::container::BlobReader;
 use zt::container::memory::{in_memory, zeroed};
-use zt::{Blob, Limits, Result, Source};
+use zt::{Blob, Result, Source};
 
 pub use bands::Bands;
+pub(crate) use check::Check;
 use cut::divided;
 pub use cut::{Band, Cut};
 pub use cut::{SEQUENTIAL_BAND, share};
@@ -42,7 +43,7 @@ pub struct Strided {
     cut: Cut,
     /// Whether runs are read one by one, without a band.
     is_direct: bool,
-    check: Option<(Blob, OnceLock<()>)>,
+    check: Option<Check>,
 }
 
 impl Strided {
@@ -74,26 +75,11 @@ impl Strided {
         })
     }
 
-    /// Checks the digest of `blob`, bytes of the base, before the last element is read. The elements
+    /// Checks the digest of `blob`, bytes of the base, if it has one, before the last element is read. The elements
     /// have no digest in row-major order.
     pub fn checked(mut self, blob: Blob) -> Self {
-        self.check = Some((blob, OnceLock::new()));
+        self.check = Some(Check::new(blob));
         self
-    }
-
-    fn check(&self) -> Result<()> {
-        let Some((blob, is_right)) = &self.check else {
-            return Ok(());
-        };
-        if is_right.get().is_some() {
-            return Ok(());
-        }
-        // The bytes are raw and exist, so the limits on decoding do not apply.
-        let mut reader = BlobReader::new(&self.base, blob, &Limits::default())?;
-        let mut piece = vec![0; 256 << 10];
-        while reader.read(&mut piece)? > 0 {}
-        let _ = is_right.set(()); // Another thread may have set it to the same.
-        Ok(())
     }
 
     /// The elements of a band, in row-major order.
@@ -164,8 +150,10 @@ impl Source for Strided {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         self.fill(offset, buf)?;
-        if end == Some(self.view.byte_len) {
-            self.check()?;
+        if let Some(check) = &self.check
+            && end == Some(self.view.byte_len)
+        {
+            check.run(&*self.base)?;
         }
         Ok(())
     }

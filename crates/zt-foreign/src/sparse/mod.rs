@@ -1,0 +1,221 @@
+//! Sparse layouts of other programs, as coordinates for `sparse_coo`.
+//!
+//! ```text
+//! csr, csc  pointers: where each row (column) begins, and the end; indices: a column (row) per value
+//! bsr, bsc  the same of blocks, and every block has all of its values, row by row
+//! dia       offsets: one per diagonal, whose values lie at their columns
+//! coo       an array of indices per dimension
+//! ```
+//!
+//! Coordinates are made when they are read, from the indices in the file. Values keep their order, so
+//! they stay where they are in the file. Only those of diagonals are gathered.
+//!
+//! Invariants: pointers are checked before the first coordinate is made of them. Memory does not grow
+//! with the number of values. A coordinate outside the shape is left to the rules of `sparse_coo`.
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+mod blocks;
+mod diagonals;
+mod fault;
+mod indices;
+mod pointers;
+
+use std::io;
+
+use zt::Source;
+use zt::container::memory::in_memory;
+
+pub use diagonals::Diagonals;
+pub use fault::SparseFault;
+pub use indices::Indices;
+
+use blocks::Blocks;
+use pointers::Pointers;
+
+/// Bytes of a coordinate.
+const WIDTH: u64 = 8;
+
+/// Coordinates that are made at a time.
+const PIECE: u64 = 8 << 10;
+
+/// The coordinates of values along one dimension.
+pub trait Axis: Send + Sync {
+    /// Fills `out` with the coordinates of the values from number `first` on, which all exist.
+    ///
+    /// # Errors
+    ///
+    /// Those of the source; an error of `zt` if the file's own indices are invalid.
+    fn fill(&self, first: u64, out: &mut [u64]) -> io::Result<()>;
+
+    /// Whether it is made of a [sequential](Source::is_sequential) source.
+    fn is_sequential(&self) -> bool;
+}
+
+/// The dimension whose indices are compressed to pointers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compressed {
+    /// The first dimension: CSR, BSR.
+    Rows,
+    /// The second dimension: CSC, BSC.
+    Columns,
+}
+
+/// The component `coords` of `sparse_coo`: u64, first all of the first dimension, then all of the second.
+pub struct Coords {
+    axes: Vec<Box<dyn Axis>>,
+    /// The number of values.
+    count: u64,
+    byte_len: u64,
+}
+
+impl Coords {
+    /// The coordinates of `count` values, of an axis per dimension, outermost first.
+    ///
+    /// # Errors
+    ///
+    /// [`SparseFault::Overflow`].
+    pub fn new(axes: Vec<Box<dyn Axis>>, count: u64) -> Result<Self, SparseFault> {
+        let byte_len = count.checked_mul(WIDTH);
+        let byte_len = byte_len.and_then(|len| len.checked_mul(axes.len() as u64));
+        Ok(Coords {
+            axes,
+            count,
+            byte_len: byte_len.ok_or(SparseFault::Overflow)?,
+        })
+    }
+
+    /// The coordinates of values with an array of indices per dimension: COO as SciPy saves it. With one
+    /// dimension, these are the indices as u64.
+    ///
+    /// # Errors
+    ///
+    /// [`SparseFault`]: the arrays differ in length.
+    pub fn listed(indices: impl IntoIterator<Item = Indices>) -> Result<Self, SparseFault> {
+        let (mut axes, mut count) = (Vec::<Box<dyn Axis>>::new(), None);
+        for indices in indices {
+            let (expected, found) = (*count.get_or_insert(indices.count()), indices.count());
+            expect("indices", expected, found)?;
+            axes.push(Box::new(indices));
+        }
+        Coords::new(axes, count.unwrap_or(0))
+    }
+
+    /// The coordinates of a compressed matrix of `shape`: CSR, CSC, and BSR, BSC with their `block` of rows
+    /// and columns, which is `[1, 1]` for the first two. There are as many values as indices, times the
+    /// values of a block. They are stored block by block, each row by row.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use zt::{Blob, ByteOrder, DType, Memory, Source, Span};
+    /// use zt_foreign::sparse::{Compressed, Coords, Indices};
+    ///
+    /// let indices = |values: &[i32]| {
+    ///     let bytes: Vec<u8> = values.iter().flat_map(|it| it.to_le_bytes()).collect();
+    ///     let all = Blob::raw(Span::new(0, bytes.len() as u64).unwrap());
+    ///     Indices::new(Arc::new(Memory::new(bytes)), all, DType::I32, ByteOrder::Little)
+    /// };
+    /// // [[0, 5], [7, 8]] by columns.
+    /// let (pointers, rows) = (indices(&[0, 1, 3])?, indices(&[1, 0, 1])?);
+    /// let coords = Coords::compressed(Compressed::Columns, [2, 2], [1, 1], pointers, rows)?;
+    /// let mut bytes = [0; 48];
+    /// coords.read_at(0, &mut bytes)?;
+    /// let lowest: Vec<u8> = bytes.iter().step_by(8).copied().collect();
+    /// assert_eq!(lowest, [1, 0, 1, 0, 1, 1]);
+    /// # Ok::<(), zt::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`SparseFault`]: blocks do not fill the shape, or the number of pointers is not that of rows (or
+    /// columns) of blocks and one more.
+    pub fn compressed(
+        by: Compressed,
+        shape: [u64; 2],
+        block: [u64; 2],
+        pointers: Indices,
+        indices: Indices,
+    ) -> Result<Self, SparseFault> {
+        let [height, width] = block;
+        let area = height.checked_mul(width).ok_or(SparseFault::Overflow)?;
+        let count = indices.count().checked_mul(area);
+        let count = count.ok_or(SparseFault::Overflow)?;
+        let [rows, columns] = shape;
+        let (rows, columns) = (in_blocks(rows, height)?, in_blocks(columns, width)?);
+        let (rows, columns): (Box<dyn Axis>, Box<dyn Axis>) = match by {
+            Compressed::Rows => {
+                let pointers = Pointers::new(pointers, rows, indices.count())?;
+                (Box::new(pointers), Box::new(indices))
+            }
+            Compressed::Columns => {
+                let pointers = Pointers::new(pointers, columns, indices.count())?;
+                (Box::new(indices), Box::new(pointers))
+            }
+        };
+        let axes = [Blocks::rows(rows, block), Blocks::columns(columns, block)];
+        Coords::new(axes.into(), count)
+    }
+
+    /// The number of values.
+    #[must_use]
+    pub const fn count(&self) -> u64 {
+        self.count
+    }
+}
+
+/// The number of blocks in a dimension.
+fn in_blocks(dimension: u64, block: u64) -> Result<u64, SparseFault> {
+    match (dimension.checked_div(block), dimension.checked_rem(block)) {
+        (Some(blocks), Some(0)) => Ok(blocks),
+        _ => Err(SparseFault::Block { dimension, block }),
+    }
+}
+
+fn expect(what: &'static str, expected: u64, found: u64) -> Result<(), SparseFault> {
+    if expected == found {
+        return Ok(());
+    }
+    Err(SparseFault::Count {
+        what,
+        expected,
+        found,
+    })
+}
+
+impl Source for Coords {
+    fn byte_len(&self) -> u64 {
+        self.byte_len
+    }
+
+    fn is_sequential(&self) -> bool {
+        self.axes.iter().any(|axis| axis.is_sequential())
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        let end = offset.checked_add(buf.len() as u64);
+        if end.is_none_or(|end| end > self.byte_len) {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let mut number = offset.strict_div(WIDTH);
+        let mut skip = in_memory(offset.strict_rem(WIDTH));
+        let (mut coordinates, mut bytes) = (Vec::new(), Vec::new());
+        let mut out = buf;
+        while !out.is_empty() {
+            // There are values, or no byte could be read.
+            let (axis, first) = (number.strict_div(self.count), number.strict_rem(self.count));
+            let axis = self.axes.get(in_memory(axis));
+            let axis = axis.ok_or(io::ErrorKind::UnexpectedEof)?;
+            let wanted = (skip.strict_add(out.len()) as u64).div_ceil(WIDTH);
+            let len = wanted.min(PIECE).min(self.count.strict_sub(first));
+            coordinates.resize(in_memory(len), 0);
+            axis.fill(first, &mut coordinates)?;
+            bytes.clear();
+            bytes.extend(coordinates.iter().flat_map(|it| it.to_le_bytes()));
+            let made = bytes.get(skip..).unwrap_or_default();
+            let (here, rest) = out.split_at_mut(made.len().min(out.len()));
+            here.copy_from_slice(made.get(..here.len()).unwrap_or_default());
+            (out, skip) = (rest, 0);
+            number = number.strict_add(len);
+        }
+        Ok(())
+    }
+}
