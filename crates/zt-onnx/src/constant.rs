@@ -4,7 +4,7 @@
 
 use zt::{Limits, Result, Span};
 
-use crate::element::Values;
+use crate::element::{STRING, Values};
 use crate::tensor::{Stored, Tensor};
 use crate::typed::{RUNS_MAX, Runs};
 use crate::violation::Violation;
@@ -32,14 +32,14 @@ pub(super) struct Constant {
     is_list: bool,
     /// The `TensorProto.DataType` of the tensor.
     data_type: i64,
-    /// The field in which a tensor stores such values; `None` for strings, which are unsupported.
+    /// The field in which a tensor stores such values; `None` for strings.
     values: Option<Values>,
 }
 
 impl Constant {
     pub(super) fn of(name: &str) -> Option<Self> {
         let (floats, ints) = ((1, Some(Values::Float)), (7, Some(Values::Int64)));
-        let strings = (8, None);
+        let strings = (STRING, None);
         let (field, attribute_type, is_list, (data_type, values)) = match name {
             "value_float" => (field::FLOAT, 1, false, floats),
             "value_int" => (field::INT, 2, false, ints),

@@ -53,9 +53,12 @@ const TABLE: [(i64, &str, DType, Option<&str>); 20] = [
     (24, "FLOAT8E8M0", DType::U8, Some("f8_e8m0fnu")),
 ];
 
+/// The type of texts.
+pub(super) const STRING: i64 = 8;
+
 /// Types of ONNX that are no numbers of 8 bits or more: zTensor 1.2 has no dtype for them.
 const WITHOUT: [(i64, &str); 8] = [
-    (8, "STRING"),
+    (STRING, "STRING"),
     (21, "UINT4"),
     (22, "INT4"),
     (23, "FLOAT4E2M1"),

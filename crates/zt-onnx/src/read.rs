@@ -48,6 +48,12 @@ pub(super) fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Inpu
     for found in model.tensors {
         let name = names.of(found.name);
         match found.content {
+            Content::Dense(tensor) if tensor.is_text() => {
+                assembler.builder.not_a_tensor(name, "strings");
+            }
+            Content::Sparse(sparse) if sparse.fault.is_none() && sparse.values.is_text() => {
+                assembler.builder.not_a_tensor(name, "strings");
+            }
             Content::Dense(tensor) => assembler.dense(name, *tensor),
             Content::Sparse(sparse) => assembler.sparse(name, *sparse),
         }

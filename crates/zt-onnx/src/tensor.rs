@@ -3,7 +3,7 @@
 use zt::{Attributes, Error, Limits, Result, Span};
 
 use crate::attributes::{DOC_STRING, Pairs};
-use crate::element::Values;
+use crate::element::{STRING, Values};
 use crate::typed::{RUNS_MAX, Runs};
 use crate::violation::Violation;
 use crate::wire::{Field, Fields, Window, Wire};
@@ -74,6 +74,11 @@ pub(super) struct External {
 }
 
 impl Tensor {
+    /// Whether it is sound and has texts in place of numbers.
+    pub(super) fn is_text(&self) -> bool {
+        self.fault.is_none() && self.data_type == STRING
+    }
+
     pub(super) fn read(window: &mut Window<'_>, span: Span, limits: &Limits) -> Result<Self> {
         let mut reader = Reader {
             limits,
@@ -175,7 +180,7 @@ impl Reader<'_> {
             field::METADATA_PROPS => self.attributes.pair(window, field.bytes()?)?,
             field::EXTERNAL_DATA => self.external(window, field.bytes()?)?,
             field::DATA_LOCATION => self.is_external = field.integer()? == 1,
-            // `string_data` is skipped too: strings are unsupported.
+            // `string_data` is skipped too: strings are no tensors.
             _ => {}
         }
         Ok(())

@@ -133,6 +133,13 @@ pub(crate) fn indices(values: &[u64], shape: &[u64]) -> Vec<u8> {
     tensor("", INT64, shape, &[field(9, bytes)])
 }
 
+/// The names of what is no tensor.
+pub(crate) fn left_out(file: &File) -> Vec<String> {
+    let warnings = file.warnings().into_iter();
+    let others = warnings.filter(|it| it.code == "not-tensor");
+    others.filter_map(|it| it.object).collect()
+}
+
 /// The names of all objects, sorted.
 pub(crate) fn names(file: &File) -> Vec<&str> {
     let mut names: Vec<&str> = file.names().collect();

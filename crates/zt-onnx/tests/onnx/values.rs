@@ -4,7 +4,7 @@ use zt::ErrorKind;
 
 use super::draft::{
     DOUBLE, FLOAT, INT64, UINT8, code, elements, field, found, indices, initializer, int,
-    is_strict, model, one_tensor, opened, raw, sparse, tensor, varint,
+    is_strict, left_out, model, one_tensor, opened, raw, sparse, tensor, varint,
 };
 
 /// Values packed in two pieces, then one by one, are legal, but no writer does that.
@@ -117,7 +117,6 @@ fn a_tensor_that_cannot_be_read_does_not_hide_its_neighbours() {
         &[field(3, int(1, 0)), field(9, [1])],
     );
     for (bad, expected) in [
-        (strange(8), "dtype"),
         (strange(22), "dtype"),
         (strange(0), "dtype"),
         (strange(99), "dtype"),
@@ -135,6 +134,20 @@ fn a_tensor_that_cannot_be_read_does_not_hide_its_neighbours() {
         assert_eq!(kind == ErrorKind::Unsupported, is_unsupported, "{expected}");
         assert_eq!(elements::<f32>(&file, "w"), [1.0]);
     }
+}
+
+#[test]
+fn texts_are_left_out_of_a_sound_file() {
+    let text = tensor("text", 8, &[2], &[field(6, "a"), field(6, "b")]);
+    let coo = sparse(&tensor("coo", 8, &[1], &[]), &indices(&[1], &[1]), &[2]);
+    let fields = [field(5, text), field(15, coo), initializer("w", &[1.0])];
+    let file = opened(model(&fields)).unwrap();
+    assert_eq!(file.names().collect::<Vec<_>>(), ["w"]);
+    assert_eq!(left_out(&file), ["text", "coo"]);
+    assert!(file.verify(&zt::VerifyOptions::default()).unwrap().is_ok());
+    // A text with an invalid shape is damaged.
+    let negative = tensor("x", 8, &[u64::MAX], &[]);
+    assert_eq!(code(&one_tensor(negative), "x"), "header");
 }
 
 #[test]

@@ -63,7 +63,7 @@ pub const WARNINGS: &[WarningInfo] = &[
     WarningInfo { code: "shadowed", from: "sharded sets", meaning: "two shards hold a tensor of one name; the index decides which one counts" },
     WarningInfo { code: "attribute-conflict", from: "sharded sets, ONNX, HDF5", meaning: "one key has two values, and the first is kept: in two shards, in a shard and the index, in two entries of one model, or in HDF5 for `g@x` of the root and `x` of `g`" },
     WarningInfo { code: "attribute", from: "HDF5", meaning: "an attribute is left out: it is damaged, or not a number, a text or an array of them. At most eight per object are listed, with a count of the rest, as for the other warnings about attributes" },
-    WarningInfo { code: "not-tensor", from: "HDF5", meaning: "something in the file is not a tensor and is left out: strings, records, references, opaque bytes, or no elements at all; the file is sound" },
+    WarningInfo { code: "not-tensor", from: "HDF5, NumPy, ONNX", meaning: "something in the file is not a tensor and is left out: strings, records, dates, references, Python objects, opaque bytes, no elements at all, or another file in an archive; the file is sound" },
     WarningInfo { code: "missing-source", from: "HDF5", meaning: "a file or a dataset that a virtual dataset names does not exist; the values there are the fill value" },
     WarningInfo { code: "rounded", from: "HDF5", meaning: "the floats have more bits than f64, such as long doubles; each value is rounded to the nearest f64" },
     WarningInfo { code: "unknown-type", from: "GGUF", meaning: "the type of a tensor is unknown or retired; its bytes are kept, up to the next tensor" },
