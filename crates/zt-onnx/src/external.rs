@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use zt::foreign::{FileBuilder, SourceId};
 use zt::{Blob, Result, Source, Span, Warning};
@@ -20,10 +21,10 @@ pub(super) struct Folder<'p> {
 }
 
 /// A file beside a model.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone)]
 struct Beside {
     id: SourceId,
-    byte_len: u64,
+    source: Arc<dyn Source>,
 }
 
 impl<'p> Folder<'p> {
@@ -43,7 +44,7 @@ impl<'p> Folder<'p> {
         expected: u64,
         builder: &mut FileBuilder,
         tensor: &str,
-    ) -> Result<(Blob, SourceId)> {
+    ) -> Result<(Blob, SourceId, Arc<dyn Source>)> {
         let offset = number("offset", external.offset.as_deref())?.unwrap_or(0);
         let found = number("length", external.length.as_deref())?.unwrap_or(expected);
         if found != expected {
@@ -51,19 +52,20 @@ impl<'p> Folder<'p> {
         }
         let location = &external.location;
         let beside = self.file(location, builder)?;
-        let span = Span::new(offset, expected).filter(|span| span.end() <= beside.byte_len);
+        let available = beside.source.byte_len();
+        let span = Span::new(offset, expected).filter(|span| span.end() <= available);
         let span = span.ok_or_else(|| Violation::Beyond {
             location: location.clone(),
             offset,
             byte_len: expected,
-            available: beside.byte_len,
+            available,
         })?;
         if let Some(checksum) = &external.checksum {
             // It is the SHA-1 of the whole file, which would have to be read to list a tensor.
             let message = format!("the checksum {checksum:?} of {location:?} is not checked");
             builder.warning(Warning::new("unknown-digest", message).with_object(tensor));
         }
-        Ok((Blob::raw(span), beside.id))
+        Ok((Blob::raw(span), beside.id, beside.source))
     }
 
     fn file(&mut self, location: &str, builder: &mut FileBuilder) -> Result<Beside> {
@@ -71,9 +73,9 @@ impl<'p> Folder<'p> {
             return known.clone();
         }
         let opened = self.open(location).map(|source| {
-            let byte_len = source.byte_len();
-            let id = builder.source(source);
-            Beside { id, byte_len }
+            let source: Arc<dyn Source> = source.into();
+            let id = builder.source(Arc::clone(&source));
+            Beside { id, source }
         });
         self.files.insert(location.to_owned(), opened.clone());
         opened

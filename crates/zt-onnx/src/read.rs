@@ -136,8 +136,7 @@ struct Located {
     element: Element,
     blob: Blob,
     id: SourceId,
-    /// The source, unless it is another file.
-    source: Option<Arc<dyn Source>>,
+    source: Arc<dyn Source>,
 }
 
 impl Assembler<'_> {
@@ -167,27 +166,26 @@ impl Assembler<'_> {
         let (blob, id, source) = match &tensor.stored {
             Stored::External(external) => {
                 let builder = &mut self.builder;
-                let (blob, id) = self.folder.find(external, expected, builder, name)?;
-                (blob, id, None)
+                self.folder.find(external, expected, builder, name)?
             }
-            Stored::Raw(span) => (within(*span, expected)?, id, Some(file)),
+            Stored::Raw(span) => (within(*span, expected)?, id, file),
             Stored::Zero => {
                 let zero: Arc<dyn Source> = Arc::new(Memory::new([0; 8]));
                 let id = self.derived(&zero, tensor.span);
                 let one = Span::new(0, element.width()).ok_or(Violation::Overflow)?;
-                (within(one, expected)?, id, Some(zero))
+                (within(one, expected)?, id, zero)
             }
             Stored::Typed(runs) if runs.values() != element.values() => {
                 return Err(Violation::Fields.into());
             }
             Stored::Typed(runs) => match runs.as_span() {
-                Some(span) => (within(span, expected)?, id, Some(file)),
+                Some(span) => (within(span, expected)?, id, file),
                 None => {
                     let typed = Typed::new(file, runs.clone(), element, expected)?;
                     let typed: Arc<dyn Source> = Arc::new(typed);
                     let id = self.derived(&typed, tensor.span);
                     let all = Span::new(0, expected).ok_or(Violation::Overflow)?;
-                    (Blob::raw(all), id, Some(typed))
+                    (Blob::raw(all), id, typed)
                 }
             },
         };
@@ -232,14 +230,10 @@ impl Assembler<'_> {
             [indices, axes] if indices == count && axes == rank => false,
             _ => return Err(Violation::Indices.into()),
         };
-        // No writer puts indices into another file, so these are refused.
-        let Some(source) = indices
-            .source
-            .filter(|_| indices.element.dtype == DType::I64)
-        else {
+        if indices.element.dtype != DType::I64 {
             return Err(Violation::Indices.into());
-        };
-        let offset = indices.blob.span.offset();
+        }
+        let (source, offset) = (indices.source, indices.blob.span.offset());
         let coords: Arc<dyn Source> = if flat {
             let coords = Unravelled::new(source, offset, count, &sparse.shape);
             Arc::new(coords.ok_or(Violation::Overflow)?)

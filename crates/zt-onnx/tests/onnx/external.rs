@@ -6,7 +6,8 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use super::draft::{
-    UINT8, beside, code, elements, external, field, model, opened, opened_at, tensor,
+    FLOAT, INT64, UINT8, beside, code, elements, external, field, found, model, opened, opened_at,
+    sparse, tensor,
 };
 
 #[test]
@@ -52,6 +53,32 @@ fn external_data_is_read_from_below_the_folder_of_the_model() {
     assert_eq!(code(&refused, "w"), "path");
     let from_memory = opened(beside("w", &[at])).unwrap();
     assert_eq!(code(&from_memory, "w"), "unsupported");
+}
+
+/// The values, then the indices.
+#[test]
+fn indices_of_sparse_tensors_may_be_external() {
+    let folder = TempDir::new().unwrap();
+    let model_of = |found: &[i64], shape: &[u64], data_type: u64| {
+        let values = [1f32, 2.0].map(f32::to_le_bytes).concat();
+        let bytes = found.iter().flat_map(|it| it.to_le_bytes());
+        let bytes: Vec<u8> = values.into_iter().chain(bytes).collect();
+        fs::write(folder.path().join("sp.bin"), bytes).unwrap();
+        let at = |offset| external(&[("location", "sp.bin"), ("offset", offset)]);
+        let values = tensor("s", FLOAT, &[2], &[at("0")]);
+        let indices = tensor("", data_type, shape, &[at("8")]);
+        let model = model(&[field(15, sparse(&values, &indices, &[2, 3]))]);
+        fs::write(folder.path().join("m.onnx"), model).unwrap();
+        opened_at(folder.path().join("m.onnx")).unwrap()
+    };
+    for (found, shape) in [(&[1, 5][..], &[2][..]), (&[0, 1, 1, 2], &[2, 2])] {
+        let file = model_of(found, shape, INT64);
+        let dense = file.tensor("s").unwrap().to_dense().unwrap();
+        assert_eq!(*dense.as_slice::<f32>().unwrap(), [0., 1., 0., 0., 0., 2.]);
+    }
+    assert_eq!(found(&model_of(&[1, 6], &[2], INT64)), "index-value");
+    assert_eq!(found(&model_of(&[1], &[2], INT64)), "bounds");
+    assert_eq!(found(&model_of(&[1, 5], &[2], FLOAT)), "header");
 }
 
 /// Some exporters write a file for every tensor.
