@@ -99,7 +99,7 @@ kinds! {
     gguf: 84,
     h5: 28,
     npy: 94,
-    npz: 32,
+    npz: 34,
     onnx: 19,
     pt: 128,
     safetensors: 76,

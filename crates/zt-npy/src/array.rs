@@ -29,9 +29,36 @@ pub(crate) struct Data<'d> {
     pub(crate) void2_is_bf16: bool,
 }
 
+/// What an array is.
+pub(crate) enum Found {
+    Array(Array),
+    /// Its elements are no numbers, in words.
+    Other(&'static str),
+}
+
+/// An array of numbers.
+pub(crate) struct Array {
+    pub(crate) element: ElementType,
+    pub(crate) shape: Vec<u64>,
+    /// The elements, row-major.
+    pub(crate) blob: Blob,
+    pub(crate) source: Arc<dyn Source>,
+    /// The builder's id of the source.
+    pub(crate) id: SourceId,
+}
+
+impl Array {
+    pub(crate) fn component(&self) -> Component {
+        let mut component = Component::new(self.element.dtype, self.blob.clone());
+        component.logical_type = self.element.logical_type.map(Into::into);
+        component.byte_order = self.element.byte_order;
+        component
+    }
+}
+
 impl Data<'_> {
-    /// Adds the array as a dense object, or with its fault. The arrays of a file share `bands`. A
-    /// fault is an error if its kind `refuses` the file.
+    /// Adds the array as a dense object, or with its fault; leaves it out if it is not a tensor. The arrays
+    /// of a file share `bands`. A fault is an error if its kind `refuses` the file.
     pub(crate) fn add_to(
         &self,
         builder: &mut FileBuilder,
@@ -40,22 +67,27 @@ impl Data<'_> {
         refuses: impl Fn(ErrorKind) -> bool,
     ) -> Result<()> {
         let mut raw = RawObject::default();
-        match self.build(&mut raw, builder, bands, name) {
+        match self.find(&mut raw, builder, bands, name) {
             Err(error) if refuses(error.kind()) => return Err(error),
             Err(error) => builder.fault(name, raw, error),
-            Ok((object, source)) => builder.object(name, object, source),
+            Ok(Found::Other(what)) => builder.not_a_tensor(name, what),
+            Ok(Found::Array(array)) => {
+                let component = array.component();
+                let object = Object::new(array.shape, "dense").with_component("data", component);
+                builder.object(name, object, array.id);
+            }
         }
         Ok(())
     }
 
-    /// The object and the source of its component. Whatever was read before an error is in `raw`.
-    fn build(
+    /// Finds the elements. Whatever was read before an error is in `raw`.
+    pub(crate) fn find(
         &self,
         raw: &mut RawObject,
         builder: &mut FileBuilder,
         bands: &Bands,
         name: &str,
-    ) -> Result<(Object, SourceId)> {
+    ) -> Result<Found> {
         raw.format = Some("dense".into());
         let header = Header::read(&self.source, self.span)?;
         let start = self.span.offset().strict_add(header.bytes.len() as u64);
@@ -68,14 +100,15 @@ impl Data<'_> {
                 .with_span(data)
         };
 
-        let meaning = match header.descr.as_deref() {
-            Some(descr) => Descr::parse(descr, self.void2_is_bf16),
-            None => Descr::Opaque(RECORDS),
+        let Some(descr) = header.descr else {
+            return Ok(Found::Other(RECORDS));
         };
-        let descr = header.descr.as_deref().unwrap_or("[...]").to_owned();
-        let element = match meaning {
+        let element = match Descr::parse(&descr, self.void2_is_bf16) {
             Descr::Elements(element) => element,
-            Descr::Opaque(what) => return Err(blame(Violation::Opaque { descr, what })),
+            Descr::Other(what) => return Ok(Found::Other(what)),
+            Descr::Unsupported(what) => {
+                return Err(blame(Violation::Unsupported { descr, what }));
+            }
             Descr::Unknown => return Err(blame(Violation::Descr { descr })),
         };
         let expected =
@@ -92,43 +125,39 @@ impl Data<'_> {
             builder.tolerated(error.with_object(name).with_span(rest));
         }
         blob.digest = (self.digest_between)(&header.bytes, rest)?;
-        let (blob, source) = if header.fortran_order {
-            self.reordered(blob, &element, &header.shape, builder, bands)?
-        } else {
-            (blob, self.id)
+        let array = Array {
+            element,
+            shape: header.shape,
+            blob,
+            source: Arc::clone(&self.source),
+            id: self.id,
         };
-        let mut component = Component::new(element.dtype, blob);
-        component.logical_type = element.logical_type.map(Into::into);
-        component.byte_order = element.byte_order;
-        Ok((
-            Object::new(header.shape, "dense").with_component("data", component),
-            source,
-        ))
+        Ok(Found::Array(if header.fortran_order {
+            self.reordered(array, builder, bands)?
+        } else {
+            array
+        }))
     }
 
     /// The elements of a column-major array in row-major order.
     fn reordered(
         &self,
-        blob: Blob,
-        element: &ElementType,
-        shape: &[u64],
+        mut array: Array,
         builder: &mut FileBuilder,
         bands: &Bands,
-    ) -> Result<(Blob, SourceId)> {
-        let view = View::fortran(blob.span.offset(), element.byte_len, shape);
-        let view = view.ok_or(Violation::Overflow)?;
+    ) -> Result<Array> {
+        let (start, width) = (array.blob.span.offset(), array.element.byte_len);
+        let view = View::fortran(start, width, &array.shape).ok_or(Violation::Overflow)?;
         let all = Span::new(0, view.byte_len()).ok_or(Violation::Overflow)?;
         if view.as_span().is_some() {
-            return Ok((blob, self.id));
+            return Ok(array);
         }
-        let has_digest = blob.digest.is_some();
-        let mut strided = Strided::new(Arc::clone(&self.source), view, bands)?;
-        if has_digest {
-            strided = strided.checked(blob);
-        }
+        let strided = Strided::new(array.source, view, bands)?.checked(array.blob);
+        array.source = Arc::new(strided);
+        array.blob = Blob::raw(all);
         let (file, offset) = self.archive;
-        let source = builder.derived_from(strided, file, offset);
-        Ok((Blob::raw(all), source))
+        array.id = builder.derived_from(Arc::clone(&array.source), file, offset);
+        Ok(array)
     }
 }
 

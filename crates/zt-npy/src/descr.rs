@@ -15,8 +15,11 @@ pub(super) struct ElementType {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Descr {
     Elements(ElementType),
-    /// A dtype of NumPy that zt does not support, in words.
-    Opaque(&'static str),
+    /// A dtype of NumPy whose elements are no numbers, in words.
+    Other(&'static str),
+    /// A dtype of NumPy with numbers that zt does not support, in words. Opaque bytes may be numbers of an
+    /// extension if they are one or two.
+    Unsupported(&'static str),
     /// Not a dtype of NumPy.
     Unknown,
 }
@@ -123,25 +126,26 @@ impl Descr {
         let is_compound = |c: char| matches!(c, ',' | '(') || c.is_ascii_digit();
         let Some(Code(letter, size)) = Code::of(code) else {
             return match code {
-                _ if code.starts_with(['M', 'm']) && code.ends_with(']') => Descr::Opaque(TIMES),
+                _ if code.starts_with(['M', 'm']) && code.ends_with(']') => Descr::Other(TIMES),
                 _ if code.starts_with("datetime64[") || code.starts_with("timedelta64[") => {
-                    Descr::Opaque(TIMES)
+                    Descr::Other(TIMES)
                 }
-                _ if code.starts_with(is_compound) || code.contains(',') => Descr::Opaque(RECORDS),
+                _ if code.starts_with(is_compound) || code.contains(',') => Descr::Other(RECORDS),
                 _ => Descr::Unknown,
             };
         };
         match (letter, size) {
-            ('O', None | Some(4 | 8)) => Descr::Opaque("pickled Python objects"),
-            ('S' | 'a', _) => Descr::Opaque("byte strings"),
-            ('U', _) => Descr::Opaque("strings"),
-            ('T', _) => Descr::Opaque("strings of any length"),
-            ('V', Some(2)) => Descr::Opaque("two opaque bytes; an option opens them as bf16"),
-            ('V', _) => Descr::Opaque("opaque bytes"),
-            ('M' | 'm', None | Some(8)) => Descr::Opaque(TIMES),
-            ('f', Some(10 | 12 | 16)) => Descr::Opaque("long doubles"),
-            ('c', Some(20 | 24 | 32)) => Descr::Opaque("complex long doubles"),
-            ('f' | 'i' | 'u', Some(1)) => Descr::Opaque("a dtype of an extension of NumPy"),
+            ('O', None | Some(4 | 8)) => Descr::Other("pickled Python objects"),
+            ('S' | 'a', _) => Descr::Other("byte strings"),
+            ('U', _) => Descr::Other("strings"),
+            ('T', _) => Descr::Other("strings of any length"),
+            ('V', Some(2)) => Descr::Unsupported("two opaque bytes; an option opens them as bf16"),
+            ('V', Some(1)) => Descr::Unsupported("opaque bytes"),
+            ('V', _) => Descr::Other("opaque bytes"),
+            ('M' | 'm', None | Some(8)) => Descr::Other(TIMES),
+            ('f', Some(10 | 12 | 16)) => Descr::Unsupported("long doubles"),
+            ('c', Some(20 | 24 | 32)) => Descr::Unsupported("complex long doubles"),
+            ('f' | 'i' | 'u', Some(1)) => Descr::Unsupported("a dtype of an extension of NumPy"),
             _ => Descr::Unknown,
         }
     }
@@ -205,16 +209,28 @@ mod tests {
 
     #[test]
     fn unsupported_dtypes_differ_from_unknown_ones() {
-        let opaque = [
-            "|O", "|O8", "|S5", "|a3", "<U7", "|T16", "|V8", "|V2", "<M8[ns]", "<m8", "<f16",
-            "<c32", "<f1", "3f4", "(3)f4", "f4,i4",
-        ];
-        let times = ["datetime64[ns]", "timedelta64[D]"];
-        for text in opaque.into_iter().chain(times) {
-            assert!(
-                matches!(Descr::parse(text, false), Descr::Opaque(_)),
-                "{text}"
-            );
+        for text in [
+            "|O",
+            "|O8",
+            "|S5",
+            "|a3",
+            "<U7",
+            "|T16",
+            "|V8",
+            "<M8[ns]",
+            "<m8",
+            "3f4",
+            "(3)f4",
+            "f4,i4",
+            "datetime64[ns]",
+            "timedelta64[D]",
+        ] {
+            let found = Descr::parse(text, false);
+            assert!(matches!(found, Descr::Other(_)), "{text}");
+        }
+        for text in ["|V1", "|V2", "<f16", "<c32", "<f1"] {
+            let found = Descr::parse(text, false);
+            assert!(matches!(found, Descr::Unsupported(_)), "{text}");
         }
         for text in [
             "", "<", "<f3", "<x4", "<f-4", "<x", "<float", "<U-1", ">>f4", "<f4 ", "l8", "float8",
@@ -223,7 +239,7 @@ mod tests {
             assert_eq!(Descr::parse(text, true), Descr::Unknown, "{text}");
         }
         let hint = |text| match Descr::parse(text, false) {
-            Descr::Opaque(what) => what.contains("bf16"),
+            Descr::Unsupported(what) => what.contains("bf16"),
             _ => false,
         };
         assert_eq!(["|V2", "|V3"].map(hint), [true, false]);

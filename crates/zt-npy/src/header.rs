@@ -25,6 +25,11 @@ pub(super) struct Header {
     pub(super) bytes: Vec<u8>,
 }
 
+/// Whether the bytes begin as an array.
+pub(super) fn is_array(source: &dyn Source, span: Span) -> Result<bool> {
+    Ok(start_of(source, span, MAGIC.len())? == MAGIC)
+}
+
 impl Header {
     pub(super) fn read(source: &dyn Source, span: Span) -> Result<Self> {
         // Most headers have 128 bytes, so that one read is enough.

@@ -14,7 +14,8 @@
 //! elements are reordered when they are read. Reference: NumPy's `numpy.lib.format`, versions 1.0 to
 //! 3.0.
 //!
-//! The file has no name for its array, so the array gets the name of the file.
+//! The file has no name for its array, so the array gets the name of the file. If its elements are no
+//! numbers, the file has no tensor, and is sound.
 
 use std::sync::Arc;
 
@@ -58,8 +59,7 @@ impl FileKind for Npy {
             digest_between: &|_, _| Ok(None),
             void2_is_bf16: opening.options.void2_as_bf16,
         };
-        let stem = opening.path.and_then(|path| path.file_stem());
-        let name = stem.map_or(NAMELESS.into(), |stem| stem.to_string_lossy().into_owned());
+        let name = name_of(&opening);
         // A broken array is all of the file. An unsupported one is still listed.
         let refuses = |kind| kind != ErrorKind::Unsupported;
         data.add_to(&mut builder, &name, &Bands::default(), refuses)?;
@@ -71,5 +71,8 @@ impl FileKind for Npy {
     }
 }
 
-/// The name of an array in a file without a path.
-const NAMELESS: &str = "tensor";
+/// The name of the one tensor of a file: the name of the file, without its extension.
+pub(crate) fn name_of(opening: &Opening<'_>) -> String {
+    let stem = opening.path.and_then(|path| path.file_stem());
+    stem.map_or("tensor".into(), |stem| stem.to_string_lossy().into_owned())
+}

@@ -26,11 +26,26 @@ pub(crate) enum Violation {
     #[error("NumPy has no dtype \"{}\"", .descr.escape_debug())]
     Descr { descr: String },
     #[error("dtype \"{}\" is unsupported: {what}", .descr.escape_debug())]
-    Opaque { descr: String, what: &'static str },
+    Unsupported { descr: String, what: &'static str },
     #[error("the shape requires more than 2^63 bytes")]
     Overflow,
     #[error("truncated: {found} of {expected} bytes of data are there")]
     Cut { expected: u64, found: u64 },
+    #[error("the array \"{part}\" of a sparse matrix is missing")]
+    Missing { part: &'static str },
+    #[error("the array \"{part}\" of a sparse matrix has {what}")]
+    NotNumbers {
+        part: &'static str,
+        what: &'static str,
+    },
+    #[error("the array \"{part}\" of a sparse matrix has {found} dimensions, expected {expected}")]
+    PartRank {
+        part: &'static str,
+        expected: usize,
+        found: usize,
+    },
+    #[error("the shape of a sparse matrix is not its rows and columns")]
+    Shape,
     #[error("{bytes} bytes after the array are ignored")]
     After { bytes: u64 },
 }
@@ -38,12 +53,16 @@ pub(crate) enum Violation {
 impl From<Violation> for zt::Error {
     fn from(violation: Violation) -> Self {
         let (kind, code) = match violation {
-            Violation::Opaque { .. } => (ErrorKind::Unsupported, "dtype"),
+            Violation::Unsupported { .. } => (ErrorKind::Unsupported, "dtype"),
             Violation::TooLong { .. } => (ErrorKind::Limit, "header"),
-            Violation::Descr { .. } => (ErrorKind::Malformed, "dtype"),
-            Violation::Overflow | Violation::Cut { .. } | Violation::After { .. } => {
-                (ErrorKind::Malformed, "shape-size-mismatch")
+            Violation::Descr { .. } | Violation::NotNumbers { .. } => {
+                (ErrorKind::Malformed, "dtype")
             }
+            Violation::Overflow
+            | Violation::Cut { .. }
+            | Violation::PartRank { .. }
+            | Violation::Shape
+            | Violation::After { .. } => (ErrorKind::Malformed, "shape-size-mismatch"),
             _ => (ErrorKind::Malformed, "header"),
         };
         zt::Error::new(kind, code, violation)

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value as Json;
 use zt::foreign::Kind;
 use zt::{
-    ByteOrder, Csr, DType, Dense, DigestAlgorithm, ErrorKind, File, Memory, OpenOptions, Value,
-    Writer,
+    ByteOrder, Csr, DType, Dense, DigestAlgorithm, Entry, ErrorKind, File, Memory, OpenOptions,
+    Value, Writer,
 };
 use zt_foreign::{ConvertOptions, FileKind, InputOptions, Job, Merged, Probe, Sink, Summary};
 use zt_npy::{NPY, NPZ, Npy, Npz};
@@ -236,9 +236,10 @@ fn headers_are_read_as_numpy_does() {
         let zeros = [0; 1 << 14];
         let bytes = [&b"\x93NUMPY\x01\0"[..], &len, &text, &zeros].concat();
         let file = open(bytes, InputOptions::new());
-        let found = file.as_ref().ok().map(|file| file.entries()[0].object());
-        match (found, numpy) {
-            (Some(Ok(object)), Some((code, shape))) => {
+        let entries = file.as_ref().ok().map(File::entries);
+        let found = entries.as_ref().map(|entries| entries.first());
+        match (found.map(|found| found.map(Entry::object)), numpy) {
+            (Some(Some(Ok(object))), Some((code, shape))) => {
                 let data = object.component("data").unwrap();
                 let dtype = data.dtype.unwrap();
                 let letter = match data.logical_type.as_deref() {
@@ -258,21 +259,26 @@ fn headers_are_read_as_numpy_does() {
                 );
                 counts[0] += 1;
             }
-            (Some(Err(_)), Some((code, _))) => {
+            (Some(Some(Err(_)) | None), Some((code, _))) => {
                 let is_number = code[1..].starts_with(['b', 'i', 'u', 'f', 'c']);
                 assert!(
                     !is_number || ["<f16", ">f16", "<c32", ">c32"].contains(&&*code),
                     "{header}"
                 );
-                let fault = file.unwrap().entries()[0].fault().cloned().unwrap();
-                assert_eq!(
-                    (fault.kind(), fault.code()),
-                    (ErrorKind::Unsupported, "dtype"),
-                    "{header}"
-                );
+                match found.flatten() {
+                    Some(entry) => {
+                        let fault = entry.fault().unwrap();
+                        let found = (fault.kind(), fault.code());
+                        assert_eq!(found, (ErrorKind::Unsupported, "dtype"), "{header}");
+                    }
+                    None => {
+                        let warnings = warnings(file.as_ref().unwrap());
+                        assert_eq!(warnings[0].0, "not-tensor", "{header}");
+                    }
+                }
                 counts[1] += 1;
             }
-            (Some(Ok(_)), None) => panic!("NumPy refuses {header}"),
+            (Some(Some(Ok(_))), None) => panic!("NumPy refuses {header}"),
             (None, Some(_)) => panic!("NumPy reads {header}: {}", file.unwrap_err()),
             (_, None) => counts[2] += 1,
         }
@@ -360,16 +366,16 @@ fn array(header: &str, data: &[u8]) -> Vec<u8> {
 
 #[test]
 fn an_array_of_unsupported_type_is_listed_with_its_known_fields() {
-    let header = "{'descr': '|S5', 'fortran_order': False, 'shape': (2,)}";
-    let bytes = array(header, b"helloworld");
-    let begins = bytes.len() as u64 - 10;
+    let header = "{'descr': '<f16', 'fortran_order': False, 'shape': (2,)}";
+    let bytes = array(header, &[0; 32]);
+    let begins = bytes.len() as u64 - 32;
     let file = opened(bytes);
     let entries = file.entries();
     let raw = entries[0].raw().unwrap();
     assert_eq!(raw.shape.as_deref(), Some(&[2][..]));
     let (_, data) = &raw.components[0];
-    assert_eq!(data.dtype.as_deref(), Some("|S5"));
-    assert_eq!((data.offset, data.length), (Some(begins), Some(10)));
+    assert_eq!(data.dtype.as_deref(), Some("<f16"));
+    assert_eq!((data.offset, data.length), (Some(begins), Some(32)));
 }
 
 #[test]
@@ -427,9 +433,14 @@ fn zip(members: &[(&str, &[u8], u16)]) -> Vec<u8> {
     archive
 }
 
-/// Folders are left out; every other member is listed with its offset.
+fn warnings(file: &File) -> Vec<(&'static str, Option<String>)> {
+    let warnings = file.warnings().into_iter();
+    warnings.map(|it| (it.code, it.object)).collect()
+}
+
+/// Damaged arrays are listed with their offsets. Other files are left out, and folders without a word.
 #[test]
-fn members_that_cannot_be_read_are_listed_and_folders_are_not() {
+fn members_that_cannot_be_read_are_listed_and_other_files_are_not() {
     let file = opened(zip(&[
         ("folder/", b"", 0),
         ("odd/", b"bytes", 0),
@@ -438,7 +449,8 @@ fn members_that_cannot_be_read_are_listed_and_folders_are_not() {
     ]));
     let mut names: Vec<_> = file.names().collect();
     names.sort_unstable();
-    assert_eq!(names, ["empty", "odd/", "other"]);
+    assert_eq!(names, ["empty", "other"]);
+    assert_eq!(warnings(&file), [("not-tensor", Some("odd/".into()))]);
     let entries = file.entries();
     assert!(entries.iter().all(|entry| entry.fault().is_some()));
     let other = entries
@@ -452,4 +464,29 @@ fn members_that_cannot_be_read_are_listed_and_folders_are_not() {
         (&**role, data.offset, data.length),
         ("data", Some(before), Some(6))
     );
+}
+
+#[test]
+fn texts_records_and_objects_are_left_out_of_a_sound_file() {
+    for (descr, bytes) in [
+        ("'|S3'", &b"abc"[..]),
+        ("'<U1'", b"a\0\0\0"),
+        ("'|O'", b"\x80\x02N."),
+        ("[('a', '<f4')]", &[0; 4]),
+        ("'<M8[ns]'", &[0; 8]),
+        ("'|V3'", &[0; 3]),
+    ] {
+        let array = |descr: &str, bytes: &[u8]| {
+            let header = format!("{{'descr': {descr}, 'fortran_order': False, 'shape': ()}}");
+            array(&header, bytes)
+        };
+        let (other, number) = (array(descr, bytes), array("'<f4'", &[0; 4]));
+        let file = opened(zip(&[("x.npy", &other, 0), ("w.npy", &number, 0)]));
+        assert_eq!(file.names().collect::<Vec<_>>(), ["w"], "{descr}");
+        assert_eq!(warnings(&file), [("not-tensor", Some("x".into()))]);
+        assert!(file.tensor("w").is_ok());
+        let alone = opened(other);
+        assert!(alone.is_empty());
+        assert_eq!(warnings(&alone), [("not-tensor", Some("tensor".into()))]);
+    }
 }

@@ -1,13 +1,14 @@
 //! The kind `npz`: arrays in a zip archive, as `numpy.savez` and `numpy.savez_compressed` write
 //! them.
 //!
-//! Every array is an object with NumPy's name for it, which lacks `.npy`. A member that is not a
-//! valid array is an object with a fault, so that a listing shows all members. Stored arrays are
-//! ranges of the archive, and the archive's CRC-32 is their digest. Deflated arrays are inflated when
-//! they are read.
+//! Every array is an object with NumPy's name for it, which lacks `.npy`. A damaged array is an object
+//! with a fault. A member that is another file, and an array of texts, records or Python objects, are no
+//! tensors: a warning names them. Stored arrays are ranges of the archive, and the archive's CRC-32 is
+//! their digest. Deflated arrays are inflated when they are read.
 //!
-//! SciPy stores a sparse matrix as five arrays, by convention. They are listed as five arrays.
+//! SciPy saves a sparse matrix as the arrays of an archive. It is one object: see `scipy`.
 
+mod scipy;
 mod write;
 
 use std::cell::Cell;
@@ -15,11 +16,13 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use zt::foreign::{FileBuilder, Kind, SourceId};
-use zt::{RawComponent, RawObject, Result, Source};
+use zt::{ErrorKind, RawComponent, RawObject, Result, Source, Span};
 use zt_foreign::{FileKind, FileWriter, Input, Opening, Probe, archive, strided::Bands};
-use zt_zip::{Archive, Member};
+use zt_zip::{Archive, Content, Member};
 
 use crate::array::Data;
+use crate::header;
+use crate::npy::name_of;
 
 /// Arrays of NumPy in a zip archive.
 pub const NPZ: Kind = Kind::new("npz");
@@ -68,6 +71,9 @@ impl FileKind for Npz {
                     .saturating_add(SLACK),
             ),
         };
+        if scipy::add(&mut builder, &members, &shared, &name_of(&opening))? {
+            return opening.build(builder);
+        }
         for (member, name) in members.members().iter().zip(names) {
             // A folder has no content.
             if member.name().ends_with('/') && member.byte_len() == 0 {
@@ -105,44 +111,72 @@ pub(crate) fn has_array(archive: &Archive) -> bool {
     members.any(|member| member.name().ends_with(ENDING))
 }
 
-fn add(builder: &mut FileBuilder, member: &Member, name: &str, shared: &Shared) -> Result<()> {
-    let id = shared.id;
-    let content = match archive::content(member, &shared.source) {
-        Ok(content) => content,
-        Err(error) if error.kind() == zt::ErrorKind::Io => return Err(error),
-        Err(error) => {
-            builder.fault(name, listed(member), error);
-            return Ok(());
-        }
-    };
-    let data = Data {
-        source: Arc::clone(&content.source),
-        span: content.span,
-        id: if content.is_stored {
-            id
-        } else {
-            builder.derived_from(Arc::clone(&content.source), id, member.header())
-        },
-        archive: (id, member.header()),
-        digest_between: &|head, rest| {
+impl Shared {
+    fn content(&self, member: &Member) -> Result<Content> {
+        archive::content(member, &self.source)
+    }
+
+    /// Gives the content of a member as the bytes of an array.
+    fn with_data<T>(
+        &self,
+        builder: &mut FileBuilder,
+        member: &Member,
+        content: &Content,
+        take: impl FnOnce(&Data<'_>, &mut FileBuilder) -> Result<T>,
+    ) -> Result<T> {
+        let source = Arc::clone(&content.source);
+        let digest_between = |head: &[u8], rest: Span| {
             let cost = match content.is_stored {
                 _ if rest.is_empty() => 0,
                 true => rest.byte_len(),
                 // All of it is inflated.
                 false => content.span.byte_len(),
             };
-            let Some(left) = shared.left.get().checked_sub(cost) else {
+            let Some(left) = self.left.get().checked_sub(cost) else {
                 return Ok(None);
             };
-            shared.left.set(left);
+            self.left.set(left);
             content.digest_between(head, rest).map_err(archive::error)
-        },
-        void2_is_bf16: shared.void2_is_bf16,
-    };
-    // An error of the system is not a fault of the array.
-    data.add_to(builder, name, &shared.bands, |kind| {
-        kind == zt::ErrorKind::Io
-    })
+        };
+        let data = Data {
+            id: if content.is_stored {
+                self.id
+            } else {
+                builder.derived_from(Arc::clone(&source), self.id, member.header())
+            },
+            source,
+            span: content.span,
+            archive: (self.id, member.header()),
+            digest_between: &digest_between,
+            void2_is_bf16: self.void2_is_bf16,
+        };
+        take(&data, builder)
+    }
+}
+
+/// Adds a member: an array, or a warning that it is none.
+fn add(builder: &mut FileBuilder, member: &Member, name: &str, shared: &Shared) -> Result<()> {
+    let content = shared.content(member).and_then(|content| {
+        let is_array =
+            member.name().ends_with(ENDING) || header::is_array(&content.source, content.span)?;
+        Ok((content, is_array))
+    });
+    match content {
+        Ok((content, true)) => shared.with_data(builder, member, &content, |data, builder| {
+            // An error of the system is not a fault of the array.
+            let refuses = |kind| kind == ErrorKind::Io;
+            data.add_to(builder, name, &shared.bands, refuses)
+        }),
+        Ok((_, false)) => {
+            builder.not_a_tensor(name, "a file of another kind");
+            Ok(())
+        }
+        Err(error) if error.kind() == ErrorKind::Io => Err(error),
+        Err(error) => {
+            builder.fault(name, listed(member), error);
+            Ok(())
+        }
+    }
 }
 
 /// A listing shows this of a member without readable content.
