@@ -345,3 +345,48 @@ fn an_index_without_a_path_is_refused() {
         "unsupported"
     );
 }
+
+/// The index and the shards as Keras 3.10 lays them out: h5py 3.16 wrote the files by the code of
+/// `ShardedH5IOStore`.
+#[cfg(feature = "hdf5")]
+#[test]
+fn the_index_of_keras_names_groups() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/data/keras-set");
+    let file = opened(&folder.join("model.weights.json")).unwrap();
+    assert!(file.warnings().is_empty(), "{:?}", file.warnings());
+    for (name, first) in [
+        ("layers/dense_0/vars/0", 0.0),
+        ("layers/dense_1/vars/0", 1.0),
+    ] {
+        let tensor = file.tensor(name).unwrap();
+        assert_eq!(tensor.shape(), [2, 3]);
+        let expected: Vec<f32> = (0u8..6).map(|at| first + f32::from(at)).collect();
+        assert_eq!(*tensor.values::<f32>().unwrap(), *expected);
+    }
+    assert_eq!(file.len(), 2);
+}
+
+#[test]
+fn the_tensors_of_a_group_may_be_in_several_shards() {
+    let shards: [(&str, &[(&str, f32)]); 2] = [
+        ("a", &[("g/vars/0", 1.0)]),
+        ("b", &[("g/vars/1", 2.0), ("h/vars/0", 3.0)]),
+    ];
+    let (folder, path) = set(&[("/h/vars", "b")], &shards);
+    let write = |map: serde_json::Value| {
+        let index = serde_json::json!({"weight_map": map});
+        fs::write(&path, index.to_string()).unwrap();
+    };
+    write(serde_json::json!({"/g/vars": ["a", "b"], "/h/vars": "b"}));
+    let file = opened(&path).unwrap();
+    let mut warnings = file.warnings().into_iter();
+    assert!(warnings.all(|warning| warning.code == "attribute-conflict"));
+    let values = ["g/vars/0", "g/vars/1", "h/vars/0"].map(|name| value(&file, name));
+    assert_eq!(values, [1.0, 2.0, 3.0]);
+    // A group that its file lacks, and a file that is missing, are named.
+    write(serde_json::json!({"/g/vars": ["a", "b"], "/k/vars": "b"}));
+    assert_eq!(refused(&path, "header").object(), Some("/k/vars"));
+    write(serde_json::json!({"/g/vars": ["a", "c"]}));
+    assert!(refused(&path, "path").to_string().contains("\"c\""));
+    drop(folder);
+}

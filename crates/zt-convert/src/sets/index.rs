@@ -4,7 +4,8 @@
 use std::fmt;
 use std::path::Path;
 
-use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use zt::container::bytes_of;
 use zt::{Error, FileSource, Result, Source, Span};
@@ -19,13 +20,21 @@ use super::violation::Violation;
 /// megabytes.
 pub(super) const INDEX_MAX: u64 = 64 << 20;
 
+/// The most levels of groups that a tensor is looked for in. Keras has some ten.
+const LEVELS_MAX: usize = 64;
+
 /// The `weight_map`: unique names, each with its shard.
+///
+/// The index of Keras has groups of HDF5 in place of tensors, such as `/layers/dense/vars`. Such a name
+/// lists every tensor below it, whose own name has no slash in front. The tensors of a group may be in
+/// several shards.
 #[derive(Debug)]
 pub(super) struct Index {
     /// The files of all tensors, sorted. Every name is plain.
     pub(super) shards: Vec<String>,
-    /// Sorted names, each with the position of its shard.
+    /// Sorted names, each with the position of its shard. A group has a pair for each of its shards.
     owners: Vec<(String, usize)>,
+    has_groups: bool,
     /// The `metadata`, except for totals of the set.
     pub(super) metadata: Vec<(String, String)>,
 }
@@ -47,7 +56,8 @@ impl Index {
         if let Some(name) = repeated(&mut names) {
             return Err(Error::from(Violation::RepeatedName).with_object(name));
         }
-        let mut shards: Vec<&str> = map.iter().map(|(_, shard)| shard.as_str()).collect();
+        let shards = map.iter().flat_map(|(_, files)| &files.0);
+        let mut shards: Vec<&str> = shards.map(String::as_str).collect();
         shards.sort_unstable();
         shards.dedup();
         if let Some(name) = shards.iter().find(|name| !is_plain(name)) {
@@ -55,26 +65,60 @@ impl Index {
             return Err(Violation::ShardName { name }.into());
         }
         let shards: Vec<String> = shards.into_iter().map(str::to_owned).collect();
-        let owner = |(name, shard)| {
-            let position = shards.binary_search(&shard);
-            (name, position.expect("every shard is in the list"))
+        let position = |shard: String| {
+            shards
+                .binary_search(&shard)
+                .expect("every shard is in the list")
         };
-        let mut owners: Vec<(String, usize)> = map.into_iter().map(owner).collect();
+        let has_groups = map.iter().any(|(name, _)| name.starts_with('/'));
+        let pairs = map.into_iter().flat_map(|(name, Files(files))| {
+            files.into_iter().map(move |shard| (name.clone(), shard))
+        });
+        let pairs = pairs.map(|(name, shard)| (name, position(shard)));
+        let mut owners: Vec<(String, usize)> = pairs.collect();
         owners.sort_unstable();
+        owners.dedup();
         Ok(Index {
             shards,
             owners,
+            has_groups,
             metadata,
         })
     }
 
-    /// The place of a tensor in the index and the position of its shard, if the index lists it.
-    pub(super) fn find(&self, name: &str) -> Option<(usize, usize)> {
-        let place = self
-            .owners
-            .binary_search_by(|(known, _)| known.as_str().cmp(name))
-            .ok()?;
-        self.owners.get(place).map(|(_, shard)| (place, *shard))
+    /// Where the index lists a tensor that the shard at a position has.
+    pub(super) fn find(&self, tensor: &str, shard: usize) -> Listed {
+        let found = self.look_up(tensor, shard);
+        if !self.has_groups || found != Listed::Nowhere {
+            return found;
+        }
+        let path = format!("/{tensor}");
+        let ends = path.match_indices('/').map(|(end, _)| end).skip(1);
+        let ends = ends.take(LEVELS_MAX).chain([path.len()]);
+        let ends: Vec<usize> = ends.collect();
+        // The innermost group counts.
+        let groups = ends.into_iter().rev().filter_map(|end| path.get(..end));
+        let mut found = groups.map(|group| self.look_up(group, shard));
+        found
+            .find(|found| *found != Listed::Nowhere)
+            .unwrap_or(Listed::Nowhere)
+    }
+
+    fn look_up(&self, name: &str, shard: usize) -> Listed {
+        let order = |(known, owner): &(String, usize)| (known.as_str(), *owner).cmp(&(name, shard));
+        match self.owners.binary_search_by(order) {
+            Ok(place) => Listed::Here(place),
+            // Pairs of one name lie together, on either side of the place where this one would be.
+            Err(place) => {
+                let beside = [place.checked_sub(1), Some(place)].into_iter().flatten();
+                let mut beside = beside.filter_map(|place| self.owners.get(place));
+                if beside.any(|(known, _)| known == name) {
+                    Listed::Elsewhere
+                } else {
+                    Listed::Nowhere
+                }
+            }
+        }
     }
 
     /// Every listed tensor and the name of its shard, by place.
@@ -84,6 +128,16 @@ impl Index {
             .iter()
             .map(|(name, position)| (name.as_str(), self.shards[*position].as_str()))
     }
+}
+
+/// Where an index lists a tensor of a shard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Listed {
+    /// At this place, for this shard.
+    Here(usize),
+    /// For another shard.
+    Elsewhere,
+    Nowhere,
 }
 
 /// The index at `path`.
@@ -115,8 +169,43 @@ fn index_json(bytes: &[u8]) -> Result<IndexJson> {
 /// The JSON of an index.
 struct IndexJson {
     /// The `weight_map`.
-    map: Vec<(String, String)>,
+    map: Vec<(String, Files)>,
     metadata: Vec<(String, String)>,
+}
+
+/// The file of a tensor, or the files of a group.
+#[derive(Debug)]
+struct Files(Vec<String>);
+
+impl<'de> Deserialize<'de> for Files {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct FilesVisitor;
+
+        impl<'de> Visitor<'de> for FilesVisitor {
+            type Value = Files;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of a file, or a list of names")
+            }
+
+            fn visit_str<E>(self, file: &str) -> Result<Files, E> {
+                Ok(Files(vec![file.to_owned()]))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Files, A::Error> {
+                let mut files = Vec::new();
+                while let Some(file) = seq.next_element()? {
+                    files.push(file);
+                }
+                if files.is_empty() {
+                    return Err(A::Error::invalid_length(0, &self));
+                }
+                Ok(Files(files))
+            }
+        }
+
+        deserializer.deserialize_any(FilesVisitor)
+    }
 }
 
 /// The fields of an index: a `weight_map` and optional `metadata`. No known program writes others.
@@ -182,7 +271,7 @@ fn texts(metadata: &RawValue) -> serde_json::Result<Vec<(String, String)>> {
 mod tests {
     use std::io;
 
-    use super::{INDEX_MAX, Index, Source, index_json, is_plain};
+    use super::{INDEX_MAX, Index, Listed, Source, index_json, is_plain};
 
     /// A source of this length that cannot be read.
     struct Unreadable(u64);
@@ -249,8 +338,33 @@ mod tests {
         let map = index_json(br#"{"weight_map": {"b": "y", "a": "x", "c": "y"}}"#).unwrap();
         let index = Index::from_json(map).unwrap();
         assert_eq!(index.shards, ["x", "y"]);
-        assert_eq!(index.find("c"), Some((2, 1)));
-        assert_eq!(index.find("d"), None);
+        assert_eq!(index.find("c", 1), Listed::Here(2));
+        assert_eq!(index.find("c", 0), Listed::Elsewhere);
+        assert_eq!(index.find("d", 1), Listed::Nowhere);
         assert_eq!(index.tensors().next(), Some(("a", "x")));
+    }
+
+    #[test]
+    fn a_group_lists_the_tensors_below_it_in_all_of_its_shards() {
+        let json = br#"{"weight_map": {"/g": ["y", "x", "y"], "/g/h": "z"}}"#;
+        let index = Index::from_json(index_json(json).unwrap()).unwrap();
+        assert_eq!(index.shards, ["x", "y", "z"]);
+        assert_eq!(index.find("g/0", 0), Listed::Here(0));
+        assert_eq!(index.find("g/0", 1), Listed::Here(1));
+        assert_eq!(index.find("g/0", 2), Listed::Elsewhere);
+        assert_eq!(index.find("g", 1), Listed::Here(1));
+        // The innermost group counts.
+        assert_eq!(index.find("g/h/k/0", 2), Listed::Here(2));
+        assert_eq!(index.find("g/h/k/0", 0), Listed::Elsewhere);
+        for other in ["gg/0", "x/g/0", ""] {
+            assert_eq!(index.find(other, 0), Listed::Nowhere, "{other}");
+        }
+        for wrong in ["[]", "[1]", "1", "null", "{}"] {
+            let json = format!(r#"{{"weight_map": {{"/g": {wrong}}}}}"#);
+            assert_eq!(
+                index_json(json.as_bytes()).map(drop).unwrap_err().code(),
+                "header"
+            );
+        }
     }
 }

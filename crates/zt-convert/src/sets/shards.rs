@@ -9,7 +9,7 @@ use zt::foreign::{FileBuilder, Kind, WarningKind};
 use zt::{Error, File, FileSource, Result, Source, Value, Warning};
 use zt_foreign::{Fault, Input, Opening, Probe, beside, display, leads_out};
 
-use super::index::Index;
+use super::index::{Index, Listed};
 use super::violation::Violation;
 use super::{IndexFile, USUAL};
 use crate::merge::Union;
@@ -142,19 +142,19 @@ impl<'x> Set<'x> {
         }
         let mut shadowed = HashSet::new();
         for tensor in shard.names() {
-            match self.index.find(tensor) {
-                Some((place, owner)) if owner == position => {
+            match self.index.find(tensor, position) {
+                Listed::Here(place) => {
                     if let Some(found) = self.found.get_mut(place) {
                         *found = true;
                     }
                 }
-                Some(_) => {
+                Listed::Elsewhere => {
                     let message = format!("also in {name:?}, which the index does not name for it");
                     let warning = Warning::new("shadowed", message).with_object(tensor);
                     builder.warning(warning.with_kind(WarningKind::PassedOver));
                     shadowed.insert(tensor);
                 }
-                None => builder.warning(self.add_unlisted(tensor, name)?),
+                Listed::Nowhere => builder.warning(self.add_unlisted(tensor, name)?),
             }
         }
         builder.include(&shard, |tensor| !shadowed.contains(tensor));
