@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value as Json;
 use zt::foreign::Kind;
 use zt::{
-    ByteOrder, Csr, DType, Dense, DigestAlgorithm, Entry, ErrorKind, File, Memory, OpenOptions,
-    Value, Writer,
+    ByteOrder, Coo, Csr, DType, Dense, DigestAlgorithm, Entry, ErrorKind, File, Memory,
+    OpenOptions, Value, Writer,
 };
 use zt_foreign::{ConvertOptions, FileKind, InputOptions, Job, Merged, Probe, Sink, Summary};
 use zt_npy::{NPY, NPZ, Npy, Npz};
@@ -489,4 +489,124 @@ fn texts_records_and_objects_are_left_out_of_a_sound_file() {
         assert!(alone.is_empty());
         assert_eq!(warnings(&alone), [("not-tensor", Some("tensor".into()))]);
     }
+}
+
+/// An array of 32-bit or 64-bit integers.
+fn integers(descr: &str, values: &[i64]) -> Vec<u8> {
+    let shape = values.len();
+    let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape},)}}");
+    let width = if descr == "<i4" { 4 } else { 8 };
+    let bytes = values
+        .iter()
+        .flat_map(|it| it.to_le_bytes()[..width].to_vec());
+    array(&header, &bytes.collect::<Vec<_>>())
+}
+
+/// A file of SciPy with these parts.
+fn matrix(format: &str, parts: &[(&str, &[i64])]) -> File {
+    let header = "{'descr': '|S3', 'fortran_order': False, 'shape': ()}";
+    let format = array(header, format.as_bytes());
+    let mut members = vec![("format.npy".to_owned(), format)];
+    for (name, values) in parts {
+        let descr = if *name == "shape" { "<i8" } else { "<i4" };
+        members.push((format!("{name}.npy"), integers(descr, values)));
+    }
+    let mut bytes = Vec::new();
+    let mut archive = zt_zip::ArchiveWriter::new(&mut bytes);
+    for (name, content) in members {
+        let mut member = archive.begin(name, content.len() as u64).unwrap();
+        member.write_all(&content).unwrap();
+        member.finish().unwrap();
+    }
+    archive.finish().unwrap();
+    opened(bytes)
+}
+
+#[test]
+fn a_matrix_of_scipy_with_invalid_parts_is_listed_with_its_fault() {
+    let shape: (&str, &[i64]) = ("shape", &[2, 3]);
+    let data: (&str, &[i64]) = ("data", &[5, 7]);
+    let indices: (&str, &[i64]) = ("indices", &[1, 0]);
+    for (format, parts) in [
+        ("csr", &[shape, data, indices, ("indptr", &[0, 1])][..]),
+        (
+            "csr",
+            &[shape, data, ("indices", &[1]), ("indptr", &[0, 1, 2])],
+        ),
+        ("csc", &[shape, data, indices, ("indptr", &[0, 1, 2])]),
+        ("coo", &[shape, data, ("row", &[0, 1]), ("col", &[0])]),
+        (
+            "csr",
+            &[("shape", &[2, -3]), data, indices, ("indptr", &[0, 1, 2])],
+        ),
+        (
+            "csr",
+            &[("shape", &[2]), data, indices, ("indptr", &[0, 1, 2])],
+        ),
+        ("bsr", &[shape, data, indices, ("indptr", &[0, 1, 2])]),
+        ("dia", &[shape, data, ("offsets", &[0])]),
+    ] {
+        let file = matrix(format, parts);
+        let entries = file.entries();
+        assert_eq!(entries.len(), 1, "{format}");
+        let fault = entries[0].fault().unwrap();
+        assert_eq!(
+            fault.code(),
+            "shape-size-mismatch",
+            "{format} {parts:?}: {fault}"
+        );
+    }
+    // Arrays that only look like a matrix are arrays.
+    for (format, parts) in [
+        ("lil", &[shape, data, indices, ("indptr", &[0, 1, 2])][..]),
+        ("csr", &[shape, data, indices]),
+        (
+            "csr",
+            &[shape, data, indices, ("indptr", &[0, 1, 2]), ("more", &[0])],
+        ),
+    ] {
+        let file = matrix(format, parts);
+        assert_eq!(file.len(), parts.len());
+        assert_eq!(warnings(&file), [("not-tensor", Some("format".into()))]);
+    }
+}
+
+/// SciPy 1.17.1 opens these files, and its values are equal.
+#[test]
+fn a_sparse_matrix_is_written_as_scipy_saves_it() {
+    let csr = Csr::new([2, 3], &[7i32, 8], vec![2, 0], vec![0, 1, 2]).unwrap();
+    let coo = Coo::new([2, 3], &[7i32, 8], vec![0, 1, 2, 0]).unwrap();
+    let options = ConvertOptions::new(NPZ);
+    for (file, format) in [
+        (ours(|writer| writer.add("m", &csr)), "sparse_csr"),
+        (ours(|writer| writer.add("m", &coo)), "sparse_coo"),
+    ] {
+        let (bytes, summary) = to(&options, &file).unwrap();
+        assert!(summary.warnings.is_empty() && summary.objects == 1);
+        let again = opened(bytes);
+        let tensor = again.tensor("tensor").unwrap();
+        assert_eq!(tensor.format(), format);
+        let dense = tensor.to_dense().unwrap();
+        assert_eq!(*dense.as_slice::<i32>().unwrap(), [0, 0, 7, 8, 0, 0]);
+    }
+    // No archive of SciPy has two matrices, or one and another array.
+    let two = ours(|writer| {
+        writer.add("m", &csr)?;
+        floats(writer, "w")
+    });
+    assert_eq!(lossy(NPZ, &two).0, "m");
+}
+
+/// SciPy reads beyond its arrays if an index is out of range.
+#[test]
+fn invalid_indices_are_not_written() {
+    let indices: (&str, &[i64]) = ("indices", &[3, 0]);
+    let parts: [(&str, &[i64]); 4] = [
+        ("shape", &[2, 3]),
+        ("data", &[5, 7]),
+        indices,
+        ("indptr", &[0, 1, 2]),
+    ];
+    let error = to(&ConvertOptions::new(NPZ), &matrix("csr", &parts)).unwrap_err();
+    assert_eq!(error.code(), "index-value");
 }

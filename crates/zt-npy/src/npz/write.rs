@@ -7,6 +7,7 @@ use zt::Result;
 use zt_foreign::{FileWriter, Job, Loss, Merged, Sink};
 use zt_zip::ArchiveWriter;
 
+use super::scipy::Matrix;
 use super::{ENDING, Npz};
 use crate::write::Array;
 
@@ -36,8 +37,16 @@ fn member<'i>(
 impl FileWriter for Npz {
     /// Writes every object as a stored member in the order of the inputs. Elements begin at a multiple of
     /// 64. The same objects give the same bytes.
+    ///
+    /// A single sparse matrix is written as SciPy saves it, and a reader takes the name of the file.
     fn write(&self, merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
         job.refuse_attributes(merged.attributes.as_ref(), &merged.extra);
+        if let [incoming] = &*merged.objects
+            && !job.options.dense
+            && let Some(matrix) = Matrix::new(incoming)
+        {
+            return matrix.write(sink, job);
+        }
         let mut arrays = Vec::with_capacity(merged.objects.len());
         let mut taken = HashSet::new();
         for incoming in &merged.objects {

@@ -1,14 +1,4 @@
-//! A sparse matrix of SciPy, as `scipy.sparse.save_npz` writes it: one per archive.
-//!
-//! | `format` | members beside `format`, `shape` and `data` | object |
-//! | --- | --- | --- |
-//! | csr | `indices`, `indptr` | `sparse_csr` |
-//! | csc, bsr | `indices`, `indptr` | `sparse_coo`, in the order of the values |
-//! | coo | `row`, `col` | `sparse_coo` |
-//! | dia | `offsets` | `sparse_coo`, without the values beyond the matrix |
-//!
-//! Archives with any other member are plain arrays. The archive has no name for its matrix, so the matrix
-//! gets the name of the file.
+//! Reads a matrix.
 
 use std::collections::HashMap;
 
@@ -19,22 +9,11 @@ use zt::{Blob, Component, DType, ErrorKind, Object, RawObject, Result, Source, S
 use zt_foreign::sparse::{Axis, Compressed, Coords, Diagonals, Indices};
 use zt_zip::{Archive, Member};
 
-use super::{ENDING, Shared, listed};
+use super::{COL, FORMAT, INDICES, INDPTR, IS_ARRAY, OFFSETS, ROW, SHAPE, VALUES};
 use crate::array::{Array, Data, Found};
 use crate::header::Header;
+use crate::npz::{ENDING, Shared, listed};
 use crate::violation::Violation;
-
-/// The names of the members, without `.npy`.
-pub(super) const FORMAT: &str = "format";
-pub(super) const SHAPE: &str = "shape";
-pub(super) const VALUES: &str = "data";
-pub(super) const INDICES: &str = "indices";
-pub(super) const INDPTR: &str = "indptr";
-pub(super) const ROW: &str = "row";
-pub(super) const COL: &str = "col";
-const OFFSETS: &str = "offsets";
-/// Whether SciPy makes a `sparray` of it, and no `spmatrix`. Newer versions write it.
-const IS_ARRAY: &str = "_is_array";
 
 /// The layouts, each with its members beside `format`, `shape` and `data`.
 const LAYOUTS: [(&str, &[&str]); 5] = [
@@ -49,7 +28,7 @@ const LAYOUTS: [(&str, &[&str]); 5] = [
 const FORMAT_LEN: u64 = 1 << 10;
 
 /// Adds the matrix of the archive under `name`. Returns `false` if the archive has none.
-pub(super) fn add(
+pub(in crate::npz) fn add(
     builder: &mut FileBuilder,
     archive: &Archive,
     shared: &Shared,
