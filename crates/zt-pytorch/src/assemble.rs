@@ -309,8 +309,13 @@ impl<'h> Assembler<'h> {
         let layout = match layout {
             Ok(layout) => layout,
             Err(refused) => {
-                let raw = raw(refused.known);
-                self.builder.fault(name, raw, refused.fault.into());
+                match refused.fault {
+                    TensorFault::NotTensor { what } => {
+                        self.builder
+                            .not_a_tensor(name, &what.escape_debug().to_string());
+                    }
+                    fault => self.builder.fault(name, raw(refused.known), fault.into()),
+                }
                 return Ok(());
             }
         };

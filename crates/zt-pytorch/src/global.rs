@@ -45,8 +45,9 @@ pub(super) enum Global {
     Plain(&'static Plain),
     QuantizationScheme(Scheme),
     Numpy(Numpy),
-    /// A harmless global of tensors that are unsupported: nested tensors, parameters without a shape,
-    /// the distribution of a tensor over devices. Its objects are refused, by its name.
+    /// A harmless global of tensors that are unsupported, such as nested tensors and parameters without a
+    /// shape: its objects are refused, by its name. What describes the distribution of a tensor over
+    /// devices is no tensor.
     Unsupported(Unsupported),
 }
 
@@ -378,6 +379,7 @@ impl zt_pickle::Global for Global {
             Global::Tensor
                 | Global::SparseTensor
                 | Global::Parameter
+                | Global::Rebuild(_)
                 | Global::Script
                 | Global::Namespace
                 | Global::Plain(_)
@@ -451,6 +453,11 @@ impl Unsupported {
     fn row(self) -> (&'static str, &'static str) {
         let row = UNSUPPORTED.get(usize::from(self.place));
         *row.expect("the place of a row")
+    }
+
+    /// Whether it describes the distribution of a tensor over devices.
+    pub(super) fn is_of_distribution(self) -> bool {
+        self.row().0.starts_with("torch.distributed.")
     }
 }
 

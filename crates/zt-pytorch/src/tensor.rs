@@ -6,6 +6,7 @@ use crate::global::{Global, Rebuild};
 use crate::numpy::{self, Array};
 use crate::pickle::{Heap, Made, Node, Value};
 use crate::quantized::{self, Scale};
+use crate::unknown::class_name;
 use crate::view::{self, View};
 use crate::violation::{Done, TensorFault};
 use crate::wrapper::unwrapped;
@@ -124,21 +125,15 @@ fn layout(heap: &Heap<'_>, made: Made, known: &mut Known) -> Done<Layout> {
         Global::Rebuild(Rebuild::SparseTensor) => sparse(&arguments, known),
         Global::Rebuild(Rebuild::QTensor) => quantized::layout(&arguments, known),
         Global::Rebuild(Rebuild::Meta) => {
-            if let Value::Global(Global::DType(element)) = arguments.value(0, "dtype")? {
-                known.element = Some(element);
-            }
-            known.shape = Some(arguments.sizes(1, "size")?);
-            let why = "it was on the device \"meta\"";
-            Err(TensorFault::NoData { why })
+            let what = "a tensor without elements, of the device \"meta\"".to_owned();
+            Err(TensorFault::NotTensor { what })
         }
         Global::Rebuild(Rebuild::Subclass) => {
             // `(class, dtype, size, ...)`.
-            if let Some(Value::Global(Global::DType(element))) = arguments.optional(1) {
-                known.element = Some(element);
-            }
-            known.shape = arguments.sizes(2, "size").ok();
-            let why = "it is a subclass that keeps its elements elsewhere";
-            Err(TensorFault::NoData { why })
+            let class = arguments.value(0, "class")?;
+            let class = class_name(heap, class).ok_or_else(|| wrong(heap, "class", class))?;
+            let what = format!("an object of {class}; the tensors in it are listed");
+            Err(TensorFault::NotTensor { what })
         }
         Global::Tensor => {
             // Before version 0.1.12: an empty tensor whose state has the elements.
@@ -153,6 +148,10 @@ fn layout(heap: &Heap<'_>, made: Made, known: &mut Known) -> Done<Layout> {
             known.element = Some(array.element);
             known.shape = Some(array.shape.clone());
             Ok(Layout::Array(array))
+        }
+        Global::Unsupported(unsupported) if unsupported.is_of_distribution() => {
+            let what = format!("{unsupported} describes how a tensor is spread over devices");
+            Err(TensorFault::NotTensor { what })
         }
         Global::Unsupported(unsupported) => Err(unsupported.into()),
         _ => Err(TensorFault::Argument {

@@ -22,27 +22,32 @@ pub(super) struct Unknown {
     pub(super) inner: [Option<Value>; 2],
 }
 
+/// The limit of a module and of a name, in characters.
+const LEN: usize = 120;
+
+/// The name of a class, with its module.
+pub(super) fn class_name(heap: &Heap<'_>, class: Value) -> Option<String> {
+    if let Value::Global(class) = class {
+        return Some(class.to_string());
+    }
+    let (module, name) = heap.named(class)?;
+    let [module, name]: [String; 2] = [module, name].map(|text| text.chars().take(LEN).collect());
+    Some(format!("{module}.{name}"))
+}
+
 /// The object that a value is, if its class is not on the list. An array of NumPy whose elements are
 /// no numbers is one too.
 pub(super) fn unknown(heap: &Heap<'_>, value: Value) -> Option<Unknown> {
-    /// The limit of a module and of a name, in characters.
-    const LEN: usize = 120;
-
     match heap.node(value)? {
-        Node::StandIn(object) => {
-            let (module, name) = heap.named(object.class)?;
-            let [module, name]: [String; 2] =
-                [module, name].map(|text| text.chars().take(LEN).collect());
-            Some(Unknown {
-                class: format!("{module}.{name}"),
-                at: match heap.node(object.class)? {
-                    Node::Named { at, .. } => Some(*at),
-                    _ => None,
-                },
-                items: [object.items, object.pairs],
-                inner: [Some(object.arguments), object.state],
-            })
-        }
+        Node::StandIn(object) => Some(Unknown {
+            class: class_name(heap, object.class)?,
+            at: match heap.node(object.class)? {
+                Node::Named { at, .. } => Some(*at),
+                _ => None,
+            },
+            items: [object.items, object.pairs],
+            inner: [Some(object.arguments), object.state],
+        }),
         Node::Made(made) => {
             let Global::Numpy(Numpy::Array | Numpy::FromBuffer | Numpy::Scalar) = made.maker else {
                 return None;

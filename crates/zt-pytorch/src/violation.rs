@@ -40,6 +40,9 @@ pub(super) enum TensorFault {
     Lazy { bit: &'static str },
     #[error("its elements are not in the file: {why}")]
     NoData { why: &'static str },
+    /// An object that holds tensors or describes one. The file is sound.
+    #[error("{}", .what.escape_debug())]
+    NotTensor { what: String },
     #[error("zTensor 1.2 has no format for {}", .name.escape_debug())]
     Layout { name: String },
     /// An [`Unsupported`] global, or one that the list does not have.
@@ -61,9 +64,10 @@ pub(super) type Done<T> = Result<T, TensorFault>;
 impl From<TensorFault> for Error {
     fn from(fault: TensorFault) -> Self {
         let (kind, code) = match fault {
-            TensorFault::Lazy { .. } | TensorFault::NoData { .. } | TensorFault::Layout { .. } => {
-                (ErrorKind::Unsupported, "unsupported")
-            }
+            TensorFault::Lazy { .. }
+            | TensorFault::NoData { .. }
+            | TensorFault::NotTensor { .. }
+            | TensorFault::Layout { .. } => (ErrorKind::Unsupported, "unsupported"),
             TensorFault::Global { .. } => (ErrorKind::Unsupported, "pickle-global"),
             TensorFault::Element { .. } => (ErrorKind::Unsupported, "dtype"),
             TensorFault::Rank { .. } => (ErrorKind::Limit, "schema"),

@@ -49,6 +49,9 @@ pub(super) fn unwrapped(
     states: &mut Vec<Value>,
 ) -> Result<Made, TensorFault> {
     for _ in 0..WRAPPERS {
+        if let (Global::Rebuild(_), Some(state)) = (made.maker, made.state) {
+            states.push(state);
+        }
         let inner = match made.maker {
             Global::Rebuild(Rebuild::Parameter) => {
                 Arguments::new(heap, made.arguments, "parameter")?.value(0, "data")?

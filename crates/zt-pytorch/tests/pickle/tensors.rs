@@ -4,6 +4,7 @@ use crate::draft::{
     Py, beside, built, call, code, f32s, file, opened, part, rebuilt, storage, strided, tuple,
     vector, with,
 };
+use crate::unknown::codes;
 
 pub(crate) const FLOAT: &str = "FloatStorage";
 
@@ -95,6 +96,63 @@ fn a_parameter_is_the_tensor_within_it() {
     }
 }
 
+#[test]
+fn an_object_that_holds_tensors_is_no_tensor() {
+    let class = Py::Global("my", "Quantized");
+    let dtype = Py::Global("torch", "float32");
+    let subclass = || {
+        let arguments = vec![class.clone(), dtype.clone(), tuple([4])];
+        rebuilt("_rebuild_wrapper_subclass", arguments)
+    };
+    let parts = || {
+        let values = ("values".into(), vector(FLOAT, "f", 4));
+        Py::Dict(vec![values, ("bits".into(), 8.into())])
+    };
+    let from_type = call(
+        "torch._tensor",
+        "_rebuild_from_type_v2",
+        vec![
+            Py::Global("torch._utils", "_rebuild_wrapper_subclass"),
+            class.clone(),
+            tuple([class.clone(), dtype.clone(), tuple([4])]),
+            parts(),
+        ],
+    );
+    let parameter = |data: Py| {
+        let arguments = vec![data, Py::Bool(true), Py::Dict(Vec::new())];
+        rebuilt("_rebuild_parameter", arguments)
+    };
+    for x in [
+        from_type,
+        built(subclass(), parts()),
+        built(subclass(), Py::Tuple(vec![Py::None, parts()])),
+        parameter(built(subclass(), parts())),
+    ] {
+        let file = with(x);
+        assert!(file.verify(&zt::VerifyOptions::default()).unwrap().is_ok());
+        assert_eq!(codes(&file), [(Some("x".to_owned()), "not-tensor")]);
+        let names: Vec<&str> = file.names().collect();
+        assert_eq!(names, ["x.values", "w", "bytes"]);
+        let values = file.tensor("x.values").unwrap().to_vec::<f32>().unwrap();
+        assert_eq!(values, [1.0, 2.0, 3.0, 4.0]);
+    }
+    let meta = rebuilt(
+        "_rebuild_meta_tensor_no_storage",
+        vec![dtype.clone(), tuple([2, 3])],
+    );
+    let file = with(meta);
+    assert_eq!(codes(&file), [(Some("x".to_owned()), "not-tensor")]);
+}
+
+#[test]
+fn a_state_of_a_tensor_has_its_attributes() {
+    let tensor = rebuilt("_rebuild_tensor_v2", strided(f(), 0, &[2], &[1]));
+    let file = with(built(tensor, Py::Dict(vec![("extra".into(), 7.into())])));
+    let tensor = file.tensor("x").unwrap();
+    assert_eq!(tensor.to_vec::<f32>().unwrap(), [1.0, 2.0]);
+    assert_eq!(tensor.attributes().get("extra"), Some(&7u64.into()));
+}
+
 /// A jagged nested tensor, and another.
 #[test]
 fn the_error_of_an_unsupported_function_names_it() {
@@ -146,12 +204,6 @@ fn refuses_invalid_arguments() {
         arguments[2] = sizes;
         rebuilt("_rebuild_tensor_v2", arguments)
     };
-    let meta = |dtype: Py| {
-        rebuilt(
-            "_rebuild_meta_tensor_no_storage",
-            vec![dtype, tuple([2, 3])],
-        )
-    };
     let array = call("numpy.core.multiarray", "_reconstruct", Vec::new());
     let array = built(array, tuple([Py::from(1), tuple([2, 3])]));
     let device = Py::from("cpu");
@@ -201,11 +253,10 @@ fn refuses_invalid_arguments() {
             with_metadata(call("torch", "Size", vec![Py::Dict(Vec::new())])),
             "schema",
         ),
-        (meta(Py::Global("torch", "float32")), "unsupported"),
-        (meta(Py::None), "unsupported"),
+        (rebuilt("_rebuild_wrapper_subclass", Vec::new()), "schema"),
         (
-            rebuilt("_rebuild_wrapper_subclass", Vec::new()),
-            "unsupported",
+            rebuilt("_rebuild_wrapper_subclass", vec![1.into()]),
+            "schema",
         ),
         (call("torch", "FloatTensor", Vec::new()), "unsupported"),
         (

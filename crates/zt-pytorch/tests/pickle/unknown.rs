@@ -26,7 +26,7 @@ fn names(file: &File) -> Vec<&str> {
     file.names().collect()
 }
 
-fn codes(file: &File) -> Vec<(Option<String>, &'static str)> {
+pub(crate) fn codes(file: &File) -> Vec<(Option<String>, &'static str)> {
     let warnings = file.warnings().into_iter();
     warnings
         .map(|warning| (warning.object, warning.code))
