@@ -15,6 +15,7 @@ use zt_foreign::{Input, Opening};
 
 use crate::attribute;
 use crate::budget::Budget;
+use crate::deferred::Flipped;
 use crate::element::Meaning;
 use crate::flatten;
 use crate::numpy::Array;
@@ -188,8 +189,8 @@ pub(super) struct Assembler<'h> {
     file: &'h (Arc<dyn Source>, SourceId),
     limits: zt::Limits,
     storages: HashMap<String, Result<Stored>>,
-    /// Views that are not contiguous. Tied ones are built once.
-    gathered: HashMap<View, (SourceId, Span)>,
+    /// Views whose elements are computed. Tied ones are built once.
+    computed: HashMap<View, (SourceId, Span)>,
     /// How many bytes further views may take.
     gathered_left: u64,
     pub(super) bands: Bands,
@@ -201,6 +202,16 @@ struct Stored {
     source: Arc<dyn Source>,
     id: SourceId,
     span: Span,
+    from: u64,
+}
+
+/// The elements of a view: all of a range.
+struct Elements {
+    source: Arc<dyn Source>,
+    /// `None` for a source that computes them.
+    id: Option<SourceId>,
+    span: Span,
+    /// The offset in the file that a listing shows.
     from: u64,
 }
 
@@ -228,7 +239,7 @@ impl<'h> Assembler<'h> {
             builder,
             file,
             storages: HashMap::new(),
-            gathered: HashMap::new(),
+            computed: HashMap::new(),
             gathered_left: EXPANDED_LEN.saturating_add(times_gathered(file.0.byte_len())),
             bands: Bands::default(),
         }
@@ -450,9 +461,26 @@ impl<'h> Assembler<'h> {
         }
     }
 
-    /// The elements of a view in row-major order: a range of the file, or a source that gathers
-    /// them as it is read.
+    /// The elements of a view in row-major order: a range of the file, or a source that computes them as
+    /// it is read.
     pub(super) fn place(&mut self, view: View) -> Result<(SourceId, Span)> {
+        if let Some(place) = self.computed.get(&view) {
+            return Ok(*place);
+        }
+        let elements = self.elements(&view)?;
+        if let Some(id) = elements.id {
+            return Ok((id, elements.span));
+        }
+        let Elements {
+            source, span, from, ..
+        } = elements;
+        let id = self.builder.derived_from(source, self.file.1, from);
+        self.computed.insert(view, (id, span));
+        Ok((id, span))
+    }
+
+    /// As [`Assembler::place`], before a computing source is a source of the file.
+    fn elements(&mut self, view: &View) -> Result<Elements> {
         let stored = self.stored(&view.storage)?;
         let element_len = view.element.byte_len;
         let start = view
@@ -461,21 +489,55 @@ impl<'h> Assembler<'h> {
             .and_then(|offset| offset.checked_add(view.storage.offset))
             .and_then(|offset| offset.checked_add(stored.span.offset()))
             .ok_or(TensorFault::Overflow)?;
-        if view.is_contiguous() {
+        // A listing shows the offset of the first element.
+        let from = if stored.id == self.file.1 {
+            start
+        } else {
+            stored.from
+        };
+        let mut elements = if view.is_contiguous() {
             // The offset of an empty view may be anything.
             let start = match view.byte_len {
                 0 => stored.span.offset(),
                 _ => start,
             };
-            let span = Span::new(start, view.byte_len).ok_or(TensorFault::Overflow)?;
-            return Ok((stored.id, span));
+            Elements {
+                source: stored.source,
+                id: Some(stored.id),
+                span: Span::new(start, view.byte_len).ok_or(TensorFault::Overflow)?,
+                from,
+            }
+        } else {
+            let (source, span) = self.gather(view, stored.source, start)?;
+            Elements {
+                source,
+                id: None,
+                span,
+                from,
+            }
+        };
+        if let Some(bit) = view.deferred.name() {
+            let mask = view.deferred.mask(view.element, self.byte_order);
+            let mask = mask.ok_or(TensorFault::Lazy { bit })?;
+            let (source, span) = (elements.source, elements.span);
+            elements.source = Arc::new(Flipped::new(source, span, mask));
+            elements.span = Span::new(0, span.byte_len()).ok_or(TensorFault::Overflow)?;
+            elements.id = None;
         }
-        if let Some(place) = self.gathered.get(&view) {
-            return Ok(*place);
-        }
+        Ok(elements)
+    }
+
+    /// The elements of a view that is not contiguous, and the range of all of them.
+    fn gather(
+        &mut self,
+        view: &View,
+        base: Arc<dyn Source>,
+        start: u64,
+    ) -> Result<(Arc<dyn Source>, Span)> {
         let (byte_len, left) = (view.byte_len, self.gathered_left);
         let spent = left.checked_sub(byte_len);
         self.gathered_left = spent.ok_or(TensorFault::Expanded { byte_len, left })?;
+        let element_len = view.element.byte_len;
         let strides = view
             .strides
             .iter()
@@ -485,17 +547,8 @@ impl<'h> Assembler<'h> {
             .and_then(|strides| strided::View::new(start, element_len, &view.shape, &strides))
             .ok_or(TensorFault::Overflow)?;
         let span = Span::new(0, elements.byte_len()).ok_or(TensorFault::Overflow)?;
-        let source = Strided::new(stored.source, elements, &self.bands)?;
-        // A listing shows the offset of the first element.
-        let from = if stored.id == self.file.1 {
-            start
-        } else {
-            stored.from
-        };
-        let id = self.builder.derived_from(source, self.file.1, from);
-        let place = (id, span);
-        self.gathered.insert(view, place);
-        Ok(place)
+        let source = Strided::new(base, elements, &self.bands)?;
+        Ok((Arc::new(source), span))
     }
 
     /// The bytes of a storage, at least as many as its tensors expect.

@@ -22,6 +22,7 @@ mod arguments;
 mod assemble;
 mod attribute;
 mod budget;
+mod deferred;
 mod element;
 mod flatten;
 mod global;

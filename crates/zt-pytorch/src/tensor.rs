@@ -1,6 +1,7 @@
 //! The tensors of a pickle, from the calls that would rebuild them in Python.
 
 use crate::arguments::{Arguments, wrong};
+use crate::deferred::Deferred;
 use crate::element::ElementType;
 use crate::global::{Global, Rebuild};
 use crate::numpy::{self, Array};
@@ -109,8 +110,8 @@ fn layout(heap: &Heap<'_>, made: Made, known: &mut Known) -> Done<Layout> {
         Global::Rebuild(Rebuild::Tensor) => strided(&arguments, None, known).map(Layout::Strided),
         Global::Rebuild(Rebuild::TensorV2) => {
             arguments.value(5, "backward_hooks")?;
-            let view = strided(&arguments, None, known)?;
-            check_metadata(heap, arguments.optional(6))?;
+            let mut view = strided(&arguments, None, known)?;
+            view.deferred = deferred(heap, arguments.optional(6))?;
             Ok(Layout::Strided(view))
         }
         Global::Rebuild(Rebuild::TensorV3) => {
@@ -118,8 +119,8 @@ fn layout(heap: &Heap<'_>, made: Made, known: &mut Known) -> Done<Layout> {
             let Value::Global(Global::DType(element)) = dtype else {
                 return Err(wrong(heap, "dtype", dtype));
             };
-            let view = strided(&arguments, Some(element), known)?;
-            check_metadata(heap, arguments.optional(7))?;
+            let mut view = strided(&arguments, Some(element), known)?;
+            view.deferred = deferred(heap, arguments.optional(7))?;
             Ok(Layout::Strided(view))
         }
         Global::Rebuild(Rebuild::SparseTensor) => sparse(&arguments, known),
@@ -174,26 +175,25 @@ pub(super) fn strided(
     View::new(storage, arguments, element)
 }
 
-/// Checks the last argument of a tensor, which lists deferred operations.
-fn check_metadata(heap: &Heap<'_>, metadata: Option<Value>) -> Done<()> {
+/// The last argument of a tensor, which lists deferred operations.
+fn deferred(heap: &Heap<'_>, metadata: Option<Value>) -> Done<Deferred> {
+    let mut deferred = Deferred::default();
     let pairs = match metadata {
-        None | Some(Value::None) => return Ok(()),
+        None | Some(Value::None) => return Ok(deferred),
         Some(value) => match heap.node(untyped(heap, value)) {
             Some(Node::Dict(pairs)) => pairs,
             _ => return Err(wrong(heap, "metadata", value)),
         },
     };
     for (key, value) in pairs {
-        let bit = match heap.text(*key) {
-            Some("conj") => "conj",
-            Some("neg") => "neg",
-            _ => continue,
-        };
-        if *value == Value::Bool(true) {
-            return Err(TensorFault::Lazy { bit });
+        let is_deferred = *value == Value::Bool(true);
+        match heap.text(*key) {
+            Some("conj") => deferred.is_conjugated = is_deferred,
+            Some("neg") => deferred.is_negated = is_deferred,
+            _ => {}
         }
     }
-    Ok(())
+    Ok(deferred)
 }
 
 /// The collection within a call of libtorch: `restore_type_tag(dict, "Dict[str, bool]")`.

@@ -1,6 +1,7 @@
 //! Storages, and views of their elements that are checked to lie in them.
 
 use crate::arguments::{Arguments, wrong};
+use crate::deferred::Deferred;
 use crate::element::{ElementType, Meaning};
 use crate::global::Global;
 use crate::pickle::{Heap, Node, Value};
@@ -19,6 +20,7 @@ pub(super) struct View {
     /// In elements, one per dimension.
     pub(super) strides: Vec<u64>,
     pub(super) element: &'static ElementType,
+    pub(super) deferred: Deferred,
     /// How many elements, and their bytes after packing.
     pub(super) count: u64,
     pub(super) byte_len: u64,
@@ -80,6 +82,7 @@ impl View {
             shape,
             strides,
             element,
+            deferred: Deferred::default(),
             count,
         })
     }
@@ -88,7 +91,11 @@ impl View {
     pub(super) fn repeated(self, outer: &[u64], count: u64) -> Done<Self> {
         let shape = outer.iter().copied().chain([count]).collect();
         let strides = outer.iter().map(|_| 0).chain(self.strides).collect();
-        View::unchecked(self.storage, self.offset, shape, strides, self.element)
+        let view = View::unchecked(self.storage, self.offset, shape, strides, self.element)?;
+        Ok(View {
+            deferred: self.deferred,
+            ..view
+        })
     }
 
     /// Whether the elements are contiguous in row-major order.
