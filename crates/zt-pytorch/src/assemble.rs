@@ -10,6 +10,7 @@ use zt::{
     Attributes, Blob, Component, DType, Error, Memory, Object, RawComponent, RawObject, Registry,
     Result, Source, Span, Warning,
 };
+use zt_foreign::sparse::{Coords, Indices};
 use zt_foreign::strided::{self, Bands, Strided};
 use zt_foreign::{Input, Opening};
 
@@ -378,6 +379,24 @@ impl<'h> Assembler<'h> {
                 parts.push("indptr", self.indices(indptr)?);
                 parts
             }
+            Layout::Compressed {
+                by,
+                shape,
+                block,
+                pointers,
+                indices,
+                values,
+            } => {
+                let (pointers, indices) = (self.integers(&pointers)?, self.integers(&indices)?);
+                let coords = Coords::compressed(by, shape, block, pointers, indices)?;
+                let span = Span::new(0, coords.byte_len()).ok_or(TensorFault::Overflow)?;
+                let coords_id = self.builder.derived(coords);
+                let coords = Component::new(DType::U64, Blob::raw(span));
+                let mut parts = Parts::new(shape.to_vec(), "sparse_coo");
+                parts.push("values", self.component(values)?);
+                parts.push("coords", (coords, coords_id));
+                parts
+            }
             Layout::Quantized { integers, scale } => self.quantized(integers, scale)?,
             Layout::Array(array) => self.array(&array, budget)?,
         };
@@ -439,6 +458,17 @@ impl<'h> Assembler<'h> {
             component.dtype = Some(DType::U64);
         }
         Ok((component, id))
+    }
+
+    /// Indices of a layout that `.zt` does not have.
+    fn integers(&mut self, view: &View) -> Result<Indices> {
+        let Meaning::Values(dtype, None) = view.element.meaning else {
+            let name = view.element.name;
+            return Err(TensorFault::Element { name }.into());
+        };
+        let Elements { source, span, .. } = self.elements(view)?;
+        let order = self.order_of(dtype);
+        Ok(Indices::new(source, Blob::raw(span), dtype, order)?)
     }
 
     /// Plain elements as a component.

@@ -1,5 +1,7 @@
 //! The tensors of a pickle, from the calls that would rebuild them in Python.
 
+use zt_foreign::sparse::Compressed;
+
 use crate::arguments::{Arguments, wrong};
 use crate::deferred::Deferred;
 use crate::element::ElementType;
@@ -31,6 +33,16 @@ pub(super) enum Layout {
         indices: View,
         values: View,
     },
+    /// The columns of a matrix, or its rows or columns in blocks.
+    Compressed {
+        by: Compressed,
+        shape: [u64; 2],
+        /// The rows and columns of a block: 1 and 1 without blocks.
+        block: [u64; 2],
+        pointers: View,
+        indices: View,
+        values: View,
+    },
     /// Integers with scales and zero-points.
     Quantized { integers: View, scale: Scale },
     /// An array of NumPy, whose elements are in the pickle.
@@ -55,6 +67,7 @@ impl Layout {
         match self {
             Layout::Strided(view) | Layout::Quantized { integers: view, .. } => &view.shape,
             Layout::Coo { shape, .. } | Layout::Csr { shape, .. } => shape,
+            Layout::Compressed { shape, .. } => shape,
             Layout::Array(array) => &array.shape,
         }
     }
@@ -65,7 +78,8 @@ impl Layout {
             Layout::Strided(view)
             | Layout::Quantized { integers: view, .. }
             | Layout::Coo { values: view, .. }
-            | Layout::Csr { values: view, .. } => view.element,
+            | Layout::Csr { values: view, .. }
+            | Layout::Compressed { values: view, .. } => view.element,
             Layout::Array(array) => array.element,
         }
     }
@@ -236,6 +250,9 @@ fn sparse(arguments: &Arguments<'_, '_>, known: &mut Known) -> Done<Layout> {
     match name {
         "torch.sparse_coo" => coo(&parts, OF_PYTHON, known),
         "torch.sparse_csr" => csr(&parts, [0, 1, 2, 3], known),
+        "torch.sparse_csc" => compressed(&parts, name, Compressed::Columns, known),
+        "torch.sparse_bsr" => compressed(&parts, name, Compressed::Rows, known),
+        "torch.sparse_bsc" => compressed(&parts, name, Compressed::Columns, known),
         _ => {
             known.shape = parts.sizes(3, "size").ok();
             let name = name.chars().take(40).collect();
@@ -303,6 +320,38 @@ fn csr(
         shape,
         indptr,
         indices,
+        values,
+    })
+}
+
+/// `(pointers, indices, values, size)`. The values of blocks have three dimensions, which end with the
+/// rows and the columns of a block.
+fn compressed(
+    parts: &Arguments<'_, '_>,
+    layout: &str,
+    by: Compressed,
+    known: &mut Known,
+) -> Done<Layout> {
+    let shape = parts.sizes(3, "size")?;
+    known.shape = Some(shape.clone());
+    let values = view(parts, 2, "values")?;
+    known.element = Some(values.element);
+    let block = match *values.shape.as_slice() {
+        [_] if layout == "torch.sparse_csc" => Some([1, 1]),
+        [_, rows, columns] if layout != "torch.sparse_csc" => Some([rows, columns]),
+        _ => None,
+    };
+    // There may be dimensions of a batch, and dense ones.
+    let matrix = <[u64; 2]>::try_from(shape).ok();
+    let (shape, block) = matrix.zip(block).ok_or_else(|| TensorFault::Layout {
+        name: format!("{layout} of other than two dimensions"),
+    })?;
+    Ok(Layout::Compressed {
+        by,
+        shape,
+        block,
+        pointers: view(parts, 0, "pointers")?,
+        indices: view(parts, 1, "indices")?,
         values,
     })
 }

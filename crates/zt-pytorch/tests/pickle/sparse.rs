@@ -43,7 +43,7 @@ fn refuses_invalid_sparse_tensors() {
         ),
         (
             sparse(layout("torch.sparse_bsr"), vector_of(sizes(&[4]))),
-            "unsupported",
+            "schema",
         ),
         (
             sparse(coo(), vec![matrix.clone(), matrix.clone(), sizes(&[4])]),
