@@ -47,6 +47,19 @@ fn torch() {
     check_cases("torch", &foreign::cases_in(&folder, "pt"), 26);
 }
 
+/// Pickles that torch.save did not write: `corpus/pickle/make.py`.
+#[test]
+fn pickles() {
+    let folder = corpus::folder().join("corpus/pickle");
+    let cases = foreign::cases_in(&folder, "pkl");
+    check_cases("pickle", &cases, 30);
+    for case in &cases {
+        if let Ok(file) = zt_convert::open(&case.path) {
+            assert_eq!(file.kind(), zt_convert::PICKLE, "{}", case.name);
+        }
+    }
+}
+
 /// PyTorch's files with objects of unknown classes, and the oldest ones: `corpus/classes/make.py`.
 /// All of them convert without a loss being allowed.
 #[test]

@@ -135,6 +135,7 @@ const FILES: [(&str, &str); 10] = [
     ),
     ("model.h5", "corpus/foreign/h5/earliest_groups.h5"),
     ("model.ckpt", "corpus/torch/lightning.pt"),
+    ("arrays.pkl", "corpus/pickle/ordered.pkl"),
     ("arrays.npz", "corpus/foreign/npz/stored.npz"),
     ("before.npz", "corpus/foreign/npz/stored.npz"),
     ("after.npz", "corpus/foreign/npz/stored.npz"),

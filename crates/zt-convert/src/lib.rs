@@ -13,7 +13,7 @@
 //! | --- | --- | --- | --- |
 //! | `zt` | always | 0.1 to 1.2 | 1.2.0 |
 //! | `npz`, `npy` | `npy` | yes | yes; `.npy` with one object |
-//! | `pytorch` | `pytorch` | yes | no |
+//! | `pytorch`, `pickle` | `pytorch` | yes | no |
 //! | `onnx` | `onnx` | yes | no |
 //! | `safetensors` | `safetensors` | yes | yes |
 //! | `gguf` | `gguf` | 1 to 3 | 3 |
@@ -81,7 +81,7 @@ pub use zt_npy::{NPY, NPZ, Npy, NpyHeader, Npz};
 #[cfg(feature = "onnx")]
 pub use zt_onnx::{ONNX, Onnx};
 #[cfg(feature = "pytorch")]
-pub use zt_pytorch::{PYTORCH, PyTorch};
+pub use zt_pytorch::{PICKLE, PYTORCH, PlainPickle, PyTorch};
 #[cfg(feature = "safetensors")]
 pub use zt_safetensors::{SAFETENSORS, SafeTensors};
 #[cfg(feature = "slm1")]

@@ -1,24 +1,72 @@
 //! The bytes of a pickle, one operand after another.
 
 use crate::fault::PickleFault;
+use crate::outline::Gap;
 
-/// A position in a pickle. Every read is checked against the bytes that are left.
+/// A position in a pickle or in its outline. Every read is checked against the bytes that are left.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cursor<'p> {
     rest: &'p [u8],
-    whole_len: usize,
+    /// The bytes of the outline.
+    held: usize,
+    /// The strings that were left out of the rest.
+    gaps: &'p [Gap],
+    /// The bytes of those before.
+    passed: u64,
+    /// Bytes of the pickle and of the data after it.
+    available: u64,
 }
 
 impl<'p> Cursor<'p> {
     pub(super) const fn new(bytes: &'p [u8]) -> Self {
+        Cursor::of_outline(bytes, &[], bytes.len() as u64)
+    }
+
+    pub(super) const fn of_outline(bytes: &'p [u8], gaps: &'p [Gap], available: u64) -> Self {
         Cursor {
             rest: bytes,
-            whole_len: bytes.len(),
+            held: bytes.len(),
+            gaps,
+            passed: 0,
+            available,
         }
     }
 
-    pub(super) const fn at(&self) -> usize {
-        self.whole_len.abs_diff(self.rest.len())
+    /// The position in the pickle.
+    pub(super) fn at(&self) -> usize {
+        let passed = usize::try_from(self.passed).unwrap_or(usize::MAX);
+        self.taken().saturating_add(passed)
+    }
+
+    /// How many bytes were taken. Bytes that an outline leaves out are none of them.
+    pub(super) const fn taken(&self) -> usize {
+        self.held.abs_diff(self.rest.len())
+    }
+
+    /// Bytes of the pickle and of the data after it, without those that an outline leaves out.
+    pub(super) const fn held(&self) -> usize {
+        self.held
+    }
+
+    /// The place of the next `len` bytes, if the outline leaves them out. They are passed over.
+    pub(super) fn left_out(&mut self, len: u64) -> Result<Option<u64>, PickleFault> {
+        match self.gaps {
+            [gap, rest @ ..] if gap.at == self.taken() => {
+                self.check(len)?;
+                self.gaps = rest;
+                self.passed = self.passed.saturating_add(len);
+                Ok(Some(gap.offset))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Checks that the next `len` bytes exist.
+    pub(super) fn check(&self, len: u64) -> Result<(), PickleFault> {
+        if len > self.left() {
+            return Err(self.truncated(len));
+        }
+        Ok(())
     }
 
     pub(super) fn take(&mut self, len: u64) -> Result<&'p [u8], PickleFault> {
@@ -55,15 +103,10 @@ impl<'p> Cursor<'p> {
     }
 
     /// The bytes before the next line feed. The line feed is taken too.
-    #[expect(
-        clippy::expect_used,
-        reason = "Rust's slices are shorter than 2^63 bytes"
-    )]
     pub(super) fn line(&mut self) -> Result<&'p [u8], PickleFault> {
         let mut parts = self.rest.splitn(2, |byte| *byte == b'\n');
         let (Some(line), Some(rest)) = (parts.next(), parts.next()) else {
-            let needed = (self.rest.len() as u64).checked_add(1);
-            return Err(self.truncated(needed.expect("a slice is shorter than 2^63 bytes")));
+            return Err(self.truncated(self.left().saturating_add(1)));
         };
         self.rest = rest;
         Ok(line)
@@ -74,10 +117,14 @@ impl<'p> Cursor<'p> {
         std::str::from_utf8(self.line()?).map_err(|_| PickleFault::NotUtf8)
     }
 
-    const fn truncated(&self, needed: u64) -> PickleFault {
+    fn left(&self) -> u64 {
+        self.available.saturating_sub(self.at() as u64)
+    }
+
+    fn truncated(&self, needed: u64) -> PickleFault {
         PickleFault::Truncated {
             needed,
-            available: self.rest.len() as u64,
+            available: self.left(),
         }
     }
 }

@@ -50,6 +50,13 @@ pub enum Node<'p, G> {
     Halves(Cow<'p, [u8]>),
     /// A `bytes` or a `bytearray`.
     Bytes(Cow<'p, [u8]>),
+    /// A long one that an [`Outline`](crate::Outline) leaves out: its place in the source.
+    Elsewhere {
+        /// Where it begins.
+        offset: u64,
+        /// Its length.
+        byte_len: u64,
+    },
     /// An integer of more than 64 bits: two's complement, little-endian.
     Long(Cow<'p, [u8]>),
     /// A `tuple`.
@@ -72,7 +79,7 @@ pub enum Node<'p, G> {
         module: Value<G>,
         /// The name in the module, a text.
         name: Value<G>,
-        /// The byte of the pickle where it is named.
+        /// The byte of the pickle where it is named, or the greatest u32 for one behind that.
         at: u32,
     },
     /// An object outside the pickle: its persistent id.
@@ -146,7 +153,7 @@ impl<'p, G: Global> Heap<'p, G> {
     }
 
     /// Every value of the heap, in order.
-    pub(super) fn values(&self) -> impl Iterator<Item = Value<G>> + use<G> {
+    pub fn values(&self) -> impl Iterator<Item = Value<G>> + use<G> {
         let ids = (0..).take(self.nodes.len());
         ids.map(|id| Value::Node(NodeId(id)))
     }
@@ -225,7 +232,7 @@ impl<'p, G: Global> Heap<'p, G> {
             Value::Global(_) => "a global",
             Value::Node(_) => match self.node(value) {
                 Some(Node::Text(_) | Node::Halves(_)) => "a text",
-                Some(Node::Bytes(_)) => "bytes",
+                Some(Node::Bytes(_) | Node::Elsewhere { .. }) => "bytes",
                 Some(Node::Long(_)) => "a long integer",
                 Some(Node::Tuple(_)) => "a tuple",
                 Some(Node::List(_)) => "a list",

@@ -99,6 +99,7 @@ impl<G: Global> Heap<'_, G> {
             Node::Text(_)
             | Node::Halves(_)
             | Node::Bytes(_)
+            | Node::Elsewhere { .. }
             | Node::Long(_)
             | Node::Named { .. }
             | Node::Persistent(_) => Ok(()),

@@ -48,6 +48,8 @@
 //! # Ok::<(), zt_pickle::PickleError>(())
 //! ```
 //!
+//! [`Outline`] reads a pickle from a file without the bytes of the arrays in it.
+//!
 //! Protocols 0 to 5 are read. Extension codes, out-of-band buffers, and keyword arguments of accepted
 //! globals are refused: no data needs them.
 //!
@@ -70,6 +72,7 @@ mod holders;
 mod machine;
 mod number;
 mod object;
+mod outline;
 
 pub use fault::{PickleError, PickleFault};
 pub use global::{Collection, Global, Makes};
@@ -77,3 +80,4 @@ pub use heap::{Heap, Made, Node, NodeId, StandIn, Value};
 pub use holders::Holders;
 pub use machine::{Pickle, load};
 pub use number::pieces;
+pub use outline::{Outline, OutlineError, ReadAt};

@@ -37,18 +37,26 @@ pub fn load<G: Global>(
     bytes: &[u8],
     find: impl Fn(&str, &str, u32) -> Option<G>,
 ) -> Result<Pickle<'_, G>, PickleError> {
+    load_from(Cursor::new(bytes), &find)
+}
+
+/// Reads the pickle at a cursor.
+pub(super) fn load_from<'p, G: Global>(
+    cursor: Cursor<'p>,
+    find: &dyn Fn(&str, &str, u32) -> Option<G>,
+) -> Result<Pickle<'p, G>, PickleError> {
     let mut machine = Machine {
-        cursor: Cursor::new(bytes),
-        find: &find,
+        find,
         heap: Heap::new(),
         stack: Vec::new(),
         marks: Vec::new(),
         memo: Vec::new(),
         memoized: 0,
         values: VALUES,
-        copies: bytes.len(),
+        copies: cursor.held(),
         at: 0,
-        byte_len: bytes.len() as u64,
+        byte_len: cursor.held() as u64,
+        cursor,
     };
     match machine.run() {
         Ok(root) => Ok(Pickle {
@@ -92,7 +100,7 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
         loop {
             self.at = self.cursor.at();
             if let Some(root) = self.step()? {
-                duplicate::drop_replaced(&mut self.heap, self.cursor.at() as u64)?;
+                duplicate::drop_replaced(&mut self.heap, self.cursor.taken() as u64)?;
                 return Ok(root);
             }
         }
@@ -115,8 +123,7 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
             // FRAME helps buffering only, but its bytes must exist.
             0x95 => {
                 let len = self.cursor.u64()?;
-                let mut ahead = self.cursor;
-                ahead.take(len).map(drop)
+                self.cursor.check(len)
             }
             b'(' => {
                 self.spend()?;
@@ -203,6 +210,12 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
                     b'T' => u64::try_from(self.cursor.i32()?).map_err(|_| PickleFault::Number)?,
                     _ => self.cursor.u64()?,
                 };
+                if let Some(offset) = self.cursor.left_out(len)? {
+                    return self.push_node(Node::Elsewhere {
+                        offset,
+                        byte_len: len,
+                    });
+                }
                 let bytes = self.cursor.take(len)?;
                 match code {
                     b'T' | b'U' => number::text_or_bytes(Cow::Borrowed(bytes)),
@@ -317,12 +330,13 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
             _ => self.memoized,
         };
         // Writers count their memos, so no memo has a higher number than its byte.
+        let limit = self.cursor.taken();
         let place = usize::try_from(index).ok();
         let place = place
-            .filter(|place| *place <= self.at)
+            .filter(|place| *place < limit)
             .ok_or(PickleFault::Limit {
                 what: "memos (one for each byte before)",
-                limit: self.at as u64,
+                limit: limit as u64,
             })?;
         let top = self.top()?;
         // Each is as large as a value.

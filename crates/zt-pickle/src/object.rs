@@ -11,10 +11,8 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
     /// GLOBAL and STACK_GLOBAL. A global that the caller does not accept is only a name: the key of a
     /// dict may be one.
     pub(super) fn global(&mut self, code: u8) -> Done {
-        let at = u32::try_from(self.at).map_err(|_| PickleFault::Limit {
-            what: "bytes before the name of a global",
-            limit: u32::MAX.into(),
-        })?;
+        // Only messages state it.
+        let at = u32::try_from(self.at).unwrap_or(u32::MAX);
         if code == b'c' {
             let (module, name) = (self.cursor.text_line()?, self.cursor.text_line()?);
             if let Some(global) = (self.find)(module, name, at) {

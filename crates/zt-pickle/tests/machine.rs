@@ -6,7 +6,8 @@
 )]
 
 use zt_pickle::{
-    Collection, Global, Heap, Made, Makes, Node, Pickle, PickleError, PickleFault, Value, load,
+    Collection, Global, Heap, Made, Makes, Node, Outline, OutlineError, Pickle, PickleError,
+    PickleFault, Value, load,
 };
 
 /// The accepted globals. All but the collections are of the module `shapes`.
@@ -69,11 +70,26 @@ fn find(module: &str, name: &str, _at: u32) -> Option<Ours> {
     })
 }
 
-/// Reads instructions that leave one value, without their `STOP`.
+/// Reads instructions that leave one value, without their `STOP`. An outline of them is the same.
 fn read(code: &[u8]) -> Result<String, PickleFault> {
     let code = [code, b"."].concat();
-    let pickle = load(&code, find).map_err(|error| error.fault)?;
-    Ok(show(&pickle.heap, pickle.root))
+    let read = |loaded: Result<Pickle<'_, Ours>, PickleError>| match loaded {
+        Ok(pickle) => Ok(show(&pickle.heap, pickle.root)),
+        Err(error) => Err((error.at, error.fault)),
+    };
+    let of_outline = read(outline(&code, 1 << 20).unwrap().load(find));
+    let value = read(load(&code, find));
+    assert_eq!(value, of_outline, "{}", code.escape_ascii());
+    value.map_err(|(_, fault)| fault)
+}
+
+fn outline(bytes: &[u8], limit: u64) -> Result<Outline, OutlineError> {
+    let read_at = |offset: u64, buf: &mut [u8]| {
+        let from = usize::try_from(offset).unwrap();
+        buf.copy_from_slice(&bytes[from..][..buf.len()]);
+        Ok(())
+    };
+    Outline::read(0..bytes.len() as u64, limit, &read_at)
 }
 
 /// A value in Python's words.
@@ -95,6 +111,7 @@ fn show(heap: &Heap<'_, Ours>, value: Value<Ours>) -> String {
         Node::Text(text) => format!("{text:?}"),
         Node::Halves(bytes) => format!("halves {}", bytes.escape_ascii()),
         Node::Bytes(bytes) => format!("b\"{}\"", bytes.escape_ascii()),
+        Node::Elsewhere { offset, byte_len } => format!("{byte_len} bytes at {offset}"),
         Node::Long(bytes) => format!("long {}", bytes.escape_ascii()),
         Node::Tuple(values) => format!("({})", items(values)),
         Node::List(values) => format!("[{}]", items(values)),
@@ -601,4 +618,91 @@ fn describes_the_type_of_every_value() {
         let Pickle { heap, root, .. } = load(&code, find).unwrap();
         assert_eq!(heap.describe(root), expected, "{}", code.escape_ascii());
     }
+}
+
+#[test]
+fn an_outline_leaves_long_byte_strings_where_they_are() {
+    let long = |code: &[u8], len: usize, byte: u8| {
+        let len_bytes = (len as u64).to_le_bytes();
+        let len_bytes = &len_bytes[..if code[0] < 0x80 { 4 } else { 8 }];
+        [code, len_bytes, &vec![byte; len]].concat()
+    };
+    // Each of them ends in another window.
+    let items = [
+        long(b"B", 1 << 10, 0xFF),
+        long(b"\x8e", (1 << 10) - 1, b'.'),
+        long(b"\x8e", 100_000, b'.'),
+        long(b"T", 70_000, b'q'),
+        long(b"\x96", 3 << 20, b'.'),
+        long(b"B", 1 << 10, b'.'),
+        long(b"X", 2 << 10, b'x'),
+    ];
+    let mut code = b"\x80\x05(".to_vec();
+    let mut expected = Vec::new();
+    for item in &items {
+        expected.push((code.len() as u64, item.len() as u64));
+        code.extend(item);
+    }
+    code.extend(b"t.tail");
+    let outline = outline(&code, 8 << 10).unwrap();
+    assert_eq!(outline.byte_len(), code.len() as u64 - 4);
+    let pickle = outline.load(find).unwrap();
+    let found = pickle.heap.tuple(pickle.root).unwrap().iter();
+    let found: Vec<_> = found
+        .map(|item| match pickle.heap.node(*item).unwrap() {
+            Node::Elsewhere { offset, byte_len } => (*offset, *byte_len),
+            Node::Bytes(bytes) => (0, bytes.len() as u64),
+            Node::Text(text) => (1, text.len() as u64),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    let at = |item: usize, operand: u64| {
+        let (start, len) = expected[item];
+        (start + 1 + operand, len - 1 - operand)
+    };
+    let short = ((1 << 10) - 1, 2 << 10);
+    let wanted = [
+        at(0, 4),
+        (0, short.0),
+        at(2, 8),
+        at(3, 4),
+        at(4, 8),
+        at(5, 4),
+        (1, short.1),
+    ];
+    assert_eq!(found, wanted);
+}
+
+#[test]
+fn an_outline_has_a_limit_and_its_faults_have_the_positions_of_the_pickle() {
+    let long = [&b"\x8e\0\x10\0\0\0\0\0\0"[..], &[0; 4096]].concat();
+    let text = [&b"X\0\x10\0\0"[..], &[b'x'; 4096], b"."].concat();
+    assert!(outline(&text, 4102).is_ok());
+    let error = outline(&text, 4101).unwrap_err();
+    assert!(matches!(error, OutlineError::TooLong { limit: 4101 }));
+    let refused = |code: &[u8]| {
+        let error = outline(code, 64).unwrap().load(find).unwrap_err();
+        (error.at, error.fault)
+    };
+    let at = long.len();
+    let memo = |limit| PickleFault::Limit {
+        what: "memos (one for each byte before)",
+        limit,
+    };
+    // A memo takes memory, and the bytes that are left out do not pay for it.
+    let far = [&long[..], b"r\0\x01\0\0."].concat();
+    assert_eq!(refused(&far), (at, memo(14)));
+    let named = [&long[..], b"0cos\nsystem\n."].concat();
+    let (name_at, fault) = refused(&named);
+    assert_eq!(name_at, at + 1);
+    assert!(matches!(fault, PickleFault::Global { .. }));
+    // The string, an instruction behind it, and its frame are truncated.
+    let truncated = |needed, available| PickleFault::Truncated { needed, available };
+    assert_eq!(refused(&long[..at - 1]), (0, truncated(4096, 4095)));
+    let cut = [&long[..], b"J\x01"].concat();
+    assert_eq!(refused(&cut), (at, truncated(4, 1)));
+    let frame = |len: u64| [&b"\x95"[..], &len.to_le_bytes(), &long, b"."].concat();
+    let len = at as u64 + 1;
+    assert!(outline(&frame(len), 64).unwrap().load(find).is_ok());
+    assert_eq!(refused(&frame(len + 1)), (0, truncated(len + 1, len)));
 }

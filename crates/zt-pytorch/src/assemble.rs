@@ -19,7 +19,7 @@ use crate::budget::Budget;
 use crate::deferred::Flipped;
 use crate::element::Meaning;
 use crate::flatten;
-use crate::numpy::Array;
+use crate::numpy::{Array, Data};
 use crate::pickle::{Heap, Node, Pickle, Value};
 use crate::tensor::{self, Known, Layout, Refused};
 use crate::unknown::{Tensors, unknown};
@@ -36,12 +36,24 @@ const GATHERED: u64 = 8;
 /// Finds the bytes of a storage by its key.
 pub(super) type Locate<'s> = dyn Fn(&str) -> Result<Option<Place>> + 's;
 
+#[derive(Clone)]
 pub(super) struct Place {
     /// `None` for the file itself.
     pub(super) source: Option<Arc<dyn Source>>,
     pub(super) span: Span,
     /// The offset in the file of the bytes, or of their deflated bytes.
     pub(super) from: u64,
+}
+
+impl Place {
+    /// A range of the file itself.
+    pub(super) const fn of_file(span: Span) -> Self {
+        Place {
+            source: None,
+            span,
+            from: span.offset(),
+        }
+    }
 }
 
 /// A pickle and its storages.
@@ -59,17 +71,11 @@ pub(super) fn assemble_one(
     source: Arc<dyn Source>,
     pickle: Pickle<'_>,
     start: u64,
-    storages: &HashMap<String, Span>,
+    storages: &HashMap<String, Place>,
     builder: FileBuilder,
     opening: Opening<'_>,
 ) -> Result<Input> {
-    let locate = |key: &str| {
-        Ok(storages.get(key).map(|span| Place {
-            source: None,
-            span: *span,
-            from: span.offset(),
-        }))
-    };
+    let locate = |key: &str| Ok(storages.get(key).cloned());
     let graph = Graph {
         pickle,
         start: Some(start),
@@ -91,7 +97,7 @@ pub(super) fn assemble(
     let file = (source, id);
     let single = single_name(opening.path);
     let mut others = Others::default();
-    let mut budget = Budget::new(file.0.byte_len(), builder.limits());
+    let mut budget = Budget::new(Arc::clone(&file.0), builder.limits());
     for graph in graphs {
         let mut assembler = Assembler::new(graph, &file, byte_order, &mut builder, &mut others);
         assembler.add(&single, &mut budget)?;
@@ -413,26 +419,35 @@ impl<'h> Assembler<'h> {
         Ok(parts)
     }
 
-    /// An array of NumPy, whose bytes are in the pickle.
+    /// An array of NumPy, whose elements are in the pickle.
     fn array(&mut self, array: &Array, budget: &mut Budget) -> Result<Parts> {
         let Meaning::Values(dtype, logical_type) = array.element.meaning else {
             let name = array.element.name;
             return Err(TensorFault::Element { name }.into());
         };
-        let bytes = array.bytes(self.heap)?;
-        // Any number of arrays can share their bytes.
-        budget.spend(bytes.len())?;
-        let byte_len = bytes.len() as u64;
-        let memory = Memory::new(bytes.into_owned());
-        let source: Box<dyn Source> = if array.is_fortran {
-            let element_len = array.element.byte_len;
-            let view = strided::View::fortran(0, element_len, &array.shape);
-            let view = view.ok_or(TensorFault::Overflow)?;
-            Box::new(Strided::new(Arc::new(memory), view, &self.bands)?)
-        } else {
-            Box::new(memory)
+        let (base, id, mut span) = match array.data(self.heap)? {
+            Data::There(span) => (Arc::clone(&self.file.0), Some(self.file.1), span),
+            Data::Here(bytes) => {
+                // Any number of arrays can share their bytes.
+                budget.spend(bytes.len())?;
+                let span = Span::new(0, bytes.len() as u64).ok_or(TensorFault::Overflow)?;
+                let memory: Arc<dyn Source> = Arc::new(Memory::new(bytes.into_owned()));
+                (memory, None, span)
+            }
         };
-        let span = Span::new(0, byte_len).ok_or(TensorFault::Overflow)?;
+        let id = if array.is_fortran {
+            let (from, element_len) = (span.offset(), array.element.byte_len);
+            let view = strided::View::fortran(from, element_len, &array.shape);
+            let view = view.ok_or(TensorFault::Overflow)?;
+            span = Span::new(0, span.byte_len()).ok_or(TensorFault::Overflow)?;
+            let source = Strided::new(base, view, &self.bands)?;
+            match id {
+                Some(file) => self.builder.derived_from(source, file, from),
+                None => self.builder.derived(source),
+            }
+        } else {
+            id.unwrap_or_else(|| self.builder.derived(base))
+        };
         let mut component = Component::new(dtype, Blob::raw(span));
         component.logical_type = logical_type.map(Text::Borrowed);
         component.byte_order = match dtype.byte_len() {
@@ -440,7 +455,7 @@ impl<'h> Assembler<'h> {
             _ => array.byte_order,
         };
         let mut parts = Parts::new(array.shape.clone(), "dense");
-        parts.push("data", (component, self.builder.derived(source)));
+        parts.push("data", (component, id));
         Ok(parts)
     }
 

@@ -95,6 +95,7 @@ fn convert(
             budget.spend(bytes.len())?;
             Ok(Cbor::Bytes(bytes.to_vec()))
         }
+        Node::Elsewhere { offset, byte_len } => Ok(Cbor::Bytes(budget.read(*offset, *byte_len)?)),
         Node::Long(bytes) => {
             budget.spend(bytes.len())?;
             Ok(bignum(bytes))

@@ -1,6 +1,8 @@
 //! The memory that the values of pickles may take.
 
-use zt::Limits;
+use std::sync::Arc;
+
+use zt::{Limits, Source};
 
 use crate::violation::Violation;
 
@@ -13,17 +15,31 @@ const PER_BYTE: u64 = 16;
 const AT_LEAST: u64 = 64 << 20;
 
 /// The memory that the values of a file's pickles may still take.
-#[derive(Debug, Clone, Copy)]
 pub(super) struct Budget {
     left: u64,
     limit: u64,
+    file: Arc<dyn Source>,
 }
 
 impl Budget {
-    pub(super) fn new(file_len: u64, limits: &Limits) -> Self {
-        let budget = file_len.saturating_mul(PER_BYTE).max(AT_LEAST);
+    pub(super) fn new(file: Arc<dyn Source>, limits: &Limits) -> Self {
+        let budget = file.byte_len().saturating_mul(PER_BYTE).max(AT_LEAST);
         let limit = budget.min(limits.manifest_len);
-        Budget { left: limit, limit }
+        Budget {
+            left: limit,
+            limit,
+            file,
+        }
+    }
+
+    /// The bytes of a value that stayed in the file.
+    pub(super) fn read(&mut self, offset: u64, byte_len: u64) -> Result<Vec<u8>, Violation> {
+        let len = usize::try_from(byte_len).unwrap_or(usize::MAX);
+        self.spend(len)?;
+        let mut bytes = vec![0; len];
+        let read = self.file.read_at(offset, &mut bytes);
+        read.map_err(|error| Violation::Read(error.into()))?;
+        Ok(bytes)
     }
 
     pub(super) fn spend(&mut self, cost: usize) -> Result<(), Violation> {

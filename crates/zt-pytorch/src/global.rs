@@ -35,6 +35,8 @@ pub(super) enum Global {
     /// A class of storages; `None` if it names no element type.
     Storage(Option<&'static ElementType>),
     DType(&'static ElementType),
+    /// `torch.storage._load_from_bytes`: the storage in a whole stream of `torch.save`.
+    LoadFromBytes,
     /// A class of the code of a TorchScript archive.
     Script,
     /// `build_intlist`, `restore_type_tag` and similar: a collection with its type.
@@ -342,6 +344,14 @@ impl Global {
         }
     }
 
+    /// [`Global::find`] for a pickle that `torch.save` did not write.
+    pub(super) fn find_in_pickle(module: &str, name: &str, at: u32) -> Option<Self> {
+        match (module, name) {
+            ("torch.storage", "_load_from_bytes") => Some(Global::LoadFromBytes),
+            _ => Self::find(module, name, at),
+        }
+    }
+
     /// Whether its objects have named members, which are walked into.
     pub(super) const fn has_members(self) -> bool {
         matches!(self, Global::Script | Global::Namespace)
@@ -421,6 +431,7 @@ impl fmt::Display for Global {
             return write_name(f, module, name);
         }
         match self {
+            Global::LoadFromBytes => f.write_str("torch.storage._load_from_bytes"),
             Global::Script => f.write_str("a class of TorchScript"),
             Global::ScriptTyped => f.write_str("a typed collection of TorchScript"),
             Global::SparseTensor => f.write_str("torch.sparse.Tensor"),

@@ -129,9 +129,12 @@ fn write(
             let (module, class) = heap.named(key).ok_or(Stop::Nameless)?;
             write!(name, "{module}.{class}")?;
         }
-        Node::List(_) | Node::Set(_) | Node::Dict(_) | Node::StandIn(_) | Node::Persistent(_) => {
-            return Err(Stop::Nameless);
-        }
+        Node::Elsewhere { .. }
+        | Node::List(_)
+        | Node::Set(_)
+        | Node::Dict(_)
+        | Node::StandIn(_)
+        | Node::Persistent(_) => return Err(Stop::Nameless),
     }
     Ok(())
 }

@@ -9,7 +9,7 @@
 
 use std::borrow::Cow;
 
-use zt::ByteOrder;
+use zt::{ByteOrder, Span};
 
 use crate::arguments::{Arguments, wrong};
 use crate::attribute;
@@ -48,16 +48,27 @@ pub(super) struct Array {
     data: Value,
 }
 
+/// The elements of an array, or other bytes of a pickle.
+pub(super) enum Data<'h> {
+    Here(Cow<'h, [u8]>),
+    /// In the file.
+    There(Span),
+}
+
 impl Array {
-    pub(super) fn bytes<'h>(&self, heap: &'h Heap<'_>) -> Done<Cow<'h, [u8]>> {
-        let bytes = bytes(heap, self.data).ok_or_else(|| wrong(heap, "data", self.data))?;
-        if bytes.len() as u64 == self.byte_len {
-            return Ok(bytes);
+    pub(super) fn data<'h>(&self, heap: &'h Heap<'_>) -> Done<Data<'h>> {
+        let data = data(heap, self.data).ok_or_else(|| wrong(heap, "data", self.data))?;
+        let found = match &data {
+            Data::Here(bytes) => bytes.len() as u64,
+            Data::There(span) => span.byte_len(),
+        };
+        if found == self.byte_len {
+            return Ok(data);
         }
         Err(TensorFault::Parts {
             what: "bytes",
             expected: self.byte_len,
-            found: bytes.len() as u64,
+            found,
         })
     }
 }
@@ -168,12 +179,18 @@ impl<'h> Parts<'h> {
 }
 
 /// Bytes in any spelling. Python 2 has no type for them: its texts are bytes.
-fn bytes<'h>(heap: &'h Heap<'_>, value: Value) -> Option<Cow<'h, [u8]>> {
+pub(super) fn data<'h>(heap: &'h Heap<'_>, value: Value) -> Option<Data<'h>> {
     match heap.node(value)? {
-        Node::Bytes(bytes) => Some(Cow::Borrowed(bytes)),
-        Node::Text(text) => Some(Cow::Borrowed(text.as_bytes())),
-        Node::Made(made) if matches!(made.maker, Global::Encode | Global::ByteArray) => {
-            attribute::bytes(heap, *made).map(Cow::Owned)
+        Node::Elsewhere { offset, byte_len } => Span::new(*offset, *byte_len).map(Data::There),
+        Node::Bytes(bytes) => Some(Data::Here(Cow::Borrowed(bytes))),
+        Node::Text(text) => Some(Data::Here(Cow::Borrowed(text.as_bytes()))),
+        Node::Made(made) => {
+            let bytes = match (made.maker, heap.tuple(made.arguments)?) {
+                (Global::Bytes | Global::ByteArray, []) => Vec::new(),
+                (Global::Encode | Global::ByteArray, _) => attribute::bytes(heap, *made)?,
+                _ => return None,
+            };
+            Some(Data::Here(Cow::Owned(bytes)))
         }
         _ => None,
     }
@@ -196,7 +213,10 @@ pub(super) fn scalar(heap: &Heap<'_>, made: Made) -> Option<Scalar> {
     }
     let parts = Parts::of(heap, made).ok()?;
     let is_big = parts.dtype.byte_order == ByteOrder::Big;
-    let mut bytes = bytes(heap, parts.data)?.into_owned();
+    let Data::Here(bytes) = data(heap, parts.data)? else {
+        return None;
+    };
+    let mut bytes = bytes.into_owned();
     if let Some(len) = parts.dtype.code.strip_prefix('U') {
         return text(&bytes, len, is_big).map(Scalar::Text);
     }

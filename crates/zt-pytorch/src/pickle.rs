@@ -2,12 +2,14 @@
 
 pub(crate) use zt_pickle::{PickleError, PickleFault, load, pieces};
 
-use zt::{Error, Result};
+use zt::{Error, Result, Source, Span};
+use zt_pickle::{Outline, OutlineError};
 
 use crate::global::Global;
 use crate::violation::Violation;
 
-/// The limit of a pickle's length. The pickle of 100,000 tensors has about 30 MB.
+/// The limit of a pickle's length, without the strings that an outline leaves out. The pickle of 100,000
+/// tensors has about 30 MB.
 pub(crate) const PICKLE_LEN: u64 = 256 << 20;
 
 pub(crate) type Heap<'p> = zt_pickle::Heap<'p, Global>;
@@ -26,12 +28,64 @@ pub(crate) fn load_record<'p>(
     start: Option<u64>,
     find: Find,
 ) -> Result<Pickle<'p>> {
-    load(bytes, find).map_err(|error| {
-        let at = start.and_then(|start| start.checked_add(error.at as u64));
-        let error = Error::from(Violation::Pickle { record, error });
-        match at {
-            Some(at) => error.with_offset(at),
-            None => error,
-        }
-    })
+    load(bytes, find).map_err(|error| refused(record, start, error))
+}
+
+fn refused(record: &'static str, start: Option<u64>, error: PickleError) -> Error {
+    let at = start.and_then(|start| start.checked_add(error.at as u64));
+    let error = Error::from(Violation::Pickle { record, error });
+    match at {
+        Some(at) => error.with_offset(at),
+        None => error,
+    }
+}
+
+/// A pickle that lies in a source. Its long byte strings stay there.
+pub(crate) struct Record {
+    name: &'static str,
+    start: u64,
+    outline: Outline,
+}
+
+impl Record {
+    /// Reads the pickle at the beginning of `span`. Its outline has at most `limit` bytes.
+    pub(crate) fn read(
+        name: &'static str,
+        source: &dyn Source,
+        span: Span,
+        limit: u64,
+    ) -> Result<Self> {
+        let read_at = |offset, buf: &mut [u8]| source.read_at(offset, buf);
+        let outline = Outline::read(span.offset()..span.end(), limit, &read_at);
+        let outline = outline.map_err(|error| match error {
+            OutlineError::Io(error) => Error::from(error),
+            OutlineError::TooLong { limit } => Violation::PickleTooLong { limit }.into(),
+            OutlineError::Allocation { byte_len } => {
+                Violation::Memory(PickleFault::Allocation { byte_len }).into()
+            }
+        })?;
+        Ok(Record {
+            name,
+            start: span.offset(),
+            outline,
+        })
+    }
+
+    pub(crate) fn load(
+        &self,
+        find: impl Fn(&str, &str, u32) -> Option<Global>,
+    ) -> Result<Pickle<'_>> {
+        let loaded = self.outline.load(find);
+        loaded.map_err(|error| refused(self.name, Some(self.start), error))
+    }
+
+    /// Where the pickle begins in the source.
+    pub(crate) const fn start(&self) -> u64 {
+        self.start
+    }
+
+    /// Where it ends.
+    pub(crate) const fn end(&self) -> u64 {
+        self.start.saturating_add(self.outline.byte_len())
+    }
 }

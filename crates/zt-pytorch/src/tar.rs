@@ -10,7 +10,6 @@
 //!
 //! The ids of the object become the calls and ids that newer files have.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -19,11 +18,11 @@ use zt::foreign::FileBuilder;
 use zt::{Error, Result, Source, Span};
 use zt_foreign::{Input, Opening};
 
-use crate::assemble::assemble_one;
-use crate::element::ElementType;
+use crate::assemble::{Place, assemble_one};
 use crate::global::{Global, Rebuild};
-use crate::legacy::span_at;
-use crate::pickle::{self, Heap, Node, PICKLE_LEN, Pickle, PickleFault, Value, load_record};
+use crate::legacy::span_before;
+use crate::pickle::{self, Heap, Node, PICKLE_LEN, Pickle, PickleFault, Record, Value};
+use crate::view::StorageId;
 use crate::violation::{RANK, Violation};
 
 /// Headers and contents of members begin at multiples of this.
@@ -31,9 +30,6 @@ const BLOCK: u64 = 512;
 
 /// The limit of a key, which is an address.
 const KEY_LEN: usize = 64;
-
-/// The first bytes that are read for a small pickle.
-const WINDOW: u64 = 1 << 9;
 
 /// The members that tell these archives from others, at their beginning.
 const NAMES: [&[u8]; 4] = [b"storages\0", b"tensors\0", b"pickle\0", b"sys_info\0"];
@@ -64,8 +60,8 @@ pub(super) fn open(
     let tensors = tensors_of(&tensors, &storages.ids)
         .map_err(|violation| Error::from(violation).with_span(span))?;
     let span = member("pickle")?;
-    let bytes = bytes_of(&source, bounded(span)?)?;
-    let mut pickle = load_record("pickle", &bytes, Some(span.offset()), Global::find)?;
+    let record = Record::read("pickle", &source, span, PICKLE_LEN)?;
+    let mut pickle = record.load(Global::find)?;
     let full = |error| Error::from(Violation::Memory(error));
     // Any number of ids can name one tensor.
     let mut known: HashMap<String, Option<Known>> = HashMap::new();
@@ -95,14 +91,7 @@ pub(super) fn open(
         }
     }
     let start = span.offset();
-    assemble_one(
-        Arc::clone(&source),
-        pickle,
-        start,
-        &storages.places,
-        builder,
-        opening,
-    )
+    assemble_one(source, pickle, start, &storages.places, builder, opening)
 }
 
 /// What an id of the object stands for.
@@ -119,7 +108,7 @@ fn members(source: &dyn Source) -> Result<HashMap<&'static str, Span>> {
     // Two empty blocks end an archive; some writers leave them out.
     while offset < source.byte_len() {
         let mut header = [0; 512];
-        let place = span_at(source, offset, BLOCK)?;
+        let place = span_before(source.byte_len(), offset, BLOCK)?;
         source.read_at(offset, &mut header)?;
         if header.iter().all(|byte| *byte == 0) {
             break;
@@ -131,7 +120,7 @@ fn members(source: &dyn Source) -> Result<HashMap<&'static str, Span>> {
         let len = len.and_then(|digits| u64::from_str_radix(digits, 8).ok());
         let at = |violation| Error::from(violation).with_offset(offset);
         let len = len.ok_or_else(|| at(Violation::Header))?;
-        let span = span_at(source, place.end(), len)?;
+        let span = span_before(source.byte_len(), place.end(), len)?;
         let name = ["storages", "tensors", "pickle"].into_iter().find(|name| {
             let rest = header.strip_prefix(name.as_bytes());
             rest.is_some_and(|rest| rest.first() == Some(&0))
@@ -168,16 +157,7 @@ fn key_of(heap: &Heap<'_>, value: Value) -> Option<String> {
 /// The storages, as the persistent ids of newer files name them.
 struct Storages {
     ids: HashMap<String, StorageId>,
-    places: HashMap<String, Span>,
-}
-
-#[derive(Clone)]
-struct StorageId {
-    key: String,
-    element: &'static ElementType,
-    count: i64,
-    /// The first element and the number of a part.
-    part: Option<(i64, i64)>,
+    places: HashMap<String, Place>,
 }
 
 impl Storages {
@@ -205,16 +185,16 @@ impl Storages {
                 }
             })?;
             let (key, element) = found.ok_or_else(|| wrong(offset))?;
-            let place = span_at(source, next, 8)?;
+            let place = span_before(source.byte_len(), next, 8)?;
             let mut count = [0; 8];
             source.read_at(next, &mut count)?;
             let count = i64::from_le_bytes(count);
             let byte_len = u64::try_from(count).ok();
             let byte_len = byte_len.and_then(|count| count.checked_mul(element.byte_len));
             let byte_len = byte_len.ok_or_else(|| wrong(next))?;
-            let span = span_at(source, place.end(), byte_len)?;
+            let span = span_before(source.byte_len(), place.end(), byte_len)?;
             offset = span.end();
-            all.places.insert(key.clone(), span);
+            all.places.insert(key.clone(), Place::of_file(span));
             let id = StorageId {
                 key: key.clone(),
                 element,
@@ -251,27 +231,9 @@ fn small<T>(
     read: impl Fn(&Pickle<'_>) -> Option<T>,
 ) -> Result<(Option<T>, u64)> {
     let rest = Span::between(offset, member.end()).ok_or(Violation::Storages)?;
-    let mut window = WINDOW;
-    loop {
-        let len = window.min(rest.byte_len()).min(PICKLE_LEN);
-        let span = Span::new(offset, len).ok_or(Violation::Storages)?;
-        let bytes = bytes_of(source, span)?;
-        let truncated = match pickle::load(&bytes, Global::find) {
-            Ok(pickle) => {
-                let end = offset.checked_add(pickle.byte_len as u64);
-                return Ok((read(&pickle), end.ok_or(Violation::Storages)?));
-            }
-            Err(error) => matches!(error.fault, PickleFault::Truncated { .. }),
-        };
-        let longer = window.checked_mul(8).filter(|_| truncated && window == len);
-        match longer {
-            Some(longer) => window = longer,
-            None => {
-                let refused = load_record("storages", &bytes, Some(offset), Global::find);
-                return refused.map(|_| (None, offset));
-            }
-        }
-    }
+    let record = Record::read("storages", source, rest, PICKLE_LEN)?;
+    let pickle = record.load(Global::find)?;
+    Ok((read(&pickle), record.end()))
 }
 
 /// A tensor: a storage, an offset in it, sizes and strides.
@@ -333,30 +295,6 @@ fn tensors_of(
         tensors.insert(key, tensor);
     }
     Ok(tensors)
-}
-
-impl StorageId {
-    /// `("storage", class, key, location, count, part)`.
-    fn id(&self, heap: &mut Heap<'_>) -> Result<Value, PickleFault> {
-        let text = |text: &str| Node::Text(Cow::Owned(text.to_owned()));
-        let part = match self.part {
-            None => Value::None,
-            Some((first, count)) => {
-                let part = vec![Value::None, Value::Int(first), Value::Int(count)];
-                heap.add(Node::Tuple(part))?
-            }
-        };
-        let class = Value::Global(Global::Storage(Some(self.element)));
-        let items = vec![
-            heap.add(text("storage"))?,
-            class,
-            heap.add(text(&self.key))?,
-            Value::None,
-            Value::Int(self.count),
-            part,
-        ];
-        heap.add(Node::Tuple(items))
-    }
 }
 
 impl Tensor {

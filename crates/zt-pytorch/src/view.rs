@@ -1,10 +1,12 @@
 //! Storages, and views of their elements that are checked to lie in them.
 
+use std::borrow::Cow;
+
 use crate::arguments::{Arguments, wrong};
 use crate::deferred::Deferred;
 use crate::element::{ElementType, Meaning};
 use crate::global::Global;
-use crate::pickle::{Heap, Node, Value};
+use crate::pickle::{Heap, Node, PickleFault, Value};
 use crate::violation::{Done, TensorFault};
 
 /// The limit of a key, which is a number or an address.
@@ -143,10 +145,54 @@ impl View {
 }
 
 impl Storage {
+    /// The same storage as a whole, with another key.
+    pub(super) fn renamed(&self, key: &str) -> Done<StorageId> {
+        Ok(StorageId {
+            key: key.to_owned(),
+            element: self.element,
+            count: i64::try_from(self.whole_count).map_err(|_| TensorFault::Overflow)?,
+            part: None,
+        })
+    }
+
     /// The storage as a tensor of one dimension.
     pub(super) fn into_view(self) -> Done<View> {
         let (count, element) = (self.count, self.element);
         View::unchecked(self, 0, vec![count], vec![1], element)
+    }
+}
+
+/// A storage as the persistent ids of newer files name it, for files that name it otherwise.
+#[derive(Clone)]
+pub(super) struct StorageId {
+    pub(super) key: String,
+    pub(super) element: &'static ElementType,
+    pub(super) count: i64,
+    /// The first element and the number of a part.
+    pub(super) part: Option<(i64, i64)>,
+}
+
+impl StorageId {
+    /// `("storage", class, key, location, count, part)`.
+    pub(super) fn id(&self, heap: &mut Heap<'_>) -> Result<Value, PickleFault> {
+        let text = |text: &str| Node::Text(Cow::Owned(text.to_owned()));
+        let part = match self.part {
+            None => Value::None,
+            Some((first, count)) => {
+                let part = vec![Value::None, Value::Int(first), Value::Int(count)];
+                heap.add(Node::Tuple(part))?
+            }
+        };
+        let class = Value::Global(Global::Storage(Some(self.element)));
+        let items = vec![
+            heap.add(text("storage"))?,
+            class,
+            heap.add(text(&self.key))?,
+            Value::None,
+            Value::Int(self.count),
+            part,
+        ];
+        heap.add(Node::Tuple(items))
     }
 }
 

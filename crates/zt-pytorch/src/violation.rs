@@ -113,6 +113,11 @@ pub(super) enum Violation {
     Attribute { found: String },
     #[error("the record is {found} bytes long, the limit is {limit}")]
     RecordTooLong { found: u64, limit: u64 },
+    #[error("the pickle is longer than the limit of {limit} bytes, without long byte strings")]
+    PickleTooLong { limit: u64 },
+    /// A value in the file cannot be read.
+    #[error(transparent)]
+    Read(Error),
     #[error("{record}: {error}")]
     Pickle {
         record: &'static str,
@@ -137,11 +142,14 @@ pub(super) enum Violation {
     Storages,
     #[error("tensors has no count, keys, sizes or strides, or names a missing storage")]
     Tensors,
-    #[error(
-        "a pickle that torch.save did not write: load it with the program that wrote it, and save \
-         its tensors with torch.save"
-    )]
+    #[error("the first pickle is not the magic number of torch.save")]
     Magic,
+    /// Their pickles have the bytes of arrays between the instructions.
+    #[error(
+        "files of joblib are unsupported, nothing was run: load it with joblib, and save its arrays \
+         with numpy.savez"
+    )]
+    Joblib,
     #[error("version {found} is unsupported; 1001 is supported")]
     Version { found: String },
     #[error("the storage \"{}\" belongs to no tensor, so its length is unknown", .key.escape_debug())]
@@ -161,13 +169,15 @@ pub(super) enum Violation {
 impl From<Violation> for Error {
     fn from(violation: Violation) -> Self {
         let (kind, code) = match &violation {
+            Violation::Read(error) => return error.clone(),
             Violation::Expanding { .. }
+            | Violation::PickleTooLong { .. }
             | Violation::TooDeep { .. }
             | Violation::NameTooLong { .. }
             | Violation::RecordTooLong { .. } => (ErrorKind::Limit, "pickle"),
             Violation::Memory(_) => (ErrorKind::Limit, "allocation"),
             Violation::Unknown { .. } => (ErrorKind::Unsupported, "pickle-global"),
-            Violation::OtherLayout { .. } | Violation::Version { .. } => {
+            Violation::OtherLayout { .. } | Violation::Version { .. } | Violation::Joblib => {
                 (ErrorKind::Unsupported, "unsupported")
             }
             Violation::Pickle { error, .. } => match error.fault {

@@ -35,6 +35,8 @@ impl Kinds {
             Arc::new(zt_gguf::Gguf),
             #[cfg(feature = "pytorch")]
             Arc::new(zt_pytorch::PyTorch),
+            #[cfg(feature = "pytorch")]
+            Arc::new(zt_pytorch::PlainPickle),
             #[cfg(feature = "npy")]
             Arc::new(zt_npy::Npy),
             #[cfg(feature = "npy")]

@@ -128,7 +128,7 @@ impl Py {
         out
     }
 
-    fn pickled(&self) -> Vec<u8> {
+    pub(crate) fn pickled(&self) -> Vec<u8> {
         let mut out = vec![0x80, 3];
         self.write(&mut out);
         out.push(b'.');

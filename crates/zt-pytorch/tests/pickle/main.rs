@@ -10,6 +10,7 @@
 mod draft;
 mod faults;
 mod machine;
+mod plain;
 mod quantized;
 mod sparse;
 mod tensors;
