@@ -56,6 +56,7 @@ const DICTIONARIES: [(&str, &str); 9] = [
     ("manifest", "zt"),
     ("npz", "npy"),
     ("open_all", "zt"),
+    ("plain_pickle", "pickle"),
     ("pytorch", "pickle"),
     ("repair", "zt"),
     ("views", "zt"),

@@ -66,6 +66,12 @@ pub fn pickle(bytes: &[u8]) {
     pytorch(&crate::archive::stored(&members));
 }
 
+/// A whole pickle that `torch.save` did not write: opened and read as one. What is listed without a fault
+/// is a `.zt` file too, of the same values.
+pub fn plain_pickle(bytes: &[u8]) {
+    kept_as_zt(bytes, zt_convert::PICKLE);
+}
+
 /// A whole PyTorch file, an archive or one of the older streams: opened and read as one. What is
 /// listed without a fault is a `.zt` file too, of the same values.
 pub fn pytorch(bytes: &[u8]) {

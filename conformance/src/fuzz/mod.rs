@@ -22,7 +22,9 @@ pub use container::{footer, manifest, open_all};
 pub use damaged::damaged;
 pub use differential::{assert_same, differential};
 pub use edits::edits;
-pub use foreign::{gguf, hdf5, npy, npz, onnx, pickle, pytorch, safetensors, slm1, squizd, zt2};
+pub use foreign::{
+    gguf, hdf5, npy, npz, onnx, pickle, plain_pickle, pytorch, safetensors, slm1, squizd, zt2,
+};
 pub use repair::repair;
 pub use set::gguf_set;
 pub use slices::slices;
@@ -46,6 +48,7 @@ pub const BODIES: [Body; 21] = [
     ("onnx", onnx),
     ("open_all", open_all),
     ("pickle", pickle),
+    ("plain_pickle", plain_pickle),
     ("pytorch", pytorch),
     ("repair", repair),
     ("round_trip", round_trip),
