@@ -199,6 +199,7 @@ fn planes(from: &mut Decisions<'_>) -> NewObject<'static> {
         (DType::F32, None),
         (DType::F16, None),
         (DType::BF16, None),
+        (DType::F16, Some("complex32")),
         (DType::F32, Some("complex64")),
         (DType::F64, Some("complex128")),
     ]);
@@ -234,11 +235,14 @@ fn shape(from: &mut Decisions<'_>) -> Vec<u64> {
 /// A dtype, and a logical type over it now and then.
 type Kind = (DType, Option<&'static str>);
 
-const LOGICAL: [Kind; 7] = [
+const LOGICAL: [Kind; 10] = [
     (DType::U8, Some("f8_e4m3fn")),
     (DType::U8, Some("f8_e5m2")),
     (DType::U8, Some("f8_e4m3fnuz")),
     (DType::U8, Some("f8_e5m2fnuz")),
+    (DType::U8, Some("f8_e8m0fnu")),
+    (DType::F16, Some("complex32")),
+    (DType::BF16, Some("bcomplex32")),
     (DType::F32, Some("complex64")),
     (DType::F64, Some("complex128")),
     (DType::U16, Some("example.fixed_point")),
@@ -258,7 +262,7 @@ fn elements_of_any_type(from: &mut Decisions<'_>, count: usize) -> Elements<'sta
 /// `count` values of any bits; of bools, 0 and 1.
 fn elements(from: &mut Decisions<'_>, kind: Kind, count: usize) -> Elements<'static> {
     let (dtype, logical_type) = kind;
-    let is_complex = logical_type.is_some_and(|name| name.starts_with("complex"));
+    let is_complex = logical_type.is_some_and(|name| name.contains("complex"));
     let len = count * dtype.byte_len() * if is_complex { 2 } else { 1 };
     // All ones is a NaN in every float, all zeros compresses.
     let mut bytes = match from.below(6) {

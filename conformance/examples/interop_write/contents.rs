@@ -290,6 +290,7 @@ fn sparse() -> Vec<Object> {
 fn logical_types() -> Vec<Object> {
     let codes: Vec<u8> = (0..=255).collect();
     let eight = |name| Object::dense(name, &[4, 256], column(&codes.repeat(4)).of(name));
+    let small = halves(DType::F16, &F16.repeat(8)).of("complex32");
     let single = column(&[1.0f32, -2.0, 0.5, f32::NAN].repeat(32)).of("complex64");
     let double = column(&[1e300, -0.0].repeat(32)).of("complex128");
     let scalar = column(&[3.0f32, 4.0]).of("complex64");
@@ -298,6 +299,8 @@ fn logical_types() -> Vec<Object> {
         eight("f8_e5m2"),
         eight("f8_e4m3fnuz"),
         eight("f8_e5m2fnuz"),
+        eight("f8_e8m0fnu"),
+        Object::dense("complex32", &[4, 8], small),
         Object::dense("complex64", &[2, 32], single),
         Object::dense("complex128", &[32, 1], double),
         Object::dense("complex scalar", &[], scalar),

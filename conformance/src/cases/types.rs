@@ -107,6 +107,25 @@ fn logical() -> Vec<Case> {
         f8("logical_f8_e5m2", "all 256 codes", "f8_e5m2"),
         f8("logical_f8_e4m3fnuz", "all 256 codes", "f8_e4m3fnuz"),
         f8("logical_f8_e5m2fnuz", "all 256 codes", "f8_e5m2fnuz"),
+        f8("logical_f8_e8m0fnu", "all 256 codes", "f8_e8m0fnu"),
+        valid(
+            "logical_complex32",
+            "§8",
+            "two values of two f16",
+            Draft::v1_2().with(
+                "w",
+                logical_dense(&[2], DType::F16, "complex32", &pairs[..8]),
+            ),
+        ),
+        valid(
+            "logical_bcomplex32",
+            "§8",
+            "two values of two bf16",
+            Draft::v1_2().with(
+                "w",
+                logical_dense(&[2], DType::BF16, "bcomplex32", &pairs[..8]),
+            ),
+        ),
         valid(
             "logical_complex64",
             "§8",
@@ -156,6 +175,18 @@ fn logical() -> Vec<Case> {
             "f8_e5m2fnuz over f16",
             DType::F16,
             "f8_e5m2fnuz",
+        ),
+        over(
+            "logical_f8_e8m0fnu_over_i8",
+            "f8_e8m0fnu over i8",
+            DType::I8,
+            "f8_e8m0fnu",
+        ),
+        over(
+            "logical_complex32_over_bf16",
+            "complex32 over bf16",
+            DType::BF16,
+            "complex32",
         ),
         over(
             "logical_complex64_over_f64",

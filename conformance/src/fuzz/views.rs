@@ -3,7 +3,7 @@
 use half::{bf16, f16};
 use num_complex::Complex;
 use std::io::Read as _;
-use zt::formats::{F8E4M3Fn, F8E4M3FnUz, F8E5M2, F8E5M2FnUz};
+use zt::formats::{F8E4M3Fn, F8E4M3FnUz, F8E5M2, F8E5M2FnUz, F8E8M0Fnu};
 use zt::{
     Coo, Csr, DType, Dense, Element, Elements, ErrorKind, File, Memory, OpenOptions, Planes,
     Quantized4Bit, QuantizedGroup, Tensor, ToObject, View, Writer,
@@ -127,7 +127,8 @@ macro_rules! every_element {
 fn elements(file: &File, tensor: &Tensor<'_>) -> Vec<Outcome> {
     every_element!(file, tensor;
         f64 f32 f16 bf16 i64 i32 i16 i8 u64 u32 u16 u8 bool
-        F8E4M3Fn F8E5M2 F8E4M3FnUz F8E5M2FnUz Complex<f32> Complex<f64>)
+        F8E4M3Fn F8E5M2 F8E4M3FnUz F8E5M2FnUz F8E8M0Fnu
+        Complex<f16> Complex<bf16> Complex<f32> Complex<f64>)
 }
 
 /// A dense object as a slice: of its own type alone, and of the bytes of its component.

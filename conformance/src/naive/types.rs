@@ -36,6 +36,9 @@ pub(super) fn of_long(name: &str) -> Option<&'static str> {
 pub(super) fn logical(name: &str) -> Option<(&'static str, u64)> {
     Some(match name {
         "f8_e4m3fn" | "f8_e5m2" | "f8_e4m3fnuz" | "f8_e5m2fnuz" => ("u8", 1),
+        "f8_e8m0fnu" => ("u8", 1),
+        "complex32" => ("f16", 2),
+        "bcomplex32" => ("bf16", 2),
         "complex64" => ("f32", 2),
         "complex128" => ("f64", 2),
         _ => return None,

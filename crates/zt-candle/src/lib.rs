@@ -71,7 +71,7 @@ fn of_elements(elements: &Elements<'_>, shape: &[usize], device: &Device) -> Res
     let raw = |dtype| Tensor::from_raw_buffer(&elements.bytes, dtype, shape, device);
     match (elements.dtype, elements.logical_type()) {
         (Stored::U8, Some("f8_e4m3fn")) => raw(DType::F8E4M3),
-        (Stored::U8, Some("f8_e5m2" | "f8_e4m3fnuz" | "f8_e5m2fnuz")) => {
+        (Stored::U8, Some("f8_e5m2" | "f8_e4m3fnuz" | "f8_e5m2fnuz" | "f8_e8m0fnu")) => {
             let wide = elements.to_dtype(Stored::F32, &zt::registry());
             of_elements(&wide.map_err(Error::wrap)?, shape, device)
         }

@@ -268,6 +268,9 @@ fn a_registry_lists_what_it_knows_in_order() {
         "f8_e5m2 F32",
         "f8_e4m3fnuz F32",
         "f8_e5m2fnuz F32",
+        "f8_e8m0fnu F32",
+        "complex32 Complex64",
+        "bcomplex32 Complex64",
         "complex64 Complex64",
         "complex128 Complex128",
     ];

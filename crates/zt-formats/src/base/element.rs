@@ -4,12 +4,13 @@ use half::{bf16, f16};
 use num_complex::Complex;
 use zt_manifest::DType;
 
+use crate::base::e8m0::F8E8M0Fnu;
 use crate::base::fp8::{F8E4M3Fn, F8E4M3FnUz, F8E5M2, F8E5M2FnUz};
 
 /// A Rust type whose values have the same bytes in a component as in memory, except for their
 /// order.
 ///
-/// These are the types of the 13 dtypes, four FP8 types and two complex types. The trait is sealed,
+/// These are the types of the 13 dtypes, five types of 8 bits and four complex types. The trait is sealed,
 /// because all uses rely on the layouts of these types. Spec: §7.1.
 pub trait Element: Copy + PartialEq + std::fmt::Debug + Send + Sync + sealed::Layout {
     /// The storage type.
@@ -69,6 +70,9 @@ elements! {
     F8E5M2 => U8, Some("f8_e5m2"), "f8_e5m2";
     F8E4M3FnUz => U8, Some("f8_e4m3fnuz"), "f8_e4m3fnuz";
     F8E5M2FnUz => U8, Some("f8_e5m2fnuz"), "f8_e5m2fnuz";
+    F8E8M0Fnu => U8, Some("f8_e8m0fnu"), "f8_e8m0fnu";
+    Complex<f16> => F16, Some("complex32"), "complex32";
+    Complex<bf16> => BF16, Some("bcomplex32"), "bcomplex32";
     Complex<f32> => F32, Some("complex64"), "complex64";
     Complex<f64> => F64, Some("complex128"), "complex128";
 }

@@ -3,9 +3,11 @@
 use std::fmt;
 use std::num::NonZero;
 
+use half::{bf16, f16};
 use num_complex::Complex;
 use zt_manifest::{DType, Text};
 
+use crate::base::e8m0::F8E8M0Fnu;
 use crate::base::fp8::{F8E4M3Fn, F8E4M3FnUz, F8E5M2, F8E5M2FnUz};
 
 /// A logical type: a row of the registry's table. Spec: §7.2.
@@ -46,9 +48,9 @@ pub enum Decode {
     F32(fn(&[u8]) -> f32),
     /// Real values, exact in an f64.
     F64(fn(&[u8]) -> f64),
-    /// Complex values of two f32.
+    /// Complex values, both parts exact in an f32.
     Complex64(fn(&[u8]) -> Complex<f32>),
-    /// Complex values of two f64.
+    /// Complex values, both parts exact in an f64.
     Complex128(fn(&[u8]) -> Complex<f64>),
 }
 
@@ -81,7 +83,7 @@ impl fmt::Debug for Decode {
 const ONE: NonZero<u64> = NonZero::<u64>::MIN;
 const TWO: NonZero<u64> = ONE.saturating_add(1);
 
-macro_rules! fp8 {
+macro_rules! f8 {
     ($type:ident) => {
         Decode::F32(|bytes| $type::from_bits(u8::from_le_bytes(part(bytes, 0))).to_f32())
     };
@@ -90,18 +92,21 @@ macro_rules! fp8 {
 macro_rules! complex {
     ($variant:ident, $float:ident) => {
         Decode::$variant(|bytes| {
-            let part = |at| $float::from_le_bytes(part(bytes, at));
+            let part = |at| $float::from_le_bytes(part(bytes, at)).into();
             Complex::new(part(0), part(1))
         })
     };
 }
 
 /// The tables of spec §7.2.
-pub(crate) static BUILTIN: [LogicalType; 6] = [
-    row("f8_e4m3fn", DType::U8, ONE, fp8!(F8E4M3Fn)),
-    row("f8_e5m2", DType::U8, ONE, fp8!(F8E5M2)),
-    row("f8_e4m3fnuz", DType::U8, ONE, fp8!(F8E4M3FnUz)),
-    row("f8_e5m2fnuz", DType::U8, ONE, fp8!(F8E5M2FnUz)),
+pub(crate) static BUILTIN: [LogicalType; 9] = [
+    row("f8_e4m3fn", DType::U8, ONE, f8!(F8E4M3Fn)),
+    row("f8_e5m2", DType::U8, ONE, f8!(F8E5M2)),
+    row("f8_e4m3fnuz", DType::U8, ONE, f8!(F8E4M3FnUz)),
+    row("f8_e5m2fnuz", DType::U8, ONE, f8!(F8E5M2FnUz)),
+    row("f8_e8m0fnu", DType::U8, ONE, f8!(F8E8M0Fnu)),
+    row("complex32", DType::F16, TWO, complex!(Complex64, f16)),
+    row("bcomplex32", DType::BF16, TWO, complex!(Complex64, bf16)),
     row("complex64", DType::F32, TWO, complex!(Complex64, f32)),
     row("complex128", DType::F64, TWO, complex!(Complex128, f64)),
 ];

@@ -7,7 +7,7 @@
 //! | `signature` | the metadata of an object: what a format checks |
 //! | `parts`, `read` | an object in memory, and the reader that a format asks for parts of it |
 //! | `elements`, `buffer` | the bytes of one component with their type |
-//! | `element`, `typed`, `fp8` | the same as slices of a Rust type |
+//! | `element`, `typed`, `fp8`, `e8m0` | the same as slices of a Rust type |
 //! | `logical`, `scalar`, `cast` | logical types, values one by one, casts between float types |
 //! | `dense`, `select` | the plain array that formats decode to, and copies of its parts |
 //! | `array` | the same as an array of the crate `ndarray` |
@@ -22,6 +22,7 @@ pub mod attribute;
 pub(crate) mod buffer;
 pub(crate) mod cast;
 pub(crate) mod dense;
+mod e8m0;
 mod element;
 mod elements;
 mod error;
@@ -42,6 +43,7 @@ pub(crate) mod typed;
 
 pub use buffer::{Buffer, Bytes};
 pub use dense::Dense;
+pub use e8m0::F8E8M0Fnu;
 pub use element::Element;
 pub use elements::Elements;
 pub use error::{

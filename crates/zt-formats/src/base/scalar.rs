@@ -32,7 +32,7 @@ pub enum Scalar {
     UInt(u64),
     /// A bool.
     Bool(bool),
-    /// A `complex64`.
+    /// A `complex64`, or a complex value whose parts are exact as f32, such as a `complex32`.
     Complex64(Complex<f32>),
     /// A `complex128`.
     Complex128(Complex<f64>),

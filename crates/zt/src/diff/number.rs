@@ -303,7 +303,8 @@ fn integral(value: f64) -> Option<i128> {
 /// The length of each float in a value; `None` for other values.
 fn float_len(elements: &Elements<'_>) -> Option<usize> {
     let is_float = match elements.logical_type() {
-        Some(name) => LogicalType::builtin(name).is_some(), // FP8 and complex numbers.
+        // FP8 and complex numbers. E8M0 has no sign.
+        Some(name) => name != "f8_e8m0fnu" && LogicalType::builtin(name).is_some(),
         None => elements.dtype.is_float(),
     };
     is_float.then(|| elements.dtype.byte_len())

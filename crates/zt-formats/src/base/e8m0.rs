@@ -1,0 +1,71 @@
+//! `f8_e8m0fnu` of spec §7.2: a power of two, the scale of a block in OCP's microscaling formats.
+
+/// `f8_e8m0fnu`: 8 bits of exponent, and nothing else. The value is 2^(code - 127), and the code 255 is NaN.
+///
+/// There is no sign, no zero and no infinity. There is no conversion from f32 either: writers of scales
+/// disagree on how to round.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(transparent)]
+pub struct F8E8M0Fnu(u8);
+
+impl F8E8M0Fnu {
+    /// The value with this code.
+    #[must_use]
+    pub const fn from_bits(code: u8) -> Self {
+        Self(code)
+    }
+
+    /// The code.
+    #[must_use]
+    pub const fn to_bits(self) -> u8 {
+        self.0
+    }
+
+    /// The value, exactly. The least one is subnormal in an f32.
+    #[must_use]
+    pub const fn to_f32(self) -> f32 {
+        match self.0 {
+            0 => f32::from_bits(1 << 22),
+            255 => f32::NAN,
+            exponent => f32::from_bits((exponent as u32) << 23),
+        }
+    }
+
+    /// Whether this is the code of NaN.
+    #[must_use]
+    pub const fn is_nan(self) -> bool {
+        self.0 == 255
+    }
+}
+
+impl From<F8E8M0Fnu> for f32 {
+    fn from(value: F8E8M0Fnu) -> f32 {
+        value.to_f32()
+    }
+}
+
+impl std::fmt::Debug for F8E8M0Fnu {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Debug::fmt(&self.to_f32(), f)
+    }
+}
+
+impl std::fmt::Display for F8E8M0Fnu {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(&self.to_f32(), f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::F8E8M0Fnu;
+
+    #[test]
+    fn every_code_is_a_power_of_two_or_nan() {
+        for code in 0..255u8 {
+            let value = F8E8M0Fnu::from_bits(code).to_f32();
+            assert_eq!(f64::from(value), 2f64.powi(i32::from(code) - 127), "{code}");
+        }
+        assert!(F8E8M0Fnu::from_bits(255).to_f32().is_nan());
+    }
+}
