@@ -10,6 +10,7 @@ mod encodings;
 mod framing;
 mod legacy;
 mod manifest;
+mod packed;
 mod placement;
 mod planes;
 mod quantized;
@@ -73,6 +74,7 @@ pub fn all() -> Vec<Case> {
         sparse::cases(),
         quantized::cases(),
         planes::cases(),
+        packed::cases(),
         attributes::cases(),
         legacy::cases(),
     ]

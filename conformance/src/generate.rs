@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use zt::formats::{Packing, Planes, Quantization, ZeroKind};
+use zt::formats::{PackedType, Packing, Planes, Quantization, ZeroKind};
 use zt::ggml::BLOCK_TYPES;
 use zt::manifest::Text;
 use zt::{
@@ -67,7 +67,9 @@ fn names(from: &mut Decisions<'_>, bound: usize) -> Vec<String> {
 
 /// An object of any format, known or not.
 pub fn object(from: &mut Decisions<'_>) -> NewObject<'static> {
-    let make = from.pick(&[dense, csr, coo, quantized, unknown, planes, nibbles, blocks]);
+    let make = from.pick(&[
+        dense, csr, coo, quantized, unknown, planes, nibbles, blocks, packed,
+    ]);
     let mut object = make(from);
     if let Some(mut attributes) = from.maybe(3, attributes) {
         // What a format needs stays as it is; everything else is free.
@@ -179,6 +181,15 @@ fn nibbles(from: &mut Decisions<'_>) -> NewObject<'static> {
         ),
     ];
     new_object(shape, "quantized_4bit", components)
+}
+
+/// Values of less than a byte, of every type.
+fn packed(from: &mut Decisions<'_>) -> NewObject<'static> {
+    let packed = from.pick(&PackedType::ALL);
+    let shape = shape(from);
+    let len = packed.byte_len(shape.iter().product()) as usize;
+    let data = elements(from, (DType::U8, None), len);
+    new_object(shape, packed.format(), vec![("data".into(), data)])
 }
 
 /// A few rows of ggml's blocks, of every type.

@@ -62,6 +62,7 @@ pub(crate) fn files() -> Vec<Planned> {
         file("many", crc32c.clone(), many()),
         file("sparse", crc32c.clone(), sparse()),
         file("logical_types", sha256.clone(), logical_types()),
+        file("packed", crc32c.clone(), packed()),
         file("quantized", crc32c.clone(), quantized()),
         file("aligned", crc32c.clone().alignment(4096), dense()),
         file("large", sha256.clone(), large()),
@@ -304,6 +305,18 @@ fn logical_types() -> Vec<Object> {
         Object::dense("complex64", &[2, 32], single),
         Object::dense("complex128", &[32, 1], double),
         Object::dense("complex scalar", &[], scalar),
+    ]
+}
+
+/// Values of less than a byte. Readers of other projects give the bytes.
+fn packed() -> Vec<Object> {
+    let bytes: Vec<u8> = (0..96).collect();
+    let packed =
+        |name, shape: &[u64], format| Object::new(name, shape, format, [("data", column(&bytes))]);
+    vec![
+        packed("four bits", &[8, 24], "zt.f4_e2m1fn/1"),
+        packed("six bits", &[8, 16], "zt.f6_e3m2fn/1"),
+        packed("two bits", &[3, 128], "zt.i2/1"),
     ]
 }
 

@@ -26,9 +26,10 @@ pub(super) fn check(object: &Object) -> Option<()> {
         "quantized_group" => quantized_group(object),
         "quantized_4bit" => quantized_4bit(object),
         "zt.planes/1" => planes(object),
-        format => match block_type(format) {
-            Some((values, bytes)) => blocks(object, values, bytes),
-            None => Some(()),
+        format => match (block_type(format), packed_bits(format)) {
+            (Some((values, bytes)), _) => blocks(object, values, bytes),
+            (None, Some(bits)) => packed(object, bits),
+            (None, None) => Some(()),
         },
     }
 }
@@ -61,7 +62,12 @@ pub(super) fn demanded_len(object: &Object, role: &str) -> Option<u64> {
         ("quantized_4bit", "data") => return Some(product(&object.shape)?.div_ceil(2)),
         ("quantized_4bit", "scale" | "zero_point") => object.shape.first().copied().unwrap_or(1),
         ("zt.planes/1", _) => return plane_len(object, role),
-        (format, "data") => return block_bytes(object, block_type(format)?),
+        (format, "data") => {
+            return match packed_bits(format) {
+                Some(bits) => packed_len(object, bits),
+                None => block_bytes(object, block_type(format)?),
+            };
+        }
         _ => return None,
     };
     let unit = match (object.format.as_str(), role) {
@@ -283,6 +289,29 @@ fn planes(object: &Object) -> Option<()> {
         let is_right = len.is_none_or(|len| plane.decoded_len().is_none_or(|found| found == len));
         (is_bytes && is_right).then_some(())
     })
+}
+
+/// The bits of a value of less than a byte.
+fn packed_bits(format: &str) -> Option<u128> {
+    Some(match format.strip_prefix("zt.")?.strip_suffix("/1")? {
+        "f6_e2m3fn" | "f6_e3m2fn" => 6,
+        "f4_e2m1fn" | "i4" | "u4" => 4,
+        "i2" | "u2" => 2,
+        _ => return None,
+    })
+}
+
+fn packed_len(object: &Object, bits: u128) -> Option<u64> {
+    let byte_len = (u128::from(product(&object.shape)?) * bits).div_ceil(8);
+    u64::try_from(byte_len).ok()
+}
+
+fn packed(object: &Object, bits: u128) -> Option<()> {
+    let data = object.components.get("data")?;
+    let is_bytes = data.dtype.as_deref() == Some("u8") && data.logical.is_none();
+    let len = packed_len(object, bits)?;
+    let is_right = data.decoded_len().is_none_or(|found| found == len);
+    (is_bytes && is_right).then_some(())
 }
 
 /// Values and bytes of a block.

@@ -291,6 +291,7 @@ fn checks_read_only_indices_and_dense_values_drop_only_parameters() {
         ("quantized_group", none, &group),
         ("quantized_4bit", none, none),
         ("zt.planes/1", none, &["dtype", "type"]),
+        ("zt.i4/1", none, none),
     ] {
         let format = registry.format(id).unwrap();
         assert_eq!(format.id(), id);

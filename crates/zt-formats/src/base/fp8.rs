@@ -10,8 +10,8 @@
 //! OCP's 8-bit floating point specification defines the first two (`fn`: finite, no infinities), and AMD the others (`uz`:
 //! unsigned zero). Conversions give the same bits as `ml_dtypes`; `tests/fp8.rs` compares them at every tie.
 
-/// The parameters of an 8-bit type.
-struct Layout {
+/// The parameters of a type of 8 bits or less.
+pub(crate) struct Layout {
     mantissa_bits: u32,
     bias: i32,
     /// The largest finite magnitude.
@@ -42,6 +42,12 @@ impl Layout {
         }
     }
 
+    /// A type without infinities and NaN. A code of less than 8 bits is decoded with its sign in the
+    /// highest bit of a byte.
+    pub(crate) const fn finite(mantissa_bits: u32, bias: i32) -> Self {
+        Layout::of(mantissa_bits, bias, [0x7f, 0x7f, 0x7f])
+    }
+
     /// The values of all 256 codes, each exact as an f32.
     const fn table(&self) -> [f32; 256] {
         let mut table = [0.0; 256];
@@ -53,7 +59,7 @@ impl Layout {
         table
     }
 
-    const fn decode(&self, code: u32) -> f32 {
+    pub(crate) const fn decode(&self, code: u32) -> f32 {
         let sign = (code & 0x80) << 24;
         let magnitude = code & 0x7f;
         if self.unsigned_zero && code == 0x80 {

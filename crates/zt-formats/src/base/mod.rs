@@ -51,6 +51,7 @@ pub use error::{
     Violation,
 };
 pub use format::{ObjectFormat, ToObject, View};
+pub(crate) use fp8::Layout;
 pub use fp8::{F8E4M3Fn, F8E4M3FnUz, F8E5M2, F8E5M2FnUz};
 pub use logical::{Decode, LogicalType};
 pub use parts::{NewObject, Parts};

@@ -8,12 +8,15 @@
 //! | `quantized_group`, `quantized_4bit` | the two quantized formats |
 //! | `quantization`, `quantize`, `number` | their attributes, the way there from f32, scales and zero-points |
 //! | `planes`, `plane_codec` | `zt.planes/1`, our own |
+//! | `packed`, `packed_type` | `zt.<type>/1`, our own, for types of less than a byte |
 //!
 //! It knows the room `base`. A format must not know another one, except by its view.
 
 mod dense;
 mod index;
 mod number;
+mod packed;
+mod packed_type;
 mod plane_codec;
 mod planes;
 mod quantization;
@@ -31,6 +34,8 @@ use crate::base::Registry;
 
 pub use dense::DenseFormat;
 pub use index::indices;
+pub use packed::{Packed, PackedFormat};
+pub use packed_type::PackedType;
 pub use plane_codec::PlaneCodec;
 pub use planes::{Planes, PlanesFormat};
 pub use quantization::{Packing, Quantization, ZeroKind};
@@ -41,18 +46,20 @@ pub use sparse_csr::{Csr, SparseCsrFormat};
 
 impl Registry {
     /// Everything in the specification: its formats (§9), `quantized_4bit` of 1.0 and its logical
-    /// types (§7.2); and our own `zt.planes/1`.
+    /// types (§7.2); and our own: `zt.planes/1`, and the formats of packed values.
     #[must_use]
     pub fn builtin() -> Self {
         static BUILTIN: LazyLock<Registry> = LazyLock::new(|| {
             let types = Registry::specified_types().clone();
-            types
+            let types = types
                 .with_format(DenseFormat)
                 .with_format(SparseCsrFormat)
                 .with_format(SparseCooFormat)
                 .with_format(QuantizedGroupFormat)
                 .with_format(Quantized4BitFormat)
-                .with_format(PlanesFormat)
+                .with_format(PlanesFormat);
+            let packed = PackedType::ALL.map(PackedFormat).into_iter();
+            packed.fold(types, Registry::with_format)
         });
         BUILTIN.clone()
     }

@@ -21,7 +21,7 @@ impl<'f> Tensor<'f> {
     ///
     /// | format | what is read |
     /// | --- | --- |
-    /// | `dense`, `zt.planes/1` | the bytes around the runs of the part; of compressed components, the frames they are in |
+    /// | `dense`, `zt.planes/1`, `zt.i4/1` and its kin | the bytes around the runs of the part; of compressed components, the frames they are in |
     /// | `sparse_csr`, `sparse_coo` | as [`Csr::read_part`] and [`Coo::read_part`] say |
     /// | `quantized_group`, `gguf.*` | the values from the first to the last of the part, and others as far as they share a group, a block or a word |
     /// | `quantized_4bit` | the rows of the first dimension from the first to the last of the part |
