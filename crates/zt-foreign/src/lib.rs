@@ -13,6 +13,7 @@
 //! | room | contents |
 //! | --- | --- |
 //! | `tools` | small tools that several kinds share: [`fnv1a`], [`json`], URLs |
+//! | `values` | what elements mean: [`Meaning`] |
 //! | [`strided`] | elements in another order than row-major, gathered when they are read |
 //! | [`sparse`] | sparse layouts of other programs, as coordinates for `sparse_coo` |
 //! | `faults` | what goes wrong between files: [`Fault`], [`Loss`] |
@@ -47,6 +48,7 @@ mod outgoing;
 pub mod sparse;
 pub mod strided;
 mod tools;
+mod values;
 
 pub use contract::{FileKind, FileWriter, Part, SetForm};
 pub use faults::{Fault, LOSSY, Loss, Overflow, display};
@@ -62,4 +64,5 @@ pub use outgoing::{
 #[cfg(feature = "json")]
 pub use tools::json;
 pub use tools::{beside, fnv1a, is_url, without_secrets};
+pub use values::Meaning;
 pub use zt::container::{fields, repeated};

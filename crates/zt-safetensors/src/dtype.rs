@@ -3,6 +3,8 @@
 use std::fmt;
 
 use zt::DType;
+use zt::formats::PackedType;
+use zt_foreign::Meaning::{self, Packed, Values};
 
 use crate::violation::Violation;
 
@@ -36,22 +38,19 @@ pub enum Dtype {
     U64,
 }
 
-/// A dtype, its spelling, its width in bits, and its storage and logical type.
-type Row = (Dtype, &'static str, u64, Option<Meaning>);
-
-type Meaning = (DType, Option<&'static str>);
+/// A dtype, its spelling, its width in bits, and its meaning.
+type Row = (Dtype, &'static str, u64, Meaning);
 
 /// In the order of the enum, which a test checks.
 static TABLE: [Row; 22] = [
     (Dtype::Bool, "BOOL", 8, plain(DType::Bool)),
-    (Dtype::F4, "F4", 4, None),
-    (Dtype::F6E2M3, "F6_E2M3", 6, None),
-    (Dtype::F6E3M2, "F6_E3M2", 6, None),
+    (Dtype::F4, "F4", 4, Packed(PackedType::F4E2M1Fn)),
+    (Dtype::F6E2M3, "F6_E2M3", 6, Packed(PackedType::F6E2M3Fn)),
+    (Dtype::F6E3M2, "F6_E3M2", 6, Packed(PackedType::F6E3M2Fn)),
     (Dtype::U8, "U8", 8, plain(DType::U8)),
     (Dtype::I8, "I8", 8, plain(DType::I8)),
     (Dtype::F8E5M2, "F8_E5M2", 8, f8("f8_e5m2")),
     (Dtype::F8E4M3, "F8_E4M3", 8, f8("f8_e4m3fn")),
-    // zTensor 1.2 has no logical type for it: its bytes are kept under PyTorch's name.
     (Dtype::F8E8M0, "F8_E8M0", 8, f8("f8_e8m0fnu")),
     (Dtype::F8E4M3FnUz, "F8_E4M3FNUZ", 8, f8("f8_e4m3fnuz")),
     (Dtype::F8E5M2FnUz, "F8_E5M2FNUZ", 8, f8("f8_e5m2fnuz")),
@@ -62,18 +61,18 @@ static TABLE: [Row; 22] = [
     (Dtype::I32, "I32", 32, plain(DType::I32)),
     (Dtype::U32, "U32", 32, plain(DType::U32)),
     (Dtype::F32, "F32", 32, plain(DType::F32)),
-    (Dtype::C64, "C64", 64, Some((DType::F32, Some("complex64")))),
+    (Dtype::C64, "C64", 64, Values(DType::F32, Some("complex64"))),
     (Dtype::F64, "F64", 64, plain(DType::F64)),
     (Dtype::I64, "I64", 64, plain(DType::I64)),
     (Dtype::U64, "U64", 64, plain(DType::U64)),
 ];
 
-const fn plain(dtype: DType) -> Option<Meaning> {
-    Some((dtype, None))
+const fn plain(dtype: DType) -> Meaning {
+    Values(dtype, None)
 }
 
-const fn f8(logical_type: &'static str) -> Option<Meaning> {
-    Some((DType::U8, Some(logical_type)))
+const fn f8(logical_type: &'static str) -> Meaning {
+    Values(DType::U8, Some(logical_type))
 }
 
 impl Dtype {
@@ -88,10 +87,19 @@ impl Dtype {
     /// The dtype with this storage and logical type, if there is one.
     #[must_use]
     pub fn from_types(dtype: DType, logical_type: Option<&str>) -> Option<Self> {
+        let wanted = (dtype, logical_type);
         let mut rows = TABLE.iter();
-        rows.find_map(|(this, .., meaning)| {
-            (*meaning == Some((dtype, logical_type))).then_some(*this)
+        rows.find_map(|(this, .., meaning)| match *meaning {
+            Values(dtype, logical_type) => ((dtype, logical_type) == wanted).then_some(*this),
+            Packed(_) => None,
         })
+    }
+
+    /// The dtype of these values of less than a byte, if there is one.
+    #[must_use]
+    pub fn from_packed(packed: PackedType) -> Option<Self> {
+        let mut rows = TABLE.iter();
+        rows.find_map(|(this, .., meaning)| (*meaning == Packed(packed)).then_some(*this))
     }
 
     /// Its spelling in headers.
@@ -100,8 +108,8 @@ impl Dtype {
         self.row().1
     }
 
-    /// The storage and logical type; `None` if zTensor 1.2 has no such elements.
-    pub(super) fn to_types(self) -> Option<Meaning> {
+    /// The meaning of its elements.
+    pub(super) fn meaning(self) -> Meaning {
         self.row().3
     }
 
@@ -139,7 +147,7 @@ impl fmt::Display for Dtype {
 
 #[cfg(test)]
 mod tests {
-    use super::{Dtype, TABLE, Violation};
+    use super::{Dtype, Meaning, TABLE, Violation};
 
     #[test]
     fn the_table_is_in_the_order_of_the_enum() {
@@ -151,22 +159,20 @@ mod tests {
     }
 
     #[test]
-    fn every_dtype_is_found_by_its_types() {
+    fn every_dtype_is_found_by_its_meaning() {
         for (dtype, _, bits, meaning) in TABLE {
-            let Some((storage, logical)) = meaning else {
-                continue;
-            };
-            assert_eq!(Dtype::from_types(storage, logical), Some(dtype));
-            let values = if dtype == Dtype::C64 { 2 } else { 1 };
-            assert_eq!(storage.byte_len() as u64 * 8 * values, bits);
+            match meaning {
+                Meaning::Values(storage, logical) => {
+                    assert_eq!(Dtype::from_types(storage, logical), Some(dtype));
+                    let values = if dtype == Dtype::C64 { 2 } else { 1 };
+                    assert_eq!(storage.byte_len() as u64 * 8 * values, bits);
+                }
+                Meaning::Packed(packed) => {
+                    assert_eq!(Dtype::from_packed(packed), Some(dtype));
+                    assert_eq!(u64::from(packed.bits()), bits);
+                }
+            }
         }
-        assert_eq!(
-            TABLE
-                .iter()
-                .filter(|(.., meaning)| meaning.is_none())
-                .count(),
-            3
-        );
     }
 
     #[test]

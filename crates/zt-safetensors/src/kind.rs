@@ -1,14 +1,9 @@
 //! The kind `safetensors`.
 
 use zt::foreign::{FileBuilder, Kind, SourceId};
-use zt::manifest::Text;
-use zt::{
-    Attributes, Blob, Component, Error, ErrorKind, Object, RawComponent, RawObject, Result, Source,
-    Span,
-};
+use zt::{Attributes, Blob, Result, Source, Span};
 use zt_foreign::{FileKind, FileWriter, Input, Opening, Probe};
 
-use crate::dtype::Dtype;
 use crate::header::{HEADER_MAX, Header, Tensor};
 
 /// The kind of safetensors files.
@@ -69,7 +64,7 @@ fn is_safetensors(probe: &Probe<'_>) -> bool {
     }
 }
 
-/// Adds a tensor as a dense object: a plain range of the file.
+/// Adds a tensor as an object: a plain range of the file.
 fn add(builder: &mut FileBuilder, tensor: Tensor, source: SourceId) {
     let Tensor {
         name,
@@ -77,28 +72,6 @@ fn add(builder: &mut FileBuilder, tensor: Tensor, source: SourceId) {
         shape,
         span,
     } = tensor;
-    let Some((storage, logical)) = dtype.to_types() else {
-        let mut data = RawComponent::default();
-        data.dtype = Some(dtype.as_str().into());
-        data.offset = Some(span.offset());
-        data.length = Some(span.byte_len());
-        let mut raw = RawObject::default();
-        raw.shape = Some(shape);
-        raw.format = Some("dense".into());
-        raw.components = vec![("data".into(), data)];
-        let error = Error::new(ErrorKind::Unsupported, "dtype", NoSuchElements(dtype));
-        builder.fault(name, raw, error.with_component("data").with_span(span));
-        return;
-    };
-    let mut data = Component::new(storage, Blob::raw(span));
-    data.logical_type = logical.map(Text::Borrowed);
-    builder.object(
-        name,
-        Object::new(shape, "dense").with_component("data", data),
-        source,
-    );
+    let elements = dtype.meaning().component(Blob::raw(span));
+    builder.object(name, dtype.meaning().object(shape, elements), source);
 }
-
-#[derive(Debug, thiserror::Error)]
-#[error("zTensor 1.2 has no dtype for elements of {0}")]
-struct NoSuchElements(Dtype);

@@ -6,8 +6,9 @@ use safetensors::{Dtype as OfficialDtype, View};
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use serde::de::value::{Error as NoDtype, StrDeserializer};
+use zt::formats::PackedType;
 use zt::{Dense, Elements, Error, Result};
-use zt_foreign::Loss;
+use zt_foreign::{DATA, Loss};
 
 use crate::dtype::Dtype;
 use crate::write::lossy;
@@ -45,14 +46,15 @@ impl<'f> TensorView<'f> {
     /// [`zt::ErrorKind::Unsupported`], code `lossy`, where safetensors has no dtype for the values; as
     /// [`zt::Tensor::to_dense`].
     pub fn new(tensor: &zt::Tensor<'f>) -> Result<Self> {
-        let dense = match tensor.format() {
-            "dense" => tensor.view::<Dense<'f>>()?,
-            _ => tensor.to_dense()?,
+        let packed = PackedType::from_format(tensor.format()).and_then(Dtype::from_packed);
+        let elements = match (packed, tensor.format()) {
+            (Some(_), _) => tensor.elements(DATA)?,
+            (None, "dense") => tensor.view::<Dense<'f>>()?.into_elements().1,
+            (None, _) => tensor.to_dense()?.into_elements().1,
         };
-        let (_, elements) = dense.into_elements();
-        let (dtype, logical_type) = (elements.dtype, elements.logical_type());
-        let dtype = Dtype::from_types(dtype, logical_type).and_then(official);
-        let dtype = dtype.ok_or_else(|| {
+        let logical_type = elements.logical_type();
+        let dtype = packed.or_else(|| Dtype::from_types(elements.dtype, logical_type));
+        let dtype = dtype.and_then(official).ok_or_else(|| {
             let loss = Loss::Type {
                 dtype: elements.dtype,
                 logical_type: logical_type.map(str::to_owned),

@@ -13,6 +13,7 @@ use zt_foreign::{
 use crate::dtype::Dtype;
 use crate::header::{HEADER_MAX, METADATA};
 use crate::kind::{SAFETENSORS, SafeTensors};
+use crate::violation::Violation;
 
 impl FileWriter for SafeTensors {
     /// Writes the same bytes as the official library, except for the order of the metadata: there it is
@@ -76,11 +77,18 @@ fn tensor<'i>(job: &mut Job<'_>, mut object: Outgoing<'i>) -> Result<Option<Tens
         job.accept(Loss::Name, Some(name));
         return Ok(None);
     }
-    if !job.make_plain(&mut object) {
-        return Ok(None);
-    }
-    let Some(dtype) = job.typed(&object, Dtype::from_types) else {
-        return Ok(None);
+    let packed = object.packed().filter(|_| !job.options.dense);
+    let dtype = match packed.and_then(Dtype::from_packed) {
+        Some(dtype) => dtype,
+        None => {
+            if !job.make_plain(&mut object) {
+                return Ok(None);
+            }
+            let Some(dtype) = job.typed(&object, Dtype::from_types) else {
+                return Ok(None);
+            };
+            dtype
+        }
     };
     job.rest(&object, &[]);
     match dtype.byte_len(&object.object().shape) {
@@ -89,8 +97,12 @@ fn tensor<'i>(job: &mut Job<'_>, mut object: Outgoing<'i>) -> Result<Option<Tens
             dtype,
             byte_len,
         })),
-        Err(_) => {
-            job.accept(Loss::Shape, Some(name));
+        Err(violation) => {
+            let loss = match violation {
+                Violation::PartialByte { .. } => Loss::PartialByte,
+                _ => Loss::Shape,
+            };
+            job.accept(loss, Some(name));
             Ok(None)
         }
     }

@@ -61,6 +61,9 @@ pub enum Loss {
     /// A shape that the target's readers refuse.
     #[error("so large a shape")]
     Shape,
+    /// Elements of less than a byte whose number the target's readers refuse.
+    #[error("elements that do not fill their last byte")]
+    PartialByte,
     /// A name that the target's readers refuse.
     #[error("a name of {byte_len} bytes, the limit is {limit}")]
     LongName { byte_len: usize, limit: usize },

@@ -134,7 +134,7 @@ impl<'j> Job<'j> {
     /// and is left out.
     pub fn make_plain(&mut self, object: &mut Outgoing<'_>) -> bool {
         let dtype = self.options.dtype;
-        let is_decoded = self.options.dense || object.is_planes();
+        let is_decoded = self.options.dense || object.is_planes() || object.is_decoded();
         if object.is_dense() || is_decoded && object.decode(dtype) {
             return true;
         }

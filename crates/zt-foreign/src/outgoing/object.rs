@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use zt::formats::{Decode, View};
+use zt::formats::{Decode, PackedType, View};
 use zt::manifest::Text;
 use zt::{
     Attributes, Component, DType, Error, LogicalType, Object, Planes, Registry, Signature, Tensor,
@@ -46,8 +46,9 @@ impl<'i> Outgoing<'i> {
             treatment: Treatment::Keep,
             keeps_planes: false,
         };
-        // Planes are dense values in another byte order, and are cast as dense objects are.
-        let (stored, treatment): (_, fn(DType) -> Treatment) = if this.is_planes() {
+        // Planes and packed floats are plain values, stored in another way, and are cast as those are.
+        let is_decoded = this.is_planes() || this.packed().is_some();
+        let (stored, treatment): (_, fn(DType) -> Treatment) = if is_decoded {
             (this.decoded_type(), |dtype| Treatment::Decode(Some(dtype)))
         } else {
             (this.plain_type(), Treatment::Cast)
@@ -90,6 +91,12 @@ impl<'i> Outgoing<'i> {
     /// Whether it is a dense value whose bytes are stored as planes.
     pub fn is_planes(&self) -> bool {
         self.tensor.format() == Planes::FORMAT && self.tensor.fault().is_none()
+    }
+
+    /// The type of its values, if they have less than a byte each and are written as they are.
+    pub fn packed(&self) -> Option<PackedType> {
+        let is_kept = self.treatment == Treatment::Keep && self.tensor.fault().is_none();
+        PackedType::from_format(self.tensor.format()).filter(|_| is_kept)
     }
 
     /// Whether it is or has a dense value.
@@ -199,7 +206,9 @@ impl<'i> Outgoing<'i> {
                 matches!(decode, Some(Decode::F32(_) | Decode::F64(_)))
             }
         };
-        let changes = |wished: &DType| logical_type.is_some() || wished != dtype;
+        let is_packed = PackedType::from_format(self.tensor.format()).is_some();
+        let is_plain = !is_packed && logical_type.is_none();
+        let changes = |wished: &DType| !is_plain || wished != dtype;
         wished.filter(|wished| is_floating && changes(wished))
     }
 

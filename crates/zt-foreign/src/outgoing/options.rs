@@ -14,7 +14,7 @@ pub struct ConvertOptions<'p> {
     /// Whether sparse, quantized and other objects are written as their dense values. Each such
     /// value is made in memory.
     pub dense: bool,
-    /// The dtype that floating-point values of dense objects, FP8 included, are cast to: f64, f32, f16
+    /// The dtype that floating-point values of dense objects, FP8, FP6 and FP4 included, are cast to: f64, f32, f16
     /// or bf16. Values are rounded once, to nearest, ties to even; values of other types are kept.
     pub dtype: Option<DType>,
     /// Whether values that the target cannot represent are dropped, each with a warning.
