@@ -20,7 +20,7 @@ DTYPES = {
     torch.uint16: ("u16", None), torch.uint32: ("u32", None), torch.uint64: ("u64", None),
     torch.complex64: ("f32", "complex64"), torch.complex128: ("f64", "complex128"),
     torch.complex32: ("f16", "complex32"), torch.float8_e4m3fn: ("u8", "f8_e4m3fn"),
-    torch.float8_e8m0fnu: ("u8", "f8_e8m0fnu"), torch.float4_e2m1fn_x2: ("u8", "f4_e2m1fn_x2"),
+    torch.float8_e8m0fnu: ("u8", "f8_e8m0fnu"), torch.float4_e2m1fn_x2: ("u8", "f4_e2m1fn"),
     torch.bits8: ("u8", "bits8"), torch.bits16: ("u16", "bits16"),
 }
 
@@ -39,7 +39,10 @@ def truth(tensor):
         return {"shape": list(tensor.shape), "dtype": DTYPES[tensor.dtype][0],
                 "format": "sparse_csr" if tensor.layout == torch.sparse_csr else "sparse_coo", "dense": truth(tensor.to_dense())}
     dtype, logical = DTYPES[tensor.dtype]
-    said = {"shape": list(tensor.shape), "dtype": dtype, "sha256": hashlib.sha256(elements(tensor)).hexdigest()}
+    shape = list(tensor.shape)
+    if tensor.dtype == torch.float4_e2m1fn_x2:
+        shape[-1] *= 2  # torch counts pairs
+    said = {"shape": shape, "dtype": dtype, "sha256": hashlib.sha256(elements(tensor)).hexdigest()}
     return said | ({"type": logical} if logical else {})
 
 
@@ -209,7 +212,7 @@ packed = torch.arange(8, dtype=torch.uint8)
 narrow = {str(dtype).split(".")[1]: packed.view(dtype) for dtype in
           (torch.float4_e2m1fn_x2, torch.float8_e8m0fnu, torch.bits8, torch.bits16)}
 narrow["float4_rows"] = packed.reshape(2, 4).view(torch.float4_e2m1fn_x2)
-case("narrow", "types that zTensor 1.2 has no values for: their bytes are kept", saved(narrow), narrow)
+case("narrow", "types of less than a byte, of scales, and of bits without values, whose bytes are kept", saved(narrow), narrow)
 
 # CSC, BSR and BSC are read as COO. Layouts that there is no format for do not hide their neighbours.
 matrix = torch.tensor([[1.0, 0.0, 2.0, 0.0], [0.0, 3.0, 0.0, 0.0]])

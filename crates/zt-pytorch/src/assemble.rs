@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use zt::foreign::{FileBuilder, SourceId};
+use zt::formats::PackedType;
 use zt::manifest::{ByteOrder, Text};
 use zt::{
     Attributes, Blob, Component, DType, Error, Memory, Object, RawComponent, RawObject, Registry,
@@ -460,8 +461,24 @@ impl<'h> Assembler<'h> {
     }
 
     fn dense(&mut self, view: View) -> Result<Parts> {
+        if let Meaning::Pairs(packed) = view.element.meaning {
+            return self.pairs(view, packed);
+        }
         let mut parts = Parts::new(view.shape.clone(), "dense");
         parts.push("data", self.component(view)?);
+        Ok(parts)
+    }
+
+    /// Bytes of two values each. torch's shape counts bytes, and zt's counts values.
+    fn pairs(&mut self, view: View, packed: PackedType) -> Result<Parts> {
+        let mut shape = view.shape.clone();
+        match shape.last_mut() {
+            Some(last) => *last = last.checked_mul(2).ok_or(TensorFault::Overflow)?,
+            None => shape.push(2),
+        }
+        let (id, span) = self.place(view)?;
+        let mut parts = Parts::new(shape, packed.format());
+        parts.push("data", (Component::new(DType::U8, Blob::raw(span)), id));
         Ok(parts)
     }
 

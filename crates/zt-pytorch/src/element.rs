@@ -1,6 +1,7 @@
 //! The element types of torch 2.15, and their dtypes in zt.
 
 use zt::DType::{self, BF16, Bool, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
+use zt::formats::PackedType;
 
 /// An element type of torch.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -20,6 +21,8 @@ pub(super) struct ElementType {
 pub(super) enum Meaning {
     /// Values of a dtype and, if any, a logical type.
     Values(DType, Option<&'static str>),
+    /// Two values in each element, along the last dimension.
+    Pairs(PackedType),
     /// Quantized integers, with scales and zero-points.
     Quantized {
         bits: u32,
@@ -68,9 +71,8 @@ const fn quantized(bits: u32, per_word: u32, word: DType, is_signed: bool) -> (u
 
 /// The types that `torch.load(weights_only=True)` accepts.
 ///
-/// `complex32`, `bcomplex32`, `f8_e8m0fnu` and all from `f4_e2m1fn_x2` on are not logical types of
-/// zTensor 1.2: their bytes keep their names, and have no values. torch stores an element of less
-/// than a byte in a byte, or counts it by the byte.
+/// Those from `bits8` on are no logical types of zt: their bytes keep their names, and have no values.
+/// torch stores an element of less than a byte in a byte.
 static TABLE: &[ElementType] = &[
     row("float64", "Double", plain(F64)),
     row("float32", "Float", plain(F32)),
@@ -99,7 +101,11 @@ static TABLE: &[ElementType] = &[
     row("qint32", "QInt32", quantized(32, 1, U32, true)),
     row("quint4x2", "QUInt4x2", quantized(4, 2, U8, false)),
     row("quint2x4", "QUInt2x4", quantized(2, 4, U8, false)),
-    byte("float4_e2m1fn_x2", "Float4_e2m1fn_x2", "f4_e2m1fn_x2"),
+    row(
+        "float4_e2m1fn_x2",
+        "Float4_e2m1fn_x2",
+        (1, Meaning::Pairs(PackedType::F4E2M1Fn)),
+    ),
     byte("bits8", "Bits8", "bits8"),
     row(
         "bits16",
