@@ -13,7 +13,7 @@
 //! | room | contents |
 //! | --- | --- |
 //! | `tools` | small tools that several kinds share: [`fnv1a`], [`json`], URLs |
-//! | `values` | what elements mean: [`Meaning`] |
+//! | `values` | what elements mean: [`Meaning`]; the packing of values of less than a byte: [`Packing`] |
 //! | [`strided`] | elements in another order than row-major, gathered when they are read |
 //! | [`sparse`] | sparse layouts of other programs, as coordinates for `sparse_coo` |
 //! | `faults` | what goes wrong between files: [`Fault`], [`Loss`] |
@@ -64,5 +64,5 @@ pub use outgoing::{
 #[cfg(feature = "json")]
 pub use tools::json;
 pub use tools::{beside, fnv1a, is_url, without_secrets};
-pub use values::Meaning;
+pub use values::{Meaning, Packing};
 pub use zt::container::{fields, repeated};

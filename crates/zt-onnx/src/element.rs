@@ -1,6 +1,8 @@
 //! The data types of ONNX, and the dtypes of zt for them.
 
 use zt::DType;
+use zt::formats::PackedType;
+use zt_foreign::Meaning::{self, Packed};
 
 use crate::violation::Violation;
 
@@ -9,8 +11,7 @@ use crate::violation::Violation;
 pub(super) struct Element {
     /// The name in ONNX.
     pub(super) name: &'static str,
-    pub(super) dtype: DType,
-    pub(super) logical_type: Option<&'static str>,
+    pub(super) meaning: Meaning,
 }
 
 /// The field with a tensor's values, if they are not in `raw_data`.
@@ -28,45 +29,50 @@ pub(super) enum Values {
     Uint64,
 }
 
-/// By number of `TensorProto.DataType`. zTensor 1.2 has no logical type `f8_e8m0fnu`. The bytes are
-/// kept under that name, as from PyTorch, and have no values.
-const TABLE: [(i64, &str, DType, Option<&str>); 20] = [
-    (1, "FLOAT", DType::F32, None),
-    (2, "UINT8", DType::U8, None),
-    (3, "INT8", DType::I8, None),
-    (4, "UINT16", DType::U16, None),
-    (5, "INT16", DType::I16, None),
-    (6, "INT32", DType::I32, None),
-    (7, "INT64", DType::I64, None),
-    (9, "BOOL", DType::Bool, None),
-    (10, "FLOAT16", DType::F16, None),
-    (11, "DOUBLE", DType::F64, None),
-    (12, "UINT32", DType::U32, None),
-    (13, "UINT64", DType::U64, None),
-    (14, "COMPLEX64", DType::F32, Some("complex64")),
-    (15, "COMPLEX128", DType::F64, Some("complex128")),
-    (16, "BFLOAT16", DType::BF16, None),
-    (17, "FLOAT8E4M3FN", DType::U8, Some("f8_e4m3fn")),
-    (18, "FLOAT8E4M3FNUZ", DType::U8, Some("f8_e4m3fnuz")),
-    (19, "FLOAT8E5M2", DType::U8, Some("f8_e5m2")),
-    (20, "FLOAT8E5M2FNUZ", DType::U8, Some("f8_e5m2fnuz")),
-    (24, "FLOAT8E8M0", DType::U8, Some("f8_e8m0fnu")),
+/// By number of `TensorProto.DataType`.
+const TABLE: [(i64, &str, Meaning); 27] = [
+    (1, "FLOAT", plain(DType::F32)),
+    (2, "UINT8", plain(DType::U8)),
+    (3, "INT8", plain(DType::I8)),
+    (4, "UINT16", plain(DType::U16)),
+    (5, "INT16", plain(DType::I16)),
+    (6, "INT32", plain(DType::I32)),
+    (7, "INT64", plain(DType::I64)),
+    (9, "BOOL", plain(DType::Bool)),
+    (10, "FLOAT16", plain(DType::F16)),
+    (11, "DOUBLE", plain(DType::F64)),
+    (12, "UINT32", plain(DType::U32)),
+    (13, "UINT64", plain(DType::U64)),
+    (14, "COMPLEX64", logical(DType::F32, "complex64")),
+    (15, "COMPLEX128", logical(DType::F64, "complex128")),
+    (16, "BFLOAT16", plain(DType::BF16)),
+    (17, "FLOAT8E4M3FN", logical(DType::U8, "f8_e4m3fn")),
+    (18, "FLOAT8E4M3FNUZ", logical(DType::U8, "f8_e4m3fnuz")),
+    (19, "FLOAT8E5M2", logical(DType::U8, "f8_e5m2")),
+    (20, "FLOAT8E5M2FNUZ", logical(DType::U8, "f8_e5m2fnuz")),
+    (21, "UINT4", Packed(PackedType::U4)),
+    (22, "INT4", Packed(PackedType::I4)),
+    (23, "FLOAT4E2M1", Packed(PackedType::F4E2M1Fn)),
+    (24, "FLOAT8E8M0", logical(DType::U8, "f8_e8m0fnu")),
+    (25, "UINT2", Packed(PackedType::U2)),
+    (26, "INT2", Packed(PackedType::I2)),
+    (27, "FLOAT6E2M3", Packed(PackedType::F6E2M3Fn)),
+    (28, "FLOAT6E3M2", Packed(PackedType::F6E3M2Fn)),
 ];
 
 /// The type of texts.
 pub(super) const STRING: i64 = 8;
 
-/// Types of ONNX that are no numbers of 8 bits or more: zTensor 1.2 has no dtype for them.
-const WITHOUT: [(i64, &str); 8] = [
-    (STRING, "STRING"),
-    (21, "UINT4"),
-    (22, "INT4"),
-    (23, "FLOAT4E2M1"),
-    (25, "UINT2"),
-    (26, "INT2"),
-    (27, "FLOAT6E2M3"),
-    (28, "FLOAT6E3M2"),
-];
+const fn plain(dtype: DType) -> Meaning {
+    Meaning::Values(dtype, None)
+}
+
+const fn logical(dtype: DType, logical_type: &'static str) -> Meaning {
+    Meaning::Values(dtype, Some(logical_type))
+}
+
+/// Types of ONNX that are no numbers.
+const WITHOUT: [(i64, &str); 1] = [(STRING, "STRING")];
 
 /// The name of the data type with that number; `None` if ONNX has none.
 pub(super) fn name_of(number: i64) -> Option<&'static str> {
@@ -78,12 +84,9 @@ pub(super) fn name_of(number: i64) -> Option<&'static str> {
 
 impl Element {
     pub(super) fn from_number(number: i64) -> Result<Self, Violation> {
-        if let Some((_, name, dtype, logical_type)) = TABLE.iter().find(|row| row.0 == number) {
-            return Ok(Element {
-                name,
-                dtype: *dtype,
-                logical_type: *logical_type,
-            });
+        if let Some((_, name, meaning)) = TABLE.iter().find(|row| row.0 == number) {
+            let meaning = *meaning;
+            return Ok(Element { name, meaning });
         }
         let without = WITHOUT.iter().find(|(id, _)| *id == number);
         Err(match without {
@@ -94,7 +97,7 @@ impl Element {
 
     /// The field with values of this type.
     pub(super) const fn values(self) -> Values {
-        match self.dtype {
+        match self.meaning.dtype() {
             DType::F32 => Values::Float,
             DType::F64 => Values::Double,
             DType::I64 => Values::Int64,
@@ -103,17 +106,18 @@ impl Element {
         }
     }
 
-    pub(super) fn byte_len(self) -> u64 {
-        match self.logical_type {
-            Some("complex64") => 8,
-            Some("complex128") => 16,
-            _ => self.width(),
-        }
-    }
-
     /// Bytes of one stored value. A complex number has two values.
     pub(super) fn width(self) -> u64 {
-        self.dtype.byte_len() as u64
+        self.meaning.dtype().byte_len() as u64
+    }
+
+    /// The type of values that have a byte each where they are stored as varints. A byte of any other
+    /// type is packed there as in `raw_data`.
+    pub(super) fn packed_from_bytes(self) -> Option<PackedType> {
+        match self.meaning {
+            Packed(packed) if packed.bits() == 6 => Some(packed),
+            _ => None,
+        }
     }
 
     /// The little-endian bytes of a value that is stored as a varint. The error is the value, if it
@@ -123,7 +127,7 @@ impl Element {
         reason = "an element has at most 8 bytes"
     )]
     pub(super) fn bytes_of(self, varint: u64) -> Result<[u8; 8], i128> {
-        let unused = 64 - 8 * self.dtype.byte_len();
+        let unused = 64 - 8 * self.meaning.dtype().byte_len();
         let narrow_signed = |value: i64| (value << unused) >> unused == value;
         let narrow_unsigned = |value: u64| (value << unused) >> unused == value;
         let value = match self.values() {
@@ -190,7 +194,7 @@ mod tests {
         for (number, varint, stored) in cases {
             let element = element(number);
             let bytes = element.bytes_of(varint);
-            let width = element.dtype.byte_len();
+            let width = element.meaning.dtype().byte_len();
             let bytes = bytes.as_ref().map(|bytes| bytes.get(..width).unwrap());
             assert_eq!(
                 bytes.map_err(|value| *value),
@@ -202,8 +206,13 @@ mod tests {
 
     #[test]
     fn complex_numbers_have_two_values() {
-        assert_eq!((element(14).byte_len(), element(14).width()), (8, 4));
-        assert_eq!((element(15).byte_len(), element(15).width()), (16, 8));
-        assert_eq!((element(17).byte_len(), element(17).width()), (1, 1));
+        let lens = |number| {
+            let element = element(number);
+            (element.meaning.byte_len(&[5]), element.width())
+        };
+        assert_eq!(lens(14), (Some(40), 4));
+        assert_eq!(lens(15), (Some(80), 8));
+        assert_eq!(lens(17), (Some(5), 1));
+        assert_eq!(lens(22), (Some(3), 1));
     }
 }

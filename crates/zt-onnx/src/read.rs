@@ -4,14 +4,14 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use zt::foreign::{FileBuilder, SourceId};
-use zt::formats::dense_byte_len;
+use zt::formats::element_count;
 use zt::manifest::Text;
 use zt::{
     Blob, Component, DType, Error, Memory, Object, RawComponent, RawObject, Result, Source, Span,
     Warning,
 };
 use zt_foreign::{
-    Input, Opening, repeated as repeated_name,
+    Input, Meaning, Opening, Packing, repeated as repeated_name,
     strided::{Bands, Strided, View},
 };
 
@@ -21,7 +21,7 @@ use crate::external::Folder;
 use crate::kind::ONNX;
 use crate::model::{Content, Model, Name, Sparse};
 use crate::tensor::{Stored, Tensor};
-use crate::typed::Typed;
+use crate::typed::{Runs, Typed};
 use crate::violation::Violation;
 use crate::wire::Window;
 
@@ -147,8 +147,8 @@ impl Assembler<'_> {
                 if let Some(key) = &tensor.repeated {
                     self.builder.warning(repeated(Some(&name), key));
                 }
-                let mut object = Object::new(tensor.shape, "dense");
-                object = object.with_component("data", located.component());
+                let meaning = located.element.meaning;
+                let mut object = meaning.object(tensor.shape, located.component());
                 object.attributes = tensor.attributes;
                 self.builder.object(name, object, located.id);
             }
@@ -160,7 +160,7 @@ impl Assembler<'_> {
             return Err(fault.into());
         }
         let element = Element::from_number(tensor.data_type)?;
-        let expected = dense_byte_len(&tensor.shape, element.byte_len());
+        let expected = element.meaning.byte_len(&tensor.shape);
         let expected = expected.ok_or(Violation::Overflow)?;
         let (file, id) = (Arc::clone(&self.file.0), self.file.1);
         let (blob, id, source) = match &tensor.stored {
@@ -181,8 +181,7 @@ impl Assembler<'_> {
             Stored::Typed(runs) => match runs.as_span() {
                 Some(span) => (within(span, expected)?, id, file),
                 None => {
-                    let typed = Typed::new(file, runs.clone(), element, expected)?;
-                    let typed: Arc<dyn Source> = Arc::new(typed);
+                    let typed = typed(file, runs.clone(), element, &tensor.shape)?;
                     let id = self.derived(&typed, tensor.span);
                     let all = Span::new(0, expected).ok_or(Violation::Overflow)?;
                     (Blob::raw(all), id, typed)
@@ -220,6 +219,10 @@ impl Assembler<'_> {
             return Err(fault.into());
         }
         let values = self.locate(&sparse.values, name)?;
+        if let Meaning::Packed(_) = values.element.meaning {
+            let name = values.element.name;
+            return Err(Violation::PackedValues { name }.into());
+        }
         let indices = self.locate(&sparse.indices, name)?;
         let rank = sparse.shape.len() as u64;
         let [count] = *sparse.values.shape else {
@@ -230,7 +233,7 @@ impl Assembler<'_> {
             [indices, axes] if indices == count && axes == rank => false,
             _ => return Err(Violation::Indices.into()),
         };
-        if indices.element.dtype != DType::I64 {
+        if indices.element.meaning.dtype() != DType::I64 {
             return Err(Violation::Indices.into());
         }
         let (source, offset) = (indices.source, indices.blob.span.offset());
@@ -255,10 +258,24 @@ impl Assembler<'_> {
 
 impl Located {
     fn component(&self) -> Component {
-        let mut component = Component::new(self.element.dtype, self.blob.clone());
-        component.logical_type = self.element.logical_type.map(Text::Borrowed);
-        component
+        self.element.meaning.component(self.blob.clone())
     }
+}
+
+/// The values of a typed field as plain elements.
+fn typed(
+    file: Arc<dyn Source>,
+    runs: Runs,
+    element: Element,
+    shape: &[u64],
+) -> Result<Arc<dyn Source>, Violation> {
+    let Some(packed) = element.packed_from_bytes() else {
+        let expected = element.meaning.byte_len(shape).ok_or(Violation::Overflow)?;
+        return Ok(Arc::new(Typed::new(file, runs, element, expected)?));
+    };
+    let count = element_count(shape).ok_or(Violation::Overflow)?;
+    let codes = Typed::new(file, runs, element, count)?;
+    Ok(Arc::new(Packing::new(Arc::new(codes), 0, count, packed)))
 }
 
 /// Plain elements, which must have `expected` bytes.

@@ -42,6 +42,8 @@ pub(super) enum Violation {
     Rank { limit: usize },
     #[error("zTensor 1.2 has no dtype for elements of {name}")]
     Without { name: &'static str },
+    #[error("sparse tensors of {name} are unsupported")]
+    PackedValues { name: &'static str },
     #[error("ONNX has no data type {number}")]
     DataType { number: i64 },
     #[error("the tensor is a segment of a larger one, which is unsupported")]
@@ -100,9 +102,9 @@ impl From<Violation> for zt::Error {
             | Violation::TooLong { .. }
             | Violation::Rank { .. }
             | Violation::Scattered { .. } => (ErrorKind::Limit, "header"),
-            Violation::Without { .. } | Violation::DataType { .. } => {
-                (ErrorKind::Unsupported, "dtype")
-            }
+            Violation::Without { .. }
+            | Violation::PackedValues { .. }
+            | Violation::DataType { .. } => (ErrorKind::Unsupported, "dtype"),
             Violation::Segment | Violation::NeedsPath { .. } => {
                 (ErrorKind::Unsupported, "unsupported")
             }

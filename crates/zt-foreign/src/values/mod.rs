@@ -1,8 +1,10 @@
-//! What the elements of a foreign file mean.
+//! What the elements of a foreign file mean, and their packing where a value has less than a byte.
 //!
 //! It must not know: files, kinds.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 mod meaning;
+mod packing;
 
 pub use meaning::Meaning;
+pub use packing::Packing;
