@@ -35,7 +35,7 @@ pub use write_read::round_trip;
 pub type Body = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const BODIES: [Body; 21] = [
+pub const BODIES: [Body; 22] = [
     ("differential", differential),
     ("edits", edits),
     ("footer", footer),

@@ -15,6 +15,7 @@
 //! | `tools` | small tools that several kinds share: [`fnv1a`], [`json`], URLs |
 //! | `values` | what elements mean: [`Meaning`]; the packing of values of less than a byte: [`Packing`] |
 //! | [`strided`] | elements in another order than row-major, gathered when they are read |
+//! | [`slices`] | tensors that are stored as slices, put together when they are read |
 //! | [`sparse`] | sparse layouts of other programs, as coordinates for `sparse_coo` |
 //! | `faults` | what goes wrong between files: [`Fault`], [`Loss`] |
 //! | `open` | what a kind gets to open a file, and returns: [`Probe`], [`Opening`], [`Input`]; zip archives |
@@ -45,6 +46,7 @@ mod contract;
 mod faults;
 mod open;
 mod outgoing;
+pub mod slices;
 pub mod sparse;
 pub mod strided;
 mod tools;

@@ -144,4 +144,9 @@ impl View {
     pub fn byte_len(&self) -> u64 {
         self.byte_len
     }
+
+    /// One past the last byte of the base that the view reads.
+    pub fn end(&self) -> u64 {
+        self.end
+    }
 }

@@ -1,0 +1,43 @@
+//! A range of a file as a source of its own.
+
+use std::io;
+use std::sync::Arc;
+
+use zt::{Source, Span};
+
+/// A range of a file, in which offsets count from its beginning.
+pub struct Section {
+    file: Arc<dyn Source>,
+    span: Span,
+}
+
+impl Section {
+    /// The bytes of `span` in `file`. Reads beyond the file fail.
+    #[must_use]
+    pub fn new(file: Arc<dyn Source>, span: Span) -> Self {
+        Section { file, span }
+    }
+}
+
+impl Source for Section {
+    fn byte_len(&self) -> u64 {
+        self.span.byte_len()
+    }
+
+    fn is_sequential(&self) -> bool {
+        self.file.is_sequential()
+    }
+
+    fn is_remote(&self) -> bool {
+        self.file.is_remote()
+    }
+
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let end = offset.checked_add(out.len() as u64);
+        if end.is_none_or(|end| end > self.span.byte_len()) {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        self.file
+            .read_at(self.span.offset().saturating_add(offset), out)
+    }
+}
