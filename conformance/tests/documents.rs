@@ -34,7 +34,7 @@ fn the_page_of_the_corpus_counts_its_files() {
     let single = ["valid", "invalid", "lenient", "writers"];
     for folder in single
         .into_iter()
-        .chain(["foreign", "hdf5", "torch", "pickle"])
+        .chain(["dcp", "foreign", "hdf5", "torch", "pickle"])
     {
         says(page, &format!("| `{folder}/` | {} |", truths(folder)));
     }
@@ -71,7 +71,7 @@ fn the_page_of_other_kinds_counts_its_files() {
 #[test]
 fn the_page_of_what_was_tried_counts_the_corpus_and_the_inputs() {
     let page = "docs/reliability.md";
-    let other = ["classes", "foreign", "hdf5", "pickle", "torch"]
+    let other = ["classes", "dcp", "foreign", "hdf5", "pickle", "torch"]
         .map(truths)
         .iter()
         .sum();

@@ -83,6 +83,13 @@ fn classes() {
     }
 }
 
+/// Checkpoints of torch.distributed.checkpoint: `corpus/dcp/make.py` has what was saved.
+#[test]
+fn dcp() {
+    let folder = corpus::folder().join("corpus/dcp");
+    check_cases("dcp", &foreign::cases_in(&folder, "distcp"), 15);
+}
+
 /// More of HDF5: `corpus/hdf5/make.py` has what was written.
 #[test]
 fn hdf5() {

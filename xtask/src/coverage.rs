@@ -42,6 +42,7 @@ const LAYERS: [Layer; 3] = [
         crates: &[
             "zt-foreign",
             "zt-zip",
+            "zt-dcp",
             "zt-gguf",
             "zt-hdf5",
             "zt-npy",

@@ -25,6 +25,7 @@ pub(crate) const LAYERS: &[&str] = &[
     "zt-tensor",
     "zt-pickle",
     "zt-foreign",
+    "zt-dcp",
     "zt-gguf",
     "zt-hdf5",
     "zt-npy",
@@ -41,6 +42,7 @@ pub(crate) const LAYERS: &[&str] = &[
 
 /// The crates of a kind of file each. They are one layer: none depends on another.
 pub(crate) const KINDS: &[&str] = &[
+    "zt-dcp",
     "zt-gguf",
     "zt-hdf5",
     "zt-npy",

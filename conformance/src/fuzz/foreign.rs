@@ -1,12 +1,43 @@
 //! The parsers of other formats, each with files of its own kind.
 
 use zt::foreign::Kind;
-use zt::{File, Memory, OpenOptions, VerifyOptions};
+use zt::{File, Memory, OpenOptions, Source, VerifyOptions};
+use zt_convert::foreign::{Folder, Opened};
 use zt_convert::{Input, InputOptions};
 
 use super::limits;
 use crate::observe::observe;
 use crate::zt2 as zt2_file;
+
+/// A checkpoint of torch.distributed.checkpoint: the length of its metadata in four bytes, the metadata, and
+/// the file that every item is in. What is listed without a fault is a `.zt` file too, of the same values.
+pub fn dcp(bytes: &[u8]) {
+    let Some((len, bytes)) = bytes.split_first_chunk() else {
+        return;
+    };
+    let len = usize::try_from(u32::from_le_bytes(*len)).unwrap_or(usize::MAX);
+    let (metadata, items) = bytes.split_at(len.min(bytes.len()));
+    let mut options = InputOptions::from(OpenOptions::new().limits(limits()));
+    options.kind = Some(zt_convert::DCP);
+    let open = || {
+        let source = Memory::new(Vec::from(metadata));
+        let opened =
+            zt_convert::Kinds::builtin().open_in(source, "m/.metadata", &Items(items), &options);
+        opened.map(Input::into_file)
+    };
+    kept(open, zt_convert::DCP);
+}
+
+/// A folder in which every name is one file.
+#[derive(Debug)]
+struct Items<'b>(&'b [u8]);
+
+impl Folder for Items<'_> {
+    fn open(&self, locations: &[&str]) -> Vec<Opened> {
+        let source = || -> Box<dyn Source> { Box::new(Memory::new(Vec::from(self.0))) };
+        locations.iter().map(|_| Ok(Some(source()))).collect()
+    }
+}
 
 /// A whole GGUF file: opened and read as one. What it says, GGUF can say again.
 pub fn gguf(bytes: &[u8]) {
@@ -146,6 +177,11 @@ fn kept_as_zt(bytes: &[u8], kind: Kind) {
             .open_source(Memory::new(Vec::from(bytes)), &options)
             .map(zt_convert::Input::into_file)
     };
+    kept(open, kind);
+}
+
+/// As [`kept_as_zt`], for what `open` opens.
+fn kept(open: impl Fn() -> zt::Result<File>, kind: Kind) {
     let seen = observe(open());
     let Ok(file) = open() else {
         return;
@@ -157,7 +193,7 @@ fn kept_as_zt(bytes: &[u8], kind: Kind) {
     let ours = zt_convert::ConvertOptions::new(zt_convert::ZT);
     let input = zt_convert::Input::from(file);
     zt_convert::convert(&[input], &mut written, &ours).expect("what reads can be kept");
-    let again = observe(options.open_bytes(written));
+    let again = observe(OpenOptions::new().limits(limits()).open_bytes(written));
     assert_eq!(again.refused, None);
     assert_eq!(again.attributes, seen.attributes);
     assert!(again.objects.keys().eq(seen.objects.keys()));

@@ -23,7 +23,7 @@ pub use damaged::damaged;
 pub use differential::{assert_same, differential};
 pub use edits::edits;
 pub use foreign::{
-    gguf, hdf5, npy, npz, onnx, pickle, plain_pickle, pytorch, safetensors, slm1, squizd, zt2,
+    dcp, gguf, hdf5, npy, npz, onnx, pickle, plain_pickle, pytorch, safetensors, slm1, squizd, zt2,
 };
 pub use repair::repair;
 pub use set::gguf_set;
@@ -35,7 +35,8 @@ pub use write_read::round_trip;
 pub type Body = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const BODIES: [Body; 22] = [
+pub const BODIES: [Body; 23] = [
+    ("dcp", dcp),
     ("differential", differential),
     ("edits", edits),
     ("footer", footer),

@@ -118,7 +118,7 @@ fn the_page_of_the_command_line_has_every_command_and_option_and_no_other() {
 }
 
 /// The files that the page names, and the files of the corpus that stand for them.
-const FILES: [(&str, &str); 10] = [
+const FILES: [(&str, &str); 13] = [
     ("model.safetensors", "data/two-moons.safetensors"),
     ("model.gguf", "corpus/foreign/gguf/metadata_little.gguf"),
     (
@@ -136,6 +136,9 @@ const FILES: [(&str, &str); 10] = [
     ("model.h5", "corpus/foreign/h5/earliest_groups.h5"),
     ("model.ckpt", "corpus/torch/lightning.pt"),
     ("arrays.pkl", "corpus/pickle/ordered.pkl"),
+    ("step-1000/.metadata", "corpus/dcp/rows/.metadata"),
+    ("step-1000/__0_0.distcp", "corpus/dcp/rows/__0_0.distcp"),
+    ("step-1000/__1_0.distcp", "corpus/dcp/rows/__1_0.distcp"),
     ("arrays.npz", "corpus/foreign/npz/stored.npz"),
     ("before.npz", "corpus/foreign/npz/stored.npz"),
     ("after.npz", "corpus/foreign/npz/stored.npz"),
@@ -155,6 +158,7 @@ fn arguments(line: &str) -> Vec<String> {
 fn every_command_of_the_page_for_users_of_other_tools_runs() {
     let folder = tempfile::tempdir().unwrap();
     let conformance = repository().join("conformance");
+    fs::create_dir(folder.path().join("step-1000")).unwrap();
     for (name, file) in FILES {
         fs::copy(conformance.join(file), folder.path().join(name)).unwrap();
     }
@@ -171,7 +175,7 @@ fn every_command_of_the_page_for_users_of_other_tools_runs() {
     let commands: Vec<&str> = commands
         .map(|cell| cell.strip_suffix("` |").unwrap())
         .collect();
-    assert_eq!(commands.len(), 14);
+    assert_eq!(commands.len(), 16);
     for line in commands {
         let run = common::run(
             common::command()

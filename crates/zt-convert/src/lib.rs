@@ -14,6 +14,7 @@
 //! | `zt` | always | 0.1 to 1.2 | 1.2.0 |
 //! | `npz`, `npy` | `npy` | yes | yes; `.npy` with one object |
 //! | `pytorch`, `pickle` | `pytorch` | yes | no |
+//! | `dcp` | `dcp` | yes | no |
 //! | `onnx` | `onnx` | yes | no |
 //! | `safetensors` | `safetensors` | yes | yes |
 //! | `gguf` | `gguf` | 1 to 3 | 3 |
@@ -70,8 +71,11 @@ pub use zt_foreign::{ConvertOptions, FileKind, FileWriter, Input, InputOptions, 
 
 pub use merge::is_same_file;
 pub use native::{ZT, Zt};
+pub use open::checkpoint_in;
 pub use sets::{Shard, Split, SplitOptions, shards_of};
 pub use table::Kinds;
+#[cfg(feature = "dcp")]
+pub use zt_dcp::{DCP, Dcp};
 #[cfg(feature = "gguf")]
 pub use zt_gguf::{GGUF, Gguf};
 #[cfg(feature = "hdf5")]

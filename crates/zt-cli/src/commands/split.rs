@@ -202,14 +202,16 @@ fn print_nothing(
 }
 
 /// The name of the set: the name of the input without its extension, and without its number if it
-/// `opens_set`.
+/// `opens_set`. A checkpoint has the name of its folder.
 fn stem(path: &Path, opens_set: bool) -> Result<String, Failure> {
     if is_stdin(path) {
         return Err(Failure::misuse(
             "stdin has no name: name the set with --name",
         ));
     }
-    let path = &without_query(path);
+    let path = &*without_query(path);
+    let folder = path.parent().filter(|_| path.ends_with(".metadata"));
+    let path = folder.unwrap_or(path);
     let name = path.file_name().and_then(|name| name.to_str());
     let name = name.map(|name| name.strip_suffix(".index.json").unwrap_or(name));
     let stem = name.and_then(|name| Path::new(name).file_stem()?.to_str());
@@ -305,6 +307,7 @@ mod tests {
         ] {
             assert_eq!(stem(path).as_deref(), Some("model"), "{path}");
         }
+        assert_eq!(stem("s3://b/step-10/.metadata").as_deref(), Some("step-10"));
         assert_eq!(stem("v1.5.gguf").as_deref(), Some("v1.5"));
         assert_eq!(stem(".."), None);
         assert_eq!(

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
     /// Each index of a sharded set, and each tensor file that neither an index nor the first file of a set
-    /// names.
+    /// names. The `.metadata` of a checkpoint is an index.
     pub(crate) files: Vec<PathBuf>,
     /// The indices among `files`.
     sets: Vec<PathBuf>,
@@ -49,6 +49,12 @@ impl Contents {
         files.sort_unstable();
         let sets = files.iter().filter(|path| is_index(path));
         contents.sets = sets.cloned().collect();
+        if let Some(metadata) = zt_convert::checkpoint_in(folder) {
+            // Its files have no meaning without it.
+            files.retain(|path| path.extension().is_none_or(|it| it != "distcp"));
+            files.insert(0, metadata.clone());
+            contents.sets.insert(0, metadata);
+        }
         let shards = contents.sets.iter().filter_map(|path| {
             // Opening an index that cannot be read gives the error.
             zt_convert::shards_of(path).unwrap_or_default()

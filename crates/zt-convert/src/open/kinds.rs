@@ -40,10 +40,9 @@ impl Kinds {
         let opening = Opening::new(options).at(path);
         let open = |source| self.open_at(Box::new(source), opening);
         let opened = zt::foreign::open_settled(path, open).map_err(|error| {
-            // Only a folder has files in it, and no folder opens.
-            let folder = table::of_folder(path).map(Error::from);
+            let known = table::of_path(path).map(Error::from);
             let link = || Fault::of_link(path).map(Error::from);
-            folder.or_else(link).unwrap_or(error)
+            known.or_else(link).unwrap_or(error)
         });
         opened.map_err(|error| error.with_path(path))
     }

@@ -2,4 +2,7 @@
 //!
 //! It must not know: how files are written.
 
+mod folder;
 mod kinds;
+
+pub use folder::checkpoint_in;

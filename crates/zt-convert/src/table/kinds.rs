@@ -33,6 +33,9 @@ impl Kinds {
             Arc::new(zt_ztensor2::ZTensor2),
             #[cfg(feature = "gguf")]
             Arc::new(zt_gguf::Gguf),
+            // Before PyTorch, which takes any pickle.
+            #[cfg(feature = "dcp")]
+            Arc::new(zt_dcp::Dcp),
             #[cfg(feature = "pytorch")]
             Arc::new(zt_pytorch::PyTorch),
             #[cfg(feature = "pytorch")]

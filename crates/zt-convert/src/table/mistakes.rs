@@ -87,8 +87,15 @@ const FOLDERS: &[(&str, &str)] = &[
     (".zarray", "a Zarr store"),
 ];
 
-/// The mistake that the folder at `path` is; `None` for another folder, and for a file.
-pub(crate) fn of_folder(path: &Path) -> Option<Mistake> {
+/// The mistake that a path shows: that of a folder of another format, or of a file of a checkpoint, whose
+/// archives have no names. `None` for any other path.
+pub(crate) fn of_path(path: &Path) -> Option<Mistake> {
+    if path.extension().is_some_and(|it| it == "distcp") && path.is_file() {
+        return Some(Mistake {
+            what: "a part of a checkpoint of torch.distributed.checkpoint".to_owned(),
+            advice: "open its folder, or .metadata in it",
+        });
+    }
     let mut known = FOLDERS.iter();
     let (_, what) = known.find(|(name, _)| path.join(name).is_file())?;
     Some(Mistake {

@@ -6,4 +6,4 @@ mod kinds;
 mod mistakes;
 
 pub use kinds::Kinds;
-pub(crate) use mistakes::{find, of_folder};
+pub(crate) use mistakes::{find, of_path};
