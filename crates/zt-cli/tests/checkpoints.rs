@@ -74,6 +74,43 @@ fn a_checkpoint_becomes_a_set_of_the_same_tensors() {
 }
 
 #[test]
+fn slices_in_safetensors_files_are_whole_tensors_together() {
+    let dir = step("safetensors");
+    let [first, second] =
+        [1, 2].map(|no| format!("step/shard-0000{no}-model-00001-of-00001.safetensors"));
+    let list = zt_in(dir.path(), &["ls", "--json", "-r", "."])
+        .exits(0)
+        .json();
+    assert_eq!(list.as_array().unwrap().len(), 1);
+    assert_eq!(list[0]["file"], "./step");
+    assert_eq!(list[0]["objects"][0]["shape"], serde_json::json!([4, 2]));
+    // One file alone is a part.
+    let part = zt_in(dir.path(), &["ls", "--json", &second])
+        .exits(0)
+        .json();
+    assert_eq!(part["warnings"][0]["code"], "slices");
+    assert_eq!(part["objects"][0]["shape"], serde_json::json!([2, 2]));
+    zt_in(dir.path(), &["convert", &first, "part.zt"]).exits(5);
+    zt_in(dir.path(), &["merge", &second, &first, "whole.safetensors"]).exits(0);
+    zt_in(dir.path(), &["diff", "step", "whole.safetensors"]).exits(0);
+    let keys = zt_in(dir.path(), &["meta", "get", "--json", "whole.safetensors"])
+        .exits(0)
+        .text();
+    assert!(!keys.contains("DCP"), "{keys}");
+    zt_in(dir.path(), &["split", "step", "-o", "set", "--to", "zt"]).exits(0);
+    zt_in(dir.path(), &["diff", "step", "set/step.zt"]).exits(0);
+    // The second file alone has a gap before its rows.
+    fs::remove_file(dir.path().join(&first)).unwrap();
+    let run = zt_in(dir.path(), &["verify", "step"]).exits(1);
+    assert!(
+        run.err
+            .contains("a gap: no slice has the element at [0, 0]"),
+        "{}",
+        run.err
+    );
+}
+
+#[test]
 fn a_missing_file_is_named_and_the_tensors_of_others_read() {
     let dir = step("fsdp2");
     fs::remove_file(dir.path().join("step/__1_0.distcp")).unwrap();

@@ -118,7 +118,7 @@ fn the_page_of_the_command_line_has_every_command_and_option_and_no_other() {
 }
 
 /// The files that the page names, and the files of the corpus that stand for them.
-const FILES: [(&str, &str); 13] = [
+const FILES: [(&str, &str); 15] = [
     ("model.safetensors", "data/two-moons.safetensors"),
     ("model.gguf", "corpus/foreign/gguf/metadata_little.gguf"),
     (
@@ -139,6 +139,14 @@ const FILES: [(&str, &str); 13] = [
     ("step-1000/.metadata", "corpus/dcp/rows/.metadata"),
     ("step-1000/__0_0.distcp", "corpus/dcp/rows/__0_0.distcp"),
     ("step-1000/__1_0.distcp", "corpus/dcp/rows/__1_0.distcp"),
+    (
+        "shards/shard-00001-model-00001-of-00001.safetensors",
+        "corpus/dcp/safetensors/shard-00001-model-00001-of-00001.safetensors",
+    ),
+    (
+        "shards/shard-00002-model-00001-of-00001.safetensors",
+        "corpus/dcp/safetensors/shard-00002-model-00001-of-00001.safetensors",
+    ),
     ("arrays.npz", "corpus/foreign/npz/stored.npz"),
     ("before.npz", "corpus/foreign/npz/stored.npz"),
     ("after.npz", "corpus/foreign/npz/stored.npz"),
@@ -158,7 +166,9 @@ fn arguments(line: &str) -> Vec<String> {
 fn every_command_of_the_page_for_users_of_other_tools_runs() {
     let folder = tempfile::tempdir().unwrap();
     let conformance = repository().join("conformance");
-    fs::create_dir(folder.path().join("step-1000")).unwrap();
+    for below in ["step-1000", "shards"] {
+        fs::create_dir(folder.path().join(below)).unwrap();
+    }
     for (name, file) in FILES {
         fs::copy(conformance.join(file), folder.path().join(name)).unwrap();
     }

@@ -69,9 +69,9 @@ use zt::{Editor, File, Result, Source};
 pub use zt_foreign as foreign;
 pub use zt_foreign::{ConvertOptions, FileKind, FileWriter, Input, InputOptions, Names, Summary};
 
-pub use merge::is_same_file;
+pub use merge::{is_same_file, join_slices};
 pub use native::{ZT, Zt};
-pub use open::checkpoint_in;
+pub use open::{checkpoint_in, slices_in};
 pub use sets::{Shard, Split, SplitOptions, shards_of};
 pub use table::Kinds;
 #[cfg(feature = "dcp")]

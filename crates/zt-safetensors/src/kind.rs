@@ -1,7 +1,10 @@
 //! The kind `safetensors`.
 
-use zt::foreign::{FileBuilder, Kind, SourceId};
-use zt::{Attributes, Blob, Result, Source, Span};
+use std::path::Path;
+
+use zt::foreign::{FileBuilder, Kind, SourceId, WarningKind};
+use zt::{Attributes, Blob, Result, Source, Span, Warning};
+use zt_foreign::slices::{SHARDING_INFO, saved_offsets};
 use zt_foreign::{FileKind, FileWriter, Input, Opening, Probe};
 
 use crate::header::{HEADER_MAX, Header, Tensor};
@@ -34,6 +37,7 @@ impl FileKind for SafeTensors {
             add(&mut builder, tensor, source);
         }
         if let Some(metadata) = header.metadata {
+            note_slices(&metadata, opening.path, &mut builder);
             builder.attributes(metadata.into_iter().collect::<Attributes>());
         }
         opening.build(builder)
@@ -41,6 +45,28 @@ impl FileKind for SafeTensors {
 
     fn writer(&self) -> Option<&dyn FileWriter> {
         Some(self)
+    }
+}
+
+/// Warns of slices of tensors, as DCP's `HuggingFaceStorageWriter` leaves them. It notes the offsets of whole
+/// tensors, too, which are all 0. The first slices have such offsets as well, and are known by the name of
+/// their file.
+fn note_slices(metadata: &[(String, String)], path: Option<&Path>, builder: &mut FileBuilder) {
+    let mut metadata = metadata.iter();
+    let Some((_, text)) = metadata.find(|(key, _)| key == SHARDING_INFO) else {
+        return;
+    };
+    let offsets = match saved_offsets(text) {
+        Ok(offsets) => offsets,
+        Err(fault) => return builder.tolerated(fault.into()),
+    };
+    let name = path.and_then(Path::file_name).unwrap_or_default();
+    let is_shard = name.as_encoded_bytes().starts_with(b"shard-");
+    let mut offsets = offsets.iter().flat_map(|(_, offsets)| offsets);
+    if is_shard || offsets.any(|offset| *offset > 0) {
+        let message = "the file has slices of tensors; open it together with the files of the other \
+                       processes: their folder, or all of them as inputs";
+        builder.warning(Warning::new("slices", message).with_kind(WarningKind::Part));
     }
 }
 

@@ -62,7 +62,10 @@ impl InputArgs {
         paths: &[PathBuf],
         kind: Option<Kind>,
     ) -> Result<(Vec<Input>, u64), Failure> {
-        let inputs = paths.iter().map(|path| self.open_input(path, kind));
+        let inputs = paths.iter().map(|path| self.open_unchosen(path, kind));
+        let inputs: Vec<Input> = inputs.collect::<Result<_, _>>()?;
+        let inputs = zt_convert::join_slices(&inputs)?.into_owned().into_iter();
+        let inputs = inputs.map(|input| self.choose(input));
         let inputs: Vec<Input> = inputs.collect::<Result<_, _>>()?;
         let files = inputs.iter().map(Input::file);
         self.select.expect_some(files.clone())?;
@@ -73,35 +76,51 @@ impl InputArgs {
     /// As [`InputArgs::open`], with the paths of all files that are read, and perhaps without objects.
     /// A `kind` is not detected if it is given.
     pub(crate) fn open_input(&self, path: &Path, kind: Option<Kind>) -> Result<Input, Failure> {
-        if path.is_dir() && !is_stdin(path) && !remote::is_url(path) {
-            let only = Contents::of(path)?.only(path)?;
-            return self.open_file(&only, kind);
-        }
-        self.open_file(path, kind)
+        self.choose(self.open_unchosen(path, kind)?)
     }
 
-    /// As [`InputArgs::open_input`], but a folder is an error. `-` is stdin.
+    /// As [`InputArgs::open_input`], but a folder is an error, except one that is a checkpoint. `-` is stdin.
     pub(crate) fn open_file(&self, path: &Path, kind: Option<Kind>) -> Result<Input, Failure> {
+        self.choose(self.open_whole(path, kind)?)
+    }
+
+    /// The file with the chosen objects only.
+    fn choose(&self, input: Input) -> Result<Input, Failure> {
+        let paths = input.paths().to_vec();
+        let chosen = self.select.apply(input.into_file());
+        let chosen = chosen.map_err(|failure| match paths.first() {
+            Some(path) => failure.with_path(path),
+            None => failure,
+        })?;
+        Ok(Input::new(chosen, paths))
+    }
+
+    /// As [`InputArgs::open_input`], with all objects.
+    fn open_unchosen(&self, path: &Path, kind: Option<Kind>) -> Result<Input, Failure> {
+        if path.is_dir() && !is_stdin(path) && !remote::is_url(path) {
+            let only = Contents::of(path)?.only(path)?;
+            return self.open_whole(&only, kind);
+        }
+        self.open_whole(path, kind)
+    }
+
+    fn open_whole(&self, path: &Path, kind: Option<Kind>) -> Result<Input, Failure> {
         let mut options = InputOptions::default();
         options.names = self.names.as_ref().map(Names::read).transpose()?;
         options.void2_as_bf16 = self.v2_as_bf16;
         options.follow_links = self.follow_links;
         options.kind = kind;
         let kinds = Kinds::builtin();
-        let opened = if is_stdin(path) {
+        if is_stdin(path) {
             let opened = kinds.open_source(stdin::source()?, &options);
             let opened = opened.map_err(|error| Failure::Refused(error.with_path(path)))?;
-            Input::new(opened.into_file(), vec![path.to_owned()])
+            Ok(Input::new(opened.into_file(), vec![path.to_owned()]))
         } else if remote::is_url(path) {
             let open = remote::opener(path, &self.remote).map_err(Failure::Refused)?;
-            open_at(&remote::without_query(path), &mut options, open)?
+            open_at(&remote::without_query(path), &mut options, open)
         } else {
-            open_at(path, &mut options, |options| kinds.open(path, options))?
-        };
-        let paths = opened.paths().to_vec();
-        let chosen = self.select.apply(opened.into_file());
-        let chosen = chosen.map_err(|failure| failure.with_path(path))?;
-        Ok(Input::new(chosen, paths))
+            open_at(path, &mut options, |options| kinds.open(path, options))
+        }
     }
 }
 

@@ -13,7 +13,8 @@ use crate::failure::Failure;
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
     /// Each index of a sharded set, and each tensor file that neither an index nor the first file of a set
-    /// names. The `.metadata` of a checkpoint is an index.
+    /// names. The `.metadata` of a checkpoint is an index. The folder
+    /// itself stands for its files that hold slices of tensors.
     pub(crate) files: Vec<PathBuf>,
     /// The indices among `files`.
     sets: Vec<PathBuf>,
@@ -73,6 +74,11 @@ impl Contents {
             .flat_map(|input| input.paths().iter().skip(1).cloned().collect::<Vec<_>>())
             .collect();
         files.retain(|path| !further.contains(path));
+        let slices = zt_convert::slices_in(folder);
+        if !slices.is_empty() {
+            files.retain(|path| !slices.contains(path));
+            files.insert(0, folder.to_owned());
+        }
         contents.files = files;
         Ok(contents)
     }

@@ -5,11 +5,14 @@
 mod damage;
 mod inputs;
 mod output;
+mod slices;
 mod target;
 mod union;
 
 pub(crate) use inputs::merge;
 pub use output::is_same_file;
 pub(crate) use output::{check, check_is_no_input, check_name};
+pub(crate) use slices::join_all;
+pub use slices::join_slices;
 pub(crate) use target::{Target, check_cast};
 pub(crate) use union::{Union, united};

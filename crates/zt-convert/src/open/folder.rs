@@ -1,13 +1,21 @@
 //! Folders that are one checkpoint.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
-use zt::FileSource;
+use zt::{FileSource, Result};
+use zt_foreign::slices::SHARDING_INFO;
+use zt_foreign::{Input, InputOptions};
 
+use crate::merge::join_all;
 use crate::table::Kinds;
 
 /// The file that describes a checkpoint of `torch.distributed.checkpoint`.
 const METADATA: &str = ".metadata";
+
+/// How `HuggingFaceStorageWriter` of torch names the file of a process:
+/// `shard-00001-model-00001-of-00001.safetensors`.
+const SLICES: (&str, &str) = ("shard-", ".safetensors");
 
 /// The file that opens the checkpoint of `torch.distributed.checkpoint` in a folder; `None` if the folder has
 /// none.
@@ -17,4 +25,50 @@ pub fn checkpoint_in(folder: impl AsRef<Path>) -> Option<PathBuf> {
     let source = FileSource::open(&path).ok()?;
     let kind = Kinds::builtin().detect(&source).ok()??;
     (kind.as_str() == "dcp").then_some(path)
+}
+
+/// The safetensors files in a folder that hold slices of tensors, sorted. The folder opens as one file of
+/// whole tensors.
+#[must_use]
+pub fn slices_in(folder: impl AsRef<Path>) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let paths = entries.map(|entry| entry.path());
+    let mut slices: Vec<PathBuf> = paths.filter(|path| is_slice(path)).collect();
+    slices.sort_unstable();
+    slices
+}
+
+fn is_slice(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let is_named = name.is_some_and(|name| name.starts_with(SLICES.0) && name.ends_with(SLICES.1));
+    let has_offsets = || {
+        let input = Kinds::builtin().open(path, InputOptions::new()).ok()?;
+        let attributes = input.file().attributes().ok()??;
+        Some(attributes.get(SHARDING_INFO).is_some())
+    };
+    is_named && has_offsets() == Some(true)
+}
+
+impl Kinds {
+    /// Opens a folder that is one checkpoint; `None` for any other.
+    pub(super) fn open_folder(
+        &self,
+        folder: &Path,
+        options: &InputOptions,
+    ) -> Result<Option<Input>> {
+        if let Some(metadata) = checkpoint_in(folder) {
+            return self.open(metadata, options).map(Some);
+        }
+        let slices = slices_in(folder).into_iter();
+        let slices: Vec<Input> = slices
+            .map(|path| self.open(path, options))
+            .collect::<Result<_>>()?;
+        if slices.is_empty() {
+            return Ok(None);
+        }
+        let joined = join_all(&slices).map_err(|error| error.with_path(folder))?;
+        let mut paths = vec![folder.to_owned()];
+        paths.extend_from_slice(joined.paths());
+        Ok(Some(Input::new(joined.into_file(), paths)))
+    }
 }

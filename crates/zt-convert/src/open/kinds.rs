@@ -26,7 +26,8 @@ impl Kinds {
         Ok(self.recognise(&probe)?.map(FileKind::kind))
     }
 
-    /// Opens the tensor file at `path`. The index of a sharded set opens the whole set.
+    /// Opens the tensor file at `path`. The index of a sharded set opens the whole set. A folder opens if it
+    /// is one checkpoint of `torch.distributed.checkpoint`, also one in safetensors files.
     ///
     /// The file is read by position and never mapped: if it is cut while it is open, reading it is an
     /// error.
@@ -37,6 +38,11 @@ impl Kinds {
     /// `unsupported` for a kind that the table does not have; `names` for a wrong list of names.
     pub fn open(&self, path: impl AsRef<Path>, options: impl Into<InputOptions>) -> Result<Input> {
         let (path, options) = (path.as_ref(), &options.into());
+        if path.is_dir()
+            && let Some(input) = self.open_folder(path, options)?
+        {
+            return Ok(input);
+        }
         let opening = Opening::new(options).at(path);
         let open = |source| self.open_at(Box::new(source), opening);
         let opened = zt::foreign::open_settled(path, open).map_err(|error| {

@@ -5,4 +5,4 @@
 mod folder;
 mod kinds;
 
-pub use folder::checkpoint_in;
+pub use folder::{checkpoint_in, slices_in};

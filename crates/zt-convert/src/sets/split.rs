@@ -16,7 +16,7 @@ use super::index::{index_of, is_plain};
 use super::options::SplitOptions;
 use super::plan::{Item, Limits, shards};
 use super::staging::Staging;
-use crate::merge::{Target, check_is_no_input, check_name, is_same_file, merge};
+use crate::merge::{Target, check_is_no_input, check_name, is_same_file, join_slices, merge};
 use crate::native::ZT;
 use crate::table::Kinds;
 
@@ -94,6 +94,7 @@ impl Kinds {
         options: &SplitOptions<'_>,
     ) -> Result<Split> {
         let (folder, overwrite) = (folder.as_ref(), options.convert.overwrite);
+        let inputs = &*join_slices(inputs)?;
         let mut plan = Plan::new(self, inputs, options)?;
         let index = plan.names.index();
         let names = plan.names.clone();

@@ -10,6 +10,7 @@ use zt_foreign::{Existing, Fault, Input, SetForm, Sink, TargetFolder, open_one};
 use super::index::Index;
 use super::options::SplitOptions;
 use super::split::{FileNames, Plan, Split, is_input};
+use crate::merge::join_slices;
 use crate::table::Kinds;
 
 impl Kinds {
@@ -35,6 +36,7 @@ impl Kinds {
         options: &SplitOptions<'_>,
     ) -> Result<Split> {
         let overwrite = options.convert.overwrite;
+        let inputs = &*join_slices(inputs)?;
         let existing = existing(overwrite);
         let mut plan = Plan::new(self, inputs, options)?;
         if plan.names.form == SetForm::Numbered {

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use zt::{Editor, Error, Result, Tensor};
 use zt_foreign::{ConvertOptions, Fault, Input, Job, Summary};
 
-use crate::merge::{check_cast, check_is_no_input, merge, united};
+use crate::merge::{check_cast, check_is_no_input, join_slices, merge, united};
 use crate::native::{ZT, write_objects};
 use crate::table::Kinds;
 
@@ -61,6 +61,7 @@ impl Kinds {
         }
         let mut job = Job::new(ZT, options);
         job.summary.byte_len = edit.before().byte_len();
+        let inputs = &*join_slices(inputs)?;
         let merged = merge(self, inputs, &mut job)?;
         let taken = |name: &str| edit.contains(name);
         if let Some(second) = merged.objects.iter().find(|it| taken(it.tensor.name())) {

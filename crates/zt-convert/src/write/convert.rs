@@ -8,7 +8,7 @@ use zt::foreign::{AtomicFile, parted_links};
 use zt::{Error, Result};
 use zt_foreign::{ConvertOptions, Input, Job, Sink, Summary};
 
-use crate::merge::{self, Target, merge};
+use crate::merge::{self, Target, join_slices, merge};
 use crate::table::Kinds;
 
 impl Kinds {
@@ -66,7 +66,8 @@ impl Kinds {
     ) -> Result<Summary> {
         let target = Target::new(self, options)?;
         let mut job = Job::new(options.target, options);
-        let merged = merge(self, inputs, &mut job)?;
+        let inputs = join_slices(inputs)?;
+        let merged = merge(self, &inputs, &mut job)?;
         target.write(merged, sink, &mut job)?;
         Ok(job.summary)
     }

@@ -29,6 +29,12 @@ pub enum SliceFault {
     Overflow,
     #[error("the tensor is cut in {found} dimensions, the limit is {CUT_MAX}")]
     Cuts { found: usize },
+    #[error("DCP_SHARDING_INFO is invalid: {message}")]
+    Saved { message: String },
+    #[error("the slices have different element types")]
+    Types,
+    #[error("slices of elements that are less than a byte are unsupported")]
+    Packed,
 }
 
 impl From<SliceFault> for Error {
@@ -38,7 +44,9 @@ impl From<SliceFault> for Error {
             SliceFault::Outside { .. } | SliceFault::Overflow => (ErrorKind::Malformed, "bounds"),
             SliceFault::Gap { .. } => (ErrorKind::Malformed, "missing-component"),
             SliceFault::Twice { .. } => (ErrorKind::Malformed, "overlap"),
-            SliceFault::Cuts { .. } => (ErrorKind::Unsupported, "unsupported"),
+            SliceFault::Saved { .. } => (ErrorKind::Malformed, "header"),
+            SliceFault::Types => (ErrorKind::Malformed, "dtype"),
+            SliceFault::Packed | SliceFault::Cuts { .. } => (ErrorKind::Unsupported, "unsupported"),
         };
         Error::new(kind, code, fault)
     }

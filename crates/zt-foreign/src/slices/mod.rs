@@ -11,10 +11,14 @@
 
 mod assembled;
 mod cover;
+#[cfg(feature = "json")]
+mod saved;
 mod section;
 
 pub use assembled::{Assembled, byte_len};
 pub use cover::{SliceFault, check};
+#[cfg(feature = "json")]
+pub use saved::{SHARDING_INFO, saved_offsets};
 pub use section::Section;
 
 /// Where a slice lies in its tensor. Both lists are outermost first.

@@ -68,6 +68,7 @@ pub const WARNINGS: &[WarningInfo] = &[
     WarningInfo { code: "rounded", from: "HDF5", meaning: "the floats have more bits than f64, such as long doubles; each value is rounded to the nearest f64" },
     WarningInfo { code: "unknown-type", from: "GGUF", meaning: "the type of a tensor is unknown or retired; its bytes are kept, up to the next tensor" },
     WarningInfo { code: "split", from: "GGUF", meaning: "the file is one of a set, and its name does not show where the others are; they are not read" },
+    WarningInfo { code: "slices", from: "safetensors", meaning: "the file has slices of tensors, as one process of a training program saves them; the files of the other processes are not read" },
     WarningInfo { code: "ambiguous", from: "SQUIZD, SLM1", meaning: "the format leaves this open; the message states how it was read" },
     WarningInfo { code: "name", from: "SQUIZD, HDF5", meaning: "SQUIZD: a name given by the user does not hash to the tensor's id, although others do; HDF5: the name of a dataset, a group or an attribute is not UTF-8, and its other bytes are written as `\\xE9`" },
     WarningInfo { code: "unknown-class", from: "PyTorch", meaning: "an object of a class that is not on the list of allowed ones is left out, and nothing was run; the tensors in it are listed under its path. There is one warning per class, about its first object" },

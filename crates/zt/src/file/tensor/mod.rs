@@ -166,6 +166,23 @@ impl<'f> Tensor<'f> {
         Ok(file.map(|file| (file, part.component.blob.span)))
     }
 
+    /// The source that holds the stored bytes of one component, and their place in it, for a file that is put
+    /// together from others. The bytes are as stored, and nothing is verified.
+    ///
+    /// # Errors
+    ///
+    /// Code `not-found`.
+    pub fn stored_bytes(&self, role: &str) -> Result<(Arc<dyn Source>, Span)> {
+        let part = self.locate(role)?;
+        let source = self.file.sources.get(self.source_index(part));
+        // The builder has checked that there is one.
+        let none = || Arc::new(zt_container::Memory::new(&[])) as Arc<dyn Source>;
+        Ok((
+            source.map_or_else(none, Arc::clone),
+            part.component.blob.span,
+        ))
+    }
+
     /// Compares the digest of one component, unless an earlier read did, or the file is opened under
     /// [`Verify::Never`]. The stored bytes are read, on all cores, and neither decoded nor kept.
     ///
