@@ -40,6 +40,9 @@ const LAYOUT: Class = ("torch.serialization", "_get_layout");
 /// the work for chunks that share their bytes of the pickle is limited.
 const CHUNK_LEN: usize = 64;
 
+/// The longest path of a file. One text can be the path of any number of items, and errors repeat it.
+const PATH_LEN: usize = 4096;
+
 /// All that a checkpoint has.
 #[derive(Debug)]
 pub(crate) struct Metadata {
@@ -83,7 +86,7 @@ pub(crate) struct Refused {
 impl Metadata {
     /// Reads the pickle.
     pub(crate) fn read(bytes: &[u8]) -> Result<Self> {
-        let pickle = load(bytes)?;
+        let pickle = load(bytes).map_err(Violation::at_byte)?;
         let heap = &pickle.heap;
         let fields = Fields::of(heap, pickle.root, METADATA)?;
         let stored = Stored::read(heap, fields.optional("storage_data"))?;
@@ -129,6 +132,10 @@ impl<'h> Stored<'h> {
             }
             let info = Fields::of(heap, *value, STORED)?;
             let file = info.text("relative_path")?;
+            if file.len() > PATH_LEN {
+                let limit = PATH_LEN;
+                return Err(Violation::Path { limit }.into());
+            }
             let (offset, len) = (info.number("offset")?, info.number("length")?);
             let span = Span::new(offset, len).ok_or(SliceFault::Overflow)?;
             stored.files.push(file);

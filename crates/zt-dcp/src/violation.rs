@@ -24,6 +24,8 @@ pub(crate) enum Violation {
     Rank { found: usize, limit: usize },
     #[error("more chunks than one for each {limit} bytes of the metadata")]
     Chunks { limit: usize },
+    #[error("the path of a file has more than {limit} bytes")]
+    Path { limit: usize },
     #[error("items of the file {file:?} share bytes")]
     Overlap { file: String },
     /// An object whose class is not read.
@@ -84,6 +86,19 @@ pub(crate) enum Violation {
 pub(crate) type Done<T> = Result<T, Violation>;
 
 impl Violation {
+    /// The error of a pickle that is the whole file.
+    pub(crate) fn at_byte(self) -> Error {
+        let at = match &self {
+            Violation::Pickle(error) => Some(error.at as u64),
+            _ => None,
+        };
+        let error = Error::from(self);
+        match at {
+            Some(at) => error.with_offset(at),
+            None => error,
+        }
+    }
+
     /// A fault of an item's archive, as a fault of the item.
     pub(crate) fn archive(error: &Error) -> Error {
         let message = error.message();
@@ -114,6 +129,7 @@ impl From<Violation> for Error {
                 _ => (Malformed, "pickle"),
             },
             Violation::TooLong { .. }
+            | Violation::Path { .. }
             | Violation::RecordTooLong { .. }
             | Violation::Chunks { .. } => (Limit, "pickle"),
             Violation::Rank { .. } => (Limit, "schema"),
