@@ -172,3 +172,29 @@ fn cut_and_changed_files_go_through_the_targets_of_their_kinds() {
         replay(&files, body);
     }
 }
+
+/// Every checkpoint, whole, cut and with a byte changed. One file has the items of all processes.
+#[test]
+fn cut_and_changed_checkpoints_go_through_their_target() {
+    let body = BODIES.into_iter().find(|(name, _)| *name == "dcp").unwrap();
+    let mut files = Vec::new();
+    for path in corpus::files_below(&corpus::folder().join("corpus/dcp")) {
+        if !path.ends_with(".metadata") {
+            continue;
+        }
+        let metadata = fs::read(&path).unwrap();
+        let items = fs::read(path.with_file_name("__0_0.distcp")).unwrap();
+        let len = (metadata.len() as u32).to_le_bytes();
+        let whole = [&len[..], &metadata, &items].concat();
+        let name = path.display();
+        for at in (4..whole.len()).step_by(211) {
+            let mut changed = whole.clone();
+            changed[at] ^= 1 << (at % 8);
+            files.push((format!("{name} changed at {at}"), changed));
+            files.push((format!("{name} cut at {at}"), whole[..at].to_vec()));
+        }
+        files.push((name.to_string(), whole));
+    }
+    assert!(files.len() > 1000, "{}", files.len());
+    replay(&files, body);
+}

@@ -178,6 +178,21 @@ fn any_part_of_a_gguf_set_opens_the_set_by_its_url() {
     }
 }
 
+#[test]
+fn a_checkpoint_opens_by_the_url_of_its_metadata() {
+    let folder = corpus("../dcp/rows");
+    let server = Server::new();
+    for name in [".metadata", "__1_0.distcp"] {
+        server.put(name, fs::read(folder.join(name)).unwrap());
+    }
+    let metadata = &server.url(".metadata");
+    let missing = zt(&["verify", metadata]).exits(1);
+    assert!(missing.err.contains("__0_0.distcp"), "{}", missing.err);
+    let items = fs::read(folder.join("__0_0.distcp")).unwrap();
+    server.put("__0_0.distcp", items);
+    assert_eq!(content(metadata), content(folder.to_str().unwrap()));
+}
+
 /// A command for which the server is a store of S3.
 fn s3_command(server: &Server, arguments: &[&str]) -> Command {
     let endpoint = format!("http://127.0.0.1:{}", server.port);

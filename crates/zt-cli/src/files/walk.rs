@@ -9,12 +9,13 @@ use zt_convert::Kinds;
 
 use crate::failure::Failure;
 
-/// What is in a folder, each list sorted by name. Hidden files and folders are passed over.
+/// What is in a folder, each list sorted by name. Hidden files and folders are passed over,
+/// except the `.metadata` of a checkpoint.
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
     /// Each index of a sharded set, and each tensor file that neither an index nor the first file of a set
-    /// names. The `.metadata` of a checkpoint is an index. The folder
-    /// itself stands for its files that hold slices of tensors.
+    /// names. The `.metadata` of a checkpoint is an index. The folder itself stands for its files that hold
+    /// slices of tensors.
     pub(crate) files: Vec<PathBuf>,
     /// The indices among `files`.
     sets: Vec<PathBuf>,
