@@ -141,14 +141,13 @@ fn add_objects<'i>(
     Ok(())
 }
 
-/// Repeats the warnings about the inputs. Data that a reader skipped, or that other parts of a set have, is
-/// a loss.
+/// Repeats the warnings about the inputs. Data that other parts of a set have is a loss.
 fn repeat_warnings(inputs: &[&Input], is_whole_set: bool, job: &mut Job<'_>) -> Result<()> {
     for input in inputs {
         for mut warning in input.file().warnings() {
             match warning.kind {
                 WarningKind::Part if is_whole_set => continue,
-                WarningKind::PassedOver | WarningKind::Part => {
+                WarningKind::Part => {
                     let what = warning.message;
                     job.accept(Loss::Read { what }, warning.object.as_deref());
                     job.check().map_err(|error| input.blame(error))?;

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::Path;
 
-use zt::foreign::{FileBuilder, Kind, WarningKind};
+use zt::foreign::{FileBuilder, Kind};
 use zt::{Error, File, FileSource, Result, Source, Value, Warning};
 use zt_foreign::{Fault, Input, Opening, Probe, beside, display, leads_out};
 
@@ -149,9 +149,9 @@ impl<'x> Set<'x> {
                     }
                 }
                 Listed::Elsewhere => {
-                    let message = format!("also in {name:?}, which the index does not name for it");
-                    let warning = Warning::new("shadowed", message).with_object(tensor);
-                    builder.warning(warning.with_kind(WarningKind::PassedOver));
+                    let message =
+                        format!("the copy in {name:?} is not read: the index names another shard");
+                    builder.warning(Warning::new("shadowed", message).with_object(tensor));
                     shadowed.insert(tensor);
                 }
                 Listed::Nowhere => builder.warning(self.add_unlisted(tensor, name)?),

@@ -30,7 +30,7 @@ impl Kinds {
     /// | --- | --- |
     /// | `overlap` | blobs of an input overlap beyond [`zt::Limits::overlap`] |
     /// | `duplicate-name` | two objects have one name |
-    /// | `lossy` | the target cannot represent some values, which are listed; a tensor is in two shards |
+    /// | `lossy` | the target cannot represent some values, which are listed |
     /// | `unsupported` | the target cannot be written; an object lacks the requested dense value |
     ///
     /// [`zt::ErrorKind::Io`] if the sink fails; [`zt::ErrorKind::Interrupted`].

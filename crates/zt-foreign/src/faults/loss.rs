@@ -91,7 +91,7 @@ pub enum Loss {
         .0.dtype
     )]
     Overflow(Overflow),
-    /// A second tensor of one name in an input, which was not read. `what` is the warning of the reader.
+    /// Data that other parts of a set have, and that were not read. `what` is the warning of the reader.
     #[error("{what}")]
     Read { what: String },
 }

@@ -21,8 +21,8 @@ pub struct ConvertOptions<'p> {
     ///
     /// An object is written as far as the target can represent it: its dense value without its
     /// format, its storage type without its logical type. An object that the target cannot represent
-    /// at all is left out. Of duplicates in an input, the first is taken, or the one that the index
-    /// lists. Metadata that the target cannot represent is dropped in any case, with a warning.
+    /// at all is left out. Metadata that the target cannot represent is dropped in any case, with a
+    /// warning.
     pub drop_unsupported: bool,
     /// Whether damaged objects are left out, each with a warning. The inputs are verified first to
     /// find them.

@@ -25,8 +25,6 @@ pub enum WarningKind {
     /// The objects of the file are all that it holds.
     #[default]
     Note,
-    /// The file has another tensor of the same name, and the reader passed over it.
-    PassedOver,
     /// The file holds something that is not a tensor, and the reader left it out: see
     /// [`crate::foreign::FileBuilder::not_a_tensor`].
     NotTensor,
