@@ -571,6 +571,19 @@ fn a_matrix_of_scipy_with_invalid_parts_is_listed_with_its_fault() {
     }
 }
 
+/// A layout that is read from damaged bytes could be another one.
+#[test]
+fn a_damaged_layout_of_scipy_is_a_fault() {
+    let csr = Csr::new([1, 1], &[7i32], vec![0], vec![0, 1]).unwrap();
+    let file = ours(|writer| writer.add("m", &csr));
+    let (mut bytes, _) = to(&ConvertOptions::new(NPZ), &file).unwrap();
+    let at = bytes.windows(3).position(|it| it == b"csr").unwrap();
+    bytes[at + 2] = b'c';
+    let file = opened(bytes);
+    let entries = file.entries();
+    assert_eq!(entries[0].fault().unwrap().code(), "digest-mismatch");
+}
+
 /// SciPy 1.17.1 opens these files, and its values are equal.
 #[test]
 fn a_sparse_matrix_is_written_as_scipy_saves_it() {

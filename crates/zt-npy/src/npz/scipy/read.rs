@@ -55,14 +55,12 @@ pub(in crate::npz) fn add(
         shared,
         name,
     };
-    let layout = match parts.layout() {
-        Ok(Some(layout)) => layout,
+    let found = match parts.layout() {
+        Ok(Some(layout)) => parts.matrix(layout),
         Ok(None) => return Ok(false),
-        Err(error) if error.kind() == ErrorKind::Io => return Err(error),
-        // The arrays are listed, and this one with its fault.
-        Err(_) => return Ok(false),
+        Err(error) => Err(error),
     };
-    match parts.matrix(layout) {
+    match found {
         Ok((object, sources)) => builder.object_across(name, object, sources),
         Err(error) if error.kind() == ErrorKind::Io => return Err(error),
         Err(error) => builder.fault(name, listed(values), error),
