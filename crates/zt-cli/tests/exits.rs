@@ -176,6 +176,50 @@ fn damage_of_one_object_is_1() {
     }
 }
 
+/// Texts, records and other files beside tensors: numpy 2.4.6, SciPy 1.17.1 and onnx 1.23.2 wrote them.
+#[test]
+fn what_is_no_tensor_is_no_damage() {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance");
+    let out = tempdir().unwrap();
+    for (name, left_out, kept) in [
+        ("objects.npz", 6, 1),
+        ("extra.npz", 2, 6),
+        ("sparse.npz", 0, 1),
+        ("graph.onnx", 1, 11),
+    ] {
+        let (path, copy) = (
+            data.join("data/not-tensors").join(name),
+            out.path().join("x.zt"),
+        );
+        for command in ["ls", "info", "hash", "verify"] {
+            zt![command, path].exits(0);
+        }
+        zt!["verify", "--strict", path].exits(0);
+        zt!["diff", path, path].exits(0);
+        let list = zt!["ls", "--json", path].exits(0).json();
+        let warnings = list["warnings"].as_array().unwrap();
+        assert!(
+            warnings.iter().all(|it| it["code"] == "not-tensor"),
+            "{warnings:?}"
+        );
+        assert_eq!(warnings.len(), left_out, "{name}");
+        let run = zt!["convert", "-f", path, copy].exits(0);
+        assert_eq!(
+            run.err.matches("warning[not-tensor]").count(),
+            left_out,
+            "{}",
+            run.err
+        );
+        assert_eq!(zt::File::open(&copy).unwrap().len(), kept);
+        zt!["diff", path, copy].exits(0);
+    }
+    // Damage is damage still.
+    for name in ["member_crc", "member_bad_header", "member_cut"] {
+        let path = data.join(format!("corpus/foreign/npz/{name}.npz"));
+        zt!["verify", path].exits(1);
+    }
+}
+
 #[test]
 fn a_file_that_is_refused_as_a_whole_is_3() {
     let dir = tempdir().unwrap();
