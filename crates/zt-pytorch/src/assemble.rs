@@ -329,10 +329,7 @@ impl<'h> Assembler<'h> {
             Ok(layout) => layout,
             Err(refused) => {
                 match refused.fault {
-                    TensorFault::NotTensor { what } => {
-                        self.builder
-                            .not_a_tensor(name, &what.escape_debug().to_string());
-                    }
+                    TensorFault::NotTensor { what } => self.builder.not_a_tensor(name, &what),
                     fault => self.builder.fault(name, raw(refused.known), fault.into()),
                 }
                 return Ok(());

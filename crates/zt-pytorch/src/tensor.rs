@@ -140,13 +140,14 @@ fn layout(heap: &Heap<'_>, made: Made, known: &mut Known) -> Done<Layout> {
         Global::Rebuild(Rebuild::SparseTensor) => sparse(&arguments, known),
         Global::Rebuild(Rebuild::QTensor) => quantized::layout(&arguments, known),
         Global::Rebuild(Rebuild::Meta) => {
-            let what = "a tensor without elements, of the device \"meta\"".to_owned();
+            let what = "a tensor of the device \"meta\", which has no elements".to_owned();
             Err(TensorFault::NotTensor { what })
         }
         Global::Rebuild(Rebuild::Subclass) => {
             // `(class, dtype, size, ...)`.
             let class = arguments.value(0, "class")?;
             let class = class_name(heap, class).ok_or_else(|| wrong(heap, "class", class))?;
+            let class = class.escape_debug();
             let what = format!("an object of {class}; the tensors in it are listed");
             Err(TensorFault::NotTensor { what })
         }

@@ -41,7 +41,7 @@ pub(super) enum TensorFault {
     #[error("its elements are not in the file: {why}")]
     NoData { why: &'static str },
     /// An object that holds tensors or describes one. The file is sound.
-    #[error("{}", .what.escape_debug())]
+    #[error("{what}")]
     NotTensor { what: String },
     #[error("zTensor 1.2 has no format for {}", .name.escape_debug())]
     Layout { name: String },
