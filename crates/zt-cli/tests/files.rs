@@ -367,3 +367,22 @@ fn a_list_of_hashes_has_every_path() {
     let run = zt_in(dir.path(), &["hash", "--check", "SUMS"]).exits(0);
     assert_eq!(run.text().matches(": OK\n").count(), 3);
 }
+
+#[test]
+fn a_folder_of_another_program_is_named() {
+    let dir = tempdir().unwrap();
+    fs::create_dir(dir.path().join("c")).unwrap();
+    fs::write(dir.path().join("zarr.json"), "{}").unwrap();
+    for arguments in [
+        &["ls", "."][..],
+        &["ls", "-r", "."],
+        &["convert", ".", "x.zt"],
+    ] {
+        let run = zt_in(dir.path(), arguments);
+        assert!(
+            run.err.contains("error[unknown-kind]") && run.err.contains("Zarr"),
+            "{}",
+            run.err
+        );
+    }
+}

@@ -64,6 +64,10 @@ fn mistakes() -> Vec<(Vec<u8>, [&'static str; 2])> {
             b"\x08\x01\x12\x90\x4E\x0A\x05\x12".to_vec(),
             ["SavedModel", "save"],
         ),
+        (
+            b"\x82\xA6params\x80\xA1x\x01".to_vec(),
+            ["MessagePack", "save"],
+        ),
         (b"tjgg\x03\0\0\0\0\x7D\0\0".to_vec(), ["GGML", "GGUF"]),
     ]
 }
@@ -93,7 +97,12 @@ fn a_mistake_is_named_by_its_bytes_whatever_kind_is_expected() {
 
 #[test]
 fn a_folder_of_another_format_is_named() {
-    for (name, word) in [("saved_model.pb", "SavedModel"), (".zgroup", "Zarr")] {
+    for (name, word) in [
+        ("saved_model.pb", "SavedModel"),
+        (".zgroup", "Zarr"),
+        ("manifest.ocdbt", "Orbax"),
+        ("checkpoint", "TensorFlow"),
+    ] {
         let folder = tempfile::tempdir().unwrap();
         let open = || {
             let opened = Kinds::builtin().open(folder.path(), InputOptions::new());

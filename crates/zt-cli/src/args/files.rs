@@ -9,7 +9,7 @@ use crate::args::input::InputArgs;
 use crate::failure::Failure;
 use crate::files::remote::is_url;
 use crate::files::stdin::is_stdin;
-use crate::files::walk::{Contents, misuse};
+use crate::files::walk::{Contents, misuse, of_another_program};
 
 /// The files of a command that takes several.
 #[derive(Debug, Args)]
@@ -84,6 +84,7 @@ impl FilesArgs {
             Some(contents) if !self.recursive => contents.has_none(folder),
             _ => misuse("no folder below it has a tensor file".to_owned(), folder),
         };
+        let failure = of_another_program(folder).unwrap_or(failure);
         found.push(Found::new(folder.to_owned(), Some(failure)));
     }
 }

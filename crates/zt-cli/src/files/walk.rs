@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use zt::{Error, ErrorKind, FileSource, OpenOptions, Source};
+use zt::{Error, ErrorKind, FileSource, OpenOptions, Source, codes};
 use zt_convert::Kinds;
 
 use crate::failure::Failure;
@@ -94,7 +94,7 @@ impl Contents {
             return Ok(self.files.remove(0));
         }
         if self.files.is_empty() {
-            return Err(self.has_none(folder));
+            return Err(of_another_program(folder).unwrap_or_else(|| self.has_none(folder)));
         }
         let message = format!(
             "the folder has {} tensor files: {}; give one of them",
@@ -113,6 +113,13 @@ impl Contents {
         }
         misuse(message, folder)
     }
+}
+
+/// The error of a folder that another program wrote, such as a Zarr store. The library knows such folders, and
+/// says what to do.
+pub(crate) fn of_another_program(folder: &Path) -> Option<Failure> {
+    let error = Kinds::builtin().open(folder, OpenOptions::new()).err()?;
+    (error.code() == codes::UNKNOWN_KIND).then(|| error.into())
 }
 
 pub(crate) fn misuse(message: String, folder: &Path) -> Failure {

@@ -85,6 +85,9 @@ const FOLDERS: &[(&str, &str)] = &[
     ("zarr.json", "a Zarr store"),
     (".zgroup", "a Zarr store"),
     (".zarray", "a Zarr store"),
+    ("manifest.ocdbt", "an Orbax checkpoint"),
+    ("_CHECKPOINT_METADATA", "an Orbax checkpoint"),
+    ("checkpoint", "a TensorFlow checkpoint"),
 ];
 
 /// The mistake that a path shows: that of a folder of another format, or of a file of a checkpoint, whose
@@ -120,6 +123,10 @@ pub(crate) fn find(probe: &Probe<'_>) -> Option<Mistake> {
     let has = |magic: &[u8], at| head.get(at..).is_some_and(|from| from.starts_with(magic));
     if let Some((.., what, advice)) = MAGICS.iter().find(|(magic, at, ..)| has(magic, *at)) {
         return mistake(what, advice);
+    }
+    // A small map whose first key is a short text. JSON and CBOR begin otherwise.
+    if matches!(head, [0x81..=0x8F, 0xA1..=0xBF, key, ..] if key.is_ascii_alphabetic()) {
+        return mistake("a MessagePack file, as Flax writes", EXPORT);
     }
     let text = text_of(head)?.trim_start_matches('\u{FEFF}').trim_start();
     let lower = text.to_ascii_lowercase();
