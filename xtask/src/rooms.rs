@@ -30,7 +30,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "crates/zt-foreign",
         &[
-            "tools", "values", "strided", "slices", "sparse", "faults", "open", "outgoing", "contract",
+            "tools", "values", "strided", "slices", "sparse", "faults", "open", "outgoing",
+            "contract",
         ],
     ),
     ("crates/zt-formats", &["base", "formats"]),

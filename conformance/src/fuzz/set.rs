@@ -19,7 +19,7 @@ const FILES_MAX: usize = 4;
 /// set is the same after it was split again, and both are the same file when they are merged.
 pub fn gguf_set(bytes: &[u8]) {
     let folder = Files::parts(bytes);
-    let names: Vec<String> = folder.files().keys().cloned().collect();
+    let names = folder.names();
     let sets: Vec<Input> = names
         .iter()
         .filter_map(|name| folder.open_file(name).ok())
@@ -41,8 +41,8 @@ pub fn gguf_set(bytes: &[u8]) {
     let options = SplitOptions::new(ConvertOptions::new(GGUF)).max_tensors(1);
     let split = Kinds::builtin().split_to_store(std::slice::from_ref(set), &again, &options);
     split.expect("a set that was merged can be split");
-    for name in again.files().keys() {
-        let opened = again.open_file(name).expect("we wrote the set");
+    for name in again.names() {
+        let opened = again.open_file(&name).expect("we wrote the set");
         assert_eq!(merged(&opened).as_ref(), Some(&whole));
     }
 }
@@ -78,6 +78,10 @@ impl Files {
 
     fn files(&self) -> MutexGuard<'_, BTreeMap<String, Vec<u8>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.files().keys().cloned().collect()
     }
 
     fn open_file(&self, name: &str) -> Result<Input> {

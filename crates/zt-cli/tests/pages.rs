@@ -118,7 +118,7 @@ fn the_page_of_the_command_line_has_every_command_and_option_and_no_other() {
 }
 
 /// The files that the page names, and the files of the corpus that stand for them.
-const FILES: [(&str, &str); 15] = [
+const FILES: [(&str, &str); 16] = [
     ("model.safetensors", "data/two-moons.safetensors"),
     ("model.gguf", "corpus/foreign/gguf/metadata_little.gguf"),
     (

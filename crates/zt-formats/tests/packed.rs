@@ -79,6 +79,19 @@ fn every_e8m0_has_the_value_that_ml_dtypes_gives_it() {
     assert_eq!(scalars.next(), None);
 }
 
+#[test]
+fn an_f32_is_rounded_to_e8m0_as_ml_dtypes_does_it() {
+    let mut count = 0;
+    for pair in line("encode") {
+        let (bits, code) = pair.split_once('=').unwrap();
+        let [bits, code] = [bits, code].map(|word| u32::from_str_radix(word, 16).unwrap());
+        let found = F8E8M0Fnu::from_f32(f32::from_bits(bits)).to_bits();
+        assert_eq!(u32::from(found), code, "{bits:08x}");
+        count += 1;
+    }
+    assert_eq!(count, 3 * 254 + 9);
+}
+
 fn f32_of(scalar: Scalar) -> f32 {
     scalar.as_f32().unwrap()
 }

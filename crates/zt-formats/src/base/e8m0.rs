@@ -2,8 +2,7 @@
 
 /// `f8_e8m0fnu`: 8 bits of exponent, and nothing else. The value is 2^(code - 127), and the code 255 is NaN.
 ///
-/// There is no sign, no zero and no infinity. There is no conversion from f32 either: writers of scales
-/// disagree on how to round.
+/// There is no sign, no zero and no infinity. Equality compares codes: NaN equals itself. Spec: §7.2.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(transparent)]
 pub struct F8E8M0Fnu(u8);
@@ -19,6 +18,21 @@ impl F8E8M0Fnu {
     #[must_use]
     pub const fn to_bits(self) -> u8 {
         self.0
+    }
+
+    /// The nearest value, ties to the larger one. NaN for zero, negative values, and
+    /// values that round to more than the largest one. Other positive values below the least one become it.
+    #[must_use]
+    pub const fn from_f32(value: f32) -> Self {
+        /// The mantissa of 1.5, and the bits of 1.5 times the least value.
+        const HALF: u32 = 1 << 22;
+        const LEAST_TIE: u32 = HALF | 1 << 21;
+        let bits = value.to_bits();
+        Self(match bits {
+            1..0x80_0000 => (bits >= LEAST_TIE) as u8,
+            0x80_0000..0x7f80_0000 => ((bits + HALF) >> 23).to_le_bytes()[0],
+            _ => 255,
+        })
     }
 
     /// The value, exactly. The least one is subnormal in an f32.
@@ -67,5 +81,19 @@ mod tests {
             assert_eq!(f64::from(value), 2f64.powi(i32::from(code) - 127), "{code}");
         }
         assert!(F8E8M0Fnu::from_bits(255).to_f32().is_nan());
+    }
+
+    #[test]
+    fn the_least_values_round_to_the_nearest() {
+        let least = f32::from_bits(0x40_0000);
+        let code = |value| F8E8M0Fnu::from_f32(value).to_bits();
+        let codes = [
+            f32::from_bits(1),
+            least,
+            1.25 * least,
+            1.5 * least,
+            2.0 * least,
+        ];
+        assert_eq!(codes.map(code), [0, 0, 0, 1, 1]);
     }
 }

@@ -7,8 +7,8 @@ use zt_manifest::{DType, Text};
 
 use crate::base::typed::to_le;
 use crate::base::{
-    Buffer, Elements, Error, F8E4M3Fn, F8E4M3FnUz, F8E5M2, F8E5M2FnUz, Result, SizeMismatch,
-    Unsupported, check_bools,
+    Buffer, Elements, Error, F8E4M3Fn, F8E4M3FnUz, F8E5M2, F8E5M2FnUz, F8E8M0Fnu, Result,
+    SizeMismatch, Unsupported, check_bools,
 };
 
 /// An array of `count` values: `values` at their `places`, and zeros elsewhere. There are
@@ -16,9 +16,9 @@ use crate::base::{
 ///
 /// A value that has its place alone keeps every bit, also as a negative zero or a NaN. Values that
 /// share a place are added in the order in which they are stored and in their own type: integers
-/// wrap, bools are or-ed, and f16, bf16 and FP8 are added as f32 and rounded each time. Values of
-/// E8M0 and of a logical type outside the specification cannot be added.
-/// Malformed if the numbers of values and places differ; unsupported if values that cannot be added
+/// wrap, bools are or-ed, and f16, bf16 and FP8 are added as f32 and rounded each time. Values of a
+/// logical type outside the specification cannot be added.
+/// Malformed if the numbers of values and places differ; unsupported if values of an unknown type
 /// share a place.
 pub(crate) fn scatter(
     values: &Elements<'_>,
@@ -51,8 +51,8 @@ pub(crate) fn scatter(
         };
         match addition {
             _ if taken.insert(place) => target.copy_from_slice(value),
-            Some((_, Some(add))) => add(target, value),
-            _ => {
+            Some((_, add)) => add(target, value),
+            None => {
                 let name = values.logical_type().unwrap_or_default();
                 let name = Text::Owned(name.to_owned());
                 return Err(Error::Unsupported(Unsupported::LogicalType(name)));
@@ -65,10 +65,10 @@ pub(crate) fn scatter(
 /// Adds the second value to the first. Both are the bytes of one value, little-endian.
 type Add = fn(&mut [u8], &[u8]);
 
-/// The length of one value and its addition, if there is one; `None` for unknown logical types.
-fn addition(values: &Elements<'_>) -> Option<(usize, Option<Add>)> {
-    fn of<T: Sum>() -> Option<(usize, Option<Add>)> {
-        Some((size_of::<T>(), Some(add::<T>)))
+/// The length of one value and its addition; `None` for unknown logical types.
+fn addition(values: &Elements<'_>) -> Option<(usize, Add)> {
+    fn of<T: Sum>() -> Option<(usize, Add)> {
+        Some((size_of::<T>(), add::<T>))
     }
     match (values.dtype, values.logical_type()) {
         (DType::F64, None) => of::<f64>(),
@@ -85,8 +85,7 @@ fn addition(values: &Elements<'_>) -> Option<(usize, Option<Add>)> {
         (DType::U8, Some("f8_e5m2")) => of::<F8E5M2>(),
         (DType::U8, Some("f8_e4m3fnuz")) => of::<F8E4M3FnUz>(),
         (DType::U8, Some("f8_e5m2fnuz")) => of::<F8E5M2FnUz>(),
-        // No rounding of a sum is defined.
-        (DType::U8, Some("f8_e8m0fnu")) => Some((1, None)),
+        (DType::U8, Some("f8_e8m0fnu")) => of::<F8E8M0Fnu>(),
         (DType::F16, Some("complex32")) => of::<Complex<f16>>(),
         (DType::BF16, Some("bcomplex32")) => of::<Complex<bf16>>(),
         (DType::F32, Some("complex64")) => of::<Complex<f32>>(),
@@ -154,6 +153,7 @@ sums! {
     F8E5M2, 1: |a, b| F8E5M2::from_f32(a.to_f32() + b.to_f32());
     F8E4M3FnUz, 1: |a, b| F8E4M3FnUz::from_f32(a.to_f32() + b.to_f32());
     F8E5M2FnUz, 1: |a, b| F8E5M2FnUz::from_f32(a.to_f32() + b.to_f32());
+    F8E8M0Fnu, 1: |a, b| F8E8M0Fnu::from_f32(a.to_f32() + b.to_f32());
     Complex<f16>, 2: |a, b| Complex::new(a.re.plus(b.re), a.im.plus(b.im));
     Complex<bf16>, 2: |a, b| Complex::new(a.re.plus(b.re), a.im.plus(b.im));
     Complex<f32>, 4: |a, b| Complex::new(a.re + b.re, a.im + b.im);

@@ -1,6 +1,7 @@
 """Writes packed.txt: what ml_dtypes says about types of less than a byte, and E8M0. Run: python packed.py > packed.txt
 
-A line holds the values of all codes of a type, in order: the f32 bits of floats, and integers in decimal.
+A line holds the values of all codes of a type, in order: the f32 bits of floats, and integers in decimal. The last line holds
+pairs `f32bits=code` of E8M0: every tie, its neighbours, and the ends of f32.
 """
 
 import ml_dtypes
@@ -24,3 +25,11 @@ for name, (count, dtype) in FLOATS.items():
     print(name, *(f"{x:08x}" for x in values.view(np.uint32)))
 for name, (count, dtype) in INTEGERS.items():
     print(name, *np.arange(count, dtype=np.uint8).view(dtype).astype(np.int16))
+
+# The first tie is left out: ml_dtypes rounds everything between the two least values up.
+ties = (1.5 * 2.0 ** np.arange(-126, 128)).astype(np.float32).view(np.uint32)
+ends = [0, 1, 0x400000, 0x7F7FFFFF, 0x7F800000, 0x7FC00000, 0x80000000, 0xBF800000, 0xFF800000]
+bits = np.concatenate([ties - 1, ties, ties + 1, ends]).astype(np.uint32)
+with np.errstate(all="ignore"):
+    codes = bits.view(np.float32).astype(ml_dtypes.float8_e8m0fnu).view(np.uint8)
+print("encode", *(f"{x:08x}={code:02x}" for x, code in zip(bits, codes)))
