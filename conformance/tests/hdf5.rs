@@ -94,7 +94,7 @@ fn attributes_are_those_that_were_written() {
 #[test]
 fn opaque_pairs_of_bytes_are_bf16_on_request() {
     let mut options = zt_convert::InputOptions::default();
-    options.void2_as_bf16 = true;
+    options.ml_dtypes = vec![zt_convert::MlDtype::BFLOAT16];
     let path = corpus::folder().join("corpus/hdf5/opaque.h5");
     let input = zt_convert::Kinds::builtin().open(path, &options).unwrap();
     let tensor = input.file().tensor("unsaid").unwrap();

@@ -67,7 +67,9 @@ use std::path::Path;
 use zt::foreign::Kind;
 use zt::{Editor, File, Result, Source};
 pub use zt_foreign as foreign;
-pub use zt_foreign::{ConvertOptions, FileKind, FileWriter, Input, InputOptions, Names, Summary};
+pub use zt_foreign::{
+    ConvertOptions, FileKind, FileWriter, Input, InputOptions, MlDtype, Names, Summary,
+};
 
 pub use merge::{is_same_file, join_slices};
 pub use native::{ZT, Zt};

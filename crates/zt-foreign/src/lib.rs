@@ -66,5 +66,5 @@ pub use outgoing::{
 #[cfg(feature = "json")]
 pub use tools::json;
 pub use tools::{beside, fnv1a, is_url, without_secrets};
-pub use values::{Meaning, Packing};
+pub use values::{Meaning, MlDtype, Packing};
 pub use zt::container::{fields, repeated};

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use zt::foreign::{FileBuilder, SourceId};
 use zt::{
-    Blob, Component, Digest, Error, ErrorKind, Object, RawComponent, RawObject, Result, Source,
-    Span,
+    Blob, Component, Digest, Error, ErrorKind, RawComponent, RawObject, Result, Source, Span,
 };
 use zt_foreign::strided::{Bands, Strided, View};
+use zt_foreign::{Meaning, MlDtype, Packing};
 
 use crate::descr::{Descr, ElementType, RECORDS};
 use crate::header::Header;
@@ -25,8 +25,8 @@ pub(crate) struct Data<'d> {
     pub(crate) archive: (SourceId, u64),
     /// The digest of the bytes between these first ones and the last ones of the span, which it may read.
     pub(crate) digest_between: &'d DigestBetween<'d>,
-    /// Whether two opaque bytes are bf16.
-    pub(crate) void2_is_bf16: bool,
+    /// The types of opaque bytes.
+    pub(crate) ml_dtypes: &'d [MlDtype],
 }
 
 /// What an array is.
@@ -40,7 +40,7 @@ pub(crate) enum Found {
 pub(crate) struct Array {
     pub(crate) element: ElementType,
     pub(crate) shape: Vec<u64>,
-    /// The elements, row-major.
+    /// The elements, row-major, and packed if they have less than a byte each.
     pub(crate) blob: Blob,
     pub(crate) source: Arc<dyn Source>,
     /// The builder's id of the source.
@@ -49,15 +49,14 @@ pub(crate) struct Array {
 
 impl Array {
     pub(crate) fn component(&self) -> Component {
-        let mut component = Component::new(self.element.dtype, self.blob.clone());
-        component.logical_type = self.element.logical_type.map(Into::into);
+        let mut component = self.element.meaning.component(self.blob.clone());
         component.byte_order = self.element.byte_order;
         component
     }
 }
 
 impl Data<'_> {
-    /// Adds the array as a dense object, or with its fault; leaves it out if it is not a tensor. The arrays
+    /// Adds the array as an object, or with its fault; leaves it out if it is not a tensor. The arrays
     /// of a file share `bands`. A fault is an error if its kind `refuses` the file.
     pub(crate) fn add_to(
         &self,
@@ -73,7 +72,7 @@ impl Data<'_> {
             Ok(Found::Other(what)) => builder.not_a_tensor(name, what),
             Ok(Found::Array(array)) => {
                 let component = array.component();
-                let object = Object::new(array.shape, "dense").with_component("data", component);
+                let object = array.element.meaning.object(array.shape, component);
                 builder.object(name, object, array.id);
             }
         }
@@ -103,7 +102,7 @@ impl Data<'_> {
         let Some(descr) = header.descr else {
             return Ok(Found::Other(RECORDS));
         };
-        let element = match Descr::parse(&descr, self.void2_is_bf16) {
+        let element = match Descr::parse(&descr, self.ml_dtypes) {
             Descr::Elements(element) => element,
             Descr::Other(what) => return Ok(Found::Other(what)),
             Descr::Unsupported(what) => {
@@ -132,28 +131,37 @@ impl Data<'_> {
             source: Arc::clone(&self.source),
             id: self.id,
         };
-        Ok(Found::Array(if header.fortran_order {
-            self.reordered(array, builder, bands)?
-        } else {
-            array
-        }))
+        let array = self.rearranged(array, header.fortran_order, builder, bands)?;
+        Ok(Found::Array(array))
     }
 
-    /// The elements of a column-major array in row-major order.
-    fn reordered(
+    /// The elements in row-major order, and packed if they have less than a byte each.
+    fn rearranged(
         &self,
         mut array: Array,
+        fortran_order: bool,
         builder: &mut FileBuilder,
         bands: &Bands,
     ) -> Result<Array> {
         let (start, width) = (array.blob.span.offset(), array.element.byte_len);
-        let view = View::fortran(start, width, &array.shape).ok_or(Violation::Overflow)?;
-        let all = Span::new(0, view.byte_len()).ok_or(Violation::Overflow)?;
-        if view.as_span().is_some() {
-            return Ok(array);
-        }
-        let strided = Strided::new(array.source, view, bands)?.checked(array.blob);
-        array.source = Arc::new(strided);
+        let view = if fortran_order {
+            View::fortran(start, width, &array.shape)
+        } else {
+            View::new(start, array.blob.span.byte_len(), &[], &[])
+        };
+        let view = view.ok_or(Violation::Overflow)?;
+        let packed = match array.element.meaning {
+            Meaning::Packed(packed) => Some(packed),
+            Meaning::Values(..) if view.as_span().is_some() => return Ok(array),
+            Meaning::Values(..) => None,
+        };
+        let count = view.byte_len();
+        let strided = Arc::new(Strided::new(array.source, view, bands)?.checked(array.blob));
+        array.source = match packed {
+            Some(packed) => Arc::new(Packing::new(strided, 0, count, packed)),
+            None => strided,
+        };
+        let all = Span::new(0, array.source.byte_len()).ok_or(Violation::Overflow)?;
         array.blob = Blob::raw(all);
         let (file, offset) = self.archive;
         array.id = builder.derived_from(Arc::clone(&array.source), file, offset);

@@ -1,11 +1,12 @@
 //! NumPy's names of dtypes, and the dtypes of zt for them.
 use zt::{ByteOrder, DType};
+use zt_foreign::{Meaning, MlDtype};
 
 /// A dtype that zt supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ElementType {
-    pub(super) dtype: DType,
-    pub(super) logical_type: Option<&'static str>,
+    /// Values of less than a byte have one each here, and are packed when they are read.
+    pub(super) meaning: Meaning,
     /// Bytes of one element.
     pub(super) byte_len: u64,
     pub(super) byte_order: ByteOrder,
@@ -25,7 +26,7 @@ pub(super) enum Descr {
 }
 
 /// The letter and the size of a descr, and the elements.
-const TABLE: [(&str, DType, Option<&str>); 15] = [
+const TABLE: [(&str, DType, Option<&str>); 14] = [
     ("b1", DType::Bool, None),
     ("i1", DType::I8, None),
     ("u1", DType::U8, None),
@@ -40,7 +41,6 @@ const TABLE: [(&str, DType, Option<&str>); 15] = [
     ("f8", DType::F64, None),
     ("c8", DType::F32, Some("complex64")),
     ("c16", DType::F64, Some("complex128")),
-    VOID_2,
 ];
 
 /// NumPy's other spellings of a code: letters for the types of C, and names, which have no byte
@@ -79,15 +79,12 @@ const SPELLINGS: [(&str, &str, &[&str]); 23] = [
     ("S1", "c", &[]),
 ];
 
-/// NumPy saves the bfloat16 of ml_dtypes, and any other two opaque bytes, as this.
-const VOID_2: (&str, DType, Option<&str>) = ("V2", DType::BF16, None);
-
 impl Descr {
-    /// Parses a descr. Two opaque bytes are bf16 if `void2_is_bf16`.
-    pub(super) fn parse(text: &str, void2_is_bf16: bool) -> Self {
+    /// Parses a descr. Opaque bytes are of the first type of `ml_dtypes` that has as many.
+    pub(super) fn parse(text: &str, ml_dtypes: &[MlDtype]) -> Self {
         let mut spellings = SPELLINGS.iter();
         if let Some((code, ..)) = spellings.find(|(.., names)| names.contains(&text)) {
-            return Self::of_code(code, ByteOrder::Little, void2_is_bf16);
+            return Self::of_code(code, ByteOrder::Little, ml_dtypes);
         }
         let (byte_order, code) = match text.split_at_checked(1) {
             Some((">", code)) => (ByteOrder::Big, code),
@@ -98,26 +95,31 @@ impl Descr {
         let is_letter = |letters: &str| code.len() == 1 && letters.contains(code);
         let mut spellings = SPELLINGS.iter();
         if let Some((code, ..)) = spellings.find(|(_, letters, _)| is_letter(letters)) {
-            return Self::of_code(code, byte_order, void2_is_bf16);
+            return Self::of_code(code, byte_order, ml_dtypes);
         }
         match Code::of(code) {
             Some(Code(letter, Some(size))) => {
-                Self::of_code(&format!("{letter}{size}"), byte_order, void2_is_bf16)
+                Self::of_code(&format!("{letter}{size}"), byte_order, ml_dtypes)
             }
-            _ => Self::of_code(code, byte_order, void2_is_bf16),
+            _ => Self::of_code(code, byte_order, ml_dtypes),
         }
     }
 
-    fn of_code(code: &str, byte_order: ByteOrder, void2_is_bf16: bool) -> Self {
+    fn of_code(code: &str, byte_order: ByteOrder, ml_dtypes: &[MlDtype]) -> Self {
         let known = TABLE.iter().find(|(known, ..)| *known == code);
-        let Some((_, dtype, logical_type)) = known.filter(|row| void2_is_bf16 || **row != VOID_2)
-        else {
-            return Self::unsupported(code);
+        let (meaning, byte_len) = match known {
+            Some((_, dtype, logical_type)) => (
+                Meaning::Values(*dtype, *logical_type),
+                byte_len(*dtype, *logical_type),
+            ),
+            None => match ml_dtypes.iter().find(|it| is_saved_as(it, code)) {
+                Some(ml_dtype) => (ml_dtype.meaning, ml_dtype.saved_len()),
+                None => return Self::unsupported(code),
+            },
         };
         Descr::Elements(ElementType {
-            dtype: *dtype,
-            logical_type: *logical_type,
-            byte_len: byte_len(*dtype, *logical_type),
+            meaning,
+            byte_len,
             byte_order,
         })
     }
@@ -139,13 +141,16 @@ impl Descr {
             ('S' | 'a', _) => Descr::Other("byte strings"),
             ('U', _) => Descr::Other("strings"),
             ('T', _) => Descr::Other("strings of any length"),
-            ('V', Some(2)) => Descr::Unsupported("two opaque bytes; an option opens them as bf16"),
-            ('V', Some(1)) => Descr::Unsupported("opaque bytes"),
+            ('V' | 'f', Some(1)) => Descr::Unsupported(
+                "a byte of an unknown type; --ml-dtype TYPE names one of ml_dtypes, such as float8_e4m3fn or int4",
+            ),
+            ('V', Some(2)) => Descr::Unsupported(
+                "two bytes of an unknown type; --ml-dtype bfloat16 reads them as bf16",
+            ),
             ('V', _) => Descr::Other("opaque bytes"),
             ('M' | 'm', None | Some(8)) => Descr::Other(TIMES),
             ('f', Some(10 | 12 | 16)) => Descr::Unsupported("long doubles"),
             ('c', Some(20 | 24 | 32)) => Descr::Unsupported("complex long doubles"),
-            ('f' | 'i' | 'u', Some(1)) => Descr::Unsupported("a dtype of an extension of NumPy"),
             _ => Descr::Unknown,
         }
     }
@@ -154,6 +159,14 @@ impl Descr {
 /// Elements with several fields, or elements that are arrays themselves.
 pub(super) const RECORDS: &str = "records, or arrays as elements";
 const TIMES: &str = "dates or time spans";
+
+/// Whether NumPy saves elements of this type with this code.
+fn is_saved_as(ml_dtype: &MlDtype, code: &str) -> bool {
+    match ml_dtype.saved_len() {
+        1 => matches!(code, "V1" | "f1"),
+        _ => code == "V2",
+    }
+}
 
 /// A letter and a size, parsed as by C's `strtoul`, which NumPy uses.
 struct Code(char, Option<u32>);
@@ -172,7 +185,7 @@ impl Code {
 
 /// NumPy's descr for little-endian elements; `None` if NumPy has no such dtype.
 pub(super) fn descr_of(dtype: DType, logical_type: Option<&str>) -> Option<String> {
-    let mut rows = TABLE.iter().filter(|row| **row != VOID_2);
+    let mut rows = TABLE.iter();
     let (code, ..) =
         rows.find(|(_, storage, logical)| (*storage, *logical) == (dtype, logical_type))?;
     let order = if dtype.byte_len() == 1 { '|' } else { '<' };
@@ -193,15 +206,13 @@ mod tests {
     fn every_code_ends_with_the_bytes_of_an_element() {
         for (code, dtype, logical_type) in TABLE {
             assert_eq!(byte_len(dtype, logical_type).to_string(), code[1..]);
-            let Descr::Elements(elements) = Descr::parse(&format!(">{code}"), true) else {
+            let Descr::Elements(elements) = Descr::parse(&format!(">{code}"), &[]) else {
                 panic!("{code}");
             };
             assert_eq!(elements.byte_order, ByteOrder::Big);
-            if (code, dtype, logical_type) != VOID_2 {
-                let order = if elements.byte_len == 1 { '|' } else { '<' };
-                let descr = descr_of(dtype, logical_type);
-                assert_eq!(descr, Some(format!("{order}{code}")));
-            }
+            let order = if elements.byte_len == 1 { '|' } else { '<' };
+            let descr = descr_of(dtype, logical_type);
+            assert_eq!(descr, Some(format!("{order}{code}")));
         }
         assert_eq!(descr_of(DType::BF16, None), None);
         assert_eq!(descr_of(DType::U8, Some("f8_e5m2")), None);
@@ -225,23 +236,43 @@ mod tests {
             "datetime64[ns]",
             "timedelta64[D]",
         ] {
-            let found = Descr::parse(text, false);
+            let found = Descr::parse(text, &[]);
             assert!(matches!(found, Descr::Other(_)), "{text}");
         }
         for text in ["|V1", "|V2", "<f16", "<c32", "<f1"] {
-            let found = Descr::parse(text, false);
+            let found = Descr::parse(text, &[]);
             assert!(matches!(found, Descr::Unsupported(_)), "{text}");
         }
         for text in [
             "", "<", "<f3", "<x4", "<f-4", "<x", "<float", "<U-1", ">>f4", "<f4 ", "l8", "float8",
             "<Mx", "f4]",
         ] {
-            assert_eq!(Descr::parse(text, true), Descr::Unknown, "{text}");
+            assert_eq!(Descr::parse(text, MlDtype::all()), Descr::Unknown, "{text}");
         }
-        let hint = |text| match Descr::parse(text, false) {
-            Descr::Unsupported(what) => what.contains("bf16"),
+        let hint = |text| match Descr::parse(text, &[]) {
+            Descr::Unsupported(what) => what.contains("--ml-dtype"),
             _ => false,
         };
-        assert_eq!(["|V2", "|V3"].map(hint), [true, false]);
+        let hinted = ["|V2", "|V1", "<f1", "|V3", "<f16"].map(hint);
+        assert_eq!(hinted, [true, true, true, false, false]);
+    }
+
+    #[test]
+    fn types_of_ml_dtypes_are_told_apart_by_their_length() {
+        let types = ["int4", "bfloat16", "float8_e5m2"].map(MlDtype::from_name);
+        let types = types.map(Option::unwrap);
+        let meaning = |text| match Descr::parse(text, &types) {
+            Descr::Elements(element) => Some((element.meaning, element.byte_len)),
+            _ => None,
+        };
+        let int4 = Some((Meaning::Packed(zt::formats::PackedType::I4), 1));
+        assert_eq!(["<V1", "|V1", "<f1"].map(meaning), [int4; 3]);
+        assert_eq!(
+            meaning("<V2"),
+            Some((Meaning::Values(DType::BF16, None), 2))
+        );
+        // NumPy's own types stay what they are.
+        assert_eq!(meaning("<f2"), Some((Meaning::Values(DType::F16, None), 2)));
+        assert_eq!(["|V3", "|i0"].map(meaning), [None; 2]);
     }
 }

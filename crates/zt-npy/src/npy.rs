@@ -57,7 +57,7 @@ impl FileKind for Npy {
             id,
             archive: (id, 0),
             digest_between: &|_, _| Ok(None),
-            void2_is_bf16: opening.options.void2_as_bf16,
+            ml_dtypes: &opening.options.ml_dtypes,
         };
         let name = name_of(&opening);
         // A broken array is all of the file. An unsupported one is still listed.

@@ -34,7 +34,7 @@ pub(crate) enum Violation {
     #[error("the array \"{part}\" of a sparse matrix is missing")]
     Missing { part: &'static str },
     #[error("the array \"{part}\" of a sparse matrix has {what}")]
-    NotNumbers {
+    PartDtype {
         part: &'static str,
         what: &'static str,
     },
@@ -55,7 +55,7 @@ impl From<Violation> for zt::Error {
         let (kind, code) = match violation {
             Violation::Unsupported { .. } => (ErrorKind::Unsupported, "dtype"),
             Violation::TooLong { .. } => (ErrorKind::Limit, "header"),
-            Violation::Descr { .. } | Violation::NotNumbers { .. } => {
+            Violation::Descr { .. } | Violation::PartDtype { .. } => {
                 (ErrorKind::Malformed, "dtype")
             }
             Violation::Overflow

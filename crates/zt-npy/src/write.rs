@@ -21,11 +21,16 @@ pub(crate) struct Array<'i> {
 impl<'i> Array<'i> {
     /// The object as an array; `None` if it cannot be one.
     ///
-    /// NumPy has no bf16 and no FP8. These values are written as f32, which represents each of them
-    /// exactly.
+    /// NumPy has no bf16, no FP8, and nothing of less than a byte. These values are written as f32 or
+    /// integers of a byte, which represent each of them exactly.
     pub(crate) fn new(incoming: &Incoming<'i>, job: &mut Job<'_>) -> Result<Option<Self>> {
         let mut object = Outgoing::new(incoming, job.options.dtype);
         let name = Some(object.name());
+        if let Some(packed) = object.packed() {
+            let (from, to) = (packed.to_string(), packed.dtype());
+            job.accept(Loss::Widened { from, to }, name);
+            object.decode(None);
+        }
         if !job.make_plain(&mut object) {
             return Ok(None);
         }
@@ -89,7 +94,7 @@ pub struct NpyHeader {
 }
 
 impl NpyHeader {
-    /// The header of an array with elements of this type. bf16 and FP8 are widened to f32.
+    /// The header of an array with elements of this type. bf16, FP8 and E8M0 are widened to f32.
     ///
     /// `None` if NumPy has no such dtype, or if the shape is too long for a header.
     #[must_use]
@@ -114,7 +119,7 @@ impl NpyHeader {
     }
 }
 
-/// Whether NumPy lacks the type, and f32 represents its values: bf16 and FP8.
+/// Whether NumPy lacks the type, and f32 represents its values: bf16, FP8 and E8M0.
 fn widens(dtype: DType, logical_type: Option<&str>, registry: &Registry) -> bool {
     let Some(name) = logical_type else {
         return dtype == DType::BF16;

@@ -15,7 +15,9 @@ use zt::{
     ByteOrder, Coo, Csr, DType, Dense, DigestAlgorithm, Entry, ErrorKind, File, Memory,
     OpenOptions, Value, Writer,
 };
-use zt_foreign::{ConvertOptions, FileKind, InputOptions, Job, Merged, Probe, Sink, Summary};
+use zt_foreign::{
+    ConvertOptions, FileKind, InputOptions, Job, Merged, MlDtype, Probe, Sink, Summary,
+};
 use zt_npy::{NPY, NPZ, Npy, Npz};
 
 fn corpus(name: &str) -> PathBuf {
@@ -128,7 +130,7 @@ fn opaque_pairs_of_bytes_are_bf16_on_request() {
     let plain = Npy.open_path(&path, &InputOptions::new()).unwrap();
     assert_eq!(plain.file().entries()[0].fault().unwrap().code(), "dtype");
 
-    let options = InputOptions::new().void2_as_bf16(true);
+    let options = InputOptions::new().ml_dtypes([MlDtype::BFLOAT16]);
     let asked = Npy.open_path(&path, &options).unwrap();
     let tensor = asked.file().entries()[0].tensor().unwrap();
     assert_eq!(tensor.component("data").unwrap().dtype, Some(DType::BF16));
@@ -502,6 +504,20 @@ fn integers(descr: &str, values: &[i64]) -> Vec<u8> {
     array(&header, &bytes.collect::<Vec<_>>())
 }
 
+/// An archive of these members: names and bytes.
+fn archive<B: AsRef<[u8]>>(members: &[(String, B)]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut archive = zt_zip::ArchiveWriter::new(&mut bytes);
+    for (name, content) in members {
+        let content = content.as_ref();
+        let mut member = archive.begin(name.clone(), content.len() as u64).unwrap();
+        member.write_all(content).unwrap();
+        member.finish().unwrap();
+    }
+    archive.finish().unwrap();
+    bytes
+}
+
 /// A file of SciPy with these parts.
 fn matrix(format: &str, parts: &[(&str, &[i64])]) -> File {
     let header = "{'descr': '|S3', 'fortran_order': False, 'shape': ()}";
@@ -511,15 +527,7 @@ fn matrix(format: &str, parts: &[(&str, &[i64])]) -> File {
         let descr = if *name == "shape" { "<i8" } else { "<i4" };
         members.push((format!("{name}.npy"), integers(descr, values)));
     }
-    let mut bytes = Vec::new();
-    let mut archive = zt_zip::ArchiveWriter::new(&mut bytes);
-    for (name, content) in members {
-        let mut member = archive.begin(name, content.len() as u64).unwrap();
-        member.write_all(&content).unwrap();
-        member.finish().unwrap();
-    }
-    archive.finish().unwrap();
-    opened(bytes)
+    opened(archive(&members))
 }
 
 #[test]
@@ -582,6 +590,54 @@ fn a_damaged_layout_of_scipy_is_a_fault() {
     let file = opened(bytes);
     let entries = file.entries();
     assert_eq!(entries[0].fault().unwrap().code(), "digest-mismatch");
+}
+
+#[test]
+fn a_matrix_of_scipy_has_whole_bytes_as_values_and_integers_as_indices() {
+    let head =
+        |descr, shape| format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}}}");
+    let format = array(&head("|S3", "()"), b"csc");
+    let opaque = array(&head("|V1", "(2,)"), &[0x38, 0]);
+    let [shape, plain, indptr] = [&[2, 1][..], &[0, 1], &[0, 2]].map(|it| integers("<i8", it));
+    let open = |data: &[u8], indices: &[u8], ml_dtype| {
+        let members = [
+            ("format", &*format),
+            ("shape", &shape),
+            ("data", data),
+            ("indices", indices),
+            ("indptr", &indptr),
+        ];
+        let members = members.map(|(name, bytes)| (format!("{name}.npy"), bytes));
+        let options = InputOptions::new().ml_dtypes(Vec::from_iter(MlDtype::from_name(ml_dtype)));
+        open(archive(&members), options).unwrap()
+    };
+    let file = open(&opaque, &plain, "float8_e4m3fn");
+    let values = file.entries()[0]
+        .tensor()
+        .unwrap()
+        .component("values")
+        .unwrap();
+    assert_eq!(values.logical_type.as_deref(), Some("f8_e4m3fn"));
+    for (data, indices, ml_dtype, message) in [
+        (&opaque, &plain, "", "--ml-dtype"),
+        (
+            &opaque,
+            &plain,
+            "int4",
+            "\"data\" of a sparse matrix has values of less than a byte",
+        ),
+        (
+            &plain,
+            &opaque,
+            "float8_e4m3fn",
+            "\"indices\" of a sparse matrix has no integers",
+        ),
+    ] {
+        let file = open(data, indices, ml_dtype);
+        let fault = file.entries()[0].fault().unwrap();
+        assert_eq!(fault.code(), "dtype");
+        assert!(fault.to_string().contains(message), "{fault}");
+    }
 }
 
 /// SciPy 1.17.1 opens these files, and its values are equal.

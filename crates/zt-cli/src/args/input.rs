@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use zt::File;
 use zt::foreign::Kind;
-use zt_convert::{Input, InputOptions, Kinds, Names, PYTORCH};
+use zt_convert::{Input, InputOptions, Kinds, MlDtype, Names, PYTORCH};
 
 use crate::args::select::SelectArgs;
 use crate::failure::Failure;
@@ -28,8 +29,19 @@ pub(crate) struct InputArgs {
     )]
     names: Option<PathBuf>,
 
-    /// Read NumPy's dtype V2 as bf16; ml_dtypes saves bf16 as V2
-    #[arg(long, display_order = 81)]
+    /// Read opaque elements of NumPy (V1, V2, f1) as this type of ml_dtypes: bfloat16, float8_e4m3fn,
+    /// int4, ...; once for each length
+    #[arg(
+        long = "ml-dtype",
+        value_name = "TYPE",
+        value_parser = ml_dtype(),
+        hide_possible_values = true,
+        display_order = 81
+    )]
+    ml_dtypes: Vec<MlDtype>,
+
+    /// The same as --ml-dtype bfloat16
+    #[arg(long, hide = true)]
     v2_as_bf16: bool,
 
     /// Follow links that lead out of the folder, from a set to a shard or from a file to one that it
@@ -107,7 +119,10 @@ impl InputArgs {
     fn open_whole(&self, path: &Path, kind: Option<Kind>) -> Result<Input, Failure> {
         let mut options = InputOptions::default();
         options.names = self.names.as_ref().map(Names::read).transpose()?;
-        options.void2_as_bf16 = self.v2_as_bf16;
+        options.ml_dtypes.clone_from(&self.ml_dtypes);
+        if self.v2_as_bf16 {
+            options.ml_dtypes.push(MlDtype::BFLOAT16);
+        }
         options.follow_links = self.follow_links;
         options.kind = kind;
         let kinds = Kinds::builtin();
@@ -122,6 +137,12 @@ impl InputArgs {
             open_at(path, &mut options, |options| kinds.open(path, options))
         }
     }
+}
+
+/// Parses the name of a type of `ml_dtypes`.
+fn ml_dtype() -> impl TypedValueParser<Value = MlDtype> {
+    PossibleValuesParser::new(MlDtype::all().iter().map(|it| it.name))
+        .try_map(|name| MlDtype::from_name(&name).ok_or("no such type"))
 }
 
 fn open_at(

@@ -3,7 +3,7 @@
 //! | group | commands | |
 //! | --- | --- | --- |
 //! | [`files`] | `ls`, `info`, `verify`, `hash` | several files and folders, `--recursive` |
-//! | [`input`] | all that read files of any kind | `--names`, `--v2-as-bf16`, `--allow-http`, `--requests` |
+//! | [`input`] | all that read files of any kind | `--names`, `--ml-dtype`, `--allow-http`, `--requests` |
 //! | [`select`], a part of `input` | the same | `--include`, `--exclude`, `--rename`, `--rename-from` |
 //! | [`jobs`] | all that use several threads | `--jobs` |
 //! | [`convert`] | `convert`, `merge`, `split`, `append` | `--from`, `--dense`, `--dtype`, `--drop-unsupported` |

@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
     file: PathBuf,
     /// Name of the object
     name: String,
-    /// Write an .npy file of NumPy; bf16 and FP8 become f32
+    /// Write an .npy file of NumPy; bf16, FP8, FP6 and FP4 become f32
     #[arg(long)]
     npy: bool,
     /// Write the stored elements of this component

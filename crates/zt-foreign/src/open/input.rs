@@ -6,6 +6,7 @@ use zt::foreign::Kind;
 use zt::{Error, File, OpenOptions};
 
 use crate::open::Names;
+use crate::values::MlDtype;
 
 /// How files of any kind are opened. Every kind obeys `open`; the other options are for some kinds.
 #[derive(Debug, Clone, Default)]
@@ -17,10 +18,10 @@ pub struct InputOptions {
     pub kind: Option<Kind>,
     /// Names for the tensors of a kind that stores none. Other kinds ignore them.
     pub names: Option<Names>,
-    /// Whether NumPy's `V2`, two opaque bytes, is bf16. NumPy saves the bfloat16 of `ml_dtypes` as
-    /// `V2`, but records of two bytes too. HDF5 obeys this too; bf16 that Keras declares needs no
-    /// option.
-    pub void2_as_bf16: bool,
+    /// What opaque elements of NumPy are, by their length: at most one type of each length counts,
+    /// the first. NumPy saves types of `ml_dtypes` as `V1`, `V2` or `f1`, but records of as many bytes
+    /// too. HDF5 obeys bfloat16; bf16 that Keras declares needs no option.
+    pub ml_dtypes: Vec<MlDtype>,
     /// Whether a file that the opened one names, such as a shard, may be reached by a link that leads
     /// out of the folder.
     pub follow_links: bool,
@@ -37,7 +38,7 @@ impl InputOptions {
         open: OpenOptions,
         kind: Option<Kind>,
         names: Option<Names>,
-        void2_as_bf16: bool,
+        ml_dtypes: Vec<MlDtype>,
         follow_links: bool,
     }
 }

@@ -4,7 +4,9 @@
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 mod meaning;
+mod ml_dtype;
 mod packing;
 
 pub use meaning::Meaning;
+pub use ml_dtype::MlDtype;
 pub use packing::Packing;

@@ -87,7 +87,9 @@ impl Datatype {
                 number.logical_type.unwrap_or(number.dtype.as_str())
             }
             Class::Text(_) | Class::LongText => "strings",
-            Class::Opaque if self.byte_len == 2 => "two opaque bytes; an option opens them as bf16",
+            Class::Opaque if self.byte_len == 2 => {
+                "two opaque bytes; --ml-dtype bfloat16 reads them as bf16"
+            }
             Class::Opaque => "opaque bytes",
             Class::Unsupported(what) | Class::Other(what) => what,
         }

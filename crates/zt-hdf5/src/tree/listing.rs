@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use zt::foreign::{FileBuilder, SourceId};
 use zt::{Attributes, Error, ErrorKind, Limits, Object, RawObject, Result, Source, Span, Value};
-use zt_foreign::Opening;
+use zt_foreign::{MlDtype, Opening};
 
 use crate::bytes::name;
 use crate::bytes::store::Store;
@@ -101,7 +101,7 @@ impl<'s> Tree<'s> {
             file,
             here: Rc::new(Hdf5File::new(store.sharing(), root, opening.path, limits)),
             sources: Sources::new(limits, opening),
-            void2_as_bf16: opening.options.void2_as_bf16,
+            void2_as_bf16: opening.options.ml_dtypes.contains(&MlDtype::BFLOAT16),
             known: HashMap::new(),
             attributes: Vec::new(),
             left: limit,

@@ -185,7 +185,7 @@ fn two_opaque_bytes_are_listed_with_a_fault() {
     assert_eq!(raw.shape.as_deref(), Some(&[1][..]));
     assert_eq!(raw.format.as_deref(), Some("dense"));
     let dtypes = raw.components.iter().map(|(_, part)| part.dtype.as_deref());
-    let words = "two opaque bytes; an option opens them as bf16";
+    let words = "two opaque bytes; --ml-dtype bfloat16 reads them as bf16";
     assert_eq!(dtypes.collect::<Vec<_>>(), [Some(words)]);
     assert_eq!(code(&file, "x"), "dtype");
 }

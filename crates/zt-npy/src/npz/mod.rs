@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use zt::foreign::{FileBuilder, Kind, SourceId};
 use zt::{ErrorKind, RawComponent, RawObject, Result, Source, Span};
-use zt_foreign::{FileKind, FileWriter, Input, Opening, Probe, archive, strided::Bands};
+use zt_foreign::{FileKind, FileWriter, Input, MlDtype, Opening, Probe, archive, strided::Bands};
 use zt_zip::{Archive, Content, Member};
 
 use crate::array::Data;
@@ -62,7 +62,7 @@ impl FileKind for Npz {
         let shared = Shared {
             source: Arc::clone(&source),
             id,
-            void2_is_bf16: opening.options.void2_as_bf16,
+            ml_dtypes: &opening.options.ml_dtypes,
             bands: Bands::default(),
             left: Cell::new(
                 source
@@ -96,10 +96,10 @@ const ENDING: &str = ".npy";
 const REREAD: u64 = 8;
 const SLACK: u64 = 16 << 20;
 
-struct Shared {
+struct Shared<'o> {
     source: Arc<dyn Source>,
     id: SourceId,
-    void2_is_bf16: bool,
+    ml_dtypes: &'o [MlDtype],
     bands: Bands,
     /// How many bytes behind arrays may still be read.
     left: Cell<u64>,
@@ -111,7 +111,7 @@ pub(crate) fn has_array(archive: &Archive) -> bool {
     members.any(|member| member.name().ends_with(ENDING))
 }
 
-impl Shared {
+impl Shared<'_> {
     fn content(&self, member: &Member) -> Result<Content> {
         archive::content(member, &self.source)
     }
@@ -148,14 +148,14 @@ impl Shared {
             span: content.span,
             archive: (self.id, member.header()),
             digest_between: &digest_between,
-            void2_is_bf16: self.void2_is_bf16,
+            ml_dtypes: self.ml_dtypes,
         };
         take(&data, builder)
     }
 }
 
 /// Adds a member: an array, or a warning that it is none.
-fn add(builder: &mut FileBuilder, member: &Member, name: &str, shared: &Shared) -> Result<()> {
+fn add(builder: &mut FileBuilder, member: &Member, name: &str, shared: &Shared<'_>) -> Result<()> {
     let content = shared.content(member).and_then(|content| {
         let is_array =
             member.name().ends_with(ENDING) || header::is_array(&content.source, content.span)?;

@@ -6,6 +6,7 @@ use zt::container::check_digest;
 use zt::container::memory::in_memory;
 use zt::foreign::{FileBuilder, SourceId};
 use zt::{Blob, Component, DType, ErrorKind, Object, RawObject, Result, Source, Span};
+use zt_foreign::Meaning;
 use zt_foreign::sparse::{Axis, Compressed, Coords, Diagonals, Indices};
 use zt_zip::{Archive, Member};
 
@@ -31,7 +32,7 @@ const FORMAT_LEN: u64 = 1 << 10;
 pub(in crate::npz) fn add(
     builder: &mut FileBuilder,
     archive: &Archive,
-    shared: &Shared,
+    shared: &Shared<'_>,
     name: &str,
 ) -> Result<bool> {
     let members: HashMap<&str, &Member> = archive
@@ -72,7 +73,7 @@ pub(in crate::npz) fn add(
 struct Parts<'p> {
     builder: &'p mut FileBuilder,
     members: &'p HashMap<&'p str, &'p Member>,
-    shared: &'p Shared,
+    shared: &'p Shared<'p>,
     name: &'p str,
 }
 
@@ -112,16 +113,24 @@ impl Parts<'_> {
         let found = self.with(part, |data, builder| {
             data.find(&mut RawObject::default(), builder, &bands, name)
         });
-        match found.map_err(|error| error.with_component(part))? {
-            Found::Array(array) => Ok(array),
-            Found::Other(what) => Err(Violation::NotNumbers { part, what }.into()),
-        }
+        let what = match found.map_err(|error| error.with_component(part))? {
+            Found::Array(array) if matches!(array.element.meaning, Meaning::Values(..)) => {
+                return Ok(array);
+            }
+            Found::Array(_) => "values of less than a byte",
+            Found::Other(what) => what,
+        };
+        Err(Violation::PartDtype { part, what }.into())
     }
 
     fn indices(&mut self, part: &'static str) -> Result<Indices> {
         let array = self.array(part)?;
         rank(part, 1, &array)?;
-        let (dtype, byte_order) = (array.element.dtype, array.element.byte_order);
+        let Meaning::Values(dtype, None) = array.element.meaning else {
+            let what = "no integers";
+            return Err(Violation::PartDtype { part, what }.into());
+        };
+        let byte_order = array.element.byte_order;
         Ok(Indices::new(array.source, array.blob, dtype, byte_order)?)
     }
 
@@ -202,7 +211,7 @@ impl Parts<'_> {
     fn as_u64(&mut self, part: &'static str) -> Result<Part> {
         let array = self.array(part)?;
         rank(part, 1, &array)?;
-        if matches!(array.element.dtype, DType::I64 | DType::U64) {
+        if matches!(array.element.meaning.dtype(), DType::I64 | DType::U64) {
             let mut component = array.component();
             component.dtype = Some(DType::U64);
             return Ok((component, array.id));

@@ -1,0 +1,70 @@
+//! Types of `ml_dtypes`, whose arrays NumPy saves without their names.
+
+use zt::DType;
+use zt::formats::PackedType;
+
+use crate::values::Meaning;
+
+/// A type of the Python package `ml_dtypes`.
+///
+/// NumPy saves its arrays as opaque bytes (`V1`, `V2`) or as a float of one byte (`f1`), so only the
+/// user knows the type. A value of less than a byte is in the lowest bits of one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MlDtype {
+    /// Its name in Python.
+    pub name: &'static str,
+    /// Its values, once those of less than a byte are packed.
+    pub meaning: Meaning,
+}
+
+const fn f8(name: &'static str, logical_type: &'static str) -> MlDtype {
+    let meaning = Meaning::Values(DType::U8, Some(logical_type));
+    MlDtype { name, meaning }
+}
+
+const fn packed(name: &'static str, packed: PackedType) -> MlDtype {
+    let meaning = Meaning::Packed(packed);
+    MlDtype { name, meaning }
+}
+
+static TYPES: [MlDtype; 13] = [
+    MlDtype::BFLOAT16,
+    f8("float8_e4m3fn", "f8_e4m3fn"),
+    f8("float8_e4m3fnuz", "f8_e4m3fnuz"),
+    f8("float8_e5m2", "f8_e5m2"),
+    f8("float8_e5m2fnuz", "f8_e5m2fnuz"),
+    f8("float8_e8m0fnu", "f8_e8m0fnu"),
+    packed("float6_e2m3fn", PackedType::F6E2M3Fn),
+    packed("float6_e3m2fn", PackedType::F6E3M2Fn),
+    packed("float4_e2m1fn", PackedType::F4E2M1Fn),
+    packed("int4", PackedType::I4),
+    packed("uint4", PackedType::U4),
+    packed("int2", PackedType::I2),
+    packed("uint2", PackedType::U2),
+];
+
+impl MlDtype {
+    /// bf16, which is saved as `V2`.
+    pub const BFLOAT16: MlDtype = MlDtype {
+        name: "bfloat16",
+        meaning: Meaning::Values(DType::BF16, None),
+    };
+
+    /// All types that zt supports.
+    #[must_use]
+    pub fn all() -> &'static [MlDtype] {
+        &TYPES
+    }
+
+    /// The type of this name in Python.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        TYPES.iter().find(|it| it.name == name).copied()
+    }
+
+    /// Bytes of one element in a file of NumPy.
+    #[must_use]
+    pub const fn saved_len(self) -> u64 {
+        self.meaning.dtype().byte_len() as u64
+    }
+}
