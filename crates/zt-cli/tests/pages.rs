@@ -118,7 +118,7 @@ fn the_page_of_the_command_line_has_every_command_and_option_and_no_other() {
 }
 
 /// The files that the page names, and the files of the corpus that stand for them.
-const FILES: [(&str, &str); 16] = [
+const FILES: [(&str, &str); 17] = [
     ("model.safetensors", "data/two-moons.safetensors"),
     ("model.gguf", "corpus/foreign/gguf/metadata_little.gguf"),
     (
@@ -148,6 +148,7 @@ const FILES: [(&str, &str); 16] = [
         "corpus/dcp/safetensors/shard-00002-model-00001-of-00001.safetensors",
     ),
     ("arrays.npz", "corpus/foreign/npz/stored.npz"),
+    ("packed.npy", "data/packed/ml_int4.npy"),
     ("before.npz", "corpus/foreign/npz/stored.npz"),
     ("after.npz", "corpus/foreign/npz/stored.npz"),
 ];
