@@ -3,7 +3,7 @@
 use zt::foreign::Kind;
 use zt::{File, Memory, OpenOptions, Source, VerifyOptions};
 use zt_convert::foreign::{Folder, Opened};
-use zt_convert::{Input, InputOptions};
+use zt_convert::{Input, InputOptions, MlDtype};
 
 use super::limits;
 use crate::observe::observe;
@@ -150,6 +150,9 @@ fn open_as(bytes: &[u8], kind: Kind, strict: bool) -> zt::Result<File> {
     let mut options = InputOptions::default();
     options.open = OpenOptions::new().limits(limits()).strict(strict);
     options.kind = Some(kind);
+    // Values that are packed when they are read, and bf16.
+    let ml_dtypes = ["int4", "bfloat16"].map(MlDtype::from_name);
+    options.ml_dtypes.extend(ml_dtypes.into_iter().flatten());
     zt_convert::Kinds::builtin()
         .open_source(Memory::new(Vec::from(bytes)), &options)
         .map(Input::into_file)
