@@ -110,8 +110,8 @@ impl Tensor {
     }
 
     /// The type of its values, as files name it: ``"f32"``, ``"bf16"``, ``"f8_e4m3fn"``,
-    /// ``"complex64"``. A sparse or quantized tensor has the type of its dense values. ``None`` if
-    /// there are none.
+    /// ``"complex64"``. A sparse or quantized tensor has the type of its dense values, and so has one
+    /// of less than a byte for each value: ``"f32"``, ``"i8"`` or ``"u8"``. ``None`` if there are none.
     #[getter]
     pub(crate) fn dtype(&self) -> Option<String> {
         let (dtype, logical) = self.dense_type()?;
@@ -200,7 +200,8 @@ impl Tensor {
     }
 
     /// Its dense values as an array of NumPy. A sparse tensor is filled in, and a quantized one is
-    /// dequantized to f32. A dense tensor gives the array of :meth:`numpy`.
+    /// dequantized to f32. FP4 and FP6 are unpacked to f32, and integers of 4 and 2 bits to i8 or u8. A
+    /// dense tensor gives the array of :meth:`numpy`.
     ///
     /// Raises:
     ///     UnsupportedError: its format has no dense value.

@@ -7,9 +7,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rayon::prelude::*;
 use zt::container::FileSource;
+use zt::formats::PackedType;
 use zt::{Buffer, DType, Source, Span};
 use zt_convert::{InputOptions, SAFETENSORS};
-use zt_safetensors::Header;
+use zt_safetensors::{Dtype, Header};
 
 use super::element::Element;
 use super::framework::{Backend, Device, Framework, finish, to_numpy, to_torch, torch_shape};
@@ -34,8 +35,7 @@ pub(crate) struct Opened {
 }
 
 enum Table {
-    /// A safetensors file, by its own header. The engine has no F4 and F6, and 100,000 tensors would
-    /// take as many objects.
+    /// A safetensors file, by its own header: 100,000 tensors would take as many objects.
     Own(Box<Own>),
     /// A file of another kind, or a set.
     Any(Arc<Open>),
@@ -134,8 +134,25 @@ impl Opened {
     pub(crate) fn info(&self, name: &str) -> Result<Info> {
         match &self.table {
             Table::Own(own) => own.info(name),
-            Table::Any(open) => any_info(&any_tensor(open, name)?),
+            Table::Any(open) => {
+                let tensor = any_tensor(open, name)?;
+                self.packed_info(&tensor)
+                    .map_or_else(|| any_info(&tensor), Ok)
+            }
         }
+    }
+
+    /// The type and the shape of values of less than a byte, if PyTorch has the type. It keeps them
+    /// packed. Other values are unpacked.
+    fn packed_info(&self, tensor: &Tensor) -> Option<Info> {
+        let tensor = tensor.tensor();
+        let dtype = PackedType::from_format(tensor.format()).and_then(Dtype::from_packed)?;
+        let element = Element::Of(dtype);
+        let is_known = self.framework == Framework::Torch && element.in_framework().is_some();
+        is_known.then(|| Info {
+            element,
+            shape: tensor.shape().to_vec(),
+        })
     }
 
     /// A whole tensor, for the framework and on the device.
@@ -183,7 +200,10 @@ impl Opened {
             }
             Table::Any(open) => {
                 let tensor = any_tensor(open, name)?;
-                parts_of(tensor.dense_array(py, (!is_view).then_some(true))?)?
+                match self.packed_info(&tensor) {
+                    Some(info) => (info, tensor.packed(py, !is_view)?),
+                    None => parts_of(tensor.dense_array(py, (!is_view).then_some(true))?)?,
+                }
             }
         };
         self.array(py, &info, memory.writable())
@@ -211,8 +231,13 @@ impl Opened {
         py: Python<'py>,
         name: &str,
     ) -> Result<Option<Bound<'py, PyAny>>> {
-        let Table::Own(own) = &self.table else {
-            return Ok(None);
+        let own = match &self.table {
+            Table::Own(own) => own,
+            // An index of PyTorch counts pairs.
+            Table::Any(open) => {
+                let is_packed = self.packed_info(&any_tensor(open, name)?).is_some();
+                return is_packed.then(|| self.whole(py, name)).transpose();
+            }
         };
         let span = own.span(name)?;
         let mapped = (self.backend == Backend::Mmap).then(|| own.mapped(span));

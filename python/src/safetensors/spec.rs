@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyByteArray, PyBytes, PyDict};
 use zt::foreign::AtomicFile;
+use zt::formats::PackedType;
 use zt::{Memory, Source};
 use zt_convert::SAFETENSORS;
 use zt_safetensors::{Dtype, Entry, Header, layout};
@@ -205,6 +206,13 @@ pub(crate) fn deserialize<'py>(
         .map_err(|error| raise(&error))?;
     let tensor = |entry: zt::Entry<'_>| {
         let tensor = entry.tensor().map_err(|error| raise(&error))?;
+        let packed = PackedType::from_format(tensor.format()).and_then(Dtype::from_packed);
+        if let Some(dtype) = packed {
+            let data = py.detach(|| tensor.bytes("data"));
+            let data = data.map_err(|error| raise(&error))?;
+            let fields = fields(Element::Of(dtype), tensor.shape(), &data)?;
+            return Ok((tensor.name().to_owned(), fields));
+        }
         let dense = py
             .detach(|| tensor.to_dense())
             .map_err(|error| raise(&error))?;

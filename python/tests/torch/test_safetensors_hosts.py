@@ -56,6 +56,21 @@ def test_tensors_come_back_in_views_that_may_be_written_to(tmp_path):
     same(zst.load_file(path), STATE | {"f4": packed})
 
 
+def test_pairs_of_fp4_are_read_from_a_zt_file(tmp_path):
+    packed = torch.tensor([[1, 2], [3, 4]], dtype=torch.uint8).view(torch.float4_e2m1fn_x2)
+    source, path = tmp_path / "model.safetensors", tmp_path / "model.zt"
+    zst.save_file({"f4": packed}, source)
+    zt.convert(source, path)
+    for loaded in (
+        zst.load_file(path),
+        zst.load_file(path, backend="pread"),
+        zst.load(path.read_bytes()),
+    ):
+        same(loaded, {"f4": packed})
+    values = zt.open(path)["f4"].dense()
+    assert values.tolist() == [[0.5, 0.0, 1.0, 0.0], [1.5, 0.0, 2.0, 0.0]]
+
+
 def test_the_bytes_are_those_of_the_official_package(tmp_path):
     official = pytest.importorskip("safetensors.torch")
     assert zst.save(STATE, {"format": "pt"}) == official.save(STATE, {"format": "pt"})

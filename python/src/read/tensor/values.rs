@@ -96,6 +96,16 @@ impl Tensor {
         self.decoded(py)
     }
 
+    /// The bytes of `data`: where they are if they can be used there, or else a copy.
+    pub(crate) fn packed(&self, py: Python<'_>, copy: bool) -> Result<Memory> {
+        const DATA: &str = "data";
+        if !copy && let Some(memory) = self.view(py, DATA)? {
+            return Ok(memory);
+        }
+        let byte_len = self.raise(self.tensor().decoded_len(DATA))?;
+        Ok(self.owned(DATA, py, vec![byte_len])?.memory)
+    }
+
     /// The dense value, decoded by the rules of the format.
     fn decoded(&self, py: Python<'_>) -> Result<Array> {
         let dense = self.read(py, u64::MAX, |tensor| tensor.to_dense())?;
