@@ -49,7 +49,7 @@ const IN_CI: Mode = Mode {
 };
 
 /// Which words a target's inputs are made of, where that is not said by its own name.
-const DICTIONARIES: [(&str, &str); 9] = [
+const DICTIONARIES: [(&str, &str); 11] = [
     ("dcp", "pickle"),
     ("differential", "zt"),
     ("footer", "zt"),
