@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use zt::{ErrorKind, File, FileSource, OpenOptions, VerifyOptions};
-use zt_convert::{PYTORCH, detect};
+use zt_convert::{PICKLE, PYTORCH, detect};
 
 fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/corpus")
@@ -49,17 +49,17 @@ fn a_fault_in_a_shard_is_that_of_its_object() {
             ("torch/layouts.pt", "1.bin"),
             ("foreign/pt/small.pt", "2.bin"),
         ],
-        &[("dense", "1.bin"), ("csc", "1.bin")],
+        &[("dense", "1.bin"), ("batched", "1.bin")],
     );
     let file = zt_convert::open(path).unwrap();
     assert_eq!(
         *file.tensor("dense").unwrap().values::<f32>().unwrap(),
         [1.0, 0.0, 2.0, 0.0, 0.0, 3.0, 0.0, 0.0]
     );
-    let error = file.tensor("csc").unwrap_err();
+    let error = file.tensor("batched").unwrap_err();
     assert_eq!(
         (error.kind(), error.object()),
-        (ErrorKind::Unsupported, Some("csc"))
+        (ErrorKind::Unsupported, Some("batched"))
     );
 }
 
@@ -163,10 +163,14 @@ fn an_archive_of_torchscript_says_that_its_code_is_not_read() {
 }
 
 #[test]
-fn what_is_no_data_is_refused_by_what_it_is() {
-    let path = corpus().join("torch/plain_pickle.pt");
-    let error = zt_convert::open(path).unwrap_err();
-    assert_eq!(error.code(), "header", "{error}");
+fn a_pickle_of_plain_values_is_a_sound_file_without_tensors() {
+    let plain = opened("torch/plain_pickle.pt");
+    assert_eq!((plain.kind(), plain.len()), (PICKLE, 0));
+    assert!(plain.warnings().is_empty());
+}
+
+#[test]
+fn a_whole_module_has_its_parameters_and_a_warning() {
     let whole = opened("torch/whole_module_legacy.pt");
     assert_eq!(whole.warnings()[0].code, "unknown-class");
     assert!(whole.tensor("_parameters.weight").is_ok());
