@@ -83,9 +83,9 @@ Examples:
 
 GB is 10^9 bytes, as on the Hub; GiB is 2^30.
 
-Keys of --json: `file`, `kind`, `index` (null for one shard and for GGUF), `total_size`, `shards` (each with
-`path`, `objects`, `bytes` and `file_size`), `left_out` and `damaged` (names), `removed` (files of
-the replaced set), `warnings`.";
+Keys of --json: `file`, `kind`, `index` (null for one shard and for GGUF), `total_size`, `shards`
+(each with `path`, `objects`, `bytes` and `file_size`), `left_out` and `damaged` (names), `removed`
+(files of the replaced set), `warnings`.";
 
 fn is_target(kind: &dyn FileKind) -> bool {
     let writer = kind.writer();

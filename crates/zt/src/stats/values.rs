@@ -208,25 +208,26 @@ impl Finite {
     }
 
     /// T. F. Chan, G. H. Golub, R. J. LeVeque, "Updating formulae and a pairwise algorithm for computing
-    /// sample variances", 1979. With deviations in place of sums of squares nothing overflows.
+    /// sample variances", 1979. With deviations in place of sums of squares, and half of the distance,
+    /// nothing overflows.
     fn join(self, other: Self) -> Self {
+        if self.count < other.count {
+            return other.join(self);
+        }
         let count = self.count.saturating_add(other.count);
-        let (a, b) = (
-            self.count as f64 / count as f64,
-            other.count as f64 / count as f64,
-        );
-        let weight = (a * b).sqrt();
-        let between = other.mean * weight - self.mean * weight;
+        let part = |finite: &Self| finite.count as f64 / count as f64;
+        let (a, b) = (part(&self), part(&other));
+        let half = other.mean / 2.0 - self.mean / 2.0;
+        let between = half * (2.0 * (a * b).sqrt());
         let within = (self.std * a.sqrt()).hypot(other.std * b.sqrt());
         let (min, max) = (self.min.min(other.min), self.max.max(other.max));
+        let (least, most) = (min.as_f64(), max.as_f64());
         Finite {
             count,
             min,
             max,
-            mean: (self.mean * a + other.mean * b).clamp(min.as_f64(), max.as_f64()),
-            std: within
-                .hypot(between)
-                .min(min.as_f64().abs().max(max.as_f64().abs())),
+            mean: (self.mean + half * b * 2.0).clamp(least, most),
+            std: within.hypot(between).min(least.abs().max(most.abs())),
         }
     }
 }

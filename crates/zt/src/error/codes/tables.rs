@@ -71,7 +71,7 @@ pub const WARNINGS: &[WarningInfo] = &[
     WarningInfo { code: "slices", from: "safetensors", meaning: "the file has slices of tensors, as one process of a training program saves them; the files of the other processes are not read" },
     WarningInfo { code: "ambiguous", from: "SQUIZD, SLM1", meaning: "the format leaves this open; the message states how it was read" },
     WarningInfo { code: "name", from: "SQUIZD, HDF5", meaning: "SQUIZD: a name given by the user does not hash to the tensor's id, although others do; HDF5: the name of a dataset, a group or an attribute is not UTF-8, and its other bytes are written as `\\xE9`" },
-    WarningInfo { code: "unknown-class", from: "PyTorch", meaning: "an object of a class that is not on the list of allowed ones is left out, and nothing was run; the tensors in it are listed under its path. There is one warning per class, about its first object" },
+    WarningInfo { code: "unknown-class", from: "PyTorch, pickles", meaning: "an object of a class that is not on the list of allowed ones is left out, and nothing was run; the tensors in it are listed under its path. There is one warning per class, about its first object" },
     WarningInfo { code: "torchscript", from: "PyTorch", meaning: "an archive of TorchScript; the tensors of its objects and of its code's constants are read, the code is not" },
     WarningInfo { code: "hard-links", from: "conversion, compacting", meaning: "the replaced file has other names (hard links), which keep the old file; the message has the number of names" },
     WarningInfo { code: "left-over", from: "`split --force`", meaning: "a file of the replaced set cannot be removed; the new set is complete, and the next split to that name tries again" },
