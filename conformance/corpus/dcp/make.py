@@ -28,6 +28,7 @@ DTYPES = {
     torch.complex64: ("f32", "complex64"), torch.complex128: ("f64", "complex128"),
     torch.float8_e4m3fn: ("u8", "f8_e4m3fn"), torch.float8_e5m2: ("u8", "f8_e5m2"),
 }
+NARROW = {torch.float8_e8m0fnu: ("u8", "f8_e8m0fnu"), torch.float4_e2m1fn_x2: ("u8", "f4_e2m1fn")}
 
 
 def flat(value, path=""):
@@ -40,14 +41,20 @@ def flat(value, path=""):
 
 
 def truth(tensor):
-    dtype, logical = DTYPES[tensor.dtype]
+    dtype, logical = (DTYPES | NARROW)[tensor.dtype]
     tensor = tensor.detach().contiguous().reshape(-1)
     data = bytes(tensor.view(torch.uint8).tolist()) if tensor.numel() else b""
     return {"dtype": dtype, "sha256": hashlib.sha256(data).hexdigest()} | ({"type": logical} if logical else {})
 
 
+def shape(tensor):
+    """In values: torch counts pairs of FP4."""
+    *rows, last = tensor.shape or [1]
+    return [*rows, 2 * last] if tensor.dtype == torch.float4_e2m1fn_x2 else list(tensor.shape)
+
+
 def describe(name, about, tensors, entry=None, expect="read", refused={}):
-    objects = {key: {"shape": list(tensor.shape)} | truth(tensor) for key, tensor in tensors.items()}
+    objects = {key: {"shape": shape(tensor)} | truth(tensor) for key, tensor in tensors.items()}
     said = {"about": about, "kind": "dcp", "expect": expect, "entry": entry or f"{name}/.metadata", "files": {}}
     said |= {"objects": objects, "refused": refused, "attributes": {}}
     (FOLDER / f"{name}.json").write_text(json.dumps(said, indent=1) + "\n")
@@ -78,6 +85,10 @@ def alone():
     values |= {"scalar": torch.tensor(2.5), "empty": torch.zeros(0, 3), "transposed": ramp(3, 4).t()}
     values |= {"part": ramp(4, 4)[1:3, ::2], "channels_last": ramp(1, 2, 3, 2).to(memory_format=torch.channels_last)}
     save("types", "elements of every type, a scalar, no elements, and views in another order", values, no_dist=True)
+
+    codes = torch.arange(8, dtype=torch.uint8).reshape(2, 4)
+    narrow = {str(dtype)[6:]: codes.view(dtype) for dtype in NARROW}
+    save("narrow", "pairs of FP4, and scales", narrow, no_dist=True)
 
     state = {"w": ramp(4, 2), "b": ramp(3), "lr": 0.5}
     writer = FileSystemWriter("files", single_file_per_rank=False)

@@ -1,6 +1,8 @@
 //! The element types of torch that have a dtype in zt.
 
 use zt::DType::{self, BF16, Bool, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
+use zt::formats::PackedType;
+use zt_foreign::Meaning;
 
 /// An element type of torch.
 #[derive(Debug, PartialEq, Eq)]
@@ -9,8 +11,8 @@ pub(crate) struct Element {
     pub(crate) name: &'static str,
     /// The class of its storages, without `Storage`; `None` for a type that has bytes as storage.
     pub(crate) storage: Option<&'static str>,
-    pub(crate) dtype: DType,
-    pub(crate) logical: Option<&'static str>,
+    /// Packed values are two in each element, along the last dimension.
+    pub(crate) meaning: Meaning,
     pub(crate) byte_len: u64,
 }
 
@@ -19,8 +21,7 @@ const fn plain(name: &'static str, storage: &'static str, dtype: DType) -> Eleme
     Element {
         name,
         storage: Some(storage),
-        dtype,
-        logical: None,
+        meaning: Meaning::Values(dtype, None),
         byte_len: dtype.byte_len() as u64,
     }
 }
@@ -30,8 +31,7 @@ const fn newer(name: &'static str, dtype: DType, logical: Option<&'static str>) 
     Element {
         name,
         storage: None,
-        dtype,
-        logical,
+        meaning: Meaning::Values(dtype, logical),
         byte_len: dtype.byte_len() as u64,
     }
 }
@@ -41,8 +41,7 @@ const fn complex(name: &'static str, storage: Option<&'static str>, part: DType)
     Element {
         name,
         storage,
-        dtype: part,
-        logical: Some(name),
+        meaning: Meaning::Values(part, Some(name)),
         byte_len: part.byte_len() as u64 * 2,
     }
 }
@@ -69,7 +68,12 @@ static TABLE: &[Element] = &[
     newer("float8_e4m3fnuz", U8, Some("f8_e4m3fnuz")),
     newer("float8_e5m2fnuz", U8, Some("f8_e5m2fnuz")),
     newer("float8_e8m0fnu", U8, Some("f8_e8m0fnu")),
-    newer("float4_e2m1fn_x2", U8, Some("f4_e2m1fn_x2")),
+    Element {
+        name: "float4_e2m1fn_x2",
+        storage: None,
+        meaning: Meaning::Packed(PackedType::F4E2M1Fn),
+        byte_len: 1,
+    },
 ];
 
 impl Element {

@@ -5,8 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use zt::container::bytes_of;
 use zt::foreign::{FileBuilder, Kind, SourceId};
-use zt::manifest::Text;
-use zt::{Blob, Component, Error, Object, RawComponent, RawObject, Result, Source, Span};
+use zt::{Blob, Error, RawComponent, RawObject, Result, Source, Span};
 use zt_foreign::slices::{Assembled, SliceFault, byte_len};
 use zt_foreign::strided::Bands;
 use zt_foreign::{FileKind, Input, Neighbours, Opening, Probe, Refusal};
@@ -120,15 +119,15 @@ struct Checkpoint {
 
 impl Checkpoint {
     fn add(&mut self, name: String, tensor: Tensor) {
+        let meaning = tensor.element.meaning;
         match self.assemble(&tensor) {
             Ok((source, span)) => {
-                let mut data = Component::new(tensor.element.dtype, Blob::raw(span));
-                data.logical_type = tensor.element.logical.map(Text::Borrowed);
-                let object = Object::new(tensor.shape, "dense").with_component("data", data);
+                let data = meaning.component(Blob::raw(span));
+                let object = meaning.object(tensor.values_shape(), data);
                 self.builder.object(name, object, source);
             }
             Err(error) => {
-                let raw = raw(Some(tensor.shape), Some(tensor.element.dtype.as_str()));
+                let raw = raw(Some(tensor.shape), Some(meaning.dtype().as_str()));
                 self.builder.fault(name, raw, error);
             }
         }
@@ -183,7 +182,9 @@ impl Checkpoint {
     }
 
     fn refuse(&mut self, name: String, refused: Refused) {
-        let dtype = refused.element.map(|element| element.dtype.as_str());
+        let dtype = refused
+            .element
+            .map(|element| element.meaning.dtype().as_str());
         let raw = raw(refused.shape, dtype);
         self.builder.fault(name, raw, refused.fault.into());
     }

@@ -11,6 +11,7 @@
 use std::collections::HashMap;
 
 use zt::{Error, Result, Span};
+use zt_foreign::Meaning;
 use zt_foreign::slices::{Slice, SliceFault, byte_len};
 
 use crate::element::Element;
@@ -65,6 +66,21 @@ pub(crate) struct Tensor {
     pub(crate) byte_len: u64,
     /// The chunks that are not empty.
     pub(crate) chunks: Vec<(Slice, Place)>,
+}
+
+impl Tensor {
+    /// The dimensions in values. torch's shape counts pairs of packed values.
+    pub(crate) fn values_shape(&self) -> Vec<u64> {
+        let mut shape = self.shape.clone();
+        if let Meaning::Packed(_) = self.element.meaning {
+            match shape.last_mut() {
+                // A tensor of so many bytes is in no file, and its chunks were found.
+                Some(last) => *last = last.saturating_mul(2),
+                None => shape.push(2),
+            }
+        }
+        shape
+    }
 }
 
 /// Where an item is.

@@ -119,7 +119,7 @@ impl Contents {
 /// says what to do.
 pub(crate) fn of_another_program(folder: &Path) -> Option<Failure> {
     let error = Kinds::builtin().open(folder, OpenOptions::new()).err()?;
-    (error.code() == codes::UNKNOWN_KIND).then(|| error.into())
+    (error.code() == codes::UNKNOWN_KIND).then(|| Failure::Refused(error))
 }
 
 pub(crate) fn misuse(message: String, folder: &Path) -> Failure {
