@@ -195,7 +195,7 @@ type/data: type none -> f8_e5m2
 component/both: 1 of 1 value differs, the first at [0]
 component/left: only in A
 component/right: only in B
-value/data: 1 of 2 values differ, the first at [0]
+value/data: 1 of 2 values differ, the first at [0, 0]
 format: format dense -> sparse_csr
 left: only in A
 right: only in B

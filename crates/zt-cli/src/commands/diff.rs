@@ -286,8 +286,11 @@ impl Text<'_> {
                 };
                 format!("type {} -> {}", word(a), word(b))
             }
-            Change::Values { role: None, diff } => values(diff, Some(dimensions)),
-            Change::Values { diff, .. } => values(diff, None),
+            // A component of another length has places of its own.
+            Change::Values { diff, .. } => {
+                let is_value = zt::formats::element_count(dimensions) == Some(diff.count);
+                values(diff, is_value.then_some(dimensions))
+            }
             Change::Unreadable { side, error } => {
                 let message = error.message();
                 let message = printable(&message);

@@ -45,10 +45,15 @@ fn abridged(text: &str) -> Cow<'_, str> {
     if text.len() <= CELL {
         return text;
     }
-    match text.char_indices().nth(CELL) {
-        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()).into(),
-        None => text,
+    if text.chars().nth(CELL).is_none() {
+        return text;
     }
+    // The ends of names differ, and the middle does not.
+    let mut places = text.char_indices().map(|(at, _)| at);
+    let ends = (places.nth(CELL / 2), places.nth_back(CELL / 2 - 1));
+    let head = text.get(..ends.0.unwrap_or(0)).unwrap_or_default();
+    let tail = text.get(ends.1.unwrap_or(0)..).unwrap_or_default();
+    format!("{head}…{tail}").into()
 }
 
 /// Whether a character [`is_unsafe`].
@@ -131,6 +136,15 @@ mod tests {
     #[test]
     fn a_cell_is_bounded() {
         assert_eq!(cell(&"é".repeat(5000)).chars().count(), CELL + 1);
+        let long = format!("a{}z", "é".repeat(CELL));
+        let short = cell(&long);
+        assert!(short.starts_with("aé") && short.ends_with("éz"), "{short}");
+        assert_eq!(
+            short.chars().position(|character| character == '…'),
+            Some(CELL / 2)
+        );
+        let fits = "é".repeat(CELL);
+        assert_eq!(cell(&fits), fits);
     }
 
     #[test]
