@@ -50,6 +50,41 @@ fn kinds_and_encodings_do_not_differ() {
 }
 
 #[test]
+fn only_values_matter_if_only_they_are_compared() {
+    let dir = tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    let (model, half, quantized) = (path("a.zt"), path("b.safetensors"), path("c.zt"));
+    let values: Vec<f32> = (0..512u16).map(|at| f32::from(at).sin()).collect();
+    of_floats(&model, &values);
+    zt!["meta", "set", model, "author", "\"nobody\""].exits(0);
+    zt!["convert", model, half, "--dtype", "bf16"].exits(0);
+    zt!["diff", model, half, "--rtol", "0.01"].exits(1);
+    let run = zt!["diff", model, half].exits(1);
+    assert!(run.err.contains("--only-values"), "{}", run.err);
+    zt!["diff", "--only-values", model, half].exits(1);
+    let run = zt!["diff", "--only-values", "--rtol", "0.01", model, half].exits(0);
+    assert_eq!(run.text(), "no differences in 1 object\n");
+    zt!["diff", "--only-values", "--rtol", "0.001", model, half].exits(1);
+    let wide = Dense::from_slice(&[8, 64], &values).unwrap();
+    let mut writer = Writer::create(&quantized).unwrap();
+    writer.add("w", &wide).unwrap();
+    writer.finish().unwrap();
+    let blocks = path("d.zt");
+    zt![
+        "quantize",
+        quantized,
+        blocks,
+        "--bits",
+        "8",
+        "--group-size",
+        "32"
+    ]
+    .exits(0);
+    zt!["diff", "--only-values", "--atol", "0.01", quantized, blocks].exits(0);
+    zt!["diff", "--atol", "0.01", quantized, blocks].exits(1);
+}
+
+#[test]
 fn differences_are_printed_as_text_and_as_json() {
     let dir = tempdir().unwrap();
     let path = |name: &str| dir.path().join(name);

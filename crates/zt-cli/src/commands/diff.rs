@@ -44,6 +44,10 @@ pub(crate) struct Arguments {
     /// f32
     #[arg(long)]
     dense: bool,
+    /// As --dense, and ignore attributes and types, too: for a model and its cast, or for two kinds of
+    /// files
+    #[arg(long)]
+    only_values: bool,
     #[command(flatten)]
     jobs: Jobs,
     #[command(flatten)]
@@ -56,6 +60,7 @@ Examples:
   zt diff --values base.safetensors tuned.safetensors
   zt diff --atol 1e-6 --rtol 1e-5 before.pt after.pt
   zt diff --dense sparse.zt dense.zt
+  zt diff --only-values --rtol 0.01 model.safetensors half.gguf
   zt diff --json a.zt b.zt | jq -r '.changed[].name'
 
 Exit: 0  the files are the same
@@ -91,6 +96,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let mut options = DiffOptions::new()
         .values(arguments.values)
         .dense(arguments.dense)
+        .only_values(arguments.only_values)
         // The only name in such a file is its own, and two files have two.
         .nameless(a.kind() == NPY && b.kind() == NPY)
         .threads(arguments.jobs.threads())
@@ -127,8 +133,15 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         output.line(&text.of(&diff).join("\n"))
     };
     let mut changes = diff.changed.iter().flat_map(|object| &object.changes);
-    if !arguments.dense && changes.any(|change| matches!(change, Change::Format { .. })) {
-        output.hint("--dense compares values and ignores formats");
+    let is_by_value = arguments.dense || arguments.only_values;
+    if !is_by_value && changes.any(|change| matches!(change, Change::Format { .. })) {
+        output.note("--dense compares values and ignores formats");
+    }
+    let mut changes = diff.changed.iter().flat_map(|object| &object.changes);
+    if !arguments.only_values
+        && changes.any(|change| matches!(change, Change::DType { .. } | Change::LogicalType { .. }))
+    {
+        output.note("--only-values compares values across types, and ignores attributes");
     }
     let exit = if has_difference {
         Exit::Failed

@@ -38,6 +38,7 @@ pub struct DiffOptions<'p> {
     values: bool,
     tolerance: Option<Tolerance>,
     dense: bool,
+    only_values: bool,
     nameless: bool,
     threads: Option<usize>,
     progress: Option<Progress<'p>>,
@@ -67,6 +68,17 @@ impl DiffOptions<'_> {
     pub const fn dense(mut self, dense: bool) -> Self {
         self.dense = dense;
         self
+    }
+
+    /// As [`DiffOptions::dense`], and the types of values and all attributes are ignored, too: for a model
+    /// and its cast, or for two kinds of files.
+    pub const fn only_values(mut self, only_values: bool) -> Self {
+        self.only_values = only_values;
+        self
+    }
+
+    const fn by_dense_value(&self) -> bool {
+        self.dense || self.only_values
     }
 
     /// Ignores names if each file has one object: some kinds of files have no names.
@@ -282,9 +294,11 @@ pub fn diff(a: &File, b: &File, options: &DiffOptions<'_>) -> Result<Diff> {
 fn diff_here(a: &File, b: &File, options: &DiffOptions<'_>) -> Result<Diff> {
     let gauge = Gauge::new(options.progress);
     let mut diff = Diff::default();
-    let (of_a, of_b) = (a.attributes()?, b.attributes()?);
-    let (of_a, of_b) = (of_a.unwrap_or_default(), of_b.unwrap_or_default());
-    diff.attributes = attributes(&of_a, &of_b, |_, _| true)?;
+    if !options.only_values {
+        let (of_a, of_b) = (a.attributes()?, b.attributes()?);
+        let (of_a, of_b) = (of_a.unwrap_or_default(), of_b.unwrap_or_default());
+        diff.attributes = attributes(&of_a, &of_b, |_, _| true)?;
+    }
 
     let (entries, others) = (a.entries(), b.entries());
     let named = others.iter().map(|entry| (entry.name(), entry));

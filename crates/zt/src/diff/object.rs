@@ -41,7 +41,7 @@ pub(super) fn byte_len(tensor: &Tensor<'_>, options: &DiffOptions<'_>) -> u64 {
     let lens = tensor.components();
     let lens = lens.map(|(_, component)| component.blob.decoded_len.unwrap_or(u64::MAX));
     let stored = lens.fold(0, u64::saturating_add);
-    let is_decoded = options.dense || options.values || options.tolerance.is_some();
+    let is_decoded = options.by_dense_value() || options.values || options.tolerance.is_some();
     match tensor.dense_type().filter(|_| is_decoded) {
         Some((dtype, logical_type)) => {
             let value_len = tensor.value_len(dtype, logical_type.as_deref());
@@ -67,7 +67,7 @@ struct Pair<'f, 'o> {
 impl Pair<'_, '_> {
     fn compare(&mut self) -> Result<(), (Side, Error)> {
         let (a, b) = (self.a, self.b);
-        let by_value = self.types.clone().filter(|_| self.options.dense);
+        let by_value = self.types.clone().filter(|_| self.options.by_dense_value());
         let is_by_value = by_value.is_some();
         let (of_a, of_b) = (format(&a), format(&b));
         let is_one_format = of_a == of_b;
@@ -84,14 +84,19 @@ impl Pair<'_, '_> {
             let is_decoded = is_by_value || tensor.stands_for().is_some();
             !is_decoded || !tensor.is_parameter(key)
         };
-        let changed = attributes(a.attributes(), b.attributes(), matters);
-        self.changes
-            .extend(changed.map_err(|error| (Side::A, error))?);
+        let only_values = self.options.only_values;
+        if !only_values {
+            let changed = attributes(a.attributes(), b.attributes(), matters);
+            self.changes
+                .extend(changed.map_err(|error| (Side::A, error))?);
+        }
 
         let has_one_shape = a.shape() == b.shape();
         let mut is_same = false;
         if let Some((a, b)) = by_value {
-            self.add_types(None, a, b);
+            if !only_values {
+                self.add_types(None, a, b);
+            }
         } else if is_one_format {
             is_same = self.compare_components(has_one_shape)?;
         }
