@@ -186,7 +186,7 @@ fn every_command_of_the_page_for_users_of_other_tools_runs() {
     let commands: Vec<&str> = commands
         .map(|cell| cell.strip_suffix("` |").unwrap())
         .collect();
-    assert_eq!(commands.len(), 19);
+    assert_eq!(commands.len(), 20);
     for line in commands {
         let run = common::run(
             common::command()
