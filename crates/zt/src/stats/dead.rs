@@ -23,7 +23,7 @@ pub(super) fn rows_and_columns(
     let mut alive_columns = Vec::new();
     resize(&mut alive_columns, columns)?;
     let (mut dead_rows, mut column, mut is_alive) = (0, 0, false);
-    array.for_each_piece(gauge, |elements| {
+    array.for_each_piece(false, gauge, |elements| {
         elements
             .scalars(array.tensor.registry())?
             .for_each(|value| {

@@ -132,7 +132,7 @@ fn of_entry(entry: &Entry<'_>, is_alone: bool, gauge: &Gauge<'_>) -> Result<Obje
     let tensor = entry.tensor()?;
     let array = Array::of(&tensor)?;
     let mut values = Stats::default();
-    array.for_each_piece(gauge, |elements| {
+    array.for_each_piece(is_alone, gauge, |elements| {
         values.append(&of_piece(&elements, &tensor, is_alone)?);
         Ok(())
     })?;
@@ -205,11 +205,12 @@ impl<'f> Array<'f> {
 
     fn for_each_piece(
         &self,
+        is_alone: bool,
         gauge: &Gauge<'_>,
         mut take: impl FnMut(Elements<'_>) -> Result<()>,
     ) -> Result<()> {
-        /// Bytes in memory at a time.
-        const PIECE: usize = 1 << 20;
+        // A thread reads long pieces ahead. Short ones stay in the core's cache, and other cores have work.
+        let piece_len = if is_alone { 1 << 20 } else { 128 << 10 };
         let like = Elements {
             logical_type: self.logical_type.clone(),
             ..Elements::new(self.dtype, &[][..])
@@ -219,8 +220,8 @@ impl<'f> Array<'f> {
             take(like.of_same_type(bytes))
         };
         match self.role {
-            Some(role) => self.tensor.reader(role)?.for_each_piece(PIECE, take),
-            None => self.tensor.dense_reader()?.for_each_piece(PIECE, take),
+            Some(role) => self.tensor.reader(role)?.for_each_piece(piece_len, take),
+            None => self.tensor.dense_reader()?.for_each_piece(piece_len, take),
         }
     }
 }
