@@ -147,6 +147,7 @@ impl Stats {
         });
     }
 
+    #[expect(clippy::eq_op, reason = "an infinity less itself is NaN")]
     fn append_block<T: Real>(&mut self, values: &[T]) {
         if values.is_empty() {
             return;
