@@ -133,7 +133,7 @@ impl Checkpoint {
         }
     }
 
-    /// A source of all elements. Its place in a listing is that of its first chunk.
+    /// A source of all elements. A listing shows the place of its first chunk.
     fn assemble(&mut self, tensor: &Tensor) -> Result<(SourceId, Span)> {
         let mut first = None;
         let mut slices = Vec::with_capacity(tensor.chunks.len());

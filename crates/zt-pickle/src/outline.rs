@@ -53,7 +53,7 @@ pub type ReadAt<'s> = dyn Fn(u64, &mut [u8]) -> io::Result<()> + 's;
 pub struct Outline {
     bytes: Vec<u8>,
     gaps: Vec<Gap>,
-    /// Bytes of the source from the pickle's beginning on, and those of the pickle.
+    /// Bytes of the source from the beginning of the pickle on, and bytes of the pickle.
     available: u64,
     byte_len: u64,
 }

@@ -62,8 +62,8 @@ Examples:
 
 An object is odd if it has NaN or infinities, if all of its values are equal, or if a matrix has
 rows or columns of zeros only. It is also odd if its deviation is more than 10 times, or less than a
-tenth, of the median of its like: objects of one shape whose names differ only in numbers, of which
-there must be four.
+tenth, of the median of its like. Its like are objects of one shape whose names differ only in
+numbers, at least four of them.
 
 For several files, --json prints a list of documents, and the exit code is the highest one.";
 
@@ -207,7 +207,7 @@ fn problems(found: &ObjectStats) -> Vec<String> {
     problems
 }
 
-/// Says of which objects the deviation is far from that of its like in other layers.
+/// Finds deviations that are far from the median of the same tensor in other layers.
 fn add_unlike(rows: &mut [Row<'_>]) {
     /// Objects that have a median.
     const FEWEST: usize = 4;

@@ -90,8 +90,8 @@ const FOLDERS: &[(&str, &str)] = &[
     ("checkpoint", "a TensorFlow checkpoint"),
 ];
 
-/// The mistake that a path shows: that of a folder of another format, or of a file of a checkpoint, whose
-/// archives have no names. `None` for any other path.
+/// The mistake that a path shows: a folder of another format, or one data file of a checkpoint. `None` for any
+/// other path.
 pub(crate) fn of_path(path: &Path) -> Option<Mistake> {
     if path.extension().is_some_and(|it| it == "distcp") && path.is_file() {
         return Some(Mistake {

@@ -126,7 +126,7 @@ impl Coords {
     ///
     /// # Errors
     ///
-    /// [`SparseFault`]: blocks do not fill the shape, or the number of pointers is not that of rows (or
+    /// [`SparseFault`]: blocks do not fill the shape, or the number of pointers does not fit the rows (or
     /// columns) of blocks and one more.
     pub fn compressed(
         by: Compressed,

@@ -2,7 +2,7 @@
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | `values` | the statistics of some values, and those of two parts together |
+//! | `values` | the statistics of some values, and how two parts are joined |
 //! | `dead` | rows and columns of zeros |
 //!
 //! This room knows the rooms `error`, `cores`, `file` and `read`.
@@ -163,7 +163,7 @@ fn of_piece(elements: &Elements<'_>, tensor: &Tensor<'_>, is_alone: bool) -> Res
     Ok(stats)
 }
 
-/// The values of an object: those of a dense value, or what a sparse object stores.
+/// The values of an object: its dense value, or what a sparse object stores.
 struct Array<'f> {
     tensor: Tensor<'f>,
     dtype: DType,

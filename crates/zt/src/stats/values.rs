@@ -172,7 +172,7 @@ impl Stats {
     }
 }
 
-/// An f32 or an f64: half as long values are taken twice as fast.
+/// An f32 or an f64. Twice as many f32 fit a register.
 trait Real: Copy + Default + PartialOrd + Into<f64> + Sub<Output = Self> {}
 
 impl Real for f32 {}

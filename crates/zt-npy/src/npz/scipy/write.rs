@@ -11,7 +11,7 @@ use crate::descr::{self, descr_of};
 use crate::header::render;
 use crate::npz::ENDING;
 
-/// The role of the values in both formats, and that of the coordinates in `sparse_coo`.
+/// The roles of the values in both formats, and of the coordinates in `sparse_coo`.
 const ROLE: &str = "values";
 const COORDS: &str = "coords";
 
