@@ -68,7 +68,8 @@ use zt::foreign::Kind;
 use zt::{Editor, File, Result, Source};
 pub use zt_foreign as foreign;
 pub use zt_foreign::{
-    ConvertOptions, FileKind, FileWriter, Input, InputOptions, MlDtype, Names, Summary,
+    ConvertOptions, Duplicate, FileKind, FileWriter, Input, InputOptions, MlDtype, Names,
+    OnDuplicate, Summary,
 };
 
 pub use merge::{is_same_file, join_slices};

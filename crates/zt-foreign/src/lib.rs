@@ -61,7 +61,8 @@ pub use open::{
     Refusal, TargetFolder, leads_out, open_one,
 };
 pub use outgoing::{
-    ConvertOptions, DATA, Incoming, Job, Merged, Outgoing, Sink, Summary, Treatment, Written,
+    ConvertOptions, DATA, Duplicate, Incoming, Job, Merged, OnDuplicate, Outgoing, Sink, Summary,
+    Treatment, Written,
 };
 #[cfg(feature = "json")]
 pub use tools::json;

@@ -1,14 +1,16 @@
 //! Merges the inputs of a conversion.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use zt::foreign::WarningKind;
-use zt::{Error, Result, Warning};
-use zt_foreign::{Fault, Incoming, Input, Job, Loss, Merged};
+use zt::{Result, Warning};
+use zt_foreign::{Incoming, Input, Job, Loss, Merged};
 
 use crate::merge::damage::Damage;
+use crate::merge::duplicate::replaces;
 use crate::merge::union::Union;
 use crate::native::ZT;
 use crate::table::Kinds;
@@ -20,7 +22,7 @@ use crate::table::Kinds;
 /// # Errors
 ///
 /// The fault of an object, unless damaged ones are skipped. Code `overlap` for blobs that would be
-/// written many times; `duplicate-name` for two objects of one name; `lossy` for data that the reader
+/// written many times; `duplicate-name` for two objects of one name, unless the options choose one; `lossy` for data that the reader
 /// of an input skipped, unless that is allowed.
 pub(crate) fn merge<'i>(
     kinds: &Kinds,
@@ -51,6 +53,13 @@ pub(crate) fn merge<'i>(
         attributes.add(map, job).map_err(blame)?;
         let map = input.file().extra().map_err(blame)?;
         extra.add(map, job).map_err(blame)?;
+    }
+    for Incoming { tensor, .. } in &objects {
+        if let Some(fault) = tensor.fault() {
+            let message = format!("kept as it is: {}", fault.message());
+            let warning = Warning::new(fault.code(), message).with_object(tensor.name());
+            job.summary.warnings.push(warning);
+        }
     }
     let mut attributes = attributes.into_map();
     for kind in kinds
@@ -92,12 +101,12 @@ fn distinct(inputs: &[Input]) -> Vec<&Input> {
     distinct
 }
 
-/// Adds the objects of an input. `places` has the path of the input that has each name, if it
+/// Adds the objects of an input. `places` has the position of each name in `objects`, if the input
 /// `is_one_of_several`.
 fn add_objects<'i>(
     input: &'i Input,
     objects: &mut Vec<Incoming<'i>>,
-    places: &mut HashMap<&'i str, Option<&'i Path>>,
+    places: &mut HashMap<&'i str, usize>,
     is_one_of_several: bool,
     job: &mut Job<'_>,
 ) -> Result<()> {
@@ -121,22 +130,25 @@ fn add_objects<'i>(
                 continue;
             }
         };
-        // The names of one file are unique.
-        if is_one_of_several && let Some(first) = places.insert(entry.name(), path) {
-            let (first, second) = (first.map(Path::to_owned), path.map(Path::to_owned));
-            let error = Error::from(Fault::Repeated { first, second });
-            return Err(error.with_object(entry.name()));
-        }
-        if let Some(fault) = tensor.fault() {
-            let message = format!("kept as it is: {}", fault.message());
-            let warning = Warning::new(fault.code(), message).with_object(entry.name());
-            job.summary.warnings.push(warning);
-        }
-        objects.push(Incoming {
+        let incoming = Incoming {
             tensor,
             registry: file.registry(),
             path,
-        });
+        };
+        // The names of one file are unique.
+        let place = match places.entry(entry.name()) {
+            Entry::Occupied(place) => Some(*place.get()),
+            Entry::Vacant(place) if is_one_of_several => {
+                place.insert(objects.len());
+                None
+            }
+            Entry::Vacant(_) => None,
+        };
+        match place.and_then(|place| objects.get_mut(place)) {
+            Some(first) if replaces(first, &incoming, job)? => *first = incoming,
+            Some(_) => {}
+            None => objects.push(incoming),
+        }
     }
     Ok(())
 }

@@ -3,12 +3,14 @@
 //! It must not know: sets, and how an output gets its name.
 
 mod damage;
+mod duplicate;
 mod inputs;
 mod output;
 mod slices;
 mod target;
 mod union;
 
+pub(crate) use duplicate::replaces;
 pub(crate) use inputs::merge;
 pub use output::is_same_file;
 pub(crate) use output::{check, check_is_no_input, check_name};

@@ -9,7 +9,8 @@ use serde::Serialize;
 use zt::foreign::expect_unlocked;
 use zt::{Result, Span, Warning};
 use zt_foreign::{
-    ConvertOptions, Fault, FileWriter, Incoming, Input, Job, Loss, Merged, Part, SetForm, Sink,
+    ConvertOptions, Duplicate, Fault, FileWriter, Incoming, Input, Job, Loss, Merged, Part,
+    SetForm, Sink,
 };
 
 use super::index::{index_of, is_plain};
@@ -35,6 +36,8 @@ pub struct Split {
     pub left_out: Vec<String>,
     /// As [`zt_foreign::Summary::damaged`].
     pub damaged: Vec<String>,
+    /// As [`zt_foreign::Summary::duplicates`].
+    pub duplicates: Vec<Duplicate>,
     /// Files of the replaced set that were removed, because the new set has no file of that name.
     pub removed: Vec<PathBuf>,
     /// As [`zt_foreign::Summary::warnings`].
@@ -198,6 +201,7 @@ impl<'p> Plan<'p> {
                 total_size,
                 left_out: job.summary.left_out,
                 damaged: job.summary.damaged,
+                duplicates: job.summary.duplicates,
                 warnings: job.summary.warnings,
                 ..Split::default()
             },

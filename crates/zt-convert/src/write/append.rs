@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use zt::{Editor, Error, Result, Tensor};
-use zt_foreign::{ConvertOptions, Fault, Input, Job, Summary};
+use zt_foreign::{ConvertOptions, Fault, Incoming, Input, Job, Merged, OnDuplicate, Summary};
 
-use crate::merge::{check_cast, check_is_no_input, join_slices, merge, united};
+use crate::merge::{check_cast, check_is_no_input, join_slices, merge, replaces, united};
 use crate::native::{ZT, write_objects};
 use crate::table::Kinds;
 
@@ -45,7 +45,8 @@ impl Kinds {
     /// # Errors
     ///
     /// The fault of any object of an input or of the file: no object is dropped silently. Code
-    /// `duplicate-name` for a name that the file has already; `overwrite` for an input that is the file
+    /// `duplicate-name` for a name that the file has already, unless [`ConvertOptions::on_duplicate`]
+    /// chooses one of the two objects; `overwrite` for an input that is the file
     /// itself; `unsupported` for an object without the requested dense value; [`zt::ErrorKind::Io`], for
     /// a full disk before anything is changed; [`zt::ErrorKind::Interrupted`].
     pub fn append(
@@ -62,16 +63,8 @@ impl Kinds {
         let mut job = Job::new(ZT, options);
         job.summary.byte_len = edit.before().byte_len();
         let inputs = &*join_slices(inputs)?;
-        let merged = merge(self, inputs, &mut job)?;
-        let taken = |name: &str| edit.contains(name);
-        if let Some(second) = merged.objects.iter().find(|it| taken(it.tensor.name())) {
-            let by = second.path.map(ToOwned::to_owned);
-            let error = Error::from(Fault::Taken { by }).with_object(second.tensor.name());
-            return Err(match edit.path() {
-                Some(path) => error.with_path(path),
-                None => error,
-            });
-        }
+        let mut merged = merge(self, inputs, &mut job)?;
+        settle_names(&mut merged, edit, &mut job)?;
         if let Some(added) = merged.attributes {
             let attributes = edit.attributes_mut();
             let first = attributes.clone().unwrap_or_default();
@@ -85,10 +78,45 @@ impl Kinds {
             tensor.filter(|_| edit.keeps(entry.name()))
         });
         let existing: Vec<Tensor<'_>> = existing.collect();
-        edit.reserve(certain_len(inputs, &existing, options))?;
+        if job.summary.duplicates.is_empty() {
+            edit.reserve(certain_len(inputs, &existing, options))?;
+        }
         write_objects(&merged.objects, &existing, edit.writer(), &mut job)?;
         Ok(job.summary)
     }
+}
+
+/// Settles names that the file has already: drops an object of the inputs, or removes one of the file.
+fn settle_names(merged: &mut Merged<'_>, edit: &mut Editor, job: &mut Job<'_>) -> Result<()> {
+    let before = edit.before().clone();
+    let path = edit.path().map(ToOwned::to_owned);
+    let mut kept = Vec::with_capacity(merged.objects.len());
+    for second in std::mem::take(&mut merged.objects) {
+        let name = second.tensor.name();
+        if !edit.contains(name) {
+            kept.push(second);
+            continue;
+        }
+        let first = before.get(name).filter(|_| edit.keeps(name)).transpose()?;
+        let Some(tensor) = first.filter(|_| job.options.on_duplicate != OnDuplicate::Error) else {
+            let by = second.path.map(ToOwned::to_owned);
+            let error = Error::from(Fault::Taken { by }).with_object(name);
+            return Err(path
+                .into_iter()
+                .fold(error, |error, path| error.with_path(&path)));
+        };
+        let first = Incoming {
+            tensor,
+            registry: before.registry(),
+            path: path.as_deref(),
+        };
+        if replaces(&first, &second, job)? {
+            edit.remove(name)?;
+            kept.push(second);
+        }
+    }
+    merged.objects = kept;
+    Ok(())
 }
 
 /// A lower bound of the bytes that will be written, for data that is stored unchanged. Data that may

@@ -29,7 +29,7 @@ impl Kinds {
     /// | code | cause |
     /// | --- | --- |
     /// | `overlap` | blobs of an input overlap beyond [`zt::Limits::overlap`] |
-    /// | `duplicate-name` | two objects have one name |
+    /// | `duplicate-name` | two objects have one name, and [`ConvertOptions::on_duplicate`] chooses none |
     /// | `lossy` | the target cannot represent some values, which are listed |
     /// | `unsupported` | the target cannot be written; an object lacks the requested dense value |
     ///

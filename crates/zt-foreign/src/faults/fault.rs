@@ -47,6 +47,16 @@ pub enum Fault {
         first: Option<PathBuf>,
         second: Option<PathBuf>,
     },
+    /// As [`Fault::Repeated`], for objects that should be the same.
+    #[error(
+        "duplicate name, and the objects differ: in {} and in {}",
+        path(first),
+        path(second)
+    )]
+    Different {
+        first: Option<PathBuf>,
+        second: Option<PathBuf>,
+    },
     /// The input at the path `by` has an object whose name the file has already.
     #[error("duplicate name: in the file and in {}", path(by))]
     Taken { by: Option<PathBuf> },
@@ -117,7 +127,9 @@ impl Fault {
             Fault::Lossy { .. } | Fault::Losses { .. } | Fault::NothingToWrite { .. } => {
                 (Unsupported, LOSSY)
             }
-            Fault::Repeated { .. } | Fault::Taken { .. } => (Misuse, "duplicate-name"),
+            Fault::Repeated { .. } | Fault::Different { .. } | Fault::Taken { .. } => {
+                (Misuse, "duplicate-name")
+            }
             Fault::Exists | Fault::NoFile | Fault::IsInput { .. } => (Misuse, "overwrite"),
             Fault::CastTarget { .. } | Fault::Stem => (Misuse, "misuse"),
             Fault::NamesNotUtf8 | Fault::NamesTooLong { .. } | Fault::NameCount { .. } => {

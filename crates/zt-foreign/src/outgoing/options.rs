@@ -1,5 +1,7 @@
 //! How files are converted, and what a conversion has done.
 
+use std::path::PathBuf;
+
 use zt::foreign::Kind;
 use zt::{DType, Progress, Warning, WriteOptions};
 
@@ -33,6 +35,8 @@ pub struct ConvertOptions<'p> {
     /// Names, dtypes and inputs may differ. Copies of at least 4 KiB are compared byte for byte. On
     /// by default.
     pub deduplicate: bool,
+    /// Which object is written if several inputs have one of the same name.
+    pub on_duplicate: OnDuplicate,
     /// Whether an existing file at the path of the output is replaced, or a set of the same name.
     /// Without a path this has no effect.
     pub overwrite: bool,
@@ -53,6 +57,7 @@ impl<'p> ConvertOptions<'p> {
             skip_damaged: false,
             allow_inf: false,
             deduplicate: true,
+            on_duplicate: OnDuplicate::Error,
             overwrite: false,
             progress: None,
         }
@@ -66,6 +71,7 @@ impl<'p> ConvertOptions<'p> {
         skip_damaged: bool,
         allow_inf: bool,
         deduplicate: bool,
+        on_duplicate: OnDuplicate,
         overwrite: bool,
         progress: Option<Progress<'p>>,
     }
@@ -77,6 +83,43 @@ impl<'p> ConvertOptions<'p> {
         self.drop_unsupported(lossy)
             .skip_damaged(lossy)
             .allow_inf(lossy)
+    }
+}
+
+/// Which object is written if several inputs have one of the same name.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum OnDuplicate {
+    /// None: the name is an error, code `duplicate-name`.
+    #[default]
+    Error,
+    /// The object of the first input that has one.
+    First,
+    /// The object of the last input that has one, in the place of the first.
+    Last,
+    /// The first one if [`zt::diff::diff_tensors`] finds no difference to the others. A difference is
+    /// an error, code `duplicate-name`. Both objects are read.
+    Same,
+}
+
+/// An object that was not written, because another one of the same name was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Duplicate {
+    /// The name.
+    pub name: String,
+    /// The path of the input that has the object, or of the file that it was removed from. `None` for
+    /// an input that was not opened by a path.
+    pub path: Option<PathBuf>,
+}
+
+impl Duplicate {
+    /// The object `name` of the file at `path`.
+    #[must_use]
+    pub fn new(name: impl Into<String>, path: Option<PathBuf>) -> Self {
+        Duplicate {
+            name: name.into(),
+            path,
+        }
     }
 }
 
@@ -96,6 +139,8 @@ pub struct Summary {
     pub left_out: Vec<String>,
     /// Those of [`Summary::left_out`] that are damaged.
     pub damaged: Vec<String>,
+    /// Objects in whose place one of another input was written, by [`ConvertOptions::on_duplicate`].
+    pub duplicates: Vec<Duplicate>,
     /// The warnings of the inputs; a warning with code `lossy` for each loss; and one with code
     /// `experimental` for a kind whose writer is an experiment.
     pub warnings: Vec<Warning>,

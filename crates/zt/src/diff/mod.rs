@@ -291,6 +291,21 @@ pub fn diff(a: &File, b: &File, options: &DiffOptions<'_>) -> Result<Diff> {
     parallel::on(options.threads, || diff_here(a, b, options))
 }
 
+/// The differences between two objects, whatever their names: what [`diff()`] finds between objects of one
+/// name.
+///
+/// # Errors
+///
+/// [`ErrorKind::Interrupted`]. A fault of an object is a difference.
+pub fn diff_tensors(
+    a: &Tensor<'_>,
+    b: &Tensor<'_>,
+    options: &DiffOptions<'_>,
+) -> Result<Vec<Change>> {
+    let gauge = Gauge::new(options.progress);
+    parallel::on(options.threads, || object::changes(a, b, options, &gauge))
+}
+
 fn diff_here(a: &File, b: &File, options: &DiffOptions<'_>) -> Result<Diff> {
     let gauge = Gauge::new(options.progress);
     let mut diff = Diff::default();
