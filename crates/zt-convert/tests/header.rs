@@ -86,8 +86,17 @@ fn a_header_longer_than_the_limit_is_refused_before_it_is_read() {
 }
 
 #[test]
-fn only_spaces_follow_the_header() {
-    for padding in ["\n", "\t", " \r", "\0", "x", "{}"] {
+fn only_white_space_is_around_the_header() {
+    for header in [format!(" {W}"), format!("\t\n{W}"), format!("{W} \r\n")] {
+        let bytes = file_of(&header, 8);
+        let file = open(bytes.clone()).unwrap();
+        assert_eq!(file.warnings()[0].code, "header", "{header:?}");
+        let strict = zt::OpenOptions::new().strict(true);
+        let kinds = zt_convert::Kinds::builtin();
+        let error = kinds.open_source(Memory::new(bytes), strict).unwrap_err();
+        assert_eq!(error.code(), "header", "{header:?}");
+    }
+    for padding in ["\0", "x", "{}", "\u{a0}"] {
         let error = refused(&format!("{W}{padding}"), 8);
         assert!(error.offset().unwrap() >= 8 + W.len() as u64, "{padding:?}");
     }

@@ -38,6 +38,8 @@ pub struct Header {
     pub(super) metadata: Option<Vec<(String, String)>>,
     /// Indices of `tensors`, sorted by their names, which are unique.
     by_name: Vec<u32>,
+    /// White space around the JSON, which the format forbids and the official reader skips.
+    pub(super) tolerated: Option<Error>,
 }
 
 /// One tensor of a [`Header`].
@@ -84,7 +86,12 @@ impl Header {
                 0,
             ));
         };
-        check(parse(&bytes_of(source, header)?)?, data)
+        let (json, tolerated) = parse(&bytes_of(source, header)?)?;
+        let header = check(json, data)?;
+        Ok(Header {
+            tolerated,
+            ..header
+        })
     }
 
     /// The tensors in the order of their data.
@@ -140,30 +147,47 @@ fn in_data(violation: Violation, data: Span, start: u64) -> Error {
     }
 }
 
-/// The JSON of a header: UTF-8 from `{` to `}`, followed by nothing but spaces.
-fn parse(bytes: &[u8]) -> Result<HeaderJson> {
-    match bytes.first() {
-        None => return Err(within(Violation::NoHeader, 0)),
-        Some(b'{') => {}
-        Some(&found) => return Err(within(Violation::Start { found }, 0)),
+/// The JSON of a header: UTF-8 from `{` to `}`, followed by nothing but spaces. Other white space of JSON
+/// around it is the second value: the official reader skips it.
+fn parse(bytes: &[u8]) -> Result<(HeaderJson, Option<Error>)> {
+    if bytes.is_empty() {
+        return Err(within(Violation::NoHeader, 0));
     }
+    let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
+    let start = bytes.iter().position(|byte| !is_blank(byte)).unwrap_or(0);
+    let mut tolerated = match (bytes.get(start), bytes.first()) {
+        (Some(b'{'), Some(b'{')) => None,
+        (Some(b'{'), Some(&found)) => Some(within(Violation::Start { found }, 0)),
+        (found, _) => {
+            let found = found.copied().unwrap_or_default();
+            return Err(within(Violation::Start { found }, start));
+        }
+    };
     let text = std::str::from_utf8(bytes)
         .map_err(|error| within(Violation::NotUtf8, error.valid_up_to()))?;
     let text = text.trim_end_matches(' ');
-    // The parser would accept any white space.
-    if let Some((&found, before)) = text.as_bytes().split_last()
-        && found != b'}'
-    {
-        return Err(within(Violation::Padding { found }, before.len()));
+    let json = text.trim_end_matches(['\t', '\n', '\r', ' ']);
+    let padding = |of: &str| {
+        let (&found, before) = of.as_bytes().split_last()?;
+        Some(within(Violation::Padding { found }, before.len()))
+    };
+    if json.len() < text.len() {
+        tolerated = tolerated.or_else(|| padding(text));
     }
-    HeaderJson::parse(text).map_err(|fault| {
+    if !json.ends_with('}')
+        && let Some(error) = padding(json)
+    {
+        return Err(error);
+    }
+    let json = HeaderJson::parse(json).map_err(|fault| {
         let (name, position) = (fault.name.clone(), fault.position);
         let error = within(Violation::Json(fault), position);
         match name {
             Some(name) => error.with_object(&name),
             None => error,
         }
-    })
+    })?;
+    Ok((json, tolerated))
 }
 
 fn check(mut json: HeaderJson, data: Span) -> Result<Header> {
@@ -195,6 +219,7 @@ fn check(mut json: HeaderJson, data: Span) -> Result<Header> {
         tensors,
         metadata: json.metadata,
         by_name,
+        tolerated: None,
     })
 }
 

@@ -36,6 +36,9 @@ impl FileKind for SafeTensors {
         for tensor in header.tensors {
             add(&mut builder, tensor, source);
         }
+        if let Some(blank) = header.tolerated {
+            builder.tolerated(blank);
+        }
         if let Some(metadata) = header.metadata {
             note_slices(&metadata, opening.path, &mut builder);
             builder.attributes(metadata.into_iter().collect::<Attributes>());

@@ -61,3 +61,34 @@ fn a_type_that_safetensors_lacks_is_refused() {
     let error = TensorView::new(&file.tensor("w").unwrap()).unwrap_err();
     assert_eq!((error.code(), error.object()), ("lossy", Some("w")));
 }
+
+#[test]
+fn white_space_around_the_header_is_read_as_the_official_reader_reads_it() {
+    const W: &str = r#"{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}"#;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("blank.safetensors");
+    for (before, after, warns) in [
+        ("", "", 0),
+        ("", "   ", 0),
+        ("   ", "", 1),
+        ("\t\r\n", "", 1),
+        ("", "\n", 1),
+        (" ", " \n ", 1),
+        ("\u{b}", "", 0),
+        ("", "\0", 0),
+        ("\u{feff}", "", 0),
+    ] {
+        let header = format!("{before}{W}{after}");
+        let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+        bytes.extend(header.as_bytes());
+        bytes.extend(1.0f32.to_le_bytes());
+        std::fs::write(&path, &bytes).unwrap();
+        let theirs = Official::deserialize(&bytes);
+        let ours = SafeTensors.open_path(&path, &InputOptions::new());
+        assert_eq!(ours.is_ok(), theirs.is_ok(), "{header:?}");
+        let Ok(ours) = ours else { continue };
+        assert_eq!(ours.file().warnings().len(), warns, "{header:?}");
+        let tensor = ours.file().tensor("w").unwrap();
+        assert_eq!(*tensor.values::<f32>().unwrap(), [1.0], "{header:?}");
+    }
+}
