@@ -68,6 +68,7 @@ fn mistakes() -> Vec<(Vec<u8>, [&'static str; 2])> {
             b"\x82\xA6params\x80\xA1x\x01".to_vec(),
             ["MessagePack", "save"],
         ),
+        (vec![0; 64], ["first 64 bytes or more are zero", "download"]),
         (b"tjgg\x03\0\0\0\0\x7D\0\0".to_vec(), ["GGML", "GGUF"]),
     ]
 }
@@ -102,6 +103,7 @@ fn a_folder_of_another_format_is_named() {
         (".zgroup", "Zarr"),
         ("manifest.ocdbt", "Orbax"),
         ("checkpoint", "TensorFlow"),
+        ("model_index.json", "diffusers"),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let open = || {

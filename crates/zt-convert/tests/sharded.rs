@@ -19,7 +19,7 @@ fn set(map: &[(&str, &str)], shards: &[(&str, &[(&str, f32)])]) -> (TempDir, Pat
         .iter()
         .map(|(tensor, shard)| ((*tensor).to_owned(), (*shard).into()))
         .collect();
-    let index = serde_json::json!({"metadata": {"total_size": 0}, "weight_map": map});
+    let index = serde_json::json!({"metadata": {}, "weight_map": map});
     let path = folder.path().join("model.safetensors.index.json");
     fs::write(&path, index.to_string()).unwrap();
     (folder, path)
@@ -169,7 +169,11 @@ fn attributes_of_the_index_are_kept_unless_a_shard_has_other_values() {
     );
     let index = fs::read_to_string(&path).unwrap();
     let metadata = r#"{"mergekit_version": "0.0.5", "format": "pt", "total_size": 4}"#;
-    fs::write(&path, index.replace(r#"{"total_size":0}"#, metadata)).unwrap();
+    fs::write(
+        &path,
+        index.replace(r#"{"metadata":{}"#, &format!(r#"{{"metadata":{metadata}"#)),
+    )
+    .unwrap();
     let file = opened(&path).unwrap();
     let attributes = file.attributes().unwrap().unwrap();
     let keys: Vec<_> = attributes
@@ -180,11 +184,44 @@ fn attributes_of_the_index_are_kept_unless_a_shard_has_other_values() {
     assert!(file.warnings().is_empty());
 
     let other = metadata.replace("pt", "tf");
-    fs::write(&path, index.replace(r#"{"total_size":0}"#, &other)).unwrap();
+    fs::write(
+        &path,
+        index.replace(r#"{"metadata":{}"#, &format!(r#"{{"metadata":{other}"#)),
+    )
+    .unwrap();
     let file = opened(&path).unwrap();
     let attributes = file.attributes().unwrap().unwrap();
     assert_eq!(attributes.get("format").unwrap().as_str(), Some("pt"));
     assert_eq!(file.warnings()[0].code, "attribute-conflict");
+}
+
+#[test]
+fn a_total_size_other_than_the_bytes_of_the_tensors_is_a_warning() {
+    let (_folder, path) = set(
+        &[("a", "1.safetensors"), ("b", "2.safetensors")],
+        &[
+            ("1.safetensors", &[("a", 1.0)]),
+            // The copy of `a` is not of this set.
+            ("2.safetensors", &[("a", 3.0), ("b", 2.0)]),
+        ],
+    );
+    let index = fs::read_to_string(&path).unwrap();
+    for (total, warns) in [
+        ("8", false),
+        ("8.0", false),
+        ("12", true),
+        ("0", true),
+        ("null", false),
+        ("\"8 B\"", false),
+    ] {
+        let metadata = format!(r#"{{"metadata":{{"total_size":{total}}}"#);
+        fs::write(&path, index.replace(r#"{"metadata":{}"#, &metadata)).unwrap();
+        let warnings = opened(&path).unwrap().warnings();
+        let found = warnings.iter().find(|it| it.code == "total-size");
+        assert_eq!(found.is_some(), warns, "{total}: {warnings:?}");
+        let message = found.map(|it| it.message.as_str());
+        assert!(message.is_none_or(|it| it.contains(total) && it.contains("have 8")));
+    }
 }
 
 #[test]

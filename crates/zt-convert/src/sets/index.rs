@@ -37,6 +37,8 @@ pub(super) struct Index {
     has_groups: bool,
     /// The `metadata`, except for totals of the set.
     pub(super) metadata: Vec<(String, String)>,
+    /// The bytes of all tensors, as the `metadata` counts them.
+    pub(super) total_size: Option<u64>,
 }
 
 impl Index {
@@ -51,7 +53,11 @@ impl Index {
 
     #[expect(clippy::expect_used, reason = "the list has all shards")]
     fn from_json(json: IndexJson) -> Result<Self> {
-        let IndexJson { map, metadata } = json;
+        let IndexJson {
+            map,
+            metadata,
+            total_size,
+        } = json;
         let mut names: Vec<&str> = map.iter().map(|(name, _)| name.as_str()).collect();
         if let Some(name) = repeated(&mut names) {
             return Err(Error::from(Violation::RepeatedName).with_object(name));
@@ -83,6 +89,8 @@ impl Index {
             owners,
             has_groups,
             metadata,
+            // Groups are of Keras, which counts otherwise.
+            total_size: total_size.filter(|_| !has_groups),
         })
     }
 
@@ -171,6 +179,7 @@ struct IndexJson {
     /// The `weight_map`.
     map: Vec<(String, Files)>,
     metadata: Vec<(String, String)>,
+    total_size: Option<u64>,
 }
 
 /// The file of a tensor, or the files of a group.
@@ -228,10 +237,12 @@ impl<'de> Visitor<'de> for Fields {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut found = None;
-        let mut metadata = Vec::new();
+        let (mut metadata, mut total) = (Vec::new(), None);
         while let Some(key) = map.next_key::<String>()? {
             if key == "metadata" {
-                metadata.extend(texts(map.next_value()?).map_err(A::Error::custom)?);
+                let pairs = pairs(map.next_value()?).map_err(A::Error::custom)?;
+                total = total_size(&pairs).or(total);
+                metadata.extend(texts(pairs));
             } else if key != "weight_map" {
                 map.next_value::<Skipped>()?;
             } else if found.is_none() {
@@ -242,13 +253,16 @@ impl<'de> Visitor<'de> for Fields {
             }
         }
         let map = found.ok_or_else(|| A::Error::missing_field("weight_map"))?;
-        Ok(IndexJson { map, metadata })
+        Ok(IndexJson {
+            map,
+            metadata,
+            total_size: total,
+        })
     }
 }
 
-/// The `metadata` as texts, like the attributes of safetensors. Another value than a text becomes its
-/// JSON. Totals (`total_size`, `total_parameters`) are left out, because they describe this set only.
-fn texts(metadata: &RawValue) -> serde_json::Result<Vec<(String, String)>> {
+/// The pairs of the `metadata`.
+fn pairs(metadata: &RawValue) -> serde_json::Result<Vec<(String, &RawValue)>> {
     let json = metadata.get();
     // Checks the depth, as for other fields.
     serde_json::from_str::<Skipped>(json)?;
@@ -256,15 +270,27 @@ fn texts(metadata: &RawValue) -> serde_json::Result<Vec<(String, String)>> {
     if !json.starts_with('{') {
         return Ok(Vec::new());
     }
-    let Pairs::<&RawValue>(pairs) = serde_json::from_str(json)?;
+    let Pairs(pairs) = serde_json::from_str(json)?;
+    Ok(pairs)
+}
+
+/// The pairs as texts, like the attributes of safetensors. Another value than a text becomes its
+/// JSON. Totals (`total_size`, `total_parameters`) are left out, because they describe this set only.
+fn texts(pairs: Vec<(String, &RawValue)>) -> impl Iterator<Item = (String, String)> {
     let kept = pairs
         .into_iter()
         .filter(|(key, _)| !key.starts_with("total_"));
-    let as_text = |(key, value): (String, &RawValue)| {
+    kept.map(|(key, value)| {
         let text = serde_json::from_str(value.get());
         (key, text.unwrap_or_else(|_| value.get().to_owned()))
-    };
-    Ok(kept.map(as_text).collect())
+    })
+}
+
+/// The bytes of all tensors. Some programs write a float.
+fn total_size(pairs: &[(String, &RawValue)]) -> Option<u64> {
+    let (_, value) = pairs.iter().find(|(key, _)| key == "total_size")?;
+    let number = value.get();
+    number.strip_suffix(".0").unwrap_or(number).parse().ok()
 }
 
 #[cfg(test)]

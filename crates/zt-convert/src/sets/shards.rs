@@ -6,13 +6,14 @@ use std::fs;
 use std::path::Path;
 
 use zt::foreign::{FileBuilder, Kind};
-use zt::{Error, File, FileSource, Result, Source, Value, Warning};
+use zt::{Entry, Error, File, FileSource, Result, Source, Span, Value, Warning};
 use zt_foreign::{Fault, Input, Opening, Probe, beside, display, leads_out};
 
 use super::index::{Index, Listed};
 use super::violation::Violation;
 use super::{IndexFile, USUAL};
 use crate::merge::Union;
+use crate::native::ZT;
 use crate::table::Kinds;
 
 /// Opens the set that `index` lists. Cost: reads the header of every shard, and keeps every shard open.
@@ -31,6 +32,7 @@ pub(super) fn open(index: &Index, opening: Opening<'_>, kinds: &Kinds) -> Result
         own_name: &own_name,
         index,
         found: vec![false; index.tensors().len()],
+        total: Total::default(),
         unlisted: HashMap::new(),
         metadata: Union::default(),
         extra: Union::default(),
@@ -116,6 +118,8 @@ struct Set<'x> {
     index: &'x Index,
     /// By place in the index: whether the tensor was found.
     found: Vec<bool>,
+    /// The bytes of the tensors that the index lists.
+    total: Total,
     /// Tensors that the index does not list, and the shard that has each.
     unlisted: HashMap<String, &'x str>,
     /// The attributes of all shards and of the index.
@@ -141,9 +145,12 @@ impl<'x> Set<'x> {
             return Err(Violation::ShardKind { name, found }.into());
         }
         let mut shadowed = HashSet::new();
-        for tensor in shard.names() {
+        let mut spans = HashSet::new();
+        for entry in shard.entries() {
+            let tensor = entry.name();
             match self.index.find(tensor, position) {
                 Listed::Here(place) => {
+                    self.total.add(&entry, &mut spans);
                     if let Some(found) = self.found.get_mut(place) {
                         *found = true;
                     }
@@ -152,7 +159,7 @@ impl<'x> Set<'x> {
                     let message =
                         format!("the copy in {name:?} is not read: the index names another shard");
                     builder.warning(Warning::new("shadowed", message).with_object(tensor));
-                    shadowed.insert(tensor);
+                    shadowed.insert(tensor.to_owned());
                 }
                 Listed::Nowhere => builder.warning(self.add_unlisted(tensor, name)?),
             }
@@ -202,8 +209,14 @@ impl<'x> Set<'x> {
             return Err(Error::from(Violation::NotInShard { shard }).with_object(name));
         }
         // An empty index has the usual kind.
-        let empty = || self.opening.builder(USUAL);
-        let mut builder = self.builder.map_or_else(empty, |(_, builder)| builder);
+        let empty = || (USUAL, self.opening.builder(USUAL));
+        let (kind, mut builder) = self.builder.unwrap_or_else(empty);
+        // Components of `.zt` are compressed and shared, which programs count in several ways.
+        let total = self.index.total_size.filter(|_| kind != ZT);
+        let differs = total.and_then(|total_size| self.total.differs_from(total_size));
+        if let Some(warning) = differs {
+            builder.warning(warning);
+        }
         let of_index = self.index.metadata.iter();
         let of_index = of_index.map(|(key, text)| (key.as_str().into(), text.as_str().into()));
         keep(&mut self.metadata, of_index, self.own_name, &mut builder)?;
@@ -213,6 +226,44 @@ impl<'x> Set<'x> {
         }
         builder.extra(self.extra.into_map());
         builder.build()
+    }
+}
+
+/// The bytes of tensors. Programs count bytes that several tensors share once, or for each of them.
+#[derive(Default)]
+struct Total {
+    of_each: u64,
+    shared_once: u64,
+}
+
+impl Total {
+    /// Adds a tensor of a shard. `spans` has the bytes of the tensors of that shard so far.
+    fn add(&mut self, entry: &Entry<'_>, spans: &mut HashSet<Span>) {
+        let components = entry
+            .object()
+            .into_iter()
+            .flat_map(|object| &object.components);
+        for (_, component) in components {
+            let blob = &component.blob;
+            let byte_len = blob.decoded_len.unwrap_or(0);
+            self.of_each = self.of_each.saturating_add(byte_len);
+            if spans.insert(blob.span) {
+                self.shared_once = self.shared_once.saturating_add(byte_len);
+            }
+        }
+    }
+
+    /// The warning for another `total_size` in the index.
+    fn differs_from(&self, total_size: u64) -> Option<Warning> {
+        let found = self.of_each;
+        if [found, self.shared_once].contains(&total_size) {
+            return None;
+        }
+        let message = format!(
+            "the index gives a total_size of {total_size} bytes, the tensors have {found}: the shards are others than \
+             the index was written for, or its writer counted wrongly"
+        );
+        Some(Warning::new("total-size", message))
     }
 }
 

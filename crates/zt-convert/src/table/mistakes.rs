@@ -88,7 +88,10 @@ const FOLDERS: &[(&str, &str)] = &[
     ("manifest.ocdbt", "an Orbax checkpoint"),
     ("_CHECKPOINT_METADATA", "an Orbax checkpoint"),
     ("checkpoint", "a TensorFlow checkpoint"),
+    ("model_index.json", DIFFUSERS),
 ];
+
+const DIFFUSERS: &str = "a pipeline of diffusers";
 
 /// The mistake that a path shows: a folder of another format, or one data file of a checkpoint. `None` for any
 /// other path.
@@ -103,9 +106,17 @@ pub(crate) fn of_path(path: &Path) -> Option<Mistake> {
     let (_, what) = known.find(|(name, _)| path.join(name).is_file())?;
     Some(Mistake {
         what: (*what).to_owned(),
-        advice: EXPORT,
+        advice: match *what {
+            DIFFUSERS => {
+                "give one of its folders, such as unet, transformer or vae; -r takes all of them"
+            }
+            _ => EXPORT,
+        },
     })
 }
+
+/// Fewer zeros may begin a file of an unknown kind.
+const ZEROS_MIN: usize = 16;
 
 /// The least bytes of a text. A shorter file may be the beginning of another one.
 const TEXT_MIN: usize = 8;
@@ -119,6 +130,13 @@ pub(crate) fn find(probe: &Probe<'_>) -> Option<Mistake> {
     };
     if head.is_empty() {
         return mistake("an empty file", "download or write it again");
+    }
+    let zeros = head.iter().take_while(|byte| **byte == 0).count();
+    if zeros >= ZEROS_MIN {
+        let what = format!(
+            "one whose first {zeros} bytes or more are zero, as a download that was cut leaves them"
+        );
+        return mistake(&what, DOWNLOAD);
     }
     let has = |magic: &[u8], at| head.get(at..).is_some_and(|from| from.starts_with(magic));
     if let Some((.., what, advice)) = MAGICS.iter().find(|(magic, at, ..)| has(magic, *at)) {

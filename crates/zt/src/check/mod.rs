@@ -6,6 +6,7 @@
 //! | `hash` | computes the identity of tensors: `File::hash` |
 //! | `dense_hash` | hashes dense values, as a stream |
 //! | `values` | checks the values that a kind of file forbids |
+//! | `zeros` | finds the zeros that a cut download leaves at the end of a file |
 //! | `survey` | lists the stored ranges of all components, each range once |
 //! | `window` | takes objects some thousand at a time |
 //!
@@ -22,3 +23,4 @@ mod survey;
 mod values;
 pub(crate) mod verify;
 mod window;
+mod zeros;

@@ -61,6 +61,8 @@ pub const WARNINGS: &[WarningInfo] = &[
     WarningInfo { code: "chunk-digests", from: "`.zt`", meaning: "the table of a component's chunk digests cannot be used, so its slices are not verified; the component reads without it. A problem to `verify --strict` (zt-1.2 §6.1)" },
     WarningInfo { code: "unlisted", from: "sharded sets", meaning: "a shard holds a tensor that the index does not list; the tensor is kept" },
     WarningInfo { code: "shadowed", from: "sharded sets", meaning: "two shards hold a tensor of one name; the index decides which one counts, and the other is not read" },
+    WarningInfo { code: "total-size", from: "sharded sets", meaning: "the `total_size` of the index is not the number of bytes that its tensors have" },
+    WarningInfo { code: "zero-tail", from: "`verify`, all kinds but `.zt`", meaning: "a file has only zeros from within a tensor to its end: usually a download that was cut" },
     WarningInfo { code: "attribute-conflict", from: "sharded sets, ONNX, HDF5", meaning: "one key has two values, and the first is kept: in two shards, in a shard and the index, in two entries of one model, or in HDF5 for `g@x` of the root and `x` of `g`" },
     WarningInfo { code: "attribute", from: "HDF5", meaning: "an attribute is left out: it is damaged, or not a number, a text or an array of them. At most eight per object are listed, with a count of the rest, as for the other warnings about attributes" },
     WarningInfo { code: "not-tensor", from: "HDF5, NumPy, ONNX, PyTorch, pickles, checkpoints", meaning: "something in the file is not a tensor and is left out: strings, records, dates, references, Python objects, an object that only holds tensors, opaque bytes, no elements at all, or another file in an archive; the file is sound" },
