@@ -146,7 +146,7 @@ pub fn detect(source: &dyn Source) -> Result<Option<Kind>> {
 /// writer.finish()?;
 /// let input = Input::from(zt::File::from_bytes(bytes)?);
 ///
-/// let options = ConvertOptions::new(ZT).dtype(zt::DType::BF16);
+/// let options = ConvertOptions::new(ZT).dtype(zt::FloatType::BF16);
 /// let mut halved = Vec::new();
 /// let summary = convert(&[input], &mut halved, &options)?;
 /// assert_eq!((summary.objects, summary.bytes), (1, 4));

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use serde_json::Value as Json;
 use zt::formats::Scalar;
-use zt::{DType, File, Memory, Tensor, VerifyOptions};
+use zt::{DType, File, FloatType, Memory, Tensor, VerifyOptions};
 use zt_convert::{
     ConvertOptions, Input, InputOptions, Kinds, MlDtype, NPZ, SAFETENSORS, Summary, ZT, convert,
 };
@@ -82,16 +82,19 @@ fn safetensors_is_copied_byte_for_byte_also_by_way_of_zt() {
 fn floats_are_cast_on_request() {
     let file = open("f4.safetensors");
     for (dtype, target) in [
-        (DType::F32, ZT),
-        (DType::BF16, SAFETENSORS),
-        (DType::F32, NPZ),
+        (FloatType::F32, ZT),
+        (FloatType::BF16, SAFETENSORS),
+        (FloatType::F32, NPZ),
     ] {
         let options = ConvertOptions::new(target).dtype(Some(dtype));
         let (cast, ..) = to(&options, &file).unwrap();
         for name in ["w4", "s", "f6", "f6b"] {
             let tensor = cast.tensor(name).unwrap();
             let data = tensor.component("data").unwrap();
-            assert_eq!((tensor.format(), data.dtype), ("dense", Some(dtype)));
+            assert_eq!(
+                (tensor.format(), data.dtype),
+                ("dense", Some(dtype.dtype()))
+            );
             let expected = numbers(&file.tensor(name).unwrap(), &file);
             assert_eq!(numbers(&tensor, &cast), expected, "{name}");
         }

@@ -9,7 +9,8 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use zt::{
-    Attributes, Compression, DType, Dense, Elements, File, HashOptions, Value, WriteOptions, Writer,
+    Attributes, Compression, DType, Dense, Elements, File, FloatType, HashOptions, Value,
+    WriteOptions, Writer,
 };
 use zt_convert::{ConvertOptions, Input, ZT, convert};
 
@@ -156,7 +157,7 @@ fn planes_are_cast() {
     let plain = model(WriteOptions::new());
     let planes = File::from_bytes(to(&to_planes(), &plain)).unwrap();
     let cast = |mut options: ConvertOptions<'static>, file: &File| {
-        options.dtype = Some(DType::F16);
+        options.dtype = Some(FloatType::F16);
         File::from_bytes(to(&options, file)).unwrap()
     };
     let expected = cast(ConvertOptions::new(ZT), &plain);

@@ -8,8 +8,8 @@ use zt::container::ContainerWriter;
 use zt::foreign::FileBuilder;
 use zt::manifest::Manifest;
 use zt::{
-    Attributes, Blob, Component, DType, Dense, Elements, ErrorKind, File, HashOptions, Limits,
-    Memory, Object, OpenOptions, Span, VerifyOptions, WriteOptions,
+    Attributes, Blob, Component, DType, Dense, Elements, ErrorKind, File, FloatType, HashOptions,
+    Limits, Memory, Object, OpenOptions, Span, VerifyOptions, WriteOptions,
 };
 use zt_convert::{ConvertOptions, Input, Summary, ZT, convert};
 
@@ -198,7 +198,7 @@ fn copies_in_several_inputs_are_tied() {
 
     // Cast values depend on the dtype.
     let mut options = ConvertOptions::new(ZT);
-    options.dtype = Some(DType::F32);
+    options.dtype = Some(FloatType::F32);
     let (summary, bytes) = to(&options, &shards);
     assert_eq!(summary.shared, 2 * LEN as u64);
     let file = reopen(bytes);
@@ -386,7 +386,7 @@ fn values_cast_from_two_types_are_not_tied() {
         ],
     );
     let mut options = as_dense();
-    options.dtype = Some(DType::F32);
+    options.dtype = Some(FloatType::F32);
     let (summary, bytes) = to(&options, &[input]);
     assert_eq!(summary.shared, 40);
     let file = reopen(bytes);
@@ -433,7 +433,7 @@ fn a_component_beside_the_data_is_not_tied_to_what_is_cast() {
     }
     writer.finish().unwrap();
     let mut options = ConvertOptions::new(ZT);
-    options.dtype = Some(DType::F16);
+    options.dtype = Some(FloatType::F16);
     let input = Input::from(File::from_bytes(bytes).unwrap());
     let (summary, bytes) = to(&options, &[input]);
     assert_eq!(summary.shared, 4096);

@@ -12,7 +12,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
-use zt::{Coo, DType, Dense, File, FileSource, HashOptions, OpenOptions, Result, Value, Writer};
+use zt::{
+    Coo, DType, Dense, File, FileSource, FloatType, HashOptions, OpenOptions, Result, Value, Writer,
+};
 use zt_convert::{
     ConvertOptions, Input, SAFETENSORS, Split, SplitOptions, ZT, convert_to_path, detect,
 };
@@ -357,7 +359,7 @@ fn a_cast_counts_as_it_is_written() {
     }
     writer.finish().unwrap();
     let mut options = ConvertOptions::new(ZT);
-    options.dtype = Some(DType::F16);
+    options.dtype = Some(FloatType::F16);
     let split = split_to(&path, folder.path(), 16, &options).unwrap();
     assert_eq!((split.shards.len(), split.total_size), (2, 24));
 }

@@ -1,9 +1,11 @@
-//! The FP8 conversions against a table made by `ml_dtypes`: see `data/README.md`.
+//! The FP8 conversions against tables made by `ml_dtypes` and torch: see `data/README.md`.
 
 // Clippy takes only the tests themselves for tests.
 #![allow(clippy::unwrap_used)]
 
-use zt_formats::{F8E4M3Fn, F8E4M3FnUz, F8E5M2, F8E5M2FnUz};
+use zt_formats::{
+    Elements, F8E4M3Fn, F8E4M3FnUz, F8E5M2, F8E5M2FnUz, FloatType, Registry, bf16, f16,
+};
 
 const TABLE: &str = include_str!("data/fp8.txt");
 
@@ -112,4 +114,66 @@ fn codes_are_printed_and_converted_as_their_values() {
     assert_eq!(format!("{nan} {nan:?}"), "NaN NaN");
     assert_eq!(format!("{:6.2}|", F8E4M3Fn::from_f32(0.5)), "  0.50|");
     assert_eq!(f32::from(F8E5M2FnUz::MAX), 57344.0);
+}
+
+/// The codes of a cast. The f64 that are equal to the values must give the same.
+fn cast(values: &[f32], source: &Elements<'_>, to: FloatType) -> Vec<u8> {
+    let registry = Registry::builtin();
+    let codes = source.cast(to, &registry).unwrap();
+    assert_eq!(codes.logical_type(), Some(to.as_str()));
+    let wide: Vec<f64> = values.iter().copied().map(f64::from).collect();
+    let of_wide = Elements::from(&wide).cast(to, &registry).unwrap();
+    assert!(codes.bytes == of_wide.bytes);
+    codes.bytes.to_vec()
+}
+
+#[test]
+fn every_half_is_cast_to_the_code_that_torch_gives() {
+    let halves: Vec<f16> = (0..=u16::MAX).map(f16::from_bits).collect();
+    let brains: Vec<bf16> = (0..=u16::MAX).map(bf16::from_bits).collect();
+    let mut casts = 0;
+    for line in include_str!("data/fp8_torch.txt").lines() {
+        let (source, rest) = line.split_once(' ').unwrap();
+        let (target, pairs) = rest.split_once(' ').unwrap();
+        let to = FloatType::from_name(target).unwrap();
+        let found = match source {
+            "f16" => {
+                let values: Vec<f32> = halves.iter().map(|half| half.to_f32()).collect();
+                cast(&values, &Elements::from(&halves), to)
+            }
+            _ => {
+                let values: Vec<f32> = brains.iter().map(|brain| brain.to_f32()).collect();
+                cast(&values, &Elements::from(&brains), to)
+            }
+        };
+        let pairs = pairs.split(' ').map(|pair| pair.split_once('=').unwrap());
+        let mut pairs = pairs.map(|(bits, code)| (hex(bits), hex(code))).peekable();
+        let mut expected = 0;
+        for (bits, code) in (0..).zip(found) {
+            if let Some((_, next)) = pairs.next_if(|(at, _)| *at == bits) {
+                expected = next;
+            }
+            assert_eq!(u32::from(code), expected, "{source} {bits:04x} to {target}");
+        }
+        casts += 1;
+    }
+    assert_eq!(casts, 4);
+}
+
+/// At every tie as `ml_dtypes`, except where torch differs.
+#[test]
+fn f32_are_cast_to_the_codes_of_torch() {
+    for to in [FloatType::F8E4M3Fn, FloatType::F8E5M2] {
+        for pair in words("encode", to.as_str()) {
+            let (bits, code) = pair.split_once('=').unwrap();
+            let value = f32::from_bits(hex(bits));
+            let expected = match (to, hex(code)) {
+                (FloatType::F8E4M3Fn, code @ (0x7f | 0xff)) if !value.is_nan() => code - 1,
+                (FloatType::F8E5M2, code) if value.is_nan() => code | 0x7f,
+                (_, code) => code,
+            };
+            let found = cast(&[value], &Elements::from(&[value]), to);
+            assert_eq!(u32::from(found[0]), expected, "{bits} to {to}");
+        }
+    }
 }

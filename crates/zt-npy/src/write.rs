@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use zt::formats::Decode;
-use zt::{DType, Registry, Result};
+use zt::{DType, FloatType, Registry, Result};
 use zt_foreign::{Fault, FileWriter, Incoming, Job, Loss, Merged, Outgoing, Sink};
 
 use crate::array::byte_len;
@@ -40,9 +40,9 @@ impl<'i> Array<'i> {
             let from = logical_type.map_or(dtype.to_string(), |name| name.into_owned());
             let to = DType::F32;
             job.accept(Loss::Widened { from, to }, name);
-            object = Outgoing::new(incoming, Some(DType::F32));
+            object = Outgoing::new(incoming, Some(FloatType::F32));
             if !object.is_dense() {
-                object.decode(Some(DType::F32));
+                object.decode(Some(FloatType::F32));
             }
         }
         let typed = |dtype, logical_type: Option<&str>| {

@@ -113,8 +113,9 @@ pub use zt_container::{
     Seekable, Source, Span,
 };
 pub use zt_formats::{
-    Buffer, Bytes, Coo, Csr, Dense, Element, Elements, LogicalType, NewObject, ObjectFormat, Parts,
-    Planes, Quantized4Bit, QuantizedGroup, Registry, Signature, Slice, ToObject, Typed, View,
+    Buffer, Bytes, Coo, Csr, Dense, Element, Elements, FloatType, LogicalType, NewObject,
+    ObjectFormat, Parts, Planes, Quantized4Bit, QuantizedGroup, Registry, Signature, Slice,
+    ToObject, Typed, View,
 };
 pub use zt_manifest::{
     ByteOrder, Component, DType, Map as Attributes, Object, RawComponent, RawObject, Value,

@@ -65,7 +65,8 @@ impl Conversion {
 ///     chunk_digests: as for :class:`Writer`.
 ///     planes: whether a ``.zt`` has floating-point tensors in byte planes.
 ///     dense: whether sparse and quantized tensors become dense.
-///     dtype: ``"f64"``, ``"f32"``, ``"f16"`` or ``"bf16"``: floating-point values are rounded to it.
+///     dtype: ``"f64"``, ``"f32"``, ``"f16"``, ``"bf16"``, ``"f8_e4m3fn"`` or ``"f8_e5m2"``: floating-point values are
+///         rounded to it.
 ///     lossy: whether to leave out what the kind cannot represent, with a warning for each loss.
 ///     overwrite: whether an existing file is replaced.
 ///     threads: how many threads work.
@@ -115,8 +116,9 @@ pub(crate) fn convert<'py>(
     let chunk_digests = options::digest(py, "chunk_digests", chunk_digests)?;
     let write = options::write(zstd, planes).chunk_digests(chunk_digests);
     let dtype = dtype.map(|name| {
-        let known = zt::DType::from_name(name).or(zt::DType::from_long_name(name));
-        known.ok_or_else(|| misuse(py, &format!("there is no dtype {name:?}")))
+        let long = || zt::FloatType::of_dtype(zt::DType::from_long_name(name)?);
+        let known = zt::FloatType::from_name(name).or_else(long);
+        known.ok_or_else(|| misuse(py, &format!("values are not cast to {name:?}")))
     });
     let options = ConvertOptions::new(kind)
         .write(write)

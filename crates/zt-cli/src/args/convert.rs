@@ -5,7 +5,8 @@ use std::path::Path;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use zt::foreign::Kind;
-use zt::{DType, Entry, Error, ErrorKind, File};
+use zt::formats::FloatType;
+use zt::{Entry, Error, ErrorKind, File};
 use zt_convert::foreign::{Fault, Loss};
 use zt_convert::{ConvertOptions, FileKind, Input, Kinds, is_same_file};
 
@@ -26,9 +27,9 @@ pub(crate) struct ConvertArgs {
     /// Write every object as a dense one
     #[arg(long)]
     dense: bool,
-    /// Cast floating-point values of dense objects; a finite value that becomes infinite is an error
+    /// Cast floating-point values of dense objects; a value that is out of range is an error
     #[arg(long, value_parser = floats())]
-    dtype: Option<DType>,
+    dtype: Option<FloatType>,
     /// Drop values that the output kind cannot represent, with a warning for each
     #[arg(long)]
     drop_unsupported: bool,
@@ -36,7 +37,8 @@ pub(crate) struct ConvertArgs {
     /// first
     #[arg(long)]
     skip_damaged: bool,
-    /// Let --dtype turn finite values into infinite ones, with a warning for each object
+    /// Let --dtype turn values that are out of range into infinite ones (448 or -448 in f8_e4m3fn), with a
+    /// warning for each object
     #[arg(long)]
     allow_inf: bool,
     /// The same as --drop-unsupported --skip-damaged --allow-inf
@@ -105,7 +107,7 @@ impl ConvertArgs {
             output.hint("--dense writes dense values");
         }
         if matches!(losses[..], [Loss::Overflow(_)]) {
-            output.hint("--allow-inf lets values become infinite");
+            output.hint("--allow-inf casts values that are out of range, too");
         } else {
             output.hint("--drop-unsupported drops what the output kind cannot represent, with a warning for each");
         }
@@ -162,8 +164,7 @@ pub(crate) fn kinds(wanted: fn(&dyn FileKind) -> bool) -> impl TypedValueParser<
 }
 
 /// Parses the name of a type that values are cast to.
-fn floats() -> impl TypedValueParser<Value = DType> {
-    let types = [DType::F64, DType::F32, DType::F16, DType::BF16];
-    PossibleValuesParser::new(types.map(DType::as_str))
-        .try_map(|name| DType::from_name(&name).ok_or("no such type"))
+fn floats() -> impl TypedValueParser<Value = FloatType> {
+    PossibleValuesParser::new(FloatType::ALL.map(FloatType::as_str))
+        .try_map(|name| FloatType::from_name(&name).ok_or("no such type"))
 }

@@ -16,5 +16,5 @@ pub use output::is_same_file;
 pub(crate) use output::{check, check_is_no_input, check_name};
 pub(crate) use slices::join_all;
 pub use slices::join_slices;
-pub(crate) use target::{Target, check_cast};
+pub(crate) use target::Target;
 pub(crate) use union::{Union, united};

@@ -17,7 +17,6 @@ pub(crate) struct Target<'k> {
 impl<'k> Target<'k> {
     pub(crate) fn new(kinds: &'k Kinds, options: &ConvertOptions<'_>) -> Result<Self> {
         let writer = kinds.writer(options.target)?;
-        check_cast(options)?;
         let kind = kinds.get(options.target.as_str());
         let extension = kind.and_then(|kind| kind.extensions().first());
         Ok(Target {
@@ -39,13 +38,5 @@ impl<'k> Target<'k> {
         sink.flush()?;
         job.summary.byte_len = sink.byte_len();
         Ok(())
-    }
-}
-
-/// Refuses a cast to something other than a floating-point type.
-pub(crate) fn check_cast(options: &ConvertOptions<'_>) -> Result<()> {
-    match options.dtype {
-        Some(dtype) if !dtype.is_float() => Err(Fault::CastTarget { dtype }.into()),
-        _ => Ok(()),
     }
 }

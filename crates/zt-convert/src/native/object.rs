@@ -247,8 +247,8 @@ fn component_type(
     role: &str,
     component: &Component,
 ) -> Result<(DType, Option<Text>)> {
-    if let Some(dtype) = object.cast_of_role(role) {
-        return Ok((dtype, None));
+    if let Some(to) = object.cast_of_role(role) {
+        return Ok(to.value_type());
     }
     let dtype = object.tensor.dtype_to_write(role);
     let dtype = dtype.map_err(|error| object.blame(error))?;

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use zt::{Editor, Error, Result, Tensor};
 use zt_foreign::{ConvertOptions, Fault, Incoming, Input, Job, Merged, OnDuplicate, Summary};
 
-use crate::merge::{check_cast, check_is_no_input, join_slices, merge, replaces, united};
+use crate::merge::{check_is_no_input, join_slices, merge, replaces, united};
 use crate::native::{ZT, write_objects};
 use crate::table::Kinds;
 
@@ -55,7 +55,6 @@ impl Kinds {
         edit: &mut Editor,
         options: &ConvertOptions<'_>,
     ) -> Result<Summary> {
-        check_cast(options)?;
         edit.check()?;
         if let Some(path) = edit.path() {
             check_is_no_input(path, inputs).map_err(|error| error.with_path(path))?;
@@ -176,7 +175,7 @@ mod tests {
         assert_eq!(certain_len(&inputs, &existing, &options), 48 + 48);
         options.dense = true;
         assert_eq!(certain_len(&inputs, &[], &options), 0);
-        (options.dense, options.dtype) = (false, Some(zt::DType::F16));
+        (options.dense, options.dtype) = (false, Some(zt::FloatType::F16));
         assert_eq!(certain_len(&inputs, &[], &options), 0);
     }
 }

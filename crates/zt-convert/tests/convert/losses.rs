@@ -2,7 +2,8 @@
 
 use std::io::Write;
 
-use zt::{DType, Dense, Error, File, Writer};
+use zt::formats::F8E4M3Fn;
+use zt::{DType, Dense, Error, File, FloatType, Writer};
 use zt_convert::{ConvertOptions, ZT};
 
 use crate::draft::{file, one, stream, try_to, zt_with};
@@ -309,7 +310,7 @@ fn values_that_a_cast_makes_infinite_are_a_loss() {
         (zt_convert::NPZ, zt::WriteOptions::new()),
     ] {
         let mut options = ConvertOptions::new(target);
-        (options.write, options.dtype) = (write, Some(DType::F16));
+        (options.write, options.dtype) = (write, Some(FloatType::F16));
         let error = try_to(&options, vec![input()]).unwrap_err();
         assert_eq!(
             (error.code(), error.object()),
@@ -324,7 +325,7 @@ fn values_that_a_cast_makes_infinite_are_a_loss() {
             assert!(warning.message.starts_with("2 of 300000 "), "{warning:?}");
         }
         // Infinities that were there are none of its doing.
-        options = options.lossy(false).dtype(Some(DType::F64));
+        options = options.lossy(false).dtype(Some(FloatType::F64));
         try_to(&options, vec![input()]).unwrap();
     }
 }
@@ -338,13 +339,31 @@ fn rounding_to_the_largest_finite_value_is_no_loss() {
         try_to(&options, vec![input]).map_err(|error| error.code())
     };
     for (dtype, least) in [
-        (DType::F16, 65_520.0),
-        (DType::BF16, f64::from_bits(0x47EF_F000_0000_0000)),
-        (DType::F32, f64::from_bits(0x47EF_FFFF_F000_0000)),
+        (FloatType::F16, 65_520.0),
+        (FloatType::BF16, f64::from_bits(0x47EF_F000_0000_0000)),
+        (FloatType::F32, f64::from_bits(0x47EF_FFFF_F000_0000)),
+        (FloatType::F8E5M2, 61_440.0),
+        // 464 itself is a tie, and the greatest value has the even code.
+        (FloatType::F8E4M3Fn, 464f64.next_up()),
     ] {
         assert!(to(dtype, least.next_down()).is_ok(), "{dtype}");
         assert_eq!(to(dtype, -least).err(), Some("lossy"), "{dtype}");
     }
+}
+
+/// `f8_e4m3fn` has no infinities, and they are out of range.
+#[test]
+fn a_cast_to_fp8_saturates_on_request() {
+    let values = [1.0, 500.0, f32::NEG_INFINITY, f32::NAN];
+    let input = || file(|writer| writer.add("w", &Dense::from_slice(&[4], &values)?));
+    let options = zt_with(|options| options.dtype = Some(FloatType::F8E4M3Fn));
+    assert_eq!(try_to(&options, vec![input()]).unwrap_err().code(), "lossy");
+    let (output, summary) = try_to(&options.allow_inf(true), vec![input()]).unwrap();
+    let message = "2 of 4 values are out of range for f8_e4m3fn: the cast makes them 448 or -448";
+    assert_eq!(summary.warnings[0].message, message);
+    let codes = output.tensor("w").unwrap().to_vec::<F8E4M3Fn>().unwrap();
+    let codes: Vec<u8> = codes.into_iter().map(F8E4M3Fn::to_bits).collect();
+    assert_eq!(codes, [0x38, 0x7e, 0xfe, 0x7f]);
 }
 
 #[test]

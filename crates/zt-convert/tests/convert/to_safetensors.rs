@@ -2,7 +2,9 @@
 
 use zt::foreign::FileBuilder;
 use zt::formats::ObjectFormat;
-use zt::{Blob, Component, DType, File, Memory, Object, OpenOptions, Registry, Signature, Span};
+use zt::{
+    Blob, Component, DType, File, FloatType, Memory, Object, OpenOptions, Registry, Signature, Span,
+};
 use zt_convert::{ConvertOptions, Input, SAFETENSORS, ZT, convert};
 
 use crate::draft::{file, one, quantized, sparse, stream, try_to, with_attribute};
@@ -54,7 +56,7 @@ fn layouts_become_dense_values_on_request_or_as_a_loss() {
 #[test]
 fn casts_reach_decoded_values() {
     let mut options = options(true, false);
-    options.dtype = Some(DType::BF16);
+    options.dtype = Some(FloatType::BF16);
     let (output, summary) = try_to(&options, vec![quantized()]).unwrap();
     let data = output.tensor("q").unwrap().component("data").unwrap().dtype;
     assert_eq!((data, summary.bytes), (Some(DType::BF16), 128));

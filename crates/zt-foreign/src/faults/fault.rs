@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use zt::ErrorKind;
 use zt::foreign::Kind;
-use zt::{DType, ErrorKind};
 
 use crate::faults::{LOSSY, Loss};
 
@@ -69,9 +69,6 @@ pub enum Fault {
     /// The output is `input`, one of the files that are read.
     #[error("is the input {}, which is never overwritten", .input.display())]
     IsInput { input: PathBuf },
-    /// A cast to `dtype`, which is no floating-point type.
-    #[error("values cannot be cast to {dtype}; use f64, f32, f16 or bf16")]
-    CastTarget { dtype: DType },
     /// The dense value of an object was asked for, and its format has none.
     #[error("format \"{}\" has no dense value", .format.escape_debug())]
     NoDenseValue { format: String },
@@ -131,7 +128,7 @@ impl Fault {
                 (Misuse, "duplicate-name")
             }
             Fault::Exists | Fault::NoFile | Fault::IsInput { .. } => (Misuse, "overwrite"),
-            Fault::CastTarget { .. } | Fault::Stem => (Misuse, "misuse"),
+            Fault::Stem => (Misuse, "misuse"),
             Fault::NamesNotUtf8 | Fault::NamesTooLong { .. } | Fault::NameCount { .. } => {
                 (Misuse, "names")
             }

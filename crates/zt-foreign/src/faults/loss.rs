@@ -83,12 +83,13 @@ pub enum Loss {
     /// file.
     #[error("the inputs have different values of {key}: the first one is kept")]
     Conflict { key: String },
-    /// Finite values that a cast has made infinite.
+    /// Values that are out of range for a cast.
     #[error(
-        "{} of {} values are out of range for {}: the cast makes them infinite",
-        .0.infinite,
+        "{} of {} values are out of range for {}: the cast makes them {}",
+        .0.out_of_range,
         .0.values,
-        .0.dtype
+        .0.to,
+        .0.becomes()
     )]
     Overflow(Overflow),
     /// Data that other parts of a set have, and that were not read. `what` is the warning of the reader.
@@ -103,7 +104,7 @@ pub(crate) enum Grade {
     Metadata,
     /// Values are lost: [`drop_unsupported`](crate::ConvertOptions::drop_unsupported) allows it.
     Value,
-    /// Values become infinite: [`allow_inf`](crate::ConvertOptions::allow_inf) allows it.
+    /// Values are out of range for a cast: [`allow_inf`](crate::ConvertOptions::allow_inf) allows it.
     Infinity,
 }
 

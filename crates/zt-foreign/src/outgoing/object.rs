@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use zt::formats::{Decode, PackedType, View};
+use zt::formats::{Decode, FloatType, PackedType, View};
 use zt::manifest::Text;
 use zt::{
     Attributes, Component, DType, Error, LogicalType, Object, Planes, Registry, Signature, Tensor,
@@ -30,15 +30,15 @@ pub enum Treatment {
     /// Its components are copied.
     Keep,
     /// Its component `data` is cast piece by piece, the others are copied.
-    Cast(DType),
-    /// Its dense value is written, and cast to the dtype if there is one. Planes are streamed; any
+    Cast(FloatType),
+    /// Its dense value is written, and cast to the type if there is one. Planes are streamed; any
     /// other dense value is made in memory.
-    Decode(Option<DType>),
+    Decode(Option<FloatType>),
 }
 
 impl<'i> Outgoing<'i> {
     /// The object without changes; a dense one is cast to `dtype` if its values are floating-point.
-    pub fn new(incoming: &Incoming<'i>, dtype: Option<DType>) -> Self {
+    pub fn new(incoming: &Incoming<'i>, dtype: Option<FloatType>) -> Self {
         let mut this = Outgoing {
             tensor: incoming.tensor,
             registry: incoming.registry,
@@ -48,20 +48,20 @@ impl<'i> Outgoing<'i> {
         };
         // Planes and packed floats are plain values, stored in another way, and are cast as those are.
         let is_decoded = this.is_planes() || this.packed().is_some();
-        let (stored, treatment): (_, fn(DType) -> Treatment) = if is_decoded {
-            (this.decoded_type(), |dtype| Treatment::Decode(Some(dtype)))
+        let (stored, treatment): (_, fn(FloatType) -> Treatment) = if is_decoded {
+            (this.decoded_type(), |to| Treatment::Decode(Some(to)))
         } else {
             (this.plain_type(), Treatment::Cast)
         };
-        if let Some(dtype) = stored.and_then(|stored| this.cast_of(&stored, dtype)) {
-            this.treatment = treatment(dtype);
+        if let Some(to) = stored.and_then(|stored| this.cast_of(&stored, dtype)) {
+            this.treatment = treatment(to);
             this.keeps_planes = this.is_planes();
         }
         this
     }
 
     /// Writes the object's dense value in its place. Returns `false` if it has none.
-    pub fn decode(&mut self, dtype: Option<DType>) -> bool {
+    pub fn decode(&mut self, dtype: Option<FloatType>) -> bool {
         let Some(value) = self.decoded_type() else {
             return false;
         };
@@ -161,16 +161,16 @@ impl<'i> Outgoing<'i> {
     pub fn dense_type(&self) -> Option<(DType, Option<Text>)> {
         match self.treatment {
             Treatment::Keep => self.plain_type(),
-            Treatment::Cast(dtype) | Treatment::Decode(Some(dtype)) => Some((dtype, None)),
+            Treatment::Cast(to) | Treatment::Decode(Some(to)) => Some(to.value_type()),
             Treatment::Decode(None) => self.decoded_type(),
         }
     }
 
-    /// The dtype that a component is cast to.
+    /// The type that a component is cast to.
     #[must_use]
-    pub fn cast_of_role(&self, role: &str) -> Option<DType> {
+    pub fn cast_of_role(&self, role: &str) -> Option<FloatType> {
         match self.treatment {
-            Treatment::Cast(dtype) if role == DATA => Some(dtype),
+            Treatment::Cast(to) if role == DATA => Some(to),
             _ => None,
         }
     }
@@ -192,12 +192,12 @@ impl<'i> Outgoing<'i> {
         format.dense_type(&Signature::of(object), self.registry)
     }
 
-    /// The dtype that values are cast to: `wished`, if the values are floating-point and it differs.
+    /// The type that values are cast to: `wished`, if the values are floating-point and it differs.
     fn cast_of(
         &self,
         (dtype, logical_type): &(DType, Option<Text>),
-        wished: Option<DType>,
-    ) -> Option<DType> {
+        wished: Option<FloatType>,
+    ) -> Option<FloatType> {
         let is_floating = match logical_type {
             None => dtype.is_float(),
             Some(name) => {
@@ -207,8 +207,10 @@ impl<'i> Outgoing<'i> {
             }
         };
         let is_packed = PackedType::from_format(self.tensor.format()).is_some();
-        let is_plain = !is_packed && logical_type.is_none();
-        let changes = |wished: &DType| !is_plain || wished != dtype;
+        let changes = |wished: &FloatType| {
+            is_packed
+                || (wished.dtype(), wished.logical_type()) != (*dtype, logical_type.as_deref())
+        };
         wished.filter(|wished| is_floating && changes(wished))
     }
 

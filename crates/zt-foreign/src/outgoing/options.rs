@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use zt::foreign::Kind;
-use zt::{DType, Progress, Warning, WriteOptions};
+use zt::formats::FloatType;
+use zt::{Progress, Warning, WriteOptions};
 
 /// How files are converted.
 #[derive(Debug, Clone)]
@@ -16,9 +17,9 @@ pub struct ConvertOptions<'p> {
     /// Whether sparse, quantized and other objects are written as their dense values. Each such
     /// value is made in memory.
     pub dense: bool,
-    /// The dtype that floating-point values of dense objects, FP8, FP6 and FP4 included, are cast to: f64, f32, f16
-    /// or bf16. Values are rounded once, to nearest, ties to even; values of other types are kept.
-    pub dtype: Option<DType>,
+    /// The type that floating-point values of dense objects, FP8, FP6 and FP4 included, are cast to. Values are
+    /// rounded once, to nearest, ties to even; values of other types are kept.
+    pub dtype: Option<FloatType>,
     /// Whether values that the target cannot represent are dropped, each with a warning.
     ///
     /// An object is written as far as the target can represent it: its dense value without its
@@ -29,7 +30,8 @@ pub struct ConvertOptions<'p> {
     /// Whether damaged objects are left out, each with a warning. The inputs are verified first to
     /// find them.
     pub skip_damaged: bool,
-    /// Whether a cast may make finite values infinite, with a warning for each object.
+    /// Whether values may be out of range for a cast, with a warning for each object. They become infinite, or the
+    /// greatest value of `f8_e4m3fn`.
     pub allow_inf: bool,
     /// Whether components with the same bytes are stored once in a `.zt` file, such as tied weights.
     /// Names, dtypes and inputs may differ. Copies of at least 4 KiB are compared byte for byte. On
@@ -66,7 +68,7 @@ impl<'p> ConvertOptions<'p> {
     setters! {
         write: WriteOptions,
         dense: bool,
-        dtype: Option<DType>,
+        dtype: Option<FloatType>,
         drop_unsupported: bool,
         skip_damaged: bool,
         allow_inf: bool,

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use zt::formats::{check_bools_from, dense_byte_len};
+use zt::formats::{FloatType, check_bools_from, dense_byte_len};
 use zt::manifest::Text;
 use zt::{Bytes, DType, Elements, Error, Progress, Result};
 
@@ -112,7 +112,7 @@ impl Outgoing<'_> {
     /// Streams the object's dense value.
     fn stream_decoded(
         &self,
-        cast: Option<DType>,
+        cast: Option<FloatType>,
         out: &mut (dyn Write + Send),
         progress: Option<Progress<'_>>,
     ) -> Result<Written> {
@@ -225,7 +225,7 @@ impl Stream<'_, '_> {
             logical_type: self.logical_type.clone(),
             bytes: Bytes::Borrowed(piece),
         };
-        let cast = elements.to_dtype(overflow.dtype, registry).map_err(blame)?;
+        let cast = elements.cast(overflow.to, registry).map_err(blame)?;
         let counted = overflow.add(&elements, &cast.bytes, registry);
         counted.map_err(blame)?;
         Ok(cast.bytes)

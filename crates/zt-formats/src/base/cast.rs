@@ -7,16 +7,18 @@ use zt_manifest::{DType, Text};
 use crate::base::buffer::Buffer;
 use crate::base::elements::Elements;
 use crate::base::error::{Error, Result, SizeMismatch, Unsupported};
+use crate::base::float_type::FloatType;
+use crate::base::fp8::{F8E4M3Fn, F8E5M2};
 use crate::base::logical::Decode;
 use crate::base::registry::Registry;
 
 /// Values that are converted at a time, on the stack.
 const CHUNK: usize = 1024;
 
-/// See [`Elements::to_dtype`].
-pub(crate) fn to_dtype(
+/// See [`Elements::cast`].
+pub(crate) fn cast(
     elements: &Elements<'_>,
-    to: DType,
+    to: FloatType,
     registry: &Registry,
 ) -> Result<Elements<'static>> {
     let logical = registry.logical_type_of(elements)?;
@@ -25,12 +27,12 @@ pub(crate) fn to_dtype(
         Some(decode) => matches!(decode, Decode::F32(_) | Decode::F64(_)),
         None => elements.logical_type().is_none() && elements.dtype.is_float(),
     };
-    if !is_real || !to.is_float() {
-        let from = match elements.logical_type() {
-            Some(name) => Text::Owned(name.to_owned()),
-            None => Text::Borrowed(elements.dtype.as_str()),
-        };
-        return Err(Error::Unsupported(Unsupported::Cast { from, to }));
+    if !is_real {
+        let from = Text::Owned(elements.type_name().to_owned());
+        return Err(Error::Unsupported(Unsupported::Cast {
+            from,
+            to: to.dtype(),
+        }));
     }
     let value_len = match logical {
         Some(logical) => logical.value_len(),
@@ -43,10 +45,11 @@ pub(crate) fn to_dtype(
         return Err(partial());
     }
     let count = (bytes.len() / value_len) as u64;
-    let mut out = Buffer::try_zeroed_values(count, to.byte_len() as u64)?;
+    let width = to.dtype().byte_len();
+    let mut out = Buffer::try_zeroed_values(count, width as u64)?;
     // A value that long is the only one.
     let sources = bytes.chunks(CHUNK.saturating_mul(value_len));
-    let chunks = sources.zip(out.chunks_mut(CHUNK * to.byte_len()));
+    let chunks = sources.zip(out.chunks_mut(CHUNK * width));
     let chunks = chunks.map(|(source, target)| (source.len() / value_len, source, target));
     match (decode, elements.dtype) {
         (Some(Decode::F64(decode)), _) => convert(chunks, write_f64, to, |values, source| {
@@ -72,15 +75,19 @@ pub(crate) fn to_dtype(
             take(values, source, f32::from_le_bytes);
         }),
     }
-    Ok(Elements::new(to, out))
+    let (dtype, logical_type) = to.value_type();
+    Ok(Elements {
+        logical_type,
+        ..Elements::new(dtype, out)
+    })
 }
 
 /// Reads the values of each chunk (their number, their bytes, and room for them), and writes them as
 /// `to`.
 fn convert<'c, T: Copy + Default>(
     chunks: impl Iterator<Item = (usize, &'c [u8], &'c mut [u8])>,
-    write: fn(&[T], DType, &mut [u8]),
-    to: DType,
+    write: fn(&[T], FloatType, &mut [u8]),
+    to: FloatType,
     read: impl Fn(&mut [T], &[u8]),
 ) {
     let mut values = [T::default(); CHUNK];
@@ -112,24 +119,26 @@ fn put<T, const N: usize>(target: &mut [u8], values: &[T], bytes: impl Fn(&T) ->
     }
 }
 
-fn write_f32(values: &[f32], to: DType, target: &mut [u8]) {
+fn write_f32(values: &[f32], to: FloatType, target: &mut [u8]) {
     match to {
-        DType::F64 => put(target, values, |value| f64::from(*value).to_le_bytes()),
-        DType::F16 => {
+        FloatType::F64 => put(target, values, |value| f64::from(*value).to_le_bytes()),
+        FloatType::F16 => {
             let mut halves = [f16::ZERO; CHUNK];
             let halves = halves.get_mut(..values.len()).unwrap_or_default();
             halves.convert_from_f32_slice(values);
             put(target, halves, |half| half.to_le_bytes());
         }
-        DType::BF16 => put(target, values, |value| bf16::from_f32(*value).to_le_bytes()),
-        _ => put(target, values, |value| value.to_le_bytes()),
+        FloatType::BF16 => put(target, values, |value| bf16::from_f32(*value).to_le_bytes()),
+        FloatType::F8E4M3Fn => put(target, values, |value| [e4m3fn(*value)]),
+        FloatType::F8E5M2 => put(target, values, |value| [e5m2(*value)]),
+        FloatType::F32 => put(target, values, |value| value.to_le_bytes()),
     }
 }
 
-fn write_f64(values: &[f64], to: DType, target: &mut [u8]) {
+fn write_f64(values: &[f64], to: FloatType, target: &mut [u8]) {
     match to {
-        DType::F64 => put(target, values, |value| value.to_le_bytes()),
-        DType::F32 => put(target, values, |value| narrow(*value).to_le_bytes()),
+        FloatType::F64 => put(target, values, |value| value.to_le_bytes()),
+        FloatType::F32 => put(target, values, |value| narrow(*value).to_le_bytes()),
         _ => {
             let mut narrow = [0f32; CHUNK];
             let narrow = narrow.get_mut(..values.len()).unwrap_or_default();
@@ -141,6 +150,18 @@ fn write_f64(values: &[f64], to: DType, target: &mut [u8]) {
     }
 }
 
+/// Saturates as torch does; `ml_dtypes` and [`F8E4M3Fn::from_f32`] make NaN of what is out of range.
+const fn e4m3fn(value: f32) -> u8 {
+    let greatest = F8E4M3Fn::MAX.to_f32();
+    F8E4M3Fn::from_f32(value.clamp(-greatest, greatest)).to_bits()
+}
+
+/// With the NaN that torch writes, where `ml_dtypes` writes 7e.
+const fn e5m2(value: f32) -> u8 {
+    let code = F8E5M2::from_f32(value).to_bits();
+    if value.is_nan() { code | 0x7f } else { code }
+}
+
 /// `value` as the nearest f32, ties to even.
 #[expect(
     clippy::cast_possible_truncation,
@@ -150,7 +171,7 @@ pub(crate) const fn narrow(value: f64) -> f32 {
     value as f32
 }
 
-/// `value` as an f32 that rounds to the same f16 or bf16 as `value` does.
+/// `value` as an f32 that rounds to the same narrower number as `value` does.
 ///
 /// Rounding twice to nearest is wrong if the first step lands on a tie of the second. The
 /// conversions of `half` 2.7 from f64 drop the lower 32 bits before they look for a tie. Here

@@ -5,7 +5,8 @@ use zt_manifest::{DType, Text};
 use crate::base::buffer::{Buffer, Bytes};
 use crate::base::cast;
 use crate::base::element::Element;
-use crate::base::error::{Misuse, Result};
+use crate::base::error::{Error, Misuse, Result, Unsupported};
+use crate::base::float_type::FloatType;
 use crate::base::logical::LogicalType;
 use crate::base::registry::Registry;
 use crate::base::scalar::Scalars;
@@ -164,7 +165,28 @@ impl<'a> Elements<'a> {
     /// Unsupported: another source or target type. Malformed: as
     /// [`Elements::scalars`]. Allocation.
     pub fn to_dtype(&self, dtype: DType, registry: &Registry) -> Result<Elements<'static>> {
-        cast::to_dtype(self, dtype, registry)
+        match FloatType::of_dtype(dtype) {
+            Some(to) => self.cast(to, registry),
+            None => {
+                let from = Text::Owned(self.type_name().to_owned());
+                Err(Error::Unsupported(Unsupported::Cast { from, to: dtype }))
+            }
+        }
+    }
+
+    /// As [`Elements::to_dtype`], also to FP8, where the codes are those of torch 2.15. `f8_e4m3fn` saturates: what
+    /// is out of range, infinities included, becomes 448 or -448. Out of range for `f8_e5m2` is infinite.
+    ///
+    /// # Errors
+    ///
+    /// As [`Elements::to_dtype`].
+    pub fn cast(&self, to: FloatType, registry: &Registry) -> Result<Elements<'static>> {
+        cast::cast(self, to, registry)
+    }
+
+    /// The logical type, or else the dtype.
+    pub(crate) fn type_name(&self) -> &str {
+        self.logical_type().unwrap_or(self.dtype.as_str())
     }
 }
 

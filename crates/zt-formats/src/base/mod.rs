@@ -8,7 +8,8 @@
 //! | `parts`, `read` | an object in memory, and the reader that a format asks for parts of it |
 //! | `elements`, `buffer` | the bytes of one component with their type |
 //! | `element`, `typed`, `fp8`, `e8m0` | the same as slices of a Rust type |
-//! | `logical`, `scalar`, `cast` | logical types, values one by one, casts between float types |
+//! | `logical`, `scalar` | logical types, values one by one |
+//! | `float_type`, `cast` | the types that values are cast to, and the casts |
 //! | `dense`, `select` | the plain array that formats decode to, and copies of its parts |
 //! | `array` | the same as an array of the crate `ndarray` |
 //! | `slice`, `places`, `selection` | an index of NumPy's basic slicing: as written, per dimension, as runs |
@@ -26,6 +27,7 @@ mod e8m0;
 mod element;
 mod elements;
 mod error;
+mod float_type;
 mod format;
 mod fp8;
 mod logical;
@@ -50,6 +52,7 @@ pub use error::{
     AttributeFault, Error, IndexBound, Misuse, Result, SizeMismatch, SliceFault, Unsupported,
     Violation,
 };
+pub use float_type::FloatType;
 pub use format::{ObjectFormat, ToObject, View};
 pub(crate) use fp8::Layout;
 pub use fp8::{F8E4M3Fn, F8E4M3FnUz, F8E5M2, F8E5M2FnUz};

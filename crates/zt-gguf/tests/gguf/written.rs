@@ -154,7 +154,7 @@ fn blocks_are_written_unchanged_or_as_dense_values() {
     let (bytes, _) = to(&options, &input).unwrap();
     assert!(bytes.windows(34).any(|window| window == block));
     assert_eq!(content(&opened(bytes)), content(&input));
-    (options.dense, options.dtype) = (true, Some(DType::F16));
+    (options.dense, options.dtype) = (true, Some(zt::FloatType::F16));
     let (bytes, _) = to(&options, &input).unwrap();
     let output = opened(bytes);
     let data = output.tensor("q").unwrap().component("data").unwrap();
