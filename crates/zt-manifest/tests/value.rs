@@ -164,38 +164,53 @@ fn each_accessor_takes_values_of_its_own_type_only() {
     }
 }
 
-/// What a value may hold, a type of `serde` gets.
+/// `levels` lists, each in the next.
+fn nested(levels: usize) -> Value {
+    (0..levels).fold(Value::Unsigned(7), |value, _| vec![value].into())
+}
+
+/// In a thread with the stack of the main thread on Windows.
+fn with_a_small_stack(test: impl FnOnce() + Send + 'static) {
+    let thread = std::thread::Builder::new().stack_size(1 << 20);
+    thread.spawn(test).unwrap().join().unwrap();
+}
+
 #[test]
-fn lists_as_deep_as_they_may_be_deserialize() {
-    let mut value = Value::Unsigned(7);
-    for _ in 1..MAX_NESTING {
-        value = Value::array(vec![value]);
-    }
-    let mut decoded: ciborium::Value = value.deserialized().unwrap();
-    for _ in 1..MAX_NESTING {
-        decoded = decoded.into_array().unwrap().pop().unwrap();
-    }
-    assert_eq!(decoded, ciborium::Value::from(7));
+fn lists_deserialize_as_deep_as_a_small_stack_allows() {
+    with_a_small_stack(|| {
+        let mut decoded: ciborium::Value = nested(128).deserialized().unwrap();
+        for _ in 0..128 {
+            decoded = decoded.into_array().unwrap().pop().unwrap();
+        }
+        assert_eq!(decoded, ciborium::Value::from(7));
+        for levels in [129, MAX_NESTING] {
+            let error = nested(levels)
+                .deserialized::<ciborium::Value>()
+                .unwrap_err();
+            assert_eq!(error.code(), "attribute");
+            assert!(error.to_string().ends_with("nested deeper than 128 levels"));
+        }
+    });
 }
 
 /// What may have a tag takes two steps of `ciborium` for each list, with a tag or without.
 #[test]
-fn lists_as_deep_as_they_may_be_deserialize_with_their_tags() {
+fn lists_as_deep_as_in_any_file_deserialize_with_their_tags() {
     #[derive(Deserialize)]
     #[serde(transparent)]
     struct Captured(ciborium::tag::Captured<Vec<Captured>>);
 
-    let mut value = Value::array(vec![]);
-    for _ in 1..MAX_NESTING {
-        value = Value::array(vec![value]);
-    }
-    let mut lists = vec![value.deserialized::<Captured>().unwrap()];
-    let mut depth = 0;
-    while let Some(Captured(list)) = lists.pop() {
-        lists = list.1;
-        depth += 1;
-    }
-    assert_eq!(depth, MAX_NESTING);
+    with_a_small_stack(|| {
+        let nesting = zt_manifest::Limits::default().nesting;
+        let value = (1..nesting).fold(Value::array(vec![]), |value, _| vec![value].into());
+        let mut lists = vec![value.deserialized::<Captured>().unwrap()];
+        let mut depth = 0;
+        while let Some(Captured(list)) = lists.pop() {
+            lists = list.1;
+            depth += 1;
+        }
+        assert_eq!(depth, nesting);
+    });
 }
 
 #[test]
