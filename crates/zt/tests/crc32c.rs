@@ -33,7 +33,7 @@ fn is_the_checksum_of_another_implementation() {
 
 #[test]
 fn two_stretches_of_any_length_combine() {
-    for shift in 1..47 {
+    for shift in 1..47.min(usize::BITS - 2) {
         for len in [(1usize << shift) - 1, 1 << shift, 3 << shift] {
             let (first, next) = (Digest::Crc32c(0xdead_beef), Digest::Crc32c(0x1234_5678));
             let expected = crc32c::crc32c_combine(0xdead_beef, 0x1234_5678, len);

@@ -35,7 +35,7 @@ const HEAD_MIN: usize = 5;
 const HEAD_MAX: usize = 18;
 
 /// The smallest window, 1 KiB, and the largest that zstd accepts, `ZSTD_WINDOWLOG_MAX`.
-const WINDOW_LOG: RangeInclusive<u32> = 10..=31;
+const WINDOW_LOG: RangeInclusive<u32> = 10..=if usize::BITS < 64 { 30 } else { 31 };
 
 /// The least limit on the window: 128 MiB. In a frame of a single segment, the window is the content size
 /// that the header declares.
@@ -186,11 +186,12 @@ mod tests {
 
     #[test]
     fn a_window_of_any_size_costs_no_more_than_the_content() {
+        let largest = u8::try_from(*WINDOW_LOG.end() - *WINDOW_LOG.start()).unwrap();
         let windows = [
             (0, true),
             (0x9f, true),
-            (21 << 3 | 7, true),
-            (22 << 3, false),
+            (largest << 3 | 7, true),
+            (largest.strict_add(1) << 3, false),
         ];
         for (window, is_taken) in windows {
             // The last block: 24 times the byte 7.

@@ -4,6 +4,8 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
+use bytemuck::{Pod, Zeroable};
+
 use crate::base::error::{Error, Result};
 
 /// Owned bytes at an address that is a multiple of 8, so that slices of every element type can
@@ -20,7 +22,7 @@ pub struct Buffer {
 }
 
 enum Memory {
-    Words(Box<[u64]>),
+    Words(Box<[Word]>),
     /// A vector at a multiple of 8.
     Bytes(Vec<u8>),
     #[cfg(feature = "huge-pages")]
@@ -28,6 +30,11 @@ enum Memory {
     /// Memory that several buffers share, from this offset on, a multiple of 8.
     Part(Arc<Memory>, usize),
 }
+
+/// Eight bytes at a multiple of 8, which a `u64` is not on every system of 32 bits.
+#[derive(Clone, Copy, Zeroable, Pod)]
+#[repr(C, align(8))]
+struct Word([u8; 8]);
 
 impl Memory {
     fn bytes(&self) -> &[u8] {
@@ -128,7 +135,7 @@ impl Buffer {
 
     /// A copy of bytes in memory. For a length that a file decides, use [`Buffer::try_from_slice`].
     pub(crate) fn copied(bytes: &[u8]) -> Self {
-        let words = vec![0; bytes.len().div_ceil(8)].into();
+        let words = vec![Word::zeroed(); bytes.len().div_ceil(8)].into();
         let mut buffer = Buffer {
             memory: Memory::Words(words),
             byte_len: bytes.len(),
@@ -356,7 +363,8 @@ mod tests {
     #[test]
     fn memory_that_does_not_exist_is_an_error() {
         let refused = |byte_len| Error::Allocation { byte_len };
-        assert_eq!(reserved::<u64>(1 << 59), Err(refused(1 << 62)));
+        let len = usize::MAX / 8;
+        assert_eq!(reserved::<u64>(len), Err(refused(len as u64 * 8)));
         for byte_len in [u64::MAX, u64::MAX / 2, 1 << 62] {
             assert_eq!(Buffer::try_zeroed(byte_len), Err(refused(byte_len)));
         }
