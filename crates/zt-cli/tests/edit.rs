@@ -5,7 +5,7 @@ mod common;
 
 use std::path::{Path, PathBuf};
 
-use common::{keys, names_in, of_zeros, sample};
+use common::{keys, sample};
 use tempfile::tempdir;
 use zt::{Dense, File, Writer};
 
@@ -444,7 +444,7 @@ fn an_interrupted_append_leaves_the_file_unchanged() {
     let path = of_names(&dir.path().join("a.zt"), &["a"]);
     let input = dir.path().join("w.safetensors");
     // The file grows to its full length first, and the copy takes seconds.
-    of_zeros(&input, 1 << 30);
+    common::of_zeros(&input, 1 << 30);
     let before = std::fs::read(&path).unwrap();
     let mut child = common::command()
         .args(["append", "--json"])
@@ -465,7 +465,7 @@ fn an_interrupted_append_leaves_the_file_unchanged() {
     kill.args(["-INT", &pid]).status().unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(std::fs::read(&path).unwrap() == before);
-    assert_eq!(names_in(dir.path()), ["a.zt", "w.safetensors"]);
+    assert_eq!(common::names_in(dir.path()), ["a.zt", "w.safetensors"]);
 }
 
 /// As a kill leaves it that comes when the copy of the trailer has begun.

@@ -433,6 +433,7 @@ fn stopped_by(signal: &str) -> i32 {
 }
 
 /// Reads one byte of a file on stdout and closes it; the exit code.
+#[cfg(target_os = "linux")]
 fn cut_off(path: &Path) -> i32 {
     let mut command = common::command();
     command.arg("cat").arg(path).arg("w");

@@ -4,7 +4,6 @@ mod common;
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use common::{bytes, keys, names_in, sample};
 use serde_json::json;
@@ -230,7 +229,9 @@ fn a_pipe_in_the_folder_does_not_block() {
     let dir = tempdir().unwrap();
     let (path, out) = (sample(dir.path()), dir.path().join("out"));
     fs::create_dir(&out).unwrap();
-    let made = Command::new("mkfifo").arg(out.join("half.npy")).status();
+    let made = std::process::Command::new("mkfifo")
+        .arg(out.join("half.npy"))
+        .status();
     assert!(made.unwrap().success());
     let run = zt!["extract", "--json", path, "-o", out].exits(2);
     assert_eq!(run.error_code(), "overwrite");

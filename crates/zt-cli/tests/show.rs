@@ -5,7 +5,6 @@ mod common;
 
 use common::{damaged, sample};
 use tempfile::tempdir;
-use zt::formats::Complex;
 use zt::{Compression, Dense, Planes, WriteOptions};
 
 /// Runs the program with little memory: megabytes of address space.
@@ -23,7 +22,7 @@ fn limited(megabytes: u32, arguments: &[&std::ffi::OsStr]) -> common::Run {
 fn a_large_object_needs_little_memory() {
     let dir = tempdir().unwrap();
     let path = dir.path().join("w.zt");
-    let zeros = vec![Complex::<f64>::default(); 3 << 20];
+    let zeros = vec![zt::formats::Complex::<f64>::default(); 3 << 20];
     let mut writer = WriteOptions::new().create(&path).unwrap();
     writer
         .add("w", &Dense::from_slice(&[3 << 20], &zeros).unwrap())
