@@ -157,9 +157,6 @@ pub(crate) fn slice_of(bytes: &[u8], span: Span) -> Option<&[u8]> {
 pub struct FileSource {
     file: std::fs::File,
     byte_len: u64,
-    /// These systems have no positioned read that keeps the cursor, so readers take turns.
-    #[cfg(not(unix))]
-    turn: std::sync::Mutex<()>,
 }
 
 impl FileSource {
@@ -184,8 +181,6 @@ impl FileSource {
         Ok(FileSource {
             file,
             byte_len: metadata.len(),
-            #[cfg(not(unix))]
-            turn: std::sync::Mutex::default(),
         })
     }
 
@@ -266,26 +261,64 @@ impl Source for FileSource {
         data_from(&self.file, offset, self.byte_len)
     }
 
-    // On other systems readers of the file take turns, so no caller may have it.
-    #[cfg(unix)]
     fn file(&self) -> Option<&std::fs::File> {
         Some(&self.file)
     }
 
-    #[cfg(unix)]
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
-        // Retries interrupted and short reads.
-        std::os::unix::fs::FileExt::read_exact_at(&self.file, buf, offset)
+        read_exact_at(&self.file, offset, buf)
     }
+}
 
-    #[cfg(not(unix))]
-    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
-        use std::io::{Read, Seek};
-        let turn = self.turn.lock();
-        let _turn = turn.unwrap_or_else(std::sync::PoisonError::into_inner);
-        (&self.file).seek(io::SeekFrom::Start(offset))?;
-        (&self.file).read_exact(buf)
+/// Fills `buf` with the bytes of the file from `offset` on. Any number of threads may read one file.
+///
+/// # Errors
+///
+/// [`io::ErrorKind::UnexpectedEof`] if the file ends first; the system's errors.
+#[cfg(unix)]
+pub fn read_exact_at(file: &std::fs::File, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+    // Retries interrupted and short reads.
+    std::os::unix::fs::FileExt::read_exact_at(file, buf, offset)
+}
+
+/// Fills `buf` with the bytes of the file from `offset` on. Any number of threads may read one file.
+/// Moves the cursor of the file.
+///
+/// # Errors
+///
+/// [`io::ErrorKind::UnexpectedEof`] if the file ends first; the system's errors.
+#[cfg(windows)]
+pub fn read_exact_at(file: &std::fs::File, mut offset: u64, mut buf: &mut [u8]) -> io::Result<()> {
+    use std::os::windows::fs::FileExt;
+    while !buf.is_empty() {
+        // The system refuses larger offsets. No file is so long.
+        if i64::try_from(offset).is_err() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        match file.seek_read(buf, offset) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(read) => {
+                offset = offset.saturating_add(read as u64);
+                buf = buf.get_mut(read..).unwrap_or_default();
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
     }
+    Ok(())
+}
+
+/// Fills `buf` with the bytes of the file from `offset` on. Moves the cursor of the file: only one thread
+/// may read it, and WebAssembly has one.
+///
+/// # Errors
+///
+/// [`io::ErrorKind::UnexpectedEof`] if the file ends first; the system's errors.
+#[cfg(not(any(unix, windows)))]
+pub fn read_exact_at(mut file: &std::fs::File, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+    use std::io::{Read, Seek};
+    file.seek(io::SeekFrom::Start(offset))?;
+    file.read_exact(buf)
 }
 
 /// Asks the system to fetch the bytes of `span` that are not in memory.

@@ -97,7 +97,7 @@ pub mod foreign {
     pub use crate::disk::access::keep_access;
     pub use crate::disk::lock::{expect_unlocked, open_locked};
     pub use crate::disk::publish::{AtomicFile, sync_folder};
-    pub use crate::disk::uninterrupted;
+    pub use crate::disk::{synced, uninterrupted};
 
     pub use crate::file::builder::{FileBuilder, SourceId};
     pub use crate::file::kind::Kind;

@@ -1,7 +1,7 @@
 //! The arguments of the program.
 
 use std::ffi::OsString;
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::sync::LazyLock;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
@@ -15,7 +15,7 @@ use crate::failure::Exit;
 use crate::files::remote::without_secrets;
 use crate::output::json::{ErrorBody, escaped, object};
 use crate::output::text::{is_unsafe, printable};
-use crate::output::{Color, Output, of_stdout};
+use crate::output::{Color, Output, is_closed_pipe, of_stdout};
 
 /// List, verify, compare, convert and edit tensor files
 ///
@@ -217,7 +217,7 @@ pub(crate) fn print(error: &clap::Error, early: &Early) -> Exit {
     };
     if !error.use_stderr() {
         return match printed {
-            Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(error) if !is_closed_pipe(&error) => {
                 let error = of_stdout(&error);
                 Output::new(early.json, early.color).problem("io", &error.to_string());
                 Exit::Io

@@ -44,16 +44,22 @@ pub(crate) fn caught() -> Option<Exit> {
 
 /// The signals that end a program, with their exit codes: 128 and the number of the signal.
 fn signals() -> Vec<(i32, Exit)> {
-    let mut signals = vec![(SIGINT, Exit::Interrupted), (SIGTERM, Exit::Terminated)];
-    #[cfg(unix)]
-    {
-        let hang_up = signal_hook::consts::SIGHUP;
-        // `nohup` has the signal ignored, and a handler would undo that.
-        if is_ignored(hang_up) == Some(false) {
-            signals.push((hang_up, Exit::HungUp));
-        }
-    }
-    signals
+    let asked = [(SIGINT, Exit::Interrupted), (SIGTERM, Exit::Terminated)];
+    asked.into_iter().chain(hang_up()).collect()
+}
+
+#[cfg(unix)]
+fn hang_up() -> Option<(i32, Exit)> {
+    use std::io::{IsTerminal, stderr};
+    let signal = signal_hook::consts::SIGHUP;
+    // `nohup` has the signal ignored, and a handler would undo that. It leaves no terminal on stderr.
+    let is_ignored = is_ignored(signal).unwrap_or_else(|| !stderr().is_terminal());
+    (!is_ignored).then_some((signal, Exit::HungUp))
+}
+
+#[cfg(not(unix))]
+fn hang_up() -> Option<(i32, Exit)> {
+    None
 }
 
 /// Whether the parent had the signal ignored; `None` if the system does not tell.

@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 
 use crate::failure::Failure;
-use crate::output::{Output, of_stdout};
+use crate::output::{Output, is_closed_pipe, of_stdout};
 
 /// Stdout without the line buffer of the standard library. It remembers whether the reader has closed
 /// the pipe.
@@ -67,7 +67,7 @@ pub(crate) fn to_stdout<T>(write: impl FnOnce(&mut Stdout) -> zt::Result<T>) -> 
 impl Write for Stdout {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.out.write(bytes).map_err(|error| {
-            self.is_closed |= error.kind() == io::ErrorKind::BrokenPipe;
+            self.is_closed |= is_closed_pipe(&error);
             of_stdout(&error)
         })
     }

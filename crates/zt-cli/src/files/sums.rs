@@ -10,6 +10,10 @@ use crate::output::text::is_unsafe;
 pub(crate) fn line(content: &str, path: &Path) -> String {
     let bytes = path.as_os_str().as_encoded_bytes();
     match path.to_str() {
+        // Linux finds no path with the separator of Windows. In a verbatim path there is no other.
+        Some(text) if cfg!(windows) && !text.contains(is_unsafe) && !text.starts_with(r"\\?\") => {
+            format!("{content}  {}", text.replace('\\', "/"))
+        }
         Some(text) if !text.contains(is_unsafe) => format!("{content}  {text}"),
         _ => format!("\\{content}  {}", escaped(bytes)),
     }

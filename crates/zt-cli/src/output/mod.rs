@@ -231,10 +231,19 @@ impl Output {
 }
 
 fn failure(error: io::Error) -> Failure {
-    match error.kind() {
-        io::ErrorKind::BrokenPipe => Failure::ClosedPipe,
-        _ => Failure::Error(of_stdout(&error).into()),
+    if is_closed_pipe(&error) {
+        Failure::ClosedPipe
+    } else {
+        Failure::Error(of_stdout(&error).into())
     }
+}
+
+/// Whether the reader of a pipe has closed it.
+pub(crate) fn is_closed_pipe(error: &io::Error) -> bool {
+    /// `ERROR_PIPE_NOT_CONNECTED`, for which the standard library has no kind.
+    const NOT_CONNECTED: i32 = 233;
+    error.kind() == io::ErrorKind::BrokenPipe
+        || cfg!(windows) && error.raw_os_error() == Some(NOT_CONNECTED)
 }
 
 /// The error with "stdout" in its message: a full disk may not be the one of the files.

@@ -61,10 +61,10 @@ pub fn is_same_file(a: &Path, b: &Path) -> bool {
     matches!((identity(a), identity(b)), (Ok(a), Ok(b)) if a == b)
 }
 
-/// Whether two paths lead to one file. Hard links look like copies here, which is safe: an output
-/// appears by renaming, so the other link keeps its data. `false` if either cannot be examined.
+/// Whether two paths lead to one file, through hard or symbolic links too. `false` if either cannot be
+/// examined.
 #[cfg(not(unix))]
 #[must_use]
 pub fn is_same_file(a: &Path, b: &Path) -> bool {
-    matches!((fs::canonicalize(a), fs::canonicalize(b)), (Ok(a), Ok(b)) if a == b)
+    same_file::is_same_file(a, b).unwrap_or(false)
 }

@@ -27,7 +27,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use zt::foreign::{
-    AtomicFile, expect_unlocked, keep_access, open_locked, sync_folder, uninterrupted,
+    AtomicFile, expect_unlocked, keep_access, open_locked, sync_folder, synced, uninterrupted,
 };
 use zt::{Error, Result, Warning};
 use zt_foreign::SetForm;
@@ -154,7 +154,7 @@ impl<'s> Staging<'s> {
         }
         self.sync()?;
         match &journal {
-            Some((file, _)) => {
+            Some(file) => {
                 let like = self.like.as_ref();
                 let kept = like.map_or(Ok(()), |like| keep_access(file, like));
                 kept.and_then(|()| uninterrupted(|| fs::rename(&new, &index)))
@@ -238,7 +238,7 @@ impl<'s> Staging<'s> {
     }
 
     /// Writes the new index under its hidden name, durable and locked.
-    fn list(&mut self, path: &Path, json: &[u8]) -> Result<(File, Option<File>)> {
+    fn list(&mut self, path: &Path, json: &[u8]) -> Result<File> {
         let of_path = |error: io::Error| Error::from(error).with_path(path);
         let mut options = File::options();
         #[cfg(unix)]
@@ -246,19 +246,22 @@ impl<'s> Staging<'s> {
             std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         }
         let created = options.write(true).create_new(true).open(path);
-        let mut file = created.map_err(|error| match expect_unlocked(path) {
+        drop(created.map_err(|error| match expect_unlocked(path) {
             Err(locked) => locked,
             Ok(()) => of_path(error),
-        })?;
+        })?);
         self.named.push(path.to_owned());
-        // Without locks, another process that writes the set finds the name taken.
-        let locked = match open_locked(path) {
-            Err(error) if error.code() == zt::codes::NO_LOCKS => None,
-            locked => Some(locked?),
+        let mut file = match open_locked(path) {
+            // Another process that writes the set finds the name taken.
+            Err(error) if error.code() == zt::codes::NO_LOCKS => {
+                let opened = File::options().write(true).open(path);
+                opened.map_err(of_path)?
+            }
+            locked => locked?,
         };
         file.write_all(json).map_err(of_path)?;
-        file.sync_all().map_err(of_path)?;
-        Ok((file, locked))
+        synced(&file).map_err(of_path)?;
+        Ok(file)
     }
 
     /// Makes new names durable, by syncing their folder.

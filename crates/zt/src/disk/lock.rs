@@ -4,19 +4,45 @@
 //! may write to the file can hold one, so `flock(LOCK_SH)` of a reader keeps no editor away. Kernels
 //! before 3.15, some file systems and other systems have `flock` alone, which is used there. Any lock
 //! ends with its process.
+//!
+//! On Windows the lock is the share mode of [`exclusive`]: no other handle can write to the file. A lock of
+//! `LockFileEx` would keep readers out.
 
-use std::fs::{File, TryLockError};
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
 
 use zt_container::open_regular;
 
+#[cfg(not(windows))]
 use crate::disk::uninterrupted;
 use crate::error::{Error, Fault, Result};
 
-/// Locks an open file until its last handle is closed. It must be open for writing.
+/// Options to read and write a file that is then locked. On Windows they lock it.
+pub(crate) fn exclusive() -> OpenOptions {
+    let mut options = File::options();
+    options.read(true).write(true);
+    #[cfg(windows)]
+    {
+        /// `FILE_SHARE_READ` and `FILE_SHARE_DELETE`: others may read, rename and replace the file.
+        const NO_WRITERS: u32 = 1 | 4;
+        std::os::windows::fs::OpenOptionsExt::share_mode(&mut options, NO_WRITERS);
+    }
+    options
+}
+
+/// Locks a file that [`exclusive`] opened, until its last handle is closed.
 /// Fails with code `locked` if another program has it, and with `no-locks` if the file system has
 /// no locks.
+#[cfg(windows)]
+pub(crate) fn lock(_: &File) -> Result<()> {
+    Ok(())
+}
+
+/// Locks a file that [`exclusive`] opened, until its last handle is closed.
+/// Fails with code `locked` if another program has it, and with `no-locks` if the file system has
+/// no locks.
+#[cfg(not(windows))]
 pub(crate) fn lock(file: &File) -> Result<()> {
     #[cfg(target_os = "linux")]
     match description::lock(file) {
@@ -37,7 +63,8 @@ pub(crate) fn lock(file: &File) -> Result<()> {
 }
 
 /// Whether another handle has the file locked for an edit. `false` if the system has no such query.
-pub(crate) fn is_locked(file: &File) -> bool {
+#[cfg(not(windows))]
+fn is_locked(file: &File) -> bool {
     #[cfg(target_os = "linux")]
     if let Ok(is_locked) = description::is_locked(file) {
         return is_locked;
@@ -65,7 +92,10 @@ pub fn open_locked(path: impl AsRef<Path>) -> Result<File> {
     let open = || loop {
         // Refuses pipes and devices before it opens the file for writing.
         drop(open_regular(path)?);
-        let file = File::options().read(true).write(true).open(path)?;
+        let file = match exclusive().open(path) {
+            Err(error) if is_taken(&error) => return Err(Fault::Locked.into()),
+            opened => opened?,
+        };
         lock(&file)?;
         if is_at(&file, path)? {
             return Ok(file);
@@ -90,8 +120,28 @@ pub fn expect_unlocked(path: impl AsRef<Path>) -> Result<()> {
 
 /// Whether another handle has the file at `path` locked for an edit. `false` if it cannot be opened, or
 /// if the system cannot query its lock.
+#[cfg(not(windows))]
 pub(crate) fn is_path_locked(path: &Path) -> bool {
     open_regular(path).is_ok_and(|file| is_locked(&file))
+}
+
+/// Whether another handle has the file at `path` locked for an edit. `false` if it cannot be opened.
+#[cfg(windows)]
+pub(crate) fn is_path_locked(path: &Path) -> bool {
+    let is_taken = || {
+        File::options()
+            .write(true)
+            .open(path)
+            .is_err_and(|error| is_taken(&error))
+    };
+    open_regular(path).is_ok() && is_taken()
+}
+
+/// Whether a file was not opened because another handle excludes it.
+fn is_taken(error: &io::Error) -> bool {
+    /// `ERROR_SHARING_VIOLATION`.
+    const TAKEN: i32 = 32;
+    cfg!(windows) && error.raw_os_error() == Some(TAKEN)
 }
 
 /// Whether `path` leads to the open file.
@@ -106,14 +156,23 @@ pub(crate) fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Other systems do not replace an open file.
+/// Whether `path` leads to the open file.
 #[cfg(not(unix))]
-pub(crate) fn is_at(_: &File, _: &Path) -> io::Result<bool> {
-    Ok(true)
+pub(crate) fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    use same_file::Handle;
+    match Handle::from_path(path) {
+        Ok(named) => Ok(named == Handle::from_file(file.try_clone()?)?),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// Whether the lock was taken.
-fn try_flock(mut call: impl FnMut() -> Result<(), TryLockError>) -> io::Result<bool> {
+#[cfg(not(windows))]
+fn try_flock(
+    mut call: impl FnMut() -> std::result::Result<(), std::fs::TryLockError>,
+) -> io::Result<bool> {
+    use std::fs::TryLockError;
     uninterrupted(|| match call() {
         Ok(()) => Ok(true),
         Err(TryLockError::WouldBlock) => Ok(false),
@@ -123,6 +182,7 @@ fn try_flock(mut call: impl FnMut() -> Result<(), TryLockError>) -> io::Result<b
 
 /// Whether the error means that there is no such lock here: not in this kernel (`EINVAL`), or not on
 /// this file system (Lustre, some of FUSE and NFS).
+#[cfg(not(windows))]
 fn is_missing(error: &io::Error) -> bool {
     #[cfg(target_os = "linux")]
     {

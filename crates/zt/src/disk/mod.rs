@@ -19,6 +19,7 @@ pub(crate) mod publish;
 mod reserve;
 mod temporary;
 
+use std::fs::File;
 use std::io;
 
 /// Makes a call of the system again while signals interrupt it: some file systems answer so. The
@@ -34,4 +35,26 @@ pub fn uninterrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T
             done => return done,
         }
     }
+}
+
+/// Makes the bytes of a file or the names in a folder durable.
+///
+/// # Errors
+///
+/// The system's. A failed call is final and never repeated: the system may have dropped the data.
+pub fn synced(file: &File) -> io::Result<()> {
+    let synced = file.sync_all();
+    // On Apple's systems this is `F_FULLFSYNC`, which some file systems of servers do not have.
+    #[cfg(target_vendor = "apple")]
+    if let Err(error) = &synced {
+        use rustix::io::Errno;
+        let missing = [Errno::NOTSUP, Errno::NOTTY, Errno::INVAL].map(Errno::raw_os_error);
+        if error
+            .raw_os_error()
+            .is_some_and(|code| missing.contains(&code))
+        {
+            return Ok(rustix::fs::fsync(file)?);
+        }
+    }
+    synced
 }

@@ -5,10 +5,10 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use crate::disk::access::keep_access;
-use crate::disk::lock::{is_at, is_path_locked, lock};
+use crate::disk::lock::{exclusive, is_at, is_path_locked, lock};
 use crate::disk::reserve::ReservingFile;
 use crate::disk::temporary::{create_unnamed, give_name};
-use crate::disk::uninterrupted;
+use crate::disk::{synced, uninterrupted};
 use crate::error::{Error, Fault, Result};
 use zt_container::{FileSource, Span};
 
@@ -158,7 +158,7 @@ impl AtomicFile {
         let sync = |buffered: &mut BufWriter<ReservingFile>| {
             buffered.flush()?;
             buffered.get_mut().release()?;
-            buffered.get_ref().file().sync_all()
+            synced(buffered.get_ref().file())
         };
         let synced = self.file.as_mut().map_or(Ok(()), sync);
         synced.map_err(|error| Error::from(error).with_path(&self.path))?;
@@ -214,7 +214,7 @@ impl AtomicFile {
         buffered.get_mut().release()?;
         let file = buffered.get_ref().file();
         if is_durable {
-            file.sync_all()?;
+            synced(file)?;
         }
         if matches!(self.place, Place::Nowhere) {
             // Giving a name never replaces a file.
@@ -309,7 +309,8 @@ impl Drop for AtomicFile {
 fn resolved(path: &Path) -> io::Result<PathBuf> {
     /// As many links as Linux follows.
     const MOST: usize = 40;
-    if path.as_os_str().as_encoded_bytes().ends_with(b"/") {
+    let last = path.as_os_str().as_encoded_bytes().last();
+    if last.is_some_and(|last| std::path::is_separator(char::from(*last))) {
         return Err(io::ErrorKind::IsADirectory.into());
     }
     let mut target = std::path::absolute(path)?;
@@ -347,8 +348,8 @@ fn create_hidden(
     let (file, place) = match unnamed(folder_of(target), mode) {
         Some(file) => (file, Place::Nowhere),
         None => {
-            let mut options = fs::OpenOptions::new();
-            options.read(true).write(true).create_new(true);
+            let mut options = exclusive();
+            options.create_new(true);
             #[cfg(unix)]
             std::os::unix::fs::OpenOptionsExt::mode(&mut options, mode);
             let (file, temporary) = beside(target, |temporary| options.open(temporary))?;
@@ -398,7 +399,7 @@ fn remove_stale(target: &Path) {
             Err(_) => return,
         }
         // For reading too, so that no pipe that takes the place waits for a reader.
-        let Ok(file) = File::options().read(true).write(true).open(&name) else {
+        let Ok(file) = exclusive().open(&name) else {
             continue;
         };
         // The file may have got another name, or none, before it was locked.
@@ -424,7 +425,7 @@ pub fn sync_folder(folder: &Path) -> io::Result<()> {
     let is_current = folder.as_os_str().is_empty();
     let folder = if is_current { Path::new(".") } else { folder };
     if cfg!(unix) {
-        uninterrupted(|| File::open(folder)?.sync_all())?;
+        uninterrupted(|| synced(&File::open(folder)?))?;
     }
     Ok(())
 }
@@ -520,7 +521,7 @@ mod tests {
                 fs::write(at(serial), "theirs").unwrap();
             }
             let _in_use = [0, 2].map(|serial| {
-                let file = File::options().write(true).open(at(serial)).unwrap();
+                let file = exclusive().open(at(serial)).unwrap();
                 lock(&file).unwrap();
                 file
             });

@@ -52,6 +52,11 @@ pub fn compact(path: impl AsRef<Path>, progress: Option<Progress<'_>>) -> Result
         let out = AtomicFile::replace_locked(path)?;
         let mut mover = Mover::new(&source, &file.inner.limits, progress)?;
         let (out, new_len) = rewrite(&file, out, |extent, to| mover.copy(extent, to))?;
+        if cfg!(not(unix)) {
+            // Some systems refuse to replace an open file.
+            drop(mover);
+            drop((file, source, storage));
+        }
         out.publish()?;
         Ok((byte_len, new_len))
     };

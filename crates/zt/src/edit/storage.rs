@@ -9,6 +9,9 @@ use std::time::Duration;
 use zt_container::Source;
 
 use crate::disk::lock::{is_at, open_locked};
+use crate::disk::synced;
+#[cfg(windows)]
+use crate::disk::uninterrupted;
 use crate::error::Result;
 
 /// A file that can be changed at any offset, and made durable.
@@ -118,9 +121,8 @@ impl Storage for LockedFile {
         zt_container::data_from(&self.0, offset, byte_len)
     }
 
-    #[cfg(unix)]
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
-        std::os::unix::fs::FileExt::read_exact_at(&self.0, buf, offset)
+        zt_container::read_exact_at(&self.0, offset, buf)
     }
 
     #[cfg(unix)]
@@ -128,15 +130,22 @@ impl Storage for LockedFile {
         std::os::unix::fs::FileExt::write_all_at(&self.0, bytes, offset)
     }
 
-    #[cfg(not(unix))]
-    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
-        use std::io::{Read, Seek};
-        let mut file = &self.0;
-        file.seek(io::SeekFrom::Start(offset))?;
-        file.read_exact(buf)
+    #[cfg(windows)]
+    fn write_at(&self, mut offset: u64, mut bytes: &[u8]) -> io::Result<()> {
+        use std::os::windows::fs::FileExt;
+        while !bytes.is_empty() {
+            match uninterrupted(|| self.0.seek_write(bytes, offset))? {
+                0 => return Err(io::ErrorKind::WriteZero.into()),
+                written => {
+                    offset = offset.saturating_add(written as u64);
+                    bytes = bytes.get(written..).unwrap_or_default();
+                }
+            }
+        }
+        Ok(())
     }
 
-    #[cfg(not(unix))]
+    #[cfg(not(any(unix, windows)))]
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         use std::io::{Seek, Write};
         let mut file = &self.0;
@@ -193,7 +202,7 @@ impl Storage for LockedFile {
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.0.sync_all()
+        synced(&self.0)
     }
 }
 

@@ -119,10 +119,15 @@ pub(crate) enum Fault {
     #[error(
         "a program that reads the file keeps a lock on it: end that program, or edit a copy and rename it"
     )]
+    #[cfg_attr(
+        not(target_os = "linux"),
+        expect(dead_code, reason = "not known there")
+    )]
     LockedByReader,
     #[error(
         "the file system has no locks, which keep two edits apart: mount it with locks (Lustre: -o flock), or edit a copy on another disk"
     )]
+    #[cfg_attr(windows, expect(dead_code, reason = "a share mode is always there"))]
     NoLocks,
     #[error(
         "another file took this name during the edit: the edit is in the replaced file; edit the new one"
