@@ -25,7 +25,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ),
     (
         "crates/zt-convert",
-        &["native", "table", "merge", "write", "sets", "open"],
+        &["native", "table", "merge", "write", "sets", "open", "model"],
     ),
     (
         "crates/zt-foreign",

@@ -55,6 +55,7 @@
 #![forbid(unsafe_code)]
 
 mod merge;
+mod model;
 mod native;
 mod open;
 mod sets;
@@ -73,6 +74,7 @@ pub use zt_foreign::{
 };
 
 pub use merge::{is_same_file, join_slices};
+pub use model::{Finding, WrittenIndex, verify_blob};
 pub use native::{ZT, Zt};
 pub use open::{checkpoint_in, slices_in};
 pub use sets::{Shard, Split, SplitOptions, shards_of};

@@ -1,11 +1,12 @@
 //! The index of a sharded set: which tensor is in which file.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
-use std::fmt;
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::{fmt, io};
 
-use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use zt::container::bytes_of;
 use zt::{Error, FileSource, Result, Source, Span};
@@ -29,9 +30,9 @@ const LEVELS_MAX: usize = 64;
 /// lists every tensor below it, whose own name has no slash in front. The tensors of a group may be in
 /// several shards.
 #[derive(Debug)]
-pub(super) struct Index {
+pub(crate) struct Index {
     /// The files of all tensors, sorted. Every name is plain.
-    pub(super) shards: Vec<String>,
+    pub(crate) shards: Vec<String>,
     /// Sorted names, each with the position of its shard. A group has a pair for each of its shards.
     owners: Vec<(String, usize)>,
     has_groups: bool,
@@ -131,7 +132,7 @@ impl Index {
 
     /// Every listed tensor and the name of its shard, by place.
     #[expect(clippy::indexing_slicing, reason = "positions in this list")]
-    pub(super) fn tensors(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
+    pub(crate) fn tensors(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
         self.owners
             .iter()
             .map(|(name, position)| (name.as_str(), self.shards[*position].as_str()))
@@ -149,7 +150,7 @@ pub(super) enum Listed {
 }
 
 /// The index at `path`.
-pub(super) fn index_of(path: &Path) -> Result<Index> {
+pub(crate) fn index_of(path: &Path) -> Result<Index> {
     Index::read(&FileSource::open(path)?)
 }
 
@@ -163,6 +164,28 @@ pub(super) fn shards_of(path: &Path) -> Result<Vec<String>> {
 pub(super) fn is_plain(name: &str) -> bool {
     let separates = |c: char| matches!(c, '/' | '\\' | ':' | '\0');
     !matches!(name, "" | "." | "..") && !name.contains(separates)
+}
+
+/// The JSON of an index as on the Hub. `weight_map` has the name of each tensor with its shard.
+pub(crate) fn written(total_size: u64, weight_map: BTreeMap<&str, &str>) -> Result<Vec<u8>> {
+    #[derive(Serialize)]
+    struct Written<'n> {
+        metadata: Metadata,
+        weight_map: BTreeMap<&'n str, &'n str>,
+    }
+
+    #[derive(Serialize)]
+    struct Metadata {
+        total_size: u64,
+    }
+
+    let json = Written {
+        metadata: Metadata { total_size },
+        weight_map,
+    };
+    let mut json = serde_json::to_vec_pretty(&json).map_err(io::Error::from)?;
+    json.push(b'\n');
+    Ok(json)
 }
 
 fn index_json(bytes: &[u8]) -> Result<IndexJson> {

@@ -29,7 +29,8 @@ use zt::{FileSource, Result};
 use zt_foreign::{Input, Opening, Probe};
 
 use crate::table::Kinds;
-use index::{INDEX_MAX, Index};
+use index::INDEX_MAX;
+pub(crate) use index::{Index, index_of, written as index_json};
 pub use options::SplitOptions;
 pub use split::{Shard, Split};
 

@@ -2,10 +2,8 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
 use zt::foreign::expect_unlocked;
 use zt::{Result, Span, Warning};
 use zt_foreign::{
@@ -13,7 +11,7 @@ use zt_foreign::{
     SetForm, Sink,
 };
 
-use super::index::{index_of, is_plain};
+use super::index::{index_of, is_plain, written};
 use super::options::SplitOptions;
 use super::plan::{Item, Limits, shards};
 use super::staging::Staging;
@@ -260,14 +258,7 @@ impl<'p> Plan<'p> {
             let objects = shard.iter().filter_map(|at| self.merged.objects.get(*at));
             weight_map.extend(objects.map(|incoming| (incoming.tensor.name(), name.as_str())));
         }
-        let total_size = self.split.total_size;
-        let json = IndexJson {
-            metadata: Metadata { total_size },
-            weight_map,
-        };
-        let mut json = serde_json::to_vec_pretty(&json).map_err(io::Error::from)?;
-        json.push(b'\n');
-        Ok(Some(json))
+        Ok(Some(written(self.split.total_size, weight_map)?))
     }
 }
 
@@ -488,16 +479,4 @@ impl FileNames<'_> {
             .and_then(|numbers| numbers.split_once("-of-"))
             .is_some_and(|(number, count)| is_number(number) && is_number(count))
     }
-}
-
-/// The index as on the Hub, names sorted.
-#[derive(Serialize)]
-struct IndexJson<'n> {
-    metadata: Metadata,
-    weight_map: BTreeMap<&'n str, &'n str>,
-}
-
-#[derive(Serialize)]
-struct Metadata {
-    total_size: u64,
 }

@@ -1,0 +1,204 @@
+//! Adapters of PEFT: incomplete ones, and ones of another base.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use super::Finding;
+use super::folder::{Folder, TensorInfo, some_of};
+use crate::table::Kinds;
+
+const CONFIG: &str = "adapter_config.json";
+const STEM: &str = "adapter_model";
+
+/// PEFT wraps the base, and puts this before its names.
+const PREFIX: &str = "base_model.model.";
+
+pub(super) fn examine(kinds: &Kinds, folder: &Folder, findings: &mut Vec<Finding>) {
+    let config = folder.json(CONFIG);
+    let mut weights = folder.files.iter().filter(|file| file.stem == STEM);
+    let (config, weights) = match (config, weights.next()) {
+        (None, None) => return,
+        (Some(_), None) => {
+            let message = "adapter_config.json is there, and no adapter_model".to_owned();
+            let advice = "fetch adapter_model.safetensors of the same adapter";
+            return findings.push(folder.finding("adapter", [CONFIG], message, advice));
+        }
+        (None, Some(file)) => {
+            let message = format!("{:?} has no adapter_config.json beside it", file.name);
+            let advice =
+                "fetch it: without it no loader knows the base and the scale of the adapter";
+            return findings.push(folder.finding("adapter", [&file.name], message, advice));
+        }
+        (Some(config), Some(weights)) => (config, weights),
+    };
+    let is_lora = config.get("peft_type").and_then(Value::as_str) == Some("LORA");
+    // Opening a file that cannot be opened gives the error.
+    if !is_lora || weights.tensors.is_empty() {
+        return;
+    }
+    let finding = |code, message, advice: &str| {
+        folder.finding(code, [CONFIG, &weights.name], message, advice)
+    };
+    let pairs = pairs(&weights.tensors);
+    let single = pairs
+        .iter()
+        .filter(|(_, (a, b))| a.is_some() != b.is_some());
+    let single: Vec<&str> = single.map(|(module, _)| *module).collect();
+    if !single.is_empty() {
+        let message = format!(
+            "these modules have one of lora_A and lora_B only: {}",
+            some_of(single)
+        );
+        findings.push(finding(
+            "adapter",
+            message,
+            "fetch or save the adapter again",
+        ));
+    }
+    if pairs.is_empty() {
+        let message =
+            "adapter_config.json is of a LoRA, and the weights have no lora_A or lora_B".to_owned();
+        findings.push(finding(
+            "adapter",
+            message,
+            "fetch both files of one adapter",
+        ));
+        return;
+    }
+    let has_patterns = |key| {
+        config
+            .get(key)
+            .and_then(Value::as_object)
+            .is_some_and(|it| !it.is_empty())
+    };
+    let rank = config
+        .get("r")
+        .and_then(Value::as_u64)
+        .filter(|_| !has_patterns("rank_pattern"));
+    if let Some(rank) = rank {
+        let other = pairs
+            .iter()
+            .filter(|(_, (a, _))| a.is_some_and(|a| a.shape.first() != Some(&rank)));
+        let other: Vec<&str> = other.map(|(module, _)| *module).collect();
+        if !other.is_empty() {
+            let message = format!(
+                "adapter_config.json gives the rank {rank}, these modules have another: {}",
+                some_of(other)
+            );
+            findings.push(finding(
+                "adapter",
+                message,
+                "fetch both files of one adapter",
+            ));
+        }
+    }
+    let Some(base) = base_of(folder, &config).and_then(|path| Folder::read(kinds, &path).ok())
+    else {
+        return;
+    };
+    let tensors = base.files.iter().filter(|file| file.stem != STEM);
+    let tensors: Vec<&TensorInfo> = tensors.flat_map(|file| &file.tensors).collect();
+    if tensors.is_empty() {
+        return;
+    }
+    let unfit = unfit(&pairs, &tensors);
+    if !unfit.is_empty() {
+        let (count, all) = (unfit.len(), pairs.len());
+        let message = format!(
+            "{count} of {all} modules are not in the base, or have another shape there: {}",
+            some_of(unfit)
+        );
+        let advice = "use the base that the adapter was trained on";
+        findings.push(finding("adapter-base", message, advice));
+    }
+}
+
+/// The modules with their `lora_A` and `lora_B`.
+type Pairs<'t> = BTreeMap<&'t str, (Option<&'t TensorInfo>, Option<&'t TensorInfo>)>;
+
+fn pairs(tensors: &[TensorInfo]) -> Pairs<'_> {
+    let mut pairs = Pairs::new();
+    for tensor in tensors {
+        let name = tensor.name.strip_prefix(PREFIX).unwrap_or(&tensor.name);
+        if let Some((module, _)) = name.split_once(".lora_A.") {
+            pairs.entry(module).or_default().0 = Some(tensor);
+        } else if let Some((module, _)) = name.split_once(".lora_B.") {
+            pairs.entry(module).or_default().1 = Some(tensor);
+        }
+    }
+    pairs
+}
+
+/// The folder of the base, if it is on this machine: a path, or a repository in the same cache of the Hub. Only
+/// headers are read there, and no name of it appears in a finding.
+fn base_of(folder: &Folder, config: &Value) -> Option<PathBuf> {
+    let name = config
+        .get("base_model_name_or_path")
+        .and_then(Value::as_str)?;
+    let named = folder.path.join(name);
+    if !name.is_empty() && named.is_dir() {
+        return Some(named);
+    }
+    // hub/models--OWNER--NAME/snapshots/REVISION
+    let hub = folder.path.ancestors().nth(3)?;
+    let is_plain =
+        |part: &str| !part.is_empty() && part != "." && part != ".." && !part.contains(['\\', ':']);
+    let parts: Vec<&str> = name.split('/').collect();
+    if parts.len() > 2 || !parts.iter().all(|part| is_plain(part)) {
+        return None;
+    }
+    let snapshots = hub
+        .join(format!("models--{}", parts.join("--")))
+        .join("snapshots");
+    let entries = fs::read_dir(snapshots).ok()?.flatten();
+    let newest = entries.max_by_key(|entry| entry.metadata().and_then(|it| it.modified()).ok());
+    newest.map(|entry| entry.path())
+}
+
+/// The modules that no tensor of the base fits. Checkpoints may leave out the first parts of the names of modules.
+fn unfit<'t>(pairs: &Pairs<'t>, base: &[&TensorInfo]) -> Vec<&'t str> {
+    let weights = base.iter().filter_map(|tensor| {
+        let module = tensor.name.strip_suffix(".weight")?;
+        Some((module, *tensor))
+    });
+    let by_module: HashMap<&str, &TensorInfo> = weights.collect();
+    let fits = |module: &str, a: Option<&TensorInfo>, b: Option<&TensorInfo>| {
+        let ends = module
+            .match_indices('.')
+            .map(|(at, _)| at.saturating_add(1));
+        let mut ends = [0]
+            .into_iter()
+            .chain(ends)
+            .filter_map(|at| module.get(at..));
+        let found = ends.find_map(|end| by_module.get(end));
+        let longer = || {
+            let mut all = by_module.iter();
+            all.find(|(known, _)| {
+                known
+                    .strip_suffix(module)
+                    .is_some_and(|rest| rest.ends_with('.'))
+            })
+            .map(|(_, tensor)| tensor)
+        };
+        let Some(weight) = found.or_else(longer) else {
+            return false;
+        };
+        let (Some([_, input]), Some([output, _])) =
+            (a.map(|it| &it.shape[..]), b.map(|it| &it.shape[..]))
+        else {
+            return true;
+        };
+        // Packed weights have other shapes, and Conv1D of GPT-2 has them transposed.
+        !weight.dtype.is_some_and(zt::DType::is_float)
+            || weight.shape.len() != 2
+            || weight.shape == [*output, *input]
+            || weight.shape == [*input, *output]
+    };
+    let unfit = pairs
+        .iter()
+        .filter(|(module, (a, b))| !fits(module, *a, *b));
+    unfit.map(|(module, _)| *module).collect()
+}

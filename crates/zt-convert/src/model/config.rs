@@ -1,0 +1,126 @@
+//! Weights that contradict `config.json` of transformers.
+
+use serde_json::Value;
+use zt::DType;
+
+use super::Finding;
+use super::folder::{Folder, TensorInfo, Weights, variant};
+
+const CONFIG: &str = "config.json";
+
+/// The ends of the names of input and output embeddings.
+const EMBEDDINGS: &[&str] = &[
+    "embed_tokens.weight",
+    "wte.weight",
+    "embed_in.weight",
+    "word_embeddings.weight",
+];
+const HEADS: &[&str] = &["lm_head.weight", "embed_out.weight"];
+
+pub(super) fn examine(folder: &Folder, findings: &mut Vec<Finding>) {
+    let Some(config) = folder.json(CONFIG) else {
+        return;
+    };
+    let files = main_weights(folder);
+    if files.is_empty() {
+        return;
+    }
+    let finding = |code, message, advice: &str| {
+        let names = files.iter().map(|file| file.name.as_str());
+        folder.finding(code, [CONFIG].into_iter().chain(names), message, advice)
+    };
+    let tensors = || files.iter().flat_map(|file| &file.tensors);
+    if let Some((expected, found)) = other_dtype(&config, tensors()) {
+        let message = format!("config.json says {expected}, most weights are {found}");
+        let advice = "loaders cast them, or use twice the memory: correct the dtype in config.json, or convert the weights";
+        findings.push(finding("config-dtype", message, advice));
+    }
+    let ends_with =
+        |ends: &[&str], tensor: &&TensorInfo| ends.iter().any(|end| tensor.name.ends_with(end));
+    let head = tensors().find(|tensor| ends_with(HEADS, tensor));
+    let embedding = tensors().find(|tensor| ends_with(EMBEDDINGS, tensor));
+    let is_tied = config.get("tie_word_embeddings").and_then(Value::as_bool);
+    match (is_tied, head, embedding) {
+        (Some(true), Some(head), Some(embedding)) if head.span != embedding.span => {
+            let message = format!(
+                "config.json ties the embeddings, but the weights have {:?} and {:?}",
+                head.name, embedding.name
+            );
+            let advice = "loaders use the second for both: set tie_word_embeddings to false if the first counts, or remove the first";
+            findings.push(finding("tied-weights", message, advice));
+        }
+        (Some(false), None, Some(_)) if is_causal(&config) => {
+            let message =
+                "config.json does not tie the embeddings, but the weights have no output embedding"
+                    .to_owned();
+            let advice = "loaders start it with random values: set tie_word_embeddings to true, or fetch the missing weights";
+            findings.push(finding("tied-weights", message, advice));
+        }
+        _ => {}
+    }
+}
+
+/// The files that transformers loads: one file before a set, safetensors before PyTorch. Variants are left out.
+fn main_weights(folder: &Folder) -> Vec<&Weights> {
+    for (extension, stem) in [("safetensors", "model"), ("bin", "pytorch_model")] {
+        let of_kind = || folder.files.iter().filter(|it| it.extension == extension);
+        let mut single = of_kind().filter(|file| file.stem == stem && file.number.is_none());
+        if let Some(file) = single.next() {
+            return vec![file];
+        }
+        let mut indices = folder.indices.iter().filter(|(name, _)| {
+            name.starts_with(stem) && name.contains(extension) && variant(name).is_none()
+        });
+        if let Some((_, index)) = indices.next() {
+            let shards = index.shards.iter();
+            return shards.filter_map(|name| folder.file(name)).collect();
+        }
+        let numbered = of_kind().filter(|file| file.stem == stem && file.number.is_some());
+        let numbered: Vec<&Weights> = numbered.collect();
+        if !numbered.is_empty() {
+            return numbered;
+        }
+    }
+    Vec::new()
+}
+
+/// The dtype that `config.json` gives, and the one of most floating-point weights, if they differ. Quantized models
+/// keep their scales in other types.
+fn other_dtype<'t>(
+    config: &Value,
+    tensors: impl Iterator<Item = &'t TensorInfo>,
+) -> Option<(&str, DType)> {
+    if config
+        .get("quantization_config")
+        .is_some_and(|it| !it.is_null())
+    {
+        return None;
+    }
+    let named = config.get("dtype").or_else(|| config.get("torch_dtype"));
+    let named = named?.as_str()?;
+    let expected = match named.strip_prefix("torch.").unwrap_or(named) {
+        "float32" => DType::F32,
+        "float16" => DType::F16,
+        "bfloat16" => DType::BF16,
+        _ => return None,
+    };
+    let types = [DType::F64, DType::F32, DType::F16, DType::BF16];
+    let mut bytes = [0u64; 4];
+    for tensor in tensors {
+        let at = types.iter().position(|dtype| tensor.dtype == Some(*dtype));
+        if let Some(sum) = at.and_then(|at| bytes.get_mut(at)) {
+            *sum = sum.saturating_add(tensor.byte_len);
+        }
+    }
+    let (most, found) = bytes.into_iter().zip(types).max_by_key(|(sum, _)| *sum)?;
+    (most > 0 && found != expected).then_some((named, found))
+}
+
+fn is_causal(config: &Value) -> bool {
+    let architectures = config.get("architectures").and_then(Value::as_array);
+    let mut names = architectures
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str);
+    names.any(|name| name.ends_with("ForCausalLM"))
+}

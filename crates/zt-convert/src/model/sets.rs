@@ -1,0 +1,189 @@
+//! Shards, indices and files that do not belong together.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Finding;
+use super::folder::{Folder, TensorInfo, Weights, some_of, variant};
+
+pub(super) fn examine(folder: &Folder, findings: &mut Vec<Finding>) {
+    for ((stem, extension), shards) in folder.numbered() {
+        examine_numbers(folder, stem, extension, &shards, findings);
+    }
+    examine_indices(folder, findings);
+    examine_strays(folder, findings);
+}
+
+/// Compares the numbers of shards with each other and with the indices.
+fn examine_numbers(
+    folder: &Folder,
+    stem: &str,
+    extension: &str,
+    shards: &[&Weights],
+    findings: &mut Vec<Finding>,
+) {
+    let counts = |shards: &[&Weights]| -> BTreeSet<u32> {
+        let numbers = shards.iter().filter_map(|shard| shard.number);
+        numbers.map(|(_, count)| count).collect()
+    };
+    let (listed, others): (Vec<&Weights>, Vec<&Weights>) = shards
+        .iter()
+        .partition(|shard| folder.is_listed(&shard.name));
+    let names = |shards: &[&Weights]| -> Vec<String> {
+        shards.iter().map(|shard| shard.name.clone()).collect()
+    };
+    if !listed.is_empty() {
+        let current = counts(&listed);
+        let is_current = |shard: &&Weights| {
+            shard
+                .number
+                .is_some_and(|(_, count)| current.contains(&count))
+        };
+        let (unlisted, old): (Vec<&Weights>, Vec<&Weights>) =
+            others.into_iter().partition(is_current);
+        if !old.is_empty() {
+            let message = format!(
+                "shards of another split lie beside those of the index: {}",
+                some_of(names(&old))
+            );
+            let advice = "a program that takes all files of a folder loads them, too: remove them";
+            findings.push(folder.finding("old-shards", names(&old), message, advice));
+        }
+        if !unlisted.is_empty() {
+            let message = format!(
+                "the index does not name these shards: {}",
+                some_of(names(&unlisted))
+            );
+            let advice = "loaders leave them out: write the index anew, or remove them";
+            findings.push(folder.finding("unlisted-shards", names(&unlisted), message, advice));
+        }
+        return;
+    }
+    let counts: Vec<u32> = counts(shards).into_iter().collect();
+    let [count] = counts[..] else {
+        let splits: Vec<String> = counts.iter().map(|count| format!("of {count}")).collect();
+        let message = format!(
+            "shards of {} splits of {stem:?} lie together: {}",
+            counts.len(),
+            splits.join(", ")
+        );
+        let advice = "remove those of the older split";
+        return findings.push(folder.finding("old-shards", names(shards), message, advice));
+    };
+    // A set of GGUF files has no index, and opening any of them finds the missing ones.
+    if extension == "gguf" {
+        return;
+    }
+    let found: BTreeSet<u32> = shards
+        .iter()
+        .filter_map(|shard| Some(shard.number?.0))
+        .collect();
+    let first = u32::from(!found.contains(&0));
+    let missing = u64::from(count).saturating_sub(found.len() as u64);
+    if missing > 0 {
+        let all = first..=count.saturating_sub(1).saturating_add(first);
+        let mut absent = all.filter(|number| !found.contains(number));
+        let number = absent.next().unwrap_or(first);
+        let message = format!(
+            "{missing} of {count} shards of {stem:?} are missing, the first is number {number}"
+        );
+        let advice = "fetch the whole set, with its index";
+        findings.push(folder.finding("missing-shards", names(shards), message, advice));
+    } else {
+        let message = format!(
+            "{count} shards of {stem:?} have no index, without which most loaders do not find them"
+        );
+        let advice = "`zt index FOLDER` writes one";
+        findings.push(folder.finding("no-index", names(shards), message, advice));
+    }
+    let mut owners: BTreeMap<&str, (&Weights, &TensorInfo)> = BTreeMap::new();
+    for shard in shards {
+        for tensor in &shard.tensors {
+            let Some((first, other)) = owners.insert(&tensor.name, (shard, tensor)) else {
+                continue;
+            };
+            let is_equal = (tensor.dtype, &tensor.shape) == (other.dtype, &other.shape);
+            let types = if is_equal {
+                "with one type and shape"
+            } else {
+                "with other types or shapes"
+            };
+            let message = format!(
+                "{:?} and {:?} both have {:?}, {types}",
+                first.name, shard.name, tensor.name
+            );
+            let advice = "the loader decides which one counts: remove one, or name the right shard in an index";
+            let files = [&first.name, &shard.name];
+            findings.push(folder.finding("duplicate-tensor", files, message, advice));
+        }
+    }
+}
+
+/// Two indices of the same tensors, except for variants of a model.
+fn examine_indices(folder: &Folder, findings: &mut Vec<Finding>) {
+    for (at, (name, index)) in folder.indices.iter().enumerate() {
+        for (other_name, other) in folder.indices.iter().skip(at.saturating_add(1)) {
+            let extension = |shards: &[String]| {
+                let first = shards.first()?;
+                Some(first.rsplit_once('.')?.1.to_owned())
+            };
+            let is_of_one_kind = extension(&index.shards) == extension(&other.shards);
+            let is_equal = || index.tensors().eq(other.tensors());
+            if !is_of_one_kind || variant(name) != variant(other_name) || is_equal() {
+                continue;
+            }
+            let names = index.tensors().map(|(tensor, _)| tensor).collect();
+            let others = other.tensors().map(|(tensor, _)| tensor).collect();
+            if overlap(&names, &others) {
+                let message =
+                    format!("two indices have the same tensors: {name:?} and {other_name:?}");
+                let advice = "remove the older one and its shards";
+                findings.push(folder.finding("two-indexes", [name, other_name], message, advice));
+            }
+        }
+    }
+}
+
+/// Files beside a set that have the same tensors.
+fn examine_strays(folder: &Folder, findings: &mut Vec<Finding>) {
+    let mut sets: Vec<(&str, Option<&str>, BTreeSet<&str>)> = Vec::new();
+    for (name, index) in &folder.indices {
+        let extension = index
+            .shards
+            .first()
+            .and_then(|shard| shard.rsplit_once('.'));
+        let extension = extension.map_or("", |(_, extension)| extension);
+        let names = index.tensors().map(|(tensor, _)| tensor).collect();
+        sets.push((extension, variant(name), names));
+    }
+    for ((stem, extension), shards) in folder.numbered() {
+        if !shards.iter().any(|shard| folder.is_listed(&shard.name)) {
+            let names = shards.iter().flat_map(|shard| shard.names()).collect();
+            sets.push((extension, variant(stem), names));
+        }
+    }
+    let strays = folder.files.iter().filter(|file| {
+        let is_state = file.stem.contains("optim") || file.stem.contains("ema");
+        file.number.is_none() && !is_state && !folder.is_listed(&file.name)
+    });
+    for file in strays {
+        let names = file.names();
+        let mut sets = sets.iter().filter(|(extension, of_set, _)| {
+            *extension == file.extension && *of_set == variant(&file.stem)
+        });
+        if sets.any(|(.., of_set)| overlap(&names, of_set)) {
+            let message = format!(
+                "{:?} has the same tensors as the shards beside it",
+                file.name
+            );
+            let advice =
+                "some loaders take this file, some the shards: remove the older of the two";
+            findings.push(folder.finding("stray-file", [&file.name], message, advice));
+        }
+    }
+}
+
+/// Whether at least half of the smaller set of names is in the other.
+fn overlap(a: &BTreeSet<&str>, b: &BTreeSet<&str>) -> bool {
+    let common = a.intersection(b).count();
+    common > 0 && common.saturating_mul(2) >= a.len().min(b.len())
+}
