@@ -44,8 +44,8 @@ use clap::CommandFactory;
 
 use cli::Command;
 use commands::{
-    append, bench, cat, compact, completions, convert, diff, explain, extract, hash, info, ls, man,
-    meta, quantize, rename, repair, rm, show, split, stats, verify,
+    append, bench, cat, compact, completions, convert, diff, explain, extract, hash, index, info,
+    ls, man, meta, quantize, rename, repair, rm, show, split, stats, verify,
 };
 use failure::{Exit, Failure};
 use output::Output;
@@ -76,6 +76,7 @@ fn run(command: Command, output: &mut Output) -> Result<Exit, Failure> {
         Command::Hash(arguments) => hash::run(&arguments, output),
         Command::Convert(arguments) | Command::Merge(arguments) => convert::run(&arguments, output),
         Command::Split(arguments) => split::run(&arguments, output),
+        Command::Index(arguments) => index::run(&arguments, output),
         Command::Quantize(arguments) => quantize::run(&arguments, output),
         Command::Extract(arguments) => {
             extract::run(&arguments, output).map_err(|failure| failure.with_path(&arguments.file))

@@ -14,6 +14,7 @@ mod each;
 pub(crate) mod explain;
 pub(crate) mod extract;
 pub(crate) mod hash;
+pub(crate) mod index;
 pub(crate) mod info;
 pub(crate) mod ls;
 pub(crate) mod man;

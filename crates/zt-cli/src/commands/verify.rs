@@ -1,11 +1,12 @@
 //! `zt verify`: check files for damage and against the rules.
 
-use std::path::Path;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
-use zt::{Report, VerifyOptions};
-use zt_convert::Input;
+use zt::{ErrorKind, File, Report, VerifyOptions, Warning};
+use zt_convert::{Finding, Input, Kinds, verify_blob};
 
 use crate::args::files::FilesArgs;
 use crate::args::input::InputArgs;
@@ -13,12 +14,16 @@ use crate::args::jobs::Jobs;
 use crate::commands::each::each;
 use crate::failure::{Exit, Failure, of_findings};
 use crate::output::Output;
-use crate::output::json::{ErrorBody, WarningBody, path_text, warnings};
+use crate::output::json::{ErrorBody, WarningBody, path_text, paths, warnings};
 use crate::output::progress::Progress;
 use crate::output::size::human;
 use crate::output::text::{self, count};
 
 /// Check files: framing, manifest, objects, digests and values
+///
+/// For a folder, also whether its files make one model: shards of an older split, indexes that
+/// contradict each other, weights that contradict config.json, an adapter of another base. A file of
+/// a cache of the Hugging Face Hub is compared with the digest that is its name.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -27,6 +32,9 @@ pub(crate) struct Arguments {
     /// Also report what readers accept but writers must not write
     #[arg(long)]
     strict: bool,
+    /// Read headers only: no values, no digests
+    #[arg(long)]
+    headers: bool,
     #[command(flatten)]
     jobs: Jobs,
     #[command(flatten)]
@@ -38,6 +46,7 @@ Examples:
   zt verify model.zt
   zt verify --strict *.zt
   zt verify -r models
+  zt verify --headers models/llama
   zt verify --json model.zt | jq -r '.problems[].object'
 
 Exit: 0  no problems
@@ -62,6 +71,9 @@ struct Document<'a> {
     unchecked: &'a [String],
     problems: Vec<ErrorBody>,
     warnings: Vec<WarningBody<'a>>,
+    /// Of the folder, in the document of its first file.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    findings: Vec<FindingBody<'a>>,
     /// The reason why the file is refused as a whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<ErrorBody>,
@@ -74,41 +86,78 @@ struct ComponentBody<'a> {
     component: &'a str,
 }
 
+/// Files of a folder that do not fit together.
+#[derive(Serialize)]
+struct FindingBody<'a> {
+    code: &'a str,
+    message: &'a str,
+    advice: &'a str,
+    files: Vec<String>,
+    /// Whether it counts for the exit code.
+    problem: bool,
+}
+
 /// The result of one file.
-struct Finding<'p> {
+struct Verdict<'p> {
     path: &'p Path,
     report: Report,
     refused: Option<Failure>,
+    /// Of the folder of the file.
+    findings: Vec<Finding>,
+    is_strict: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let Arguments { files, input, .. } = arguments;
+    let mut examined = HashSet::new();
     each(files, input, output, |path, opened, answer| {
-        let finding = verify(path, opened, arguments)?;
-        // The exit code is an answer even if nothing reads the output.
-        Failure::unless_closed(finding.print(answer.output))?;
-        if answer.output.json {
-            Failure::unless_closed(answer.document(&finding.document()))?;
+        let mut verdict = verify(path, opened, arguments)?;
+        let folder = folder_of(path, files.given());
+        if let Some(folder) = folder.filter(|folder| examined.insert(folder.clone())) {
+            // A folder that cannot be listed is the error of its file.
+            verdict.findings = Kinds::builtin().examine(folder).unwrap_or_default();
         }
-        Ok(finding.exit())
+        // The exit code is an answer even if nothing reads the output.
+        Failure::unless_closed(verdict.print(answer.output))?;
+        if answer.output.json {
+            Failure::unless_closed(answer.document(&verdict.document()))?;
+        }
+        Ok(verdict.exit())
     })
 }
 
-/// Only an interruption is an error. Everything else is a finding.
+/// The folder of a file that was found in one of the given folders.
+fn folder_of(path: &Path, given: &[PathBuf]) -> Option<PathBuf> {
+    let folder = if path.is_dir() { path } else { path.parent()? };
+    let mut given = given.iter();
+    let is_found = given.any(|it| it.is_dir() && path.starts_with(it));
+    is_found.then(|| folder.to_owned())
+}
+
+/// Only an interruption is an error. Everything else is a verdict.
 fn verify<'p>(
     path: &'p Path,
     opened: Result<Input, Failure>,
     arguments: &Arguments,
-) -> Result<Finding<'p>, Failure> {
-    let finding = |report, refused| Finding {
+) -> Result<Verdict<'p>, Failure> {
+    let verdict = |report, refused| Verdict {
         path,
         report,
         refused,
+        findings: Vec::new(),
+        is_strict: arguments.strict,
     };
     let input = match opened {
         Ok(input) => input,
-        Err(failure) => return Ok(finding(Report::default(), Some(failure))),
+        Err(failure) => return Ok(verdict(Report::default(), Some(failure))),
     };
+    if arguments.headers {
+        let mut report = of_headers(input.file());
+        for problem in &mut report.problems {
+            *problem = input.blame(problem.clone());
+        }
+        return Ok(verdict(report, None));
+    }
     let progress = Progress::of(|| input.file().decoded_len());
     let report_progress = |bytes| progress.report(bytes);
     let options = VerifyOptions::new()
@@ -119,15 +168,41 @@ fn verify<'p>(
     for problem in &mut report.problems {
         *problem = input.blame(problem.clone());
     }
-    Ok(finding(report, None))
+    for path in input.paths() {
+        match verify_blob(path, Some(zt::Progress::new(&report_progress))) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => return Err(error.into()),
+            checked => report.problems.extend(checked.err()),
+        }
+    }
+    Ok(verdict(report, None))
 }
 
-impl Finding<'_> {
+/// The faults and warnings that headers show.
+fn of_headers(file: &File) -> Report {
+    let mut report = Report::default();
+    report.objects = file.len() as u64;
+    let entries = file.entries();
+    let faults = entries.iter().filter_map(|entry| entry.fault().cloned());
+    report.problems = faults.collect();
+    report.warnings = file.warnings();
+    report
+}
+
+impl Verdict<'_> {
     fn exit(&self) -> Exit {
-        match &self.refused {
+        let of_file = match &self.refused {
             Some(failure) => failure.exit(),
             None => of_findings(&self.report.problems),
+        };
+        if self.findings.iter().any(|finding| self.is_problem(finding)) {
+            return of_file.max(Exit::Failed);
         }
+        of_file
+    }
+
+    /// Whether a finding counts for the exit code.
+    fn is_problem(&self, finding: &Finding) -> bool {
+        self.is_strict || finding.is_problem()
     }
 
     fn document(&self) -> Document<'_> {
@@ -137,7 +212,7 @@ impl Finding<'_> {
         let unverified = report.unverified.iter();
         Document {
             file: path_text(self.path),
-            ok: self.refused.is_none() && report.is_ok(),
+            ok: self.exit() == Exit::Ok,
             objects: report.objects,
             components: report.components,
             bytes: report.bytes,
@@ -151,11 +226,40 @@ impl Finding<'_> {
             unchecked: &report.unchecked,
             problems: problems.chain(error.clone()).collect(),
             warnings: warnings(&report.warnings),
+            findings: self.findings.iter().map(|it| self.finding(it)).collect(),
             error,
         }
     }
 
+    fn finding<'f>(&self, finding: &'f Finding) -> FindingBody<'f> {
+        FindingBody {
+            code: finding.code,
+            message: &finding.message,
+            advice: &finding.advice,
+            files: paths(&finding.files),
+            problem: self.is_problem(finding),
+        }
+    }
+
+    fn print_findings(&self, output: &Output) {
+        let (problems, others): (Vec<&Finding>, Vec<&Finding>) =
+            self.findings.iter().partition(|it| self.is_problem(it));
+        let folder = self.findings.iter().flat_map(|it| &it.files).next();
+        let Some(folder) = folder.and_then(|path| path.parent()) else {
+            return;
+        };
+        for finding in problems {
+            output.problem(finding.code, &format!("{}: {finding}", folder.display()));
+        }
+        if !output.json {
+            let others = others.iter();
+            let others = others.map(|it| Warning::new(it.code, it.to_string()));
+            output.warnings_about(folder, &others.collect::<Vec<_>>());
+        }
+    }
+
     fn print(&self, output: &mut Output) -> Result<(), Failure> {
+        self.print_findings(output);
         if let Some(failure) = &self.refused {
             output.failure(failure);
             return Ok(());
