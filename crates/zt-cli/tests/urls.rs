@@ -432,6 +432,111 @@ fn requests_and_bytes_are_printed_on_request() {
     assert!(listed.err.contains(&size), "{size}: {}", listed.err);
 }
 
+/// Writes 16 MiB of f32 in four tensors as safetensors.
+fn sixteen_mebibytes(path: &Path) {
+    let zt = path.with_extension("raw.zt");
+    let mut writer = zt::Writer::create(&zt).unwrap();
+    let mut state = 1u32;
+    for name in ["a", "b", "c", "d"] {
+        let values = (0..1 << 20).map(|_| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            f32::from_bits(0x3f80_0000 | state >> 9)
+        });
+        let values: Vec<f32> = values.collect();
+        let dense = zt::Dense::from_slice(&[1024, 1024], &values).unwrap();
+        writer.add(name, &dense).unwrap();
+    }
+    writer.finish().unwrap();
+    zt_ok(&["convert", zt.to_str().unwrap(), path.to_str().unwrap()]);
+}
+
+#[track_caller]
+fn zt_ok(arguments: &[&str]) {
+    run(command().args(arguments)).exits(0);
+}
+
+#[test]
+fn every_command_reads_each_byte_once_and_in_long_requests() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name).display().to_string();
+    let plain = at("m.safetensors");
+    sixteen_mebibytes(Path::new(&plain));
+    for (name, option) in [
+        ("m.gguf", None),
+        ("m.npz", None),
+        ("raw.zt", None),
+        ("zstd.zt", Some("--zstd")),
+        ("planes.zt", Some("--planes")),
+    ] {
+        let out = at(name);
+        zt_ok(&[&["convert", &plain, &*out][..], option.as_slice()].concat());
+    }
+    let server = Server::new();
+    let mut lens = std::collections::HashMap::new();
+    for name in [
+        "m.safetensors",
+        "m.gguf",
+        "m.npz",
+        "raw.zt",
+        "zstd.zt",
+        "planes.zt",
+    ] {
+        let bytes = fs::read(at(name)).unwrap();
+        lens.insert(name, bytes.len() as u64);
+        server.put(name, bytes);
+    }
+    let out = |name: &str| at(&format!("out.{name}"));
+    let folder = out("folder");
+    for (name, command, rest) in [
+        ("m.safetensors", "hash", vec![]),
+        ("m.safetensors", "verify", vec![]),
+        ("m.safetensors", "stats", vec![]),
+        ("m.safetensors", "extract", vec!["-o", &folder]),
+        ("m.safetensors", "diff", vec![&*plain, "--values"]),
+        ("m.safetensors", "quantize", vec![&out("zt"), "-f"]),
+        ("m.safetensors", "convert", vec![&out("zt"), "-f"]),
+        ("m.safetensors", "convert", vec![&out("gguf"), "-f"]),
+        ("m.safetensors", "convert", vec![&out("npz"), "-f"]),
+        ("m.safetensors", "convert", vec![&out("safetensors"), "-f"]),
+        (
+            "m.safetensors",
+            "convert",
+            vec![&out("zt"), "-f", "--planes"],
+        ),
+        ("m.safetensors", "convert", vec![&out("zt"), "-f", "--zstd"]),
+        (
+            "m.safetensors",
+            "convert",
+            vec![&out("zt"), "-f", "--dtype", "f16"],
+        ),
+        ("m.safetensors", "merge", vec![&out("zt"), "-f"]),
+        (
+            "m.safetensors",
+            "split",
+            vec!["-o", &out("set"), "--max-shard-size", "8MiB"],
+        ),
+        ("m.gguf", "convert", vec![&out("zt"), "-f"]),
+        ("m.npz", "convert", vec![&out("zt"), "-f"]),
+        ("raw.zt", "convert", vec![&out("zt"), "-f"]),
+        ("zstd.zt", "convert", vec![&out("zt"), "-f"]),
+        ("zstd.zt", "convert", vec![&out("npz"), "-f"]),
+        ("planes.zt", "hash", vec![]),
+        ("planes.zt", "convert", vec![&out("zt"), "-f"]),
+        ("planes.zt", "convert", vec![&out("safetensors"), "-f"]),
+    ] {
+        let (requests, bytes) = (server.requests().len(), server.bytes());
+        let url = server.url(name);
+        zt(&[&[command, &*url], &rest[..]].concat()).exits(0);
+        let requests = server.requests().len() - requests;
+        let bytes = server.bytes() - bytes;
+        let what = format!("{command} {name} {rest:?}: {requests} requests, {bytes} bytes");
+        // In an archive, each array has a header of its own.
+        let most = if name == "m.npz" { 9 } else { 6 };
+        assert!(requests <= most, "{what}");
+        assert_eq!(bytes, lens[name], "{what}");
+    }
+}
+
 #[test]
 fn connections_are_encrypted_unless_the_user_allows_others() {
     let server = Server::with("model.zt", Vec::new());

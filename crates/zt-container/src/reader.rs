@@ -112,6 +112,9 @@ impl<'a> BlobReader<'a> {
             #[cfg(not(feature = "zstd"))]
             Encoding::Zstd => return Err(Error::Unsupported(crate::error::Unsupported::Zstd)),
         };
+        if source.is_remote() {
+            source.will_read_all(&[blob.span]);
+        }
         Ok(BlobReader {
             source,
             rest: blob.span,

@@ -2,6 +2,7 @@
 //! streamed.
 
 use std::io::{self, Write};
+use zt::foreign::ReadAhead;
 use zt::formats::element_count;
 use zt::ggml::BlockType;
 use zt::{Attributes, ByteOrder, Error, Progress, Result};
@@ -44,7 +45,9 @@ impl FileWriter for Gguf {
         let header = header(&metadata, &tensors, alignment)?;
         sink.write_all(&header)?;
         pad(sink, header.len() as u64, alignment)?;
+        let mut ahead = ReadAhead::new(tensors.iter().map(|tensor| tensor.object.tensor));
         for tensor in &tensors {
+            ahead.advance();
             let overflow = tensor.write(sink, job.options.progress)?;
             job.written(tensor.object.name(), tensor.byte_len, overflow)?;
             pad(sink, tensor.byte_len, alignment)?;

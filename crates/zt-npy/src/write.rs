@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use zt::formats::Decode;
-use zt::{DType, FloatType, Registry, Result};
+use zt::{DType, FloatType, Registry, Result, Tensor};
 use zt_foreign::{Fault, FileWriter, Incoming, Job, Loss, Merged, Outgoing, Sink};
 
 use crate::array::byte_len;
@@ -19,6 +19,10 @@ pub(crate) struct Array<'i> {
 }
 
 impl<'i> Array<'i> {
+    pub(crate) fn tensor(&self) -> Tensor<'i> {
+        self.object.tensor
+    }
+
     /// The object as an array; `None` if it cannot be one.
     ///
     /// NumPy has no bf16, no FP8, and nothing of less than a byte. These values are written as f32 or

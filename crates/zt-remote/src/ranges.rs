@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Parts never overlap. A reader that needs the bytes of a part waits for it; if there is no part, it makes
-//! one. A part is dropped when all of its bytes were read. Small parts stay for the next reader until the
-//! memory is needed.
+//! one. Parts whose bytes were all read stay for the next reader until the memory is needed: small ones, and
+//! the last of the others. Some readers look at the first bytes of a tensor before they read all of it.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::collections::{BTreeMap, VecDeque};
@@ -18,8 +18,14 @@ use zt::{Error, Result};
 
 use crate::object::Bytes;
 
+/// Bytes of the last parts that stay after they were read.
+const KEPT: u64 = 16 << 20;
+
 /// Parts below this length stay after they were read, because metadata is read in many small pieces.
 pub(crate) const SMALL: u64 = 256 << 10;
+
+/// The longest range that is fetched because the bytes before it were read.
+const LONGEST: u64 = 64 << 20;
 
 /// One part of an object.
 #[derive(Debug)]
@@ -85,7 +91,12 @@ pub(crate) struct Ranges {
     /// Bytes of the parts that are here or coming.
     held: u64,
     coming: usize,
+    /// The last range that was requested without an announcement.
+    unannounced: Range<u64>,
     uses: u64,
+    /// Beginnings of the last parts of which each byte was read, and their bytes.
+    read: VecDeque<u64>,
+    read_len: u64,
     /// The memory of parts that were read.
     spare: Vec<BytesMut>,
 }
@@ -128,6 +139,20 @@ impl Ranges {
             self.wanted.push_back(at);
             at = end;
         }
+    }
+
+    /// A range that no caller has announced, and that ends at most at `until`. If it begins where the last
+    /// one ended, it becomes twice as long: some readers do not know how much they need.
+    pub(crate) fn continued(&mut self, mut range: Range<u64>, until: u64) -> Range<u64> {
+        let last = &self.unannounced;
+        if range.start == last.end {
+            let twice = last.end.saturating_sub(last.start).saturating_mul(2);
+            let twice = twice.min(LONGEST);
+            let end = range.start.saturating_add(twice).min(until);
+            range.end = range.end.max(end);
+        }
+        self.unannounced = range.clone();
+        range
     }
 
     /// The next part to request, if fewer than `most` are coming and it fits into `memory`. Its state
@@ -232,10 +257,12 @@ impl Ranges {
                     (Ok(from), Ok(to)) if from <= to => bytes.slice(from..to),
                     _ => Bytes::new(),
                 };
+                let was_read = part.is_read(start);
                 part.read
                     .add(offset..offset.saturating_add(taken.len() as u64));
-                if part.is_read(start) && part.end.saturating_sub(start) >= SMALL {
-                    self.remove(start);
+                let len = part.end.saturating_sub(start);
+                if part.is_read(start) && !was_read && len >= SMALL {
+                    self.retire(start, len);
                 }
                 Found::Bytes(taken)
             }
@@ -247,21 +274,36 @@ impl Ranges {
         self.spare.pop().unwrap_or_default()
     }
 
-    /// Keeps the buffer of bytes that were read, while more parts are wanted. To touch fresh memory would
-    /// take as long as to copy the bytes.
-    pub(crate) fn reuse(&mut self, read: Bytes) {
-        if self.wanted.is_empty() {
-            self.spare.clear();
-        } else if let Ok(mut memory) = read.try_into_mut() {
-            memory.clear();
-            self.spare.push(memory);
+    /// Drops parts that were read before the one at `start`, which was read now.
+    fn retire(&mut self, start: u64, len: u64) {
+        self.read.push_back(start);
+        self.read_len = self.read_len.saturating_add(len);
+        while self.read_len > KEPT
+            && let Some(oldest) = self.read.front()
+        {
+            self.remove(*oldest);
         }
     }
 
+    /// Drops a part that is here. Its memory is kept while more parts are wanted: to touch fresh memory would
+    /// take as long as to copy the bytes.
     fn remove(&mut self, start: u64) {
-        if let Some(part) = self.parts.remove(&start) {
-            let len = part.end.saturating_sub(start);
-            self.held = self.held.saturating_sub(len);
+        let Some(part) = self.parts.remove(&start) else {
+            return;
+        };
+        let len = part.end.saturating_sub(start);
+        self.held = self.held.saturating_sub(len);
+        if let Some(at) = self.read.iter().position(|read| *read == start) {
+            self.read.remove(at);
+            self.read_len = self.read_len.saturating_sub(len);
+        }
+        if self.wanted.is_empty() {
+            self.spare.clear();
+        } else if let State::Here(bytes) = part.state
+            && let Ok(mut memory) = bytes.try_into_mut()
+        {
+            memory.clear();
+            self.spare.push(memory);
         }
     }
 
@@ -275,7 +317,7 @@ impl Ranges {
 #[cfg(test)]
 #[allow(clippy::arithmetic_side_effects, clippy::unwrap_used, reason = "tests")]
 mod tests {
-    use super::{Bytes, Covered, Found, Ranges, SMALL};
+    use super::{Bytes, Covered, Found, KEPT, Ranges, SMALL};
 
     #[test]
     fn ranges_that_touch_become_one() {
@@ -289,19 +331,35 @@ mod tests {
     }
 
     #[test]
-    fn a_large_part_goes_when_all_of_it_was_read() {
+    fn the_last_large_parts_stay_when_all_of_them_was_read() {
         let mut ranges = Ranges::default();
-        let len = SMALL + 10;
-        ranges.keep(0, Bytes::from(vec![1; usize::try_from(len).unwrap()]));
-        // The end first, and twice: so does a reader of a table at the end.
-        for (offset, len) in [(SMALL, 10), (SMALL, 10), (0, SMALL)] {
-            assert!(matches!(ranges.take(offset, len), Found::Bytes(_)));
+        let part = usize::try_from(KEPT / 2).unwrap();
+        for start in [0, KEPT / 2, KEPT] {
+            ranges.keep(start, Bytes::from(vec![1; part]));
         }
-        assert!(matches!(
-            ranges.take(0, 1),
-            Found::Nothing { until: u64::MAX }
-        ));
-        assert_eq!(ranges.held, 0);
+        // The end first, and twice: so does a reader of a table at the end.
+        for start in [0, KEPT / 2, KEPT] {
+            for (offset, len) in [(SMALL, KEPT), (SMALL, 10), (0, SMALL)] {
+                assert!(matches!(ranges.take(start + offset, len), Found::Bytes(_)));
+            }
+        }
+        let first = ranges.take(0, 1);
+        assert!(matches!(first, Found::Nothing { until } if until == KEPT / 2));
+        assert!(matches!(ranges.take(KEPT / 2, 1), Found::Bytes(_)));
+        assert_eq!((ranges.held, ranges.read_len), (KEPT, KEPT));
+        // They go when the memory is needed.
+        ranges.want(2 * KEPT..3 * KEPT, KEPT);
+        assert_eq!(ranges.next(1, KEPT), Some(2 * KEPT..3 * KEPT));
+        assert_eq!((ranges.held, ranges.read_len), (KEPT, 0));
+    }
+
+    #[test]
+    fn a_range_that_goes_on_becomes_longer() {
+        let mut ranges = Ranges::default();
+        assert_eq!(ranges.continued(100..110, 1000), 100..110);
+        assert_eq!(ranges.continued(110..115, 1000), 110..130);
+        assert_eq!(ranges.continued(130..140, 150), 130..150);
+        assert_eq!(ranges.continued(200..210, 1000), 200..210);
     }
 
     #[test]

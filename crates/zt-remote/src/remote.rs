@@ -221,13 +221,14 @@ impl Shared {
                     self.fetch_ahead(&mut ranges)?;
                     drop(ranges);
                     now.copy_from_slice(&bytes);
+                    drop(bytes);
                     ranges = self.ranges();
-                    ranges.reuse(bytes);
                 }
                 Found::Failed(error) => return Err(error),
                 Found::Nothing { until } => {
                     let wanted = at..end.min(until);
                     let range = rounded(wanted, until.min(limit));
+                    let range = ranges.continued(range, until.min(limit));
                     ranges.want(range, part);
                     self.fetch_ahead(&mut ranges)?;
                 }

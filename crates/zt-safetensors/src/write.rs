@@ -5,6 +5,7 @@ use std::io::Write;
 
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
+use zt::foreign::ReadAhead;
 use zt::{Attributes, Error, Result};
 use zt_foreign::{
     Fault, FileWriter, Incoming, Job, Loss, Merged, Outgoing, SetForm, Sink, display,
@@ -31,7 +32,9 @@ impl FileWriter for SafeTensors {
         tensors.sort_by(|a, b| data_order(a.entry(), b.entry()));
         let mut entries: Vec<Entry<'_>> = tensors.iter().map(Tensor::entry).collect();
         sink.write_all(&layout(metadata.as_deref(), &mut entries)?)?;
+        let mut ahead = ReadAhead::new(tensors.iter().map(|tensor| tensor.object.tensor));
         for tensor in &tensors {
+            ahead.advance();
             let (object, byte_len) = (&tensor.object, tensor.byte_len);
             let overflow = object.write_values(byte_len, sink, job.options.progress)?;
             job.written(tensor.name(), byte_len, overflow)?;

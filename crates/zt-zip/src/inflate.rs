@@ -190,6 +190,13 @@ impl Decoder {
         }
     }
 
+    /// Stored bytes before the nearest state at or before `offset`.
+    fn input_before(&self, offset: u64) -> u64 {
+        let states = self.cursor.iter().chain(&self.kept);
+        let usable = states.filter(|state| state.output <= offset);
+        usable.map(|state| state.input).max().unwrap_or(0)
+    }
+
     /// Stored bytes from `at` on; none at the end.
     fn input(&mut self, archive: &dyn Source, stored: Span, at: u64) -> io::Result<&[u8]> {
         let skip = at
@@ -216,6 +223,29 @@ impl Source for Inflated {
 
     fn is_sequential(&self) -> bool {
         true
+    }
+
+    fn is_remote(&self) -> bool {
+        self.archive.is_remote()
+    }
+
+    /// Announces the stored bytes up to the end of `spans`, which lies where it would if all of the content
+    /// were compressed alike.
+    fn will_read_all(&self, spans: &[Span]) {
+        let first = spans.iter().map(|span| span.offset()).min().unwrap_or(0);
+        let last = spans.iter().map(|span| span.end()).max().unwrap_or(0);
+        let stored_len = u128::from(self.stored.byte_len());
+        let end = stored_len
+            .saturating_mul(last.into())
+            .div_ceil(self.byte_len.max(1).into());
+        let end = u64::try_from(end.min(stored_len)).unwrap_or(u64::MAX);
+        let decoder = self.decoder.lock().unwrap_or_else(PoisonError::into_inner);
+        let start = decoder.input_before(first);
+        drop(decoder);
+        if let Some(len) = end.checked_sub(start).filter(|len| *len > 0) {
+            let offset = self.stored.offset().saturating_add(start);
+            self.archive.will_read_all(&[Span::exact(offset, len)]);
+        }
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
@@ -282,6 +312,48 @@ mod tests {
             assert_eq!(part, whole[at..at + part.len()], "{offset}");
         }
         assert!(source.read_at(10 << 20, &mut [0]).is_err());
+    }
+
+    /// An archive over a network that notes what is announced of it.
+    struct Remote(Vec<u8>, Mutex<Vec<Span>>);
+
+    impl Source for Remote {
+        fn byte_len(&self) -> u64 {
+            self.0.len() as u64
+        }
+        fn is_remote(&self) -> bool {
+            true
+        }
+        fn will_read_all(&self, spans: &[Span]) {
+            self.1.lock().unwrap().extend(spans);
+        }
+        fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+            zt_container::Memory::new(&self.0[..]).read_at(offset, buf)
+        }
+    }
+
+    #[test]
+    fn what_is_inflated_next_is_announced_of_the_archive() {
+        let whole = content(10 << 20);
+        let stored = miniz_oxide::deflate::compress_to_vec(&whole, 1);
+        let span = Span::new(0, stored.len() as u64).unwrap();
+        let archive = Arc::new(Remote(stored, Mutex::default()));
+        let source: Arc<dyn Source> = Arc::clone(&archive) as Arc<dyn Source>;
+        let source = Inflated::new(source, span, whole.len() as u64, crc32fast::hash(&whole));
+        assert!(source.is_remote());
+        let announced = |offset, len| {
+            source.will_read_all(&[Span::new(offset, len).unwrap()]);
+            std::mem::take(&mut *archive.1.lock().unwrap())
+        };
+        assert_eq!(announced(0, 10 << 20), [span]);
+        let half = span.byte_len() / 2;
+        assert_eq!(announced(4 << 20, 1 << 20), [Span::new(0, half).unwrap()]);
+        // Not again what was inflated.
+        source.read_at(4 << 20, &mut [0; 10]).unwrap();
+        let [rest] = announced(5 << 20, 5 << 20)[..] else {
+            panic!("one range");
+        };
+        assert!(rest.offset() > span.byte_len() / 3 && rest.end() == span.end());
     }
 
     #[test]

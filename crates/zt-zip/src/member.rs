@@ -23,6 +23,9 @@ const ORDER: u64 = 0xFFFF_FFFF;
 /// The bytes that are read at once.
 const PIECE: usize = 64 << 10;
 
+/// The bytes of a header in the content, as that of an array, and of the extra field before it.
+const HEAD: u64 = 512;
+
 /// The most bytes that one byte of deflate can inflate to: zlib's "Maximum Compression Factor".
 const MAX_RATIO: u64 = 1032;
 
@@ -76,6 +79,18 @@ impl Member {
     /// The declared length of the data in the archive.
     pub const fn stored_len(&self) -> u64 {
         self.stored_len
+    }
+
+    /// The local header and the first bytes of the content, for a reader that announces what it reads of
+    /// many members. Nothing depends on its length.
+    pub fn beginning(&self) -> Option<Span> {
+        let first = match self.method {
+            STORED => HEAD,
+            _ => PIECE as u64,
+        };
+        let head = (LOCAL_LEN as u64).checked_add(self.raw_name.len() as u64)?;
+        let len = head.checked_add(first)?;
+        Span::new(self.header, len.min(self.limit.checked_sub(self.header)?))
     }
 
     /// The content, which is not read yet. Cost: the local header.

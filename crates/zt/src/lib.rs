@@ -104,6 +104,7 @@ pub mod foreign {
     pub use crate::file::open::open_settled;
     pub use crate::file::value_rule::ValueRule;
     pub use crate::file::{WarningKind, parted_links};
+    pub use crate::read::ahead::ReadAhead;
 }
 
 #[cfg(feature = "mmap")]

@@ -56,6 +56,15 @@ pub(crate) struct InputArgs {
     pub(crate) select: SelectArgs,
 }
 
+impl From<RemoteArgs> for InputArgs {
+    fn from(remote: RemoteArgs) -> Self {
+        InputArgs {
+            remote,
+            ..InputArgs::default()
+        }
+    }
+}
+
 impl InputArgs {
     /// Opens the file at `path`, whatever its kind, to be read by position. It has the chosen objects
     /// only, and at least one of them. A folder stands for the index of a set in it, or for its only

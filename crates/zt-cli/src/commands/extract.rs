@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 use zt::foreign::AtomicFile;
+use zt::foreign::ReadAhead;
 use zt::formats::Slice;
 use zt::{DType, Elements, Error, ErrorKind, File};
 use zt_convert::{Input, is_same_file};
@@ -99,7 +100,12 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     };
     let (mut all, mut errors) = (Vec::new(), Vec::new());
     let mut exit = Exit::Ok;
+    let file = source.file();
+    let tensors = plan.iter().filter_map(|(name, _)| file.tensor(name).ok());
+    // Of a slice, only some rows are read.
+    let mut ahead = ReadAhead::new(tensors.filter(|_| job.slices.is_none()));
     for (name, path) in plan {
+        ahead.advance();
         let written = match job.extract(&name, &path) {
             Ok(extracted) => vec![extracted],
             // The other objects would fail too, or the user has stopped the work.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
+use zt::foreign::ReadAhead;
 use zt::formats::{Packing, Quantization, Signature};
 use zt::{
     DType, Dense, Error, ErrorKind, Planes, QuantizedGroup, Registry, Span, Tensor, View,
@@ -18,7 +19,7 @@ use crate::args::input::InputArgs;
 use crate::failure::{Exit, Failure};
 use crate::files::npy::{PIECE, Value};
 use crate::files::path::is_stdout;
-use crate::files::remote::expect_local;
+use crate::files::remote::{RemoteArgs, expect_local};
 use crate::output::Output;
 use crate::output::json::{object, path_text, warnings};
 use crate::output::progress::Progress;
@@ -59,6 +60,8 @@ pub(crate) struct Arguments {
     /// Replace OUT if it exists; the input is never replaced
     #[arg(short, long)]
     force: bool,
+    #[command(flatten)]
+    remote: RemoteArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -83,7 +86,8 @@ struct Quantized<'a> {
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let quantization = arguments.quantization()?;
-    let input = InputArgs::default().open_input(&arguments.file, None)?;
+    let input = InputArgs::from(arguments.remote.clone());
+    let input = input.open_input(&arguments.file, None)?;
     check_output(&arguments.out, &input, arguments.force)?;
     let file = input.file();
     file.check_overlap()?;
@@ -121,7 +125,9 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     }
     job.writer
         .set_extra(file.extra().map_err(Failure::Refused)?);
+    let mut ahead = ReadAhead::new(tensors.iter().copied());
     for tensor in tensors {
+        ahead.advance();
         if arguments.takes(&tensor, file.registry()) {
             let done = job.quantize(tensor);
             let done = done.map_err(|error| of_out(error.with_object(tensor.name())));

@@ -4,6 +4,7 @@
 
 use std::ops::ControlFlow;
 
+use zt::foreign::ReadAhead;
 use zt::formats::{PlaneCodec, View, dense_byte_len};
 use zt::manifest::Text;
 use zt::{
@@ -47,7 +48,9 @@ pub(crate) fn write_objects<'i>(
         shares,
         progress: options.progress,
     };
+    let mut ahead = ReadAhead::new(planned.iter().map(|object| object.tensor));
     for object in &planned {
+        ahead.advance();
         let written = storing.write(object, writer)?;
         job.written(object.name(), written.byte_len, written.overflow)?;
     }
@@ -158,11 +161,13 @@ impl<'i> Storing<'_, 'i> {
             }
         };
         let is_raw = |(_, component): &(_, Component)| component.blob.encoding == Encoding::Raw;
+        let is_local = !object.tensor.is_remote();
         let is_kept = match object.treatment() {
-            Treatment::Keep if object.object().components.iter().all(is_raw) => false,
+            Treatment::Keep if is_local && object.object().components.iter().all(is_raw) => false,
             // Otherwise each pass would decode the value again.
             Treatment::Decode(_) if !object.is_planes() => true,
-            _ => byte_len <= KEPT,
+            // Or fetch it again.
+            _ => !is_local || byte_len <= KEPT,
         };
         let mut overflow = None;
         if is_kept {

@@ -17,8 +17,9 @@ impl Kinds {
     ///
     /// Attributes are kept; unknown fields too, if the target has room for them. The same inputs
     /// and options give the same bytes, with any number of threads. Values are streamed. Memory grows
-    /// with their size in three cases only: [`ConvertOptions::dense`], the indices of a sparse object,
-    /// and zstd in old files that do not record its decoded length. After an error the sink holds an
+    /// with their size in four cases only: [`ConvertOptions::dense`], the indices of a sparse object,
+    /// zstd in old files that do not record its decoded length, and planes of values that come over a
+    /// network. After an error the sink holds an
     /// unfinished file.
     ///
     /// # Errors

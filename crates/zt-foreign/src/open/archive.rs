@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use zt::foreign::FileBuilder;
-use zt::{Error, ErrorKind, Limits, Result, Source};
+use zt::{Error, ErrorKind, Limits, Result, Source, Span};
 use zt_zip::{Archive, Content, Member, Violation};
 
 use crate::open::Probe;
@@ -104,6 +104,14 @@ impl Source for Inflated {
 
     fn is_sequential(&self) -> bool {
         self.0.is_sequential()
+    }
+
+    fn is_remote(&self) -> bool {
+        self.0.is_remote()
+    }
+
+    fn will_read_all(&self, spans: &[Span]) {
+        self.0.will_read_all(spans);
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {

@@ -57,6 +57,10 @@ impl FileKind for Npz {
         let mut builder = opening.builder(NPZ);
         let members = archive::open(&source, builder.limits())?;
         archive::tolerate_surroundings(&members, &mut builder);
+        if source.is_remote() {
+            let beginnings = members.members().iter().filter_map(Member::beginning);
+            source.will_read_all(&beginnings.collect::<Vec<_>>());
+        }
         let id = builder.source(Arc::clone(&source));
         let names = names(&members);
         let shared = Shared {

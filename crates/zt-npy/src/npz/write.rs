@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::io::Write;
 
 use zt::Result;
+use zt::foreign::ReadAhead;
 use zt_foreign::{FileWriter, Job, Loss, Merged, Sink};
 use zt_zip::ArchiveWriter;
 
@@ -57,7 +58,9 @@ impl FileWriter for Npz {
         }
         job.check()?;
         let mut archive = ArchiveWriter::new(sink);
+        let mut ahead = ReadAhead::new(arrays.iter().map(|(.., array)| array.tensor()));
         for (name, byte_len, array) in arrays {
+            ahead.advance();
             let mut member = archive.begin(name, byte_len)?;
             array.write(&mut member, job)?;
             member.finish()?;

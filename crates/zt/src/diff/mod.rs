@@ -29,6 +29,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::file::overlap::Allowance;
 use crate::file::tensor::Tensor;
 use crate::file::{Entry, File};
+use crate::read::ahead::ReadAhead;
 use crate::read::contents::{Key, key};
 
 /// How two files are compared.
@@ -440,9 +441,13 @@ fn compare_distinct(
         object::changes(&a.tensor()?, &b.tensor()?, options, gauge)
     };
     let mut compared = Vec::with_capacity(pairs.len());
+    let both = pairs.iter().flat_map(|(a, b)| [a, b]);
+    let mut ahead = ReadAhead::new(both.filter_map(|entry| entry.tensor().ok()));
     let mut rest = pairs;
     while let Some((first, behind)) = rest.split_first() {
         if is_large(first, options) {
+            ahead.advance();
+            ahead.advance();
             compared.push(one(first)?);
             rest = behind;
             continue;
@@ -450,6 +455,7 @@ fn compare_distinct(
         let is_small = |pair: &&_| !is_large(pair, options);
         let count = rest.iter().take_while(is_small).count();
         let (small, behind) = rest.split_at(count);
+        (0..2 * count).for_each(|_| ahead.advance());
         compared.extend(parallel::map(small, one)?);
         rest = behind;
     }

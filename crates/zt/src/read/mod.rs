@@ -10,6 +10,7 @@
 //! | `frames` | parts of a component that lie in many frames, on all cores |
 //! | `dense_reader` | the dense value as a stream: [`DenseReader`] |
 //! | `batch` | many components in one call, in the order of the file |
+//! | `ahead` | nothing: it announces tensors to remote sources |
 //! | `compressed` | the dense object that an object of a format for compression stands for |
 //! | `contents` | the format's check of indices and pointers: `Tensor::check_data` |
 //!
@@ -20,6 +21,7 @@
 //!
 //! [`DenseReader`]: crate::DenseReader
 
+pub(crate) mod ahead;
 #[cfg(feature = "ndarray")]
 mod array;
 mod batch;

@@ -17,6 +17,7 @@ use zt_container::{
 use zt_formats::{Buffer, Dense, Elements, ObjectFormat, Parts, Signature, View};
 use zt_manifest::{ByteOrder, DType, Text};
 
+use crate::cores::announce::announce_all;
 use crate::cores::parallel;
 use crate::cores::scratch::{self, Pool, Scratch};
 use crate::cores::sums::{compare, explained, hash};
@@ -130,6 +131,9 @@ impl<'f> Tiled<'f> {
         let Some(value_len) = registry.value_len(dtype, logical_type.as_deref())? else {
             return Ok(None);
         };
+        announce_all(&parts, |(part, _)| {
+            (tensor.source(*part), part.component.blob.span)
+        });
         let mut planes = Vec::with_capacity(parts.len());
         for (part, width) in parts {
             let blob = &part.component.blob;

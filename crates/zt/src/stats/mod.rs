@@ -22,6 +22,7 @@ use crate::cores::progress::{Gauge, Progress, work_options};
 use crate::error::{ErrorKind, Result};
 use crate::file::tensor::Tensor;
 use crate::file::{Entry, File};
+use crate::read::ahead::ReadAhead;
 
 /// How statistics are computed.
 #[must_use]
@@ -87,10 +88,13 @@ pub fn stats(file: &File, options: &StatsOptions<'_>) -> Result<Vec<Result<Objec
         let gauge = Gauge::new(options.progress);
         let entries = file.entries();
         let mut all = Vec::with_capacity(entries.len());
+        let tensors = entries.iter().filter_map(|entry| entry.tensor().ok());
+        let mut ahead = ReadAhead::new(tensors);
         let mut rest = &entries[..];
         // Small objects are read in parallel, and each large one on all cores.
         while let Some((first, behind)) = rest.split_first() {
             let small = rest.iter().take_while(|entry| !is_large(entry)).count();
+            (0..small.max(1)).for_each(|_| ahead.advance());
             if small == 0 {
                 all.push(unless_interrupted(first, of_entry(first, true, &gauge))?);
                 rest = behind;

@@ -21,7 +21,7 @@ pub(crate) use secrets::without_secrets;
 use crate::failure::Failure;
 
 /// The options of every command that takes URLs.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct RemoteArgs {
     /// Allow unencrypted connections, for URLs that begin with http://
     #[arg(long, display_order = 83)]

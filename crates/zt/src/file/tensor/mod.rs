@@ -480,6 +480,12 @@ impl<'f> Tensor<'f> {
         }
     }
 
+    /// Whether its bytes come over a network: see [`Source::is_remote`].
+    #[must_use]
+    pub fn is_remote(&self) -> bool {
+        self.located().any(|part| self.source(part).is_remote())
+    }
+
     pub(crate) fn source(&self, part: Located<'_>) -> &'f dyn Source {
         // The builder has checked that there is one.
         static NONE: zt_container::Memory<&[u8]> = zt_container::Memory::new(&[]);
