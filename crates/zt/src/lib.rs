@@ -32,6 +32,7 @@
 //! | --- | --- |
 //! | open a file, a map, bytes, any source | [`File`], [`OpenOptions`], `Map` |
 //! | read values, zero-copy, into your memory, streaming | [`Tensor`] |
+//! | read many, or parts of many, ahead of their use | [`File::read_many`], [`File::plan`] |
 //! | write, compress, stream what is larger than memory | [`Writer`], [`WriteOptions`] |
 //! | add, remove and rename objects of a file that is there | [`File::edit`], [`Editor`], [`compact`] |
 //! | mend a file that was torn, save what is left of a damaged one | [`repair`] |
@@ -71,6 +72,7 @@ pub use file::open::{OpenOptions, registry};
 pub use file::tensor::{ComponentReader, OwnedTensor, Tensor};
 pub use file::{Entry, File, Warning};
 pub use read::dense_reader::DenseReader;
+pub use read::plan::Plan;
 pub use write::component::{ComponentWriter, SuspendedComponent};
 pub use write::object::{ObjectWriter, SuspendedObject};
 pub use write::options::{

@@ -40,6 +40,15 @@ impl Workers {
         }
     }
 
+    /// As [`Workers::new`], for work in a [`Scope`] alone: no pool is made.
+    pub(crate) fn apart(threads: Option<usize>) -> Self {
+        Workers {
+            #[cfg(feature = "rayon")]
+            pool: None,
+            threads: threads.unwrap_or_else(crate::cores::parallel::threads),
+        }
+    }
+
     /// The number of threads. With one, work is done when its result is awaited.
     pub(crate) const fn threads(&self) -> usize {
         self.threads

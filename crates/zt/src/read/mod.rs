@@ -11,6 +11,7 @@
 //! | `dense_reader` | the dense value as a stream: [`DenseReader`] |
 //! | `batch` | many components in one call, in the order of the file |
 //! | `ahead` | nothing: it announces tensors to remote sources |
+//! | `plan` | many tensors and slices, read ahead within a budget of memory: [`Plan`] |
 //! | `compressed` | the dense object that an object of a format for compression stands for |
 //! | `contents` | the format's check of indices and pointers: `Tensor::check_data` |
 //!
@@ -20,6 +21,7 @@
 //! It must not know how files are checked as a whole, written, edited or repaired.
 //!
 //! [`DenseReader`]: crate::DenseReader
+//! [`Plan`]: crate::Plan
 
 pub(crate) mod ahead;
 #[cfg(feature = "ndarray")]
@@ -30,6 +32,7 @@ pub(crate) mod contents;
 mod dense;
 pub(crate) mod dense_reader;
 mod frames;
+pub(crate) mod plan;
 mod runs;
 mod slice;
 mod tiles;

@@ -1,0 +1,215 @@
+//! Many tensors and slices of tensors, read ahead in the order of the file within a budget of memory.
+
+use std::collections::VecDeque;
+use std::{iter, ptr};
+
+use zt_container::{Encoding, Source, Span};
+use zt_formats::{Dense, Places, Slice, dense_byte_len};
+
+use crate::cores::announce::announce_all;
+use crate::cores::work::{Task, Workers};
+use crate::error::{Error, Result};
+use crate::file::File;
+use crate::file::tensor::{Located, Tensor};
+
+/// Values that are read ahead of their use, unless [`Plan::memory`] says otherwise.
+const MEMORY: u64 = 256 << 20;
+
+/// Tensors and slices that will be read. Made by [`File::plan`].
+#[must_use = "a plan reads nothing before `for_each`"]
+#[derive(Debug)]
+pub struct Plan<'f> {
+    /// In the order of the files.
+    items: Vec<Item<'f>>,
+    memory: u64,
+    threads: Option<usize>,
+}
+
+#[derive(Debug)]
+struct Item<'f> {
+    /// The place among the wanted ones.
+    at: usize,
+    tensor: Tensor<'f>,
+    slices: Vec<Slice>,
+    /// What is read for certain.
+    stored: Vec<Stored<'f>>,
+    /// The length of the value.
+    byte_len: u64,
+}
+
+/// Bytes of a source.
+type Stored<'f> = (&'f dyn Source, Span);
+
+impl File {
+    /// A plan to read the dense values of many tensors, or slices of them, in bounded memory. A tensor
+    /// without slices is read whole. The tensors may belong to several files. Nothing is read yet.
+    ///
+    /// ```
+    /// # use zt::{Dense, File, Slice, Writer};
+    /// # let mut bytes = Vec::new();
+    /// # let mut writer = Writer::new(&mut bytes)?;
+    /// # writer.add("a", &Dense::from_slice(&[3, 2], &[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0])?)?;
+    /// # writer.add("b", &Dense::from_slice(&[1], &[7.0f32])?)?;
+    /// # writer.finish()?;
+    /// # let file = File::from_bytes(bytes)?;
+    /// let first_rows = vec![Slice::from(..2)];
+    /// let wanted = [(file.tensor("b")?, vec![]), (file.tensor("a")?, first_rows)];
+    /// file.plan(wanted).memory(64 << 20).for_each(|at, dense| {
+    ///     println!("{at}: {:?}", dense?.shape()); // 1: [2, 2], then 0: [1]
+    ///     Ok::<(), zt::Error>(())
+    /// })?;
+    /// # Ok::<(), zt::Error>(())
+    /// ```
+    pub fn plan<'f>(
+        &'f self,
+        wanted: impl IntoIterator<Item = (Tensor<'f>, Vec<Slice>)>,
+    ) -> Plan<'f> {
+        let items = wanted.into_iter().enumerate();
+        let mut items: Vec<_> = items
+            .map(|(at, (tensor, slices))| Item::new(at, tensor, slices))
+            .collect();
+        items.sort_by_key(|item| {
+            let first = item.stored.first();
+            first.map(|(source, span)| (ptr::from_ref(*source).addr(), span.offset()))
+        });
+        Plan {
+            items,
+            memory: MEMORY,
+            threads: None,
+        }
+    }
+}
+
+impl Plan<'_> {
+    /// The most bytes of values that are read or being read, and were not taken yet. One value is read
+    /// whatever its length. The default is 256 MiB.
+    pub const fn memory(mut self, bytes: u64) -> Self {
+        self.memory = bytes;
+        self
+    }
+
+    /// How many threads read and decode, the caller's among them. The default is all cores. A disk or a
+    /// store that answers many requests at a time may want more.
+    pub fn threads(mut self, threads: impl Into<Option<usize>>) -> Self {
+        self.threads = threads.into();
+        self
+    }
+
+    /// Reads all values, and calls `take` with each of them in the order of the file: its place among
+    /// the wanted ones, and the value in memory of its own, as [`Tensor::to_dense`] and
+    /// [`Tensor::slice`] give it. The next values are read on all cores meanwhile.
+    ///
+    /// A value that cannot be read is an error in its place, and the others are read.
+    ///
+    /// # Errors
+    ///
+    /// Those of `take`, after which no further value is begun.
+    pub fn for_each<E: From<Error>>(
+        &self,
+        mut take: impl FnMut(usize, Result<Dense<'static>>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let stored: Vec<_> = self.items.iter().flat_map(|item| &item.stored).collect();
+        announce_all(&stored, |stored| **stored);
+        let is_in_turn = stored.iter().any(|(source, _)| source.is_sequential());
+        let workers = Workers::apart(if is_in_turn { Some(1) } else { self.threads });
+        let mut take = |begun: Begun<'_, '_>| {
+            let value = begun.value.wait().ok_or_else(Error::out_of_order)?;
+            take(begun.item.at, value)
+        };
+        workers.scope(usize::MAX, |scope| {
+            let mut ahead = VecDeque::<Begun<'_, '_>>::new();
+            let mut held = 0u64;
+            // One for each thread, so that the disk has work while they decode: all at once are slower.
+            let next = self.items.iter().skip(workers.threads());
+            let next = next.map(Some).chain(iter::repeat(None));
+            for (item, next) in self.items.iter().zip(next) {
+                while let Some(oldest) = ahead.pop_front() {
+                    let has_room = held.saturating_add(item.byte_len) <= self.memory;
+                    if has_room && !oldest.value.is_done() {
+                        ahead.push_front(oldest);
+                        break;
+                    }
+                    held = held.saturating_sub(oldest.item.byte_len);
+                    take(oldest)?;
+                }
+                let value = scope.start(move || {
+                    next.inspect(|next| next.announce());
+                    item.read()
+                });
+                ahead.push_back(Begun { item, value });
+                held = held.saturating_add(item.byte_len);
+            }
+            ahead.into_iter().try_for_each(take)
+        })
+    }
+}
+
+/// A value that is read.
+struct Begun<'i, 'f> {
+    item: &'i Item<'f>,
+    value: Task<'i, Result<Dense<'static>>>,
+}
+
+impl<'f> Item<'f> {
+    fn new(at: usize, tensor: Tensor<'f>, slices: Vec<Slice>) -> Self {
+        // Slices that do not fit are an error when they are read.
+        let places = Places::resolve(&slices, tensor.shape()).unwrap_or_default();
+        let counts: Vec<u64> = places.iter().map(Places::count).collect();
+        let value_len = tensor.dense_type().map_or(0, |(dtype, logical_type)| {
+            tensor.value_len(dtype, logical_type.as_deref()) as u64
+        });
+        Item {
+            at,
+            byte_len: dense_byte_len(&counts, value_len).unwrap_or(u64::MAX),
+            stored: stored(&tensor, &places),
+            tensor,
+            slices,
+        }
+    }
+
+    /// Asks the system to fetch what will be read.
+    fn announce(&self) {
+        for (source, span) in &self.stored {
+            source.will_read(*span);
+        }
+    }
+
+    fn read(&self) -> Result<Dense<'static>> {
+        if self.slices.is_empty() {
+            return self.tensor.to_dense();
+        }
+        self.tensor.slice(&self.slices)
+    }
+}
+
+/// All components of a whole tensor, or the rows around a part of raw values. What else is read of a part
+/// shows as it is read: of that, the places where the components begin.
+fn stored<'f>(tensor: &Tensor<'f>, places: &[Places]) -> Vec<Stored<'f>> {
+    let is_whole = |places: &Places| places.hull() == (0..places.dimension());
+    let is_whole = places.iter().all(is_whole);
+    let is_one = tensor.located().count() == 1;
+    let of_part = |part: Located<'f>| {
+        let blob = &part.component.blob;
+        let is_raw = is_one && blob.encoding == Encoding::Raw;
+        let rows = is_raw.then(|| rows_of(blob.span, places)).flatten();
+        let begin = Span::new(blob.span.offset(), 0);
+        let wanted = Some(blob.span).filter(|_| is_whole).or(rows).or(begin)?;
+        Some((tensor.source(part), wanted))
+    };
+    tensor.located().filter_map(of_part).collect()
+}
+
+/// The rows of the first dimension around a part, if all rows are equally long.
+fn rows_of(span: Span, places: &[Places]) -> Option<Span> {
+    let first = places.first()?;
+    let row_len = span.byte_len().checked_div(first.dimension())?;
+    if row_len.checked_mul(first.dimension())? != span.byte_len() {
+        return None;
+    }
+    let rows = first.hull();
+    let start = span
+        .offset()
+        .checked_add(rows.start.checked_mul(row_len)?)?;
+    let end = span.offset().checked_add(rows.end.checked_mul(row_len)?)?;
+    Span::between(start, end)
+}
