@@ -342,7 +342,7 @@ fn another_kind_of_file_is_refused_by_name() {
     fs::write(&path, [&b"GGUF\x03\0\0\0"[..], &[0; 64]].concat()).unwrap();
     let run = zt!["repair", "-n", path].exits(5);
     assert!(
-        run.err.contains("a gguf file cannot be repaired"),
+        run.err.contains("a gguf file cannot be repaired in place"),
         "{}",
         run.err
     );

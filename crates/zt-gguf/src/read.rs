@@ -44,20 +44,21 @@ impl FileKind for Gguf {
     /// Cost: reads the header and no data; the metadata become values.
     fn open(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
         let mut builder = opening.builder(GGUF);
+        let may_be_cut = opening.options.truncated;
         let set = match Set::open(Part::read(source)?, opening)? {
             Ok(set) => set,
             Err(alone) => {
                 if let Some(warning) = set::warning(&alone) {
                     builder.warning(warning);
                 }
-                if let Some(attributes) = add(&mut builder, alone) {
+                if let Some(attributes) = add(&mut builder, alone, may_be_cut) {
                     builder.attributes(attributes);
                 }
                 return opening.build(builder);
             }
         };
         for part in set.parts {
-            add(&mut builder, part);
+            add(&mut builder, part, may_be_cut);
         }
         for warning in set.warnings {
             builder.warning(warning);
@@ -68,7 +69,13 @@ impl FileKind for Gguf {
 }
 
 /// Adds the tensors of a file. Returns its pairs.
-fn add(builder: &mut FileBuilder, part: Part) -> Option<Attributes> {
+fn add(builder: &mut FileBuilder, part: Part, may_be_cut: bool) -> Option<Attributes> {
+    let found = part.source.byte_len();
+    let ends = part.header.tensors.iter().map(|tensor| tensor.span.end());
+    let end = ends.max().filter(|end| may_be_cut && *end > found);
+    if end.is_some() {
+        builder.truncated(found, end);
+    }
     let source = builder.source(part.source);
     for tensor in part.header.tensors {
         add_tensor(builder, tensor, part.header.order, source);

@@ -31,6 +31,8 @@ use zt_zip::{Archive, Content, Member};
 
 const PICKLE: &str = "data.pkl";
 
+const BYTE_ORDER: &str = "byteorder";
+
 /// The limits of a deflated pickle: its ratio, or a length if that is more. torch deflates no
 /// pickle. Deflated by others, the pickle of 100,000 tensors has a ratio of six.
 const RATIO: u64 = 32;
@@ -47,8 +49,7 @@ pub(super) fn open(
     mut builder: FileBuilder,
     opening: Opening<'_>,
 ) -> Result<Input> {
-    let archive = zip::open(&source, builder.limits())?;
-    zip::tolerate_surroundings(&archive, &mut builder);
+    let archive = zip::open_noted(&source, &mut builder, opening.options)?;
     let mut members = archive.members().iter();
     if let (false, Some(how)) = (
         members.clone().any(is_pickle),
@@ -57,6 +58,9 @@ pub(super) fn open(
         return Err(Violation::OtherLayout { how }.into());
     }
     let records = Records::new(&archive)?;
+    if archive.is_truncated() && !records.has_byte_order() {
+        return Err(Violation::Cut { name: BYTE_ORDER }.into());
+    }
     let byte_order = records.byte_order(&source)?;
     // The pickle is the manifest of its file.
     let limit = PICKLE_LEN.min(builder.limits().manifest_len);
@@ -141,7 +145,11 @@ impl Record {
 }
 
 /// The members in the folder of the archive, by their names in it.
-struct Records<'a>(HashMap<&'a str, &'a Member>);
+struct Records<'a> {
+    members: HashMap<&'a str, &'a Member>,
+    /// Whether further members may be missing.
+    is_truncated: bool,
+}
 
 impl<'a> Records<'a> {
     /// The records beside the first `data.pkl`.
@@ -149,18 +157,35 @@ impl<'a> Records<'a> {
         let mut members = archive.members().iter();
         let pickle = members.find(|member| is_pickle(member));
         let folder = pickle.and_then(|member| member.name().split_once('/'));
-        let (folder, _) = folder.ok_or(Violation::NoPickle)?;
+        let (folder, _) = folder.ok_or(if archive.is_truncated() {
+            Violation::Cut { name: PICKLE }
+        } else {
+            Violation::NoPickle
+        })?;
         let within = |member: &'a Member| match member.name().split_once('/') {
             Some((outer, name)) if outer == folder => Some((name, member)),
             _ => None,
         };
-        Ok(Records(
-            archive.members().iter().filter_map(within).collect(),
-        ))
+        Ok(Records {
+            members: archive.members().iter().filter_map(within).collect(),
+            is_truncated: archive.is_truncated(),
+        })
     }
 
     fn get(&self, name: &str) -> Option<&'a Member> {
-        self.0.get(name).copied()
+        self.members.get(name).copied()
+    }
+
+    /// Whether the byte order of a truncated archive is known. `torch.save` writes it before the storages,
+    /// or not at all in old versions. `torch.jit.save` writes storages, then the pickle, then the byte order.
+    fn has_byte_order(&self) -> bool {
+        let pickle = self.get(PICKLE).map(Member::header);
+        let storages = self
+            .members
+            .iter()
+            .filter(|(name, _)| name.starts_with("data/"));
+        let first = storages.map(|(_, member)| member.header()).min();
+        self.get(BYTE_ORDER).is_some() || first.is_none() || pickle < first
     }
 
     fn pickle(
@@ -188,7 +213,14 @@ impl<'a> Records<'a> {
 
     fn storage(&self, folder: &str, key: &str, source: &Arc<dyn Source>) -> Result<Option<Place>> {
         let Some(record) = self.get(&format!("{folder}/{key}")) else {
-            return Ok(None);
+            let cut = Violation::Cut {
+                name: "its storage",
+            };
+            return if self.is_truncated {
+                Err(cut.into())
+            } else {
+                Ok(None)
+            };
         };
         let content = zip::content(record, source)?;
         Ok(Some(Place {
@@ -201,7 +233,7 @@ impl<'a> Records<'a> {
     fn byte_order(&self, source: &Arc<dyn Source>) -> Result<ByteOrder> {
         /// `little` is the longest value.
         const LEN: u64 = 16;
-        let Some(record) = self.get("byteorder") else {
+        let Some(record) = self.get(BYTE_ORDER) else {
             return Ok(ByteOrder::Little);
         };
         match read(&zip::content(record, source)?, LEN)?.as_slice() {

@@ -44,14 +44,20 @@ pub(super) fn is_stream(head: &[u8]) -> bool {
 
 pub(super) fn open(
     source: Arc<dyn Source>,
-    builder: FileBuilder,
+    mut builder: FileBuilder,
     opening: Opening<'_>,
 ) -> Result<Input> {
     let byte_len = source.byte_len();
     let whole = span_before(byte_len, 0, byte_len)?;
     let stream = Stream::read(&source, whole)?;
     let object = stream.object.load(Global::find)?;
-    let places = stream.storages(&object, &source)?.into_iter();
+    let (places, cut) = stream.storages(&object, &source)?;
+    match cut {
+        Some(cut) if !opening.options.truncated => return Err(cut),
+        Some(_) => builder.truncated(byte_len, None),
+        None => {}
+    }
+    let places = places.into_iter();
     let places = places.map(|(key, span)| (key, Place::of_file(span)));
     let start = stream.object.start();
     assemble_one(source, object, start, &places.collect(), builder, opening)
@@ -94,12 +100,13 @@ impl Stream {
         Ok(Stream { object, keys, end })
     }
 
-    /// The span of each storage of the object. After a wrong count, the next storage cannot be found.
+    /// The span of each storage of the object, and the error of the first one that is cut, if one is. After a
+    /// wrong count, the next storage cannot be found.
     pub(super) fn storages(
         &self,
         object: &Pickle<'_>,
         source: &dyn Source,
-    ) -> Result<HashMap<String, Span>> {
+    ) -> Result<(HashMap<String, Span>, Option<Error>)> {
         let keys = texts(&self.keys.load(Global::find)?).ok_or(Violation::Keys)?;
         let known = storages_of(&object.heap);
         let mut storages = HashMap::new();
@@ -109,7 +116,10 @@ impl Stream {
                 return Err(Violation::UnknownStorage { key }.into());
             };
             let mut count = [0; 8];
-            let place = span_before(self.end, offset, count.len() as u64)?;
+            let place = match span_before(self.end, offset, count.len() as u64) {
+                Ok(place) => place,
+                Err(cut) => return Ok((storages, Some(cut))),
+            };
             source.read_at(place.offset(), &mut count)?;
             let found = i64::from_le_bytes(count);
             if u64::try_from(found) != Ok(storage.whole_count) {
@@ -121,11 +131,14 @@ impl Stream {
                 };
                 return Err(Error::from(count).with_offset(offset));
             }
-            let span = span_before(self.end, place.end(), storage.whole_len)?;
+            let span = match span_before(self.end, place.end(), storage.whole_len) {
+                Ok(span) => span,
+                Err(cut) => return Ok((storages, Some(cut))),
+            };
             offset = span.end();
             storages.insert(key, span);
         }
-        Ok(storages)
+        Ok((storages, None))
     }
 }
 

@@ -141,7 +141,10 @@ fn storage(
     let stream = Stream::read(base, span)?;
     let object = stream.object.load(Global::find)?;
     let storage = view::storage(&object.heap, object.root)?;
-    let spans = stream.storages(&object, base)?;
+    let (spans, cut) = stream.storages(&object, base)?;
+    if let Some(cut) = cut {
+        return Err(cut);
+    }
     let missing = || TensorFault::NoStorage {
         key: storage.key.clone(),
     };

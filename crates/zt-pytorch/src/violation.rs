@@ -123,6 +123,9 @@ pub(super) enum Violation {
         record: &'static str,
         error: PickleError,
     },
+    /// A record of a truncated archive.
+    #[error("truncated: {name} is not there")]
+    Cut { name: &'static str },
     #[error("the archive has no data.pkl")]
     NoPickle,
     #[error(
@@ -187,6 +190,7 @@ impl From<Violation> for Error {
                 _ => (ErrorKind::Malformed, "pickle"),
             },
             Violation::Attribute { .. } => (ErrorKind::Malformed, "pickle"),
+            Violation::Cut { .. } => (ErrorKind::Malformed, "truncated"),
             _ => (ErrorKind::Malformed, "header"),
         };
         Error::new(kind, code, violation)

@@ -63,6 +63,11 @@ impl Header {
     /// Malformed: code `truncated` or `header`, with a [`Violation`] inside ([`Error::inner`]);
     /// [`zt::ErrorKind::Io`].
     pub fn read(source: &dyn Source) -> Result<Self> {
+        Self::read_with(source, false)
+    }
+
+    /// As [`Header::read`], but if the file `may_be_cut`, tensors may lie beyond its end.
+    pub(super) fn read_with(source: &dyn Source, may_be_cut: bool) -> Result<Self> {
         let byte_len = source.byte_len();
         if byte_len < LEN {
             return Err(Violation::TooShort { byte_len }.into());
@@ -87,7 +92,7 @@ impl Header {
             ));
         };
         let (json, tolerated) = parse(&bytes_of(source, header)?)?;
-        let header = check(json, data)?;
+        let header = check(json, data, may_be_cut)?;
         Ok(Header {
             tolerated,
             ..header
@@ -190,15 +195,24 @@ fn parse(bytes: &[u8]) -> Result<(HeaderJson, Option<Error>)> {
     Ok((json, tolerated))
 }
 
-fn check(mut json: HeaderJson, data: Span) -> Result<Header> {
+fn check(mut json: HeaderJson, data: Span, may_be_cut: bool) -> Result<Header> {
     // The sort is stable: empty tensors at one offset stay in the order of the header.
     json.tensors.sort_by_key(|(_, entry)| entry.offsets);
     let by_name = check_names(&json)?;
     let mut tensors = Vec::with_capacity(json.tensors.len());
     let mut expected = 0;
     let end = json.tensors.iter().map(|(_, entry)| entry.offsets.1).max();
+    let end = end.unwrap_or(0);
     for (name, entry) in json.tensors {
-        let span = place(&entry, expected, data, end.unwrap_or(0))
+        let cut = Violation::Cut {
+            tensors: end,
+            data: data.byte_len(),
+        };
+        let span = place(&entry, expected, data)
+            .and_then(|span| {
+                let span = span.filter(|span| may_be_cut || data.contains(*span));
+                span.ok_or(cut)
+            })
             .map_err(|violation| in_data(violation, data, entry.offsets.0).with_object(&name))?;
         expected = entry.offsets.1;
         tensors.push(Tensor {
@@ -208,7 +222,8 @@ fn check(mut json: HeaderJson, data: Span) -> Result<Header> {
             span,
         });
     }
-    if expected != data.byte_len() {
+    let is_cut = may_be_cut && expected > data.byte_len();
+    if expected != data.byte_len() && !is_cut {
         let violation = Violation::End {
             tensors: expected,
             data: data.byte_len(),
@@ -245,9 +260,9 @@ fn check_names(json: &HeaderJson) -> Result<Vec<u32>> {
     Ok(names.into_iter().map(|(_, at)| at).collect())
 }
 
-/// The span of a tensor, if it begins at `expected` and is as long as its shape requires. The data of
-/// all tensors ends at `tensors`.
-fn place(entry: &Entry, expected: u64, data: Span, tensors: u64) -> Result<Span, Violation> {
+/// The span of a tensor, if it begins at `expected` and is as long as its shape requires; `None` for one
+/// that ends beyond 2^64.
+fn place(entry: &Entry, expected: u64, data: Span) -> Result<Option<Span>, Violation> {
     let (start, end) = entry.offsets;
     let Some(found) = end.checked_sub(start) else {
         return Err(Violation::Backwards { start, end });
@@ -263,12 +278,7 @@ fn place(entry: &Entry, expected: u64, data: Span, tensors: u64) -> Result<Span,
         return Err(Violation::Size { expected, found });
     }
     let offset = data.offset().checked_add(start);
-    let span = offset.and_then(|offset| Span::new(offset, found));
-    let past_end = Violation::Cut {
-        tensors,
-        data: data.byte_len(),
-    };
-    span.filter(|span| data.contains(*span)).ok_or(past_end)
+    Ok(offset.and_then(|offset| Span::new(offset, found)))
 }
 
 /// The parsed JSON of a header. Names may be duplicates and offsets may be invalid.

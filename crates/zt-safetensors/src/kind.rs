@@ -30,8 +30,13 @@ impl FileKind for SafeTensors {
     }
 
     fn open(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
-        let header = Header::read(&source)?;
+        let header = Header::read_with(&source, opening.options.truncated)?;
         let mut builder = opening.builder(SAFETENSORS);
+        let found = source.byte_len();
+        let end = header.tensors.last().map(|tensor| tensor.span.end());
+        if end.is_some_and(|end| end > found) {
+            builder.truncated(found, end);
+        }
         let source = builder.source(source);
         for tensor in header.tensors {
             add(&mut builder, tensor, source);

@@ -290,28 +290,8 @@ impl<'b> Entry<'b> {
 
     /// The member of an archive that begins after `before` bytes.
     fn member(&self, before: u64) -> Member {
-        let short = |at| u64::from(self.fields.u32(at));
-        let mut zip64 = Fields(self.extension(1).unwrap_or_default());
-        let mut is_whole = true;
-        let mut long = |value: u64| {
-            if value != IN_ZIP64_32 {
-                return value;
-            }
-            match zip64.u64(0) {
-                Some(number) => {
-                    zip64 = Fields(zip64.0.get(8..).unwrap_or_default());
-                    number
-                }
-                None => {
-                    is_whole = false;
-                    value
-                }
-            }
-        };
-        // The extension has those that the record lacks, in this order. §4.5.3.
-        let byte_len = long(short(20));
-        let stored_len = long(short(16));
-        let header = long(short(38));
+        let short = [20, 16, 38].map(|at| self.fields.u32(at));
+        let ([byte_len, stored_len, header], is_whole) = numbers(short, self.extra);
         let flags = self.fields.u16(4);
         Member {
             name: decoded(self.name, flags),
@@ -325,26 +305,51 @@ impl<'b> Entry<'b> {
             header: header.saturating_add(before),
             limit: 0,
             is_whole,
-        }
-    }
-
-    /// The extension with that id. Padding ends the list.
-    fn extension(&self, id: u16) -> Option<&'b [u8]> {
-        let mut rest = self.extra;
-        loop {
-            let fields = Fields(rest);
-            let (found, len) = (fields.u16(0)?, usize::from(fields.u16(2)?));
-            let content = rest.get(4..)?.get(..len)?;
-            if found == id {
-                return Some(content);
-            }
-            rest = rest.get(4..)?.get(len..)?;
+            cut: None,
         }
     }
 }
 
+/// The numbers of a record. The zip64 extension has those that the record lacks, in this order. §4.5.3. And
+/// whether it has all of them.
+pub(super) fn numbers<const N: usize>(short: [u32; N], extra: &[u8]) -> ([u64; N], bool) {
+    let mut zip64 = Fields(extension(extra, 1).unwrap_or_default());
+    let mut is_whole = true;
+    let numbers = short.map(|short| {
+        let short = u64::from(short);
+        if short != IN_ZIP64_32 {
+            return short;
+        }
+        match zip64.u64(0) {
+            Some(number) => {
+                zip64 = Fields(zip64.0.get(8..).unwrap_or_default());
+                number
+            }
+            None => {
+                is_whole = false;
+                short
+            }
+        }
+    });
+    (numbers, is_whole)
+}
+
+/// The extension with that id. Padding ends the list.
+fn extension(extra: &[u8], id: u16) -> Option<&[u8]> {
+    let mut rest = extra;
+    loop {
+        let fields = Fields(rest);
+        let (found, len) = (fields.u16(0)?, usize::from(fields.u16(2)?));
+        let content = rest.get(4..)?.get(..len)?;
+        if found == id {
+            return Some(content);
+        }
+        rest = rest.get(4..)?.get(len..)?;
+    }
+}
+
 /// The bytes of a range; [`zt_container::Error::Io`] for one outside the file.
-fn read(source: &dyn Source, offset: u64, len: u64) -> Result<Cow<'_, [u8]>> {
+pub(super) fn read(source: &dyn Source, offset: u64, len: u64) -> Result<Cow<'_, [u8]>> {
     let span = Span::new(offset, len).ok_or(io::Error::from(io::ErrorKind::UnexpectedEof))?;
     Ok(zt_container::bytes_of(source, span)?)
 }

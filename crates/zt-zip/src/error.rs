@@ -63,6 +63,15 @@ pub enum Violation {
     OtherLocalHeader { offset: u64 },
     #[error("the member ends at {end}, but the next record begins at {limit}")]
     Bounds { offset: u64, end: u64, limit: u64 },
+    #[error(
+        "truncated: {found}{} bytes of the member are there",
+        .declared.map_or(String::new(), |declared| format!(" of {declared}"))
+    )]
+    Cut {
+        offset: u64,
+        found: u64,
+        declared: Option<u64>,
+    },
     #[error("the member is stored in {stored} bytes, but declares {declared}")]
     StoredLength { stored: u64, declared: u64 },
     #[error("the member is encrypted, which is unsupported")]
@@ -134,7 +143,7 @@ impl Violation {
         match self {
             Violation::Bounds { .. } => "bounds",
             Violation::Volumes | Violation::Encrypted | Violation::Method { .. } => "unsupported",
-            Violation::NoEnd => "truncated",
+            Violation::NoEnd | Violation::Cut { .. } => "truncated",
             Violation::Ratio { .. } => "decompression-limit",
             Violation::Deflate { .. } => "deflate",
             _ => "header",
@@ -148,7 +157,8 @@ impl Violation {
             Violation::Several { offset }
             | Violation::NoLocalHeader { offset }
             | Violation::OtherLocalHeader { offset }
-            | Violation::Bounds { offset, .. } => Some(offset),
+            | Violation::Bounds { offset, .. }
+            | Violation::Cut { offset, .. } => Some(offset),
             _ => self.span().map(Span::offset),
         }
     }

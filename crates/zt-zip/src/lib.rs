@@ -24,6 +24,7 @@
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 mod crc;
+mod cut;
 mod directory;
 mod error;
 mod inflate;
@@ -45,6 +46,7 @@ pub struct Archive {
     before: u64,
     after: Span,
     cut: Option<Span>,
+    is_truncated: bool,
 }
 
 impl Archive {
@@ -70,7 +72,35 @@ impl Archive {
             before,
             after: place.after,
             cut: place.cut,
+            is_truncated: false,
         })
+    }
+
+    /// As [`Archive::open`], but a file that ends before the end record is opened by the local headers
+    /// of its members. A member whose data is cut gives [`Violation::Cut`] when it is opened. Members whose
+    /// local header is not whole are unknown.
+    ///
+    /// Cost for such a file: the local headers, and all data whose length follows it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Archive::open`]; [`Violation::NoLocalHeader`] if something else follows a member.
+    pub fn open_truncated(source: &dyn Source, limits: &Limits) -> Result<Self> {
+        match Self::open(source, limits) {
+            Err(Error::Archive(Violation::NoEnd)) => Ok(Archive {
+                members: cut::members(source, limits)?,
+                before: 0,
+                after: Span::default(),
+                cut: None,
+                is_truncated: true,
+            }),
+            opened => opened,
+        }
+    }
+
+    /// Whether the file ends before the end record.
+    pub const fn is_truncated(&self) -> bool {
+        self.is_truncated
     }
 
     /// The faults that readers ignore: bytes before and after the archive, and a truncated comment.

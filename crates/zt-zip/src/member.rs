@@ -46,6 +46,8 @@ pub struct Member {
     pub(super) limit: u64,
     /// Whether the directory has all numbers that the entry refers to.
     pub(super) is_whole: bool,
+    /// Bytes of the data that are in the file, if it ends within them.
+    pub(super) cut: Option<u64>,
 }
 
 /// The content of a member: a span of the archive if it is stored, else of the inflated bytes.
@@ -135,6 +137,15 @@ impl Member {
             return Err(Violation::Extra.into());
         }
         let offset = self.header;
+        if let Some(found) = self.cut {
+            let declared = Some(self.stored_len).filter(|len| *len > 0);
+            return Err(Violation::Cut {
+                offset,
+                found,
+                declared,
+            }
+            .into());
+        }
         let nowhere = || Violation::NoLocalHeader { offset };
         let len = LOCAL_LEN.strict_add(self.raw_name.len());
         let span = Span::new(offset, len as u64).filter(|span| span.end() <= self.limit);

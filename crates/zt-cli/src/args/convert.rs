@@ -1,6 +1,6 @@
 //! How the objects of the inputs are converted.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -10,9 +10,9 @@ use zt::{Entry, Error, ErrorKind, File};
 use zt_convert::foreign::{Fault, Loss};
 use zt_convert::{ConvertOptions, FileKind, Input, Kinds, is_same_file};
 
-use crate::args::input::InputArgs;
+use crate::args::input::{InputArgs, Truncated};
 use crate::args::write::WriteArgs;
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 use crate::files::remote::is_url;
 use crate::output::Output;
 
@@ -60,6 +60,32 @@ impl ConvertArgs {
         options.skip_damaged = self.skip_damaged || self.lossy;
         options.allow_inf = self.allow_inf || self.lossy;
         Ok(options)
+    }
+
+    /// Opens the inputs, and sums up their known decoded lengths. A truncated one opens if damaged objects are
+    /// skipped; else a hint says how many of its objects are whole.
+    pub(crate) fn open_all(
+        &self,
+        paths: &[PathBuf],
+        output: &mut Output,
+    ) -> Result<(Vec<Input>, u64), Failure> {
+        let open = |truncated| self.input.open_all(paths, self.from, truncated);
+        if self.skip_damaged || self.lossy {
+            return open(Truncated::Opened);
+        }
+        let opened = open(Truncated::Refused);
+        if let Err(Failure::Refused(error)) = &opened
+            && let Some(path) = error.path()
+            && let Ok(input) = self.input.open_file(path, Truncated::Opened)
+        {
+            let entries = input.file().entries();
+            let whole = entries.iter().filter(|it| it.fault().is_none()).count();
+            let all = entries.len();
+            output.hint(format!(
+                "--skip-damaged writes the {whole} of {all} objects that are whole"
+            ));
+        }
+        opened
     }
 
     /// Whether no option changes what is written.
@@ -111,6 +137,17 @@ impl ConvertArgs {
         } else {
             output.hint("--drop-unsupported drops what the output kind cannot represent, with a warning for each");
         }
+    }
+}
+
+/// The exit code of a command that left out these damaged objects of the inputs, and of truncated inputs perhaps
+/// others.
+pub(crate) fn exit_without(damaged: &[String], inputs: &[Input]) -> Exit {
+    let mut files = inputs.iter().map(Input::file);
+    if damaged.is_empty() && !files.any(|file| file.truncated().is_some()) {
+        Exit::Ok
+    } else {
+        Exit::Failed
     }
 }
 

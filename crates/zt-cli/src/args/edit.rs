@@ -12,7 +12,7 @@ use serde::Serialize;
 use zt::{Editor, Error, ErrorKind, FileSource, Source, Storage, WriteOptions, codes};
 use zt_convert::ZT;
 
-use crate::args::input::InputArgs;
+use crate::args::input::{InputArgs, Truncated};
 use crate::failure::{Exit, Failure};
 use crate::files::remote::expect_local;
 use crate::files::stdin::refuse_stdin;
@@ -115,7 +115,7 @@ impl EditArgs {
     pub(crate) fn expect_zt(&self) -> Result<(), Failure> {
         refuse_stdin(&self.file)?;
         expect_local(&self.file, "a remote file cannot be edited in place")?;
-        let opened = InputArgs::default().open_file(&self.file, None)?;
+        let opened = InputArgs::default().open_file(&self.file, Truncated::Refused)?;
         let kind = opened.file().kind();
         if kind == ZT && opened.paths().len() == 1 {
             return Ok(());

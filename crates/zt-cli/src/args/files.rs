@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use zt_convert::Input;
 
-use crate::args::input::InputArgs;
+use crate::args::input::{InputArgs, Truncated};
 use crate::failure::Failure;
 use crate::files::remote::is_url;
 use crate::files::stdin::is_stdin;
@@ -95,10 +95,10 @@ impl Found {
     }
 
     /// Opens the file. It has the chosen objects only, and may have none.
-    pub(crate) fn open(self, input: &InputArgs) -> Result<Input, Failure> {
+    pub(crate) fn open(self, input: &InputArgs, truncated: Truncated) -> Result<Input, Failure> {
         match self.problem {
             Some(failure) => Err(failure),
-            None => input.open_file(&self.path, None),
+            None => input.open_file(&self.path, truncated),
         }
     }
 }

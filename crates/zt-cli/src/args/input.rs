@@ -65,6 +65,14 @@ impl From<RemoteArgs> for InputArgs {
     }
 }
 
+/// What is done with a file whose end is missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Truncated {
+    Refused,
+    /// Its kind may be able to open what is there.
+    Opened,
+}
+
 impl InputArgs {
     /// Opens the file at `path`, whatever its kind, to be read by position. It has the chosen objects
     /// only, and at least one of them. A folder stands for the index of a set in it, or for its only
@@ -82,8 +90,10 @@ impl InputArgs {
         &self,
         paths: &[PathBuf],
         kind: Option<Kind>,
+        truncated: Truncated,
     ) -> Result<(Vec<Input>, u64), Failure> {
-        let inputs = paths.iter().map(|path| self.open_unchosen(path, kind));
+        let open = |path: &PathBuf| self.open_unchosen(path, kind, truncated);
+        let inputs = paths.iter().map(open);
         let inputs: Vec<Input> = inputs.collect::<Result<_, _>>()?;
         let inputs = zt_convert::join_slices(&inputs)?.into_owned().into_iter();
         let inputs = inputs.map(|input| self.choose(input));
@@ -97,12 +107,12 @@ impl InputArgs {
     /// As [`InputArgs::open`], with the paths of all files that are read, and perhaps without objects.
     /// A `kind` is not detected if it is given.
     pub(crate) fn open_input(&self, path: &Path, kind: Option<Kind>) -> Result<Input, Failure> {
-        self.choose(self.open_unchosen(path, kind)?)
+        self.choose(self.open_unchosen(path, kind, Truncated::Refused)?)
     }
 
     /// As [`InputArgs::open_input`], but a folder is an error, except one that is a checkpoint. `-` is stdin.
-    pub(crate) fn open_file(&self, path: &Path, kind: Option<Kind>) -> Result<Input, Failure> {
-        self.choose(self.open_whole(path, kind)?)
+    pub(crate) fn open_file(&self, path: &Path, truncated: Truncated) -> Result<Input, Failure> {
+        self.choose(self.open_whole(path, None, truncated)?)
     }
 
     /// The file with the chosen objects only.
@@ -117,15 +127,25 @@ impl InputArgs {
     }
 
     /// As [`InputArgs::open_input`], with all objects.
-    fn open_unchosen(&self, path: &Path, kind: Option<Kind>) -> Result<Input, Failure> {
+    fn open_unchosen(
+        &self,
+        path: &Path,
+        kind: Option<Kind>,
+        truncated: Truncated,
+    ) -> Result<Input, Failure> {
         if path.is_dir() && !is_stdin(path) && !remote::is_url(path) {
             let only = Contents::of(path)?.only(path)?;
-            return self.open_whole(&only, kind);
+            return self.open_whole(&only, kind, truncated);
         }
-        self.open_whole(path, kind)
+        self.open_whole(path, kind, truncated)
     }
 
-    fn open_whole(&self, path: &Path, kind: Option<Kind>) -> Result<Input, Failure> {
+    fn open_whole(
+        &self,
+        path: &Path,
+        kind: Option<Kind>,
+        truncated: Truncated,
+    ) -> Result<Input, Failure> {
         let mut options = InputOptions::default();
         options.names = self.names.as_ref().map(Names::read).transpose()?;
         options.ml_dtypes.clone_from(&self.ml_dtypes);
@@ -134,6 +154,7 @@ impl InputArgs {
         }
         options.follow_links = self.follow_links;
         options.kind = kind;
+        options.truncated = truncated == Truncated::Opened;
         let kinds = Kinds::builtin();
         if is_stdin(path) {
             let opened = kinds.open_source(stdin::source()?, &options);

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use zt_convert::{Summary, ZT, is_same_file};
 
-use crate::args::convert::ConvertArgs;
+use crate::args::convert::{ConvertArgs, exit_without};
 use crate::args::edit::EditArgs;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let target = &arguments.target;
     let convert = &arguments.convert;
     let mut options = convert.options(ZT)?;
-    let (inputs, total) = convert.input.open_all(&arguments.inputs, convert.from)?;
+    let (inputs, total) = convert.open_all(&arguments.inputs, output)?;
     // The library checks this too, but it does not know the file in a dry run.
     let mut read = inputs.iter().flat_map(zt_convert::Input::paths);
     if read.any(|input| is_same_file(input, &target.file)) {
@@ -88,7 +88,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     } else {
         output.line(&target.line(&summary_line(&summary, file_size)))?;
     }
-    Ok(Exit::without(&summary.damaged))
+    Ok(exit_without(&summary.damaged, &inputs))
 }
 
 fn summary_line(summary: &Summary, file_size: u64) -> String {

@@ -7,7 +7,7 @@ use clap::Args;
 use zt::foreign::Kind;
 use zt_convert::{ConvertOptions, Input, Kinds, Summary, ZT};
 
-use crate::args::convert::{ConvertArgs, kinds};
+use crate::args::convert::{ConvertArgs, exit_without, kinds};
 use crate::failure::{Exit, Failure};
 use crate::files::path::is_stdout;
 use crate::files::remote::{self, is_url, without_query};
@@ -79,7 +79,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     if is_stdout {
         expect_free(output, arguments.force)?;
     }
-    let (inputs, total) = convert.input.open_all(paths, convert.from)?;
+    let (inputs, total) = convert.open_all(paths, output)?;
     let progress = Progress::new(Some(total));
     let report = |bytes| progress.report(bytes);
     options.progress = Some(zt::Progress::new(&report));
@@ -95,13 +95,15 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let summary =
         converted.inspect_err(|failure| convert.hint(failure, &inputs, arguments.force, output))?;
     output.warnings(&summary.warnings);
+    let exit = exit_without(&summary.damaged, &inputs);
     if is_stdout {
         if let Some(left_out) = left_out(&summary.left_out).strip_prefix("; ") {
             output.note(left_out);
         }
-        return Ok(Exit::without(&summary.damaged));
+        return Ok(exit);
     }
-    print(paths, out, target, &summary, output)
+    print(paths, out, target, &summary, output)?;
+    Ok(exit)
 }
 
 /// Writes the file to a store.
@@ -128,7 +130,7 @@ fn print(
     target: Kind,
     summary: &Summary,
     output: &mut Output,
-) -> Result<Exit, Failure> {
+) -> Result<(), Failure> {
     if output.json {
         output.document(&object! {
             inputs: paths_shown(inputs),
@@ -152,7 +154,7 @@ fn print(
             "{path}: {target}; {objects}, {logical} of values in {stored}{shared}{left_out}"
         ))?;
     }
-    Ok(Exit::without(&summary.damaged))
+    Ok(())
 }
 
 /// The kind of the output.

@@ -6,7 +6,7 @@ use serde::Serialize;
 use zt_convert::Input;
 
 use crate::args::files::FilesArgs;
-use crate::args::input::InputArgs;
+use crate::args::input::{InputArgs, Truncated};
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
 use crate::output::json::{self, ErrorBody, object, path_text};
@@ -28,6 +28,7 @@ pub(crate) struct Answer<'o> {
 pub(crate) fn each(
     files: &FilesArgs,
     input: &InputArgs,
+    truncated: Truncated,
     output: &mut Output,
     mut answer: impl FnMut(&Path, Result<Input, Failure>, &mut Answer<'_>) -> Result<Exit, Failure>,
 ) -> Result<Exit, Failure> {
@@ -43,7 +44,7 @@ pub(crate) fn each(
     let mut is_answered = false;
     for found in found {
         let path = found.path.clone();
-        let mut opened = found.open(input);
+        let mut opened = found.open(input, truncated);
         if let Ok(file) = &opened
             && let Err(failure) = input.select.expect_some([file.file()])
         {

@@ -9,7 +9,7 @@ use zt::{ContentHash, Digest, HashOptions, ObjectHash};
 use zt_convert::Input;
 
 use crate::args::files::FilesArgs;
-use crate::args::input::InputArgs;
+use crate::args::input::{InputArgs, Truncated};
 use crate::args::jobs::Jobs;
 use crate::commands::each::{Answer, each};
 use crate::failure::{Exit, Failure, of_findings};
@@ -70,9 +70,13 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         return check(arguments, output);
     }
     let Arguments { files, input, .. } = arguments;
-    each(files, input, output, |path, opened, answer| {
-        print(path, &opened?, arguments, answer)
-    })
+    each(
+        files,
+        input,
+        Truncated::Refused,
+        output,
+        |path, opened, answer| print(path, &opened?, arguments, answer),
+    )
 }
 
 /// Hashes the file, and prints the errors of its objects.
@@ -202,7 +206,7 @@ fn content_at(
     arguments: &Arguments,
     output: &Output,
 ) -> Result<(Option<String>, Exit), Failure> {
-    let input = arguments.input.open_file(path, None)?;
+    let input = arguments.input.open_file(path, Truncated::Refused)?;
     let hash = hash(&input, arguments, output)?;
     Ok((content_of(&hash), of_findings(hash.errors())))
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use zt::{File, Span};
 
 use crate::args::files::FilesArgs;
-use crate::args::input::InputArgs;
+use crate::args::input::{InputArgs, Truncated};
 use crate::commands::each::{Answer, each};
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
@@ -99,9 +99,13 @@ const fn is_zero(count: &u64) -> bool {
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let Arguments { files, input } = arguments;
-    each(files, input, output, |path, opened, answer| {
-        info(path, opened?.file(), answer)
-    })
+    each(
+        files,
+        input,
+        Truncated::Opened,
+        output,
+        |path, opened, answer| info(path, opened?.file(), answer),
+    )
 }
 
 fn info(path: &Path, file: &File, answer: &mut Answer<'_>) -> Result<Exit, Failure> {

@@ -10,7 +10,7 @@ use zt::{Entry, File};
 
 use crate::args::files::FilesArgs;
 use crate::args::glob;
-use crate::args::input::InputArgs;
+use crate::args::input::{InputArgs, Truncated};
 use crate::commands::each::{Answer, each};
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
@@ -97,9 +97,13 @@ fn objects<S: Serializer>(entries: &&[Entry<'_>], serializer: S) -> Result<S::Ok
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let Arguments { files, input, .. } = arguments;
-    each(files, input, output, |path, opened, answer| {
-        list(path, opened?.file(), arguments, answer)
-    })
+    each(
+        files,
+        input,
+        Truncated::Opened,
+        output,
+        |path, opened, answer| list(path, opened?.file(), arguments, answer),
+    )
 }
 
 fn list(

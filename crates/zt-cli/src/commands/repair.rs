@@ -1,37 +1,45 @@
 //! `zt repair`: repair a truncated or damaged `.zt` file.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
+use zt::foreign::Kind;
 use zt::repair::{
     Fate, Generation, Recovered, Recovery, RepairOptions, Standing, Verdict, examine, repair,
 };
 use zt::{Error, ErrorKind, FileSource, Span};
-use zt_convert::{Kinds, ZT, is_same_file};
+use zt_convert::{ConvertOptions, Kinds, ZT, is_same_file};
 
+use crate::args::convert::exit_without;
 use crate::args::edit::WaitArgs;
+use crate::args::input::{InputArgs, Truncated};
 use crate::args::jobs::Jobs;
 use crate::failure::{Exit, Failure};
 use crate::files::path::is_stdout;
 use crate::files::remote::expect_local;
 use crate::files::stdin::refuse_stdin;
 use crate::output::Output;
-use crate::output::json::{ErrorBody, object, path_text};
+use crate::output::json::{ErrorBody, object, path_text, warnings};
 use crate::output::progress::Progress;
 use crate::output::size::human;
-use crate::output::text::{self, count};
+use crate::output::text::{self, count, left_out};
 
-/// Repair a truncated or damaged .zt file
+/// Repair a truncated or damaged .zt file, or save what is whole in a file of any kind
 ///
 /// Without -o, FILE is repaired in place if its last generation is whole: bytes after it are cut off,
 /// and a missing header or trailer is written. Objects and manifest are not changed. With -o, FILE is
 /// not changed. Every object whose digests match is saved to OUT. Components without a digest are
 /// saved too and reported as unproved. Names and shapes have no digests.
+///
+/// A file of another kind is never changed. With -o, its objects that are whole are written to OUT, as
+/// `convert --skip-damaged` does. A .zt file whose end never arrived has no manifest: then names, shapes
+/// and types are unknown, and nothing can be saved.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The .zt file
+    /// The .zt file; with -o, a file of any kind
     file: PathBuf,
     /// Save the readable objects to this file, and do not change FILE
     #[arg(short, long, value_name = "OUT")]
@@ -57,6 +65,7 @@ Examples:
   zt repair model.zt
   zt repair model.zt -o saved.zt
   zt repair model.zt -o older.zt --manifest 4160
+  zt repair cut.safetensors -o whole.safetensors
 
 Exit: 0  FILE is sound, repaired, or saved completely
       1  something is lost, or FILE must be saved with -o
@@ -77,7 +86,9 @@ Keys of --json:
   objects                    each with `name`, `error`, `components` and `fate`: `proved`,
                              `unproved`, `partial` or `lost`
   exhaustive                 false if not all candidates for a manifest were checked
-  error                      why FILE does not open";
+  error                      why FILE does not open
+For a file of another kind: `file`, `output`, `dry_run`, `kind` (of OUT), `old_file_size`, `saved_size`,
+`verdict` (`sound` or `damaged`), `changed`, `saved` (a number), `left_out` (names), `warnings`.";
 
 /// What was found in the file, and what was done.
 struct Outcome<'a> {
@@ -121,11 +132,18 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let old_len = zt::Source::byte_len(&source);
     let kind = Kinds::builtin().detect(&source).map_err(blame)?;
     if let Some(kind) = kind.filter(|kind| *kind != ZT && arguments.manifest.is_none()) {
-        let message = format!(
-            "a {kind} file cannot be repaired; --manifest OFFSET reads a .zt file within it"
-        );
-        let error = Error::new(ErrorKind::Unsupported, "unsupported", message);
-        return Err(Failure::Error(blame(error)));
+        drop((source, progress));
+        return match &arguments.output {
+            Some(out) => save_whole(arguments, kind, out, output),
+            None => {
+                let message = format!(
+                    "a {kind} file cannot be repaired in place; -o OUT saves the objects that are whole, and \
+                     --manifest OFFSET reads a .zt file within it"
+                );
+                let error = Error::new(ErrorKind::Unsupported, "unsupported", message);
+                Err(Failure::Error(blame(error)))
+            }
+        };
     }
     let recovery = match (&arguments.output, arguments.dry_run) {
         (None, false) => arguments.wait.retry(|| repair(path, &options))?,
@@ -151,6 +169,68 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         outcome.print(output)?
     }
     Ok(outcome.exit())
+}
+
+/// Writes the objects of a file of another kind that are whole to `out`. The extension of `out` decides
+/// its kind; if it does not, `out` is of the kind of the file if that is written, else `.zt`.
+fn save_whole(
+    arguments: &Arguments,
+    kind: Kind,
+    out: &Path,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let path = &arguments.file;
+    let kinds = Kinds::builtin();
+    let is_written = |kind: &Kind| {
+        kinds
+            .get(kind.as_str())
+            .is_some_and(|it| it.writer().is_some())
+    };
+    let target = kinds.of_extension(out);
+    let target = target.unwrap_or(if is_written(&kind) { kind } else { ZT });
+    let input = InputArgs::default().open_file(path, Truncated::Opened)?;
+    let inputs = std::slice::from_ref(&input);
+    let progress = Progress::of(|| input.file().decoded_len());
+    let report = |bytes| progress.report(bytes);
+    let mut options = ConvertOptions::new(target)
+        .skip_damaged(true)
+        .overwrite(arguments.force);
+    options.write = options.write.threads(arguments.jobs.threads());
+    options.progress = Some(zt::Progress::new(&report));
+    let summary = if arguments.dry_run {
+        kinds.convert(inputs, io::sink(), &options)?
+    } else {
+        kinds.convert_to_path(inputs, out, &options)?
+    };
+    drop(progress);
+    let exit = exit_without(&summary.damaged, inputs);
+    if output.json {
+        output.document(&object! {
+            file: path_text(path),
+            output: path_text(out),
+            dry_run: arguments.dry_run,
+            kind: target.as_str(),
+            old_file_size: input.file().byte_len(),
+            saved_size: summary.byte_len,
+            verdict: if exit == Exit::Ok { "sound" } else { "damaged" },
+            changed: false,
+            saved: summary.objects,
+            left_out: &summary.left_out,
+            warnings: warnings(&summary.warnings),
+        })?;
+        return Ok(exit);
+    }
+    output.warnings(&summary.warnings);
+    let path = text::path(path);
+    let saved = count(summary.objects, "object", "objects");
+    let verb = if arguments.dry_run {
+        "would save"
+    } else {
+        "saved"
+    };
+    let (size, left_out) = (human(summary.byte_len), left_out(&summary.left_out));
+    output.line(&format!("{path}: {verb} {saved} in {size}{left_out}"))?;
+    Ok(exit)
 }
 
 impl Outcome<'_> {

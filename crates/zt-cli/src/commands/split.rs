@@ -7,7 +7,7 @@ use zt::foreign::Kind;
 use zt::{Error, File, codes};
 use zt_convert::{FileKind, Input, Kinds, Split, SplitOptions, ZT, is_same_file};
 
-use crate::args::convert::{ConvertArgs, kinds};
+use crate::args::convert::{ConvertArgs, exit_without, kinds};
 use crate::args::size::parse;
 use crate::failure::{Exit, Failure};
 use crate::files::folder::Folder;
@@ -95,7 +95,7 @@ fn is_target(kind: &dyn FileKind) -> bool {
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let convert = &arguments.convert;
     let files = std::slice::from_ref(&arguments.file);
-    let (inputs, total) = convert.input.open_all(files, convert.from)?;
+    let (inputs, total) = convert.open_all(files, output)?;
     // A folder stands for a file in it.
     let file = inputs.first().and_then(Input::path);
     let file = file.unwrap_or(&arguments.file);
@@ -152,7 +152,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     })?;
     output.warnings(&split.warnings);
     print(arguments, target, &split, output)?;
-    Ok(Exit::without(&split.damaged))
+    Ok(exit_without(&split.damaged, &inputs))
 }
 
 /// Whether the only shard would be the file itself.

@@ -11,7 +11,7 @@ use zt::stats::{Bound, ObjectStats, Stats, StatsOptions};
 use zt_convert::Input;
 
 use crate::args::files::FilesArgs;
-use crate::args::input::InputArgs;
+use crate::args::input::{InputArgs, Truncated};
 use crate::args::jobs::Jobs;
 use crate::commands::each::{Answer, each};
 use crate::failure::{Exit, Failure, of_findings};
@@ -103,9 +103,13 @@ struct Row<'f> {
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let Arguments { files, input, .. } = arguments;
-    each(files, input, output, |path, opened, answer| {
-        print(path, &opened?, arguments, answer)
-    })
+    each(
+        files,
+        input,
+        Truncated::Refused,
+        output,
+        |path, opened, answer| print(path, &opened?, arguments, answer),
+    )
 }
 
 fn print(

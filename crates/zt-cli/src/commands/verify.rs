@@ -9,7 +9,7 @@ use zt::{ErrorKind, File, Report, VerifyOptions, Warning};
 use zt_convert::{Finding, Input, Kinds, verify_blob};
 
 use crate::args::files::FilesArgs;
-use crate::args::input::InputArgs;
+use crate::args::input::{InputArgs, Truncated};
 use crate::args::jobs::Jobs;
 use crate::commands::each::each;
 use crate::failure::{Exit, Failure, of_findings};
@@ -110,7 +110,7 @@ struct Verdict<'p> {
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let Arguments { files, input, .. } = arguments;
     let mut examined = HashSet::new();
-    each(files, input, output, |path, opened, answer| {
+    each(files, input, Truncated::Opened, output, |path, opened, answer| {
         let mut verdict = verify(path, opened, arguments)?;
         let folder = folder_of(path, files.given());
         if let Some(folder) = folder.filter(|folder| examined.insert(folder.clone())) {

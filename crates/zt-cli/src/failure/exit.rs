@@ -28,14 +28,3 @@ impl From<Exit> for ExitCode {
         ExitCode::from(exit as u8)
     }
 }
-
-impl Exit {
-    /// The exit code of a command that left out these damaged objects.
-    pub(crate) fn without(damaged: &[String]) -> Self {
-        if damaged.is_empty() {
-            Exit::Ok
-        } else {
-            Exit::Failed
-        }
-    }
-}

@@ -113,6 +113,9 @@ fn add_objects<'i>(
     let blame = |error| input.blame(error);
     let (file, path) = (input.file(), input.path());
     file.check_overlap().map_err(blame)?;
+    if let Some(truncated) = file.truncated().filter(|_| !job.options.skip_damaged) {
+        return Err(blame(truncated.clone()));
+    }
     let mut damage = Damage::of(file, job.options).map_err(blame)?;
     if objects.is_empty() {
         objects.reserve_exact(file.len());

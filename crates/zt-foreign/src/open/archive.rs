@@ -7,7 +7,7 @@ use zt::foreign::FileBuilder;
 use zt::{Error, ErrorKind, Limits, Result, Source, Span};
 use zt_zip::{Archive, Content, Member, Violation};
 
-use crate::open::Probe;
+use crate::open::{InputOptions, Probe};
 
 /// [`Archive::open`].
 ///
@@ -16,6 +16,30 @@ use crate::open::Probe;
 /// As `Archive::open`.
 pub fn open(source: &dyn Source, limits: &Limits) -> Result<Archive> {
     Archive::open(source, limits).map_err(error)
+}
+
+/// The archive of a file that is being opened: [`Archive::open_truncated`] if its end may be missing, with
+/// a note in `builder`, else [`Archive::open`]. Faults that readers ignore become warnings.
+///
+/// # Errors
+///
+/// As `Archive::open`.
+pub fn open_noted(
+    source: &dyn Source,
+    builder: &mut FileBuilder,
+    options: &InputOptions,
+) -> Result<Archive> {
+    let archive = if options.truncated {
+        Archive::open_truncated(source, builder.limits())
+    } else {
+        Archive::open(source, builder.limits())
+    };
+    let archive = archive.map_err(error)?;
+    if archive.is_truncated() {
+        builder.truncated(source.byte_len(), None);
+    }
+    tolerate_surroundings(&archive, builder);
+    Ok(archive)
 }
 
 /// Whether a file is an archive that `is_ours`. Without a valid directory, the name of the first

@@ -25,6 +25,10 @@ pub struct InputOptions {
     /// Whether a file that the opened one names, such as a shard, may be reached by a link that leads
     /// out of the folder.
     pub follow_links: bool,
+    /// Whether a file whose end is missing opens with the objects that are whole: see
+    /// [`File::truncated`]. Objects that are cut are listed with their faults. This is for safetensors, npz
+    /// and PyTorch, which are refused otherwise, and for GGUF.
+    pub truncated: bool,
 }
 
 impl InputOptions {
@@ -40,6 +44,7 @@ impl InputOptions {
         names: Option<Names>,
         ml_dtypes: Vec<MlDtype>,
         follow_links: bool,
+        truncated: bool,
     }
 }
 

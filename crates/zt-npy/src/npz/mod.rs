@@ -55,8 +55,7 @@ impl FileKind for Npz {
     fn open(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
         let source: Arc<dyn Source> = source.into();
         let mut builder = opening.builder(NPZ);
-        let members = archive::open(&source, builder.limits())?;
-        archive::tolerate_surroundings(&members, &mut builder);
+        let members = archive::open_noted(&source, &mut builder, opening.options)?;
         if source.is_remote() {
             let beginnings = members.members().iter().filter_map(Member::beginning);
             source.will_read_all(&beginnings.collect::<Vec<_>>());

@@ -100,6 +100,12 @@ impl File {
             warnings: self.warnings(),
             ..Report::default()
         };
+        if let Some(truncated) = self.truncated() {
+            report
+                .warnings
+                .retain(|warning| warning.code != truncated.code());
+            report.problems.push(truncated.clone());
+        }
         // The header of another source was checked when it was opened.
         let remote = self.inner.sources.first().filter(|it| it.is_remote());
         if let Some(source) = remote.filter(|_| self.kind() == Kind::ZT) {

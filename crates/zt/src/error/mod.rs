@@ -139,6 +139,11 @@ pub(crate) enum Fault {
         "a bool component can only share bytes that were written as bool: others may be neither 0 nor 1"
     )]
     UncheckedBools,
+    #[error(
+        "truncated: {found}{} bytes are there; fetch the rest from byte {found} on",
+        .expected.map_or(String::new(), |expected| format!(" of {expected}"))
+    )]
+    Truncated { found: u64, expected: Option<u64> },
     #[error("stopped on request")]
     Interrupted,
     #[error("is a folder")]
@@ -341,6 +346,7 @@ impl Fault {
             Fault::Replaced => (Io, "replaced"),
             Fault::IsAFolder | Fault::ThreadPool => (Io, "io"),
             Fault::Interrupted => (ErrorKind::Interrupted, "interrupted"),
+            Fault::Truncated { .. } => (Malformed, "truncated"),
             Fault::Padding(_) => (Malformed, "padding"),
             Fault::Overlap(_) => (Malformed, "overlap"),
             Fault::OverlapLimit(_) => (Limit, "overlap"),

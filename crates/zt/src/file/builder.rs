@@ -11,7 +11,7 @@ use zt_manifest::{
 };
 
 use crate::cores::debug;
-use crate::error::{Error, Result};
+use crate::error::{Error, Fault, Result};
 use crate::file::File;
 use crate::file::catalog::{Catalog, Faulty, Home, Resolved, SourceOrigin, blame_blob, check};
 use crate::file::kind::Kind;
@@ -138,6 +138,13 @@ impl FileBuilder {
         self.origin.tolerated.problems.push(problem);
     }
 
+    /// Notes that `found` bytes of the file are there, of `expected` ones if that is known. The file opens
+    /// all the same, except for [`OpenOptions::strict`]: see [`File::truncated`].
+    pub fn truncated(&mut self, found: u64, expected: Option<u64>) {
+        let error = Error::from(Fault::Truncated { found, expected });
+        self.origin.truncated = Some(error.with_offset(found));
+    }
+
     /// Sets a rule for the values of an f32 component. Only strict verification checks it. A component
     /// that cannot be read is skipped.
     pub fn strict_values(&mut self, name: impl Into<String>, role: &'static str, rule: ValueRule) {
@@ -222,6 +229,8 @@ impl FileBuilder {
             }
             self.origin.remarks.push(warning);
         }
+        let truncated = &mut self.origin.truncated;
+        *truncated = truncated.take().or_else(|| inner.truncated.clone());
         let tolerated = &mut self.origin.tolerated;
         for problem in &inner.tolerated.problems {
             match problem.object().map(new_name) {

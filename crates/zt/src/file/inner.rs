@@ -6,6 +6,7 @@ use zt_container::{Limits, Source};
 use zt_formats::Registry;
 
 use crate::cores::scratch::Pool;
+use crate::error::Error;
 use crate::file::catalog::Catalog;
 use crate::file::chunks::Tables;
 use crate::file::kind::Kind;
@@ -45,6 +46,8 @@ pub(crate) struct Inner {
     pub(crate) remarks: Vec<Warning>,
     /// Faults that the reader of another kind tolerates.
     pub(crate) tolerated: Tolerated,
+    /// The end of a file of another kind is missing.
+    pub(crate) truncated: Option<Error>,
 }
 
 /// The sources of a file, and the remarks of its reader.
@@ -54,4 +57,5 @@ pub(crate) struct Origin {
     pub(crate) byte_len: u64,
     pub(crate) remarks: Vec<Warning>,
     pub(crate) tolerated: Tolerated,
+    pub(crate) truncated: Option<Error>,
 }

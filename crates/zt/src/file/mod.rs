@@ -135,6 +135,7 @@ impl File {
             verify: options.verify,
             remarks: origin.remarks,
             tolerated: origin.tolerated,
+            truncated: origin.truncated,
             verified: Verified::default(),
             chunks: chunks::Tables::default(),
             pool: crate::cores::scratch::Pool::default(),
@@ -143,6 +144,9 @@ impl File {
             inner: Arc::new(inner),
         };
         if options.strict {
+            if let Some(truncated) = file.truncated() {
+                return Err(truncated.clone());
+            }
             let entries = file.entries();
             if let Some(fault) = entries.iter().find_map(Entry::fault) {
                 return Err(fault.clone());
@@ -216,7 +220,9 @@ impl File {
     #[must_use]
     pub fn warnings(&self) -> Vec<Warning> {
         let of_file = |warning: &zt_manifest::Warning| warning_of(None, warning);
-        let mut warnings: Vec<Warning> = self.inner.remarks.clone();
+        let truncated = self.truncated().map(Warning::from);
+        let mut warnings: Vec<Warning> = truncated.into_iter().collect();
+        warnings.extend(self.inner.remarks.iter().cloned());
         warnings.extend(self.inner.tolerated.warnings());
         warnings.extend(self.inner.catalog.warnings().iter().map(of_file));
         let catalog = &self.inner.catalog;
@@ -227,6 +233,15 @@ impl File {
             });
         }
         warnings
+    }
+
+    /// The fault of a file of another kind whose end is missing, if its reader was asked to open it all
+    /// the same. Its offset is the first missing byte. Objects that are cut have faults of their own; others
+    /// may be missing altogether, if their kind lists them at the end. It is among the
+    /// [warnings](File::warnings) and a problem to [`File::verify`].
+    #[must_use]
+    pub fn truncated(&self) -> Option<&Error> {
+        self.inner.truncated.as_ref()
     }
 
     /// How many objects there are, faulty ones included.

@@ -31,10 +31,6 @@ pub(crate) struct Tolerated {
 impl Tolerated {
     /// The problems as warnings.
     pub(crate) fn warnings(&self) -> impl Iterator<Item = Warning> {
-        self.problems.iter().map(|error| Warning {
-            object: error.object().map(str::to_owned),
-            component: error.component().map(str::to_owned),
-            ..Warning::new(error.code(), error.message())
-        })
+        self.problems.iter().map(Warning::from)
     }
 }

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use crate::error::Error;
+
 /// Something about a file that its user should know and that is no error.
 #[must_use]
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,6 +82,17 @@ impl Warning {
     pub fn with_kind(mut self, kind: WarningKind) -> Self {
         self.kind = kind;
         self
+    }
+}
+
+/// A fault that is tolerated.
+impl From<&Error> for Warning {
+    fn from(error: &Error) -> Self {
+        Warning {
+            object: error.object().map(str::to_owned),
+            component: error.component().map(str::to_owned),
+            ..Warning::new(error.code(), error.message())
+        }
     }
 }
 

@@ -26,7 +26,7 @@ errors! {
     LOCKED "locked": System, "Another program is editing or compacting the file, or is writing the set.", "Try again once that program has ended, or wait for it with `--wait`. Its lock ends with it, even after a crash. `zt` exits with 6.";
     LOGICAL_TYPE "logical-type": File, "A known logical type is on a dtype other than its own.", "Report it to the file's writer.";
     LOSSY "lossy": Caller, "The result cannot represent values of the source. One error lists all such objects.", "Choose another target, or write dense values with `--dense`. `--drop-unsupported` drops what the target cannot represent, and `--allow-inf` accepts infinite values.";
-    MANIFEST_SIZE "manifest-size": File, "The declared size of the manifest is zero, larger than the file has room for, or above the limit.", "Download or copy it again, or write it again if its writer was killed. `zt repair` finds what can be saved.";
+    MANIFEST_SIZE "manifest-size": File, "The declared size of the manifest is zero, larger than the file has room for, or above the limit.", "Fetch the rest: `zt verify` says from which byte on. Of a safetensors, GGUF, npz or PyTorch file, `zt repair -o OUT` saves what is whole. The manifest of a `.zt` file is at its end; without it, only a file that was edited can be repaired.";
     MISSING_COMPONENT "missing-component": File, "An object lacks a component that its format requires.", "Report it to the file's writer.";
     MISUSE "misuse": Caller, "The call is wrong in a way that no file can cause.", "Correct it.";
     NAMES "names": Caller, "A list of names is not UTF-8, is too long, or does not fit the file.", "`zt ls` shows the tensors. Write one name per line, in that order.";
@@ -82,6 +82,7 @@ pub const WARNINGS: &[WarningInfo] = &[
     WarningInfo { code: "unknown-type", from: "GGUF", meaning: "the type of a tensor is unknown or retired; its bytes are kept, up to the next tensor" },
     WarningInfo { code: "split", from: "GGUF", meaning: "the file is one of a set, and its name does not show where the others are; they are not read" },
     WarningInfo { code: "slices", from: "safetensors", meaning: "the file has slices of tensors, as one process of a training program saves them; the files of the other processes are not read" },
+    WarningInfo { code: "truncated", from: "safetensors, GGUF, npz, PyTorch", meaning: "the end of the file is missing, and the reader was asked for what is there; objects that are cut have faults, and others may be missing. A problem to `verify`" },
     WarningInfo { code: "ambiguous", from: "SQUIZD, SLM1", meaning: "the format leaves this open; the message states how it was read" },
     WarningInfo { code: "name", from: "SQUIZD, HDF5", meaning: "SQUIZD: a name given by the user does not hash to the tensor's id, although others do; HDF5: the name of a dataset, a group or an attribute is not UTF-8, and its other bytes are written as `\\xE9`" },
     WarningInfo { code: "unknown-class", from: "PyTorch, pickles", meaning: "an object of a class that is not on the list of allowed ones is left out, and nothing was run; the tensors in it are listed under its path. There is one warning per class, about its first object" },
