@@ -54,7 +54,7 @@ fn main() -> ExitCode {
     let early = cli::Early::of(std::env::args_os());
     let cli = match cli::parse(&early) {
         Ok(cli) => cli,
-        Err(error) => return cli::print(&error, &early).into(),
+        Err(error) => return cli::print(error, &early).into(),
     };
     files::limit::raise();
     let mut output = Output::new(cli.global.json, cli.global.color);

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use zt::foreign::ReadAhead;
 use zt::formats::element_count;
 use zt::ggml::BlockType;
-use zt::{Attributes, ByteOrder, Error, Progress, Result};
+use zt::{Attributes, ByteOrder, Error, Progress, Result, Warning};
 use zt_foreign::{
     Fault, FileWriter, Incoming, Job, Loss, Merged, Outgoing, Overflow, Part, SetForm, Sink,
 };
@@ -33,6 +33,10 @@ impl FileWriter for Gguf {
     /// Writes a file as `gguf-py` and llama.cpp do: tensors in the order of their data, the last one
     /// padded too.
     fn write(&self, merged: Merged<'_>, sink: &mut Sink<'_>, job: &mut Job<'_>) -> Result<()> {
+        if !merged.objects.is_empty() {
+            let warning = unloadable(merged.attributes.as_ref());
+            job.summary.warnings.extend(warning);
+        }
         let (metadata, alignment) = metadata(job, merged.attributes)?;
         job.fields(&merged.extra, None);
         let mut tensors = Vec::with_capacity(merged.objects.len());
@@ -99,6 +103,23 @@ impl Tensor<'_> {
         };
         self.object.write_values(self.byte_len, &mut out, progress)
     }
+}
+
+/// A warning if llama.cpp will not load the file. A copy of a GGUF file is what that file is, and files of a
+/// set after the first have no architecture.
+fn unloadable(attributes: Option<&Attributes>) -> Option<Warning> {
+    const ARCHITECTURE: &str = "general.architecture";
+    let has = |key| attributes.is_some_and(|attributes| attributes.get(key).is_some());
+    let number = attributes.and_then(|attributes| attributes.get(pairs::SPLIT_NO)?.as_u64());
+    let is_later = number.is_some_and(|number| number > 0);
+    if has(ARCHITECTURE) || has(pairs::TYPES) || is_later {
+        return None;
+    }
+    let message = format!(
+        "the file has no {ARCHITECTURE}, and llama.cpp does not load it: convert_hf_to_gguf.py of llama.cpp \
+         writes a model with the metadata and the names that it needs"
+    );
+    Some(Warning::new("architecture", message))
 }
 
 /// The pairs of the metadata, and the alignment that they declare.

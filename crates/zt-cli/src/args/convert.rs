@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use zt::foreign::Kind;
-use zt::formats::FloatType;
+use zt::formats::{Decode, FloatType};
 use zt::{Entry, Error, ErrorKind, File};
 use zt_convert::foreign::{Fault, Loss};
 use zt_convert::{ConvertOptions, FileKind, Input, Kinds, is_same_file};
@@ -131,6 +131,27 @@ impl ConvertArgs {
             |loss: &&Loss| matches!(loss, Loss::Format { has_dense_value, .. } if *has_dense_value);
         if !self.dense && losses.iter().any(has_dense_value) {
             output.hint("--dense writes dense values");
+        }
+        let is_name = |loss: &&Loss| matches!(loss, Loss::LongName { .. } | Loss::Name);
+        let registry = zt::registry();
+        let is_float = |loss: &&Loss| match loss {
+            Loss::Type {
+                logical_type: Some(name),
+                ..
+            } => registry
+                .logical_type(name)
+                .is_some_and(|it| matches!(it.decode, Decode::F32(_) | Decode::F64(_))),
+            Loss::Type { dtype, .. } => dtype.is_float(),
+            _ => false,
+        };
+        if losses.iter().any(is_name) {
+            output.hint(
+                "--rename 's/OLD/NEW/' gives other names and keeps the values; --rename-from FILE takes a \
+                 list of names",
+            );
+        }
+        if self.dtype.is_none() && losses.iter().any(is_float) {
+            output.hint("--dtype f32 casts the values to a type that the output kind has");
         }
         if matches!(losses[..], [Loss::Overflow(_)]) {
             output.hint("--allow-inf casts values that are out of range, too");

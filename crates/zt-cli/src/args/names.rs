@@ -6,6 +6,8 @@ use zt::{Error, File, codes};
 
 use crate::args::glob;
 use crate::failure::Failure;
+use crate::files::remote::is_url;
+use crate::files::stdin::is_stdin;
 use crate::output::Output;
 use crate::output::text::printable;
 
@@ -47,7 +49,33 @@ fn hint(error: &Error, file: &File, by: Option<&str>, output: &mut Output) {
                 None => format!("{count} names match; `zt ls --glob '{name}'` lists them"),
             });
         }
-        _ => hint_at_nearest(name, file.names(), output),
+        _ => hint_at_beginning(name, file, output),
+    }
+}
+
+/// Adds a hint at the names that begin with `prefix` and a dot or a slash; if none does, at the closest one.
+fn hint_at_beginning(prefix: &str, file: &File, output: &mut Output) {
+    let is_within = |name: &&str| {
+        let rest = name.strip_prefix(prefix);
+        rest.is_some_and(|rest| rest.starts_with(['.', '/']))
+    };
+    let within: Vec<&str> = file.names().filter(is_within).collect();
+    match within[..] {
+        [] => hint_at_nearest(prefix, file.names(), output),
+        [name] => output.hint(format!("did you mean \"{}\"?", printable(name))),
+        [first, ..] => output.hint(format!(
+            "{} names begin with \"{}\", such as \"{}\"",
+            within.len(),
+            printable(prefix),
+            printable(first)
+        )),
+    }
+}
+
+/// Adds a hint if `file` is missing and `name` is a file: the two arguments are swapped.
+pub(crate) fn hint_at_order(file: &Path, name: &str, output: &mut Output) {
+    if !is_stdin(file) && !is_url(file) && !file.exists() && Path::new(name).is_file() {
+        output.hint("the file comes first, then the name of the object");
     }
 }
 

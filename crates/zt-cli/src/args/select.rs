@@ -9,6 +9,7 @@ use zt::{Error, ErrorKind, File, codes};
 
 use crate::args::glob;
 use crate::failure::Failure;
+use crate::output::text::printable;
 
 /// The options of every command that reads objects of files.
 #[derive(Debug, Default, Args)]
@@ -66,10 +67,22 @@ impl SelectArgs {
             let is_in = self.include.is_empty() || glob::any_matches(&self.include, name);
             (is_in && !glob::any_matches(&self.exclude, name)).then(|| names.of(name))
         };
+        let mut taken: HashMap<String, &str> = HashMap::new();
         for name in file.names() {
-            if let Some(new) = choose(name) {
-                expect_new_name(name, &new)?;
+            let Some(new) = choose(name) else {
+                continue;
+            };
+            expect_new_name(name, &new)?;
+            if let Some(other) = taken.get(&new) {
+                let message = format!(
+                    "both \"{}\" and \"{}\" get this name",
+                    printable(other),
+                    printable(name)
+                );
+                let error = Error::new(ErrorKind::Misuse, codes::DUPLICATE_NAME, message);
+                return Err(error.with_object(&new).into());
             }
+            taken.insert(new, name);
         }
         Ok(file.select(choose)?)
     }

@@ -12,6 +12,7 @@ use crate::commands::{
     ls, man, meta, quantize, rename, repair, rm, show, split, stats, verify,
 };
 use crate::failure::Exit;
+use crate::files::path::of_uri;
 use crate::files::remote::without_secrets;
 use crate::output::json::{ErrorBody, escaped, object};
 use crate::output::text::{is_unsafe, printable};
@@ -129,7 +130,7 @@ pub(crate) struct Early {
 
 impl Early {
     pub(crate) fn of(arguments: impl Iterator<Item = OsString>) -> Self {
-        let arguments: Vec<OsString> = arguments.map(without_secrets).collect();
+        let arguments: Vec<OsString> = arguments.map(of_uri).map(without_secrets).collect();
         let (mut json, mut color) = (false, Color::Auto);
         let mut texts = arguments
             .iter()
@@ -207,7 +208,11 @@ fn may_be_level(text: &str) -> bool {
 }
 
 /// Prints the help, the version, or the error in the arguments.
-pub(crate) fn print(error: &clap::Error, early: &Early) -> Exit {
+pub(crate) fn print(mut error: clap::Error, early: &Early) -> Exit {
+    if error.kind() == clap::error::ErrorKind::UnknownArgument {
+        // "to pass '--x' as a value, use '-- --x'" helps nobody who mistyped an option.
+        error.remove(clap::error::ContextKind::Suggested);
+    }
     let plain = error.render().to_string();
     // A shell puts the names of files into arguments, and clap prints arguments as they are.
     let printed = if error.use_stderr() && plain.contains(|c| c != '\n' && is_unsafe(c)) {

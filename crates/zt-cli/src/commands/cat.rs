@@ -51,7 +51,10 @@ Examples:
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     expect_free(output, arguments.force)?;
-    let file = arguments.input.open(&arguments.file)?;
+    let file = arguments.input.open(&arguments.file);
+    let file = file.inspect_err(|_| {
+        names::hint_at_order(&arguments.file, &arguments.name, output);
+    })?;
     let tensor = file.tensor(&arguments.name);
     let tensor = names::hinted(tensor, &arguments.file, &file, None, output)?;
     let slices = arguments.slice.as_deref().map(Slice::parse_list);

@@ -168,6 +168,10 @@ fn target(to: Option<Kind>, kinds: &Kinds, out: &Path, is_stdout: bool) -> Resul
     };
     to.or_else(by_path).ok_or_else(|| {
         let path = out.display();
+        if out.is_dir() {
+            let message = format!("{path}: is a folder; OUT is the file to write");
+            return Failure::misuse(message);
+        }
         let written = kinds.iter().filter(|kind| kind.writer().is_some());
         let extensions: Vec<String> = written
             .flat_map(|kind| kind.extensions())
@@ -175,7 +179,7 @@ fn target(to: Option<Kind>, kinds: &Kinds, out: &Path, is_stdout: bool) -> Resul
             .collect();
         let extensions = extensions.join(", ");
         Failure::misuse(format!(
-            "{path}: the extension is of no kind that can be written: use one of {extensions}, or --to KIND"
+            "{path}: unknown output extension: use one of {extensions}, or --to KIND"
         ))
     })
 }

@@ -76,7 +76,11 @@ struct Extracted {
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     expect_local(&arguments.output, "objects cannot be extracted to a store")?;
-    let source = arguments.input.open_input(&arguments.file, None)?;
+    let source = arguments.input.open_input(&arguments.file, None);
+    let source = source.inspect_err(|_| {
+        let name = arguments.names.first().map_or("", String::as_str);
+        names::hint_at_order(&arguments.file, name, output);
+    })?;
     arguments.input.select.expect_some([source.file()])?;
     let slices = arguments.slice.as_deref().map(Slice::parse_list);
     let slices = slices.transpose().map_err(Error::from)?;

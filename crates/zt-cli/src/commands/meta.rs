@@ -48,6 +48,8 @@ enum Action {
 
 /// Print the attributes of a file of any kind as JSON
 ///
+/// A list of more than 16 values is shortened, except with --full or --json.
+///
 /// Keys of --json: `file` and `attributes`; with KEY, `file`, `key` and `value`.
 #[derive(Debug, Args)]
 struct Get {
@@ -58,6 +60,9 @@ struct Get {
     /// Print a text without quotes and escapes; on a terminal, control characters stay escaped
     #[arg(long, requires = "key")]
     text: bool,
+    /// Print long lists whole
+    #[arg(long)]
+    full: bool,
     #[command(flatten)]
     input: InputArgs,
 }
@@ -105,6 +110,9 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     match &arguments.action {
         Action::Get(get) => show(get, output),
         Action::Set(set) => {
+            if set.key.is_empty() {
+                return Err(Failure::misuse("the name of an attribute cannot be empty"));
+            }
             let text = || Ok(Value::from(set.value.as_str()));
             let value = if set.text {
                 text()?
@@ -122,11 +130,12 @@ fn show(get: &Get, output: &mut Output) -> Result<Exit, Failure> {
     let attributes = file.attributes().map_err(Failure::Refused)?;
     let path = path_text(&get.file);
     let Some(key) = &get.key else {
-        let attributes = Attributes(attributes.as_ref());
         if output.json {
+            let attributes = Attributes(attributes.as_ref());
             output.document(&object! { file: path, attributes })?
         } else {
-            output.line(&pretty(&attributes))?
+            let all = Value::Map(attributes.unwrap_or_default());
+            output.line(&get.pretty(&all))?
         }
         return Ok(Exit::Ok);
     };
@@ -144,9 +153,44 @@ fn show(get: &Get, output: &mut Output) -> Result<Exit, Failure> {
             output.line(&lines.join("\n"))?
         }
         (false, Some(text)) if get.text => output.line(text)?,
-        (false, _) => output.line(&pretty(&Any(value)))?,
+        (false, _) => output.line(&get.pretty(value))?,
     }
     Ok(Exit::Ok)
+}
+
+impl Get {
+    fn pretty(&self, value: &Value) -> String {
+        if self.full {
+            pretty(&Any(value))
+        } else {
+            pretty(&Any(&shortened(value)))
+        }
+    }
+}
+
+/// The value, with the first values only of lists that are long: a tokenizer has lists of 100,000.
+fn shortened(value: &Value) -> Value {
+    const LONGEST: usize = 16;
+    const FIRST: usize = 4;
+    match value {
+        Value::Array(items) => {
+            let (count, is_long) = (items.len(), items.len() > LONGEST);
+            let shown = if is_long { FIRST } else { count };
+            let items = items.items().take(shown).map(|item| shortened(&item));
+            let more = format!("... {} of {count} values more: --full", count - shown);
+            let more = is_long.then(|| Value::from(more));
+            Value::array(items.chain(more).collect())
+        }
+        Value::Map(map) => {
+            let items = map.iter();
+            Value::Map(
+                items
+                    .map(|(key, value)| (key.clone(), shortened(value)))
+                    .collect(),
+            )
+        }
+        other => other.clone(),
+    }
 }
 
 /// Sets or removes an attribute.

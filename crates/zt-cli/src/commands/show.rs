@@ -75,7 +75,10 @@ struct Document<'a> {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let file = arguments.input.open(&arguments.file)?;
+    let file = arguments.input.open(&arguments.file);
+    let file = file.inspect_err(|_| {
+        names::hint_at_order(&arguments.file, &arguments.name, output);
+    })?;
     let tensor = file.tensor(&arguments.name);
     let tensor = names::hinted(tensor, &arguments.file, &file, None, output)?;
     let shown = show(arguments, &tensor, file.registry(), output);

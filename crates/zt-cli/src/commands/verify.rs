@@ -110,20 +110,26 @@ struct Verdict<'p> {
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let Arguments { files, input, .. } = arguments;
     let mut examined = HashSet::new();
-    each(files, input, Truncated::Opened, output, |path, opened, answer| {
-        let mut verdict = verify(path, opened, arguments)?;
-        let folder = folder_of(path, files.given());
-        if let Some(folder) = folder.filter(|folder| examined.insert(folder.clone())) {
-            // A folder that cannot be listed is the error of its file.
-            verdict.findings = Kinds::builtin().examine(folder).unwrap_or_default();
-        }
-        // The exit code is an answer even if nothing reads the output.
-        Failure::unless_closed(verdict.print(answer.output))?;
-        if answer.output.json {
-            Failure::unless_closed(answer.document(&verdict.document()))?;
-        }
-        Ok(verdict.exit())
-    })
+    each(
+        files,
+        input,
+        Truncated::Opened,
+        output,
+        |path, opened, answer| {
+            let mut verdict = verify(path, opened, arguments)?;
+            let folder = folder_of(path, files.given());
+            if let Some(folder) = folder.filter(|folder| examined.insert(folder.clone())) {
+                // A folder that cannot be listed is the error of its file.
+                verdict.findings = Kinds::builtin().examine(folder).unwrap_or_default();
+            }
+            // The exit code is an answer even if nothing reads the output.
+            Failure::unless_closed(verdict.print(answer.output))?;
+            if answer.output.json {
+                Failure::unless_closed(answer.document(&verdict.document()))?;
+            }
+            Ok(verdict.exit())
+        },
+    )
 }
 
 /// The folder of a file that was found in one of the given folders.

@@ -23,8 +23,8 @@ use std::path::Path;
 
 use clap::ValueEnum;
 use serde::Serialize;
-use zt::{Error, File, Warning};
-use zt_convert::foreign::Fault;
+use zt::{Error, ErrorKind, File, Warning};
+use zt_convert::foreign::{Fault, is_url};
 
 use self::json::{ErrorBody, object};
 use self::text::printable;
@@ -150,6 +150,9 @@ impl Output {
             Err(failure) => failure,
         };
         self.failure(&failure);
+        if let Failure::Refused(error) | Failure::Error(error) = &failure {
+            self.hints.extend(missing_folder(error));
+        }
         for hint in std::mem::take(&mut self.hints) {
             self.note(&hint);
         }
@@ -228,6 +231,17 @@ impl Output {
             writeln!(io::stderr(), "{label}: {message}")
         };
     }
+}
+
+/// The folder of a file that was not found, if that does not exist either.
+fn missing_folder(error: &Error) -> Option<String> {
+    let folder = error
+        .path()
+        .filter(|_| error.kind() == ErrorKind::Io)?
+        .parent()?;
+    let is_local = !folder.to_str().is_some_and(is_url);
+    let is_missing = is_local && folder != Path::new("") && !folder.exists();
+    is_missing.then(|| format!("the folder {} does not exist", text::path(folder)))
 }
 
 fn failure(error: io::Error) -> Failure {
