@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use zt::Result;
-use zt_foreign::{ConvertOptions, Fault, FileWriter, Job, Merged, Sink};
+use zt_foreign::{ConvertOptions, FileWriter, Job, Merged, Sink};
 
 use crate::table::Kinds;
 

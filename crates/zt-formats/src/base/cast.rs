@@ -15,66 +15,33 @@ use crate::base::registry::Registry;
 /// Values that are converted at a time, on the stack.
 const CHUNK: usize = 1024;
 
+/// Real values, some of those of an array.
+#[derive(Debug, Clone, Copy)]
+pub enum Reals<'v> {
+    /// Of a type whose values are exact in an f32.
+    F32(&'v [f32]),
+    /// Of any other.
+    F64(&'v [f64]),
+}
+
 /// See [`Elements::cast`].
 pub(crate) fn cast(
     elements: &Elements<'_>,
     to: FloatType,
     registry: &Registry,
 ) -> Result<Elements<'static>> {
-    let logical = registry.logical_type_of(elements)?;
-    let decode = logical.map(|logical| logical.decode);
-    let is_real = match decode {
-        Some(decode) => matches!(decode, Decode::F32(_) | Decode::F64(_)),
-        None => elements.logical_type().is_none() && elements.dtype.is_float(),
-    };
-    if !is_real {
-        let from = Text::Owned(elements.type_name().to_owned());
-        return Err(Error::Unsupported(Unsupported::Cast {
-            from,
-            to: to.dtype(),
-        }));
-    }
-    let value_len = match logical {
-        Some(logical) => logical.value_len(),
-        None => elements.dtype.byte_len() as u64,
-    };
-    let bytes = &*elements.bytes;
-    let partial = || SizeMismatch::partial(bytes.len(), value_len).of_object();
-    let value_len = usize::try_from(value_len).map_err(|_| partial())?;
-    if !bytes.len().is_multiple_of(value_len) {
-        return Err(partial());
-    }
-    let count = (bytes.len() / value_len) as u64;
+    let real = Real::of(elements, to.dtype(), registry)?;
     let width = to.dtype().byte_len();
-    let mut out = Buffer::try_zeroed_values(count, width as u64)?;
-    // A value that long is the only one.
-    let sources = bytes.chunks(CHUNK.saturating_mul(value_len));
-    let chunks = sources.zip(out.chunks_mut(CHUNK * width));
-    let chunks = chunks.map(|(source, target)| (source.len() / value_len, source, target));
-    match (decode, elements.dtype) {
-        (Some(Decode::F64(decode)), _) => convert(chunks, write_f64, to, |values, source| {
-            decode_each(values, source, value_len, decode);
-        }),
-        (Some(Decode::F32(decode)), _) => convert(chunks, write_f32, to, |values, source| {
-            decode_each(values, source, value_len, decode);
-        }),
-        (_, DType::F64) => convert(chunks, write_f64, to, |values, source| {
-            take(values, source, f64::from_le_bytes);
-        }),
-        // Whole slices, because `half` converts them with the processor's instruction.
-        (_, DType::F16) => convert(chunks, write_f32, to, |values, source| {
-            let mut halves = [f16::ZERO; CHUNK];
-            let halves = halves.get_mut(..values.len()).unwrap_or_default();
-            take(halves, source, f16::from_le_bytes);
-            halves.convert_to_f32_slice(values);
-        }),
-        (_, DType::BF16) => convert(chunks, write_f32, to, |values, source| {
-            take(values, source, |bytes| bf16::from_le_bytes(bytes).to_f32());
-        }),
-        _ => convert(chunks, write_f32, to, |values, source| {
-            take(values, source, f32::from_le_bytes);
-        }),
-    }
+    let count = elements.bytes.len() / real.value_len;
+    let mut out = Buffer::try_zeroed_values(count as u64, width as u64)?;
+    let mut targets = out.chunks_mut(CHUNK * width);
+    real.for_each(&elements.bytes, |values| {
+        let target = targets.next().unwrap_or_default();
+        match values {
+            Reals::F32(values) => write_f32(values, to, target),
+            Reals::F64(values) => write_f64(values, to, target),
+        }
+    });
     let (dtype, logical_type) = to.value_type();
     Ok(Elements {
         logical_type,
@@ -82,19 +49,101 @@ pub(crate) fn cast(
     })
 }
 
-/// Reads the values of each chunk (their number, their bytes, and room for them), and writes them as
-/// `to`.
-fn convert<'c, T: Copy + Default>(
-    chunks: impl Iterator<Item = (usize, &'c [u8], &'c mut [u8])>,
-    write: fn(&[T], FloatType, &mut [u8]),
-    to: FloatType,
+/// How the values of a real type are read.
+pub(crate) struct Real {
+    decode: Option<Decode>,
+    dtype: DType,
+    value_len: usize,
+}
+
+impl Real {
+    /// Fails if the values are not real floating-point numbers, or not whole.
+    pub(crate) fn of(elements: &Elements<'_>, to: DType, registry: &Registry) -> Result<Self> {
+        let logical = registry.logical_type_of(elements)?;
+        let decode = logical.map(|logical| logical.decode);
+        let is_real = match decode {
+            Some(decode) => matches!(decode, Decode::F32(_) | Decode::F64(_)),
+            None => elements.logical_type().is_none() && elements.dtype.is_float(),
+        };
+        if !is_real {
+            let from = Text::Owned(elements.type_name().to_owned());
+            return Err(Error::Unsupported(Unsupported::Cast { from, to }));
+        }
+        let value_len = match logical {
+            Some(logical) => logical.value_len(),
+            None => elements.dtype.byte_len() as u64,
+        };
+        let byte_len = elements.bytes.len();
+        let partial = || SizeMismatch::partial(byte_len, value_len).of_object();
+        let value_len = usize::try_from(value_len).map_err(|_| partial())?;
+        if !byte_len.is_multiple_of(value_len) {
+            return Err(partial());
+        }
+        Ok(Real {
+            decode,
+            dtype: elements.dtype,
+            value_len,
+        })
+    }
+
+    /// Calls `take` with the values in `bytes`, [`CHUNK`] at a time.
+    pub(crate) fn for_each(&self, bytes: &[u8], mut take: impl FnMut(Reals<'_>)) {
+        let value_len = self.value_len;
+        // A value that long is the only one.
+        let chunks = bytes.chunks(CHUNK.saturating_mul(value_len));
+        let chunks = chunks.map(|source| (source.len() / value_len, source));
+        match (self.decode, self.dtype) {
+            (Some(Decode::F64(decode)), _) => each_chunk(
+                chunks,
+                |values, source| decode_each(values, source, value_len, decode),
+                |values| take(Reals::F64(values)),
+            ),
+            (Some(Decode::F32(decode)), _) => each_chunk(
+                chunks,
+                |values, source| decode_each(values, source, value_len, decode),
+                |values| take(Reals::F32(values)),
+            ),
+            (_, DType::F64) => each_chunk(
+                chunks,
+                |values, source| load(values, source, f64::from_le_bytes),
+                |values| take(Reals::F64(values)),
+            ),
+            // Whole slices, because `half` converts them with the processor's instruction.
+            (_, DType::F16) => each_chunk(
+                chunks,
+                |values, source| {
+                    let mut halves = [f16::ZERO; CHUNK];
+                    let halves = halves.get_mut(..values.len()).unwrap_or_default();
+                    load(halves, source, f16::from_le_bytes);
+                    halves.convert_to_f32_slice(values);
+                },
+                |values| take(Reals::F32(values)),
+            ),
+            (_, DType::BF16) => each_chunk(
+                chunks,
+                |values, source| load(values, source, |bytes| bf16::from_le_bytes(bytes).to_f32()),
+                |values| take(Reals::F32(values)),
+            ),
+            _ => each_chunk(
+                chunks,
+                |values, source| load(values, source, f32::from_le_bytes),
+                |values| take(Reals::F32(values)),
+            ),
+        }
+    }
+}
+
+/// Reads the values of each chunk (their number and their bytes), and hands them over.
+fn each_chunk<'c, T: Copy + Default>(
+    chunks: impl Iterator<Item = (usize, &'c [u8])>,
     read: impl Fn(&mut [T], &[u8]),
+    mut take: impl FnMut(&[T]),
 ) {
     let mut values = [T::default(); CHUNK];
-    for (count, source, target) in chunks {
+    for (count, source) in chunks {
         let values = values.get_mut(..count).unwrap_or_default();
         read(values, source);
-        write(values, to, target);
+        take(values);
     }
 }
 
@@ -106,7 +155,7 @@ fn decode_each<T>(values: &mut [T], source: &[u8], value_len: usize, decode: fn(
 }
 
 /// Reads each value from its bytes.
-fn take<T, const N: usize>(values: &mut [T], source: &[u8], value: impl Fn([u8; N]) -> T) {
+fn load<T, const N: usize>(values: &mut [T], source: &[u8], value: impl Fn([u8; N]) -> T) {
     for (place, bytes) in values.iter_mut().zip(source.as_chunks().0) {
         *place = value(*bytes);
     }

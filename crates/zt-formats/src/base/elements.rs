@@ -3,7 +3,7 @@
 use zt_manifest::{DType, Text};
 
 use crate::base::buffer::{Buffer, Bytes};
-use crate::base::cast;
+use crate::base::cast::{self, Real, Reals};
 use crate::base::element::Element;
 use crate::base::error::{Error, Misuse, Result, Unsupported};
 use crate::base::float_type::FloatType;
@@ -182,6 +182,18 @@ impl<'a> Elements<'a> {
     /// As [`Elements::to_dtype`].
     pub fn cast(&self, to: FloatType, registry: &Registry) -> Result<Elements<'static>> {
         cast::cast(self, to, registry)
+    }
+
+    /// Calls `take` with the values as numbers, in order and 1024 at a time, except the
+    /// last. Nothing is allocated.
+    ///
+    /// # Errors
+    ///
+    /// As [`Elements::to_dtype`].
+    pub fn for_each_real(&self, registry: &Registry, take: impl FnMut(Reals<'_>)) -> Result<()> {
+        let real = Real::of(self, DType::F64, registry)?;
+        real.for_each(&self.bytes, take);
+        Ok(())
     }
 
     /// The logical type, or else the dtype.

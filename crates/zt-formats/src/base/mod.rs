@@ -44,6 +44,7 @@ mod slice;
 pub(crate) mod typed;
 
 pub use buffer::{Buffer, Bytes};
+pub use cast::Reals;
 pub use dense::Dense;
 pub use e8m0::F8E8M0Fnu;
 pub use element::Element;

@@ -4,6 +4,7 @@ use std::io::{self, Read};
 
 use zt_container::memory::{in_memory, resize};
 use zt_formats::Dense;
+use zt_manifest::{DType, Text};
 
 use crate::cores::debug;
 use crate::cores::read_ahead::for_each_piece;
@@ -81,6 +82,18 @@ impl<'f> Tensor<'f> {
             None => Progress::Whole(self.to_dense()?, 0),
         };
         Ok(progress.into())
+    }
+}
+
+impl<'f> Tensor<'f> {
+    /// The dtype and the logical type of the dense value. It is made if the format knows them only then.
+    pub(crate) fn type_of_value(&self) -> Result<(DType, Option<Text>)> {
+        if let Some(known) = self.dense_type() {
+            return Ok(known);
+        }
+        let dense = self.to_dense()?;
+        let elements = dense.elements();
+        Ok((elements.dtype, elements.logical_type.clone()))
     }
 }
 

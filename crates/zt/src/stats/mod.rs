@@ -180,15 +180,7 @@ struct Array<'f> {
 
 impl<'f> Array<'f> {
     fn of(tensor: &Tensor<'f>) -> Result<Self> {
-        let (dtype, logical_type) = match tensor.dense_type() {
-            Some(known) => known,
-            // A format may know only while it makes the value; others say why there is none.
-            None => {
-                let dense = tensor.to_dense()?;
-                let elements = dense.elements();
-                (elements.dtype, elements.logical_type.clone())
-            }
-        };
+        let (dtype, logical_type) = tensor.type_of_value()?;
         let is_sparse = matches!(tensor.format(), Csr::FORMAT | Coo::FORMAT);
         let mut array = Array {
             tensor: *tensor,

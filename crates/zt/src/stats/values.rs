@@ -3,8 +3,7 @@
 use std::fmt;
 use std::ops::Sub;
 
-use zt_formats::{Elements, LogicalType, Registry, Scalar};
-use zt_manifest::DType;
+use zt_formats::{Elements, Reals, Registry, Scalar};
 
 /// Values that are taken at a time: they stay in the core's cache.
 const BLOCK: usize = 1024;
@@ -57,32 +56,15 @@ impl Stats {
     ///
     /// As [`Elements::scalars`].
     pub fn of(elements: &Elements<'_>, registry: &Registry) -> zt_formats::Result<Self> {
-        let mut stats = Stats::default();
-        let logical_type = elements.logical_type();
-        let is_exact_f32 = match logical_type {
-            Some(name) => LogicalType::builtin(name).is_some(),
-            None => elements.dtype != DType::F64,
-        };
-        let is_float = elements.dtype.is_float() || logical_type.is_some();
-        let value_len = registry.value_len(elements.dtype, elements.logical_type())?;
-        let value_len = value_len.and_then(|len| usize::try_from(len).ok());
-        if let Some(value_len) = value_len.filter(|_| is_float) {
-            // Nearly all weights are floats, which are converted much faster together.
-            let wide = if is_exact_f32 { DType::F32 } else { DType::F64 };
-            let mut blocks = elements.bytes.chunks(BLOCK.saturating_mul(value_len));
-            let is_converted = blocks.try_for_each(|bytes| {
-                let values = elements.of_same_type(bytes).to_dtype(wide, registry)?;
-                if is_exact_f32 {
-                    stats.append_block(&values.as_slice::<f32>()?);
-                } else {
-                    stats.append_block(&values.as_slice::<f64>()?);
-                }
-                Ok::<(), zt_formats::Error>(())
-            });
-            if is_converted.is_ok() {
-                return Ok(stats);
-            }
-            stats = Stats::default();
+        let (mut stats, mut sums) = (Stats::default(), None);
+        // Nearly all weights are floats, which are converted much faster together.
+        let taken = elements.for_each_real(registry, |values| match values {
+            Reals::F32(values) => stats.add_reals(values, &mut sums),
+            Reals::F64(values) => stats.add_reals(values, &mut sums),
+        });
+        if taken.is_ok() {
+            sums.iter().for_each(|sums| stats.append(&sums.stats()));
+            return Ok(stats);
         }
         let mut integers: Option<(i128, i128)> = None;
         let mut block = Vec::with_capacity(BLOCK);
@@ -147,6 +129,19 @@ impl Stats {
         });
     }
 
+    /// Adds values to `sums`. They are added to these statistics if one of them is not finite, or is so large or
+    /// small that its square is not.
+    fn add_reals<T: Real>(&mut self, values: &[T], sums: &mut Option<Sums>) {
+        let mean = || values.iter().map(|value| (*value).into()).sum::<f64>() / values.len() as f64;
+        let shift = sums.map_or_else(mean, |sums| sums.shift);
+        let block = Sums::of(values, shift);
+        match sums {
+            _ if !block.is_exact() => self.append_block(values),
+            Some(sums) => sums.add(&block),
+            None => *sums = Some(block),
+        }
+    }
+
     #[expect(clippy::eq_op, reason = "an infinity less itself is NaN")]
     fn append_block<T: Real>(&mut self, values: &[T]) {
         if values.is_empty() {
@@ -177,6 +172,96 @@ trait Real: Copy + Default + PartialOrd + Into<f64> + Sub<Output = Self> {}
 
 impl Real for f32 {}
 impl Real for f64 {}
+
+/// Sums over values in one pass, and their least and greatest.
+///
+/// The squares are of distances from a number near the mean: without that, digits of the deviation cancel
+/// out if the mean is far from 0.
+#[derive(Clone, Copy)]
+struct Sums {
+    shift: f64,
+    count: u64,
+    zeros: u64,
+    min: f64,
+    max: f64,
+    sum: f64,
+    squares: f64,
+}
+
+impl Sums {
+    fn of<T: Real>(values: &[T], shift: f64) -> Self {
+        /// The compiler makes vectors of 16 sums, and of no fewer.
+        const LANES: usize = 16;
+        let first = values.first().copied().unwrap_or_default();
+        let (mut min, mut max, mut zeros) = ([first; LANES], [first; LANES], [0u32; LANES]);
+        let (mut sum, mut squares) = ([0.0; LANES], [0.0; LANES]);
+        let (lanes, rest) = values.as_chunks::<LANES>();
+        for lane in lanes {
+            for at in 0..LANES {
+                let value = lane[at];
+                min[at] = if value < min[at] { value } else { min[at] };
+                max[at] = if value > max[at] { value } else { max[at] };
+                zeros[at] = zeros[at].wrapping_add((value == T::default()).into());
+                let distance = value.into() - shift;
+                sum[at] += distance;
+                squares[at] += distance * distance;
+            }
+        }
+        for value in rest.iter().copied() {
+            min[0] = if value < min[0] { value } else { min[0] };
+            max[0] = if value > max[0] { value } else { max[0] };
+            zeros[0] = zeros[0].wrapping_add((value == T::default()).into());
+            let distance = value.into() - shift;
+            sum[0] += distance;
+            squares[0] += distance * distance;
+        }
+        let least = |least: f64, value: T| least.min(value.into());
+        let most = |most: f64, value: T| most.max(value.into());
+        Sums {
+            shift,
+            count: values.len() as u64,
+            zeros: zeros.into_iter().map(u64::from).sum(),
+            min: min.into_iter().fold(first.into(), least),
+            max: max.into_iter().fold(first.into(), most),
+            sum: sum.into_iter().sum(),
+            squares: squares.into_iter().sum(),
+        }
+    }
+
+    /// Whether all values are finite, and no square is infinite or vanishes.
+    fn is_exact(&self) -> bool {
+        self.squares.is_finite() && scale_of(self.min.abs().max(self.max.abs())) == 1.0
+    }
+
+    /// Adds sums of distances from the same number.
+    fn add(&mut self, more: &Sums) {
+        self.count += more.count;
+        self.zeros += more.zeros;
+        self.min = self.min.min(more.min);
+        self.max = self.max.max(more.max);
+        self.sum += more.sum;
+        self.squares += more.squares;
+    }
+
+    fn stats(&self) -> Stats {
+        let count = self.count as f64;
+        let mean = self.sum / count;
+        let variance = self.squares / count - mean * mean;
+        Stats {
+            count: self.count,
+            zeros: self.zeros,
+            finite: Some(Finite {
+                count: self.count,
+                min: Bound::Real(self.min),
+                max: Bound::Real(self.max),
+                // Rounding could carry them beyond what is possible.
+                mean: (self.shift + mean).clamp(self.min, self.max),
+                std: variance.max(0.0).sqrt(),
+            }),
+            ..Stats::default()
+        }
+    }
+}
 
 impl Finite {
     /// Of at least one value, all of them finite.
