@@ -3,7 +3,7 @@
 use crate::kernel::{half, in_groups, low_and_high};
 
 /// The values of IQ4_NL and IQ4_XS. Their spacing follows the distribution of weights.
-const NON_LINEAR: [f32; 16] = [
+pub(super) const NON_LINEAR: [f32; 16] = [
     -127.0, -104.0, -83.0, -65.0, -49.0, -35.0, -22.0, -10.0, 1.0, 13.0, 25.0, 38.0, 53.0, 69.0,
     89.0, 113.0,
 ];

@@ -17,7 +17,9 @@
 //! assert!(registry.format("gguf.q4_k/1").is_some());
 //! ```
 //!
-//! Invariants: this crate does no I/O, knows no files, and never quantizes.
+//! [`BlockType::quantize`] makes blocks of the plain types, bit for bit as `gguf-py` does.
+//!
+//! Invariants: this crate does no I/O, and knows no files.
 #![forbid(unsafe_code)]
 
 mod blocks;
@@ -28,6 +30,7 @@ mod grid;
 mod grid_tables;
 mod k;
 mod kernel;
+mod quantize;
 mod simple;
 mod types;
 

@@ -9,6 +9,7 @@ use crate::codebook;
 use crate::grid;
 use crate::k;
 use crate::kernel::each;
+use crate::quantize::{self, Quantize};
 use crate::simple;
 
 /// A quantized type of ggml: a block of a fixed number of bytes holds a fixed number of values. See
@@ -190,6 +191,49 @@ impl BlockType {
     /// `out` have.
     pub fn dequantize(&self, blocks: &[u8], out: &mut [[u8; 4]]) {
         (self.decode)(blocks, out);
+    }
+}
+
+/// Quantizing.
+impl BlockType {
+    /// The types that [`BlockType::quantize`] makes: Q4_0, Q4_1, Q5_0, Q5_1, Q8_0 and IQ4_NL.
+    pub fn quantized() -> impl Iterator<Item = &'static BlockType> {
+        BLOCK_TYPES
+            .iter()
+            .filter(|known| known.quantizer().is_some())
+    }
+
+    /// Appends little-endian blocks of `values` to `out`, as many as are whole; none if the type is not of
+    /// [`BlockType::quantized`].
+    ///
+    /// The bytes are those of `gguf-py` 0.19, and for IQ4_NL, which that does not write, of ggml's
+    /// `quantize_row_iq4_nl_ref`. The values are finite.
+    ///
+    /// ```
+    /// use zt_ggml::BlockType;
+    ///
+    /// let q8_0 = BlockType::from_format("gguf.q8_0/1").unwrap();
+    /// let mut blocks = Vec::new();
+    /// q8_0.quantize(&[127.0; 32], &mut blocks);
+    /// assert_eq!((blocks.len(), blocks[2]), (34, 127));
+    /// ```
+    pub fn quantize(&self, values: &[f32], out: &mut Vec<u8>) {
+        if let Some(quantize) = self.quantizer() {
+            let (blocks, _) = values.as_chunks();
+            blocks.iter().for_each(|block| quantize(block, out));
+        }
+    }
+
+    fn quantizer(&self) -> Option<Quantize> {
+        Some(match self.name {
+            "Q4_0" => quantize::q4_0,
+            "Q4_1" => quantize::q4_1,
+            "Q5_0" => quantize::q5_0,
+            "Q5_1" => quantize::q5_1,
+            "Q8_0" => quantize::q8_0,
+            "IQ4_NL" => quantize::iq4_nl,
+            _ => return None,
+        })
     }
 }
 

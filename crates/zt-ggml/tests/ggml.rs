@@ -293,3 +293,68 @@ fn data_is_plain_bytes_and_the_byte_order_one_of_two() {
     let format = registry.format("gguf.q4_0/1").unwrap();
     format.check(&little.signature(), &registry).unwrap();
 }
+
+/// The sets of values of `data/quantize.py`.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "between floats, `as` rounds to nearest, ties to even"
+)]
+fn sets() -> Vec<Vec<f32>> {
+    const BLOCKS: usize = 256;
+    let bytes: Vec<u8> = splitmix64(7).take(BLOCKS * 64).collect();
+    let integers = bytes.as_chunks().0.iter();
+    let integers: Vec<i16> = integers.map(|bytes| i16::from_le_bytes(*bytes)).collect();
+    let exponents: Vec<i32> = splitmix64(8)
+        .take(BLOCKS)
+        .map(|it| i32::from(it % 48))
+        .collect();
+    let scaled = |add: i32| {
+        let blocks = integers.chunks(32).zip(&exponents);
+        let blocks = blocks.flat_map(|(block, exponent)| {
+            let scale = 2f64.powi(exponent + add);
+            block.iter().map(move |it| (f64::from(*it) * scale) as f32)
+        });
+        blocks.collect()
+    };
+    let each = |value: &dyn Fn(i16) -> f32| integers.iter().map(|it| value(*it)).collect();
+    vec![
+        scaled(-40),
+        scaled(-160),
+        scaled(50),
+        each(&|it| f32::from(it.rem_euclid(8)) / 8.0),
+        each(&|it| f32::from(it).abs()),
+        each(&|it| if it % 4 == 0 { f32::from(it) } else { 0.0 }),
+        [[0.0; 32], [-0.0; 32]].concat(),
+        vec![-2.5; 32],
+        each(&|it| (f64::from(it) * 2f64.powi(-163)) as f32),
+    ]
+}
+
+#[test]
+fn values_are_quantized_bit_for_bit_as_gguf_py_does() {
+    let (table, sets) = (include_str!("data/quantize.txt"), sets());
+    let names: Vec<&str> = table
+        .lines()
+        .filter_map(|line| line.split(' ').next())
+        .collect();
+    let quantized: Vec<&str> = BlockType::quantized().map(BlockType::name).collect();
+    assert!(quantized.iter().all(|name| names.contains(name)));
+    assert_eq!(quantized.len(), names.len());
+    for line in table.lines() {
+        let mut words = line.split(' ');
+        let name = words.next().unwrap();
+        let block_type = BLOCK_TYPES
+            .iter()
+            .find(|known| known.name() == name)
+            .unwrap();
+        let hashes: Vec<&str> = words.collect();
+        assert_eq!(hashes.len(), sets.len());
+        for (at, (values, hash)) in sets.iter().zip(hashes).enumerate() {
+            let mut blocks = Vec::new();
+            block_type.quantize(values, &mut blocks);
+            let count = (values.len() / 32) as u64;
+            assert_eq!(blocks.len() as u64, count * block_type.block_byte_len());
+            assert_eq!(format!("{:016x}", fnv(&blocks)), hash, "{name}, set {at}");
+        }
+    }
+}

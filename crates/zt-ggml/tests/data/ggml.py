@@ -59,20 +59,21 @@ def reference(name, blocks):
     return (qs.reshape(len(blocks), -1).astype(np.float32) - np.float32(1)) * halves(blocks)
 
 
-for name, masked in MASKED.items():
-    if name in OTHERS:
-        number, values, size = OTHERS[name]
-    else:
-        kind = gguf.GGMLQuantizationType[name]
-        number, (values, size) = int(kind), gguf.GGML_QUANT_SIZES[kind]
-    blocks = random_bytes(number, BLOCKS * size).reshape(BLOCKS, size)
-    blocks[:, masked] &= 0xBF
-    try:
-        dense = gguf.quants.dequantize(blocks, kind) if name not in OTHERS else reference(name, blocks)
-    except NotImplementedError:
-        dense = reference(name, blocks)
-    assert dense.dtype == np.float32 and dense.size == BLOCKS * values and not np.isnan(dense).any()
-    bits = dense.reshape(-1).view(np.uint32)
-    first = " ".join(f"{value:08x}" for value in bits[:8])
-    offsets = ",".join(map(str, masked)) or "-"
-    print(f"{name} {number} {values}/{size} {offsets} {fnv(bits.astype('<u4').tobytes()):016x} {first}")
+if __name__ == "__main__":
+    for name, masked in MASKED.items():
+        if name in OTHERS:
+            number, values, size = OTHERS[name]
+        else:
+            kind = gguf.GGMLQuantizationType[name]
+            number, (values, size) = int(kind), gguf.GGML_QUANT_SIZES[kind]
+        blocks = random_bytes(number, BLOCKS * size).reshape(BLOCKS, size)
+        blocks[:, masked] &= 0xBF
+        try:
+            dense = gguf.quants.dequantize(blocks, kind) if name not in OTHERS else reference(name, blocks)
+        except NotImplementedError:
+            dense = reference(name, blocks)
+        assert dense.dtype == np.float32 and dense.size == BLOCKS * values and not np.isnan(dense).any()
+        bits = dense.reshape(-1).view(np.uint32)
+        first = " ".join(f"{value:08x}" for value in bits[:8])
+        offsets = ",".join(map(str, masked)) or "-"
+        print(f"{name} {number} {values}/{size} {offsets} {fnv(bits.astype('<u4').tobytes()):016x} {first}")
