@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use common::*;
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::tempdir;
 use zt::{Attributes, Csr, Dense, Elements, NewObject, Writer};
 
@@ -103,7 +103,7 @@ fn differences_are_printed_as_text_and_as_json() {
     );
     let text = zt!["diff", "--values", a, b].exits(1).text();
     assert!(text.starts_with(&format!(
-        "{name}: 2 of 3 values differ, the first at [1], max abs 5e-1 at [1]"
+        "{name}: 2 of 3 values differ, the first at [1], max abs 0.5000 at [1]"
     )));
     assert!(text.contains("1 object changed, 0 only in"), "{text}");
 
@@ -237,7 +237,7 @@ right: only in B
 6 objects changed, 1 only in A, 1 only in B, 1 the same
 ";
     assert_eq!(lines(&[]), expected);
-    let measured = "value: 1 of 2 values differ, the first at [0, 0], max abs 2e0 at [0, 0], ";
+    let measured = "value: 1 of 2 values differ, the first at [0, 0], max abs 2.000 at [0, 0], ";
     assert!(lines(&["--values"]).contains(measured));
 }
 
@@ -313,4 +313,100 @@ fn arrays_of_two_files_without_names_are_compared() {
     // Names are compared if one file stores them.
     let document = zt!["diff", "--json", a, x].exits(1).json();
     assert_eq!(document["only_a"], serde_json::json!(["before"]));
+}
+
+/// Two versions of a model, and what NumPy says of their distances: `conformance/data/summary.py`.
+fn data(name: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../conformance/data")
+        .join(name)
+}
+
+#[test]
+fn the_distances_of_a_summary_are_numpys() {
+    let dir = tempdir().unwrap();
+    let (a, b) = (data("summary-a.safetensors"), data("summary-b.safetensors"));
+    let planes = dir.path().join("planes.zt");
+    zt!["convert", b, planes, "--planes"].exits(0);
+    let truth: Value = serde_json::from_slice(&fs::read(data("summary.json")).unwrap()).unwrap();
+    let truth = truth.as_object().unwrap();
+    for b in [&b, &planes] {
+        for jobs in ["1", "3"] {
+            let found = zt!["diff", "--summary", "--json", "-j", jobs, a, b];
+            let found = found.exits(1).json();
+            let objects = found["objects"].as_array().unwrap();
+            assert_eq!(objects.len(), truth.len());
+            for object in objects {
+                let name = object["name"].as_str().unwrap();
+                for (key, expected) in truth[name].as_object().unwrap() {
+                    let found = &object[key];
+                    let is_near = match (found.as_f64(), expected.as_f64()) {
+                        (Some(a), Some(b)) => (a - b).abs() <= 1e-9 * b.abs(),
+                        (None, None) if key == "relative" => *found == json!({"$float": "inf"}),
+                        _ => found == expected,
+                    };
+                    assert!(is_near, "{name} {key}: {found} and {expected}");
+                }
+            }
+            let names = objects
+                .iter()
+                .map(|object| object["name"].as_str().unwrap());
+            let names: Vec<_> = names.take(5).collect();
+            // First what has no distance, then by the change.
+            assert_eq!(names, ["odd", "zero", "signal", "step", "layers.2.w"]);
+            assert_eq!(
+                (&found["only_a"], &found["only_b"]),
+                (&json!(["old"]), &json!(["new"]))
+            );
+            assert_eq!(
+                (&found["changed"][0]["name"], &found["unchanged"]),
+                (&json!("wide"), &json!(1))
+            );
+        }
+    }
+}
+
+#[test]
+fn a_summary_adds_up_modules() {
+    let (a, b) = (data("summary-a.safetensors"), data("summary-b.safetensors"));
+    let run = zt!["diff", "--summary", "--tree", "--json", a, b].exits(1);
+    let found = run.json();
+    let branch = |name: &str| {
+        let tree = found["tree"].as_array().unwrap();
+        tree.iter().find(|branch| branch["name"] == name).unwrap()
+    };
+    let (one, two) = (branch("layers.1.w"), branch("layers.2.w"));
+    let all = branch("layers");
+    assert_eq!(all["count"], 3 * 2800);
+    assert_eq!(all["max_abs"], two["max_abs"]);
+    let relative = |branch: &Value| branch["relative"].as_f64().unwrap();
+    assert!(relative(one) < relative(all) && relative(all) < relative(two));
+    let text = zt!["diff", "--summary", "--tree", "--depth", "1", a, b].exits(1);
+    assert!(text.text().contains("layers "), "{}", text.text());
+    assert!(!text.text().contains("layers.1"), "{}", text.text());
+}
+
+#[test]
+fn a_summary_is_a_table_with_four_digits() {
+    let (a, b) = (data("summary-a.safetensors"), data("summary-b.safetensors"));
+    let text = zt!["diff", "--summary", a, b].exits(1).text();
+    let [head, odd, zero, signal, ..] = text.lines().collect::<Vec<_>>()[..] else {
+        panic!("{text}");
+    };
+    assert!(head.starts_with("NAME"), "{text}");
+    assert!(odd.starts_with("odd ") && odd.ends_with(" 2"), "{text}");
+    assert!(zero.contains(" inf "), "{text}");
+    assert!(signal.contains(" 0.5000 "), "{text}");
+    assert!(
+        !text.contains("layers.0.w"),
+        "equal objects are counted: {text}"
+    );
+    let last = text.lines().last().unwrap();
+    assert!(last.starts_with("9 objects changed, 1 only in "), "{last}");
+    assert!(last.ends_with(", 1 the same"), "{last}");
+    assert!(text.contains("wide: shape 3 -> 4"), "{text}");
+    let same = zt!["diff", "--summary", a, a].exits(0).text();
+    assert!(same.starts_with("no differences in 11 objects"), "{same}");
+    zt!["diff", "--summary", "--rtol", "1", a, b].exits(2);
+    zt!["diff", "--tree", a, b].exits(2);
 }

@@ -1,11 +1,13 @@
 //! `zt diff`: compare two files of any kind.
 
+mod summary;
+
 use std::path::PathBuf;
 
 use clap::Args;
 use serde::{Serialize, Serializer};
 use zt::diff::{Change, Diff, DiffOptions, Extreme, ObjectDiff, Side, Tolerance, ValueDiff};
-use zt::{File, Value};
+use zt::{Error, File, Value};
 use zt_convert::NPY;
 
 use crate::args::input::InputArgs;
@@ -14,7 +16,7 @@ use crate::failure::{Exit, Failure, of_findings};
 use crate::output::Output;
 use crate::output::json::{ErrorBody, object, path_text};
 use crate::output::progress::Progress;
-use crate::output::text::{self, cell, count, printable, shape};
+use crate::output::text::{self, cell, count, digits, printable, shape};
 use crate::output::value::{Any, Float};
 
 /// Compare two files: names, shapes, formats, attributes, types and values
@@ -48,6 +50,16 @@ pub(crate) struct Arguments {
     /// files
     #[arg(long)]
     only_values: bool,
+    /// Print how far the values of each object are from each other, the greatest relative change first;
+    /// compares as --only-values does
+    #[arg(long, conflicts_with_all = ["values", "atol", "rtol", "dense", "only_values"])]
+    summary: bool,
+    /// Print the summary by the parts of names, which dots and slashes separate
+    #[arg(long, requires = "summary")]
+    tree: bool,
+    /// Levels of the tree [default: all]
+    #[arg(long, value_name = "N", requires = "tree", value_parser = clap::value_parser!(u16).range(1..))]
+    depth: Option<u16>,
     #[command(flatten)]
     jobs: Jobs,
     #[command(flatten)]
@@ -61,6 +73,7 @@ Examples:
   zt diff --atol 1e-6 --rtol 1e-5 before.pt after.pt
   zt diff --dense sparse.zt dense.zt
   zt diff --only-values --rtol 0.01 model.safetensors half.gguf
+  zt diff --summary --tree base.safetensors tuned.safetensors
   zt diff --json a.zt b.zt | jq -r '.changed[].name'
 
 Exit: 0  the files are the same
@@ -76,7 +89,13 @@ number of equal objects). Each change has `what`:
   component                    with `component` and `in`, the file that has it
   values                       with `different`, `count`, `first`, `nan`, `max_abs`, `max_rel` and
                                `max_ulp`
-  unreadable                   with `in` and `error`";
+  unreadable                   with `in` and `error`
+
+The change of --summary is the norm of the difference over the norm in A. Pairs with a NaN or an
+infinity are left out of it, and counted if they differ. Keys: `a`, `b`, `objects` (each with
+`name`, `count`, `different`, `not_finite`, `relative`, `cosine` and `max_abs`), `tree` (null without
+--tree), `changed` (shapes that differ, and objects that cannot be read), `only_a`, `only_b` and
+`unchanged`.";
 
 fn tolerance(text: &str) -> Result<f64, String> {
     let value: f64 = text.parse().map_err(|_| "expected a number".to_owned())?;
@@ -107,24 +126,17 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             rtol: arguments.rtol.unwrap_or(0.0),
         });
     }
+    if arguments.summary {
+        let found = zt::diff::summary(&a, &b, &options)?;
+        drop(progress);
+        return summary::print(arguments, &a, found, output);
+    }
     let mut diff = zt::diff::diff(&a, &b, &options)?;
     drop(progress);
-    let mut has_difference =
-        !(diff.attributes.is_empty() && diff.only_a.is_empty() && diff.only_b.is_empty());
-    let mut unreadable = Vec::new();
-    for change in diff.changed.iter_mut().flat_map(|it| &mut it.changes) {
-        if let Change::Unreadable { side, error } = change {
-            let path = match side {
-                Side::A => &arguments.a,
-                Side::B => &arguments.b,
-            };
-            *error = error.clone().with_path(path);
-            output.error(error);
-            unreadable.push(error.clone());
-        } else {
-            has_difference = true;
-        }
-    }
+    let changes = diff.changed.iter_mut().flat_map(|it| &mut it.changes);
+    let (unreadable, is_unlike) = judged(changes, arguments, output);
+    let has_difference = is_unlike
+        || !(diff.attributes.is_empty() && diff.only_a.is_empty() && diff.only_b.is_empty());
     let printed = if output.json {
         output.document(&document(arguments, &diff))
     } else {
@@ -149,6 +161,30 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         of_findings(&unreadable)
     };
     Failure::unless_closed(printed).map(|()| exit)
+}
+
+/// Prints the errors of what cannot be read, with their paths. Returns them, and whether there is any other
+/// change.
+fn judged<'c>(
+    changes: impl Iterator<Item = &'c mut Change>,
+    arguments: &Arguments,
+    output: &mut Output,
+) -> (Vec<Error>, bool) {
+    let (mut unreadable, mut is_unlike) = (Vec::new(), false);
+    for change in changes {
+        let Change::Unreadable { side, error } = change else {
+            is_unlike = true;
+            continue;
+        };
+        let path = match side {
+            Side::A => &arguments.a,
+            Side::B => &arguments.b,
+        };
+        *error = error.clone().with_path(path);
+        output.error(error);
+        unreadable.push(error.clone());
+    }
+    (unreadable, is_unlike)
 }
 
 fn document(arguments: &Arguments, diff: &Diff) -> impl Serialize {
@@ -240,44 +276,48 @@ struct Text<'f> {
 
 impl Text<'_> {
     fn of(&self, diff: &Diff) -> Vec<String> {
-        let [a, b] = &self.names;
         let mut lines: Vec<String> = Vec::new();
         for change in &diff.attributes {
             lines.extend(self.line(change, &[]).map(|what| format!("file: {what}")));
         }
         for ObjectDiff { name, changes, .. } in &diff.changed {
-            let tensor = self.first.tensor(name).ok();
-            let shape = tensor.map_or(&[][..], |tensor| tensor.shape());
-            for change in changes {
-                let place = match role(change) {
-                    Some(role) => format!("{}/{}", cell(name), cell(role)),
-                    None => cell(name).into_owned(),
-                };
-                lines.extend(
-                    self.line(change, shape)
-                        .map(|what| format!("{place}: {what}")),
-                );
-            }
+            lines.extend(self.of_object(name, changes));
         }
-        let only = |names: &[String], file: &str| -> Vec<String> {
-            let line = |name: &String| format!("{}: only in {file}", cell(name));
-            names.iter().map(line).collect()
-        };
-        lines.extend(only(&diff.only_a, a));
-        lines.extend(only(&diff.only_b, b));
-        let objects = |number: u64| count(number, "object", "objects");
+        lines.extend(self.only(&diff.only_a, &diff.only_b));
         lines.push(if diff.is_same() {
-            format!("no differences in {}", objects(diff.same))
+            no_difference(diff.same)
         } else {
-            format!(
-                "{} changed, {} only in {a}, {} only in {b}, {} the same",
-                objects(diff.changed.len() as u64),
-                diff.only_a.len(),
-                diff.only_b.len(),
-                diff.same
-            )
+            self.total(diff.changed.len(), &diff.only_a, &diff.only_b, diff.same)
         });
         lines
+    }
+
+    fn of_object(&self, name: &str, changes: &[Change]) -> Vec<String> {
+        let tensor = self.first.tensor(name).ok();
+        let shape = tensor.map_or(&[][..], |tensor| tensor.shape());
+        let line = |change| {
+            let place = match role(change) {
+                Some(role) => format!("{}/{}", cell(name), cell(role)),
+                None => cell(name).into_owned(),
+            };
+            Some(format!("{place}: {}", self.line(change, shape)?))
+        };
+        changes.iter().filter_map(line).collect()
+    }
+
+    fn only(&self, only_a: &[String], only_b: &[String]) -> Vec<String> {
+        let [a, b] = &self.names;
+        let all = only_a.iter().map(|name| (name, a));
+        let all = all.chain(only_b.iter().map(|name| (name, b)));
+        all.map(|(name, file)| format!("{}: only in {file}", cell(name)))
+            .collect()
+    }
+
+    fn total(&self, changed: usize, only_a: &[String], only_b: &[String], same: u64) -> String {
+        let [a, b] = &self.names;
+        let changed = count(changed as u64, "object", "objects");
+        let (only_a, only_b) = (only_a.len(), only_b.len());
+        format!("{changed} changed, {only_a} only in {a}, {only_b} only in {b}, {same} the same")
     }
 
     fn line(&self, change: &Change, dimensions: &[u64]) -> Option<String> {
@@ -318,6 +358,11 @@ impl Text<'_> {
     }
 }
 
+fn no_difference(objects: u64) -> String {
+    let objects = count(objects, "object", "objects");
+    format!("no differences in {objects}")
+}
+
 fn role(change: &Change) -> Option<&str> {
     match change {
         Change::Component { role, .. } => Some(role),
@@ -345,7 +390,7 @@ fn values(diff: &ValueDiff, dimensions: Option<&[u64]>) -> String {
         text.push_str(&format!(", the first at {}", place(at)));
     }
     let largest = |what: &str, most: Option<Extreme<f64>>| {
-        most.map(|most| format!(", {what} {:e} at {}", most.value, place(most.at)))
+        most.map(|most| format!(", {what} {} at {}", digits(most.value), place(most.at)))
     };
     text.extend(largest("max abs", diff.max_abs));
     text.extend(largest("max rel", diff.max_rel));

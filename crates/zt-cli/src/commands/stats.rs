@@ -20,7 +20,7 @@ use crate::output::json::{FaultBody, object, path_text};
 use crate::output::progress::Progress;
 use crate::output::stats::Figures;
 use crate::output::table::Table;
-use crate::output::text::{cell, count, shape};
+use crate::output::text::{cell, count, digits, shape};
 use crate::output::tree::{Branch, Order, Summed, tree};
 
 /// Print statistics of the values of every object, and what is odd in them
@@ -286,23 +286,6 @@ impl Sort {
 
 fn share_of_zeros(stats: &Stats) -> f64 {
     stats.zeros as f64 / stats.count.max(1) as f64
-}
-
-/// Four significant digits.
-fn digits(value: f64) -> String {
-    let text = format!("{value:.3e}");
-    let exponent = text
-        .rsplit('e')
-        .next()
-        .and_then(|it| it.parse::<i32>().ok());
-    match exponent {
-        _ if value == 0.0 => "0".to_owned(),
-        Some(exponent @ -4..=5) => {
-            let decimals = usize::try_from((3 - exponent).max(0)).unwrap_or(0);
-            format!("{value:.decimals$}")
-        }
-        _ => text,
-    }
 }
 
 fn bound(bound: Bound) -> String {

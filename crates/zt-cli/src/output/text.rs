@@ -26,6 +26,23 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// Four significant digits.
+pub(crate) fn digits(value: f64) -> String {
+    let text = format!("{value:.3e}");
+    let exponent = text
+        .rsplit('e')
+        .next()
+        .and_then(|it| it.parse::<i32>().ok());
+    match exponent {
+        _ if value == 0.0 => "0".to_owned(),
+        Some(exponent @ -4..=5) => {
+            let decimals = usize::try_from((3 - exponent).max(0)).unwrap_or(0);
+            format!("{value:.decimals$}")
+        }
+        _ => text,
+    }
+}
+
 /// A path, as [`printable`].
 pub(crate) fn path(path: &Path) -> String {
     printable(&path.display().to_string()).into_owned()

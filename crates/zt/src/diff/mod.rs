@@ -1,18 +1,21 @@
 //! Differences between two files of any kinds.
 //!
 //! [`diff()`] compares attributes, the names of objects, their metadata and their bytes. With
-//! [`DiffOptions::values`] it also measures the distance of the values.
+//! [`DiffOptions::values`] it also measures the distance of the values. [`summary()`] measures the distance of
+//! every pair of objects as of two vectors.
 //!
 //! | module | holds |
 //! | --- | --- |
 //! | `object` | the comparison of two objects of one name |
 //! | `stream` | two arrays that are read side by side, piece by piece |
 //! | `number` | the comparison of two values: bits, ulps, tolerances |
+//! | `distance` | the distance of two arrays: norms, cosine |
 //!
 //! This room knows the rooms `error`, `cores`, `file` and `read`.
 //!
 //! It must not know how files are written: it changes no byte.
 
+mod distance;
 mod number;
 mod object;
 mod stream;
@@ -22,6 +25,8 @@ use std::collections::hash_map::Entry as Slot;
 
 use zt_container::Limits;
 use zt_manifest::{DType, Map, Value};
+
+pub use distance::Distance;
 
 use crate::cores::parallel;
 use crate::cores::progress::{Gauge, Progress, work_options};
@@ -317,33 +322,15 @@ fn diff_here(a: &File, b: &File, options: &DiffOptions<'_>) -> Result<Diff> {
     }
 
     let (entries, others) = (a.entries(), b.entries());
-    let named = others.iter().map(|entry| (entry.name(), entry));
-    let mut by_name: HashMap<&str, &Entry<'_>> = named.collect();
-    if let ([entry], [other]) = (&entries[..], &others[..])
-        && options.nameless
-    {
-        by_name = HashMap::from([(entry.name(), other)]);
-    }
-    let mut pairs = Vec::new();
-    for entry in &entries {
-        match by_name.remove(entry.name()) {
-            Some(other) => pairs.push((entry, other)),
-            None => diff.only_a.push(entry.name().to_owned()),
-        }
-    }
-    let only_b = others.iter().map(Entry::name);
-    let only_b = only_b.filter(|name| by_name.contains_key(name));
-    diff.only_b = only_b.map(str::to_owned).collect();
-
-    let sources = a.inner.sources.iter().chain(&b.inner.sources);
-    let present = sources.fold(0u64, |all, source| all.saturating_add(source.byte_len()));
-    let limits = &a.inner.limits;
-    let limits = Limits {
-        overlap: limits.overlap.min(b.inner.limits.overlap),
-        ..*limits
-    };
-    let allowance = Allowance::of(present, &limits);
-    for (name, changes) in compare(&pairs, options, allowance, &gauge)? {
+    let pairs = Pairs::of(&entries, &others, options);
+    let found = compare(&pairs.both, options, allowance(a, b), &gauge, |a, b| {
+        object::changes(a, b, options, &gauge)
+    })?;
+    for (name, found) in found {
+        let changes = match found {
+            Ok(changes) => changes.iter().map(|change| change.of(name)).collect(),
+            Err(faults) => faults,
+        };
         if changes.is_empty() {
             diff.same += 1;
             continue;
@@ -351,17 +338,141 @@ fn diff_here(a: &File, b: &File, options: &DiffOptions<'_>) -> Result<Diff> {
         let name = name.to_owned();
         diff.changed.push(ObjectDiff { name, changes });
     }
+    (diff.only_a, diff.only_b) = (pairs.only_a, pairs.only_b);
     Ok(diff)
 }
 
-/// The differences of every pair of objects. Pairs of the same bytes are compared once, however
-/// many objects a manifest gives them to. Ranges may overlap up to the limits of both files.
-fn compare<'e>(
+/// The distances of the values of two files' objects. See [`summary()`].
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Summary {
+    /// Objects that only the first file has, in the order of its data.
+    pub only_a: Vec<String>,
+    /// Objects that only the second file has, in the order of its data.
+    pub only_b: Vec<String>,
+    /// Objects of both, in the order of the first one's data.
+    pub objects: Vec<ObjectDistance>,
+}
+
+/// The distance of two objects of one name.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ObjectDistance {
+    /// Their name.
+    pub name: String,
+    /// The distance, or why there is none: [`Change::Shape`], or [`Change::Unreadable`] for each side that
+    /// cannot be read or has no dense value.
+    pub distance: Result<Distance, Vec<Change>>,
+}
+
+/// How far the dense values of two files' objects are from each other, as [`DiffOptions::only_values`] compares
+/// them: types, formats, attributes and the kinds of the files do not matter. Of the options, threads, progress
+/// and [`DiffOptions::nameless`] count.
+///
+/// Both files are read once, on all cores, in pieces, as [`diff()`] does.
+///
+/// ```
+/// use zt::diff::{DiffOptions, summary};
+/// use zt::{Dense, File, Writer};
+///
+/// let file = |values: &[f32]| {
+///     let mut bytes = Vec::new();
+///     let mut writer = Writer::new(&mut bytes)?;
+///     writer.add("w", &Dense::from_slice(&[2], values)?)?;
+///     writer.finish()?;
+///     File::from_bytes(bytes)
+/// };
+/// let (a, b) = (file(&[3.0, 4.0])?, file(&[3.0, 4.5])?);
+/// let summary = summary(&a, &b, &DiffOptions::new())?;
+/// let of_w = summary.objects[0].distance.as_ref().unwrap();
+/// assert_eq!((of_w.relative(), of_w.max_abs), (0.1, 0.5));
+/// # Ok::<(), zt::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// [`ErrorKind::Interrupted`].
+pub fn summary(a: &File, b: &File, options: &DiffOptions<'_>) -> Result<Summary> {
+    let options = options.only_values(true);
+    parallel::on(options.threads, || {
+        let gauge = Gauge::new(options.progress);
+        let (entries, others) = (a.entries(), b.entries());
+        let pairs = Pairs::of(&entries, &others, &options);
+        let found = compare(&pairs.both, &options, allowance(a, b), &gauge, |a, b| {
+            object::distance(a, b, &gauge)
+        })?;
+        let objects = found.into_iter().map(|(name, found)| ObjectDistance {
+            name: name.to_owned(),
+            distance: match found {
+                Ok(distance) => distance.map_err(|change| vec![change.of(name)]),
+                Err(faults) => Err(faults),
+            },
+        });
+        Ok(Summary {
+            objects: objects.collect(),
+            only_a: pairs.only_a,
+            only_b: pairs.only_b,
+        })
+    })
+}
+
+/// The objects of two files by their names.
+struct Pairs<'e, 'f> {
+    both: Vec<(&'e Entry<'f>, &'e Entry<'f>)>,
+    only_a: Vec<String>,
+    only_b: Vec<String>,
+}
+
+impl<'e, 'f> Pairs<'e, 'f> {
+    fn of(entries: &'e [Entry<'f>], others: &'e [Entry<'f>], options: &DiffOptions<'_>) -> Self {
+        let named = others.iter().map(|entry| (entry.name(), entry));
+        let mut by_name: HashMap<&str, &Entry<'_>> = named.collect();
+        if let ([entry], [other]) = (entries, others)
+            && options.nameless
+        {
+            by_name = HashMap::from([(entry.name(), other)]);
+        }
+        let (mut both, mut only_a) = (Vec::new(), Vec::new());
+        for entry in entries {
+            match by_name.remove(entry.name()) {
+                Some(other) => both.push((entry, other)),
+                None => only_a.push(entry.name().to_owned()),
+            }
+        }
+        let only_b = others.iter().map(Entry::name);
+        let only_b = only_b.filter(|name| by_name.contains_key(name));
+        Pairs {
+            only_b: only_b.map(str::to_owned).collect(),
+            both,
+            only_a,
+        }
+    }
+}
+
+/// The bytes that may be read of both files where ranges overlap.
+fn allowance(a: &File, b: &File) -> Allowance {
+    let sources = a.inner.sources.iter().chain(&b.inner.sources);
+    let present = sources.fold(0u64, |all, source| all.saturating_add(source.byte_len()));
+    let limits = &a.inner.limits;
+    let limits = Limits {
+        overlap: limits.overlap.min(b.inner.limits.overlap),
+        ..*limits
+    };
+    Allowance::of(present, &limits)
+}
+
+/// The name of a pair of objects, and what was found of them or their faults.
+type Found<'e, T> = (&'e str, Result<T, Vec<Change>>);
+
+/// What `one` finds of every pair of objects, or their faults. Pairs of the same bytes are compared once,
+/// however many objects a manifest gives them to. Ranges may overlap up to the limits of both files.
+fn compare<'e, T: Clone + Send>(
     pairs: &[(&'e Entry<'_>, &'e Entry<'_>)],
     options: &DiffOptions<'_>,
     mut allowance: Allowance,
     gauge: &Gauge<'_>,
-) -> Result<Vec<(&'e str, Vec<Change>)>> {
+    one: impl Fn(&Tensor<'_>, &Tensor<'_>) -> Result<T> + Sync,
+) -> Result<Vec<Found<'e, T>>> {
     let mut places = HashMap::new();
     let mut distinct: Vec<(&Entry<'_>, &Entry<'_>)> = Vec::new();
     let mut found: Vec<Result<usize, Vec<Change>>> = Vec::with_capacity(pairs.len());
@@ -392,17 +503,9 @@ fn compare<'e>(
             },
         });
     }
-    let compared = compare_distinct(&distinct, options, gauge)?;
-    let named = pairs.iter().zip(found).map(|((a, _), found)| match found {
-        Ok(at) => {
-            let changes = compared.get(at).into_iter().flatten();
-            (
-                a.name(),
-                changes.map(|change| change.of(a.name())).collect(),
-            )
-        }
-        Err(faults) => (a.name(), faults),
-    });
+    let compared = compare_distinct(&distinct, options, gauge, one)?;
+    let named = pairs.iter().zip(found);
+    let named = named.map(|((a, _), found)| (a.name(), found.map(|at| compared[at].clone())));
     Ok(named.collect())
 }
 
@@ -429,16 +532,17 @@ fn spend(allowance: &mut Allowance, a: &Tensor<'_>, b: &Tensor<'_>) -> Result<()
     Ok(())
 }
 
-/// The differences of every pair of sound objects. Small objects are compared in parallel, and each
+/// What `one` finds of every pair of sound objects. Small objects are compared in parallel, and each
 /// large one on all cores, so that only one of them takes memory.
-fn compare_distinct(
+fn compare_distinct<T: Send>(
     pairs: &[(&Entry<'_>, &Entry<'_>)],
     options: &DiffOptions<'_>,
     gauge: &Gauge<'_>,
-) -> Result<Vec<Vec<Change>>> {
-    let one = |(a, b): &(&Entry<'_>, &Entry<'_>)| -> Result<Vec<Change>> {
+    one: impl Fn(&Tensor<'_>, &Tensor<'_>) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
+    let one = |(a, b): &(&Entry<'_>, &Entry<'_>)| -> Result<T> {
         gauge.report(0)?;
-        object::changes(&a.tensor()?, &b.tensor()?, options, gauge)
+        one(&a.tensor()?, &b.tensor()?)
     };
     let mut compared = Vec::with_capacity(pairs.len());
     let both = pairs.iter().flat_map(|(a, b)| [a, b]);

@@ -3,6 +3,7 @@
 use zt_formats::{Elements, LogicalType, Registry, Scalar};
 use zt_manifest::DType;
 
+use super::stream::Joined;
 use super::{Extreme, Side, Tolerance, ValueDiff};
 use crate::error::{Error, Result};
 
@@ -77,11 +78,11 @@ pub(super) fn compare(
         } else {
             block(&a, &b, is_one_type, rule, at)?
         };
-        diff.append(block);
+        diff.join(block);
     }
     if longest > count {
         let more = (longest - count) as u64;
-        diff.append(ValueDiff {
+        diff.join(ValueDiff {
             count: more,
             different: more,
             first: Some(first + count as u64),
@@ -151,8 +152,10 @@ impl ValueDiff {
             self.first.get_or_insert(at);
         }
     }
+}
 
-    pub(super) fn append(&mut self, next: ValueDiff) {
+impl Joined for ValueDiff {
+    fn join(&mut self, next: Self) {
         self.count += next.count;
         self.different += next.different;
         self.first = self.first.or(next.first);

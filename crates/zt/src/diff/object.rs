@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use zt_formats::{Dense, View, dense_byte_len};
 use zt_manifest::{DType, Text, Value};
 
-use super::number::Rule;
-use super::stream::{Reader, Stream, difference};
+use super::distance::Distance;
+use super::number::{Rule, compare};
+use super::stream::{Reader, Stream, for_pairs};
 use super::{Change, DiffOptions, Side, attributes, unless_interrupted};
 use crate::cores::progress::Gauge;
 use crate::error::{Error, Result};
@@ -34,6 +35,27 @@ pub(super) fn changes(
         Err((side, error)) => pair.changes.push(unless_interrupted(side, error)?),
     }
     Ok(pair.changes)
+}
+
+/// The distance of the dense values of two objects, or why there is none. Only an interruption is an error.
+pub(super) fn distance(
+    a: &Tensor<'_>,
+    b: &Tensor<'_>,
+    gauge: &Gauge<'_>,
+) -> Result<Result<Distance, Change>> {
+    if a.shape() != b.shape() {
+        let (a, b) = (a.shape().to_vec(), b.shape().to_vec());
+        return Ok(Err(Change::Shape { a, b }));
+    }
+    let found = match (value(a), value(b)) {
+        (Err(error), _) => Err((Side::A, error)),
+        (_, Err(error)) => Err((Side::B, error)),
+        (Ok(a), Ok(b)) => for_pairs(a, b, gauge, |a, b, _| Distance::of(a, b)),
+    };
+    match found {
+        Ok(distance) => Ok(Ok(distance)),
+        Err((side, error)) => Ok(Err(unless_interrupted(side, error)?)),
+    }
 }
 
 /// The number of bytes to compare of an object; the maximum if it is unknown.
@@ -166,7 +188,9 @@ impl Pair<'_, '_> {
             };
             let of_a = array.stream(&a, of_a).map_err(|error| (Side::A, error))?;
             let of_b = other.stream(&b, of_b).map_err(|error| (Side::B, error))?;
-            let diff = difference(of_a, of_b, exact, self.gauge)?;
+            let diff = for_pairs(of_a, of_b, self.gauge, |a, b, first| {
+                compare(a, b, exact, first)
+            })?;
             if diff.different > 0 {
                 let role = Some(role.to_owned());
                 self.changes.push(Change::Values { role, diff });
@@ -192,7 +216,9 @@ impl Pair<'_, '_> {
         };
         let of_a = dense(&self.a, of_a).map_err(|error| (Side::A, error))?;
         let of_b = dense(&self.b, of_b).map_err(|error| (Side::B, error))?;
-        let diff = difference(of_a, of_b, rule, self.gauge)?;
+        let diff = for_pairs(of_a, of_b, self.gauge, |a, b, first| {
+            compare(a, b, rule, first)
+        })?;
         if diff.different > 0 {
             self.changes.push(Change::Values { role: None, diff });
         }
@@ -264,6 +290,11 @@ impl<'f> Array<'f> {
             byte_len: part.component.blob.decoded_len.unwrap_or(u64::MAX),
         })
     }
+}
+
+/// The dense value, whatever its type.
+fn value<'f>(tensor: &Tensor<'f>) -> Result<Stream<'f>> {
+    dense(tensor, tensor.type_of_value()?)
 }
 
 fn dense<'f>(tensor: &Tensor<'f>, (dtype, logical_type): Type) -> Result<Stream<'f>> {

@@ -3,8 +3,8 @@
 use zt_formats::{Elements, Registry, check_bools_from};
 use zt_manifest::{DType, Text};
 
-use super::number::{Rule, Values, compare};
-use super::{Side, ValueDiff};
+use super::Side;
+use super::number::Values;
 use crate::cores::parallel;
 use crate::cores::progress::Gauge;
 use crate::error::{Error, Result};
@@ -30,6 +30,12 @@ impl Reader<'_> {
             Reader::Dense(reader) => reader.read_elements(out),
         }
     }
+}
+
+/// What is known of some pairs of values.
+pub(super) trait Joined: Default + Send {
+    /// Adds what is known of the next pairs.
+    fn join(&mut self, next: Self);
 }
 
 /// The values of one side.
@@ -75,13 +81,14 @@ impl Stream<'_> {
     }
 }
 
-/// Compares two arrays to their ends. An error comes with the side that cannot be read.
-pub(super) fn difference(
+/// Compares two arrays to their ends. `compare` gets some pairs of values and the place of the first. An error
+/// comes with the side that cannot be read.
+pub(super) fn for_pairs<T: Joined>(
     mut a: Stream<'_>,
     mut b: Stream<'_>,
-    rule: Rule,
     gauge: &Gauge<'_>,
-) -> Result<ValueDiff, (Side, Error)> {
+    compare: impl Fn(&Values<'_>, &Values<'_>, u64) -> Result<T, (Side, Error)> + Sync,
+) -> Result<T, (Side, Error)> {
     let longest = a.value_len.max(b.value_len).max(1);
     let count = |stream: &Stream<'_>| stream.byte_len / stream.value_len.max(1) as u64;
     // One more than the number of values, so that one read also finds the end.
@@ -98,7 +105,7 @@ pub(super) fn difference(
     };
     let mut piece_a = piece(&a).map_err(|error| (Side::A, error.into()))?;
     let mut piece_b = piece(&b).map_err(|error| (Side::B, error.into()))?;
-    let mut diff = ValueDiff::default();
+    let (mut found, mut first) = (T::default(), 0u64);
     loop {
         let (len_a, len_b) = if is_alone {
             parallel::join(|| a.fill(&mut piece_a), || b.fill(&mut piece_b))
@@ -111,37 +118,38 @@ pub(super) fn difference(
         gauge.report(read).map_err(|error| (Side::A, error))?;
         let bytes_a = piece_a.get(..len_a).unwrap_or_default();
         let bytes_b = piece_b.get(..len_b).unwrap_or_default();
-        let checked = a.check(diff.count, bytes_a);
+        let checked = a.check(first, bytes_a);
         checked.map_err(|error| (Side::A, error))?;
-        let checked = b.check(diff.count, bytes_b);
+        let checked = b.check(first, bytes_b);
         checked.map_err(|error| (Side::B, error))?;
         let (of_a, of_b) = (a.values(bytes_a), b.values(bytes_b));
-        diff.append(if is_alone {
-            stretches(&of_a, &of_b, rule, diff.count)?
+        found.join(if is_alone {
+            stretches(&of_a, &of_b, first, &compare)?
         } else {
-            compare(&of_a, &of_b, rule, diff.count)?
+            compare(&of_a, &of_b, first)?
         });
         if len_a < piece_a.len() && len_b < piece_b.len() {
-            return Ok(diff);
+            return Ok(found);
         }
+        first += values as u64;
     }
 }
 
-/// As [`compare`], on all cores.
-fn stretches(
+/// As `compare`, on all cores.
+fn stretches<T: Joined>(
     a: &Values<'_>,
     b: &Values<'_>,
-    rule: Rule,
     first: u64,
-) -> Result<ValueDiff, (Side, Error)> {
+    compare: &(impl Fn(&Values<'_>, &Values<'_>, u64) -> Result<T, (Side, Error)> + Sync),
+) -> Result<T, (Side, Error)> {
     let starts: Vec<usize> = (0..a.count().max(b.count())).step_by(STRETCH).collect();
     let found = parallel::map(&starts, |start| {
         let (a, b) = (a.part(*start, STRETCH), b.part(*start, STRETCH));
-        Ok(compare(&a, &b, rule, first + *start as u64))
+        Ok(compare(&a, &b, first + *start as u64))
     });
-    let mut diff = ValueDiff::default();
+    let mut joined = T::default();
     for part in found.map_err(|error| (Side::A, error))? {
-        diff.append(part?);
+        joined.join(part?);
     }
-    Ok(diff)
+    Ok(joined)
 }
