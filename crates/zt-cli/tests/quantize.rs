@@ -6,8 +6,10 @@ mod common;
 use std::path::{Path, PathBuf};
 
 use common::{keys, names_in};
+use serde_json::json;
 use tempfile::tempdir;
 use zt::formats::{Packing, Quantization, f16};
+use zt::ggml::BlockType;
 use zt::{Attributes, DType, Dense, File, QuantizedGroup, WriteOptions};
 
 const SHAPE: [u64; 2] = [300, 1000];
@@ -62,6 +64,7 @@ fn matrices_are_quantized_and_the_rest_is_kept() {
             "output",
             "quantized",
             "signed",
+            "type",
             "warnings"
         ]
     );
@@ -80,16 +83,32 @@ fn matrices_are_quantized_and_the_rest_is_kept() {
         .collect();
     let max = errors.iter().copied().fold(0.0, f64::max);
     let mean = errors.iter().sum::<f64>() / errors.len() as f64;
+    let share = {
+        let root = |squares: f64| (squares / errors.len() as f64).sqrt();
+        let values: Vec<f64> = values().into_iter().map(f64::from).collect();
+        let middle = values.iter().sum::<f64>() / values.len() as f64;
+        let std = root(values.iter().map(|it| (it - middle).powi(2)).sum());
+        root(errors.iter().map(|error| error * error).sum()) / std
+    };
     for name in ["embed", "head"] {
         let mut all = document["quantized"].as_array().unwrap().iter();
         let quantized = all.find(|object| object["name"] == name).unwrap();
         assert_eq!(
             keys(quantized),
-            ["max_error", "mean_error", "name", "shape", "type"]
+            [
+                "error_of_std",
+                "max_error",
+                "mean_error",
+                "name",
+                "shape",
+                "type"
+            ]
         );
         assert_eq!(quantized["type"], "f32");
         assert_eq!(quantized["max_error"], max);
         assert!((quantized["mean_error"].as_f64().unwrap() / mean - 1.0).abs() < 1e-9);
+        let of_std = quantized["error_of_std"].as_f64().unwrap();
+        assert!((of_std / share - 1.0).abs() < 1e-9, "{of_std}");
     }
     let file = File::open(&out).unwrap();
     for name in ["embed", "head"] {
@@ -198,4 +217,54 @@ fn what_cannot_be_quantized_leaves_no_file() {
     );
     assert!(run.err.contains("note: --exclude "), "{}", run.err);
     assert_eq!(names_in(dir.path()), ["model.zt", "nan.zt"]);
+}
+
+#[test]
+fn blocks_of_ggml_are_written_to_zt_and_gguf() {
+    let dir = tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    let model = path("model.safetensors");
+    let values: Vec<f32> = values().into_iter().take(9 * 64).collect();
+    let mut writer = WriteOptions::new().create(path("model.zt")).unwrap();
+    for (name, shape) in [("a", vec![9, 64]), ("b", vec![64, 9]), ("c", vec![576])] {
+        let dense = Dense::from_slice(&shape, &values).unwrap();
+        writer.add(name, &dense).unwrap();
+    }
+    writer.finish().unwrap();
+    zt!["convert", path("model.zt"), model].exits(0);
+    for name in ["q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "iq4_nl"] {
+        let (ours, theirs) = (path("out.zt"), path("out.gguf"));
+        for out in [&ours, &theirs] {
+            let run = zt!["quantize", model, out, "--type", name, "--force", "--json"];
+            let document = run.exits(0).json();
+            assert_eq!(
+                (&document["type"], &document["bits"]),
+                (&json!(name), &json!(null))
+            );
+            // Only rows of whole blocks can be quantized.
+            assert_eq!(document["kept"], json!(["b", "c"]));
+            let share = document["quantized"][0]["error_of_std"].as_f64().unwrap();
+            assert!((1e-4..0.1).contains(&share), "{name}: {share}");
+        }
+        zt!["diff", ours, theirs].exits(0);
+        zt!["verify", ours].exits(0);
+        let file = File::open(&ours).unwrap();
+        let tensor = file.tensor("a").unwrap();
+        assert_eq!(tensor.format(), format!("gguf.{name}/1"));
+        let mut blocks = Vec::new();
+        let block_type = BlockType::from_format(tensor.format()).unwrap();
+        block_type.quantize(&values, &mut blocks);
+        assert_eq!(*tensor.bytes("data").unwrap(), blocks[..]);
+    }
+    let left = std::fs::read_dir(dir.path()).unwrap().count();
+    assert_eq!(left, 4, "no other file is left");
+    let refused = |arguments: &[&str]| {
+        let mut all = vec!["quantize".into(), model.clone(), path("new.gguf")];
+        all.extend(arguments.iter().map(PathBuf::from));
+        common::zt(all).code
+    };
+    assert_eq!(refused(&[]), Some(2));
+    assert_eq!(refused(&["--type", "q8_0", "--bits", "4"]), Some(2));
+    assert_eq!(refused(&["--type", "q4_k"]), Some(2));
+    zt!["quantize", model, path("out.gguf"), "--type", "q8_0"].exits(2);
 }

@@ -1,18 +1,21 @@
-//! `zt quantize`: floating-point tensors as `quantized_group`.
+//! `zt quantize`: floating-point tensors as `quantized_group`, or in blocks of ggml.
 
 use std::collections::HashMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
-use zt::foreign::ReadAhead;
+use zt::foreign::{Kind, ReadAhead};
 use zt::formats::{Packing, Quantization, Signature};
+use zt::ggml::BlockType;
+use zt::stats::Stats;
 use zt::{
-    DType, Dense, Error, ErrorKind, Planes, QuantizedGroup, Registry, Span, Tensor, View,
-    WriteOptions, Writer, codes,
+    DType, Dense, Elements, Error, ErrorKind, FileSource, OpenOptions, Planes, QuantizedGroup,
+    Registry, Span, Tensor, View, WriteOptions, Writer, codes,
 };
-use zt_convert::{Input, Kinds, ZT, is_same_file};
+use zt_convert::{ConvertOptions, GGUF, Input, Kinds, ZT, is_same_file};
 
 use crate::args::glob;
 use crate::args::input::InputArgs;
@@ -31,16 +34,21 @@ use crate::output::value::Float;
 /// Quantize the floating-point tensors of a file
 ///
 /// Dense f64, f32, f16 and bf16 tensors of two or more dimensions become `quantized_group`: each
-/// group of values has a scale, and a zero-point unless --signed is given. Every other object is kept
-/// as it is stored. Readers get the values back as f32, with the errors that this command prints.
+/// group of values has a scale, and a zero-point unless --signed is given. With --type they become
+/// blocks of ggml, bit for bit as gguf-py makes them, if their rows are whole blocks of 32 values.
+/// Every other object is kept as it is stored. Readers get the values back as f32, with the errors
+/// that this command prints.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// A file of any kind, or the index or the folder of a sharded set; `-` is stdin
     #[arg(value_name = "IN")]
     file: PathBuf,
-    /// The .zt file to write
+    /// The .zt file to write; with --type, a .zt or a .gguf
     out: PathBuf,
+    /// Write blocks of ggml of this type
+    #[arg(long, value_name = "TYPE", value_parser = block_type(), conflicts_with_all = ["bits", "group_size", "signed"])]
+    r#type: Option<&'static BlockType>,
     /// Bits of a quantized value: 1 to 16
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=16))]
     bits: u32,
@@ -69,10 +77,14 @@ Examples:
   zt quantize model.safetensors model-4bit.zt
   zt quantize model.zt model-8bit.zt --bits 8 --group-size 64 --exclude 'lm_head.*'
   zt quantize model.zt small.zt --include '*.mlp.*' --signed
+  zt quantize model.safetensors model.gguf --type q8_0
 
-Keys of --json: `file`, `output`, `bits`, `group_size`, `signed`, `quantized` (each with `name`,
-`shape`, `type`, `max_error` and `mean_error`, which are absolute), `kept` (names), `bytes` (of all
-values before), `file_size`, `warnings`.";
+OF STD is the root mean square of the errors as a share of the deviation of the values.
+
+Keys of --json: `file`, `output`, `bits`, `group_size`, `signed` (these three are null with --type),
+`type` (of the blocks, or null), `quantized` (each with `name`, `shape`, `type`, `max_error` and
+`mean_error`, which are absolute, and `error_of_std`), `kept` (names), `bytes` (of all values
+before), `file_size`, `warnings`.";
 
 /// A quantized object.
 #[derive(Serialize)]
@@ -82,13 +94,24 @@ struct Quantized<'a> {
     r#type: &'static str,
     max_error: Float,
     mean_error: Float,
+    error_of_std: Option<f64>,
+}
+
+/// What values become.
+#[derive(Clone, Copy)]
+enum Target {
+    Groups(Quantization),
+    Blocks(&'static BlockType),
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let quantization = arguments.quantization()?;
+    let target = match arguments.r#type {
+        Some(block_type) => Target::Blocks(block_type),
+        None => Target::Groups(arguments.quantization()?),
+    };
     let input = InputArgs::from(arguments.remote.clone());
     let input = input.open_input(&arguments.file, None)?;
-    check_output(&arguments.out, &input, arguments.force)?;
+    let kind = arguments.kind_of_output(&input)?;
     let file = input.file();
     file.check_overlap()?;
     let tensors = file.entries().into_iter().map(|entry| entry.tensor());
@@ -106,15 +129,17 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let bytes = file.decoded_len();
     let of_out = |error: Error| error.with_path(&arguments.out);
     let options = WriteOptions::new().empty_names(true);
-    let writer = if arguments.force {
-        options.create(&arguments.out)
-    } else {
-        options.create_new(&arguments.out)
+    // A file of another kind is written from a `.zt` file without a name.
+    let nameless = (kind != ZT).then(|| nameless(&arguments.out)).transpose()?;
+    let writer = match &nameless {
+        Some(file) => options.to_writer(file.try_clone().map_err(|error| of_out(error.into()))?),
+        None if arguments.force => options.create(&arguments.out),
+        None => options.create_new(&arguments.out),
     };
     let (mut quantized, mut kept) = (Vec::new(), Vec::new());
     let mut job = Job {
         writer: writer.map_err(of_out)?,
-        quantization,
+        target,
         registry: file.registry(),
         progress: Progress::new(Some(bytes)),
         stored: HashMap::new(),
@@ -147,19 +172,31 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         writer, progress, ..
     } = job;
     writer.finish().map_err(of_out)?;
+    let mut remarks = file.warnings();
+    if let Some(file) = nameless {
+        let source = FileSource::from_file(file).map_err(|error| of_out(error.into()))?;
+        let input = Input::from(OpenOptions::new().open_source(source).map_err(of_out)?);
+        let options = ConvertOptions::new(kind).overwrite(arguments.force);
+        let converted = Kinds::builtin().convert_to_path(&[input], &arguments.out, &options);
+        remarks.extend(converted?.warnings);
+    }
     drop(progress);
-    let remarks = file.warnings();
     output.warnings(&remarks);
 
     let metadata = arguments.out.metadata();
     let file_size = metadata.map_err(|error| of_out(error.into()))?.len();
     if output.json {
+        let groups = match target {
+            Target::Groups(quantization) => Some(quantization),
+            Target::Blocks(_) => None,
+        };
         output.document(&object! {
             file: path_text(&arguments.file),
             output: path_text(&arguments.out),
-            bits: arguments.bits,
-            group_size: arguments.group_size,
-            signed: arguments.signed,
+            bits: groups.map(|groups| groups.bits),
+            group_size: groups.map(|groups| groups.group_size),
+            signed: groups.map(|groups| groups.signed),
+            r#type: arguments.r#type.map(lower),
             quantized: &quantized,
             kept: &kept,
             bytes,
@@ -168,7 +205,14 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         })?;
         return Ok(Exit::Ok);
     }
-    let mut table = Table::new(&["NAME", "TYPE", "SHAPE", ">MAX ERROR", ">MEAN ERROR"]);
+    let mut table = Table::new(&[
+        "NAME",
+        "TYPE",
+        "SHAPE",
+        ">MAX ERROR",
+        ">MEAN ERROR",
+        ">OF STD",
+    ]);
     for object in &quantized {
         table.row([
             cell(object.name).into_owned(),
@@ -176,6 +220,9 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             shape(object.shape),
             format!("{:.3e}", object.max_error.0),
             format!("{:.3e}", object.mean_error.0),
+            object
+                .error_of_std
+                .map_or("-".to_owned(), |share| format!("{:.3} %", 100.0 * share)),
         ]);
     }
     output.line(&table.render(output.colored()))?;
@@ -205,12 +252,40 @@ impl Arguments {
         })
     }
 
+    /// The kind of the file to write, which may be written.
+    fn kind_of_output(&self, input: &Input) -> Result<Kind, Failure> {
+        let out = &*self.out;
+        expect_local(out, "quantized objects cannot be written to a store")?;
+        let kind = Kinds::builtin().of_extension(out).unwrap_or(ZT);
+        if is_stdout(out) || kind != ZT && (kind != GGUF || self.r#type.is_none()) {
+            let out = out.display();
+            return Err(Failure::misuse(format!(
+                "{out}: quantized objects are written to .zt files, and with --type to .gguf files"
+            )));
+        }
+        if input.paths().iter().any(|path| is_same_file(path, out)) {
+            return Err(Failure::overwrite(
+                out,
+                "is the input, which is never overwritten",
+            ));
+        }
+        if !self.force && out.symlink_metadata().is_ok() {
+            return Err(Failure::overwrite(out, "exists; --force replaces it"));
+        }
+        Ok(kind)
+    }
+
     /// Whether the arguments choose the object.
     fn takes(&self, tensor: &Tensor<'_>, registry: &Registry) -> bool {
         let matches = |patterns: &[String]| glob::any_matches(patterns, tensor.name());
         let is_named =
             matches(&self.include) || self.include.is_empty() && tensor.shape().len() >= 2;
-        is_named && !matches(&self.exclude) && floating(tensor, registry).is_some()
+        let row_len = tensor.shape().last().copied().unwrap_or(1);
+        let is_whole = |block_type: &BlockType| row_len.is_multiple_of(block_type.block_len());
+        is_named
+            && !matches(&self.exclude)
+            && self.r#type.is_none_or(is_whole)
+            && floating(tensor, registry).is_some()
     }
 }
 
@@ -226,25 +301,28 @@ fn floating(tensor: &Tensor<'_>, registry: &Registry) -> Option<DType> {
     (types.contains(&dtype) && logical_type.is_none()).then_some(dtype)
 }
 
-fn check_output(out: &Path, input: &Input, force: bool) -> Result<(), Failure> {
-    expect_local(out, "quantized objects cannot be written to a store")?;
-    let kind = Kinds::builtin().of_extension(out);
-    if is_stdout(out) || kind.is_some_and(|kind| kind != ZT) {
-        let out = out.display();
-        return Err(Failure::misuse(format!(
-            "{out}: quantized objects are written to .zt files only"
-        )));
-    }
-    if input.paths().iter().any(|path| is_same_file(path, out)) {
-        return Err(Failure::overwrite(
-            out,
-            "is the input, which is never overwritten",
-        ));
-    }
-    if !force && out.symlink_metadata().is_ok() {
-        return Err(Failure::overwrite(out, "exists; --force replaces it"));
-    }
-    Ok(())
+/// Parses the name of a type of blocks.
+fn block_type() -> impl TypedValueParser<Value = &'static BlockType> {
+    let names = BlockType::quantized().map(lower);
+    PossibleValuesParser::new(names).try_map(|name| {
+        let mut types = BlockType::quantized();
+        types
+            .find(|known| lower(known) == name)
+            .ok_or("no such type")
+    })
+}
+
+/// Its name as `ls` shows it: `q8_0` of the format `gguf.q8_0/1`.
+fn lower(block_type: &'static BlockType) -> &'static str {
+    let format = block_type.format().trim_start_matches("gguf.");
+    format.trim_end_matches("/1")
+}
+
+/// A file in the folder of `out` that is gone once it is closed.
+fn nameless(out: &Path) -> Result<std::fs::File, Failure> {
+    let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let file = tempfile::tempfile_in(folder.unwrap_or(Path::new(".")));
+    Ok(file.map_err(|error| Error::from(error).with_path(out))?)
 }
 
 const DATA: &str = "data";
@@ -254,7 +332,7 @@ const ZEROS: &str = "zeros";
 
 struct Job<'f, 'w> {
     writer: Writer<'w>,
-    quantization: Quantization,
+    target: Target,
     registry: &'f Registry,
     progress: Progress,
     /// The first component with some stored bytes, for quantized and for kept objects: tied weights
@@ -327,24 +405,35 @@ impl<'f> Job<'f, '_> {
         for parameter in format.map_or(&[][..], |format| format.parameters()) {
             attributes.remove(parameter);
         }
-        for (key, value) in self.quantization.to_attributes() {
-            attributes.insert(key, value);
+        let (id, packed) = match self.target {
+            Target::Groups(_) => (QuantizedGroup::FORMAT, (PACKED, DType::I32)),
+            Target::Blocks(block_type) => (block_type.format(), (DATA, DType::U8)),
+        };
+        let mut rest = Vec::new();
+        if let Target::Groups(quantization) = self.target {
+            for (key, value) in quantization.to_attributes() {
+                attributes.insert(key, value);
+            }
+            rest.push(SCALES);
+            rest.extend((!quantization.signed).then_some(ZEROS));
         }
         let shape = tensor.shape();
-        let mut object = self
-            .writer
-            .begin(tensor.name(), shape, QuantizedGroup::FORMAT)?;
-        object.set_attributes(attributes);
+        let mut object = self.writer.begin(tensor.name(), shape, id)?;
+        if !attributes.is_empty() {
+            object.set_attributes(attributes);
+        }
+        let (role, dtype) = packed;
         let errors = if let Some((name, _)) = same {
-            let mut roles = vec![(PACKED, DType::I32), (SCALES, DType::F32)];
-            roles.extend((!self.quantization.signed).then_some((ZEROS, DType::F32)));
-            for (role, dtype) in roles {
-                object.component(role, dtype, None)?.share(name, role)?;
+            object.component(role, dtype, None)?.share(name, role)?;
+            for role in rest {
+                object
+                    .component(role, DType::F32, None)?
+                    .share(name, role)?;
             }
-            self.errors.get(name).copied().unwrap_or_default()
+            self.errors.get(name).cloned().unwrap_or_default()
         } else {
-            let mut packed = object.component(PACKED, DType::I32, None)?;
-            let mut groups = Groups::new(self.quantization, |words| Ok(packed.write_all(words)?));
+            let mut out = object.component(role, dtype, None)?;
+            let mut groups = Groups::new(self.target, |bytes| Ok(out.write_all(bytes)?));
             let value = Value::of(&tensor, None, self.registry)?;
             value.for_each_piece(|elements| {
                 let values = elements.to_dtype(DType::F32, self.registry)?;
@@ -358,10 +447,8 @@ impl<'f> Job<'f, '_> {
                 errors,
                 ..
             } = groups;
-            packed.finish()?;
-            let mut rest = vec![(SCALES, scales)];
-            rest.extend((!self.quantization.signed).then_some((ZEROS, zeros)));
-            for (role, values) in rest {
+            out.finish()?;
+            for (role, values) in rest.into_iter().zip([scales, zeros]) {
                 let mut out = object.component(role, DType::F32, None)?;
                 out.write_all(&values)?;
                 out.finish()?;
@@ -369,31 +456,59 @@ impl<'f> Job<'f, '_> {
             errors
         };
         object.finish()?;
-        self.errors.insert(tensor.name(), errors);
-        Ok(Quantized {
+        let quantized = Quantized {
             name: tensor.name(),
             shape,
             r#type: floating(&tensor, self.registry).map_or("", DType::as_str),
             max_error: Float(errors.max),
             mean_error: Float(errors.sum / errors.count as f64),
-        })
+            error_of_std: errors.of_std(),
+        };
+        self.errors.insert(tensor.name(), errors);
+        Ok(quantized)
     }
 }
 
 /// The absolute errors of quantized values.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 struct Errors {
     max: f64,
     sum: f64,
+    squares: f64,
     count: u64,
+    /// Of the values.
+    stats: Stats,
+}
+
+impl Errors {
+    fn add(&mut self, values: &[f32], restored: impl Iterator<Item = f32>) -> zt::Result<()> {
+        for (value, restored) in values.iter().zip(restored) {
+            let error = (f64::from(*value) - f64::from(restored)).abs();
+            self.max = self.max.max(error);
+            self.sum += error;
+            self.squares += error * error;
+        }
+        self.count += values.len() as u64;
+        let values = Elements::from(values);
+        self.stats
+            .append(&Stats::of(&values, &Registry::builtin())?);
+        Ok(())
+    }
+
+    /// The root of the mean square over the deviation of the values; `None` if all are equal.
+    fn of_std(&self) -> Option<f64> {
+        let std = self.stats.finite.map(|finite| finite.std);
+        let std = std.filter(|std| *std > 0.0)?;
+        Some((self.squares / self.count as f64).sqrt() / std)
+    }
 }
 
 /// Quantizes the values of an object piece by piece. Scales and zero-points stay in memory.
 struct Groups<W> {
-    quantization: Quantization,
-    /// Takes packed words.
+    target: Target,
+    /// Takes packed words or blocks.
     write: W,
-    /// The values that whole groups and words take at a time.
+    /// The values that whole groups and words, or blocks, take at a time.
     unit: usize,
     /// Values that are not quantized yet.
     held: Vec<f32>,
@@ -403,12 +518,17 @@ struct Groups<W> {
 }
 
 impl<W: FnMut(&[u8]) -> zt::Result<()>> Groups<W> {
-    fn new(quantization: Quantization, write: W) -> Self {
-        let group = usize::try_from(quantization.group_size).unwrap_or(usize::MAX);
-        // A multiple of both, if not the least.
-        let unit = group.saturating_mul(quantization.packing.per_word as usize);
+    fn new(target: Target, write: W) -> Self {
+        let unit = match target {
+            // A multiple of both, if not the least.
+            Target::Groups(quantization) => {
+                let group = usize::try_from(quantization.group_size).unwrap_or(usize::MAX);
+                group.saturating_mul(quantization.packing.per_word as usize)
+            }
+            Target::Blocks(block_type) => usize::try_from(block_type.block_len()).unwrap_or(1),
+        };
         Groups {
-            quantization,
+            target,
             write,
             unit: unit.saturating_mul((PIECE / 4 / unit).max(1)),
             held: Vec::new(),
@@ -441,20 +561,29 @@ impl<W: FnMut(&[u8]) -> zt::Result<()>> Groups<W> {
             let message = format!("the value at position {position} is not finite");
             return Err(Error::new(ErrorKind::Misuse, codes::MISUSE, message));
         }
-        let shape = [self.held.len() as u64];
-        let quantized = QuantizedGroup::quantize(shape, &self.held, self.quantization)?;
-        (self.write)(&quantized.packed().bytes)?;
-        self.scales.extend_from_slice(&quantized.scales().bytes);
-        if let Some(zeros) = quantized.zeros() {
-            self.zeros.extend_from_slice(&zeros.bytes);
+        match self.target {
+            Target::Groups(quantization) => {
+                let shape = [self.held.len() as u64];
+                let quantized = QuantizedGroup::quantize(shape, &self.held, quantization)?;
+                (self.write)(&quantized.packed().bytes)?;
+                self.scales.extend_from_slice(&quantized.scales().bytes);
+                if let Some(zeros) = quantized.zeros() {
+                    self.zeros.extend_from_slice(&zeros.bytes);
+                }
+                let restored = quantized.to_dense()?;
+                let restored = restored.as_slice::<f32>()?;
+                self.errors.add(&self.held, restored.iter().copied())?;
+            }
+            Target::Blocks(block_type) => {
+                let mut blocks = Vec::new();
+                block_type.quantize(&self.held, &mut blocks);
+                (self.write)(&blocks)?;
+                let mut restored = vec![[0; 4]; self.held.len()];
+                block_type.dequantize(&blocks, &mut restored);
+                let restored = restored.into_iter().map(f32::from_le_bytes);
+                self.errors.add(&self.held, restored)?;
+            }
         }
-        let restored = quantized.to_dense()?;
-        for (value, restored) in self.held.iter().zip(restored.as_slice::<f32>()?.iter()) {
-            let error = (f64::from(*value) - f64::from(*restored)).abs();
-            self.errors.max = self.errors.max.max(error);
-            self.errors.sum += error;
-        }
-        self.errors.count += self.held.len() as u64;
         self.held.clear();
         Ok(())
     }
