@@ -283,6 +283,7 @@ impl<'f> Array<'f> {
         let reader = tensor.reader_of(*part, tensor.must_verify(*part))?;
         Ok(Stream {
             reader: Reader::Component(reader),
+            raw: None,
             registry: tensor.registry(),
             value_len: tensor.value_len(dtype, logical_type.as_deref()),
             dtype,
@@ -301,6 +302,7 @@ fn dense<'f>(tensor: &Tensor<'f>, (dtype, logical_type): Type) -> Result<Stream<
     let value_len = tensor.value_len(dtype, logical_type.as_deref());
     Ok(Stream {
         reader: Reader::Dense(tensor.dense_reader()?),
+        raw: tensor.raw_value()?,
         registry: tensor.registry(),
         value_len,
         dtype,

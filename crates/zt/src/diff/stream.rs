@@ -7,9 +7,11 @@ use super::Side;
 use super::number::Values;
 use crate::cores::parallel;
 use crate::cores::progress::Gauge;
+use crate::cores::scratch::{Pool, Scratch};
 use crate::error::{Error, Result};
 use crate::file::tensor::ComponentReader;
 use crate::read::dense_reader::DenseReader;
+use crate::read::raw_value::{RawValue, Sum};
 use zt_container::memory::resize;
 
 /// Bytes of the longer side that are in memory at a time.
@@ -41,6 +43,8 @@ pub(super) trait Joined: Default + Send {
 /// The values of one side.
 pub(super) struct Stream<'f> {
     pub(super) reader: Reader<'f>,
+    /// The same values, if they can be read in stretches.
+    pub(super) raw: Option<RawValue<'f>>,
     pub(super) registry: &'f Registry,
     pub(super) dtype: DType,
     pub(super) logical_type: Option<Text>,
@@ -98,6 +102,12 @@ pub(super) fn for_pairs<T: Joined>(
     let values = values.max(1);
     // Small arrays are compared in parallel with others, each on one core.
     let is_alone = values == most;
+    if let (Some(raw_a), Some(raw_b)) = (&a.raw, &b.raw)
+        && is_alone
+        && count(&a) == count(&b)
+    {
+        return for_raw_pairs([(&a, raw_a), (&b, raw_b)], gauge, &compare);
+    }
     let piece = |stream: &Stream<'_>| {
         let mut piece = Vec::new();
         let byte_len = (values * stream.value_len) as u64;
@@ -133,6 +143,44 @@ pub(super) fn for_pairs<T: Joined>(
         }
         first += values as u64;
     }
+}
+
+/// As [`for_pairs`]. Each core reads and hashes what it compares.
+fn for_raw_pairs<T: Joined>(
+    [(a, raw_a), (b, raw_b)]: [(&Stream<'_>, &RawValue<'_>); 2],
+    gauge: &Gauge<'_>,
+    compare: &(impl Fn(&Values<'_>, &Values<'_>, u64) -> Result<T, (Side, Error)> + Sync),
+) -> Result<T, (Side, Error)> {
+    let len = |stream: &Stream<'_>| (STRETCH * stream.value_len) as u64;
+    let pool = Pool::default();
+    let one = |at: u64, scratch: &mut Scratch| -> Result<(T, Sum, Sum), (Side, Error)> {
+        let first = at * STRETCH as u64;
+        let read = raw_a.stretch(at, len(a), &mut scratch.stored);
+        let (bytes_a, sum_a) = read.map_err(|error| (Side::A, error))?;
+        let read = raw_b.stretch(at, len(b), &mut scratch.content);
+        let (bytes_b, sum_b) = read.map_err(|error| (Side::B, error))?;
+        let reported = gauge.report(sum_a.1.saturating_add(sum_b.1));
+        reported.map_err(|error| (Side::A, error))?;
+        let checked = a.check(first, bytes_a);
+        checked.map_err(|error| (Side::A, error))?;
+        let checked = b.check(first, bytes_b);
+        checked.map_err(|error| (Side::B, error))?;
+        let found = compare(&a.values(bytes_a), &b.values(bytes_b), first)?;
+        Ok((found, sum_a, sum_b))
+    };
+    let found = parallel::map(&raw_a.places(len(a)), |at| {
+        Ok(pool.with(|scratch| one(*at, scratch)))
+    });
+    let (mut joined, mut sums_a, mut sums_b) = (T::default(), Vec::new(), Vec::new());
+    for part in found.map_err(|error| (Side::A, error))? {
+        let (part, sum_a, sum_b) = part?;
+        joined.join(part);
+        sums_a.push(sum_a);
+        sums_b.push(sum_b);
+    }
+    raw_a.check(sums_a).map_err(|error| (Side::A, error))?;
+    raw_b.check(sums_b).map_err(|error| (Side::B, error))?;
+    Ok(joined)
 }
 
 /// As `compare`, on all cores.

@@ -9,6 +9,7 @@
 //! | `window`, `windows` | parts of one component, and of all for its format |
 //! | `frames` | parts of a component that lie in many frames, on all cores |
 //! | `dense_reader` | the dense value as a stream: [`DenseReader`] |
+//! | `raw_value` | the dense value of an array that is stored raw, in stretches on all cores |
 //! | `batch` | many components in one call, in the order of the file |
 //! | `ahead` | nothing: it announces tensors to remote sources |
 //! | `plan` | many tensors and slices, read ahead within a budget of memory: [`Plan`] |
@@ -33,6 +34,7 @@ mod dense;
 pub(crate) mod dense_reader;
 mod frames;
 pub(crate) mod plan;
+pub(crate) mod raw_value;
 mod runs;
 mod slice;
 mod tiles;

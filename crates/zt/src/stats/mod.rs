@@ -23,6 +23,7 @@ use crate::error::{ErrorKind, Result};
 use crate::file::tensor::Tensor;
 use crate::file::{Entry, File};
 use crate::read::ahead::ReadAhead;
+use crate::read::raw_value::RawValue;
 
 /// How statistics are computed.
 #[must_use]
@@ -136,10 +137,13 @@ fn of_entry(entry: &Entry<'_>, is_alone: bool, gauge: &Gauge<'_>) -> Result<Obje
     let tensor = entry.tensor()?;
     let array = Array::of(&tensor)?;
     let mut values = Stats::default();
-    array.for_each_piece(is_alone, gauge, |elements| {
-        values.append(&of_piece(&elements, &tensor, is_alone)?);
-        Ok(())
-    })?;
+    match tensor.raw_value()?.filter(|_| is_alone) {
+        Some(raw) => values = array.of_raw(&raw, gauge)?,
+        None => array.for_each_piece(is_alone, gauge, |elements| {
+            values.append(&of_piece(&elements, &tensor, is_alone)?);
+            Ok(())
+        })?,
+    }
     values.add_zeros(array.absent);
     let (dead_rows, dead_columns) = dead::rows_and_columns(&array, &values, gauge)?;
     Ok(ObjectStats {
@@ -150,10 +154,11 @@ fn of_entry(entry: &Entry<'_>, is_alone: bool, gauge: &Gauge<'_>) -> Result<Obje
     })
 }
 
+/// Bytes that one core takes at a time: a multiple of the length of any value.
+const STRETCH: usize = 128 << 10;
+
 /// On all cores if no other object is read.
 fn of_piece(elements: &Elements<'_>, tensor: &Tensor<'_>, is_alone: bool) -> Result<Stats> {
-    /// Bytes that one core takes at a time: a multiple of the length of any value.
-    const STRETCH: usize = 128 << 10;
     let registry = tensor.registry();
     if !is_alone || elements.bytes.len() <= STRETCH {
         return Ok(Stats::of(elements, registry)?);
@@ -199,6 +204,32 @@ impl<'f> Array<'f> {
         Ok(array)
     }
 
+    /// Statistics of values that are stored raw. Each core reads what it takes.
+    fn of_raw(&self, raw: &RawValue<'_>, gauge: &Gauge<'_>) -> Result<Stats> {
+        let like = self.like();
+        let parts = parallel::map(&raw.places(STRETCH as u64), |at| {
+            self.tensor.pool().with(|scratch| {
+                let (bytes, sum) = raw.stretch(*at, STRETCH as u64, &mut scratch.stored)?;
+                gauge.report(sum.1)?;
+                let elements = like.of_same_type(bytes);
+                Ok((Stats::of(&elements, self.tensor.registry())?, sum))
+            })
+        })?;
+        let (parts, sums): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+        raw.check(sums)?;
+        let mut stats = Stats::default();
+        parts.iter().for_each(|part| stats.append(part));
+        Ok(stats)
+    }
+
+    /// No elements, of the type of the values.
+    fn like(&self) -> Elements<'static> {
+        Elements {
+            logical_type: self.logical_type.clone(),
+            ..Elements::new(self.dtype, &[][..])
+        }
+    }
+
     fn for_each_piece(
         &self,
         is_alone: bool,
@@ -207,10 +238,7 @@ impl<'f> Array<'f> {
     ) -> Result<()> {
         // A thread reads long pieces ahead. Short ones stay in the core's cache, and other cores have work.
         let piece_len = if is_alone { 1 << 20 } else { 128 << 10 };
-        let like = Elements {
-            logical_type: self.logical_type.clone(),
-            ..Elements::new(self.dtype, &[][..])
-        };
+        let like = self.like();
         let take = |bytes: &[u8]| {
             gauge.report(bytes.len() as u64)?;
             take(like.of_same_type(bytes))
