@@ -320,6 +320,8 @@ fn help_and_version_are_0_and_have_examples() {
         long.contains("zstd") && long.contains("safetensors"),
         "{long}"
     );
+    let (_, build) = long.split_once("\nbuild: ").unwrap();
+    assert!(build.contains(std::env::consts::OS), "{build}");
 }
 
 #[test]

@@ -72,12 +72,13 @@ fn long_version() -> &'static str {
     &TEXT
 }
 
-/// The version, the features and the kinds of this build.
+/// The version, the features, the kinds, the target and the revision of this build.
 fn version_of_build() -> String {
     let (version, features) = (env!("CARGO_PKG_VERSION"), zt::FEATURES.join(", "));
     let kinds = zt_convert::Kinds::builtin();
     let kinds: Vec<&str> = kinds.iter().map(|kind| kind.kind().as_str()).collect();
-    format!("{version} ({features})\nkinds: {}", kinds.join(", "))
+    let (kinds, build) = (kinds.join(", "), env!("ZT_BUILD"));
+    format!("{version} ({features})\nkinds: {kinds}\nbuild: {build}")
 }
 
 const EXAMPLES: &str = "\
