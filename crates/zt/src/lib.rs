@@ -98,7 +98,7 @@ pub const FEATURES: &[&str] = &[
 pub mod foreign {
     pub use crate::disk::access::keep_access;
     pub use crate::disk::lock::{expect_unlocked, open_locked};
-    pub use crate::disk::publish::{AtomicFile, sync_folder};
+    pub use crate::disk::publish::{AtomicFile, is_null, sync_folder};
     pub use crate::disk::{synced, uninterrupted};
 
     pub use crate::file::builder::{FileBuilder, SourceId};

@@ -4,12 +4,14 @@ use std::fs;
 use std::path::Path;
 
 use zt::Result;
+use zt::foreign::is_null;
 use zt_foreign::{Fault, Input};
 
 /// Refuses an output that is an input, and, unless `overwrite`, one that exists.
 pub(crate) fn check(out: &Path, inputs: &[Input], overwrite: bool) -> Result<()> {
     check_is_no_input(out, inputs)?;
     match fs::metadata(out) {
+        _ if is_null(out) => Ok(()),
         Ok(there) if there.is_dir() => Err(Fault::NoFile.into()),
         // A device is written to and not replaced.
         Ok(there) if !there.is_file() => Ok(()),

@@ -105,7 +105,7 @@ impl AtomicFile {
     /// As [`AtomicFile::create`]; code `overwrite`, here or when it is published.
     pub fn create_new(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        if fs::symlink_metadata(path).is_ok() {
+        if !is_null(path) && fs::symlink_metadata(path).is_ok() {
             return Err(crate::error::Error::from(Fault::Exists).with_path(path));
         }
         let mut file = Self::begin(path, create_unnamed).map_err(|error| error.with_path(path))?;
@@ -114,6 +114,10 @@ impl AtomicFile {
     }
 
     fn begin(path: &Path, unnamed: Unnamed) -> Result<Self> {
+        if is_null(path) {
+            let file = File::options().write(true).open(path)?;
+            return Ok(Self::of(file, Place::Target, path.to_owned(), path));
+        }
         let target = resolved(path)?;
         if is_path_locked(&target) {
             return Err(Fault::Locked.into());
@@ -302,6 +306,14 @@ impl Drop for AtomicFile {
             let _ = fs::remove_file(temporary); // An error cannot be returned from here.
         }
     }
+}
+
+/// Whether `path` is `NUL`, where Windows drops what is written. Its metadata does not show it.
+#[must_use]
+pub fn is_null(path: &Path) -> bool {
+    cfg!(windows)
+        && std::path::absolute(path)
+            .is_ok_and(|path| path.as_os_str().eq_ignore_ascii_case(r"\\.\NUL"))
 }
 
 /// The real file of a path: absolute, so that a change of the working folder does not matter, and
@@ -561,6 +573,17 @@ mod tests {
         symlink("round", at("round")).unwrap();
         let error = AtomicFile::create(at("round")).unwrap_err();
         assert_eq!((error.code(), error.path()), ("io", Some(&*at("round"))));
+    }
+
+    #[cfg(windows)]
+    #[test]
+    fn what_is_written_to_nul_is_dropped() {
+        for path in ["NUL", "nul", r"\\.\NUL"] {
+            let mut file = AtomicFile::create_new(path).unwrap();
+            file.write_all(b"dropped").unwrap();
+            file.publish().unwrap();
+        }
+        assert!(!is_null(Path::new("NUL.zt")));
     }
 
     #[test]
