@@ -70,7 +70,7 @@ pub use error::{Error, ErrorKind, Result, codes};
 pub use file::inner::Verify;
 pub use file::open::{OpenOptions, registry};
 pub use file::tensor::{ComponentReader, OwnedTensor, Tensor};
-pub use file::{Entry, File, Warning};
+pub use file::{Entry, File, Warning, nearest};
 pub use read::dense_reader::DenseReader;
 pub use read::plan::Plan;
 pub use write::component::{ComponentWriter, SuspendedComponent};

@@ -11,12 +11,6 @@ use crate::files::stdin::is_stdin;
 use crate::output::Output;
 use crate::output::text::printable;
 
-/// Characters of the longest name that is compared.
-const LONGEST: usize = 256;
-
-/// The most edits between a name and its suggestion, however long they are.
-const EDITS: usize = 8;
-
 /// The result of a call about an object of `file`, which lies at `path`. If no object has the name,
 /// adds a hint: at the option `by` for patterns, or at the name that is closest.
 pub(crate) fn hinted<T>(
@@ -85,97 +79,7 @@ pub(crate) fn hint_at_nearest<'n>(
     names: impl Iterator<Item = &'n str>,
     output: &mut Output,
 ) {
-    if let Some(name) = nearest(asked, names) {
+    if let Some(name) = zt::nearest(asked, names) {
         output.hint(format!("did you mean \"{}\"?", printable(name)));
-    }
-}
-
-/// The name with the fewest edits from `asked`; `None` if more than a third of it is edited.
-fn nearest<'n>(asked: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    let asked: Vec<char> = asked.chars().take(LONGEST + 1).collect();
-    if asked.len() > LONGEST {
-        return None;
-    }
-    let mut limit = (asked.len() / 3).clamp(1, EDITS);
-    let mut nearest = None;
-    for name in names {
-        let letters: Vec<char> = name.chars().take(LONGEST + EDITS + 1).collect();
-        if let Some(edits) = edits(&asked, &letters, limit) {
-            nearest = Some(name);
-            // Only a closer name is better.
-            limit = edits.saturating_sub(1);
-        }
-    }
-    nearest
-}
-
-/// The number of letters to add, remove, replace or swap with the next; `None` if it exceeds `limit`.
-/// The time is the length times `limit`: letters that far apart need more edits.
-fn edits(a: &[char], b: &[char], limit: usize) -> Option<usize> {
-    if a.len().abs_diff(b.len()) > limit {
-        return None;
-    }
-    // Rows of the table of edits between the beginnings of both.
-    let too_many = limit + 1;
-    let mut before_last = vec![too_many; b.len() + 1];
-    let mut last: Vec<usize> = (0..=b.len()).map(|len| len.min(too_many)).collect();
-    for i in 1..=a.len() {
-        let mut row = vec![too_many; b.len() + 1];
-        row[0] = i.min(too_many);
-        for j in i.saturating_sub(limit).max(1)..=(i + limit).min(b.len()) {
-            let replaced = last[j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut edits = replaced.min(last[j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                edits = edits.min(before_last[j - 2] + 1);
-            }
-            row[j] = edits.min(too_many);
-        }
-        before_last = std::mem::replace(&mut last, row);
-    }
-    last.last().copied().filter(|edits| *edits <= limit)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_closest_name_is_found() {
-        let names = [
-            "layers.0.bias",
-            "layers.0.weight",
-            "layers.1.weight",
-            "größe",
-        ];
-        for (asked, expected) in [
-            ("layers.0.wieght", Some("layers.0.weight")),
-            ("layers.1.wight", Some("layers.1.weight")),
-            ("layer.0.bias", Some("layers.0.bias")),
-            ("layers.0.weights", Some("layers.0.weight")),
-            ("grösse", Some("größe")),
-            ("größer", Some("größe")),
-            ("nope", None),
-            ("", None),
-            ("embed.weight", None),
-        ] {
-            assert_eq!(nearest(asked, names.into_iter()), expected, "{asked}");
-        }
-        let long = "x".repeat(LONGEST + 1);
-        assert_eq!(nearest(&long, [long.as_str()].into_iter()), None);
-    }
-
-    #[test]
-    fn edits_are_counted_up_to_the_limit() {
-        let edits = |a: &str, b: &str, limit| {
-            let [a, b] = [a, b].map(|text| text.chars().collect::<Vec<_>>());
-            assert_eq!(edits(&a, &b, limit), edits(&b, &a, limit));
-            edits(&a, &b, limit)
-        };
-        assert_eq!(edits("kitten", "sitting", 3), Some(3));
-        assert_eq!(edits("kitten", "sitting", 2), None);
-        assert_eq!(edits("ab", "ba", 1), Some(1));
-        assert_eq!(edits("", "abc", 3), Some(3));
-        assert_eq!(edits("same", "same", 0), Some(0));
-        assert_eq!(edits("same", "some", 0), None);
     }
 }

@@ -7,6 +7,7 @@
 //! | `open` | [`OpenOptions`], and how `.zt` files are opened |
 //! | `builder`, `value_rule` | how crates for other kinds of files build a `File` |
 //! | `kind` | the name of a kind of file |
+//! | `nearest` | the name that a user meant |
 //! | `catalog` | the index of names, and the objects, decoded when they are asked for |
 //! | `tensor` | [`Tensor`]: metadata and components of one object |
 //! | `unfinished` | the old file, where an edit has not finished |
@@ -23,6 +24,7 @@ pub(crate) mod catalog;
 pub(crate) mod chunks;
 pub(crate) mod inner;
 pub(crate) mod kind;
+mod nearest;
 pub(crate) mod open;
 pub(crate) mod overlap;
 pub(crate) mod tensor;
@@ -32,6 +34,7 @@ mod verified_blobs;
 mod warning;
 
 pub(crate) use inner::{Inner, Origin};
+pub use nearest::nearest;
 pub use warning::{Warning, WarningKind, parted_links};
 
 use std::path::Path;
