@@ -76,7 +76,7 @@ pub use zt_foreign::{
 pub use merge::{is_same_file, join_slices};
 pub use model::{Finding, WrittenIndex, verify_blob};
 pub use native::{ZT, Zt};
-pub use open::{checkpoint_in, slices_in};
+pub use open::{FolderContents, checkpoint_in, slices_in};
 pub use sets::{Shard, Split, SplitOptions, shards_of};
 pub use table::Kinds;
 #[cfg(feature = "dcp")]

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use zt_convert::Input;
+use zt::{Error, ErrorKind, codes};
+use zt_convert::{FolderContents, Input};
 
 use crate::args::input::{InputArgs, Truncated};
 use crate::failure::Failure;
 use crate::files::remote::is_url;
 use crate::files::stdin::is_stdin;
-use crate::files::walk::{Contents, misuse, of_another_program};
 
 /// The files of a command that takes several.
 #[derive(Debug, Args)]
@@ -59,10 +59,10 @@ impl FilesArgs {
         let mut folders = vec![folder.to_owned()];
         let mut top = None;
         while let Some(folder) = folders.pop() {
-            let contents = match Contents::of(&folder) {
+            let contents = match FolderContents::of(&folder) {
                 Ok(contents) => contents,
-                Err(failure) => {
-                    found.push(Found::new(folder, Some(failure)));
+                Err(error) => {
+                    found.push(Found::new(folder, Some(Failure::Refused(error))));
                     continue;
                 }
             };
@@ -76,16 +76,21 @@ impl FilesArgs {
         if found.len() > before {
             return;
         }
-        let failure = match top {
-            Some(contents) if !self.recursive && !contents.folders.is_empty() => misuse(
-                "the folder has no tensor file; -r looks into its folders, too".to_owned(),
-                folder,
-            ),
-            Some(contents) if !self.recursive => contents.has_none(folder),
-            _ => misuse("no folder below it has a tensor file".to_owned(), folder),
-        };
-        let failure = of_another_program(folder).unwrap_or(failure);
-        found.push(Found::new(folder.to_owned(), Some(failure)));
+        let contents = top.unwrap_or_default();
+        let mut error = contents.has_none(folder);
+        if error.code() == codes::MISUSE {
+            let advice = match (self.recursive, contents.folders.is_empty()) {
+                (true, _) => Some("no folder below it has a tensor file"),
+                (false, false) => {
+                    Some("the folder has no tensor file; -r looks into its folders, too")
+                }
+                (false, true) => None,
+            };
+            if let Some(advice) = advice {
+                error = Error::new(ErrorKind::Misuse, codes::MISUSE, advice).with_path(folder);
+            }
+        }
+        found.push(Found::new(folder.to_owned(), Some(Failure::Refused(error))));
     }
 }
 

@@ -6,7 +6,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use zt::File;
 use zt::foreign::Kind;
-use zt_convert::{Input, InputOptions, Kinds, MlDtype, Names, PYTORCH};
+use zt_convert::{FolderContents, Input, InputOptions, Kinds, MlDtype, Names, PYTORCH};
 
 use crate::args::select::SelectArgs;
 use crate::failure::Failure;
@@ -14,7 +14,6 @@ use crate::files::limit::explained;
 use crate::files::remote;
 use crate::files::remote::RemoteArgs;
 use crate::files::stdin::{self, is_stdin};
-use crate::files::walk::Contents;
 
 /// The options of every command that reads files of any kind.
 #[derive(Debug, Default, Args)]
@@ -134,7 +133,8 @@ impl InputArgs {
         truncated: Truncated,
     ) -> Result<Input, Failure> {
         if path.is_dir() && !is_stdin(path) && !remote::is_url(path) {
-            let only = Contents::of(path)?.only(path)?;
+            let only = FolderContents::of(path).and_then(|contents| contents.only(path));
+            let only = only.map_err(Failure::Refused)?;
             return self.open_whole(&only, kind, truncated);
         }
         self.open_whole(path, kind, truncated)

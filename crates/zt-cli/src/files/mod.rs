@@ -11,4 +11,3 @@ pub(crate) mod remote;
 pub(crate) mod stdin;
 pub(crate) mod stdout;
 pub(crate) mod sums;
-pub(crate) mod walk;

@@ -2,7 +2,9 @@
 //!
 //! It must not know: how files are written.
 
+mod contents;
 mod folder;
 mod kinds;
 
+pub use contents::FolderContents;
 pub use folder::{checkpoint_in, slices_in};

@@ -4,31 +4,36 @@ use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use zt::{Error, ErrorKind, FileSource, OpenOptions, Source, codes};
-use zt_convert::Kinds;
+use zt::{Error, ErrorKind, FileSource, OpenOptions, Result, Source, codes};
 
-use crate::failure::Failure;
+use super::{checkpoint_in, slices_in};
+use crate::sets::shards_of;
+use crate::table::{self, Kinds};
 
 /// What is in a folder, each list sorted by name. Hidden files and folders are passed over,
 /// except the `.metadata` of a checkpoint.
 #[derive(Debug, Default)]
-pub(crate) struct Contents {
+pub struct FolderContents {
     /// Each index of a sharded set, and each tensor file that neither an index nor the first file of a set
     /// names. The `.metadata` of a checkpoint is an index. The folder itself stands for its files that hold
     /// slices of tensors.
-    pub(crate) files: Vec<PathBuf>,
+    pub files: Vec<PathBuf>,
     /// The indices among `files`.
     sets: Vec<PathBuf>,
     /// The folders, except for links to folders: they may go in circles.
-    pub(crate) folders: Vec<PathBuf>,
+    pub folders: Vec<PathBuf>,
 }
 
-impl Contents {
+impl FolderContents {
     /// Looks into a folder. A file belongs to the list if its bytes show a kind, or if its name does,
     /// so that a damaged file is reported and not passed over.
-    pub(crate) fn of(folder: &Path) -> Result<Self, Failure> {
+    ///
+    /// # Errors
+    ///
+    /// [`zt::ErrorKind::Io`] if the folder cannot be read.
+    pub fn of(folder: &Path) -> Result<Self> {
         let of_folder = |error: io::Error| Error::from(error).with_path(folder);
-        let mut contents = Contents::default();
+        let mut contents = FolderContents::default();
         let mut files = Vec::new();
         for entry in std::fs::read_dir(folder).map_err(of_folder)? {
             let entry = entry.map_err(of_folder)?;
@@ -51,7 +56,7 @@ impl Contents {
         files.sort_unstable();
         let sets = files.iter().filter(|path| is_index(path));
         contents.sets = sets.cloned().collect();
-        if let Some(metadata) = zt_convert::checkpoint_in(folder) {
+        if let Some(metadata) = checkpoint_in(folder) {
             // Its files have no meaning without it.
             files.retain(|path| path.extension().is_none_or(|it| it != "distcp"));
             files.insert(0, metadata.clone());
@@ -59,7 +64,7 @@ impl Contents {
         }
         let shards = contents.sets.iter().filter_map(|path| {
             // Opening an index that cannot be read gives the error.
-            zt_convert::shards_of(path).unwrap_or_default()
+            shards_of(path).unwrap_or_default()
         });
         let shards: HashSet<PathBuf> = shards.flatten().collect();
         let kinds = Kinds::builtin();
@@ -75,7 +80,7 @@ impl Contents {
             .flat_map(|input| input.paths().iter().skip(1).cloned().collect::<Vec<_>>())
             .collect();
         files.retain(|path| !further.contains(path));
-        let slices = zt_convert::slices_in(folder);
+        let slices = slices_in(folder);
         if !slices.is_empty() {
             files.retain(|path| !slices.contains(path));
             files.insert(0, folder.to_owned());
@@ -86,7 +91,11 @@ impl Contents {
 
     /// The file that the folder stands for where a command takes one: the only index of a set, or
     /// else the only tensor file.
-    pub(crate) fn only(mut self, folder: &Path) -> Result<PathBuf, Failure> {
+    ///
+    /// # Errors
+    ///
+    /// Code `misuse` if it has several, and as [`FolderContents::has_none`].
+    pub fn only(mut self, folder: &Path) -> Result<PathBuf> {
         if let [set] = &self.sets[..] {
             return Ok(set.clone());
         }
@@ -94,7 +103,7 @@ impl Contents {
             return Ok(self.files.remove(0));
         }
         if self.files.is_empty() {
-            return Err(of_another_program(folder).unwrap_or_else(|| self.has_none(folder)));
+            return Err(self.has_none(folder));
         }
         let message = format!(
             "the folder has {} tensor files: {}; give one of them",
@@ -104,8 +113,13 @@ impl Contents {
         Err(misuse(message, folder))
     }
 
-    /// The error of a folder without a tensor file.
-    pub(crate) fn has_none(&self, folder: &Path) -> Failure {
+    /// The error of a folder without a tensor file. If another program wrote the folder, such as a Zarr
+    /// store, it says what to do.
+    #[must_use]
+    pub fn has_none(&self, folder: &Path) -> Error {
+        if let Some(mistake) = table::of_path(folder) {
+            return Error::from(mistake).with_path(folder);
+        }
         let mut message = "the folder has no tensor file".to_owned();
         if !self.folders.is_empty() {
             let folders = names(&self.folders);
@@ -115,17 +129,8 @@ impl Contents {
     }
 }
 
-/// The error of a folder that another program wrote, such as a Zarr store. The library knows such folders, and
-/// says what to do.
-pub(crate) fn of_another_program(folder: &Path) -> Option<Failure> {
-    let error = Kinds::builtin().open(folder, OpenOptions::new()).err()?;
-    (error.code() == codes::UNKNOWN_KIND).then(|| Failure::Refused(error))
-}
-
-pub(crate) fn misuse(message: String, folder: &Path) -> Failure {
-    Error::new(ErrorKind::Misuse, "misuse", message)
-        .with_path(folder)
-        .into()
+fn misuse(message: String, folder: &Path) -> Error {
+    Error::new(ErrorKind::Misuse, codes::MISUSE, message).with_path(folder)
 }
 
 /// The names of the first files.
@@ -145,7 +150,7 @@ fn is_index(path: &Path) -> bool {
     let stem = name.and_then(|name| name.strip_suffix(".index.json"));
     stem.is_some_and(|stem| {
         Kinds::builtin().of_extension(stem.as_ref()).is_some()
-            || !matches!(zt_convert::shards_of(path), Ok(None))
+            || !matches!(shards_of(path), Ok(None))
     })
 }
 
