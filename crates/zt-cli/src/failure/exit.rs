@@ -1,7 +1,5 @@
 //! The exit codes.
 
-use std::process::ExitCode;
-
 /// The exit codes. Scripts depend on them, and `zt --help` lists them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
@@ -21,10 +19,4 @@ pub(crate) enum Exit {
     /// SIGPIPE ended.
     CutOff = 141,
     Terminated = 143,
-}
-
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
-        ExitCode::from(exit as u8)
-    }
 }

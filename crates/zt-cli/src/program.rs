@@ -1,0 +1,104 @@
+//! The program `zt`: lists, verifies, compares, converts and edits tensor files.
+//!
+//! ```text
+//! zt-container <- zt-manifest <- zt-formats <- zt-ggml <- zt <- zt-foreign <- each kind <- zt-convert <- zt-remote <- zt-cli
+//!                                                                                                                     ^ here
+//!
+//! program -> cli -> commands -> args -> files -> output -> failure
+//! ```
+//!
+//! It is a library, because the package for Python has the program too. A room uses itself and the rooms
+//! after it.
+//!
+//! | room | |
+//! | --- | --- |
+//! | [`cli`] | the arguments of the program, and their parser |
+//! | [`commands`] | one file per command: it asks the library and prints the answer |
+//! | [`args`] | groups of arguments that several commands share |
+//! | [`files`] | paths and names of files |
+//! | [`output`] | stdout and stderr: tables, JSON, colour, numbers, bars |
+//! | [`failure`] | why a command ends: exit codes, failures, signals |
+//!
+//! Every kind of file opens as a `zt::File`, so every command reads every kind. A command that edits
+//! a file in place takes `.zt` alone.
+//!
+//! ```text
+//! $ zt ls model.zt
+//! NAME          FORMAT  TYPE  SHAPE         SIZE  STORED  DIGEST
+//! embed.weight  dense   bf16  32000×4096  250.0 MiB  78%  crc32c
+//! ```
+//!
+//! Invariants: this crate parses no tensor file. No other crate prints. Files are read by position
+//! and never mapped. No bytes of a file cause a panic: they cause an error with a code.
+#![forbid(unsafe_code)]
+
+mod args;
+mod cli;
+mod commands;
+mod failure;
+mod files;
+mod output;
+
+use std::ffi::OsString;
+
+use clap::CommandFactory;
+
+use cli::Command;
+use commands::{
+    append, bench, cat, compact, completions, convert, diff, explain, extract, hash, index, info,
+    ls, man, meta, quantize, rename, repair, rm, show, split, stats, verify,
+};
+use failure::{Exit, Failure};
+use output::Output;
+
+/// Runs the program with these arguments, the first of which is its name. Returns the exit code. It may be called
+/// once in a process, because it sets handlers for signals.
+#[must_use]
+pub fn main(arguments: impl Iterator<Item = OsString>) -> u8 {
+    let early = cli::Early::of(arguments);
+    let cli = match cli::parse(&early) {
+        Ok(cli) => cli,
+        Err(error) => return cli::print(error, &early) as u8,
+    };
+    files::limit::raise();
+    let mut output = Output::new(cli.global.json, cli.global.color);
+    let result = run(cli.command, &mut output);
+    files::remote::report(&output);
+    output.conclude(result) as u8
+}
+
+fn run(command: Command, output: &mut Output) -> Result<Exit, Failure> {
+    match command {
+        Command::Ls(arguments) => ls::run(&arguments, output),
+        Command::Info(arguments) => info::run(&arguments, output),
+        Command::Show(arguments) => {
+            show::run(&arguments, output).map_err(|failure| failure.with_path(&arguments.file))
+        }
+        Command::Cat(arguments) => cat::run(&arguments, output),
+        Command::Stats(arguments) => stats::run(&arguments, output),
+        Command::Verify(arguments) => verify::run(&arguments, output),
+        Command::Hash(arguments) => hash::run(&arguments, output),
+        Command::Convert(arguments) | Command::Merge(arguments) => convert::run(&arguments, output),
+        Command::Split(arguments) => split::run(&arguments, output),
+        Command::Index(arguments) => index::run(&arguments, output),
+        Command::Quantize(arguments) => quantize::run(&arguments, output),
+        Command::Extract(arguments) => {
+            extract::run(&arguments, output).map_err(|failure| failure.with_path(&arguments.file))
+        }
+        Command::Append(arguments) => append::run(&arguments, output),
+        Command::Rm(arguments) => rm::run(&arguments, output),
+        Command::Rename(arguments) => rename::run(&arguments, output),
+        Command::Meta(arguments) => meta::run(&arguments, output),
+        Command::Compact(arguments) => compact::run(&arguments, output),
+        Command::Repair(arguments) => repair::run(&arguments, output),
+        Command::Bench(arguments) => {
+            bench::run(&arguments, output).map_err(|failure| failure.with_path(&arguments.file))
+        }
+        Command::Diff(arguments) => diff::run(&arguments, output),
+        Command::Explain(arguments) => explain::run(&arguments, output),
+        Command::Completions(arguments) => {
+            completions::run(&arguments, cli::Cli::command(), output)
+        }
+        Command::Man(arguments) => man::run(&arguments, cli::Cli::command(), output),
+    }
+}
