@@ -224,6 +224,34 @@ fn refuses_what_its_own_reader_would_refuse() {
     );
 }
 
+#[test]
+fn an_object_that_is_refused_before_a_byte_is_written_leaves_the_writer_usable() {
+    let mut bytes = Vec::new();
+    let mut writer = Writer::new(&mut bytes).unwrap();
+    let one = Dense::from_slice(&[1], &[1u8]).unwrap();
+    writer.add("one", &one).unwrap();
+    let options = ObjectOptions::from(ComponentOptions::default());
+    let source = File::from_bytes(sample(WriteOptions::new())).unwrap();
+    let refusals = [
+        writer.add("one", &one),
+        writer.add("", &one),
+        writer.add_with("one", &one, &options),
+        writer.add_all([("one", &one)]),
+        writer.copy("one", &source.tensor("ramp").unwrap()),
+        writer.begin("one", &[1], "dense").map(drop),
+    ];
+    for refused in refusals {
+        assert_eq!(refused.unwrap_err().kind(), ErrorKind::Misuse);
+    }
+    writer.add("two", &one).unwrap();
+    writer.finish().unwrap();
+    let names = ["one", "two"];
+    assert_eq!(
+        File::from_bytes(bytes).unwrap().names().collect::<Vec<_>>(),
+        names
+    );
+}
+
 /// Attributes of so many bytes, a map of one pair.
 fn attributes_of(byte_len: usize) -> Attributes {
     // The heads of the map, the key and the value, and the key.
