@@ -57,6 +57,8 @@ mod _zt {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        // As in the program, where `merge` is `convert` of several inputs.
+        module.add("merge", module.getattr("convert")?)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -1,5 +1,6 @@
 """Work on whole files: progress, interruption, threads, processes; edits and conversions."""
 
+import inspect
 import os
 import signal
 import statistics
@@ -73,6 +74,154 @@ def test_a_conversion_refuses_what_would_be_lost(tmp_path):
     assert error.value.code == "overwrite"
     with pytest.raises(zt.MisuseError):
         zt.convert(a, tmp_path / "c.zt", dtype="f3")
+
+
+def test_a_conversion_takes_a_choice_of_tensors_under_new_names(tmp_path):
+    a, b, out = tmp_path / "a.zt", tmp_path / "b.npz", tmp_path / "out.zt"
+    zt.numpy.save_file({"model.x": np.zeros(2), "model.y": np.ones(3), "step": np.ones(1)}, a)
+    zt.numpy.save_file({"head": np.ones(4), "tail": np.ones(5)}, b)
+
+    def names(**options):
+        zt.convert([a, zt.open(b)], out, overwrite=True, **options)
+        return sorted(zt.open(out))
+
+    assert names() == ["head", "model.x", "model.y", "step", "tail"]
+    assert names(include="model.*") == ["model.x", "model.y"]
+    assert names(include=["model.?", "t*"], exclude="*.[y-z]") == ["model.x", "tail"]
+    assert names(exclude=["model.*"], rename={"step": "steps"}) == ["head", "steps", "tail"]
+    renamed = names(include="model.*", rename=lambda name: name.removeprefix("model."))
+    assert renamed == ["x", "y"] and zt.open(out)["y"].numpy().tolist() == [1, 1, 1]
+    with pytest.raises(zt.TensorNotFoundError, match="include"):
+        names(include="nothing")
+    with pytest.raises(zt.MisuseError) as error:
+        names(rename=lambda name: "one")
+    assert error.value.code == "duplicate-name"
+    with pytest.raises(zt.MisuseError, match="empty"):
+        names(rename=lambda name: "")
+    with pytest.raises(ZeroDivisionError):
+        names(rename=lambda name: 1 / 0)
+    with pytest.raises(TypeError):
+        names(include=3)
+    with pytest.raises(zt.MisuseError) as error:
+        zt.merge([a, a], tmp_path / "merged.zt")
+    assert error.value.code == "duplicate-name"
+    assert zt.merge([a, b], tmp_path / "merged.zt").tensors == 5
+
+
+def test_a_merge_chooses_between_tensors_of_one_name(tmp_path):
+    a, b, out = tmp_path / "a.zt", tmp_path / "b.zt", tmp_path / "out.zt"
+    zt.numpy.save_file({"x": np.zeros(2), "y": np.ones(3)}, a)
+    zt.numpy.save_file({"x": np.ones(2)}, b)
+
+    def merged(*sources, on_duplicate):
+        done = zt.merge(sources, out, on_duplicate=on_duplicate, overwrite=True)
+        return zt.open(out)["x"].numpy()[0], done.duplicates
+
+    assert merged(a, b, on_duplicate="first") == (0, [("x", b)])
+    assert merged(a, b, on_duplicate="last") == (1, [("x", a)])
+    assert merged(a, a.read_bytes(), on_duplicate="same")[1] == [("x", None), ("y", None)]
+    with pytest.raises(zt.MisuseError) as error:
+        merged(a, b, on_duplicate="same")
+    assert error.value.code == "duplicate-name"
+    with pytest.raises(zt.MisuseError, match="on_duplicate"):
+        merged(a, b, on_duplicate="neither")
+
+
+def test_each_loss_is_allowed_by_name_and_a_damaged_tensor_by_skip_damaged_alone(tmp_path):
+    path, out = tmp_path / "a.zt", tmp_path / "out.safetensors"
+    values = {
+        "good": np.arange(3.0),
+        "damaged": np.ones(4),
+        "wide": np.ones(2, "complex128"),
+        "huge": np.full(2, 1e30),
+    }
+    zt.numpy.save_file(values, path)
+    data = bytearray(path.read_bytes())
+    data[zt.open(path)["damaged"].components["data"].offset] ^= 1
+    path.write_bytes(data)
+
+    def refused(**options):
+        with pytest.raises(zt.ZtError) as error:
+            zt.convert(path, out, **options)
+        assert not out.exists()
+        return error.value.code, error.value.object
+
+    assert refused() == ("lossy", "wide")
+    assert refused(lossy=True)[0] == "digest-mismatch"
+    assert refused(drop_unsupported=True)[0] == "digest-mismatch"
+    assert refused(skip_damaged=True) == ("lossy", "wide")
+    assert refused(skip_damaged=True, drop_unsupported=True, dtype="f16") == ("lossy", "huge")
+    every = {"skip_damaged": True, "drop_unsupported": True, "allow_inf": True, "dtype": "f16"}
+    done = zt.convert(path, out, **every)
+    assert (done.tensors, sorted(done.left_out), done.damaged) == (
+        2,
+        ["damaged", "wide"],
+        ["damaged"],
+    )
+    assert sorted(zt.open(out)) == ["good", "huge"] and np.isinf(zt.open(out)["huge"].numpy()).all()
+    done = zt.convert(path, out, exclude="damaged", lossy=True, dtype="f16", overwrite=True)
+    assert (done.left_out, done.damaged) == (["wide"], [])
+
+
+def test_a_conversion_keeps_digests_or_computes_others(tmp_path):
+    path, out = tmp_path / "a.zt", tmp_path / "out.zt"
+    zt.numpy.save_file({"a": np.arange(3.0)}, path, digest="sha256")
+
+    def digest(**options):
+        zt.convert(path, out, overwrite=True, **options)
+        return zt.open(out)["a"].components["data"].digest
+
+    assert digest().startswith("sha256:") and digest(digest="crc32c").startswith("crc32c:")
+    assert digest(digest=None) is None
+    with pytest.raises(zt.MisuseError, match="md5"):
+        digest(digest="md5")
+
+
+@pytest.mark.parametrize("level", [23, -8, 99, -999, 10**6])
+def test_a_level_out_of_range_is_an_error(tmp_path, level):
+    path = tmp_path / "a.zt"
+    zt.numpy.save_file({"a": np.zeros(3)}, path, zstd=22)
+    before = path.read_bytes()
+    for work in (
+        lambda: zt.Writer(path, zstd=level),
+        lambda: zt.Writer(path).add("a", np.zeros(3), zstd=level),
+        lambda: zt.Writer(path).begin("a", (3,), "f4", zstd=level),
+        lambda: zt.numpy.save({"a": np.zeros(3)}, zstd=level),
+        lambda: zt.convert(path, tmp_path / "b.zt", zstd=level),
+    ):
+        with pytest.raises(zt.MisuseError, match="-7 to 22"):
+            work()
+    assert path.read_bytes() == before
+
+
+def test_values_are_compared_across_types_and_kinds(tmp_path):
+    a, b = tmp_path / "a.zt", tmp_path / "b.safetensors"
+    values = np.random.default_rng(1).standard_normal(1000, dtype="f4")
+    zt.numpy.save_file({"x": values}, a, {"step": 7})
+    zt.convert(a, b, dtype="bf16", lossy=True)
+    assert zt.diff(a, b).changed == {"x": ["dtype"]} and zt.diff(a, b).attributes_differ
+    assert zt.diff(a, b, only_values=True).changed == {"x": ["values"]}
+    assert zt.diff(a, b, only_values=True, rtol=0.01).same
+    assert not zt.diff(a, b, only_values=True, rtol=1e-6, atol=1e-6).same
+    with pytest.raises(zt.MisuseError, match="at least 0"):
+        zt.diff(a, b, rtol=-1)
+
+
+def test_an_edit_of_what_cannot_be_edited_says_so(tmp_path):
+    path = tmp_path / "a.safetensors"
+    zt.numpy.save_file({"a": np.zeros(3)}, path)
+    for source, what in [(path, "a safetensors file"), ("s3://bucket/a.zt", "a remote file")]:
+        with pytest.raises(
+            zt.UnsupportedError, match=f"{what} cannot be edited .* convert it first"
+        ):
+            zt.edit(source)
+
+
+def test_help_has_the_values_of_defaults():
+    for function in (zt.convert, zt.Writer, zt.numpy.save_file):
+        signature = inspect.signature(function)
+        name = "digest" if "chunk_digests" not in signature.parameters else "chunk_digests"
+        assert signature.parameters[name].default == "crc32c"
 
 
 def test_a_torn_file_is_mended(tmp_path):

@@ -2,6 +2,7 @@
 
 import array
 import io
+import threading
 
 import ml_dtypes
 import numpy as np
@@ -239,6 +240,111 @@ def test_the_same_array_is_stored_once_and_a_refilled_one_is_not(tmp_path):
     file = zt.open(path)
     assert file["a"].components["data"].offset == file["tied"].components["data"].offset
     assert (file["a"].numpy()[0], file["b"].numpy()[0]) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    "name, stored",
+    [
+        ("int4", "i4"),
+        ("uint4", "u4"),
+        ("int2", "i2"),
+        ("uint2", "u2"),
+        ("float4_e2m1fn", "f4_e2m1fn"),
+        ("float6_e2m3fn", "f6_e2m3fn"),
+        ("float6_e3m2fn", "f6_e3m2fn"),
+        ("float8_e8m0fnu", "f8_e8m0fnu"),
+    ],
+)
+@pytest.mark.parametrize("count", [8, 15])
+def test_types_of_ml_dtypes_below_a_byte_are_packed(tmp_path, name, stored, count):
+    values = np.array([0, 1, 2, 1, 0, 2, 1, 2] * 2, "f4")[:count] / (1 + name.startswith("float"))
+    array = values.astype(getattr(ml_dtypes, name))
+    strided = np.broadcast_to(array[:, None], (count, 3)).T
+    for value in (array, strided, array[:0], array[3]):
+        tensor = written(value)
+        assert (tensor.dtype, tensor.shape) == (stored, value.shape)
+        assert np.array_equal(tensor.dense().astype("f4"), value.astype("f4"), equal_nan=True)
+    if stored in ("f4_e2m1fn", "f6_e2m3fn"):
+        zt.numpy.save_file({"a": strided[:, :8]}, tmp_path / "a.safetensors")
+        loaded = zt.numpy.load_file(tmp_path / "a.safetensors")["a"]
+        assert np.array_equal(loaded, strided[:, :8].astype("f4"))
+
+
+class Meddler(io.BytesIO):
+    """A file whose ``write`` changes the array that is being written, as another thread may."""
+
+    def __init__(self, array):
+        super().__init__()
+        self.array = array
+
+    def write(self, data):
+        self.array += 1
+        return super().write(data)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"digest": "sha256"}, {"zstd": 1}, {"planes": True}, {"threads": 1}],
+    ids=str,
+)
+def test_an_array_that_changes_while_it_is_written_is_sound(options):
+    array = np.zeros(3_000_000, "f4")
+    for name in ("add", "begin"):
+        sink = Meddler(array)
+        with zt.Writer(sink, **options) as writer:
+            if name == "add":
+                writer.add("a", array)
+                writer.add("sparse", scipy.sparse.csr_array(array[:100_000].reshape(10, -1)))
+                writer.add("b", array[:1000])
+            else:
+                with writer.begin("a", array.shape, "f4") as pieces:
+                    pieces.write(array)
+        file = zt.open(sink.getvalue())
+        assert zt.verify(file).ok
+        assert (np.diff(file["a"].numpy()) >= 0).all(), "each element is read once, in order"
+
+
+@pytest.mark.parametrize("kind", ["zt", "npz", "safetensors", "gguf"])
+def test_arrays_that_another_thread_changes_are_saved_sound(tmp_path, kind):
+    array, done = np.zeros(1_000_000, "f4"), threading.Event()
+
+    def change():
+        while not done.is_set():
+            array[:] += 1
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    try:
+        for _ in range(4):
+            zt.numpy.save_file({"a": array}, tmp_path / f"a.{kind}", sync=False)
+            assert zt.verify(tmp_path / f"a.{kind}").ok
+            assert zt.numpy.load_file(tmp_path / f"a.{kind}")["a"].shape == array.shape
+    finally:
+        done.set()
+        thread.join()
+
+
+def test_a_source_that_changes_while_it_is_converted_is_copied_sound_or_refused():
+    for zstd in (None, 1):
+        data = bytearray(zt.numpy.save({"a": np.zeros(3_000_000, "f4")}, digest=None))
+        array = np.frombuffer(data, "f4", 3_000_000, zt.open(data)["a"].components["data"].offset)
+        sink = Meddler(array)
+        zt.convert(data, sink, kind="zt", zstd=zstd)
+        assert zt.verify(sink.getvalue()).ok
+
+
+def test_a_refused_tensor_leaves_the_writer_usable(tmp_path):
+    path, (one, two) = tmp_path / "a.zt", np.arange(20_000.0).reshape(2, -1)
+    with zt.Writer(path) as writer:
+        writer.add("one", one)
+        for name in ("one", ""):
+            with pytest.raises(zt.MisuseError):
+                writer.add(name, two)
+        with pytest.raises(zt.MisuseError):
+            writer.begin("one", (2,), "f4")
+        writer.add("two", two)
+    file = zt.open(path)
+    assert list(file) == ["one", "two"] and np.array_equal(file["two"], two)
 
 
 def test_attributes_of_every_kind(tmp_path):

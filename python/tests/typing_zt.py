@@ -5,8 +5,7 @@ from typing import Any, assert_type
 import numpy as np
 from numpy.typing import NDArray
 
-import zt
-import zt.numpy
+import zt  # and no `import zt.numpy`
 
 file = zt.open("model.zt")
 assert_type(file, zt.File)
@@ -19,7 +18,10 @@ assert_type([name for name in file], list[str])
 assert_type(dict(file.items()), dict[str, zt.Tensor])
 assert_type(zt.verify(file).problems, list[Exception])
 assert_type(zt.numpy.save({"a": np.zeros(3)}), bytes)
-assert_type(zt.numpy.load_file("model.zt"), dict[str, Any])
+assert_type(zt.numpy.load_file("model.zt"), dict[str, NDArray[Any]])
+assert_type(file["weight"][1:, 0], NDArray[Any])
+assert_type(zt.convert("a.zt", "b.zt", include=["a.*"], rename=str.lower), zt.Conversion)
+assert_type(zt.merge(["a.zt", "b.zt"], "c.zt", rename={"a": "b"}), zt.Conversion)
 with zt.Writer("new.zt") as writer:
     writer.add("a", np.zeros(3))
     with writer.begin("b", (2, 3), "f32") as pieces:

@@ -10,6 +10,9 @@
 """
 
 from collections.abc import Mapping as _Mapping
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
 from ._errors import (
     DigestMismatchError,
@@ -41,12 +44,26 @@ from ._zt import (
     diff,
     edit,
     hash,
+    merge,
     open,
     repair,
     verify,
 )
 
+if _TYPE_CHECKING:
+    from . import batch, flax, hub, numpy, safetensors, torch  # noqa: F401
+
 _Mapping.register(File)
+
+_MODULES = frozenset({"batch", "flax", "hub", "numpy", "safetensors", "torch"})
+
+
+def __getattr__(name: str) -> _Any:
+    """``zt.numpy``, ``zt.torch`` and the other modules are imported when they are first used."""
+    if name in _MODULES:
+        return _import_module(f".{name}", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "Component",
@@ -76,6 +93,7 @@ __all__ = [
     "diff",
     "edit",
     "hash",
+    "merge",
     "open",
     "repair",
     "verify",

@@ -33,6 +33,7 @@ def open(
     mmap: bool = True,
     verify: Literal["on_read", "always", "never"] = "on_read",
     strict: bool = False,
+    ml_dtype: str | Sequence[str] | None = None,
     storage_options: dict[str, Any] | None = None,
 ) -> File: ...
 def edit(path: _Path, *, progress: _Progress | None = None) -> Editor: ...
@@ -56,6 +57,9 @@ def diff(
     b: File | _Source,
     *,
     dense: bool = False,
+    only_values: bool = False,
+    rtol: float | None = None,
+    atol: float | None = None,
     threads: int | None = None,
     progress: _Progress | None = None,
     storage_options: dict[str, Any] | None = None,
@@ -65,17 +69,28 @@ def convert(
     target: _Path | _Writable,
     *,
     kind: str | None = None,
+    include: str | Sequence[str] | None = None,
+    exclude: str | Sequence[str] | None = None,
+    rename: Mapping[str, str] | Callable[[str], str] | None = None,
+    on_duplicate: Literal["error", "first", "last", "same"] = "error",
     zstd: int | None = None,
-    chunk_digests: str | None = ...,
+    digest: _Digest | None = ...,
+    chunk_digests: str | None = "crc32c",
     planes: bool = False,
     dense: bool = False,
     dtype: str | None = None,
+    drop_unsupported: bool = False,
+    skip_damaged: bool = False,
+    allow_inf: bool = False,
     lossy: bool = False,
     overwrite: bool = False,
     threads: int | None = None,
     progress: _Progress | None = None,
     storage_options: dict[str, Any] | None = None,
 ) -> Conversion: ...
+
+merge = convert
+
 def repair(
     path: _Path,
     target: _Path | None = None,
@@ -98,7 +113,7 @@ def save(
     *,
     kind: str | None = None,
     zstd: int | None = None,
-    digest: str | None = ...,
+    digest: str | None = "crc32c",
     planes: bool = False,
     sync: bool = True,
     threads: int | None = None,
@@ -121,6 +136,8 @@ class File(Mapping[str, Tensor]):
     def path(self) -> Path | None: ...
     @property
     def nbytes(self) -> int: ...
+    @property
+    def stored_nbytes(self) -> int: ...
     @property
     def closed(self) -> bool: ...
     def close(self) -> None: ...
@@ -168,6 +185,8 @@ class Tensor:
     @property
     def dtype(self) -> str | None: ...
     @property
+    def dense_dtype(self) -> str | None: ...
+    @property
     def format(self) -> str: ...
     @property
     def attributes(self) -> dict[str, Any]: ...
@@ -182,7 +201,7 @@ class Tensor:
     def torch(
         self, device: str | _torch.device | None = None, copy: bool | None = None
     ) -> _torch.Tensor: ...
-    def __getitem__(self, key: _Index | tuple[_Index, ...], /) -> Any: ...
+    def __getitem__(self, key: _Index | tuple[_Index, ...], /) -> _Array: ...
     def __len__(self) -> int: ...
     def __bool__(self) -> bool: ...
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> _Array: ...
@@ -253,8 +272,8 @@ class Writer:
         target: _Path | _Writable,
         *,
         zstd: int | None = None,
-        digest: str | None = ...,
-        chunk_digests: str | None = ...,
+        digest: str | None = "crc32c",
+        chunk_digests: str | None = "crc32c",
         planes: bool = False,
         attributes: Mapping[str, Any] | None = None,
         threads: int | None = None,
@@ -350,6 +369,10 @@ class Conversion:
     def nbytes(self) -> int: ...
     @property
     def left_out(self) -> list[str]: ...
+    @property
+    def damaged(self) -> list[str]: ...
+    @property
+    def duplicates(self) -> list[tuple[str, Path | None]]: ...
     @property
     def warnings(self) -> list[FileWarning]: ...
 

@@ -33,8 +33,8 @@ def convert(
             or MPI's pool. Paths must lead to the same files there.
         progress: called with 1 after each file, as ``tqdm.update`` expects. An exception from it
             stops the work. Files that no worker has begun are not converted.
-        options: for :func:`zt.convert`: ``kind``, ``zstd``, ``dense``, ``dtype``, ``lossy``,
-            ``overwrite``.
+        options: for :func:`zt.convert`: ``kind``, ``include``, ``zstd``, ``dtype``, ``overwrite`` and
+            so on. A process pool takes no ``rename`` that it cannot pickle, such as a lambda.
 
     Raises:
         ValueError: there are more inputs than outputs, or fewer; nothing was converted.

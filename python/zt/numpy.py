@@ -16,9 +16,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _zt
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["load", "load_file", "save", "save_file"]
 
@@ -101,7 +104,7 @@ def save_file(
     )
 
 
-def load(data: Any) -> dict[str, Any]:
+def load(data: Any) -> dict[str, NDArray[Any]]:
     """The tensors of a file in memory, of any kind: bytes, or an object with ``seek`` and ``read``."""
     return _zt.load(data)
 
@@ -112,7 +115,7 @@ def load_file(
     threads: int | None = None,
     progress: Callable[[int], object] | None = None,
     storage_options: dict[str, Any] | None = None,
-) -> dict[str, Any]:
+) -> dict[str, NDArray[Any]]:
     """The tensors of a file of any kind. All cores read them and compare their digests.
 
     Args:

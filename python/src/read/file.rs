@@ -7,28 +7,32 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyList, PyString};
 use zt::{OpenOptions, Verify};
-use zt_convert::InputOptions;
+use zt_convert::{InputOptions, MlDtype};
 
-use crate::read::open::{Open, open_input};
+use crate::read::open::{Open, is_near, open_input};
 use crate::read::tensor::Tensor;
 use crate::read::warning::FileWarning;
 use crate::read::{html, load, verify};
 use crate::share::error::{OrRaise, Result, misuse, no_pickling};
-use crate::share::value;
+use crate::share::value::{self, each};
 use crate::share::work::PyProgress;
 
 /// Opens a tensor file of any kind. Its bytes decide the kind, not its name.
 ///
 /// Only the list of tensors is read, and nothing is executed: a PyTorch checkpoint is as safe as any
-/// other file. The index of a sharded set opens the whole set.
+/// other file. The index of a sharded set, or its folder, opens the whole set. A folder with one tensor
+/// file opens that.
 ///
 /// Args:
-///     source: a path; a URL, such as ``"s3://bucket/model.zt"``; bytes-like content, which is not copied; or an object with ``seek`` and ``read``.
+///     source: a path; a URL, such as ``"s3://bucket/model.zt"``; bytes-like content, which is not
+///         copied; or an object with ``seek`` and ``read``.
 ///     mmap: whether arrays are views of a private map of the file, if its bytes fit NumPy. Otherwise
 ///         all arrays are copies. If another program cuts a mapped file, touching a lost page ends the
 ///         process. Putting a new file under the old name, as ``zt`` does, is safe.
 ///     verify: when digests are compared: ``"on_read"`` (the first full read), ``"always"``, ``"never"``.
 ///     strict: whether one faulty tensor refuses the whole file.
+///     ml_dtype: a type of ``ml_dtypes``, such as ``"bfloat16"`` or ``"int4"``, or a list of them: what
+///         opaque elements of NumPy of its length are. NumPy saves such arrays as ``V1`` and ``V2``.
 ///     storage_options: the settings of the store of a URL, by the names of ``object_store``:
 ///         ``{"aws_region": "eu-central-1"}``. Credentials come from the environment by default.
 ///
@@ -50,13 +54,14 @@ use crate::share::work::PyProgress;
 /// >>> file["weight"][:, 1]
 /// array([1., 4.], dtype=float32)
 #[pyfunction]
-#[pyo3(signature = (source, *, mmap = true, verify = "on_read", strict = false, storage_options = None))]
+#[pyo3(signature = (source, *, mmap = true, verify = "on_read", strict = false, ml_dtype = None, storage_options = None))]
 pub(crate) fn open(
     py: Python<'_>,
     source: &Bound<'_, PyAny>,
     mmap: bool,
     verify: &str,
     strict: bool,
+    ml_dtype: Option<&Bound<'_, PyAny>>,
     storage_options: Option<&Bound<'_, PyDict>>,
 ) -> Result<File> {
     let verify = match verify {
@@ -68,9 +73,22 @@ pub(crate) fn open(
             return Err(misuse(py, &text));
         }
     };
-    let options = InputOptions::new().open(OpenOptions::new().verify(verify).strict(strict));
+    let mut options = InputOptions::new().open(OpenOptions::new().verify(verify).strict(strict));
+    for name in ml_dtype.map(each).transpose()?.unwrap_or_default() {
+        let name: String = name.extract()?;
+        let known = MlDtype::from_name(&name);
+        let unknown = || {
+            misuse(
+                py,
+                &format!("ml_dtypes has no {name:?} that files can have"),
+            )
+        };
+        options.ml_dtypes.push(known.ok_or_else(unknown)?);
+    }
     let input = open_input(py, source, &options, storage_options)?;
-    Ok(File(RwLock::new(Some(Arc::new(Open::new(input, mmap))))))
+    let mut open = Open::new(input, mmap);
+    open.is_near = is_near(source)?;
+    Ok(File(RwLock::new(Some(Arc::new(open)))))
 }
 
 /// An open tensor file: a mapping of the names of tensors to :class:`Tensor`. Made by :func:`open`.
@@ -121,9 +139,17 @@ impl File {
         Ok(self.open()?.path().map(Path::to_owned))
     }
 
+    /// The sum of the ``nbytes`` of all tensors, as ``zt ls`` shows it. Looks at the description of every
+    /// tensor.
+    #[getter]
+    fn nbytes(&self, py: Python<'_>) -> Result<u64> {
+        let open = self.open()?;
+        Ok(py.detach(|| open.file().decoded_len()))
+    }
+
     /// The length of the file in bytes; of a set, the sum of all its files.
     #[getter]
-    fn nbytes(&self) -> Result<u64> {
+    fn stored_nbytes(&self) -> Result<u64> {
         Ok(self.open()?.file().byte_len())
     }
 
@@ -259,10 +285,11 @@ impl File {
             .path()
             .map(|path| format!(" {:?}", path.display().to_string()));
         Ok(format!(
-            "<zt.File{} kind={} tensors={}>",
+            "<zt.File{} kind={} tensors={} {}>",
             path.unwrap_or_default(),
             open.file().kind(),
             open.file().len(),
+            html::human(open.file().byte_len()),
         ))
     }
 

@@ -15,10 +15,26 @@ pub(crate) fn row(tensor: &Tensor) -> Result<String> {
         &shape.join(" × "),
         tensor.dtype().as_deref().unwrap_or(""),
         handle.format(),
-        &tensor
-            .nbytes()
-            .map_or(String::new(), |bytes| bytes.to_string()),
+        &tensor.nbytes().map_or(String::new(), human),
     ]))
+}
+
+/// `512 B`, `1.5 KiB`, `250.0 MiB`, as the program prints them.
+pub(crate) fn human(bytes: u64) -> String {
+    let units = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let mut value = bytes as f64;
+    let mut unit = "B";
+    for next in units {
+        // 1023.95 would be printed as 1024.0 of the smaller unit.
+        if value < 1023.95 {
+            break;
+        }
+        (value, unit) = (value / 1024.0, next);
+    }
+    if unit == "B" {
+        return format!("{bytes} B");
+    }
+    format!("{value:.1} {unit}")
 }
 
 /// The row of a tensor that cannot be read.
@@ -28,7 +44,7 @@ pub(crate) fn faulty(name: &str, error: &zt::Error) -> String {
 
 /// The table with these rows, of a file with `count` tensors.
 pub(crate) fn table(rows: &[String], count: usize) -> String {
-    const HEAD: [&str; 5] = ["name", "shape", "dtype", "format", "bytes"];
+    const HEAD: [&str; 5] = ["name", "shape", "dtype", "format", "size"];
     let mut table = "<table><thead><tr>".to_owned();
     HEAD.iter()
         .for_each(|head| table.push_str(&format!("<th>{head}</th>")));

@@ -80,7 +80,8 @@ fn target_of(tensor: &Tensor, out: &Bound<'_, PyAny>) -> Result<Option<Lent>> {
     if !out.hasattr("dtype")? {
         // Bytes: a bytearray, a memoryview.
         let lent = Lent::new(out)?;
-        let (found, expected) = (lent.bytes().len() as u64, tensor.nbytes()?);
+        let found = lent.bytes().len() as u64;
+        let expected = tensor.dense_nbytes().unwrap_or(u64::MAX);
         if found != expected {
             return mismatch(format!(
                 "the tensor has {expected} bytes, the buffer {found}"

@@ -9,8 +9,8 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
-use zt::{OwnedTensor, Span};
-use zt_convert::{Input, InputOptions, Kinds};
+use zt::{Error, OwnedTensor, Span, codes};
+use zt_convert::{FolderContents, Input, InputOptions, Kinds};
 
 use crate::read::file::File;
 use crate::share::error::{OrRaise, Result};
@@ -32,7 +32,7 @@ pub(crate) fn open_input(
             let stores = remote::options(storage_options)?;
             return remote::open(py, url, &stores, options);
         }
-        return py.detach(|| kinds.open(&path, options)).or_raise();
+        return py.detach(|| open_local(&kinds, &path, options)).or_raise();
     }
     let input = if let Ok(bytes) = source.cast_exact::<PyBytes>() {
         let bytes = zt::Memory::new(PyBackedBytes::from(bytes.clone()));
@@ -52,6 +52,14 @@ pub(crate) fn open_input(
     input.or_raise()
 }
 
+/// Opens a path of this machine. A folder stands for the only set in it, or for its only tensor file.
+fn open_local(kinds: &Kinds, path: &Path, options: &InputOptions) -> zt::Result<Input> {
+    if path.is_dir() {
+        return kinds.open(FolderContents::of(path)?.only(path)?, options);
+    }
+    kinds.open(path, options)
+}
+
 /// The open file behind a `zt.File`. Any other source is opened with the default options.
 pub(crate) fn opened(
     py: Python<'_>,
@@ -65,6 +73,13 @@ pub(crate) fn opened(
     Ok(Arc::new(Open::new(input, true)))
 }
 
+/// Whether reading the source is quick: it is a local file, or in memory.
+pub(crate) fn is_near(source: &Bound<'_, PyAny>) -> Result<bool> {
+    let path = path_of(source)?;
+    let is_local = |path: &PathBuf| remote::url_of(path).is_none();
+    Ok(path.as_ref().map_or_else(|| has_buffer(source), is_local))
+}
+
 /// A file of the engine, with its paths and its maps. Tensors and views of its bytes keep it open.
 pub(crate) struct Open {
     file: zt::File,
@@ -72,6 +87,8 @@ pub(crate) struct Open {
     paths: Vec<PathBuf>,
     /// `None` if all arrays are copies.
     maps: Option<Mutex<Maps>>,
+    /// Whether the repr of a tensor reads values.
+    pub(crate) is_near: bool,
 }
 
 /// A map for each file behind the source, by the address of the file. The address does not change while
@@ -86,6 +103,7 @@ impl Open {
             file: input.into_file(),
             paths,
             maps: mmap.then(Mutex::default),
+            is_near: false,
         }
     }
 
@@ -103,10 +121,19 @@ impl Open {
         Input::new(self.file.clone(), self.paths.clone())
     }
 
-    /// The tensor of that name.
+    /// The tensor of that name. The error for an unknown name suggests the closest one.
     pub(crate) fn tensor(&self, name: &str) -> zt::Result<OwnedTensor> {
         let found = self.file.owned_tensor(name);
-        found.map_err(|error| self.blame(error))
+        found.map_err(|error| {
+            let error = match zt::nearest(name, self.file.names()) {
+                Some(near) if error.code() == codes::NOT_FOUND => {
+                    let message = format!("{}; did you mean {near:?}?", error.message());
+                    Error::new(error.kind(), error.code(), message).with_object(name)
+                }
+                _ => error,
+            };
+            self.blame(error)
+        })
     }
 
     /// `error` with the path of the file.

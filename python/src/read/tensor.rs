@@ -63,6 +63,20 @@ impl Tensor {
         Some((dtype, logical))
     }
 
+    /// The number of bytes of its dense value in memory; `None` if it has none.
+    pub(crate) fn dense_nbytes(&self) -> Option<u64> {
+        let (dtype, logical) = self.dense_type()?;
+        let value_len = tensor_registry(&self.open).value_len(dtype, logical.as_deref());
+        let value_len = value_len.ok()??;
+        zt::formats::dense_byte_len(self.tensor().shape(), value_len)
+    }
+
+    /// Whether a part of its values takes a short read: from a local file or memory, that has its bytes
+    /// as they are stored.
+    fn is_read_by_parts(&self) -> bool {
+        self.open.is_near && self.tensor().file_spans().all(|span| span.is_some())
+    }
+
     /// Whether it is stored as an array, compressed or not.
     pub(crate) fn is_dense(&self) -> bool {
         let format = self.tensor().format();
@@ -109,11 +123,18 @@ impl Tensor {
         count.ok_or_else(|| PyValueError::new_err("there are more than 2^64 elements"))
     }
 
-    /// The type of its values, as files name it: ``"f32"``, ``"bf16"``, ``"f8_e4m3fn"``,
-    /// ``"complex64"``. A sparse or quantized tensor has the type of its dense values, and so has one
-    /// of less than a byte for each value: ``"f32"``, ``"i8"`` or ``"u8"``. ``None`` if there are none.
+    /// The type of its values, as ``zt ls`` names it: ``"f32"``, ``"bf16"``, ``"f8_e4m3fn"``,
+    /// ``"complex64"``; ``"q4_1"`` or ``"4-bit"`` for quantized values. ``None`` if the file does not
+    /// record it.
     #[getter]
     pub(crate) fn dtype(&self) -> Option<String> {
+        self.tensor().value_type().map(String::from)
+    }
+
+    /// The type of its dense values: ``"f32"`` for quantized ones. Values of less than a byte are
+    /// ``"f32"``, ``"i8"`` or ``"u8"``. ``None`` if it has no dense value.
+    #[getter]
+    fn dense_dtype(&self) -> Option<String> {
         let (dtype, logical) = self.dense_type()?;
         Some(logical.unwrap_or_else(|| dtype.as_str().to_owned()))
     }
@@ -140,22 +161,14 @@ impl Tensor {
         Ok(dict)
     }
 
-    /// The number of bytes of its dense value in memory. Without a dense value, the sum of its
-    /// components.
+    /// The number of bytes of its components, decoded, as ``zt ls`` shows it. A quantized tensor has fewer
+    /// than its dense value. The bytes in the file may be compressed:
+    /// :attr:`Component.stored_nbytes`.
     #[getter]
     pub(crate) fn nbytes(&self) -> Result<u64> {
-        let tensor = self.tensor();
-        if let Some((dtype, logical)) = self.dense_type() {
-            let registry = tensor_registry(&self.open);
-            let value_len = registry.value_len(dtype, logical.as_deref());
-            let value_len = value_len.ok().flatten().unwrap_or(dtype.byte_len() as u64);
-            if let Some(byte_len) = zt::formats::dense_byte_len(tensor.shape(), value_len) {
-                return Ok(byte_len);
-            }
-        }
         let mut sum = 0u64;
-        for (role, _) in tensor.components() {
-            sum = sum.saturating_add(self.raise(tensor.decoded_len(role))?);
+        for (role, _) in self.tensor().components() {
+            sum = sum.saturating_add(self.raise(self.tensor().decoded_len(role))?);
         }
         Ok(sum)
     }
@@ -406,18 +419,31 @@ impl Tensor {
         dlpack::CPU
     }
 
-    fn __repr__(&self) -> String {
-        let tensor = self.tensor();
+    /// Its description, and its values if that takes a few short reads of a local file. The values of a
+    /// large tensor are shortened, as NumPy does it.
+    fn __repr__(slf: &Bound<'_, Self>) -> String {
+        let this = slf.get();
+        let tensor = this.tensor();
         let shape: Vec<String> = tensor.shape().iter().map(u64::to_string).collect();
         let format = match tensor.format() {
             "dense" => String::new(),
             format => format!(" format={format}"),
         };
+        // A repr never raises.
+        let values = || {
+            if !this.is_read_by_parts() {
+                return None;
+            }
+            let module = slf.py().import("zt._repr").ok()?;
+            let values = module.call_method1("values", (slf,)).ok()?;
+            values.extract::<Option<String>>().ok()?
+        };
+        let values = values().map_or(String::new(), |values| format!("\n{values}"));
         format!(
-            "<zt.Tensor {:?} shape=[{}] dtype={}{format}>",
+            "<zt.Tensor {:?} shape=[{}] dtype={}{format}{values}>",
             tensor.name(),
             shape.join(", "),
-            self.dtype().as_deref().unwrap_or("none"),
+            this.dtype().as_deref().unwrap_or("none"),
         )
     }
 

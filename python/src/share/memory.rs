@@ -16,7 +16,7 @@ use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::{PyBufferError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use zt::{Buffer, Bytes, Source, Span};
+use zt::{Buffer, Source, Span};
 
 use crate::share::error::Result;
 
@@ -395,10 +395,9 @@ impl Source for Lent {
     }
 }
 
-/// An array of Python, of any strides, for reading.
+/// An array of Python, of any strides, for copying.
 ///
-/// Python must not change it while the engine reads it, as the docs of `Writer.add` ask. If it does,
-/// the file has old and new values.
+/// If Python changes it meanwhile, a copy has old and new values. So nothing reads it twice.
 pub(crate) struct Strided {
     start: *const u8,
     shape: Vec<usize>,
@@ -498,21 +497,36 @@ impl Strided {
         true
     }
 
-    /// The elements in row-major order: where they are, or gathered.
+    /// Copies bytes of elements that are in row-major order without gaps, from the byte `offset` on.
     ///
     /// # Errors
     ///
-    /// There is no memory for the gathered elements.
-    pub(crate) fn bytes(&self) -> zt::formats::Result<Bytes<'_>> {
-        if self.is_contiguous() {
-            // SAFETY: that many elements are there as long as `self`. Nothing writes to them: see the
-            // type.
-            return Ok(unsafe { slice(self.start, self.byte_len()) }.into());
+    /// The elements are not in that order, or are fewer.
+    pub(crate) fn read_at(&self, offset: usize, buf: &mut [u8]) -> io::Result<()> {
+        let end = offset.checked_add(buf.len());
+        if !self.is_contiguous() || end.is_none_or(|end| end > self.byte_len()) {
+            return Err(io::ErrorKind::UnexpectedEof.into());
         }
+        let start = self.start.wrapping_add(offset);
+        // SAFETY: that many elements are there as long as `self`. If Python writes to them meanwhile,
+        // the copy has old and new bytes.
+        unsafe { start.copy_to_nonoverlapping(buf.as_mut_ptr(), buf.len()) };
+        Ok(())
+    }
+
+    /// A copy of the elements, in row-major order.
+    ///
+    /// # Errors
+    ///
+    /// There is no memory for it.
+    pub(crate) fn to_buffer(&self) -> zt::formats::Result<Buffer> {
         let mut buffer = Buffer::try_zeroed_values(self.count() as u64, self.item_len as u64)?;
+        if self.read_at(0, &mut buffer).is_ok() {
+            return Ok(buffer);
+        }
         let out = buffer.as_mut_ptr();
         // SAFETY: the shape and the strides lead to elements alone, and `out` has room for all. There
-        // is an element: an array without any is contiguous, and was returned above.
+        // is an element: an array without any is contiguous, and was copied above.
         unsafe {
             match self.item_len {
                 1 => self.copy::<1>(out),
@@ -522,7 +536,7 @@ impl Strided {
                 _ => self.copy::<16>(out),
             }
         }
-        Ok(buffer.into())
+        Ok(buffer)
     }
 
     /// # Safety

@@ -121,3 +121,11 @@ fn from_python(object: &Bound<'_, PyAny>, depth: u32) -> Result<Value> {
         object.get_type().name()?
     )))
 }
+
+/// The members of a list or a tuple, or the object alone.
+pub(crate) fn each<'py>(object: &Bound<'py, PyAny>) -> Result<Vec<Bound<'py, PyAny>>> {
+    if object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
+        return object.try_iter()?.collect();
+    }
+    Ok(vec![object.clone()])
+}

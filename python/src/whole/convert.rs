@@ -1,17 +1,21 @@
 //! `zt.convert`: the tensors of files as one file of any kind.
 
+use std::path::PathBuf;
+
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple};
-use zt_convert::{ConvertOptions, Input, Kinds};
+use pyo3::types::PyDict;
+use zt_convert::{ConvertOptions, Duplicate, Input, Kinds, OnDuplicate};
 
 use crate::read::open::opened;
 use crate::read::warning::FileWarning;
 use crate::share::error::{Result, misuse};
 use crate::share::remote;
 use crate::share::source::{Sink, path_of};
+use crate::share::value::each;
 use crate::share::work::{PyProgress, Watch};
-use crate::write::options::{self, kind_of};
+use crate::whole::select::Selection;
+use crate::write::options::{self, Given, kind_of};
 
 /// The result of :func:`convert`.
 #[pyclass(frozen, module = "zt")]
@@ -33,10 +37,25 @@ impl Conversion {
         self.summary.byte_len
     }
 
-    /// The names of tensors that were left out. Only ``lossy=True`` leaves tensors out.
+    /// The names of tensors that were left out: the kind cannot represent them, or they are damaged.
     #[getter]
     fn left_out(&self) -> Vec<String> {
         self.summary.left_out.clone()
+    }
+
+    /// Those of :attr:`left_out` that are damaged: ``skip_damaged`` allows it.
+    #[getter]
+    fn damaged(&self) -> Vec<String> {
+        self.summary.damaged.clone()
+    }
+
+    /// Pairs of a name and a path: of tensors in whose place that of another source was written, by
+    /// ``on_duplicate``. The path is ``None`` if the source was opened without one.
+    #[getter]
+    fn duplicates(&self) -> Vec<(String, Option<PathBuf>)> {
+        let duplicates = self.summary.duplicates.iter();
+        let pair = |found: &Duplicate| (found.name.clone(), found.path.clone());
+        duplicates.map(pair).collect()
     }
 
     /// Warnings of the source, and one for each loss.
@@ -54,20 +73,34 @@ impl Conversion {
     }
 }
 
-/// Writes the tensors of files as one file of any writable kind, all of it or nothing.
+/// Writes the tensors of files as one file of any writable kind, all of it or nothing. Several sources
+/// are merged: ``zt.merge`` is this function.
 ///
 /// Args:
 ///     source: a :class:`File`, a path, a URL, bytes or a file object, or a list of these.
 ///     target: a path, a URL, or an object with ``write``.
 ///     kind: the kind of the new file, such as ``"zt"`` or ``"safetensors"``; by default its extension
 ///         decides.
-///     zstd: the level at which a ``.zt`` is compressed.
+///     include: a pattern, or a list of patterns: only tensors whose name matches one are taken. As in
+///         ``fnmatch``, ``*`` is any text, ``?`` one character, and ``[a-z]`` a set.
+///     exclude: as ``include``, for tensors to leave out.
+///     rename: a dict of old names to new ones, or a function of the old name that returns the new one.
+///     on_duplicate: which tensor is taken if several sources have one of the same name: ``"first"``,
+///         ``"last"``, or ``"same"`` for the first one if all are equal. By default it is an error.
+///     zstd: the level at which a ``.zt`` is compressed, -7 to 22. Without it and ``planes``, each
+///         component stays compressed or raw.
+///     digest: as for :class:`Writer`. If it is left out, a component keeps its digest, or gets
+///         ``"crc32c"``.
 ///     chunk_digests: as for :class:`Writer`.
 ///     planes: whether a ``.zt`` has floating-point tensors in byte planes.
 ///     dense: whether sparse and quantized tensors become dense.
-///     dtype: ``"f64"``, ``"f32"``, ``"f16"``, ``"bf16"``, ``"f8_e4m3fn"`` or ``"f8_e5m2"``: floating-point values are
-///         rounded to it.
-///     lossy: whether to leave out what the kind cannot represent, with a warning for each loss.
+///     dtype: ``"f64"``, ``"f32"``, ``"f16"``, ``"bf16"``, ``"f8_e4m3fn"`` or ``"f8_e5m2"``:
+///         floating-point values are rounded to it.
+///     drop_unsupported: whether to leave out what the kind cannot represent, with a warning for each.
+///     skip_damaged: whether to leave out damaged tensors, with a warning for each. The sources are
+///         verified first.
+///     allow_inf: whether ``dtype`` may make finite values infinite, with a warning for each tensor.
+///     lossy: the same as ``drop_unsupported`` and ``allow_inf``. A damaged tensor stays an error.
 ///     overwrite: whether an existing file is replaced.
 ///     threads: how many threads work.
 ///     progress: called with the bytes since the last call. An exception from it ends the work.
@@ -75,12 +108,22 @@ impl Conversion {
 ///
 /// Raises:
 ///     MisuseError: the file exists, code ``overwrite``; the kind cannot represent a tensor, code
-///         ``lossy``.
+///         ``lossy``; two tensors have one name, code ``duplicate-name``.
+///     TensorNotFoundError: no tensor is left to write.
+///
+/// >>> import io, numpy, zt, zt.numpy
+/// >>> data = zt.numpy.save({"model.weight": numpy.zeros(2), "step": numpy.int64(7)})
+/// >>> sink = io.BytesIO()
+/// >>> zt.convert(data, sink, include="model.*", rename=lambda name: name.removeprefix("model."))
+/// <zt.Conversion tensors=1 nbytes=384>
+/// >>> list(zt.open(sink.getvalue()))
+/// ['weight']
 #[pyfunction]
 #[pyo3(signature = (
-    source, target, *, kind = None, zstd = None, chunk_digests = Some("crc32c"), planes = false,
-    dense = false, dtype = None, lossy = false, overwrite = false, threads = None, progress = None,
-    storage_options = None
+    source, target, *, kind = None, include = None, exclude = None, rename = None,
+    on_duplicate = "error", zstd = None, digest = Given::No, chunk_digests = "crc32c", planes = false, dense = false, dtype = None,
+    drop_unsupported = false, skip_damaged = false, allow_inf = false, lossy = false,
+    overwrite = false, threads = None, progress = None, storage_options = None
 ))]
 #[expect(clippy::too_many_arguments, reason = "the keywords of Python's call")]
 pub(crate) fn convert<'py>(
@@ -88,33 +131,52 @@ pub(crate) fn convert<'py>(
     source: &Bound<'py, PyAny>,
     target: &Bound<'py, PyAny>,
     kind: Option<&str>,
+    include: Option<&Bound<'py, PyAny>>,
+    exclude: Option<&Bound<'py, PyAny>>,
+    rename: Option<&Bound<'py, PyAny>>,
+    on_duplicate: &str,
     zstd: Option<i32>,
+    digest: Given<Option<String>>,
     chunk_digests: Option<&str>,
     planes: bool,
     dense: bool,
     dtype: Option<&str>,
+    drop_unsupported: bool,
+    skip_damaged: bool,
+    allow_inf: bool,
     lossy: bool,
     overwrite: bool,
     threads: Option<usize>,
     progress: PyProgress<'py>,
     storage_options: Option<&Bound<'py, PyDict>>,
 ) -> Result<Conversion> {
-    let sources: Vec<Bound<'py, PyAny>> =
-        if source.is_instance_of::<PyList>() || source.is_instance_of::<PyTuple>() {
-            source.try_iter()?.collect::<Result<_>>()?
-        } else {
-            vec![source.clone()]
-        };
+    let selection = Selection::new(include, exclude, rename)?;
     let mut inputs: Vec<Input> = Vec::new();
-    for source in &sources {
-        inputs.push(opened(py, source, storage_options)?.to_input());
+    for source in each(source)? {
+        inputs.push(opened(py, &source, storage_options)?.to_input());
     }
+    let inputs = selection.apply(py, inputs)?;
     let kinds = Kinds::builtin();
     let path = path_of(target)?;
     let stores = remote::options(storage_options)?;
     let kind = kind_of(py, &kinds, kind, path.as_ref())?;
     let chunk_digests = options::digest(py, "chunk_digests", chunk_digests)?;
-    let write = options::write(zstd, planes).chunk_digests(chunk_digests);
+    let mut write = options::write(py, zstd, planes)?.chunk_digests(chunk_digests);
+    if let Given::Yes(name) = digest {
+        write = write.digest(options::digest(py, "digest", name.as_deref())?);
+    }
+    let on_duplicate = match on_duplicate {
+        "error" => OnDuplicate::Error,
+        "first" => OnDuplicate::First,
+        "last" => OnDuplicate::Last,
+        "same" => OnDuplicate::Same,
+        _ => {
+            let text = format!(
+                "on_duplicate is {on_duplicate:?}: pass \"error\", \"first\", \"last\" or \"same\""
+            );
+            return Err(misuse(py, &text));
+        }
+    };
     let dtype = dtype.map(|name| {
         let long = || zt::FloatType::of_dtype(zt::DType::from_long_name(name)?);
         let known = zt::FloatType::from_name(name).or_else(long);
@@ -122,8 +184,11 @@ pub(crate) fn convert<'py>(
     });
     let options = ConvertOptions::new(kind)
         .write(write)
+        .on_duplicate(on_duplicate)
         .dense(dense)
-        .lossy(lossy)
+        .drop_unsupported(drop_unsupported || lossy)
+        .skip_damaged(skip_damaged)
+        .allow_inf(allow_inf || lossy)
         .overwrite(overwrite);
     let options = options.dtype(dtype.transpose()?);
     if path.is_none() && !target.hasattr("write")? {

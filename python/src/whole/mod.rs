@@ -3,6 +3,7 @@
 //! | module | holds |
 //! | --- | --- |
 //! | `hash`, `diff` | the identity of a file's tensors, and the differences of two files |
+//! | `select` | the choice of tensors, and their new names |
 //! | `convert` | files as one file of any kind |
 //! | `repair` | a damaged file, mended or saved |
 //!
@@ -12,3 +13,4 @@ pub(crate) mod convert;
 pub(crate) mod diff;
 pub(crate) mod hash;
 pub(crate) mod repair;
+mod select;

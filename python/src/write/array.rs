@@ -1,16 +1,21 @@
 //! An array that Python lends to be written.
 
+use std::io;
+
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use zt::{Buffer, Bytes, Elements, NewObject, ToObject};
+use zt::{Buffer, Elements};
 
 use crate::share::dlpack::Imported;
 use crate::share::dtype::{Row, numpy};
 use crate::share::error::Result;
 use crate::share::memory::Strided;
 use crate::share::torch::is_of;
+
+/// The bytes of an array that are copied, hashed and written at a time. They stay in a core's cache.
+pub(crate) const PIECE: usize = 1 << 20;
 
 /// An array of Python, of any strides and byte order.
 pub(crate) struct LentArray {
@@ -147,40 +152,47 @@ impl LentArray {
         self.elements.place().filter(|_| !self.is_big_endian)
     }
 
-    /// Its bytes, if they are in memory as files have them.
-    pub(crate) fn lent(&self) -> Option<&[u8]> {
-        self.place()?;
-        match self.elements.bytes() {
-            Ok(Bytes::Borrowed(bytes)) => Some(bytes),
-            _ => None,
-        }
+    /// Copies bytes of an array that has a place, from the byte `offset` on.
+    ///
+    /// # Errors
+    ///
+    /// The array is shorter, or has no place.
+    pub(crate) fn read_at(&self, offset: usize, buf: &mut [u8]) -> io::Result<()> {
+        self.elements.read_at(offset, buf)
     }
 
-    /// Its elements in the order of files: lent, or copied.
-    pub(crate) fn elements(&self) -> zt::formats::Result<Elements<'_>> {
-        let mut bytes = self.elements.bytes()?;
+    /// Calls `take` with all its bytes in the order of files. Each is copied once. So `take` may hash a
+    /// piece and write it, even if Python changes the array meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// There is no memory for a copy; the errors of `take`.
+    pub(crate) fn pieces(&self, mut take: impl FnMut(&[u8]) -> zt::Result<()>) -> zt::Result<()> {
+        if self.place().is_none() {
+            return take(&self.elements()?.bytes);
+        }
+        let mut rest = self.byte_len();
+        let mut piece = Buffer::try_zeroed(rest.min(PIECE) as u64)?;
+        while rest > 0 {
+            let bytes = &mut piece[..rest.min(PIECE)];
+            self.read_at(self.byte_len() - rest, bytes)?;
+            take(bytes)?;
+            rest -= bytes.len();
+        }
+        Ok(())
+    }
+
+    /// A copy of its elements in the order of files.
+    pub(crate) fn elements(&self) -> zt::formats::Result<Elements<'static>> {
+        let mut bytes = self.elements.to_buffer()?;
         let width = self.row.dtype.byte_len();
         if self.is_big_endian && width > 1 {
-            let mut buffer = Buffer::try_from_slice(&bytes)?;
-            buffer.chunks_exact_mut(width).for_each(<[u8]>::reverse);
-            bytes = Bytes::Owned(buffer);
+            bytes.chunks_exact_mut(width).for_each(<[u8]>::reverse);
         }
         let elements = Elements::new(self.row.dtype, bytes);
         Ok(match self.row.logical_type() {
             Some(name) => elements.with_logical_type(name),
             None => elements,
-        })
-    }
-}
-
-/// A dense value.
-impl ToObject for LentArray {
-    fn to_object(&self) -> zt::formats::Result<NewObject<'_>> {
-        Ok(NewObject {
-            shape: self.shape().into(),
-            format: "dense".into(),
-            attributes: None,
-            components: vec![("data".into(), self.elements()?)],
         })
     }
 }

@@ -1,15 +1,16 @@
 //! `zt.edit`: changes a `.zt` file in place.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use zt::Progress;
+use zt::{ErrorKind, Progress};
+use zt_convert::{InputOptions, Kinds, ZT};
 
 use crate::share::error::{OrRaise, Result, is_raised, misuse, no_pickling};
-use crate::share::value;
 use crate::share::work::{self, Line, Watch};
+use crate::share::{remote, value};
 use crate::write::incoming::Incoming;
 use crate::write::writer;
 
@@ -35,7 +36,8 @@ use crate::write::writer;
 #[pyfunction]
 #[pyo3(signature = (path, *, progress = None))]
 pub(crate) fn edit(py: Python<'_>, path: PathBuf, progress: Option<Py<PyAny>>) -> Result<Editor> {
-    let editor = work::run(py, || zt::File::edit(&path))?;
+    let begun = || zt::File::edit(&path).map_err(|error| uneditable(&path).unwrap_or(error));
+    let editor = work::run(py, begun)?;
     let attributes = editor.before().attributes().or_raise()?;
     Ok(Editor {
         attributes: value::to_dict(py, &attributes.unwrap_or_default())?.unbind(),
@@ -43,6 +45,24 @@ pub(crate) fn edit(py: Python<'_>, path: PathBuf, progress: Option<Py<PyAny>>) -
         progress,
         process: std::process::id(),
     })
+}
+
+/// The error of what is a tensor file, but no single `.zt` file.
+fn uneditable(path: &Path) -> Option<zt::Error> {
+    let opened = || Kinds::builtin().open(path, InputOptions::new()).ok();
+    let what = if remote::url_of(path).is_some() {
+        "a remote file".to_owned()
+    } else {
+        let input = opened()?;
+        match input.file().kind() {
+            ZT if input.paths().len() == 1 => return None,
+            ZT => "a sharded set".to_owned(),
+            kind => format!("a {kind} file"),
+        }
+    };
+    let message = format!("{what} cannot be edited in place: convert it first to one .zt file");
+    let error = zt::Error::new(ErrorKind::Unsupported, "unsupported", message);
+    Some(error.with_path(path))
 }
 
 /// An edit of a ``.zt`` file. Made by :func:`edit`.

@@ -9,6 +9,7 @@ use crate::share::dtype::numpy;
 use crate::share::error::{Result, misuse};
 use crate::share::torch;
 use crate::write::array::LentArray;
+use crate::write::packed::PackedArray;
 use crate::write::quantized::QuantizedGroup;
 
 /// A value to be written.
@@ -19,6 +20,8 @@ pub(crate) enum Incoming {
     /// The shape; values and coordinates.
     Coo(Vec<u64>, [LentArray; 2]),
     Group(Py<QuantizedGroup>),
+    /// Values of less than a byte.
+    Packed(PackedArray),
     Tensor(Py<Tensor>),
 }
 
@@ -31,6 +34,9 @@ impl Incoming {
     pub(crate) fn new(object: &Bound<'_, PyAny>) -> Result<Self> {
         if let Some(array) = LentArray::of_plain(object) {
             return Ok(Incoming::Dense(array));
+        }
+        if let Some(packed) = PackedArray::of_numpy(object)? {
+            return Ok(Incoming::Packed(packed));
         }
         if let Ok(tensor) = object.cast::<Tensor>() {
             return Ok(Incoming::Tensor(tensor.clone().unbind()));
@@ -70,6 +76,9 @@ impl Incoming {
             return Err(misuse(py, text));
         }
         let tensor = tensor.call_method0("detach")?.call_method0("cpu")?;
+        if let Some(packed) = PackedArray::of_torch(&tensor)? {
+            return Ok(Incoming::Packed(packed));
+        }
         let layout = tensor.getattr("layout")?.str()?;
         match layout.to_str()? {
             "torch.strided" => plain(&tensor).map(Incoming::Dense),
@@ -142,13 +151,14 @@ impl Incoming {
             Incoming::Csr(_, parts) => parts.iter().map(LentArray::byte_len).sum(),
             Incoming::Coo(_, parts) => parts.iter().map(LentArray::byte_len).sum(),
             Incoming::Group(group) => group.get().byte_len(),
+            Incoming::Packed(packed) => packed.byte_len(),
             // The copy reports its own.
             Incoming::Tensor(_) => 0,
         };
         byte_len as u64
     }
 
-    /// Calls `write` with the object. `None` for a tensor of a file: the writer copies that.
+    /// Calls `write` with a copy of the object. `None` for a tensor of a file: the writer copies that.
     pub(crate) fn with_object<T>(
         &self,
         attributes: Option<Attributes>,
@@ -164,7 +174,10 @@ impl Incoming {
             write(&object).map(Some)
         };
         match self {
-            Incoming::Dense(array) => merged(array.to_object()?),
+            Incoming::Dense(array) => {
+                let data = vec![("data", array.elements()?)];
+                merged(NewObject::new(&array.shape(), "dense", None, data))
+            }
             Incoming::Csr(shape, [values, indices, indptr]) => {
                 let (values, indices) = (values.elements()?, indices.elements()?);
                 let csr = Csr::from_indices(*shape, values, indices, indptr.elements()?)?;
@@ -175,6 +188,7 @@ impl Incoming {
                 merged(Coo::from_coords(shape.as_slice(), values, coords)?.to_object()?)
             }
             Incoming::Group(group) => merged(group.get().object()?),
+            Incoming::Packed(packed) => merged(packed.object()?),
             Incoming::Tensor(_) => Ok(None),
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | `array`, `quantized`, `incoming` | values that can be written |
+//! | `array`, `packed`, `quantized`, `incoming` | values that can be written |
 //! | `options` | what the arguments of writing calls mean |
 //! | `writer`, `editor` | `zt.Writer` and `zt.edit` |
 //! | `save` | a dict of tensors as a file of any kind |
@@ -14,6 +14,7 @@ mod array;
 pub(crate) mod editor;
 mod incoming;
 pub(crate) mod options;
+mod packed;
 pub(crate) mod quantized;
 pub(crate) mod save;
 pub(crate) mod writer;

@@ -13,15 +13,29 @@ use crate::share::dtype::{Row, numpy};
 use crate::share::error::{Result, misuse};
 
 /// How a file is written: with zstd of a level, in byte planes, with both, or raw.
-pub(crate) fn write(zstd: Option<i32>, planes: bool) -> WriteOptions {
+///
+/// # Errors
+///
+/// As [`check_level`].
+pub(crate) fn write(py: Python<'_>, zstd: Option<i32>, planes: bool) -> Result<WriteOptions> {
     let mut options = WriteOptions::new();
     if planes {
         options = options.planes();
     }
     if let Some(level) = zstd {
+        check_level(py, level)?;
         options = options.zstd(level);
     }
-    options
+    Ok(options)
+}
+
+/// Refuses a level that zstd does not have.
+pub(crate) fn check_level(py: Python<'_>, level: i32) -> Result<()> {
+    if (-7..=22).contains(&level) {
+        return Ok(());
+    }
+    let text = format!("zstd is {level}: pass a level from -7 to 22");
+    Err(misuse(py, &text))
 }
 
 /// The algorithm with the name that `argument` has.

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -34,7 +33,7 @@ struct Saving {
 /// Writes a dict of tensors as a file of any kind: to a path, all of it or nothing, or as `bytes`.
 #[pyfunction]
 #[pyo3(signature = (
-    tensors, filename = None, metadata = None, *, kind = None, zstd = None, digest = Some("crc32c"),
+    tensors, filename = None, metadata = None, *, kind = None, zstd = None, digest = "crc32c",
     planes = false, sync = true, threads = None, progress = None, storage_options = None
 ))]
 #[expect(clippy::too_many_arguments, reason = "the keywords of Python's call")]
@@ -72,7 +71,7 @@ pub(crate) fn save<'py>(
     let saving = Saving {
         values: Arc::new(values),
         attributes: metadata.map(value::from_mapping).transpose()?,
-        write: options::write(zstd, planes).digest(digest),
+        write: options::write(py, zstd, planes)?.digest(digest),
         kind,
     };
     let line = Arc::new(Line::default());
@@ -118,28 +117,22 @@ impl Saving {
         if let Some(attributes) = &self.attributes {
             writer.set_attributes(attributes.clone());
         }
-        // No array changes during this call, so equal places are equal arrays.
+        // Equal places are one array under two names.
         let mut known: HashMap<(usize, usize, &str), &str> = HashMap::new();
-        let mut lent = Vec::new();
         for (name, value) in &*self.values {
-            let Incoming::Dense(array) = value else {
-                add_lent(&mut writer, &mut lent, line, progress)?;
-                writer::add(&mut writer, name, value, None, None, line, progress)?;
-                continue;
-            };
-            if let Some((start, byte_len)) = array.place().filter(|(_, len)| *len > 0) {
+            if let Incoming::Dense(array) = value
+                && let Some((start, byte_len)) = array.place().filter(|(_, len)| *len > 0)
+            {
                 let key = (start, byte_len, array.row().name);
                 if let Some(other) = known.get(&key) {
-                    add_lent(&mut writer, &mut lent, line, progress)?;
                     writer::share(&mut writer, name, array, other)?;
                     progress.report(byte_len as u64)?;
                     continue;
                 }
                 known.insert(key, name);
             }
-            lent.push((name, array));
+            writer::add(&mut writer, name, value, None, None, line, progress)?;
         }
-        add_lent(&mut writer, &mut lent, line, progress)?;
         writer.finish()
     }
 
@@ -154,6 +147,21 @@ impl Saving {
                 });
                 continue;
             }
+            if let Incoming::Dense(array) = value
+                && array.place().is_some()
+            {
+                let span = Span::new(0, array.byte_len() as u64).unwrap_or_default();
+                let mut data = Component::new(array.row().dtype, Blob::raw(span));
+                data.logical_type = array.row().logical_type().map(Into::into);
+                let mut object = Object::new(array.shape(), "dense");
+                object.components.push(("data".into(), data));
+                let source = builder.derived(Held {
+                    values: Arc::clone(&self.values),
+                    at,
+                });
+                builder.object_across(name, object, vec![source]);
+                continue;
+            }
             value.with_object(None, |new| {
                 let mut object = Object::new(new.shape.to_vec(), new.format.clone());
                 object.attributes = new.attributes.clone();
@@ -163,16 +171,8 @@ impl Saving {
                     let mut component = Component::new(elements.dtype, Blob::raw(span));
                     component.logical_type = elements.logical_type.clone();
                     object.components.push((role.clone(), component));
-                    sources.push(match value {
-                        Incoming::Dense(array) if array.lent().is_some() => builder.derived(Held {
-                            values: Arc::clone(&self.values),
-                            at,
-                        }),
-                        _ => {
-                            let bytes = Buffer::try_from_slice(&elements.bytes)?;
-                            builder.derived(zt::Memory::new(bytes))
-                        }
-                    });
+                    let bytes = Buffer::try_from_slice(&elements.bytes)?;
+                    sources.push(builder.derived(zt::Memory::new(bytes)));
                 }
                 builder.object_across(name, object, sources);
                 Ok(())
@@ -185,16 +185,16 @@ impl Saving {
     }
 }
 
-/// A dense array whose memory is as files have it.
+/// A dense array that has a place. Reads copy its bytes: it lends none.
 struct Held {
     values: Arc<Vec<(String, Incoming)>>,
     at: usize,
 }
 
 impl Held {
-    fn bytes(&self) -> Option<&[u8]> {
+    fn array(&self) -> Option<&LentArray> {
         match self.values.get(self.at) {
-            Some((_, Incoming::Dense(array))) => array.lent(),
+            Some((_, Incoming::Dense(array))) => Some(array),
             _ => None,
         }
     }
@@ -202,35 +202,12 @@ impl Held {
 
 impl Source for Held {
     fn byte_len(&self) -> u64 {
-        self.bytes().map_or(0, |bytes| bytes.len() as u64)
-    }
-
-    fn slice(&self, span: Span) -> Option<&[u8]> {
-        let (start, end) = (span.offset().try_into().ok()?, span.end().try_into().ok()?);
-        self.bytes()?.get::<Range<usize>>(start..end)
+        self.array().map_or(0, |array| array.byte_len() as u64)
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
-        let bytes = Span::new(offset, buf.len() as u64).and_then(|span| self.slice(span));
-        buf.copy_from_slice(bytes.ok_or(io::ErrorKind::UnexpectedEof)?);
-        Ok(())
+        let place = self.array().zip(usize::try_from(offset).ok());
+        let (array, offset) = place.ok_or(io::ErrorKind::UnexpectedEof)?;
+        array.read_at(offset, buf)
     }
-}
-
-/// Writes arrays on all threads, straight from the memory that Python lends. Empties the list.
-fn add_lent(
-    writer: &mut zt::Writer<'_>,
-    arrays: &mut Vec<(&String, &LentArray)>,
-    line: &Line,
-    progress: Progress<'_>,
-) -> zt::Result<()> {
-    let mut reported = Ok(());
-    let objects = arrays.drain(..).map_while(|(name, array)| {
-        reported = progress.report(line.end());
-        line.begin(array.byte_len() as u64);
-        reported.is_ok().then_some((name, array))
-    });
-    writer.add_all(objects)?;
-    reported?;
-    progress.report(line.end())
 }

@@ -4,6 +4,8 @@ mod output;
 mod pieces;
 
 use std::collections::HashMap;
+use std::hash::Hasher;
+use std::io::Write;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -12,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use rayon::ThreadPool;
 use twox_hash::XxHash3_64;
-use zt::{Attributes, ComponentOptions, Compression, ObjectOptions, Progress};
+use zt::{Attributes, ComponentOptions, Compression, ErrorKind, ObjectOptions, Progress, codes};
 
 pub(crate) use output::{Output, Target};
 pub(crate) use pieces::Pieces;
@@ -23,7 +25,7 @@ use crate::share::pool::pool;
 use crate::share::source::{Sink, path_of};
 use crate::share::work::{Line, Watch};
 use crate::share::{remote, value};
-use crate::write::array::LentArray;
+use crate::write::array::{LentArray, PIECE};
 use crate::write::incoming::Incoming;
 use crate::write::options::{self, Given, row_of};
 
@@ -44,7 +46,7 @@ type Place = (usize, usize, &'static str);
 ///
 /// Args:
 ///     target: a path, a URL, or an object with ``write``, which gets the bytes in order.
-///     zstd: the level, 1 to 22, at which all tensors are compressed; ``None`` for raw bytes, which can
+///     zstd: the level, -7 to 22, at which all tensors are compressed; ``None`` for raw bytes, which can
 ///         be mapped without a copy.
 ///     digest: ``"crc32c"``, ``"sha256"`` or ``None``, for each component.
 ///     chunk_digests: the digest of each MiB of a raw component with a digest. It verifies slices.
@@ -87,7 +89,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Writer {
-    /// Does work with the writer. An error ends the writer.
+    /// Does work with the writer. An error of the system or an exception ends the writer. After another
+    /// error the engine decides: it goes on unless it has written a part of an object.
     fn with<T: Send>(
         &self,
         py: Python<'_>,
@@ -99,14 +102,14 @@ impl Writer {
         let pool = self.pool()?;
         let work = |progress: Progress<'_>| {
             let mut state = lock(&self.state);
-            let State::Ready(writer) = &mut *state else {
-                return Ok(Err(refused(&state)));
+            let done = match &mut *state {
+                State::Ready(writer) => work(writer, progress),
+                other => Err(refused(other)),
             };
-            let done = work(writer, progress);
-            if done.is_err() {
-                self.end(&mut state);
+            match done {
+                Err(error) if error.kind() != ErrorKind::Io => Ok(Err(error)),
+                done => done.map(Ok),
             }
-            done.map(Ok)
         };
         let done = if byte_len < SMALL && self.progress.is_none() && !self.is_remote() {
             let go_on = |_| std::ops::ControlFlow::Continue(());
@@ -121,10 +124,8 @@ impl Writer {
             watch.line(&self.line).run(py, work)
         };
         match done {
-            Ok(Ok(value)) => Ok(value),
-            Ok(Err(text)) => Err(misuse(py, &text)),
+            Ok(done) => done.or_raise(),
             Err(error) => {
-                // An exception of the progress function ends the writer too.
                 py.detach(|| self.end(&mut lock(&self.state)));
                 Err(error)
             }
@@ -169,30 +170,28 @@ impl Writer {
         let mut options = self.defaults;
         if let Given::Yes(level) = zstd {
             options.compression = level.map_or(Compression::None, Compression::Zstd);
+            level.map_or(Ok(()), |level| options::check_level(py, level))?;
         }
         if let Given::Yes(name) = digest_name {
             options.digest = options::digest(py, "digest", name.as_deref())?;
         }
         Ok(Some(options.into()))
     }
+}
 
-    /// The name of an earlier array with the same memory and the same bytes.
-    fn shared(&self, name: &str, array: &LentArray) -> zt::Result<Option<String>> {
-        /// A smaller array takes less than its entry in the table.
-        const WORTH_IT: usize = 4 << 10;
-        let Some((start, byte_len)) = array.place().filter(|(_, len)| *len >= WORTH_IT) else {
-            return Ok(None);
-        };
-        let hash = XxHash3_64::oneshot(&array.elements()?.bytes);
-        let mut known = lock(&self.known);
-        match known.get(&(start, byte_len, array.row().name)) {
-            Some((found, other)) if *found == hash => Ok(Some(other.clone())),
-            _ => {
-                known.insert((start, byte_len, array.row().name), (hash, name.to_owned()));
-                Ok(None)
-            }
-        }
-    }
+/// The memory of an array, and a hash of its bytes; `None` if a name for it saves too little.
+fn placed(array: &LentArray) -> zt::Result<Option<(Place, u64)>> {
+    /// A smaller array takes less than its entry in the table.
+    const WORTH_IT: usize = 4 << 10;
+    let Some((start, byte_len)) = array.place().filter(|(_, len)| *len >= WORTH_IT) else {
+        return Ok(None);
+    };
+    let mut hasher = XxHash3_64::new();
+    array.pieces(|piece| {
+        hasher.write(piece);
+        Ok(())
+    })?;
+    Ok(Some(((start, byte_len, array.row().name), hasher.finish())))
 }
 
 /// Writes an object that shares the data of an earlier one.
@@ -228,27 +227,46 @@ pub(crate) fn add(
         };
     }
     line.begin(value.byte_len());
-    value.with_object(attributes, |object| match &options {
-        Some(options) => writer.add_with(name, object, options),
-        None => writer.add(name, object),
-    })?;
+    match value {
+        Incoming::Dense(array) if array.byte_len() > PIECE && !writer.writes_planes() => {
+            let mut object = writer.begin(name, &array.shape(), "dense")?;
+            if let Some(options) = options {
+                object = object.options(options);
+            }
+            if let Some(attributes) = attributes {
+                object.set_attributes(attributes);
+            }
+            let logical_type = array.row().logical_type().map(Into::into);
+            let mut data = object.component("data", array.row().dtype, logical_type)?;
+            array.pieces(|piece| Ok(data.write_all(piece)?))?;
+            data.finish()?;
+            object.finish()?;
+        }
+        _ => {
+            value.with_object(attributes, |object| match &options {
+                Some(options) => writer.add_with(name, object, options),
+                None => writer.add(name, object),
+            })?;
+        }
+    }
     progress.report(line.end())
 }
 
-fn refused(state: &State) -> String {
-    match state {
+fn refused(state: &State) -> zt::Error {
+    let message = match state {
         State::Streaming(_, name) => {
             format!("{name:?} is not complete: write the rest of its bytes first")
         }
         _ => "the writer has ended".to_owned(),
-    }
+    };
+    zt::Error::new(ErrorKind::Misuse, codes::MISUSE, message)
 }
 
 #[pymethods]
 impl Writer {
     #[new]
     #[pyo3(signature = (
-        target, *, zstd = None, digest = Some("crc32c"), chunk_digests = Some("crc32c"),
+        target, *, zstd = None, digest = "crc32c", chunk_digests = "crc32c",
         planes = false, attributes = None, threads = None, progress = None, storage_options = None
     ))]
     #[expect(clippy::too_many_arguments, reason = "the keywords of Python's call")]
@@ -266,7 +284,7 @@ impl Writer {
     ) -> Result<Self> {
         let digest = options::digest(py, "digest", digest)?;
         let chunk_digests = options::digest(py, "chunk_digests", chunk_digests)?;
-        let options = options::write(zstd, planes)
+        let options = options::write(py, zstd, planes)?
             .digest(digest)
             .chunk_digests(chunk_digests);
         let compression = match (zstd, planes) {
@@ -328,8 +346,8 @@ impl Writer {
     ///     name: its name, which no other tensor of the file has.
     ///     value: an array of NumPy, a tensor of torch, jax or any library with DLPack, a sparse array
     ///         of SciPy, a :class:`Tensor` of a file, a :class:`QuantizedGroup`, or an object with a
-    ///         buffer. Strides and byte order may be any. A contiguous array is written from its
-    ///         memory: do not change it from another thread meanwhile.
+    ///         buffer. Strides and byte order may be any. Each byte is read once: if another thread
+    ///         changes the array meanwhile, the file has old and new values, and is sound.
     ///     attributes: a dict for the tensor.
     ///     zstd: the level for this tensor, or ``None`` for raw bytes; the writer's if it is left out.
     ///     digest: the digest for this tensor; the writer's if it is left out.
@@ -355,15 +373,25 @@ impl Writer {
         let byte_len = value.byte_len();
         let is_default = options.is_none() && attributes.is_none() && !self.planes;
         self.with(py, byte_len, |writer, progress| {
-            if is_default
-                && let Incoming::Dense(array) = &value
-                && let Some(other) = self.shared(name, array)?
+            let placed = match &value {
+                Incoming::Dense(array) if is_default => placed(array)?,
+                _ => None,
+            };
+            let mut known = lock(&self.known);
+            if let Incoming::Dense(array) = &value
+                && let Some((place, hash)) = &placed
+                && let Some((found, other)) = known.get(place)
+                && found == hash
             {
-                share(writer, name, array, &other)?;
+                share(writer, name, array, other)?;
                 return progress.report(byte_len);
             }
             let line = &self.line;
-            add(writer, name, &value, attributes, options, line, progress)
+            add(writer, name, &value, attributes, options, line, progress)?;
+            if let Some((place, hash)) = placed {
+                known.insert(place, (hash, name.to_owned()));
+            }
+            Ok(())
         })
     }
 
@@ -415,7 +443,7 @@ impl Writer {
             }),
         };
         if expected == 0 {
-            pieces.take(py, &[])?;
+            pieces.take(py, None)?;
         }
         Ok(pieces)
     }

@@ -124,6 +124,19 @@ def test_what_is_written_to_a_loaded_tensor_stays_out_of_the_file(tmp_path):
     assert path.read_bytes() == before
 
 
+@pytest.mark.parametrize("kind", ["zt", "safetensors"])
+def test_pairs_of_fp4_are_saved(tmp_path, kind):
+    packed = torch.tensor([[0x21, 0xF0], [3, 4]], dtype=torch.uint8).view(torch.float4_e2m1fn_x2)
+    path = tmp_path / f"a.{kind}"
+    zt.torch.save_file({"a": packed, "turned": packed.T}, path)
+    file = zt.open(path)
+    assert (file["a"].dtype, file["a"].shape, file["turned"].shape) == ("f4_e2m1fn", (2, 4), (2, 4))
+    assert file["a"].dense().tolist() == [[0.5, 1.0, 0.0, -6.0], [1.5, 0.0, 2.0, 0.0]]
+    if kind == "safetensors":
+        loaded = pytest.importorskip("safetensors.torch").load_file(path)["a"]
+        assert torch.equal(loaded.view(torch.uint8), packed.view(torch.uint8))
+
+
 @pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr], ids=str)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64, torch.complex64])
 def test_sparse_tensors_come_back_in_their_layout(tmp_path, layout, dtype):

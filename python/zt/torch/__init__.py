@@ -304,12 +304,15 @@ def load_model(
     ]
     unexpected = list(result.unexpected_keys)
     if strict and (missing or unexpected):
-        parts = [f"{type(model).__name__} cannot load {os.fspath(filename)}:"]
-        if missing:
-            parts.append(f"missing: {', '.join(map(repr, missing))};")
-        if unexpected:
-            parts.append(f"unexpected: {', '.join(map(repr, unexpected))};")
-        raise RuntimeError(" ".join(parts).rstrip(";"))
+        # The words of torch, and the file.
+        lines = [
+            f"Error(s) in loading state_dict for {type(model).__name__}: {os.fspath(filename)}"
+        ]
+        for what, names in ("Missing", missing), ("Unexpected", unexpected):
+            if names:
+                quoted = ", ".join(f'"{name}"' for name in names)
+                lines.append(f"{what} key(s) in state_dict: {quoted}.")
+        raise RuntimeError("\n\t".join(lines))
     return missing, unexpected
 
 
@@ -355,7 +358,7 @@ class LazyTensor:
 
     def get_dtype(self) -> str:
         """Its dtype in the spelling of ``safetensors``, such as ``"BF16"``."""
-        return TO_SAFETENSORS[self._tensor.dtype or ""]
+        return TO_SAFETENSORS[self._tensor.dense_dtype or ""]
 
     def __getitem__(self, index: Any) -> torch.Tensor:
         """The part at a basic index; ``[...]`` is the whole tensor. Only the part is read."""
@@ -364,7 +367,7 @@ class LazyTensor:
         return part_of(self._tensor, index)
 
     def __repr__(self) -> str:
-        return f"LazyTensor({self._tensor!r})"
+        return f"LazyTensor({self._tensor.name!r}, shape={self._tensor.shape}, dtype={self.dtype})"
 
 
 def lazy_state_dict(path: Path) -> dict[str, LazyTensor]:

@@ -27,7 +27,7 @@ def dtype_of(tensor: Tensor) -> torch.dtype:
     Raises:
         TypeError: torch has no dtype for its values.
     """
-    name = tensor.dtype
+    name = tensor.dense_dtype
     dtype = DTYPES.get(name or "")
     if dtype is None:
         raise TypeError(f"torch has no dtype for {tensor.name!r}, whose values are {name}")

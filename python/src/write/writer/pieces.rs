@@ -28,7 +28,9 @@ pub(super) struct Rest {
 }
 
 impl Pieces {
-    pub(super) fn take(&self, py: Python<'_>, bytes: &[u8]) -> Result<()> {
+    /// Writes the next elements, if any.
+    pub(super) fn take(&self, py: Python<'_>, array: Option<&LentArray>) -> Result<()> {
+        let byte_len = array.map_or(0, LentArray::byte_len);
         let writer = self.writer.get();
         let pool = writer.pool()?;
         let work = || {
@@ -36,16 +38,18 @@ impl Pieces {
             let State::Streaming(engine, _) = &mut *state else {
                 return Ok(Err("the writer has ended"));
             };
-            if rest.byte_len < bytes.len() as u64 {
+            if rest.byte_len < byte_len as u64 {
                 return Ok(Err("the piece has more bytes than the tensor has left"));
             }
             let Some((object, component)) = rest.begun.take() else {
                 return Ok(Err("the tensor is complete"));
             };
-            rest.byte_len -= bytes.len() as u64;
+            rest.byte_len -= byte_len as u64;
             let mut object = engine.resume_object(object);
             let mut component = object.resume_component(component);
-            component.write_all(bytes)?;
+            if let Some(array) = array {
+                array.pieces(|piece| Ok(component.write_all(piece)?))?;
+            }
             if rest.byte_len > 0 {
                 let component = component.suspend();
                 rest.begun = Some((object.suspend(), component));
@@ -69,7 +73,7 @@ impl Pieces {
         }
         py.check_signals()?;
         match &writer.progress {
-            Some(progress) if !bytes.is_empty() => progress.call1(py, (bytes.len(),)).map(drop),
+            Some(progress) if byte_len > 0 => progress.call1(py, (byte_len,)).map(drop),
             _ => Ok(()),
         }
     }
@@ -92,10 +96,7 @@ impl Pieces {
             );
             return Err(misuse(py, &text));
         }
-        let elements = py
-            .detach(|| array.elements().map_err(zt::Error::from))
-            .or_raise()?;
-        self.take(py, &elements.bytes)
+        self.take(py, Some(&array))
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
