@@ -45,6 +45,7 @@ mod _zt {
         convert::{Conversion, convert},
         diff::{Difference, diff},
         hash::{ContentHash, hash},
+        program::_program,
         repair::{Recovery, repair},
     };
     #[pymodule_export]

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import gguf
 import ml_dtypes
 import numpy as np
 import pytest
@@ -265,6 +266,105 @@ def test_importing_zt_imports_nothing_else():
     modules = "numpy ml_dtypes torch jax scipy"
     code = f"import sys, zt; assert not [m for m in {modules.split()} if m in sys.modules]"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_modules_come_with_the_package_when_they_are_used():
+    code = (
+        "import sys, zt; assert 'zt.numpy' not in sys.modules; zt.numpy.save; zt.safetensors"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert not hasattr(zt, "nothing")
+
+
+def test_a_folder_opens_the_set_or_the_only_file_in_it(tmp_path):
+    folder = Path(__file__).parents[2] / "conformance" / "data" / "gguf-set"
+    assert list(zt.open(folder)) == ["a", "b"]
+    with pytest.raises(zt.MisuseError, match="no tensor file"):
+        zt.open(tmp_path)
+    zt.numpy.save_file({"a": np.zeros(1)}, tmp_path / "a.zt")
+    assert list(zt.open(tmp_path)) == ["a"] and zt.verify(tmp_path).ok
+    zt.numpy.save_file({"b": np.zeros(1)}, tmp_path / "b.npz")
+    with pytest.raises(zt.MisuseError, match=r"a\.zt, b\.npz"):
+        zt.open(str(tmp_path))
+    index = tmp_path / "model.safetensors.index.json"
+    index.write_text('{"metadata": {}, "weight_map": {"a": "a.zt", "b": "b.npz"}}')
+    zt.convert(tmp_path / "a.zt", tmp_path / "a.safetensors")
+    index.write_text('{"metadata": {}, "weight_map": {"a": "a.safetensors"}}')
+    assert zt.open(tmp_path).kind == "safetensors"
+
+
+def test_an_unknown_name_suggests_the_closest(model):
+    file = zt.open(model)
+    with pytest.raises(KeyError, match='did you mean "weight"') as error:
+        file["wieght"]
+    assert (error.value.code, error.value.object) == ("not-found", "wieght")
+    with pytest.raises(KeyError) as error:
+        file["another"]
+    assert "did you mean" not in str(error.value)
+
+
+def test_a_quantized_tensor_has_the_type_and_the_bytes_that_the_program_lists(tmp_path):
+    path = tmp_path / "a.gguf"
+    values = np.random.default_rng(1).standard_normal((4, 64), dtype="f4")
+    writer = gguf.GGUFWriter(path, "test")
+    for name, kind in [("q", gguf.GGMLQuantizationType.Q4_1), ("d", None)]:
+        data = values if kind is None else gguf.quants.quantize(values, kind)
+        writer.add_tensor(name, data, raw_dtype=kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    file = zt.open(path)
+    tensor = file["q"]
+    assert (tensor.dtype, tensor.dense_dtype, tensor.nbytes) == ("q4_1", "f32", 4 * 2 * 20)
+    assert (file["d"].dtype, file["d"].dense_dtype, file["d"].nbytes) == ("f32", "f32", 1024)
+    assert tensor.dense().dtype == np.float32
+    assert file.nbytes == 160 + 1024 == sum(tensor.nbytes for tensor in file.values())
+    assert file.stored_nbytes == path.stat().st_size
+    listed = subprocess.run(
+        [sys.executable, "-m", "zt", "ls", path], check=True, capture_output=True, text=True
+    )
+    assert (
+        "q4_1" in listed.stdout and "160 B" in listed.stdout and "1.2 KiB logical" in listed.stdout
+    )
+
+
+def test_the_repr_of_a_tensor_shows_values_and_of_a_file_its_size(tmp_path):
+    path = tmp_path / "a.zt"
+    values = {
+        "scalar": np.float64(0.5),
+        "small": np.arange(6, dtype="f4").reshape(2, 3),
+        "half": np.arange(3).astype(ml_dtypes.bfloat16),
+        "large": np.arange(3 << 20, dtype="i4").reshape(3, 1024, 1024),
+        "empty": np.empty((0, 3)),
+    }
+    zt.numpy.save_file(values, path)
+    file = zt.open(path)
+    assert repr(file) == f"<zt.File {str(path)!r} kind=zt tensors=5 12.0 MiB>".replace("'", '"')
+    assert repr(file["small"]) == (
+        '<zt.Tensor "small" shape=[2, 3] dtype=f32\n[[0., 1., 2.],\n [3., 4., 5.]]>'
+    )
+    assert repr(file["scalar"]).endswith("\n0.5>") and repr(file["half"]).endswith("\n[0, 1, 2]>")
+    shown = np.array2string(values["large"], separator=", ", threshold=0, edgeitems=3)
+    assert repr(file["large"]) == f'<zt.Tensor "large" shape=[3, 1024, 1024] dtype=i32\n{shown}>'
+    assert repr(file["empty"]).endswith("dtype=f64\n[]>")
+    assert "12.0 MiB" in file["large"]._repr_html_()
+    damaged = bytearray(path.read_bytes())
+    damaged[file["half"].components["data"].offset] ^= 1
+    assert repr(zt.open(damaged)["half"]) == '<zt.Tensor "half" shape=[3] dtype=bf16>'
+    assert "\n" not in repr(zt.open(path.open("rb"))["small"]), "a file object may be slow"
+
+
+def test_opaque_elements_of_numpy_have_the_type_that_the_caller_names(tmp_path):
+    path = tmp_path / "a.npz"
+    halves, nibbles = np.arange(3).astype(ml_dtypes.bfloat16), np.array([-8, 7], ml_dtypes.int4)
+    np.savez(path, halves=halves, nibbles=nibbles)
+    file = zt.open(path, ml_dtype=["bfloat16", "int4"])
+    assert np.array_equal(file["halves"].numpy(), halves)
+    assert (file["nibbles"].dtype, file["nibbles"].dense().tolist()) == ("i4", [-8, 7])
+    assert zt.open(path, ml_dtype="bfloat16")["halves"].dtype == "bf16"
+    with pytest.raises(zt.MisuseError, match="float3"):
+        zt.open(path, ml_dtype="float3")
 
 
 def test_threads_are_a_number_from_one_on(model):

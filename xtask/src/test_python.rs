@@ -19,7 +19,7 @@ const PYTHONS: [&str; 5] = [
 ];
 
 /// What builds the package, and the extra `test` of `python/pyproject.toml`.
-const PACKAGES: &str = "maturin>=1.16,<2 fsspec hypothesis ml_dtypes mypy numpy pytest scipy";
+const PACKAGES: &str = "maturin>=1.16,<2 fsspec gguf hypothesis ml_dtypes mypy numpy pytest scipy";
 
 const STUBTEST: &str = "-m mypy.stubtest zt --mypy-config-file python/pyproject.toml \
                         --allowlist python/tests/stubtest-allowlist.txt --ignore-unused-allowlist";

@@ -6,11 +6,13 @@
 //! | `select` | the choice of tensors, and their new names |
 //! | `convert` | files as one file of any kind |
 //! | `repair` | a damaged file, mended or saved |
+//! | `program` | the program `zt` |
 //!
 //! It must not know `zt.safetensors`.
 
 pub(crate) mod convert;
 pub(crate) mod diff;
 pub(crate) mod hash;
+pub(crate) mod program;
 pub(crate) mod repair;
 mod select;
