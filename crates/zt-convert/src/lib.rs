@@ -74,7 +74,7 @@ pub use zt_foreign::{
 };
 
 pub use merge::{is_same_file, join_slices};
-pub use model::{Finding, WrittenIndex, verify_blob};
+pub use model::{Finding, WrittenIndex, is_blob, verify_blob};
 pub use native::{ZT, Zt};
 pub use open::{FolderContents, checkpoint_in, slices_in};
 pub use sets::{Shard, Split, SplitOptions, shards_of};

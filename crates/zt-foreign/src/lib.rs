@@ -61,8 +61,8 @@ pub use open::{
     Refusal, TargetFolder, leads_out, open_one,
 };
 pub use outgoing::{
-    ConvertOptions, DATA, Duplicate, Incoming, Job, Merged, OnDuplicate, Outgoing, Sink, Summary,
-    Treatment, Written,
+    AttributeChange, ConvertOptions, DATA, Duplicate, Incoming, Job, Merged, OnDuplicate, Outgoing,
+    Sink, Summary, Treatment, Written,
 };
 #[cfg(feature = "json")]
 pub use tools::json;

@@ -2,8 +2,10 @@
 
 use std::collections::HashSet;
 
-use zt::{Attributes, Value};
-use zt_foreign::Part;
+use zt::{Attributes, Result, Value};
+use zt_foreign::{AttributeChange, Fault, Part};
+
+use crate::value_type::ValueType;
 
 /// The attribute with the order and the types of the pairs.
 pub(super) const TYPES: &str = "gguf.types";
@@ -73,6 +75,54 @@ pub(super) fn of_part(set: Option<Attributes>, part: Part) -> Attributes {
     }
     file.insert(TYPES, Value::array(types));
     file
+}
+
+/// Sets a pair. It keeps its place and its type, unless the change gives another. A new pair is the last one.
+pub(super) fn set(attributes: &mut Attributes, change: &AttributeChange) -> Result<()> {
+    let AttributeChange {
+        key,
+        values,
+        value_type,
+    } = change;
+    let types = attributes.get(TYPES).and_then(Value::as_array);
+    let mut types = types.unwrap_or_default().to_vec();
+    let pair = |item: &Value| match item.as_array() {
+        Some([name, value_type]) if name.as_str() == Some(key) => {
+            Some(ValueType::from_name(value_type.as_str()?))
+        }
+        _ => None,
+    };
+    let place = types.iter().position(|item| pair(item).is_some());
+    let known = types.iter().find_map(pair).flatten();
+    let wanted = match value_type {
+        Some(name) => {
+            let value_type = ValueType::from_short_name(name);
+            let unknown = || Fault::NoAttributeType {
+                value_type: name.clone(),
+            };
+            Some(value_type.ok_or_else(unknown)?)
+        }
+        None => known,
+    };
+    let mut held = values.iter().filter_map(|value| match wanted {
+        Some(value_type) => Some((value_type, value_type.cast(value)?)),
+        None => Some((ValueType::of(value)?, value.clone())),
+    });
+    let (value_type, value) = held.next().ok_or_else(|| Fault::AttributeType {
+        key: key.clone(),
+        value_type: wanted.map_or(
+            "a number, a text, a bool, or a list of one of them",
+            ValueType::name,
+        ),
+    })?;
+    attributes.insert(key.as_str(), value);
+    let item = Value::array(vec![key.as_str().into(), value_type.name().into()]);
+    match place.and_then(|place| types.get_mut(place)) {
+        Some(old) => *old = item,
+        None => types.push(item),
+    }
+    attributes.insert(TYPES, Value::array(types));
+    Ok(())
 }
 
 /// Appends the lists of types of all files to the first one. A key in the first list keeps its type.

@@ -2,7 +2,7 @@
 
 use zt::foreign::{FileBuilder, Kind, SourceId};
 use zt::{Attributes, Blob, ByteOrder, Component, DType, Object, Result, Source, Warning};
-use zt_foreign::{FileKind, FileWriter, Input, Opening, Probe};
+use zt_foreign::{AttributeChange, FileKind, FileWriter, Input, Opening, Probe};
 
 use crate::header::{MAGIC, Tensor};
 use crate::pairs::{self, TYPES};
@@ -35,6 +35,10 @@ impl FileKind for Gguf {
 
     fn own_attributes(&self) -> &'static [&'static str] {
         &[TYPES]
+    }
+
+    fn set_attribute(&self, attributes: &mut Attributes, change: &AttributeChange) -> Result<()> {
+        pairs::set(attributes, change)
     }
 
     fn writer(&self) -> Option<&dyn FileWriter> {

@@ -69,6 +69,33 @@ impl ValueType {
             })
     }
 
+    /// As [`ValueType::from_name`], or a single value's type in short: `u32`, `f32`, `str`.
+    pub(super) fn from_short_name(name: &str) -> Option<Self> {
+        let short = |scalar: &Row| {
+            let long = scalar.2;
+            let letter = long.get(..1)?;
+            let digits = long.trim_start_matches(|c: char| c.is_ascii_alphabetic());
+            let is_short = name == format!("{letter}{digits}") && !digits.is_empty();
+            (is_short || name == "str" && scalar.1 == Scalar::String)
+                .then_some(ValueType::One(scalar.1))
+        };
+        Self::from_name(name).or_else(|| SCALARS.iter().find_map(short))
+    }
+
+    /// The value as one of this type: an integer may become a float, and a float is rounded. `None` if the type
+    /// does not hold it.
+    pub(super) fn cast(self, value: &Value) -> Option<Value> {
+        let cast = match (self, value) {
+            (ValueType::One(scalar), value) => scalar.cast(value),
+            (ValueType::Array(scalar), Value::Array(items)) => {
+                let items = items.items().map(|item| scalar.cast(&item));
+                Value::array(items.collect())
+            }
+            _ => return None,
+        };
+        self.write(&cast, &mut Vec::new()).then_some(cast)
+    }
+
     pub(super) fn name(self) -> &'static str {
         match self {
             ValueType::One(scalar) => scalar.row().2,
@@ -207,6 +234,25 @@ impl Scalar {
         })
     }
 
+    /// A number as a float of this type. Any other value is left as it is.
+    fn cast(self, value: &Value) -> Value {
+        #[expect(clippy::cast_precision_loss, reason = "rounded, as any float is")]
+        let number = value
+            .as_f64()
+            .or_else(|| value.as_i128().map(|it| it as f64));
+        match (self, number) {
+            (Scalar::Float64, Some(number)) => Value::Float(number),
+            (Scalar::Float32, Some(number)) => {
+                #[expect(clippy::cast_possible_truncation, reason = "rounded")]
+                let narrow = number as f32;
+                // A number that becomes infinite is not held.
+                let is_held = narrow.is_finite() || !number.is_finite();
+                Value::Float(if is_held { narrow.into() } else { number })
+            }
+            _ => value.clone(),
+        }
+    }
+
     /// `None` if the value is of another type, or out of range.
     fn write(self, value: &Value, out: &mut Vec<u8>) -> Option<()> {
         match self {
@@ -282,6 +328,44 @@ mod tests {
         ] {
             assert_eq!(narrowed(value), None, "{value}");
         }
+    }
+
+    #[test]
+    fn types_have_short_names() {
+        let of = |name| ValueType::from_short_name(name).map(ValueType::name);
+        for (short, long) in [
+            ("u8", "uint8"),
+            ("i64", "int64"),
+            ("f32", "float32"),
+            ("str", "string"),
+            ("bool", "bool"),
+            ("uint16", "uint16"),
+            ("array[int32]", "array[int32]"),
+        ] {
+            assert_eq!(of(short), Some(long));
+        }
+        for none in ["", "u", "s", "b", "u128", "f16", "U8", "array[u8]"] {
+            assert_eq!(of(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn a_cast_rounds_floats_and_refuses_what_is_out_of_range() {
+        let cast = |name, value: Value| ValueType::from_name(name)?.cast(&value);
+        assert_eq!(
+            cast("float32", 0.1.into()),
+            Some(Value::Float(0.1f32.into()))
+        );
+        assert_eq!(cast("float32", 3u64.into()), Some(Value::Float(3.0)));
+        assert_eq!(cast("float64", (-3i64).into()), Some(Value::Float(-3.0)));
+        assert_eq!(cast("float32", 1e300.into()), None);
+        assert_eq!(cast("uint8", 256u64.into()), None);
+        assert_eq!(cast("uint8", 1.0.into()), None);
+        assert_eq!(cast("string", 1u64.into()), None);
+        let pair = Value::from(vec![Value::from(1u64), 0.5.into()]);
+        let floats = Value::from(vec![Value::Float(1.0), 0.5.into()]);
+        assert_eq!(cast("array[float32]", pair.clone()), Some(floats));
+        assert_eq!(cast("array[uint32]", pair), None);
     }
 
     #[test]

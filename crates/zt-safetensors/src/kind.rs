@@ -5,7 +5,7 @@ use std::path::Path;
 use zt::foreign::{FileBuilder, Kind, SourceId, WarningKind};
 use zt::{Attributes, Blob, Result, Source, Span, Warning};
 use zt_foreign::slices::{SHARDING_INFO, saved_offsets};
-use zt_foreign::{FileKind, FileWriter, Input, Opening, Probe};
+use zt_foreign::{AttributeChange, Fault, FileKind, FileWriter, Input, Opening, Probe};
 
 use crate::header::{HEADER_MAX, Header, Tensor};
 
@@ -49,6 +49,21 @@ impl FileKind for SafeTensors {
             builder.attributes(metadata.into_iter().collect::<Attributes>());
         }
         opening.build(builder)
+    }
+
+    /// Metadata are texts.
+    fn set_attribute(&self, attributes: &mut Attributes, change: &AttributeChange) -> Result<()> {
+        if let Some(value_type) = &change.value_type {
+            let value_type = value_type.clone();
+            return Err(Fault::NoAttributeType { value_type }.into());
+        }
+        let text = change.values.iter().find(|value| value.as_str().is_some());
+        let text = text.ok_or_else(|| Fault::AttributeType {
+            key: change.key.clone(),
+            value_type: "text",
+        })?;
+        attributes.insert(change.key.as_str(), text.clone());
+        Ok(())
     }
 
     fn writer(&self) -> Option<&dyn FileWriter> {

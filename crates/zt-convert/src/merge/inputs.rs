@@ -70,6 +70,14 @@ pub(crate) fn merge<'i>(
             attributes.remove(key);
         }
     }
+    for change in &job.options.attributes {
+        has_attributes = true;
+        if change.values.is_empty() {
+            attributes.remove(&change.key);
+        } else if let Some(kind) = kinds.get(job.target.as_str()) {
+            kind.set_attribute(&mut attributes, change)?;
+        }
+    }
     Ok(Merged {
         objects,
         attributes: has_attributes.then_some(attributes),

@@ -31,6 +31,13 @@ pub fn verify_blob(path: impl AsRef<Path>, progress: Option<Progress<'_>>) -> Re
     Ok(true)
 }
 
+/// Whether the file at `path` is in a cache of the Hub, or a link to one there, and has its digest as its name.
+/// Such a file must not be changed.
+#[must_use]
+pub fn is_blob(path: impl AsRef<Path>) -> bool {
+    promised(path.as_ref()).is_some()
+}
+
 /// The digest that the real name of the file is.
 fn promised(path: &Path) -> Option<String> {
     let real = fs::canonicalize(path).ok()?;

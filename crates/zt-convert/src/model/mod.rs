@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use zt::Result;
 
 use crate::table::Kinds;
-pub use blob::verify_blob;
+pub use blob::{is_blob, verify_blob};
 use folder::Folder;
 pub use index::WrittenIndex;
 

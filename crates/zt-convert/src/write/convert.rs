@@ -6,7 +6,7 @@ use std::path::Path;
 
 use zt::foreign::{AtomicFile, parted_links};
 use zt::{Error, Result};
-use zt_foreign::{ConvertOptions, Input, Job, Sink, Summary};
+use zt_foreign::{ConvertOptions, Fault, Input, Job, Sink, Summary};
 
 use crate::merge::{self, Target, join_slices, merge};
 use crate::table::Kinds;
@@ -71,6 +71,30 @@ impl Kinds {
         let merged = merge(self, &inputs, &mut job)?;
         target.write(merged, sink, &mut job)?;
         Ok(job.summary)
+    }
+
+    /// Writes an input anew in its own place, as a file of the kind `options.target`. The old file is replaced
+    /// when the new one is complete, so that a crash leaves one of the two. Programs that have the old file open
+    /// keep it, and so does the input.
+    ///
+    /// # Errors
+    ///
+    /// Code `unsupported` for an input that is no single file; code `locked` if a program is editing it; otherwise
+    /// as [`Kinds::convert`] and [`AtomicFile`].
+    pub fn replace(&self, input: &Input, options: &ConvertOptions<'_>) -> Result<Summary> {
+        let [path] = input.paths() else {
+            return Err(Fault::NoSingleFile.into());
+        };
+        let replace = || {
+            let mut file = AtomicFile::create(path)?;
+            let parted = parted_links(path);
+            let mut summary =
+                self.convert_to_file(std::slice::from_ref(input), &mut file, options)?;
+            file.publish()?;
+            summary.warnings.extend(parted);
+            Ok(summary)
+        };
+        replace().map_err(|error: Error| error.with_path(path))
     }
 
     /// As [`Kinds::convert`], to a file that appears at `out` complete or not at all. A failure leaves

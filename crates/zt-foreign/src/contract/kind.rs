@@ -6,7 +6,9 @@ use zt::foreign::Kind;
 use zt::{Attributes, Result, Source};
 
 use crate::contract::FileWriter;
+use crate::faults::Fault;
 use crate::open::{Input, InputOptions, Opening, Probe};
+use crate::outgoing::AttributeChange;
 
 /// One kind of file: how it is recognised, opened and written.
 ///
@@ -78,6 +80,22 @@ pub trait FileKind: Send + Sync {
     /// Keys of attributes that only files of this kind and `.zt` files understand.
     fn own_attributes(&self) -> &'static [&'static str] {
         &[]
+    }
+
+    /// Sets an attribute of a file of this kind to the first value of `change` that it can represent.
+    ///
+    /// # Errors
+    ///
+    /// Code `misuse` if it can represent none, or has no such type.
+    fn set_attribute(&self, attributes: &mut Attributes, change: &AttributeChange) -> Result<()> {
+        if let Some(value_type) = &change.value_type {
+            let value_type = value_type.clone();
+            return Err(Fault::NoAttributeType { value_type }.into());
+        }
+        if let Some(value) = change.values.first() {
+            attributes.insert(change.key.as_str(), value.clone());
+        }
+        Ok(())
     }
 
     /// How files of this kind are written; `None` for a kind that is only read.

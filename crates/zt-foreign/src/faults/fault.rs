@@ -32,6 +32,9 @@ pub enum Fault {
     /// A kind that is not written as sets.
     #[error("{kind} files cannot be written as a set of shards; use gguf, safetensors or zt")]
     NoSets { kind: Kind },
+    /// Only a single file is replaced by itself.
+    #[error("a set of files cannot be replaced by one file")]
+    NoSingleFile,
     /// The name of a set is not a file name.
     #[error("the name of a set must be a file name, without a folder")]
     Stem,
@@ -72,6 +75,15 @@ pub enum Fault {
     /// The dense value of an object was asked for, and its format has none.
     #[error("format \"{}\" has no dense value", .format.escape_debug())]
     NoDenseValue { format: String },
+    /// The target has no attributes of the type `value_type`.
+    #[error("the file's kind has no attributes of the type {value_type:?}")]
+    NoAttributeType { value_type: String },
+    /// A new value of an attribute is not of its type.
+    #[error("the attribute {key:?} is of the type {value_type}, and the value is not")]
+    AttributeType {
+        key: String,
+        value_type: &'static str,
+    },
     /// There is no object that the target, `kind`, can represent, and the target cannot be empty.
     #[error("{kind} files cannot be empty, and there is nothing to write")]
     NothingToWrite { kind: Kind },
@@ -120,6 +132,7 @@ impl Fault {
             | Fault::NotWritable { .. }
             | Fault::NoSets { .. }
             | Fault::NeedsPath
+            | Fault::NoSingleFile
             | Fault::NoDenseValue { .. } => (Unsupported, "unsupported"),
             Fault::Lossy { .. } | Fault::Losses { .. } | Fault::NothingToWrite { .. } => {
                 (Unsupported, LOSSY)
@@ -128,7 +141,9 @@ impl Fault {
                 (Misuse, "duplicate-name")
             }
             Fault::Exists | Fault::NoFile | Fault::IsInput { .. } => (Misuse, "overwrite"),
-            Fault::Stem => (Misuse, "misuse"),
+            Fault::Stem | Fault::NoAttributeType { .. } | Fault::AttributeType { .. } => {
+                (Misuse, "misuse")
+            }
             Fault::NamesNotUtf8 | Fault::NamesTooLong { .. } | Fault::NameCount { .. } => {
                 (Misuse, "names")
             }

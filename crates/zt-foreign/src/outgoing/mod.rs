@@ -17,6 +17,6 @@ mod values;
 pub use job::Job;
 pub use merged::{Incoming, Merged};
 pub use object::{DATA, Outgoing, Treatment};
-pub use options::{ConvertOptions, Duplicate, OnDuplicate, Summary};
+pub use options::{AttributeChange, ConvertOptions, Duplicate, OnDuplicate, Summary};
 pub use sink::Sink;
 pub use values::Written;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use zt::foreign::Kind;
 use zt::formats::FloatType;
-use zt::{Progress, Warning, WriteOptions};
+use zt::{Progress, Value, Warning, WriteOptions};
 
 /// How files are converted.
 #[derive(Debug, Clone)]
@@ -39,6 +39,8 @@ pub struct ConvertOptions<'p> {
     pub deduplicate: bool,
     /// Which object is written if several inputs have one of the same name.
     pub on_duplicate: OnDuplicate,
+    /// Changes of the file's attributes, after those of the inputs are joined.
+    pub attributes: Vec<AttributeChange>,
     /// Whether an existing file at the path of the output is replaced, or a set of the same name.
     /// Without a path this has no effect.
     pub overwrite: bool,
@@ -60,6 +62,7 @@ impl<'p> ConvertOptions<'p> {
             allow_inf: false,
             deduplicate: true,
             on_duplicate: OnDuplicate::Error,
+            attributes: Vec::new(),
             overwrite: false,
             progress: None,
         }
@@ -74,6 +77,7 @@ impl<'p> ConvertOptions<'p> {
         allow_inf: bool,
         deduplicate: bool,
         on_duplicate: OnDuplicate,
+        attributes: Vec<AttributeChange>,
         overwrite: bool,
         progress: Option<Progress<'p>>,
     }
@@ -86,6 +90,19 @@ impl<'p> ConvertOptions<'p> {
             .skip_damaged(lossy)
             .allow_inf(lossy)
     }
+}
+
+/// A change of an attribute of the file that is written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AttributeChange {
+    /// The key.
+    pub key: String,
+    /// Readings of the new value, such as a number and its text. The first one that the target can represent
+    /// counts. None of them removes the attribute.
+    pub values: Vec<Value>,
+    /// The type in the target, for a kind whose attributes have types: `u32` of GGUF. `None` keeps the type of
+    /// an attribute that exists.
+    pub value_type: Option<String>,
 }
 
 /// Which object is written if several inputs have one of the same name.
