@@ -24,14 +24,20 @@ use crate::shell::{Program, Shell};
 const CHANGING: &str = "write,pwrite64,writev,pwritev,pwritev2,copy_file_range,truncate,ftruncate,\
     fallocate,fsync,fdatasync,rename,renameat,renameat2,link,linkat,unlink,unlinkat,fchmod,fchown";
 
-/// The commands of the program. FILE is written over, TORN needs a repair.
-const OPERATIONS: [&str; 10] = [
+/// The commands of the program. FILE is written over, and so is SAFETENSORS or GGUF, a file of that kind. TORN needs
+/// a repair.
+const OPERATIONS: [&str; 15] = [
     "append FILE IN --jobs 1",
     "append FILE IN --jobs 1 --zstd",
     "rm FILE a",
     "rename FILE a z",
     "meta set FILE key value",
     "meta rm FILE old",
+    "meta set SAFETENSORS key value",
+    "rename SAFETENSORS a z",
+    "rm SAFETENSORS a",
+    "meta set GGUF key value",
+    "rm GGUF a",
     "compact FILE",
     "convert IN FILE --force --jobs 1",
     "repair TORN -o FILE --force --jobs 1",
@@ -155,6 +161,11 @@ impl<'s> Bench<'s> {
         let old = bench.path("old.zt");
         bench.zt("rm FILE unwanted", &old).output()?;
         bench.zt("meta set FILE old value", &old).output()?;
+        for kind in ["safetensors", "gguf"] {
+            let other = bench.path("old").with_extension(kind);
+            let convert = shell.program(&bench.zt).arg("convert");
+            convert.arg(&old).arg(other).output()?;
+        }
         let torn = bench.path("torn.zt");
         bench.zt("convert IN FILE", &torn).output()?;
         tear(&torn)?;
@@ -180,7 +191,7 @@ impl<'s> Bench<'s> {
     fn asked(&self, program: Program, operation: &str, file: &Path) -> Program {
         let words = operation.split_whitespace();
         words.fold(program, |program, word| match word {
-            "FILE" => program.arg(file),
+            "FILE" | "SAFETENSORS" | "GGUF" => program.arg(file),
             "IN" => program.arg(self.path("in.npy")),
             "TORN" => program.arg(self.path("torn.zt")),
             "MORE" => program.arg(self.path("more.zt")),
@@ -189,12 +200,16 @@ impl<'s> Bench<'s> {
         })
     }
 
-    /// A folder with nothing but a copy of the old file.
-    fn fresh(&self) -> Result<PathBuf> {
+    /// A folder with nothing but a copy of the old file that the operation changes.
+    fn fresh(&self, operation: &str) -> Result<PathBuf> {
         let folder = self.path("tried");
         empty(&folder)?;
         let file = folder.join("x.zt");
-        fs::copy(self.path("old.zt"), &file).map_err(Error::file(&file))?;
+        let kind = ["safetensors", "gguf"]
+            .into_iter()
+            .find(|kind| operation.contains(&kind.to_uppercase()));
+        let old = self.path("old").with_extension(kind.unwrap_or("zt"));
+        fs::copy(old, &file).map_err(Error::file(&file))?;
         Ok(file)
     }
 
@@ -297,13 +312,13 @@ impl<'s> Bench<'s> {
     fn cut_everywhere(&self, operation: &str, cut: &Cut, places: &mut Vec<String>) -> Result<Row> {
         let is_repair = operation == REPAIR;
         let fresh = || {
-            let file = self.fresh()?;
+            let file = self.fresh(operation)?;
             if is_repair {
                 tear(&file)?;
             }
             Ok(file)
         };
-        let old = self.contents(&self.fresh()?)?;
+        let old = self.contents(&self.fresh(operation)?)?;
         let file = fresh()?;
         let trace = format!("-e trace={CHANGING}");
         if !self.traced(&trace, operation, &file).succeeds() {

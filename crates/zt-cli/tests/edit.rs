@@ -277,7 +277,7 @@ fn compact_removes_unused_bytes() {
 fn old_layouts_other_kinds_and_sets_are_not_edited() {
     let dir = tempdir().unwrap();
     let other = of_names(&dir.path().join("other.zt"), &["b"]);
-    let foreign = dir.path().join("a.safetensors");
+    let foreign = dir.path().join("a.npz");
     zt!["convert", other, foreign].exits(0);
     let set = dir.path().join("set");
     let two = of_names(&dir.path().join("two.zt"), &["a", "b"]);

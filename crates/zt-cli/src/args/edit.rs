@@ -24,7 +24,7 @@ use crate::output::text;
 /// The arguments of every command that edits a file in place.
 #[derive(Debug, Args)]
 pub(crate) struct EditArgs {
-    /// The .zt file to edit, of layout 1.1 or 1.2
+    /// The file to edit; a .zt file has layout 1.1 or 1.2
     pub(crate) file: PathBuf,
     /// Print what would happen, and change nothing; takes no lock on the file
     #[arg(short = 'n', long)]

@@ -22,6 +22,7 @@ pub(crate) mod glob;
 pub(crate) mod input;
 pub(crate) mod jobs;
 pub(crate) mod names;
+pub(crate) mod rewrite;
 pub(crate) mod select;
 pub(crate) mod size;
 pub(crate) mod value;

@@ -1,9 +1,10 @@
 //! A JSON argument as the value of an attribute: the inverse of [`crate::output::value`].
 
-use std::fmt;
+use std::path::Path;
+use std::{fmt, fs, io};
 
 use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use zt::{Attributes, Value};
+use zt::{Attributes, Error, Value};
 
 use crate::failure::Failure;
 use crate::output::base64;
@@ -55,6 +56,21 @@ fn large_integer(text: &str) -> Option<&str> {
         !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
     });
     numbers.find(|part| part.parse::<i64>().is_err() && part.parse::<u64>().is_err())
+}
+
+/// The readings of VALUE of the command line: JSON if it parses as JSON, and the text. `@FILE` stands for the
+/// text of a file, `@@` for a text that begins with `@`. The first reading counts where any value is allowed.
+pub(crate) fn readings(value: &str, is_text: bool) -> Result<Vec<Value>, Failure> {
+    let text = match value.strip_prefix('@') {
+        Some(rest) if rest.starts_with('@') => rest.to_owned(),
+        Some(path) => {
+            let of_path = |error: io::Error| Error::from(error).with_path(Path::new(path));
+            fs::read_to_string(path).map_err(of_path)?
+        }
+        None => value.to_owned(),
+    };
+    let parsed = parse(&text).filter(|_| !is_text).transpose()?;
+    Ok(parsed.into_iter().chain([Value::from(text)]).collect())
 }
 
 /// A value, from JSON.

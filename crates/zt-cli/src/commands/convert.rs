@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use zt::foreign::Kind;
+use zt_convert::foreign::AttributeChange;
 use zt_convert::{ConvertOptions, Input, Kinds, Summary, ZT};
 
 use crate::args::convert::{ConvertArgs, exit_without, kinds};
+use crate::args::value;
 use crate::failure::{Exit, Failure};
 use crate::files::path::is_stdout;
 use crate::files::remote::{self, is_url, without_query};
@@ -36,6 +38,9 @@ pub(crate) struct Arguments {
     to: Option<Kind>,
     #[command(flatten)]
     convert: ConvertArgs,
+    /// Set an attribute of OUT, as `zt meta set` does; may be given several times
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
     /// Replace OUT if it exists; an input is never replaced
     #[arg(short, long)]
     force: bool,
@@ -76,6 +81,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let target = target(arguments.to, &kinds, out, is_stdout)?;
     let convert = &arguments.convert;
     let mut options = convert.options(target)?.overwrite(arguments.force);
+    options.attributes = changes(&arguments.set)?;
     if is_stdout {
         expect_free(output, arguments.force)?;
     }
@@ -104,6 +110,21 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     }
     print(paths, out, target, &summary, output)?;
     Ok(exit)
+}
+
+/// The changes of --set.
+fn changes(set: &[String]) -> Result<Vec<AttributeChange>, Failure> {
+    let change = |text: &String| {
+        let expected = || Failure::misuse("--set expects KEY=VALUE");
+        let pair = text.split_once('=').filter(|(key, _)| !key.is_empty());
+        let (key, value) = pair.ok_or_else(expected)?;
+        Ok(AttributeChange {
+            key: key.to_owned(),
+            values: value::readings(value, false)?,
+            value_type: None,
+        })
+    };
+    set.iter().map(change).collect()
 }
 
 /// Writes the file to a store.

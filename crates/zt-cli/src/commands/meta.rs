@@ -7,9 +7,12 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use zt::{Error, ErrorKind, Value, WriteOptions};
+use zt_convert::Kinds;
+use zt_convert::foreign::{AttributeChange, Fault};
 
 use crate::args::edit::EditArgs;
 use crate::args::input::InputArgs;
+use crate::args::rewrite::Rewrite;
 use crate::args::{names, value};
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
@@ -33,7 +36,9 @@ Examples:
   zt meta set model.zt license Apache-2.0
   zt meta set model.zt heads 32
   zt meta set model.zt version 1.0 --text
-  zt meta set model.zt config \"$(cat config.json)\"
+  zt meta set model.zt config @config.json
+  zt meta set model.gguf tokenizer.chat_template @template.jinja
+  zt meta set model.gguf llama.context_length 8192 --type u32
   zt meta rm model.zt license
 
 Values that JSON cannot represent: {\"$bytes\":\"AQI=\"} (base64), {\"$float\":\"nan\"} (also `inf` and
@@ -67,7 +72,10 @@ struct Get {
     input: InputArgs,
 }
 
-/// Set an attribute of a .zt file
+/// Set an attribute of a file of .zt, safetensors or GGUF
+///
+/// A .zt file is edited in place. Another file is written anew, and replaces the old one when it is
+/// complete. An attribute of a GGUF file keeps its type.
 ///
 /// Keys of --json: `file`, `dry_run`, `key`, `old` (null for a new attribute), `new`, `file_size`.
 #[derive(Debug, Args)]
@@ -76,15 +84,19 @@ struct Set {
     target: EditArgs,
     /// Name of the attribute
     key: String,
-    /// Value: JSON if it parses as JSON, else a text
+    /// Value: JSON if it parses as JSON, else a text; @FILE is the text of a file, and @@ a leading @
     #[arg(allow_negative_numbers = true)]
     value: String,
     /// Treat the value as a text, even if it parses as JSON
     #[arg(long)]
     text: bool,
+    /// Type of the attribute in a GGUF file: u8 to u64, i8 to i64, f32, f64, bool, str,
+    /// array[uint32]; by default its old type, or the first usual one that holds the value
+    #[arg(long = "type", value_name = "TYPE")]
+    value_type: Option<String>,
 }
 
-/// Remove an attribute of a .zt file
+/// Remove an attribute of a file of .zt, safetensors or GGUF
 ///
 /// Keys of --json: `file`, `dry_run`, `key`, `old`, `file_size`.
 #[derive(Debug, Args)]
@@ -113,15 +125,21 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             if set.key.is_empty() {
                 return Err(Failure::misuse("the name of an attribute cannot be empty"));
             }
-            let text = || Ok(Value::from(set.value.as_str()));
-            let value = if set.text {
-                text()?
-            } else {
-                value::parse(&set.value).unwrap_or_else(text)?
+            let change = AttributeChange {
+                key: set.key.clone(),
+                values: value::readings(&set.value, set.text)?,
+                value_type: set.value_type.clone(),
             };
-            change(&set.target, &set.key, Some(value), output)
+            self::change(&set.target, change, output)
         }
-        Action::Rm(rm) => change(&rm.target, &rm.key, None, output),
+        Action::Rm(rm) => {
+            let change = AttributeChange {
+                key: rm.key.clone(),
+                values: Vec::new(),
+                value_type: None,
+            };
+            self::change(&rm.target, change, output)
+        }
     }
 }
 
@@ -196,10 +214,18 @@ fn shortened(value: &Value) -> Value {
 /// Sets or removes an attribute.
 fn change(
     target: &EditArgs,
-    key: &str,
-    new: Option<Value>,
+    change: AttributeChange,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
+    if let Some(rewrite) = target.rewrite()? {
+        return change_anew(rewrite, target, change, output);
+    }
+    let key = change.key.as_str();
+    if let Some(value_type) = change.value_type {
+        let error = Error::from(Fault::NoAttributeType { value_type });
+        return Err(error.with_path(&target.file).into());
+    }
+    let new = change.values.into_iter().next();
     // From here on, Ctrl-C does not end the process in the middle of this short edit.
     let _progress = Progress::new(Some(0));
     let mut edit = target.begin(WriteOptions::new())?;
@@ -216,16 +242,51 @@ fn change(
         *attributes = None;
     }
     let file_size = edit.commit()?;
+    answer(target, key, old.as_ref(), new.as_ref(), file_size, output)
+}
+
+/// As [`change`], for a file that is written anew.
+fn change_anew(
+    rewrite: Rewrite<'_>,
+    target: &EditArgs,
+    change: AttributeChange,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let mut attributes = rewrite.file().attributes()?.unwrap_or_default();
+    let key = change.key.clone();
+    let old = attributes.get(&key).cloned();
+    if change.values.is_empty() {
+        attributes.remove(&key);
+    } else if let Some(kind) = Kinds::builtin().get(rewrite.file().kind().as_str()) {
+        let set = kind.set_attribute(&mut attributes, &change);
+        set.map_err(|error| error.with_path(&target.file))?;
+    }
+    let new = attributes.get(&key).cloned();
+    if old.is_none() && new.is_none() {
+        return Err(missing(&key).with_path(&target.file).into());
+    }
+    let file_size = rewrite.commit(|name| Some(name.to_owned()), vec![change], output)?;
+    answer(target, &key, old.as_ref(), new.as_ref(), file_size, output)
+}
+
+fn answer(
+    target: &EditArgs,
+    key: &str,
+    old: Option<&Value>,
+    new: Option<&Value>,
+    file_size: u64,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
     let document = Changed {
         file: target.shown(),
         dry_run: target.dry_run,
         key,
-        old: old.as_ref().map(Any),
-        new: new.as_ref().map(Any),
+        old: old.map(Any),
+        new: new.map(Any),
         file_size,
     };
     let shown = |value| Any(value).cell();
-    let what = match (&old, &new) {
+    let what = match (old, new) {
         (None, Some(new)) => format!("{} = {}", cell(key), shown(new)),
         (Some(old), Some(new)) => format!("{} = {}, was {}", cell(key), shown(new), shown(old)),
         _ => format!("{} removed", cell(key)),

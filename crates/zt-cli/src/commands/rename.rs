@@ -1,20 +1,22 @@
-//! `zt rename`: rename objects of a `.zt` file.
+//! `zt rename`: rename objects of a file.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
-use zt::{Editor, Error, ErrorKind, WriteOptions};
+use zt::{Editor, Error, ErrorKind, File, WriteOptions};
 
 use crate::args::edit::EditArgs;
 use crate::args::names;
+use crate::args::rewrite::Rewrite;
 use crate::args::select::{NewNames, Rule, expect_new_name, rule};
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
 use crate::output::progress::Progress;
 use crate::output::text::{cell, count};
 
-/// Rename objects of a .zt file
+/// Rename objects of a file of .zt, safetensors or GGUF
 ///
 /// One object by its name, or many objects by rules, in one edit.
 #[derive(Debug, Args)]
@@ -65,6 +67,9 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let Arguments {
         target, old, new, ..
     } = arguments;
+    if let Some(rewrite) = target.rewrite()? {
+        return rename_anew(rewrite, arguments, output);
+    }
     // From here on, Ctrl-C does not end the process in the middle of this short edit.
     let _progress = Progress::new(Some(0));
     let mut edit = target.begin(WriteOptions::new())?;
@@ -83,31 +88,69 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         }
     };
     let file_size = edit.commit()?;
+    answer(arguments, &renamed, file_size, output)
+}
+
+/// Renames objects of a file that is written anew.
+fn rename_anew(
+    rewrite: Rewrite<'_>,
+    arguments: &Arguments,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let target = &arguments.target;
+    let of_path = |error: Error| error.with_path(&target.file);
+    let renamed = match (&arguments.old, &arguments.new) {
+        (Some(old), Some(new)) => {
+            expect_new_name(old, new).map_err(of_path)?;
+            let found = rewrite.file().tensor(old).map(drop);
+            names::hinted(found, &target.file, rewrite.file(), None, output)?;
+            let (old, new) = (old.clone(), new.clone());
+            vec![Renamed { old, new }]
+        }
+        _ => {
+            let names = NewNames::read(&arguments.rule, arguments.from.as_deref())?;
+            new_names(rewrite.file(), &names).map_err(of_path)?
+        }
+    };
+    let pairs = renamed.iter().map(|pair| (pair.old.as_str(), &pair.new));
+    let new: HashMap<&str, &String> = pairs.collect();
+    let choose = |name: &str| Some(new.get(name).map_or(name, |new| new.as_str()).to_owned());
+    let file_size = rewrite.commit(choose, Vec::new(), output)?;
+    answer(arguments, &renamed, file_size, output)
+}
+
+fn answer(
+    arguments: &Arguments,
+    renamed: &[Renamed],
+    file_size: u64,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let Arguments {
+        target, old, new, ..
+    } = arguments;
     let document = Document {
         file: target.shown(),
         dry_run: target.dry_run,
         old: old.as_deref(),
         new: new.as_deref(),
-        renamed: &renamed,
+        renamed,
         file_size,
     };
-    let what = match &renamed[..] {
+    let what = match renamed {
         [Renamed { old, new }] => format!("{} renamed to {}", cell(old), cell(new)),
         all => format!("{} renamed", count(all.len() as u64, "object", "objects")),
     };
     target.answer(&document, &what, output)
 }
 
-/// Renames every object whose name changes.
-fn rename_all(editor: &mut Editor, names: &NewNames<'_>) -> Result<Vec<Renamed>, Error> {
-    let renamed: Vec<Renamed> = {
-        let old = editor.before().names().map(str::to_owned);
-        let pairs = old.map(|old| Renamed {
-            new: names.of(&old),
-            old,
-        });
-        pairs.filter(|pair| pair.old != pair.new).collect()
-    };
+/// Every object whose name changes.
+fn new_names(file: &File, names: &NewNames<'_>) -> Result<Vec<Renamed>, Error> {
+    let old = file.names().map(str::to_owned);
+    let pairs = old.map(|old| Renamed {
+        new: names.of(&old),
+        old,
+    });
+    let renamed: Vec<Renamed> = pairs.filter(|pair| pair.old != pair.new).collect();
     if renamed.is_empty() {
         let message = "no object has a name that changes; `zt ls` lists names";
         return Err(Error::new(ErrorKind::Misuse, "not-found", message));
@@ -115,6 +158,12 @@ fn rename_all(editor: &mut Editor, names: &NewNames<'_>) -> Result<Vec<Renamed>,
     for pair in &renamed {
         expect_new_name(&pair.old, &pair.new)?;
     }
+    Ok(renamed)
+}
+
+/// Renames every object whose name changes.
+fn rename_all(editor: &mut Editor, names: &NewNames<'_>) -> Result<Vec<Renamed>, Error> {
+    let renamed = new_names(editor.before(), names)?;
     // A new name may be the old one of another object: all old names are given up first.
     let passing = |at: usize| format!("\0{at}");
     for (at, pair) in renamed.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! `zt rm`: remove objects from a `.zt` file.
+//! `zt rm`: remove objects from a file.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -8,6 +8,7 @@ use zt::{Entry, File, Span, WriteOptions};
 use crate::args::edit::EditArgs;
 use crate::args::glob;
 use crate::args::names;
+use crate::args::rewrite::Rewrite;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
 use crate::output::json::object;
@@ -15,10 +16,11 @@ use crate::output::progress::Progress;
 use crate::output::size::human;
 use crate::output::text::count;
 
-/// Remove objects from a .zt file
+/// Remove objects from a file of .zt, safetensors or GGUF
 ///
-/// The bytes of the objects stay in FILE and are unused, so that this is fast and open readers are
-/// not disturbed. `zt compact` removes unused bytes. Damaged objects can be removed too.
+/// The bytes of the objects stay in a .zt file and are unused, so that this is fast and open readers
+/// are not disturbed. `zt compact` removes unused bytes. Damaged objects can be removed too. A file of
+/// safetensors or GGUF is written anew without the objects.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -43,6 +45,9 @@ Keys of --json: `file`, `dry_run`, `removed` (names), `unused_bytes` (of the rem
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let target = &arguments.target;
+    if let Some(rewrite) = target.rewrite()? {
+        return remove_anew(rewrite, arguments, output);
+    }
     // From here on, Ctrl-C does not end the process in the middle of this short edit.
     let _progress = Progress::new(Some(0));
     let mut edit = target.begin(WriteOptions::new())?;
@@ -65,6 +70,31 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let unused = human(unused_bytes);
     let what = format!("{objects} removed; {unused} are unused until `zt compact`");
     target.answer(&document, &what, output)
+}
+
+/// Removes objects of a file that is written anew.
+fn remove_anew(
+    rewrite: Rewrite<'_>,
+    arguments: &Arguments,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let target = &arguments.target;
+    let removed = wanted(arguments, rewrite.file())?;
+    for name in &removed {
+        let found = rewrite.file().tensor(name).map(drop);
+        names::hinted(found, &target.file, rewrite.file(), Some("--glob"), output)?;
+    }
+    let choose = |name: &str| (!removed.contains(name)).then(|| name.to_owned());
+    let file_size = rewrite.commit(choose, Vec::new(), output)?;
+    let document = object! {
+        file: target.shown(),
+        dry_run: target.dry_run,
+        removed: &removed,
+        unused_bytes: 0,
+        file_size,
+    };
+    let objects = count(removed.len() as u64, "object", "objects");
+    target.answer(&document, &format!("{objects} removed"), output)
 }
 
 /// The names to remove, each once.
