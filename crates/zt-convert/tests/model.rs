@@ -635,6 +635,16 @@ const SOUND: &[(&str, Make)] = &[
             &[("prompt_embeddings", "F32", &[2])],
         );
     }),
+    (
+        "an index that cannot be read, which opening it reports",
+        |m| {
+            m.set("model", &[A, B]);
+            m.index(
+                "model.safetensors.index.json",
+                &[("a", "/model-00001-of-00002.safetensors")],
+            );
+        },
+    ),
     ("two names of one index", |m| {
         m.set("model", &[A, B]);
         fs::copy(

@@ -132,14 +132,16 @@ fn pairs(tensors: &[TensorInfo]) -> Pairs<'_> {
     pairs
 }
 
-/// The folder of the base, if it is on this machine: a path, or a repository in the same cache of the Hub. Only
-/// headers are read there, and no name of it appears in a finding.
+/// The folder of the base, if it is on this machine: a path from the adapter or from here, or a repository in the same
+/// cache of the Hub. Only headers are read there, and no name of it appears in a finding.
 fn base_of(folder: &Folder, config: &Value) -> Option<PathBuf> {
     let name = config
         .get("base_model_name_or_path")
         .and_then(Value::as_str)?;
-    let named = folder.path.join(name);
-    if !name.is_empty() && named.is_dir() {
+    let named = [folder.path.join(name), PathBuf::from(name)];
+    if !name.is_empty()
+        && let Some(named) = named.into_iter().find(|path| path.is_dir())
+    {
         return Some(named);
     }
     // hub/models--OWNER--NAME/snapshots/REVISION

@@ -35,13 +35,19 @@ pub(super) fn examine(folder: &Folder, findings: &mut Vec<Finding>) {
         let advice = "loaders cast them, or use twice the memory: correct the dtype in config.json, or convert the weights";
         findings.push(finding("config-dtype", message, advice));
     }
-    let ends_with =
-        |ends: &[&str], tensor: &&TensorInfo| ends.iter().any(|end| tensor.name.ends_with(end));
-    let head = tensors().find(|tensor| ends_with(HEADS, tensor));
-    let embedding = tensors().find(|tensor| ends_with(EMBEDDINGS, tensor));
+    let find = |ends: &[&str]| {
+        files.iter().find_map(|file| {
+            let mut tensors = file.tensors.iter();
+            let found = tensors.find(|it| ends.iter().any(|end| it.name.ends_with(end)));
+            Some((&file.name, found?))
+        })
+    };
     let is_tied = config.get("tie_word_embeddings").and_then(Value::as_bool);
-    match (is_tied, head, embedding) {
-        (Some(true), Some(head), Some(embedding)) if head.span != embedding.span => {
+    match (is_tied, find(HEADS), find(EMBEDDINGS)) {
+        // PyTorch files may have one tensor under both names.
+        (Some(true), Some((file, head)), Some((other, embedding)))
+            if file != other || head.span != embedding.span =>
+        {
             let message = format!(
                 "config.json ties the embeddings, but the weights have {:?} and {:?}",
                 head.name, embedding.name

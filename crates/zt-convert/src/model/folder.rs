@@ -49,6 +49,8 @@ pub(super) struct Folder {
     pub(super) files: Vec<Weights>,
     /// Sorted by name.
     pub(super) indices: Vec<(String, Index)>,
+    /// Whether an index cannot be read. Opening it gives the error.
+    pub(super) has_faulty_index: bool,
 }
 
 /// A file of weights.
@@ -88,16 +90,21 @@ impl Folder {
             }
         }
         names.sort_unstable();
-        let indices = names.iter().filter(|name| is_index_name(name));
-        let indices =
-            indices.filter_map(|name| Some((name.clone(), index_of(&path.join(name)).ok()?)));
+        let (mut indices, mut has_faulty_index) = (Vec::new(), false);
+        for name in names.iter().filter(|name| is_index_name(name)) {
+            match index_of(&path.join(name)) {
+                Ok(index) => indices.push((name.clone(), index)),
+                Err(_) => has_faulty_index = true,
+            }
+        }
         let slices: HashSet<PathBuf> = slices_in(path).into_iter().collect();
         let files = names
             .iter()
             .filter(|name| !slices.contains(&path.join(name)));
         let mut folder = Folder {
             path: path.to_owned(),
-            indices: indices.collect(),
+            indices,
+            has_faulty_index,
             files: files.filter_map(|name| Weights::of_name(name)).collect(),
         };
         for file in &mut folder.files {

@@ -88,7 +88,7 @@ fn examine_numbers(
         );
         let advice = "fetch the whole set, with its index";
         findings.push(folder.finding("missing-shards", names(shards), message, advice));
-    } else {
+    } else if !folder.has_faulty_index {
         let message = format!(
             "{count} shards of {stem:?} have no index, without which most loaders do not find them"
         );
