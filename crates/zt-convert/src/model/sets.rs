@@ -95,26 +95,36 @@ fn examine_numbers(
         let advice = "`zt index FOLDER` writes one";
         findings.push(folder.finding("no-index", names(shards), message, advice));
     }
+    examine_duplicates(folder, shards, findings);
+}
+
+/// Tensors that two shards have, where no index decides: one finding for each pair of shards.
+fn examine_duplicates(folder: &Folder, shards: &[&Weights], findings: &mut Vec<Finding>) {
     let mut owners: BTreeMap<&str, (&Weights, &TensorInfo)> = BTreeMap::new();
+    let mut pairs: BTreeMap<[&str; 2], (Vec<&str>, bool)> = BTreeMap::new();
     for shard in shards {
         for tensor in &shard.tensors {
             let Some((first, other)) = owners.insert(&tensor.name, (shard, tensor)) else {
                 continue;
             };
             let is_equal = (tensor.dtype, &tensor.shape) == (other.dtype, &other.shape);
-            let types = if is_equal {
-                "with one type and shape"
-            } else {
-                "with other types or shapes"
-            };
-            let message = format!(
-                "{:?} and {:?} both have {:?}, {types}",
-                first.name, shard.name, tensor.name
-            );
-            let advice = "the loader decides which one counts: remove one, or name the right shard in an index";
-            let files = [&first.name, &shard.name];
-            findings.push(folder.finding("duplicate-tensor", files, message, advice));
+            let pair = pairs.entry([&first.name, &shard.name]);
+            let (names, all_equal) = pair.or_insert((Vec::new(), true));
+            names.push(&tensor.name);
+            *all_equal &= is_equal;
         }
+    }
+    for ([first, second], (names, all_equal)) in pairs {
+        let types = if all_equal {
+            "with one type and shape"
+        } else {
+            "with other types or shapes"
+        };
+        let names = some_of(names);
+        let message = format!("{first:?} and {second:?} both have {names}, {types}");
+        let advice =
+            "the loader decides which one counts: remove one, or name the right shard in an index";
+        findings.push(folder.finding("duplicate-tensor", [first, second], message, advice));
     }
 }
 
