@@ -404,6 +404,12 @@ fn secrets_are_in_no_message() {
         &["ls", good, "--no-such-option"],
         &["show", good, "no-such-name"],
         &["split", s3, "--to"],
+        // A slash that is not encoded, and URLs without their slashes.
+        &["ls", "s3://AKIASECRET:ab/SECRET@b/x"],
+        &["append", "s3://AKIASECRET:ab/SECRET@b/x", good],
+        &["repair", "gs://AKIASECRET:SECRET/SECRET@b/x"],
+        &["ls", "s3:/user:SECRET@b/x"],
+        &["verify", "https:user:SECRET@h/x"],
         &["bench", s3],
     ] {
         for json in [None, Some("--json")] {
@@ -621,5 +627,62 @@ fn a_signal_ends_an_upload_at_once_and_leaves_nothing() {
         });
         let mut took = took;
         assert!(took.any(|took| took < Duration::from_secs(1)));
+    }
+}
+
+/// A program that waits for the answer to the request of this number gets a signal, and then the answer.
+fn interrupted_at(server: &Server, number: usize, arguments: &[&str]) -> Option<i32> {
+    server.pause_at(number);
+    let mut child = s3_command(server, arguments);
+    child.stdout(std::process::Stdio::null());
+    child.stderr(std::process::Stdio::null());
+    let mut child = child.spawn().unwrap();
+    while !server.is_paused() {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let since = interrupt(&child);
+    // The program looks for a signal 20 times a second.
+    while since.elapsed() < Duration::from_millis(120) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    server.resume();
+    child.wait().unwrap().code()
+}
+
+#[test]
+fn a_signal_at_any_request_leaves_all_or_nothing() {
+    if !cfg!(unix) || !hears(SIGINT) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let small = sample(dir.path());
+    let large = dir.path().join("large.zt");
+    common::of_floats(&large, &vec![1.0; 3 << 20]);
+    let (small, large) = (small.to_str().unwrap(), large.to_str().unwrap());
+    let set = ["-o", "s3://models/set", "--max-shard-size", "30"];
+    for arguments in [
+        &["convert", small, "s3://models/out.zt"][..],
+        &["convert", large, "s3://models/out.zt"],
+        &["merge", small, "s3://models/out.zt"],
+        &[&["split", small][..], &set].concat(),
+    ] {
+        let calm = Server::new();
+        on_s3(&calm, arguments).exits(0);
+        let (requests, all) = (calm.requests().len(), calm.names());
+        for number in 0..requests {
+            let server = Server::new();
+            let code = interrupted_at(&server, number, arguments);
+            let what = format!(
+                "{arguments:?}, request {number}: {code:?} {:?}",
+                server.names()
+            );
+            match code {
+                // The last request of all was under way, or no other could be stopped.
+                Some(0) => assert_eq!(server.names(), all, "{what}"),
+                Some(130) => assert!(server.names().is_empty(), "{what}"),
+                _ => panic!("{what}"),
+            }
+            assert_eq!(server.uploads(), 0, "{what}");
+        }
     }
 }

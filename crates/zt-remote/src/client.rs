@@ -1,18 +1,132 @@
-//! The options that all clients of stores share.
+//! The clients of stores and web servers: how long they wait, and where their credentials go.
 
+use std::error::Error as StdError;
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+
+use object_store::client::{
+    ClientConfigKey, HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest,
+    HttpResponse, HttpResponseBody, HttpService,
+};
 use object_store::{BackoffConfig, ClientOptions, RetryConfig};
+use reqwest::header::{CONTENT_LENGTH, CONTENT_RANGE, HeaderMap, HeaderValue};
+use reqwest::redirect::{Attempt, Policy};
 
+use tokio::time::{Instant, Sleep};
+
+use crate::error::Fault;
 use crate::options::RemoteOptions;
 
-/// The options of every client.
+/// The least bytes a second of a body. Of an upload, for the time in which it must be answered.
+const LEAST_RATE: u64 = 1 << 10;
+
+/// A service of the machine itself, which has its credentials, answers at once or not at all.
+const OF_MACHINE: Duration = Duration::from_secs(1);
+
+/// Redirects that are followed, at most.
+const REDIRECTS: usize = 10;
+
+/// The options of every client that object_store looks at itself.
 pub(crate) fn client(options: &RemoteOptions) -> ClientOptions {
-    choose_cryptography();
     ClientOptions::new()
         .with_allow_http(options.allow_http)
         .with_connect_timeout(options.timeout)
-        .with_read_timeout(options.timeout)
-        // A long body may take long, as long as bytes arrive.
-        .with_timeout_disabled()
+}
+
+/// How often a request is repeated, and for how long.
+pub(crate) fn retry(options: &RemoteOptions) -> RetryConfig {
+    RetryConfig {
+        backoff: BackoffConfig::default(),
+        max_retries: options.retries,
+        retry_timeout: options.patience(),
+    }
+}
+
+/// Makes the clients of one store.
+#[derive(Debug)]
+pub(crate) struct Connector {
+    options: RemoteOptions,
+    /// Headers of every request, which have the credentials of a web server.
+    headers: HeaderMap,
+    /// Credentials of a store are in headers that a client would send to any address.
+    stays: bool,
+}
+
+impl Connector {
+    /// For a store with credentials: redirects to another host or port are errors.
+    pub(crate) fn of_store(options: &RemoteOptions) -> Self {
+        Connector {
+            options: options.clone(),
+            headers: HeaderMap::new(),
+            stays: true,
+        }
+    }
+
+    /// For a web server. These headers, which are sensitive, are not sent to another host or port.
+    pub(crate) fn of_server(options: &RemoteOptions, headers: HeaderMap) -> Self {
+        Connector {
+            options: options.clone(),
+            headers,
+            stays: false,
+        }
+    }
+}
+
+impl HttpConnector for Connector {
+    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
+        choose_cryptography();
+        let of = |options: &ClientOptions, key| options.get_config_value(&key);
+        let ours = of(&client(&self.options), ClientConfigKey::ConnectTimeout);
+        let connect = match of(options, ClientConfigKey::ConnectTimeout) == ours {
+            true => self.options.timeout,
+            false => OF_MACHINE,
+        };
+        let allows_http = of(options, ClientConfigKey::AllowHttp);
+        let redirects = match self.stays {
+            true => Policy::custom(within_origin),
+            false => Policy::limited(REDIRECTS),
+        };
+        let client = reqwest::Client::builder()
+            .user_agent(concat!("zt/", env!("CARGO_PKG_VERSION")))
+            .default_headers(self.headers.clone())
+            .connect_timeout(connect)
+            .http1_only()
+            .https_only(allows_http.as_deref() != Some("true"))
+            .redirect(redirects)
+            .build();
+        let client = client.map_err(|error| object_store::Error::Generic {
+            store: "HTTP",
+            source: error.into(),
+        })?;
+        Ok(HttpClient::new(Patient {
+            client: HttpClient::new(client),
+            timeout: self.options.timeout,
+            notice: self.options.notice,
+            has_failed: AtomicBool::new(false),
+            is_noticed: AtomicBool::new(false),
+        }))
+    }
+}
+
+/// Follows a redirect within one host and port only.
+fn within_origin(attempt: Attempt<'_>) -> reqwest::redirect::Action {
+    let first = attempt.previous().first().map(url::Url::origin);
+    if first != Some(attempt.url().origin()) {
+        let host = attempt.url().host_str().unwrap_or_default().to_owned();
+        return attempt.error(Fault::Redirected { host });
+    }
+    match attempt.previous().len() {
+        0..=REDIRECTS => attempt.follow(),
+        _ => attempt.stop(),
+    }
 }
 
 /// TLS uses ring, unless the program has chosen another implementation for all its connections.
@@ -23,10 +137,194 @@ fn choose_cryptography() {
     }
 }
 
-pub(crate) fn retry(options: &RemoteOptions) -> RetryConfig {
-    RetryConfig {
-        backoff: BackoffConfig::default(),
-        max_retries: options.retries,
-        ..RetryConfig::default()
+/// A client that waits for an answer for a limited time, and says when a request is sent again.
+struct Patient {
+    client: HttpClient,
+    timeout: Duration,
+    notice: Option<fn(&str)>,
+    /// The last request failed in a way that another try may mend.
+    has_failed: AtomicBool,
+    is_noticed: AtomicBool,
+}
+
+impl fmt::Debug for Patient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Patient").finish_non_exhaustive()
+    }
+}
+
+type Called<'c> = Pin<Box<dyn Future<Output = Result<HttpResponse, HttpError>> + Send + 'c>>;
+
+impl HttpService for Patient {
+    fn call<'this, 'call>(&'this self, request: HttpRequest) -> Called<'call>
+    where
+        'this: 'call,
+        Self: 'call,
+    {
+        Box::pin(self.answer(request))
+    }
+}
+
+impl Patient {
+    async fn answer(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        if self.has_failed.swap(false, Ordering::Relaxed)
+            && let Some(notice) = self.notice
+            && !self.is_noticed.swap(true, Ordering::Relaxed)
+        {
+            let host = request.uri().host().unwrap_or_default();
+            notice(&format!(
+                "{host} does not answer as it should: trying again"
+            ));
+        }
+        let sent = request.body().content_length() as u64;
+        let limit = self
+            .timeout
+            .saturating_add(Duration::from_secs(sent / LEAST_RATE));
+        let answered = tokio::time::timeout(limit, self.client.execute(request)).await;
+        let answered = answered.unwrap_or_else(|_| {
+            let seconds = limit.as_secs();
+            Err(HttpError::new(
+                HttpErrorKind::Timeout,
+                Fault::Silent { seconds },
+            ))
+        });
+        let may_mend = match &answered {
+            Ok(response) => {
+                let status = response.status();
+                status.is_server_error() || matches!(status.as_u16(), 408 | 429)
+            }
+            Err(error) if is_permanent(error) => {
+                return answered.map_err(|error| HttpError::new(HttpErrorKind::Unknown, error));
+            }
+            Err(_) => true,
+        };
+        self.has_failed.store(may_mend, Ordering::Relaxed);
+        let timeout = self.timeout;
+        answered.map(|answer| with_length(answer).map(|body| Watched::of(body, timeout)))
+    }
+}
+
+/// The body of an answer, which must come at least at [`LEAST_RATE`].
+struct Watched {
+    body: HttpResponseBody,
+    /// The time over which the rate is measured, and its end.
+    timeout: Duration,
+    end: Pin<Box<Sleep>>,
+    /// Bytes since its beginning.
+    came: u64,
+}
+
+impl Watched {
+    fn of(body: HttpResponseBody, timeout: Duration) -> HttpResponseBody {
+        HttpResponseBody::new(Watched {
+            body,
+            timeout,
+            end: Box::pin(tokio::time::sleep(timeout)),
+            came: 0,
+        })
+    }
+}
+
+impl Body for Watched {
+    type Data = Bytes;
+    type Error = HttpError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, HttpError>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(context);
+        if let Poll::Ready(Some(Ok(frame))) = &polled {
+            let len = frame.data_ref().map_or(0, Bytes::len) as u64;
+            self.came = self.came.saturating_add(len);
+        }
+        if polled.is_ready() || self.end.as_mut().poll(context).is_pending() {
+            return polled;
+        }
+        let least = u128::from(LEAST_RATE).saturating_mul(self.timeout.as_millis()) / 1000;
+        if u128::from(self.came) < least {
+            let slow = Fault::Slow { least: LEAST_RATE };
+            return Poll::Ready(Some(Err(HttpError::new(HttpErrorKind::Timeout, slow))));
+        }
+        let next = Instant::now() + self.timeout;
+        self.end.as_mut().reset(next);
+        self.came = 0;
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+}
+
+/// Gives the answer to a request for a range its length, which proxies leave out if they send the body
+/// in chunks.
+fn with_length(mut response: HttpResponse) -> HttpResponse {
+    let headers = response.headers_mut();
+    let range = headers
+        .get(CONTENT_RANGE)
+        .and_then(|range| range.to_str().ok());
+    if let Some(len) = range.and_then(byte_len)
+        && !headers.contains_key(CONTENT_LENGTH)
+    {
+        headers.insert(CONTENT_LENGTH, HeaderValue::from(len));
+    }
+    response
+}
+
+/// The number of bytes of `bytes FIRST-LAST/ALL`.
+fn byte_len(range: &str) -> Option<u64> {
+    let (range, _) = range.strip_prefix("bytes ")?.split_once('/')?;
+    let (first, last) = range.split_once('-')?;
+    let (first, last) = (first.parse::<u64>().ok()?, last.parse::<u64>().ok()?);
+    last.checked_sub(first)?.checked_add(1)
+}
+
+/// Whether another try would fail in the same way: nothing listens at the address, or its certificate is
+/// not to be trusted.
+fn is_permanent(error: &HttpError) -> bool {
+    let mut next: Option<&(dyn StdError + 'static)> = Some(error);
+    while let Some(error) = next {
+        if error.is::<rustls::Error>() || error.is::<Fault>() {
+            return !matches!(
+                error.downcast_ref(),
+                Some(Fault::Silent { .. } | Fault::Slow { .. })
+            );
+        }
+        if let Some(error) = error.downcast_ref::<io::Error>() {
+            let inner = error.get_ref();
+            if error.kind() == io::ErrorKind::ConnectionRefused
+                || inner.is_some_and(|inner| inner.is::<rustls::Error>())
+            {
+                return true;
+            }
+        }
+        next = error.source();
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::byte_len;
+
+    #[test]
+    fn a_range_has_a_length() {
+        assert_eq!(byte_len("bytes 10-19/100"), Some(10));
+        assert_eq!(byte_len("bytes 10-19/*"), Some(10));
+        for wrong in [
+            "",
+            "bytes */100",
+            "bytes 9-8/100",
+            "items 1-2/3",
+            "bytes 0-18446744073709551615/1",
+        ] {
+            assert_eq!(byte_len(wrong), None, "{wrong}");
+        }
     }
 }

@@ -9,7 +9,7 @@ use url::Url;
 use zt::Result;
 
 use crate::address::Located;
-use crate::client::{client, retry};
+use crate::client::{Connector, client, retry};
 use crate::error::Fault;
 use crate::options::RemoteOptions;
 
@@ -30,6 +30,7 @@ macro_rules! configured {
         }
         builder
             .with_client_options(client($options))
+            .with_http_connector(Connector::of_store($options))
             .with_retry(retry($options))
             .build()
             .map_err(|error| Fault::settings(&error))?

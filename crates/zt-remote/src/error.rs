@@ -1,5 +1,6 @@
 //! Faults of addresses and transfers, as errors of `zt`.
 
+use std::error::Error as _;
 use std::io;
 
 use zt::{Error, ErrorKind, codes};
@@ -36,6 +37,14 @@ pub(crate) enum Fault {
     Uncertain { why: String },
     #[error("the upload was cancelled")]
     Cancelled,
+    #[error("no answer within {seconds} s")]
+    Silent { seconds: u64 },
+    #[error("fewer than {least} bytes a second came")]
+    Slow { least: u64 },
+    #[error(
+        "the store redirects to {host}, where credentials are not sent: check the endpoint and the region"
+    )]
+    Redirected { host: String },
 }
 
 impl Fault {
@@ -58,13 +67,19 @@ impl From<Fault> for Error {
             Fault::Interrupted => (ErrorKind::Interrupted, codes::INTERRUPTED),
             Fault::Changed => (ErrorKind::Io, codes::CHANGED),
             Fault::Exists => (ErrorKind::Misuse, codes::OVERWRITE),
-            Fault::Length { .. } | Fault::Uncertain { .. } | Fault::Cancelled => {
-                (ErrorKind::Io, codes::IO)
-            }
+            Fault::Length { .. }
+            | Fault::Uncertain { .. }
+            | Fault::Cancelled
+            | Fault::Silent { .. }
+            | Fault::Slow { .. }
+            | Fault::Redirected { .. } => (ErrorKind::Io, codes::IO),
         };
         Error::new(kind, code, fault)
     }
 }
+
+/// The longest text of a store in a message, in bytes.
+const LONGEST: usize = 500;
 
 /// The error of a store, without secrets.
 pub(crate) fn of_store(error: &object_store::Error) -> Error {
@@ -79,10 +94,57 @@ pub(crate) fn of_store(error: &object_store::Error) -> Error {
         Store::NotSupported { .. } | Store::NotImplemented { .. } => io::ErrorKind::Unsupported,
         _ => io::ErrorKind::Other,
     };
-    Error::from(io::Error::new(
-        kind,
-        without_secrets(&without_body(&text_of(error))),
-    ))
+    let hint = hint(&text_of(error));
+    let mut text = without_secrets(&without_body(&text_of(error)));
+    if text.len() > LONGEST {
+        text.truncate(text.floor_char_boundary(LONGEST));
+        text.push_str(" ...");
+    }
+    if let Some(hint) = hint {
+        text.push_str("; ");
+        text.push_str(hint);
+    }
+    Error::from(io::Error::new(kind, text))
+}
+
+/// What a user can do about an error. The address of the machine's own credentials is asked only if there
+/// are no others.
+fn hint(text: &str) -> Option<&'static str> {
+    const NO_RANGES: &str =
+        "the server sends no ranges: download the file, or pipe it, as in `curl URL | zt ls -`";
+    const HINTS: &[(&str, &str)] = &[
+        (
+            "169.254.169.254/latest",
+            "no credentials were found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or \
+             AWS_SKIP_SIGNATURE=true for a public bucket",
+        ),
+        (
+            "169.254.169.254/metadata",
+            "no credentials were found: set AZURE_STORAGE_ACCOUNT_KEY, or AZURE_SKIP_SIGNATURE=true for a \
+             public container",
+        ),
+        (
+            "computeMetadata",
+            "no credentials were found: set GOOGLE_APPLICATION_CREDENTIALS, or GOOGLE_SKIP_SIGNATURE=true \
+             for a public bucket",
+        ),
+        ("non-partial", NO_RANGES),
+        ("Range request not supported", NO_RANGES),
+    ];
+    let found = HINTS.iter().find(|(sign, _)| text.contains(sign));
+    found.map(|(_, hint)| *hint)
+}
+
+/// Whether the store has answered: a transfer that failed has no answer.
+pub(crate) fn has_answer(error: &object_store::Error) -> bool {
+    let mut next = error.source();
+    while let Some(source) = next {
+        if source.is::<object_store::client::HttpError>() {
+            return false;
+        }
+        next = source.source();
+    }
+    true
 }
 
 /// The texts of `error` and its sources, each once. Libraries repeat the text of a source in their own.

@@ -10,7 +10,7 @@ use tokio::task::yield_now;
 use zt::{Error, Result};
 
 use crate::address::Address;
-use crate::error::{Fault, of_store};
+use crate::error::{Fault, has_answer, of_store};
 use crate::traffic::Meter;
 
 /// Bytes of an object.
@@ -88,7 +88,8 @@ impl Object {
                 | object_store::Error::PermissionDenied { .. }
                 | object_store::Error::Unauthenticated { .. }
         );
-        if is_final {
+        // Without an answer to the first request there is none to another.
+        if is_final || !has_answer(error) {
             return Err(of_store(error));
         }
         meter.begin();
@@ -154,10 +155,10 @@ impl Object {
         mut memory: BytesMut,
     ) -> Result<Bytes> {
         let (ours, theirs) = (&self.meta, &found.meta);
-        let is_same = match (&ours.e_tag, &theirs.e_tag) {
-            (Some(ours), Some(theirs)) => ours == theirs,
-            _ => ours.last_modified == theirs.last_modified,
-        };
+        // A tag that disappears may be a sign of another version, too.
+        let has_tag = ours.e_tag.is_some();
+        let is_same =
+            ours.e_tag == theirs.e_tag && (has_tag || ours.last_modified == theirs.last_modified);
         if !is_same || ours.size != theirs.size {
             return Err(Fault::Changed.into());
         }

@@ -27,6 +27,7 @@ pub struct RemoteOptions {
     pub(crate) retries: usize,
     pub(crate) meter: Meter,
     pub(crate) interrupt: Option<fn() -> bool>,
+    pub(crate) notice: Option<fn(&str)>,
 }
 
 impl Default for RemoteOptions {
@@ -42,6 +43,7 @@ impl Default for RemoteOptions {
             retries: 8,
             meter: Meter::default(),
             interrupt: None,
+            notice: None,
         }
     }
 }
@@ -99,17 +101,30 @@ impl RemoteOptions {
         self
     }
 
-    /// Sets the longest wait for an answer, and for the next bytes of one. Default: 30 seconds.
+    /// Sets the longest wait for an answer, and for the next bytes of one. Default: 30 seconds. Fewer than
+    /// 1 KiB a second over this time are an error. A request is sent again for three times as long.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
+    /// How long a request is sent again.
+    pub(crate) fn patience(&self) -> Duration {
+        self.timeout.saturating_mul(3)
+    }
+
     /// Sets how often a failed request is repeated. Default: 8 times, with growing waits.
     #[must_use]
     pub fn retries(mut self, retries: usize) -> Self {
         self.retries = retries;
+        self
+    }
+
+    /// Sets a function that is called once for each store, when a request to it is sent again.
+    #[must_use]
+    pub fn notice(mut self, notice: fn(&str)) -> Self {
+        self.notice = Some(notice);
         self
     }
 

@@ -5,10 +5,11 @@
 
 use std::future::Future;
 use std::io;
+use std::pin::pin;
 use std::process;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::AbortHandle;
@@ -107,6 +108,28 @@ pub(crate) fn receive<T>(answer: &Receiver<T>, interrupt: Option<fn() -> bool>) 
                 return Err(Fault::Interrupted.into());
             }
             Err(RecvTimeoutError::Timeout) => {}
+        }
+    }
+}
+
+/// The result of `future`, which changes a store: what it has changed is known only by its answer. So a signal
+/// does not end it at once, but after this time. `None` then.
+pub(crate) async fn patient<F: Future>(
+    interrupt: Option<fn() -> bool>,
+    patience: Duration,
+    future: F,
+) -> Option<F::Output> {
+    let mut future = pin!(future);
+    let mut since: Option<Instant> = None;
+    loop {
+        if let Ok(done) = tokio::time::timeout(PAUSE, future.as_mut()).await {
+            return Some(done);
+        }
+        if since.is_none() && interrupt.is_some_and(|is_due| is_due()) {
+            since = Some(Instant::now());
+        }
+        if since.is_some_and(|since| since.elapsed() >= patience) {
+            return None;
         }
     }
 }

@@ -151,6 +151,9 @@ impl Upload {
     /// [`zt::ErrorKind::Io`] if a part could not be written; code `overwrite` if an object of this name
     /// exists.
     ///
+    /// A signal does not end the last request: its answer is awaited for [`RemoteOptions::timeout`], and if
+    /// the object is complete by then, there is no error.
+    ///
     /// After an error, nothing stays at the store, with two exceptions if an answer of the store was lost:
     ///
     /// * an object of this name and length may exist, and the message says so;
@@ -185,17 +188,19 @@ impl Upload {
             return Ok(());
         };
         self.options.meter.begin();
-        let (multipart, completed) = runtime::wait(self.options.interrupt, async move {
-            let completed = multipart.complete().await;
+        let (interrupt, patience) = (self.options.interrupt, self.options.timeout);
+        let (multipart, completed) = runtime::wait(None, async move {
+            let completed = runtime::patient(interrupt, patience, multipart.complete()).await;
             (multipart, completed)
         })?;
-        match completed {
-            Ok(_) => Ok(()),
-            Err(error) => {
-                self.multipart = Some(multipart);
-                Err(self.checked(of_store(&error)))
-            }
-        }
+        let error = match completed {
+            // After a signal, too: the object is there.
+            Some(Ok(_)) => return Ok(()),
+            Some(Err(error)) => of_store(&error),
+            None => Fault::Interrupted.into(),
+        };
+        self.multipart = Some(multipart);
+        Err(self.checked(error))
     }
 
     /// The error of a completion. An answer can be lost, and a second attempt then finds no upload.
@@ -203,8 +208,8 @@ impl Upload {
         let (store, path) = (Arc::clone(&self.address.store), self.address.path.clone());
         self.options.meter.begin();
         let look = async move { store.head(&path).await };
-        match runtime::wait(self.options.interrupt, look) {
-            Ok(Ok(found)) if found.size == self.sent => {
+        match runtime::wait_for(self.options.timeout, look) {
+            Some(Ok(found)) if found.size == self.sent => {
                 let why = error.to_string();
                 Fault::Uncertain { why }.into()
             }
@@ -224,15 +229,21 @@ impl Upload {
         self.options.meter.begin();
         self.options.meter.send(bytes.len() as u64);
         let payload = bytes.clone();
-        let put = async move {
-            let options = PutOptions::from(mode);
-            store.put_opts(&path, payload.into(), options).await
+        let (interrupt, patience) = (self.options.interrupt, self.options.timeout);
+        let put = runtime::wait(None, async move {
+            let put = store.put_opts(&path, payload.into(), PutOptions::from(mode));
+            runtime::patient(interrupt, patience, put).await
+        })?;
+        let error = match put {
+            // After a signal, too: the object is there.
+            Some(Ok(_)) => return Ok(()),
+            Some(Err(error)) => of_store(&error),
+            None => Fault::Interrupted.into(),
         };
-        let put = runtime::wait(self.options.interrupt, put)?;
-        match put {
-            Err(error) if !self.is_ours(bytes) => Err(of_store(&error)),
-            _ => Ok(()),
+        if self.is_ours(bytes) {
+            return Ok(());
         }
+        Err(error)
     }
 
     /// Whether the object has exactly these bytes. The answer to a request can be lost, and a second attempt
@@ -250,7 +261,10 @@ impl Upload {
             meter.receive(there.len() as u64);
             Some(there == bytes)
         };
-        matches!(runtime::wait(self.options.interrupt, look), Ok(Some(true)))
+        matches!(
+            runtime::wait_for(self.options.timeout, look),
+            Some(Some(true))
+        )
     }
 
     fn expect_absent(&self) -> Result<()> {
@@ -320,9 +334,12 @@ impl Upload {
             none => {
                 let (store, path) = (Arc::clone(&self.address.store), self.address.path.clone());
                 self.options.meter.begin();
-                let begun = runtime::wait(self.options.interrupt, async move {
-                    store.put_multipart(&path).await
+                let (interrupt, patience) = (self.options.interrupt, self.options.timeout);
+                let begun = runtime::wait(None, async move {
+                    let begun = store.put_multipart(&path);
+                    runtime::patient(interrupt, patience, begun).await
                 })?;
+                let begun = begun.ok_or(Fault::Interrupted)?;
                 none.insert(begun.map_err(|error| of_store(&error))?)
             }
         };

@@ -3,21 +3,21 @@
 use std::env;
 use std::sync::Arc;
 
-use http::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use object_store::http::HttpBuilder;
 use object_store::path::Path;
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use url::Url;
 use zt::Result;
 
 use crate::address::Located;
-use crate::client::{client, retry};
+use crate::client::{Connector, client, retry};
 use crate::error::Fault;
 use crate::options::RemoteOptions;
 
 /// The site of the Hub, unless `HF_ENDPOINT` names another.
 const HUB: &str = "https://huggingface.co";
 
-const NOT_ENCRYPTED: &str = "the connection would not be encrypted: allow that with `allow_http`";
+const NOT_ENCRYPTED: &str = "the connection would not be encrypted: --allow-http, or the storage option allow_http, allows that";
 const NOT_ON_HUB: &str = "the URL of a file on the Hub is hf://OWNER/REPOSITORY[@REVISION]/PATH";
 const NOT_A_HEADER: &str = "HF_TOKEN has characters that a header cannot hold";
 
@@ -38,16 +38,17 @@ pub(crate) fn of_server(
     if let Ok(mut segments) = folder.path_segments_mut() {
         segments.pop();
     }
-    let mut client = client(options);
+    let mut headers = HeaderMap::new();
     if let Some(token) = token {
         let value = HeaderValue::from_str(&format!("Bearer {token}"));
         let mut value = value.map_err(|_| Fault::settings(&NOT_A_HEADER))?;
         value.set_sensitive(true);
-        client = client.with_default_headers(HeaderMap::from_iter([(AUTHORIZATION, value)]));
+        headers.insert(AUTHORIZATION, value);
     }
     let store = HttpBuilder::new()
         .with_url(folder)
-        .with_client_options(client)
+        .with_client_options(client(options))
+        .with_http_connector(Connector::of_server(options, headers))
         .with_retry(retry(options))
         .build()
         .map_err(|error| Fault::settings(&error))?;

@@ -22,7 +22,11 @@ const AT_ONCE: usize = 8;
 fn passes(fault: Fault) -> bool {
     matches!(
         fault,
-        Fault::Status(500 | 503 | 429) | Fault::Hangup | Fault::Lost | Fault::Late(_)
+        Fault::Status(500 | 503 | 429)
+            | Fault::Hangup
+            | Fault::Lost
+            | Fault::Late(_)
+            | Fault::Chunked
     )
 }
 
@@ -47,7 +51,9 @@ fn read_with_faults(call: Call, fault: Fault, bytes: &Arc<Vec<u8>>) {
             Err(error) => {
                 let is_expected = match fault {
                     // The first request opens the other object, and it is damaged.
-                    Fault::Replaced | Fault::Grown => number == 0 || error.code() == "changed",
+                    Fault::Replaced | Fault::ReplacedWithoutTag | Fault::Grown => {
+                        number == 0 || error.code() == "changed"
+                    }
                     _ => matches!(error.code(), "io" | "changed"),
                 };
                 assert!(is_expected, "{what}: {error}");
@@ -160,4 +166,98 @@ fn a_long_upload_is_there_as_a_whole_or_not_at_all() {
 #[test]
 fn a_long_upload_that_is_dropped_leaves_nothing() {
     for_each_fault(|fault| write_with_faults(3, Ending::Dropped, fault));
+}
+
+/// Each failure is one of the answer to the first request or the second.
+fn refused(fault: Fault, number: usize, options: &RemoteOptions) -> (zt::Error, Server) {
+    let server = Server::with("m.zt", model());
+    server.fail(number, fault);
+    for again in 1..20 {
+        server.fail(number + again, fault);
+    }
+    let remote = Remote::open(&server.url("m.zt"), options);
+    let read = remote.and_then(|remote| {
+        let file = zt::OpenOptions::new().open_source(remote)?;
+        file.tensor("matrix")?.to_vec::<f32>()
+    });
+    (read.unwrap_err(), server)
+}
+
+#[test]
+fn a_server_that_does_not_answer_is_not_waited_for() {
+    static NOTES: std::sync::Mutex<Vec<String>> = std::sync::Mutex::new(Vec::new());
+    let options = options()
+        .timeout(std::time::Duration::from_millis(60))
+        .notice(|note| NOTES.lock().unwrap().push(note.to_owned()));
+    for number in [0, 1] {
+        let (error, server) = limited("silent", {
+            let options = options.clone();
+            move || refused(Fault::Silent, number, &options)
+        });
+        assert_eq!(error.code(), "io");
+        assert!(error.to_string().contains("no answer within"), "{error}");
+        let requests = server.requests().len();
+        assert!((2..=4 + number).contains(&requests), "{requests}");
+        // It is the range that is asked for again.
+        assert!(server.requests().iter().all(|range| !range.is_empty()));
+        let notes = std::mem::take(&mut *NOTES.lock().unwrap());
+        assert_eq!(notes.len(), 1, "{notes:?}");
+    }
+    let options = options.timeout(std::time::Duration::from_millis(400));
+    let (error, _) = limited("slow", move || refused(Fault::Slow, 0, &options));
+    assert!(error.to_string().contains("bytes a second"), "{error}");
+}
+
+#[test]
+fn faults_that_stay_are_not_tried_again() {
+    for status in [401, 403, 404] {
+        let (error, server) = refused(Fault::Status(status), 0, &options());
+        assert_eq!(
+            (error.code(), server.requests().len()),
+            ("io", 1),
+            "{error}"
+        );
+    }
+    // Nothing listens there.
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port();
+    drop(free);
+    let url = format!("http://127.0.0.1:{port}/m.zt");
+    let error = Remote::open(&url, &options()).unwrap_err();
+    assert!(!error.to_string().contains("retries"), "{error}");
+}
+
+#[test]
+fn the_text_of_a_server_is_cut() {
+    let (error, _) = refused(Fault::Wordy, 0, &options());
+    assert!(error.to_string().len() < 700, "{error}");
+}
+
+#[test]
+fn a_server_without_ranges_is_explained() {
+    let (error, _) = refused(Fault::IgnoresRange, 0, &options());
+    assert!(error.to_string().contains("zt ls -"), "{error}");
+}
+
+/// The session token is in a header that clients send to any address.
+#[test]
+fn credentials_of_a_store_do_not_follow_a_redirect() {
+    let other = Server::with("m.zt", model());
+    let server = Server::with("m.zt", model());
+    let options = s3_options(server.port).setting("aws_session_token", "SECRET");
+    let open = || Remote::open("s3://models/m.zt", &options);
+    server.fail(0, Fault::Redirect(other.port));
+    let error = open().unwrap_err();
+    assert!(
+        error.to_string().contains("redirects to 127.0.0.1"),
+        "{error}"
+    );
+    assert!(other.requests().is_empty());
+    server.fail(0, Fault::Redirect(other.port));
+    assert!(Upload::create("s3://models/n.zt", &options).is_err());
+    assert!(other.requests().is_empty());
+    // Within the store they do.
+    server.fail(0, Fault::Redirect(server.port));
+    open().unwrap();
+    assert_eq!(server.headers("x-amz-security-token"), ["SECRET"; 4]);
 }

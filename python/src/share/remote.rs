@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::path::Path;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -28,6 +29,11 @@ pub(crate) fn options(settings: Option<&Bound<'_, PyDict>>) -> Result<RemoteOpti
             Ok(is_on) => is_on.is_true().to_string(),
             Err(_) => value.str()?.to_string(),
         };
+        if key == "timeout" {
+            let seconds: u64 = value.extract()?;
+            options = options.timeout(Duration::from_secs(seconds.max(1)));
+            continue;
+        }
         if key.ends_with("allow_http") {
             options = options.allow_http(text.eq_ignore_ascii_case("true"));
         }

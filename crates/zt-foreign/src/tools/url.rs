@@ -37,7 +37,21 @@ pub fn beside(path: &Path, name: impl AsRef<OsStr>) -> PathBuf {
     }
 }
 
+/// Schemes of URLs. People forget a slash behind them.
+const SCHEMES: &[&str] = &[
+    "s3", "s3a", "gs", "az", "azure", "abfs", "abfss", "http", "https", "hf",
+];
+
+/// Whether `text` is a URL, or begins as one does: `s3:/bucket/model.zt`.
+#[must_use]
+pub fn is_like_url(text: &str) -> bool {
+    let scheme = text.split_once(':').map(|(scheme, _)| scheme);
+    is_url(text) || scheme.is_some_and(|scheme| SCHEMES.contains(&scheme))
+}
+
 /// `text` with queries, users and passwords of its URLs replaced by dots. Signatures are in queries.
+///
+/// A password may have a `/` that should be encoded, so everything up to the last `@` is replaced.
 ///
 /// ```
 /// let shown = zt_foreign::without_secrets("GET https://host/m.zt?sig=Zm9v failed");
@@ -47,37 +61,64 @@ pub fn beside(path: &Path, name: impl AsRef<OsStr>) -> PathBuf {
 pub fn without_secrets(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(at) = rest.find("://") {
+    while let Some(at) = end_of_scheme(rest) {
         let (before, url) = rest.split_at(at);
         let ends = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ')' | '>' | '`');
         let (url, behind) = url.split_at(url.find(ends).unwrap_or(url.len()));
+        let host = url.trim_start_matches([':', '/']);
+        let (slashes, _) = url.split_at(url.len() - host.len());
         clean.push_str(before);
-        let (address, has_query) = match url.split_once(['?', '#']) {
-            Some((address, _)) => (address, true),
-            None => (url, false),
-        };
-        let host = address.strip_prefix("://").unwrap_or_default();
-        let authority = host.split('/').next().unwrap_or_default();
-        // A container of Azure is named like a user.
-        let has_container = before.ends_with("az")
-            || before.ends_with("azure")
-            || before.ends_with("abfs")
-            || before.ends_with("abfss");
-        clean.push_str("://");
-        match authority.rsplit_once('@') {
-            Some((user, _)) if user.contains(':') || !has_container => {
+        clean.push_str(slashes);
+        let shown = match secret_len(host, before) {
+            0 => host,
+            len => {
                 clean.push('…');
-                clean.push_str(host.get(user.len()..).unwrap_or_default());
+                host.get(len..).unwrap_or_default()
             }
-            _ => clean.push_str(host),
-        }
-        if has_query {
-            clean.push_str("?…");
+        };
+        match shown.split_once(['?', '#']) {
+            Some((address, _)) => {
+                clean.push_str(address);
+                clean.push_str("?…");
+            }
+            None => clean.push_str(shown),
         }
         rest = behind;
     }
     clean.push_str(rest);
     clean
+}
+
+/// The place of the first `://`, or of the `:` behind one of [`SCHEMES`].
+fn end_of_scheme(text: &str) -> Option<usize> {
+    let is_end = |at: &usize| {
+        let (before, url) = text.split_at(*at);
+        let word = before.rsplit(|c: char| !c.is_ascii_alphanumeric()).next();
+        url.starts_with("://") || word.is_some_and(|word| SCHEMES.contains(&word))
+    };
+    let colons = text.match_indices(':').map(|(at, _)| at);
+    colons.into_iter().find(is_end)
+}
+
+/// The length of the user and the password at the beginning of `url`, which has no scheme; 0 for none.
+fn secret_len(url: &str, scheme: &str) -> usize {
+    let authority = url.split(['/', '?', '#']).next().unwrap_or_default();
+    let address = url.split(['?', '#']).next().unwrap_or_default();
+    let port = authority.split_once(':').map(|(_, port)| port);
+    let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+    let last = match port {
+        // No port: the password goes on behind the slash.
+        Some(port) if !authority.contains('@') && !is_port(port) => url.rfind('@'),
+        Some(_) => address.rfind('@'),
+        None => authority.rfind('@'),
+    };
+    // A container of Azure is named like a user.
+    let has_container = ["az", "azure", "abfs", "abfss"]
+        .iter()
+        .any(|it| scheme.ends_with(it));
+    let is_secret =
+        |at: &usize| !has_container || url.get(..*at).is_some_and(|it| it.contains(':'));
+    last.filter(is_secret).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -98,6 +139,14 @@ mod tests {
             ("abfss://box:key@acc.net/x", "abfss://…@acc.net/x"),
             ("hf://o/r@main/x", "hf://o/r@main/x"),
             ("https://a/b#t https://c/d?e", "https://a/b?… https://c/d?…"),
+            ("s3://k:ab/cd@b/x: no", "s3://…@b/x: no"),
+            ("s3://k:a?b#c/d@b/x", "s3://…@b/x"),
+            ("s3:/u:secret@b/x", "s3:/…@b/x"),
+            ("(https:u:secret@h/x?y)", "(https:…@h/x?…)"),
+            ("abfs:/box:se/cret@acc/x", "abfs:/…@acc/x"),
+            ("https://h:80/a?mail=b@c", "https://h:80/a?…"),
+            ("error: http: a@b", "error: http: a@b"),
+            ("data:x@y and a::b", "data:x@y and a::b"),
         ] {
             assert_eq!(without_secrets(text), clean);
         }

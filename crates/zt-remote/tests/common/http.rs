@@ -155,6 +155,22 @@ impl Response {
         to.flush()
     }
 
+    /// Writes the head without a length, and the body in two chunks.
+    pub(crate) fn write_in_chunks(&mut self, to: &mut impl Write) -> io::Result<()> {
+        self.headers.remove("Content-Length");
+        self.headers.set("Transfer-Encoding", "chunked");
+        write!(to, "HTTP/1.1 {} Status\r\n", self.status)?;
+        self.headers.write(to)?;
+        let (first, second) = self.body().split_at(self.body().len() / 2);
+        for part in [first, second].into_iter().filter(|part| !part.is_empty()) {
+            write!(to, "{:x}\r\n", part.len())?;
+            to.write_all(part)?;
+            to.write_all(b"\r\n")?;
+        }
+        to.write_all(b"0\r\n\r\n")?;
+        to.flush()
+    }
+
     /// The answer of the server at `port` to `request`.
     pub(crate) fn from_server(port: u16, request: &Request) -> io::Result<Self> {
         let mut stream = TcpStream::connect(("127.0.0.1", port))?;

@@ -51,6 +51,18 @@ pub(crate) enum Fault {
     OtherTag,
     /// The answer takes this many milliseconds.
     Late(u64),
+    /// No answer comes, and the connection stays.
+    Silent,
+    /// A byte of the body comes every 4 milliseconds.
+    Slow,
+    /// The object was replaced by one of the same length, and the answer has no tag.
+    ReplacedWithoutTag,
+    /// The answer has no length: its body comes in chunks.
+    Chunked,
+    /// The answer sends the client to the same path of the server at this port.
+    Redirect(u16),
+    /// The request is refused with a long text.
+    Wordy,
 }
 
 /// Each fault that a request can have.
@@ -71,6 +83,8 @@ pub(crate) const FAULTS: &[Fault] = &[
     Fault::Grown,
     Fault::OtherTag,
     Fault::Late(50),
+    Fault::ReplacedWithoutTag,
+    Fault::Chunked,
 ];
 
 #[derive(Debug, Default)]
@@ -91,6 +105,9 @@ struct State {
     under_way: usize,
     /// No request is answered before this many are under way.
     together: usize,
+    /// The request of this number is answered when it is resumed.
+    pause_at: Option<usize>,
+    is_paused: bool,
 }
 
 /// A server on the loopback address. It ends with the process.
@@ -101,6 +118,12 @@ pub(crate) struct Server {
 }
 
 impl State {
+    /// Whether the answer to the request of this number is held back.
+    fn is_held(&mut self, number: usize) -> bool {
+        self.is_paused = self.pause_at == Some(number) || self.is_paused && self.pause_at.is_some();
+        self.pause_at == Some(number)
+    }
+
     /// What goes wrong with the next request.
     fn fault(&self, request: &Request) -> Option<Fault> {
         let of_name = |(name, number, fault): &(String, usize, Fault)| {
@@ -204,6 +227,19 @@ impl Server {
     /// Whether as many requests were under way as [`Server::hold`] demands.
     pub(crate) fn is_released(&self) -> bool {
         self.state.lock().unwrap().together == 0
+    }
+
+    /// Holds back the answer to the request of this number until [`Server::resume`].
+    pub(crate) fn pause_at(&self, number: usize) {
+        self.state.lock().unwrap().pause_at = Some(number);
+    }
+
+    pub(crate) fn is_paused(&self) -> bool {
+        self.state.lock().unwrap().is_paused
+    }
+
+    pub(crate) fn resume(&self) {
+        self.state.lock().unwrap().pause_at = None;
     }
 
     /// The range of each request so far.
@@ -400,17 +436,35 @@ fn wait_for_others(state: &Mutex<State>) {
 
 /// `None` if the connection ends.
 fn answer(stream: &mut TcpStream, state: &Mutex<State>, mut request: Request) -> Option<()> {
-    let (fault, origin, delay) = {
+    let (number, fault, origin, delay) = {
         let mut state = state.lock().unwrap();
         let fault = state.fault(&request);
         let body = std::mem::take(&mut request.body);
         state.requests.push(request.clone());
         request.body = body;
-        (fault, state.origin, state.delay)
+        let number = state.requests.len() - 1;
+        (number, fault, state.origin, state.delay)
     };
     thread::sleep(delay);
+    while state.lock().unwrap().is_held(number) {
+        thread::sleep(Duration::from_millis(1));
+    }
     match fault {
         Some(Fault::Hangup) => return None,
+        Some(Fault::Silent) => {
+            // Until the client closes the connection.
+            let _ = std::io::Read::read(stream, &mut [0]);
+            return None;
+        }
+        Some(Fault::Redirect(port)) => {
+            let there = format!("http://127.0.0.1:{port}{}", request.target);
+            let response = Response::new(307, "").with("Location", there);
+            return response.write(stream, 0).ok();
+        }
+        Some(Fault::Wordy) => {
+            let response = Response::new(400, vec![b'w'; 1 << 20]);
+            return response.write(stream, 1 << 20).ok();
+        }
         Some(Fault::Status(status)) => {
             return Response::new(status, "").write(stream, 0).ok();
         }
@@ -429,8 +483,22 @@ fn answer(stream: &mut TcpStream, state: &Mutex<State>, mut request: Request) ->
         Some(port) => Response::from_server(port, &request).ok()?,
         None => state.lock().unwrap().answer(&mut request, fault),
     };
-    if fault == Some(Fault::OtherTag) {
-        response.headers.set("ETag", "\"other\"");
+    match fault {
+        Some(Fault::OtherTag) => response.headers.set("ETag", "\"other\""),
+        Some(Fault::ReplacedWithoutTag) => response.headers.remove("ETag"),
+        Some(Fault::Chunked) if request.method == "GET" => {
+            state.lock().unwrap().bytes += response.body().len() as u64;
+            return response.write_in_chunks(stream).ok();
+        }
+        Some(Fault::Slow) => {
+            response.write(stream, 0).ok()?;
+            for byte in response.body() {
+                stream.write_all(&[*byte]).ok()?;
+                thread::sleep(Duration::from_millis(4));
+            }
+            return Some(());
+        }
+        _ => {}
     }
     let body = match request.method == "HEAD" {
         true => 0,
@@ -463,9 +531,13 @@ impl State {
             return Response::new(302, "").with("Location", signed);
         }
         match fault {
-            Some(Fault::Replaced) => self.objects.replace(request.name(), |bytes| {
-                bytes.iter_mut().for_each(|byte| *byte ^= 1);
-            }),
+            Some(Fault::Replaced | Fault::ReplacedWithoutTag) => {
+                let change = |bytes: &mut Vec<u8>| bytes.iter_mut().for_each(|byte| *byte ^= 1);
+                self.objects.replace(request.name(), change);
+                if fault == Some(Fault::ReplacedWithoutTag) {
+                    request.headers.remove("if-match");
+                }
+            }
             Some(Fault::Grown) => self.objects.replace(request.name(), |bytes| bytes.push(0)),
             _ => {}
         }

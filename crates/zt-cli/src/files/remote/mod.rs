@@ -20,8 +20,11 @@ pub(crate) use secrets::without_secrets;
 
 use crate::failure::Failure;
 
+/// Seconds.
+const TIMEOUT: u64 = 30;
+
 /// The options of every command that takes URLs.
-#[derive(Debug, Clone, Default, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct RemoteArgs {
     /// Allow unencrypted connections, for URLs that begin with http://
     #[arg(long, display_order = 83)]
@@ -30,6 +33,27 @@ pub(crate) struct RemoteArgs {
     /// Print at the end how many requests stores were sent, and how many bytes came back
     #[arg(long, display_order = 84)]
     pub(crate) requests: bool,
+
+    /// Wait for an answer of a server for at most this long; one that sends less than 1 KiB a second is
+    /// not waited for either. A request is sent again for three times as long
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = TIMEOUT,
+        value_parser = clap::value_parser!(u64).range(1..=3600),
+        display_order = 85
+    )]
+    pub(crate) timeout: u64,
+}
+
+impl Default for RemoteArgs {
+    fn default() -> Self {
+        RemoteArgs {
+            allow_http: false,
+            requests: false,
+            timeout: TIMEOUT,
+        }
+    }
 }
 
 pub(crate) fn is_url(path: &Path) -> bool {

@@ -1,8 +1,10 @@
 //! Files of stores, with the traffic of all of them.
 
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use zt_convert::foreign::TargetFolder;
 use zt_convert::{Input, InputOptions, Kinds};
@@ -24,6 +26,11 @@ fn options(arguments: &RemoteArgs) -> RemoteOptions {
     RemoteOptions::new()
         .allow_http(arguments.allow_http)
         .meter(&METER)
+        .timeout(Duration::from_secs(arguments.timeout))
+        .notice(|message| {
+            // An error of stderr cannot be reported.
+            let _ = writeln!(io::stderr(), "note: {message}");
+        })
         .interrupt(|| signals::caught().is_some())
 }
 

@@ -24,7 +24,7 @@ pub(crate) fn without_secrets(argument: OsString) -> OsString {
         _ => (None, text),
     };
     let clean = foreign::without_secrets(url);
-    if !foreign::is_url(url) || clean == url {
+    if !foreign::is_like_url(url) || clean == url {
         return argument;
     }
     let mut urls = urls();
