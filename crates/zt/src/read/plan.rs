@@ -108,9 +108,8 @@ impl Plan<'_> {
         &self,
         mut take: impl FnMut(usize, Result<Dense<'static>>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let stored: Vec<_> = self.items.iter().flat_map(|item| &item.stored).collect();
-        announce_all(&stored, |stored| **stored);
-        let is_in_turn = stored.iter().any(|(source, _)| source.is_sequential());
+        let mut stored = self.items.iter().flat_map(|item| &item.stored);
+        let is_in_turn = stored.any(|(source, _)| source.is_sequential());
         let workers = Workers::apart(if is_in_turn { Some(1) } else { self.threads });
         let mut take = |begun: Begun<'_, '_>| {
             let value = begun.value.wait().ok_or_else(Error::out_of_order)?;
@@ -118,11 +117,11 @@ impl Plan<'_> {
         };
         workers.scope(usize::MAX, |scope| {
             let mut ahead = VecDeque::<Begun<'_, '_>>::new();
-            let mut held = 0u64;
+            let (mut held, mut announced) = (0u64, 0);
             // One for each thread, so that the disk has work while they decode: all at once are slower.
             let next = self.items.iter().skip(workers.threads());
             let next = next.map(Some).chain(iter::repeat(None));
-            for (item, next) in self.items.iter().zip(next) {
+            for (place, (item, next)) in self.items.iter().zip(next).enumerate() {
                 while let Some(oldest) = ahead.pop_front() {
                     let has_room = held.saturating_add(item.byte_len) <= self.memory;
                     if has_room && !oldest.value.is_done() {
@@ -131,6 +130,9 @@ impl Plan<'_> {
                     }
                     held = held.saturating_sub(oldest.item.byte_len);
                     take(oldest)?;
+                }
+                if place == announced {
+                    announced = self.announce_from(place);
                 }
                 let value = scope.start(move || {
                     next.inspect(|next| next.announce());
@@ -141,6 +143,23 @@ impl Plan<'_> {
             }
             ahead.into_iter().try_for_each(take)
         })
+    }
+}
+
+impl Plan<'_> {
+    /// Announces the next values to remote sources, which hold what they have fetched until it is read: half
+    /// of the budget, but at least one value. Returns the place behind them.
+    fn announce_from(&self, place: usize) -> usize {
+        let mut left = (self.memory / 2).max(1);
+        let next = self.items.iter().skip(place).take_while(|item| {
+            let is_next = left > 0;
+            left = left.saturating_sub(item.byte_len);
+            is_next
+        });
+        let next: Vec<_> = next.collect();
+        let stored: Vec<_> = next.iter().flat_map(|item| &item.stored).collect();
+        announce_all(&stored, |stored| **stored);
+        place.strict_add(next.len())
     }
 }
 
