@@ -24,6 +24,7 @@ mod _zt {
         component::Component,
         file::{File, open},
         load::load,
+        plan::{Plan, plan},
         tensor::Tensor,
         torch::{
             _check_data, _dlpack, _dlpack_component, _dlpack_many, _dlpack_part, _has_same_blobs,

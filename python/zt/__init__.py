@@ -34,6 +34,7 @@ from ._zt import (
     File,
     FileWarning,
     Pieces,
+    Plan,
     QuantizedGroup,
     Recovery,
     Tensor,
@@ -46,6 +47,7 @@ from ._zt import (
     hash,
     merge,
     open,
+    plan,
     repair,
     verify,
 )
@@ -80,6 +82,7 @@ __all__ = [
     "MissingFileError",
     "MisuseError",
     "Pieces",
+    "Plan",
     "QuantizedGroup",
     "Recovery",
     "Tensor",
@@ -95,6 +98,7 @@ __all__ = [
     "hash",
     "merge",
     "open",
+    "plan",
     "repair",
     "verify",
 ]

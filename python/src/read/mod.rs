@@ -6,6 +6,7 @@
 //! | `file`, `warning` | `zt.open`, `zt.File` and `zt.FileWarning` |
 //! | `tensor`, `component` | `zt.Tensor` and `zt.Component` |
 //! | `load` | many tensors in one call |
+//! | `plan` | `zt.plan` and `zt.Plan`: tensors that are read ahead |
 //! | `torch` | the functions of `zt.torch`: tensors as capsules of DLPack |
 //! | `verify` | `zt.verify` |
 //! | `html` | tables for notebooks |
@@ -17,6 +18,7 @@ pub(crate) mod file;
 mod html;
 pub(crate) mod load;
 pub(crate) mod open;
+pub(crate) mod plan;
 pub(crate) mod tensor;
 pub(crate) mod torch;
 pub(crate) mod verify;

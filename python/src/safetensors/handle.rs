@@ -10,6 +10,7 @@ use super::framework::{Backend, Device, Framework};
 use super::message::refuse;
 use super::opened::Opened;
 use super::slice::SafeSlice;
+use crate::read::plan::Plan;
 use crate::share::error::Result;
 
 /// Opens a tensor file of any kind, without reading its tensors.
@@ -84,6 +85,24 @@ impl SafeOpen {
     /// A tensor to index. Only the indexed part is read.
     fn get_slice(&self, name: &str) -> Result<SafeSlice> {
         SafeSlice::new(self.opened()?, name)
+    }
+
+    /// Tensors that a thread reads ahead of their use, as safetensors 0.9 has it: pairs of a name and a
+    /// tensor in the order of the data, or one by ``take(name)``. At most 256 MiB of them wait to be taken.
+    /// The handle can be used meanwhile, and asked for more of these.
+    ///
+    /// Args:
+    ///     plan: a dict of names to indices; ``None`` as an index is the whole tensor. By default all.
+    ///     device: the device of the tensors; by default that of the handle.
+    ///     threads: how many threads read.
+    #[pyo3(signature = (plan = None, *, device = None, threads = 8))]
+    fn prefetch(
+        &self,
+        plan: Option<&Bound<'_, PyAny>>,
+        device: Option<Device>,
+        threads: usize,
+    ) -> Result<Plan> {
+        self.opened()?.prefetch(plan, device, threads)
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {

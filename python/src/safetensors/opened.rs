@@ -9,13 +9,14 @@ use rayon::prelude::*;
 use zt::container::FileSource;
 use zt::formats::PackedType;
 use zt::{Buffer, DType, Source, Span};
-use zt_convert::{InputOptions, SAFETENSORS};
+use zt_convert::{InputOptions, Kinds, SAFETENSORS};
 use zt_safetensors::{Dtype, Header};
 
 use super::element::Element;
 use super::framework::{Backend, Device, Framework, finish, to_numpy, to_torch, torch_shape};
 use super::message::{failed, no_file, refuse};
 use crate::read::open::Open;
+use crate::read::plan::{self, Plan, Wanted};
 use crate::read::tensor::Tensor;
 use crate::share::array::Array;
 use crate::share::error::{OrRaise, Result, exception};
@@ -225,6 +226,31 @@ impl Opened {
         }
     }
 
+    /// Tensors that are read ahead, for the framework and on the device.
+    pub(crate) fn prefetch(
+        self: Arc<Self>,
+        wanted: Option<&Bound<'_, PyAny>>,
+        device: Option<Device>,
+        threads: usize,
+    ) -> Result<Plan> {
+        let open = match &self.table {
+            Table::Own(own) => Arc::new(own.open()?),
+            Table::Any(open) => Arc::clone(open),
+        };
+        let wanted = Wanted::all_of(&open, wanted)?;
+        let indices: Vec<_> = wanted.iter().map(|one| one.index.clone()).collect();
+        let device = device.unwrap_or_else(|| self.device.clone());
+        let finish = move |py: Python<'_>, at: usize, dense| {
+            let (mut info, memory) = parts_of(Array::of_dense(py, dense)?)?;
+            if let Some(index) = &indices[at] {
+                info.shape.clone_from(&index.shape);
+            }
+            let array = self.array(py, &info, memory.writable())?;
+            finish(array, self.framework, &device).map(Bound::unbind)
+        };
+        Plan::begin(open, wanted, plan::MEMORY, Some(threads), Box::new(finish))
+    }
+
     /// A tensor to index: a view of the map, or a copy. `None` if the engine reads its parts.
     pub(crate) fn indexable<'py>(
         &self,
@@ -295,7 +321,7 @@ impl Table {
             Ok(_) => None,
             Err(error) => Some(error.with_path(path)),
         };
-        let opened = py.detach(|| zt_convert::Kinds::builtin().open(path, InputOptions::new()));
+        let opened = py.detach(|| Kinds::builtin().open(path, InputOptions::new()));
         match (opened, error) {
             (Ok(input), _) => Ok(Table::Any(Arc::new(Open::new(input, true)))),
             (Err(_), Some(error)) if !is_other => Err(failed(OPENING, &error)),
@@ -315,6 +341,19 @@ impl Own {
             element: Element::Of(tensor.dtype),
             shape: tensor.shape.clone(),
         })
+    }
+
+    /// The same file for the engine.
+    fn open(&self) -> Result<Open> {
+        let file = self
+            .source
+            .file()
+            .map(std::fs::File::try_clone)
+            .transpose()?;
+        let file = file.ok_or_else(|| refuse("the file cannot be opened again"))?;
+        let source = FileSource::from_file(file).map_err(zt::Error::from);
+        let input = Kinds::builtin().open_source(source.or_raise()?, InputOptions::new());
+        Ok(Open::new(input.or_raise()?, false))
     }
 
     fn span(&self, name: &str) -> Result<Span> {

@@ -20,6 +20,7 @@ pub(crate) fn is_ellipsis(part: &Bound<'_, PyAny>) -> bool {
 }
 
 /// An index that fits a shape.
+#[derive(Clone)]
 pub(crate) struct Index {
     /// A part for each dimension.
     pub(crate) slices: Vec<Slice>,
