@@ -7,7 +7,7 @@ use super::Side;
 use super::number::Values;
 use crate::cores::parallel;
 use crate::cores::progress::Gauge;
-use crate::cores::scratch::{Pool, Scratch};
+use crate::cores::scratch::Scratch;
 use crate::error::{Error, Result};
 use crate::file::tensor::ComponentReader;
 use crate::read::dense_reader::DenseReader;
@@ -95,6 +95,11 @@ pub(super) fn for_pairs<T: Joined>(
 ) -> Result<T, (Side, Error)> {
     let longest = a.value_len.max(b.value_len).max(1);
     let count = |stream: &Stream<'_>| stream.byte_len / stream.value_len.max(1) as u64;
+    if let (Some(raw_a), Some(raw_b)) = (&a.raw, &b.raw)
+        && count(&a) == count(&b)
+    {
+        return for_raw_pairs([(&a, raw_a), (&b, raw_b)], gauge, &compare);
+    }
     // One more than the number of values, so that one read also finds the end.
     let all = count(&a).max(count(&b)).saturating_add(1);
     let most = PIECE / longest;
@@ -102,12 +107,6 @@ pub(super) fn for_pairs<T: Joined>(
     let values = values.max(1);
     // Small arrays are compared in parallel with others, each on one core.
     let is_alone = values == most;
-    if let (Some(raw_a), Some(raw_b)) = (&a.raw, &b.raw)
-        && is_alone
-        && count(&a) == count(&b)
-    {
-        return for_raw_pairs([(&a, raw_a), (&b, raw_b)], gauge, &compare);
-    }
     let piece = |stream: &Stream<'_>| {
         let mut piece = Vec::new();
         let byte_len = (values * stream.value_len) as u64;
@@ -151,8 +150,7 @@ fn for_raw_pairs<T: Joined>(
     gauge: &Gauge<'_>,
     compare: &(impl Fn(&Values<'_>, &Values<'_>, u64) -> Result<T, (Side, Error)> + Sync),
 ) -> Result<T, (Side, Error)> {
-    let len = |stream: &Stream<'_>| (STRETCH * stream.value_len) as u64;
-    let pool = Pool::default();
+    let len = |stream: &Stream<'_>| STRETCH.saturating_mul(stream.value_len) as u64;
     let one = |at: u64, scratch: &mut Scratch| -> Result<(T, Sum, Sum), (Side, Error)> {
         let first = at * STRETCH as u64;
         let read = raw_a.stretch(at, len(a), &mut scratch.stored);
@@ -169,7 +167,7 @@ fn for_raw_pairs<T: Joined>(
         Ok((found, sum_a, sum_b))
     };
     let found = parallel::map(&raw_a.places(len(a)), |at| {
-        Ok(pool.with(|scratch| one(*at, scratch)))
+        Ok(raw_a.pool().with(|scratch| one(*at, scratch)))
     });
     let (mut joined, mut sums_a, mut sums_b) = (T::default(), Vec::new(), Vec::new());
     for part in found.map_err(|error| (Side::A, error))? {

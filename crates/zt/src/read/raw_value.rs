@@ -6,6 +6,7 @@ use zt_container::{Digest, DigestAlgorithm, Encoding, Source, Span};
 use zt_formats::{Dense, View};
 use zt_manifest::ByteOrder;
 
+use crate::cores::scratch::Pool;
 use crate::cores::sums::compare;
 use crate::error::Result;
 use crate::file::tensor::{Located, Tensor};
@@ -55,9 +56,14 @@ impl<'f> Tensor<'f> {
 }
 
 impl RawValue<'_> {
-    /// The places of stretches of `len` bytes. The last may be shorter.
+    /// Memory for stretches.
+    pub(crate) fn pool(&self) -> &Pool {
+        self.tensor.pool()
+    }
+
+    /// The places of stretches of `len` bytes, at least one. The last may be shorter.
     pub(crate) fn places(&self, len: u64) -> Vec<u64> {
-        (0..self.span.byte_len().div_ceil(len)).collect()
+        (0..self.span.byte_len().div_ceil(len).max(1)).collect()
     }
 
     /// The bytes of the stretch at this place, lent or in `memory`, and their checksum.

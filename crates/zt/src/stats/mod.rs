@@ -137,7 +137,7 @@ fn of_entry(entry: &Entry<'_>, is_alone: bool, gauge: &Gauge<'_>) -> Result<Obje
     let tensor = entry.tensor()?;
     let array = Array::of(&tensor)?;
     let mut values = Stats::default();
-    match tensor.raw_value()?.filter(|_| is_alone) {
+    match tensor.raw_value()? {
         Some(raw) => values = array.of_raw(&raw, gauge)?,
         None => array.for_each_piece(is_alone, gauge, |elements| {
             values.append(&of_piece(&elements, &tensor, is_alone)?);
@@ -208,7 +208,7 @@ impl<'f> Array<'f> {
     fn of_raw(&self, raw: &RawValue<'_>, gauge: &Gauge<'_>) -> Result<Stats> {
         let like = self.like();
         let parts = parallel::map(&raw.places(STRETCH as u64), |at| {
-            self.tensor.pool().with(|scratch| {
+            raw.pool().with(|scratch| {
                 let (bytes, sum) = raw.stretch(*at, STRETCH as u64, &mut scratch.stored)?;
                 gauge.report(sum.1)?;
                 let elements = like.of_same_type(bytes);
