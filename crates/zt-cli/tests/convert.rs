@@ -21,6 +21,8 @@ fn a_safetensors_file_comes_back_bit_for_bit() {
     let expected = [
         "bytes",
         "damaged",
+        "duplicates",
+        "excluded",
         "file_size",
         "inputs",
         "kind",

@@ -69,6 +69,8 @@ fn append_adds_objects_of_any_kind() {
             "bytes",
             "damaged",
             "dry_run",
+            "duplicates",
+            "excluded",
             "file",
             "file_size",
             "inputs",

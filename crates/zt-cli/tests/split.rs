@@ -36,6 +36,7 @@ fn split_and_merge_are_inverse() {
     let document = run.json();
     let expected = [
         "damaged",
+        "excluded",
         "file",
         "index",
         "kind",

@@ -2,19 +2,46 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
 use zt::foreign::Kind;
 use zt::formats::{Decode, FloatType};
 use zt::{Entry, Error, ErrorKind, File};
 use zt_convert::foreign::{Fault, Loss};
 use zt_convert::{ConvertOptions, FileKind, Input, Kinds, is_same_file};
 
-use crate::args::input::{InputArgs, Truncated};
+use crate::args::input::{InputArgs, Opened, Truncated};
 use crate::args::write::WriteArgs;
 use crate::failure::{Exit, Failure};
 use crate::files::remote::is_url;
 use crate::output::Output;
+
+/// The choice between objects of one name, for commands with several inputs.
+#[derive(Debug, Args)]
+pub(crate) struct DuplicateArgs {
+    /// Which of several objects of one name to write; with `same` they must be equal
+    #[arg(long, value_name = "WHICH", value_enum, default_value = "error")]
+    on_duplicate: OnDuplicate,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum OnDuplicate {
+    Error,
+    First,
+    Last,
+    Same,
+}
+
+impl DuplicateArgs {
+    pub(crate) const fn policy(&self) -> zt_convert::OnDuplicate {
+        match self.on_duplicate {
+            OnDuplicate::Error => zt_convert::OnDuplicate::Error,
+            OnDuplicate::First => zt_convert::OnDuplicate::First,
+            OnDuplicate::Last => zt_convert::OnDuplicate::Last,
+            OnDuplicate::Same => zt_convert::OnDuplicate::Same,
+        }
+    }
+}
 
 /// The options of every command that writes the tensors of other files.
 #[derive(Debug, Args)]
@@ -62,13 +89,13 @@ impl ConvertArgs {
         Ok(options)
     }
 
-    /// Opens the inputs, and sums up their known decoded lengths. A truncated one opens if damaged objects are
+    /// Opens the inputs. A truncated one opens if damaged objects are
     /// skipped; else a hint says how many of its objects are whole.
     pub(crate) fn open_all(
         &self,
         paths: &[PathBuf],
         output: &mut Output,
-    ) -> Result<(Vec<Input>, u64), Failure> {
+    ) -> Result<Opened, Failure> {
         let open = |truncated| self.input.open_all(paths, self.from, truncated);
         if self.skip_damaged || self.lossy {
             return open(Truncated::Opened);
@@ -116,6 +143,7 @@ impl ConvertArgs {
                 output.hint("--force replaces it");
             }
             "lossy" => self.hint_at_losses(error, output),
+            "duplicate-name" => hint_at_duplicates(error, output),
             _ if !self.skip_damaged && !self.lossy => hint_at_faults(error, inputs, output),
             _ => {}
         }
@@ -169,6 +197,20 @@ pub(crate) fn exit_without(damaged: &[String], inputs: &[Input]) -> Exit {
         Exit::Ok
     } else {
         Exit::Failed
+    }
+}
+
+fn hint_at_duplicates(error: &Error, output: &mut Output) {
+    let fault = Fault::of(error);
+    if let Some(Fault::Repeated { .. } | Fault::Taken { .. }) = fault {
+        output.hint(
+            "--on-duplicate first or last takes one of them, and same takes equal ones as one",
+        );
+    }
+    if fault.is_some() {
+        output.hint(
+            "--exclude N:NAME leaves it out of input N, --rename N:RULE renames it there; N counts from 1",
+        );
     }
 }
 

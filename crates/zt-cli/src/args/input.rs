@@ -14,6 +14,7 @@ use crate::files::limit::explained;
 use crate::files::remote;
 use crate::files::remote::RemoteArgs;
 use crate::files::stdin::{self, is_stdin};
+use crate::output::absent::Absent;
 
 /// The options of every command that reads files of any kind.
 #[derive(Debug, Default, Args)]
@@ -83,46 +84,62 @@ impl InputArgs {
         Ok(file)
     }
 
-    /// Opens files of `kind`, which is not detected if it is given, and sums up their known decoded
-    /// lengths. At least one file has a chosen object.
+    /// Opens files of `kind`, which is not detected if it is given. At least one file has a chosen object.
+    /// Patterns and rules may be for one of the files.
     pub(crate) fn open_all(
         &self,
         paths: &[PathBuf],
         kind: Option<Kind>,
         truncated: Truncated,
-    ) -> Result<(Vec<Input>, u64), Failure> {
-        let open = |path: &PathBuf| self.open_unchosen(path, kind, truncated);
-        let inputs = paths.iter().map(open);
-        let inputs: Vec<Input> = inputs.collect::<Result<_, _>>()?;
-        let inputs = zt_convert::join_slices(&inputs)?.into_owned().into_iter();
-        let inputs = inputs.map(|input| self.choose(input));
-        let inputs: Vec<Input> = inputs.collect::<Result<_, _>>()?;
+    ) -> Result<Opened, Failure> {
+        let all = paths.iter();
+        let all = all.map(|path| self.open_unchosen(path, kind, truncated));
+        let all: Vec<Input> = all.collect::<Result<_, _>>()?;
+        let joined = zt_convert::join_slices(&all)?;
+        let (mut inputs, mut excluded) = (Vec::new(), Vec::new());
+        for (at, input) in joined.iter().enumerate() {
+            // Files of slices are one input, which has the numbers of all of them.
+            let is_part = |part: &Input| {
+                part.path()
+                    .is_some_and(|it| input.paths().contains(&it.to_owned()))
+            };
+            let numbers = if joined.len() == all.len() {
+                vec![at + 1]
+            } else {
+                let parts = all.iter().enumerate().filter(|(_, part)| is_part(part));
+                parts.map(|(at, _)| at + 1).collect()
+            };
+            let select = self.select.of_input(&numbers, all.len())?;
+            let names = input.file().names().filter(|name| !select.takes(name));
+            let names: Vec<String> = names.map(str::to_owned).collect();
+            if !names.is_empty() {
+                let input = input.path().unwrap_or(Path::new("")).to_owned();
+                excluded.push(Absent { input, names });
+            }
+            inputs.push(choose(&select, input.clone())?);
+        }
         let files = inputs.iter().map(Input::file);
         self.select.expect_some(files.clone())?;
-        let total = files.map(File::decoded_len).fold(0, u64::saturating_add);
-        Ok((inputs, total))
+        let byte_len = files.map(File::decoded_len).fold(0, u64::saturating_add);
+        Ok(Opened {
+            inputs,
+            byte_len,
+            excluded,
+        })
     }
 
     /// As [`InputArgs::open`], with the paths of all files that are read, and perhaps without objects.
     /// A `kind` is not detected if it is given.
     pub(crate) fn open_input(&self, path: &Path, kind: Option<Kind>) -> Result<Input, Failure> {
-        self.choose(self.open_unchosen(path, kind, Truncated::Refused)?)
+        choose(
+            &self.select,
+            self.open_unchosen(path, kind, Truncated::Refused)?,
+        )
     }
 
     /// As [`InputArgs::open_input`], but a folder is an error, except one that is a checkpoint. `-` is stdin.
     pub(crate) fn open_file(&self, path: &Path, truncated: Truncated) -> Result<Input, Failure> {
-        self.choose(self.open_whole(path, None, truncated)?)
-    }
-
-    /// The file with the chosen objects only.
-    fn choose(&self, input: Input) -> Result<Input, Failure> {
-        let paths = input.paths().to_vec();
-        let chosen = self.select.apply(input.into_file());
-        let chosen = chosen.map_err(|failure| match paths.first() {
-            Some(path) => failure.with_path(path),
-            None => failure,
-        })?;
-        Ok(Input::new(chosen, paths))
+        choose(&self.select, self.open_whole(path, None, truncated)?)
     }
 
     /// As [`InputArgs::open_input`], with all objects.
@@ -167,6 +184,26 @@ impl InputArgs {
             open_at(path, &mut options, |options| kinds.open(path, options))
         }
     }
+}
+
+/// Several open files, each with the chosen objects only.
+pub(crate) struct Opened {
+    pub(crate) inputs: Vec<Input>,
+    /// The known decoded bytes of all objects.
+    pub(crate) byte_len: u64,
+    /// The objects that were not chosen.
+    pub(crate) excluded: Vec<Absent>,
+}
+
+/// The file with the chosen objects only.
+fn choose(select: &SelectArgs, input: Input) -> Result<Input, Failure> {
+    let paths = input.paths().to_vec();
+    let chosen = select.apply(input.into_file());
+    let chosen = chosen.map_err(|failure| match paths.first() {
+        Some(path) => failure.with_path(path),
+        None => failure,
+    })?;
+    Ok(Input::new(chosen, paths))
 }
 
 /// Parses the name of a type of `ml_dtypes`.

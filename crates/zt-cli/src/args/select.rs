@@ -1,6 +1,6 @@
 //! The choice of objects, and their new names.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, hash_map};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -27,7 +27,7 @@ pub(crate) struct SelectArgs {
     #[arg(
         long,
         value_name = "RULE",
-        value_parser = rule,
+        value_parser = rule_of_input,
         display_order = 72
     )]
     rename: Vec<Rule>,
@@ -41,6 +41,8 @@ pub(crate) struct SelectArgs {
 /// `s/PATTERN/REPLACEMENT/FLAGS`.
 #[derive(Debug, Clone)]
 pub(crate) struct Rule {
+    /// The number of the only input that it is for, from 1 on.
+    input: Option<usize>,
     pattern: Regex,
     replacement: String,
     is_global: bool,
@@ -53,38 +55,73 @@ impl SelectArgs {
         self.include.is_empty() && self.exclude.is_empty() && !is_renaming
     }
 
+    /// What of it is for an input with one of these `numbers`, of `count` inputs: patterns and rules
+    /// without a number, and those with its number.
+    ///
+    /// # Errors
+    ///
+    /// Code `misuse` for a number above `count`, and 0.
+    pub(crate) fn of_input(&self, numbers: &[usize], count: usize) -> Result<Self, Failure> {
+        let is_for = |input: Option<usize>| match input {
+            Some(input) if !(1..=count).contains(&input) => Err(Failure::misuse(format!(
+                "{input}: is for input {input}, and the number of inputs is {count}; [{input}]: matches these characters in a name"
+            ))),
+            input => Ok(input.is_none_or(|input| numbers.contains(&input))),
+        };
+        let patterns = |patterns: &[String]| {
+            let mut chosen = Vec::new();
+            for pattern in patterns {
+                let (input, pattern) = numbered(pattern);
+                if is_for(input)? {
+                    chosen.push(pattern.to_owned());
+                }
+            }
+            Ok::<_, Failure>(chosen)
+        };
+        let mut rename = Vec::new();
+        for rule in &self.rename {
+            if is_for(rule.input)? {
+                let input = None;
+                rename.push(Rule {
+                    input,
+                    ..rule.clone()
+                });
+            }
+        }
+        Ok(SelectArgs {
+            include: patterns(&self.include)?,
+            exclude: patterns(&self.exclude)?,
+            rename,
+            rename_from: self.rename_from.clone(),
+        })
+    }
+
     /// The chosen objects of `file`, under their new names. Patterns match the old names.
     ///
     /// # Errors
     ///
-    /// Code `duplicate-name` if two objects get one name; code `misuse` if one gets an empty name.
+    /// Code `duplicate-name` if two objects get one name; code `misuse` if one gets an empty name, and for
+    /// a rule with the number of an input.
     pub(crate) fn apply(&self, file: File) -> Result<File, Failure> {
         if self.is_empty() {
             return Ok(file);
         }
-        let names = NewNames::read(&self.rename, self.rename_from.as_deref())?;
-        let choose = |name: &str| {
-            let is_in = self.include.is_empty() || glob::any_matches(&self.include, name);
-            (is_in && !glob::any_matches(&self.exclude, name)).then(|| names.of(name))
-        };
-        let mut taken: HashMap<String, &str> = HashMap::new();
-        for name in file.names() {
-            let Some(new) = choose(name) else {
-                continue;
-            };
-            expect_new_name(name, &new)?;
-            if let Some(other) = taken.get(&new) {
-                let message = format!(
-                    "both \"{}\" and \"{}\" get this name",
-                    printable(other),
-                    printable(name)
-                );
-                let error = Error::new(ErrorKind::Misuse, codes::DUPLICATE_NAME, message);
-                return Err(error.with_object(&new).into());
-            }
-            taken.insert(new, name);
+        if let Some(input) = self.rename.iter().find_map(|rule| rule.input) {
+            return Err(Failure::misuse(format!(
+                "--rename {input}: is for convert, merge and append, which number their inputs"
+            )));
         }
+        let names = NewNames::read(&self.rename, self.rename_from.as_deref())?;
+        let choose = |name: &str| self.takes(name).then(|| names.of(name));
+        let pairs = file.names().filter_map(|name| Some((name, choose(name)?)));
+        expect_new_names(pairs)?;
         Ok(file.select(choose)?)
+    }
+
+    /// Whether the patterns choose the object `name`.
+    pub(crate) fn takes(&self, name: &str) -> bool {
+        let is_in = self.include.is_empty() || glob::any_matches(&self.include, name);
+        is_in && !glob::any_matches(&self.exclude, name)
     }
 
     /// Refuses patterns that leave nothing of these files.
@@ -121,6 +158,28 @@ pub(crate) fn expect_new_name(old: &str, new: &str) -> Result<(), Error> {
     }
     let message = "the new name of the object is empty";
     Err(Error::new(ErrorKind::Misuse, codes::MISUSE, message).with_object(old))
+}
+
+/// Refuses new names that are empty, and one for two objects. Each pair has the old name first.
+pub(crate) fn expect_new_names<'n>(
+    pairs: impl Iterator<Item = (&'n str, String)>,
+) -> Result<(), Error> {
+    let mut taken = HashMap::new();
+    for (old, new) in pairs {
+        expect_new_name(old, &new)?;
+        match taken.entry(new) {
+            hash_map::Entry::Vacant(place) => {
+                place.insert(old);
+            }
+            hash_map::Entry::Occupied(place) => {
+                let [other, old] = [place.get(), old].map(printable);
+                let message = format!("both \"{other}\" and \"{old}\" get this name");
+                let error = Error::new(ErrorKind::Misuse, codes::DUPLICATE_NAME, message);
+                return Err(error.with_object(place.key()));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The new names of objects.
@@ -173,6 +232,23 @@ impl Rule {
     }
 }
 
+/// The number of the only input that a pattern is for, and the rest: `2:layers.*`.
+fn numbered(text: &str) -> (Option<usize>, &str) {
+    let parts = text.split_once(':');
+    let parts = parts.filter(|(number, _)| number.bytes().all(|byte| byte.is_ascii_digit()));
+    match parts.and_then(|(number, rest)| Some((number.parse().ok()?, rest))) {
+        Some((number, rest)) => (Some(number), rest),
+        None => (None, text),
+    }
+}
+
+/// Parses a rule that may be for one input: `2:s/^/adapter./`.
+fn rule_of_input(text: &str) -> Result<Rule, String> {
+    let (input, text) = numbered(text);
+    let rule = rule(text)?;
+    Ok(Rule { input, ..rule })
+}
+
 /// Parses a rule.
 pub(crate) fn rule(text: &str) -> Result<Rule, String> {
     let expected = "expected s/PATTERN/REPLACEMENT/, with a g at the end to replace every match";
@@ -192,6 +268,7 @@ pub(crate) fn rule(text: &str) -> Result<Rule, String> {
     let groups = pattern.captures_len();
     let replacement = replacement_of(replacement, groups)?;
     Ok(Rule {
+        input: None,
         pattern,
         replacement,
         is_global,

@@ -1,7 +1,35 @@
 //! A number of bytes, as people write it.
 
+use crate::output::Output;
+
+/// A size from the command line.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Size {
+    pub(crate) bytes: u64,
+    has_unit: bool,
+}
+
+impl Size {
+    /// Parses a size.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let bytes = parse(text)?;
+        let has_unit = text.contains(|c: char| c.is_ascii_alphabetic());
+        Ok(Size { bytes, has_unit })
+    }
+
+    /// Notes how a small number without a unit was understood: `10` is rarely meant as ten bytes.
+    pub(crate) fn note(self, option: &str, output: &Output) {
+        let Size { bytes, has_unit } = self;
+        if !has_unit && bytes < 1_000_000 {
+            output.note(&format!(
+                "{option} {bytes} is a number of bytes; {bytes}MB and {bytes}GB have units, and {bytes}B silences this note"
+            ));
+        }
+    }
+}
+
 /// Parses `5GB`, `1.5 GiB` or `4096`. Units are decimal as on the Hub, and binary with an `i`.
-pub(crate) fn parse(text: &str) -> Result<u64, String> {
+fn parse(text: &str) -> Result<u64, String> {
     const UNITS: [(&str, u64); 10] = [
         ("", 1),
         ("B", 1),

@@ -1,15 +1,16 @@
 //! `zt append`: add the objects of other files to a `.zt` file.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use zt_convert::{Summary, ZT, is_same_file};
+use zt_convert::{Duplicate, Summary, ZT, is_same_file};
 
-use crate::args::convert::{ConvertArgs, exit_without};
+use crate::args::convert::{ConvertArgs, DuplicateArgs, exit_without};
 use crate::args::edit::EditArgs;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
+use crate::output::absent;
 use crate::output::json::{object, paths, warnings};
 use crate::output::progress::Progress;
 use crate::output::size::human;
@@ -21,15 +22,17 @@ use crate::output::text::{count, left_out, shared};
 /// FILE, as the official one does, must not open it at the moment of the commit. After Ctrl-C, or on
 /// a full disk, FILE is unchanged. After a kill or a loss of power, FILE opens as the old or the new
 /// one, perhaps with a warning. The next edit removes the incomplete end. Attributes that FILE lacks
-/// are added.
+/// are added. A name that FILE has already is a duplicate, too.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     target: EditArgs,
-    /// Files of any kind; no two objects may have one name, also not with FILE
+    /// Files of any kind
     #[arg(required = true, value_name = "IN")]
     inputs: Vec<PathBuf>,
+    #[command(flatten)]
+    duplicates: DuplicateArgs,
     #[command(flatten)]
     convert: ConvertArgs,
 }
@@ -41,13 +44,16 @@ Examples:
   zt append model.zt adapter.safetensors --dry-run
 
 Keys of --json: `file`, `dry_run`, `inputs`, `added` (names), `objects` and `bytes` (added),
-`shared_bytes` (not stored again), `file_size`, `left_out` and `damaged` (names), `warnings`.";
+`shared_bytes` (not stored again), `file_size`, `left_out` and `damaged` (names), `excluded` and
+`duplicates` (each with `input` and `names`), `warnings`.";
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let target = &arguments.target;
     let convert = &arguments.convert;
     let mut options = convert.options(ZT)?;
-    let (inputs, total) = convert.open_all(&arguments.inputs, output)?;
+    options.on_duplicate = arguments.duplicates.policy();
+    let opened = convert.open_all(&arguments.inputs, output)?;
+    let inputs = &opened.inputs;
     // The library checks this too, but it does not know the file in a dry run.
     let mut read = inputs.iter().flat_map(zt_convert::Input::paths);
     if read.any(|input| is_same_file(input, &target.file)) {
@@ -56,22 +62,30 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             "is one of the inputs and cannot be added to itself",
         ));
     }
-    let progress = Progress::new(Some(total));
+    let progress = Progress::new(Some(opened.byte_len));
     let report = |bytes| progress.report(bytes);
     let mut edit = target.begin(options.write.clone())?;
     options.progress = Some(zt::Progress::new(&report));
-    let appended = zt_convert::append(&inputs, &mut edit.editor, &options);
+    let appended = zt_convert::append(inputs, &mut edit.editor, &options);
     let summary = appended
         .map_err(|error| Failure::from(error.with_path(&target.file)))
-        .inspect_err(|failure| convert.hint(failure, &inputs, true, output))?;
+        .inspect_err(|failure| convert.hint(failure, inputs, true, output))?;
     let file_size = edit.commit()?;
     drop(progress);
     output.warnings(&summary.warnings);
+    let duplicates = absent::duplicates(&summary.duplicates);
     if output.json {
-        let left_out: HashSet<&String> = summary.left_out.iter().collect();
-        let names = inputs.iter().flat_map(|input| input.file().entries());
-        let names = names.map(|entry| entry.name().to_owned());
-        let added: Vec<String> = names.filter(|name| !left_out.contains(name)).collect();
+        let left_out: HashSet<&str> = summary.left_out.iter().map(String::as_str).collect();
+        let of_file = |it: &'_ Duplicate| (it.path.clone(), it.name.clone());
+        let replaced: HashSet<_> = summary.duplicates.iter().map(of_file).collect();
+        let mut added = Vec::new();
+        for input in inputs {
+            let path = input.path().map(Path::to_owned);
+            let names = input.file().entries().into_iter().map(|entry| entry.name());
+            let names = names.filter(|name| !left_out.contains(name));
+            let is_added = |name: &&str| !replaced.contains(&(path.clone(), (*name).to_owned()));
+            added.extend(names.filter(is_added));
+        }
         output.document(&object! {
             file: target.shown(),
             dry_run: target.dry_run,
@@ -83,12 +97,17 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             file_size,
             left_out: &summary.left_out,
             damaged: &summary.damaged,
+            excluded: absent::json(&opened.excluded),
+            duplicates: absent::json(&duplicates),
             warnings: warnings(&summary.warnings),
         })?;
     } else {
-        output.line(&target.line(&summary_line(&summary, file_size)))?;
+        let excluded = absent::text("excluded", &opened.excluded);
+        let duplicates = absent::text("duplicates left out", &duplicates);
+        let line = summary_line(&summary, file_size);
+        output.line(&target.line(&format!("{line}{excluded}{duplicates}")))?;
     }
-    Ok(exit_without(&summary.damaged, &inputs))
+    Ok(exit_without(&summary.damaged, inputs))
 }
 
 fn summary_line(summary: &Summary, file_size: u64) -> String {

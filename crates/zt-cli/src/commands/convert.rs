@@ -8,13 +8,14 @@ use zt::foreign::Kind;
 use zt_convert::foreign::AttributeChange;
 use zt_convert::{ConvertOptions, Input, Kinds, Summary, ZT};
 
-use crate::args::convert::{ConvertArgs, exit_without, kinds};
+use crate::args::convert::{ConvertArgs, DuplicateArgs, exit_without, kinds};
 use crate::args::value;
 use crate::failure::{Exit, Failure};
 use crate::files::path::is_stdout;
 use crate::files::remote::{self, is_url, without_query};
 use crate::files::stdout::{expect_free, to_stdout};
 use crate::output::Output;
+use crate::output::absent;
 use crate::output::json::{object, path_text, paths as paths_shown, warnings};
 use crate::output::progress::Progress;
 use crate::output::size::human;
@@ -36,6 +37,8 @@ pub(crate) struct Arguments {
     /// Kind of OUT; by default, its extension decides. `squizd` is experimental
     #[arg(long, value_name = "KIND", value_parser = kinds(|kind| kind.writer().is_some()))]
     to: Option<Kind>,
+    #[command(flatten)]
+    duplicates: DuplicateArgs,
     #[command(flatten)]
     convert: ConvertArgs,
     /// Set an attribute of OUT, as `zt meta set` does; may be given several times
@@ -64,6 +67,11 @@ Examples:
   zt merge pytorch_model.bin.index.json model.zt --zstd
   zt merge model-0000*-of-00003.safetensors model.safetensors
   zt merge encoder.zt decoder.npz model.zt
+  zt merge base.safetensors tuned.safetensors model.zt --on-duplicate last
+  zt merge base.safetensors head.safetensors model.zt --exclude '2:pooler.*' --rename '2:s/^/head./'
+
+In --include, --exclude and --rename, a number and a colon make a pattern or a rule one of a single
+input, counted from 1.
 
 `zt convert` with several inputs does the same.";
 
@@ -85,30 +93,62 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     if is_stdout {
         expect_free(output, arguments.force)?;
     }
-    let (inputs, total) = convert.open_all(paths, output)?;
-    let progress = Progress::new(Some(total));
+    options.on_duplicate = arguments.duplicates.policy();
+    let opened = convert.open_all(paths, output)?;
+    let inputs = &opened.inputs;
+    let progress = Progress::new(Some(opened.byte_len));
     let report = |bytes| progress.report(bytes);
     options.progress = Some(zt::Progress::new(&report));
     let converted = if is_stdout {
-        to_stdout(|stdout| kinds.convert(&inputs, stdout, &options))
+        to_stdout(|stdout| kinds.convert(inputs, stdout, &options))
     } else if is_url(out) {
-        upload(arguments, out, &inputs, &options)
+        upload(arguments, out, inputs, &options)
     } else {
-        let converted = kinds.convert_to_path(&inputs, out, &options);
+        let converted = kinds.convert_to_path(inputs, out, &options);
         converted.map_err(Failure::from)
     };
     drop(progress);
     let summary =
-        converted.inspect_err(|failure| convert.hint(failure, &inputs, arguments.force, output))?;
+        converted.inspect_err(|failure| convert.hint(failure, inputs, arguments.force, output))?;
     output.warnings(&summary.warnings);
-    let exit = exit_without(&summary.damaged, &inputs);
+    let exit = exit_without(&summary.damaged, inputs);
+    let duplicates = absent::duplicates(&summary.duplicates);
+    let left_out = [
+        left_out(&summary.left_out),
+        absent::text("excluded", &opened.excluded),
+        absent::text("duplicates left out", &duplicates),
+    ];
+    let left_out = left_out.concat();
     if is_stdout {
-        if let Some(left_out) = left_out(&summary.left_out).strip_prefix("; ") {
+        if let Some(left_out) = left_out.strip_prefix("; ") {
             output.note(left_out);
         }
         return Ok(exit);
     }
-    print(paths, out, target, &summary, output)?;
+    if output.json {
+        output.document(&object! {
+            inputs: paths_shown(paths),
+            output: path_text(out),
+            kind: target.as_str(),
+            objects: summary.objects,
+            bytes: summary.bytes,
+            shared_bytes: summary.shared,
+            file_size: summary.byte_len,
+            left_out: &summary.left_out,
+            damaged: &summary.damaged,
+            excluded: absent::json(&opened.excluded),
+            duplicates: absent::json(&duplicates),
+            warnings: warnings(&summary.warnings),
+        })?;
+    } else {
+        let objects = count(summary.objects, "object", "objects");
+        let (logical, stored) = (human(summary.bytes), human(summary.byte_len));
+        let path = text::path(out);
+        let shared = shared(summary.shared);
+        output.line(&format!(
+            "{path}: {target}; {objects}, {logical} of values in {stored}{shared}{left_out}"
+        ))?;
+    }
     Ok(exit)
 }
 
@@ -143,39 +183,6 @@ fn upload(
     let remote = &arguments.convert.input.remote;
     let convert = |upload: &mut _| zt_convert::convert(inputs, upload, options);
     Ok(remote::write(out, arguments.force, remote, convert)?)
-}
-
-fn print(
-    inputs: &[PathBuf],
-    out: &Path,
-    target: Kind,
-    summary: &Summary,
-    output: &mut Output,
-) -> Result<(), Failure> {
-    if output.json {
-        output.document(&object! {
-            inputs: paths_shown(inputs),
-            output: path_text(out),
-            kind: target.as_str(),
-            objects: summary.objects,
-            bytes: summary.bytes,
-            shared_bytes: summary.shared,
-            file_size: summary.byte_len,
-            left_out: &summary.left_out,
-            damaged: &summary.damaged,
-            warnings: warnings(&summary.warnings),
-        })?;
-    } else {
-        let objects = count(summary.objects, "object", "objects");
-        let (logical, stored) = (human(summary.bytes), human(summary.byte_len));
-        let path = text::path(out);
-        let shared = shared(summary.shared);
-        let left_out = left_out(&summary.left_out);
-        output.line(&format!(
-            "{path}: {target}; {objects}, {logical} of values in {stored}{shared}{left_out}"
-        ))?;
-    }
-    Ok(())
 }
 
 /// The kind of the output.

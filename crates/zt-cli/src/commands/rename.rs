@@ -10,7 +10,7 @@ use zt::{Editor, Error, ErrorKind, File, WriteOptions};
 use crate::args::edit::EditArgs;
 use crate::args::names;
 use crate::args::rewrite::Rewrite;
-use crate::args::select::{NewNames, Rule, expect_new_name, rule};
+use crate::args::select::{NewNames, Rule, expect_new_name, expect_new_names, rule};
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
 use crate::output::progress::Progress;
@@ -155,9 +155,7 @@ fn new_names(file: &File, names: &NewNames<'_>) -> Result<Vec<Renamed>, Error> {
         let message = "no object has a name that changes; `zt ls` lists names";
         return Err(Error::new(ErrorKind::Misuse, "not-found", message));
     }
-    for pair in &renamed {
-        expect_new_name(&pair.old, &pair.new)?;
-    }
+    expect_new_names(file.names().map(|old| (old, names.of(old))))?;
     Ok(renamed)
 }
 

@@ -8,12 +8,13 @@ use zt::{Error, File, codes};
 use zt_convert::{FileKind, Input, Kinds, Split, SplitOptions, ZT, is_same_file};
 
 use crate::args::convert::{ConvertArgs, exit_without, kinds};
-use crate::args::size::parse;
+use crate::args::size::Size;
 use crate::failure::{Exit, Failure};
 use crate::files::folder::Folder;
 use crate::files::remote::{self, is_url, without_query};
 use crate::files::stdin::is_stdin;
 use crate::output::Output;
+use crate::output::absent::{self, Absent};
 use crate::output::json::{object, path_text, paths, warnings};
 use crate::output::progress::Progress;
 use crate::output::size::human;
@@ -47,10 +48,10 @@ pub(crate) struct Arguments {
         long,
         value_name = "SIZE",
         default_value = "5GB",
-        value_parser = parse,
+        value_parser = Size::parse,
         allow_hyphen_values = true
     )]
-    max_shard_size: u64,
+    max_shard_size: Size,
     /// Limit on the tensors of a shard
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_tensors: Option<u64>,
@@ -84,8 +85,8 @@ Examples:
 GB is 10^9 bytes, as on the Hub; GiB is 2^30.
 
 Keys of --json: `file`, `kind`, `index` (null for one shard and for GGUF), `total_size`, `shards`
-(each with `path`, `objects`, `bytes` and `file_size`), `left_out` and `damaged` (names), `removed`
-(files of the replaced set), `warnings`.";
+(each with `path`, `objects`, `bytes` and `file_size`), `left_out` and `damaged` (names), `excluded`
+(each with `input` and `names`), `removed` (files of the replaced set), `warnings`.";
 
 fn is_target(kind: &dyn FileKind) -> bool {
     let writer = kind.writer();
@@ -95,7 +96,9 @@ fn is_target(kind: &dyn FileKind) -> bool {
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let convert = &arguments.convert;
     let files = std::slice::from_ref(&arguments.file);
-    let (inputs, total) = convert.open_all(files, output)?;
+    let opened = convert.open_all(files, output)?;
+    let (inputs, total) = (&opened.inputs, opened.byte_len);
+    arguments.max_shard_size.note("--max-shard-size", output);
     // A folder stands for a file in it.
     let file = inputs.first().and_then(Input::path);
     let file = file.unwrap_or(&arguments.file);
@@ -126,24 +129,26 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         ));
     }
     let options = SplitOptions::new(options.overwrite(arguments.force));
-    let options = options.max_shard_size(arguments.max_shard_size).stem(&stem);
+    let options = options
+        .max_shard_size(arguments.max_shard_size.bytes)
+        .stem(&stem);
     let options = options.max_tensors(arguments.max_tensors.unwrap_or(u64::MAX));
     let split = if is_url(&folder) {
         let folder = remote::folder(&folder, &convert.input.remote)?;
-        kinds.split_to_store(&inputs, &*folder, &options)
+        kinds.split_to_store(inputs, &*folder, &options)
     } else {
         let _made = Folder::at(&folder)?;
-        kinds.split(&inputs, &folder, &options)
+        kinds.split(inputs, &folder, &options)
     };
     drop(progress);
     if let Err(error) = &split
         && is_one_shard(error, file, &stem)
         && convert.keeps_contents()
     {
-        return print_nothing(file, &inputs, total, output);
+        return print_nothing(file, inputs, total, output);
     }
     let split = split.map_err(Failure::from).inspect_err(|failure| {
-        convert.hint(failure, &inputs, arguments.force, output);
+        convert.hint(failure, inputs, arguments.force, output);
         if matches!(failure, Failure::Error(error) if error.code() == "overwrite")
             && arguments.output.is_none()
         {
@@ -151,8 +156,8 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         }
     })?;
     output.warnings(&split.warnings);
-    print(arguments, target, &split, output)?;
-    Ok(exit_without(&split.damaged, &inputs))
+    print(arguments, target, &split, &opened.excluded, output)?;
+    Ok(exit_without(&split.damaged, inputs))
 }
 
 /// Whether the only shard would be the file itself.
@@ -191,6 +196,7 @@ fn print_nothing(
             }],
             left_out: NONE,
             damaged: NONE,
+            excluded: NONE,
             removed: NONE,
             warnings: NONE,
         })?;
@@ -239,6 +245,7 @@ fn print(
     arguments: &Arguments,
     target: Kind,
     split: &Split,
+    excluded: &[Absent],
     output: &mut Output,
 ) -> Result<(), Failure> {
     if output.json {
@@ -258,6 +265,7 @@ fn print(
             shards: shards.collect::<Vec<_>>(),
             left_out: &split.left_out,
             damaged: &split.damaged,
+            excluded: absent::json(excluded),
             removed: paths(&split.removed),
             warnings: warnings(&split.warnings),
         })?;
@@ -268,7 +276,7 @@ fn print(
         output.note(&format!("removed {removed} of the replaced set"));
     }
     // Only the last line names the objects that were left out.
-    let left_out = left_out(&split.left_out);
+    let left_out = left_out(&split.left_out) + &absent::text("excluded", excluded);
     let is_one = split.shards.len() == 1;
     let of_shards = if is_one { &left_out } else { "" };
     for shard in &split.shards {

@@ -6,6 +6,7 @@
 //!
 //! It must not know: arguments and files.
 
+pub(crate) mod absent;
 pub(crate) mod array;
 pub(crate) mod base64;
 pub(crate) mod json;

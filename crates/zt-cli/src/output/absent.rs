@@ -1,0 +1,67 @@
+//! Objects of an input that the output does not have.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+use zt_convert::Duplicate;
+
+use crate::output::json::path_text;
+use crate::output::text::{cell, path};
+
+/// Objects of one input.
+pub(crate) struct Absent {
+    pub(crate) input: PathBuf,
+    pub(crate) names: Vec<String>,
+}
+
+/// The objects of each file in whose place others were written.
+pub(crate) fn duplicates(duplicates: &[Duplicate]) -> Vec<Absent> {
+    let mut files: Vec<Absent> = Vec::new();
+    for Duplicate { name, path, .. } in duplicates {
+        let input = path.clone().unwrap_or_default();
+        let at = files.iter().position(|file| file.input == input);
+        let at = at.unwrap_or(files.len());
+        if at == files.len() {
+            let names = Vec::new();
+            files.push(Absent { input, names });
+        }
+        files[at].names.push(name.clone());
+    }
+    files
+}
+
+/// `; excluded: 2 of a.zt (x, y), 1 of b.zt (x)`; nothing for no objects.
+pub(crate) fn text(what: &str, files: &[Absent]) -> String {
+    /// Names of each file that are printed. JSON has all.
+    const NAMES: usize = 5;
+    if files.is_empty() {
+        return String::new();
+    }
+    let of_file = |file: &Absent| {
+        let names = file.names.iter().take(NAMES).map(|name| cell(name));
+        let names: Vec<_> = names.collect();
+        let more = if file.names.len() > NAMES {
+            ", …"
+        } else {
+            ""
+        };
+        let (count, input) = (file.names.len(), path(&file.input));
+        format!("{count} of {input} ({}{more})", names.join(", "))
+    };
+    let files: Vec<String> = files.iter().map(of_file).collect();
+    format!("; {what}: {}", files.join(", "))
+}
+
+#[derive(Serialize)]
+pub(crate) struct Body<'a> {
+    input: String,
+    names: &'a [String],
+}
+
+pub(crate) fn json(files: &[Absent]) -> Vec<Body<'_>> {
+    let bodies = files.iter().map(|Absent { input, names }| Body {
+        input: path_text(input),
+        names,
+    });
+    bodies.collect()
+}
