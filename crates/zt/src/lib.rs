@@ -96,6 +96,7 @@ pub const FEATURES: &[&str] = &[
 
 /// What crates for other kinds of files need to open them as a [`File`], and to write them.
 pub mod foreign {
+    pub use crate::cores::parallel::map_owned as on_all_cores;
     pub use crate::disk::access::keep_access;
     pub use crate::disk::lock::{expect_unlocked, open_locked};
     pub use crate::disk::publish::{AtomicFile, is_null, sync_folder};

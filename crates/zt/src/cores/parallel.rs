@@ -90,8 +90,13 @@ pub(crate) fn map<T: Sync, R: Send>(
     map_owned(items.iter().collect(), work)
 }
 
-/// As [`map`], for items that `work` consumes.
-pub(crate) fn map_owned<T: Send, R: Send>(
+/// Calls `work` on every item, each as a unit of work on one of the cores. The results are in the order of
+/// the items.
+///
+/// # Errors
+///
+/// The first error of `work`. No further item is begun after it.
+pub fn map_owned<T: Send, R: Send>(
     items: Vec<T>,
     work: impl Fn(T) -> Result<R> + Sync,
 ) -> Result<Vec<R>> {

@@ -170,21 +170,25 @@ impl FileBuilder {
         self.add(name.into(), object, Home::Each(sources));
     }
 
-    fn add(&mut self, name: String, mut object: Object, home: Home) {
-        let unreadable = self.beyond_limits(&name, &object);
+    fn add(&mut self, name: String, object: Object, home: Home) {
+        let resolved = self.resolved(&name, object, home);
+        self.objects.push((name, Box::new(resolved)));
+    }
+
+    fn resolved(&self, name: &str, mut object: Object, home: Home) -> Resolved {
+        let unreadable = self.beyond_limits(name, &object);
         let unreadable = unreadable.or(self.outside(&object, &home));
-        let resolved = match unreadable {
+        match unreadable {
             None => {
-                let fault = check(&mut object, &self.registry, &name);
+                let fault = check(&mut object, &self.registry, name);
                 Resolved::new(Ok(object), home).with_fault(fault)
             }
             Some(error) => {
-                let error = blame_blob(error, &object).with_object(&name);
+                let error = blame_blob(error, &object).with_object(name);
                 let raw = Arc::new(raw_of(object));
                 Resolved::new(Err(Arc::new(Faulty { error, raw })), home)
             }
-        };
-        self.objects.push((name, Box::new(resolved)));
+        }
     }
 
     /// Adds the objects of another file whose names `keep` accepts, with their sources, faults and
@@ -349,6 +353,53 @@ impl File {
     ///
     /// Code `duplicate-name` if two objects get one name; as [`File::attributes`].
     pub fn select(&self, choose: impl FnMut(&str) -> Option<String>) -> Result<File> {
+        self.rebuilt(choose)?.build()
+    }
+
+    /// The file with other objects in the place of those for which `make` returns one. The bytes of such an
+    /// object are in the source that comes with it, which may make them on demand. Everything else is kept,
+    /// and nothing is copied or read.
+    ///
+    /// ```
+    /// # use zt::{Dense, File, Memory, Writer};
+    /// # let mut bytes = Vec::new();
+    /// # let mut writer = Writer::new(&mut bytes)?;
+    /// # writer.add("bias", &Dense::from_slice(&[1], &[0.5f32])?)?;
+    /// # writer.finish()?;
+    /// let file = File::from_bytes(bytes)?;
+    /// let other = file.replace(|name, object| {
+    ///     let mut object = object.clone();
+    ///     object.components[0].1.blob = zt::Blob::raw(zt::Span::new(0, 4)?);
+    ///     Some((object, Box::new(Memory::new(1f32.to_le_bytes()))))
+    /// })?;
+    /// assert_eq!(*other.tensor("bias")?.values::<f32>()?, [1.0]);
+    /// # Ok::<(), zt::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`File::attributes`]. A span outside its source, or a violation of the object's format, becomes
+    /// the fault of the object.
+    pub fn replace(
+        &self,
+        mut make: impl FnMut(&str, &Object) -> Option<(Object, Box<dyn Source>)>,
+    ) -> Result<File> {
+        let mut builder = self.rebuilt(|name| Some(name.to_owned()))?;
+        let mut objects = std::mem::take(&mut builder.objects);
+        for (name, resolved) in &mut objects {
+            let old = resolved.object.as_ref().ok();
+            if let Some((new, source)) = old.and_then(|old| make(name, old)) {
+                let (from, offset) = resolved.place(&builder.places);
+                let source = builder.place(source, SourceOrigin::MadeOf(from, offset));
+                **resolved = builder.resolved(name, new, Home::One(source.0));
+            }
+        }
+        builder.objects = objects;
+        builder.build()
+    }
+
+    /// A builder with the objects that `choose` gives a name, and the attributes and warnings of the file.
+    fn rebuilt(&self, choose: impl FnMut(&str) -> Option<String>) -> Result<FileBuilder> {
         let inner = &self.inner;
         let mut options = OpenOptions::new();
         options.limits = inner.limits;
@@ -362,7 +413,7 @@ impl File {
         }
         builder.attributes = self.attributes()?;
         builder.extra(self.extra()?);
-        builder.build()
+        Ok(builder)
     }
 }
 

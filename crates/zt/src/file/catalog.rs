@@ -209,6 +209,13 @@ impl Resolved {
         first.unwrap_or((self.source(0), u64::MAX, true))
     }
 
+    /// The source and the offset at which its data begins. Data made from another source begins where that
+    /// source's bytes do.
+    pub(crate) fn place(&self, places: &[SourceOrigin]) -> (usize, u64) {
+        let (source, offset, _) = self.beginning(places);
+        (source, offset)
+    }
+
     /// The end of the last blob of a sound object of a `.zt` file; 0 without blobs.
     pub(crate) fn end(&self) -> u64 {
         let components = self.object.iter().flat_map(|object| &object.components);
