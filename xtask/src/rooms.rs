@@ -25,7 +25,16 @@ const ROOMS: &[(&str, &[&str])] = &[
     ),
     (
         "crates/zt-convert",
-        &["native", "table", "merge", "write", "sets", "open", "model"],
+        &[
+            "native",
+            "table",
+            "arithmetic",
+            "merge",
+            "write",
+            "sets",
+            "open",
+            "model",
+        ],
     ),
     (
         "crates/zt-foreign",

@@ -51,9 +51,12 @@
 //! * No tensor is dropped silently, neither in reading nor in writing.
 //! * Files are read by position and never mapped, unless the caller passes a map as a [`zt::Source`].
 //!
-//! Absent: element formats and arithmetic (they are in `zt-formats`), threads, printing.
+//! [`average`] and [`Lora`] give files whose values are computed from those of others.
+//!
+//! Absent: element formats and casts (they are in `zt-formats`), threads, printing.
 #![forbid(unsafe_code)]
 
+mod arithmetic;
 mod merge;
 mod model;
 mod native;
@@ -73,6 +76,7 @@ pub use zt_foreign::{
     OnDuplicate, Summary,
 };
 
+pub use arithmetic::{Lora, average};
 pub use merge::{is_same_file, join_slices};
 pub use model::{Finding, WrittenIndex, is_blob, verify_blob};
 pub use native::{ZT, Zt};

@@ -1,0 +1,232 @@
+//! The values of one tensor, computed when they are read.
+
+use std::io;
+
+use zt::container::memory::in_memory;
+use zt::foreign::on_all_cores;
+use zt::formats::{dense_byte_len, element_count};
+use zt::{
+    Blob, Bytes, Component, Dense, Elements, Error, FloatType, Object, OwnedTensor, Planes,
+    Registry, Result, Slice, Source, Span, Tensor, View,
+};
+use zt_foreign::{ConvertOptions, DATA, Overflow};
+
+use crate::arithmetic::fault::Fault;
+
+/// Values that one core computes at a time.
+const BLOCK: usize = 64 << 10;
+
+/// How values are computed from those of tensors of one shape, at the same positions.
+pub(super) trait Formula: Send + Sync {
+    /// What is needed before values are computed.
+    type Prepared: Sync;
+
+    /// Called once for some MiB of values.
+    fn prepare(&self) -> Result<Self::Prepared>;
+
+    /// Changes `values`, those of the first tensor from the position `first` on, to the computed ones.
+    /// `others` has the values of the other tensors.
+    fn compute(&self, with: &Self::Prepared, first: u64, values: &mut [f64], others: &[Vec<f64>]);
+}
+
+/// A source of computed values in row-major order. They are computed as f64, and rounded once.
+pub(super) struct Computed<F> {
+    tensors: Vec<OwnedTensor>,
+    formula: F,
+    float: FloatType,
+    byte_len: u64,
+    allow_inf: bool,
+}
+
+impl<F: Formula + 'static> Computed<F> {
+    /// The object that stands for the first of `tensors`, and its source. The values get the dtype of the
+    /// options, or that of the first tensor.
+    ///
+    /// # Errors
+    ///
+    /// Code `unsupported` if the first tensor is not [`floating`], and for more than 2^63 bytes.
+    pub(super) fn object(
+        tensors: Vec<OwnedTensor>,
+        formula: F,
+        options: &ConvertOptions<'_>,
+    ) -> Result<(Object, Box<dyn Source>)> {
+        let first = tensors.first().map(OwnedTensor::tensor);
+        let first = first.ok_or(Fault::NotFloating)?;
+        let float = options.dtype.or(floating(&first));
+        let float = float.ok_or(Fault::NotFloating)?;
+        let byte_len = dense_byte_len(first.shape(), float.dtype().byte_len() as u64);
+        let span = byte_len.and_then(|byte_len| Span::new(0, byte_len));
+        let span = span.ok_or(Fault::TooLong)?;
+        let mut component = Component::new(float.dtype(), Blob::raw(span));
+        component.logical_type = float.logical_type().map(Into::into);
+        let mut object = Object::new(first.shape(), Dense::FORMAT).with_component(DATA, component);
+        object.attributes.clone_from(&first.object().attributes);
+        object.extra.clone_from(&first.object().extra);
+        let registry = tensors.first().map(|tensor| tensor.file().registry());
+        let format = registry.and_then(|registry| registry.format(first.format()));
+        if let (Some(format), Some(attributes)) = (format, &mut object.attributes) {
+            for parameter in format.parameters() {
+                attributes.remove(parameter);
+            }
+        }
+        let computed = Computed {
+            tensors,
+            formula,
+            float,
+            byte_len: span.byte_len(),
+            allow_inf: options.allow_inf,
+        };
+        Ok((object, Box::new(computed)))
+    }
+
+    /// Fills `out` with whole values from the position `first` on.
+    fn fill(&self, first: u64, out: &mut [u8]) -> Result<()> {
+        let width = self.float.dtype().byte_len();
+        let count = (out.len() / width) as u64;
+        if count == 0 {
+            return Ok(());
+        }
+        let with = self.formula.prepare()?;
+        let read = |tensor| {
+            let tensor: &OwnedTensor = tensor;
+            Ok((
+                values(&tensor.tensor(), first, count)?,
+                tensor.file().registry(),
+            ))
+        };
+        let read: Vec<_> = self.tensors.iter().map(read).collect::<Result<_>>()?;
+        let Some((_, registry)) = read.first() else {
+            return Ok(());
+        };
+        let blocks = out.chunks_mut(BLOCK * width).enumerate();
+        let blocks: Vec<_> = blocks.map(|(at, bytes)| (at * BLOCK, bytes)).collect();
+        on_all_cores(blocks, |(at, bytes)| {
+            let count = bytes.len() / width;
+            let mut inputs = Vec::with_capacity(read.len());
+            for (elements, registry) in &read {
+                inputs.push(wide(elements, at, count, registry)?);
+            }
+            let (mut values, others) = (inputs.remove(0), inputs);
+            let first = first + at as u64;
+            self.formula.compute(&with, first, &mut values, &others);
+            self.round(&values, registry, bytes)
+        })?;
+        Ok(())
+    }
+
+    /// Writes values in the type of the result.
+    fn round(&self, values: &[f64], registry: &Registry, out: &mut [u8]) -> Result<()> {
+        let shape = [values.len() as u64];
+        let (_, wide) = Dense::from_slice(&shape, values)?.into_elements();
+        let cast = wide.cast(self.float, registry)?;
+        let mut overflow = Overflow::none(self.float);
+        overflow.add(&wide, &cast.bytes, registry)?;
+        if overflow.found().is_some() && !self.allow_inf {
+            let float = self.float.as_str();
+            return Err(Fault::OutOfRange { float }.into());
+        }
+        out.copy_from_slice(&cast.bytes);
+        Ok(())
+    }
+
+    fn sources(&self) -> impl Iterator<Item = std::sync::Arc<dyn Source>> {
+        let tensors = self.tensors.iter().map(OwnedTensor::tensor);
+        let roles = tensors.flat_map(|it| it.components().map(move |(role, _)| (it, role)));
+        roles.filter_map(|(tensor, role)| Some(tensor.stored_bytes(role).ok()?.0))
+    }
+}
+
+impl<F: Formula + 'static> Source for Computed<F> {
+    fn byte_len(&self) -> u64 {
+        self.byte_len
+    }
+
+    fn is_sequential(&self) -> bool {
+        self.sources().any(|source| source.is_sequential())
+    }
+
+    fn is_remote(&self) -> bool {
+        self.sources().any(|source| source.is_remote())
+    }
+
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let end = offset.checked_add(out.len() as u64);
+        let end = end.filter(|end| *end <= self.byte_len);
+        let end = end.ok_or(io::ErrorKind::UnexpectedEof)?;
+        let width = self.float.dtype().byte_len() as u64;
+        let (first, before) = (offset / width, offset % width);
+        if before == 0 && end.is_multiple_of(width) {
+            return Ok(self.fill(first, out)?);
+        }
+        // Readers ask for parts of a value only at the ends of their pieces.
+        let mut whole = vec![0; out.len() + 2 * self.float.dtype().byte_len()];
+        let len = (end.div_ceil(width) - first) * width;
+        let whole = &mut whole[..in_memory(len)];
+        self.fill(first, whole)?;
+        let before = in_memory(before);
+        out.copy_from_slice(&whole[before..before + out.len()]);
+        Ok(())
+    }
+}
+
+/// The type of a sound and plain array of real floating-point numbers.
+pub(super) fn floating(tensor: &Tensor<'_>) -> Option<FloatType> {
+    let is_array = [Dense::FORMAT, Planes::FORMAT].contains(&tensor.format());
+    if !is_array || tensor.fault().is_some() {
+        return None;
+    }
+    FloatType::from_name(&tensor.value_type()?)
+}
+
+/// All values of a floating-point tensor as f64.
+pub(super) fn all_values(tensor: &OwnedTensor) -> Result<Vec<f64>> {
+    let (of, count) = (tensor.tensor(), element_count(tensor.tensor().shape()));
+    let elements = values(&of, 0, count.unwrap_or(u64::MAX))?;
+    let count = elements.bytes.len() / elements.dtype.byte_len();
+    wide(&elements, 0, count, tensor.file().registry())
+}
+
+/// `count` values from the position `first` on, as they are stored. The whole tensor is verified the first
+/// time: a digest may be of all of it.
+fn values(tensor: &Tensor<'_>, first: u64, count: u64) -> Result<Elements<'static>> {
+    for (role, _) in tensor.components() {
+        tensor.verify(role)?;
+    }
+    let end = first.saturating_add(count);
+    if tensor.format() == Dense::FORMAT {
+        let part = tensor.slice_component(DATA, &[Slice::from(first..end)])?;
+        let (_, mut elements) = part.into_elements();
+        elements
+            .logical_type
+            .clone_from(&tensor.component(DATA)?.logical_type);
+        return Ok(elements);
+    }
+    // Planes are sliced by rows.
+    let [rows, ..] = *tensor.shape() else {
+        return Ok(tensor.to_dense()?.into_elements().1);
+    };
+    let row = element_count(tensor.shape()).and_then(|all| all.checked_div(rows));
+    let row = row.unwrap_or(0).max(1);
+    let whole = first / row..end.div_ceil(row).min(rows);
+    let before = first - whole.start * row;
+    let (_, rows) = tensor.slice(&[Slice::from(whole)])?.into_elements();
+    let flat = Dense::from_elements([rows.element_count()], rows)?;
+    let part = flat.slice(&[Slice::from(before..before.saturating_add(count))])?;
+    Ok(part.into_elements().1)
+}
+
+/// `count` values as f64, which represents all of them.
+fn wide(
+    elements: &Elements<'_>,
+    first: usize,
+    count: usize,
+    registry: &Registry,
+) -> Result<Vec<f64>> {
+    let width = elements.dtype.byte_len();
+    let bytes = elements.bytes.get(first * width..(first + count) * width);
+    // A reader that gives fewer values than it was asked for has broken its contract.
+    let bytes = bytes.ok_or_else(|| Error::from(io::Error::from(io::ErrorKind::UnexpectedEof)))?;
+    let part = elements.of_same_type(Bytes::Borrowed(bytes));
+    let wide = part.cast(FloatType::F64, registry)?;
+    Ok(wide.as_slice::<f64>()?.to_vec())
+}

@@ -1,0 +1,91 @@
+//! Why files cannot be computed with.
+
+use zt::{Error, ErrorKind, codes};
+
+/// Why files cannot be computed with. The object of the error is the tensor.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Fault {
+    #[error("{count} weights for {inputs} inputs")]
+    WeightCount { count: usize, inputs: usize },
+    #[error("the weights must be finite numbers, and their sum must not be 0")]
+    Weights,
+    #[error("missing from the first input")]
+    Surplus,
+    #[error("missing; --exclude leaves it out of all inputs")]
+    Missing,
+    #[error("has the shape {found:?}, and {expected:?} in the first input")]
+    Shape { expected: Vec<u64>, found: Vec<u64> },
+    #[error(
+        "is no dense floating-point tensor, and not equal in all inputs; \
+        --exclude leaves it out, and converting the inputs with --dense decodes it"
+    )]
+    Unequal,
+    #[error("a computed value is out of range for {float}; use --dtype f32, or --allow-inf")]
+    OutOfRange { float: &'static str },
+    #[error("no tensor of LoRA: expected a name that ends with .lora_A.weight or .lora_B.weight")]
+    NoFactor,
+    #[error("a second adapter in one file, which also has {first:?}")]
+    SecondAdapter { first: String },
+    #[error("one factor of two: lora_A and lora_B belong together")]
+    Unpaired,
+    #[error("there are no tensors of LoRA in the adapter")]
+    NoFactors,
+    #[error(
+        "the base has no tensor {base:?}, and lacks those of {} more tensors of the adapter; \
+        `zt convert ADAPTER NEW --rename RULE` gives them other names",
+        more
+    )]
+    NoBase { base: String, more: usize },
+    #[error(
+        "{name:?} is no dense floating-point tensor, but {format}; converting with --dense decodes it"
+    )]
+    Format { name: String, format: String },
+    #[error(
+        "the shapes of lora_A and lora_B, {a:?} and {b:?}, do not fit that of {name:?}, {shape:?}"
+    )]
+    Factors {
+        a: Vec<u64>,
+        b: Vec<u64>,
+        name: String,
+        shape: Vec<u64>,
+    },
+    #[error("is no dense floating-point tensor")]
+    NotFloating,
+    #[error("has too many values")]
+    TooLong,
+    #[error(
+        "the scale is unknown: no adapter_config.json with lora_alpha is beside the adapter; give --scale"
+    )]
+    NoScale,
+    #[error("alpha_pattern is not supported: it gives modules a scale of their own")]
+    AlphaPattern,
+    #[error("is not the configuration of an adapter: {0}")]
+    Config(serde_json::Error),
+    #[error("has {byte_len} bytes, the limit is {limit}")]
+    ConfigLen { byte_len: u64, limit: u64 },
+    #[error("the folder has no adapter_model.safetensors and no adapter_model.bin")]
+    NoModel,
+}
+
+impl From<Fault> for Error {
+    fn from(fault: Fault) -> Self {
+        let (kind, code) = match fault {
+            Fault::Missing
+            | Fault::Surplus
+            | Fault::NoBase { .. }
+            | Fault::NoModel
+            | Fault::NoFactors => (ErrorKind::Misuse, codes::NOT_FOUND),
+            Fault::OutOfRange { .. } => (ErrorKind::Unsupported, "lossy"),
+            Fault::NoFactor
+            | Fault::SecondAdapter { .. }
+            | Fault::Format { .. }
+            | Fault::Unequal
+            | Fault::NotFloating
+            | Fault::TooLong
+            | Fault::AlphaPattern => (ErrorKind::Unsupported, codes::UNSUPPORTED),
+            Fault::Config(_) | Fault::ConfigLen { .. } => (ErrorKind::Malformed, "header"),
+            _ => (ErrorKind::Misuse, codes::MISUSE),
+        };
+        Error::new(kind, code, fault)
+    }
+}
