@@ -45,8 +45,8 @@ use clap::CommandFactory;
 
 use cli::Command;
 use commands::{
-    append, bench, cat, compact, completions, convert, diff, explain, extract, hash, index, info,
-    ls, man, meta, quantize, rename, repair, rm, show, split, stats, verify,
+    append, average, bench, cat, compact, completions, convert, diff, explain, extract, hash,
+    index, info, ls, man, meta, quantize, rename, repair, rm, show, split, stats, verify,
 };
 use failure::{Exit, Failure};
 use output::Output;
@@ -79,6 +79,7 @@ fn run(command: Command, output: &mut Output) -> Result<Exit, Failure> {
         Command::Verify(arguments) => verify::run(&arguments, output),
         Command::Hash(arguments) => hash::run(&arguments, output),
         Command::Convert(arguments) | Command::Merge(arguments) => convert::run(&arguments, output),
+        Command::Average(arguments) => average::run(&arguments, output),
         Command::Split(arguments) => split::run(&arguments, output),
         Command::Index(arguments) => index::run(&arguments, output),
         Command::Quantize(arguments) => quantize::run(&arguments, output),

@@ -193,3 +193,84 @@ fn a_small_size_without_a_unit_is_noted() {
         assert!(!err.contains("note"), "{err}");
     }
 }
+
+/// A model, an adapter of peft, and what torch makes of them: `conformance/data/arithmetic/arithmetic.py`.
+fn arithmetic(name: &str) -> String {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/data/arithmetic");
+    data.join(name).to_str().unwrap().to_owned()
+}
+
+#[test]
+fn an_adapter_is_merged_as_torch_does_it() {
+    let dir = tempdir().unwrap();
+    let [base, adapter] = ["base.safetensors", "adapter"].map(arithmetic);
+    for (scale, expected) in [
+        ("", "merged.safetensors"),
+        (" --scale 0.3", "scaled.safetensors"),
+    ] {
+        let merge = format!("merge {base} out.safetensors --force --lora {adapter}{scale}");
+        zt(&dir, &merge).exits(0);
+        zt(
+            &dir,
+            &format!("diff out.safetensors {}", arithmetic(expected)),
+        )
+        .exits(0);
+    }
+    let file = format!("{adapter}/adapter_model.safetensors");
+    let merge = format!("merge {base} planes.zt --planes --lora {file}");
+    zt(&dir, &merge).exits(0);
+    zt(
+        &dir,
+        &format!("diff planes.zt {}", arithmetic("merged.safetensors")),
+    )
+    .exits(0);
+
+    let excluded = format!("merge {base} no.zt --lora {adapter} --exclude conv.weight");
+    let refused = zt(&dir, &excluded).exits(2);
+    assert!(refused.err.contains("error[not-found]"), "{}", refused.err);
+    assert!(
+        refused.err.contains("conv.lora_A.weight"),
+        "{}",
+        refused.err
+    );
+    zt(&dir, &format!("merge {base} no.zt --lora {base} --scale 1")).exits(5);
+    zt(&dir, &format!("merge {base} {file} no.zt --lora {adapter}")).exits(2);
+    zt(&dir, &format!("merge {base} no.zt --scale 1")).exits(2);
+    zt(&dir, &format!("merge {base} {file} --force --lora {file}")).exits(2);
+    assert!(!dir.path().join("no.zt").exists());
+}
+
+#[test]
+fn checkpoints_are_averaged_as_torch_does_it() {
+    let dir = tempdir().unwrap();
+    let inputs = ["base", "second", "third"].map(|name| arithmetic(&format!("{name}.safetensors")));
+    let inputs = inputs.join(" ");
+    zt(&dir, &format!("average {inputs} mean.zt --json"))
+        .exits(0)
+        .json();
+    zt(
+        &dir,
+        &format!("diff mean.zt {}", arithmetic("mean.safetensors")),
+    )
+    .exits(0);
+    zt(
+        &dir,
+        &format!("average {inputs} weighted.zt --weights 1,2,0.5"),
+    )
+    .exits(0);
+    zt(
+        &dir,
+        &format!("diff weighted.zt {}", arithmetic("weighted.safetensors")),
+    )
+    .exits(0);
+    for weights in ["1,2", "1,-2,1", "1,nan,1", "1,a,1"] {
+        zt(&dir, &format!("average {inputs} no.zt --weights {weights}")).exits(2);
+    }
+    let refused = zt(&dir, &format!("average {inputs} no.zt --exclude 2:step")).exits(2);
+    assert!(
+        refused.err.contains("second.safetensors: step: missing"),
+        "{}",
+        refused.err
+    );
+    assert!(!dir.path().join("no.zt").exists());
+}

@@ -118,7 +118,7 @@ fn the_page_of_the_command_line_has_every_command_and_option_and_no_other() {
 }
 
 /// The files that the page names, and the files of the corpus that stand for them.
-const FILES: [(&str, &str); 17] = [
+const FILES: [(&str, &str); 21] = [
     ("model.safetensors", "data/two-moons.safetensors"),
     ("model.gguf", "corpus/foreign/gguf/metadata_little.gguf"),
     (
@@ -151,6 +151,16 @@ const FILES: [(&str, &str); 17] = [
     ("packed.npy", "data/packed/ml_int4.npy"),
     ("before.npz", "corpus/foreign/npz/stored.npz"),
     ("after.npz", "corpus/foreign/npz/stored.npz"),
+    ("base.safetensors", "data/arithmetic/base.safetensors"),
+    ("second.safetensors", "data/arithmetic/second.safetensors"),
+    (
+        "adapter/adapter_config.json",
+        "data/arithmetic/adapter/adapter_config.json",
+    ),
+    (
+        "adapter/adapter_model.safetensors",
+        "data/arithmetic/adapter/adapter_model.safetensors",
+    ),
 ];
 
 /// What a shell makes of a line that has quotes around whole arguments only.
@@ -167,7 +177,7 @@ fn arguments(line: &str) -> Vec<String> {
 fn every_command_of_the_page_for_users_of_other_tools_runs() {
     let folder = tempfile::tempdir().unwrap();
     let conformance = repository().join("conformance");
-    for below in ["step-1000", "shards"] {
+    for below in ["step-1000", "shards", "adapter"] {
         fs::create_dir(folder.path().join(below)).unwrap();
     }
     for (name, file) in FILES {
@@ -186,7 +196,7 @@ fn every_command_of_the_page_for_users_of_other_tools_runs() {
     let commands: Vec<&str> = commands
         .map(|cell| cell.strip_suffix("` |").unwrap())
         .collect();
-    assert_eq!(commands.len(), 20);
+    assert_eq!(commands.len(), 23);
     for line in commands {
         let run = common::run(
             common::command()

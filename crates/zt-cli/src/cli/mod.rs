@@ -8,8 +8,8 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::args::write::compression;
 use crate::commands::{
-    append, bench, cat, compact, completions, convert, diff, explain, extract, hash, index, info,
-    ls, man, meta, quantize, rename, repair, rm, show, split, stats, verify,
+    append, average, bench, cat, compact, completions, convert, diff, explain, extract, hash,
+    index, info, ls, man, meta, quantize, rename, repair, rm, show, split, stats, verify,
 };
 use crate::failure::Exit;
 use crate::files::path::of_uri;
@@ -50,6 +50,7 @@ pub(crate) enum Command {
         override_usage = "zt merge [OPTIONS] <IN>... <OUT>"
     )]
     Merge(convert::Arguments),
+    Average(average::Arguments),
     Split(split::Arguments),
     Index(index::Arguments),
     Quantize(quantize::Arguments),

@@ -1,25 +1,16 @@
 //! `zt convert`: write the objects of any files to one file of any kind. `zt merge` is the same with
 //! several inputs.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
-use zt::foreign::Kind;
-use zt_convert::foreign::AttributeChange;
-use zt_convert::{ConvertOptions, Input, Kinds, Summary, ZT};
+use zt_convert::{InputOptions, Lora};
 
-use crate::args::convert::{ConvertArgs, DuplicateArgs, exit_without, kinds};
-use crate::args::value;
+use crate::args::convert::DuplicateArgs;
+use crate::commands::converted::{Files, number};
 use crate::failure::{Exit, Failure};
-use crate::files::path::is_stdout;
-use crate::files::remote::{self, is_url, without_query};
-use crate::files::stdout::{expect_free, to_stdout};
+use crate::files::remote::expect_local;
 use crate::output::Output;
-use crate::output::absent;
-use crate::output::json::{object, path_text, paths as paths_shown, warnings};
-use crate::output::progress::Progress;
-use crate::output::size::human;
-use crate::output::text::{self, count, left_out, shared};
 
 /// Convert files to another kind, or change compression, digests or types
 ///
@@ -30,23 +21,16 @@ use crate::output::text::{self, count, left_out, shared};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, override_usage = "zt convert [OPTIONS] <IN>... <OUT>")]
 pub(crate) struct Arguments {
-    /// The inputs, of any kind, and last OUT, the file to write; `-` is stdin, and stdout as OUT
-    // One list, because clap allows no options between a repeated positional argument and another.
-    #[arg(required = true, value_name = "FILE")]
-    files: Vec<PathBuf>,
-    /// Kind of OUT; by default, its extension decides. `squizd` is experimental
-    #[arg(long, value_name = "KIND", value_parser = kinds(|kind| kind.writer().is_some()))]
-    to: Option<Kind>,
+    #[command(flatten)]
+    files: Files,
     #[command(flatten)]
     duplicates: DuplicateArgs,
-    #[command(flatten)]
-    convert: ConvertArgs,
-    /// Set an attribute of OUT, as `zt meta set` does; may be given several times
-    #[arg(long, value_name = "KEY=VALUE")]
-    set: Vec<String>,
-    /// Replace OUT if it exists; an input is never replaced
-    #[arg(short, long)]
-    force: bool,
+    /// Add the weights of a LoRA adapter to those of the only input: the file or the folder that peft saved
+    #[arg(long, value_name = "ADAPTER")]
+    lora: Option<PathBuf>,
+    /// Factor of the adapter's weights, in place of that of its adapter_config.json
+    #[arg(long, value_name = "S", requires = "lora", value_parser = number, allow_negative_numbers = true)]
+    scale: Option<f64>,
 }
 
 const EXAMPLES: &str = "\
@@ -68,6 +52,7 @@ Examples:
   zt merge model-0000*-of-00003.safetensors model.safetensors
   zt merge encoder.zt decoder.npz model.zt
   zt merge base.safetensors tuned.safetensors model.zt --on-duplicate last
+  zt merge base.safetensors tuned.safetensors --lora adapter/
   zt merge base.safetensors head.safetensors model.zt --exclude '2:pooler.*' --rename '2:s/^/head./'
 
 In --include, --exclude and --rename, a number and a colon make a pattern or a rule one of a single
@@ -76,153 +61,21 @@ input, counted from 1.
 `zt convert` with several inputs does the same.";
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let Some((out, paths @ [_, ..])) = arguments.files.split_last() else {
-        return Err(Failure::misuse(
-            "expected at least two files: an input and OUT",
-        ));
-    };
-    let is_stdout = is_stdout(out);
-    if arguments.to.is_none() {
-        hint_at_extension(out, output);
-    }
-    let kinds = Kinds::builtin();
-    let target = target(arguments.to, &kinds, out, is_stdout)?;
-    let convert = &arguments.convert;
-    let mut options = convert.options(target)?.overwrite(arguments.force);
-    options.attributes = changes(&arguments.set)?;
-    if is_stdout {
-        expect_free(output, arguments.force)?;
-    }
-    options.on_duplicate = arguments.duplicates.policy();
-    let opened = convert.open_all(paths, output)?;
-    let inputs = &opened.inputs;
-    let progress = Progress::new(Some(opened.byte_len));
-    let report = |bytes| progress.report(bytes);
-    options.progress = Some(zt::Progress::new(&report));
-    let converted = if is_stdout {
-        to_stdout(|stdout| kinds.convert(inputs, stdout, &options))
-    } else if is_url(out) {
-        upload(arguments, out, inputs, &options)
-    } else {
-        let converted = kinds.convert_to_path(inputs, out, &options);
-        converted.map_err(Failure::from)
-    };
-    drop(progress);
-    let summary =
-        converted.inspect_err(|failure| convert.hint(failure, inputs, arguments.force, output))?;
-    output.warnings(&summary.warnings);
-    let exit = exit_without(&summary.damaged, inputs);
-    let duplicates = absent::duplicates(&summary.duplicates);
-    let left_out = [
-        left_out(&summary.left_out),
-        absent::text("excluded", &opened.excluded),
-        absent::text("duplicates left out", &duplicates),
-    ];
-    let left_out = left_out.concat();
-    if is_stdout {
-        if let Some(left_out) = left_out.strip_prefix("; ") {
-            output.note(left_out);
-        }
-        return Ok(exit);
-    }
-    if output.json {
-        output.document(&object! {
-            inputs: paths_shown(paths),
-            output: path_text(out),
-            kind: target.as_str(),
-            objects: summary.objects,
-            bytes: summary.bytes,
-            shared_bytes: summary.shared,
-            file_size: summary.byte_len,
-            left_out: &summary.left_out,
-            damaged: &summary.damaged,
-            excluded: absent::json(&opened.excluded),
-            duplicates: absent::json(&duplicates),
-            warnings: warnings(&summary.warnings),
-        })?;
-    } else {
-        let objects = count(summary.objects, "object", "objects");
-        let (logical, stored) = (human(summary.bytes), human(summary.byte_len));
-        let path = text::path(out);
-        let shared = shared(summary.shared);
-        output.line(&format!(
-            "{path}: {target}; {objects}, {logical} of values in {stored}{shared}{left_out}"
-        ))?;
-    }
-    Ok(exit)
-}
-
-/// The changes of --set.
-fn changes(set: &[String]) -> Result<Vec<AttributeChange>, Failure> {
-    let change = |text: &String| {
-        let expected = || Failure::misuse("--set expects KEY=VALUE");
-        let pair = text.split_once('=').filter(|(key, _)| !key.is_empty());
-        let (key, value) = pair.ok_or_else(expected)?;
-        Ok(AttributeChange {
-            key: key.to_owned(),
-            values: value::readings(value, false)?,
-            value_type: None,
-        })
-    };
-    set.iter().map(change).collect()
-}
-
-/// Writes the file to a store.
-fn upload(
-    arguments: &Arguments,
-    out: &Path,
-    inputs: &[Input],
-    options: &ConvertOptions<'_>,
-) -> Result<Summary, Failure> {
-    if inputs.iter().flat_map(Input::paths).any(|path| path == out) {
-        return Err(Failure::overwrite(
-            out,
-            "is an input, which is never overwritten",
-        ));
-    }
-    let remote = &arguments.convert.input.remote;
-    let convert = |upload: &mut _| zt_convert::convert(inputs, upload, options);
-    Ok(remote::write(out, arguments.force, remote, convert)?)
-}
-
-/// The kind of the output.
-fn target(to: Option<Kind>, kinds: &Kinds, out: &Path, is_stdout: bool) -> Result<Kind, Failure> {
-    let by_path = || {
-        if is_stdout {
-            Some(ZT)
-        } else {
-            kinds.of_extension(&without_query(out))
-        }
-    };
-    to.or_else(by_path).ok_or_else(|| {
-        let path = out.display();
-        if out.is_dir() {
-            let message = format!("{path}: is a folder; OUT is the file to write");
-            return Failure::misuse(message);
-        }
-        let written = kinds.iter().filter(|kind| kind.writer().is_some());
-        let extensions: Vec<String> = written
-            .flat_map(|kind| kind.extensions())
-            .map(|extension| format!(".{extension}"))
-            .collect();
-        let extensions = extensions.join(", ");
-        Failure::misuse(format!(
-            "{path}: unknown output extension: use one of {extensions}, or --to KIND"
-        ))
+    let policy = arguments.duplicates.policy();
+    arguments.files.write(policy, output, |inputs, options| {
+        let Some(adapter) = &arguments.lora else {
+            return Ok(inputs);
+        };
+        let [base] = &inputs[..] else {
+            return Err(Failure::misuse(
+                "--lora is for one input: merge several inputs first, and open a set by its index",
+            ));
+        };
+        expect_local(
+            adapter,
+            "an adapter must be a file or a folder of this machine",
+        )?;
+        let lora = Lora::open(adapter, InputOptions::new()).map_err(Failure::Refused)?;
+        Ok(vec![lora.scale(arguments.scale).merge(base, options)?])
     })
-}
-
-/// A hint for an error about the extensions that users try first.
-fn hint_at_extension(out: &Path, output: &mut Output) {
-    let extension = out.extension().and_then(|extension| extension.to_str());
-    output.hint(match extension {
-        Some("st") => "the extension of safetensors is .safetensors; --to safetensors takes any",
-        Some("bin") => {
-            "a .bin file is one of PyTorch, which is only read; --to KIND writes another"
-        }
-        Some("pt" | "pth" | "ckpt") => {
-            "files of PyTorch are only read: write .safetensors, which torch loads without pickle"
-        }
-        _ => return,
-    });
 }

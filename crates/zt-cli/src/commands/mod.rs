@@ -1,14 +1,17 @@
 //! The commands, one file for each.
 //!
 //! A command asks the library, prints a document or text, and gives an exit code. No command uses
-//! another. [`each`] asks a command about each of several files.
+//! another. [`each`] asks a command about each of several files, and [`converted`] writes what a command makes
+//! of its inputs.
 
 pub(crate) mod append;
+pub(crate) mod average;
 pub(crate) mod bench;
 pub(crate) mod cat;
 pub(crate) mod compact;
 pub(crate) mod completions;
 pub(crate) mod convert;
+pub(crate) mod converted;
 pub(crate) mod diff;
 mod each;
 pub(crate) mod explain;

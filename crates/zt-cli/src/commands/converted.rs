@@ -1,0 +1,213 @@
+//! What a command makes of its inputs, written as one file of any kind.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use zt::File;
+use zt::foreign::Kind;
+use zt_convert::foreign::AttributeChange;
+use zt_convert::{ConvertOptions, Input, Kinds, OnDuplicate, Summary, ZT};
+
+use crate::args::convert::{ConvertArgs, exit_without, kinds};
+use crate::args::input::Opened;
+use crate::args::value;
+use crate::failure::{Exit, Failure};
+use crate::files::path::is_stdout;
+use crate::files::remote::{self, is_url, without_query};
+use crate::files::stdout::{expect_free, to_stdout};
+use crate::output::Output;
+use crate::output::absent;
+use crate::output::json::{object, path_text, paths as paths_shown, warnings};
+use crate::output::progress::Progress;
+use crate::output::size::human;
+use crate::output::text::{self, count, left_out, shared};
+
+/// The inputs, the output, and how it is written.
+#[derive(Debug, Args)]
+pub(crate) struct Files {
+    /// The inputs, of any kind, and last OUT, the file to write; `-` is stdin, and stdout as OUT
+    // One list, because clap allows no options between a repeated positional argument and another.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Kind of OUT; by default, its extension decides. `squizd` is experimental
+    #[arg(long, value_name = "KIND", value_parser = kinds(|kind| kind.writer().is_some()))]
+    to: Option<Kind>,
+    #[command(flatten)]
+    convert: ConvertArgs,
+    /// Set an attribute of OUT, as `zt meta set` does; may be given several times
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Replace OUT if it exists; an input is never replaced
+    #[arg(short, long)]
+    force: bool,
+}
+
+impl Files {
+    /// Writes to OUT what `compute` makes of the inputs.
+    pub(crate) fn write(
+        &self,
+        policy: OnDuplicate,
+        output: &mut Output,
+        compute: impl FnOnce(Vec<Input>, &ConvertOptions<'_>) -> Result<Vec<Input>, Failure>,
+    ) -> Result<Exit, Failure> {
+        let Some((out, paths @ [_, ..])) = self.files.split_last() else {
+            return Err(Failure::misuse(
+                "expected at least two files: an input and OUT",
+            ));
+        };
+        let is_stdout = is_stdout(out);
+        if self.to.is_none() {
+            hint_at_extension(out, output);
+        }
+        let kinds = Kinds::builtin();
+        let target = target(self.to, &kinds, out, is_stdout)?;
+        let convert = &self.convert;
+        let mut options = convert.options(target)?.overwrite(self.force);
+        options.attributes = changes(&self.set)?;
+        options.on_duplicate = policy;
+        if is_stdout {
+            expect_free(output, self.force)?;
+        }
+        let Opened {
+            inputs, excluded, ..
+        } = convert.open_all(paths, output)?;
+        let inputs = compute(inputs, &options)?;
+        let files = inputs.iter().map(Input::file);
+        let total = files.map(File::decoded_len).fold(0, u64::saturating_add);
+        let progress = Progress::new(Some(total));
+        let report = |bytes| progress.report(bytes);
+        options.progress = Some(zt::Progress::new(&report));
+        let converted = if is_stdout {
+            to_stdout(|stdout| kinds.convert(&inputs, stdout, &options))
+        } else if is_url(out) {
+            self.upload(out, &inputs, &options)
+        } else {
+            let converted = kinds.convert_to_path(&inputs, out, &options);
+            converted.map_err(Failure::from)
+        };
+        drop(progress);
+        let summary =
+            converted.inspect_err(|failure| convert.hint(failure, &inputs, self.force, output))?;
+        output.warnings(&summary.warnings);
+        let exit = exit_without(&summary.damaged, &inputs);
+        let duplicates = absent::duplicates(&summary.duplicates);
+        let left_out = [
+            left_out(&summary.left_out),
+            absent::text("excluded", &excluded),
+            absent::text("duplicates left out", &duplicates),
+        ];
+        let left_out = left_out.concat();
+        if is_stdout {
+            if let Some(left_out) = left_out.strip_prefix("; ") {
+                output.note(left_out);
+            }
+            return Ok(exit);
+        }
+        if output.json {
+            output.document(&object! {
+                inputs: paths_shown(paths),
+                output: path_text(out),
+                kind: target.as_str(),
+                objects: summary.objects,
+                bytes: summary.bytes,
+                shared_bytes: summary.shared,
+                file_size: summary.byte_len,
+                left_out: &summary.left_out,
+                damaged: &summary.damaged,
+                excluded: absent::json(&excluded),
+                duplicates: absent::json(&duplicates),
+                warnings: warnings(&summary.warnings),
+            })?;
+        } else {
+            let objects = count(summary.objects, "object", "objects");
+            let (logical, stored) = (human(summary.bytes), human(summary.byte_len));
+            let path = text::path(out);
+            let shared = shared(summary.shared);
+            output.line(&format!(
+                "{path}: {target}; {objects}, {logical} of values in {stored}{shared}{left_out}"
+            ))?;
+        }
+        Ok(exit)
+    }
+
+    /// Writes the file to a store.
+    fn upload(
+        &self,
+        out: &Path,
+        inputs: &[Input],
+        options: &ConvertOptions<'_>,
+    ) -> Result<Summary, Failure> {
+        if inputs.iter().flat_map(Input::paths).any(|path| path == out) {
+            return Err(Failure::overwrite(
+                out,
+                "is an input, which is never overwritten",
+            ));
+        }
+        let remote = &self.convert.input.remote;
+        let convert = |upload: &mut _| zt_convert::convert(inputs, upload, options);
+        Ok(remote::write(out, self.force, remote, convert)?)
+    }
+}
+
+/// The changes of --set.
+fn changes(set: &[String]) -> Result<Vec<AttributeChange>, Failure> {
+    let change = |text: &String| {
+        let expected = || Failure::misuse("--set expects KEY=VALUE");
+        let pair = text.split_once('=').filter(|(key, _)| !key.is_empty());
+        let (key, value) = pair.ok_or_else(expected)?;
+        Ok(AttributeChange {
+            key: key.to_owned(),
+            values: value::readings(value, false)?,
+            value_type: None,
+        })
+    };
+    set.iter().map(change).collect()
+}
+
+/// The kind of the output.
+fn target(to: Option<Kind>, kinds: &Kinds, out: &Path, is_stdout: bool) -> Result<Kind, Failure> {
+    let by_path = || {
+        if is_stdout {
+            Some(ZT)
+        } else {
+            kinds.of_extension(&without_query(out))
+        }
+    };
+    to.or_else(by_path).ok_or_else(|| {
+        let path = out.display();
+        if out.is_dir() {
+            let message = format!("{path}: is a folder; OUT is the file to write");
+            return Failure::misuse(message);
+        }
+        let written = kinds.iter().filter(|kind| kind.writer().is_some());
+        let extensions: Vec<String> = written
+            .flat_map(|kind| kind.extensions())
+            .map(|extension| format!(".{extension}"))
+            .collect();
+        let extensions = extensions.join(", ");
+        Failure::misuse(format!(
+            "{path}: unknown output extension: use one of {extensions}, or --to KIND"
+        ))
+    })
+}
+
+/// A hint for an error about the extensions that users try first.
+fn hint_at_extension(out: &Path, output: &mut Output) {
+    let extension = out.extension().and_then(|extension| extension.to_str());
+    output.hint(match extension {
+        Some("st") => "the extension of safetensors is .safetensors; --to safetensors takes any",
+        Some("bin") => {
+            "a .bin file is one of PyTorch, which is only read; --to KIND writes another"
+        }
+        Some("pt" | "pth" | "ckpt") => {
+            "files of PyTorch are only read: write .safetensors, which torch loads without pickle"
+        }
+        _ => return,
+    });
+}
+
+/// A finite number from the command line.
+pub(crate) fn number(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number: &f64| number.is_finite());
+    number.ok_or_else(|| "expected a number".to_owned())
+}
