@@ -547,12 +547,14 @@ fn indices_of_every_integer_type_make_the_same_matrix() {
     assert_eq!(made(&values, &[1u64, 0, 2], &[0, 1, 3]), expected);
     assert_eq!(made(&values, &[1u32, 0, 2], &[0, 1, 3]), expected);
     assert_eq!(made(&values, &[1i32, 0, 2], &[0, 1, 3]), expected);
-    // i64 have the same bytes, and stay borrowed.
+    // i64 have the same bytes on little-endian systems, and stay borrowed.
     let (indices, indptr) = ([1i64, 0, 2], [0i64, 1, 3]);
     let csr = made(&values, &indices, &indptr);
     assert_eq!(csr, expected);
-    assert_eq!(csr.indices().as_ptr().addr(), indices.as_ptr().addr());
-    assert_eq!(csr.indptr().as_ptr().addr(), indptr.as_ptr().addr());
+    if cfg!(target_endian = "little") {
+        assert_eq!(csr.indices().as_ptr().addr(), indices.as_ptr().addr());
+        assert_eq!(csr.indptr().as_ptr().addr(), indptr.as_ptr().addr());
+    }
     let coo = Coo::from_coords([2, 2], &[5i32, 7], &[0i32, 1, 1, 0]).unwrap();
     assert_eq!(coo, Coo::new([2, 2], &[5i32, 7], &[0, 1, 1, 0]).unwrap());
 }

@@ -7,10 +7,9 @@ use crate::cbor::{Cursor, Encoder, MAX_NESTING, Scanner};
 use crate::error::{Error, Misuse, Result};
 use crate::value::Value;
 
-/// The most levels that `ciborium` decodes, twice the default of [`crate::Limits::nesting`]: a list takes two
-/// where the type keeps tags. A level takes up to 4 KiB of stack in a debug build, and a thread may have
-/// only 1 MiB.
-const LEVELS: usize = 128;
+/// The most levels that are deserialized, the default of [`crate::Limits::nesting`]. A level takes up to
+/// 16 KiB of stack in a debug build, and a thread may have only 1 MiB.
+const LEVELS: usize = 64;
 
 impl Value {
     /// `source` as a value, encoded by `ciborium`. Structs become maps with their fields' names as keys,
@@ -62,22 +61,26 @@ impl Value {
     ///
     /// # Errors
     ///
-    /// `attribute` if the value is not of that type, or if it is nested deeper than 128 levels. A level counts
-    /// twice where `T` keeps tags.
+    /// `attribute` if the value is not of that type, or if it is nested deeper than 64 levels.
     pub fn deserialized<T: DeserializeOwned>(&self) -> Result<T> {
         let mut encoder = Encoder::default();
-        encoder.value(self, 0, MAX_NESTING)?;
-        let read = de::from_reader_with_recursion_limit(encoder.out.as_slice(), LEVELS);
-        read.map_err(|error| {
-            let message = match error {
-                // Only the message: `ciborium` displays the whole error as Rust syntax.
-                de::Error::Semantic(_, message) => message,
-                de::Error::RecursionLimitExceeded => {
-                    format!("the value is nested deeper than {LEVELS} levels")
-                }
-                other => other.to_string(),
-            };
-            Error::Convert { message }
+        encoder
+            .value(self, 0, LEVELS)
+            .map_err(|misuse| match misuse {
+                Misuse::Nesting { .. } => Error::Convert {
+                    message: misuse.to_string(),
+                },
+                other => other.into(),
+            })?;
+        // A list counts twice where `T` keeps tags.
+        let limit = 2 * LEVELS;
+        let read = de::from_reader_with_recursion_limit(encoder.out.as_slice(), limit);
+        read.map_err(|error| match error {
+            // Only the message: `ciborium` displays the whole error as Rust syntax.
+            de::Error::Semantic(_, message) => Error::Convert { message },
+            other => Error::Convert {
+                message: other.to_string(),
+            },
         })
     }
 }

@@ -58,9 +58,10 @@ fn raw_elements_are_borrowed_from_memory_and_maps_and_copied_from_files() {
         let file = file.unwrap();
         let values = file.tensor("ramp").unwrap().values::<f32>().unwrap();
         let lends = !["position", "file"].contains(&source);
-        // Memory that a test allocates need not be aligned as a map is.
+        // Memory that a test allocates need not be aligned as a map is. Big-endian systems turn the bytes.
         assert!(!values.is_borrowed() || lends, "{source}");
-        assert!(values.is_borrowed() || source != "map");
+        let is_map = source == "map" && cfg!(target_endian = "little");
+        assert!(values.is_borrowed() || !is_map);
     }
 }
 
