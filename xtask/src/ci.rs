@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, Result};
 use crate::shell::Shell;
 use crate::{
-    corpus, features, fuzz, graph, interop, kill_points, mutate, package, sbom, supply_chain,
-    test_python, test_remote,
+    corpus, features, fuzz, graph, interop, kill_points, mutate, package, platforms, sbom,
+    supply_chain, test_python, test_remote,
 };
 
 struct Step {
@@ -72,6 +72,12 @@ const STEPS: &[Step] = &[
     step("interop", |shell| interop::run(shell, &[])),
     step("candle", |shell| candle(shell, &[])),
     step("python", |shell| test_python::run(shell, &[])),
+    Step {
+        name: "platforms",
+        run: platforms::in_ci,
+        // Only Debian has the compilers under these names.
+        optional: true,
+    },
     Step {
         name: "fuzz-smoke",
         run: fuzz::in_ci,

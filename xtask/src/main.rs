@@ -27,6 +27,7 @@ mod kill_points;
 mod mutants;
 mod mutate;
 mod package;
+mod platforms;
 mod reproducible;
 mod rooms;
 mod sbom;
@@ -142,6 +143,12 @@ const TASKS: &[Task] = &[
         arguments: "",
         summary: "every crate built from the files that crates.io would have",
         run: package::run,
+    },
+    Task {
+        name: "platforms",
+        arguments: "[TARGET]…",
+        summary: "tests for 32 bits, big-endian and Windows, on qemu and wine; needs Debian 12 and root",
+        run: platforms::run,
     },
     Task {
         name: "kill-points",
