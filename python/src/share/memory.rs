@@ -297,10 +297,10 @@ pub(crate) unsafe fn release(view: *mut ffi::Py_buffer) {
     drop(unsafe { Box::from_raw((*view).internal.cast::<View>()) });
 }
 
-/// Contiguous bytes that an object of Python lends for reading.
+/// Contiguous bytes that an object of Python lends: a file in memory, a piece that a file object has read, or
+/// an array to fill.
 ///
-/// Python must not change them while the engine reads them, as the docs of `Writer.add` ask. If it
-/// does, the file has old and new values.
+/// If Python changes them meanwhile, a copy has old and new bytes. So nothing reads them twice.
 pub(crate) struct Lent(PyUntypedBuffer);
 
 impl Lent {
@@ -324,7 +324,7 @@ impl Lent {
     /// The bytes, for work during which Python does not write to them.
     pub(crate) fn bytes(&self) -> &[u8] {
         // SAFETY: the buffer is contiguous. It is exported as long as `self` lives, so it is not moved
-        // or freed. Python writes nothing meanwhile: see the type.
+        // or freed. The caller copies them once: see the type.
         unsafe { slice(self.0.buf_ptr().cast(), self.0.len_bytes()) }
     }
 
