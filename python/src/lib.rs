@@ -45,6 +45,7 @@ mod _zt {
     use crate::whole::{
         convert::{Conversion, convert},
         diff::{Difference, diff},
+        examine::{Finding, examine},
         hash::{ContentHash, hash},
         program::_program,
         repair::{Recovery, repair},

@@ -222,6 +222,19 @@ def test_help_has_the_values_of_defaults():
         signature = inspect.signature(function)
         name = "digest" if "chunk_digests" not in signature.parameters else "chunk_digests"
         assert signature.parameters[name].default == "crc32c"
+def test_a_folder_is_examined(tmp_path):
+    names = [f"model-0000{at}-of-00002.zt" for at in (1, 2)]
+    for name in names:
+        zt.numpy.save_file({name: np.ones(2)}, tmp_path / name)
+    (finding,) = zt.examine(tmp_path)
+    assert finding.code == "no-index" and not finding.is_problem
+    assert finding.files == [tmp_path / name for name in names]
+    assert "zt index" in finding.advice and finding.message in str(finding)
+    (tmp_path / names[0]).unlink()
+    (finding,) = zt.examine(str(tmp_path))
+    assert finding.code == "missing-shards" and finding.is_problem
+    with pytest.raises(zt.MissingFileError):
+        zt.examine(tmp_path / "none")
 
 
 def test_a_torn_file_is_mended(tmp_path):

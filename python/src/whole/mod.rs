@@ -5,6 +5,7 @@
 //! | `hash`, `diff` | the identity of a file's tensors, and the differences of two files |
 //! | `select` | the choice of tensors, and their new names |
 //! | `convert` | files as one file of any kind |
+//! | `examine` | whether the files of a folder make one model |
 //! | `repair` | a damaged file, mended or saved |
 //! | `program` | the program `zt` |
 //!
@@ -12,6 +13,7 @@
 
 pub(crate) mod convert;
 pub(crate) mod diff;
+pub(crate) mod examine;
 pub(crate) mod hash;
 pub(crate) mod program;
 pub(crate) mod repair;
