@@ -19,6 +19,8 @@ struct Target {
     /// Runs the programs of the target. Empty: this machine does.
     runner: &'static str,
     tests: &'static [&'static str],
+    /// Names of tests, each with the reason.
+    left_out: &'static [(&'static str, &'static str)],
     is_in_ci: bool,
 }
 
@@ -37,9 +39,6 @@ const VALUES: &str = "--test blob --test digest --test footer --test writer --te
 const FILES: &str =
     "--lib --test source --test publishing --test locks --test edit --test same_bytes";
 
-/// Its values are compressed, which takes minutes under qemu.
-const NOT_LARGE: &str = "-- --skip a_large_component_is_the_same";
-
 const TARGETS: &[Target] = &[
     Target {
         triple: "i686-unknown-linux-gnu",
@@ -47,6 +46,7 @@ const TARGETS: &[Target] = &[
         compiler: "i686-linux-gnu-gcc",
         runner: "",
         tests: &[VALUES, FILES, "--test index --test rows --test writing"],
+        left_out: &[],
         is_in_ci: true,
     },
     Target {
@@ -54,7 +54,8 @@ const TARGETS: &[Target] = &[
         packages: "gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user-static",
         compiler: "s390x-linux-gnu-gcc",
         runner: "qemu-s390x-static -L /usr/s390x-linux-gnu",
-        tests: &[VALUES, NOT_LARGE],
+        tests: &[VALUES],
+        left_out: &[("a_large_component_is_the_same", "takes minutes under qemu")],
         is_in_ci: true,
     },
     Target {
@@ -63,6 +64,16 @@ const TARGETS: &[Target] = &[
         compiler: "x86_64-w64-mingw32-gcc-posix",
         runner: WINE,
         tests: &[FILES, "--test split"],
+        left_out: &[
+            (
+                "compacted_it_holds_what_it_says",
+                "wine cannot rename over a file that is open",
+            ),
+            (
+                "a_set_replaces_a_set_also_itself",
+                "wine keeps the name of a removed file that is open",
+            ),
+        ],
         is_in_ci: false,
     },
 ];
@@ -148,6 +159,11 @@ fn test(shell: &Shell, target: &Target) -> Program {
     let test = test.arg("profile.dev.package.\"*\".opt-level=0");
     let test = test.arg("--target").arg(target.triple).args(PACKAGES);
     let test = target.tests.iter().fold(test, |test, some| test.args(some));
+    let left_out = target
+        .left_out
+        .iter()
+        .flat_map(|(name, _)| ["--skip", name]);
+    let test = left_out.fold(test.arg("--"), Program::arg);
     let test = test
         .env("RUSTC", "/usr/bin/rustc")
         .env("LD_LIBRARY_PATH", "");
