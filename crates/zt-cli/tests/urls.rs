@@ -179,18 +179,51 @@ fn any_part_of_a_gguf_set_opens_the_set_by_its_url() {
 }
 
 #[test]
-fn a_checkpoint_opens_by_the_url_of_its_metadata() {
+fn a_checkpoint_opens_by_the_url_of_its_folder_and_of_its_metadata() {
     let folder = corpus("../dcp/rows");
     let server = Server::new();
     for name in [".metadata", "__1_0.distcp"] {
         server.put(name, fs::read(folder.join(name)).unwrap());
     }
-    let metadata = &server.url(".metadata");
-    let missing = zt(&["verify", metadata]).exits(1);
+    let missing = zt(&["verify", &server.url("step")]).exits(1);
     assert!(missing.err.contains("__0_0.distcp"), "{}", missing.err);
     let items = fs::read(folder.join("__0_0.distcp")).unwrap();
     server.put("__0_0.distcp", items);
-    assert_eq!(content(metadata), content(folder.to_str().unwrap()));
+    for url in ["step/.metadata", "step", "step/"].map(|name| server.url(name)) {
+        assert_eq!(content(&url), content(folder.to_str().unwrap()), "{url}");
+    }
+    // A folder without one, and no folder at all.
+    let empty = Server::new();
+    let none = zt(&["ls", &empty.url("")]).exits(2);
+    assert!(none.err.contains("ends with a folder"), "{}", none.err);
+    let none = zt(&["ls", &empty.url("stop")]).exits(4);
+    assert!(!none.err.contains(".metadata"), "{}", none.err);
+}
+
+#[test]
+fn a_checkpoint_becomes_a_set_of_safetensors_on_a_store() {
+    let folder = corpus("../dcp/mesh");
+    let server = Server::new();
+    for name in common::names_in(&folder) {
+        server.put(&name, fs::read(folder.join(&name)).unwrap());
+    }
+    let local = content(folder.to_str().unwrap());
+    // The checkpoint may be on the store, too. The set is named after its folder.
+    for (input, stem) in [
+        (folder.to_str().unwrap(), "mesh"),
+        ("s3://models/step/", "step"),
+    ] {
+        let to = ["--to", "safetensors", "--max-shard-size", "4KB"];
+        let split = [&["split", input, "-o", "s3://models/set/"][..], &to].concat();
+        on_s3(&server, &split).exits(0);
+        let names = server.names().into_iter();
+        let names: Vec<String> = names.filter(|name| name.starts_with(stem)).collect();
+        let index = format!("{stem}.safetensors.index.json");
+        assert!(names.len() > 2 && names.contains(&index), "{names:?}");
+        let index = format!("s3://models/set/{index}");
+        let hash = on_s3(&server, &["hash", &index, "--json"]).exits(0).json();
+        assert_eq!(hash["content"], *local);
+    }
 }
 
 /// A command for which the server is a store of S3.

@@ -80,7 +80,7 @@ pub use arithmetic::{Lora, average};
 pub use merge::{is_same_file, join_slices};
 pub use model::{Finding, WrittenIndex, is_blob, verify_blob};
 pub use native::{ZT, Zt};
-pub use open::{FolderContents, checkpoint_in, slices_in};
+pub use open::{CHECKPOINT_METADATA, FolderContents, checkpoint_in, slices_in};
 pub use sets::{Shard, Split, SplitOptions, shards_of};
 pub use table::Kinds;
 #[cfg(feature = "dcp")]

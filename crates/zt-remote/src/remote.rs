@@ -84,6 +84,27 @@ impl Remote {
         Self::at(address, options)
     }
 
+    /// Opens the object at `url`. If there is none, `url` is a folder, and the object `name` in it is opened: the
+    /// file that describes all files of the folder.
+    ///
+    /// # Errors
+    ///
+    /// As [`crate::open`]. If both are missing, the error is about `url`.
+    pub fn open_or_within(url: &str, name: &str, options: &RemoteOptions) -> Result<Self> {
+        let opened = Self::open(url, options);
+        let (place, query) = url.split_at(url.find('?').unwrap_or(url.len()));
+        match opened {
+            Err(error) if place.ends_with('/') || is_missing(&error) => {
+                let within = format!("{}/{name}{query}", place.trim_end_matches('/'));
+                match Self::open(&within, options) {
+                    Err(second) if is_missing(&second) => Err(error),
+                    opened => opened,
+                }
+            }
+            opened => opened,
+        }
+    }
+
     /// Opens objects below the folder of this one; `None` for a missing one. All of them and this one have
     /// one plan of requests, and share the limits of memory and of requests.
     ///

@@ -9,7 +9,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict};
 use zt::Source as _;
-use zt_convert::{Input, InputOptions, Kinds};
+use zt_convert::{CHECKPOINT_METADATA, Input, InputOptions, Kinds};
 use zt_remote::{Remote, RemoteOptions, Upload, is_url};
 
 use crate::share::error::Result;
@@ -42,7 +42,7 @@ pub(crate) fn options(settings: Option<&Bound<'_, PyDict>>) -> Result<RemoteOpti
     Ok(options)
 }
 
-/// Opens the file at a URL. The index of a set opens the whole set.
+/// Opens the file at a URL. The index of a set opens the whole set, and the folder of a checkpoint its files.
 pub(crate) fn open(
     py: Python<'_>,
     url: &str,
@@ -51,7 +51,7 @@ pub(crate) fn open(
 ) -> Result<Input> {
     // Another thread opens it and this one watches, so Ctrl-C ends the wait for a slow store.
     Watch::default().run(py, |_| {
-        let remote = Remote::open(url, remote)?;
+        let remote = Remote::open_or_within(url, CHECKPOINT_METADATA, remote)?;
         let shown = remote.url().to_owned();
         Kinds::builtin().open_in(remote.clone(), shown, &remote, options)
     })

@@ -10,8 +10,8 @@ use zt_foreign::{Input, InputOptions};
 use crate::merge::join_all;
 use crate::table::Kinds;
 
-/// The file that describes a checkpoint of `torch.distributed.checkpoint`.
-const METADATA: &str = ".metadata";
+/// The file in a folder that describes a checkpoint of `torch.distributed.checkpoint`.
+pub const CHECKPOINT_METADATA: &str = ".metadata";
 
 /// How `HuggingFaceStorageWriter` of torch names the file of a process:
 /// `shard-00001-model-00001-of-00001.safetensors`.
@@ -21,7 +21,7 @@ const SLICES: (&str, &str) = ("shard-", ".safetensors");
 /// none.
 #[must_use]
 pub fn checkpoint_in(folder: impl AsRef<Path>) -> Option<PathBuf> {
-    let path = folder.as_ref().join(METADATA);
+    let path = folder.as_ref().join(CHECKPOINT_METADATA);
     let source = FileSource::open(&path).ok()?;
     let kind = Kinds::builtin().detect(&source).ok()??;
     (kind.as_str() == "dcp").then_some(path)

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use zt_convert::foreign::TargetFolder;
-use zt_convert::{Input, InputOptions, Kinds};
+use zt_convert::{CHECKPOINT_METADATA, Input, InputOptions, Kinds};
 use zt_remote::{Meter, Remote, RemoteFolder, RemoteOptions, Upload};
 
 use crate::failure::signals;
@@ -34,16 +34,23 @@ fn options(arguments: &RemoteArgs) -> RemoteOptions {
         .interrupt(|| signals::caught().is_some())
 }
 
-/// Fetches the beginning or the end of a file. What it returns opens the file, with the options that it is
-/// given.
+/// Fetches the beginning or the end of a file, or of the file that describes a checkpoint's folder. What it
+/// returns opens the file, with the options that it is given.
 pub(crate) fn opener(
     path: &Path,
     arguments: &RemoteArgs,
 ) -> zt::Result<impl Fn(&InputOptions) -> zt::Result<Input>> {
-    let remote = Remote::open(&super::secrets::address(path), &options(arguments));
+    let address = super::secrets::address(path);
+    let remote = Remote::open_or_within(&address, CHECKPOINT_METADATA, &options(arguments));
     let remote = remote.map_err(|error| error.with_path(path))?;
+    let is_within = remote.url().ends_with(CHECKPOINT_METADATA);
+    let url = if is_within {
+        remote.url().into()
+    } else {
+        path.to_owned()
+    };
     Ok(move |options: &InputOptions| {
-        Kinds::builtin().open_in(remote.clone(), path, &remote, options)
+        Kinds::builtin().open_in(remote.clone(), &url, &remote, options)
     })
 }
 
