@@ -128,6 +128,24 @@ fn bytes_that_are_made_have_no_place_in_a_file() {
 }
 
 #[test]
+fn warnings_about_what_is_no_object_are_chosen_by_their_names() {
+    let (mut builder, bytes) = builder(OpenOptions::new());
+    builder.object("a.x", object(&[1], 0, 1), bytes);
+    builder.object("b.x", object(&[1], 1, 1), bytes);
+    for name in ["a.text", "b.text"] {
+        builder.not_a_tensor(name, "strings");
+    }
+    builder.warning(warning("b.x"));
+    let file = builder.build().unwrap();
+    let chosen = file
+        .select(|name| name.strip_prefix("a.").map(str::to_owned))
+        .unwrap();
+    let warnings = chosen.warnings();
+    let found = warnings.iter().map(|it| (it.code, it.object.as_deref()));
+    assert_eq!(found.collect::<Vec<_>>(), [("not-tensor", Some("text"))]);
+}
+
+#[test]
 fn objects_of_other_files_are_included_as_they_are_there() {
     let part = |name: &str, bytes: [u8; 4]| {
         let mut builder = FileBuilder::new(Kind::new("part"), OpenOptions::new());

@@ -226,7 +226,11 @@ impl FileBuilder {
         let new_name = |name: &str| chosen.get(name).cloned();
         for mut warning in inner.remarks.iter().cloned() {
             if let Some(name) = warning.object {
-                warning.object = new_name(&name);
+                // What is left out of a file has a name that no object has.
+                warning.object = match inner.catalog.find(&name) {
+                    Some(_) => new_name(&name),
+                    None => choose(&name),
+                };
                 if warning.object.is_none() {
                     continue;
                 }
