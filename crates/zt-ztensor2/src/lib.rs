@@ -17,7 +17,9 @@
 //! | `dense`; `zt.sparse_csr/1`, `zt.sparse_coo/1` | `dense`; `sparse_csr`, `sparse_coo`, with the profiles' own rules |
 //! | any other layout | an object of that format; it has components alone if the registry lacks the format |
 //! | `bool` over `u8` | the dtype `bool` |
-//! | `f4_e2m1`, `f8_e8m0`, unknown types | kept as the logical type; known sizes are checked |
+//! | `f4_e2m1` | the format `zt.f4_e2m1fn/1` if the layout is `dense`; otherwise the logical type is kept |
+//! | `f8_e8m0` | the logical type `f8_e8m0fnu` |
+//! | unknown types | kept as the logical type |
 //! | a blob of several parts | components that share their storage |
 //! | `zt.zstd-seekable/1` | decoded frame by frame when it is read |
 //! | another encoding | a fault of the object |

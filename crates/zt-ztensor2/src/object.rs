@@ -24,8 +24,9 @@ pub(super) const COO: &str = "zt.sparse_coo/1";
 /// The encoding that this crate decodes.
 const SEEKABLE: &str = "zt.zstd-seekable/1";
 
-/// An exponent in each byte.
+/// An exponent in each byte. `.zt` has its values under another name.
 const E8M0: &str = "f8_e8m0";
+const E8M0_OF_ZT: &str = "f8_e8m0fnu";
 /// Two elements in each byte.
 pub(super) const F4: &str = "f4_e2m1";
 
@@ -55,7 +56,7 @@ impl Part {
     fn check_packed(&self, count: u64) -> Result<(), Violation> {
         let expected = match self.logical_type.as_deref() {
             Some(F4) => count.div_ceil(2),
-            Some(E8M0) => count,
+            Some(E8M0_OF_ZT) => count,
             _ => return Ok(()),
         };
         let found = self.byte_len();
@@ -113,6 +114,9 @@ fn part(raw: &RawComponent) -> Result<Part> {
         if name == "bool" {
             dtype = DType::Bool;
             logical_type = None;
+        }
+        if name == E8M0 {
+            logical_type = Some(E8M0_OF_ZT.into());
         }
     }
     let (Some(offset), Some(length)) = (raw.offset, raw.length) else {

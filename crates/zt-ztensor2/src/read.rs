@@ -6,6 +6,7 @@ use std::sync::Arc;
 use twox_hash::XxHash3_64;
 use zt::container::bytes_of;
 use zt::foreign::{FileBuilder, Kind, SourceId};
+use zt::formats::PackedType;
 use zt::manifest::Text;
 use zt::{Blob, Component, Digest, Error, Object, Result, Source, Span, Warning};
 use zt_foreign::{FileKind, Input, Opening, Probe};
@@ -106,11 +107,16 @@ impl Reader<'_> {
         for (parts, mut entry) in checked {
             let placed = parts.and_then(|parts| self.place(&entry, parts, &overlaps));
             match placed {
-                Ok((components, sources)) => {
-                    let mut object = Object::new(
-                        entry.raw.shape.take().unwrap_or_default(),
-                        format_of(entry.raw.format.take().unwrap_or_default()),
-                    );
+                Ok((mut components, sources)) => {
+                    let mut format = format_of(entry.raw.format.take().unwrap_or_default());
+                    if let [(_, data)] = &mut *components
+                        && format == DENSE
+                        && data.logical_type.take_if(|name| name == F4).is_some()
+                    {
+                        format = PackedType::F4E2M1Fn.format().into();
+                    }
+                    let shape = entry.raw.shape.take().unwrap_or_default();
+                    let mut object = Object::new(shape, format);
                     object.attributes = entry.raw.attributes.take();
                     object.components = components;
                     self.builder.object_across(entry.name, object, sources);

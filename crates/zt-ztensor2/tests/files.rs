@@ -66,14 +66,14 @@ fn dense_objects_have_the_types_and_bytes_of_the_ground_truth() {
             };
             let tensor = file.tensor(name).unwrap();
             let shape: Vec<u64> = serde_json::from_value(truth["shape"].clone()).unwrap();
-            assert_eq!((tensor.shape(), tensor.format()), (&shape[..], "dense"));
+            let (format, logical_type) = match truth["type"].as_str() {
+                Some("f4_e2m1fn") => ("zt.f4_e2m1fn/1", None),
+                other => ("dense", other),
+            };
+            assert_eq!((tensor.shape(), tensor.format()), (&shape[..], format));
             let data = tensor.component("data").unwrap();
             assert_eq!(data.dtype, DType::from_name(dtype), "{name}");
-            assert_eq!(
-                data.logical_type.as_deref(),
-                truth["type"].as_str(),
-                "{name}"
-            );
+            assert_eq!(data.logical_type.as_deref(), logical_type, "{name}");
             let bytes = tensor.bytes("data").unwrap();
             let digest = DigestAlgorithm::Sha256.digest(&bytes).unwrap().to_string();
             let expected = truth["sha256"].as_str().unwrap();
@@ -82,6 +82,29 @@ fn dense_objects_have_the_types_and_bytes_of_the_ground_truth() {
         }
     }
     assert!(count > 30, "{count}");
+}
+
+/// The first element is in the low half of its byte.
+#[test]
+fn fp4_and_e8m0_have_values() {
+    const FP4: [f32; 8] = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0];
+    let file = opened(path("types.zt2")).into_file();
+    let values = |name: &str| {
+        let tensor = file.tensor(name).unwrap();
+        let dense = tensor.to_dense().unwrap().to_f32().unwrap();
+        let values = dense.as_slice::<f32>().unwrap().to_vec();
+        (tensor.bytes("data").unwrap().to_vec(), values)
+    };
+    let (bytes, found) = values("f4_e2m1");
+    let codes = bytes.iter().flat_map(|byte| [byte & 15, byte >> 4]);
+    let expected = codes.map(|code| {
+        let value = FP4[usize::from(code & 7)];
+        if code > 7 { -value } else { value }
+    });
+    assert_eq!(found, expected.take(7).collect::<Vec<_>>());
+    let (bytes, found) = values("f8_e8m0");
+    let expected = bytes.iter().map(|byte| (f32::from(*byte) - 127.0).exp2());
+    assert_eq!(found, expected.collect::<Vec<_>>());
 }
 
 #[test]
