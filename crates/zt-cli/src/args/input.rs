@@ -29,8 +29,8 @@ pub(crate) struct InputArgs {
     )]
     names: Option<PathBuf>,
 
-    /// Read opaque elements of NumPy (V1, V2, f1) as this type of ml_dtypes: bfloat16, float8_e4m3fn,
-    /// int4, ...; once for each length
+    /// Read opaque elements of NumPy (V1, V2, f1) and of HDF5 as this type of ml_dtypes: bfloat16,
+    /// float8_e4m3fn, int4, ...; once for each length
     #[arg(
         long = "ml-dtype",
         value_name = "TYPE",

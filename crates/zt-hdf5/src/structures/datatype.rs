@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use zt::formats::PackedType;
 use zt::{Attributes, ByteOrder, DType, Result, Value};
+use zt_foreign::{Meaning, MlDtype};
 
 use crate::bytes::cursor::Cursor;
 use crate::bytes::name;
@@ -65,6 +67,8 @@ pub(crate) struct Number {
     pub(crate) bit_layout: Option<BitLayout>,
     /// The values of an enumeration by name.
     pub(crate) names: Option<Arc<Attributes>>,
+    /// The type that opaque bytes are read as.
+    pub(crate) ml_dtype: Option<MlDtype>,
 }
 
 /// The head of a datatype, before its properties.
@@ -90,6 +94,9 @@ impl Datatype {
             Class::Opaque if self.byte_len == 2 => {
                 "two opaque bytes; --ml-dtype bfloat16 reads them as bf16"
             }
+            Class::Opaque if self.byte_len == 1 => {
+                "opaque bytes; --ml-dtype TYPE reads them as a type of ml_dtypes, such as float8_e4m3fn"
+            }
             Class::Opaque => "opaque bytes",
             Class::Unsupported(what) | Class::Other(what) => what,
         }
@@ -104,10 +111,19 @@ impl Datatype {
         }
     }
 
-    /// bf16, if this is two opaque bytes: h5py writes the bfloat16 of `ml_dtypes` so.
-    pub(crate) fn as_bf16(&self) -> Option<Number> {
-        let is_opaque = matches!(self.class, Class::Opaque) && self.byte_len == 2;
-        is_opaque.then(|| Number::new(DType::BF16, ByteOrder::Little))
+    /// Opaque bytes as the first type of as many bytes: h5py writes the types of `ml_dtypes` so.
+    pub(crate) fn opaque_as(&self, ml_dtypes: &[MlDtype]) -> Option<Number> {
+        if !matches!(self.class, Class::Opaque) {
+            return None;
+        }
+        let mut ml_dtypes = ml_dtypes.iter();
+        let ml_dtype = ml_dtypes.find(|it| it.saved_len() == self.byte_len)?;
+        let mut number = Number::new(ml_dtype.meaning.dtype(), ByteOrder::Little);
+        if let Meaning::Values(_, logical_type) = ml_dtype.meaning {
+            number.logical_type = logical_type;
+        }
+        number.ml_dtype = Some(*ml_dtype);
+        Some(number)
     }
 }
 
@@ -168,6 +184,14 @@ fn byte_order(head: &Head) -> ByteOrder {
 }
 
 impl Number {
+    /// The type, if its values have less than a byte. Each is stored in a byte of its own.
+    pub(crate) fn packed(&self) -> Option<PackedType> {
+        match self.ml_dtype?.meaning {
+            Meaning::Packed(packed) => Some(packed),
+            Meaning::Values(..) => None,
+        }
+    }
+
     fn new(dtype: DType, byte_order: ByteOrder) -> Self {
         Number {
             dtype,
@@ -175,6 +199,7 @@ impl Number {
             byte_order,
             bit_layout: None,
             names: None,
+            ml_dtype: None,
         }
     }
 }

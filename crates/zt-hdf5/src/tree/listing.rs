@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use zt::foreign::{FileBuilder, SourceId};
 use zt::{Attributes, Error, ErrorKind, Limits, Object, RawObject, Result, Source, Span, Value};
-use zt_foreign::{MlDtype, Opening};
+use zt_foreign::{MlDtype, Opening, Packing};
 
 use crate::bytes::name;
 use crate::bytes::store::Store;
@@ -38,7 +38,7 @@ pub(crate) struct Tree<'s> {
     file: SourceId,
     here: Rc<Hdf5File>,
     sources: Sources<'s>,
-    void2_as_bf16: bool,
+    ml_dtypes: &'s [MlDtype],
     /// The objects by the addresses of their headers. Links to one address share an object.
     known: HashMap<u64, Known>,
     /// The attributes of all groups.
@@ -101,7 +101,7 @@ impl<'s> Tree<'s> {
             file,
             here: Rc::new(Hdf5File::new(store.sharing(), root, opening.path, limits)),
             sources: Sources::new(limits, opening),
-            void2_as_bf16: opening.options.ml_dtypes.contains(&MlDtype::BFLOAT16),
+            ml_dtypes: &opening.options.ml_dtypes,
             known: HashMap::new(),
             attributes: Vec::new(),
             left: limit,
@@ -260,10 +260,14 @@ impl<'s> Tree<'s> {
     ) -> Result<Option<(Object, SourceId)>> {
         let found = attribute::read_all(self.store, &header, &mut self.here.common.borrow_mut())?;
         // Keras declares bf16 in this way, because h5py has no type for it.
-        let is_bf16 = self.void2_as_bf16 || found.has_text("dtype", "bfloat16");
+        let ml_dtypes = if found.has_text("dtype", "bfloat16") {
+            &[MlDtype::BFLOAT16]
+        } else {
+            self.ml_dtypes
+        };
         let dataset = {
             let common = &mut self.here.common.borrow_mut();
-            Dataset::read(self.store, header, common, is_bf16, listed)?
+            Dataset::read(self.store, header, common, ml_dtypes, listed)?
         };
         let Some(dataset) = dataset else {
             return Ok(None);
@@ -287,21 +291,22 @@ impl<'s> Tree<'s> {
     /// The object of a dataset, without attributes, and the source of its values.
     fn object(&self, builder: &mut FileBuilder, found: &Found) -> Result<(Object, SourceId)> {
         let number = &found.dataset.number;
-        let (source, place) = match (&found.values, number.bit_layout) {
-            (Values::Stored(span), None) => {
+        let is_made = number.bit_layout.is_some() || number.packed().is_some();
+        let (source, place) = match &found.values {
+            Values::Stored(span) if !is_made => {
                 return Ok((found.dataset.object(&found.shape, *span), self.file));
             }
-            (Values::Stored(span), Some(_)) => {
-                (found.values.source(self.store), Some(span.offset()))
-            }
-            (Values::Made { source, place, .. }, _) => (Arc::clone(source), *place),
+            Values::Stored(span) => (found.values.source(self.store), Some(span.offset())),
+            Values::Made { source, place, .. } => (Arc::clone(source), *place),
         };
-        let source: Arc<dyn Source> = match number.bit_layout {
-            Some(layout) => {
-                let wide = Widened::new(source, layout, number.dtype);
-                Arc::new(wide.ok_or(Violation::Overflow)?)
-            }
-            None => source,
+        let source: Arc<dyn Source> = if let Some(layout) = number.bit_layout {
+            let wide = Widened::new(source, layout, number.dtype);
+            Arc::new(wide.ok_or(Violation::Overflow)?)
+        } else if let Some(packed) = number.packed() {
+            let count = source.byte_len();
+            Arc::new(Packing::new(source, 0, count, packed))
+        } else {
+            source
         };
         let span = Span::new(0, source.byte_len()).ok_or(Violation::Overflow)?;
         let source = match place {

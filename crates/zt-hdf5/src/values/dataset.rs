@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use zt::formats::PackedType;
 use zt::{
     Attributes, Blob, Component, Limits, Object, RawComponent, RawObject, Result, Source, Span,
 };
+use zt_foreign::MlDtype;
 use zt_foreign::strided::Bands;
 
 use crate::bytes::budget::Budget;
@@ -120,14 +122,14 @@ pub(crate) struct Dataset {
 }
 
 impl Dataset {
-    /// Reads the shape and the datatype; `None` if the dataset is not a tensor. Two opaque bytes
-    /// are bf16 if `opaque_is_bf16`. `listed` is set in every case. Unsupported elements are an
+    /// Reads the shape and the datatype; `None` if the dataset is not a tensor. Opaque
+    /// bytes are of the first type of `ml_dtypes` that has as many. `listed` is set in every case. Unsupported elements are an
     /// error of code `dtype`.
     pub(crate) fn read(
         store: &Store,
         header: ObjectHeader,
         common: &mut Common,
-        opaque_is_bf16: bool,
+        ml_dtypes: &[MlDtype],
         listed: &mut Listed,
     ) -> Result<Option<Self>> {
         let dataspace = header.read_message(store, kind::DATASPACE, Dataspace::read)?;
@@ -141,7 +143,8 @@ impl Dataset {
             listed.dtype = Some("a null dataspace, without elements");
             return Ok(None);
         }
-        if datatype.is_other() {
+        let of_opaque = datatype.opaque_as(ml_dtypes);
+        if datatype.is_other() && of_opaque.is_none() {
             return Ok(None);
         }
         let (number, inner) = match &datatype.class {
@@ -149,9 +152,8 @@ impl Dataset {
             Class::Array(dimensions, number) => (number.clone(), dimensions.clone()),
             _ => {
                 let what = datatype.describe();
-                let number = datatype.as_bf16().filter(|_| opaque_is_bf16);
-                let number = number.ok_or(Violation::Element { what })?;
-                listed.dtype = Some(number.dtype.as_str());
+                let number = of_opaque.ok_or(Violation::Element { what })?;
+                listed.dtype = Some(number.logical_type.unwrap_or(number.dtype.as_str()));
                 (number, Vec::new())
             }
         };
@@ -190,6 +192,7 @@ impl Dataset {
                 number.logical_type,
                 number.byte_order,
                 number.bit_layout,
+                number.ml_dtype,
             )
         };
         kind(self) == kind(other)
@@ -222,7 +225,8 @@ impl Dataset {
         let mut data = Component::new(number.dtype, Blob::raw(span));
         data.logical_type = number.logical_type.map(Into::into);
         data.byte_order = number.byte_order;
-        Object::new(shape, "dense").with_component("data", data)
+        let format = number.packed().map_or("dense", PackedType::format);
+        Object::new(shape, format).with_component("data", data)
     }
 }
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use zt::{DType, Error, ErrorKind, Limits, Result, Source};
+use zt::{Error, ErrorKind, Limits, Result, Source};
 use zt_foreign::strided::Bands;
 use zt_foreign::{Neighbours, Opening, Refusal};
 
@@ -379,11 +379,11 @@ impl<'o> Sources<'o> {
             Some(known) => known,
             None => {
                 let header = ObjectHeader::read(store, address)?;
-                let is_bf16 = wanted.number.dtype == DType::BF16;
+                let ml_dtypes = wanted.number.ml_dtype.as_slice();
                 let mut listed = Listed::default();
                 let dataset = {
                     let common = &mut other.common.borrow_mut();
-                    Dataset::read(store, header, common, is_bf16, &mut listed)?
+                    Dataset::read(store, header, common, ml_dtypes, &mut listed)?
                 };
                 let dataset = dataset.ok_or(Violation::Elements)?;
                 self.make(&other, address, dataset, depth)?

@@ -1,8 +1,9 @@
 //! The datatypes of datasets.
 
-use zt::{ByteOrder, DType, File, VerifyOptions};
+use zt::{ByteOrder, DType, File, Memory, VerifyOptions};
+use zt_foreign::{InputOptions, MlDtype};
 
-use crate::draft::{beside, bytes, code, datatype, float, int};
+use crate::draft::{beside, bytes, bytes_beside, code, datatype, float, int, opened_with};
 
 /// A file with `x`, one element of that type with zeros.
 fn of(datatype: Vec<u8>) -> File {
@@ -238,6 +239,57 @@ fn elements_that_are_not_numbers_are_left_out_of_a_sound_file() {
         assert_eq!(found, [("not-tensor", Some("x"))]);
         assert!(file.verify(&VerifyOptions::default()).unwrap().is_ok());
     }
+}
+
+/// h5py writes the types of ml_dtypes as opaque bytes, those of less than a byte in a byte each.
+#[test]
+fn opaque_bytes_are_of_the_type_of_ml_dtypes_that_the_user_names() {
+    let opened = |byte_len: u32, names: &[&str]| {
+        let bytes = bytes_beside(|draft| {
+            let values = [0x01, 0x0F, 0x38, 0xC0];
+            draft.dataset(
+                datatype(1, OPAQUE, 0, byte_len, &[]),
+                &[4 / u64::from(byte_len)],
+                &values,
+            )
+        });
+        let mut options = InputOptions::new();
+        let types = names.iter().map(|name| MlDtype::from_name(name).unwrap());
+        options.ml_dtypes = types.collect();
+        opened_with(Memory::new(bytes), options).unwrap()
+    };
+    let object = |file: &File| {
+        let tensor = file.tensor("x").unwrap();
+        let data = tensor.component("data").unwrap();
+        let logical_type = data.logical_type.as_deref().map(str::to_owned);
+        let bytes = tensor.bytes("data").unwrap().to_vec();
+        (
+            tensor.format().to_owned(),
+            data.dtype.unwrap(),
+            logical_type,
+            bytes,
+        )
+    };
+    let all = ["bfloat16", "int4", "float8_e4m3fn"];
+    assert_eq!(
+        object(&opened(1, &all)),
+        ("zt.i4/1".to_owned(), DType::U8, None, vec![0xF1, 0x08])
+    );
+    let stored = vec![0x01, 0x0F, 0x38, 0xC0];
+    let f8 = Some("f8_e4m3fn".to_owned());
+    assert_eq!(
+        object(&opened(1, &all[2..])),
+        ("dense".to_owned(), DType::U8, f8, stored.clone())
+    );
+    assert_eq!(
+        object(&opened(2, &all)),
+        ("dense".to_owned(), DType::BF16, None, stored)
+    );
+    // No type of as many bytes.
+    let file = opened(1, &all[..1]);
+    let warnings = file.warnings();
+    assert_eq!(warnings.len(), 1);
+    assert!(warnings[0].message.contains("--ml-dtype"), "{warnings:?}");
 }
 
 #[test]
