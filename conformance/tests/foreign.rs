@@ -44,7 +44,7 @@ macro_rules! kinds {
 #[test]
 fn torch() {
     let folder = corpus::folder().join("corpus/torch");
-    check_cases("torch", &foreign::cases_in(&folder, "pt"), 26);
+    check_cases("torch", &foreign::cases_in(&folder, "pt"), 27);
 }
 
 /// Pickles that torch.save did not write: `corpus/pickle/make.py`.

@@ -150,7 +150,7 @@ case("script_buffers", "torch.jit.save of buffers whose types have storages in l
      script(torch.jit.script(Buffers(held | {"put_off": put_off}))), held | {"put_off": put_off.resolve_conj()})
 case("script_sparse", "torch.jit.save of sparse buffers, which libtorch pickles otherwise than Python",
      script(torch.jit.script(Buffers({"coo": rows.to_sparse(), "csr": rows.to_sparse_csr(), "hybrid": rows.to_sparse(1)}))),
-     {"coo": rows.to_sparse(), "csr": rows.to_sparse_csr()}, {"hybrid": "no such object format"})
+     {"coo": rows.to_sparse(), "csr": rows.to_sparse_csr(), "hybrid": rows.to_sparse(1)})
 
 # A training run, as PyTorch Lightning 2 lays out its checkpoints.
 model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Linear(4, 2))
@@ -220,8 +220,20 @@ others = {"dense": matrix, "csc": matrix.to_sparse_csc(), "bsr": matrix.to_spars
           "hybrid": matrix.to_sparse(1), "batched": torch.stack([matrix, matrix]).to_sparse_csr(),
           "nested": torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]), "meta": torch.empty(2, 3, device="meta"), "last": matrix.t()}
 case("layouts", "sparse layouts other than COO and CSR, a nested tensor, one without data", saved(others),
-     {name: others[name] for name in ("dense", "last", "csc", "bsr", "bsc")},
-     {name: "no such object format" for name in ("hybrid", "batched", "nested", "meta")})
+     {name: others[name] for name in ("dense", "last", "csc", "bsr", "bsc", "hybrid")},
+     {name: "no such object format" for name in ("batched", "nested", "meta")})
+
+# Hybrid tensors are read as COO of single values. Integers are negated as they are read.
+cube = torch.arange(24, dtype=torch.int16).reshape(2, 3, 4) * torch.tensor([1, 0, 1], dtype=torch.int16)[:, None]
+more = {"one_dense": cube.to_sparse(2), "two_dense": cube.to_sparse(1),
+        "repeated": torch.sparse_coo_tensor([[1, 1, 0]], torch.arange(6.0).reshape(3, 2), (2, 2)),
+        "transposed": torch.sparse_coo_tensor([[0, 1], [2, 0]], torch.arange(6.0).reshape(3, 2).t(), (2, 3, 3)),
+        "without": torch.zeros(2, 3).to_sparse(1)}
+extremes = {str(dtype).split(".")[1]: torch.tensor([0, 1, 5, torch.iinfo(dtype).min, torch.iinfo(dtype).max], dtype=dtype)
+            for dtype in (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)}
+negated = {name: torch._neg_view(ints) for name, ints in extremes.items()}
+case("deferred", "hybrid sparse tensors, and integers whose negation is deferred", saved({**more, **negated}),
+     {**more, **{name: ints.neg() for name, ints in extremes.items()}})
 
 # Odd collections and keys.
 tied = torch.arange(4.0)

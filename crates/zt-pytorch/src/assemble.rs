@@ -1,6 +1,6 @@
 //! Turns the leaves of a pickle into the objects and attributes of a [`zt::File`].
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,18 +9,18 @@ use zt::formats::PackedType;
 use zt::manifest::{ByteOrder, Text};
 use zt::{
     Attributes, Blob, Component, DType, Error, Memory, Object, RawComponent, RawObject, Registry,
-    Result, Source, Span, Warning,
+    Result, Source, Span,
 };
-use zt_foreign::sparse::{Coords, Indices};
 use zt_foreign::strided::{self, Bands, Strided};
 use zt_foreign::{Input, Opening};
 
 use crate::attribute;
 use crate::budget::Budget;
-use crate::deferred::Flipped;
+use crate::deferred::Changed;
 use crate::element::Meaning;
 use crate::flatten;
 use crate::numpy::{Array, Data};
+use crate::others::{LeftOut, Others};
 use crate::pickle::{Heap, Node, Pickle, Value};
 use crate::tensor::{self, Known, Layout, Refused};
 use crate::unknown::{Tensors, unknown};
@@ -115,71 +115,6 @@ pub(super) fn assemble(
     opening.build(builder)
 }
 
-/// What is in a file beside its tensors.
-#[derive(Default)]
-struct Others {
-    attributes: Vec<(zt::manifest::Value, zt::manifest::Value)>,
-    /// The objects of unknown classes, by their classes.
-    left_out: BTreeMap<String, LeftOut>,
-    has_tensors: bool,
-}
-
-struct LeftOut {
-    /// The path of the first.
-    first: String,
-    count: usize,
-    /// The byte of the file where the class is named.
-    offset: Option<u64>,
-}
-
-impl Others {
-    fn attribute(
-        &mut self,
-        name: String,
-        value: zt::manifest::Value,
-        budget: &mut Budget,
-    ) -> Result<(), Violation> {
-        // The value itself was counted when it was made; a name has an allocation of its own.
-        budget.spend(size_of::<zt::manifest::Value>())?;
-        budget.spend(name.len().next_multiple_of(16).saturating_add(16))?;
-        if self.attributes.len() == self.attributes.capacity() {
-            self.attributes
-                .reserve_exact((self.attributes.len() / 8).max(16));
-        }
-        self.attributes.push((name.into(), value));
-        Ok(())
-    }
-
-    /// Refuses a file that has objects of unknown classes only.
-    fn refuse(&self) -> Result<()> {
-        let Some((class, left_out)) = self.left_out.first_key_value() else {
-            return Ok(());
-        };
-        let class = class.clone();
-        let error = Error::from(Violation::Unknown { class, at: None });
-        Err(match left_out.offset {
-            Some(offset) => error.with_offset(offset),
-            None => error,
-        })
-    }
-}
-
-impl LeftOut {
-    fn warning(&self, class: &str) -> Warning {
-        let class = class.escape_debug();
-        let message = match self.count {
-            1 => format!("left out: an object of {class}; tensors in it are listed"),
-            count => format!("left out: {count} objects of {class}; tensors in them are listed"),
-        };
-        let warning = Warning::new("unknown-class", message);
-        match self.first.as_str() {
-            // The root.
-            "" => warning,
-            first => warning.with_object(first),
-        }
-    }
-}
-
 /// The name of a bare tensor: the name of the file, without its extension.
 fn single_name(path: Option<&Path>) -> String {
     let stem = path.and_then(Path::file_stem);
@@ -214,11 +149,11 @@ struct Stored {
 }
 
 /// The elements of a view: all of a range.
-struct Elements {
-    source: Arc<dyn Source>,
+pub(super) struct Elements {
+    pub(super) source: Arc<dyn Source>,
     /// `None` for a source that computes them.
     id: Option<SourceId>,
-    span: Span,
+    pub(super) span: Span,
     /// The offset in the file that a listing shows.
     from: u64,
 }
@@ -357,50 +292,7 @@ impl<'h> Assembler<'h> {
     ) -> Result<Parts> {
         let mut parts = match layout {
             Layout::Strided(view) => self.dense(view)?,
-            Layout::Coo {
-                shape,
-                coords,
-                values,
-                is_coalesced,
-            } => {
-                let mut parts = Parts::new(shape, "sparse_coo");
-                parts.push("values", self.component(values)?);
-                parts.push("coords", self.indices(coords)?);
-                if let Some(is_coalesced) = is_coalesced {
-                    parts.attribute("is_coalesced", is_coalesced.into());
-                }
-                parts
-            }
-            Layout::Csr {
-                shape,
-                indptr,
-                indices,
-                values,
-            } => {
-                let mut parts = Parts::new(shape, "sparse_csr");
-                parts.push("values", self.component(values)?);
-                parts.push("indices", self.indices(indices)?);
-                parts.push("indptr", self.indices(indptr)?);
-                parts
-            }
-            Layout::Compressed {
-                by,
-                shape,
-                block,
-                pointers,
-                indices,
-                values,
-            } => {
-                let (pointers, indices) = (self.integers(&pointers)?, self.integers(&indices)?);
-                let coords = Coords::compressed(by, shape, block, pointers, indices)?;
-                let span = Span::new(0, coords.byte_len()).ok_or(TensorFault::Overflow)?;
-                let coords_id = self.builder.derived(coords);
-                let coords = Component::new(DType::U64, Blob::raw(span));
-                let mut parts = Parts::new(shape.to_vec(), "sparse_coo");
-                parts.push("values", self.component(values)?);
-                parts.push("coords", (coords, coords_id));
-                parts
-            }
+            Layout::Sparse(layout) => self.sparse(*layout)?,
             Layout::Quantized { integers, scale } => self.quantized(integers, scale)?,
             Layout::Array(array) => self.array(&array, budget)?,
         };
@@ -479,27 +371,6 @@ impl<'h> Assembler<'h> {
         Ok(parts)
     }
 
-    /// Indices of a sparse tensor, which are u64 (decision D10). torch's i64 are read as u64: a
-    /// negative index is out of range of every shape. The i32 of a CSR matrix stay i32.
-    fn indices(&mut self, view: View) -> Result<(Component, SourceId)> {
-        let (mut component, id) = self.component(view)?;
-        if component.dtype == Some(DType::I64) {
-            component.dtype = Some(DType::U64);
-        }
-        Ok((component, id))
-    }
-
-    /// Indices of a layout that `.zt` does not have.
-    fn integers(&mut self, view: &View) -> Result<Indices> {
-        let Meaning::Values(dtype, None) = view.element.meaning else {
-            let name = view.element.name;
-            return Err(TensorFault::Element { name }.into());
-        };
-        let Elements { source, span, .. } = self.elements(view)?;
-        let order = self.order_of(dtype);
-        Ok(Indices::new(source, Blob::raw(span), dtype, order)?)
-    }
-
     /// Plain elements as a component.
     pub(super) fn component(&mut self, view: View) -> Result<(Component, SourceId)> {
         let element = view.element;
@@ -539,7 +410,7 @@ impl<'h> Assembler<'h> {
     }
 
     /// As [`Assembler::place`], before a computing source is a source of the file.
-    fn elements(&mut self, view: &View) -> Result<Elements> {
+    pub(super) fn elements(&mut self, view: &View) -> Result<Elements> {
         let stored = self.stored(&view.storage)?;
         let element_len = view.element.byte_len;
         let start = view
@@ -576,10 +447,10 @@ impl<'h> Assembler<'h> {
             }
         };
         if let Some(bit) = view.deferred.name() {
-            let mask = view.deferred.mask(view.element, self.byte_order);
-            let mask = mask.ok_or(TensorFault::Lazy { bit })?;
+            let change = view.deferred.change(view.element, self.byte_order);
+            let change = change.ok_or(TensorFault::Lazy { bit })?;
             let (source, span) = (elements.source, elements.span);
-            elements.source = Arc::new(Flipped::new(source, span, mask));
+            elements.source = Arc::new(Changed::new(source, span, change));
             elements.span = Span::new(0, span.byte_len()).ok_or(TensorFault::Overflow)?;
             elements.id = None;
         }

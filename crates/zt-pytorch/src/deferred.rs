@@ -4,6 +4,7 @@
 use std::io;
 use std::sync::Arc;
 
+use zt::container::memory::in_memory;
 use zt::{ByteOrder, DType, Source, Span};
 
 use crate::element::{ElementType, Meaning};
@@ -30,9 +31,26 @@ impl Deferred {
         }
     }
 
+    /// What the operations do to an element; `None` if it has no negative.
+    pub(super) fn change(self, element: &ElementType, byte_order: ByteOrder) -> Option<Change> {
+        let Meaning::Values(dtype, logical_type) = element.meaning else {
+            return None;
+        };
+        if dtype.is_float() {
+            return self.mask(element, byte_order).map(Change::Flip);
+        }
+        // A conjugate of a real number is itself.
+        let is_integer = logical_type.is_none() && dtype != DType::Bool && self.is_negated;
+        let byte_len = dtype.byte_len();
+        is_integer.then_some(Change::Negate {
+            byte_len,
+            byte_order,
+        })
+    }
+
     /// The bits of an element that the operations flip: the signs of its parts. `None` for elements
     /// that are not floating-point.
-    pub(super) fn mask(self, element: &ElementType, byte_order: ByteOrder) -> Option<Vec<u8>> {
+    fn mask(self, element: &ElementType, byte_order: ByteOrder) -> Option<Vec<u8>> {
         let Meaning::Values(dtype, _) = element.meaning else {
             return None;
         };
@@ -56,22 +74,67 @@ impl Deferred {
     }
 }
 
-/// The elements in a range of a source, with flipped bits.
-pub(super) struct Flipped {
-    base: Arc<dyn Source>,
-    span: Span,
-    /// The bits that are flipped in every element.
-    mask: Vec<u8>,
+/// A change of every element.
+pub(super) enum Change {
+    /// These bits are flipped.
+    Flip(Vec<u8>),
+    /// An integer is negated. As in torch, the lowest one is its own negative.
+    Negate {
+        byte_len: usize,
+        byte_order: ByteOrder,
+    },
 }
 
-impl Flipped {
-    /// The elements in `span`, each as long as `mask`.
-    pub(super) const fn new(base: Arc<dyn Source>, span: Span, mask: Vec<u8>) -> Self {
-        Flipped { base, span, mask }
+impl Change {
+    /// Bytes of an element.
+    const fn byte_len(&self) -> usize {
+        match self {
+            Change::Flip(mask) => mask.len(),
+            Change::Negate { byte_len, .. } => *byte_len,
+        }
+    }
+
+    /// Changes whole elements.
+    fn apply(&self, bytes: &mut [u8]) {
+        for element in bytes.chunks_mut(self.byte_len().max(1)) {
+            match self {
+                Change::Flip(mask) => {
+                    for (byte, flipped) in element.iter_mut().zip(mask) {
+                        *byte ^= flipped;
+                    }
+                }
+                Change::Negate { byte_order, .. } => {
+                    if *byte_order == ByteOrder::Big {
+                        element.reverse();
+                    }
+                    let mut carry = true;
+                    for byte in &mut *element {
+                        (*byte, carry) = (!*byte).overflowing_add(carry.into());
+                    }
+                    if *byte_order == ByteOrder::Big {
+                        element.reverse();
+                    }
+                }
+            }
+        }
     }
 }
 
-impl Source for Flipped {
+/// The elements in a range of a source, changed.
+pub(super) struct Changed {
+    base: Arc<dyn Source>,
+    span: Span,
+    change: Change,
+}
+
+impl Changed {
+    /// The elements in `span`.
+    pub(super) const fn new(base: Arc<dyn Source>, span: Span, change: Change) -> Self {
+        Changed { base, span, change }
+    }
+}
+
+impl Source for Changed {
     fn byte_len(&self) -> u64 {
         self.span.byte_len()
     }
@@ -80,18 +143,40 @@ impl Source for Flipped {
         self.base.is_sequential()
     }
 
-    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+    fn read_at(&self, offset: u64, mut buf: &mut [u8]) -> io::Result<()> {
         let end = offset.checked_add(buf.len() as u64);
         if end.is_none_or(|end| end > self.span.byte_len()) {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        self.base
-            .read_at(self.span.offset().strict_add(offset), buf)?;
-        let skipped = offset.checked_rem(self.mask.len() as u64).unwrap_or(0);
-        let mask = self.mask.iter().cycle();
-        let mask = mask.skip(usize::try_from(skipped).unwrap_or(0));
-        for (byte, flipped) in buf.iter_mut().zip(mask) {
-            *byte ^= flipped;
+        let mut at = self.span.offset().strict_add(offset);
+        let len = self.change.byte_len();
+        let mut skipped = in_memory(offset.checked_rem(len as u64).unwrap_or(0));
+        while !buf.is_empty() {
+            let whole = buf
+                .len()
+                .strict_sub(buf.len().checked_rem(len).unwrap_or(0));
+            let read = if skipped == 0 && whole > 0 {
+                let (elements, _) = buf.split_at_mut(whole);
+                self.base.read_at(at, elements)?;
+                self.change.apply(elements);
+                whole
+            } else {
+                // A part of an element.
+                let mut element = vec![0; len];
+                self.base
+                    .read_at(at.strict_sub(skipped as u64), &mut element)?;
+                self.change.apply(&mut element);
+                let part = element.get(skipped..).unwrap_or_default();
+                let wanted = part.len().min(buf.len());
+                let (from, to) = (part.iter(), buf.iter_mut());
+                for (byte, found) in to.zip(from) {
+                    *byte = *found;
+                }
+                wanted
+            };
+            skipped = 0;
+            at = at.strict_add(read as u64);
+            buf = buf.split_at_mut(read).1;
         }
         Ok(())
     }
@@ -155,7 +240,8 @@ mod tests {
     #[test]
     fn any_part_of_the_elements_can_be_read() {
         let base = Arc::new(zt::Memory::new((0..20).collect::<Vec<u8>>()));
-        let source = Flipped::new(base, Span::new(2, 16).unwrap(), vec![0, 0, 0, 0x80]);
+        let flip = Change::Flip(vec![0, 0, 0, 0x80]);
+        let source = Changed::new(base, Span::new(2, 16).unwrap(), flip);
         let read = |offset, len| {
             let mut bytes = vec![0; len];
             source.read_at(offset, &mut bytes).map(|()| bytes)
@@ -164,5 +250,43 @@ mod tests {
         assert_eq!(read(3, 2).unwrap(), [0x85, 6]);
         assert_eq!(read(15, 1).unwrap(), [0x91]);
         assert!(read(15, 2).is_err() && read(u64::MAX, 2).is_err());
+    }
+    #[test]
+    fn integers_are_negated_as_torch_does() {
+        for order in [ByteOrder::Little, ByteOrder::Big] {
+            let values = [0, 1, -1, 256, i32::MAX, i32::MIN];
+            let bytes = values.map(|value: i32| match order {
+                ByteOrder::Big => value.to_be_bytes(),
+                _ => value.to_le_bytes(),
+            });
+            let expected = values.map(|value| match order {
+                ByteOrder::Big => value.wrapping_neg().to_be_bytes(),
+                _ => value.wrapping_neg().to_le_bytes(),
+            });
+            let expected = expected.concat();
+            let deferred = Deferred {
+                is_conjugated: false,
+                is_negated: true,
+            };
+            let change = deferred.change(ElementType::from_name("int32").unwrap(), order);
+            let base = Arc::new(zt::Memory::new(bytes.concat()));
+            let source = Changed::new(base, Span::new(0, 24).unwrap(), change.unwrap());
+            for (start, end) in [(0, 24), (1, 24), (4, 8), (3, 9), (5, 7)] {
+                let mut found = vec![0; end - start];
+                source.read_at(start as u64, &mut found).unwrap();
+                assert_eq!(Some(&*found), expected.get(start..end), "{start}..{end}");
+            }
+        }
+        let negated = Deferred {
+            is_conjugated: false,
+            is_negated: true,
+        };
+        for name in ["bool", "float8_e5m2", "qint8"] {
+            let element = ElementType::from_name(name).unwrap();
+            assert!(
+                negated.change(element, ByteOrder::Little).is_none(),
+                "{name}"
+            );
+        }
     }
 }

@@ -9,6 +9,7 @@ use crate::global::{Global, Rebuild};
 use crate::numpy::{self, Array};
 use crate::pickle::{Heap, Made, Node, Value};
 use crate::quantized::{self, Scale};
+use crate::sparse::Sparse;
 use crate::unknown::class_name;
 use crate::view::{self, View};
 use crate::violation::{Done, TensorFault};
@@ -19,32 +20,12 @@ use crate::wrapper::unwrapped;
 pub(super) enum Layout {
     /// One element for every index.
     Strided(View),
-    /// Values and, for each, a coordinate in every dimension.
-    Coo {
-        shape: Vec<u64>,
-        coords: View,
-        values: View,
-        is_coalesced: Option<bool>,
-    },
-    /// The rows of a matrix.
-    Csr {
-        shape: Vec<u64>,
-        indptr: View,
-        indices: View,
-        values: View,
-    },
-    /// The columns of a matrix, or its rows or columns in blocks.
-    Compressed {
-        by: Compressed,
-        shape: [u64; 2],
-        /// The rows and columns of a block: 1 and 1 without blocks.
-        block: [u64; 2],
-        pointers: View,
-        indices: View,
-        values: View,
-    },
+    Sparse(Box<Sparse>),
     /// Integers with scales and zero-points.
-    Quantized { integers: View, scale: Scale },
+    Quantized {
+        integers: View,
+        scale: Scale,
+    },
     /// An array of NumPy, whose elements are in the pickle.
     Array(Array),
 }
@@ -66,8 +47,7 @@ impl Layout {
     pub(super) fn shape(&self) -> &[u64] {
         match self {
             Layout::Strided(view) | Layout::Quantized { integers: view, .. } => &view.shape,
-            Layout::Coo { shape, .. } | Layout::Csr { shape, .. } => shape,
-            Layout::Compressed { shape, .. } => shape,
+            Layout::Sparse(sparse) => sparse.shape(),
             Layout::Array(array) => &array.shape,
         }
     }
@@ -75,11 +55,8 @@ impl Layout {
     /// The type of the values.
     pub(super) fn element(&self) -> &'static ElementType {
         match self {
-            Layout::Strided(view)
-            | Layout::Quantized { integers: view, .. }
-            | Layout::Coo { values: view, .. }
-            | Layout::Csr { values: view, .. }
-            | Layout::Compressed { values: view, .. } => view.element,
+            Layout::Strided(view) | Layout::Quantized { integers: view, .. } => view.element,
+            Layout::Sparse(sparse) => sparse.element(),
             Layout::Array(array) => array.element,
         }
     }
@@ -276,22 +253,22 @@ fn coo(
     let coords = view(parts, indices, "indices")?;
     let values = view(parts, values, "values")?;
     known.element = Some(values.element);
-    if values.shape.len() != 1 {
-        let name = "torch.sparse_coo with dense dimensions".to_owned();
-        return Err(TensorFault::Layout { name });
-    }
-    let expected = [shape.len() as u64, values.count];
-    check_shape("indices", &expected, &coords)?;
+    // The values of a hybrid tensor are arrays of its last dimensions.
+    let (count, inner) = values.shape.split_first().unwrap_or((&0, &[]));
+    let sparse = shape.len().checked_sub(inner.len());
+    let (outer, dense) = shape.split_at(sparse.unwrap_or(0));
+    check_shape("values", &[&[*count], dense].concat(), &values)?;
+    check_shape("indices", &[outer.len() as u64, *count], &coords)?;
     let is_coalesced = match parts.optional(3) {
         Some(Value::Bool(is_coalesced)) => Some(is_coalesced),
         _ => None,
     };
-    Ok(Layout::Coo {
+    Ok(Layout::Sparse(Box::new(Sparse::Coo {
         shape,
         coords,
         values,
         is_coalesced,
-    })
+    })))
 }
 
 /// A CSR tensor with its `crow_indices`, `col_indices`, values and size at these places.
@@ -317,12 +294,12 @@ fn csr(
     let pointers = rows.checked_add(1).ok_or(TensorFault::Overflow)?;
     check_shape("crow_indices", &[pointers], &indptr)?;
     check_shape("col_indices", &[values.count], &indices)?;
-    Ok(Layout::Csr {
+    Ok(Layout::Sparse(Box::new(Sparse::Csr {
         shape,
         indptr,
         indices,
         values,
-    })
+    })))
 }
 
 /// `(pointers, indices, values, size)`. The values of blocks have three dimensions, which end with the
@@ -347,14 +324,14 @@ fn compressed(
     let (shape, block) = matrix.zip(block).ok_or_else(|| TensorFault::Layout {
         name: format!("{layout} of other than two dimensions"),
     })?;
-    Ok(Layout::Compressed {
+    Ok(Layout::Sparse(Box::new(Sparse::Compressed {
         by,
         shape,
         block,
         pointers: view(parts, 0, "pointers")?,
         indices: view(parts, 1, "indices")?,
         values,
-    })
+    })))
 }
 
 pub(super) fn check_shape(what: &'static str, expected: &[u64], view: &View) -> Done<()> {

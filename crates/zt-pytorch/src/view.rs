@@ -100,6 +100,23 @@ impl View {
         })
     }
 
+    /// One index of the first dimension.
+    pub(super) fn row(&self, index: u64) -> Done<Self> {
+        let (mut shape, mut strides) = (self.shape.clone(), self.strides.clone());
+        if shape.is_empty() {
+            return Ok(self.clone());
+        }
+        shape.remove(0);
+        let offset = strides.remove(0).checked_mul(index);
+        let offset = offset.and_then(|offset| offset.checked_add(self.offset));
+        let offset = offset.ok_or(TensorFault::Overflow)?;
+        let row = View::unchecked(self.storage.clone(), offset, shape, strides, self.element)?;
+        Ok(View {
+            deferred: self.deferred,
+            ..row
+        })
+    }
+
     /// Whether the elements are contiguous in row-major order.
     pub(super) fn is_contiguous(&self) -> bool {
         let mut dimensions = self.shape.iter().zip(&self.strides).rev();

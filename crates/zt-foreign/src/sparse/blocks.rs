@@ -30,8 +30,13 @@ impl Blocks {
         Self::along(of_blocks, rows.strict_mul(columns), columns, 1)
     }
 
-    /// Blocks of one value are their coordinates already.
-    fn along(of_blocks: Box<dyn Axis>, area: u64, extent: u64, run: u64) -> Box<dyn Axis> {
+    /// One dimension of blocks of `area` values. Blocks of one value are their coordinates already.
+    pub(super) fn along(
+        of_blocks: Box<dyn Axis>,
+        area: u64,
+        extent: u64,
+        run: u64,
+    ) -> Box<dyn Axis> {
         if area == 1 {
             return of_blocks;
         }

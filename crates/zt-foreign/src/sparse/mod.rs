@@ -5,6 +5,7 @@
 //! bsr, bsc  the same of blocks, and every block has all of its values, row by row
 //! dia       offsets: one per diagonal, whose values lie at their columns
 //! coo       an array of indices per dimension
+//! hybrid    coo whose values are arrays: the last dimensions are dense
 //! ```
 //!
 //! Coordinates are made when they are read, from the indices in the file. Values keep their order, so
@@ -100,6 +101,34 @@ impl Coords {
         Coords::new(axes, count.unwrap_or(0))
     }
 
+    /// The coordinates of single values, where each stored value is an array of the dimensions `dense`:
+    /// hybrid COO, whose last dimensions are dense. `indices` are those of the first dimensions, an array
+    /// for each.
+    ///
+    /// # Errors
+    ///
+    /// [`SparseFault`]: the arrays of indices differ in length.
+    pub fn hybrid(
+        indices: impl IntoIterator<Item = Indices>,
+        dense: &[u64],
+    ) -> Result<Self, SparseFault> {
+        let listed = Coords::listed(indices)?;
+        let area = dense
+            .iter()
+            .try_fold(1, |area: u64, it| area.checked_mul(*it));
+        let area = area.ok_or(SparseFault::Overflow)?;
+        let count = listed.count.checked_mul(area);
+        let first = listed.axes.into_iter();
+        let mut axes: Vec<_> = first.map(|axis| Blocks::along(axis, area, 1, 1)).collect();
+        let mut run = area;
+        for extent in dense {
+            // Without elements there are no values, and no coordinate is made.
+            run = run.checked_div(*extent).unwrap_or(0);
+            axes.push(Blocks::along(Box::new(Origin), area, *extent, run));
+        }
+        Coords::new(axes, count.ok_or(SparseFault::Overflow)?)
+    }
+
     /// The coordinates of a compressed matrix of `shape`: CSR, CSC, and BSR, BSC with their `block` of rows
     /// and columns, which is `[1, 1]` for the first two. There are as many values as indices, times the
     /// values of a block. They are stored block by block, each row by row.
@@ -159,6 +188,20 @@ impl Coords {
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
+    }
+}
+
+/// The coordinate of dense dimensions where each stored value begins.
+struct Origin;
+
+impl Axis for Origin {
+    fn fill(&self, _: u64, out: &mut [u64]) -> io::Result<()> {
+        out.fill(0);
+        Ok(())
+    }
+
+    fn is_sequential(&self) -> bool {
+        false
     }
 }
 

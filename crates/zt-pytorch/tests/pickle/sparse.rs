@@ -47,7 +47,7 @@ fn refuses_invalid_sparse_tensors() {
         ),
         (
             sparse(coo(), vec![matrix.clone(), matrix.clone(), sizes(&[4])]),
-            "unsupported",
+            "shape-size-mismatch",
         ),
         (
             sparse(coo(), vec![one.clone(), one.clone(), sizes(&[4])]),

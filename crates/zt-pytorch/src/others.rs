@@ -1,0 +1,74 @@
+//! What is in a file beside its tensors: attributes, and the objects that are left out.
+
+use std::collections::BTreeMap;
+
+use zt::manifest::Value;
+use zt::{Error, Result, Warning};
+
+use crate::budget::Budget;
+use crate::violation::Violation;
+
+/// What is in a file beside its tensors.
+#[derive(Default)]
+pub(super) struct Others {
+    pub(super) attributes: Vec<(Value, Value)>,
+    /// The objects of unknown classes, by their classes.
+    pub(super) left_out: BTreeMap<String, LeftOut>,
+    pub(super) has_tensors: bool,
+}
+
+pub(super) struct LeftOut {
+    /// The path of the first.
+    pub(super) first: String,
+    pub(super) count: usize,
+    /// The byte of the file where the class is named.
+    pub(super) offset: Option<u64>,
+}
+
+impl Others {
+    pub(super) fn attribute(
+        &mut self,
+        name: String,
+        value: Value,
+        budget: &mut Budget,
+    ) -> Result<(), Violation> {
+        // The value itself was counted when it was made; a name has an allocation of its own.
+        budget.spend(size_of::<Value>())?;
+        budget.spend(name.len().next_multiple_of(16).saturating_add(16))?;
+        if self.attributes.len() == self.attributes.capacity() {
+            self.attributes
+                .reserve_exact((self.attributes.len() / 8).max(16));
+        }
+        self.attributes.push((name.into(), value));
+        Ok(())
+    }
+
+    /// Refuses a file that has objects of unknown classes only.
+    pub(super) fn refuse(&self) -> Result<()> {
+        let Some((class, left_out)) = self.left_out.first_key_value() else {
+            return Ok(());
+        };
+        let class = class.clone();
+        let error = Error::from(Violation::Unknown { class, at: None });
+        Err(match left_out.offset {
+            Some(offset) => error.with_offset(offset),
+            None => error,
+        })
+    }
+}
+
+impl LeftOut {
+    pub(super) fn warning(&self, class: &str) -> Warning {
+        let class = class.escape_debug();
+        let message = match self.count {
+            1 => format!("left out: an object of {class}; tensors in it are listed"),
+            count => format!("left out: {count} objects of {class}; tensors in them are listed"),
+        };
+        let warning = Warning::new("unknown-class", message);
+        match self.first.as_str() {
+            // The root.
+            "" => warning,
+            first => warning.with_object(first),
+        }
+    }
+}
