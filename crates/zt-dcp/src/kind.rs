@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use zt::container::bytes_of;
 use zt::foreign::{FileBuilder, Kind, SourceId};
-use zt::{Blob, Error, RawComponent, RawObject, Result, Source, Span};
+use zt::{Blob, Error, ErrorKind, RawComponent, RawObject, Result, Source, Span};
 use zt_foreign::slices::{Assembled, SliceFault, byte_len};
 use zt_foreign::strided::Bands;
 use zt_foreign::{FileKind, Input, Neighbours, Opening, Probe, Refusal};
@@ -53,7 +53,18 @@ impl FileKind for Dcp {
         let limit = PICKLE_LEN.min(builder.limits().manifest_len);
         let whole = Span::new(0, found).filter(|_| found <= limit);
         let whole = whole.ok_or(Violation::TooLong { found, limit })?;
-        let Metadata { files, entries } = Metadata::read(&bytes_of(&source, whole)?)?;
+        let Metadata {
+            files,
+            entries,
+            uses,
+        } = Metadata::read(&bytes_of(&source, whole)?)?;
+        for found in uses {
+            builder.tolerated(Error::new(
+                ErrorKind::Unsupported,
+                found.code(),
+                found.to_string(),
+            ));
+        }
         builder.source(source);
         let mut neighbours = Neighbours::new(opening);
         let files = files.into_iter();

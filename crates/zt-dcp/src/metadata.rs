@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use zt::{Error, Result, Span};
 use zt_foreign::Meaning;
 use zt_foreign::slices::{Slice, SliceFault, byte_len};
+use zt_pickle::Use;
 
 use crate::element::Element;
 use crate::pickle::{Class, Fields, Heap, Value, dict, load, object, object_of, wrong};
@@ -50,6 +51,8 @@ pub(crate) struct Metadata {
     /// The names of the files below the folder, sorted.
     pub(crate) files: Vec<String>,
     pub(crate) entries: Vec<(String, Result<Entry, Refused>)>,
+    /// What Python would call or import beside harmless globals.
+    pub(crate) uses: Vec<Use>,
 }
 
 #[derive(Debug)]
@@ -118,7 +121,15 @@ impl Metadata {
             entries.push((name.to_owned(), entry));
         }
         let files = stored.files.into_iter().map(str::to_owned).collect();
-        Ok(Metadata { files, entries })
+        let mut uses = heap.uses();
+        uses.extend(zt_pickle::uses(
+            bytes.get(pickle.byte_len..).unwrap_or_default(),
+        ));
+        Ok(Metadata {
+            files,
+            entries,
+            uses,
+        })
     }
 }
 

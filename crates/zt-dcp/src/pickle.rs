@@ -1,31 +1,13 @@
 //! Pickled objects as data. No global is accepted: every object is a stand-in, with its class, its
 //! arguments and its state.
 
-use zt_pickle::{Global, Makes, StandIn};
+use zt_pickle::{NoGlobal, StandIn};
 
 use crate::violation::{Done, Violation};
 
 /// The dimensions of a tensor in torch. It is checked before sizes are copied, because any number of
 /// tensors can share a tuple of sizes.
 const RANK: usize = 64;
-
-/// No global.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum NoGlobal {}
-
-impl Global for NoGlobal {
-    fn makes(self) -> Makes {
-        match self {}
-    }
-
-    fn is_class(self) -> bool {
-        match self {}
-    }
-
-    fn has_state(self) -> bool {
-        match self {}
-    }
-}
 
 pub(crate) type Heap<'p> = zt_pickle::Heap<'p, NoGlobal>;
 pub(crate) type Node<'p> = zt_pickle::Node<'p, NoGlobal>;

@@ -1,6 +1,7 @@
 //! Adds an array to a file as an object.
 
 use std::sync::Arc;
+use zt::container::bytes_of;
 use zt::foreign::{FileBuilder, SourceId};
 use zt::{
     Blob, Component, Digest, Error, ErrorKind, RawComponent, RawObject, Result, Source, Span,
@@ -8,7 +9,7 @@ use zt::{
 use zt_foreign::strided::{Bands, Strided, View};
 use zt_foreign::{Meaning, MlDtype, Packing};
 
-use crate::descr::{Descr, ElementType, RECORDS};
+use crate::descr::{Descr, ElementType, OBJECTS, RECORDS};
 use crate::header::Header;
 use crate::violation::Violation;
 
@@ -79,6 +80,19 @@ impl Data<'_> {
         Ok(())
     }
 
+    /// Warns of what NumPy would run to load Python objects.
+    fn look_into(&self, data: Span, builder: &mut FileBuilder, name: &str) -> Result<()> {
+        /// The longest pickle that is looked into.
+        const LOOKED_INTO: u64 = 16 << 20;
+        let len = data.byte_len().min(LOOKED_INTO);
+        let span = Span::new(data.offset(), len).ok_or(Violation::Short)?;
+        for found in zt_pickle::uses(&bytes_of(&self.source, span)?) {
+            let error = Error::new(ErrorKind::Unsupported, found.code(), found.to_string());
+            builder.tolerated(error.with_object(name));
+        }
+        Ok(())
+    }
+
     /// Finds the elements. Whatever was read before an error is in `raw`.
     pub(crate) fn find(
         &self,
@@ -100,11 +114,17 @@ impl Data<'_> {
         };
 
         let Some(descr) = header.descr else {
+            self.look_into(data, builder, name)?;
             return Ok(Found::Other(RECORDS));
         };
         let element = match Descr::parse(&descr, self.ml_dtypes) {
             Descr::Elements(element) => element,
-            Descr::Other(what) => return Ok(Found::Other(what)),
+            Descr::Other(what) => {
+                if what == OBJECTS {
+                    self.look_into(data, builder, name)?;
+                }
+                return Ok(Found::Other(what));
+            }
             Descr::Unsupported(what) => {
                 return Err(blame(Violation::Unsupported { descr, what }));
             }

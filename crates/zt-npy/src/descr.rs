@@ -137,7 +137,7 @@ impl Descr {
             };
         };
         match (letter, size) {
-            ('O', None | Some(4 | 8)) => Descr::Other("pickled Python objects"),
+            ('O', None | Some(4 | 8)) => Descr::Other(OBJECTS),
             ('S' | 'a', _) => Descr::Other("byte strings"),
             ('U', _) => Descr::Other("strings"),
             ('T', _) => Descr::Other("strings of any length"),
@@ -158,6 +158,7 @@ impl Descr {
 
 /// Elements with several fields, or elements that are arrays themselves.
 pub(super) const RECORDS: &str = "records, or arrays as elements";
+pub(super) const OBJECTS: &str = "pickled Python objects";
 const TIMES: &str = "dates or time spans";
 
 /// Whether NumPy saves elements of this type with this code.

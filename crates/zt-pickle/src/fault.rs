@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::uses::Use;
+
 /// Why a pickle is refused, and where.
 #[derive(Debug)]
 pub struct PickleError {
@@ -10,6 +12,8 @@ pub struct PickleError {
     pub at: usize,
     /// What is wrong.
     pub fault: PickleFault,
+    /// What Python would call or import before it finds that.
+    pub uses: Vec<Use>,
 }
 
 /// What is wrong with an instruction.
@@ -105,6 +109,10 @@ impl fmt::Display for PickleError {
                 self.at
             ),
             _ => write!(f, "invalid pickle at byte {}: {}", self.at, self.fault),
+        }?;
+        match self.uses.iter().find(|it| it.is_danger) {
+            Some(danger) => write!(f, "; before that, {danger}"),
+            None => Ok(()),
         }
     }
 }

@@ -34,6 +34,24 @@ pub trait Global: Debug + Copy + Eq + Hash {
     }
 }
 
+/// No global: for a caller that accepts none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum NoGlobal {}
+
+impl Global for NoGlobal {
+    fn makes(self) -> Makes {
+        match self {}
+    }
+
+    fn is_class(self) -> bool {
+        match self {}
+    }
+
+    fn has_state(self) -> bool {
+        match self {}
+    }
+}
+
 /// What a call of a [`Global`] makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Makes {

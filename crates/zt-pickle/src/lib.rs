@@ -50,8 +50,13 @@
 //!
 //! [`Outline`] reads a pickle from a file without the bytes of the arrays in it.
 //!
-//! Protocols 0 to 5 are read. Extension codes, out-of-band buffers, and keyword arguments of accepted
-//! globals are refused: no data needs them.
+//! Protocols 0 to 5 are read. Out-of-band buffers, and keyword arguments of accepted globals are refused: no
+//! data needs them.
+//!
+//! # What Python would run
+//!
+//! [`uses`] and [`Heap::uses`] tell which globals Python would import or call when it loads the pickle, with
+//! the arguments as text, except those that are known to be harmless.
 //!
 //! # Limits
 //!
@@ -73,11 +78,14 @@ mod machine;
 mod number;
 mod object;
 mod outline;
+mod risk;
+mod uses;
 
 pub use fault::{PickleError, PickleFault};
-pub use global::{Collection, Global, Makes};
+pub use global::{Collection, Global, Makes, NoGlobal};
 pub use heap::{Heap, Made, Node, NodeId, StandIn, Value};
 pub use holders::Holders;
 pub use machine::{Pickle, load};
 pub use number::pieces;
 pub use outline::{Outline, OutlineError, ReadAt};
+pub use uses::{Use, uses};

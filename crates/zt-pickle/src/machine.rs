@@ -67,6 +67,7 @@ pub(super) fn load_from<'p, G: Global>(
         Err(fault) => Err(PickleError {
             at: machine.at,
             fault,
+            uses: machine.heap.uses(),
         }),
     }
 }
@@ -152,12 +153,13 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
             b'p' | b'q' | b'r' | 0x94 => self.put(code),
             b'c' | 0x93 => self.global(code),
             b'R' | 0x81 | 0x92 | b'i' | b'o' => self.object(code),
+            0x82..=0x84 => self.extension(code),
             b'b' => self.build(),
             b'Q' => {
                 let id = self.pop()?;
                 self.push_node(Node::Persistent(id))
             }
-            // No data needs extension codes or out-of-band buffers.
+            // No data needs out-of-band buffers.
             _ => Err(PickleFault::Instruction { code }),
         }?;
         Ok(None)

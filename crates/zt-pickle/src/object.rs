@@ -32,6 +32,21 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
         self.push_node(Node::Named { module, name, at })
     }
 
+    /// EXT1, EXT2 and EXT4: a global by its number in a registry of the running program. The pickle does not
+    /// say which one it is.
+    pub(super) fn extension(&mut self, code: u8) -> Done {
+        let number: u32 = match code {
+            0x82 => self.cursor.u8()?.into(),
+            0x83 => self.cursor.u16()?.into(),
+            _ => self.cursor.u32()?,
+        };
+        let at = u32::try_from(self.at).unwrap_or(u32::MAX);
+        let name = format!("_inverted_registry[{number}]");
+        let module = self.heap.add(Node::Text(Cow::Borrowed("copyreg")))?;
+        let name = self.heap.add(Node::Text(Cow::Owned(name)))?;
+        self.push_node(Node::Named { module, name, at })
+    }
+
     /// Refuses a root that is only a name, at the byte where it is named.
     pub(super) fn refuse_named(&mut self, root: Value<G>) -> Done {
         let Some(Node::Named { at, .. }) = self.heap.node(root) else {

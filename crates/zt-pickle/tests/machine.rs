@@ -371,7 +371,7 @@ fn an_object_of_a_refused_global_is_a_stand_in() {
 
 #[test]
 fn a_root_that_is_only_a_refused_name_is_refused_where_it_is_named() {
-    let PickleError { at, fault } = load(b"NN00cos\nsystem\n.", find).unwrap_err();
+    let PickleError { at, fault, .. } = load(b"NN00cos\nsystem\n.", find).unwrap_err();
     let (module, name) = ("os".into(), "system".into());
     assert_eq!((at, fault), (4, PickleFault::Global { module, name }));
 }
@@ -391,13 +391,7 @@ fn finds_the_values_that_hold_a_value_at_any_depth() {
 
 #[test]
 fn refuses_instructions_that_data_does_not_need() {
-    for code in [
-        &b"\x82\x01"[..],
-        b"\x84\x01\0\0\0",
-        b"\x97",
-        b"\x98",
-        b"P\n",
-    ] {
+    for code in [&b"\x97"[..], b"\x98", b"P\n"] {
         let fault = PickleFault::Instruction { code: code[0] };
         assert_eq!(read(code), Err(fault));
     }

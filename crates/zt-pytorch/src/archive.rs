@@ -27,6 +27,7 @@ use crate::assemble::{Graph, Place, assemble};
 use crate::global::Global;
 use crate::pickle::{Find, PICKLE_LEN, Pickle, load_record};
 use crate::violation::Violation;
+use zt_pickle::Use;
 use zt_zip::{Archive, Content, Member};
 
 const PICKLE: &str = "data.pkl";
@@ -78,16 +79,22 @@ pub(super) fn open(
         .pickle(PICKLE, &source, limit)?
         .ok_or(Violation::NoPickle)?;
     let locate = |key: &str| records.storage("data", key, &source);
+    let object = pickle.load(find)?;
+    let mut beside = records.other_uses(&archive, &source)?;
+    beside.extend(pickle.uses_behind(&object));
     let mut graphs = vec![Graph {
-        pickle: pickle.load(find)?,
+        pickle: object,
         start: pickle.start(),
         locate: &locate,
         prefix: "",
+        beside,
     }];
     let locate_constant = |key: &str| records.storage("constants", key, &source);
     if let Some(constants) = &constants {
+        let object = constants.load(find)?;
         graphs.push(Graph {
-            pickle: constants.load(find)?,
+            beside: constants.uses_behind(&object),
+            pickle: object,
             start: constants.start(),
             locate: &locate_constant,
             prefix: CONSTANTS_PREFIX,
@@ -133,6 +140,11 @@ struct Record {
 impl Record {
     fn load(&self, find: Find) -> Result<Pickle<'_>> {
         load_record(self.name, &self.bytes, self.start(), find)
+    }
+
+    /// What Python would run of the pickles behind the first one.
+    fn uses_behind(&self, first: &Pickle<'_>) -> Vec<Use> {
+        zt_pickle::uses(self.bytes.get(first.byte_len..).unwrap_or_default())
     }
 
     /// Where the pickle begins in the file. The bytes of a deflated one have no place in it.
@@ -209,6 +221,46 @@ impl<'a> Records<'a> {
             bytes: read(&content, limit)?,
             content,
         }))
+    }
+
+    /// What Python would run of the pickles in other members, whatever their names are. Members that cannot be
+    /// read are passed over: torch does not read them.
+    fn other_uses(&self, archive: &Archive, source: &Arc<dyn Source>) -> Result<Vec<Use>> {
+        /// The longest member that is looked into.
+        const LOOKED_INTO: u64 = 16 << 20;
+        /// Members and folders that are no pickles, or that are read as one.
+        const OTHERS: [&str; 9] = [
+            PICKLE,
+            CONSTANTS,
+            "data/",
+            "constants/",
+            "code/",
+            ".data/",
+            "version",
+            "byteorder",
+            ".format_version",
+        ];
+        let mut uses = Vec::new();
+        for member in archive.members() {
+            let name = member.name();
+            let within = name.split_once('/').map_or(name, |(_, within)| within);
+            let is_read = self.get(within).is_some_and(|it| std::ptr::eq(it, member));
+            let is_other = OTHERS
+                .iter()
+                .any(|other| within == *other || other.ends_with('/') && within.starts_with(other));
+            if is_read && is_other {
+                continue;
+            }
+            let Ok(content) = zip::content(member, source) else {
+                continue;
+            };
+            if content.span.byte_len() <= LOOKED_INTO
+                && let Ok(bytes) = read(&content, LOOKED_INTO)
+            {
+                uses.extend(zt_pickle::uses(&bytes));
+            }
+        }
+        Ok(uses)
     }
 
     fn storage(&self, folder: &str, key: &str, source: &Arc<dyn Source>) -> Result<Option<Place>> {
@@ -359,6 +411,36 @@ mod tests {
         assert_eq!(number.get("x"), Some(&Value::Unsigned(5)));
         let both = script(b"c__torch__.m\nC\n(K\x05tR}b");
         assert_eq!(code(&both), Some("pickle"));
+    }
+
+    /// Whatever their names are, and behind the object.
+    #[test]
+    fn says_what_python_would_run_of_other_pickles() {
+        let tensor = tensor(1, b"");
+        let object = [&b"\x80\x02}X\x01\0\0\0x"[..], &tensor, b"s."].concat();
+        let behind = [&object[..], b"cposix\nsystem\n(Vtrue\ntR."].concat();
+        let hidden = &b"\x80\x04\x8c\x02nt\x8c\x06system\x93\x8c\x02ls\x85R."[..];
+        let warnings = |object: &[u8], more: &[u8]| {
+            let storage = &[0; 4][..];
+            let records = [("data.pkl", object), ("data/s", storage), ("notes", more)];
+            let file = archive(&records).unwrap();
+            let warnings = file.warnings().into_iter();
+            let found: Vec<_> = warnings.map(|it| (it.code, it.message)).collect();
+            let strict = zt::VerifyOptions::new().strict(true);
+            assert!(file.verify(&zt::VerifyOptions::new()).unwrap().is_ok());
+            assert_eq!(file.verify(&strict).unwrap().is_ok(), found.is_empty());
+            found
+        };
+        assert_eq!(warnings(&object, b"text"), []);
+        let danger = |message: &str| vec![("pickle-danger", message.to_owned())];
+        assert_eq!(
+            warnings(&behind, b""),
+            danger("Python would call posix.system(\"true\"); nothing was run")
+        );
+        assert_eq!(
+            warnings(&object, hidden),
+            danger("Python would call nt.system(\"ls\"); nothing was run")
+        );
     }
 
     /// libtorch wraps the dict of deferred operations in a call that names its type.

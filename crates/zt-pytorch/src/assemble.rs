@@ -13,6 +13,7 @@ use zt::{
 };
 use zt_foreign::strided::{self, Bands, Strided};
 use zt_foreign::{Input, Opening};
+use zt_pickle::Use;
 
 use crate::attribute;
 use crate::budget::Budget;
@@ -20,7 +21,7 @@ use crate::deferred::Changed;
 use crate::element::Meaning;
 use crate::flatten;
 use crate::numpy::{Array, Data};
-use crate::others::{LeftOut, Others};
+use crate::others::{LeftOut, Others, warned};
 use crate::pickle::{Heap, Node, Pickle, Value};
 use crate::tensor::{self, Known, Layout, Refused};
 use crate::unknown::{Tensors, unknown};
@@ -65,6 +66,8 @@ pub(super) struct Graph<'c> {
     pub(super) locate: &'c Locate<'c>,
     /// The prefix of all names in the pickle.
     pub(super) prefix: &'static str,
+    /// What Python would call or import beside harmless globals in other bytes that belong to the pickle.
+    pub(super) beside: Vec<Use>,
 }
 
 /// Builds a file with one pickle, which begins at `start`, and little-endian storages beside it.
@@ -73,6 +76,7 @@ pub(super) fn assemble_one(
     pickle: Pickle<'_>,
     start: u64,
     storages: &HashMap<String, Place>,
+    beside: Vec<Use>,
     builder: FileBuilder,
     opening: Opening<'_>,
 ) -> Result<Input> {
@@ -82,6 +86,7 @@ pub(super) fn assemble_one(
         start: Some(start),
         locate: &locate,
         prefix: "",
+        beside,
     };
     assemble(source, &[graph], ByteOrder::Little, builder, opening)
 }
@@ -103,8 +108,19 @@ pub(super) fn assemble(
         let mut assembler = Assembler::new(graph, &file, byte_order, &mut builder, &mut others);
         assembler.add(&single, &mut budget)?;
     }
+    let uses = graphs.iter().map(|graph| {
+        let of_heap = graph.pickle.heap.uses().into_iter();
+        of_heap.chain(graph.beside.iter().cloned())
+    });
+    let mut uses: Vec<Use> = uses.flatten().collect();
+    // The dangerous ones first.
+    uses.sort_by_key(|found| !found.is_danger);
+    uses.dedup();
     if !others.has_tensors && others.attributes.is_empty() {
-        others.refuse()?;
+        others.refuse(&uses)?;
+    }
+    for found in &uses {
+        builder.tolerated(warned(found));
     }
     for (class, left_out) in &others.left_out {
         builder.warning(left_out.warning(class));

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use zt::foreign::FileBuilder;
 use zt::{Error, Result, Source, Span};
 use zt_foreign::{Input, Opening};
+use zt_pickle::Use;
 
 use crate::assemble::{Place, assemble_one};
 use crate::global::Global;
@@ -60,7 +61,9 @@ pub(super) fn open(
     let places = places.into_iter();
     let places = places.map(|(key, span)| (key, Place::of_file(span)));
     let start = stream.object.start();
-    assemble_one(source, object, start, &places.collect(), builder, opening)
+    let places = places.collect();
+    let beside = stream.uses.clone();
+    assemble_one(source, object, start, &places, beside, builder, opening)
 }
 
 /// The pickles of a stream.
@@ -70,6 +73,8 @@ pub(super) struct Stream {
     keys: Record,
     /// Where the stream ends.
     end: u64,
+    /// What Python would call or import beside harmless globals in the pickles around the object.
+    pub(super) uses: Vec<Use>,
 }
 
 impl Stream {
@@ -82,11 +87,16 @@ impl Stream {
             at = record.end();
             Ok::<_, Error>(record)
         };
-        if !is_magic(&next("the first pickle")?.load(Global::find)?) {
+        let mut uses = Vec::new();
+        let first = next("the first pickle")?;
+        let first = first.load(Global::find)?;
+        uses.extend(first.heap.uses());
+        if !is_magic(&first) {
             return Err(Violation::Magic.into());
         }
         let protocol = next("the protocol")?;
         let protocol = protocol.load(Global::find)?;
+        uses.extend(protocol.heap.uses());
         if protocol.root != Value::Int(PROTOCOL) {
             let found = match protocol.root {
                 Value::Int(version) => version.to_string(),
@@ -95,9 +105,15 @@ impl Stream {
             return Err(Violation::Version { found }.into());
         }
         // The byte order and type sizes of the writing machine. They have no effect.
-        next("the system")?.load(Global::find)?;
+        uses.extend(next("the system")?.load(Global::find)?.heap.uses());
         let (object, keys) = (next("the object")?, next("the storage keys")?);
-        Ok(Stream { object, keys, end })
+        uses.extend(keys.load(Global::find)?.heap.uses());
+        Ok(Stream {
+            object,
+            keys,
+            end,
+            uses,
+        })
     }
 
     /// The span of each storage of the object, and the error of the first one that is cut, if one is. After a

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use zt::manifest::Value;
-use zt::{Error, Result, Warning};
+use zt::{Error, ErrorKind, Result, Warning};
+use zt_pickle::Use;
 
 use crate::budget::Budget;
 use crate::violation::Violation;
@@ -43,18 +44,28 @@ impl Others {
         Ok(())
     }
 
-    /// Refuses a file that has objects of unknown classes only.
-    pub(super) fn refuse(&self) -> Result<()> {
-        let Some((class, left_out)) = self.left_out.first_key_value() else {
-            return Ok(());
+    /// Refuses a file that has objects of unknown classes only, because of a dangerous one if there is one.
+    pub(super) fn refuse(&self, uses: &[Use]) -> Result<()> {
+        let mut dangers = uses.iter().filter(|found| found.is_danger);
+        let danger = dangers.find_map(|danger| Some((danger, self.left_out.get(&danger.global)?)));
+        let (error, left_out) = match (danger, self.left_out.first_key_value()) {
+            (Some((danger, left_out)), _) => (warned(danger), left_out),
+            (None, Some((class, left_out))) => {
+                let class = class.clone();
+                (Violation::Unknown { class, at: None }.into(), left_out)
+            }
+            (None, None) => return Ok(()),
         };
-        let class = class.clone();
-        let error = Error::from(Violation::Unknown { class, at: None });
         Err(match left_out.offset {
             Some(offset) => error.with_offset(offset),
             None => error,
         })
     }
+}
+
+/// The warning about a global, which is an error to those who want none.
+pub(super) fn warned(found: &Use) -> Error {
+    Error::new(ErrorKind::Unsupported, found.code(), found.to_string())
 }
 
 impl LeftOut {

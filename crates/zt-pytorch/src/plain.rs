@@ -8,9 +8,11 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use zt::container::bytes_of;
 use zt::foreign::FileBuilder;
 use zt::{Error, Memory, Result, Source, Span};
 use zt_foreign::{Input, Opening, Probe};
+use zt_pickle::Use;
 
 use crate::assemble::{Place, assemble_one};
 use crate::global::Global;
@@ -75,13 +77,46 @@ pub(super) fn open(
         return Err(Violation::Joblib.into());
     }
     let mut pickle = loaded?;
-    let storages = storages(&mut pickle.heap, &source)?;
-    assemble_one(source, pickle, record.start(), &storages, builder, opening)
+    let mut beside = behind(&source, record.end())?;
+    // Byte strings that the outline leaves out can be pickles, too.
+    for value in pickle.heap.values() {
+        if let Some(Node::Elsewhere { offset, byte_len }) = pickle.heap.node(value) {
+            beside.extend(uses_in(&source, *offset, *byte_len)?);
+        }
+    }
+    let storages = storages(&mut pickle.heap, &source, &mut beside)?;
+    let start = record.start();
+    assemble_one(source, pickle, start, &storages, beside, builder, opening)
+}
+
+/// What Python would run of the pickles behind the first one.
+fn behind(source: &dyn Source, start: u64) -> Result<Vec<Use>> {
+    uses_in(source, start, source.byte_len().saturating_sub(start))
+}
+
+/// What Python would run of a range of bytes, if they are a pickle.
+fn uses_in(source: &dyn Source, start: u64, byte_len: u64) -> Result<Vec<Use>> {
+    /// The longest pickle that is looked into.
+    const LOOKED_INTO: u64 = 16 << 20;
+    let mut first = [0];
+    if byte_len < 2 {
+        return Ok(Vec::new());
+    }
+    source.read_at(start, &mut first)?;
+    if !matches!(first, [0x80 | b'c' | b'(']) {
+        return Ok(Vec::new());
+    }
+    let span = Span::new(start, byte_len.min(LOOKED_INTO)).ok_or(TensorFault::Overflow)?;
+    Ok(zt_pickle::uses(&bytes_of(source, span)?))
 }
 
 /// Puts the storage of every stream in the place of the call that would load it, and returns the
 /// storages by their new keys. Several calls may have the same bytes.
-fn storages(heap: &mut Heap<'_>, file: &Arc<dyn Source>) -> Result<HashMap<String, Place>> {
+fn storages(
+    heap: &mut Heap<'_>,
+    file: &Arc<dyn Source>,
+    uses: &mut Vec<Use>,
+) -> Result<HashMap<String, Place>> {
     let calls = heap.values().filter_map(|call| match heap.node(call) {
         Some(Node::Made(made)) if made.maker == Global::LoadFromBytes => {
             match heap.tuple(made.arguments) {
@@ -101,7 +136,7 @@ fn storages(heap: &mut Heap<'_>, file: &Arc<dyn Source>) -> Result<HashMap<Strin
             Some(id) => *id,
             None => {
                 let key = places.len().to_string();
-                let Some((id, place)) = storage(heap, Value::Node(bytes), &key, file)? else {
+                let Some((id, place)) = storage(heap, Value::Node(bytes), &key, file, uses)? else {
                     continue;
                 };
                 let memory = place.source.as_ref().map_or(0, |memory| memory.byte_len());
@@ -127,6 +162,7 @@ fn storage(
     bytes: Value,
     key: &str,
     file: &Arc<dyn Source>,
+    uses: &mut Vec<Use>,
 ) -> Result<Option<(StorageId, Place)>> {
     let (source, span) = match numpy::data(heap, bytes) {
         None => return Ok(None),
@@ -140,6 +176,8 @@ fn storage(
     let base = source.as_ref().unwrap_or(file);
     let stream = Stream::read(base, span)?;
     let object = stream.object.load(Global::find)?;
+    uses.extend(stream.uses.iter().cloned());
+    uses.extend(object.heap.uses());
     let storage = view::storage(&object.heap, object.root)?;
     let (spans, cut) = stream.storages(&object, base)?;
     if let Some(cut) = cut {

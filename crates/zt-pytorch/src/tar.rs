@@ -91,7 +91,8 @@ pub(super) fn open(
         }
     }
     let start = span.offset();
-    assemble_one(source, pickle, start, &storages.places, builder, opening)
+    let places = &storages.places;
+    assemble_one(source, pickle, start, places, Vec::new(), builder, opening)
 }
 
 /// What an id of the object stands for.

@@ -209,7 +209,11 @@ mod tests {
         let fault = PickleFault::Allocation { byte_len };
         let error = Error::from(Violation::Pickle {
             record: "data.pkl",
-            error: PickleError { at: 0, fault },
+            error: PickleError {
+                at: 0,
+                fault,
+                uses: Vec::new(),
+            },
         });
         let found = (error.kind(), error.code());
         assert_eq!(found, (ErrorKind::Limit, "allocation"));

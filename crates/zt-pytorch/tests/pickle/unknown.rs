@@ -26,9 +26,11 @@ fn names(file: &File) -> Vec<&str> {
     file.names().collect()
 }
 
+/// What Python would do with each unknown global is a warning of its own, which other tests check.
 pub(crate) fn codes(file: &File) -> Vec<(Option<String>, &'static str)> {
     let warnings = file.warnings().into_iter();
     warnings
+        .filter(|warning| !warning.code.starts_with("pickle-"))
         .map(|warning| (warning.object, warning.code))
         .collect()
 }
