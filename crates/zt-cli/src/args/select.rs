@@ -4,8 +4,9 @@ use std::collections::{HashMap, hash_map};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use regex_lite::Regex;
-use zt::{Error, ErrorKind, File, codes};
+use regex_lite::{Regex, RegexBuilder};
+use zt::{Error, ErrorKind, File, Limits, codes};
+use zt_convert::Names;
 
 use crate::args::glob;
 use crate::failure::Failure;
@@ -37,6 +38,12 @@ pub(crate) struct SelectArgs {
     #[arg(long, value_name = "FILE", display_order = 73)]
     rename_from: Option<PathBuf>,
 }
+
+/// The most memory of a compiled pattern. Its time grows with that, and counted repeats make it large.
+const LARGEST: usize = 32 << 10;
+
+/// The most groups and matches in a replacement: each may be as long as the name.
+const REFERENCES: usize = 64;
 
 /// `s/PATTERN/REPLACEMENT/FLAGS`.
 #[derive(Debug, Clone)]
@@ -115,7 +122,7 @@ impl SelectArgs {
         let choose = |name: &str| self.takes(name).then(|| names.of(name));
         let pairs = file.names().filter_map(|name| Some((name, choose(name)?)));
         expect_new_names(pairs)?;
-        Ok(file.select(choose)?)
+        Ok(file.select(|name| choose(name)?.ok())?)
     }
 
     /// Whether the patterns choose the object `name`.
@@ -162,10 +169,11 @@ pub(crate) fn expect_new_name(old: &str, new: &str) -> Result<(), Error> {
 
 /// Refuses new names that are empty, and one for two objects. Each pair has the old name first.
 pub(crate) fn expect_new_names<'n>(
-    pairs: impl Iterator<Item = (&'n str, String)>,
+    pairs: impl Iterator<Item = (&'n str, Result<String, Error>)>,
 ) -> Result<(), Error> {
     let mut taken = HashMap::new();
     for (old, new) in pairs {
+        let new = new?;
         expect_new_name(old, &new)?;
         match taken.entry(new) {
             hash_map::Entry::Vacant(place) => {
@@ -198,7 +206,7 @@ impl<'r> NewNames<'r> {
         let mut listed = HashMap::new();
         if let Some(path) = path {
             let of_path = |error: Error| error.with_path(path);
-            let text = std::fs::read_to_string(path).map_err(|error| of_path(error.into()))?;
+            let text = Names::text(path)?;
             let lines = text.lines().enumerate();
             for (at, line) in lines.filter(|(_, line)| !line.is_empty()) {
                 let refuse = |what: &str| {
@@ -207,6 +215,7 @@ impl<'r> NewNames<'r> {
                 };
                 let (old, new) = line
                     .split_once('\t')
+                    .filter(|(_, new)| !new.contains('\t'))
                     .ok_or_else(|| refuse("expected an old name, a tab and a new name"))?;
                 if listed.insert(old.to_owned(), new.to_owned()).is_some() {
                     return Err(refuse("the object has a new name already").into());
@@ -217,18 +226,39 @@ impl<'r> NewNames<'r> {
     }
 
     /// The new name of the object `name`, which may be the old one.
-    pub(crate) fn of(&self, name: &str) -> String {
+    ///
+    /// # Errors
+    ///
+    /// Code `misuse` if a rule makes a name longer than names may be.
+    pub(crate) fn of(&self, name: &str) -> Result<String, Error> {
         let listed = self.listed.get(name).map_or(name, String::as_str);
-        let rules = self.rules.iter();
-        rules.fold(listed.to_owned(), |name, rule| rule.apply(&name))
+        let apply = |name: String, rule: &Rule| rule.apply(&name);
+        let renamed = self.rules.iter().try_fold(listed.to_owned(), apply);
+        renamed.map_err(|error| error.with_object(name))
     }
 }
 
 impl Rule {
-    fn apply(&self, name: &str) -> String {
-        let limit = usize::from(!self.is_global);
-        let replacement = self.replacement.as_str();
-        self.pattern.replacen(name, limit, replacement).into_owned()
+    /// The name is as long as a rule may make it before the next rule sees it.
+    fn apply(&self, name: &str) -> Result<String, Error> {
+        let most = if self.is_global { usize::MAX } else { 1 };
+        let limit = Limits::default().name_len;
+        let (mut renamed, mut copied) = (String::new(), 0);
+        for found in self.pattern.captures_iter(name).take(most) {
+            let Some(whole) = found.get(0) else { continue };
+            renamed.push_str(&name[copied..whole.start()]);
+            found.expand(&self.replacement, &mut renamed);
+            copied = whole.end();
+            if renamed.len() > limit {
+                break;
+            }
+        }
+        renamed.push_str(&name[copied..]);
+        if renamed.len() > limit && renamed.len() > name.len() {
+            let message = format!("a rule makes the name longer than {limit} bytes");
+            return Err(Error::new(ErrorKind::Misuse, codes::MISUSE, message));
+        }
+        Ok(renamed)
     }
 }
 
@@ -264,9 +294,13 @@ pub(crate) fn rule(text: &str) -> Result<Rule, String> {
         "g" => true,
         _ => return Err(expected.to_owned()),
     };
-    let pattern = Regex::new(pattern).map_err(|error| error.to_string())?;
+    let pattern = RegexBuilder::new(pattern).size_limit(LARGEST).build();
+    let pattern = pattern.map_err(|error| error.to_string())?;
     let groups = pattern.captures_len();
     let replacement = replacement_of(replacement, groups)?;
+    if replacement.matches("${").count() > REFERENCES {
+        return Err(format!("a replacement has at most {REFERENCES} groups"));
+    }
     Ok(Rule {
         input: None,
         pattern,
@@ -343,8 +377,22 @@ mod tests {
             ("s/x/y/", "w", "w"),
             ("s/.*//", "w", ""),
         ] {
-            assert_eq!(rule(text).unwrap().apply(name), renamed, "{text}");
+            assert_eq!(rule(text).unwrap().apply(name).unwrap(), renamed, "{text}");
         }
+    }
+
+    #[test]
+    fn names_and_patterns_have_a_largest_size() {
+        let double = rule("s/./&&/g").unwrap();
+        let mut name = "w".repeat(1000);
+        while name.len() <= 32 << 10 {
+            name = double.apply(&name).unwrap();
+        }
+        let error = double.apply(&name).unwrap_err();
+        assert_eq!(error.code(), "misuse");
+        assert!(rule(&format!("s/w/{}/", "&".repeat(65))).is_err());
+        assert!(rule(r"s/\w{5000}//").is_err());
+        assert!(rule(r"s/^(model|transformer)\.layers\.([0-9]{1,4})\./\2./").is_ok());
     }
 
     #[test]

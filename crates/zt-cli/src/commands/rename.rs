@@ -146,11 +146,12 @@ fn answer(
 /// Every object whose name changes.
 fn new_names(file: &File, names: &NewNames<'_>) -> Result<Vec<Renamed>, Error> {
     let old = file.names().map(str::to_owned);
-    let pairs = old.map(|old| Renamed {
-        new: names.of(&old),
-        old,
+    let pairs = old.map(|old| {
+        let new = names.of(&old)?;
+        Ok(Renamed { old, new })
     });
-    let renamed: Vec<Renamed> = pairs.filter(|pair| pair.old != pair.new).collect();
+    let changes = |pair: &Result<Renamed, Error>| !matches!(pair, Ok(pair) if pair.old == pair.new);
+    let renamed: Vec<Renamed> = pairs.filter(changes).collect::<Result<_, _>>()?;
     if renamed.is_empty() {
         let message = "no object has a name that changes; `zt ls` lists names";
         return Err(Error::new(ErrorKind::Misuse, "not-found", message));

@@ -26,6 +26,17 @@ impl Names {
     ///
     /// [`zt::ErrorKind::Io`]; code `names` for a file that is not UTF-8, or longer than 64 MiB.
     pub fn read(path: impl AsRef<Path>) -> Result<Self> {
+        let text = Self::text(path)?;
+        let names = text.lines().map(str::trim).filter(|name| !name.is_empty());
+        Ok(names.collect())
+    }
+
+    /// The text of a list, without a byte order mark.
+    ///
+    /// # Errors
+    ///
+    /// As [`Names::read`].
+    pub fn text(path: impl AsRef<Path>) -> Result<String> {
         let path = path.as_ref();
         let read = || {
             let mut text = Vec::new();
@@ -34,10 +45,11 @@ impl Names {
             if text.len() as u64 > LEN_MAX {
                 return Err(Fault::NamesTooLong { limit: LEN_MAX }.into());
             }
-            let text = String::from_utf8(text).map_err(|_| Fault::NamesNotUtf8)?;
-            let text = text.strip_prefix('\u{FEFF}').unwrap_or(&text);
-            let names = text.lines().map(str::trim).filter(|name| !name.is_empty());
-            Ok(names.collect())
+            let mut text = String::from_utf8(text).map_err(|_| Fault::NamesNotUtf8)?;
+            if text.starts_with('\u{FEFF}') {
+                text.remove(0);
+            }
+            Ok(text)
         };
         read().map_err(|error: Error| error.with_path(path))
     }
