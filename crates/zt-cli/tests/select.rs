@@ -209,3 +209,22 @@ fn two_objects_with_one_new_name_are_refused() {
         assert!(run.err.contains(expected), "{}", run.err);
     }
 }
+
+#[test]
+fn a_list_of_new_names_is_text_of_limited_length() {
+    let dir = folder();
+    let list = |bytes: &[u8]| {
+        fs::write(dir.path().join("list"), bytes).unwrap();
+        let arguments = ["ls", "model.zt", "--rename-from", "list", "--json"];
+        run(command().args(arguments).current_dir(dir.path()))
+    };
+    let listed = list(b"\xef\xbb\xbfstep\tsteps\n").exits(0);
+    assert!(String::from_utf8(listed.out).unwrap().contains("\"steps\""));
+    for wrong in [
+        &b"step\ta\tb\n"[..],
+        b"step\t\xff\n",
+        &[b'\n'; (64 << 20) + 1],
+    ] {
+        assert_eq!(list(wrong).exits(2).error_code(), "names");
+    }
+}

@@ -577,6 +577,24 @@ fn every_command_reads_each_byte_once_and_in_long_requests() {
 }
 
 #[test]
+fn a_list_of_hashes_may_lie_at_a_url_and_name_urls() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::with("model.zt", fs::read(sample(dir.path())).unwrap());
+    let list = zt(&["hash", "--sums", &server.url("model.zt")])
+        .exits(0)
+        .out;
+    server.put("SUMS", [b"\xef\xbb\xbf".as_slice(), &list].concat());
+    let checked = zt(&["hash", "--check", &server.url("SUMS")]).exits(0);
+    assert!(
+        String::from_utf8(checked.out)
+            .unwrap()
+            .ends_with("model.zt: OK\n")
+    );
+    let missing = zt(&["hash", "--check", &server.url("OTHERS")]).exits(4);
+    assert!(missing.err.contains("OTHERS"), "{}", missing.err);
+}
+
+#[test]
 fn connections_are_encrypted_unless_the_user_allows_others() {
     let server = Server::with("model.zt", Vec::new());
     let refused = run(command().args(["ls", &server.url("model.zt"), "--json"])).exits(2);

@@ -13,6 +13,7 @@ use crate::args::input::{InputArgs, Truncated};
 use crate::args::jobs::Jobs;
 use crate::commands::each::{Answer, each};
 use crate::failure::{Exit, Failure, of_findings};
+use crate::files::remote;
 use crate::files::stdin::{self, is_stdin};
 use crate::files::sums;
 use crate::output::Output;
@@ -147,9 +148,13 @@ fn check(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     for list in arguments.files.given() {
         let text = if is_stdin(list) {
             stdin::bytes()?
+        } else if remote::is_url(list) {
+            remote::bytes(list, &arguments.input.remote).map_err(Failure::Refused)?
         } else {
             std::fs::read(list).map_err(|error| zt::Error::from(error).with_path(list))?
         };
+        // The byte order mark of an editor.
+        let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text);
         for (at, line) in text.split(|byte| *byte == b'\n').enumerate() {
             let line = line.strip_suffix(b"\r").unwrap_or(line);
             if line.is_empty() {

@@ -13,9 +13,9 @@ use zt::{Error, ErrorKind, codes};
 use zt_convert::foreign;
 
 #[cfg(not(feature = "remote"))]
-pub(crate) use off::{folder, opener, report, write};
+pub(crate) use off::{bytes, folder, opener, report, write};
 #[cfg(feature = "remote")]
-pub(crate) use on::{folder, opener, report, write};
+pub(crate) use on::{bytes, folder, opener, report, write};
 pub(crate) use secrets::without_secrets;
 
 use crate::failure::Failure;

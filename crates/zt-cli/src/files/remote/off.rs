@@ -22,6 +22,10 @@ pub(crate) fn opener(path: &Path, _: &RemoteArgs) -> zt::Result<Open> {
     refused(path)
 }
 
+pub(crate) fn bytes(path: &Path, _: &RemoteArgs) -> zt::Result<Vec<u8>> {
+    refused(path)
+}
+
 pub(crate) fn write<T>(
     path: &Path,
     _: bool,

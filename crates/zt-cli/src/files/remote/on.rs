@@ -6,6 +6,8 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use zt::container::memory;
+use zt::{Source, Span};
 use zt_convert::foreign::TargetFolder;
 use zt_convert::{CHECKPOINT_METADATA, Input, InputOptions, Kinds};
 use zt_remote::{Meter, Remote, RemoteFolder, RemoteOptions, Upload};
@@ -52,6 +54,20 @@ pub(crate) fn opener(
     Ok(move |options: &InputOptions| {
         Kinds::builtin().open_in(remote.clone(), &url, &remote, options)
     })
+}
+
+/// All bytes of a list, of at most 64 MiB.
+pub(crate) fn bytes(path: &Path, arguments: &RemoteArgs) -> zt::Result<Vec<u8>> {
+    const LONGEST: u64 = 64 << 20;
+    let read = || {
+        let remote = Remote::open(&super::secrets::address(path), &options(arguments))?;
+        let whole = Span::new(0, remote.byte_len()).filter(|whole| whole.byte_len() <= LONGEST);
+        let whole = whole.ok_or_else(|| io::Error::from(io::ErrorKind::FileTooLarge))?;
+        let mut bytes = Vec::new();
+        memory::fetch(&mut bytes, &remote, whole)?;
+        Ok(bytes)
+    };
+    read().map_err(|error: zt::Error| error.with_path(path))
 }
 
 /// Uploads the file that `write` writes. If anything fails, the upload is cancelled.
