@@ -90,6 +90,7 @@ fn bytes_after_the_last_generation_are_removed_in_place() {
         "old_file_size",
         "others",
         "output",
+        "remains",
         "saved_size",
         "surplus",
         "verdict",
@@ -292,7 +293,11 @@ fn a_file_without_a_manifest_is_lost() {
     let run = zt!["repair", path].exits(3);
     let found = "no manifest was found; the file is truncated";
     assert!(run.text().contains(found), "{}", run.text());
-    assert_eq!(run.err, "");
+    assert!(
+        run.err.contains("fetch the rest from byte 500 on"),
+        "{}",
+        run.err
+    );
     let done = zt!["repair", path, "-o", out, "--json"].exits(3).json();
     assert_eq!(
         (&done["verdict"], &done["generation"]),
@@ -305,6 +310,65 @@ fn a_file_without_a_manifest_is_lost() {
     let run = zt!["repair", path].exits(3);
     assert!(run.text().contains("not a .zt file"), "{}", run.text());
     zt!["repair", dir.path().join("none.zt")].exits(4);
+}
+
+/// A download of a compressed file that stopped: its manifest never arrived.
+#[test]
+fn compressed_components_are_seen_without_a_manifest() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("cut.zt");
+    let mut options = zt::WriteOptions::new();
+    options = options.compression(zt::Compression::Zstd(3));
+    let mut writer = options.create(&path).unwrap();
+    // Components of more than 4 MiB have a seek table.
+    for (name, len) in [("a", 6 << 20), ("small", 100), ("b", 9 << 20)] {
+        let values = vec![7u8; len];
+        let dense = Dense::from_slice(&[len as u64], &values).unwrap();
+        writer.add(name, &dense).unwrap();
+    }
+    writer.finish().unwrap();
+    let file = File::open(&path).unwrap();
+    let span = |name| {
+        file.tensor(name)
+            .unwrap()
+            .component("data")
+            .unwrap()
+            .blob
+            .span
+    };
+    let (a, b) = (span("a"), span("b"));
+    let bytes = fs::read(&path).unwrap();
+    for (len, expected) in [
+        (b.end(), vec![(a, 6 << 20), (b, 9 << 20)]),
+        (b.end() - 1, vec![(a, 6 << 20)]),
+        (a.end() - 1, vec![]),
+    ] {
+        fs::write(&path, &bytes[..usize::try_from(len).unwrap()]).unwrap();
+        let done = zt!["repair", path, "--json"].exits(3).json();
+        let expected: Vec<Value> = expected
+            .into_iter()
+            .map(|(span, decoded)| {
+                json!({
+                    "offset": span.offset(),
+                    "length": span.byte_len(),
+                    "decoded_length": decoded,
+                })
+            })
+            .collect();
+        assert_eq!(done["remains"], Value::from(expected), "{len}");
+        let run = zt!["repair", path].exits(3);
+        assert!(
+            run.err.contains("names, shapes and types are unknown"),
+            "{}",
+            run.err
+        );
+        assert_eq!(
+            run.err.contains("by their tables"),
+            len >= a.end(),
+            "{}",
+            run.err
+        );
+    }
 }
 
 #[test]

@@ -7,7 +7,8 @@ use clap::Args;
 use serde::Serialize;
 use zt::foreign::Kind;
 use zt::repair::{
-    Fate, Generation, Recovered, Recovery, RepairOptions, Standing, Verdict, examine, repair,
+    Fate, Generation, Recovered, Recovery, Remains, RepairOptions, Standing, Verdict, examine,
+    repair,
 };
 use zt::{Error, ErrorKind, FileSource, Span};
 use zt_convert::{ConvertOptions, Kinds, ZT, is_same_file};
@@ -28,8 +29,8 @@ use crate::output::text::{self, count, left_out};
 
 /// Repair a truncated or damaged .zt file, or save what is whole in a file of any kind
 ///
-/// Without -o, FILE is repaired in place if its last generation is whole: bytes after it are cut off,
-/// and a missing header or trailer is written. Objects and manifest are not changed. With -o, FILE is
+/// Without -o, FILE is repaired in place if the last saved version is complete: bytes after it are cut
+/// off, and a missing header or trailer is written. Objects and manifest are not changed. With -o, FILE is
 /// not changed. Every object whose digests match is saved to OUT. Components without a digest are
 /// saved too and reported as unproved. Names and shapes have no digests.
 ///
@@ -85,10 +86,13 @@ Keys of --json:
   surplus                    `offset` and `length` of the bytes after the generation
   objects                    each with `name`, `error`, `components` and `fate`: `proved`,
                              `unproved`, `partial` or `lost`
+  remains                    compressed components of a file without a manifest, each with `offset`,
+                             `length` and `decoded_length`
   exhaustive                 false if not all candidates for a manifest were checked
   error                      why FILE does not open
-For a file of another kind: `file`, `output`, `dry_run`, `kind` (of OUT), `old_file_size`, `saved_size`,
-`verdict` (`sound` or `damaged`), `changed`, `saved` (a number), `left_out` (names), `warnings`.";
+For a file of another kind: `file`, `output`, `dry_run`, `kind` (of OUT), `old_file_size`,
+`saved_size`, `verdict` (`sound` or `damaged`), `changed`, `saved` (a number), `left_out` (names),
+`warnings`.";
 
 /// What was found in the file, and what was done.
 struct Outcome<'a> {
@@ -272,6 +276,7 @@ impl Outcome<'_> {
             surplus: recovery.surplus().map(span),
             objects: recovery.objects().iter().map(recovered).collect::<Vec<_>>(),
             others: recovery.others().iter().map(generation).collect::<Vec<_>>(),
+            remains: recovery.remains().iter().map(remains).collect::<Vec<_>>(),
             exhaustive: recovery.is_exhaustive(),
             error: recovery.refusal().map(ErrorBody::from),
         }
@@ -291,6 +296,7 @@ impl Outcome<'_> {
             output.error(&blame(error));
         }
         self.note_others(output);
+        self.note_remains(output);
         let path = text::path(&self.arguments.file);
         match self.arguments.output {
             Some(_) => self.print_saved(&path, output),
@@ -320,6 +326,27 @@ impl Outcome<'_> {
             output
                 .note("not all candidates for a manifest were checked, because there are too many");
         }
+    }
+
+    /// What is known of a file without a manifest.
+    fn note_remains(&self, output: &Output) {
+        if self.recovery.verdict() != Verdict::Lost || !self.recovery.others().is_empty() {
+            return;
+        }
+        let remains = self.recovery.remains();
+        if !remains.is_empty() {
+            let components = count(remains.len() as u64, "component", "components");
+            let lens = remains.iter().map(|remains| remains.content_len);
+            let content = human(lens.fold(0, u64::saturating_add));
+            output.note(&format!(
+                "{components} compressed in frames, {content} decoded, can be seen by their tables; --json lists them"
+            ));
+        }
+        output.note(&format!(
+            "the manifest is at the end of a .zt file. Without it, names, shapes and types are unknown, and \
+             nothing can be saved: fetch the rest from byte {} on",
+            self.old_len
+        ));
     }
 
     fn print_in_place(&self, path: &str, output: &mut Output) -> Result<(), Failure> {
@@ -442,6 +469,14 @@ const fn fate_of(fate: Fate) -> &'static str {
 
 fn span(span: Span) -> impl Serialize {
     object! { offset: span.offset(), length: span.byte_len() }
+}
+
+fn remains(remains: &Remains) -> impl Serialize {
+    object! {
+        offset: remains.stored.offset(),
+        length: remains.stored.byte_len(),
+        decoded_length: remains.content_len,
+    }
 }
 
 fn generation(generation: &Generation) -> impl Serialize {

@@ -12,6 +12,7 @@ use super::ledger::Ledger;
 use super::options::RepairOptions;
 use super::places::{Places, Root};
 use super::recovery::{Chosen, Recovery};
+use super::remains;
 use super::view::{View, header_of};
 use crate::cores::progress::Gauge;
 use crate::error::{Error, ErrorKind, Result};
@@ -124,6 +125,9 @@ impl Examination<'_> {
             }
         }
         recovery.is_exhaustive &= !self.ledger.is_cut;
+        if manifests.is_empty() && self.has_header(Layout::V1_1) {
+            recovery.remains = remains::find(self.source, self.gauge)?;
+        }
         Ok(())
     }
 

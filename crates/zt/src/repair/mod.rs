@@ -9,6 +9,7 @@
 //! candidate   the manifests that decode strictly there, and their copies        view
 //! fate        the components whose digests are right                            ledger
 //! generation  whether a manifest is the file's own, or of a file within a blob
+//! remains     compressed components of a file without any manifest
 //! recovery    the result; `save` writes what is left
 //! ```
 //!
@@ -27,6 +28,7 @@ mod needles;
 mod options;
 mod places;
 mod recovery;
+mod remains;
 mod save;
 mod view;
 
@@ -39,6 +41,7 @@ pub use fate::{Fate, Recovered, RecoveredComponent};
 pub use generation::{Generation, Standing};
 pub use options::RepairOptions;
 pub use recovery::{Recovery, Verdict};
+pub use remains::Remains;
 
 use crate::edit::{Before, LockedFile, Storage};
 use crate::error::Result;

@@ -4,6 +4,7 @@ use zt_container::Span;
 
 use super::fate::{Fate, Recovered};
 use super::generation::{Generation, Standing};
+use super::remains::Remains;
 use super::view::{header_of, trailer_of};
 use crate::edit::Storage;
 use crate::error::{Error, Result};
@@ -22,6 +23,7 @@ pub struct Recovery {
     pub(super) is_behind_lost: bool,
     pub(super) is_exhaustive: bool,
     pub(super) refusal: Option<Error>,
+    pub(super) remains: Vec<Remains>,
 }
 
 /// The manifest that is taken as the file's own.
@@ -74,6 +76,7 @@ impl Recovery {
             is_behind_lost: false,
             is_exhaustive: true,
             refusal: None,
+            remains: Vec::new(),
         }
     }
 
@@ -145,6 +148,13 @@ impl Recovery {
     #[must_use]
     pub const fn refusal(&self) -> Option<&Error> {
         self.refusal.as_ref()
+    }
+
+    /// The compressed components of a file without any manifest that end with a seek table. Their names, shapes
+    /// and types are unknown, so they cannot be saved. Their checksums were not compared.
+    #[must_use]
+    pub fn remains(&self) -> &[Remains] {
+        &self.remains
     }
 
     /// The bytes behind the file's manifest and trailer, from an unfinished edit or appended to the
