@@ -174,7 +174,7 @@ def killed_writer(zt, _, folder):
 
 
 ROWS = [
-    ("real `.zt` files of 14 writers, 0.1 to 1.2, read", generations),
+    ("`.zt` files from 14 real writers, 0.1 to 1.2, that it can read", generations),
     ("a bit flipped in a tensor with a crc32c (safetensors has no digests)", flipped_bit),
     ("two objects of one name", duplicate_name),
     ("a bool that is neither 0 nor 1", bad_bool),

@@ -93,7 +93,7 @@ const TASKS: &[Task] = &[
     Task {
         name: "supply-chain",
         arguments: "[--list]",
-        summary: "crates of others with unsafe code or C against docs/supply-chain.md",
+        summary: "third-party crates with unsafe code or C against docs/supply-chain.md",
         run: supply_chain::run,
     },
     Task {

@@ -169,3 +169,71 @@ fn a_uri_of_json_opens_again() {
     let again = zt!["meta", "get", "--json", path].exits(0).json();
     assert_eq!(again["attributes"]["k"], "v");
 }
+
+/// What the shell asks: the word at `at` of a command line is completed.
+fn completed(words: &[&str]) -> Vec<String> {
+    let at = (words.len() - 1).to_string();
+    let mut shell = common::command();
+    shell
+        .env("COMPLETE", "bash")
+        .env("_CLAP_COMPLETE_INDEX", at);
+    shell
+        .env("_CLAP_COMPLETE_COMP_TYPE", "9")
+        .env("_CLAP_IFS", "\n");
+    let run = common::run(shell.arg("--").args(words)).exits(0);
+    run.text().lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_shell_completes_names_of_objects() {
+    let dir = tempdir().unwrap();
+    let path = with_name(dir.path(), "pooler.dense.bias");
+    zt!["append", path, sample(dir.path())].exits(0);
+    let path = path.to_str().unwrap();
+    for command in ["show", "cat", "extract", "rm", "rename"] {
+        let found = completed(&["zt", command, path, "pool"]);
+        assert_eq!(found, ["pooler.dense.bias"], "{command}");
+    }
+    let all = completed(&["zt", "show", path, ""]);
+    assert!(all.iter().any(|name| name == "fp8"), "{all:?}");
+    assert!(completed(&["zt", "show", "missing.zt", "pool"]).is_empty());
+    assert!(completed(&["zt", "verif"]).contains(&"verify".to_owned()));
+}
+
+#[test]
+fn shape_and_type_of_blocks_give_their_length() {
+    let conformance = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance");
+    let path = conformance.join("corpus/foreign/gguf/quant_q8_0.gguf");
+    let long = zt!["ls", "-l", path].exits(0).text();
+    assert!(long.contains("q8_0: 34 B/32"), "{long}");
+}
+
+/// A server like `python -m http.server`, which sends whole files only.
+#[cfg(feature = "remote")]
+#[test]
+fn a_server_without_ranges_is_explained() {
+    use std::io::{BufRead, BufReader, Write};
+    use std::net::TcpListener;
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/m.zt", server.local_addr().unwrap());
+    // It ends with the test.
+    std::thread::spawn(move || {
+        for stream in server.incoming() {
+            let mut stream = stream.unwrap();
+            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+            let head = lines
+                .next()
+                .is_some_and(|line| line.unwrap().starts_with("HEAD"));
+            for line in lines {
+                if line.unwrap().is_empty() {
+                    break;
+                }
+            }
+            let body = vec![b'x'; if head { 0 } else { 1000 }];
+            let answer = "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\nConnection: close\r\n\r\n";
+            let _ = stream.write_all(&[answer.as_bytes(), &body].concat());
+        }
+    });
+    let run = zt!["ls", "--allow-http", url].exits(4);
+    assert!(run.err.contains("| zt ls -`"), "{}", run.err);
+}

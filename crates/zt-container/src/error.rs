@@ -245,7 +245,7 @@ impl fmt::Display for Error {
             Error::Limit(limit) => limit.fmt(f),
             Error::Misuse(misuse) => misuse.fmt(f),
             Error::DigestMismatch { expected, found } => f.write_str(&format!(
-                "the manifest records {expected}, the stored bytes give {found}"
+                "digest mismatch: expected {expected}, found {found}"
             )),
         }
     }

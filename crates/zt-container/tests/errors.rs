@@ -196,7 +196,7 @@ fn of_what_blobs_hold() {
         ..blob(8, Encoding::Raw, Some(8))
     };
     let found = DigestAlgorithm::Crc32c.digest(&[7; 8]).unwrap();
-    let words = format!("the manifest records crc32c:0x000000AB, the stored bytes give {found}");
+    let words = format!("digest mismatch: expected crc32c:0x000000AB, found {found}");
     check(&read(&wrong, 8), "digest-mismatch", None, &words);
 }
 

@@ -15,6 +15,7 @@
 //!
 //! It must not know: the commands.
 
+pub(crate) mod complete;
 pub(crate) mod convert;
 pub(crate) mod edit;
 pub(crate) mod files;

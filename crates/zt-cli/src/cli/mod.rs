@@ -5,6 +5,7 @@ use std::io::Write;
 use std::sync::LazyLock;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap_complete::CompleteEnv;
 
 use crate::args::write::compression;
 use crate::commands::{
@@ -162,6 +163,8 @@ impl Early {
 }
 
 pub(crate) fn parse(early: &Early) -> Result<Cli, clap::Error> {
+    // Answers a shell that asks for completions, and ends the process. Otherwise it does nothing.
+    CompleteEnv::with_factory(Cli::command).complete();
     use clap::FromArgMatches;
     let choice = match early.color {
         Color::Auto => clap::ColorChoice::Auto,

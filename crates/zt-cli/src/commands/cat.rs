@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use zt::formats::Slice;
 
+use crate::args::complete;
 use crate::args::input::InputArgs;
 use crate::args::names;
 use crate::failure::{Exit, Failure};
@@ -24,6 +25,7 @@ pub(crate) struct Arguments {
     /// A file of any kind, or the index or the folder of a sharded set; `-` is stdin
     file: PathBuf,
     /// Name of the object
+    #[arg(add = complete::names())]
     name: String,
     /// Write an .npy file of NumPy; bf16, FP8, FP6 and FP4 become f32
     #[arg(long)]

@@ -8,6 +8,9 @@ use crate::output::Output;
 use crate::output::json::object;
 
 /// Print a script that completes arguments in a shell
+///
+/// The script completes commands and options. With `COMPLETE=SHELL zt`, the shell asks the program itself,
+/// which completes names of objects, too, after the name of a file.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -20,7 +23,12 @@ const EXAMPLES: &str = "\
 Examples:
   zt completions bash > ~/.local/share/bash-completion/completions/zt
   zt completions zsh > ~/.zfunc/_zt
-  zt completions fish > ~/.config/fish/completions/zt.fish";
+  zt completions fish > ~/.config/fish/completions/zt.fish
+
+With names of objects, in the file that the shell reads at its start:
+  source <(COMPLETE=bash zt)
+  source <(COMPLETE=zsh zt)
+  COMPLETE=fish zt | source";
 
 pub(crate) fn run(
     arguments: &Arguments,

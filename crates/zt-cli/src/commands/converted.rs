@@ -140,7 +140,7 @@ impl Files {
         if inputs.iter().flat_map(Input::paths).any(|path| path == out) {
             return Err(Failure::overwrite(
                 out,
-                "is an input, which is never overwritten",
+                "is also an input: choose another output",
             ));
         }
         let remote = &self.convert.input.remote;

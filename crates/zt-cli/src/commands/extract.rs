@@ -12,6 +12,7 @@ use zt::formats::Slice;
 use zt::{DType, Elements, Error, ErrorKind, File};
 use zt_convert::{Input, is_same_file};
 
+use crate::args::complete;
 use crate::args::input::InputArgs;
 use crate::args::names;
 use crate::failure::{Exit, Failure};
@@ -38,7 +39,7 @@ pub(crate) struct Arguments {
     /// A file of any kind, or the index or the folder of a sharded set; `-` is stdin
     pub(crate) file: PathBuf,
     /// Names of objects; all by default
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", add = complete::names())]
     names: Vec<String>,
     /// The folder for the files, made if it does not exist; for one object also a path that ends in
     /// .npy, or `-` for stdout
@@ -234,7 +235,7 @@ fn check_target(path: &Path, source: &Input, force: bool) -> Result<(), Failure>
     if source.paths().iter().any(|input| is_same_file(input, path)) {
         return Err(Failure::overwrite(
             path,
-            "is the input, which is never overwritten",
+            "is also the input: choose another output",
         ));
     }
     match fs::symlink_metadata(path) {

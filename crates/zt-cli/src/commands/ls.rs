@@ -6,6 +6,7 @@ use std::path::Path;
 
 use clap::{Args, ValueEnum};
 use serde::{Serialize, Serializer};
+use zt::ggml::BlockType;
 use zt::{Entry, File};
 
 use crate::args::files::FilesArgs;
@@ -134,7 +135,7 @@ fn list(
     }
     answer.output.warnings_about(path, &remarks);
     let mut totals = Totals::default();
-    let table = match tree {
+    let mut table = match tree {
         Some(tree) => {
             entries
                 .iter()
@@ -156,6 +157,9 @@ fn list(
             table
         }
     };
+    if let Some(columns) = Output::columns() {
+        table.fit(columns);
+    }
     let colored = answer.output.colored();
     answer.text(&table.render(colored))?;
     answer.text(&totals.text(file, entries.len()))?;
@@ -232,7 +236,7 @@ fn add_component_rows(object: &ObjectBody<'_>, table: &mut Table) {
         let cells = [
             std::mem::take(&mut name),
             cell(component.role),
-            known(component.r#type.or(component.dtype).map(cell)),
+            stored_type(object, component),
             std::mem::take(&mut dimensions),
             number(component.offset),
             number(component.length),
@@ -350,6 +354,19 @@ fn type_of<'o>(object: &'o ObjectBody<'_>) -> Cow<'o, str> {
         (None, Some(_)) => known(first.and_then(|component| component.dtype).map(cell)),
         (None, None) if first.is_none() => "-".into(),
         (None, None) => "?".into(),
+    }
+}
+
+/// The type of stored elements: `f32`. Blocks of GGUF have more than one value each, so that shape and type
+/// do not show the length: `q8_0: 34 B/32`.
+fn stored_type<'o>(object: &ObjectBody<'o>, component: &ComponentBody<'o>) -> Cow<'o, str> {
+    match object.format.and_then(BlockType::from_format) {
+        Some(blocks) => {
+            let name = blocks.name().to_ascii_lowercase();
+            let (bytes, values) = (blocks.block_byte_len(), blocks.block_len());
+            format!("{name}: {bytes} B/{values}").into()
+        }
+        None => known(component.r#type.or(component.dtype).map(cell)),
     }
 }
 

@@ -121,7 +121,11 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         .iter()
         .any(|tensor| arguments.takes(tensor, file.registry()))
     {
-        let message = "no dense floating-point object has a name and a shape to quantize";
+        let message = if arguments.include.is_empty() {
+            "no float tensor with two dimensions or more can be quantized; --include takes others"
+        } else {
+            "no float tensor that matches --include can be quantized"
+        };
         let error = Error::new(ErrorKind::Misuse, codes::NOT_FOUND, message);
         return Err(error.with_path(&arguments.file).into());
     }

@@ -7,6 +7,7 @@ use clap::Args;
 use serde::Serialize;
 use zt::{Editor, Error, ErrorKind, File, WriteOptions};
 
+use crate::args::complete;
 use crate::args::edit::EditArgs;
 use crate::args::names;
 use crate::args::rewrite::Rewrite;
@@ -25,7 +26,11 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     target: EditArgs,
     /// Name of the object
-    #[arg(requires = "new", required_unless_present_any = ["rule", "from"])]
+    #[arg(
+        requires = "new",
+        required_unless_present_any = ["rule", "from"],
+        add = complete::names()
+    )]
     old: Option<String>,
     /// New name, which no other object may have
     new: Option<String>,

@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use clap::Args;
 use zt::{Entry, File, Span, WriteOptions};
 
+use crate::args::complete;
 use crate::args::edit::EditArgs;
 use crate::args::glob;
 use crate::args::names;
@@ -27,7 +28,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     target: EditArgs,
     /// Names of objects
-    #[arg(value_name = "NAME", required_unless_present = "glob")]
+    #[arg(value_name = "NAME", required_unless_present = "glob", add = complete::names())]
     names: Vec<String>,
     /// Remove all objects whose name matches, as in `zt ls`; may be given several times
     #[arg(long, value_name = "PATTERN", value_parser = glob::pattern)]

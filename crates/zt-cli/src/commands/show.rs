@@ -10,6 +10,7 @@ use zt::container::CHUNK;
 use zt::formats::{Places, Scalar, Scalars, Slice, View};
 use zt::{DType, Dense, Elements, Registry, Tensor, codes};
 
+use crate::args::complete;
 use crate::args::input::InputArgs;
 use crate::args::names;
 use crate::failure::{Exit, Failure};
@@ -31,6 +32,7 @@ pub(crate) struct Arguments {
     /// A file of any kind, or the index or the folder of a sharded set; `-` is stdin
     pub(crate) file: PathBuf,
     /// Name of the object
+    #[arg(add = complete::names())]
     name: String,
     /// Show the stored elements of this component, as a flat array
     #[arg(long, value_name = "ROLE")]

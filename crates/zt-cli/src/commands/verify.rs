@@ -29,7 +29,7 @@ use crate::output::text::{self, count};
 pub(crate) struct Arguments {
     #[command(flatten)]
     files: FilesArgs,
-    /// Also report what readers accept but writers must not write
+    /// Also report violations that readers tolerate
     #[arg(long)]
     strict: bool,
     /// Read headers only: no values, no digests

@@ -24,6 +24,7 @@ use std::path::Path;
 
 use clap::ValueEnum;
 use serde::Serialize;
+use terminal_size::{Width, terminal_size_of};
 use zt::{Error, ErrorKind, File, Warning};
 use zt_convert::foreign::{Fault, is_url};
 
@@ -80,6 +81,12 @@ impl Output {
     /// Whether to colour text on stdout.
     pub(crate) const fn colored(&self) -> bool {
         self.colors[0]
+    }
+
+    /// The columns of stdout, if it is a terminal.
+    pub(crate) fn columns() -> Option<usize> {
+        let (Width(columns), _) = terminal_size_of(io::stdout())?;
+        Some(columns.into())
     }
 
     /// Prints one or several lines.
@@ -153,6 +160,7 @@ impl Output {
         self.failure(&failure);
         if let Failure::Refused(error) | Failure::Error(error) = &failure {
             self.hints.extend(missing_folder(error));
+            self.hints.extend(without_ranges(error));
         }
         for hint in std::mem::take(&mut self.hints) {
             self.note(&hint);
@@ -243,6 +251,17 @@ fn missing_folder(error: &Error) -> Option<String> {
     let is_local = !folder.to_str().is_some_and(is_url);
     let is_missing = is_local && folder != Path::new("") && !folder.exists();
     is_missing.then(|| format!("the folder {} does not exist", text::path(folder)))
+}
+
+/// What to do if a server sends whole files only.
+fn without_ranges(error: &Error) -> Option<String> {
+    let url = error.path()?.to_str().filter(|path| is_url(path))?;
+    // The text of `object_store`, which has no variant for it.
+    let has_none = error.to_string().contains("Range request not supported");
+    has_none.then(|| {
+        let url = printable(url);
+        format!("the server sends whole files only: `curl -L '{url}' | zt ls -` reads all of it")
+    })
 }
 
 fn failure(error: io::Error) -> Failure {

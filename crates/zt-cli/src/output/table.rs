@@ -1,8 +1,10 @@
 //! Tables for people.
 
+use std::borrow::Cow;
+
 use unicode_width::UnicodeWidthStr;
 
-use crate::output::text::is_plain;
+use crate::output::text::{abridged, is_plain};
 
 /// A table without rules: a header, and one line per row.
 ///
@@ -54,6 +56,19 @@ impl Table {
         self.marked.push(is_marked);
     }
 
+    /// Cuts the longest cells of the first column in the middle, so that the lines fit `columns`. Only a few may
+    /// be cut: at most one in eight. A table that needs more, or that does not fit then, stays as it is.
+    pub(crate) fn fit(&mut self, columns: usize) {
+        const LEAST: usize = 24;
+        let rest = self.widths.iter().skip(1).map(|width| width + GAP);
+        let room = columns.saturating_sub(rest.sum());
+        let firsts = self.cells.split('\n').step_by(self.heads.len());
+        let long = firsts.filter(|cell| width(cell) > room).count();
+        if room >= LEAST && long > 0 && long * 8 <= self.marked.len() {
+            self.widths[0] = room;
+        }
+    }
+
     /// The lines, without a line break after the last.
     pub(crate) fn render(&self, colored: bool) -> String {
         let mut text = String::new();
@@ -78,10 +93,16 @@ impl Table {
         text.extend(color);
         let start = text.len();
         for ((head, column), cell) in self.heads.iter().zip(&self.widths).zip(cells) {
-            let space = column.saturating_sub(width(cell));
+            let mut wide = width(cell);
+            let mut cell = Cow::Borrowed(cell);
+            if wide > *column {
+                cell = abridged(&cell, *column - 1).into_owned().into();
+                wide = width(&cell);
+            }
+            let space = column.saturating_sub(wide);
             let before = if head.starts_with('>') { space } else { 0 };
             push_spaces(before, text);
-            text.push_str(cell);
+            text.push_str(&cell);
             push_spaces(space - before + GAP, text);
         }
         let line = text.get(start..).unwrap_or_default();
@@ -111,4 +132,38 @@ fn push_spaces(mut count: usize, text: &mut String) {
         count = rest;
     }
     text.push_str(SPACES.get(..count).unwrap_or_default());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(long: usize, all: usize) -> Table {
+        let mut table = Table::new(&["NAME", ">SIZE"]);
+        for at in 0..all {
+            let name = if at < long {
+                "a".repeat(99) + "z"
+            } else {
+                format!("layers.{at}")
+            };
+            table.row([name.as_str(), "4 B"]);
+        }
+        table
+    }
+
+    #[test]
+    fn a_few_long_names_are_cut_to_fit() {
+        let mut few = table(2, 16);
+        few.fit(40);
+        let text = few.render(false);
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 40),
+            "{text}"
+        );
+        assert!(text.contains("…") && text.contains("az  "), "{text}");
+        for (mut table, columns) in [(table(3, 16), 40), (table(2, 16), 20), (table(2, 16), 120)] {
+            table.fit(columns);
+            assert!(table.render(false).contains(&"a".repeat(99)));
+        }
+    }
 }

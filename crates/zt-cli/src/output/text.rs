@@ -52,22 +52,27 @@ pub(crate) fn path(path: &Path) -> String {
 /// with a space.
 pub(crate) fn cell(text: &str) -> Cow<'_, str> {
     if text.trim() != text || text.is_empty() {
-        return format!("\"{}\"", abridged(text)).into();
+        return format!("\"{}\"", abridged(text, CELL)).into();
     }
-    abridged(text)
+    abridged(text, CELL)
 }
 
-fn abridged(text: &str) -> Cow<'_, str> {
+/// As [`printable`], with `limit` characters of a longer text: its beginning, a sign, its end.
+pub(crate) fn abridged(text: &str, limit: usize) -> Cow<'_, str> {
     let text = printable(text);
-    if text.len() <= CELL {
+    if text.len() <= limit {
         return text;
     }
-    if text.chars().nth(CELL).is_none() {
+    if text.chars().nth(limit).is_none() {
         return text;
     }
     // The ends of names differ, and the middle does not.
     let mut places = text.char_indices().map(|(at, _)| at);
-    let ends = (places.nth(CELL / 2), places.nth_back(CELL / 2 - 1));
+    let tail = limit / 2;
+    let ends = (
+        places.nth(limit - tail),
+        places.nth_back(tail.saturating_sub(1)),
+    );
     let head = text.get(..ends.0.unwrap_or(0)).unwrap_or_default();
     let tail = text.get(ends.1.unwrap_or(0)..).unwrap_or_default();
     format!("{head}…{tail}").into()

@@ -70,7 +70,7 @@ pub enum Fault {
     #[error("exists, and is not a file that can be replaced")]
     NoFile,
     /// The output is `input`, one of the files that are read.
-    #[error("is the input {}, which is never overwritten", .input.display())]
+    #[error("is also the input {}: choose another output", .input.display())]
     IsInput { input: PathBuf },
     /// The dense value of an object was asked for, and its format has none.
     #[error("format \"{}\" has no dense value", .format.escape_debug())]

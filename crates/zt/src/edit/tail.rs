@@ -329,9 +329,8 @@ impl fmt::Display for NoRoom {
         let NoRoom { needed, error } = self;
         write!(
             f,
-            "{error}: the file is as it was; while it is edited it takes {needed} bytes more, for what \
-             is added, the new manifest and a copy of the old one, also to remove objects: free as \
-             much, or edit a copy on another disk"
+            "{error}: the file is unchanged. The edit needs {needed} more bytes, even if it only removes \
+             objects. Free some space, or edit a copy on another disk"
         )
     }
 }
