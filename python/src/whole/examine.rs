@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use pyo3::prelude::*;
 use zt_convert::Kinds;
 
-use crate::share::error::Result;
+use crate::share::error::{OrRaise, Result};
 
 /// Something about the files of a model that no single file shows. See :func:`examine`.
 #[pyclass(frozen, module = "zt")]
@@ -61,6 +61,6 @@ impl Finding {
 ///     folder: a path.
 #[pyfunction]
 pub(crate) fn examine(py: Python<'_>, folder: PathBuf) -> Result<Vec<Finding>> {
-    let found = py.detach(|| Kinds::builtin().examine(folder))?;
+    let found = py.detach(|| Kinds::builtin().examine(folder)).or_raise()?;
     Ok(found.into_iter().map(Finding).collect())
 }
