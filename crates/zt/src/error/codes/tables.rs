@@ -16,7 +16,7 @@ errors! {
     DIGEST_FORMAT "digest-format": File, "A digest has no `algorithm:`, or a known algorithm has the wrong number of hexadecimal digits.", "Report it to the file's writer.";
     DIGEST_MISMATCH "digest-mismatch": File, "The stored bytes of a component, or of a chunk of it, do not match their checksum.", "The data is damaged: fetch the file again, or restore it from a copy. `Verify::Never` reads the damaged bytes.";
     DTYPE "dtype": File, "A component's dtype is not one of the 13 storage types, or the format does not allow it in this role.", "Report it to the file's writer.";
-    DUPLICATE_NAME "duplicate-name": Caller, "A writer or a merge was given a name, or a role, for the second time.", "Rename one of them, or choose one: `--on-duplicate`.";
+    DUPLICATE_NAME "duplicate-name": Caller, "A writer or a merge was given a name, or a role, for the second time.", "Rename one of them, or choose one: `--on-duplicate`. `--exclude 2:NAME` leaves out the one of the second input.";
     ENCODING "encoding": File, "A component's encoding is neither `raw` nor `zstd` in exactly this spelling.", "Report it to the file's writer.";
     HEADER "header": File, "The header of a file of another kind than `.zt` breaks a rule of that kind.", "Download or copy it again, or report it to the file's writer.";
     INDEX_DTYPE "index-dtype": File, "The indices of a sparse object are not integers.", "Report it to the file's writer.";
