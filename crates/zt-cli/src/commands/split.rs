@@ -22,8 +22,9 @@ use crate::output::text::{self, count, left_out};
 
 /// Split a file into a set of shards
 ///
-/// Shards have the names and sizes that the Hugging Face Hub uses: model-00001-of-00003.safetensors
-/// and so on, with model.safetensors.index.json. Every command opens the set by this index. A tensor
+/// Shards have the sizes and the form of names that the Hugging Face Hub uses, with the name of FILE:
+/// model-00001-of-00003.safetensors and so on, with model.safetensors.index.json. transformers looks for
+/// names that begin with `model`: --name model. Every command opens the set by this index. A tensor
 /// above the limit gets a shard of its own. If one shard is enough, it is model.safetensors, without
 /// an index; if that is FILE itself, nothing is done.
 ///
