@@ -93,9 +93,9 @@ number of equal objects). Each change has `what`:
 
 The change of --summary is the norm of the difference over the norm in A. Pairs with a NaN or an
 infinity are left out of it, and counted if they differ. Keys: `a`, `b`, `objects` (each with
-`name`, `count`, `different`, `not_finite`, `relative`, `cosine` and `max_abs`), `tree` (null without
---tree), `changed` (shapes that differ, and objects that cannot be read), `only_a`, `only_b` and
-`unchanged`.";
+`name`, `count`, `different`, `not_finite`, `relative`, `cosine` and `max_abs`), `tree` (null
+without --tree), `changed` (shapes that differ, and objects that cannot be read), `only_a`,
+`only_b` and `unchanged`.";
 
 fn tolerance(text: &str) -> Result<f64, String> {
     let value: f64 = text.parse().map_err(|_| "expected a number".to_owned())?;
