@@ -73,14 +73,14 @@ const STEPS: &[Step] = &[
     step("candle", |shell| candle(shell, &[])),
     step("python", |shell| test_python::run(shell, &[])),
     Step {
-        name: "platforms",
-        run: platforms::in_ci,
-        // Only Debian has the compilers under these names.
+        name: "fuzz-smoke",
+        run: fuzz::in_ci,
         optional: true,
     },
     Step {
-        name: "fuzz-smoke",
-        run: fuzz::in_ci,
+        name: "platforms",
+        run: platforms::in_ci,
+        // Only Debian has the compilers under these names.
         optional: true,
     },
 ];
