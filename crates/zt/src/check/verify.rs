@@ -165,7 +165,7 @@ impl File {
         problems.sort_by_key(|(place, _)| *place);
         let problems = problems.into_iter().map(|(_, error)| error);
         report.problems.extend(problems);
-        report.warnings.extend(self.zero_tails(&gauge)?);
+        self.find_zero_tails(&gauge, &mut report)?;
         if options.strict {
             let misplaced = self.placement_problems(&self.entries());
             report.problems.extend(misplaced);

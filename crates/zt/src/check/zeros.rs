@@ -5,6 +5,7 @@
 
 use zt_container::{Encoding, Source, Span};
 
+use crate::check::verify::Report;
 use crate::cores::progress::Gauge;
 use crate::error::Result;
 use crate::file::catalog::SourceOrigin;
@@ -25,23 +26,29 @@ impl File {
     /// A warning for each file that ends in zeros from within a tensor on. A tensor of zeros only, such as a
     /// new bias, is no sign; nor are the last rows of a tensor, which some models have for padding.
     ///
-    /// Reads the last bytes of each file, and from there back to the first zero.
-    pub(super) fn zero_tails(&self, gauge: &Gauge<'_>) -> Result<Vec<Warning>> {
+    /// Reads the last bytes of each file, and from there back to the first zero. A read that fails is a
+    /// problem.
+    pub(super) fn find_zero_tails(&self, gauge: &Gauge<'_>, report: &mut Report) -> Result<()> {
         // A file of ours ends with a footer.
         if self.kind() == Kind::ZT {
-            return Ok(Vec::new());
+            return Ok(());
         }
         let mut starts = Vec::with_capacity(self.inner.sources.len());
         for (at, source) in self.inner.sources.iter().enumerate() {
             let is_file = self.inner.catalog.place(at) == SourceOrigin::File;
             let is_local = is_file && !source.is_remote();
-            let first = is_local.then(|| first_zero(&**source, gauge));
-            starts.push(first.transpose()?.flatten());
+            let first = is_local.then(|| first_zero(&**source, gauge)).transpose();
+            // A request to stop is no problem of the file.
+            gauge.report(0)?;
+            let first = first.unwrap_or_else(|error| {
+                report.problems.push(error);
+                None
+            });
+            starts.push(first.flatten());
         }
         if starts.iter().all(Option::is_none) {
-            return Ok(Vec::new());
+            return Ok(());
         }
-        let mut warnings = Vec::new();
         for entry in self.entries() {
             let Ok(tensor) = entry.tensor() else { continue };
             for part in tensor.located() {
@@ -57,16 +64,16 @@ impl File {
                          download that was cut; download the file again"
                     );
                     let warning = Warning::new("zero-tail", message).with_object(entry.name());
-                    warnings.push(warning.with_component(part.role.to_string()));
+                    let warning = warning.with_component(part.role.to_string());
+                    report.warnings.push(warning);
                 }
             }
         }
-        Ok(warnings)
+        Ok(())
     }
 }
 
-/// Where the zeros at the end of a file begin, if there are enough of them. A read error is reported
-/// elsewhere.
+/// Where the zeros at the end of a file begin, if there are enough of them.
 fn first_zero(source: &dyn Source, gauge: &Gauge<'_>) -> Result<Option<u64>> {
     let byte_len = source.byte_len();
     if byte_len < LEAST {
@@ -78,9 +85,7 @@ fn first_zero(source: &dyn Source, gauge: &Gauge<'_>) -> Result<Option<u64>> {
         gauge.report(0)?;
         let start = end.saturating_sub(len);
         piece.resize(usize::try_from(end.strict_sub(start)).unwrap_or(0), 0);
-        if source.read_at(start, &mut piece).is_err() {
-            return Ok(None);
-        }
+        source.read_at(start, &mut piece)?;
         if let Some(last) = piece.iter().rposition(|byte| *byte != 0) {
             let first = start.strict_add(last as u64).strict_add(1);
             return Ok(Some(first).filter(|first| byte_len.strict_sub(*first) >= LEAST));
