@@ -62,7 +62,7 @@ pub(super) fn open(
     let places = places.map(|(key, span)| (key, Place::of_file(span)));
     let start = stream.object.start();
     let places = places.collect();
-    let beside = stream.uses.clone();
+    let beside = stream.uses()?;
     assemble_one(source, object, start, &places, beside, builder, opening)
 }
 
@@ -73,8 +73,8 @@ pub(super) struct Stream {
     keys: Record,
     /// Where the stream ends.
     end: u64,
-    /// What Python would call or import beside harmless globals in the pickles around the object.
-    pub(super) uses: Vec<Use>,
+    /// What Python would call or import beside harmless globals in the pickles before the object.
+    before: Vec<Use>,
 }
 
 impl Stream {
@@ -107,13 +107,18 @@ impl Stream {
         // The byte order and type sizes of the writing machine. They have no effect.
         uses.extend(next("the system")?.load(Global::find)?.heap.uses());
         let (object, keys) = (next("the object")?, next("the storage keys")?);
-        uses.extend(keys.load(Global::find)?.heap.uses());
         Ok(Stream {
             object,
             keys,
             end,
-            uses,
+            before: uses,
         })
+    }
+
+    /// What Python would call or import beside harmless globals in the pickles around the object.
+    pub(super) fn uses(&self) -> Result<Vec<Use>> {
+        let behind = self.keys.load(Global::find)?.heap.uses();
+        Ok([self.before.clone(), behind].concat())
     }
 
     /// The span of each storage of the object, and the error of the first one that is cut, if one is. After a

@@ -176,7 +176,7 @@ fn storage(
     let base = source.as_ref().unwrap_or(file);
     let stream = Stream::read(base, span)?;
     let object = stream.object.load(Global::find)?;
-    uses.extend(stream.uses.iter().cloned());
+    uses.extend(stream.uses()?);
     uses.extend(object.heap.uses());
     let storage = view::storage(&object.heap, object.root)?;
     let (spans, cut) = stream.storages(&object, base)?;
