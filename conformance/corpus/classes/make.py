@@ -107,7 +107,8 @@ state = {"epoch": 3, "state_dict": collections.OrderedDict(weight=Tensor(weight)
          "optimizer_states": [{"state": {0: {"step": 7, "exp_avg": Tensor(moment)}}, "param_groups": [{"lr": 0.5, "params": [0]}]}]}
 case("lightning", "a checkpoint of PyTorch Lightning whose configuration holds omegaconf's lists, which know their parents", saved(state),
      {"state_dict.weight": weight, "state_dict.bias": bias, "optimizer_states.0.state.0.exp_avg": moment},
-     {"epoch": 3, "hyper_parameters.rate": 0.5, "optimizer_states.0.state.0.step": 7}, ["unknown-class", "unknown-class"])
+     {"epoch": 3, "hyper_parameters.rate": 0.5, "optimizer_states.0.state.0.step": 7},
+     ["pickle-global"] * 3 + ["unknown-class"] * 2)
 
 # A whole model, as torch.save(model) writes it.
 Model, Linear = foreign("my_package.model", "Model"), foreign("torch.nn.modules.linear", "Linear")
@@ -115,7 +116,7 @@ linear, model = Linear(), Model()
 linear.__dict__.update(training=True, _parameters=collections.OrderedDict(weight=Tensor(weight), bias=Tensor(bias)), _modules={})
 model.__dict__.update(training=True, _modules=collections.OrderedDict(fc=linear), again=linear)
 case("whole_model", "a whole model, in which a module is met twice", saved(model),
-     {"_modules.fc._parameters.weight": weight, "_modules.fc._parameters.bias": bias}, {}, ["unknown-class"])
+     {"_modules.fc._parameters.weight": weight, "_modules.fc._parameters.bias": bias}, {}, ["pickle-global", "pickle-global", "unknown-class"])
 
 # An object of C++, an Enum, and a function's result, beside tensors.
 ScriptObject, Mode = foreign("torch", "ScriptObject"), foreign("my_package.modes", "Mode")
@@ -132,7 +133,7 @@ class Called:
 opaque, mode = ScriptObject(), Called(Mode, 2)
 opaque.cache = {"grid": Tensor(moment)}
 case("script_object", "a ScriptObject that holds a tensor, an Enum, and a dict by Enums", saved({"w": Tensor(weight), "object": opaque, "mode": mode}),
-     {"w": weight, "object.cache.grid": moment}, {}, ["unknown-class", "unknown-class"])
+     {"w": weight, "object.cache.grid": moment}, {}, ["pickle-global"] * 2 + ["unknown-class"] * 2)
 
 # NumPy's values.
 values = {"w": Tensor(weight), "mean": np.float64(0.75), "big": np.arange(3, dtype=">i2"), "columns": np.asfortranarray(weight),

@@ -71,7 +71,7 @@ for protocol in (2, 3, 4, 5):
 
 module = torch.nn.Linear(3, 2)
 case("module", "pickle.dump of a module of torch: a class that is left out, and its tensors", pickle.dumps(module, 4),
-     {f"_parameters.{name}": value for name, value in module.named_parameters()}, warnings=["unknown-class"])
+     {f"_parameters.{name}": value for name, value in module.named_parameters()}, warnings=["pickle-global", "unknown-class"])
 case("ordered", "an OrderedDict, a list and a tuple", pickle.dumps(collections.OrderedDict(a=[base], b=(base[0],)), 4), {"a.0": base, "b.0": base[0]}, warnings=[])
 case("ordered_protocol_0", "the same in protocol 0", pickle.dumps(collections.OrderedDict(a=[base], b=(base[0],)), 0), {"a.0": base, "b.0": base[0]}, warnings=[])
 case("paddle", "as paddle.save lays out the state of a layer", pickle.dumps({"linear.weight": base.astype("f4"), "StructuredToParameterName@@": {"linear.weight": "linear_0.w_0"}}, 4),
@@ -79,7 +79,7 @@ case("paddle", "as paddle.save lays out the state of a layer", pickle.dumps({"li
 case("bytes", "bytes and bytearrays, long and short", pickle.dumps({"w": base, "short": b"ab", "more": bytearray(b"cd")}, 5), {"w": base}, warnings=[])
 case("others", "arrays of other values are left out", pickle.dumps({"w": base, "texts": np.array(["a", "b"]), "dates": np.array(["2020-01-01"], "M8[D]"),
      "records": np.zeros(2, [("a", "f4")]), "masked": np.ma.masked_array([1.0, 2.0], [True, False])}, 4), {"w": base},
-     warnings=["unknown-class"] * 4)
+     warnings=["pickle-global"] * 2 + ["unknown-class"] * 4)
 
 
 class Runs:
@@ -95,7 +95,7 @@ class Evaluates:
 
 case("bad_code", "a call of os.system and no data", pickle.dumps(Runs(), 4), {}, expect="reject")
 case("bad_code_list", "calls of eval in a list, and no data", pickle.dumps([Evaluates(), Evaluates()], 2), {}, expect="reject")
-case("code_beside", "a call of os.system beside an array: left out", pickle.dumps({"w": base, "x": Runs()}, 4), {"w": base}, warnings=["unknown-class"])
+case("code_beside", "a call of os.system beside an array: left out", pickle.dumps({"w": base, "x": Runs()}, 4), {"w": base}, warnings=["pickle-danger", "unknown-class"])
 whole = pickle.dumps({"w": np.arange(4096.0)}, 4)
 case("bad_cut", "cut within the bytes of an array", whole[:20000], {}, expect="reject")
 case("bad_cut_end", "without its last instruction", whole[:-1], {}, expect="reject")

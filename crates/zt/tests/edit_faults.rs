@@ -228,7 +228,7 @@ fn a_full_disk_is_an_error_with_the_missing_bytes() {
     assert_eq!(error.kind(), std::io::ErrorKind::StorageFull);
     // The manifest that is left, and pages for the old one once more.
     let text = error.to_string();
-    let needed = text.split("takes ").nth(1).unwrap();
+    let needed = text.split("needs ").nth(1).unwrap();
     let needed: usize = needed.split(' ').next().unwrap().parse().unwrap();
     assert!((4096..16384).contains(&needed), "{text}");
     assert!(text.contains("no storage space"), "{text}");

@@ -319,8 +319,9 @@ fn values_that_a_cast_makes_infinite_are_a_loss() {
         );
         options = options.lossy(true);
         let (_, summary) = try_to(&options, vec![input()]).unwrap();
-        assert_eq!(summary.warnings.len(), 2, "{target}");
-        for (warning, object) in summary.warnings.iter().zip(["a", "b"]) {
+        let of_objects = summary.warnings.iter().filter(|it| it.object.is_some());
+        assert_eq!(of_objects.clone().count(), 2, "{target}");
+        for (warning, object) in of_objects.zip(["a", "b"]) {
             assert_eq!(warning.object.as_deref(), Some(object), "{target}");
             assert!(warning.message.starts_with("2 of 300000 "), "{warning:?}");
         }
