@@ -23,7 +23,7 @@ fn each_way_to_hide_a_call_is_named() {
     let nested = b"cos\nsystem\n(Vtrue\ntR.";
     let in_bytes = [
         &b"cpickle\nloads\n(C"[..],
-        &[nested.len() as u8],
+        &[u8::try_from(nested.len()).unwrap()],
         nested,
         b"tR.",
     ]
