@@ -8,6 +8,13 @@ use zt_foreign::without_secrets;
 
 /// The faults that this crate finds itself.
 #[derive(Debug, thiserror::Error)]
+#[cfg_attr(
+    not(any(feature = "aws", feature = "gcp", feature = "azure", feature = "http")),
+    expect(
+        dead_code,
+        reason = "those of the client, which is for stores and servers"
+    )
+)]
 pub(crate) enum Fault {
     #[error("is no URL: {why}")]
     NotUrl { why: url::ParseError },

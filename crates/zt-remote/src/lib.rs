@@ -23,7 +23,7 @@
 //! * No message contains a secret.
 //! * Unencrypted connections are made only if the caller allows them.
 //!
-//! Absent: formats and kinds of files, a client of our own, threads that compute.
+//! Absent: formats and kinds of files, threads that compute.
 #![forbid(unsafe_code)]
 
 mod address;

@@ -110,6 +110,7 @@ impl RemoteOptions {
     }
 
     /// How long a request is sent again.
+    #[cfg(any(feature = "aws", feature = "gcp", feature = "azure", feature = "http"))]
     pub(crate) fn patience(&self) -> Duration {
         self.timeout.saturating_mul(3)
     }
