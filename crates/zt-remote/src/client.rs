@@ -62,6 +62,7 @@ pub(crate) struct Connector {
 
 impl Connector {
     /// For a store with credentials: redirects to another host or port are errors.
+    #[cfg(any(feature = "aws", feature = "gcp", feature = "azure"))]
     pub(crate) fn of_store(options: &RemoteOptions) -> Self {
         Connector {
             options: options.clone(),
@@ -71,6 +72,7 @@ impl Connector {
     }
 
     /// For a web server. These headers, which are sensitive, are not sent to another host or port.
+    #[cfg(feature = "http")]
     pub(crate) fn of_server(options: &RemoteOptions, headers: HeaderMap) -> Self {
         Connector {
             options: options.clone(),
@@ -85,14 +87,16 @@ impl HttpConnector for Connector {
         choose_cryptography();
         let of = |options: &ClientOptions, key| options.get_config_value(&key);
         let ours = of(&client(&self.options), ClientConfigKey::ConnectTimeout);
-        let connect = match of(options, ClientConfigKey::ConnectTimeout) == ours {
-            true => self.options.timeout,
-            false => OF_MACHINE,
+        let connect = if of(options, ClientConfigKey::ConnectTimeout) == ours {
+            self.options.timeout
+        } else {
+            OF_MACHINE
         };
         let allows_http = of(options, ClientConfigKey::AllowHttp);
-        let redirects = match self.stays {
-            true => Policy::custom(within_origin),
-            false => Policy::limited(REDIRECTS),
+        let redirects = if self.stays {
+            Policy::custom(within_origin)
+        } else {
+            Policy::limited(REDIRECTS)
         };
         let client = reqwest::Client::builder()
             .user_agent(concat!("zt/", env!("CARGO_PKG_VERSION")))
