@@ -5,6 +5,8 @@ mod common;
 
 use std::collections::BTreeSet;
 use std::fs;
+#[cfg(unix)]
+use std::io::Write as _;
 use std::path::Path;
 
 use common::{Run, command, run};
@@ -227,4 +229,26 @@ fn a_list_of_new_names_is_text_of_limited_length() {
     ] {
         assert_eq!(list(wrong).exits(2).error_code(), "names");
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_list_of_new_names_in_a_pipe_is_for_every_input() {
+    let dir = folder();
+    let (list, mut pipe) = std::io::pipe().unwrap();
+    pipe.write_all(b"step\tsteps\nlayers.0.bias\tb\n").unwrap();
+    drop(pipe);
+    let merge = ["merge", "model.zt", "other.zt", "out.zt"];
+    let options = ["--exclude=1:*.bias", "--rename-from=/dev/stdin"];
+    let mut command = command();
+    let command = command.current_dir(dir.path()).args(merge).args(options);
+    run(command.stdin(list)).exits(0);
+    let expected = [
+        "b",
+        "layers.0.weight",
+        "layers.1.weight",
+        "steps",
+        "vision.w",
+    ];
+    holds(&dir.path().join("out.zt"), &expected);
 }

@@ -1,9 +1,11 @@
 //! The choice of objects, and their new names.
 
 use std::collections::{HashMap, hash_map};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 
 use clap::Args;
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use regex_lite::{Regex, RegexBuilder};
 use zt::{Error, ErrorKind, File, Limits, codes};
 use zt_convert::Names;
@@ -35,8 +37,14 @@ pub(crate) struct SelectArgs {
 
     /// Rename objects as a file lists: in each line an old name, a tab, the new name; the rules of
     /// --rename come after
-    #[arg(long, value_name = "FILE", display_order = 73)]
-    rename_from: Option<PathBuf>,
+    #[arg(
+        long,
+        value_name = "FILE",
+        value_parser = name_list(),
+        value_hint = clap::ValueHint::FilePath,
+        display_order = 73
+    )]
+    rename_from: Option<NameList>,
 }
 
 /// The most memory of a compiled pattern. Its time grows with that, and counted repeats make it large.
@@ -118,7 +126,7 @@ impl SelectArgs {
                 "--rename {input}: is for convert, merge and append, which number their inputs"
             )));
         }
-        let names = NewNames::read(&self.rename, self.rename_from.as_deref())?;
+        let names = NewNames::new(&self.rename, self.rename_from.as_ref())?;
         let choose = |name: &str| self.takes(name).then(|| names.of(name));
         let pairs = file.names().filter_map(|name| Some((name, choose(name)?)));
         expect_new_names(pairs)?;
@@ -192,36 +200,18 @@ pub(crate) fn expect_new_names<'n>(
 
 /// The new names of objects.
 pub(crate) struct NewNames<'r> {
-    listed: HashMap<String, String>,
+    listed: Option<&'r HashMap<String, String>>,
     rules: &'r [Rule],
 }
 
 impl<'r> NewNames<'r> {
-    /// The names of the file at `path`, and the rules that apply after it.
+    /// The names of a list, and the rules that apply after it.
     ///
     /// # Errors
     ///
     /// Code `names` for a line without a tab, and for two new names of one object.
-    pub(crate) fn read(rules: &'r [Rule], path: Option<&Path>) -> Result<Self, Failure> {
-        let mut listed = HashMap::new();
-        if let Some(path) = path {
-            let of_path = |error: Error| error.with_path(path);
-            let text = Names::text(path)?;
-            let lines = text.lines().enumerate();
-            for (at, line) in lines.filter(|(_, line)| !line.is_empty()) {
-                let refuse = |what: &str| {
-                    let message = format!("line {}: {what}", at + 1);
-                    of_path(Error::new(ErrorKind::Misuse, "names", message))
-                };
-                let (old, new) = line
-                    .split_once('\t')
-                    .filter(|(_, new)| !new.contains('\t'))
-                    .ok_or_else(|| refuse("expected an old name, a tab and a new name"))?;
-                if listed.insert(old.to_owned(), new.to_owned()).is_some() {
-                    return Err(refuse("the object has a new name already").into());
-                }
-            }
-        }
+    pub(crate) fn new(rules: &'r [Rule], list: Option<&'r NameList>) -> Result<Self, Failure> {
+        let listed = list.map(NameList::names).transpose()?;
         Ok(NewNames { listed, rules })
     }
 
@@ -231,11 +221,57 @@ impl<'r> NewNames<'r> {
     ///
     /// Code `misuse` if a rule makes a name longer than names may be.
     pub(crate) fn of(&self, name: &str) -> Result<String, Error> {
-        let listed = self.listed.get(name).map_or(name, String::as_str);
+        let listed = self.listed.and_then(|listed| listed.get(name));
+        let listed = listed.map_or(name, String::as_str);
         let apply = |name: String, rule: &Rule| rule.apply(&name);
         let renamed = self.rules.iter().try_fold(listed.to_owned(), apply);
         renamed.map_err(|error| error.with_object(name))
     }
+}
+
+/// A file that lists new names. It is read once for all inputs, because a pipe cannot be read again.
+#[derive(Debug, Clone)]
+pub(crate) struct NameList {
+    path: PathBuf,
+    names: Arc<OnceLock<HashMap<String, String>>>,
+}
+
+impl NameList {
+    fn names(&self) -> Result<&HashMap<String, String>, Failure> {
+        if let Some(names) = self.names.get() {
+            return Ok(names);
+        }
+        let names = self.read()?;
+        Ok(self.names.get_or_init(|| names))
+    }
+
+    fn read(&self) -> Result<HashMap<String, String>, Failure> {
+        let mut names = HashMap::new();
+        let text = Names::text(&self.path)?;
+        let lines = text.lines().enumerate();
+        for (at, line) in lines.filter(|(_, line)| !line.is_empty()) {
+            let refuse = |what: &str| {
+                let message = format!("line {}: {what}", at + 1);
+                Error::new(ErrorKind::Misuse, "names", message).with_path(&self.path)
+            };
+            let (old, new) = line
+                .split_once('\t')
+                .filter(|(_, new)| !new.contains('\t'))
+                .ok_or_else(|| refuse("expected an old name, a tab and a new name"))?;
+            if names.insert(old.to_owned(), new.to_owned()).is_some() {
+                return Err(refuse("the object has a new name already").into());
+            }
+        }
+        Ok(names)
+    }
+}
+
+/// Takes the path of a list of names.
+pub(crate) fn name_list() -> impl TypedValueParser<Value = NameList> {
+    PathBufValueParser::new().map(|path| NameList {
+        path,
+        names: Arc::default(),
+    })
 }
 
 impl Rule {

@@ -1,7 +1,6 @@
 //! `zt rename`: rename objects of a file.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
@@ -11,7 +10,9 @@ use crate::args::complete;
 use crate::args::edit::EditArgs;
 use crate::args::names;
 use crate::args::rewrite::Rewrite;
-use crate::args::select::{NewNames, Rule, expect_new_name, expect_new_names, rule};
+use crate::args::select::{
+    NameList, NewNames, Rule, expect_new_name, expect_new_names, name_list, rule,
+};
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
 use crate::output::progress::Progress;
@@ -38,8 +39,14 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "RULE", value_parser = rule, conflicts_with = "old")]
     rule: Vec<Rule>,
     /// Rename objects as a file lists: in each line an old name, a tab, the new name; rules come after
-    #[arg(long, value_name = "FILE", conflicts_with = "old")]
-    from: Option<PathBuf>,
+    #[arg(
+        long,
+        value_name = "FILE",
+        value_parser = name_list(),
+        value_hint = clap::ValueHint::FilePath,
+        conflicts_with = "old"
+    )]
+    from: Option<NameList>,
 }
 
 const EXAMPLES: &str = "\
@@ -88,7 +95,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             vec![Renamed { old, new }]
         }
         _ => {
-            let names = NewNames::read(&arguments.rule, arguments.from.as_deref())?;
+            let names = NewNames::new(&arguments.rule, arguments.from.as_ref())?;
             rename_all(&mut edit.editor, &names).map_err(of_path)?
         }
     };
@@ -113,7 +120,7 @@ fn rename_anew(
             vec![Renamed { old, new }]
         }
         _ => {
-            let names = NewNames::read(&arguments.rule, arguments.from.as_deref())?;
+            let names = NewNames::new(&arguments.rule, arguments.from.as_ref())?;
             new_names(rewrite.file(), &names).map_err(of_path)?
         }
     };
