@@ -25,8 +25,8 @@ fn candidates(begun: &OsStr) -> Vec<CompletionCandidate> {
     let mut paths = words.skip(3).filter(|word| !is_url(Path::new(word)));
     let opened = paths.find_map(|path| {
         let path = Path::new(&path);
-        let input = Kinds::builtin().open(path, InputOptions::new());
-        path.exists().then(|| input.ok())?
+        let input = || Kinds::builtin().open(path, InputOptions::new()).ok();
+        path.exists().then(input)?
     });
     let Some(input) = opened else {
         return Vec::new();
