@@ -78,17 +78,14 @@ impl FilesArgs {
         }
         let contents = top.unwrap_or_default();
         let mut error = contents.has_none(folder);
-        if error.code() == codes::MISUSE {
-            let advice = match (self.recursive, contents.folders.is_empty()) {
-                (true, _) => Some("no folder below it has a tensor file"),
-                (false, false) => {
-                    Some("the folder has no tensor file; -r looks into its folders, too")
-                }
-                (false, true) => None,
+        let has_folders = !contents.folders.is_empty();
+        if error.code() == codes::MISUSE && (self.recursive || has_folders) {
+            let advice = if self.recursive {
+                "no folder below it has a tensor file"
+            } else {
+                "the folder has no tensor file; -r looks into its folders, too"
             };
-            if let Some(advice) = advice {
-                error = Error::new(ErrorKind::Misuse, codes::MISUSE, advice).with_path(folder);
-            }
+            error = Error::new(ErrorKind::Misuse, codes::MISUSE, advice).with_path(folder);
         }
         found.push(Found::new(folder.to_owned(), Some(Failure::Refused(error))));
     }

@@ -101,7 +101,7 @@ impl InputArgs {
             // Files of slices are one input, which has the numbers of all of them.
             let is_part = |part: &Input| {
                 part.path()
-                    .is_some_and(|it| input.paths().contains(&it.to_owned()))
+                    .is_some_and(|it| input.paths().iter().any(|path| path == it))
             };
             let numbers = if joined.len() == all.len() {
                 vec![at + 1]

@@ -76,7 +76,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let duplicates = absent::duplicates(&summary.duplicates);
     if output.json {
         let left_out: HashSet<&str> = summary.left_out.iter().map(String::as_str).collect();
-        let of_file = |it: &'_ Duplicate| (it.path.clone(), it.name.clone());
+        let of_file = |it: &Duplicate| (it.path.clone(), it.name.clone());
         let replaced: HashSet<_> = summary.duplicates.iter().map(of_file).collect();
         let mut added = Vec::new();
         for input in inputs {

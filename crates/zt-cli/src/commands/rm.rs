@@ -102,15 +102,15 @@ fn remove_anew(
 fn wanted(arguments: &Arguments, file: &File) -> Result<BTreeSet<String>, Failure> {
     let mut wanted: BTreeSet<String> = arguments.names.iter().cloned().collect();
     for pattern in &arguments.glob {
-        let before = wanted.len();
-        let mut matched = file.names().filter(|name| glob::matches(pattern, name));
-        wanted.extend(matched.by_ref().map(str::to_owned));
-        if wanted.len() == before && !file.names().any(|name| glob::matches(pattern, name)) {
+        let matched = file.names().filter(|name| glob::matches(pattern, name));
+        let matched: Vec<&str> = matched.collect();
+        if matched.is_empty() {
             return Err(Failure::Usage {
                 code: "not-found",
                 message: format!("no object matches \"{pattern}\""),
             });
         }
+        wanted.extend(matched.into_iter().map(str::to_owned));
     }
     Ok(wanted)
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use zt_convert::Duplicate;
 
 use crate::output::json::path_text;
-use crate::output::text::{cell, path};
+use crate::output::text::{listed, path};
 
 /// Objects of one input.
 pub(crate) struct Absent {
@@ -14,7 +14,7 @@ pub(crate) struct Absent {
     pub(crate) names: Vec<String>,
 }
 
-/// The objects of each file in whose place others were written.
+/// The objects that gave way to others of the same name, by file.
 pub(crate) fn duplicates(duplicates: &[Duplicate]) -> Vec<Absent> {
     let mut files: Vec<Absent> = Vec::new();
     for Duplicate { name, path, .. } in duplicates {
@@ -32,21 +32,12 @@ pub(crate) fn duplicates(duplicates: &[Duplicate]) -> Vec<Absent> {
 
 /// `; excluded: 2 of a.zt (x, y), 1 of b.zt (x)`; nothing for no objects.
 pub(crate) fn text(what: &str, files: &[Absent]) -> String {
-    /// Names of each file that are printed. JSON has all.
-    const NAMES: usize = 5;
     if files.is_empty() {
         return String::new();
     }
     let of_file = |file: &Absent| {
-        let names = file.names.iter().take(NAMES).map(|name| cell(name));
-        let names: Vec<_> = names.collect();
-        let more = if file.names.len() > NAMES {
-            ", …"
-        } else {
-            ""
-        };
         let (count, input) = (file.names.len(), path(&file.input));
-        format!("{count} of {input} ({}{more})", names.join(", "))
+        format!("{count} of {input} ({})", listed(&file.names, 5))
     };
     let files: Vec<String> = files.iter().map(of_file).collect();
     format!("; {what}: {}", files.join(", "))

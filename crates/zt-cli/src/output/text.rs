@@ -125,14 +125,17 @@ pub(crate) fn shared(byte_len: u64) -> String {
 
 /// `; 3 left out: a, b, c`, with the first names only; nothing for no names.
 pub(crate) fn left_out(names: &[String]) -> String {
-    /// Names that are printed. JSON has all.
-    const NAMES: usize = 10;
     if names.is_empty() {
         return String::new();
     }
-    let shown: Vec<_> = names.iter().take(NAMES).map(|name| cell(name)).collect();
-    let more = if names.len() > NAMES { ", …" } else { "" };
-    format!("; {} left out: {}{more}", names.len(), shown.join(", "))
+    format!("; {} left out: {}", names.len(), listed(names, 10))
+}
+
+/// `a, b, …`: the first names, at most `most`. JSON has all.
+pub(crate) fn listed(names: &[String], most: usize) -> String {
+    let shown = names.iter().take(most).map(|name| cell(name));
+    let more = (names.len() > most).then_some("…".into());
+    shown.chain(more).collect::<Vec<_>>().join(", ")
 }
 
 /// `1 object`, `2 objects`.
