@@ -140,17 +140,6 @@ fn a_mistyped_option_gets_no_tip_about_values() {
     assert!(run.err.contains("--sort"), "{}", run.err);
 }
 
-#[test]
-fn two_objects_of_one_new_name_are_both_named() {
-    let dir = tempdir().unwrap();
-    let path = with_name(dir.path(), "first");
-    let other = sample(dir.path());
-    zt!["append", path, other].exits(0);
-    let run = zt!["ls", path, "--rename", "s/.*/same/"].exits(2);
-    assert!(run.err.contains("same: both \""), "{}", run.err);
-    assert!(run.err.contains("get this name"), "{}", run.err);
-}
-
 #[cfg(unix)]
 #[test]
 fn a_uri_of_json_opens_again() {
