@@ -51,7 +51,7 @@ use commands::{
 use failure::{Exit, Failure};
 use output::Output;
 
-/// Runs the program with these arguments, the first of which is its name. Returns the exit code. It may be called
+/// Runs the program and returns its exit code. The first argument is the name of the program. It may be called
 /// once in a process, because it sets handlers for signals.
 #[must_use]
 pub fn main(arguments: impl Iterator<Item = OsString>) -> u8 {

@@ -189,8 +189,8 @@ impl ConvertArgs {
     }
 }
 
-/// The exit code of a command that left out these damaged objects of the inputs, and of truncated inputs perhaps
-/// others.
+/// The exit code of a command that left out damaged objects. A truncated input lacks objects even if none is
+/// listed.
 pub(crate) fn exit_without(damaged: &[String], inputs: &[Input]) -> Exit {
     let mut files = inputs.iter().map(Input::file);
     if damaged.is_empty() && !files.any(|file| file.truncated().is_some()) {

@@ -2,15 +2,16 @@
 //!
 //! | group | commands | |
 //! | --- | --- | --- |
-//! | [`files`] | `ls`, `info`, `verify`, `hash` | several files and folders, `--recursive` |
+//! | [`files`] | `ls`, `info`, `stats`, `verify`, `hash` | several files and folders, `--recursive` |
 //! | [`input`] | all that read files of any kind | `--names`, `--ml-dtype`, `--allow-http`, `--requests` |
 //! | [`select`], a part of `input` | the same | `--include`, `--exclude`, `--rename`, `--rename-from` |
 //! | [`jobs`] | all that use several threads | `--jobs` |
 //! | [`convert`] | `convert`, `merge`, `split`, `append` | `--from`, `--dense`, `--dtype`, `--drop-unsupported` |
 //! | [`write`], a part of `convert` | the same | `--zstd`, `--planes`, `--digest`, `--align`, `--no-dedup` |
-//! | [`edit`] | all that edit a `.zt` file in place | the file, `--dry-run`, `--wait` |
+//! | [`edit`] | all that edit a file | the file, `--dry-run`, `--wait` |
 //!
-//! [`names`] suggests the name that a user meant. [`glob`], [`size`] and [`value`] parse a pattern, a number of bytes
+//! [`names`] suggests the name that a user meant, and [`complete`] completes it in a shell. [`rewrite`] edits a
+//! file that cannot be edited in place. [`glob`], [`size`] and [`value`] parse a pattern, a number of bytes
 //! and an attribute.
 //!
 //! It must not know: the commands.

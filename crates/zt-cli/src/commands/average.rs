@@ -34,7 +34,7 @@ Examples:
   zt average step-1000.safetensors step-2000.safetensors mean.safetensors
   zt average a.zt b.zt c.zt mean.zt --weights 1,2,1 --exclude 'optimizer.*'
 
-Keys of --json: those of `zt convert`.";
+The keys of --json are the same as in `zt convert`.";
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let Arguments { files, weights } = arguments;

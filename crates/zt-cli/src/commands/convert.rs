@@ -25,10 +25,10 @@ pub(crate) struct Arguments {
     files: Files,
     #[command(flatten)]
     duplicates: DuplicateArgs,
-    /// Add the weights of a LoRA adapter to those of the only input: the file or the folder that peft saved
+    /// Add the weights of a LoRA adapter to the only input: the file or the folder that peft saved
     #[arg(long, value_name = "ADAPTER")]
     lora: Option<PathBuf>,
-    /// Factor of the adapter's weights, in place of that of its adapter_config.json
+    /// Factor of the adapter's weights, in place of the one in its adapter_config.json
     #[arg(long, value_name = "S", requires = "lora", value_parser = number, allow_negative_numbers = true)]
     scale: Option<f64>,
 }

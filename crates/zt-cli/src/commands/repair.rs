@@ -175,8 +175,8 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     Ok(outcome.exit())
 }
 
-/// Writes the objects of a file of another kind that are whole to `out`. The extension of `out` decides
-/// its kind; if it does not, `out` is of the kind of the file if that is written, else `.zt`.
+/// Writes the whole objects of a file of another kind to `out`. The extension of `out` decides its kind. An
+/// unknown one gives the kind of the file, or `.zt` if that kind cannot be written.
 fn save_whole(
     arguments: &Arguments,
     kind: Kind,

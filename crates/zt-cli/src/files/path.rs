@@ -22,8 +22,8 @@ pub(crate) fn is_stdout(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// The path of a `file:` URI that is not UTF-8, as `--json` prints it; any other argument as it is. Stores
-/// take the other URIs.
+/// The path, if the argument is a `file:` URI of a path that is not UTF-8, as `--json` prints it. Any other
+/// argument stays as it is: stores take the other URIs.
 #[cfg(unix)]
 pub(crate) fn of_uri(argument: OsString) -> OsString {
     use std::os::unix::ffi::OsStringExt;

@@ -15,7 +15,7 @@ use crate::output::text::{self, cell, digits};
 use crate::output::tree::{Order, Summed, tree};
 use crate::output::value::Float;
 
-/// Prints the summary of two files, the first of which is `first`.
+/// Prints the summary of `first` and the second file.
 pub(super) fn print(
     arguments: &Arguments,
     first: &File,
