@@ -1,7 +1,8 @@
 //! Adapters of PEFT: incomplete ones, and ones of another base.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fs;
+use std::iter;
 use std::path::PathBuf;
 
 use serde_json::Value;
@@ -43,10 +44,7 @@ pub(super) fn examine(kinds: &Kinds, folder: &Folder, findings: &mut Vec<Finding
         folder.finding(code, [CONFIG, &weights.name], message, advice)
     };
     let pairs = pairs(&weights.tensors);
-    let single = pairs
-        .iter()
-        .filter(|(_, (a, b))| a.is_some() != b.is_some());
-    let single: Vec<&str> = single.map(|(module, _)| *module).collect();
+    let single = modules(&pairs, |_, a, b| a.is_some() != b.is_some());
     if !single.is_empty() {
         let message = format!(
             "these modules have one of lora_A and lora_B only: {}",
@@ -79,10 +77,9 @@ pub(super) fn examine(kinds: &Kinds, folder: &Folder, findings: &mut Vec<Finding
         .and_then(Value::as_u64)
         .filter(|_| !has_patterns("rank_pattern"));
     if let Some(rank) = rank {
-        let other = pairs
-            .iter()
-            .filter(|(_, (a, _))| a.is_some_and(|a| a.shape.first() != Some(&rank)));
-        let other: Vec<&str> = other.map(|(module, _)| *module).collect();
+        let other = modules(&pairs, |_, a, _| {
+            a.is_some_and(|a| a.shape.first() != Some(&rank))
+        });
         if !other.is_empty() {
             let message = format!(
                 "adapter_config.json gives the rank {rank}, these modules have another: {}",
@@ -132,6 +129,17 @@ fn pairs(tensors: &[TensorInfo]) -> Pairs<'_> {
     pairs
 }
 
+/// The modules whose pair has a fault.
+fn modules<'t>(
+    pairs: &Pairs<'t>,
+    is_faulty: impl Fn(&str, Option<&TensorInfo>, Option<&TensorInfo>) -> bool,
+) -> Vec<&'t str> {
+    let faulty = pairs
+        .iter()
+        .filter(|(module, (a, b))| is_faulty(module, *a, *b));
+    faulty.map(|(module, _)| *module).collect()
+}
+
 /// The folder of the base, if it is on this machine: a path from the adapter or from here, or a repository in the same
 /// cache of the Hub. Only headers are read there, and no name of it appears in a finding.
 fn base_of(folder: &Folder, config: &Value) -> Option<PathBuf> {
@@ -162,30 +170,25 @@ fn base_of(folder: &Folder, config: &Value) -> Option<PathBuf> {
 
 /// The modules that no tensor of the base fits. Checkpoints may leave out the first parts of the names of modules.
 fn unfit<'t>(pairs: &Pairs<'t>, base: &[&TensorInfo]) -> Vec<&'t str> {
+    // Backwards, the names that end alike are neighbours.
+    let backwards = |module: &str| module.chars().rev().collect::<String>();
     let weights = base.iter().filter_map(|tensor| {
         let module = tensor.name.strip_suffix(".weight")?;
-        Some((module, *tensor))
+        Some((backwards(module), *tensor))
     });
-    let by_module: HashMap<&str, &TensorInfo> = weights.collect();
-    let fits = |module: &str, a: Option<&TensorInfo>, b: Option<&TensorInfo>| {
-        let ends = module
-            .match_indices('.')
-            .map(|(at, _)| at.saturating_add(1));
-        let mut ends = [0]
-            .into_iter()
-            .chain(ends)
-            .filter_map(|at| module.get(at..));
-        let found = ends.find_map(|end| by_module.get(end));
+    let weights: BTreeMap<String, &TensorInfo> = weights.collect();
+    let find = |module: &str| {
+        let module = backwards(module);
+        let mut ends = iter::successors(Some(&*module), |name| Some(name.rsplit_once('.')?.0));
         let longer = || {
-            let mut all = by_module.iter();
-            all.find(|(known, _)| {
-                known
-                    .strip_suffix(module)
-                    .is_some_and(|rest| rest.ends_with('.'))
-            })
-            .map(|(_, tensor)| tensor)
+            let begin = format!("{module}.");
+            let (name, weight) = weights.range(begin.clone()..).next()?;
+            name.starts_with(&begin).then_some(weight)
         };
-        let Some(weight) = found.or_else(longer) else {
+        ends.find_map(|end| weights.get(end)).or_else(longer)
+    };
+    let fits = |module: &str, a: Option<&TensorInfo>, b: Option<&TensorInfo>| {
+        let Some(weight) = find(module) else {
             return false;
         };
         let (Some([_, input]), Some([output, _])) =
@@ -199,8 +202,5 @@ fn unfit<'t>(pairs: &Pairs<'t>, base: &[&TensorInfo]) -> Vec<&'t str> {
             || weight.shape == [*output, *input]
             || weight.shape == [*input, *output]
     };
-    let unfit = pairs
-        .iter()
-        .filter(|(module, (a, b))| !fits(module, *a, *b));
-    unfit.map(|(module, _)| *module).collect()
+    modules(pairs, |module, a, b| !fits(module, a, b))
 }

@@ -139,7 +139,10 @@ impl Folder {
     /// Whether an index names the file.
     pub(super) fn is_listed(&self, name: &str) -> bool {
         let mut indices = self.indices.iter();
-        indices.any(|(_, index)| index.shards.iter().any(|shard| shard == name))
+        indices.any(|(_, index)| {
+            let found = index.shards.binary_search_by(|it| it.as_str().cmp(name));
+            found.is_ok()
+        })
     }
 
     /// The numbered files, by their stem and extension.

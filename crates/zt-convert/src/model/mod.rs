@@ -67,7 +67,8 @@ impl Kinds {
     /// adapters. Folders within it are not looked into. A file that cannot be opened is passed over, because
     /// opening it gives the error.
     ///
-    /// Cost: reads the header of every file of weights once, and no values.
+    /// Cost: reads the header of every file of weights once, also of the base of an adapter if it is on this
+    /// machine, and no values.
     ///
     /// # Errors
     ///
