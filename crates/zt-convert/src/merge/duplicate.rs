@@ -47,7 +47,10 @@ fn is_same(first: &Incoming<'_>, second: &Incoming<'_>, job: &Job<'_>) -> Result
             Side::A => first,
             Side::B => second,
         };
-        return Err(incoming.path.into_iter().fold(error, Error::with_path));
+        return Err(match incoming.path {
+            Some(path) => error.with_path(path),
+            None => error,
+        });
     }
     Ok(changes.is_empty())
 }

@@ -22,8 +22,8 @@ use crate::table::Kinds;
 /// # Errors
 ///
 /// The fault of an object, unless damaged ones are skipped. Code `overlap` for blobs that would be
-/// written many times; `duplicate-name` for two objects of one name, unless the options choose one; `lossy` for data that the reader
-/// of an input skipped, unless that is allowed.
+/// written many times; `duplicate-name` for two objects of one name, unless the options choose one; `lossy`
+/// for data that the reader of an input skipped, unless that is allowed.
 pub(crate) fn merge<'i>(
     kinds: &Kinds,
     inputs: &'i [Input],

@@ -100,9 +100,10 @@ fn settle_names(merged: &mut Merged<'_>, edit: &mut Editor, job: &mut Job<'_>) -
         let Some(tensor) = first.filter(|_| job.options.on_duplicate != OnDuplicate::Error) else {
             let by = second.path.map(ToOwned::to_owned);
             let error = Error::from(Fault::Taken { by }).with_object(name);
-            return Err(path
-                .into_iter()
-                .fold(error, |error, path| error.with_path(&path)));
+            return Err(match path {
+                Some(path) => error.with_path(&path),
+                None => error,
+            });
         };
         let first = Incoming {
             tensor,
