@@ -31,18 +31,15 @@ pub(super) enum Fault {
     #[error("there are no tensors of LoRA in the adapter")]
     NoFactors,
     #[error(
-        "the base has no tensor {base:?}, and lacks those of {} more tensors of the adapter; \
-        `zt convert ADAPTER NEW --rename RULE` gives them other names",
-        more
+        "the base has no tensor {base:?}, and lacks {more} more weights that the adapter changes; \
+        `zt convert ADAPTER NEW --rename RULE` gives them other names"
     )]
     NoBase { base: String, more: usize },
     #[error(
         "{name:?} is no dense floating-point tensor, but {format}; converting with --dense decodes it"
     )]
     Format { name: String, format: String },
-    #[error(
-        "the shapes of lora_A and lora_B, {a:?} and {b:?}, do not fit that of {name:?}, {shape:?}"
-    )]
+    #[error("lora_A with the shape {a:?} and lora_B with {b:?} do not fit {name:?} with {shape:?}")]
     Factors {
         a: Vec<u64>,
         b: Vec<u64>,

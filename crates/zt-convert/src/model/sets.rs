@@ -42,10 +42,10 @@ fn examine_numbers(
             others.into_iter().partition(is_current);
         if !old.is_empty() {
             let message = format!(
-                "shards of another split lie beside those of the index: {}",
+                "the folder has shards of another split than the index: {}",
                 some_of(names(&old))
             );
-            let advice = "a program that takes all files of a folder loads them, too: remove them";
+            let advice = "remove them: a program that takes all files of a folder loads them, too";
             findings.push(folder.finding("old-shards", names(&old), message, advice));
         }
         if !unlisted.is_empty() {

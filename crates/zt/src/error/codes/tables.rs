@@ -64,7 +64,7 @@ pub const WARNINGS: &[WarningInfo] = &[
     WarningInfo { code: "shadowed", from: "sharded sets", meaning: "two shards hold a tensor of one name; the index decides which one counts, and the other is not read" },
     WarningInfo { code: "total-size", from: "sharded sets", meaning: "the `total_size` of the index is not the number of bytes that its tensors have" },
     WarningInfo { code: "zero-tail", from: "`verify`, all kinds but `.zt`", meaning: "a file has only zeros from within a tensor to its end: usually a download that was cut" },
-    WarningInfo { code: "old-shards", from: "folders of models", meaning: "shards of another split lie beside those of the index, or shards of two splits lie together" },
+    WarningInfo { code: "old-shards", from: "folders of models", meaning: "a folder has shards of another split than its index, or shards of two splits without an index" },
     WarningInfo { code: "unlisted-shards", from: "folders of models", meaning: "the index does not name some shards of its own split" },
     WarningInfo { code: "missing-shards", from: "folders of models", meaning: "shards without an index have a gap in their numbers; a problem to `verify`" },
     WarningInfo { code: "no-index", from: "folders of models", meaning: "all shards of a set are there, and no index names them; `zt index` writes one" },
