@@ -15,7 +15,8 @@ use crate::arithmetic::fault::Fault;
 /// read: [`convert`](crate::convert) writes them.
 ///
 /// `weights` has one number for each input; without any, all inputs have the same weight. All inputs must
-/// have the same names and shapes. Dense floating-point tensors and planes are averaged, and may have different types. All other objects must be equal.
+/// have the same names and shapes. Dense floating-point tensors and planes are averaged, and may have different
+/// types. All other objects must be equal.
 ///
 /// A mean is computed as f64 in the order of the inputs, and rounded once, to the dtype of the first input or
 /// to [`ConvertOptions::dtype`]. For two inputs, it has the bits of this expression of torch, for f16 and

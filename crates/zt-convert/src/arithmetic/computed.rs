@@ -24,7 +24,7 @@ pub(super) trait Formula: Send + Sync {
     /// Called once for some MiB of values.
     fn prepare(&self) -> Result<Self::Prepared>;
 
-    /// Changes `values`, those of the first tensor from the position `first` on, to the computed ones.
+    /// Computes in place. `values` has the values of the first tensor from the position `first` on.
     /// `others` has the values of the other tensors.
     fn compute(&self, with: &Self::Prepared, first: u64, values: &mut [f64], others: &[Vec<f64>]);
 }
@@ -40,7 +40,7 @@ pub(super) struct Computed<F> {
 
 impl<F: Formula + 'static> Computed<F> {
     /// The object that stands for the first of `tensors`, and its source. The values get the dtype of the
-    /// options, or that of the first tensor.
+    /// options, or of the first tensor.
     ///
     /// # Errors
     ///

@@ -8,8 +8,8 @@
 //! computed  the values of one tensor as a source, which computes what is read
 //! ```
 //!
-//! A file of computed values is opened without reading a value. Whoever reads it, for example a
-//! conversion, has it computed some MiB at a time and on all cores.
+//! A file of computed values is opened without reading a value. Reading it computes some MiB of values at a
+//! time, on all cores.
 //!
 //! It must not know: kinds of files, outputs, sets.
 

@@ -37,7 +37,7 @@ impl Kinds {
     ///
     /// | code | cause |
     /// | --- | --- |
-    /// | `misuse` | there are no such shards, or those of several sets |
+    /// | `misuse` | there are no such shards, or shards of several sets |
     /// | `path` | a shard is missing |
     /// | `duplicate-name` | two shards have a tensor of one name |
     /// | `overwrite` | the index exists, and `overwrite` is false |

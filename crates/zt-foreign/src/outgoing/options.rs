@@ -158,7 +158,7 @@ pub struct Summary {
     pub left_out: Vec<String>,
     /// Those of [`Summary::left_out`] that are damaged.
     pub damaged: Vec<String>,
-    /// Objects in whose place one of another input was written, by [`ConvertOptions::on_duplicate`].
+    /// Objects that were not written, because [`ConvertOptions::on_duplicate`] chose another one of the same name.
     pub duplicates: Vec<Duplicate>,
     /// The warnings of the inputs; a warning with code `lossy` for each loss; and one with code
     /// `experimental` for a kind whose writer is an experiment.

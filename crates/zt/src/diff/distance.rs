@@ -20,8 +20,8 @@ pub struct Distance {
     pub count: u64,
     /// The number of pairs of different numbers. A NaN equals a NaN, and -0 equals 0.
     pub different: u64,
-    /// The different pairs of which one is a NaN or an infinity. The other figures leave out every pair with
-    /// one.
+    /// The number of different pairs with a NaN or an infinity. Such pairs count in `count` and `different`,
+    /// and in no other figure.
     pub not_finite: u64,
     /// The largest `|b - a|`.
     pub max_abs: f64,
@@ -51,7 +51,7 @@ impl Distance {
         apart.sqrt() / aa.sqrt()
     }
 
-    /// The cosine of the angle between the first and the second values; `None` if one of them are all 0.
+    /// The cosine of the angle between the first and the second values; `None` if the values of one side are all 0.
     #[must_use]
     pub fn cosine(&self) -> Option<f64> {
         let norms = self.sums.aa.sqrt() * self.sums.bb.sqrt();

@@ -360,9 +360,9 @@ impl File {
         self.rebuilt(choose)?.build()
     }
 
-    /// The file with other objects in the place of those for which `make` returns one. The bytes of such an
-    /// object are in the source that comes with it, which may make them on demand. Everything else is kept,
-    /// and nothing is copied or read.
+    /// The file with some objects replaced. `make` gets each name and object. It returns the new object and a
+    /// source with its bytes, which may make them on demand, or `None` to keep the old object. Everything else
+    /// is kept, and nothing is copied or read.
     ///
     /// ```
     /// # use zt::{Dense, File, Memory, Writer};

@@ -201,8 +201,8 @@ impl<'f> Item<'f> {
     }
 }
 
-/// All components of a whole tensor, or the rows around a part of raw values. What else is read of a part
-/// shows as it is read: of that, the places where the components begin.
+/// All components of a whole tensor, or the rows around a part of raw values. For any other part only the
+/// beginnings of its components: what is read of them is not known before.
 fn stored<'f>(tensor: &Tensor<'f>, places: &[Places]) -> Vec<Stored<'f>> {
     let is_whole = |places: &Places| places.hull() == (0..places.dimension());
     let is_whole = places.iter().all(is_whole);

@@ -34,8 +34,8 @@ pub struct Remains {
     pub content_len: u64,
 }
 
-/// The components with a seek table, in their order. Reads no hole of the file, and of the frames only the
-/// first bytes.
+/// The components with a seek table, in their order. Reads the file once, except for its holes, and each
+/// seek table again. Decodes nothing.
 pub(super) fn find(source: &dyn Source, gauge: &Gauge<'_>) -> Result<Vec<Remains>> {
     let end = source.byte_len();
     let (mut found, mut at, mut last) = (Vec::new(), HEADER_LEN, HEADER_LEN);
