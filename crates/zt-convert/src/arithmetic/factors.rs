@@ -64,17 +64,18 @@ pub(super) fn pairs(adapter: &File) -> Result<BTreeMap<String, Pair<'_>>> {
     Ok(pairs)
 }
 
-/// What the name of a factor says.
-struct Factor<'n> {
+/// The parts of the name of a factor.
+pub(crate) struct Factor<'n> {
     name: &'n str,
-    module: &'n str,
-    is_b: bool,
+    /// The module without the prefix of peft.
+    pub(crate) module: &'n str,
+    pub(crate) is_b: bool,
     is_embedding: bool,
 }
 
 impl<'n> Factor<'n> {
     /// `None` for another name.
-    fn of(name: &'n str) -> Option<Self> {
+    pub(crate) fn of(name: &'n str) -> Option<Self> {
         let rest = name.strip_prefix(PREFIX).unwrap_or(name);
         let (module, is_b, end) = split(rest, [".lora_embedding_A", ".lora_embedding_B"])
             .or_else(|| split(rest.strip_suffix(".weight")?, [".lora_A", ".lora_B"]))?;

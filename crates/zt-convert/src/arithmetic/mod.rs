@@ -21,4 +21,5 @@ mod fault;
 mod lora;
 
 pub use average::average;
+pub(crate) use factors::Factor;
 pub use lora::Lora;

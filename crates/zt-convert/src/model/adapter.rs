@@ -9,13 +9,11 @@ use serde_json::Value;
 
 use super::Finding;
 use super::folder::{Folder, TensorInfo, some_of};
+use crate::arithmetic::Factor;
 use crate::table::Kinds;
 
 const CONFIG: &str = "adapter_config.json";
 const STEM: &str = "adapter_model";
-
-/// PEFT wraps the base, and puts this before its names.
-const PREFIX: &str = "base_model.model.";
 
 pub(super) fn examine(kinds: &Kinds, folder: &Folder, findings: &mut Vec<Finding>) {
     let config = folder.json(CONFIG);
@@ -119,11 +117,9 @@ type Pairs<'t> = BTreeMap<&'t str, (Option<&'t TensorInfo>, Option<&'t TensorInf
 fn pairs(tensors: &[TensorInfo]) -> Pairs<'_> {
     let mut pairs = Pairs::new();
     for tensor in tensors {
-        let name = tensor.name.strip_prefix(PREFIX).unwrap_or(&tensor.name);
-        if let Some((module, _)) = name.split_once(".lora_A.") {
-            pairs.entry(module).or_default().0 = Some(tensor);
-        } else if let Some((module, _)) = name.split_once(".lora_B.") {
-            pairs.entry(module).or_default().1 = Some(tensor);
+        if let Some(factor) = Factor::of(&tensor.name) {
+            let (a, b) = pairs.entry(factor.module).or_default();
+            *(if factor.is_b { b } else { a }) = Some(tensor);
         }
     }
     pairs
@@ -196,7 +192,7 @@ fn unfit<'t>(pairs: &Pairs<'t>, base: &[&TensorInfo]) -> Vec<&'t str> {
         else {
             return true;
         };
-        // Packed weights have other shapes, and Conv1D of GPT-2 has them transposed.
+        // Packed weights have other shapes. Embeddings and Conv1D of GPT-2 have them transposed.
         !weight.dtype.is_some_and(zt::DType::is_float)
             || weight.shape.len() != 2
             || weight.shape == [*output, *input]

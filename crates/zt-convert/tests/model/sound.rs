@@ -157,6 +157,17 @@ const SOUND: &[(&str, Make)] = &[
         let weight = "language.model.layers.0.q_proj.weight";
         m.weights("base/model.safetensors", &[A, (weight, "F32", &[16, 8])]);
     }),
+    ("an adapter of an embedding", |m| {
+        lora(m, "", "base");
+        let name = |factor| format!("base_model.model.embed.lora_embedding_{factor}");
+        let (a, b) = (name("A"), name("B"));
+        let factors = [(&*a, "F32", &[4, 16][..]), (&*b, "F32", &[8, 4])];
+        m.weights("adapter_model.safetensors", &factors);
+        m.weights(
+            "base/model.safetensors",
+            &[("embed.weight", "F32", &[16, 8])],
+        );
+    }),
     ("an adapter with a quantized base", |m| {
         lora(m, "", "base");
         m.weights(
