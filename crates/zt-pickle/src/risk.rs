@@ -17,10 +17,18 @@ impl Risk {
     /// The risk of a global by its module and its name. A name may be a path of attributes, and a module may
     /// be reached through another one that imports it: `torch.serialization.os.system`.
     pub(super) fn of(module: &str, name: &str) -> Self {
+        // One module by its other names: of other versions, and of the implementation in C.
         let module = match module {
             "__builtin__" => "builtins",
+            "_functools" => "functools",
+            "_io" => "io",
+            "_operator" => "operator",
             "copy_reg" => "copyreg",
+            "numpy._core.multiarray" => "numpy.core.multiarray",
+            "numpy._core.numeric" => "numpy.core.numeric",
+            "numpy.lib._npyio_impl" => "numpy.lib.npyio",
             "pathlib._local" => "pathlib",
+            "torch.tensor" => "torch._tensor",
             module => module,
         };
         if is_harmless(module, name) {
@@ -128,9 +136,7 @@ const HARMLESS: &[(&str, &[&str])] = &[
     ),
     ("numpy", &["dtype", "ndarray"]),
     ("numpy.core.multiarray", &["_reconstruct", "scalar"]),
-    ("numpy._core.multiarray", &["_reconstruct", "scalar"]),
     ("numpy.core.numeric", &["_frombuffer"]),
-    ("numpy._core.numeric", &["_frombuffer"]),
     (
         "ml_dtypes",
         &[
@@ -198,7 +204,6 @@ const HARMLESS: &[(&str, &[&str])] = &[
         ],
     ),
     ("torch._tensor", &["_rebuild_from_type_v2"]),
-    ("torch.tensor", &["_rebuild_from_type_v2"]),
     (
         "torch.nn.parameter",
         &["Parameter", "UninitializedBuffer", "UninitializedParameter"],
@@ -352,18 +357,12 @@ const FUNCTIONS: &[(&str, &[&str])] = &[
             "vars",
         ],
     ),
-    ("_io", &["FileIO", "open", "open_code"]),
     ("io", &["FileIO", "open", "open_code"]),
-    (
-        "_operator",
-        &["attrgetter", "call", "itemgetter", "methodcaller"],
-    ),
     (
         "operator",
         &["attrgetter", "call", "itemgetter", "methodcaller"],
     ),
     ("functools", &["partial", "partialmethod", "reduce"]),
-    ("_functools", &["partial", "reduce"]),
     ("itertools", &["starmap"]),
     ("logging", &["FileHandler", "config"]),
     ("logging.config", &["*"]),
@@ -395,10 +394,6 @@ const FUNCTIONS: &[(&str, &[&str])] = &[
     ("numpy.testing._private.utils", &["*"]),
     (
         "numpy.lib.npyio",
-        &["load", "loadtxt", "genfromtxt", "save", "savetxt"],
-    ),
-    (
-        "numpy.lib._npyio_impl",
         &["load", "loadtxt", "genfromtxt", "save", "savetxt"],
     ),
     ("joblib", &["load"]),
