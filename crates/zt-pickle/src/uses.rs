@@ -65,6 +65,18 @@ pub fn uses(bytes: &[u8]) -> Vec<Use> {
     found
 }
 
+/// Whether [`uses`] can find something in bytes that begin with this one: it is an instruction that needs no
+/// values before it.
+#[must_use]
+pub const fn begins(first: u8) -> bool {
+    matches!(
+        first,
+        0x80 | 0x82..=0x84 | 0x88..=0x8f | 0x95 | 0x96
+            | b'(' | b')' | b']' | b'}'
+            | b'B' | b'C' | b'F' | b'G' | b'I'..=b'N' | b'S'..=b'V' | b'X' | b'c'
+    )
+}
+
 fn in_streams(mut bytes: &[u8], nested: usize, found: &mut Vec<Use>) {
     while !bytes.is_empty() && found.len() < USES {
         match load(bytes, |_, _, _| None::<NoGlobal>) {

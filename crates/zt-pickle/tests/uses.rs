@@ -5,7 +5,7 @@
     reason = "a failed unwrap is the failure of the test"
 )]
 
-use zt_pickle::{NoGlobal, load, uses};
+use zt_pickle::{NoGlobal, begins, load, uses};
 
 /// Each use as `!` for a danger, and its text.
 fn found(bytes: &[u8]) -> Vec<String> {
@@ -137,4 +137,25 @@ fn an_error_says_what_was_called_before_it() {
     let error = load(b"cos\nsystem\n(Vtrue\ntR\xff", |_, _, _| None::<NoGlobal>).unwrap_err();
     assert_eq!(error.uses.len(), 1);
     assert!(error.to_string().contains("os.system(\"true\")"), "{error}");
+}
+
+/// A caller looks at the first byte, and reads no more of other files.
+#[test]
+fn the_first_instruction_needs_no_values() {
+    // Its operand is a short text, a number or a length.
+    let operands = [
+        &b"1\n"[..],
+        b"''\n",
+        b"\x01\0\0\0\0\0\0\0 ",
+        b"a\nb\n",
+        &[0; 9],
+    ];
+    for first in 0..=u8::MAX {
+        let is_done = |operand: &&[u8]| {
+            let bytes = [&[first], *operand].concat();
+            let loaded = load(&bytes, |_, _, _| None::<NoGlobal>);
+            loaded.is_err_and(|error| error.at > 0)
+        };
+        assert_eq!(operands.iter().any(is_done), begins(first), "{first:#x}");
+    }
 }

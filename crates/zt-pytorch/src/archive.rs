@@ -19,7 +19,7 @@ use std::sync::Arc;
 use zt::container::bytes_of;
 use zt::foreign::FileBuilder;
 use zt::manifest::ByteOrder;
-use zt::{Error, Result, Source, Warning};
+use zt::{Error, Result, Source, Span, Warning};
 use zt_foreign::archive as zip;
 use zt_foreign::{Input, Opening};
 
@@ -80,7 +80,7 @@ pub(super) fn open(
         .ok_or(Violation::NoPickle)?;
     let locate = |key: &str| records.storage("data", key, &source);
     let object = pickle.load(find)?;
-    let mut beside = records.other_uses(&archive, &source)?;
+    let mut beside = records.other_uses(&archive, &source);
     beside.extend(pickle.uses_behind(&object));
     let mut graphs = vec![Graph {
         pickle: object,
@@ -225,11 +225,13 @@ impl<'a> Records<'a> {
 
     /// What Python would run of the pickles in other members, whatever their names are. Members that cannot be
     /// read are passed over: torch does not read them.
-    fn other_uses(&self, archive: &Archive, source: &Arc<dyn Source>) -> Result<Vec<Use>> {
+    ///
+    /// Cost: the beginning of each such member, and all of those that can be a pickle by their first byte.
+    fn other_uses(&self, archive: &Archive, source: &Arc<dyn Source>) -> Vec<Use> {
         /// The longest member that is looked into.
         const LOOKED_INTO: u64 = 16 << 20;
         /// Members and folders that are no pickles, or that are read as one.
-        const OTHERS: [&str; 9] = [
+        const OTHERS: [&str; 10] = [
             PICKLE,
             CONSTANTS,
             "data/",
@@ -239,28 +241,38 @@ impl<'a> Records<'a> {
             "version",
             "byteorder",
             ".format_version",
+            ".storage_alignment",
         ];
-        let mut uses = Vec::new();
-        for member in archive.members() {
+        let is_unknown = |member: &&Member| {
             let name = member.name();
             let within = name.split_once('/').map_or(name, |(_, within)| within);
-            let is_read = self.get(within).is_some_and(|it| std::ptr::eq(it, member));
+            let is_read = self.get(within).is_some_and(|it| std::ptr::eq(it, *member));
             let is_other = OTHERS
                 .iter()
                 .any(|other| within == *other || other.ends_with('/') && within.starts_with(other));
-            if is_read && is_other {
-                continue;
-            }
+            !(is_read && is_other)
+        };
+        let unknown: Vec<&Member> = archive.members().iter().filter(is_unknown).collect();
+        if source.is_remote() {
+            let beginnings: Vec<Span> = unknown.iter().filter_map(|it| it.beginning()).collect();
+            source.will_read_all(&beginnings);
+        }
+        let mut uses = Vec::new();
+        for member in unknown {
             let Ok(content) = zip::content(member, source) else {
                 continue;
             };
-            if content.span.byte_len() <= LOOKED_INTO
+            let Content { source, span, .. } = &content;
+            let mut first = [0];
+            if (1..=LOOKED_INTO).contains(&span.byte_len())
+                && source.read_at(span.offset(), &mut first).is_ok()
+                && first.into_iter().all(zt_pickle::begins)
                 && let Ok(bytes) = read(&content, LOOKED_INTO)
             {
                 uses.extend(zt_pickle::uses(&bytes));
             }
         }
-        Ok(uses)
+        uses
     }
 
     fn storage(&self, folder: &str, key: &str, source: &Arc<dyn Source>) -> Result<Option<Place>> {
@@ -335,15 +347,24 @@ fn inflated(content: &Content) -> Result<Vec<u8>> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
-    use std::io::Write;
+    use std::io::{self, Write};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
 
-    use zt::{ErrorKind, File, Memory, Result, Value};
+    use zt::{ErrorKind, File, Memory, Result, Source, Value};
     use zt_foreign::{FileKind, InputOptions};
 
     use crate::kind::PyTorch;
     use zt_zip::ArchiveWriter;
 
     fn archive(records: &[(&str, &[u8])]) -> Result<File> {
+        let source = Box::new(Memory::new(bytes_of(records)));
+        Ok(PyTorch
+            .open_source(source, &InputOptions::new())?
+            .into_file())
+    }
+
+    fn bytes_of(records: &[(&str, &[u8])]) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut writer = ArchiveWriter::new(&mut bytes);
         for (name, content) in records {
@@ -353,10 +374,7 @@ mod tests {
             member.finish().unwrap();
         }
         writer.finish().unwrap();
-        let source = Box::new(Memory::new(bytes));
-        Ok(PyTorch
-            .open_source(source, &InputOptions::new())?
-            .into_file())
+        bytes
     }
 
     /// An archive of TorchScript: a dict of a number and of the item `x` of these instructions.
@@ -441,6 +459,34 @@ mod tests {
             warnings(&object, hidden),
             danger("Python would call nt.system(\"ls\"); nothing was run")
         );
+    }
+
+    /// Counts the bytes that are read.
+    struct Counted(Memory<Vec<u8>>, Arc<AtomicU64>);
+
+    impl Source for Counted {
+        fn byte_len(&self) -> u64 {
+            self.0.byte_len()
+        }
+        fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+            self.1.fetch_add(buf.len() as u64, Ordering::Relaxed);
+            self.0.read_at(offset, buf)
+        }
+    }
+
+    #[test]
+    fn members_that_are_no_pickle_are_not_read() {
+        let object = [&b"\x80\x02}X\x01\0\0\0x"[..], &tensor(1, b""), b"s."].concat();
+        let records: [(&str, &[u8]); 3] = [
+            ("data.pkl", &object),
+            ("data/s", &[0; 4]),
+            ("more/0", &[0; 1 << 20]),
+        ];
+        let count = Arc::new(AtomicU64::new(0));
+        let source = Counted(Memory::new(bytes_of(&records)), Arc::clone(&count));
+        let options = InputOptions::new();
+        PyTorch.open_source(Box::new(source), &options).unwrap();
+        assert!(count.load(Ordering::Relaxed) < 1 << 20);
     }
 
     /// libtorch wraps the dict of deferred operations in a call that names its type.
