@@ -222,6 +222,8 @@ def test_help_has_the_values_of_defaults():
         signature = inspect.signature(function)
         name = "digest" if "chunk_digests" not in signature.parameters else "chunk_digests"
         assert signature.parameters[name].default == "crc32c"
+
+
 def test_a_folder_is_examined(tmp_path):
     names = [f"model-0000{at}-of-00002.zt" for at in (1, 2)]
     for name in names:

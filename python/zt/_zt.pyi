@@ -80,7 +80,7 @@ def convert(
     kind: str | None = None,
     include: str | Sequence[str] | None = None,
     exclude: str | Sequence[str] | None = None,
-    rename: Mapping[str, str] | Callable[[str], str] | None = None,
+    rename: dict[str, str] | Callable[[str], str] | None = None,
     on_duplicate: Literal["error", "first", "last", "same"] = "error",
     zstd: int | None = None,
     digest: _Digest | None = ...,

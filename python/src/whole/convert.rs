@@ -49,8 +49,8 @@ impl Conversion {
         self.summary.damaged.clone()
     }
 
-    /// Pairs of a name and a path: of tensors in whose place that of another source was written, by
-    /// ``on_duplicate``. The path is ``None`` if the source was opened without one.
+    /// The tensors that ``on_duplicate`` left out, as pairs of a name and the path of the source. The path
+    /// is ``None`` if the source was opened without one.
     #[getter]
     fn duplicates(&self) -> Vec<(String, Option<PathBuf>)> {
         let duplicates = self.summary.duplicates.iter();
@@ -121,9 +121,9 @@ impl Conversion {
 #[pyfunction]
 #[pyo3(signature = (
     source, target, *, kind = None, include = None, exclude = None, rename = None,
-    on_duplicate = "error", zstd = None, digest = Given::No, chunk_digests = "crc32c", planes = false, dense = false, dtype = None,
-    drop_unsupported = false, skip_damaged = false, allow_inf = false, lossy = false,
-    overwrite = false, threads = None, progress = None, storage_options = None
+    on_duplicate = "error", zstd = None, digest = Given::No, chunk_digests = "crc32c", planes = false,
+    dense = false, dtype = None, drop_unsupported = false, skip_damaged = false, allow_inf = false,
+    lossy = false, overwrite = false, threads = None, progress = None, storage_options = None
 ))]
 #[expect(clippy::too_many_arguments, reason = "the keywords of Python's call")]
 pub(crate) fn convert<'py>(
