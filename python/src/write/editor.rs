@@ -49,11 +49,10 @@ pub(crate) fn edit(py: Python<'_>, path: PathBuf, progress: Option<Py<PyAny>>) -
 
 /// The error of what is a tensor file, but no single `.zt` file.
 fn uneditable(path: &Path) -> Option<zt::Error> {
-    let opened = || Kinds::builtin().open(path, InputOptions::new()).ok();
     let what = if remote::url_of(path).is_some() {
         "a remote file".to_owned()
     } else {
-        let input = opened()?;
+        let input = Kinds::builtin().open(path, InputOptions::new()).ok()?;
         match input.file().kind() {
             ZT if input.paths().len() == 1 => return None,
             ZT => "a sharded set".to_owned(),
