@@ -337,10 +337,11 @@ def test_the_repr_of_a_tensor_shows_values_and_of_a_file_its_size(tmp_path):
         "half": np.arange(3).astype(ml_dtypes.bfloat16),
         "large": np.arange(3 << 20, dtype="i4").reshape(3, 1024, 1024),
         "empty": np.empty((0, 3)),
+        "narrow": np.zeros((6,) * 5, "i1"),
     }
     zt.numpy.save_file(values, path)
     file = zt.open(path)
-    assert repr(file) == f"<zt.File {str(path)!r} kind=zt tensors=5 12.0 MiB>".replace("'", '"')
+    assert repr(file) == f"<zt.File {str(path)!r} kind=zt tensors=6 12.0 MiB>".replace("'", '"')
     assert repr(file["small"]) == (
         '<zt.Tensor "small" shape=[2, 3] dtype=f32\n[[0., 1., 2.],\n [3., 4., 5.]]>'
     )
@@ -348,6 +349,7 @@ def test_the_repr_of_a_tensor_shows_values_and_of_a_file_its_size(tmp_path):
     shown = np.array2string(values["large"], separator=", ", threshold=0, edgeitems=3)
     assert repr(file["large"]) == f'<zt.Tensor "large" shape=[3, 1024, 1024] dtype=i32\n{shown}>'
     assert repr(file["empty"]).endswith("dtype=f64\n[]>")
+    assert repr(file["narrow"]).endswith("dtype=i8>"), "NumPy would shorten no dimension"
     assert "12.0 MiB" in file["large"]._repr_html_()
     damaged = bytearray(path.read_bytes())
     damaged[file["half"].components["data"].offset] ^= 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,15 +15,15 @@ _WHOLE = 1000
 #: Values at each end of a longer dimension.
 _EDGE = 3
 
-#: The most parts that are read.
-_MOST_PARTS = 16
+#: The most elements that are shown of a larger tensor: the corners of four long dimensions.
+_MOST = (2 * _EDGE + 1) ** 4
 
 
 def values(tensor: Tensor) -> str | None:
     """The values as NumPy prints them. Of a large tensor only the corners are read.
 
     Returns:
-        ``None`` if the corners are too many.
+        ``None`` if the corners have too many.
     """
     import numpy
 
@@ -31,8 +32,6 @@ def values(tensor: Tensor) -> str | None:
         return numpy.array2string(tensor.dense(), separator=", ")
     # A dimension becomes its two ends, and a gap that NumPy prints as dots.
     is_long = [length > 2 * _EDGE for length in tensor.shape]
-    if 2 ** sum(is_long) > _MOST_PARTS:
-        return None
     ends = [
         ((slice(_EDGE), slice(_EDGE)), (slice(-_EDGE, None), slice(-_EDGE, None)))
         if long
@@ -43,6 +42,9 @@ def values(tensor: Tensor) -> str | None:
         2 * _EDGE + 1 if long else length
         for long, length in zip(is_long, tensor.shape, strict=True)
     ]
+    # Each dimension may be short, and the product long.
+    if math.prod(shape) > _MOST:
+        return None
     corners = None
     for parts in itertools.product(*ends):
         value = tensor[tuple(there for there, _ in parts)]
