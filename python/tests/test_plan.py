@@ -1,7 +1,9 @@
 """Tensors that are read ahead: `zt.plan`, and `prefetch` of `zt.safetensors`."""
 
+import io
 import os
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -78,6 +80,40 @@ def test_several_threads_take_each_value_once(path):
     assert sorted(name for name, _ in taken) == list(VALUES)
 
 
+class Waiting(io.BytesIO):
+    """A file whose reads wait for an event."""
+
+    may_read = threading.Event()
+
+    def read(self, *length):
+        assert self.may_read.wait(60)
+        return super().read(*length)
+
+    def readinto(self, buffer):
+        assert self.may_read.wait(60)
+        return super().readinto(buffer)
+
+
+def test_threads_that_wait_sleep():
+    source, taken = Waiting(), []
+    save(source)
+    source.may_read.set()
+    file = zt.open(source)
+    source.may_read.clear()
+    plan = zt.plan(file)
+    workers = [threading.Thread(target=lambda: taken.extend(plan)) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    before = time.process_time()
+    time.sleep(0.5)
+    used = time.process_time() - before
+    source.may_read.set()
+    for worker in workers:
+        worker.join()
+    assert sorted(name for name, _ in taken) == list(VALUES)
+    assert used < 0.2, "they do not wake each other"
+
+
 def test_what_cannot_be_read_is_raised_in_its_place(tmp_path):
     path = tmp_path / "model.zt"
     save(path)
@@ -114,6 +150,7 @@ def test_a_plan_belongs_to_its_process(path):
         try:
             next(plan)
         except RuntimeError:
+            plan.close()
             os._exit(0)
         os._exit(1)
     assert os.waitpid(child, 0)[1] == 0

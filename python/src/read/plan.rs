@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -230,7 +230,10 @@ impl Plan {
 
     /// Ends the reading and drops what was not taken.
     fn close(&self) {
-        self.line.close();
+        // A fork may have copied the lock while the reader held it.
+        if self.expect_here().is_ok() {
+            self.line.close();
+        }
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -245,7 +248,7 @@ impl Plan {
 
 impl Drop for Plan {
     fn drop(&mut self) {
-        self.line.close();
+        self.close();
     }
 }
 
@@ -253,7 +256,11 @@ impl Drop for Plan {
 struct Line {
     places: BTreeMap<String, usize>,
     queue: Mutex<Queue>,
-    changed: Condvar,
+    /// A value came or went, or no more come: those who take wait for it.
+    filled: Condvar,
+    /// A value is wanted, or none is: the reader waits for it. Were it the same as `filled`, two who take
+    /// would wake each other without end.
+    wanted: Condvar,
 }
 
 #[derive(Default)]
@@ -276,7 +283,8 @@ impl Line {
         Line {
             places: places.map(|(at, name)| (name.clone(), at)).collect(),
             queue: Mutex::new(queue),
-            changed: Condvar::new(),
+            filled: Condvar::new(),
+            wanted: Condvar::new(),
         }
     }
 
@@ -293,10 +301,10 @@ impl Line {
     fn deliver(&self, at: usize, value: zt::Result<Dense<'static>>) -> zt::Result<()> {
         let mut queue = self.lock();
         queue.ready.push_back((at, value));
-        self.changed.notify_all();
+        self.filled.notify_all();
         while !queue.is_over && queue.waiting == 0 && !queue.ready.is_empty() {
             queue = self
-                .changed
+                .wanted
                 .wait(queue)
                 .unwrap_or_else(PoisonError::into_inner);
         }
@@ -309,6 +317,7 @@ impl Line {
     /// The value of place `wanted`, or the next one; `None` if it was taken, or no more come. Called
     /// without the interpreter.
     fn take(&self, wanted: Option<usize>) -> Result<Option<(usize, zt::Result<Dense<'static>>)>> {
+        let mut checked = Instant::now();
         let mut queue = self.lock();
         loop {
             let found = match wanted {
@@ -317,7 +326,7 @@ impl Line {
             };
             if let Some((at, value)) = found.and_then(|found| queue.ready.remove(found)) {
                 queue.left[at] = false;
-                self.changed.notify_all();
+                self.notify();
                 return Ok(Some((at, value)));
             }
             let is_left = wanted.is_none_or(|wanted| queue.left[wanted]);
@@ -325,14 +334,15 @@ impl Line {
                 return Ok(None);
             }
             queue.waiting += 1;
-            self.changed.notify_all();
-            let waited = self.changed.wait_timeout(queue, BEAT);
-            let (mut after, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
-            after.waiting -= 1;
-            queue = after;
-            if timeout.timed_out() {
+            self.wanted.notify_one();
+            let waited = self.filled.wait_timeout(queue, BEAT);
+            (queue, _) = waited.unwrap_or_else(PoisonError::into_inner);
+            queue.waiting -= 1;
+            // Values that this call passes over may come faster than the wait ends.
+            if checked.elapsed() >= BEAT {
                 drop(queue);
                 Python::attach(|py| py.check_signals())?;
+                checked = Instant::now();
                 queue = self.lock();
             }
         }
@@ -343,7 +353,12 @@ impl Line {
         queue.is_over = true;
         queue.ready.clear();
         drop(queue);
-        self.changed.notify_all();
+        self.notify();
+    }
+
+    fn notify(&self) {
+        self.filled.notify_all();
+        self.wanted.notify_one();
     }
 }
 
@@ -353,6 +368,6 @@ struct End<'l>(&'l Line);
 impl Drop for End<'_> {
     fn drop(&mut self) {
         self.0.lock().is_over = true;
-        self.0.changed.notify_all();
+        self.0.notify();
     }
 }
