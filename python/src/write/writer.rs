@@ -20,7 +20,7 @@ pub(crate) use output::{Output, Target};
 pub(crate) use pieces::Pieces;
 use pieces::Rest;
 
-use crate::share::error::{OrRaise, Result, is_raised, misuse, no_pickling};
+use crate::share::error::{OrRaise, Result, is_raised, no_pickling};
 use crate::share::pool::pool;
 use crate::share::source::{Sink, path_of};
 use crate::share::work::{Line, Watch};
