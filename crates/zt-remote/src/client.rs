@@ -22,7 +22,6 @@ use reqwest::redirect::{Attempt, Policy};
 
 use tokio::time::{Instant, Sleep};
 
-use crate::error::Fault;
 use crate::options::RemoteOptions;
 
 /// The least bytes a second of a body. Of an upload, for the time in which it must be answered.
@@ -33,6 +32,39 @@ const OF_MACHINE: Duration = Duration::from_secs(1);
 
 /// Redirects that are followed, at most.
 const REDIRECTS: usize = 10;
+
+/// Why a client gives up.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error("no answer within {seconds} s")]
+    Silent { seconds: u64 },
+    #[error("fewer than {least} bytes a second came")]
+    Slow { least: u64 },
+    #[error(
+        "the store redirects to {host}, where credentials are not sent: check the endpoint and the region"
+    )]
+    Redirected { host: String },
+}
+
+/// A failure that another try would not mend. `HttpError` puts words before its source, and this is the source
+/// of another `HttpError`, so it has the text of the source alone.
+#[derive(Debug)]
+struct Permanent(HttpError);
+
+impl fmt::Display for Permanent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.source() {
+            Some(source) => fmt::Display::fmt(source, f),
+            None => fmt::Display::fmt(&self.0, f),
+        }
+    }
+}
+
+impl StdError for Permanent {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.0.source()
+    }
+}
 
 /// The options of every client that object_store looks at itself.
 pub(crate) fn client(options: &RemoteOptions) -> ClientOptions {
@@ -46,7 +78,7 @@ pub(crate) fn retry(options: &RemoteOptions) -> RetryConfig {
     RetryConfig {
         backoff: BackoffConfig::default(),
         max_retries: options.retries,
-        retry_timeout: options.patience(),
+        retry_timeout: options.timeout.saturating_mul(3),
     }
 }
 
@@ -125,7 +157,7 @@ fn within_origin(attempt: Attempt<'_>) -> reqwest::redirect::Action {
     let first = attempt.previous().first().map(url::Url::origin);
     if first != Some(attempt.url().origin()) {
         let host = attempt.url().host_str().unwrap_or_default().to_owned();
-        return attempt.error(Fault::Redirected { host });
+        return attempt.error(Failure::Redirected { host });
     }
     match attempt.previous().len() {
         0..=REDIRECTS => attempt.follow(),
@@ -189,7 +221,7 @@ impl Patient {
             let seconds = limit.as_secs();
             Err(HttpError::new(
                 HttpErrorKind::Timeout,
-                Fault::Silent { seconds },
+                Failure::Silent { seconds },
             ))
         });
         let may_mend = match &answered {
@@ -198,7 +230,8 @@ impl Patient {
                 status.is_server_error() || matches!(status.as_u16(), 408 | 429)
             }
             Err(error) if is_permanent(error) => {
-                return answered.map_err(|error| HttpError::new(HttpErrorKind::Unknown, error));
+                return answered
+                    .map_err(|error| HttpError::new(HttpErrorKind::Unknown, Permanent(error)));
             }
             Err(_) => true,
         };
@@ -247,7 +280,7 @@ impl Body for Watched {
         }
         let least = u128::from(LEAST_RATE).saturating_mul(self.timeout.as_millis()) / 1000;
         if u128::from(self.came) < least {
-            let slow = Fault::Slow { least: LEAST_RATE };
+            let slow = Failure::Slow { least: LEAST_RATE };
             return Poll::Ready(Some(Err(HttpError::new(HttpErrorKind::Timeout, slow))));
         }
         let next = Instant::now() + self.timeout;
@@ -294,11 +327,11 @@ fn byte_len(range: &str) -> Option<u64> {
 fn is_permanent(error: &HttpError) -> bool {
     let mut next: Option<&(dyn StdError + 'static)> = Some(error);
     while let Some(error) = next {
-        if error.is::<rustls::Error>() || error.is::<Fault>() {
-            return !matches!(
-                error.downcast_ref(),
-                Some(Fault::Silent { .. } | Fault::Slow { .. })
-            );
+        if let Some(failure) = error.downcast_ref::<Failure>() {
+            return matches!(failure, Failure::Redirected { .. });
+        }
+        if error.is::<rustls::Error>() {
+            return true;
         }
         if let Some(error) = error.downcast_ref::<io::Error>() {
             let inner = error.get_ref();
@@ -314,8 +347,94 @@ fn is_permanent(error: &HttpError) -> bool {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
-    use super::byte_len;
+    use std::task::ready;
+
+    use object_store::client::HttpRequestBody;
+
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    /// Sends this many bytes every second for 100 seconds, or never answers.
+    #[derive(Debug)]
+    struct Server(Option<usize>);
+
+    impl HttpService for Server {
+        fn call<'this, 'call>(&'this self, _: HttpRequest) -> Called<'call>
+        where
+            'this: 'call,
+            Self: 'call,
+        {
+            Box::pin(async {
+                let Some(rate) = self.0 else {
+                    return std::future::pending().await;
+                };
+                Ok(HttpResponse::new(HttpResponseBody::new(Drip {
+                    rate,
+                    left: 100,
+                    next: Box::pin(tokio::time::sleep(SECOND)),
+                })))
+            })
+        }
+    }
+
+    struct Drip {
+        rate: usize,
+        left: usize,
+        next: Pin<Box<Sleep>>,
+    }
+
+    impl Body for Drip {
+        type Data = Bytes;
+        type Error = HttpError;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            context: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, HttpError>>> {
+            ready!(self.next.as_mut().poll(context));
+            let Some(left) = self.left.checked_sub(1) else {
+                return Poll::Ready(None);
+            };
+            self.left = left;
+            self.next.as_mut().reset(Instant::now() + SECOND);
+            let piece = Bytes::from(vec![0; self.rate]);
+            Poll::Ready(Some(Ok(Frame::data(piece))))
+        }
+    }
+
+    /// The length of an answer. Its clock is not the machine's: it goes on when all tasks wait.
+    fn read(rate: Option<usize>) -> Result<usize, HttpError> {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_time().start_paused(true).build().unwrap();
+        let patient = Patient {
+            client: HttpClient::new(Server(rate)),
+            timeout: 30 * SECOND,
+            notice: None,
+            has_failed: AtomicBool::new(false),
+            is_noticed: AtomicBool::new(false),
+        };
+        runtime.block_on(async {
+            let answer = patient.call(HttpRequest::new(HttpRequestBody::empty()));
+            let body = answer.await?.into_body().bytes().await?;
+            Ok(body.len())
+        })
+    }
+
+    #[test]
+    fn a_slow_body_is_an_error_and_a_long_one_is_not() {
+        assert_eq!(read(Some(2 << 10)).unwrap(), 200 << 10);
+        for (rate, expected) in [
+            (Some(1 << 9), "fewer than 1024 bytes a second came"),
+            (None, "no answer within 30 s"),
+        ] {
+            let error = read(rate).unwrap_err();
+            assert_eq!(error.kind(), HttpErrorKind::Timeout);
+            assert_eq!(error.source().unwrap().to_string(), expected);
+        }
+    }
 
     #[test]
     fn a_range_has_a_length() {

@@ -8,13 +8,6 @@ use zt_foreign::without_secrets;
 
 /// The faults that this crate finds itself.
 #[derive(Debug, thiserror::Error)]
-#[cfg_attr(
-    not(any(feature = "aws", feature = "gcp", feature = "azure", feature = "http")),
-    expect(
-        dead_code,
-        reason = "those of the client, which is for stores and servers"
-    )
-)]
 pub(crate) enum Fault {
     #[error("is no URL: {why}")]
     NotUrl { why: url::ParseError },
@@ -44,14 +37,6 @@ pub(crate) enum Fault {
     Uncertain { why: String },
     #[error("the upload was cancelled")]
     Cancelled,
-    #[error("no answer within {seconds} s")]
-    Silent { seconds: u64 },
-    #[error("fewer than {least} bytes a second came")]
-    Slow { least: u64 },
-    #[error(
-        "the store redirects to {host}, where credentials are not sent: check the endpoint and the region"
-    )]
-    Redirected { host: String },
 }
 
 impl Fault {
@@ -74,12 +59,9 @@ impl From<Fault> for Error {
             Fault::Interrupted => (ErrorKind::Interrupted, codes::INTERRUPTED),
             Fault::Changed => (ErrorKind::Io, codes::CHANGED),
             Fault::Exists => (ErrorKind::Misuse, codes::OVERWRITE),
-            Fault::Length { .. }
-            | Fault::Uncertain { .. }
-            | Fault::Cancelled
-            | Fault::Silent { .. }
-            | Fault::Slow { .. }
-            | Fault::Redirected { .. } => (ErrorKind::Io, codes::IO),
+            Fault::Length { .. } | Fault::Uncertain { .. } | Fault::Cancelled => {
+                (ErrorKind::Io, codes::IO)
+            }
         };
         Error::new(kind, code, fault)
     }

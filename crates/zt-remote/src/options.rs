@@ -109,12 +109,6 @@ impl RemoteOptions {
         self
     }
 
-    /// How long a request is sent again.
-    #[cfg(any(feature = "aws", feature = "gcp", feature = "azure", feature = "http"))]
-    pub(crate) fn patience(&self) -> Duration {
-        self.timeout.saturating_mul(3)
-    }
-
     /// Sets how often a failed request is repeated. Default: 8 times, with growing waits.
     #[must_use]
     pub fn retries(mut self, retries: usize) -> Self {

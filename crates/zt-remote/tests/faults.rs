@@ -187,7 +187,7 @@ fn refused(fault: Fault, number: usize, options: &RemoteOptions) -> (zt::Error, 
 fn a_server_that_does_not_answer_is_not_waited_for() {
     static NOTES: std::sync::Mutex<Vec<String>> = std::sync::Mutex::new(Vec::new());
     let options = options()
-        .timeout(std::time::Duration::from_millis(60))
+        .timeout(std::time::Duration::from_millis(500))
         .notice(|note| NOTES.lock().unwrap().push(note.to_owned()));
     for number in [0, 1] {
         let (error, server) = limited("silent", {
@@ -203,9 +203,6 @@ fn a_server_that_does_not_answer_is_not_waited_for() {
         let notes = std::mem::take(&mut *NOTES.lock().unwrap());
         assert_eq!(notes.len(), 1, "{notes:?}");
     }
-    let options = options.timeout(std::time::Duration::from_millis(400));
-    let (error, _) = limited("slow", move || refused(Fault::Slow, 0, &options));
-    assert!(error.to_string().contains("bytes a second"), "{error}");
 }
 
 #[test]
@@ -225,6 +222,7 @@ fn faults_that_stay_are_not_tried_again() {
     let url = format!("http://127.0.0.1:{port}/m.zt");
     let error = Remote::open(&url, &options()).unwrap_err();
     assert!(!error.to_string().contains("retries"), "{error}");
+    assert!(!error.to_string().contains("error: HTTP"), "{error}");
 }
 
 #[test]

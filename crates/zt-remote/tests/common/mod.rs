@@ -53,8 +53,6 @@ pub(crate) enum Fault {
     Late(u64),
     /// No answer comes, and the connection stays.
     Silent,
-    /// A byte of the body comes every 4 milliseconds.
-    Slow,
     /// The object was replaced by one of the same length, and the answer has no tag.
     ReplacedWithoutTag,
     /// The answer has no length: its body comes in chunks.
@@ -489,14 +487,6 @@ fn answer(stream: &mut TcpStream, state: &Mutex<State>, mut request: Request) ->
         Some(Fault::Chunked) if request.method == "GET" => {
             state.lock().unwrap().bytes += response.body().len() as u64;
             return response.write_in_chunks(stream).ok();
-        }
-        Some(Fault::Slow) => {
-            response.write(stream, 0).ok()?;
-            for byte in response.body() {
-                stream.write_all(&[*byte]).ok()?;
-                thread::sleep(Duration::from_millis(4));
-            }
-            return Some(());
         }
         _ => {}
     }
