@@ -165,6 +165,16 @@ fn append_takes_or_replaces_the_object_of_the_file() {
 }
 
 #[test]
+fn append_names_what_it_adds_of_a_file_that_is_given_twice() {
+    let dir = folder();
+    let run = zt(
+        &dir,
+        "append base.zt tuned.zt tuned.zt --json --on-duplicate last",
+    );
+    assert_eq!(run.exits(0).json()["added"], json!(["w"]));
+}
+
+#[test]
 fn two_objects_with_one_new_name_are_both_named() {
     let dir = folder();
     for command in [

@@ -1,6 +1,6 @@
 //! `zt append`: add the objects of other files to a `.zt` file.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -76,15 +76,21 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let duplicates = absent::duplicates(&summary.duplicates);
     if output.json {
         let left_out: HashSet<&str> = summary.left_out.iter().map(String::as_str).collect();
-        let of_file = |it: &Duplicate| (it.path.clone(), it.name.clone());
-        let replaced: HashSet<_> = summary.duplicates.iter().map(of_file).collect();
+        // A file that was given twice has two objects of one name and one path.
+        let mut replaced: HashMap<(Option<&Path>, &str), usize> = HashMap::new();
+        for Duplicate { name, path, .. } in &summary.duplicates {
+            *replaced.entry((path.as_deref(), name)).or_default() += 1;
+        }
         let mut added = Vec::new();
         for input in inputs {
-            let path = input.path().map(Path::to_owned);
-            let names = input.file().entries().into_iter().map(|entry| entry.name());
-            let names = names.filter(|name| !left_out.contains(name));
-            let is_added = |name: &&str| !replaced.contains(&(path.clone(), (*name).to_owned()));
-            added.extend(names.filter(is_added));
+            let entries = input.file().entries().into_iter();
+            for name in entries.map(|entry| entry.name()) {
+                match replaced.get_mut(&(input.path(), name)) {
+                    Some(count) if *count > 0 => *count -= 1,
+                    _ if left_out.contains(name) => {}
+                    _ => added.push(name),
+                }
+            }
         }
         output.document(&object! {
             file: target.shown(),
