@@ -40,7 +40,14 @@ fn what_is_whole_in_a_cut_file_is_listed_and_saved() {
         assert!(text.err.contains(&fetch), "{}", text.err);
 
         let [converted, saved] = ["converted.zt", "saved.zt"].map(|name| dir.path().join(name));
-        let refused = zt!["convert", file, converted].err;
+        let refused = zt!["convert", file, converted].exits(3);
+        assert_eq!(
+            zt!["convert", "--json", file, converted]
+                .exits(3)
+                .error_code(),
+            "truncated"
+        );
+        let refused = refused.err;
         assert!(refused.contains("--skip-damaged"), "{refused}");
         assert!(!converted.exists());
         zt!["convert", "--skip-damaged", file, converted].exits(1);
@@ -80,4 +87,71 @@ fn an_archive_without_a_directory_is_never_complete() {
     );
     zt!["verify", out].exits(0);
     zt!["repair", file].exits(5);
+}
+
+#[test]
+fn whole_objects_of_a_cut_file_are_shown_extracted_and_compared() {
+    let dir = tempdir().unwrap();
+    for (path, len, whole, cut_one) in [
+        (
+            "data/two-moons.safetensors",
+            3000,
+            "layers.0.bias",
+            Some("active"),
+        ),
+        (
+            "corpus/foreign/gguf/quant_mixed.gguf",
+            1200,
+            "norm.17.router.weight",
+            Some("gate.14.value.weight"),
+        ),
+        (
+            "corpus/foreign/npz/stored.npz",
+            13000,
+            "zero_d",
+            Some("rows"),
+        ),
+        // No listed array is cut.
+        ("corpus/foreign/npz/stored.npz", 9300, "f64.4", None),
+        (
+            "corpus/foreign/pt/state_dict.pt",
+            2400,
+            "body.0.weight",
+            Some("body.2.weight"),
+        ),
+    ] {
+        let conformance = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance");
+        let original = conformance.join(path);
+        let file = cut(dir.path(), path, len);
+        let is_warned = |err: &str| assert!(err.contains("warning[truncated]"), "{path}: {err}");
+
+        for command in ["show", "cat"] {
+            let expected = zt![command, original, whole].exits(0);
+            let run = zt![command, file, whole].exits(0);
+            assert_eq!(run.out, expected.out, "{path}");
+            is_warned(&run.err);
+            if let Some(cut_one) = cut_one {
+                zt![command, file, cut_one].exits(1);
+            }
+        }
+        let folder = dir.path().join("out");
+        zt!["extract", file, whole, "-o", folder].exits(0);
+        zt!["extract", "--force", file, "-o", folder].exits(1);
+        let count = fs::read_dir(&folder).unwrap().count();
+        let list = zt!["ls", "--json", file].exits(0).json();
+        let objects = list["objects"].as_array().unwrap();
+        let sound = objects.iter().filter(|object| object["fault"].is_null());
+        assert_eq!(count, sound.count(), "{path}");
+        fs::remove_dir_all(&folder).unwrap();
+
+        let stats = zt!["stats", "--json", file].exits(1);
+        is_warned(&stats.err);
+        let stats = stats.json();
+        assert_eq!(stats["objects"].as_array().unwrap().len(), count, "{path}");
+        let same = zt!["diff", "--json", file, file].exits(1);
+        is_warned(&same.err);
+        assert_eq!(same.json()["same"], false, "{path}");
+        zt!["diff", "--summary", file, file].exits(1);
+        zt!["diff", file, file, "--include", whole].exits(1);
+    }
 }

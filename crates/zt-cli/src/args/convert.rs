@@ -10,7 +10,7 @@ use zt::{Entry, Error, ErrorKind, File};
 use zt_convert::foreign::{Fault, Loss};
 use zt_convert::{ConvertOptions, FileKind, Input, Kinds, is_same_file};
 
-use crate::args::input::{InputArgs, Opened, Truncated};
+use crate::args::input::{InputArgs, Opened};
 use crate::args::write::WriteArgs;
 use crate::failure::{Exit, Failure};
 use crate::files::remote::is_url;
@@ -89,30 +89,29 @@ impl ConvertArgs {
         Ok(options)
     }
 
-    /// Opens the inputs. A truncated one opens if damaged objects are
-    /// skipped; else a hint says how many of its objects are whole.
+    /// Opens the inputs. A truncated one is refused unless damaged objects are skipped, and a hint says
+    /// how many of its objects are whole.
     pub(crate) fn open_all(
         &self,
         paths: &[PathBuf],
         output: &mut Output,
     ) -> Result<Opened, Failure> {
-        let open = |truncated| self.input.open_all(paths, self.from, truncated);
+        let opened = self.input.open_all(paths, self.from)?;
         if self.skip_damaged || self.lossy {
-            return open(Truncated::Opened);
+            return Ok(opened);
         }
-        let opened = open(Truncated::Refused);
-        if let Err(Failure::Refused(error)) = &opened
-            && let Some(path) = error.path()
-            && let Ok(input) = self.input.open_file(path, Truncated::Opened)
-        {
-            let entries = input.file().entries();
-            let whole = entries.iter().filter(|it| it.fault().is_none()).count();
-            let all = entries.len();
-            output.hint(format!(
-                "--skip-damaged writes the {whole} of {all} objects that are whole"
-            ));
+        for input in &opened.inputs {
+            if let Some(error) = input.file().truncated() {
+                let entries = input.file().entries();
+                let whole = entries.iter().filter(|it| it.fault().is_none()).count();
+                let all = entries.len();
+                output.hint(format!(
+                    "--skip-damaged writes the {whole} of {all} objects that are whole"
+                ));
+                return Err(Failure::Refused(input.blame(error.clone())));
+            }
         }
-        opened
+        Ok(opened)
     }
 
     /// Whether no option changes what is written.

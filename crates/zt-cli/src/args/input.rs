@@ -76,24 +76,24 @@ pub(crate) enum Truncated {
 impl InputArgs {
     /// Opens the file at `path`, whatever its kind, to be read by position. It has the chosen objects
     /// only, and at least one of them. A folder stands for the index of a set in it, or for its only
-    /// tensor file.
+    /// tensor file. A file whose end is missing opens with what is there.
     pub(crate) fn open(&self, path: &Path) -> Result<File, Failure> {
-        let file = self.open_input(path, None).map(Input::into_file)?;
+        let input = self.open_input(path, Truncated::Opened);
+        let file = input.map(Input::into_file)?;
         let some = self.select.expect_some([&file]);
         some.map_err(|failure| failure.with_path(path))?;
         Ok(file)
     }
 
     /// Opens files of `kind`, which is not detected if it is given. At least one file has a chosen object.
-    /// Patterns and rules may be for one of the files.
+    /// Patterns and rules may be for one of the files. A file whose end is missing opens with what is there.
     pub(crate) fn open_all(
         &self,
         paths: &[PathBuf],
         kind: Option<Kind>,
-        truncated: Truncated,
     ) -> Result<Opened, Failure> {
         let all = paths.iter();
-        let all = all.map(|path| self.open_unchosen(path, kind, truncated));
+        let all = all.map(|path| self.open_unchosen(path, kind, Truncated::Opened));
         let all: Vec<Input> = all.collect::<Result<_, _>>()?;
         let joined = zt_convert::join_slices(&all)?;
         let (mut inputs, mut excluded) = (Vec::new(), Vec::new());
@@ -129,12 +129,8 @@ impl InputArgs {
     }
 
     /// As [`InputArgs::open`], with the paths of all files that are read, and perhaps without objects.
-    /// A `kind` is not detected if it is given.
-    pub(crate) fn open_input(&self, path: &Path, kind: Option<Kind>) -> Result<Input, Failure> {
-        choose(
-            &self.select,
-            self.open_unchosen(path, kind, Truncated::Refused)?,
-        )
+    pub(crate) fn open_input(&self, path: &Path, truncated: Truncated) -> Result<Input, Failure> {
+        choose(&self.select, self.open_unchosen(path, None, truncated)?)
     }
 
     /// As [`InputArgs::open_input`], but a folder is an error, except one that is a checkpoint. `-` is stdin.

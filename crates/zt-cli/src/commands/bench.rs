@@ -10,7 +10,7 @@ use serde::Serialize;
 use zt::{Compression, VerifyOptions, WriteOptions};
 use zt_convert::{ConvertOptions, Input};
 
-use crate::args::input::InputArgs;
+use crate::args::input::{InputArgs, Truncated};
 use crate::args::jobs::Jobs;
 use crate::failure::{Exit, Failure};
 use crate::files::remote::expect_local;
@@ -125,7 +125,9 @@ struct Turn {
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     refuse_stdin(&arguments.file)?;
     expect_local(&arguments.file, "a remote file cannot be measured")?;
-    let opened = arguments.input.open_input(&arguments.file, None)?;
+    let opened = arguments
+        .input
+        .open_input(&arguments.file, Truncated::Refused)?;
     let file = opened.file();
     let decoded = file.decoded_len();
     let rounds = u64::from(arguments.rounds).saturating_add(1);
@@ -254,7 +256,7 @@ struct Bench<'a> {
 
 impl Bench<'_> {
     fn open(&self) -> Result<Input, Failure> {
-        self.input.open_input(self.path, None)
+        self.input.open_input(self.path, Truncated::Refused)
     }
 
     fn file(&self) -> Result<u64, Failure> {

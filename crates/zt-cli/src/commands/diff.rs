@@ -108,8 +108,11 @@ fn tolerance(text: &str) -> Result<f64, String> {
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let a = arguments.input.open(&arguments.a)?;
     let b = arguments.input.open(&arguments.b)?;
-    output.unfinished_edit(&arguments.a, &a);
-    output.unfinished_edit(&arguments.b, &b);
+    for (path, file) in [(&arguments.a, &a), (&arguments.b, &b)] {
+        output.unfinished_edit(path, file);
+        output.truncated(path, file);
+    }
+    let of_cut = of_findings(a.truncated().into_iter().chain(b.truncated()));
     let progress = Progress::of(|| a.decoded_len().saturating_add(b.decoded_len()));
     let report = |bytes| progress.report(bytes);
     let mut options = DiffOptions::new()
@@ -129,7 +132,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     if arguments.summary {
         let found = zt::diff::summary(&a, &b, &options)?;
         drop(progress);
-        return summary::print(arguments, &a, found, output);
+        return summary::print(arguments, &a, found, output).map(|exit| exit.max(of_cut));
     }
     let mut diff = zt::diff::diff(&a, &b, &options)?;
     drop(progress);
@@ -138,7 +141,8 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let has_difference = is_unlike
         || !(diff.attributes.is_empty() && diff.only_a.is_empty() && diff.only_b.is_empty());
     let printed = if output.json {
-        output.document(&document(arguments, &diff))
+        let same = diff.is_same() && of_cut == Exit::Ok;
+        output.document(&document(arguments, &diff, same))
     } else {
         let names = [&arguments.a, &arguments.b].map(|path| text::path(path));
         let text = Text { names, first: &a };
@@ -160,7 +164,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     } else {
         of_findings(&unreadable)
     };
-    Failure::unless_closed(printed).map(|()| exit)
+    Failure::unless_closed(printed).map(|()| exit.max(of_cut))
 }
 
 /// Prints the errors of what cannot be read, with their paths. Returns them, and whether there is any other
@@ -187,14 +191,14 @@ fn judged<'c>(
     (unreadable, is_unlike)
 }
 
-fn document(arguments: &Arguments, diff: &Diff) -> impl Serialize {
+fn document(arguments: &Arguments, diff: &Diff, same: bool) -> impl Serialize {
     let changed = diff.changed.iter().map(|object| {
         object! { name: &object.name, changes: bodies(&object.changes) }
     });
     object! {
         a: path_text(&arguments.a),
         b: path_text(&arguments.b),
-        same: diff.is_same(),
+        same,
         attributes: bodies(&diff.attributes),
         only_a: &diff.only_a,
         only_b: &diff.only_b,

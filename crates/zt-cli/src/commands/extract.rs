@@ -13,7 +13,7 @@ use zt::{DType, Elements, Error, ErrorKind, File};
 use zt_convert::{Input, is_same_file};
 
 use crate::args::complete;
-use crate::args::input::InputArgs;
+use crate::args::input::{InputArgs, Truncated};
 use crate::args::names;
 use crate::failure::{Exit, Failure};
 use crate::files::folder::Folder;
@@ -77,12 +77,15 @@ struct Extracted {
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     expect_local(&arguments.output, "objects cannot be extracted to a store")?;
-    let source = arguments.input.open_input(&arguments.file, None);
+    let source = arguments
+        .input
+        .open_input(&arguments.file, Truncated::Opened);
     let source = source.inspect_err(|_| {
         let name = arguments.names.first().map_or("", String::as_str);
         names::hint_at_order(&arguments.file, name, output);
     })?;
     arguments.input.select.expect_some([source.file()])?;
+    output.truncated(&arguments.file, source.file());
     let slices = arguments.slice.as_deref().map(Slice::parse_list);
     let slices = slices.transpose().map_err(Error::from)?;
     let wanted = wanted(arguments, source.file(), output)?;
@@ -104,8 +107,10 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         progress: Progress::new(Some(total(&source, &plan))),
     };
     let (mut all, mut errors) = (Vec::new(), Vec::new());
-    let mut exit = Exit::Ok;
     let file = source.file();
+    // All objects are wanted, and some of them may not be listed.
+    let is_cut = arguments.names.is_empty() && file.truncated().is_some();
+    let mut exit = if is_cut { Exit::Failed } else { Exit::Ok };
     let tensors = plan.iter().filter_map(|(name, _)| file.tensor(name).ok());
     // Of a slice, only some rows are read.
     let mut ahead = ReadAhead::new(tensors.filter(|_| job.slices.is_none()));

@@ -145,6 +145,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
 
 fn show(get: &Get, output: &mut Output) -> Result<Exit, Failure> {
     let file = get.input.open(&get.file)?;
+    output.truncated(&get.file, &file);
     let attributes = file.attributes().map_err(Failure::Refused)?;
     let path = path_text(&get.file);
     let Some(key) = &get.key else {

@@ -18,7 +18,7 @@ use zt::{
 use zt_convert::{ConvertOptions, GGUF, Input, Kinds, ZT, is_same_file};
 
 use crate::args::glob;
-use crate::args::input::InputArgs;
+use crate::args::input::{InputArgs, Truncated};
 use crate::failure::{Exit, Failure};
 use crate::files::npy::{PIECE, Value};
 use crate::files::path::is_stdout;
@@ -110,7 +110,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         None => Target::Groups(arguments.quantization()?),
     };
     let input = InputArgs::from(arguments.remote.clone());
-    let input = input.open_input(&arguments.file, None)?;
+    let input = input.open_input(&arguments.file, Truncated::Refused)?;
     let kind = arguments.kind_of_output(&input)?;
     let file = input.file();
     file.check_overlap()?;

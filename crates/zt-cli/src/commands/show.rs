@@ -81,6 +81,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let file = file.inspect_err(|_| {
         names::hint_at_order(&arguments.file, &arguments.name, output);
     })?;
+    output.truncated(&arguments.file, &file);
     let tensor = file.tensor(&arguments.name);
     let tensor = names::hinted(tensor, &arguments.file, &file, None, output)?;
     let shown = show(arguments, &tensor, file.registry(), output);

@@ -106,7 +106,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     each(
         files,
         input,
-        Truncated::Refused,
+        Truncated::Opened,
         output,
         |path, opened, answer| print(path, &opened?, arguments, answer),
     )
@@ -136,7 +136,7 @@ fn print(
     let objects = found.len() as u64;
     let mut rows = rows(file, found.into_iter().flatten());
     let odd = rows.iter().filter(|row| !row.problems.is_empty()).count();
-    let mut exit = of_findings(&errors);
+    let mut exit = of_findings(errors.iter().chain(file.truncated()));
     if arguments.problems {
         rows.retain(|row| !row.problems.is_empty());
         exit = exit.max(if odd > 0 { Exit::Failed } else { Exit::Ok });

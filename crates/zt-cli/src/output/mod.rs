@@ -197,6 +197,12 @@ impl Output {
         self.warnings_about(path, &warnings);
     }
 
+    /// The warning that the end of the file is missing, for commands that show no others.
+    pub(crate) fn truncated(&self, path: &Path, file: &File) {
+        let warning = file.truncated().map(Warning::from);
+        self.warnings_about(path, warning.as_slice());
+    }
+
     fn warn(&self, place: &str, warnings: &[Warning]) {
         let (of_objects, of_file): (Vec<&Warning>, Vec<&Warning>) = warnings
             .iter()
