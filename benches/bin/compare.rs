@@ -137,7 +137,7 @@ fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// As it was typed, but for the path of the program.
+/// As it was typed, except for the path of the program.
 fn command() -> String {
     let arguments = std::env::args().skip(1);
     std::iter::once("compare".to_owned())

@@ -54,7 +54,7 @@ pub fn lying_frame(claimed: u64, content: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A frame that needs the dictionary of that number, which nobody has.
+/// A frame that needs the dictionary of that number, which does not exist.
 #[must_use]
 pub fn dictionary_frame(dictionary: u8, content: &[u8]) -> Vec<u8> {
     let mut out = MAGIC.to_le_bytes().to_vec();

@@ -228,7 +228,7 @@ fn planes(from: &mut Decisions<'_>) -> NewObject<'static> {
     object
 }
 
-/// A format that nobody knows: components of any type and number.
+/// An unknown format: components of any type and number.
 fn unknown(from: &mut Decisions<'_>) -> NewObject<'static> {
     let shape = from.list(4, Decisions::number);
     let roles = names(from, 4).into_iter();

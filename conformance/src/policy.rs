@@ -32,7 +32,7 @@ struct Expected<'t> {
 ///
 /// # Panics
 ///
-/// Where verification is stopped, which nobody asks for.
+/// Where verification is stopped, which no test asks for.
 #[must_use]
 pub fn accepted(opened: zt::Result<File>, strict: bool) -> Option<File> {
     let options = VerifyOptions::new().strict(strict);

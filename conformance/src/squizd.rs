@@ -6,7 +6,7 @@
 /// A file in parts.
 #[derive(Debug, Clone, Default)]
 pub struct Squizd {
-    /// Bits of the header; those of sparsity, draft head and appendix are set by the parts.
+    /// Bits of the header. The parts set the bits of sparsity, draft head and appendix.
     pub flags: u32,
     /// In the order of the index.
     pub layers: Vec<Layer>,
@@ -31,7 +31,7 @@ pub struct Layer {
     pub blocks: Vec<Vec<u8>>,
     /// What follows them; `scale_offset` leads there.
     pub mask: Option<Vec<u8>>,
-    /// `scale_offset` as it is to be stored, instead of that of the mask or of the tables.
+    /// The stored `scale_offset`, instead of the offset of the mask or of the tables.
     pub scale_offset: Option<u64>,
 }
 

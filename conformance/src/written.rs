@@ -1,4 +1,4 @@
-//! A file that is to be written, and whether what was written is it.
+//! A file to write, and a check that the written file equals it.
 
 use zt::{
     Attributes, Compression, DType, DigestAlgorithm, File, NewObject, OpenOptions, Planes, Tensor,

@@ -28,7 +28,7 @@ fn observe_all(sample: &Sample) -> Seen {
 }
 
 fn open_mapped(path: &Path) -> zt::Result<File> {
-    // SAFETY: nobody changes the corpus while the tests run.
+    // SAFETY: nothing changes the corpus while the tests run.
     let map = unsafe { zt::Map::open(path)? };
     OpenOptions::new().open_source(map)
 }

@@ -6,7 +6,7 @@ use std::fs;
 use zt_conformance::fuzz::BODIES;
 use zt_conformance::{corpus, inputs};
 
-/// Files of the corpus below a folder of which something is said; a set's index is a part of its set.
+/// Files of the corpus below a folder that the text describes. A set's index is a part of its set.
 fn truths(folder: &str) -> usize {
     let files = corpus::files_below(&corpus::folder().join("corpus").join(folder));
     let names = files.iter().filter_map(|path| path.to_str());

@@ -97,7 +97,7 @@ fn hdf5() {
     check_cases("hdf5", &foreign::cases_in(&folder, "h5"), 38);
 }
 
-/// Their weights are laid out otherwise than those of `torch.save`.
+/// `torch.save` lays out its weights in another way.
 #[test]
 fn other_archives_of_torch_say_what_they_are() {
     for (member, how) in [

@@ -30,7 +30,7 @@ fn manifest_len(bytes: &[u8]) -> u64 {
     size.min(bytes.len() as u64)
 }
 
-/// Opening takes at most 8 times the manifest and 1 MiB, in reservations of which none is beyond
+/// Opening takes at most 8 times the manifest and 1 MiB, and no reservation is beyond
 /// twice the bytes of the file, or 1 MiB.
 #[track_caller]
 fn opens_cheaply(
@@ -330,7 +330,7 @@ fn manifests_that_are_all_overhead_open_within_eight_times_their_size() {
     }
 }
 
-/// 300,000 objects, none of which has a byte of its own.
+/// 300,000 objects. None has a byte of its own.
 fn many_objects() -> Vec<u8> {
     let field = |key: &str, value: Cbor| (text(key), value);
     let data = [

@@ -517,7 +517,7 @@ fn pickles_of_one_instruction_that_are_deflated_are_refused() {
 fn deflated_pickles_are_paid_for_as_they_come() {
     const SAID: u32 = 128 << 20;
     let alone = alone();
-    // As many stored bytes as that may come from, of which the first few are 1 MiB of zeros.
+    // As many stored bytes as can give that length. The first few give 1 MiB of zeros.
     let stored = [deflated_zeros(1 << 12), vec![0; 4 << 20]].concat();
     let bytes = deflated("m/data.pkl", &stored, SAID);
     let source = ByPosition(Arc::from(&bytes[..]));

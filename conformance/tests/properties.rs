@@ -58,7 +58,7 @@ proptest! {
         let memory = observe(File::from_bytes(bytes));
         prop_assert!(memory.is_clean());
         prop_assert_eq!(&memory, &observe(File::open(on_disk.path())));
-        // SAFETY: the file is this test's own, and nobody changes it.
+        // SAFETY: the file is this test's own, and nothing changes it.
         let map = unsafe { zt::Map::open(on_disk.path()) }.unwrap();
         prop_assert_eq!(&memory, &observe(OpenOptions::new().open_source(map)));
     }

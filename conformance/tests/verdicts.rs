@@ -24,7 +24,7 @@ const KNOWN: [(&str, &str, &str); 9] = [
     (
         "gguf",
         "is not a valid GGMLQuantizationType",
-        "of a type that nobody knows the bytes are kept, and no values are claimed",
+        "the bytes of an unknown type are kept, and no values are claimed",
     ),
     (
         "gguf",

@@ -119,7 +119,7 @@ def test_reading_into_an_array_neither_casts_nor_broadcasts():
 
 
 def test_a_failed_writer_leaves_the_old_file(tmp_path):
-    # An exception while ztensor 1.2.3 appends leaves a file that nobody opens.
+    # An exception while ztensor 1.2.3 appends leaves a file that no library opens.
     path = tmp_path / "a.zt"
     path.write_bytes(zt_file(w=BASE))
     before = path.read_bytes()

@@ -154,7 +154,7 @@ def test_a_missing_file_and_wrong_arguments_are_refused_in_the_official_words(tm
 
 
 def test_a_name_that_a_header_cannot_have_is_refused():
-    # The official package writes a file that nobody opens.
+    # The official package writes a file that no library opens.
     with pytest.raises(zs.SafetensorError):
         zn.save({"__metadata__": ARRAYS["a"]})
 

@@ -59,7 +59,7 @@ def main(folder: Path, packages: list[str]) -> None:
 
 
 def missing(torch: Path) -> dict[str, dict[str, set[str]]]:
-    """The functions to make: those of each version of each library that torch lacks."""
+    """The functions to make, for each version of each library that torch lacks."""
     libraries = [*torch.glob("lib/*.so*"), *torch.glob("_C*.so")]
     own = {library.name for library in libraries}
     needed: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))

@@ -103,7 +103,7 @@ impl Draft {
         }
     }
 
-    /// A file as we write it, but for the order of keys.
+    /// A file as we write it, except for the order of keys.
     #[must_use]
     pub fn v1_2() -> Self {
         Self::new(Generation::V1_2)

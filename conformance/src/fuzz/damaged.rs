@@ -74,7 +74,7 @@ fn sound() -> Vec<(&'static str, Vec<u8>)> {
 /// What a cut, a torn write and a bad copy leave of the end of a file.
 fn ends(whole: &[u8], add: &mut impl FnMut(&str, Vec<u8>)) {
     let len = whole.len();
-    // Within the magic, the size and the manifest, of which nothing says how long it is.
+    // Within the magic, the size and the manifest, whose length is unknown.
     for cut in [1, 7, 8, 9, 15, 16, 17, 40, 80, 120]
         .into_iter()
         .filter(|cut| *cut < len)
@@ -131,8 +131,8 @@ fn within(whole: &[u8], add: &mut impl FnMut(&str, Vec<u8>)) {
     }
 }
 
-/// A full disk but for a few bytes: an edit leaves no megabyte of room in it, of which no repair reads
-/// anything and which would make of each of these inputs a long one.
+/// A disk with a few free bytes. An edit cannot leave a megabyte of room in the file: no repair reads
+/// the room, and it would make each of these inputs long.
 struct Cramped(InMemory);
 
 impl Storage for Cramped {

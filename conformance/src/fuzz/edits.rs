@@ -127,7 +127,7 @@ fn manifest(bytes: &[u8]) -> &[u8] {
     &bytes[span.offset() as usize..span.end() as usize]
 }
 
-/// One change, made to the file and to the model. Errors are those of the storage alone.
+/// One change, made to the file and to the model. Only the storage gives errors.
 fn step(from: &mut Decisions<'_>, editor: &mut Editor, model: &mut Model) -> zt::Result<()> {
     let known = |from: &mut Decisions<'_>, model: &Model| {
         let at = from.below(model.objects.len() + 1);

@@ -172,7 +172,7 @@ pub fn zt2(bytes: &[u8]) {
     kept_as_zt(&bytes, zt_convert::ZT2);
 }
 
-/// A file of which nothing is refused is a `.zt` file too, of the same values.
+/// A file that is read whole can be written as `.zt`, with the same values.
 fn kept_as_zt(bytes: &[u8], kind: Kind) {
     let options = OpenOptions::new().limits(limits());
     let open = || {

@@ -27,7 +27,7 @@ pub fn slices(bytes: &[u8]) {
     }
 }
 
-/// A file of the object, as `x`: as we write it, or in frames as short as nobody writes them, so
+/// A file of the object, as `x`: as we write it, or in frames shorter than any writer's, so
 /// that a part crosses many.
 fn stored(from: &mut Decisions<'_>, object: &NewObject<'_>) -> Vec<u8> {
     let options = match from.below(6) {

@@ -213,7 +213,7 @@ fn simple_or_float(head: &Head) -> Option<Item> {
     })
 }
 
-/// The bits of a binary64 for those of a narrower float, NaN payloads included.
+/// The bits of the binary64 that equals a narrower float, NaN payloads included.
 fn widened(bits: u64, exponent_len: u32, mantissa_len: u32) -> u64 {
     let sign = bits >> (exponent_len + mantissa_len) << 63;
     let most = (1 << exponent_len) - 1;

@@ -80,7 +80,7 @@ impl Component {
         Some(self.decoded_len()? / self.value_len()?)
     }
 
-    /// Bytes of which every component holds a whole number.
+    /// Every component's length is a multiple of this.
     pub(super) fn unit(&self) -> u64 {
         let width = self.dtype.as_deref().and_then(types::width);
         self.value_len().or(width).unwrap_or(1)

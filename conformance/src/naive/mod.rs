@@ -28,7 +28,7 @@ pub struct Budget {
     pub decoded_len: u64,
 }
 
-/// What is to be said of an object.
+/// What the reader finds about an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// It is listed, and cannot be read.

@@ -331,5 +331,5 @@ fn appendices() {
         "an appendix without its flag",
     );
     unflagged.trailing = b"rest".to_vec();
-    expect(PlainOnly, &unflagged.to_bytes(), "bytes of nobody");
+    expect(PlainOnly, &unflagged.to_bytes(), "bytes without an owner");
 }

@@ -117,7 +117,7 @@ fn a_slice_decodes_its_frames_alone() {
     }
 }
 
-/// A frame of which parts are read is decoded once, as long as few others are read in between.
+/// A frame that is read in parts is decoded once, as long as few others are read in between.
 #[test]
 fn parts_of_a_frame_decode_it_once() {
     const LEN: usize = 4 << 20;

@@ -25,7 +25,7 @@ fn open(bytes: Vec<u8>) -> zt::Result<File> {
     zt_convert::open_source(Memory::new(bytes))
 }
 
-/// The code that refuses the file, or that of the object's fault, or of the first problem.
+/// The code that refuses the file, else the code of the object's fault, else of the first problem.
 fn code(bytes: Vec<u8>) -> String {
     let file = match open(bytes) {
         Ok(file) => file,

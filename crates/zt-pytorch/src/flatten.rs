@@ -117,7 +117,7 @@ pub(super) fn leaves(
     counted(exact, budget)
 }
 
-/// The leaves, of which those with the name of another one are counted.
+/// The leaves. A name that several leaves have gets a number.
 fn counted(leaves: Leaves, budget: &mut Budget) -> Result<Leaves, Violation> {
     let twice = leaves.repeated();
     if twice.is_empty() {

@@ -94,7 +94,7 @@ pub(crate) struct Ranges {
     /// The last range that was requested without an announcement.
     unannounced: Range<u64>,
     uses: u64,
-    /// Beginnings of the last parts of which each byte was read, and their bytes.
+    /// Beginnings of the last parts that were read whole, and their bytes.
     read: VecDeque<u64>,
     read_len: u64,
     /// The memory of parts that were read.

@@ -192,7 +192,7 @@ fn contents_of_one_object_are_held_to_the_rules_of_its_format() {
     let file = File::from_bytes(bytes).unwrap();
     file.tensor("graph").unwrap().check_data().unwrap();
     assert!(file.tensor("graph").unwrap().to_dense().is_err());
-    // What a format nobody knows asks of its contents, nobody knows.
+    // The rules of an unknown format are unknown.
     unknown().tensor("x").unwrap().check_data().unwrap();
 }
 
@@ -213,7 +213,7 @@ fn an_object_at_fault_is_a_problem_whose_neighbours_are_checked() {
     }
 }
 
-/// A file of one object of a format that nobody knows.
+/// A file of one object of an unknown format.
 fn unknown() -> File {
     let mut builder = FileBuilder::new(Kind::new("test"), OpenOptions::new());
     let source = builder.source(Memory::new([1u8, 2]));

@@ -197,7 +197,7 @@ fn objects_of_only_one_file_are_listed_in_their_order() {
     assert!(!diff(&a, &b, &options).unwrap().is_same(), "which of them?");
 }
 
-/// An object of a format that nobody knows.
+/// An object of an unknown format.
 fn unknown(components: &[(&'static str, Vec<u8>)]) -> NewObject<'static> {
     let components = components.iter().map(|(role, bytes)| {
         let elements = Elements::from(&bytes[..]).into_owned().unwrap();
@@ -402,7 +402,7 @@ fn dense_values_of_two_types_are_the_same_where_the_numbers_are() {
     assert_eq!(kinds(&found), ["dtype", "values"]);
     let found = values(&found);
     assert_eq!((found.different, found.first), (1, Some(1)));
-    assert_eq!(found.max_abs, None, "nobody has asked");
+    assert_eq!(found.max_abs, None, "the options did not ask for it");
 }
 
 #[test]
@@ -450,7 +450,7 @@ fn large_arrays_are_compared_to_their_end_on_any_number_of_threads() {
     let exact = values(&exact.changed[0].changes);
     assert_eq!((exact.different, exact.first), (6, Some(0)));
 
-    // Pieces of which all is the same say nothing of a place.
+    // Equal pieces give no position.
     let mut last = a;
     last[4_999_999] += 1.0;
     let last = file(&[("w", array(&last))]);

@@ -191,7 +191,7 @@ fn after_a_loss_of_power_the_old_file_or_the_new_one_is_there() {
     }
 }
 
-/// What the file is by then nobody knows, so nothing more is tried on it.
+/// The state of the file is then unknown, so nothing more is tried on it.
 #[test]
 fn after_a_failure_every_further_step_is_refused() {
     let old = old_file();

@@ -106,7 +106,7 @@ fn one_of_racing_editors_gets_the_file() -> Result {
     Ok(())
 }
 
-/// A file of which only so many bytes can be had beyond what it is.
+/// A file that can grow by this many bytes only.
 struct SmallDisk {
     file: std::sync::Mutex<Vec<u8>>,
     most: usize,

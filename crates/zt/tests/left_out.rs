@@ -1,4 +1,4 @@
-//! What files before 1.2 may leave out: how long a compressed component is, and of which dtype. It
+//! What files before 1.2 may leave out: the length and the dtype of a compressed component. It
 //! comes to light when the component is decoded, and is held to the same rules then.
 #![cfg(feature = "zstd")]
 #![allow(clippy::unwrap_used, reason = "tests")]
@@ -198,7 +198,7 @@ fn a_component_has_to_say_of_which_dtype_it_is_where_nothing_else_does() {
     }
 }
 
-/// Of layout 1.0: one dtype for an object, which is that of its data.
+/// Layout 1.0 has one dtype for an object: the dtype of its data.
 #[test]
 fn scales_without_a_dtype_are_as_wide_as_they_are_long() {
     let one = |width: usize| match width {
@@ -239,7 +239,7 @@ fn scales_without_a_dtype_are_as_wide_as_they_are_long() {
     }
 }
 
-/// Of a type that nobody knows, no shape says it either: it is as long as it is.
+/// The shape does not give the length of an unknown type either: any length is right.
 #[test]
 fn the_length_of_values_of_an_unknown_type_is_counted() {
     let content: Vec<u8> = (0..5_000_000u32)

@@ -138,7 +138,7 @@ fn they_are_compacted_as_one_and_share_what_they_shared() {
     }
 }
 
-/// Each alone in front of others, and with what belongs to nobody between them.
+/// Each alone in front of others, and with unused bytes between them.
 #[test]
 fn compacting_never_makes_a_file_longer() {
     let folder = tempfile::tempdir().unwrap();
@@ -244,7 +244,7 @@ fn verifying_and_hashing_read_so_many_times_the_file_and_no_more() {
         file.tensor("w127").unwrap().to_vec::<u8>().unwrap().len(),
         1 << 20
     );
-    // And all of them, by whoever wants that.
+    // And all of them, for a caller that asks for it.
     let (file, _) = opened(&bytes, 128);
     file.check_overlap().unwrap();
     assert!(file.verify(&VerifyOptions::default()).unwrap().is_ok());

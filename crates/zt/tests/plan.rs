@@ -15,7 +15,7 @@ use zt::{Dense, Error, ErrorKind, File, OpenOptions, Slice, Tensor, WriteOptions
 
 const COUNT: u32 = 40;
 
-/// Matrices of 30 columns. The values of one are not those of another.
+/// Matrices of 30 columns. No two have the same values.
 fn file_of(options: WriteOptions) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut writer = options.to_writer(&mut bytes).unwrap();

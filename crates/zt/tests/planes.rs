@@ -116,7 +116,7 @@ fn every_source_and_encoding_gives_the_same_bits() {
 #[test]
 fn exponents_are_compressed_and_the_rest_is_not() {
     let dense = dense(DType::BF16, &SHAPE);
-    // Also where nobody asks for it: what was split into planes was split for that.
+    // Also without the option: the object was split into planes for that.
     let small = self::dense(DType::BF16, &[300, 1000]);
     for (options, dense) in [
         (WriteOptions::new().zstd(1), &dense),
@@ -377,7 +377,7 @@ fn objects_without_planes_stay_dense() {
         );
         assert_eq!(tensor.attributes().get("note").is_some(), *name == "kept");
     }
-    // Floats in `data`, and whose they are nobody knows.
+    // Floats in `data`, without a known meaning.
     let mut alien = floats.to_object().unwrap();
     alien.format = "test.alien/1".into();
     let file = written(WriteOptions::new().planes(), &[("x", alien)]);

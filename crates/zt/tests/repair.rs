@@ -42,7 +42,7 @@ fn a_file_without_objects_is_what_readers_find() {
     // As a loss of power leaves it that came before the old trailer was cleared.
     let mut kept = second.clone();
     kept[..first.len()].copy_from_slice(&first);
-    // What is left of something else, where nobody looks.
+    // What is left of something else, in bytes that no reader looks at.
     let empty = written(WriteOptions::new(), &[]);
     let gap = [&first[..], b"ZTEN1000", &empty[8..]].concat();
     let within = [&first[..], b"ZTEN1000", &[0; 1000], &empty[8..]].concat();
@@ -253,7 +253,7 @@ fn a_trailer_without_a_possible_manifest_is_removed() {
     }
 }
 
-/// What was added since the earlier generation is in the later one, of which nothing can be read.
+/// What was added since the earlier generation is in the later one, and nothing of that can be read.
 #[test]
 fn a_last_manifest_that_does_not_decode_keeps_the_one_before_from_being_taken() {
     let first = written(WriteOptions::new(), &[("a", &[1; 40])]);

@@ -302,7 +302,7 @@ fn a_sound_file_is_read_once() {
     assert!(read < len + len / 4, "{read} of {len}");
 }
 
-/// Of as many magics some are not kept: then nobody says that all was looked at.
+/// Some of so many magics are not kept. The report then does not claim that all were looked at.
 #[test]
 fn unexamined_manifests_are_reported() {
     let file = written(WriteOptions::new(), &[("a", &[1; 40])]);
@@ -360,7 +360,7 @@ fn the_nearer_of_two_equal_places_is_reported() {
 #[test]
 fn however_many_manifests_there_seem_to_be_the_work_is_linear() {
     let fakes: [&dyn Fn(u64) -> Vec<u8>; 5] = [
-        // Manifests that are sound, each of which every magic before it may be the header of.
+        // Sound manifests. For each, every magic before it may be its header.
         &|at| {
             let values = [1, 2, 3].map(|value| value + i32::try_from(at).unwrap());
             let file = written(WriteOptions::new(), &[("x", &values)]);
@@ -389,8 +389,8 @@ fn however_many_manifests_there_seem_to_be_the_work_is_linear() {
     }
 }
 
-/// A file as `objects` make it, with magics between its blobs and its manifest, each of which a file
-/// within a blob may begin with.
+/// A file of `objects`, with magics between its blobs and its manifest. A file within a blob may begin
+/// with any of them.
 fn with_magics(objects: &[(&str, &[i32])], count: usize) -> (Vec<u8>, usize) {
     let file = written(WriteOptions::new(), objects);
     let manifest = look(&file).generation().unwrap().manifest;
@@ -424,7 +424,7 @@ fn among_more_beginnings_than_are_tried_nothing_is_taken_for_the_file() {
     assert_eq!(standings.collect::<Vec<_>>(), [Standing::Doubtful; 2]);
 }
 
-/// A source of which one read fails, or every read from then on.
+/// A source whose read number N fails, alone or with all later ones.
 struct Failing {
     bytes: Vec<u8>,
     at: usize,

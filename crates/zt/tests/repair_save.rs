@@ -100,7 +100,7 @@ fn whichever_byte_is_damaged_what_verifies_is_saved() {
     }
     assert!(
         kept > lost,
-        "{kept} files of which something was saved, {lost} without"
+        "something was saved of {kept} files, and nothing of {lost}"
     );
 }
 

@@ -140,7 +140,7 @@ impl ObjectFormat for Bools {
     }
 }
 
-/// A file of 3 MiB of bools, the last of which is none.
+/// A file of 3 MiB of bools. The last is neither 0 nor 1.
 fn bools(known: u64) -> (Vec<u8>, OpenOptions) {
     let mut bools = vec![1u8; 3 << 20];
     *bools.last_mut().unwrap() = 9;

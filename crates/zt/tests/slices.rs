@@ -27,7 +27,7 @@ use zt::{
 
 const SHAPE: [u64; 3] = [900, 40, 50];
 
-/// 7.2 MB: several frames, none of which ends where a row does.
+/// 7.2 MB: several frames. None ends where a row ends.
 fn file_of(options: WriteOptions) -> (Vec<u8>, Dense<'static>) {
     let values: Vec<f32> = (0..1_800_000u32).map(|value| (value / 3) as f32).collect();
     let dense = Dense::from_slice(&SHAPE, &values)
@@ -260,7 +260,7 @@ fn slices_that_do_not_fit_are_the_callers_fault() {
 
 #[test]
 fn rows_of_quantized_objects_are_decoded_without_the_others() {
-    // 6 bits in groups of 12 over rows of 10: no group ends with a row, but for every sixth.
+    // 6 bits in groups of 12 over rows of 10: only every sixth row ends with a group.
     let count = 6000u64 * 10;
     let packed: Vec<u32> = (0..count / 5)
         .map(|at| (at as u32).wrapping_mul(2_654_435_761))
@@ -316,7 +316,7 @@ fn rows_of_blocks_and_of_half_bytes_are_those_of_the_whole() {
         let slices = Slice::parse_list(text).unwrap();
         let rows = Blocks::new(q8_0, [4, 192], &blocks[..]).unwrap();
         agree(&files_of(&rows), &slices).unwrap();
-        // Rows of an odd length, of which two share a byte.
+        // Rows of an odd length: two rows share a byte.
         let rows = Quantized4Bit::new([90, 7], &nibbles, &scale, &scale).unwrap();
         agree(&files_of(&rows), &slices).unwrap();
     }
@@ -625,7 +625,7 @@ fn rows_of_a_format_that_is_wrong_about_them_come_out_of_the_whole() {
     assert_eq!(error.code(), "shape-size-mismatch");
 }
 
-/// Of a type that nobody knows, the shape alone says how many bytes a value has.
+/// For an unknown type, only the shape gives the number of bytes of a value.
 #[test]
 fn parts_of_values_of_an_unknown_type_are_those_of_the_whole() {
     let file = |format: &'static str, roles: &[&'static str]| {
@@ -659,7 +659,7 @@ fn parts_of_values_of_an_unknown_type_are_those_of_the_whole() {
         assert_eq!(elements.logical_type(), Some("test.alien"));
         assert_eq!(elements.bytes.len(), 4 * value_len);
     }
-    // Of a format that nobody knows there are none.
+    // An unknown format has none.
     let error = file("test.unknown/1", &["data"]);
     let error = error.tensor("x").unwrap().slice(&slices).unwrap_err();
     assert_eq!(error.code(), "unsupported");

@@ -130,7 +130,7 @@ fn threads_that_share_a_file_see_what_one_sees() {
     }
 }
 
-/// Damage is found by whoever reads first, and by everybody after.
+/// The first reader finds the damage, and every later reader too.
 #[test]
 fn threads_that_share_a_damaged_file_all_hear_of_it() {
     let mut bytes = file_of(WriteOptions::new());
@@ -197,7 +197,7 @@ fn a_pool_of_any_size_serves_writers_within_it() {
     }
 }
 
-/// Interleaved writers of one thread, none of which may wait for another.
+/// Interleaved writers of one thread. None may wait for another.
 #[test]
 fn writers_that_take_turns_do_not_wait_for_each_other() {
     let write = WriteOptions::new().zstd(1);

@@ -220,7 +220,7 @@ fn refuses_what_its_own_reader_would_refuse() {
     assert_eq!(
         writer.finish().unwrap_err().kind(),
         ErrorKind::Misuse,
-        "its bytes would be nobody's"
+        "no object would refer to its bytes"
     );
 }
 
@@ -289,7 +289,7 @@ fn attributes_beyond_what_readers_decode_are_not_written() {
             *content
         );
 
-        // What is already in the file would be nobody's.
+        // No object would refer to the bytes that are already in the file.
         let mut writer = options.to_writer(io::sink()).unwrap();
         let mut object = writer.begin("more", &[1 << 20], "dense").unwrap();
         object.set_attributes(attributes_of(limit));

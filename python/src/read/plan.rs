@@ -147,7 +147,7 @@ impl Plan {
         let line = Arc::new(Line::new(&names));
         let (read, named) = (Arc::clone(&line), names.clone());
         let reader = move || {
-            // However it ends, nobody waits for more.
+            // However it ends, no thread waits for more.
             let _end = End(&read);
             let tensors = named.iter().map(|name| open.file().tensor(name));
             // They were there when the plan began.
@@ -266,7 +266,7 @@ struct Line {
 #[derive(Default)]
 struct Queue {
     ready: VecDeque<(usize, zt::Result<Dense<'static>>)>,
-    /// What nobody has taken, read or not.
+    /// What the caller has not taken, read or not.
     left: Vec<bool>,
     /// How many wait for what is not ready.
     waiting: usize,

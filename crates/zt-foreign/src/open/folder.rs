@@ -12,7 +12,7 @@ pub type Opened = Result<Option<Box<dyn Source>>>;
 /// The folder of an open file, which opens the files that this one names.
 ///
 /// The file may be a stranger's. So a folder opens only what is below it, and a location is a list of
-/// names with `/` between them, none of which is empty, `.` or `..`.
+/// names with `/` between them. None is empty, `.` or `..`.
 pub trait Folder: fmt::Debug + Send + Sync {
     /// Opens the file at each location. The results are in the order of the locations.
     fn open(&self, locations: &[&str]) -> Vec<Opened>;

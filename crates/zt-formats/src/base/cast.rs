@@ -15,7 +15,7 @@ use crate::base::registry::Registry;
 /// Values that are converted at a time, on the stack.
 const CHUNK: usize = 1024;
 
-/// Real values, some of those of an array.
+/// Some real values of an array.
 #[derive(Debug, Clone, Copy)]
 pub enum Reals<'v> {
     /// Of a type whose values are exact in an f32.

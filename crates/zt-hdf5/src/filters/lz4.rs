@@ -73,7 +73,7 @@ mod tests {
             [0, 0, 0, 0, 0, 0, 0, byte_len, 0, 0, 0, block_len].to_vec()
         };
         let blocks = [0, 0, 0, 3, 1, 2, 3, 0, 0, 0, 6, 0x10, 7, 1, 0, 0, 9];
-        // A block as it is, and one of LZ4 that has a byte too many.
+        // An uncompressed block, and one of LZ4 that has a byte too many.
         let mut bytes = [head(4, 3), blocks[..7].to_vec(), vec![0, 0, 0, 1, 4]].concat();
         assert_eq!(decompress(&bytes, 4), Some(vec![1, 2, 3, 4]));
         assert_eq!(decompress(&bytes, 3), None, "more than the limit");

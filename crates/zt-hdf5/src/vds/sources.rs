@@ -34,7 +34,7 @@ const DEPTH: usize = 8;
 /// The most mappings of all virtual datasets of a file and of their sources. Detectors write some
 /// thousands.
 const MAPPINGS: usize = 1 << 16;
-/// The most rows of irregular selections, each of which takes memory.
+/// The most rows of irregular selections, because each takes memory.
 const ROWS: u64 = 1 << 20;
 
 pub(crate) struct Hdf5File {

@@ -241,7 +241,7 @@ fn elements_that_are_not_numbers_are_left_out_of_a_sound_file() {
     }
 }
 
-/// h5py writes the types of ml_dtypes as opaque bytes, those of less than a byte in a byte each.
+/// h5py writes the types of ml_dtypes as opaque bytes. A type below a byte takes a byte a value.
 #[test]
 fn opaque_bytes_are_of_the_type_of_ml_dtypes_that_the_user_names() {
     let opened = |byte_len: u32, names: &[&str]| {

@@ -127,7 +127,7 @@ pub fn written(object: &impl ToObject, options: WriteOptions) -> Vec<u8> {
     bytes
 }
 
-/// Parts of the object `x` of each are those of its dense value.
+/// A part of each object `x` equals the same part of its dense value.
 pub fn agree(files: &[(String, File)], slices: &[Slice]) -> Result<(), TestCaseError> {
     for (name, file) in files {
         let tensor = file.tensor("x").unwrap();
@@ -183,7 +183,7 @@ pub fn every_source(bytes: &[u8], options: &OpenOptions) -> Vec<(&'static str, z
     ];
     #[cfg(feature = "mmap")]
     let files = {
-        // SAFETY: nobody else knows the folder; unlinking it later leaves the map whole.
+        // SAFETY: no other process knows the folder; unlinking it later leaves the map whole.
         let map = unsafe { zt::Map::open(&path) };
         let mapped = ("map", options.open_source(map.unwrap()));
         files.into_iter().chain([mapped]).collect()

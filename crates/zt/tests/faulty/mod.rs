@@ -1,4 +1,4 @@
-//! A source of which one read fails, or all from one on.
+//! A source whose read number N fails, alone or with all later ones.
 #![allow(
     dead_code,
     unreachable_pub,
@@ -19,7 +19,7 @@ pub enum Failure {
     Device,
     /// There are fewer bytes than there were.
     Short,
-    /// A signal came, and nobody has tried again.
+    /// A signal interrupted the read, and it was not tried again.
     Interrupted,
     /// Half of the bytes come, and then an error: what has come must not be taken for all.
     Half,

@@ -85,7 +85,7 @@ fn any_number_of_threads_finds_the_same() {
                     .map(zt::Error::code)
                     .collect();
                 match name {
-                    // A table that is damaged is no table, and without a digest nobody minds.
+                    // A damaged table is ignored, and without a digest it is no fault.
                     "zstd alone" => assert!(codes == ["zstd"] || codes.is_empty(), "{codes:?}"),
                     _ => assert_eq!(codes, ["digest-mismatch"], "{name}, {source}, {at}"),
                 }
@@ -195,7 +195,7 @@ fn what_is_made_in_order_is_looked_at_in_order() {
     }
 }
 
-/// Bytes of which those in `1` are gone once `2` is not zero.
+/// Bytes. The range `1` cannot be read once `2` is not zero.
 struct Cut(Counted, Vec<u8>, Arc<AtomicU64>);
 
 impl Source for Cut {
@@ -315,7 +315,7 @@ fn frames_longer_than_pieces_are_looked_at_as_they_are() {
     }
 }
 
-/// Of a format that nobody knows, which does not say how long its components are.
+/// An unknown format does not give the lengths of its components.
 #[test]
 fn a_stream_of_unknown_length_is_decoded_and_summed() {
     let content = noise(PIECE + 9);
