@@ -6,6 +6,7 @@
 
 mod container;
 mod damaged;
+mod delta;
 mod differential;
 mod edits;
 mod foreign;
@@ -20,6 +21,7 @@ use zt::Limits;
 
 pub use container::{footer, manifest, open_all};
 pub use damaged::damaged;
+pub use delta::delta;
 pub use differential::{assert_same, differential};
 pub use edits::edits;
 pub use foreign::{
@@ -35,8 +37,9 @@ pub use write_read::round_trip;
 pub type Body = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const BODIES: [Body; 23] = [
+pub const BODIES: [Body; 24] = [
     ("dcp", dcp),
+    ("delta", delta),
     ("differential", differential),
     ("edits", edits),
     ("footer", footer),

@@ -26,6 +26,7 @@ pub(super) fn check(object: &Object) -> Option<()> {
         "quantized_group" => quantized_group(object),
         "quantized_4bit" => quantized_4bit(object),
         "zt.planes/1" => planes(object),
+        "zt.delta/1" => delta(object),
         format => match (block_type(format), packed_bits(format)) {
             (Some((values, bytes)), _) => blocks(object, values, bytes),
             (None, Some(bits)) => packed(object, bits),
@@ -288,6 +289,30 @@ fn planes(object: &Object) -> Option<()> {
         let is_bytes = plane.dtype.as_deref() == Some("u8") && plane.logical.is_none();
         let is_right = len.is_none_or(|len| plane.decoded_len().is_none_or(|found| found == len));
         (is_bytes && is_right).then_some(())
+    })
+}
+
+/// Attributes of the right types, and a sum for each component, which is bytes.
+fn delta(object: &Object) -> Option<()> {
+    if let Some(base) = attribute(object, "base") {
+        base.as_text()?;
+    }
+    if let Some(attributes) = attribute(object, "attributes") {
+        attributes.as_map()?;
+    }
+    let sums = match attribute(object, "sha256") {
+        Some(sums) => sums.as_map()?,
+        None => &[],
+    };
+    for (role, sum) in sums {
+        let is_sum = matches!(sum, Item::Bytes(sum) if sum.len() == 32);
+        let has_component = object.components.contains_key(role.as_text()?);
+        (is_sum && has_component).then_some(())?;
+    }
+    object.components.iter().try_for_each(|(role, component)| {
+        let is_bytes = component.dtype.as_deref() == Some("u8") && component.logical.is_none();
+        let has_sum = sums.iter().any(|(key, _)| key.as_text() == Some(role));
+        (is_bytes && has_sum).then_some(())
     })
 }
 

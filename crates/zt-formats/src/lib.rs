@@ -22,7 +22,7 @@
 //! | room | holds |
 //! | --- | --- |
 //! | `base` | what a format is made of: elements, signatures, the traits, the registry, `Dense` |
-//! | `formats` | the formats of the specification, and ours, `zt.planes/1` and `zt.<type>/1`; [`Registry::builtin`] |
+//! | `formats` | the formats of the specification, and ours: `zt.planes/1`, `zt.delta/1` and `zt.<type>/1`; [`Registry::builtin`] |
 //!
 //! Invariants: this crate does no I/O and no compression, knows no files, offsets or names of
 //! objects, and has no globals. Bytes of components are little-endian on every host.

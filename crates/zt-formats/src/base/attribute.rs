@@ -33,6 +33,15 @@ pub fn unsigned(attributes: &Map, name: &'static str) -> Result<Option<u64>> {
     typed(attributes, name, Value::as_u64, "an unsigned integer")
 }
 
+/// The attribute `name` as a map; `None` if it is absent.
+///
+/// # Errors
+///
+/// Malformed: the attribute is not a map.
+pub fn map<'a>(attributes: &'a Map, name: &'static str) -> Result<Option<&'a Map>> {
+    typed(attributes, name, Value::as_map, "a map")
+}
+
 fn typed<'a, T>(
     attributes: &'a Map,
     name: &'static str,
@@ -65,6 +74,6 @@ pub fn out_of_range(name: &'static str, found: u64, min: u64, max: u64) -> Error
     fault(name, AttributeFault::Range { found, min, max })
 }
 
-const fn fault(name: &'static str, fault: AttributeFault) -> Error {
+pub(crate) const fn fault(name: &'static str, fault: AttributeFault) -> Error {
     Violation::Attribute { name, fault }.of_object()
 }

@@ -100,6 +100,35 @@ pub enum Violation {
         /// The component's dtype; `None` if the file does not give it.
         found: Option<DType>,
     },
+    /// The code of a stretch of `zt.delta/1` is invalid.
+    #[error("the code of stretch {stretch} {fault}")]
+    Delta {
+        /// The stretch, counted from 0.
+        stretch: u64,
+        /// What is wrong with it.
+        fault: DeltaFault,
+    },
+}
+
+/// Why the code of a stretch of `zt.delta/1` is invalid, or does not fit its old values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DeltaFault {
+    /// The method is unknown, or the elements have no exponents.
+    #[error("has an unknown method")]
+    Method,
+    /// A parameter is out of range.
+    #[error("has a parameter that is out of range")]
+    Parameter,
+    /// The code ends too early or too late.
+    #[error("has the wrong length")]
+    Length,
+    /// A change lies beyond the end, or the last gap does not lead to the end.
+    #[error("has a gap that does not fit the stretch")]
+    Gap,
+    /// A change is too large for its type.
+    #[error("has a change that is out of range")]
+    Size,
 }
 
 /// How a length contradicts a shape.
@@ -360,6 +389,7 @@ impl Violation {
             Violation::Attribute { .. } => "attribute",
             Violation::BoolValue { .. } => "bool-value",
             Violation::DType { .. } => "dtype",
+            Violation::Delta { .. } => "delta",
         }
     }
 

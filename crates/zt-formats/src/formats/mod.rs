@@ -8,10 +8,14 @@
 //! | `quantized_group`, `quantized_4bit` | the two quantized formats |
 //! | `quantization`, `quantize`, `number` | their attributes, the way there from f32, scales and zero-points |
 //! | `planes`, `plane_codec` | `zt.planes/1`, our own |
+//! | `delta`, `delta_codec`, `delta_bits` | `zt.delta/1`, our own: what changed in an object |
 //! | `packed`, `packed_type` | `zt.<type>/1`, our own, for types of less than a byte |
 //!
 //! It knows the room `base`. A format must not know another one, except by its view.
 
+mod delta;
+mod delta_bits;
+mod delta_codec;
 mod dense;
 mod index;
 mod number;
@@ -32,6 +36,8 @@ use std::sync::LazyLock;
 
 use crate::base::Registry;
 
+pub use delta::{Delta, DeltaFormat};
+pub use delta_codec::DeltaCodec;
 pub use dense::DenseFormat;
 pub use index::indices;
 pub use packed::{Packed, PackedFormat};
@@ -46,7 +52,7 @@ pub use sparse_csr::{Csr, SparseCsrFormat};
 
 impl Registry {
     /// Everything in the specification: its formats (§9), `quantized_4bit` of 1.0 and its logical
-    /// types (§7.2); and our own: `zt.planes/1`, and the formats of packed values.
+    /// types (§7.2); and our own: `zt.planes/1`, `zt.delta/1`, and the formats of packed values.
     #[must_use]
     pub fn builtin() -> Self {
         static BUILTIN: LazyLock<Registry> = LazyLock::new(|| {
@@ -57,7 +63,8 @@ impl Registry {
                 .with_format(SparseCooFormat)
                 .with_format(QuantizedGroupFormat)
                 .with_format(Quantized4BitFormat)
-                .with_format(PlanesFormat);
+                .with_format(PlanesFormat)
+                .with_format(DeltaFormat);
             let packed = PackedType::ALL.map(PackedFormat).into_iter();
             packed.fold(types, Registry::with_format)
         });
