@@ -91,6 +91,9 @@ pub struct ObjectHash {
     pub dense_error: Option<Error>,
     /// The rule of its format that the object breaks. With such an object there is no content identity.
     pub fault: Option<Error>,
+    /// Identifies the object without its name: the SHA-256 of its item of the content identity, as an array
+    /// of the other four. `None` for an object with a fault.
+    pub identity: Option<[u8; 32]>,
 }
 
 /// The hashes of a file. See [`File::hash`].
@@ -158,7 +161,7 @@ impl File {
         let mut objects: Vec<_> = entries.into_iter().zip(hashed).collect();
         let allowance = Allowance::of(survey.decoded_len(), &self.inner.limits);
         let values = dense_values(&objects, options.dense, allowance, &gauge)?;
-        let content = content_of(&objects, &values)?;
+        let content = identify(&mut objects, &values)?;
         for ((_, hash), value) in objects.iter_mut().zip(values) {
             let Ok(hash) = hash else { continue };
             match value {
@@ -191,48 +194,58 @@ fn hash_components(survey: &Survey<'_>, at: usize) -> Result<ObjectHash> {
         components,
         dense: None,
         dense_error: None,
+        identity: None,
         fault: tensor.fault().cloned(),
     })
 }
 
-/// The content identity; `None` if an object has none.
-fn content_of(
-    objects: &[Hashed<'_>],
+/// Sets the identity of each object, and gives the content identity; `None` if an object has none.
+fn identify(
+    objects: &mut [Hashed<'_>],
     values: &[Result<Option<DenseHash>>],
 ) -> Result<Option<[u8; 32]>> {
-    let mut sorted: Vec<(&str, Tensor<'_>, &ObjectHash, Option<&DenseHash>)> =
-        Vec::with_capacity(objects.len());
-    for ((entry, hash), value) in objects.iter().zip(values) {
-        let Ok(hash) = hash else { return Ok(None) };
-        let tensor = entry.tensor()?;
-        let stands = tensor.stands_for().is_some();
-        let value = value.as_ref().ok().and_then(Option::as_ref);
-        let value = value.filter(|_| stands);
-        if hash.fault.is_some() || stands && value.is_none() {
-            return Ok(None);
-        }
-        sorted.push((entry.name(), tensor, hash, value));
+    let mut sorted: Vec<_> = objects.iter_mut().zip(values).collect();
+    sorted.sort_by_key(|((entry, _), _)| entry.name());
+    let mut content = Hasher::new(DigestAlgorithm::Sha256)?;
+    content.update(&DOMAIN);
+    let mut is_complete = true;
+    for ((entry, hash), value) in sorted {
+        is_complete &= match hash {
+            Ok(hash) => {
+                let tensor = entry.tensor()?;
+                let stands = tensor.stands_for().is_some();
+                let value = value.as_ref().ok().and_then(Option::as_ref);
+                let value = value.filter(|_| stands);
+                if hash.fault.is_none() && stands == value.is_some() {
+                    let unnamed = unnamed_item(&tensor, hash, value)?;
+                    content.update(&[ITEM]);
+                    content.update(&Cbor::from(entry.name()).to_cbor()?);
+                    content.update(&unnamed);
+                    let mut identity = Hasher::new(DigestAlgorithm::Sha256)?;
+                    identity.update(&[UNNAMED_ITEM]);
+                    identity.update(&unnamed);
+                    hash.identity = Some(sum(identity));
+                }
+                hash.identity.is_some()
+            }
+            Err(_) => false,
+        };
     }
-    sorted.sort_by_key(|(name, ..)| *name);
-    let mut hasher = Hasher::new(DigestAlgorithm::Sha256)?;
-    hasher.update(&DOMAIN);
-    for (name, tensor, hash, value) in sorted {
-        hasher.update(&identity(name, &tensor, hash, value)?);
-    }
-    Ok(Some(sum(hasher)))
+    Ok(is_complete.then(|| sum(content)))
 }
 
-/// The CBOR of `[name, shape, format, attributes, {role: [dtype, type, nbytes, sha256]}]`, item by
-/// item: attributes may be large, and are encoded from where they are. `stands_for` is the value of
-/// the dense object that is hashed in the object's place.
-fn identity(
-    name: &str,
+/// The first byte of an array of five items, and of four.
+const ITEM: u8 = 0x85;
+const UNNAMED_ITEM: u8 = 0x84;
+
+/// The CBOR of `shape, format, attributes, {role: [dtype, type, nbytes, sha256]}`, item by item:
+/// attributes may be large, and are encoded from where they are. `stands_for` is the value of the dense
+/// object that is hashed in the object's place.
+fn unnamed_item(
     tensor: &Tensor<'_>,
     hash: &ObjectHash,
     stands_for: Option<&DenseHash>,
 ) -> Result<Vec<u8>> {
-    /// An array of five items.
-    const HEAD: u8 = 0x85;
     let object = tensor.object();
     let mut components: Vec<(Cbor, Cbor)> = Vec::with_capacity(hash.components.len());
     let mut add = |role: &str, dtype: DType, logical_type: Option<&str>, bytes: &BytesHash| {
@@ -268,9 +281,7 @@ fn identity(
         attributes = Cow::Owned(kept.collect());
     }
     let shape = object.shape.iter().copied().map(Cbor::Unsigned);
-    let mut item = vec![HEAD];
-    item.extend(Cbor::from(name).to_cbor()?);
-    item.extend(Cbor::array(shape.collect()).to_cbor()?);
+    let mut item = Cbor::array(shape.collect()).to_cbor()?;
     item.extend(Cbor::from(format).to_cbor()?);
     item.extend(attributes.to_cbor()?);
     item.extend(Cbor::Map(components.into_iter().collect()).to_cbor()?);

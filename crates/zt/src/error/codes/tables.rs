@@ -13,6 +13,7 @@ errors! {
     CHUNK_DIGESTS "chunk-digests": File, "The table of a component's chunk digests cannot be used: its place, its length or its digest is wrong.", "The values are read correctly, slices unverified. `zt convert` to `.zt` writes a new table.";
     DECOMPRESSION_LIMIT "decompression-limit": Limits, "A component would decode to more bytes than the limit allows, or claims more than its stored bytes can hold.", "If the tensor is really that large, raise `Limits::decoded_len`. No limit admits a claim beyond what zstd can reach.";
     DEFLATE "deflate": File, "Compressed bytes of an archive or of an HDF5 file cannot be decoded, or not to exactly the declared length.", "Fetch it again, or report it to the file's writer.";
+    DELTA "delta": File, "A delta breaks a rule of `zt.delta/1`, or does not fit its base.", "Make the delta again, or fetch it again.";
     DIGEST_FORMAT "digest-format": File, "A digest has no `algorithm:`, or a known algorithm has the wrong number of hexadecimal digits.", "Report it to the file's writer.";
     DIGEST_MISMATCH "digest-mismatch": File, "The stored bytes of a component, or of a chunk of it, do not match their checksum.", "The data is damaged: fetch the file again, or restore it from a copy. `Verify::Never` reads the damaged bytes.";
     DTYPE "dtype": File, "A component's dtype is not one of the 13 storage types, or the format does not allow it in this role.", "Report it to the file's writer.";
@@ -49,6 +50,7 @@ errors! {
     UNSUPPORTED "unsupported": Build, "The file is sound, but this build or this operation does not support it.", "The message states what would help, often a feature. The components' bytes can be read in any case.";
     VALUE "value": File, "A number is one that the file's kind forbids to writers: a weight or a scale that is not finite, or a scale that is not positive.", "Report it to the file's writer. The values are read correctly, but the model will not work with them.";
     VERSION "version": File, "The manifest's version is invalid or has another major version; or a file of another kind has a version that its kind does not have.", "Use a program for that version.";
+    WRONG_BASE "wrong-base": Caller, "A delta is applied to another file than the one that it was made from, or deltas are given in the wrong order.", "Take the file with the content identity that the message names: `zt hash` prints it.";
     ZSTD "zstd": File, "The stored bytes are not Zstandard frames that decode to exactly the declared length.", "Fetch it again, or report it to the file's writer.";
 }
 
