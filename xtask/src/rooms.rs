@@ -30,6 +30,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "table",
             "arithmetic",
             "merge",
+            "delta",
             "write",
             "sets",
             "open",

@@ -51,12 +51,14 @@
 //! * No tensor is dropped silently, neither in reading nor in writing.
 //! * Files are read by position and never mapped, unless the caller passes a map as a [`zt::Source`].
 //!
-//! [`average`] and [`Lora`] give files whose values are computed from those of others.
+//! [`average`] and [`Lora`] give files whose values are computed from those of others. [`delta`](delta()) writes
+//! how a file differs from another, and [`patched`] applies that when values are read.
 //!
 //! Absent: element formats and casts (they are in `zt-formats`), threads, printing.
 #![forbid(unsafe_code)]
 
 mod arithmetic;
+mod delta;
 mod merge;
 mod model;
 mod native;
@@ -77,6 +79,7 @@ pub use zt_foreign::{
 };
 
 pub use arithmetic::{Lora, average};
+pub use delta::{Changes, delta, delta_to_path, patch, patched};
 pub use merge::{is_same_file, join_slices};
 pub use model::{Finding, WrittenIndex, is_blob, verify_blob};
 pub use native::{ZT, Zt};

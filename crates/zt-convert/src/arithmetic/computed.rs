@@ -188,7 +188,7 @@ pub(super) fn all_values(tensor: &OwnedTensor) -> Result<Vec<f64>> {
 
 /// `count` values from the position `first` on, as they are stored. The whole tensor is verified the first
 /// time: a digest may be of all of it.
-fn values(tensor: &Tensor<'_>, first: u64, count: u64) -> Result<Elements<'static>> {
+pub(crate) fn values(tensor: &Tensor<'_>, first: u64, count: u64) -> Result<Elements<'static>> {
     for (role, _) in tensor.components() {
         tensor.verify(role)?;
     }

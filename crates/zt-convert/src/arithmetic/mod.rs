@@ -21,5 +21,6 @@ mod fault;
 mod lora;
 
 pub use average::average;
+pub(crate) use computed::values;
 pub(crate) use factors::Factor;
 pub use lora::Lora;

@@ -1,0 +1,159 @@
+//! The file attribute of a delta.
+
+use std::collections::BTreeSet;
+
+use zt::{Attributes, ContentHash, Digest, Error, File, Result, Value};
+
+use crate::delta::fault::{Fault, First};
+
+/// The file attribute.
+pub(super) const KEY: &str = "zt.delta";
+
+const BASE: &str = "base";
+const RESULT: &str = "result";
+const OBJECTS: &str = "objects";
+const REMOVED: &str = "removed";
+const ATTRIBUTES: &str = "attributes";
+
+/// Bytes of an object's identity that the delta keeps.
+const MARK: usize = 8;
+
+/// What a delta records about its base and its result.
+#[derive(Debug, Default)]
+pub(super) struct Header {
+    /// The content identity of the base, and that of the result.
+    pub(super) base: [u8; 32],
+    pub(super) result: [u8; 32],
+    /// The beginning of the identity of each object of the base, in the order of the names.
+    marks: Vec<u8>,
+    /// The objects of the base that the result does not have.
+    pub(super) removed: BTreeSet<String>,
+    /// The attributes of the result; `None` if they are those of the base.
+    pub(super) attributes: Option<Attributes>,
+}
+
+impl Header {
+    /// The header of a delta between files with these hashes.
+    pub(super) fn new(base: &ContentHash, new: &ContentHash) -> Result<Self> {
+        let mut marks = Vec::new();
+        for (_, identity) in sorted(base) {
+            let identity = identity.ok_or(Fault::NoIdentity)?;
+            marks.extend(identity.into_iter().take(MARK));
+        }
+        Ok(Header {
+            base: base.content.ok_or(Fault::NoIdentity)?,
+            result: new.content.ok_or(Fault::NoIdentity)?,
+            marks,
+            ..Header::default()
+        })
+    }
+
+    /// The header of a delta that was opened.
+    ///
+    /// # Errors
+    ///
+    /// Code `misuse` for a file that is no delta; code `delta` for a header that breaks a rule.
+    pub(super) fn of(file: &File) -> Result<Self> {
+        let attributes = file.attributes()?.unwrap_or_default();
+        let header = attributes.get(KEY).ok_or(Fault::NoDelta)?;
+        let header = header.as_map().ok_or(Fault::Header("is not a map"))?;
+        let bytes = |key| header.get(key).and_then(Value::as_bytes);
+        let identity = |key, fault| {
+            let bytes = bytes(key).and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
+            bytes.ok_or_else(|| Error::from(Fault::Header(fault)))
+        };
+        let marks = bytes(OBJECTS).filter(|marks| marks.len().is_multiple_of(MARK));
+        let marks = marks.ok_or(Fault::Header(
+            "`objects` is not a byte string of 8 for each",
+        ))?;
+        let mut removed = BTreeSet::new();
+        if let Some(value) = header.get(REMOVED) {
+            let fault = || Fault::Header("`removed` is not an array of texts");
+            for name in value.as_array().ok_or_else(fault)? {
+                removed.insert(name.as_str().ok_or_else(fault)?.to_owned());
+            }
+        }
+        let attributes = match header.get(ATTRIBUTES) {
+            Some(value) => {
+                let map = value.as_map();
+                Some(
+                    map.ok_or(Fault::Header("`attributes` is not a map"))?
+                        .clone(),
+                )
+            }
+            None => None,
+        };
+        Ok(Header {
+            base: identity(BASE, "`base` is not a byte string of 32")?,
+            result: identity(RESULT, "`result` is not a byte string of 32")?,
+            marks: marks.to_vec(),
+            removed,
+            attributes,
+        })
+    }
+
+    /// The attributes of the delta.
+    pub(super) fn into_attributes(self) -> Attributes {
+        let mut header = Attributes::new();
+        header.insert(BASE, Value::Bytes(self.base.to_vec()));
+        header.insert(RESULT, Value::Bytes(self.result.to_vec()));
+        header.insert(OBJECTS, Value::Bytes(self.marks));
+        if !self.removed.is_empty() {
+            let removed = self.removed.into_iter().map(Value::from);
+            header.insert(REMOVED, Value::array(removed.collect()));
+        }
+        if let Some(attributes) = self.attributes {
+            header.insert(ATTRIBUTES, Value::Map(attributes));
+        }
+        let mut attributes = Attributes::new();
+        attributes.insert(KEY, Value::Map(header));
+        attributes
+    }
+
+    /// Checks that a file with this hash is the base.
+    ///
+    /// # Errors
+    ///
+    /// Code `wrong-base`, with the first object that differs; code `unsupported` for a file with an object that
+    /// cannot be read.
+    pub(super) fn expect_base(&self, base: &ContentHash) -> Result<()> {
+        let found = base.content.ok_or(Fault::NoIdentity)?;
+        if found == self.base {
+            return Ok(());
+        }
+        let mut marks = self.marks.chunks(MARK);
+        let mut last = String::new();
+        let mut first = None;
+        for (name, identity) in sorted(base) {
+            let is_equal = identity.zip(marks.next());
+            if !is_equal.is_some_and(|(identity, mark)| identity.starts_with(mark)) {
+                first = Some(First::Object(name.to_owned()));
+                break;
+            }
+            last = name.to_owned();
+        }
+        let first = first.unwrap_or(match marks.next() {
+            Some(_) => First::Missing(last),
+            None => First::Names,
+        });
+        let (expected, found) = (Digest::Sha256(self.base), Digest::Sha256(found));
+        Err(Fault::WrongBase {
+            expected,
+            found,
+            first,
+        }
+        .into())
+    }
+}
+
+/// The names and the identities of the objects, in the order of the names.
+fn sorted(hash: &ContentHash) -> Vec<(&str, Option<[u8; 32]>)> {
+    let objects = hash.objects.iter();
+    let objects = objects.map(|(name, hash)| {
+        let identity = hash.as_ref().ok().and_then(|hash| hash.identity);
+        (name.as_str(), identity)
+    });
+    let mut objects: Vec<_> = objects.collect();
+    objects.sort_unstable();
+    objects
+}

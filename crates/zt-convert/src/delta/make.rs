@@ -1,0 +1,375 @@
+//! Makes a delta of two files.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use zt::foreign::{AtomicFile, on_all_cores};
+use zt::formats::{Delta, DeltaCodec};
+use zt::{
+    Bytes, Compression, ContentHash, DType, Dense, Elements, Error, File, HashOptions, ObjectHash,
+    Progress, Result, Slice, Tensor, WriteOptions, Writer,
+};
+use zt_foreign::Input;
+
+use crate::delta::fault::Fault;
+use crate::delta::header::{Header, KEY};
+use crate::delta::part::without_planes;
+use crate::merge;
+
+/// Bytes of a component that are compared at a time.
+const BATCH: usize = 8 << 20;
+
+/// Stretches by which the cost of a component is estimated.
+const SAMPLES: u64 = 8;
+
+/// What a delta says about the objects of the new file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Changes {
+    /// Objects that are equal in both files.
+    pub same: u64,
+    /// Objects that are written as changes. Renamed objects and those with other attributes count.
+    pub changed: u64,
+    /// Objects that are written whole.
+    pub whole: u64,
+    /// Objects that only the base has.
+    pub removed: u64,
+    /// Bytes of values of the new file.
+    pub bytes: u64,
+}
+
+/// Writes to `sink` how `new` differs from `base`: [`patch`](crate::patch()) makes `new` of `base` again. `progress`
+/// counts bytes of values: those of both files, which are hashed, and of the objects that differ.
+///
+/// The same files give the same bytes, with any number of threads. Memory does not grow with the files.
+///
+/// # Errors
+///
+/// Code `unsupported` for a file with a damaged object, and for one that is a delta; the fault of an object;
+/// [`zt::ErrorKind::Io`] if the sink fails; [`zt::ErrorKind::Interrupted`].
+///
+/// ```
+/// use zt::{Dense, File, Writer};
+/// use zt_convert::{Input, delta, patch};
+///
+/// let file = |values: &[f32]| {
+///     let mut bytes = Vec::new();
+///     let mut writer = Writer::new(&mut bytes)?;
+///     writer.add("w", &Dense::from_slice(&[values.len() as u64], values)?)?;
+///     writer.finish()?;
+///     File::from_bytes(bytes).map(Input::from)
+/// };
+/// let (base, new) = (file(&[1.0, 2.0, 3.0])?, file(&[1.0, 2.5, 3.0])?);
+/// let mut bytes = Vec::new();
+/// assert_eq!(delta(&base, &new, &mut bytes, None)?.changed, 1);
+/// let change = Input::from(File::from_bytes(bytes)?);
+/// let result = patch(&base, &[change], None)?;
+/// assert_eq!(*result.file().tensor("w")?.values::<f32>()?, [1.0, 2.5, 3.0]);
+/// # Ok::<(), zt::Error>(())
+/// ```
+pub fn delta(
+    base: &Input,
+    new: &Input,
+    sink: impl Write + Send,
+    progress: Option<Progress<'_>>,
+) -> Result<Changes> {
+    write(base, new, options().to_writer(sink)?, progress)
+}
+
+/// As [`delta`], to a file that appears at `out` complete or not at all. An existing file is replaced if
+/// `overwrite`, and an input never.
+///
+/// # Errors
+///
+/// As [`delta`]; code `overwrite`; as [`AtomicFile`].
+pub fn delta_to_path(
+    base: &Input,
+    new: &Input,
+    out: impl AsRef<Path>,
+    overwrite: bool,
+    progress: Option<Progress<'_>>,
+) -> Result<Changes> {
+    let out = out.as_ref();
+    let at_out = |error: Error| error.with_path(out);
+    let inputs = [base.clone(), new.clone()];
+    merge::check(out, &inputs, overwrite).map_err(at_out)?;
+    let is_there = fs::symlink_metadata(out).is_ok();
+    let create = if overwrite || is_there {
+        AtomicFile::create
+    } else {
+        AtomicFile::create_new
+    };
+    let mut file = create(out).map_err(at_out)?;
+    let changes = write(base, new, options().to_atomic_file(&mut file)?, progress)?;
+    file.publish().map_err(at_out)?;
+    Ok(changes)
+}
+
+/// How objects are stored that are written whole.
+fn options() -> WriteOptions {
+    WriteOptions::new().planes().compression(Compression::Auto)
+}
+
+/// A file with its hashes.
+struct Hashed {
+    file: File,
+    hash: ContentHash,
+}
+
+impl Hashed {
+    fn new(input: &Input, progress: Option<Progress<'_>>) -> Result<Self> {
+        let attributes = input
+            .file()
+            .attributes()
+            .map_err(|error| input.blame(error))?;
+        if attributes.is_some_and(|attributes| attributes.get(KEY).is_some()) {
+            return Err(input.blame(Fault::IsDelta.into()));
+        }
+        let file = without_planes(input.file())?;
+        let mut options = HashOptions::new();
+        if let Some(progress) = progress {
+            options = options.progress(progress);
+        }
+        let hash = file.hash(&options).map_err(|error| input.blame(error))?;
+        if let Some(error) = hash.errors().next() {
+            return Err(input.blame(error.clone()));
+        }
+        Ok(Hashed { file, hash })
+    }
+
+    fn by_name(&self) -> HashMap<&str, &ObjectHash> {
+        let objects = self.hash.objects.iter();
+        let objects = objects.filter_map(|(name, hash)| Some((name.as_str(), hash.as_ref().ok()?)));
+        objects.collect()
+    }
+}
+
+fn write(
+    base: &Input,
+    new: &Input,
+    mut writer: Writer<'_>,
+    progress: Option<Progress<'_>>,
+) -> Result<Changes> {
+    let (old, new) = (Hashed::new(base, progress)?, Hashed::new(new, progress)?);
+    let (in_base, in_new) = (old.by_name(), new.by_name());
+    let mut header = Header::new(&old.hash, &new.hash)?;
+    // Objects of the base that may have a new name, by their identity.
+    let mut moved: HashMap<[u8; 32], Vec<&str>> = HashMap::new();
+    let mut names: BTreeSet<&str> = in_base.keys().copied().collect();
+    names.retain(|name| !in_new.contains_key(name));
+    for name in names.iter().rev() {
+        if let Some(identity) = in_base[name].identity {
+            moved.entry(identity).or_default().push(name);
+        }
+    }
+    let mut changes = Changes::default();
+    for tensor in new.file.tensors() {
+        let tensor = tensor?;
+        let name = tensor.name();
+        let Some(hash) = in_new.get(name) else {
+            continue;
+        };
+        changes.bytes += hash
+            .components
+            .iter()
+            .map(|(_, it)| it.byte_len)
+            .sum::<u64>();
+        let before = in_base.get(name);
+        if before.is_some_and(|before| before.identity == hash.identity) {
+            changes.same += 1;
+            continue;
+        }
+        let same = hash
+            .identity
+            .and_then(|identity| moved.get_mut(&identity)?.pop());
+        if let Some(from) = same.filter(|_| before.is_none()) {
+            names.remove(from);
+            let attributes = Delta {
+                base: Some(from),
+                ..Delta::default()
+            };
+            add(&mut writer, &tensor, &tensor, &attributes, progress)?;
+            changes.changed += 1;
+            continue;
+        }
+        if let Some(before) = before {
+            let base = old.file.tensor(name)?;
+            if let Some(attributes) = changed(&base, &tensor, before, hash)?
+                && is_worth_it(&base, &tensor, &attributes)?
+            {
+                add(&mut writer, &base, &tensor, &attributes, progress)?;
+                changes.changed += 1;
+                continue;
+            }
+        }
+        writer.copy(name, &tensor)?;
+        changes.whole += 1;
+    }
+    changes.removed = names.len() as u64;
+    header.removed = names.into_iter().map(str::to_owned).collect();
+    let attributes = new.file.attributes()?;
+    if attributes != old.file.attributes()? {
+        header.attributes = Some(attributes.unwrap_or_default());
+    }
+    writer.set_attributes(header.into_attributes());
+    writer.finish()?;
+    Ok(changes)
+}
+
+/// What changed between two objects of one name; `None` if they do not have the same format, shape and
+/// types.
+fn changed<'a>(
+    base: &Tensor<'a>,
+    new: &Tensor<'a>,
+    before: &'a ObjectHash,
+    after: &'a ObjectHash,
+) -> Result<Option<Delta<'a>>> {
+    let is_alike = base.format() == new.format()
+        && base.shape() == new.shape()
+        && before.components.len() == after.components.len()
+        && new.format() != Delta::FORMAT;
+    if !is_alike {
+        return Ok(None);
+    }
+    let mut sha256 = Vec::new();
+    for (role, now) in &after.components {
+        let mut old = before.components.iter();
+        let old = old.find(|(known, _)| known == role).map(|(_, bytes)| bytes);
+        let Some(old) = old.filter(|old| old.byte_len == now.byte_len) else {
+            return Ok(None);
+        };
+        let dtype = new.dtype_to_write(role)?;
+        let (this, that) = (base.component(role)?, new.component(role)?);
+        let logical_type = |of: &'a zt::Component| dtype.logical_type(of.logical_type.as_deref());
+        if dtype != base.dtype_to_write(role)? || logical_type(this) != logical_type(that) {
+            return Ok(None);
+        }
+        if old != now {
+            sha256.push((role.as_str(), now.sha256));
+        }
+    }
+    let attributes = Some(new.attributes()).filter(|new| *new != base.attributes());
+    Ok(Some(Delta {
+        base: None,
+        attributes,
+        sha256,
+    }))
+}
+
+/// Whether changes take fewer bytes than the whole object, by a sample of stretches.
+fn is_worth_it(base: &Tensor<'_>, new: &Tensor<'_>, delta: &Delta<'_>) -> Result<bool> {
+    let (mut coded, mut whole) = (0u64, 0u64);
+    for (role, _) in new.components() {
+        let byte_len = new.decoded_len(role)?;
+        if delta.sha256_of(role).is_none() {
+            whole += byte_len;
+            continue;
+        }
+        let stretches = Stretches::new(base, new, role)?;
+        let count = stretches.count.min(SAMPLES);
+        let (mut code_len, mut values) = (0, Vec::new());
+        for sample in 0..count {
+            let at = sample * stretches.count / count;
+            let (old, now) = stretches.read(at, 1)?;
+            code_len += stretches.codec.encode(&old, &now).len() as u64;
+            values.extend_from_slice(&now);
+        }
+        let sampled = values.len() as u64;
+        let mut stored = Vec::new();
+        if code_len > sampled / 4 {
+            // No component of a model shrinks to a quarter, but one of zeros does.
+            let elements = Elements::new(stretches.dtype, Bytes::from(values));
+            let shape = [sampled / stretches.dtype.byte_len() as u64];
+            let mut writer = options().to_writer(&mut stored)?;
+            writer.add("sample", &Dense::from_elements(shape, elements)?)?;
+            writer.finish()?;
+        }
+        let scaled = |len: u64| u128::from(len) * u128::from(byte_len) / u128::from(sampled.max(1));
+        coded += u64::try_from(scaled(code_len)).unwrap_or(u64::MAX);
+        let stored = if stored.is_empty() {
+            sampled
+        } else {
+            stored.len() as u64
+        };
+        whole += u64::try_from(scaled(stored)).unwrap_or(u64::MAX);
+    }
+    Ok(coded <= whole)
+}
+
+/// Adds an object of changes.
+fn add(
+    writer: &mut Writer<'_>,
+    base: &Tensor<'_>,
+    new: &Tensor<'_>,
+    delta: &Delta<'_>,
+    progress: Option<Progress<'_>>,
+) -> Result<()> {
+    let mut object = writer.begin(new.name(), new.shape(), Delta::FORMAT)?;
+    object.set_attributes(delta.to_attributes());
+    for (role, _) in &delta.sha256 {
+        let stretches = Stretches::new(base, new, role)?;
+        let batch = (BATCH / stretches.codec.stretch_len()).max(1) as u64;
+        let mut table = Vec::new();
+        let mut out = object.component((*role).to_owned(), DType::U8, None)?;
+        for first in (0..stretches.count).step_by(batch.try_into().unwrap_or(1)) {
+            let (old, now) = stretches.read(first, batch)?;
+            let len = stretches.codec.stretch_len();
+            let pairs = old.chunks(len).zip(now.chunks(len)).collect();
+            let codes = on_all_cores(pairs, |(old, now)| Ok(stretches.codec.encode(old, now)))?;
+            for code in codes {
+                // A code has 2^20 + 1 bytes at most.
+                let [a, b, c, d, ..] = (code.len() as u64).to_le_bytes();
+                table.extend([a, b, c, d]);
+                out.write_all(&code)?;
+            }
+            if let Some(progress) = progress {
+                progress.report(now.len() as u64)?;
+            }
+        }
+        out.write_all(&table)?;
+        out.finish()?;
+    }
+    object.finish()
+}
+
+/// A component of both files, in stretches.
+struct Stretches<'t, 'f> {
+    base: &'t Tensor<'f>,
+    new: &'t Tensor<'f>,
+    role: &'t str,
+    dtype: DType,
+    codec: DeltaCodec,
+    count: u64,
+}
+
+impl<'t, 'f> Stretches<'t, 'f> {
+    fn new(base: &'t Tensor<'f>, new: &'t Tensor<'f>, role: &'t str) -> Result<Self> {
+        let dtype = new.dtype_to_write(role)?;
+        let codec = DeltaCodec::new(dtype);
+        let count = new.decoded_len(role)?.div_ceil(codec.stretch_len() as u64);
+        Ok(Stretches {
+            base,
+            new,
+            role,
+            dtype,
+            codec,
+            count,
+        })
+    }
+
+    /// The bytes of some stretches in both files.
+    fn read(&self, first: u64, count: u64) -> Result<(Bytes<'static>, Bytes<'static>)> {
+        let elements = first * DeltaCodec::STRETCH as u64;
+        let end = first
+            .saturating_add(count)
+            .saturating_mul(DeltaCodec::STRETCH as u64);
+        let all = self.new.decoded_len(self.role)? / self.dtype.byte_len() as u64;
+        let read = |tensor: &Tensor<'_>| {
+            let part = tensor.slice_component(self.role, &[Slice::from(elements..end.min(all))])?;
+            Ok::<_, Error>(part.into_elements().1.bytes)
+        };
+        Ok((read(self.base)?, read(self.new)?))
+    }
+}

@@ -1,0 +1,22 @@
+//! A file as the difference from another. Spec: formats/zt.delta.
+//!
+//! ```text
+//! header  what a delta records about its base and its result
+//! make    base + new file -> delta
+//! patch   base + deltas -> the result, checked
+//! result  base + delta -> the result as a file, whose values are made when they are read
+//! part    the bytes of one component of it
+//! fault   why files do not fit together
+//! ```
+//!
+//! It must not know: kinds of files, sets.
+
+mod fault;
+mod header;
+mod make;
+mod part;
+mod patch;
+mod result;
+
+pub use make::{Changes, delta, delta_to_path};
+pub use patch::{patch, patched};

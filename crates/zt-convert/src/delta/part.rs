@@ -1,0 +1,246 @@
+//! The bytes of objects that are made when they are read.
+
+use std::io;
+use std::sync::OnceLock;
+
+use zt::container::memory::in_memory;
+use zt::foreign::on_all_cores;
+use zt::formats::{DeltaCodec, Violation};
+use zt::{
+    DType, Dense, Error, File, Object, OwnedTensor, Planes, Result, Slice, Source, Span, View,
+};
+use zt_foreign::DATA;
+
+use crate::arithmetic::values;
+use crate::delta::fault::Fault;
+
+/// The bytes of all components of an object, one after the other.
+pub(super) struct Parts {
+    pub(super) parts: Vec<Part>,
+    pub(super) byte_len: u64,
+}
+
+/// A component of an object, or the values of planes.
+pub(super) struct Part {
+    /// Its place among the others.
+    pub(super) span: Span,
+    pub(super) tensor: OwnedTensor,
+    pub(super) role: String,
+    pub(super) dtype: DType,
+    pub(super) coded: Option<Coded>,
+}
+
+/// The changes of a component: the codes of its stretches, and a table of their lengths.
+pub(super) struct Coded {
+    delta: OwnedTensor,
+    codec: DeltaCodec,
+    stretches: u64,
+    codes_len: u64,
+    /// Where each code ends. It is read at the first use.
+    ends: OnceLock<Vec<u64>>,
+}
+
+/// Bytes of the length of a code in the table.
+const LENGTH: usize = 4;
+
+impl Coded {
+    /// The changes of `role`, whose elements are of `dtype` and take `byte_len` bytes.
+    pub(super) fn new(delta: OwnedTensor, role: &str, dtype: DType, byte_len: u64) -> Result<Self> {
+        let codec = DeltaCodec::new(dtype);
+        if !byte_len.is_multiple_of(dtype.byte_len() as u64) {
+            return Err(Fault::Table("the component has no whole elements").into());
+        }
+        let stretches = byte_len.div_ceil(codec.stretch_len() as u64);
+        let all = delta.tensor().decoded_len(role)?;
+        let codes_len = stretches
+            .checked_mul(LENGTH as u64)
+            .and_then(|table| all.checked_sub(table));
+        let codes_len = codes_len.ok_or(Fault::Table("it has fewer entries than stretches"))?;
+        Ok(Coded {
+            delta,
+            codec,
+            stretches,
+            codes_len,
+            ends: OnceLock::new(),
+        })
+    }
+
+    fn ends(&self, role: &str) -> Result<&[u64]> {
+        if let Some(ends) = self.ends.get() {
+            return Ok(ends);
+        }
+        let tensor = self.delta.tensor();
+        // Codes are small, and a digest is of all of them.
+        tensor.verify(role)?;
+        let (_, table) = tensor
+            .slice_component(role, &[Slice::from(self.codes_len..)])?
+            .into_elements();
+        let mut end = 0u64;
+        let (lengths, _) = table.bytes.as_chunks::<LENGTH>();
+        let ends = lengths.iter().map(|length| {
+            end = end.saturating_add(u64::from(u32::from_le_bytes(*length)));
+            end
+        });
+        let ends: Vec<u64> = ends.collect();
+        if ends.last().copied().unwrap_or(0) != self.codes_len
+            || ends.len() as u64 != self.stretches
+        {
+            return Err(Fault::Table("the lengths do not add up").into());
+        }
+        Ok(self.ends.get_or_init(|| ends))
+    }
+
+    /// Applies the changes of a stretch.
+    fn apply(&self, role: &str, stretch: u64, values: &mut [u8]) -> Result<()> {
+        let ends = self.ends(role)?;
+        let at = in_memory(stretch);
+        let start = at.checked_sub(1).map_or(0, |before| ends[before]);
+        if start == ends[at] {
+            return Ok(());
+        }
+        let code = self
+            .delta
+            .tensor()
+            .slice_component(role, &[Slice::from(start..ends[at])])?;
+        let applied = self.codec.apply(&code.elements().bytes, values);
+        let applied =
+            applied.map_err(|fault| Violation::Delta { stretch, fault }.of(role.to_owned()));
+        applied.map_err(|error| Error::from(error).with_object(self.delta.tensor().name()))
+    }
+}
+
+impl Part {
+    /// Reads the bytes from `offset` on.
+    fn read(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        let Some(coded) = &self.coded else {
+            return self.read_base(offset, out);
+        };
+        let stretch_len = coded.codec.stretch_len() as u64;
+        let (mut pieces, mut rest, mut at) = (Vec::new(), out, offset);
+        while !rest.is_empty() {
+            let left = in_memory(stretch_len - at % stretch_len).min(rest.len());
+            let (piece, after) = rest.split_at_mut(left);
+            pieces.push((at, piece));
+            at += left as u64;
+            rest = after;
+        }
+        on_all_cores(pieces, |(at, piece)| {
+            let stretch = at / stretch_len;
+            let start = stretch * stretch_len;
+            let whole = stretch_len.min(self.span.byte_len() - start);
+            if piece.len() as u64 == whole {
+                self.read_base(start, piece)?;
+                return coded.apply(&self.role, stretch, piece);
+            }
+            let mut values = vec![0; in_memory(whole)];
+            self.read_base(start, &mut values)?;
+            coded.apply(&self.role, stretch, &mut values)?;
+            let from = in_memory(at - start);
+            piece.copy_from_slice(&values[from..from + piece.len()]);
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    /// Reads the bytes of the old component.
+    fn read_base(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        let width = self.dtype.byte_len() as u64;
+        let end = offset + out.len() as u64;
+        let (first, last) = (offset / width, end.div_ceil(width));
+        let tensor = self.tensor.tensor();
+        let read = if tensor.format() == Planes::FORMAT && self.role == DATA {
+            values(&tensor, first, last - first)?
+        } else {
+            let elements = tensor.slice_component(&self.role, &[Slice::from(first..last)])?;
+            elements.into_elements().1
+        };
+        let before = in_memory(offset - first * width);
+        let bytes = read.bytes.get(before..before + out.len());
+        // A reader that gives fewer values than it was asked for has broken its contract.
+        out.copy_from_slice(
+            bytes.ok_or_else(|| Error::from(io::Error::from(io::ErrorKind::UnexpectedEof)))?,
+        );
+        Ok(())
+    }
+
+    fn sources(&self) -> impl Iterator<Item = std::sync::Arc<dyn Source>> {
+        let tensor = self.tensor.tensor();
+        let roles = tensor.components().map(|(role, _)| role);
+        let sources = roles.filter_map(move |role| Some(tensor.stored_bytes(role).ok()?.0));
+        sources.collect::<Vec<_>>().into_iter()
+    }
+}
+
+impl Source for Parts {
+    fn byte_len(&self) -> u64 {
+        self.byte_len
+    }
+
+    fn is_sequential(&self) -> bool {
+        let mut sources = self.parts.iter().flat_map(Part::sources);
+        sources.any(|source| source.is_sequential())
+    }
+
+    fn is_remote(&self) -> bool {
+        let mut sources = self.parts.iter().flat_map(Part::sources);
+        sources.any(|source| source.is_remote())
+    }
+
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let end = offset.checked_add(out.len() as u64);
+        let end = end.filter(|end| *end <= self.byte_len);
+        end.ok_or(io::ErrorKind::UnexpectedEof)?;
+        let (mut rest, mut at) = (out, offset);
+        let first = self.parts.partition_point(|part| part.span.end() <= offset);
+        for part in self.parts.iter().skip(first) {
+            let left = in_memory(part.span.end() - at).min(rest.len());
+            let (piece, after) = rest.split_at_mut(left);
+            part.read(at - part.span.offset(), piece)?;
+            at += left as u64;
+            rest = after;
+            if rest.is_empty() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The file with dense objects in the place of planes, which are compared and changed by their values.
+pub(super) fn without_planes(file: &File) -> Result<File> {
+    file.replace(|name, _| dense_for_planes(file.owned_tensor(name).ok()?))
+}
+
+fn dense_for_planes(tensor: OwnedTensor) -> Option<(Object, Box<dyn Source>)> {
+    let (planes, registry) = (tensor.tensor(), tensor.file().registry());
+    let format = registry.format(Planes::FORMAT)?;
+    let is_of_planes = planes.format() == Planes::FORMAT && planes.fault().is_none();
+    let (dtype, logical_type) = format
+        .dense_type(&zt::Signature::of(planes.object()), registry)
+        .filter(|_| is_of_planes)?;
+    if planes.components().count() != dtype.byte_len() {
+        return None;
+    }
+    let value_len = registry.value_len(dtype, logical_type.as_deref()).ok()??;
+    let byte_len = zt::formats::dense_byte_len(planes.shape(), value_len)?;
+    let span = Span::new(0, byte_len)?;
+    let mut component = zt::Component::new(dtype, zt::Blob::raw(span));
+    component.logical_type = logical_type;
+    let mut object = Object::new(planes.shape(), Dense::FORMAT).with_component(DATA, component);
+    object.attributes.clone_from(&planes.object().attributes);
+    object.extra.clone_from(&planes.object().extra);
+    if let Some(attributes) = &mut object.attributes {
+        for parameter in format.parameters() {
+            attributes.remove(parameter);
+        }
+    }
+    let part = Part {
+        span,
+        role: DATA.to_owned(),
+        dtype,
+        coded: None,
+        tensor,
+    };
+    let parts = vec![part];
+    Some((object, Box::new(Parts { parts, byte_len })))
+}

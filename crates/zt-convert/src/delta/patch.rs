@@ -1,0 +1,74 @@
+//! Deltas applied to a base.
+
+use zt::{Digest, HashOptions, Progress, Result};
+use zt_foreign::Input;
+
+use crate::delta::fault::Fault;
+use crate::delta::header::Header;
+use crate::delta::result::result;
+
+/// The file that `deltas`, one after the other, make of `base`. Its values are made when they are read, from
+/// the stretches that are needed. Nothing is read here but the metadata of all files.
+///
+/// A changed component has the digest that its delta records, so a read of all of it is verified. Whether
+/// `base` is the right one is known only from names and lengths: [`patch()`] checks more.
+///
+/// # Errors
+///
+/// Code `wrong-base` for deltas that do not follow each other; `misuse` for a file that is no delta; `delta` for
+/// one that does not fit the names and the lengths of the base; the fault of an object of a delta.
+pub fn patched(base: &Input, deltas: &[Input]) -> Result<Input> {
+    Ok(apply(base, deltas)?.0)
+}
+
+/// As [`patched`], and checks everything before: the content identity of the base, of each delta, and of
+/// the result. [`convert`](crate::convert) writes the result. `progress` counts the bytes of values that
+/// are hashed, those of the base and of the result.
+///
+/// # Errors
+///
+/// As [`patched`]; code `wrong-base` for another base, with both identities and the first object that differs;
+/// `unsupported` for a base with a damaged object; `delta` for a result with another identity;
+/// [`zt::ErrorKind::Interrupted`].
+pub fn patch(base: &Input, deltas: &[Input], progress: Option<Progress<'_>>) -> Result<Input> {
+    let (result, headers) = apply(base, deltas)?;
+    let hash = |input: &Input| {
+        let mut options = HashOptions::new();
+        if let Some(progress) = progress {
+            options = options.progress(progress);
+        }
+        let hash = input.file().hash(&options);
+        hash.map_err(|error| input.blame(error))
+    };
+    let (Some(first), Some(last)) = (headers.first(), headers.last()) else {
+        return Ok(result);
+    };
+    let expected = first.expect_base(&hash(base)?);
+    expected.map_err(|error| base.blame(error))?;
+    let found = hash(&result)?;
+    if let Some(error) = found.errors().next() {
+        return Err(error.clone());
+    }
+    let content = found.content.ok_or(Fault::NoIdentity)?;
+    if content != last.result {
+        let (expected, found) = (Digest::Sha256(last.result), Digest::Sha256(content));
+        let error = Fault::WrongResult { expected, found }.into();
+        return Err(deltas.last().unwrap_or(base).blame(error));
+    }
+    Ok(result)
+}
+
+fn apply(base: &Input, deltas: &[Input]) -> Result<(Input, Vec<Header>)> {
+    let mut headers: Vec<Header> = Vec::with_capacity(deltas.len());
+    let mut input = base.clone();
+    for delta in deltas {
+        let header = Header::of(delta.file()).map_err(|error| delta.blame(error))?;
+        if let Some(before) = headers.last().filter(|before| before.result != header.base) {
+            let (expected, found) = (Digest::Sha256(before.result), Digest::Sha256(header.base));
+            return Err(delta.blame(Fault::WrongOrder { expected, found }.into()));
+        }
+        input = result(&input, delta, &header)?;
+        headers.push(header);
+    }
+    Ok((input, headers))
+}

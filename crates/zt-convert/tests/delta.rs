@@ -1,0 +1,445 @@
+//! Deltas: the result is the new file by content identity, and whatever does not fit is refused.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "tests"
+)]
+
+use zt::formats::{Delta, DeltaCodec, Packing, Quantization};
+use zt::{
+    Attributes, Bytes, Coo, DType, Dense, Elements, File, FloatType, HashOptions, QuantizedGroup,
+    Slice, ToObject, Value, WriteOptions, Writer,
+};
+use zt_convert::{
+    Changes, ConvertOptions, Input, ZT, convert, delta, delta_to_path, patch, patched,
+};
+
+/// Pseudo-random bytes.
+struct Noise(u64);
+
+impl Noise {
+    fn next(&mut self) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        self.0 >> 33
+    }
+
+    fn bytes(&mut self, count: usize) -> Vec<u8> {
+        (0..count).map(|_| self.next() as u8).collect()
+    }
+}
+
+fn dense(dtype: DType, bytes: &[u8]) -> Dense<'_> {
+    let shape = [(bytes.len() / dtype.byte_len()) as u64];
+    Dense::from_elements(shape, Elements::new(dtype, bytes)).unwrap()
+}
+
+fn file(options: WriteOptions, write: impl FnOnce(&mut Writer<'_>)) -> Input {
+    let mut bytes = Vec::new();
+    let mut writer = options.to_writer(&mut bytes).unwrap();
+    write(&mut writer);
+    writer.finish().unwrap();
+    Input::from(File::from_bytes(bytes).unwrap())
+}
+
+fn plain(write: impl FnOnce(&mut Writer<'_>)) -> Input {
+    file(WriteOptions::new(), write)
+}
+
+fn content(input: &Input) -> String {
+    input.file().hash(&HashOptions::new()).unwrap().to_string()
+}
+
+fn made(base: &Input, new: &Input) -> (Input, Changes, usize) {
+    let mut bytes = Vec::new();
+    let changes = delta(base, new, &mut bytes, None).unwrap();
+    let len = bytes.len();
+    let file = File::from_bytes(bytes).unwrap();
+    assert!(file.verify(&zt::VerifyOptions::new()).unwrap().is_ok());
+    (Input::from(file), changes, len)
+}
+
+/// Makes a delta, applies it, and writes the result.
+#[track_caller]
+fn round_trip(base: &Input, new: &Input) -> (Changes, usize) {
+    let (change, changes, len) = made(base, new);
+    let result = patch(base, &[change], None).unwrap();
+    assert_eq!(content(&result), content(new));
+    let mut bytes = Vec::new();
+    convert(&[result], &mut bytes, &ConvertOptions::new(ZT)).unwrap();
+    let written = Input::from(File::from_bytes(bytes).unwrap());
+    assert_eq!(content(&written), content(new));
+    assert_eq!(
+        written.file().attributes().unwrap(),
+        new.file().attributes().unwrap()
+    );
+    (changes, len)
+}
+
+/// Every dtype, with more than one stretch, and one changed element of 50.
+#[test]
+fn values_of_every_type_come_back() {
+    for dtype in DType::ALL {
+        let count = DeltaCodec::STRETCH + 1000;
+        let mut noise = Noise(dtype as u64 + 1);
+        let mut old = noise.bytes(count * dtype.byte_len());
+        if dtype == DType::Bool {
+            old.iter_mut().for_each(|byte| *byte &= 1);
+        }
+        let mut new = old.clone();
+        for element in new.chunks_mut(dtype.byte_len()) {
+            if noise.next().is_multiple_of(50) {
+                element[0] ^= 1;
+            }
+        }
+        let base = plain(|writer| writer.add("w", &dense(dtype, &old)).unwrap());
+        let next = plain(|writer| writer.add("w", &dense(dtype, &new)).unwrap());
+        let (changes, len) = round_trip(&base, &next);
+        assert_eq!(changes.changed, 1, "{dtype}");
+        assert!(len < count / 50 * 3, "{dtype}: {len}");
+    }
+}
+
+/// Objects of other formats: those that differ in values, in attributes, in their name and in their size.
+#[test]
+fn every_object_comes_back() {
+    let sparse = |value: f32, count: u64| {
+        let places: Vec<u64> = (0..count).collect();
+        Coo::new([100], vec![value; count as usize], places).unwrap()
+    };
+    let quantized = |first: u8| {
+        let packing = Packing {
+            per_word: 8,
+            dtype: DType::U32,
+        };
+        QuantizedGroup::quantize(
+            [64],
+            &[f32::from(first); 64],
+            Quantization::new(4, 32, packing),
+        )
+        .unwrap()
+    };
+    let attributes = |text: &str| {
+        let mut attributes = Attributes::new();
+        attributes.insert("note", text);
+        attributes
+    };
+    let noise = Noise(1).bytes(4000);
+    let base = plain(|writer| {
+        writer.set_attributes(attributes("base"));
+        writer.add("coo", &sparse(1.0, 9)).unwrap();
+        writer.add("coo.longer", &sparse(1.0, 9)).unwrap();
+        writer.add("moved", &dense(DType::U8, &noise)).unwrap();
+        writer
+            .add("other type", &dense(DType::F32, &noise))
+            .unwrap();
+        writer.add("quantized", &quantized(1)).unwrap();
+        writer.add("removed", &dense(DType::I8, &noise)).unwrap();
+        writer.add("same", &dense(DType::I8, &noise)).unwrap();
+        writer
+            .add("scalar", &Dense::from_slice(&[], &[1i64]).unwrap())
+            .unwrap();
+        let noted = dense(DType::U8, &noise);
+        let mut note = noted.to_object().unwrap();
+        note.attributes = Some(attributes("old"));
+        writer.add("note", &note).unwrap();
+    });
+    let new = plain(|writer| {
+        writer.set_attributes(attributes("new"));
+        writer.add("coo", &sparse(2.0, 9)).unwrap();
+        writer.add("coo.longer", &sparse(1.0, 10)).unwrap();
+        writer.add("here", &dense(DType::U8, &noise)).unwrap();
+        writer
+            .add("other type", &dense(DType::I32, &noise))
+            .unwrap();
+        writer.add("quantized", &quantized(2)).unwrap();
+        writer.add("same", &dense(DType::I8, &noise)).unwrap();
+        writer
+            .add("scalar", &Dense::from_slice(&[], &[2i64]).unwrap())
+            .unwrap();
+        writer.add("empty", &dense(DType::F32, &[])).unwrap();
+        let noted = dense(DType::U8, &noise);
+        let mut note = noted.to_object().unwrap();
+        note.attributes = Some(attributes("new"));
+        writer.add("note", &note).unwrap();
+    });
+    let (changes, _) = round_trip(&base, &new);
+    assert_eq!((changes.same, changes.removed), (1, 1));
+    // Longer, of another type, new.
+    assert_eq!(changes.whole, 3);
+    round_trip(&new, &base);
+}
+
+#[test]
+fn planes_are_changed_by_their_values() {
+    let old: Vec<f32> = (0..300_000).map(|at| at as f32 / 7.0).collect();
+    let mut new = old.clone();
+    new[7] = 1.5;
+    new[299_999] = -2.0;
+    let split = |values: &[f32]| {
+        let options = WriteOptions::new().planes();
+        file(options, |writer| {
+            writer
+                .add("w", &Dense::from_slice(&[300, 1000], values).unwrap())
+                .unwrap();
+        })
+    };
+    let whole = |values: &[f32]| {
+        plain(|writer| {
+            writer
+                .add("w", &Dense::from_slice(&[300, 1000], values).unwrap())
+                .unwrap();
+        })
+    };
+    for (base, next) in [
+        (split(&old), whole(&new)),
+        (whole(&old), split(&new)),
+        (split(&old), split(&new)),
+    ] {
+        let (changes, len) = round_trip(&base, &next);
+        assert_eq!(changes.changed, 1);
+        assert!(len < 1000, "{len}");
+    }
+}
+
+#[test]
+fn a_delta_of_equal_files_is_short() {
+    let base = plain(|writer| {
+        for at in 0..20u8 {
+            writer
+                .add(&format!("layer.{at}"), &dense(DType::U8, &[at; 100]))
+                .unwrap();
+        }
+    });
+    let (changes, len) = round_trip(&base, &base);
+    assert_eq!((changes.same, changes.changed, changes.whole), (20, 0, 0));
+    assert!(len < 600, "{len}");
+}
+
+/// Values that compress better whole than as changes are written whole.
+#[test]
+fn zeros_are_written_whole() {
+    let noise = Noise(5).bytes(1 << 20);
+    let base = plain(|writer| writer.add("w", &dense(DType::F32, &noise)).unwrap());
+    let zeros = vec![0; 1 << 20];
+    let new = plain(|writer| writer.add("w", &dense(DType::F32, &zeros)).unwrap());
+    let (changes, len) = round_trip(&base, &new);
+    assert_eq!(changes.whole, 1);
+    assert!(len < 8000, "{len}");
+}
+
+fn steps(count: usize) -> Vec<Input> {
+    let mut noise = Noise(3);
+    let mut values = noise.bytes(600_000);
+    let mut files = Vec::new();
+    for _ in 0..count {
+        files.push(plain(|writer| {
+            writer.add("w", &dense(DType::BF16, &values)).unwrap()
+        }));
+        for _ in 0..500 {
+            let at = noise.next() as usize % values.len();
+            values[at] = values[at].wrapping_add(1);
+        }
+    }
+    files
+}
+
+#[test]
+fn deltas_follow_each_other() {
+    let files = steps(4);
+    let deltas: Vec<Input> = files
+        .windows(2)
+        .map(|pair| made(&pair[0], &pair[1]).0)
+        .collect();
+    let result = patch(&files[0], &deltas, None).unwrap();
+    assert_eq!(content(&result), content(&files[3]));
+    // One delta for all.
+    let (joined, ..) = made(&files[0], &result);
+    assert_eq!(
+        content(&patch(&files[0], &[joined], None).unwrap()),
+        content(&files[3])
+    );
+    // In the wrong order.
+    let wrong = [deltas[1].clone(), deltas[0].clone()];
+    assert_eq!(patched(&files[0], &wrong).unwrap_err().code(), "wrong-base");
+}
+
+#[test]
+fn a_slice_is_read_from_base_and_delta() {
+    let files = steps(2);
+    let (change, ..) = made(&files[0], &files[1]);
+    let result = patched(&files[0], &[change]).unwrap();
+    let (tensor, expected) = (
+        result.file().tensor("w").unwrap(),
+        files[1].file().tensor("w").unwrap(),
+    );
+    for range in [0..10, 131_000..132_000, 131_071..131_073, 299_990..300_000] {
+        let slice = [Slice::from(range)];
+        assert_eq!(
+            tensor.slice(&slice).unwrap().elements().bytes,
+            expected.slice(&slice).unwrap().elements().bytes
+        );
+    }
+}
+
+#[test]
+fn a_wrong_base_is_named() {
+    let files = steps(3);
+    let (change, ..) = made(&files[0], &files[1]);
+    let error = patch(&files[2], &[change], None).unwrap_err();
+    assert_eq!(error.code(), "wrong-base");
+    let text = error.to_string();
+    for file in [&files[0], &files[2]] {
+        assert!(text.contains(&content(file)), "{text}");
+    }
+    assert!(
+        text.ends_with("the first object that differs is \"w\""),
+        "{text}"
+    );
+    let error = patch(&files[0], &files[1..2], None).unwrap_err();
+    assert_eq!(error.code(), "misuse");
+}
+
+#[test]
+fn a_delta_of_deltas_is_refused() {
+    let files = steps(2);
+    let (change, ..) = made(&files[0], &files[1]);
+    let error = delta(&files[0], &change, Vec::new(), None).unwrap_err();
+    assert_eq!(error.code(), "unsupported");
+}
+
+/// A delta that a stranger wrote: `object` is the only one, and it changes `w`.
+fn forged(component: Option<&[u8]>, attributes: Attributes, removed: &[&str]) -> Input {
+    let mut header = Attributes::new();
+    header.insert("base", Value::Bytes(vec![0; 32]));
+    header.insert("result", Value::Bytes(vec![0; 32]));
+    header.insert("objects", Value::Bytes(Vec::new()));
+    header.insert(
+        "removed",
+        Value::array(removed.iter().copied().map(Value::from).collect()),
+    );
+    plain(|writer| {
+        let mut file = Attributes::new();
+        file.insert("zt.delta", Value::Map(header));
+        writer.set_attributes(file);
+        let mut object = writer.begin("x", &[4], Delta::FORMAT).unwrap();
+        object.set_attributes(attributes);
+        if let Some(bytes) = component {
+            use std::io::Write;
+            let mut out = object.component("data", DType::U8, None).unwrap();
+            out.write_all(bytes).unwrap();
+            out.finish().unwrap();
+        }
+        object.finish().unwrap();
+    })
+}
+
+#[test]
+fn forged_deltas_are_refused() {
+    let base = plain(|writer| {
+        writer.add("w", &dense(DType::U8, &[5; 4])).unwrap();
+    });
+    let of = |name: &'static str, roles: &[&'static str]| {
+        let sha256 = roles.iter().map(|role| (*role, [0; 32])).collect();
+        Delta {
+            base: Some(name),
+            attributes: None,
+            sha256,
+        }
+        .to_attributes()
+    };
+    // Read when the file is opened.
+    let code = |component: Option<&[u8]>, attributes, removed: &[&str]| {
+        let change = forged(component, attributes, removed);
+        let result = patched(&base, &[change]);
+        result
+            .map(|result| {
+                result
+                    .file()
+                    .tensor("x")
+                    .unwrap()
+                    .bytes("data")
+                    .map(drop)
+                    .unwrap_err()
+            })
+            .unwrap_or_else(|error| error)
+            .code()
+    };
+    assert_eq!(code(None, of("nothing", &[]), &[]), "delta");
+    assert_eq!(code(None, of("w", &[]), &["w"]), "delta");
+    assert_eq!(code(None, of("w", &[]), &["v"]), "delta");
+    // No room for the table; a length that is none; a gap beyond the end; the wrong values.
+    assert_eq!(code(Some(&[0; 3]), of("w", &["data"]), &[]), "delta");
+    assert_eq!(
+        code(Some(&[0, 0, 0, 9, 0, 0, 0]), of("w", &["data"]), &[]),
+        "delta"
+    );
+    assert_eq!(
+        code(Some(&[0, 0, 0x1f, 3, 0, 0, 0]), of("w", &["data"]), &[]),
+        "delta"
+    );
+    let good = [0, 0, 0b0100_1011, 3, 0, 0, 0];
+    assert_eq!(
+        code(Some(&good), of("w", &["data"]), &[]),
+        "digest-mismatch"
+    );
+}
+
+#[test]
+fn the_output_is_neither_an_input_nor_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = steps(2);
+    let out = folder.path().join("d.zt");
+    delta_to_path(&files[0], &files[1], &out, false, None).unwrap();
+    let again = |overwrite| delta_to_path(&files[0], &files[1], &out, overwrite, None);
+    assert_eq!(again(false).unwrap_err().code(), "overwrite");
+    again(true).unwrap();
+}
+
+/// What an optimizer does: the chance of a change depends on the value.
+#[test]
+fn exponents_make_deltas_of_training_short() {
+    let mut noise = Noise(11);
+    let mut uniform = || noise.next() as f64 / f64::from(1u32 << 31) - 0.5;
+    let old: Vec<f64> = (0..300_000)
+        .map(|_| 0.02 * (uniform() + uniform() + uniform()))
+        .collect();
+    let step: Vec<f64> = old.iter().map(|_| 2e-6 * uniform()).collect();
+    let bf16 = |values: Vec<f64>| {
+        let wide = Dense::from_slice(&[values.len() as u64], &values).unwrap();
+        let (_, wide) = wide.into_elements();
+        let cast = wide.cast(FloatType::BF16, &zt::registry()).unwrap();
+        Bytes::from(cast.bytes.to_vec())
+    };
+    // The weights that are kept in bf16 move by a step of the optimizer.
+    let rounded = bf16(old);
+    let values: Vec<f64> = rounded
+        .as_chunks::<2>()
+        .0
+        .iter()
+        .map(|bytes| f64::from(f32::from_bits(u32::from(u16::from_le_bytes(*bytes)) << 16)))
+        .zip(&step)
+        .map(|(value, step)| value + step)
+        .collect();
+    let next = bf16(values);
+    let changed = rounded
+        .as_chunks::<2>()
+        .0
+        .iter()
+        .zip(next.as_chunks::<2>().0)
+        .filter(|(a, b)| a != b)
+        .count();
+    let base = plain(|writer| writer.add("w", &dense(DType::BF16, &rounded)).unwrap());
+    let new = plain(|writer| writer.add("w", &dense(DType::BF16, &next)).unwrap());
+    let (_, len) = round_trip(&base, &new);
+    let share = changed as f64 / 300_000.0;
+    let entropy = -share * share.log2() - (1.0 - share) * (1.0 - share).log2();
+    let bound = (300_000.0 * entropy + 2.0 * changed as f64) / 8.0;
+    assert!(
+        changed > 500 && (len as f64) < bound,
+        "{changed} changes, {len} bytes, {bound}"
+    );
+}
