@@ -45,8 +45,9 @@ use clap::CommandFactory;
 
 use cli::Command;
 use commands::{
-    append, average, bench, cat, compact, completions, convert, diff, explain, extract, hash,
-    index, info, ls, man, meta, quantize, rename, repair, rm, show, split, stats, verify,
+    append, average, bench, cat, compact, completions, convert, delta, diff, explain, extract,
+    hash, index, info, ls, man, meta, patch, quantize, rename, repair, rm, show, split, stats,
+    verify,
 };
 use failure::{Exit, Failure};
 use output::Output;
@@ -96,6 +97,8 @@ fn run(command: Command, output: &mut Output) -> Result<Exit, Failure> {
             bench::run(&arguments, output).map_err(|failure| failure.with_path(&arguments.file))
         }
         Command::Diff(arguments) => diff::run(&arguments, output),
+        Command::Delta(arguments) => delta::run(&arguments, output),
+        Command::Patch(arguments) => patch::run(&arguments, output),
         Command::Explain(arguments) => explain::run(&arguments, output),
         Command::Completions(arguments) => {
             completions::run(&arguments, cli::Cli::command(), output)

@@ -9,8 +9,9 @@ use clap_complete::CompleteEnv;
 
 use crate::args::write::compression;
 use crate::commands::{
-    append, average, bench, cat, compact, completions, convert, diff, explain, extract, hash,
-    index, info, ls, man, meta, quantize, rename, repair, rm, show, split, stats, verify,
+    append, average, bench, cat, compact, completions, convert, delta, diff, explain, extract,
+    hash, index, info, ls, man, meta, patch, quantize, rename, repair, rm, show, split, stats,
+    verify,
 };
 use crate::failure::Exit;
 use crate::files::path::of_uri;
@@ -57,6 +58,8 @@ pub(crate) enum Command {
     Quantize(quantize::Arguments),
     Extract(extract::Arguments),
     Diff(diff::Arguments),
+    Delta(delta::Arguments),
+    Patch(patch::Arguments),
     Append(append::Arguments),
     Rm(rm::Arguments),
     Rename(rename::Arguments),

@@ -29,11 +29,18 @@ pub(crate) struct Files {
     // One list, because clap allows no options between a repeated positional argument and another.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
+    #[command(flatten)]
+    out: OutArgs,
+}
+
+/// How the output is written.
+#[derive(Debug, Args)]
+pub(crate) struct OutArgs {
     /// Kind of OUT; by default, its extension decides. `squizd` is experimental
     #[arg(long, value_name = "KIND", value_parser = kinds(|kind| kind.writer().is_some()))]
     to: Option<Kind>,
     #[command(flatten)]
-    convert: ConvertArgs,
+    pub(crate) convert: ConvertArgs,
     /// Set an attribute of OUT, as `zt meta set` does; may be given several times
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
@@ -55,6 +62,20 @@ impl Files {
                 "expected at least two files: an input and OUT",
             ));
         };
+        self.out.write(paths, out, policy, output, compute)
+    }
+}
+
+impl OutArgs {
+    /// Writes to `out` what `compute` makes of the inputs.
+    pub(crate) fn write(
+        &self,
+        paths: &[PathBuf],
+        out: &Path,
+        policy: OnDuplicate,
+        output: &mut Output,
+        compute: impl FnOnce(Vec<Input>, &ConvertOptions<'_>) -> Result<Vec<Input>, Failure>,
+    ) -> Result<Exit, Failure> {
         let is_stdout = is_stdout(out);
         if self.to.is_none() {
             hint_at_extension(out, output);

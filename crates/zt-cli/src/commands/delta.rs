@@ -1,0 +1,99 @@
+//! `zt delta`: write how one file differs from another.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use zt::File;
+use zt_convert::delta_to_path;
+
+use crate::args::input::InputArgs;
+use crate::failure::{Exit, Failure};
+use crate::files::remote::expect_local;
+use crate::output::Output;
+use crate::output::json::{object, path_text};
+use crate::output::progress::Progress;
+use crate::output::size::human;
+use crate::output::text;
+
+/// Write how a file differs from another, to make it again with `zt patch`
+///
+/// A delta is a .zt file with the objects that differ, each as its changes or whole, whichever takes
+/// fewer bytes. It records the content identity of both files, which `zt hash` prints. The files may be
+/// of any kind, and of different kinds.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The file that the receiver has
+    base: PathBuf,
+    /// The file that the receiver wants
+    new: PathBuf,
+    /// The delta to write
+    #[arg(short, long, value_name = "DELTA")]
+    out: PathBuf,
+    /// Replace DELTA if it exists; BASE and NEW are never replaced
+    #[arg(short, long)]
+    force: bool,
+    #[command(flatten)]
+    input: InputArgs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  zt delta step-100.safetensors step-110.safetensors -o step-110.delta.zt
+  zt patch step-100.safetensors step-110.delta.zt -o step-110.safetensors
+  zt ls step-110.delta.zt";
+
+pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
+    let Arguments {
+        base: base_path,
+        new: new_path,
+        out,
+        force,
+        input,
+    } = arguments;
+    if !input.select.is_empty() {
+        return Err(Failure::misuse(
+            "a delta is one of whole files: `zt convert` writes a file with some of the objects",
+        ));
+    }
+    expect_local(out, "DELTA must be a file of this machine")?;
+    let base = input.open_input(base_path, None)?;
+    let new = input.open_input(new_path, None)?;
+    let files = [&base, &new].map(|input| input.file());
+    let total = files.map(File::decoded_len).into_iter();
+    let progress = Progress::new(Some(total.fold(0, u64::saturating_add)));
+    let report = |bytes| progress.report(bytes);
+    let reported = Some(zt::Progress::new(&report));
+    let made = delta_to_path(&base, &new, out, *force, reported);
+    drop(progress);
+    let changes = made.inspect_err(|error| {
+        if error.code() == "overwrite" && !force {
+            output.hint("--force replaces it");
+        }
+    })?;
+    let file_size = std::fs::metadata(out).map_or(0, |metadata| metadata.len());
+    if output.json {
+        output.document(&object! {
+            base: path_text(base_path),
+            new: path_text(new_path),
+            output: path_text(out),
+            same: changes.same,
+            changed: changes.changed,
+            whole: changes.whole,
+            removed: changes.removed,
+            bytes: changes.bytes,
+            file_size: file_size,
+        })?;
+    } else {
+        let (bytes, stored) = (human(changes.bytes), human(file_size));
+        output.line(&format!(
+            "{}: {} same, {} changed, {} whole, {} removed; {bytes} of values in {stored}",
+            text::path(out),
+            changes.same,
+            changes.changed,
+            changes.whole,
+            changes.removed,
+        ))?;
+    }
+    Ok(Exit::Ok)
+}
