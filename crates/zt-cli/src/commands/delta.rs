@@ -6,7 +6,7 @@ use clap::Args;
 use zt::File;
 use zt_convert::delta_to_path;
 
-use crate::args::input::InputArgs;
+use crate::args::input::{InputArgs, Truncated};
 use crate::failure::{Exit, Failure};
 use crate::files::remote::expect_local;
 use crate::output::Output;
@@ -57,8 +57,8 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         ));
     }
     expect_local(out, "DELTA must be a file of this machine")?;
-    let base = input.open_input(base_path, None)?;
-    let new = input.open_input(new_path, None)?;
+    let base = input.open_input(base_path, Truncated::Refused)?;
+    let new = input.open_input(new_path, Truncated::Refused)?;
     let files = [&base, &new].map(|input| input.file());
     let total = files.map(File::decoded_len).into_iter();
     let progress = Progress::new(Some(total.fold(0, u64::saturating_add)));
