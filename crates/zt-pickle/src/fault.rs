@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::uses::Use;
+use crate::uses::{Among, Use};
 
 /// Why a pickle is refused, and where.
 #[derive(Debug)]
@@ -111,7 +111,7 @@ impl fmt::Display for PickleError {
             _ => write!(f, "invalid pickle at byte {}: {}", self.at, self.fault),
         }?;
         match self.uses.iter().find(|it| it.is_danger) {
-            Some(danger) => write!(f, "; before that, {danger}"),
+            Some(danger) => write!(f, "; before that, {}", Among(danger, &self.uses)),
             None => Ok(()),
         }
     }

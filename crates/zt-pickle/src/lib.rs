@@ -88,4 +88,4 @@ pub use holders::Holders;
 pub use machine::{Pickle, load};
 pub use number::pieces;
 pub use outline::{Outline, OutlineError, ReadAt};
-pub use uses::{Use, begins, uses};
+pub use uses::{Among, Use, begins, uses};

@@ -24,12 +24,40 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
         let (name, module) = (self.pop()?, self.pop()?);
         let (Some(module_name), Some(own_name)) = (self.heap.text(module), self.heap.text(name))
         else {
-            return Err(self.operand("the name of a global", module));
+            return self.found_while_loading(module, name, at);
         };
         if let Some(global) = (self.find)(module_name, own_name, at) {
             return self.push(Value::Global(global));
         }
         self.push_node(Node::Named { module, name, at })
+    }
+
+    /// A global whose name is an attribute or a result of other globals. Only a running program knows it, and Python
+    /// looks it up with this function.
+    fn found_while_loading(&mut self, module: Value<G>, name: Value<G>, at: u32) -> Done {
+        let is_unknown = |value| {
+            let node = self.heap.node(value);
+            matches!(node, Some(Node::Named { .. } | Node::StandIn(_)))
+        };
+        if !is_unknown(module) && !is_unknown(name) {
+            return Err(self.operand("the name of a global", module));
+        }
+        self.call_of_python("pickle", "Unpickler.find_class", vec![module, name], at)
+    }
+
+    /// What Python does of its own, as a call that the pickle would make.
+    fn call_of_python(
+        &mut self,
+        module: &'static str,
+        name: &'static str,
+        arguments: Vec<Value<G>>,
+        at: u32,
+    ) -> Done {
+        let arguments = self.heap.add(Node::Tuple(arguments))?;
+        let module = self.heap.add(Node::Text(Cow::Borrowed(module)))?;
+        let name = self.heap.add(Node::Text(Cow::Borrowed(name)))?;
+        let class = self.heap.add(Node::Named { module, name, at })?;
+        self.stand_in(class, arguments)
     }
 
     /// EXT1, EXT2 and EXT4: a global by its number in a registry of the running program. The pickle does not
@@ -245,6 +273,12 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
             Some(Node::Dict(_)) => {}
             Some(Node::Made(made)) if made.maker.has_state() => made.state = Some(state),
             Some(Node::StandIn(object)) => object.state = Some(state),
+            // Python sets attributes of the class or the function itself.
+            Some(Node::Named { at, .. }) => {
+                let at = *at;
+                self.pop()?;
+                return self.call_of_python("builtins", "setattr", vec![target, state], at);
+            }
             _ => return Err(self.operand("an object with a state", target)),
         }
         Ok(())

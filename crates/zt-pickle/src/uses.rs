@@ -56,6 +56,30 @@ impl fmt::Display for Use {
     }
 }
 
+/// One of several uses, and the names of the others, as a text.
+#[derive(Debug)]
+pub struct Among<'u>(pub &'u Use, pub &'u [Use]);
+
+impl fmt::Display for Among<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Among(one, all) = self;
+        write!(f, "{one}")?;
+        let mut others = all.iter().filter(|it| it.global != one.global);
+        for (at, other) in others.by_ref().take(ITEMS).enumerate() {
+            let before = if at == 0 {
+                "; the pickle also names"
+            } else {
+                ","
+            };
+            write!(f, "{before} {}", other.global)?;
+        }
+        match others.count() {
+            0 => Ok(()),
+            more => write!(f, " and {more} more"),
+        }
+    }
+}
+
 /// The globals that bytes would use as pickles, one after another, up to the first that is invalid. What that
 /// one does before it breaks counts: Python runs it.
 #[must_use]

@@ -80,7 +80,7 @@ pub(super) fn open(
         .ok_or(Violation::NoPickle)?;
     let locate = |key: &str| records.storage("data", key, &source);
     let object = pickle.load(find)?;
-    let mut beside = records.other_uses(&archive, &source);
+    let mut beside = records.other_uses(&archive, &source, &mut builder);
     beside.extend(pickle.uses_behind(&object));
     let mut graphs = vec![Graph {
         pickle: object,
@@ -224,11 +224,18 @@ impl<'a> Records<'a> {
     }
 
     /// What Python would run of the pickles in other members, whatever their names are. Members that cannot be
-    /// read are passed over: torch does not read them.
+    /// read are passed over: torch does not read them. A warning counts those above the limits.
     ///
     /// Cost: the beginning of each such member, and all of those that can be a pickle by their first byte.
-    fn other_uses(&self, archive: &Archive, source: &Arc<dyn Source>) -> Vec<Use> {
-        /// The longest member that is looked into.
+    fn other_uses(
+        &self,
+        archive: &Archive,
+        source: &Arc<dyn Source>,
+        builder: &mut FileBuilder,
+    ) -> Vec<Use> {
+        /// The most members that are looked into, and the limit of their contents together. torch writes a
+        /// few of some kilobytes.
+        const MEMBERS: usize = 1024;
         const LOOKED_INTO: u64 = 16 << 20;
         /// Members and folders that are no pickles, or that are read as one.
         const OTHERS: [&str; 10] = [
@@ -252,27 +259,49 @@ impl<'a> Records<'a> {
                 .any(|other| within == *other || other.ends_with('/') && within.starts_with(other));
             !(is_read && is_other)
         };
-        let unknown: Vec<&Member> = archive.members().iter().filter(is_unknown).collect();
+        let mut unknown: Vec<&Member> = archive.members().iter().filter(is_unknown).collect();
+        let mut passed_over = unknown.len().saturating_sub(MEMBERS);
+        unknown.truncate(MEMBERS);
         if source.is_remote() {
             let beginnings: Vec<Span> = unknown.iter().filter_map(|it| it.beginning()).collect();
             source.will_read_all(&beginnings);
         }
-        let mut uses = Vec::new();
+        let mut contents = Vec::new();
+        let mut left = LOOKED_INTO;
         for member in unknown {
             let Ok(content) = zip::content(member, source) else {
                 continue;
             };
             let Content { source, span, .. } = &content;
             let mut first = [0];
-            if (1..=LOOKED_INTO).contains(&span.byte_len())
-                && source.read_at(span.offset(), &mut first).is_ok()
-                && first.into_iter().all(zt_pickle::begins)
-                && let Ok(bytes) = read(&content, LOOKED_INTO)
+            if span.is_empty()
+                || source.read_at(span.offset(), &mut first).is_err()
+                || !first.into_iter().all(zt_pickle::begins)
             {
-                uses.extend(zt_pickle::uses(&bytes));
+                continue;
+            }
+            match left.checked_sub(span.byte_len()) {
+                Some(rest) => {
+                    left = rest;
+                    contents.push(content);
+                }
+                None => passed_over = passed_over.saturating_add(1),
             }
         }
-        uses
+        if source.is_remote() {
+            let stored = contents.iter().filter(|content| content.is_stored);
+            let spans: Vec<Span> = stored.map(|content| content.span).collect();
+            source.will_read_all(&spans);
+        }
+        if passed_over > 0 {
+            let message = format!(
+                "{passed_over} other members may be pickles and were not looked into: the limits are {MEMBERS} \
+                 members and {LOOKED_INTO} bytes"
+            );
+            builder.warning(Warning::new("pickle-unread", message));
+        }
+        let bytes = contents.iter().filter_map(|it| read(it, LOOKED_INTO).ok());
+        bytes.flat_map(|bytes| zt_pickle::uses(&bytes)).collect()
     }
 
     fn storage(&self, folder: &str, key: &str, source: &Arc<dyn Source>) -> Result<Option<Place>> {
@@ -487,6 +516,37 @@ mod tests {
         let options = InputOptions::new();
         PyTorch.open_source(Box::new(source), &options).unwrap();
         assert!(count.load(Ordering::Relaxed) < 1 << 20);
+    }
+
+    /// Their number and their length together have a limit, and a warning counts the others.
+    #[test]
+    fn members_above_the_limits_are_counted() {
+        let object = [&b"\x80\x02}X\x01\0\0\0x"[..], &tensor(1, b""), b"s."].concat();
+        let danger = &b"cposix\nsystem\n(Vtrue\ntR."[..];
+        let found = |others: &[(&str, &[u8])]| {
+            let mut records = vec![("data.pkl", &object[..]), ("data/s", &[0; 4])];
+            records.extend_from_slice(others);
+            let warnings = archive(&records).unwrap().warnings();
+            let found = warnings.into_iter();
+            found.map(|it| (it.code, it.message)).collect::<Vec<_>>()
+        };
+        let len = (16u32 << 20) - 40;
+        let text = vec![b'a'; len as usize];
+        let long = [b"cx\ny\n(B", &len.to_le_bytes()[..], &text, b"tR."].concat();
+        let codes: Vec<_> = found(&[("a", &long), ("b", danger), ("c", danger)])
+            .into_iter()
+            .map(|(code, _)| code)
+            .collect();
+        assert_eq!(codes, ["pickle-unread", "pickle-danger", "pickle-global"]);
+
+        let names: Vec<String> = (0..1030).map(|at| format!("x{at}")).collect();
+        let many: Vec<(&str, &[u8])> = names.iter().map(|name| (&**name, &b"text"[..])).collect();
+        let found = found(&many);
+        let [(code, message)] = &found[..] else {
+            panic!("{found:?}");
+        };
+        assert_eq!(*code, "pickle-unread");
+        assert!(message.starts_with("6 other members"), "{message}");
     }
 
     /// libtorch wraps the dict of deferred operations in a call that names its type.

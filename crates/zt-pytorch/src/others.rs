@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use zt::manifest::Value;
 use zt::{Error, ErrorKind, Result, Warning};
-use zt_pickle::Use;
+use zt_pickle::{Among, Use};
 
 use crate::budget::Budget;
 use crate::violation::Violation;
@@ -46,16 +46,23 @@ impl Others {
 
     /// Refuses a file that has objects of unknown classes only, because of a dangerous one if there is one.
     pub(super) fn refuse(&self, uses: &[Use]) -> Result<()> {
-        let mut dangers = uses.iter().filter(|found| found.is_danger);
-        let danger = dangers.find_map(|danger| Some((danger, self.left_out.get(&danger.global)?)));
-        let (error, left_out) = match (danger, self.left_out.first_key_value()) {
-            (Some((danger, left_out)), _) => (warned(danger), left_out),
-            (None, Some((class, left_out))) => {
-                let class = class.clone();
-                (Violation::Unknown { class, at: None }.into(), left_out)
-            }
-            (None, None) => return Ok(()),
+        let Some((class, first)) = self.left_out.first_key_value() else {
+            return Ok(());
         };
+        let dangers = uses.iter().filter(|found| found.is_danger);
+        let danger = dangers.min_by_key(|danger| !self.left_out.contains_key(&danger.global));
+        let error = match danger {
+            Some(danger) => {
+                let message = Among(danger, uses).to_string();
+                Error::new(ErrorKind::Unsupported, danger.code(), message)
+            }
+            None => {
+                let class = class.clone();
+                Violation::Unknown { class, at: None }.into()
+            }
+        };
+        let left_out = danger.and_then(|danger| self.left_out.get(&danger.global));
+        let left_out = left_out.unwrap_or(first);
         Err(match left_out.offset {
             Some(offset) => error.with_offset(offset),
             None => error,
