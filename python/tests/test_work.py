@@ -237,6 +237,10 @@ def test_a_folder_is_examined(tmp_path):
     assert finding.code == "missing-shards" and finding.is_problem
     with pytest.raises(zt.MissingFileError):
         zt.examine(tmp_path / "none")
+    for name, value in zip(names, (1, 2)):
+        zt.numpy.save_file({"a": np.full(2, value)}, tmp_path / name)
+    assert "were not compared" in zt.examine(tmp_path)[1].message
+    assert "with other values" in zt.examine(tmp_path, values=True)[1].message
 
 
 def test_a_torn_file_is_mended(tmp_path):

@@ -81,7 +81,7 @@ pub use zt_foreign::{
 pub use arithmetic::{Lora, average};
 pub use delta::{Changes, delta, delta_to_path, patch, patched};
 pub use merge::{is_same_file, join_slices};
-pub use model::{Finding, WrittenIndex, is_blob, verify_blob};
+pub use model::{ExamineOptions, Finding, WrittenIndex, is_blob, verify_blob};
 pub use native::{ZT, Zt};
 pub use open::{CHECKPOINT_METADATA, FolderContents, checkpoint_in, slices_in};
 pub use sets::{Shard, Split, SplitOptions, shards_of};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
-use zt_convert::Kinds;
+use zt_convert::{ExamineOptions, Kinds};
 
 use crate::share::error::{OrRaise, Result};
 
@@ -55,12 +55,16 @@ impl Finding {
 /// Finds what does not fit together in a folder of weights: shards of an older split, files beside a set, two
 /// indexes, gaps, weights that contradict ``config.json``, adapters of another base.
 ///
-/// It reads the headers of the files, and no values. A file that cannot be opened is passed over.
+/// It reads the headers of the files. A file that cannot be opened is passed over.
 ///
 /// Args:
 ///     folder: a path.
+///     values: compare the values of tensors that two shards have.
 #[pyfunction]
-pub(crate) fn examine(py: Python<'_>, folder: PathBuf) -> Result<Vec<Finding>> {
-    let found = py.detach(|| Kinds::builtin().examine(folder)).or_raise()?;
+#[pyo3(signature = (folder, *, values = false))]
+pub(crate) fn examine(py: Python<'_>, folder: PathBuf, values: bool) -> Result<Vec<Finding>> {
+    let options = ExamineOptions::new().values(values);
+    let found = py.detach(|| Kinds::builtin().examine(folder, &options));
+    let found = found.or_raise()?;
     Ok(found.into_iter().map(Finding).collect())
 }

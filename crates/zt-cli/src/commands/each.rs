@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::Serialize;
 use zt_convert::Input;
 
-use crate::args::files::FilesArgs;
+use crate::args::files::{FilesArgs, Found};
 use crate::args::input::{InputArgs, Truncated};
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
@@ -30,9 +30,21 @@ pub(crate) fn each(
     input: &InputArgs,
     truncated: Truncated,
     output: &mut Output,
+    answer: impl FnMut(&Path, Result<Input, Failure>, &mut Answer<'_>) -> Result<Exit, Failure>,
+) -> Result<Exit, Failure> {
+    let open = |found: Found| found.open(input, truncated);
+    each_of(files.found(), files, input, open, output, answer)
+}
+
+/// As [`each`], for these files, which `open` opens.
+pub(crate) fn each_of(
+    found: Vec<Found>,
+    files: &FilesArgs,
+    input: &InputArgs,
+    mut open: impl FnMut(Found) -> Result<Input, Failure>,
+    output: &mut Output,
     mut answer: impl FnMut(&Path, Result<Input, Failure>, &mut Answer<'_>) -> Result<Exit, Failure>,
 ) -> Result<Exit, Failure> {
-    let found = files.found();
     let is_list = files.is_list() || found.len() > 1;
     let mut to = Answer {
         output,
@@ -44,7 +56,7 @@ pub(crate) fn each(
     let mut is_answered = false;
     for found in found {
         let path = found.path.clone();
-        let mut opened = found.open(input, truncated);
+        let mut opened = open(found);
         if let Ok(file) = &opened
             && let Err(failure) = input.select.expect_some([file.file()])
         {

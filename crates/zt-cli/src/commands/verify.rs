@@ -1,17 +1,18 @@
 //! `zt verify`: check files for damage and against the rules.
 
-use std::collections::HashSet;
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
 use zt::{ErrorKind, File, Report, VerifyOptions, Warning};
-use zt_convert::{Finding, Input, Kinds, verify_blob};
+use zt_convert::{ExamineOptions, Finding, Input, Kinds, verify_blob};
 
-use crate::args::files::FilesArgs;
+use crate::args::files::{FilesArgs, Found};
 use crate::args::input::{InputArgs, Truncated};
 use crate::args::jobs::Jobs;
-use crate::commands::each::each;
+use crate::commands::each::each_of;
 use crate::failure::{Exit, Failure, of_findings};
 use crate::output::Output;
 use crate::output::json::{ErrorBody, WarningBody, path_text, paths, warnings};
@@ -109,27 +110,73 @@ struct Verdict<'p> {
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let Arguments { files, input, .. } = arguments;
+    let found = files.found();
+    let paths: Vec<PathBuf> = found.iter().map(|found| found.path.clone()).collect();
     let mut examined = HashSet::new();
-    each(
-        files,
-        input,
-        Truncated::Opened,
-        output,
-        |path, opened, answer| {
-            let mut verdict = verify(path, opened, arguments)?;
-            let folder = folder_of(path, files.given());
-            if let Some(folder) = folder.filter(|folder| examined.insert(folder.clone())) {
-                // A folder that cannot be listed is the error of its file.
-                verdict.findings = Kinds::builtin().examine(folder).unwrap_or_default();
-            }
-            // The exit code is an answer even if nothing reads the output.
-            Failure::unless_closed(verdict.print(answer.output))?;
-            if answer.output.json {
-                Failure::unless_closed(answer.document(&verdict.document()))?;
-            }
-            Ok(verdict.exit())
-        },
-    )
+    // Files that were opened with the first one of their folder.
+    let kept = RefCell::new(HashMap::new());
+    let open = |found: Found| {
+        let kept = kept.borrow_mut().remove(&found.path);
+        kept.map_or_else(|| found.open(input, Truncated::Opened), Ok)
+    };
+    each_of(found, files, input, open, output, |path, opened, answer| {
+        let mut findings = Vec::new();
+        let folder = folder_of(path, files.given());
+        if let Some(folder) = folder.filter(|folder| examined.insert(folder.clone())) {
+            let beside = paths.iter().filter(|it| it.parent() == Some(&folder));
+            let others = open_some(beside.filter(|it| *it != path), input);
+            let inputs = opened.iter().chain(others.values()).cloned();
+            findings = examine(&folder, &inputs.collect::<Vec<_>>(), arguments)?;
+            kept.borrow_mut().extend(others);
+        }
+        let mut verdict = verify(path, opened, arguments)?;
+        verdict.findings = findings;
+        // The exit code is an answer even if nothing reads the output.
+        Failure::unless_closed(verdict.print(answer.output))?;
+        if answer.output.json {
+            Failure::unless_closed(answer.document(&verdict.document()))?;
+        }
+        Ok(verdict.exit())
+    })
+}
+
+/// The first of some files, open. One that cannot be opened is opened again in its turn, which gives the error.
+fn open_some<'p>(
+    paths: impl Iterator<Item = &'p PathBuf>,
+    input: &InputArgs,
+) -> HashMap<PathBuf, Input> {
+    /// Systems limit open files, some to 256.
+    const KEPT: usize = 200;
+    let opened = paths.take(KEPT).filter_map(|path| {
+        let opened = input.open_file(path, Truncated::Opened);
+        Some((path.clone(), opened.ok()?))
+    });
+    opened.collect()
+}
+
+/// What does not fit together in a folder, of which `opened` files are open.
+fn examine(
+    folder: &Path,
+    opened: &[Input],
+    arguments: &Arguments,
+) -> Result<Vec<Finding>, Failure> {
+    // A file without some of its objects does not show what it has.
+    let opened = if arguments.input.select.is_empty() {
+        opened
+    } else {
+        &[]
+    };
+    let progress = Progress::of(|| 0);
+    let report_progress = |bytes| progress.report(bytes);
+    let options = ExamineOptions::new()
+        .values(!arguments.headers)
+        .opened(opened)
+        .progress(zt::Progress::new(&report_progress));
+    match Kinds::builtin().examine(folder, &options) {
+        Err(error) if error.kind() == ErrorKind::Interrupted => Err(error.into()),
+        // A folder that cannot be listed is the error of its file.
+        findings => Ok(findings.unwrap_or_default()),
+    }
 }
 
 /// The folder of a file that was found in one of the given folders.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::iter;
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 
 use serde_json::Value;
 
@@ -90,7 +90,7 @@ pub(super) fn examine(kinds: &Kinds, folder: &Folder, findings: &mut Vec<Finding
             ));
         }
     }
-    let Some(base) = base_of(folder, &config).and_then(|path| Folder::read(kinds, &path).ok())
+    let Some(base) = base_of(folder, &config).and_then(|path| Folder::read(kinds, &path, &[]).ok())
     else {
         return;
     };
@@ -136,17 +136,18 @@ fn modules<'t>(
     faulty.map(|(module, _)| *module).collect()
 }
 
-/// The folder of the base, if it is on this machine: a path from the adapter or from here, or a repository in the same
-/// cache of the Hub. Only headers are read there, and no name of it appears in a finding.
+/// The folder of the base, if it is below the adapter's or a repository in the same cache of the Hub. No other path is
+/// looked at: the name comes from a stranger, and a path of Windows may lead to a stranger's server. Only headers are
+/// read there, and no name of it appears in a finding.
 fn base_of(folder: &Folder, config: &Value) -> Option<PathBuf> {
     let name = config
         .get("base_model_name_or_path")
         .and_then(Value::as_str)?;
-    let named = [folder.path.join(name), PathBuf::from(name)];
-    if !name.is_empty()
-        && let Some(named) = named.into_iter().find(|path| path.is_dir())
-    {
-        return Some(named);
+    let mut parts = Path::new(name).components();
+    let is_below = parts.all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    let below = folder.path.join(name);
+    if !name.is_empty() && is_below && below.is_dir() {
+        return Some(below);
     }
     // hub/models--OWNER--NAME/snapshots/REVISION
     let hub = folder.path.ancestors().nth(3)?;

@@ -42,7 +42,11 @@ pub(super) fn examine(folder: &Folder, findings: &mut Vec<Finding>) {
             Some((&file.name, found?))
         })
     };
-    let is_tied = config.get("tie_word_embeddings").and_then(Value::as_bool);
+    // Versions of transformers differ in which of two values counts.
+    let mut ties = values_of(&config, "tie_word_embeddings").filter_map(Value::as_bool);
+    let is_tied = ties
+        .next()
+        .filter(|first| ties.all(|other| other == *first));
     match (is_tied, find(HEADS), find(EMBEDDINGS)) {
         // PyTorch files may have one tensor under both names.
         (Some(true), Some((file, head)), Some((other, embedding)))
@@ -96,14 +100,12 @@ fn other_dtype<'t>(
     config: &Value,
     tensors: impl Iterator<Item = &'t TensorInfo>,
 ) -> Option<(&str, DType)> {
-    if config
-        .get("quantization_config")
-        .is_some_and(|it| !it.is_null())
-    {
+    if values_of(config, "quantization_config").next().is_some() {
         return None;
     }
-    let named = config.get("dtype").or_else(|| config.get("torch_dtype"));
-    let named = named?.as_str()?;
+    // `torch_dtype` is its older name.
+    let mut named = values_of(config, "dtype").chain(values_of(config, "torch_dtype"));
+    let named = named.next()?.as_str()?;
     let expected = match named.strip_prefix("torch.").unwrap_or(named) {
         "float32" => DType::F32,
         "float16" => DType::F16,
@@ -120,6 +122,17 @@ fn other_dtype<'t>(
     }
     let (most, found) = bytes.into_iter().zip(types).max_by_key(|(sum, _)| *sum)?;
     (most > 0 && found != expected).then_some((named, found))
+}
+
+/// The values of a key, except `null`: the model's own, then the one of its text model. Models of text and images
+/// have the configuration of their text model as an object within theirs.
+fn values_of<'c>(config: &'c Value, key: &str) -> impl Iterator<Item = &'c Value> {
+    let configs = [Some(config), config.get("text_config")];
+    let values = configs
+        .into_iter()
+        .flatten()
+        .filter_map(move |it| it.get(key));
+    values.filter(|value| !value.is_null())
 }
 
 fn is_causal(config: &Value) -> bool {

@@ -1,11 +1,12 @@
 //! The files of weights in a folder, by their names and headers.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use zt::{DType, Error, File, OpenOptions, Result, Span};
+use zt_foreign::Input;
 
 use super::Finding;
 use crate::open::slices_in;
@@ -77,7 +78,8 @@ pub(super) struct TensorInfo {
 }
 
 impl Folder {
-    pub(super) fn read(kinds: &Kinds, path: &Path) -> Result<Self> {
+    /// The folder at `path`. The headers of `opened` files are not read again.
+    pub(super) fn read(kinds: &Kinds, path: &Path, opened: &[Input]) -> Result<Self> {
         let of_folder = |error: std::io::Error| Error::from(error).with_path(path);
         let mut names = Vec::new();
         for entry in fs::read_dir(path).map_err(of_folder)? {
@@ -107,13 +109,41 @@ impl Folder {
             has_faulty_index,
             files: files.filter_map(|name| Weights::of_name(name)).collect(),
         };
+        let mut known = folder.known(opened);
         for file in &mut folder.files {
-            if file.extension != "gguf" {
+            if let Some(tensors) = known.remove(&file.name) {
+                file.tensors = tensors;
+            } else if file.extension != "gguf" {
                 let opened = kinds.open(path.join(&file.name), OpenOptions::new());
                 file.tensors = opened.map_or_else(|_| Vec::new(), |input| tensors_of(input.file()));
             }
         }
         Ok(folder)
+    }
+
+    /// The headers of files that are open, by their names. A set has those of all its shards.
+    fn known(&self, opened: &[Input]) -> HashMap<String, Vec<TensorInfo>> {
+        let mut known = HashMap::new();
+        for input in opened {
+            let path = input
+                .path()
+                .filter(|path| path.parent() == Some(&self.path));
+            let Some(name) = path.and_then(|path| path.file_name()?.to_str()) else {
+                continue;
+            };
+            let Some((_, index)) = self.indices.iter().find(|(it, _)| it == name) else {
+                known.insert(name.to_owned(), tensors_of(input.file()));
+                continue;
+            };
+            let owners: HashMap<&str, &str> = index.tensors().collect();
+            for tensor in tensors_of(input.file()) {
+                if let Some(shard) = owners.get(&*tensor.name) {
+                    let tensors: &mut Vec<_> = known.entry((*shard).to_owned()).or_default();
+                    tensors.push(tensor);
+                }
+            }
+        }
+        known
     }
 
     pub(super) fn finding(

@@ -50,7 +50,7 @@ impl Kinds {
     }
 
     fn write_index_at(&self, path: &Path, overwrite: bool) -> Result<WrittenIndex> {
-        let folder = Folder::read(self, path)?;
+        let folder = Folder::read(self, path, &[])?;
         let ((stem, extension), shards) = only_set(&folder, overwrite)?;
         let found = shards.len() as u64;
         let count = shards.first().and_then(|shard| shard.number);

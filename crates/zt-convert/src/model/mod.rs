@@ -1,7 +1,7 @@
 //! Whether the files of a folder make the model that its user believes in.
 //!
 //! Loaders serve a model with old or random weights if its files do not fit together, and say nothing. Each file
-//! alone is sound. [`Kinds::examine`] reads headers only, and reports what does not fit as [`Finding`]s.
+//! alone is sound. [`Kinds::examine`] reads headers, and reports what does not fit as [`Finding`]s.
 //!
 //! | module | finds |
 //! | --- | --- |
@@ -23,7 +23,8 @@ mod sets;
 
 use std::path::{Path, PathBuf};
 
-use zt::Result;
+use zt::{Progress, Result};
+use zt_foreign::Input;
 
 use crate::table::Kinds;
 pub use blob::{is_blob, verify_blob};
@@ -62,21 +63,59 @@ impl std::fmt::Display for Finding {
     }
 }
 
+/// How a folder is examined.
+#[must_use]
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ExamineOptions<'a> {
+    values: bool,
+    opened: &'a [Input],
+    progress: Option<Progress<'a>>,
+}
+
+impl<'a> ExamineOptions<'a> {
+    /// The defaults: headers only.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Compares the values of tensors that two shards have.
+    pub const fn values(mut self, values: bool) -> Self {
+        self.values = values;
+        self
+    }
+
+    /// Files of the folder that are open, with all their objects: their headers are not read again.
+    pub const fn opened(mut self, opened: &'a [Input]) -> Self {
+        self.opened = opened;
+        self
+    }
+
+    /// Reports compared bytes, of both shards.
+    pub const fn progress(mut self, progress: Progress<'a>) -> Self {
+        self.progress = Some(progress);
+        self
+    }
+}
+
 impl Kinds {
     /// What does not fit together in a folder of weights, in the order of its causes: sets, `config.json`,
     /// adapters. Folders within it are not looked into. A file that cannot be opened is passed over, because
     /// opening it gives the error.
     ///
-    /// Cost: reads the header of every file of weights once, also of the base of an adapter if it is on this
-    /// machine, and no values.
+    /// Cost: reads the header of every file of weights once, also of the base of an adapter if it is below the
+    /// folder or in the same cache of the Hub. Reads values only for [`ExamineOptions::values`].
     ///
     /// # Errors
     ///
-    /// [`zt::ErrorKind::Io`] if the folder cannot be listed.
-    pub fn examine(&self, folder: impl AsRef<Path>) -> Result<Vec<Finding>> {
-        let folder = Folder::read(self, folder.as_ref())?;
+    /// [`zt::ErrorKind::Io`] if the folder cannot be listed; [`zt::ErrorKind::Interrupted`].
+    pub fn examine(
+        &self,
+        folder: impl AsRef<Path>,
+        options: &ExamineOptions<'_>,
+    ) -> Result<Vec<Finding>> {
+        let folder = Folder::read(self, folder.as_ref(), options.opened)?;
         let mut findings = Vec::new();
-        sets::examine(&folder, &mut findings);
+        sets::examine(self, &folder, options, &mut findings)?;
         config::examine(&folder, &mut findings);
         adapter::examine(self, &folder, &mut findings);
         Ok(findings)

@@ -2,25 +2,38 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Finding;
-use super::folder::{Folder, TensorInfo, Weights, some_of, variant};
+use zt::diff::{DiffOptions, diff_tensors};
+use zt::{ErrorKind, OpenOptions, Result};
 
-pub(super) fn examine(folder: &Folder, findings: &mut Vec<Finding>) {
+use super::folder::{Folder, TensorInfo, Weights, some_of, variant};
+use super::{ExamineOptions, Finding};
+use crate::table::Kinds;
+
+pub(super) fn examine(
+    kinds: &Kinds,
+    folder: &Folder,
+    options: &ExamineOptions<'_>,
+    findings: &mut Vec<Finding>,
+) -> Result<()> {
     for ((stem, extension), shards) in folder.numbered() {
-        examine_numbers(folder, stem, extension, &shards, findings);
+        if examine_numbers(folder, stem, extension, &shards, findings) {
+            examine_duplicates(kinds, folder, &shards, options, findings)?;
+        }
     }
     examine_indices(folder, findings);
     examine_strays(folder, findings);
+    Ok(())
 }
 
-/// Compares the numbers of shards with each other and with the indices.
+/// Compares the numbers of shards with each other and with the indices. Returns whether they are of one split without
+/// an index.
 fn examine_numbers(
     folder: &Folder,
     stem: &str,
     extension: &str,
     shards: &[&Weights],
     findings: &mut Vec<Finding>,
-) {
+) -> bool {
     let counts = |shards: &[&Weights]| -> BTreeSet<u32> {
         let numbers = shards.iter().filter_map(|shard| shard.number);
         numbers.map(|(_, count)| count).collect()
@@ -56,7 +69,7 @@ fn examine_numbers(
             let advice = "loaders leave them out: write the index anew, or remove them";
             findings.push(folder.finding("unlisted-shards", names(&unlisted), message, advice));
         }
-        return;
+        return false;
     }
     let counts: Vec<u32> = counts(shards).into_iter().collect();
     let [count] = counts[..] else {
@@ -67,11 +80,12 @@ fn examine_numbers(
             splits.join(", ")
         );
         let advice = "remove those of the older split";
-        return findings.push(folder.finding("old-shards", names(shards), message, advice));
+        findings.push(folder.finding("old-shards", names(shards), message, advice));
+        return false;
     };
     // A set of GGUF files has no index, and opening any of them finds the missing ones.
     if extension == "gguf" {
-        return;
+        return false;
     }
     let found: BTreeSet<u32> = shards
         .iter()
@@ -95,37 +109,104 @@ fn examine_numbers(
         let advice = "`zt index FOLDER` writes one";
         findings.push(folder.finding("no-index", names(shards), message, advice));
     }
-    examine_duplicates(folder, shards, findings);
+    true
 }
 
-/// Tensors that two shards have, where no index decides: one finding for each pair of shards.
-fn examine_duplicates(folder: &Folder, shards: &[&Weights], findings: &mut Vec<Finding>) {
+/// How two tensors of one name differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Difference {
+    None,
+    Values,
+    Types,
+    /// The types and shapes are equal, and the values were not read.
+    Unknown,
+}
+
+/// Tensors that two shards have, where no index decides: for each pair of shards, one finding for each kind of
+/// difference.
+fn examine_duplicates(
+    kinds: &Kinds,
+    folder: &Folder,
+    shards: &[&Weights],
+    options: &ExamineOptions<'_>,
+    findings: &mut Vec<Finding>,
+) -> Result<()> {
     let mut owners: BTreeMap<&str, (&Weights, &TensorInfo)> = BTreeMap::new();
-    let mut pairs: BTreeMap<[&str; 2], (Vec<&str>, bool)> = BTreeMap::new();
+    let mut pairs: BTreeMap<[&str; 2], (Vec<&str>, Vec<&str>)> = BTreeMap::new();
     for shard in shards {
         for tensor in &shard.tensors {
             let Some((first, other)) = owners.insert(&tensor.name, (shard, tensor)) else {
                 continue;
             };
-            let is_equal = (tensor.dtype, &tensor.shape) == (other.dtype, &other.shape);
-            let pair = pairs.entry([&first.name, &shard.name]);
-            let (names, all_equal) = pair.or_insert((Vec::new(), true));
-            names.push(&tensor.name);
-            *all_equal &= is_equal;
+            let is_alike = (tensor.dtype, &tensor.shape) == (other.dtype, &other.shape);
+            let (alike, unlike) = pairs.entry([&first.name, &shard.name]).or_default();
+            (if is_alike { alike } else { unlike }).push(&tensor.name);
         }
     }
-    for ([first, second], (names, all_equal)) in pairs {
-        let types = if all_equal {
-            "with one type and shape"
-        } else {
-            "with other types or shapes"
-        };
-        let names = some_of(names);
-        let message = format!("{first:?} and {second:?} both have {names}, {types}");
-        let advice =
-            "the loader decides which one counts: remove one, or name the right shard in an index";
-        findings.push(folder.finding("duplicate-tensor", [first, second], message, advice));
+    for ([first, second], (alike, unlike)) in pairs {
+        let mut groups: BTreeMap<Difference, Vec<&str>> = BTreeMap::new();
+        if !unlike.is_empty() {
+            groups.insert(Difference::Types, unlike);
+        }
+        if options.values && !alike.is_empty() {
+            for (name, is_equal) in compare(kinds, folder, [first, second], alike, options)? {
+                let difference = if is_equal {
+                    Difference::None
+                } else {
+                    Difference::Values
+                };
+                groups.entry(difference).or_default().push(name);
+            }
+        } else if !alike.is_empty() {
+            groups.insert(Difference::Unknown, alike);
+        }
+        for (difference, names) in groups {
+            let how = match difference {
+                Difference::None => "with equal values",
+                Difference::Values => "with other values",
+                Difference::Types => "with other types or shapes",
+                Difference::Unknown => "with one type and shape; their values were not compared",
+            };
+            let advice = match difference {
+                Difference::None => "remove one of the two",
+                _ => {
+                    "the loader decides which one counts: remove one, or name the right shard in an index"
+                }
+            };
+            let names = some_of(names);
+            let message = format!("{first:?} and {second:?} both have {names}, {how}");
+            findings.push(folder.finding("duplicate-tensor", [first, second], message, advice));
+        }
     }
+    Ok(())
+}
+
+/// Whether each of these tensors has the same value in two shards. What cannot be read is not equal: reading it gives
+/// the error.
+fn compare<'n>(
+    kinds: &Kinds,
+    folder: &Folder,
+    shards: [&str; 2],
+    names: Vec<&'n str>,
+    options: &ExamineOptions<'_>,
+) -> Result<Vec<(&'n str, bool)>> {
+    let opened = shards.map(|shard| kinds.open(folder.path.join(shard), OpenOptions::new()));
+    let [Ok(first), Ok(second)] = opened else {
+        return Ok(names.into_iter().map(|name| (name, false)).collect());
+    };
+    let mut diff_options = DiffOptions::new();
+    if let Some(progress) = options.progress {
+        diff_options = diff_options.progress(progress);
+    }
+    let is_equal = |name: &str| -> Result<bool> {
+        let (a, b) = (first.file().tensor(name)?, second.file().tensor(name)?);
+        Ok(diff_tensors(&a, &b, &diff_options)?.is_empty())
+    };
+    let compared = names.into_iter().map(|name| match is_equal(name) {
+        Err(error) if error.kind() == ErrorKind::Interrupted => Err(error),
+        compared => Ok((name, compared.unwrap_or(false))),
+    });
+    compared.collect()
 }
 
 /// Two indices of the same tensors, except for variants of a model.

@@ -1,6 +1,9 @@
 //! Folders with a fault: each fault is named.
 
+use std::fs;
+
 use serde_json::json;
+use zt_convert::{ExamineOptions, InputOptions, Kinds};
 
 use crate::folder::{A, B, C, EMBEDDING, HEAD, LORA, Make, Model, config, gguf, lora};
 
@@ -253,6 +256,27 @@ const FAULTS: &[Case] = &[
         &[("tied-weights", "config.json")],
     ),
     (
+        "config.json gives another dtype for the text model",
+        |m| {
+            m.weights("model.safetensors", &[A]).json(
+                "config.json",
+                json!({"dtype": null, "text_config": {"torch_dtype": "bfloat16"}}),
+            );
+        },
+        &[("config-dtype", "model.safetensors")],
+    ),
+    (
+        "config.json ties weights of the text model that differ",
+        |m| {
+            m.weights("model.safetensors", &[EMBEDDING, HEAD]);
+            m.json(
+                "config.json",
+                json!({"text_config": {"dtype": "bfloat16", "tie_word_embeddings": true}}),
+            );
+        },
+        &[("tied-weights", "config.json")],
+    ),
+    (
         "an adapter without weights",
         |m| {
             m.json("adapter_config.json", json!({"peft_type": "LORA"}));
@@ -337,4 +361,87 @@ fn each_fault_of_a_folder_is_named() {
             assert!(!finding.advice.is_empty() && !finding.message.is_empty());
         }
     }
+}
+
+/// Tensors of two shards, by what is known of their values.
+#[test]
+fn tensors_of_two_shards_are_compared_by_their_values() {
+    let m = Model::new();
+    m.weights("model-00001-of-00002.safetensors", &[A, B, C]);
+    m.weights(
+        "model-00002-of-00002.safetensors",
+        &[("a", "F32", &[3]), B, C],
+    );
+    // The last value of `c`.
+    let second = m.path("model-00002-of-00002.safetensors");
+    let mut bytes = fs::read(&second).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    fs::write(&second, bytes).unwrap();
+    let messages = |values| {
+        let findings = m.findings_with("", &ExamineOptions::new().values(values));
+        let found = findings
+            .into_iter()
+            .filter(|it| it.code == "duplicate-tensor");
+        found
+            .map(|it| it.message.split_once("both have ").unwrap().1.to_owned())
+            .collect::<Vec<_>>()
+    };
+    let types = "\"a\", with other types or shapes";
+    assert_eq!(
+        messages(true),
+        [
+            "\"b\", with equal values",
+            "\"c\", with other values",
+            types
+        ]
+    );
+    let unknown = "\"b\", \"c\", with one type and shape; their values were not compared";
+    assert_eq!(messages(false), [types, unknown]);
+}
+
+/// The name is a stranger's, so only a folder below is looked at.
+#[test]
+fn the_base_of_an_adapter_is_below_its_folder() {
+    let m = Model::new();
+    m.set("base/model", &[A, B]);
+    let codes = |base: &str| {
+        lora(&m, "lora/", base);
+        let found = m.findings("lora").into_iter().map(|it| it.code);
+        found.collect::<Vec<_>>()
+    };
+    let absolute = m.path("base").to_str().unwrap().to_owned();
+    for elsewhere in ["../base", "./../base", &absolute] {
+        assert!(codes(elsewhere).is_empty(), "{elsewhere}");
+    }
+    m.set("lora/base/model", &[A, B]);
+    assert_eq!(codes("./base"), ["adapter-base"]);
+}
+
+/// As for files that were not opened.
+#[test]
+fn open_files_are_not_read_again() {
+    let m = Model::new();
+    m.set("model", &[A, EMBEDDING, HEAD])
+        .weights("old.safetensors", &[A, EMBEDDING])
+        .json(
+            "config.json",
+            json!({"tie_word_embeddings": true, "dtype": "float16"}),
+        );
+    let open = |name| {
+        Kinds::builtin()
+            .open(m.path(name), InputOptions::new())
+            .unwrap()
+    };
+    let opened = [
+        open("model.safetensors.index.json"),
+        open("old.safetensors"),
+    ];
+    let expected = m.findings("");
+    assert_eq!(expected.len(), 3, "{expected:?}");
+    // Nothing is left to be read.
+    for name in ["model-00002-of-00003.safetensors", "old.safetensors"] {
+        m.bytes(name, b"");
+    }
+    let options = ExamineOptions::new().opened(&opened);
+    assert_eq!(m.findings_with("", &options), expected);
 }

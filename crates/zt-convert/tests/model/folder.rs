@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use zt_convert::{Finding, GGUF, Input, Kinds, convert};
+use zt_convert::{ExamineOptions, Finding, GGUF, Input, Kinds, convert};
 
 /// A folder that is made file by file.
 pub(crate) struct Model(pub(crate) TempDir);
@@ -75,7 +75,12 @@ impl Model {
 
     /// The findings in a folder below this one: codes and files.
     pub(crate) fn findings(&self, below: &str) -> Vec<Finding> {
-        Kinds::builtin().examine(self.0.path().join(below)).unwrap()
+        self.findings_with(below, &ExamineOptions::new())
+    }
+
+    pub(crate) fn findings_with(&self, below: &str, options: &ExamineOptions<'_>) -> Vec<Finding> {
+        let folder = self.0.path().join(below);
+        Kinds::builtin().examine(folder, options).unwrap()
     }
 }
 

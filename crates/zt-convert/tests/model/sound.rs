@@ -113,6 +113,17 @@ const SOUND: &[(&str, Make)] = &[
         m.weights("model.safetensors", &[EMBEDDING, HEAD, A])
             .json("config.json", config("bfloat16"));
     }),
+    ("a model of text and images with two values of a key", |m| {
+        m.weights("model.safetensors", &[EMBEDDING, HEAD]);
+        m.json(
+            "config.json",
+            json!({
+                "dtype": "bfloat16",
+                "tie_word_embeddings": false,
+                "text_config": {"torch_dtype": "float32", "tie_word_embeddings": true},
+            }),
+        );
+    }),
     ("no dtype in config.json", |m| {
         m.weights("model.safetensors", &[A])
             .json("config.json", json!({"dtype": null}));
