@@ -4,7 +4,7 @@
 
 use std::fs;
 
-use zt_convert::{Input, InputOptions, Kinds, NPZ, SAFETENSORS, ZT};
+use zt_convert::{FolderContents, Input, InputOptions, Kinds, NPZ, SAFETENSORS, ZT};
 
 const POINTER: &[u8] =
     b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 1234567\n";
@@ -102,8 +102,12 @@ fn a_folder_of_another_format_is_named() {
         ("saved_model.pb", "SavedModel"),
         (".zgroup", "Zarr"),
         ("manifest.ocdbt", "Orbax"),
+        ("zarr.json", "Zarr"),
+        ("_CHECKPOINT_METADATA", "Orbax"),
         ("checkpoint", "TensorFlow"),
+        ("flax_model.msgpack", "Flax"),
         ("model_index.json", "diffusers"),
+        ("adapter_config.json", "--lora"),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let open = || {
@@ -115,7 +119,18 @@ fn a_folder_of_another_format_is_named() {
         let error = open();
         assert_eq!(error.code(), "unknown-kind");
         assert!(error.message().contains(word), "{error}");
+        // As a command finds it, which looks into folders.
+        let found = FolderContents::of(folder.path())
+            .unwrap()
+            .only(folder.path());
+        assert!(found.unwrap_err().message().contains(word));
     }
+    let folder = tempfile::tempdir().unwrap();
+    let part = folder.path().join("m.data-00000-of-00001");
+    fs::write(&part, [0; 4]).unwrap();
+    let error = Kinds::builtin().open(&part, InputOptions::new());
+    let error = error.map(Input::into_file).unwrap_err();
+    assert!(error.message().contains("TensorFlow"), "{error}");
 }
 
 /// The table is asked only after every kind, and by a kind that is given only if it fails.

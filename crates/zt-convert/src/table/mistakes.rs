@@ -88,10 +88,13 @@ const FOLDERS: &[(&str, &str)] = &[
     ("manifest.ocdbt", "an Orbax checkpoint"),
     ("_CHECKPOINT_METADATA", "an Orbax checkpoint"),
     ("checkpoint", "a TensorFlow checkpoint"),
+    ("flax_model.msgpack", "a model of Flax"),
     ("model_index.json", DIFFUSERS),
+    ("adapter_config.json", ADAPTER),
 ];
 
 const DIFFUSERS: &str = "a pipeline of diffusers";
+const ADAPTER: &str = "an adapter of PEFT";
 
 /// The mistake that a path shows: a folder of another format, or one data file of a checkpoint. `None` for any
 /// other path.
@@ -102,6 +105,13 @@ pub(crate) fn of_path(path: &Path) -> Option<Mistake> {
             advice: "open its folder, or .metadata in it",
         });
     }
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    if name.contains(".data-") && name.contains("-of-") && path.is_file() {
+        return Some(Mistake {
+            what: "a part of a TensorFlow checkpoint".to_owned(),
+            advice: EXPORT,
+        });
+    }
     let mut known = FOLDERS.iter();
     let (_, what) = known.find(|(name, _)| path.join(name).is_file())?;
     Some(Mistake {
@@ -109,6 +119,9 @@ pub(crate) fn of_path(path: &Path) -> Option<Mistake> {
         advice: match *what {
             DIFFUSERS => {
                 "give one of its folders, such as unet, transformer or vae; -r takes all of them"
+            }
+            ADAPTER => {
+                "open adapter_model.safetensors in it, or fetch that; `zt merge BASE OUT --lora FOLDER` adds it to its base"
             }
             _ => EXPORT,
         },
