@@ -46,6 +46,31 @@ fn a_remedy_that_keeps_all_values_comes_first() {
     );
 }
 
+/// NumPy has no complex numbers with parts of 16 bits.
+#[test]
+fn halves_of_complex_numbers_are_kept_by_zt_alone() {
+    use zt::formats::{Complex, f16};
+
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("halves.zt");
+    let mut writer = Writer::create(&path).unwrap();
+    let values = [Complex::new(f16::ONE, f16::MAX)];
+    writer
+        .add("c", &Dense::from_slice(&[1], &values).unwrap())
+        .unwrap();
+    writer
+        .add("w", &Dense::from_slice(&[1], &[1f32]).unwrap())
+        .unwrap();
+    writer.finish().unwrap();
+    for out in ["out.npz", "out.npy", "out.safetensors", "out.gguf"] {
+        let out = dir.path().join(out);
+        let run = zt!["convert", path, out].exits(5);
+        assert!(run.err.contains("complex32"), "{}", run.err);
+        assert!(run.err.contains("only .zt keeps"), "{}", run.err);
+        zt!["convert", path, out, "--exclude", "c"].exits(0);
+    }
+}
+
 #[test]
 fn a_type_that_can_be_cast_is_not_dropped() {
     let dir = tempdir().unwrap();

@@ -180,6 +180,17 @@ impl ConvertArgs {
         if self.dtype.is_none() && losses.iter().any(is_float) {
             output.hint("--dtype f32 casts the values to a type that the output kind has");
         }
+        let is_half_complex = |loss: &&Loss| {
+            let Loss::Type { logical_type, .. } = loss else {
+                return false;
+            };
+            matches!(logical_type.as_deref(), Some("complex32" | "bcomplex32"))
+        };
+        if losses.iter().any(is_half_complex) {
+            output.hint(
+                "only .zt keeps complex numbers with parts of 16 bits; --exclude NAME leaves them out",
+            );
+        }
         if matches!(losses[..], [Loss::Overflow(_)]) {
             output.hint("--allow-inf casts values that are out of range, too");
         } else {
