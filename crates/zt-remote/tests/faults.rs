@@ -259,3 +259,28 @@ fn credentials_of_a_store_do_not_follow_a_redirect() {
     open().unwrap();
     assert_eq!(server.headers("x-amz-security-token"), ["SECRET"; 4]);
 }
+
+/// No request at all follows one, whatever its credentials are.
+#[test]
+fn no_store_is_left_by_a_redirect() {
+    let other = Server::with("m", model());
+    let server = Server::with("m", model());
+    let here = format!("http://127.0.0.1:{}", server.port);
+    let google = options()
+        .setting("google_base_url", &*here)
+        .setting("google_skip_signature", "true");
+    let azure = options()
+        .setting("azure_storage_account_name", "tests")
+        .setting("azure_storage_token", "SECRET")
+        .setting("azure_storage_endpoint", &*here);
+    for (url, options) in [("gs://models/m", google), ("az://models/m", azure)] {
+        server.fail(0, Fault::Redirect(other.port));
+        let error = Remote::open(url, &options).unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("redirects to 127.0.0.1"), "{url}: {text}");
+        assert!(other.requests().is_empty(), "{url}");
+        server.fail(0, Fault::Redirect(server.port));
+        Remote::open(url, &options).unwrap();
+    }
+    assert_eq!(server.headers("authorization"), ["Bearer SECRET"; 3]);
+}
