@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Files of other formats: reading all of them beside their own libraries, and the memory that converting takes.
 
-usage: foreign.py PATH/TO/foreign PATH/TO/zt [--mib N] [--rounds N] [--convert-mib N] [--folder DIR] [--report FILE]
+usage: foreign.py PATH/TO/foreign PATH/TO/zt [--mib N] [--rounds N] [--convert-mib N] [--folder DIR] [--kinds K,K] [--least]
+                  [--report FILE]
 
-Run by `cargo xtask bench --foreign`. The same 16-bit integers are written as safetensors, GGUF, npz (stored) and pt (stored) by
-safetensors, gguf, numpy and torch; those that are not installed are left out.
+Run by `cargo xtask bench --foreign`. The same 16-bit integers are written as safetensors, GGUF, npz (stored), pt (stored), a folder
+of torch Distributed Checkpoint and a pickle by safetensors, gguf, numpy and torch; those that are not installed are left out.
+With --least the figures are the least of all rounds, for a machine that does other work meanwhile.
 Then each reader reads every tensor in turn, round by round. Each turn is a process of its own, and the process times itself. A sum
 compares what the readers read. Linux only: the kernel reports the memory of each process.
 """
@@ -13,7 +15,9 @@ import argparse
 import importlib.metadata
 import os
 import pathlib
+import pickle
 import platform
+import shutil
 import statistics
 import subprocess
 import sys
@@ -22,7 +26,7 @@ import time
 
 COLUMNS = 4096
 TENSOR = 64 << 20
-LIBRARIES = {"safetensors": "safetensors", "gguf": "gguf", "npz": "numpy", "pt": "torch"}
+LIBRARIES = {"safetensors": "safetensors", "gguf": "gguf", "npz": "numpy", "pt": "torch", "dcp": "torch", "pkl": "numpy"}
 
 
 def weights(byte_len):
@@ -54,6 +58,13 @@ def make(kind, byte_len, path):
         import numpy as np
 
         np.savez(path, **tensors)
+    elif kind == "pkl":
+        pathlib.Path(path).write_bytes(pickle.dumps(tensors, 4))
+    elif kind == "dcp":
+        import torch
+        import torch.distributed.checkpoint as dcp
+
+        dcp.save({name: torch.from_numpy(array) for name, array in tensors.items()}, checkpoint_id=path, no_dist=True)
     else:
         import torch
 
@@ -78,6 +89,20 @@ def read_with_library(kind, path):
         def read(path):
             with np.load(path) as arrays:
                 return {name: arrays[name] for name in arrays.files}
+    elif kind == "pkl":
+
+        def read(path):
+            with open(path, "rb") as file:
+                return pickle.load(file)
+    elif kind == "dcp":
+        import torch
+        import torch.distributed.checkpoint as dcp
+
+        def read(path):
+            items = dcp.FileSystemReader(path).read_metadata().state_dict_metadata.items()
+            state = {name: torch.empty(item.size, dtype=item.properties.dtype) for name, item in items}
+            dcp.load(state, checkpoint_id=path, no_dist=True)
+            return state
     else:
         import torch
 
@@ -101,10 +126,13 @@ def turn(command):
 def hold(kind, path, options):
     """The contest of one file: rows of a table."""
     library = f"{LIBRARIES[kind]} {importlib.metadata.version(LIBRARIES[kind])}, Python"
-    ways = {"zt": "zt", "zt, mapped, every byte summed": "zt-mapped"}
+    # A folder cannot be mapped; the limits are of its file of values.
+    is_folder, file = kind == "dcp", f"{path}/__0_0.distcp" if kind == "dcp" else path
+    ways = {"zt": "zt"} | ({} if is_folder else {"zt, mapped, every byte summed": "zt-mapped"})
     ways |= {"safetensors 0.8.0, Rust": "safetensors"} if kind == "safetensors" else {}
-    ways |= {"plain map, every byte summed": "map", "pread": "pread"}
     contestants = {name: [options.foreign, way, path] for name, way in ways.items()}
+    limits = {"plain map, every byte summed": "map", "pread": "pread"}
+    contestants |= {name: [options.foreign, way, file] for name, way in limits.items()}
     contestants[library] = [sys.executable, __file__, "--peer", kind, path]
     names, times = list(contestants), {name: [] for name in contestants}
     read = {name: turn(contestants[name])[1] for name in names}
@@ -115,9 +143,10 @@ def hold(kind, path, options):
     for at in range(options.rounds):
         for name in names[at % len(names) :] + names[: at % len(names)]:
             times[name].append(turn(contestants[name])[0])
-    ours = statistics.median(times["zt"])
+    average = min if options.least else statistics.median
+    ours = average(times["zt"])
     for name in names:
-        middle = statistics.median(times[name])
+        middle = average(times[name])
         spread = f"{min(times[name]) * 1e3:.0f} to {max(times[name]) * 1e3:.0f}"
         yield f"| {name} | {middle * 1e3:.0f} | {spread} | {byte_len / middle / 1e9:.2f} | {middle / ours:.2f} |"
 
@@ -132,7 +161,13 @@ def convert(kind, path, options):
     os.remove(target)
     if status:
         sys.exit(f"{kind}: zt convert failed")
-    return f"| {kind} | {os.path.getsize(path) / (1 << 20):.0f} | {usage.ru_maxrss / 1024:.0f} | {took:.1f} |"
+    files = [path, *(os.path.join(path, name) for name in os.listdir(path))] if os.path.isdir(path) else [path]
+    byte_len = sum(map(os.path.getsize, files))
+    return f"| {kind} | {byte_len / (1 << 20):.0f} | {usage.ru_maxrss / 1024:.0f} | {took:.1f} |"
+
+
+def remove(path):
+    shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
 
 
 def machine():
@@ -149,6 +184,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--convert-mib", type=int, default=4096)
     parser.add_argument("--folder")
+    parser.add_argument("--kinds", type=lambda text: text.split(","), default=list(LIBRARIES))
+    parser.add_argument("--least", action="store_true")
     parser.add_argument("--report")
     options = parser.parse_args()
     page = [
@@ -157,14 +194,15 @@ def main():
         "`cargo xtask bench --foreign` writes this page; do not edit it by hand. The measurement is described at the head of",
         "[`benches/foreign.py`](../benches/foreign.py).",
         "",
-        f"Machine: {machine()}. Files of {options.mib} MiB in the page cache; medians of {options.rounds} rounds.",
+        f"Machine: {machine()}. Files of {options.mib} MiB in the page cache; {'the least' if options.least else 'medians'} of {options.rounds} rounds.",
         "",
         "The time includes opening and listing, but not freeing or starting the process. Unless the name says otherwise, every tensor",
-        "ends in memory of its own. zt compares no digest here: safetensors and GGUF have none; npz and pt are zip archives with a CRC-32",
-        "per member, which numpy compares.",
+        "ends in memory of its own. zt compares no digest here: most kinds have none; npz and pt are zip archives with a CRC-32 per",
+        "member, which numpy compares.",
     ]
     rows = []
-    for kind, library in LIBRARIES.items():
+    for kind in options.kinds:
+        library = LIBRARIES[kind]
         try:
             importlib.metadata.version(library)
         except importlib.metadata.PackageNotFoundError:
@@ -175,7 +213,7 @@ def main():
             subprocess.run([sys.executable, __file__, "--make", kind, str(options.mib << 20), path], check=True)
             page += ["", f"## {kind}", "", "| reader | ms | from, to | GB/s | times as long as zt |", "| --- | ---: | --- | ---: | ---: |"]
             page += hold(kind, path, options)
-            os.remove(path)
+            remove(path)
             subprocess.run([sys.executable, __file__, "--make", kind, str(options.convert_mib << 20), path], check=True)
             rows.append(convert(kind, path, options))
     page += ["", "## Memory of `zt convert X OUT.zt`", "", "Peak resident memory; the limit is 256 MiB.", ""]
