@@ -1,8 +1,10 @@
 //! Times of reading and writing a model on a store, beside other programs. It writes `docs/remote.md`.
 //!
 //! ```text
-//! cargo run --release --example compare -- [--mib 1024] [--runs 3] [--only HOW,HOW] [--python PYTHON] [--write FILE]
+//! cargo run --release --example compare -- [--mib 1024] [--runs 3] [--only HOW,HOW] [--python PYTHON] [--zt ZT] [--write FILE]
 //! ```
+//!
+//! With `--zt`, the commands of that program are measured, too; `--only program` measures them alone.
 //!
 //! Each run is a process of its own, which prints its seconds and the most memory that it had. The store
 //! is the server of the tests: it answers after a delay, from memory.
@@ -208,7 +210,8 @@ fn compare(arguments: &[String]) {
         ours.retain(|(_, how)| only.split(',').any(|one| one == *how));
     }
     let mut text = conditions(mib, runs, python);
-    for (delay, title) in [(20, "20 ms a request"), (0, "Loopback")] {
+    let titles = [(20, "20 ms a request"), (0, "Loopback")];
+    for (delay, title) in titles.into_iter().filter(|_| !ours.is_empty()) {
         server.delay(Duration::from_millis(delay));
         text.push_str(&format!(
             "\n## {title}\n\n| program | seconds: median (least to most) | MiB/s | memory beside the values, MiB |\n\
@@ -252,10 +255,95 @@ fn compare(arguments: &[String]) {
             text.push_str(&row(name, how, found, mib));
         }
     }
+    if let Some(zt) = option(arguments, "--zt") {
+        text.push_str(&program(zt, runs));
+    }
     match option(arguments, "--write") {
         Some(path) => fs::write(path, format!("{HEAD}{text}")).unwrap(),
         None => print!("{text}"),
     }
+}
+
+/// Commands of the program: `URL` is the file, `LOCAL` a copy on the disk, `OUT` a path in an empty folder.
+const COMMANDS: &[&str] = &[
+    "ls URL",
+    "show URL layers.0",
+    "stats URL",
+    "hash URL",
+    "verify URL",
+    "diff URL LOCAL",
+    "cat URL layers.0",
+    "extract URL -o OUT",
+    "convert URL OUT.zt",
+    "convert URL OUT.zt --planes",
+    "merge URL OUT.gguf",
+    "quantize URL OUT.zt",
+    "split URL -o OUT --max-shard-size 8MiB",
+];
+
+/// A table of the program: requests and bytes of each command on a file of 16 MiB, and its least time at three
+/// delays.
+fn program(zt: &str, runs: usize) -> String {
+    const DELAYS: [u64; 3] = [0, 20, 100];
+    let mut text = "\n## The program\n\nCommands on a safetensors file of 16 MiB, with the start of the process: requests and bytes, \
+                    and the least\nseconds of all runs at three delays.\n\n\
+                    | command | requests | MiB | 0 ms | 20 ms | 100 ms |\n| --- | --- | --- | --- | --- | --- |\n"
+        .to_owned();
+    let bytes = safetensors(1);
+    let folder = tempfile::tempdir().unwrap();
+    let local = folder.path().join("m.safetensors");
+    fs::write(&local, &bytes).unwrap();
+    let server = Server::new();
+    server.put("m.safetensors", bytes.clone());
+    server.put("m.zt", bytes);
+    let bare = "object_store, ranges in parallel, to a file".to_owned();
+    for command in COMMANDS.iter().copied().chain([bare.as_str()]) {
+        let (mut counts, mut seconds) = ((0, 0.0), Vec::new());
+        for delay in DELAYS {
+            server.delay(Duration::from_millis(delay));
+            let mut least = f64::INFINITY;
+            for _ in 0..runs {
+                let out = tempfile::tempdir().unwrap();
+                let path = |word: &str| {
+                    let word = word.replace("URL", &server.url("m.safetensors"));
+                    let word = word.replace("LOCAL", local.to_str().unwrap());
+                    word.replace("OUT", out.path().join("out").to_str().unwrap())
+                };
+                let before = (server.requests().len(), server.bytes());
+                let mut child = if command == bare {
+                    let mut child = Command::new(env::current_exe().unwrap());
+                    let port = server.port.to_string();
+                    child.args(["child", "bare-file", &port, &TENSOR.to_string()]);
+                    child
+                } else {
+                    let mut child = Command::new(zt);
+                    child.args(command.split(' ').map(path)).arg("--allow-http");
+                    child
+                };
+                let begin = Instant::now();
+                let output = child.output().unwrap();
+                least = least.min(begin.elapsed().as_secs_f64());
+                assert!(output.status.success(), "{command}: {output:?}");
+                let bytes = server.bytes() - before.1;
+                counts = (
+                    server.requests().len() - before.0,
+                    bytes as f64 / MIB as f64,
+                );
+            }
+            seconds.push(format!("{least:.2}"));
+        }
+        let (requests, mib) = counts;
+        let name = if command == bare {
+            bare.clone()
+        } else {
+            format!("`zt {command}`")
+        };
+        text.push_str(&format!(
+            "| {name} | {requests} | {mib:.1} | {} |\n",
+            seconds.join(" | ")
+        ));
+    }
+    text
 }
 
 /// Touches so much memory, in large pages where there are some, and frees it. A hypervisor takes back memory
@@ -336,7 +424,15 @@ fn child(arguments: &[String]) {
         "slices" => slices(port, size, Verify::OnRead),
         "slices-unverified" => slices(port, size, Verify::Never),
         "write" => write(port, size / TENSOR),
-        "bare" => bare(port, size),
+        "bare" => drop(bare(port, size)),
+        "bare-file" => {
+            let mut file = tempfile::tempfile().unwrap();
+            let mut parts = bare(port, size);
+            parts.sort_by_key(|(at, _)| *at);
+            for (_, part) in parts {
+                file.write_all(&part).unwrap();
+            }
+        }
         _ => bare_write(port, size / PART),
     }
     println!("{} {}", begin.elapsed().as_secs_f64(), peak());
@@ -414,7 +510,7 @@ fn run<T>(future: impl Future<Output = T>) -> T {
 }
 
 /// A download that checks nothing: tasks take one part after the other.
-fn bare(port: u16, size: usize) {
+fn bare(port: u16, size: usize) -> Vec<(usize, bytes::Bytes)> {
     let store = store(port);
     let parts = run(async {
         let next = Arc::new(AtomicUsize::new(0));
@@ -445,6 +541,7 @@ fn bare(port: u16, size: usize) {
         parts.iter().map(|(_, part)| part.len()).sum::<usize>(),
         size
     );
+    parts
 }
 
 /// An upload of the same bytes, which are made in the same way.
