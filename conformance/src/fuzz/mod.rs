@@ -21,7 +21,7 @@ use zt::Limits;
 
 pub use container::{footer, manifest, open_all};
 pub use damaged::damaged;
-pub use delta::delta;
+pub use delta::{agree as agree_on_delta, delta};
 pub use differential::{assert_same, differential};
 pub use edits::edits;
 pub use foreign::{

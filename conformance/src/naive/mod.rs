@@ -8,6 +8,7 @@
 
 mod cbor;
 mod component;
+mod delta;
 mod framing;
 mod legacy;
 mod object;
@@ -17,6 +18,7 @@ mod types;
 use std::collections::BTreeMap;
 
 use cbor::Item;
+pub use delta::apply as apply_delta;
 use framing::{Framing, Layout};
 
 /// What a reader may spend (§12).
