@@ -98,7 +98,7 @@ fn run(command: Command, output: &mut Output) -> Result<Exit, Failure> {
         }
         Command::Diff(arguments) => diff::run(&arguments, output),
         Command::Delta(arguments) => delta::run(&arguments, output),
-        Command::Patch(arguments) => patch::run(&arguments, output),
+        Command::Patch(arguments) => patch::run(arguments, output),
         Command::Explain(arguments) => explain::run(&arguments, output),
         Command::Completions(arguments) => {
             completions::run(&arguments, cli::Cli::command(), output)

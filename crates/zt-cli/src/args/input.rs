@@ -6,7 +6,9 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use zt::File;
 use zt::foreign::Kind;
-use zt_convert::{FolderContents, Input, InputOptions, Kinds, MlDtype, Names, PYTORCH};
+use zt_convert::{
+    FolderContents, Input, InputOptions, Kinds, MlDtype, Names, PYTORCH, is_delta, patch, patched,
+};
 
 use crate::args::select::SelectArgs;
 use crate::failure::Failure;
@@ -49,6 +51,12 @@ pub(crate) struct InputArgs {
     #[arg(long, display_order = 82)]
     follow_links: bool,
 
+    /// Read a delta of `zt delta` as the file that it makes of BASE; for several deltas in a row, give BASE
+    /// and then the earlier deltas, each with --base
+    // `delta` has an argument `base` of its own.
+    #[arg(id = "of_base", long = "base", value_name = "BASE", display_order = 83)]
+    base: Vec<PathBuf>,
+
     #[command(flatten)]
     pub(crate) remote: RemoteArgs,
 
@@ -73,6 +81,15 @@ pub(crate) enum Truncated {
     Opened,
 }
 
+/// What is checked of a base to which a delta is applied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Check {
+    /// The parts that are read.
+    Parts,
+    /// The content identities of the base and of the result.
+    Whole,
+}
+
 impl InputArgs {
     /// Opens the file at `path`, whatever its kind, to be read by position. It has the chosen objects
     /// only, and at least one of them. A folder stands for the index of a set in it, or for its only
@@ -93,7 +110,7 @@ impl InputArgs {
         kind: Option<Kind>,
     ) -> Result<Opened, Failure> {
         let all = paths.iter();
-        let all = all.map(|path| self.open_unchosen(path, kind, Truncated::Opened));
+        let all = all.map(|path| self.open_unchosen(path, kind, Truncated::Opened, Check::Whole));
         let all: Vec<Input> = all.collect::<Result<_, _>>()?;
         let joined = zt_convert::join_slices(&all)?;
         let (mut inputs, mut excluded) = (Vec::new(), Vec::new());
@@ -130,12 +147,14 @@ impl InputArgs {
 
     /// As [`InputArgs::open`], with the paths of all files that are read, and perhaps without objects.
     pub(crate) fn open_input(&self, path: &Path, truncated: Truncated) -> Result<Input, Failure> {
-        choose(&self.select, self.open_unchosen(path, None, truncated)?)
+        let input = self.open_unchosen(path, None, truncated, Check::Parts)?;
+        choose(&self.select, input)
     }
 
     /// As [`InputArgs::open_input`], but a folder is an error, except one that is a checkpoint. `-` is stdin.
     pub(crate) fn open_file(&self, path: &Path, truncated: Truncated) -> Result<Input, Failure> {
-        choose(&self.select, self.open_whole(path, None, truncated)?)
+        let input = self.open_whole(path, None, truncated, Check::Parts)?;
+        choose(&self.select, input)
     }
 
     /// As [`InputArgs::open_input`], with all objects.
@@ -144,16 +163,43 @@ impl InputArgs {
         path: &Path,
         kind: Option<Kind>,
         truncated: Truncated,
+        check: Check,
     ) -> Result<Input, Failure> {
         if path.is_dir() && !is_stdin(path) && !remote::is_url(path) {
             let only = FolderContents::of(path).and_then(|contents| contents.only(path));
             let only = only.map_err(Failure::Refused)?;
-            return self.open_whole(&only, kind, truncated);
+            return self.open_whole(&only, kind, truncated, check);
         }
-        self.open_whole(path, kind, truncated)
+        self.open_whole(path, kind, truncated, check)
     }
 
+    /// The file at `path`, or what it makes of its base.
     fn open_whole(
+        &self,
+        path: &Path,
+        kind: Option<Kind>,
+        truncated: Truncated,
+        check: Check,
+    ) -> Result<Input, Failure> {
+        let input = self.open_one(path, kind, truncated)?;
+        let Some((base, deltas)) = self.base.split_first() else {
+            return Ok(input);
+        };
+        if !is_delta(input.file()) {
+            return Ok(input);
+        }
+        let base = self.open_one(base, None, Truncated::Refused)?;
+        let deltas = deltas.iter();
+        let deltas = deltas.map(|delta| self.open_one(delta, None, Truncated::Refused));
+        let mut deltas: Vec<Input> = deltas.collect::<Result<_, _>>()?;
+        deltas.push(input);
+        Ok(match check {
+            Check::Parts => patched(&base, &deltas)?,
+            Check::Whole => patch(&base, &deltas, None)?,
+        })
+    }
+
+    fn open_one(
         &self,
         path: &Path,
         kind: Option<Kind>,

@@ -67,6 +67,11 @@ impl Files {
 }
 
 impl OutArgs {
+    /// Whether no option changes what is written.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.to.is_none() && self.set.is_empty() && !self.force && self.convert.keeps_contents()
+    }
+
     /// Writes to `out` what `compute` makes of the inputs.
     pub(crate) fn write(
         &self,

@@ -3,49 +3,98 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use zt_convert::{OnDuplicate, patch};
+use zt::WriteOptions;
+use zt_convert::{OnDuplicate, patch, patch_in_place};
 
+use crate::args::edit::{EditArgs, WaitArgs};
 use crate::commands::converted::OutArgs;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
+use crate::output::json::{object, paths};
 use crate::output::progress::Progress;
+use crate::output::text::count;
 
-/// Apply deltas of `zt delta` to their base, and write the result
+/// Apply deltas of `zt delta` to their base, in place or to a new file
 ///
 /// The base and the result are checked by their content identities before anything is written. The
 /// base may be of another kind than the file that the delta was made from, and compressed in another
-/// way, but its tensors must be the same. NEW appears complete or not at all.
+/// way, but its tensors must be the same. NEW appears complete or not at all. Without it, the .zt file
+/// BASE is edited: a crash leaves the old file or the new one.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// The base, and its deltas in the order in which they were made
     #[arg(required = true, num_args = 2.., value_names = ["BASE", "DELTA"])]
     files: Vec<PathBuf>,
-    /// The file to write; `-` is stdout
+    /// The file to write; `-` is stdout. The other options of output are for NEW alone
     #[arg(short, long, value_name = "NEW")]
-    out: PathBuf,
+    out: Option<PathBuf>,
     #[command(flatten)]
     args: OutArgs,
+    #[command(flatten)]
+    wait: WaitArgs,
 }
 
 const EXAMPLES: &str = "\
 Examples:
   zt patch base.safetensors step.delta.zt -o new.safetensors
-  zt patch base.zt monday.zt tuesday.zt wednesday.zt -o new.zt --zstd=auto";
+  zt patch base.zt monday.zt tuesday.zt wednesday.zt -o new.zt --zstd=auto
+  zt patch model.zt step.delta.zt
 
-pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let Arguments { files, out, args } = arguments;
+Keys of --json in place: `file`, `dry_run` (false), `deltas`, `written` (objects), `file_size`. With
+-o, they are those of `zt convert`.";
+
+pub(crate) fn run(arguments: Arguments, output: &mut Output) -> Result<Exit, Failure> {
+    let Arguments {
+        files,
+        out,
+        args,
+        wait,
+    } = arguments;
     if !args.convert.input.select.is_empty() {
         return Err(Failure::misuse(
             "a delta applies to a whole file: `zt convert` writes a file with some of the objects",
         ));
     }
-    args.write(files, out, OnDuplicate::Error, output, |inputs, _| {
-        let Some((base, deltas)) = inputs.split_first() else {
-            return Ok(inputs);
-        };
-        let progress = Progress::new(Some(base.file().decoded_len().saturating_mul(2)));
-        let report = |bytes| progress.report(bytes);
-        Ok(vec![patch(base, deltas, Some(zt::Progress::new(&report)))?])
-    })
+    if let Some(out) = out {
+        return args.write(&files, &out, OnDuplicate::Error, output, |inputs, _| {
+            let Some((base, deltas)) = inputs.split_first() else {
+                return Ok(inputs);
+            };
+            let progress = Progress::new(Some(base.file().decoded_len().saturating_mul(2)));
+            let report = |bytes| progress.report(bytes);
+            Ok(vec![patch(base, deltas, Some(zt::Progress::new(&report)))?])
+        });
+    }
+    if !args.is_plain() {
+        return Err(Failure::misuse(
+            "options of output are for a new file: give it with -o",
+        ));
+    }
+    let Some((base, deltas)) = files.split_first() else {
+        return Err(Failure::misuse("expected a base and a delta"));
+    };
+    let target = EditArgs {
+        file: base.clone(),
+        dry_run: false,
+        wait,
+    };
+    let inputs = args.convert.open_all(deltas, output)?.inputs;
+    let mut edit = target.begin(WriteOptions::new())?;
+    let total = edit.editor.before().decoded_len().saturating_mul(2);
+    let progress = Progress::new(Some(total));
+    let report = |bytes| progress.report(bytes);
+    let reported = Some(zt::Progress::new(&report));
+    let written = patch_in_place(&mut edit.editor, &inputs, reported)?;
+    let file_size = edit.commit()?;
+    drop(progress);
+    let what = format!("{} written", count(written, "object", "objects"));
+    let document = object! {
+        file: target.shown(),
+        dry_run: false,
+        deltas: paths(deltas),
+        written,
+        file_size,
+    };
+    target.answer(&document, &what, output)
 }

@@ -7,7 +7,7 @@ use zt::{Attributes, ContentHash, Digest, Error, File, Result, Value};
 use crate::delta::fault::{Fault, First};
 
 /// The file attribute.
-pub(super) const KEY: &str = "zt.delta";
+const KEY: &str = "zt.delta";
 
 const BASE: &str = "base";
 const RESULT: &str = "result";
@@ -17,6 +17,13 @@ const ATTRIBUTES: &str = "attributes";
 
 /// Bytes of an object's identity that the delta keeps.
 const MARK: usize = 8;
+
+/// Whether a file is a delta: see [`delta`](crate::delta()).
+#[must_use]
+pub fn is_delta(file: &File) -> bool {
+    let attributes = file.attributes().ok().flatten();
+    attributes.is_some_and(|attributes| attributes.get(KEY).is_some())
+}
 
 /// What a delta records about its base and its result.
 #[derive(Debug, Default)]

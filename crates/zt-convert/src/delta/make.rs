@@ -14,7 +14,7 @@ use zt::{
 use zt_foreign::Input;
 
 use crate::delta::fault::Fault;
-use crate::delta::header::{Header, KEY};
+use crate::delta::header::{Header, is_delta};
 use crate::delta::part::without_planes;
 use crate::merge;
 
@@ -120,12 +120,11 @@ struct Hashed {
 
 impl Hashed {
     fn new(input: &Input, progress: Option<Progress<'_>>) -> Result<Self> {
-        let attributes = input
-            .file()
-            .attributes()
-            .map_err(|error| input.blame(error))?;
-        if attributes.is_some_and(|attributes| attributes.get(KEY).is_some()) {
+        if is_delta(input.file()) {
             return Err(input.blame(Fault::IsDelta.into()));
+        }
+        if let Some(truncated) = input.file().truncated() {
+            return Err(input.blame(truncated.clone()));
         }
         let file = without_planes(input.file())?;
         let mut options = HashOptions::new();

@@ -1,0 +1,136 @@
+//! `zt delta`, `zt patch` and `--base`.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+
+mod common;
+
+use std::fs;
+use std::path::PathBuf;
+
+use common::{names_in, of_floats, zt};
+use tempfile::{TempDir, tempdir};
+
+/// Three files, and the deltas between them.
+struct Steps(TempDir);
+
+impl Steps {
+    fn new() -> Self {
+        let steps = Steps(tempdir().unwrap());
+        let mut values: Vec<f32> = (0u8..200).map(f32::from).collect();
+        for at in 0u8..3 {
+            values[usize::from(at)] += 0.5;
+            of_floats(&steps.at(&format!("{at}.zt")), &values);
+        }
+        for (from, to) in [("0.zt", "1.zt"), ("1.zt", "2.zt")] {
+            let delta = steps.at(&format!("to-{to}"));
+            let (from, to) = (steps.at(from), steps.at(to));
+            zt(["delta".into(), from, to, "-o".into(), delta]).exits(0);
+        }
+        steps
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// The program with paths in the place of names of files.
+    fn zt(&self, arguments: &[&str]) -> common::Run {
+        let path = |argument: &&str| {
+            if argument.ends_with(".zt") || argument.ends_with(".safetensors") {
+                self.at(argument)
+            } else {
+                PathBuf::from(argument)
+            }
+        };
+        zt(arguments.iter().map(path))
+    }
+
+    fn content(&self, arguments: &[&str]) -> String {
+        let hash = self.zt(&[&["hash", "--json"], arguments].concat());
+        hash.exits(0).json()["content"].as_str().unwrap().to_owned()
+    }
+}
+
+#[test]
+fn deltas_make_the_file_again() {
+    let steps = Steps::new();
+    let run = steps.zt(&["delta", "0.zt", "2.zt", "-o", "d.zt", "--json"]);
+    let json = run.exits(0).json();
+    assert_eq!((&json["changed"], &json["same"]), (&1.into(), &0.into()));
+    assert_eq!(json["bytes"], 800);
+    let two = ["patch", "0.zt", "to-1.zt", "to-2.zt", "-o"];
+    steps
+        .zt(&[&two[..], &["new.safetensors"]].concat())
+        .exits(0);
+    steps
+        .zt(&["patch", "0.zt", "d.zt", "-o", "new.zt"])
+        .exits(0);
+    for new in ["new.safetensors", "new.zt"] {
+        assert_eq!(steps.content(&[new]), steps.content(&["2.zt"]));
+    }
+}
+
+#[test]
+fn a_wrong_base_writes_nothing() {
+    let steps = Steps::new();
+    let before = names_in(steps.0.path());
+    let run = steps.zt(&["patch", "2.zt", "to-1.zt", "-o", "new.zt", "--json"]);
+    assert_eq!(run.exits(2).error_code(), "wrong-base");
+    let run = steps.zt(&[
+        "patch", "0.zt", "to-2.zt", "to-1.zt", "-o", "new.zt", "--json",
+    ]);
+    assert_eq!(run.exits(2).error_code(), "wrong-base");
+    let run = steps.zt(&["convert", "to-1.zt", "--base", "2.zt", "new.zt", "--json"]);
+    assert_eq!(run.exits(2).error_code(), "wrong-base");
+    assert_eq!(names_in(steps.0.path()), before);
+    let old = fs::read(steps.at("1.zt")).unwrap();
+    let run = steps.zt(&["patch", "0.zt", "to-1.zt", "-o", "1.zt", "--json"]);
+    assert_eq!(run.exits(2).error_code(), "overwrite");
+    assert_eq!(fs::read(steps.at("1.zt")).unwrap(), old);
+}
+
+#[test]
+fn base_reads_a_delta_as_its_result() {
+    let steps = Steps::new();
+    let one = ["to-1.zt", "--base", "0.zt"];
+    let two = ["to-2.zt", "--base", "0.zt", "--base", "to-1.zt"];
+    assert_eq!(steps.content(&one), steps.content(&["1.zt"]));
+    assert_eq!(steps.content(&two), steps.content(&["2.zt"]));
+    for command in [&["verify"][..], &["ls"], &["info"]] {
+        steps.zt(&[command, &two].concat()).exits(0);
+    }
+    steps.zt(&[&["diff", "2.zt"], &two[..]].concat()).exits(0);
+    let show = |arguments: &[&str]| steps.zt(&[&["show"], arguments, &["--slice", "1:3"]].concat());
+    let expected = show(&["2.zt", "w"]).exits(0).text();
+    let found = show(&[&two[..1], &["w"], &two[1..]].concat())
+        .exits(0)
+        .text();
+    assert_eq!(found, expected);
+    // Two deltas become one.
+    let joined = [&["delta", "0.zt"], &two[..], &["-o", "d.zt"]].concat();
+    steps.zt(&joined).exits(0);
+    steps
+        .zt(&["patch", "0.zt", "d.zt", "-o", "new.zt"])
+        .exits(0);
+    assert_eq!(steps.content(&["new.zt"]), steps.content(&["2.zt"]));
+}
+
+#[test]
+fn patch_without_an_output_changes_the_base() {
+    let steps = Steps::new();
+    let content = steps.content(&["2.zt"]);
+    let old = fs::read(steps.at("0.zt")).unwrap();
+    // Not the base: nothing is written.
+    let run = steps.zt(&["patch", "0.zt", "to-2.zt", "--json"]);
+    assert_eq!(run.exits(2).error_code(), "wrong-base");
+    assert_eq!(fs::read(steps.at("0.zt")).unwrap(), old);
+    let run = steps.zt(&["patch", "0.zt", "to-1.zt", "--planes", "--json"]);
+    assert_eq!(run.exits(2).error_code(), "misuse");
+    let run = steps.zt(&["patch", "0.zt", "to-1.zt", "to-2.zt", "--json"]);
+    assert_eq!(run.exits(0).json()["written"], 1);
+    assert_eq!(steps.content(&["0.zt"]), content);
+    steps.zt(&["verify", "0.zt"]).exits(0);
+    // A kind that cannot be edited.
+    steps.zt(&["convert", "1.zt", "1.safetensors"]).exits(0);
+    let run = steps.zt(&["patch", "1.safetensors", "to-2.zt", "--json"]);
+    assert_eq!(run.exits(5).error_code(), "unsupported");
+}

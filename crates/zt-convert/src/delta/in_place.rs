@@ -1,0 +1,84 @@
+//! Deltas applied to a file in its place.
+
+use zt::{Editor, Error, Progress, Result, Tensor};
+use zt_foreign::Input;
+
+use crate::delta::patch::patch;
+
+/// Makes the result of `deltas` of the file that is being edited, which is their base. Objects that changed are
+/// written behind its end, and the others stay where they are; renamed ones are written again. The caller
+/// commits. Returns the number of objects that were written.
+///
+/// Everything is checked before, as [`patch`] does it, so an error leaves the edit as it was. `progress`
+/// counts as there, and then the bytes that are written.
+///
+/// # Errors
+///
+/// As [`patch`]; as [`Editor::remove`] and [`zt::Writer::copy`].
+///
+/// ```
+/// use zt::{Dense, File, Writer};
+/// use zt_convert::{Input, delta, patch_in_place};
+///
+/// let folder = tempfile::tempdir()?;
+/// let paths = ["old.zt", "new.zt"].map(|name| folder.path().join(name));
+/// for (path, value) in paths.iter().zip([1.0f32, 2.0]) {
+///     let mut writer = Writer::create(path)?;
+///     writer.add("w", &Dense::from_slice(&[1], &[value])?)?;
+///     writer.finish()?;
+/// }
+/// let mut bytes = Vec::new();
+/// let [old, new] = [File::open(&paths[0])?, File::open(&paths[1])?];
+/// delta(&old.into(), &new.into(), &mut bytes, None)?;
+/// let mut edit = File::edit(&paths[0])?;
+/// patch_in_place(&mut edit, &[File::from_bytes(bytes)?.into()], None)?;
+/// edit.commit()?;
+/// assert_eq!(*File::open(&paths[0])?.tensor("w")?.values::<f32>()?, [2.0]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn patch_in_place(
+    edit: &mut Editor,
+    deltas: &[Input],
+    progress: Option<Progress<'_>>,
+) -> Result<u64> {
+    let before = edit.before().clone();
+    let path = edit.path().map(ToOwned::to_owned);
+    let base = Input::new(before.clone(), path.into_iter().collect());
+    let result = patch(&base, deltas, progress)?;
+    let mut written = Vec::new();
+    for tensor in result.file().tensors() {
+        let tensor = tensor?;
+        let old = before.get(tensor.name()).transpose()?;
+        if !old.is_some_and(|old| is_kept(&old, &tensor)) {
+            written.push(tensor);
+        }
+    }
+    for name in before.names() {
+        let is_kept = result.file().get(name).is_some();
+        if !is_kept || written.iter().any(|tensor| tensor.name() == name) {
+            edit.remove(name)?;
+        }
+    }
+    for tensor in &written {
+        edit.writer().copy(tensor.name(), tensor)?;
+        if let Some(progress) = progress {
+            let lens = tensor
+                .components()
+                .map(|(role, _)| tensor.decoded_len(role));
+            progress.report(lens.sum::<Result<u64>>()?)?;
+        }
+    }
+    *edit.attributes_mut() = result.file().attributes()?;
+    Ok(written.len() as u64)
+}
+
+/// Whether an object of the result is the object of the base, and not only equal to it.
+fn is_kept(old: &Tensor<'_>, new: &Tensor<'_>) -> bool {
+    let shares =
+        |role| Ok::<_, Error>(old.component(role).is_ok() && new.has_blob_of(role, old, role)?);
+    old.attributes() == new.attributes()
+        && old.components().count() == new.components().count()
+        && new
+            .components()
+            .all(|(role, _)| shares(role).unwrap_or(false))
+}
