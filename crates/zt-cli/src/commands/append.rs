@@ -19,8 +19,8 @@ use crate::output::text::{count, left_out, shared};
 /// Add the objects of other files to a .zt file
 ///
 /// Readers see the old FILE until the edit commits, and the new one after it. A program that maps
-/// FILE, as the official one does, must not open it at the moment of the commit. After Ctrl-C, or on
-/// a full disk, FILE is unchanged. After a kill or a loss of power, FILE opens as the old or the new
+/// FILE, such as the package ztensor, must not open it at the moment of the commit. After Ctrl-C, or
+/// on a full disk, FILE is unchanged. After a kill or a loss of power, FILE opens as the old or the new
 /// one, perhaps with a warning. The next edit removes the incomplete end. Attributes that FILE lacks
 /// are added. A name that FILE has already is a duplicate, too.
 #[derive(Debug, Args)]

@@ -270,7 +270,7 @@ impl Arguments {
         if input.paths().iter().any(|path| is_same_file(path, out)) {
             return Err(Failure::overwrite(
                 out,
-                "is the input, which is never overwritten",
+                "is also the input: choose another output",
             ));
         }
         if !self.force && out.symlink_metadata().is_ok() {
