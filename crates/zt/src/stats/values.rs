@@ -190,21 +190,26 @@ struct Sums {
 
 impl Sums {
     fn of<T: Real>(values: &[T], shift: f64) -> Self {
-        /// The compiler makes vectors of 16 sums, and of no fewer.
-        const LANES: usize = 16;
+        /// Sums side by side. The compiler makes vectors of the loop over them, if several rows of values
+        /// are added at once.
+        const LANES: usize = 32;
+        const ROWS: usize = 4;
         let first = values.first().copied().unwrap_or_default();
         let (mut min, mut max, mut zeros) = ([first; LANES], [first; LANES], [0u32; LANES]);
         let (mut sum, mut squares) = ([0.0; LANES], [0.0; LANES]);
-        let (lanes, rest) = values.as_chunks::<LANES>();
-        for lane in lanes {
+        let (blocks, rest) = values.as_chunks::<{ LANES * ROWS }>();
+        for block in blocks {
+            let (rows, _) = block.as_chunks::<LANES>();
             for at in 0..LANES {
-                let value = lane[at];
-                min[at] = if value < min[at] { value } else { min[at] };
-                max[at] = if value > max[at] { value } else { max[at] };
-                zeros[at] = zeros[at].wrapping_add((value == T::default()).into());
-                let distance = value.into() - shift;
-                sum[at] += distance;
-                squares[at] += distance * distance;
+                for row in rows {
+                    let value = row[at];
+                    min[at] = if value < min[at] { value } else { min[at] };
+                    max[at] = if value > max[at] { value } else { max[at] };
+                    zeros[at] = zeros[at].wrapping_add((value == T::default()).into());
+                    let distance = value.into() - shift;
+                    sum[at] += distance;
+                    squares[at] += distance * distance;
+                }
             }
         }
         for value in rest.iter().copied() {
@@ -467,6 +472,23 @@ mod tests {
         let finite = of(&Elements::from(&values), 5000).finite.unwrap();
         assert!((finite.mean - 1e9 - 0.5).abs() < 1e-5);
         assert!((finite.std - 0.5).abs() < 1e-9, "{}", finite.std);
+    }
+
+    #[test]
+    fn a_value_counts_wherever_it_is() {
+        for at in 0..300 {
+            for (value, zeros) in [(-2.0, 0), (3.0, 0), (0.0, 1)] {
+                let mut values = [1.0f32; 300];
+                values[at] = value;
+                let stats = of(&Elements::from(&values), 300);
+                let finite = stats.finite.unwrap();
+                let bounds = [1.0f32.min(value), 1.0f32.max(value)];
+                let bounds = bounds.map(|bound| Bound::Real(bound.into()));
+                assert_eq!(([finite.min, finite.max], stats.zeros), (bounds, zeros));
+                let mean = 1.0 + (f64::from(value) - 1.0) / 300.0;
+                assert!((finite.mean - mean).abs() < 1e-14, "{at}: {value}");
+            }
+        }
     }
 
     #[test]
