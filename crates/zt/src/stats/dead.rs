@@ -44,7 +44,7 @@ pub(super) fn rows_and_columns(
 
 /// The rows and columns of a tensor of two or more dimensions, and with more than one of each. A sparse
 /// object has empty rows by its nature.
-fn matrix(array: &Array<'_>) -> Option<(u64, u64)> {
+pub(super) fn matrix(array: &Array<'_>) -> Option<(u64, u64)> {
     let (rows, rest) = array.tensor.shape().split_first()?;
     let columns = element_count(rest)?;
     (array.role.is_none() && *rows > 1 && columns > 1).then_some((*rows, columns))

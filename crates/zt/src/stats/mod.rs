@@ -4,18 +4,23 @@
 //! | --- | --- |
 //! | `values` | the statistics of some values, and how two parts are joined |
 //! | `dead` | rows and columns of zeros |
+//! | `sketch` | histograms, and matrices in blocks |
 //!
 //! This room knows the rooms `error`, `cores`, `file` and `read`.
 //!
 //! It must not know how statistics are shown, or which of them are a problem.
 
 mod dead;
+mod sketch;
 mod values;
 
-use zt_formats::{Coo, Csr, Elements, View, dense_byte_len, element_count};
+use zt_formats::{Coo, Csr, Elements, Registry, View, dense_byte_len, element_count};
 use zt_manifest::{DType, Text};
 
+pub use sketch::{Blocks, Histogram, Sketch};
 pub use values::{Bound, Finite, Stats};
+
+use sketch::{Sketcher, Sums};
 
 use crate::cores::parallel;
 use crate::cores::progress::{Gauge, Progress, work_options};
@@ -29,6 +34,7 @@ use crate::read::raw_value::RawValue;
 #[must_use]
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StatsOptions<'p> {
+    sketches: bool,
     threads: Option<usize>,
     progress: Option<Progress<'p>>,
 }
@@ -37,6 +43,12 @@ impl StatsOptions<'_> {
     /// The defaults: all cores, no progress.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Also makes a [`Sketch`] of each object, while its values are in the cache.
+    pub const fn sketches(mut self, sketches: bool) -> Self {
+        self.sketches = sketches;
+        self
     }
 }
 
@@ -55,6 +67,8 @@ pub struct ObjectStats {
     pub dead_rows: u64,
     /// Columns of zeros of that matrix.
     pub dead_columns: u64,
+    /// With [`StatsOptions::sketches`], a histogram and the matrix in blocks.
+    pub sketch: Option<Sketch>,
 }
 
 /// Statistics of every object that has a dense value, in the order of the data: dense ones, sparse ones
@@ -97,13 +111,16 @@ pub fn stats(file: &File, options: &StatsOptions<'_>) -> Result<Vec<Result<Objec
             let small = rest.iter().take_while(|entry| !is_large(entry)).count();
             (0..small.max(1)).for_each(|_| ahead.advance());
             if small == 0 {
-                all.push(unless_interrupted(first, of_entry(first, true, &gauge))?);
+                all.push(unless_interrupted(
+                    first,
+                    of_entry(first, true, options, &gauge),
+                )?);
                 rest = behind;
                 continue;
             }
             let (together, behind) = rest.split_at(small);
             all.extend(parallel::map(together, |entry| {
-                unless_interrupted(entry, of_entry(entry, false, &gauge))
+                unless_interrupted(entry, of_entry(entry, false, options, &gauge))
             })?);
             rest = behind;
         }
@@ -130,47 +147,77 @@ fn is_large(entry: &Entry<'_>) -> bool {
     byte_len.is_none_or(|byte_len| byte_len >= LARGE)
 }
 
-fn of_entry(entry: &Entry<'_>, is_alone: bool, gauge: &Gauge<'_>) -> Result<ObjectStats> {
+fn of_entry(
+    entry: &Entry<'_>,
+    is_alone: bool,
+    options: &StatsOptions<'_>,
+    gauge: &Gauge<'_>,
+) -> Result<ObjectStats> {
     if let Some(fault) = entry.fault() {
         return Err(fault.clone());
     }
     let tensor = entry.tensor()?;
     let array = Array::of(&tensor)?;
-    let mut values = Stats::default();
+    let sketcher = options.sketches.then(|| Sketcher::of(&array));
+    let mut all = Part::default();
     match tensor.raw_value()? {
-        Some(raw) => values = array.of_raw(&raw, gauge)?,
+        Some(raw) => all = array.of_raw(&raw, sketcher.as_ref(), gauge)?,
         None => array.for_each_piece(is_alone, gauge, |elements| {
-            values.append(&of_piece(&elements, &tensor, is_alone)?);
+            let start = all.stats.count;
+            all.append(array.of_piece(&elements, is_alone, sketcher.as_ref(), start)?);
             Ok(())
         })?,
     }
+    let mut values = all.stats;
     values.add_zeros(array.absent);
+    let is_integer = matches!(values.finite.map(|it| it.max), Some(Bound::Integer(_)));
     let (dead_rows, dead_columns) = dead::rows_and_columns(&array, &values, gauge)?;
     Ok(ObjectStats {
         name: entry.name().to_owned(),
         values,
         dead_rows,
         dead_columns,
+        sketch: sketcher.map(|it| it.finish(array.absent, is_integer, &all.sums)),
     })
+}
+
+/// What was found in some values.
+#[derive(Default)]
+struct Part {
+    stats: Stats,
+    /// For the sketch, if there is one.
+    sums: Vec<Sums>,
+}
+
+impl Part {
+    /// The values begin at the place `start`.
+    fn of(
+        elements: &Elements<'_>,
+        registry: &Registry,
+        sketcher: Option<&Sketcher>,
+        start: u64,
+    ) -> Result<Self> {
+        let sums = sketcher.map(|it| it.add(elements, registry, start));
+        Ok(Part {
+            stats: Stats::of(elements, registry)?,
+            sums: sums.transpose()?.into_iter().collect(),
+        })
+    }
+
+    fn append(&mut self, more: Part) {
+        self.stats.append(&more.stats);
+        self.sums.extend(more.sums);
+    }
+
+    fn joined(parts: impl IntoIterator<Item = Part>) -> Self {
+        let mut all = Part::default();
+        parts.into_iter().for_each(|part| all.append(part));
+        all
+    }
 }
 
 /// Bytes that one core takes at a time: a multiple of the length of any value.
 const STRETCH: usize = 128 << 10;
-
-/// On all cores if no other object is read.
-fn of_piece(elements: &Elements<'_>, tensor: &Tensor<'_>, is_alone: bool) -> Result<Stats> {
-    let registry = tensor.registry();
-    if !is_alone || elements.bytes.len() <= STRETCH {
-        return Ok(Stats::of(elements, registry)?);
-    }
-    let stretches: Vec<&[u8]> = elements.bytes.chunks(STRETCH).collect();
-    let parts = parallel::map(&stretches, |bytes| {
-        Ok(Stats::of(&elements.of_same_type(*bytes), registry)?)
-    })?;
-    let mut stats = Stats::default();
-    parts.iter().for_each(|part| stats.append(part));
-    Ok(stats)
-}
 
 /// The values of an object: its dense value, or what a sparse object stores.
 struct Array<'f> {
@@ -205,21 +252,53 @@ impl<'f> Array<'f> {
     }
 
     /// Statistics of values that are stored raw. Each core reads what it takes.
-    fn of_raw(&self, raw: &RawValue<'_>, gauge: &Gauge<'_>) -> Result<Stats> {
+    fn of_raw(
+        &self,
+        raw: &RawValue<'_>,
+        sketcher: Option<&Sketcher>,
+        gauge: &Gauge<'_>,
+    ) -> Result<Part> {
         let like = self.like();
+        let registry = self.tensor.registry();
+        let per_stretch = self.per_stretch();
         let parts = parallel::map(&raw.places(STRETCH as u64), |at| {
             raw.pool().with(|scratch| {
                 let (bytes, sum) = raw.stretch(*at, STRETCH as u64, &mut scratch.stored)?;
                 gauge.report(sum.1)?;
                 let elements = like.of_same_type(bytes);
-                Ok((Stats::of(&elements, self.tensor.registry())?, sum))
+                let start = at.saturating_mul(per_stretch);
+                Ok((Part::of(&elements, registry, sketcher, start)?, sum))
             })
         })?;
         let (parts, sums): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
         raw.check(sums)?;
-        let mut stats = Stats::default();
-        parts.iter().for_each(|part| stats.append(part));
-        Ok(stats)
+        Ok(Part::joined(parts))
+    }
+
+    /// On all cores if no other object is read.
+    fn of_piece(
+        &self,
+        elements: &Elements<'_>,
+        is_alone: bool,
+        sketcher: Option<&Sketcher>,
+        start: u64,
+    ) -> Result<Part> {
+        let registry = self.tensor.registry();
+        if !is_alone || elements.bytes.len() <= STRETCH {
+            return Part::of(elements, registry, sketcher, start);
+        }
+        let stretches: Vec<(u64, &[u8])> = (0..).zip(elements.bytes.chunks(STRETCH)).collect();
+        let parts = parallel::map(&stretches, |(at, bytes)| {
+            let start = start + at * self.per_stretch();
+            Part::of(&elements.of_same_type(*bytes), registry, sketcher, start)
+        })?;
+        Ok(Part::joined(parts))
+    }
+
+    /// The values in [`STRETCH`] bytes.
+    fn per_stretch(&self) -> u64 {
+        let logical_type = self.logical_type.as_deref();
+        (STRETCH / self.tensor.value_len(self.dtype, logical_type)) as u64
     }
 
     /// No elements, of the type of the values.

@@ -1,0 +1,387 @@
+//! What a picture of an object is made of: a histogram, and a matrix in blocks.
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "bits of a float, places among 48 blocks, means that are shown as colours"
+)]
+
+use std::sync::{Mutex, PoisonError};
+
+use zt_formats::{Elements, Reals, Registry};
+
+use super::values::Bound;
+use super::{Array, dead};
+use crate::error::Result;
+
+/// The most bins of a histogram.
+const BINS: i64 = 64;
+/// The most blocks along each side of a matrix.
+const SIDE: u64 = 48;
+
+/// A histogram of the values of an object, and its matrix in blocks.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Sketch {
+    /// Of the finite values; `None` if there is none.
+    pub histogram: Option<Histogram>,
+    /// `None` for a sparse object, and for one of fewer than two dimensions.
+    pub blocks: Option<Blocks>,
+}
+
+/// Counts of finite values in at most 64 bins of one width, which is a power of two.
+///
+/// Values are counted by sign, exponent and the first 7 bits of their fraction, so that the range need not be
+/// known before. The bins are made of these counts and are exact. An edge belongs to the bin that is farther from
+/// 0, and 0 to the bin above it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Histogram {
+    /// The lower edge of the first bin, in widths: it is `start * width`.
+    pub start: i64,
+    /// The width of a bin.
+    pub width: f64,
+    /// The values in each bin. The first and the last have at least one.
+    pub counts: Vec<u64>,
+}
+
+/// A matrix in at most 48×48 blocks of nearly one size. Its rows are the first dimension, its columns all others.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Blocks {
+    /// Blocks from top to bottom.
+    pub rows: usize,
+    /// Blocks from left to right.
+    pub columns: usize,
+    /// Whether each block is one element, with its value. Otherwise a block has the mean of the absolute values.
+    pub is_exact: bool,
+    /// The blocks row by row; not finite if a value of the block is not.
+    pub values: Vec<f32>,
+}
+
+/// Makes the sketch of one object, on several threads.
+pub(super) struct Sketcher {
+    grid: Option<Grid>,
+    /// Counts that no thread adds to. Their sums do not depend on who made them.
+    counts: Mutex<Vec<Counts>>,
+}
+
+/// The sums of the blocks that some values of a matrix lie in.
+#[derive(Debug, Default)]
+pub(super) struct Sums {
+    /// The first row of blocks.
+    first: usize,
+    sums: Vec<f64>,
+}
+
+impl Sketcher {
+    pub(super) fn of(array: &Array<'_>) -> Self {
+        let grid = dead::matrix(array).map(|(rows, columns)| Grid { rows, columns });
+        Sketcher {
+            grid,
+            counts: Mutex::default(),
+        }
+    }
+
+    /// Adds the values from the place `start` on. The sums are added later, in the order of the values: sums of
+    /// floats depend on it.
+    pub(super) fn add(
+        &self,
+        elements: &Elements<'_>,
+        registry: &Registry,
+        start: u64,
+    ) -> Result<Sums> {
+        let mut counts = self.locked().pop().unwrap_or_default();
+        let (mut sums, mut at) = (Sums::default(), start);
+        let mut add = |values: &[f64]| {
+            values.iter().for_each(|value| counts.add(*value, 1));
+            if let Some(grid) = &self.grid {
+                grid.add(values, at, &mut sums);
+            }
+            at = at.saturating_add(values.len() as u64);
+        };
+        let mut block: Vec<f64> = Vec::with_capacity(1024);
+        let taken = elements.for_each_real(registry, |values| match values {
+            Reals::F32(values) => {
+                block.clear();
+                block.extend(values.iter().copied().map(f64::from));
+                add(&block);
+            }
+            Reals::F64(values) => add(values),
+        });
+        if taken.is_err() {
+            let values = elements.scalars(registry)?;
+            values.for_each(|value| add(&[Bound::of(value).as_f64()]));
+        }
+        self.locked().push(counts);
+        Ok(sums)
+    }
+
+    /// The sketch, with this many zeros more. Bins of integers are no narrower than 1.
+    pub(super) fn finish(self, zeros: u64, is_integer: bool, parts: &[Sums]) -> Sketch {
+        let all = self.counts.into_inner();
+        let mut all = all.unwrap_or_else(PoisonError::into_inner);
+        let mut counts = all.pop().unwrap_or_default();
+        all.iter().for_each(|more| counts.append(more));
+        if zeros > 0 {
+            counts.add(0.0, zeros);
+        }
+        Sketch {
+            histogram: counts.histogram(is_integer),
+            blocks: self.grid.map(|grid| grid.blocks(parts)),
+        }
+    }
+
+    fn locked(&self) -> std::sync::MutexGuard<'_, Vec<Counts>> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Counts by the upper 19 bits of an f64: the sign, the exponent and 7 bits of the fraction. A weight has one of a
+/// few exponents, so that few octaves are made.
+#[derive(Debug)]
+struct Counts {
+    /// By sign and exponent, the place of an octave plus 1; 0 if there is none.
+    places: Vec<u16>,
+    /// Signs and exponents, with their counts.
+    octaves: Vec<(u16, [u64; FRACTIONS])>,
+}
+
+const FRACTIONS: usize = 1 << 7;
+/// Sign and exponent.
+const OCTAVES: usize = 1 << 12;
+
+impl Default for Counts {
+    fn default() -> Self {
+        Counts {
+            places: vec![0; OCTAVES],
+            octaves: Vec::new(),
+        }
+    }
+}
+
+impl Counts {
+    #[inline]
+    fn add(&mut self, value: f64, count: u64) {
+        let bits = value.to_bits();
+        // Twelve bits, and seven.
+        let (octave, fraction) = ((bits >> 52) as u16, (bits >> 45) as usize % FRACTIONS);
+        if value.is_finite() {
+            self.octave(octave)[fraction] += count;
+        }
+    }
+
+    #[inline]
+    fn octave(&mut self, octave: u16) -> &mut [u64; FRACTIONS] {
+        let place = &mut self.places[usize::from(octave)];
+        if *place == 0 {
+            self.octaves.push((octave, [0; FRACTIONS]));
+            *place = self.octaves.len() as u16; // At most 4096.
+        }
+        &mut self.octaves[usize::from(*place) - 1].1
+    }
+
+    fn append(&mut self, more: &Counts) {
+        for (octave, theirs) in &more.octaves {
+            for (count, more) in self.octave(*octave).iter_mut().zip(theirs) {
+                *count += more;
+            }
+        }
+    }
+
+    /// Values that are counted together, by the one that is nearest to 0.
+    fn buckets(&self) -> Vec<(f64, u64)> {
+        let buckets = self.octaves.iter().flat_map(|(octave, counts)| {
+            let value = |fraction: u64| f64::from_bits(u64::from(*octave) << 52 | fraction << 45);
+            let counts = (0..).zip(counts).filter(|(_, count)| **count > 0);
+            counts.map(move |(fraction, count)| (value(fraction), *count))
+        });
+        buckets.collect()
+    }
+
+    fn histogram(&self, is_integer: bool) -> Option<Histogram> {
+        let buckets = self.buckets();
+        let most = buckets
+            .iter()
+            .map(|(value, _)| value.abs())
+            .reduce(f64::max)?;
+        // As narrow as the widest bucket. All edges of buckets are edges of such bins, or lie within one.
+        let narrowest = (most.to_bits() >> 52) as i32 - 1023 - 7;
+        let narrowest = narrowest.max(if is_integer { 0 } else { -1022 });
+        let (width, start, len) = (narrowest..).find_map(|exponent| {
+            let width = 2f64.powi(exponent);
+            let bins = || buckets.iter().map(|(value, _)| bin(*value, width));
+            let (first, last) = (bins().min()?, bins().max()?);
+            (last - first < BINS).then_some((width, first, last - first + 1))
+        })?;
+        let mut counts = vec![0; usize::try_from(len).ok()?];
+        for (value, count) in buckets {
+            let at = usize::try_from(bin(value, width) - start).unwrap_or(0);
+            counts[at] += count;
+        }
+        Some(Histogram {
+            start,
+            width,
+            counts,
+        })
+    }
+}
+
+/// The bin of a value, counted from 0. The quotient is at most 256 for the narrowest bins.
+fn bin(value: f64, width: f64) -> i64 {
+    let magnitude = (value.abs() / width) as i64;
+    if value < 0.0 {
+        -1 - magnitude
+    } else {
+        magnitude
+    }
+}
+
+/// A matrix that is cut into blocks.
+struct Grid {
+    rows: u64,
+    columns: u64,
+}
+
+impl Grid {
+    fn add(&self, values: &[f64], start: u64, to: &mut Sums) {
+        let wide = self.columns.min(SIDE);
+        let (mut at, mut rest) = (start, values);
+        while !rest.is_empty() {
+            let (row, column) = (at / self.columns, at % self.columns);
+            let (down, across) = (block(row, self.rows), block(column, self.columns));
+            // The first column that is in the next block.
+            let end = (u128::from(across) + 1) * u128::from(self.columns);
+            let end = end.div_ceil(u128::from(wide)) as u64; // No more than the columns.
+            let len = usize::try_from(end - column).unwrap_or(usize::MAX);
+            let (run, behind) = rest.split_at(len.min(rest.len()));
+            let sum: f64 = if self.is_exact() {
+                run.iter().sum()
+            } else {
+                run.iter().map(|value| value.abs()).sum()
+            };
+            to.add((down * wide + across) as usize, wide as usize, sum);
+            at += run.len() as u64;
+            rest = behind;
+        }
+    }
+
+    const fn is_exact(&self) -> bool {
+        self.rows <= SIDE && self.columns <= SIDE
+    }
+    fn blocks(&self, parts: &[Sums]) -> Blocks {
+        let (high, wide) = (
+            self.rows.min(SIDE) as usize,
+            self.columns.min(SIDE) as usize,
+        );
+        let mut values = vec![0.0; high * wide];
+        for part in parts {
+            let into = values.iter_mut().skip(part.first * wide);
+            into.zip(&part.sums).for_each(|(sum, more)| *sum += more);
+        }
+        let len = |at: usize, blocks: usize, all: u64| {
+            let edge = |at: usize| (at as u128 * u128::from(all)).div_ceil(blocks as u128);
+            (edge(at + 1) - edge(at)) as f64
+        };
+        let mean = |(at, sum): (usize, f64)| {
+            let (row, column) = (at / wide, at % wide);
+            (sum / (len(row, high, self.rows) * len(column, wide, self.columns))) as f32
+        };
+        Blocks {
+            rows: high,
+            columns: wide,
+            is_exact: self.is_exact(),
+            values: values.into_iter().enumerate().map(mean).collect(),
+        }
+    }
+}
+
+/// The block that a row or a column is in.
+fn block(at: u64, all: u64) -> u64 {
+    (u128::from(at) * u128::from(all.min(SIDE)) / u128::from(all)) as u64
+}
+
+impl Sums {
+    fn add(&mut self, block: usize, wide: usize, sum: f64) {
+        if self.sums.is_empty() {
+            self.first = block / wide;
+        }
+        let at = block - self.first * wide;
+        if at >= self.sums.len() {
+            self.sums.resize(at + 1, 0.0);
+        }
+        self.sums[at] += sum;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn histogram(values: &[f64], is_integer: bool) -> Histogram {
+        let mut counts = Counts::default();
+        values.iter().for_each(|value| counts.add(*value, 1));
+        counts.histogram(is_integer).unwrap()
+    }
+
+    #[test]
+    fn bins_have_exact_edges_and_hold_every_value() {
+        for scale in [1.0, 1e-30, 1e30, 1e-300, f64::MAX / 2.0] {
+            let values: Vec<f64> = (-500..=500)
+                .map(|at| f64::from(at) / 500.0 * scale)
+                .collect();
+            let found = histogram(&values, false);
+            assert!(
+                (33..=64).contains(&found.counts.len()),
+                "{}",
+                found.counts.len()
+            );
+            for (at, count) in (found.start..).zip(&found.counts) {
+                let (low, high) = (at as f64 * found.width, (at + 1) as f64 * found.width);
+                let is_in = |value: &&f64| match at < 0 {
+                    true => low < **value && **value <= high && **value != 0.0,
+                    false => low <= **value && **value < high,
+                };
+                assert_eq!(values.iter().filter(is_in).count() as u64, *count, "{low}");
+            }
+        }
+    }
+
+    #[test]
+    fn integers_have_bins_of_whole_numbers() {
+        let found = histogram(&[0.0, 1.0, 1.0, 3.0, -2.0], true);
+        assert_eq!((found.start, found.width), (-3, 1.0));
+        assert_eq!(found.counts, [1, 0, 0, 1, 2, 0, 1]);
+    }
+
+    #[test]
+    fn blocks_have_the_mean_of_their_elements() {
+        let (rows, columns) = (100u32, 130u32);
+        let value = |at: u32| f64::from(at % 7) - 3.0;
+        let values: Vec<f64> = (0..rows * columns).map(value).collect();
+        let grid = Grid {
+            rows: rows.into(),
+            columns: columns.into(),
+        };
+        // In pieces that begin and end within rows.
+        let mut parts = Vec::new();
+        for (at, piece) in values.chunks(999).enumerate() {
+            let mut sums = Sums::default();
+            grid.add(piece, at as u64 * 999, &mut sums);
+            parts.push(sums);
+        }
+        let blocks = grid.blocks(&parts);
+        assert_eq!(
+            (blocks.rows, blocks.columns, blocks.is_exact),
+            (48, 48, false)
+        );
+        for (at, mean) in blocks.values.iter().enumerate() {
+            let (down, across) = (at as u64 / 48, at as u64 % 48);
+            let is_in = |at: u64| {
+                let (row, column) = (at / u64::from(columns), at % u64::from(columns));
+                block(row, rows.into()) == down && block(column, columns.into()) == across
+            };
+            let within = (0..).zip(&values).filter(|(at, _)| is_in(*at));
+            let (sum, count) = within.fold((0.0, 0), |(sum, count), (_, value)| {
+                (sum + value.abs(), count + 1)
+            });
+            assert!((f64::from(*mean) - sum / f64::from(count)).abs() < 1e-6);
+        }
+    }
+}
