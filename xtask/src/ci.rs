@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, Result};
 use crate::shell::Shell;
 use crate::{
-    corpus, features, fuzz, graph, interop, kill_points, mutate, package, platforms, sbom,
+    corpus, features, fuzz, graph, interop, kill_points, mutate, package, page, platforms, sbom,
     supply_chain, test_python, test_remote, workflows,
 };
 
@@ -73,6 +73,15 @@ const STEPS: &[Step] = &[
         name: "servers",
         run: |shell| test_remote::run(shell, &[]),
         // Servers of four others come from three registries.
+        optional: true,
+    },
+    Step {
+        name: "page",
+        run: |shell| {
+            page::run(shell, &["--check".to_owned()])?;
+            page::test(shell, &[])
+        },
+        // A browser is not to be had for every system.
         optional: true,
     },
     step("interop", |shell| interop::run(shell, &[])),

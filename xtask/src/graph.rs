@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! zt-container <- zt-manifest <- zt-formats <- zt-ggml <- zt <- zt-foreign <- each kind <- zt-convert <- zt-remote <- zt-cli
-//! zt-container <- zt-zip <- zt-foreign                                                     zt-convert <- zt-conformance <- zt-benches
+//! zt-container <- zt-zip <- zt-foreign                    zt <- zt-report <- zt-cli       zt-convert <- zt-conformance <- zt-benches
 //! ```
 //!
 //! An arrow points at the dependency, and a crate may use everything to its left. Two kinds never
@@ -23,6 +23,7 @@ pub(crate) const LAYERS: &[&str] = &[
     "zt-formats",
     "zt-ggml",
     "zt-tensor",
+    "zt-report",
     "zt-pickle",
     "zt-foreign",
     "zt-dcp",

@@ -27,6 +27,7 @@ mod kill_points;
 mod mutants;
 mod mutate;
 mod package;
+mod page;
 mod platforms;
 mod reproducible;
 mod rooms;
@@ -138,6 +139,18 @@ const TASKS: &[Task] = &[
         arguments: "",
         summary: "the weights for candle's models: clippy, and tests",
         run: ci::candle,
+    },
+    Task {
+        name: "page",
+        arguments: "[--check]",
+        summary: "the page of zt-report, bundled of its sources or compared with them; needs npm",
+        run: page::run,
+    },
+    Task {
+        name: "test-page",
+        arguments: "[MODEL]…",
+        summary: "reports in a browser: no errors, no requests, keyboard, times; needs npm and chromium",
+        run: page::test,
     },
     Task {
         name: "package",

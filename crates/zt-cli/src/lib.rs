@@ -46,8 +46,8 @@ use clap::CommandFactory;
 use cli::Command;
 use commands::{
     append, average, bench, cat, compact, completions, convert, delta, diff, explain, extract,
-    hash, index, info, ls, man, meta, patch, quantize, rename, repair, rm, show, split, stats,
-    verify,
+    hash, index, info, ls, man, meta, patch, quantize, rename, repair, report, rm, show, split,
+    stats, verify,
 };
 use failure::{Exit, Failure};
 use output::Output;
@@ -77,6 +77,7 @@ fn run(command: Command, output: &mut Output) -> Result<Exit, Failure> {
         }
         Command::Cat(arguments) => cat::run(&arguments, output),
         Command::Stats(arguments) => stats::run(&arguments, output),
+        Command::Report(arguments) => report::run(&arguments, output),
         Command::Verify(arguments) => verify::run(&arguments, output),
         Command::Hash(arguments) => hash::run(&arguments, output),
         Command::Convert(arguments) | Command::Merge(arguments) => convert::run(&arguments, output),

@@ -10,8 +10,8 @@ use clap_complete::CompleteEnv;
 use crate::args::write::compression;
 use crate::commands::{
     append, average, bench, cat, compact, completions, convert, delta, diff, explain, extract,
-    hash, index, info, ls, man, meta, patch, quantize, rename, repair, rm, show, split, stats,
-    verify,
+    hash, index, info, ls, man, meta, patch, quantize, rename, repair, report, rm, show, split,
+    stats, verify,
 };
 use crate::failure::Exit;
 use crate::files::path::of_uri;
@@ -40,6 +40,7 @@ pub(crate) enum Command {
     Show(show::Arguments),
     Cat(cat::Arguments),
     Stats(stats::Arguments),
+    Report(report::Arguments),
     Verify(verify::Arguments),
     Hash(hash::Arguments),
     Convert(convert::Arguments),

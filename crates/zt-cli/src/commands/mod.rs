@@ -27,6 +27,7 @@ pub(crate) mod patch;
 pub(crate) mod quantize;
 pub(crate) mod rename;
 pub(crate) mod repair;
+pub(crate) mod report;
 pub(crate) mod rm;
 pub(crate) mod show;
 pub(crate) mod split;

@@ -1,6 +1,5 @@
 //! `zt stats`: statistics of the values of every object.
 
-use std::collections::HashMap;
 use std::path::Path;
 
 use clap::{Args, ValueEnum};
@@ -9,6 +8,7 @@ use zt::File;
 use zt::manifest::Text;
 use zt::stats::{Bound, ObjectStats, Stats, StatsOptions};
 use zt_convert::Input;
+use zt_report::odd;
 
 use crate::args::files::FilesArgs;
 use crate::args::input::{InputArgs, Truncated};
@@ -173,90 +173,24 @@ fn print(
 }
 
 fn rows<'f>(file: &'f File, found: impl Iterator<Item = ObjectStats>) -> Vec<Row<'f>> {
-    let mut rows: Vec<Row<'f>> = found
-        .filter_map(|stats| {
-            let tensor = file.tensor(&stats.name).ok()?;
-            Some(Row {
-                name: tensor.name(),
-                r#type: tensor.value_type(),
-                shape: tensor.shape(),
-                constant: stats.values.is_constant(),
-                dead_rows: stats.dead_rows,
-                dead_columns: stats.dead_columns,
-                problems: problems(&stats),
-                figures: Figures(stats.values),
-            })
-        })
-        .collect();
-    add_unlike(&mut rows);
-    rows
-}
-
-fn problems(found: &ObjectStats) -> Vec<String> {
-    let stats = &found.values;
-    let mut problems = Vec::new();
-    let mut add = |number: u64, one: &str, many: &str| {
-        if number > 0 {
-            problems.push(count(number, one, many));
-        }
-    };
-    add(stats.nan, "NaN", "NaN");
-    add(stats.inf, "infinity", "infinities");
-    add(found.dead_rows, "row of zeros", "rows of zeros");
-    add(found.dead_columns, "column of zeros", "columns of zeros");
-    if stats.count > 1 && stats.is_constant() {
-        let is_zero = stats.zeros == stats.count;
-        problems.push(if is_zero { "all zero" } else { "constant" }.to_owned());
-    }
-    problems
-}
-
-/// Finds deviations that are far from the median of the same tensor in other layers.
-fn add_unlike(rows: &mut [Row<'_>]) {
-    /// Objects that have a median.
-    const FEWEST: usize = 4;
-    const FACTOR: f64 = 10.0;
-    let mut like: HashMap<(String, &[u64]), Vec<usize>> = HashMap::new();
-    for (at, row) in rows.iter().enumerate() {
-        if std(row).is_some() {
-            like.entry((pattern(row.name), row.shape))
-                .or_default()
-                .push(at);
-        }
-    }
-    for group in like.into_values().filter(|group| group.len() >= FEWEST) {
-        let mut deviations: Vec<f64> = group.iter().filter_map(|at| std(&rows[*at])).collect();
-        deviations.sort_by(f64::total_cmp);
-        let median = deviations[deviations.len() / 2];
-        for at in group {
-            let row = &mut rows[at];
-            let Some(ratio) = std(row).map(|std| std / median) else {
-                continue;
-            };
-            if median > 0.0 && ratio > 0.0 && !(1.0 / FACTOR..=FACTOR).contains(&ratio) {
-                let ratio = digits(ratio);
-                row.problems
-                    .push(format!("deviation {ratio} times that of its like"));
-            }
-        }
-    }
-}
-
-fn std(row: &Row<'_>) -> Option<f64> {
-    row.figures.0.finite.map(|finite| finite.std)
-}
-
-/// The name with `*` for each number.
-fn pattern(name: &str) -> String {
-    let mut pattern = String::new();
-    for character in name.chars() {
-        match character.is_ascii_digit() {
-            false => pattern.push(character),
-            true if pattern.ends_with('*') => {}
-            true => pattern.push('*'),
-        }
-    }
-    pattern
+    let found = found.filter_map(|stats| Some((file.tensor(&stats.name).ok()?, stats)));
+    let found: Vec<_> = found.collect();
+    let shaped = found.iter().map(|(tensor, stats)| (stats, tensor.shape()));
+    let odd = odd(&shaped.collect::<Vec<_>>());
+    let rows = found
+        .into_iter()
+        .zip(odd)
+        .map(|((tensor, stats), odd)| Row {
+            name: tensor.name(),
+            r#type: tensor.value_type(),
+            shape: tensor.shape(),
+            constant: stats.values.is_constant(),
+            dead_rows: stats.dead_rows,
+            dead_columns: stats.dead_columns,
+            problems: odd.iter().map(ToString::to_string).collect(),
+            figures: Figures(stats.values),
+        });
+    rows.collect()
 }
 
 impl Sort {

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::fmt::Write;
 use std::path::Path;
 
+pub(crate) use zt_report::digits;
+
 use crate::output::size::human;
 
 /// Characters of one cell of a table. JSON has the whole text.
@@ -24,23 +26,6 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(out)
-}
-
-/// Four significant digits.
-pub(crate) fn digits(value: f64) -> String {
-    let text = format!("{value:.3e}");
-    let exponent = text
-        .rsplit('e')
-        .next()
-        .and_then(|it| it.parse::<i32>().ok());
-    match exponent {
-        _ if value == 0.0 => "0".to_owned(),
-        Some(exponent @ -4..=5) => {
-            let decimals = usize::try_from((3 - exponent).max(0)).unwrap_or(0);
-            format!("{value:.decimals$}")
-        }
-        _ => text,
-    }
 }
 
 /// A path, as [`printable`].

@@ -1,0 +1,176 @@
+// The data of the page, as zt-report writes it: crates/zt-report/src/page.rs and report.rs.
+
+interface Finding {
+  code: string;
+  message: string;
+}
+
+export interface Findings {
+  count: number;
+  first: Finding[];
+}
+
+export interface FileSummary {
+  path: string;
+  kind: string;
+  byte_len: number;
+  objects: number;
+  parameters: number;
+  decoded: number;
+  stored: number;
+  attributes: [string, string][];
+  is_verified: boolean;
+  unverified: number;
+  problems: Findings;
+  warnings: Findings;
+}
+
+/** An integer beyond 2^53 is text. */
+type Exact = number | string;
+
+export type Status = "same" | "changed" | "added" | "removed" | "incomparable";
+
+interface Columns {
+  name: string[];
+  type: string[];
+  format: string[];
+  encoding: string[];
+  shape: number[][];
+  decoded: number[];
+  stored: number[];
+  counts: ([number, number, number, number, number, number] | null)[];
+  finite: ([Exact, Exact, number, number] | null)[];
+  problems: string[][];
+  change?: [Status, number | null, number | null, number | null, number, number][];
+}
+
+interface Data {
+  files: FileSummary[];
+  program: string;
+  is_sample: boolean;
+  objects: Columns;
+  histograms: [number, [number, number, number[]]][];
+  before: [number, [number, number, number[]]][];
+  pictures: [number, [number, number, boolean, number, number, string]][];
+}
+
+/** Bins of one width; the first begins at `start * width`. */
+export interface Histogram {
+  start: number;
+  width: number;
+  counts: number[];
+}
+
+export interface Picture {
+  rows: number;
+  columns: number;
+  /** Whether a block is one element. */
+  isExact: boolean;
+  low: number;
+  high: number;
+  /** 255 is not finite; the others go from `low` to `high`. */
+  bytes: Uint8Array;
+}
+
+export interface Change {
+  status: Status;
+  relative: number | null;
+  maxAbs: number | null;
+  cosine: number | null;
+  different: number;
+  /** The norm of the first file's values. */
+  norm: number;
+}
+
+/** An object with its statistics. */
+export interface Item {
+  at: number;
+  name: string;
+  type: string;
+  format: string;
+  encoding: string;
+  shape: number[];
+  decoded: number;
+  stored: number;
+  problems: string[];
+  /** Undefined where the values cannot be read. */
+  count?: number;
+  zeros: number;
+  nan: number;
+  inf: number;
+  deadRows: number;
+  deadColumns: number;
+  /** Undefined where no value is finite. */
+  min?: Exact;
+  max?: Exact;
+  mean?: number;
+  std?: number;
+  change?: Change;
+}
+
+export interface Report {
+  files: FileSummary[];
+  program: string;
+  isSample: boolean;
+  items: Item[];
+  histograms: Map<number, Histogram>;
+  before: Map<number, Histogram>;
+  picture(at: number): Picture | undefined;
+}
+
+export function parse(text: string): Report {
+  const data = JSON.parse(text) as Data;
+  const { objects } = data;
+  const items = objects.name.map((name, at): Item => {
+    const [count, zeros = 0, nan = 0, inf = 0, deadRows = 0, deadColumns = 0] = objects.counts[at] ?? [];
+    const [min, max, mean, std] = objects.finite[at] ?? [];
+    const change = objects.change?.[at];
+    return {
+      at,
+      name,
+      type: objects.type[at],
+      format: objects.format[at],
+      encoding: objects.encoding[at],
+      shape: objects.shape[at],
+      decoded: objects.decoded[at],
+      stored: objects.stored[at],
+      problems: objects.problems[at],
+      count,
+      zeros,
+      nan,
+      inf,
+      deadRows,
+      deadColumns,
+      min,
+      max,
+      mean,
+      std,
+      change: change && {
+        status: change[0],
+        relative: change[1],
+        maxAbs: change[2],
+        cosine: change[3],
+        different: change[4],
+        norm: change[5],
+      },
+    };
+  });
+  const histograms = (all: Data["histograms"]) =>
+    new Map(all.map(([at, [start, width, counts]]): [number, Histogram] => [at, { start, width, counts }]));
+  const pictures = new Map(data.pictures);
+  return {
+    files: data.files,
+    program: data.program,
+    isSample: data.is_sample,
+    items,
+    histograms: histograms(data.histograms),
+    before: histograms(data.before),
+    picture(at) {
+      const found = pictures.get(at);
+      if (found === undefined) return undefined;
+      const [rows, columns, isExact, low, high, base64] = found;
+      const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+      return { rows, columns, isExact, low, high, bytes };
+    },
+  };
+}

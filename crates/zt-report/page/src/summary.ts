@@ -1,0 +1,71 @@
+// The top of the page: totals, and what verification found.
+
+import type { FileSummary, Findings, Report } from "./data";
+import { h } from "./dom";
+import { abridged, human, large, plural, printable } from "./text";
+
+export function drawSummary(report: Report) {
+  const { files, items } = report;
+  const last = files[files.length - 1];
+  const odd = items.filter((item) => item.problems.length > 0).length;
+  const cards =
+    files.length === 1
+      ? [
+          card("parameters", large(last.parameters), last.parameters.toLocaleString("en")),
+          card("bytes", human(last.decoded), last.stored === last.decoded ? "" : `stored in ${human(last.stored)}`),
+          card("objects", last.objects.toLocaleString("en"), `${last.kind} file`),
+        ]
+      : statuses(report);
+  return h(
+    "header",
+    {},
+    h("h1", {}, ...files.flatMap((file, at) => [at > 0 ? " → " : "", h("bdi", {}, printable(base(file.path)))])),
+    h("p", { class: "caption" }, files.map((file) => abridged(file.path, 300)).join(" → ")),
+    h("div", { class: "cards" }, ...cards, ...files.map((file, at) => verified(file, files.length > 1 ? at : undefined)), card("damaged or odd", plural(odd, "object", "objects"), odd > 0 ? "see the table" : "no NaN, no dead rows, no outliers", odd > 0 ? "bad" : "good")),
+    report.isSample && h("p", { class: "caption" }, "The figures are of a sample of each object's values."),
+    ...files.flatMap((file) => lists(file)),
+  );
+}
+
+const base = (path: string) => abridged(path.split(/[/\\]/).filter((part) => part !== "").pop() ?? path, 80);
+
+function card(label: string, value: string, note: string, kind = "") {
+  return h("div", { class: `card ${kind}` }, h("span", { class: "label" }, label), h("strong", {}, value), h("span", { class: "note" }, note));
+}
+
+function statuses({ items }: Report) {
+  const counts = new Map<string, number>();
+  for (const { change } of items) counts.set(change!.status, (counts.get(change!.status) ?? 0) + 1);
+  const all = ["changed", "same", "added", "removed", "incomparable"];
+  const shown = all.filter((status) => counts.has(status) || status === "changed");
+  return shown.map((status) => card(status, (counts.get(status) ?? 0).toLocaleString("en"), status === "incomparable" ? "other shapes or unreadable" : "objects"));
+}
+
+function verified(file: FileSummary, at: number | undefined) {
+  const which = at === undefined ? "" : at === 0 ? ", first file" : ", second file";
+  const { problems, unverified } = file;
+  const label = (file.is_verified ? "verified" : "headers only") + which;
+  const note = unverified > 0 ? `${plural(unverified, "component has", "components have")} no digest` : "all digests match";
+  if (problems.count > 0) return card(label, plural(problems.count, "problem", "problems"), "see below", "bad");
+  return card(label, "ok", file.is_verified ? note : "values were not read", "good");
+}
+
+function lists(file: FileSummary): Node[] {
+  const found: Node[] = [];
+  const add = (label: string, { count, first }: Findings, isOpen: boolean) => {
+    if (count === 0) return;
+    const lines = first.map(({ code, message }) => h("li", {}, h("code", {}, code), " ", h("bdi", {}, printable(message))));
+    const more = count > first.length && h("li", {}, `and ${count - first.length} more`);
+    found.push(h("details", { open: isOpen }, h("summary", {}, label), h("ul", { tabindex: 0 }, ...lines, more)));
+  };
+  add(plural(file.problems.count, "problem", "problems"), file.problems, true);
+  add(plural(file.warnings.count, "warning", "warnings"), file.warnings, false);
+  if (file.attributes.length > 0) {
+    const rows = file.attributes.map(([key, value]) =>
+      h("tr", {}, h("th", { scope: "row" }, h("bdi", {}, printable(key))), h("td", {}, h("bdi", {}, printable(value)))),
+    );
+    const label = plural(file.attributes.length, "attribute", "attributes");
+    found.push(h("details", {}, h("summary", {}, label), h("table", { class: "attributes" }, h("tbody", {}, ...rows))));
+  }
+  return found;
+}

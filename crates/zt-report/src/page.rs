@@ -1,0 +1,202 @@
+//! The page: data, a script and a style in one file.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
+
+use crate::report::{Bins, Columns, FileSummary, Object, Picture, Report};
+
+/// What `cargo xtask page` makes of `page/`.
+const SCRIPT: &str = include_str!("../assets/page.js");
+const STYLE: &str = include_str!("../assets/page.css");
+
+/// Bytes of a page for each object, beside the limit.
+const PER_OBJECT: usize = 250;
+/// Bytes of a name that is too long for the limit.
+const NAME: usize = 48;
+
+/// The data of a page.
+#[derive(Serialize)]
+struct Data<'r> {
+    version: u32,
+    program: &'static str,
+    files: &'r [FileSummary],
+    is_sample: bool,
+    objects: &'r RawValue,
+    /// Histograms by the place of the object.
+    histograms: Vec<(usize, Bins<'r>)>,
+    /// Histograms in the first of two files.
+    before: Vec<(usize, Bins<'r>)>,
+    /// Blocks of matrices.
+    pictures: Vec<(usize, Picture<'r>)>,
+}
+
+impl Report {
+    /// The page as HTML, at most `limit` bytes long and 250 bytes more for each object.
+    ///
+    /// If that is too little, only the largest objects have a histogram and a picture. Names are shortened
+    /// if the page is too long without any.
+    #[must_use]
+    pub fn to_html(&self, limit: Option<usize>) -> String {
+        let all = PER_OBJECT.saturating_mul(self.objects.len());
+        let limit = limit.map_or(usize::MAX, |limit| limit.saturating_add(all));
+        let data = self.to_json(limit.saturating_sub(frame("", "").len()));
+        frame(&self.title(), &data)
+    }
+
+    /// The data of a page of at most this many bytes, if that is possible.
+    fn to_json(&self, limit: usize) -> String {
+        let mut objects = self.columns(usize::MAX);
+        let mut data = Data {
+            version: 1,
+            program: concat!("zt ", env!("CARGO_PKG_VERSION")),
+            files: &self.files,
+            is_sample: self.is_sample,
+            objects: RawValue::NULL,
+            histograms: Vec::new(),
+            before: Vec::new(),
+            pictures: Vec::new(),
+        };
+        let head = json(&data).len();
+        if head.saturating_add(objects.len()) > limit {
+            objects = self.columns(NAME);
+        }
+        let mut rest = limit.saturating_sub(head).saturating_sub(objects.len());
+        let mut largest: Vec<(usize, &Object)> = self.objects.iter().enumerate().collect();
+        largest.sort_by_key(|(_, object)| std::cmp::Reverse(object.decoded));
+        for (at, object) in &largest {
+            let histogram = object.sketch().and_then(|it| it.histogram.as_ref());
+            add(&mut data.histograms, *at, histogram.map(Bins), &mut rest);
+            add(
+                &mut data.before,
+                *at,
+                object.before.as_ref().map(Bins),
+                &mut rest,
+            );
+        }
+        for (at, object) in largest {
+            let blocks = object.sketch().and_then(|it| it.blocks.as_ref());
+            add(&mut data.pictures, at, blocks.map(Picture), &mut rest);
+        }
+        let objects = RawValue::from_string(objects).unwrap_or_default();
+        escaped(&json(&Data {
+            objects: &objects,
+            ..data
+        }))
+    }
+
+    /// The objects as JSON, with names of at most this many bytes.
+    fn columns(&self, name: usize) -> String {
+        let short: Vec<String> = self
+            .objects
+            .iter()
+            .map(|it| abridged(&it.name, name))
+            .collect();
+        let names = short.iter().map(|it| &**it).collect();
+        escaped(&json(&Columns::of(&self.objects, names)))
+    }
+
+    fn title(&self) -> String {
+        let paths: Vec<&str> = self.files.iter().map(|it| &*it.path).collect();
+        format!("zt report: {}", paths.join(" → "))
+    }
+}
+
+/// Adds a part of the object at this place, if there is one and it is no longer than the rest of the page.
+fn add<T: Serialize>(parts: &mut Vec<(usize, T)>, at: usize, part: Option<T>, rest: &mut usize) {
+    let Some(part) = part else { return };
+    let part = (at, part);
+    let len = json(&part).len() + 1; // And a comma.
+    if len <= *rest {
+        *rest -= len;
+        parts.push(part);
+    }
+}
+
+fn json(value: &impl Serialize) -> String {
+    // No map has a key that is not text, and no number is NaN.
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+/// The text, or its beginning and its end, so that its JSON has at most `limit` bytes.
+pub(crate) fn abridged(text: &str, limit: usize) -> String {
+    let len = |text: &str| escaped(&json(&text)).len();
+    if limit == usize::MAX || len(text) <= limit {
+        return text.to_owned();
+    }
+    let characters = text.chars().count();
+    let mut kept = characters.min(limit);
+    loop {
+        let head: String = text.chars().take(kept / 2).collect();
+        let tail: String = text.chars().skip(characters - kept / 2).collect();
+        let short = format!("{head}…{tail}");
+        if len(&short) <= limit || kept < 2 {
+            return short;
+        }
+        kept /= 2;
+    }
+}
+
+/// JSON without the characters that end an element of HTML or a line of a script. They occur within texts only.
+fn escaped(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for character in json.chars() {
+        match character {
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
+                text.push_str(&format!("\\u{:04x}", u32::from(character)));
+            }
+            _ => text.push(character),
+        }
+    }
+    text
+}
+
+fn frame(title: &str, data: &str) -> String {
+    let hash = |text: &str| STANDARD.encode(Sha256::digest(text));
+    let (script, style) = (hash(SCRIPT), hash(STYLE));
+    let title = title.replace('&', "&amp;").replace('<', "&lt;");
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
+         script-src 'sha256-{script}'; style-src 'sha256-{style}'; img-src data:; base-uri 'none'; \
+         form-action 'none'\">\n\
+         <meta name=\"viewport\" content=\"width=device-width\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
+         <noscript>This page draws itself with a script of its own, which is switched off. \
+         `zt stats` prints the same figures.</noscript>\n\
+         <script type=\"application/json\" id=\"data\">{data}</script>\n\
+         <script>{SCRIPT}</script>\n</body>\n</html>\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_policy_names_the_script_and_the_style_of_the_page() {
+        let page = Report::default().to_html(None);
+        for (name, policy) in [("<script>", "script-src"), ("<style>", "style-src")] {
+            let (_, text) = page.split_once(name).unwrap();
+            let (text, _) = text.split_once("</").unwrap();
+            let hash = STANDARD.encode(Sha256::digest(text));
+            assert!(
+                page.contains(&format!("{policy} 'sha256-{hash}';")),
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_name_is_shortened_to_the_length_of_its_json() {
+        for name in ["a".repeat(500), "<".repeat(500), "\u{202e}\"é".repeat(500)] {
+            let short = abridged(&name, 48);
+            assert!(escaped(&json(&short)).len() <= 48, "{short}");
+            assert!(short.len() > 8, "{short}");
+        }
+        assert_eq!(abridged("layers.0", 48), "layers.0");
+    }
+}
