@@ -16,6 +16,7 @@ mod ci;
 mod corpus;
 mod coverage;
 mod dependencies;
+mod dist;
 mod environment;
 mod error;
 mod features;
@@ -157,6 +158,12 @@ const TASKS: &[Task] = &[
         arguments: "",
         summary: "every crate built from the files that crates.io would have",
         run: package::run,
+    },
+    Task {
+        name: "dist",
+        arguments: "[-j N] [TARGET]…",
+        summary: "programs, wheels, sums and a bill of materials for a release; needs rustup and PyPI",
+        run: dist::run,
     },
     Task {
         name: "platforms",

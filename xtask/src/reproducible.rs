@@ -82,7 +82,7 @@ fn build(shell: &Shell, folder: &Path, jobs: Option<usize>) -> Result<Vec<u8>> {
 }
 
 /// `RUSTFLAGS` and `CFLAGS` that replace the source's folder and cargo's.
-fn flags(folder: &Path, home: &Path) -> [String; 2] {
+pub(crate) fn flags(folder: &Path, home: &Path) -> [String; 2] {
     ["--remap-path-prefix", "-ffile-prefix-map"].map(|flag| {
         let of = |path: &Path, name: &str| format!("{flag}={}={name}", path.display());
         format!("{} {}", of(folder, "/zt"), of(home, "/cargo"))
@@ -90,7 +90,7 @@ fn flags(folder: &Path, home: &Path) -> [String; 2] {
 }
 
 /// Where cargo keeps the sources of dependencies.
-fn cargo_home() -> PathBuf {
+pub(crate) fn cargo_home() -> PathBuf {
     let home = || env::home_dir().unwrap_or_default().join(".cargo");
     env::var_os("CARGO_HOME").map_or_else(home, PathBuf::from)
 }

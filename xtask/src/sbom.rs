@@ -31,7 +31,7 @@ pub(crate) fn check(shell: &Shell) -> Result<()> {
     Ok(())
 }
 
-fn checked(shell: &Shell) -> Result<Value> {
+pub(crate) fn checked(shell: &Shell) -> Result<Value> {
     let all = tree(shell, &format!("-p {PROGRAM} --edges normal,build"))?;
     let runs = tree(shell, &format!("-p {PROGRAM} --edges normal,no-proc-macro"))?;
     let document = document(&packages(shell)?, &all, &runs);
