@@ -30,6 +30,7 @@ mod mutate;
 mod package;
 mod page;
 mod platforms;
+mod release;
 mod reproducible;
 mod rooms;
 mod sbom;
@@ -164,6 +165,12 @@ const TASKS: &[Task] = &[
         arguments: "[-j N] [TARGET]…",
         summary: "programs, wheels, sums and a bill of materials for a release; needs rustup and PyPI",
         run: dist::run,
+    },
+    Task {
+        name: "release",
+        arguments: "VERSION",
+        summary: "sets the version everywhere and the day in the changelog, commits and tags",
+        run: release::run,
     },
     Task {
         name: "platforms",
