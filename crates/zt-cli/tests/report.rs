@@ -141,3 +141,24 @@ fn damage_is_on_the_page_and_the_rest_has_figures() {
         .filter(|it| it.to_string().contains("digest"));
     assert_eq!(of_digest.count(), 1, "{problems:?}");
 }
+
+#[test]
+fn a_sample_looks_at_some_values_of_large_objects() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("large.zt");
+    // 4 MiB, whose values are their places.
+    let values: Vec<f32> = (0..1u16 << 10)
+        .flat_map(|row| [f32::from(row); 1 << 10])
+        .collect();
+    common::of_floats(&path, &values);
+    let (_, whole) = report(&[&path]);
+    let (_, sample) = report(&["--sample".as_ref(), &path]);
+    assert_eq!(whole["files"][0]["is_verified"], true);
+    assert_eq!(sample["files"][0]["is_verified"], false);
+    assert_eq!(sample["is_sample"], true);
+    let counts = &sample["objects"]["counts"][0];
+    assert_eq!(counts[0], 1 << 18, "1 MiB");
+    // The first place and the last are among them.
+    let bounds = |page: &Value| [0, 1].map(|at| page["objects"]["finite"][0][at].clone());
+    assert_eq!(bounds(&sample), bounds(&whole));
+}

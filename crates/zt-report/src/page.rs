@@ -36,18 +36,19 @@ struct Data<'r> {
 impl Report {
     /// The page as HTML, at most `limit` bytes long and 250 bytes more for each object.
     ///
-    /// If that is too little, only the largest objects have a histogram and a picture. Names are shortened
-    /// if the page is too long without any.
+    /// Histograms and pictures take at most `limit` of it: the largest objects have theirs first. Names are
+    /// shortened if the page is too long without any.
     #[must_use]
     pub fn to_html(&self, limit: Option<usize>) -> String {
-        let all = PER_OBJECT.saturating_mul(self.objects.len());
-        let limit = limit.map_or(usize::MAX, |limit| limit.saturating_add(all));
-        let data = self.to_json(limit.saturating_sub(frame("", "").len()));
-        frame(&self.title(), &data)
+        let frame_len = frame("", "").len();
+        let limit = limit.map_or(usize::MAX, |limit| limit.saturating_sub(frame_len));
+        frame(&self.title(), &self.to_json(limit))
     }
 
-    /// The data of a page of at most this many bytes, if that is possible.
-    fn to_json(&self, limit: usize) -> String {
+    /// The data of a page, as [`Report::to_html`] says, if that is possible.
+    fn to_json(&self, details: usize) -> String {
+        let all = PER_OBJECT.saturating_mul(self.objects.len());
+        let limit = details.saturating_add(all);
         let mut objects = self.columns(usize::MAX);
         let mut data = Data {
             version: 1,
@@ -63,7 +64,8 @@ impl Report {
         if head.saturating_add(objects.len()) > limit {
             objects = self.columns(NAME);
         }
-        let mut rest = limit.saturating_sub(head).saturating_sub(objects.len());
+        let rest = limit.saturating_sub(head).saturating_sub(objects.len());
+        let mut rest = rest.min(details);
         let mut largest: Vec<(usize, &Object)> = self.objects.iter().enumerate().collect();
         largest.sort_by_key(|(_, object)| std::cmp::Reverse(object.decoded));
         for (at, object) in &largest {
@@ -166,7 +168,7 @@ fn frame(title: &str, data: &str) -> String {
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
          <noscript>This page draws itself with a script of its own, which is switched off. \
-         `zt stats` prints the same figures.</noscript>\n\
+         `zt stats` prints the same figures.</noscript>\n<main><h1>{title}</h1></main>\n\
          <script type=\"application/json\" id=\"data\">{data}</script>\n\
          <script>{SCRIPT}</script>\n</body>\n</html>\n"
     )

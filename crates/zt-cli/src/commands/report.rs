@@ -42,6 +42,9 @@ pub(crate) struct Arguments {
     /// the largest objects first]
     #[arg(long)]
     detail: bool,
+    /// Look at the headers and at 1 MiB of each object, and verify nothing; for one FILE
+    #[arg(long)]
+    sample: bool,
     #[command(flatten)]
     jobs: Jobs,
     #[command(flatten)]
@@ -53,6 +56,7 @@ Examples:
   zt report model.safetensors -o model.html
   zt report base.gguf tuned.gguf -o change.html
   zt report --detail checkpoint.pt -o checkpoint.html
+  zt report --sample hf://org/model/model.safetensors -o look.html
 
 Problems of the files are on the page, and the exit code is 0: `zt verify` and `zt stats --problems`
 are for scripts. Keys of --json: output, bytes, objects, problems, odd.";
@@ -64,6 +68,10 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     if !to_stdout && !arguments.force && out.symlink_metadata().is_ok() {
         return Err(Failure::overwrite(out, "exists; --force replaces it"));
     }
+    if arguments.sample && arguments.files.len() > 1 {
+        let message = "--sample is for one file: two are compared as a whole";
+        return Err(Failure::misuse(message.to_owned()));
+    }
     let mut inputs = Vec::new();
     for path in &arguments.files {
         let input = arguments.input.open_input(path, Truncated::Opened)?;
@@ -74,6 +82,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     }
     let options = ReportOptions::new()
         .detail(arguments.detail)
+        .sample(arguments.sample)
         .threads(arguments.jobs.threads());
     let report = report(arguments, &inputs, options)?;
     let page = report.to_html(options.limit());

@@ -14,16 +14,12 @@ const table = drawTable(report.items, select);
 const map = drawTreemap(report.items, select);
 const layers = drawLayers(report.items, select);
 
-document.body.append(
-  h(
-    "main",
-    {},
-    drawSummary(report),
-    map.section,
-    ...(layers ? [layers] : []),
-    h("div", { class: "columns" }, table.section, detail.panel),
-    h("footer", {}, `Made by ${report.program}. This page sends nothing and loads nothing.`),
-  ),
+document.querySelector("main")!.replaceChildren(
+  drawSummary(report),
+  map.section,
+  ...(layers ? [layers] : []),
+  h("div", { class: "columns" }, table.section, detail.panel),
+  h("footer", {}, `Made by ${report.program}. This page sends nothing and loads nothing.`),
 );
 table.start();
 // The table is there at once; the map of many objects takes longer.

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `values` | the statistics of some values, and how two parts are joined |
 //! | `dead` | rows and columns of zeros |
+//! | `sample` | which values of a large object are looked at |
 //! | `sketch` | histograms, and matrices in blocks |
 //!
 //! This room knows the rooms `error`, `cores`, `file` and `read`.
@@ -11,10 +12,11 @@
 //! It must not know how statistics are shown, or which of them are a problem.
 
 mod dead;
+mod sample;
 mod sketch;
 mod values;
 
-use zt_formats::{Coo, Csr, Elements, Registry, View, dense_byte_len, element_count};
+use zt_formats::{Coo, Csr, Elements, Registry, Slice, View, dense_byte_len, element_count};
 use zt_manifest::{DType, Text};
 
 pub use sketch::{Blocks, Histogram, Sketch};
@@ -35,6 +37,7 @@ use crate::read::raw_value::RawValue;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StatsOptions<'p> {
     sketches: bool,
+    sample: bool,
     threads: Option<usize>,
     progress: Option<Progress<'p>>,
 }
@@ -48,6 +51,14 @@ impl StatsOptions<'_> {
     /// Also makes a [`Sketch`] of each object, while its values are in the cache.
     pub const fn sketches(mut self, sketches: bool) -> Self {
         self.sketches = sketches;
+        self
+    }
+
+    /// Reads at most 1 MiB of each object's values, in eight places, and checks no digest of a whole component.
+    /// The figures are of these values. Rows and columns of zeros are not sought in larger objects, and the
+    /// sketch of one has no blocks.
+    pub const fn sample(mut self, sample: bool) -> Self {
+        self.sample = sample;
         self
     }
 }
@@ -104,7 +115,7 @@ pub fn stats(file: &File, options: &StatsOptions<'_>) -> Result<Vec<Result<Objec
         let entries = file.entries();
         let mut all = Vec::with_capacity(entries.len());
         let tensors = entries.iter().filter_map(|entry| entry.tensor().ok());
-        let mut ahead = ReadAhead::new(tensors);
+        let mut ahead = ReadAhead::new(tensors.filter(|_| !options.sample));
         let mut rest = &entries[..];
         // Small objects are read in parallel, and each large one on all cores.
         while let Some((first, behind)) = rest.split_first() {
@@ -158,7 +169,10 @@ fn of_entry(
     }
     let tensor = entry.tensor()?;
     let array = Array::of(&tensor)?;
-    let sketcher = options.sketches.then(|| Sketcher::of(&array));
+    if let Some(parts) = sample::parts(&array).filter(|_| options.sample) {
+        return array.of_sample(&parts, options, gauge);
+    }
+    let sketcher = options.sketches.then(|| Sketcher::of(dead::matrix(&array)));
     let mut all = Part::default();
     match tensor.raw_value()? {
         Some(raw) => all = array.of_raw(&raw, sketcher.as_ref(), gauge)?,
@@ -170,7 +184,7 @@ fn of_entry(
     }
     let mut values = all.stats;
     values.add_zeros(array.absent);
-    let is_integer = matches!(values.finite.map(|it| it.max), Some(Bound::Integer(_)));
+    let is_integer = values.has_integers();
     let (dead_rows, dead_columns) = dead::rows_and_columns(&array, &values, gauge)?;
     Ok(ObjectStats {
         name: entry.name().to_owned(),
@@ -297,8 +311,36 @@ impl<'f> Array<'f> {
 
     /// The values in [`STRETCH`] bytes.
     fn per_stretch(&self) -> u64 {
+        (STRETCH / self.value_len()) as u64
+    }
+
+    fn value_len(&self) -> usize {
         let logical_type = self.logical_type.as_deref();
-        (STRETCH / self.tensor.value_len(self.dtype, logical_type)) as u64
+        self.tensor.value_len(self.dtype, logical_type)
+    }
+
+    fn of_sample(
+        &self,
+        parts: &[Vec<Slice>],
+        options: &StatsOptions<'_>,
+        gauge: &Gauge<'_>,
+    ) -> Result<ObjectStats> {
+        let sketcher = options.sketches.then(|| Sketcher::of(None));
+        let mut all = Part::default();
+        for part in parts {
+            let dense = self.tensor.slice(part)?;
+            let (elements, registry) = (dense.elements(), self.tensor.registry());
+            gauge.report(elements.bytes.len() as u64)?;
+            all.append(Part::of(elements, registry, sketcher.as_ref(), 0)?);
+        }
+        let is_integer = all.stats.has_integers();
+        Ok(ObjectStats {
+            name: self.tensor.name().to_owned(),
+            values: all.stats,
+            dead_rows: 0,
+            dead_columns: 0,
+            sketch: sketcher.map(|it| it.finish(0, is_integer, &[])),
+        })
     }
 
     /// No elements, of the type of the values.

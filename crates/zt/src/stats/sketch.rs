@@ -9,7 +9,6 @@ use std::sync::{Mutex, PoisonError};
 use zt_formats::{Elements, Reals, Registry};
 
 use super::values::Bound;
-use super::{Array, dead};
 use crate::error::Result;
 
 /// The most bins of a histogram.
@@ -71,10 +70,10 @@ pub(super) struct Sums {
 }
 
 impl Sketcher {
-    pub(super) fn of(array: &Array<'_>) -> Self {
-        let grid = dead::matrix(array).map(|(rows, columns)| Grid { rows, columns });
+    /// Of a matrix with this many rows and columns, if it is one.
+    pub(super) fn of(matrix: Option<(u64, u64)>) -> Self {
         Sketcher {
-            grid,
+            grid: matrix.map(|(rows, columns)| Grid { rows, columns }),
             counts: Mutex::default(),
         }
     }

@@ -106,6 +106,10 @@ impl Stats {
         finite.is_some_and(|finite| finite.min == finite.max)
     }
 
+    pub(super) fn has_integers(&self) -> bool {
+        matches!(self.finite.map(|it| it.max), Some(Bound::Integer(_)))
+    }
+
     /// Adds this many zeros, of the type of the values that are there.
     pub(super) fn add_zeros(&mut self, count: u64) {
         if count == 0 {
