@@ -22,6 +22,7 @@ mod stream;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
+use std::hash::{BuildHasher, RandomState};
 
 use zt_container::Limits;
 use zt_manifest::{DType, Map, Value};
@@ -473,6 +474,8 @@ fn compare<'e, T: Clone + Send>(
     gauge: &Gauge<'_>,
     one: impl Fn(&Tensor<'_>, &Tensor<'_>) -> Result<T> + Sync,
 ) -> Result<Vec<Found<'e, T>>> {
+    // Two keyed hashes stand for the identities of a pair: those of a million pairs take 700 MiB.
+    let hashers = [RandomState::new(), RandomState::new()];
     let mut places = HashMap::new();
     let mut distinct: Vec<(&Entry<'_>, &Entry<'_>)> = Vec::new();
     let mut found: Vec<Result<usize, Vec<Change>>> = Vec::with_capacity(pairs.len());
@@ -491,7 +494,11 @@ fn compare<'e, T: Clone + Send>(
                 continue;
             }
         };
-        found.push(match places.entry((identity(&of_a)?, identity(&of_b)?)) {
+        let identities = (identity(&of_a)?, identity(&of_b)?);
+        let hashes = hashers
+            .each_ref()
+            .map(|hasher| hasher.hash_one(&identities));
+        found.push(match places.entry(hashes) {
             Slot::Occupied(place) => Ok(*place.get()),
             Slot::Vacant(place) => match spend(&mut allowance, &of_a, &of_b) {
                 Ok(()) => {
@@ -503,6 +510,7 @@ fn compare<'e, T: Clone + Send>(
             },
         });
     }
+    drop(places);
     let compared = compare_distinct(&distinct, options, gauge, one)?;
     let named = pairs.iter().zip(found);
     let named = named.map(|((a, _), found)| (a.name(), found.map(|at| compared[at].clone())));
