@@ -153,9 +153,9 @@ fn safetensors(tensors: usize) -> Vec<u8> {
     let entries: Vec<String> = (0..tensors)
         .map(|tensor| {
             let (from, to) = (tensor * TENSOR, (tensor + 1) * TENSOR);
-            let shape = TENSOR / 4;
+            let columns = TENSOR / 4 / 2048;
             format!(
-                "\"layers.{tensor}\":{{\"dtype\":\"F32\",\"shape\":[{shape}],\"data_offsets\":[{from},{to}]}}"
+                "\"layers.{tensor}\":{{\"dtype\":\"F32\",\"shape\":[2048,{columns}],\"data_offsets\":[{from},{to}]}}"
             )
         })
         .collect();
