@@ -40,16 +40,13 @@ fn what_is_whole_in_a_cut_file_is_listed_and_saved() {
         assert!(text.err.contains(&fetch), "{}", text.err);
 
         let [converted, saved] = ["converted.zt", "saved.zt"].map(|name| dir.path().join(name));
-        let refused = zt!["convert", file, converted].exits(3);
-        assert_eq!(
-            zt!["convert", "--json", file, converted]
-                .exits(3)
-                .error_code(),
-            "truncated"
-        );
-        let refused = refused.err;
-        assert!(refused.contains("--skip-damaged"), "{refused}");
+        let refused = zt!["convert", "--json", file, converted].exits(3);
+        assert_eq!(refused.error_code(), "truncated", "{path}");
+        assert!(refused.err.contains("--skip-damaged"), "{}", refused.err);
         assert!(!converted.exists());
+        for run in [zt!["hash", file], zt!["quantize", file, converted]] {
+            assert!(run.exits(3).err.contains(&fetch), "{path}");
+        }
         zt!["convert", "--skip-damaged", file, converted].exits(1);
         let lost = all - whole;
         let run = zt!["repair", file, "-o", saved].exits(1);

@@ -213,17 +213,23 @@ impl InputArgs {
         }
         options.follow_links = self.follow_links;
         options.kind = kind;
-        options.truncated = truncated == Truncated::Opened;
+        options.truncated = true;
         let kinds = Kinds::builtin();
-        if is_stdin(path) {
+        let input = if is_stdin(path) {
             let opened = kinds.open_source(stdin::source()?, &options);
             let opened = opened.map_err(|error| Failure::Refused(error.with_path(path)))?;
-            Ok(Input::new(opened.into_file(), vec![path.to_owned()]))
+            Input::new(opened.into_file(), vec![path.to_owned()])
         } else if remote::is_url(path) {
             let open = remote::opener(path, &self.remote).map_err(Failure::Refused)?;
-            open_at(&remote::without_query(path), &mut options, open)
+            open_at(&remote::without_query(path), &mut options, open)?
         } else {
-            open_at(path, &mut options, |options| kinds.open(path, options))
+            open_at(path, &mut options, |options| kinds.open(path, options))?
+        };
+        match input.file().truncated() {
+            Some(error) if truncated == Truncated::Refused => {
+                Err(Failure::Refused(input.blame(error.clone())))
+            }
+            _ => Ok(input),
         }
     }
 }
