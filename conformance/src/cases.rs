@@ -5,6 +5,7 @@
 //! border, both sides of it are there.
 
 mod attributes;
+mod delta;
 mod digests;
 mod encodings;
 mod framing;
@@ -75,6 +76,7 @@ pub fn all() -> Vec<Case> {
         quantized::cases(),
         planes::cases(),
         packed::cases(),
+        delta::cases(),
         attributes::cases(),
         legacy::cases(),
     ]
