@@ -6,13 +6,17 @@
     reason = "tests"
 )]
 
+use std::io;
+use std::sync::{Arc, Mutex};
+
 use zt::formats::{Delta, DeltaCodec, Packing, Quantization};
 use zt::{
     Attributes, Bytes, Coo, DType, Dense, Elements, File, FloatType, HashOptions, QuantizedGroup,
-    Slice, ToObject, Value, WriteOptions, Writer,
+    Slice, Storage, ToObject, Value, WriteOptions, Writer,
 };
 use zt_convert::{
-    Changes, ConvertOptions, Input, ZT, convert, delta, delta_to_path, patch, patched,
+    Changes, ConvertOptions, Input, ZT, convert, delta, delta_to_path, patch, patch_in_place,
+    patched,
 };
 
 /// Pseudo-random bytes.
@@ -397,6 +401,90 @@ fn the_output_is_neither_an_input_nor_replaced() {
     let again = |overwrite| delta_to_path(&files[0], &files[1], &out, overwrite, None);
     assert_eq!(again(false).unwrap_err().code(), "overwrite");
     again(true).unwrap();
+}
+
+/// A file in memory that keeps its contents after every call.
+#[derive(Debug)]
+struct Recorded(Mutex<Vec<Vec<u8>>>);
+
+impl Recorded {
+    fn now(&self) -> Vec<u8> {
+        self.0.lock().unwrap().last().unwrap().clone()
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Vec<u8>)) {
+        let mut bytes = self.now();
+        change(&mut bytes);
+        self.0.lock().unwrap().push(bytes);
+    }
+}
+
+impl Storage for Recorded {
+    fn byte_len(&self) -> io::Result<u64> {
+        Ok(self.now().len() as u64)
+    }
+
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let bytes = self.now();
+        let part = bytes.get(offset as usize..offset as usize + out.len());
+        out.copy_from_slice(part.ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let end = offset as usize + bytes.len();
+        self.change(|all| {
+            all.resize(all.len().max(end), 0);
+            all[offset as usize..end].copy_from_slice(bytes);
+        });
+        Ok(())
+    }
+
+    fn set_len(&self, byte_len: u64) -> io::Result<()> {
+        self.change(|all| all.resize(byte_len as usize, 0));
+        Ok(())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn an_edit_that_is_killed_at_any_call_leaves_the_old_file_or_the_new_one() {
+    let noise = Noise(8).bytes(3000);
+    let written = |value: u8| {
+        let mut bytes = Vec::new();
+        let mut writer = Writer::new(&mut bytes).unwrap();
+        let mut changed = noise.clone();
+        changed[5] = value;
+        for (name, values) in [("a", &changed), ("b", &noise), ("c", &changed)] {
+            writer.add(name, &dense(DType::U8, values)).unwrap();
+        }
+        writer.finish().unwrap();
+        bytes
+    };
+    let (old, new) = (written(1), written(2));
+    let [before, after] =
+        [&old, &new].map(|bytes| Input::from(File::from_bytes(bytes.clone()).unwrap()));
+    let (change, ..) = made(&before, &after);
+    let storage = Arc::new(Recorded(Mutex::new(vec![old])));
+    let mut edit = WriteOptions::new()
+        .edit_storage(Arc::clone(&storage) as _)
+        .unwrap();
+    assert_eq!(patch_in_place(&mut edit, &[change], None).unwrap(), 2);
+    edit.commit().unwrap();
+    let states = storage.0.lock().unwrap();
+    let mut contents: Vec<String> = Vec::new();
+    for state in states.iter() {
+        contents.push(content(&Input::from(
+            File::from_bytes(state.clone()).unwrap(),
+        )));
+    }
+    assert_eq!(contents[0], content(&before));
+    assert_eq!(contents.last().unwrap(), &content(&after));
+    contents.dedup();
+    assert_eq!(contents.len(), 2, "{contents:?}");
 }
 
 /// What an optimizer does: the chance of a change depends on the value.

@@ -1,6 +1,8 @@
 //! Deltas applied to a file in its place.
 
-use zt::{Editor, Error, Progress, Result, Tensor};
+use std::collections::HashSet;
+
+use zt::{Editor, Progress, Result};
 use zt_foreign::Input;
 
 use crate::delta::patch::patch;
@@ -45,22 +47,22 @@ pub fn patch_in_place(
     let path = edit.path().map(ToOwned::to_owned);
     let base = Input::new(before.clone(), path.into_iter().collect());
     let result = patch(&base, deltas, progress)?;
-    let mut written = Vec::new();
-    for tensor in result.file().tensors() {
-        let tensor = tensor?;
-        let old = before.get(tensor.name()).transpose()?;
-        if !old.is_some_and(|old| is_kept(&old, &tensor)) {
-            written.push(tensor);
-        }
-    }
+    // An object that no delta has is the object of the base.
+    let names = deltas.iter().flat_map(|delta| delta.file().names());
+    let changed: HashSet<&str> = names.collect();
     for name in before.names() {
-        let is_kept = result.file().get(name).is_some();
-        if !is_kept || written.iter().any(|tensor| tensor.name() == name) {
+        if changed.contains(name) || result.file().get(name).is_none() {
             edit.remove(name)?;
         }
     }
-    for tensor in &written {
-        edit.writer().copy(tensor.name(), tensor)?;
+    let mut written = 0;
+    for tensor in result.file().tensors() {
+        let tensor = tensor?;
+        if !changed.contains(tensor.name()) {
+            continue;
+        }
+        edit.writer().copy(tensor.name(), &tensor)?;
+        written += 1;
         if let Some(progress) = progress {
             let lens = tensor
                 .components()
@@ -69,16 +71,5 @@ pub fn patch_in_place(
         }
     }
     *edit.attributes_mut() = result.file().attributes()?;
-    Ok(written.len() as u64)
-}
-
-/// Whether an object of the result is the object of the base, and not only equal to it.
-fn is_kept(old: &Tensor<'_>, new: &Tensor<'_>) -> bool {
-    let shares =
-        |role| Ok::<_, Error>(old.component(role).is_ok() && new.has_blob_of(role, old, role)?);
-    old.attributes() == new.attributes()
-        && old.components().count() == new.components().count()
-        && new
-            .components()
-            .all(|(role, _)| shares(role).unwrap_or(false))
+    Ok(written)
 }
