@@ -171,7 +171,7 @@ function drawPicture(item: Item, picture: Picture): Node[] {
   const [high1, wide1] = [item.shape[0], item.shape.slice(1).reduce((all, extent) => all * extent, 1)];
   const what = isExact
     ? "Each pixel is one element: blue is below 0, red above."
-    : `Each of ${rows}×${columns} pixels is the mean absolute value of some ${Math.round(high1 / rows)}×${Math.round(wide1 / columns)} elements.`;
+    : `Each of ${rows}×${columns} pixels is the mean absolute value of up to ${Math.ceil(high1 / rows)}×${Math.ceil(wide1 / columns)} elements.`;
   const from = isExact ? -reach : low;
   const stops = Array.from({ length: 24 }, (_, at) => from + ((high - from) * at) / 23);
   const exact = isExact ? Array.from({ length: 24 }, (_, at) => -reach + (2 * reach * at) / 23) : stops;
