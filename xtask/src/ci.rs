@@ -101,7 +101,7 @@ const STEPS: &[Step] = &[
 ];
 
 pub(crate) fn run(shell: &Shell, _: &[String]) -> Result<()> {
-    let in_ci = env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
+    let in_ci = is_continuous();
     let mut summary = String::from("\nxtask ci\n");
     let mut outcome = Ok(());
     for step in STEPS {
@@ -124,6 +124,11 @@ pub(crate) fn run(shell: &Shell, _: &[String]) -> Result<()> {
     }
     eprintln!("{summary}");
     outcome
+}
+
+/// Whether this is continuous integration, where a missing tool is an error.
+pub(crate) fn is_continuous() -> bool {
+    env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false")
 }
 
 fn line(name: &str, took: Duration, outcome: &str) -> String {

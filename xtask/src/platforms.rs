@@ -25,7 +25,7 @@ struct Target {
 }
 
 /// Rust, whose library's source is for the same version.
-const RUST: &str = "cargo-web rustc-web rust-web-src";
+pub(crate) const RUST: &str = "cargo-web rustc-web rust-web-src";
 
 const PACKAGES: &str = "--package zt-container --package zt-manifest --package zt-formats --package zt-tensor \
     --package zt-safetensors --package zt-convert --no-default-features --features \
@@ -130,7 +130,8 @@ fn platforms<'t>(shell: &Shell, targets: impl Iterator<Item = &'t Target> + Clon
     Ok(())
 }
 
-fn install(shell: &Shell, packages: BTreeSet<&str>) -> Result<()> {
+/// Installs packages of Debian, unless all of them are installed.
+pub(crate) fn install(shell: &Shell, packages: BTreeSet<&str>) -> Result<()> {
     let wanted = Vec::from_iter(packages).join(" ");
     let query = shell.program("dpkg-query").arg("--show");
     let query = query.arg("--showformat=${db:Status-Abbrev}");
@@ -147,15 +148,25 @@ fn install(shell: &Shell, packages: BTreeSet<&str>) -> Result<()> {
     installed.map_err(unavailable("the compilers and emulators of Debian"))
 }
 
-/// Debian's `cargo test`. The dependencies are not optimised: to optimise them takes longer than the tests.
+/// Debian's cargo and Rust, which build the library for the target, too.
+pub(crate) fn debian(shell: &Shell, arguments: &str) -> Program {
+    let cargo = shell.program("/usr/bin/cargo").args(arguments);
+    let cargo = cargo.arg("-Zbuild-std=std,panic_abort");
+    let cargo = cargo
+        .env("RUSTC", "/usr/bin/rustc")
+        .env("LD_LIBRARY_PATH", "");
+    // For `-Z`.
+    let cargo = cargo.env("RUSTC_BOOTSTRAP", "1");
+    cargo.env("CARGO_INCREMENTAL", "0")
+}
+
+/// The dependencies are not optimised: to optimise them takes longer than the tests.
 fn test(shell: &Shell, target: &Target) -> Program {
-    let test = shell
-        .program("/usr/bin/cargo")
-        .args("test --locked --no-fail-fast");
+    let test = debian(shell, "test --locked --no-fail-fast");
     let test = test
         .arg("--target-dir")
         .arg(shell.target().join("platforms"));
-    let test = test.args("-Zbuild-std=std,panic_abort --config");
+    let test = test.arg("--config");
     let test = test.arg("profile.dev.package.\"*\".opt-level=0");
     let test = test.arg("--target").arg(target.triple).args(PACKAGES);
     let test = target.tests.iter().fold(test, |test, some| test.args(some));
@@ -164,13 +175,7 @@ fn test(shell: &Shell, target: &Target) -> Program {
         .iter()
         .flat_map(|(name, _)| ["--skip", name]);
     let test = left_out.fold(test.arg("--"), Program::arg);
-    let test = test
-        .env("RUSTC", "/usr/bin/rustc")
-        .env("LD_LIBRARY_PATH", "");
-    // For `-Z`.
-    let test = test.env("RUSTC_BOOTSTRAP", "1");
     test.env("CARGO_PROFILE_DEV_DEBUG", "0")
-        .env("CARGO_INCREMENTAL", "0")
 }
 
 /// `test` with wine's files below `target/`.
