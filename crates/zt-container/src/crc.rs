@@ -23,6 +23,7 @@ const POWERS: [u32; 31] = {
 };
 
 /// The CRC-32C of a range with the checksum `sum`, followed by `bytes`.
+#[cfg(not(target_family = "wasm"))]
 #[expect(clippy::cast_possible_truncation, reason = "the sum has 32 bits")]
 pub(crate) fn append(sum: u32, bytes: &[u8]) -> u32 {
     use crc_fast::{CrcAlgorithm, Digest, crc32_iscsi};
@@ -34,6 +35,34 @@ pub(crate) fn append(sum: u32, bytes: &[u8]) -> u32 {
     digest.update(bytes);
     digest.finalize() as u32
 }
+
+/// The same for WebAssembly, which has no instruction for it. There, `crc-fast` would bring 700 kB of tables for
+/// other polynomials, and pages would load them.
+#[cfg(any(test, target_family = "wasm"))]
+pub(crate) fn append_by_table(sum: u32, bytes: &[u8]) -> u32 {
+    static TABLE: [u32; 256] = {
+        let mut table = [0; 256];
+        let mut byte = 0u32;
+        while byte < 256 {
+            let (mut remainder, mut bit) = (byte, 0);
+            while bit < 8 {
+                remainder = times_x(remainder);
+                bit += 1;
+            }
+            table[byte as usize] = remainder;
+            byte += 1;
+        }
+        table
+    };
+    let step = |state: u32, byte: &u8| {
+        let [low, ..] = state.to_le_bytes();
+        TABLE[usize::from(low ^ byte)] ^ state >> 8
+    };
+    !bytes.iter().fold(!sum, step)
+}
+
+#[cfg(target_family = "wasm")]
+pub(crate) use append_by_table as append;
 
 /// The CRC-32C of a range with the checksum `first`, followed by `len` bytes with the checksum `next`.
 pub(crate) fn followed_by(first: u32, next: u32, len: u64) -> u32 {
@@ -51,10 +80,14 @@ const fn product(a: u32, mut b: u32) -> u32 {
         if a & bit != 0 {
             sum ^= b;
         }
-        b = if b & 1 == 0 { b >> 1 } else { b >> 1 ^ P };
+        b = times_x(b);
         bit >>= 1;
     }
     sum
+}
+
+const fn times_x(a: u32) -> u32 {
+    if a & 1 == 0 { a >> 1 } else { a >> 1 ^ P }
 }
 
 #[cfg(test)]
@@ -71,6 +104,7 @@ mod tests {
             let (front, next) = (append(0, front), append(0, back));
             assert_eq!(followed_by(front, next, back.len() as u64), whole, "{at}");
             assert_eq!(append(front, back), whole, "{at}");
+            assert_eq!(append_by_table(front, back), whole, "{at}");
         }
     }
 }
