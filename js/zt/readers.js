@@ -1,0 +1,166 @@
+/**
+ * Files of every origin.
+ *
+ * A reader has `byteLength`, `name`, and `readSync(offset, out)` or `read(offset, length)`, which is asynchronous.
+ * `beside(location)` gives the reader of a file in the same folder, or `undefined`. It is called with relative
+ * paths that do not lead upwards. `first` has the first bytes, if they are here.
+ */
+import { unreadable, ZtError } from "./errors.js";
+
+/** In node. Bundlers do not see these imports. */
+const fs = globalThis.process?.getBuiltinModule?.("node:fs");
+const path = globalThis.process?.getBuiltinModule?.("node:path");
+const url = globalThis.process?.getBuiltinModule?.("node:url");
+
+/** The first request for a file by URL. Most headers are shorter. */
+const FIRST = 2 ** 16;
+
+/** The reader of what a user has. */
+export async function readerOf(source, options) {
+  if (source instanceof ArrayBuffer || globalThis.SharedArrayBuffer && source instanceof SharedArrayBuffer) {
+    return ofBytes(new Uint8Array(source), options);
+  }
+  if (ArrayBuffer.isView(source)) {
+    return ofBytes(new Uint8Array(source.buffer, source.byteOffset, source.byteLength), options);
+  }
+  if (source instanceof Blob) return ofBlob(source, options);
+  const text = String(source);
+  if (typeof source !== "string" && !(source instanceof URL)) {
+    throw new TypeError("open takes a Blob, a URL, an ArrayBuffer, a typed array or a path");
+  }
+  if (!fs) return ofUrl(new URL(text, globalThis.location?.href).href, options);
+  if (text.startsWith("file:")) return ofPath(url.fileURLToPath(text));
+  // A scheme of one letter is a drive of Windows.
+  return /^[a-z][a-z0-9+.-]+:/i.test(text) ? ofUrl(text, options) : ofPath(text);
+}
+
+function ofBytes(bytes, { name = "file", files }) {
+  return {
+    name,
+    byteLength: bytes.length,
+    readSync: (offset, out) => out.set(bytes.subarray(offset, offset + out.length)),
+    beside: amongFiles(files),
+  };
+}
+
+function ofBlob(blob, { name = blob.name ?? "file", files }) {
+  const read = async (offset, length) => {
+    try {
+      return new Uint8Array(await blob.slice(offset, offset + length).arrayBuffer());
+    } catch (error) {
+      throw unreadable(`${name}: ${error.message}`, error);
+    }
+  };
+  return { name, byteLength: blob.size, read, beside: amongFiles(files) };
+}
+
+function amongFiles(files = {}) {
+  return (location) => Object.hasOwn(files, location)
+    ? readerOf(files[location], { name: location, files })
+    : undefined;
+}
+
+function ofPath(name) {
+  const attempt = (work) => {
+    try {
+      return work();
+    } catch (error) {
+      throw unreadable(`${name}: ${error.message}`, error);
+    }
+  };
+  const file = attempt(() => fs.openSync(name));
+  const { size } = attempt(() => fs.fstatSync(file));
+  return {
+    name: name.replaceAll(path.sep, "/"),
+    byteLength: size,
+    readSync: (offset, out) => attempt(() => {
+      for (let done = 0; done < out.length; ) {
+        const length = fs.readSync(file, out, done, out.length - done, offset + done);
+        if (length === 0) throw new Error("the file was truncated while it was open");
+        done += length;
+      }
+    }),
+    beside: (location) => {
+      const other = path.join(path.dirname(name), location);
+      return isBelow(name, other) ? ofPath(other) : undefined;
+    },
+    close: () => fs.closeSync(file),
+  };
+}
+
+/** Whether `other` is a file, and no link leads out of the folder of the file `name`. */
+function isBelow(name, other) {
+  const stat = fs.statSync(other, { throwIfNoEntry: false });
+  if (!stat?.isFile()) return false;
+  const real = fs.realpathSync(other);
+  // The file itself may be a link, as in a cache of the Hugging Face Hub.
+  const homes = [fs.realpathSync(path.dirname(name)), path.dirname(fs.realpathSync(name))];
+  return homes.some((home) => real.startsWith(home.endsWith(path.sep) ? home : home + path.sep));
+}
+
+async function ofUrl(href, options) {
+  const fetch = options.fetch ?? globalThis.fetch;
+  const name = href.split(/[?#]/)[0];
+  const request = async (init) => {
+    try {
+      return await fetch(href, init);
+    } catch (error) {
+      throw unreadable(`${name}: ${error.message}`, error);
+    }
+  };
+  const range = (start, end) => request({ headers: { Range: `bytes=${start}-${end - 1}` } });
+  const body = async (response) => {
+    try {
+      return new Uint8Array(await response.arrayBuffer());
+    } catch (error) {
+      throw unreadable(`${name}: ${error.message}`, error);
+    }
+  };
+  const expect = (response, isExpected) => {
+    if (isExpected) return;
+    const error = unreadable(`${name}: HTTP ${response.status} ${response.statusText}`.trimEnd());
+    throw Object.assign(error, { status: response.status });
+  };
+  const beside = async (location) => {
+    const steps = location.split("/").map(encodeURIComponent).join("/");
+    try {
+      return await ofUrl(new URL(steps, href).href, options);
+    } catch (error) {
+      if (error.status === 404) return undefined;
+      throw error;
+    }
+  };
+
+  const response = await range(0, FIRST);
+  // The server ignores ranges and sends everything, or the file is empty.
+  if (response.status === 200) return { ...ofBytes(await body(response), { name }), beside };
+  if (response.status === 416) return { ...ofBytes(new Uint8Array(), { name }), beside };
+  expect(response, response.status === 206);
+  const first = await body(response);
+  let byteLength = total(response);
+  if (byteLength === undefined) {
+    // Without `Access-Control-Expose-Headers`, a page does not see `Content-Range` of another origin.
+    const head = await request({ method: "HEAD" });
+    expect(head, head.ok);
+    byteLength = Number(head.headers.get("Content-Length") ?? NaN);
+    if (!Number.isSafeInteger(byteLength)) throw unreadable(`${name}: the server gives no length`);
+  }
+  const tag = response.headers.get("ETag");
+  const read = async (offset, length) => {
+    const response = await range(offset, offset + length);
+    const isChanged = (total(response) ?? byteLength) !== byteLength || response.headers.get("ETag") !== tag;
+    if (isChanged && response.ok) {
+      const message = `${name}: was replaced while it was read: open it again`;
+      throw new ZtError({ message, kind: "io", code: "changed" });
+    }
+    expect(response, response.status === 206);
+    return body(response);
+  };
+  return { name, byteLength, read, beside, first: first.subarray(0, byteLength) };
+}
+
+/** The length of the whole file, of `Content-Range: bytes 0-9/100`. */
+function total(response) {
+  const found = response.headers.get("Content-Range")?.match(/\/(\d+)$/);
+  return found ? Number(found[1]) : undefined;
+}
