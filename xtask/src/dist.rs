@@ -197,7 +197,7 @@ fn name(version: &str, triple: &str) -> String {
 }
 
 /// `cargo-zigbuild SUBCOMMAND` for `triple`, whose C and linking are zig's.
-fn zigbuild(shell: &Shell, subcommand: &str, triple: &str) -> Result<Program> {
+pub(crate) fn zigbuild(shell: &Shell, subcommand: &str, triple: &str) -> Result<Program> {
     let python = tools(shell)?;
     let program = shell.program(python.with_file_name("cargo-zigbuild"));
     let program = program.args(subcommand).arg("--target").arg(triple);
@@ -215,7 +215,7 @@ fn tools(shell: &Shell) -> Result<PathBuf> {
 }
 
 /// Rust's library for `triple`.
-fn add(shell: &Shell, triple: &str) -> Result<()> {
+pub(crate) fn add(shell: &Shell, triple: &str) -> Result<()> {
     let rustup = shell.program("rustup").args("target add").arg(triple);
     rustup
         .run()

@@ -1,12 +1,13 @@
 //! `cargo xtask platforms [TARGET]…`: tests for other systems, on this one. They need Debian 12.
 //!
 //! Debian has compilers for these systems, qemu and wine, and a Rust with the source of its library, which
-//! is built for each target. Everything is installed by `apt-get`. What is tested, and what wine cannot
-//! show, is in `docs/platforms.md`.
+//! is built for each target. Everything is installed by `apt-get`. For musl and macOS zig is the compiler, as in
+//! `cargo xtask dist`. What is tested, and what wine cannot show, is in `docs/platforms.md`.
 
 use std::collections::BTreeSet;
 use std::fs;
 
+use crate::dist::{add, zigbuild};
 use crate::environment::{once, unavailable};
 use crate::error::{Error, Result};
 use crate::shell::{Program, Shell};
@@ -18,6 +19,7 @@ struct Target {
     compiler: &'static str,
     /// Runs the programs of the target. Empty: this machine does.
     runner: &'static str,
+    /// Empty: nothing is run, and the tests are only compiled.
     tests: &'static [&'static str],
     /// Names of tests, each with the reason.
     left_out: &'static [(&'static str, &'static str)],
@@ -59,6 +61,45 @@ const TARGETS: &[Target] = &[
         is_in_ci: true,
     },
     Target {
+        triple: "aarch64-unknown-linux-gnu",
+        packages: "gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static",
+        compiler: "aarch64-linux-gnu-gcc",
+        runner: "qemu-aarch64-static -L /usr/aarch64-linux-gnu",
+        tests: &[VALUES],
+        left_out: &[("a_large_component_is_the_same", "takes minutes under qemu")],
+        is_in_ci: false,
+    },
+    Target {
+        triple: "x86_64-unknown-linux-musl",
+        packages: "",
+        compiler: ZIG,
+        runner: "",
+        tests: &[VALUES, FILES],
+        left_out: &[(
+            "as_many_links_are_followed_as_the_system_follows",
+            "musl follows 39 links in a row to a real path, and Linux 40",
+        )],
+        is_in_ci: false,
+    },
+    Target {
+        triple: "aarch64-apple-darwin",
+        packages: "",
+        compiler: ZIG,
+        runner: "",
+        tests: &[],
+        left_out: &[],
+        is_in_ci: false,
+    },
+    Target {
+        triple: "x86_64-apple-darwin",
+        packages: "",
+        compiler: ZIG,
+        runner: "",
+        tests: &[],
+        left_out: &[],
+        is_in_ci: false,
+    },
+    Target {
         triple: "x86_64-pc-windows-gnu",
         packages: "gcc-mingw-w64-x86-64-posix wine64",
         compiler: "x86_64-w64-mingw32-gcc-posix",
@@ -77,6 +118,8 @@ const TARGETS: &[Target] = &[
         is_in_ci: false,
     },
 ];
+
+const ZIG: &str = "zig";
 
 const WINE: &str = "/usr/lib/wine/wine64";
 
@@ -114,7 +157,12 @@ fn platforms<'t>(shell: &Shell, targets: impl Iterator<Item = &'t Target> + Clon
     for target in targets {
         let name = target.triple.replace('-', "_");
         let cargo_target = format!("CARGO_TARGET_{}", name.to_uppercase());
-        let test = test(shell, target);
+        if target.compiler == ZIG {
+            with_zig(shell, target)?.run()?;
+            continue;
+        }
+        let test = debian(shell, "test --no-fail-fast").arg("--target");
+        let test = with_arguments(shell, target, test.arg(target.triple));
         let test = test.env(&format!("CC_{name}"), target.compiler);
         let test = test.env(&format!("{cargo_target}_LINKER"), target.compiler);
         let test = match target.runner {
@@ -160,22 +208,39 @@ pub(crate) fn debian(shell: &Shell, arguments: &str) -> Program {
     cargo.env("CARGO_INCREMENTAL", "0")
 }
 
+/// `cargo test`, or `cargo check` of the tests, with rustup's library and zig.
+fn with_zig(shell: &Shell, target: &Target) -> Result<Program> {
+    let (subcommand, what) = match target.tests {
+        [] => ("check", "--tests"),
+        _ => ("test", "--no-fail-fast"),
+    };
+    add(shell, target.triple)?;
+    let cargo = zigbuild(shell, subcommand, target.triple)?.arg(what);
+    let cargo = cargo.env("CARGO_INCREMENTAL", "0");
+    Ok(with_arguments(shell, target, cargo))
+}
+
 /// The dependencies are not optimised: to optimise them takes longer than the tests.
-fn test(shell: &Shell, target: &Target) -> Program {
-    let test = debian(shell, "test --locked --no-fail-fast");
-    let test = test
-        .arg("--target-dir")
-        .arg(shell.target().join("platforms"));
-    let test = test.arg("--config");
-    let test = test.arg("profile.dev.package.\"*\".opt-level=0");
-    let test = test.arg("--target").arg(target.triple).args(PACKAGES);
-    let test = target.tests.iter().fold(test, |test, some| test.args(some));
+fn with_arguments(shell: &Shell, target: &Target, cargo: Program) -> Program {
+    let cargo = cargo.args("--locked --target-dir");
+    let cargo = cargo.arg(shell.target().join("platforms"));
+    let cargo = cargo
+        .arg("--config")
+        .arg("profile.dev.package.\"*\".opt-level=0");
+    let cargo = cargo.args(PACKAGES);
+    let cargo = target
+        .tests
+        .iter()
+        .fold(cargo, |cargo, some| cargo.args(some));
     let left_out = target
         .left_out
         .iter()
         .flat_map(|(name, _)| ["--skip", name]);
-    let test = left_out.fold(test.arg("--"), Program::arg);
-    test.env("CARGO_PROFILE_DEV_DEBUG", "0")
+    let cargo = match target.left_out {
+        [] => cargo,
+        _ => left_out.fold(cargo.arg("--"), Program::arg),
+    };
+    cargo.env("CARGO_PROFILE_DEV_DEBUG", "0")
 }
 
 /// `test` with wine's files below `target/`.
