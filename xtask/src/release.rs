@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::shell::Shell;
 
 /// The workspaces. Each has a manifest with the version, and a lock file.
-const WORKSPACES: [&str; 4] = ["", "python/", "crates/zt-candle/", "fuzz/"];
+const WORKSPACES: [&str; 5] = ["", "python/", "js/", "crates/zt-candle/", "fuzz/"];
 
 pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<()> {
     let [new] = arguments else {
@@ -38,6 +38,10 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<()> {
             Some(with_version(text, old, new))
         })?;
     }
+    edit("js/zt/package.json", &|text| {
+        let version = |it| format!("\"version\": \"{it}\"");
+        Some(text.replace(&version(old), &version(new)))
+    })?;
     for workspace in WORKSPACES {
         let cargo = shell.cargo("update --quiet --workspace --manifest-path");
         cargo.arg(format!("{workspace}Cargo.toml")).run()?;
