@@ -29,7 +29,7 @@ export async function open(source, options = {}) {
   const session = new Session(reset);
   const host = new Host(reader, session);
   try {
-    const engine = await session.run(() => new OpenFile(host, reader.name));
+    const engine = await session.run(() => new OpenFile(host, String(reader.name)));
     return new TensorFile(engine, session, host);
   } catch (error) {
     host.close();
@@ -37,6 +37,7 @@ export async function open(source, options = {}) {
   }
 }
 
+/** Arguments become text here, because the module does not check their types. */
 export class TensorFile {
   #engine;
   #session;
@@ -61,11 +62,13 @@ export class TensorFile {
 
   tensor(name) {
     const call = (work) => this.#session.run(() => work(this.#open));
-    return new Tensor(name, this.#session.now(() => this.#open.tensor(name)), call);
+    const text = String(name);
+    return new Tensor(text, this.#session.now(() => this.#open.tensor(text)), call);
   }
 
   async verify({ strict = false, names } = {}) {
-    const report = await this.#session.run(() => this.#open.verify(strict, names));
+    const some = names && Array.from(names, String);
+    const report = await this.#session.run(() => this.#open.verify(strict, some));
     return { ...report, problems: report.problems.map(asError) };
   }
 
@@ -77,6 +80,9 @@ export class TensorFile {
   }
 
   get #open() {
+    if (this.#generation !== generation) {
+      throw new ZtError({ message: "a fault of zt has closed the file: open it again", kind: "internal", code: "internal" });
+    }
     if (this.#engine) return this.#engine;
     throw new ZtError({ message: "the file is closed", kind: "misuse", code: "misuse" });
   }
@@ -99,12 +105,15 @@ export class Tensor {
   }
 
   async slice(parts, { raw = false } = {}) {
+    if (typeof parts !== "string" && !Array.isArray(parts)) {
+      throw new TypeError('slice takes a text such as "0:4,:", or an array of parts');
+    }
     const text = Array.isArray(parts) ? parts.map(textOf).join() : parts;
     return part(await this.#call((engine) => engine.slice(this.name, text, raw)));
   }
 
   async bytes(role = "data") {
-    return this.#call((engine) => engine.bytes(this.name, role));
+    return this.#call((engine) => engine.bytes(this.name, String(role)));
   }
 }
 
