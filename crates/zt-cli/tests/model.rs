@@ -91,6 +91,22 @@ fn verify_of_a_folder_reports_what_does_not_fit_together() {
 }
 
 #[test]
+fn tensors_that_two_shards_have_are_compared() {
+    let dir = tempdir().unwrap();
+    let shards = [1, 2].map(|at| dir.path().join(format!("m-0000{at}-of-00002.zt")));
+    for (shard, value) in shards.iter().zip([1.0, 2.0]) {
+        of_floats(shard, &[value]);
+    }
+    let values = zt!["verify", dir.path()].exits(1).err;
+    assert!(values.contains("with other values"), "{values}");
+    let headers = zt!["verify", "--headers", dir.path()].exits(1).err;
+    assert!(headers.contains("were not compared"), "{headers}");
+    fs::copy(&shards[0], &shards[1]).unwrap();
+    let values = zt!["verify", dir.path()].exits(1).err;
+    assert!(values.contains("with equal values"), "{values}");
+}
+
+#[test]
 fn headers_are_verified_without_values() {
     let dir = tempdir().unwrap();
     let path = dir.path().join("a.zt");

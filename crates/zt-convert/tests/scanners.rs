@@ -1,6 +1,7 @@
 //! Pickles of the classes that scanners were reported to miss. `conformance/data/scanners/make.py` wrote them; Python's
 //! own unpickler lists what it would import.
 #![allow(clippy::unwrap_used, reason = "tests")]
+#![cfg(feature = "pytorch")]
 
 use std::fs;
 use std::path::Path;
