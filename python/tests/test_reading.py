@@ -172,6 +172,26 @@ def test_a_slice_reads_only_what_it_needs(tmp_path):
     assert Counting.taken < 1 << 20
 
 
+def test_a_file_whose_end_is_missing_opens_on_request(tmp_path):
+    path, whole = tmp_path / "cut.safetensors", tmp_path / "whole.safetensors"
+    zt.numpy.save_file({"a": np.arange(4, dtype="f4"), "b": np.arange(9, dtype="f4")}, whole)
+    path.write_bytes(whole.read_bytes()[:-4])
+    with pytest.raises(zt.MalformedError) as error:
+        zt.open(path)
+    assert error.value.code == "truncated"
+    file = zt.open(path, truncated=True)
+    assert [warning.code for warning in file.warnings] == ["truncated"]
+    assert list(file) == ["a", "b"] and file["a"].numpy().tolist() == [0, 1, 2, 3]
+    with pytest.raises(zt.MalformedError, match="32 of 36 bytes"):
+        file["b"]
+    assert zt.diff(file, whole).changed == {"b": ["unreadable"]}
+    target = tmp_path / "saved.zt"
+    with pytest.raises(zt.MalformedError):
+        zt.convert(file, target, lossy=True)
+    assert zt.convert(file, target, skip_damaged=True).damaged == ["b"]
+    assert list(zt.open(target)) == ["a"]
+
+
 def test_errors_are_those_of_python_too(tmp_path, model):
     with pytest.raises(FileNotFoundError) as missing:
         zt.open(tmp_path / "nothing.zt")

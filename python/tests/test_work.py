@@ -108,6 +108,29 @@ def test_a_conversion_takes_a_choice_of_tensors_under_new_names(tmp_path):
     assert zt.merge([a, b], tmp_path / "merged.zt").tensors == 5
 
 
+def test_a_choice_may_be_for_one_source_of_several(tmp_path):
+    base, adapter, out = tmp_path / "base.zt", tmp_path / "adapter.npz", tmp_path / "out.zt"
+    zt.numpy.save_file({"w": np.zeros(1), "pooler.w": np.zeros(2)}, base)
+    zt.numpy.save_file({"a": np.ones(1), "pooler.w": np.ones(2)}, adapter)
+    file = zt.open(adapter)
+    zt.merge([base, file.select(exclude="pooler.*", rename={"a": "adapter.a"})], out)
+    merged = zt.open(out)
+    assert sorted(merged) == ["adapter.a", "pooler.w", "w"]
+    assert merged["pooler.w"].numpy().tolist() == [0, 0]
+    chosen = file.select(include=["pooler.*"], rename=lambda name: name.upper())
+    assert list(chosen) == ["POOLER.W"] and chosen.path == adapter
+    file.close()
+    assert chosen["POOLER.W"].numpy().tolist() == [1, 1]
+    with pytest.raises(zt.MisuseError) as error:
+        zt.open(adapter).select(rename=lambda name: "one")
+    assert error.value.code == "duplicate-name"
+    with pytest.raises(zt.TensorNotFoundError, match="exclude"):
+        chosen.select(exclude="*")
+    with pytest.raises(zt.MisuseError) as error:
+        zt.merge([base, chosen.select()], base)
+    assert error.value.code == "overwrite"
+
+
 def test_a_merge_chooses_between_tensors_of_one_name(tmp_path):
     a, b, out = tmp_path / "a.zt", tmp_path / "b.zt", tmp_path / "out.zt"
     zt.numpy.save_file({"x": np.zeros(2), "y": np.ones(3)}, a)

@@ -33,6 +33,7 @@ def open(
     mmap: bool = True,
     verify: Literal["on_read", "always", "never"] = "on_read",
     strict: bool = False,
+    truncated: bool = False,
     ml_dtype: str | Sequence[str] | None = None,
     storage_options: dict[str, Any] | None = None,
 ) -> File: ...
@@ -164,6 +165,13 @@ class File(Mapping[str, Tensor]):
     def keys(self) -> KeysView[str]: ...
     def items(self) -> ItemsView[str, Tensor]: ...
     def values(self) -> ValuesView[Tensor]: ...
+    def select(
+        self,
+        *,
+        include: str | Sequence[str] | None = None,
+        exclude: str | Sequence[str] | None = None,
+        rename: dict[str, str] | Callable[[str], str] | None = None,
+    ) -> File: ...
     def read_into(
         self,
         out: dict[str, Any],

@@ -10,6 +10,7 @@ use zt::{OpenOptions, Verify};
 use zt_convert::{InputOptions, MlDtype};
 
 use crate::read::open::{Open, is_near, open_input};
+use crate::read::select::{Selection, none_left};
 use crate::read::tensor::Tensor;
 use crate::read::warning::FileWarning;
 use crate::read::{html, load, verify};
@@ -27,13 +28,17 @@ use crate::share::work::PyProgress;
 ///     source: a path; a URL, such as ``"s3://bucket/model.zt"``; bytes-like content, which is not
 ///         copied; or an object with ``seek`` and ``read``.
 ///     mmap: whether arrays are views of a private map of the file, if its bytes fit NumPy. Otherwise
-///         all arrays are copies. If another program cuts a mapped file, touching a lost page ends the
-///         process. Putting a new file under the old name, as ``zt`` does, is safe.
+///         all arrays are copies. If another program truncates a mapped file, reading it kills the
+///         process (SIGBUS). Putting a new file under the old name, as ``zt`` does, is safe.
 ///     verify: when digests are compared: ``"on_read"`` (the first full read), ``"always"``, ``"never"``.
 ///     strict: whether one faulty tensor refuses the whole file.
+///     truncated: whether a file of safetensors, GGUF, npz or PyTorch whose end is missing opens with the
+///         tensors that are whole. It has a warning of the code ``truncated``. ``file[name]``
+///         raises the error of a tensor that is cut, and :func:`convert` needs ``skip_damaged``.
 ///     ml_dtype: a type of ``ml_dtypes``, such as ``"bfloat16"`` or ``"int4"``, or a list of them: what
 ///         opaque elements of NumPy of its length are. NumPy saves such arrays as ``V1`` and ``V2``.
-///     storage_options: the settings of the store of a URL, by the names of ``object_store``:
+///     storage_options: the settings of the store of a URL, with the option names of the crate
+///         ``object_store``:
 ///         ``{"aws_region": "eu-central-1"}``. Credentials come from the environment by default.
 ///
 /// Returns:
@@ -54,13 +59,14 @@ use crate::share::work::PyProgress;
 /// >>> file["weight"][:, 1]
 /// array([1., 4.], dtype=float32)
 #[pyfunction]
-#[pyo3(signature = (source, *, mmap = true, verify = "on_read", strict = false, ml_dtype = None, storage_options = None))]
+#[pyo3(signature = (source, *, mmap = true, verify = "on_read", strict = false, truncated = false, ml_dtype = None, storage_options = None))]
 pub(crate) fn open(
     py: Python<'_>,
     source: &Bound<'_, PyAny>,
     mmap: bool,
     verify: &str,
     strict: bool,
+    truncated: bool,
     ml_dtype: Option<&Bound<'_, PyAny>>,
     storage_options: Option<&Bound<'_, PyDict>>,
 ) -> Result<File> {
@@ -73,7 +79,9 @@ pub(crate) fn open(
             return Err(misuse(py, &text));
         }
     };
-    let mut options = InputOptions::new().open(OpenOptions::new().verify(verify).strict(strict));
+    let mut options = InputOptions::new()
+        .open(OpenOptions::new().verify(verify).strict(strict))
+        .truncated(truncated);
     for name in ml_dtype.map(each).transpose()?.unwrap_or_default() {
         let name: String = name.extract()?;
         let known = MlDtype::from_name(&name);
@@ -225,6 +233,35 @@ impl File {
     /// The tensors, as a view.
     fn values<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>> {
         view(slf, "ValuesView")
+    }
+
+    /// The file with a choice of its tensors, under new names. It reads nothing. ``zt.convert`` takes it as a
+    /// source, so that a choice is for one source of several:
+    /// ``zt.merge([base, zt.open(adapter).select(exclude="pooler.*")], target)``.
+    ///
+    /// Args:
+    ///     include: a pattern, or a list of patterns: only tensors whose name matches one are taken. As in
+    ///         ``fnmatch``, ``*`` is any text, ``?`` one character, and ``[a-z]`` a set.
+    ///     exclude: as ``include``, for tensors to leave out.
+    ///     rename: a dict of old names to new ones, or a function of the old name that returns the new one.
+    ///
+    /// Raises:
+    ///     MisuseError: two tensors get one name, code ``duplicate-name``.
+    ///     TensorNotFoundError: no tensor is left.
+    #[pyo3(signature = (*, include = None, exclude = None, rename = None))]
+    fn select(
+        &self,
+        py: Python<'_>,
+        include: Option<&Bound<'_, PyAny>>,
+        exclude: Option<&Bound<'_, PyAny>>,
+        rename: Option<&Bound<'_, PyAny>>,
+    ) -> Result<Self> {
+        let open = self.open()?;
+        let chosen = Selection::new(include, exclude, rename)?.choose(py, &open.to_input())?;
+        if chosen.file().is_empty() {
+            return Err(none_left());
+        }
+        Ok(File(RwLock::new(Some(Arc::new(open.with(chosen))))))
     }
 
     /// Reads many tensors into existing arrays, on all cores, in the order of the file.

@@ -5,6 +5,7 @@
 //! | `open` | the open file that all its tensors share |
 //! | `file`, `warning` | `zt.open`, `zt.File` and `zt.FileWarning` |
 //! | `tensor`, `component` | `zt.Tensor` and `zt.Component` |
+//! | `select` | the choice of tensors, and their new names |
 //! | `load` | many tensors in one call |
 //! | `plan` | `zt.plan` and `zt.Plan`: tensors that are read ahead |
 //! | `torch` | the functions of `zt.torch`: tensors as capsules of DLPack |
@@ -19,6 +20,7 @@ mod html;
 pub(crate) mod load;
 pub(crate) mod open;
 pub(crate) mod plan;
+pub(crate) mod select;
 pub(crate) mod tensor;
 pub(crate) mod torch;
 pub(crate) mod verify;

@@ -107,6 +107,14 @@ impl Open {
         }
     }
 
+    /// The same file with the tensors of `input`, a choice of its own.
+    pub(crate) fn with(&self, input: Input) -> Self {
+        Open {
+            is_near: self.is_near,
+            ..Open::new(input, self.maps.is_some())
+        }
+    }
+
     pub(crate) fn file(&self) -> &zt::File {
         &self.file
     }

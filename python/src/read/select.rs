@@ -52,24 +52,29 @@ impl<'py> Selection<'py> {
         }
         // Slices of one tensor in several files have one name.
         let joined = zt_convert::join_slices(&inputs).or_raise()?;
-        let chosen = joined.iter().map(|input| {
-            let mut names = HashMap::new();
-            for name in input.file().names() {
-                if let Some(new) = self.new_name(py, name)? {
-                    names.insert(name, new);
-                }
-            }
-            let select = || input.file().select(|name| names.get(name).cloned());
-            let file = py.detach(select).or_raise()?;
-            Ok(Input::new(file, input.paths().to_vec()))
-        });
+        let chosen = joined.iter().map(|input| self.choose(py, input));
         let chosen: Vec<Input> = chosen.collect::<Result<_>>()?;
         if chosen.iter().any(|input| !input.file().is_empty()) {
             return Ok(chosen);
         }
-        let text = "no tensor matches `include`, or all match `exclude`";
-        let error = Error::new(ErrorKind::Misuse, codes::NOT_FOUND, text);
-        Err(exception(&error))
+        Err(none_left())
+    }
+
+    /// The input with the chosen tensors, perhaps none.
+    ///
+    /// # Errors
+    ///
+    /// As [`Selection::apply`], except for `not-found`.
+    pub(crate) fn choose(&self, py: Python<'py>, input: &Input) -> Result<Input> {
+        let mut names = HashMap::new();
+        for name in input.file().names() {
+            if let Some(new) = self.new_name(py, name)? {
+                names.insert(name, new);
+            }
+        }
+        let select = || input.file().select(|name| names.get(name).cloned());
+        let file = py.detach(select).or_raise()?;
+        Ok(Input::new(file, input.paths().to_vec()))
     }
 
     /// The name under which a tensor is taken; `None` if it is left out.
@@ -96,6 +101,12 @@ impl<'py> Selection<'py> {
         }
         Ok(Some(new))
     }
+}
+
+/// The exception for a choice of nothing.
+pub(crate) fn none_left() -> PyErr {
+    let text = "no tensor matches `include`, or all match `exclude`";
+    exception(&Error::new(ErrorKind::Misuse, codes::NOT_FOUND, text))
 }
 
 fn matches<'py>(name: &Bound<'py, PyString>, patterns: &[Bound<'py, PyString>]) -> Result<bool> {

@@ -8,13 +8,13 @@ use pyo3::types::PyDict;
 use zt_convert::{ConvertOptions, Duplicate, Input, Kinds, OnDuplicate};
 
 use crate::read::open::opened;
+use crate::read::select::Selection;
 use crate::read::warning::FileWarning;
 use crate::share::error::{Result, misuse};
 use crate::share::remote;
 use crate::share::source::{Sink, path_of};
 use crate::share::value::each;
 use crate::share::work::{PyProgress, Watch};
-use crate::whole::select::Selection;
 use crate::write::options::{self, Given, kind_of};
 
 /// The result of :func:`convert`.
@@ -74,7 +74,8 @@ impl Conversion {
 }
 
 /// Writes the tensors of files as one file of any writable kind, all of it or nothing. Several sources
-/// are merged: ``zt.merge`` is this function.
+/// are merged: ``zt.merge`` is this function. ``include``, ``exclude`` and ``rename`` are for all sources;
+/// :meth:`File.select` is for one of them.
 ///
 /// Args:
 ///     source: a :class:`File`, a path, a URL, bytes or a file object, or a list of these.

@@ -3,7 +3,6 @@
 //! | module | holds |
 //! | --- | --- |
 //! | `hash`, `diff` | the identity of a file's tensors, and the differences of two files |
-//! | `select` | the choice of tensors, and their new names |
 //! | `convert` | files as one file of any kind |
 //! | `examine` | whether the files of a folder make one model |
 //! | `repair` | a damaged file, mended or saved |
@@ -17,4 +16,3 @@ pub(crate) mod examine;
 pub(crate) mod hash;
 pub(crate) mod program;
 pub(crate) mod repair;
-mod select;
