@@ -1,7 +1,7 @@
 //! What a page shows, as a value.
 
 use serde::{Serialize, Serializer};
-use zt::stats::{Blocks, Bound, Finite, Histogram, ObjectStats, Sketch};
+use zt::stats::{BlockKind, Blocks, Bound, Finite, Histogram, ObjectStats, Sketch};
 
 /// What a page shows of one file, or of two.
 #[derive(Debug, Clone, Default)]
@@ -229,7 +229,7 @@ impl Serialize for Bins<'_> {
     }
 }
 
-/// Blocks as `[rows, columns, is_exact, low, high, base64]`. A byte `b` below 255 stands for
+/// Blocks as `[rows, columns, kind, low, high, base64]`. A byte `b` below 255 stands for
 /// `low + (high - low) * b / 254`; 255 is not finite.
 pub(crate) struct Picture<'r>(pub(crate) &'r Blocks);
 
@@ -256,9 +256,14 @@ impl Serialize for Picture<'_> {
         let Blocks {
             rows,
             columns,
-            is_exact,
+            kind,
             ..
         } = blocks;
-        (rows, columns, is_exact, low, high, text).serialize(serializer)
+        let kind = match kind {
+            BlockKind::Element => "element",
+            BlockKind::Density => "density",
+            _ => "magnitude",
+        };
+        (rows, columns, kind, low, high, text).serialize(serializer)
     }
 }

@@ -1,7 +1,8 @@
 //! The bytes of a page.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use zt::{Dense, File, Writer};
+use zt::stats::BlockKind;
+use zt::{Csr, Dense, File, Writer};
 use zt_report::{Report, ReportOptions};
 
 fn file(names: impl IntoIterator<Item = String>) -> File {
@@ -52,4 +53,24 @@ fn a_page_is_no_longer_than_its_limit() {
         let whole = report.to_html(ReportOptions::new().detail(true).limit());
         assert!(whole.len() > page.len() + (100 << 10));
     }
+}
+
+#[test]
+fn the_picture_of_a_sparse_matrix_is_its_pattern() {
+    let mut bytes = Vec::new();
+    let mut writer = Writer::new(&mut bytes).unwrap();
+    // The lower left and the upper right corner.
+    let indptr = [[0u64].as_slice(), &[1; 95], &[2]].concat();
+    let matrix = Csr::new([96, 96], &[5f32, 7.0][..], &[95u64, 0][..], indptr).unwrap();
+    writer.add("graph", &matrix).unwrap();
+    writer.finish().unwrap();
+    let file = File::from_bytes(bytes).unwrap();
+    let report = Report::of(&file, "graph.zt", &ReportOptions::new()).unwrap();
+    let stats = report.objects[0].values.as_ref().unwrap();
+    let blocks = stats.sketch.as_ref().unwrap().blocks.as_ref().unwrap();
+    assert_eq!((blocks.rows, blocks.columns), (48, 48));
+    assert_eq!(blocks.kind, BlockKind::Density);
+    let stored = blocks.values.iter().enumerate();
+    let stored: Vec<_> = stored.filter(|(_, share)| **share > 0.0).collect();
+    assert_eq!(stored, [(47, &0.25), (47 * 48, &0.25)]);
 }

@@ -51,7 +51,7 @@ interface Data {
   objects: Columns;
   histograms: [number, [number, number, number[]]][];
   before: [number, [number, number, number[]]][];
-  pictures: [number, [number, number, boolean, number, number, string]][];
+  pictures: [number, [number, number, Kind, number, number, string]][];
 }
 
 /** Bins of one width; the first begins at `start * width`. */
@@ -61,11 +61,13 @@ export interface Histogram {
   counts: number[];
 }
 
+/** What a block of a matrix has: its element, the mean of absolute values, or the share of stored values. */
+type Kind = "element" | "magnitude" | "density";
+
 export interface Picture {
   rows: number;
   columns: number;
-  /** Whether a block is one element. */
-  isExact: boolean;
+  kind: Kind;
   low: number;
   high: number;
   /** 255 is not finite; the others go from `low` to `high`. */
@@ -168,9 +170,9 @@ export function parse(text: string): Report {
     picture(at) {
       const found = pictures.get(at);
       if (found === undefined) return undefined;
-      const [rows, columns, isExact, low, high, base64] = found;
+      const [rows, columns, kind, low, high, base64] = found;
       const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
-      return { rows, columns, isExact, low, high, bytes };
+      return { rows, columns, kind, low, high, bytes };
     },
   };
 }

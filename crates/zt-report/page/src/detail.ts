@@ -152,7 +152,8 @@ function bars(now: Histogram, before: Histogram | undefined, isLog: boolean) {
 const power = (width: number) => `2^${Math.round(Math.log2(width))}`;
 
 function drawPicture(item: Item, picture: Picture): Node[] {
-  const { rows, columns, isExact, low, high, bytes } = picture;
+  const { rows, columns, kind, low, high, bytes } = picture;
+  const isExact = kind === "element";
   const scale = 8;
   const canvas = h("canvas", { width: columns, height: rows, class: "picture", role: "img", "aria-label": "Matrix" });
   canvas.style.aspectRatio = `${columns} / ${rows}`;
@@ -171,7 +172,7 @@ function drawPicture(item: Item, picture: Picture): Node[] {
   const [high1, wide1] = [item.shape[0], item.shape.slice(1).reduce((all, extent) => all * extent, 1)];
   const what = isExact
     ? "Each pixel is one element: blue is below 0, red above."
-    : `Each of ${rows}×${columns} pixels is the mean absolute value of up to ${Math.ceil(high1 / rows)}×${Math.ceil(wide1 / columns)} elements.`;
+    : `Each of ${rows}×${columns} pixels is the ${kind === "density" ? "share of stored values" : "mean absolute value"} of up to ${Math.ceil(high1 / rows)}×${Math.ceil(wide1 / columns)} elements.`;
   const from = isExact ? -reach : low;
   const stops = Array.from({ length: 24 }, (_, at) => from + ((high - from) * at) / 23);
   const exact = isExact ? Array.from({ length: 24 }, (_, at) => -reach + (2 * reach * at) / 23) : stops;

@@ -19,7 +19,7 @@ mod values;
 use zt_formats::{Coo, Csr, Elements, Registry, Slice, View, dense_byte_len, element_count};
 use zt_manifest::{DType, Text};
 
-pub use sketch::{Blocks, Histogram, Sketch};
+pub use sketch::{BlockKind, Blocks, Histogram, Sketch};
 pub use values::{Bound, Finite, Stats};
 
 use sketch::{Sketcher, Sums};
@@ -186,12 +186,16 @@ fn of_entry(
     values.add_zeros(array.absent);
     let is_integer = values.has_integers();
     let (dead_rows, dead_columns) = dead::rows_and_columns(&array, &values, gauge)?;
+    let mut sketch = sketcher.map(|it| it.finish(array.absent, is_integer, &all.sums));
+    if let Some(sketch) = sketch.as_mut().filter(|_| array.role.is_some()) {
+        sketch.blocks = sketch::pattern(&tensor)?;
+    }
     Ok(ObjectStats {
         name: entry.name().to_owned(),
         values,
         dead_rows,
         dead_columns,
-        sketch: sketcher.map(|it| it.finish(array.absent, is_integer, &all.sums)),
+        sketch,
     })
 }
 

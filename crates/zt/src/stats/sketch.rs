@@ -6,10 +6,11 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use zt_formats::{Elements, Reals, Registry};
+use zt_formats::{Coo, Csr, Elements, Reals, Registry, View};
 
 use super::values::Bound;
 use crate::error::Result;
+use crate::file::tensor::Tensor;
 
 /// The most bins of a histogram.
 const BINS: i64 = 64;
@@ -22,7 +23,7 @@ const SIDE: u64 = 48;
 pub struct Sketch {
     /// Of the finite values; `None` if there is none.
     pub histogram: Option<Histogram>,
-    /// `None` for a sparse object, and for one of fewer than two dimensions.
+    /// `None` for an object of fewer than two dimensions, and for a sparse one of more.
     pub blocks: Option<Blocks>,
 }
 
@@ -48,10 +49,22 @@ pub struct Blocks {
     pub rows: usize,
     /// Blocks from left to right.
     pub columns: usize,
-    /// Whether each block is one element, with its value. Otherwise a block has the mean of the absolute values.
-    pub is_exact: bool,
+    /// What a block has.
+    pub kind: BlockKind,
     /// The blocks row by row; not finite if a value of the block is not.
     pub values: Vec<f32>,
+}
+
+/// What a block of a matrix has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BlockKind {
+    /// The value of its only element.
+    Element,
+    /// The mean of the absolute values of its elements.
+    MeanAbs,
+    /// Of a sparse matrix, the share of its elements that are stored.
+    Density,
 }
 
 /// Makes the sketch of one object, on several threads.
@@ -285,10 +298,56 @@ impl Grid {
         Blocks {
             rows: high,
             columns: wide,
-            is_exact: self.is_exact(),
+            kind: if self.is_exact() {
+                BlockKind::Element
+            } else {
+                BlockKind::MeanAbs
+            },
             values: values.into_iter().enumerate().map(mean).collect(),
         }
     }
+}
+
+/// Where a sparse matrix has values; `None` for any other object.
+pub(super) fn pattern(tensor: &Tensor<'_>) -> Result<Option<Blocks>> {
+    let [rows, columns] = *tensor.shape() else {
+        return Ok(None);
+    };
+    if rows == 0 || columns == 0 {
+        return Ok(None);
+    }
+    let grid = Grid { rows, columns };
+    // From the first block on: the values of COO may come in any order.
+    let mut sums = Sums {
+        first: 0,
+        sums: vec![0.0],
+    };
+    let wide = columns.min(SIDE);
+    let mut add = |row: u64, column: u64| {
+        let at = block(row, rows) * wide + block(column, columns);
+        sums.add(at as usize, wide as usize, 1.0);
+    };
+    match tensor.format() {
+        Csr::FORMAT => {
+            let matrix: Csr<'_> = tensor.view()?;
+            for row in 0..matrix.indptr().len().saturating_sub(1) {
+                let places = matrix.row(row).unwrap_or_default();
+                let columns = matrix.indices().get(places).unwrap_or_default();
+                columns.iter().for_each(|column| add(row as u64, *column));
+            }
+        }
+        Coo::FORMAT => {
+            let matrix: Coo<'_> = tensor.view()?;
+            let axis = |axis| matrix.coords(axis).unwrap_or_default();
+            let places = axis(0).iter().zip(axis(1));
+            places.for_each(|(row, column)| add(*row, *column));
+        }
+        _ => return Ok(None),
+    }
+    Ok(Some(Blocks {
+        kind: BlockKind::Density,
+        ..grid.blocks(&[sums])
+    }))
 }
 
 /// The block that a row or a column is in.
@@ -367,8 +426,8 @@ mod tests {
         }
         let blocks = grid.blocks(&parts);
         assert_eq!(
-            (blocks.rows, blocks.columns, blocks.is_exact),
-            (48, 48, false)
+            (blocks.rows, blocks.columns, blocks.kind),
+            (48, 48, BlockKind::MeanAbs)
         );
         for (at, mean) in blocks.values.iter().enumerate() {
             let (down, across) = (at as u64 / 48, at as u64 % 48);
