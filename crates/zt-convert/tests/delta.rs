@@ -235,6 +235,20 @@ fn zeros_are_written_whole() {
     assert!(len < 8000, "{len}");
 }
 
+/// An object that only the new file has is compressed as planes.
+#[test]
+fn new_objects_are_planes() {
+    let values: Vec<f32> = (0..100_000u32).map(|at| (at as f32).sin()).collect();
+    let new = Dense::from_slice(&[100_000], &values).unwrap();
+    let base = plain(|_| {});
+    let next = plain(|writer| writer.add("w", &new).unwrap());
+    let (change, changes, len) = made(&base, &next);
+    assert_eq!(changes.whole, 1);
+    assert_eq!(change.file().tensor("w").unwrap().format(), "zt.planes/1");
+    assert!(len < 370_000, "{len}");
+    round_trip(&base, &next);
+}
+
 fn steps(count: usize) -> Vec<Input> {
     let mut noise = Noise(3);
     let mut values = noise.bytes(600_000);

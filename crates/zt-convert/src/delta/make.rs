@@ -11,12 +11,13 @@ use zt::{
     Bytes, Compression, ContentHash, DType, Dense, Elements, Error, File, HashOptions, ObjectHash,
     Progress, Result, Slice, Tensor, WriteOptions, Writer,
 };
-use zt_foreign::Input;
+use zt_foreign::{ConvertOptions, Incoming, Input, Job};
 
 use crate::delta::fault::Fault;
 use crate::delta::header::{Header, is_delta};
 use crate::delta::part::without_planes;
 use crate::merge;
+use crate::native::{ZT, write_objects};
 
 /// Bytes of a component that are compared at a time.
 const BATCH: usize = 8 << 20;
@@ -151,6 +152,7 @@ fn write(
     mut writer: Writer<'_>,
     progress: Option<Progress<'_>>,
 ) -> Result<Changes> {
+    let path = new.path();
     let (old, new) = (Hashed::new(base, progress)?, Hashed::new(new, progress)?);
     let (in_base, in_new) = (old.by_name(), new.by_name());
     let mut header = Header::new(&old.hash, &new.hash)?;
@@ -163,7 +165,7 @@ fn write(
             moved.entry(identity).or_default().push(name);
         }
     }
-    let mut changes = Changes::default();
+    let (mut changes, mut whole) = (Changes::default(), Vec::new());
     for tensor in new.file.tensors() {
         let tensor = tensor?;
         let name = tensor.name();
@@ -203,9 +205,15 @@ fn write(
                 continue;
             }
         }
-        writer.copy(name, &tensor)?;
-        changes.whole += 1;
+        whole.push(Incoming {
+            tensor,
+            registry: new.file.registry(),
+            path,
+        });
     }
+    changes.whole = whole.len() as u64;
+    let options = ConvertOptions::new(ZT);
+    write_objects(&whole, &[], &mut writer, &mut Job::new(ZT, &options))?;
     changes.removed = names.len() as u64;
     header.removed = names.into_iter().map(str::to_owned).collect();
     let attributes = new.file.attributes()?;
