@@ -154,10 +154,9 @@ const power = (width: number) => `2^${Math.round(Math.log2(width))}`;
 function drawPicture(item: Item, picture: Picture): Node[] {
   const { rows, columns, kind, low, high, bytes } = picture;
   const isExact = kind === "element";
-  const scale = 8;
   const canvas = h("canvas", { width: columns, height: rows, class: "picture", role: "img", "aria-label": "Matrix" });
   canvas.style.aspectRatio = `${columns} / ${rows}`;
-  canvas.style.maxWidth = `${Math.max(columns * scale, 48)}px`;
+  canvas.style.maxWidth = `${Math.max(columns * 8, Math.min(columns * 24, 240))}px`;
   const reach = Math.max(Math.abs(low), Math.abs(high));
   const value = (byte: number) => low + ((high - low) * byte) / 254;
   const colorOf = (number: number) => (isExact ? signed(reach === 0 ? 0 : number / reach) : magnitude((number - low) / (high - low || 1)));

@@ -93,7 +93,7 @@ export function drawTreemap(items: Item[], onSelect: (item: Item) => void) {
       .round(true);
     tiles = layout(leaves)
       .descendants()
-      .filter((tile) => tile.depth > 0 && tile.x1 - tile.x0 >= 2 && tile.y1 - tile.y0 >= 2);
+      .filter((tile) => (tile.depth > 0 || tile.data.item) && tile.x1 - tile.x0 >= 2 && tile.y1 - tile.y0 >= 2);
     map.replaceChildren(...tiles.map((tile, at) => drawn(tile, at, coloring.of(tile.data), coloring.label(tile.data))));
     drawLegend(coloring.legend, coloring.isRamp);
     drawCrumbs();
