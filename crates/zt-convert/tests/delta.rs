@@ -327,6 +327,16 @@ fn a_delta_of_deltas_is_refused() {
     let (change, ..) = made(&files[0], &files[1]);
     let error = delta(&files[0], &change, Vec::new(), None).unwrap_err();
     assert_eq!(error.code(), "unsupported");
+    // One of its objects in a file that is no delta.
+    let new = plain(|writer| {
+        writer
+            .begin("w", &[4], Delta::FORMAT)
+            .unwrap()
+            .finish()
+            .unwrap()
+    });
+    let error = delta(&files[0], &new, Vec::new(), None).unwrap_err();
+    assert_eq!(error.code(), "unsupported");
 }
 
 /// A delta that a stranger wrote: `object` is the only one, and it changes `w`.

@@ -41,7 +41,8 @@ const EXAMPLES: &str = "\
 Examples:
   zt delta step-100.safetensors step-110.safetensors -o step-110.delta.zt
   zt patch step-100.safetensors step-110.delta.zt -o step-110.safetensors
-  zt ls step-110.delta.zt";
+  zt ls step-110.delta.zt
+  zt delta base.zt second.zt --base base.zt --base first.zt -o both.zt    join two deltas";
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let Arguments {

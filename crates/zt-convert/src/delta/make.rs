@@ -177,6 +177,9 @@ fn write(
             .iter()
             .map(|(_, it)| it.byte_len)
             .sum::<u64>();
+        if tensor.format() == Delta::FORMAT {
+            return Err(Error::from(Fault::IsDelta).with_object(name));
+        }
         let before = in_base.get(name);
         if before.is_some_and(|before| before.identity == hash.identity) {
             changes.same += 1;
@@ -235,8 +238,7 @@ fn changed<'a>(
 ) -> Result<Option<Delta<'a>>> {
     let is_alike = base.format() == new.format()
         && base.shape() == new.shape()
-        && before.components.len() == after.components.len()
-        && new.format() != Delta::FORMAT;
+        && before.components.len() == after.components.len();
     if !is_alike {
         return Ok(None);
     }
@@ -250,7 +252,10 @@ fn changed<'a>(
         let dtype = new.dtype_to_write(role)?;
         let (this, that) = (base.component(role)?, new.component(role)?);
         let logical_type = |of: &'a zt::Component| dtype.logical_type(of.logical_type.as_deref());
-        if dtype != base.dtype_to_write(role)? || logical_type(this) != logical_type(that) {
+        if dtype != base.dtype_to_write(role)?
+            || logical_type(this) != logical_type(that)
+            || !now.byte_len.is_multiple_of(dtype.byte_len() as u64)
+        {
             return Ok(None);
         }
         if old != now {
@@ -267,9 +272,9 @@ fn changed<'a>(
 
 /// Whether changes take fewer bytes than the whole object, by a sample of stretches.
 fn is_worth_it(base: &Tensor<'_>, new: &Tensor<'_>, delta: &Delta<'_>) -> Result<bool> {
-    let (mut coded, mut whole) = (0u64, 0u64);
+    let (mut coded, mut whole) = (0.0, 0.0);
     for (role, _) in new.components() {
-        let byte_len = new.decoded_len(role)?;
+        let byte_len = new.decoded_len(role)? as f64;
         if delta.sha256_of(role).is_none() {
             whole += byte_len;
             continue;
@@ -278,29 +283,24 @@ fn is_worth_it(base: &Tensor<'_>, new: &Tensor<'_>, delta: &Delta<'_>) -> Result
         let count = stretches.count.min(SAMPLES);
         let (mut code_len, mut values) = (0, Vec::new());
         for sample in 0..count {
-            let at = sample * stretches.count / count;
-            let (old, now) = stretches.read(at, 1)?;
-            code_len += stretches.codec.encode(&old, &now).len() as u64;
+            let (old, now) = stretches.read(sample * stretches.count / count, 1)?;
+            code_len += stretches.codec.encode(&old, &now).len();
             values.extend_from_slice(&now);
         }
-        let sampled = values.len() as u64;
-        let mut stored = Vec::new();
+        let sampled = values.len();
+        let mut stored_len = sampled;
+        // No component of a model shrinks to a quarter, but one of zeros does.
         if code_len > sampled / 4 {
-            // No component of a model shrinks to a quarter, but one of zeros does.
             let elements = Elements::new(stretches.dtype, Bytes::from(values));
-            let shape = [sampled / stretches.dtype.byte_len() as u64];
+            let shape = [(sampled / stretches.dtype.byte_len()) as u64];
+            let mut stored = Vec::new();
             let mut writer = options().to_writer(&mut stored)?;
             writer.add("sample", &Dense::from_elements(shape, elements)?)?;
             writer.finish()?;
+            stored_len = stored.len();
         }
-        let scaled = |len: u64| u128::from(len) * u128::from(byte_len) / u128::from(sampled.max(1));
-        coded += u64::try_from(scaled(code_len)).unwrap_or(u64::MAX);
-        let stored = if stored.is_empty() {
-            sampled
-        } else {
-            stored.len() as u64
-        };
-        whole += u64::try_from(scaled(stored)).unwrap_or(u64::MAX);
+        coded += byte_len * code_len as f64 / sampled as f64;
+        whole += byte_len * stored_len as f64 / sampled as f64;
     }
     Ok(coded <= whole)
 }

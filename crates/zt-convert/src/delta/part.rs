@@ -1,7 +1,7 @@
 //! The bytes of objects that are made when they are read.
 
 use std::io;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use zt::container::memory::in_memory;
 use zt::foreign::on_all_cores;
@@ -163,11 +163,11 @@ impl Part {
         Ok(())
     }
 
-    fn sources(&self) -> impl Iterator<Item = std::sync::Arc<dyn Source>> {
-        let tensor = self.tensor.tensor();
-        let roles = tensor.components().map(|(role, _)| role);
-        let sources = roles.filter_map(move |role| Some(tensor.stored_bytes(role).ok()?.0));
-        sources.collect::<Vec<_>>().into_iter()
+    fn sources(&self) -> impl Iterator<Item = Arc<dyn Source>> {
+        let tensors = [Some(&self.tensor), self.coded.as_ref().map(|it| &it.delta)];
+        let tensors = tensors.into_iter().flatten().map(OwnedTensor::tensor);
+        let roles = tensors.flat_map(|it| it.components().map(move |(role, _)| (it, role)));
+        roles.filter_map(|(tensor, role)| Some(tensor.stored_bytes(role).ok()?.0))
     }
 }
 
