@@ -319,6 +319,12 @@ fn a_wrong_base_is_named() {
     );
     let error = patch(&files[0], &files[1..2], None).unwrap_err();
     assert_eq!(error.code(), "misuse");
+    // A base without the object that the delta removes.
+    let empty = plain(|_| ());
+    let (change, ..) = made(&files[0], &empty);
+    let error = patch(&empty, &[change], None).unwrap_err();
+    assert_eq!(error.code(), "wrong-base");
+    assert!(error.to_string().contains(&content(&files[0])), "{error}");
 }
 
 #[test]

@@ -18,7 +18,7 @@ use crate::delta::result::result;
 /// Code `wrong-base` for deltas that do not follow each other; `misuse` for a file that is no delta; `delta` for
 /// one that does not fit the names and the lengths of the base; the fault of an object of a delta.
 pub fn patched(base: &Input, deltas: &[Input]) -> Result<Input> {
-    Ok(apply(base, deltas)?.0)
+    apply(base, deltas, &headers(deltas)?)
 }
 
 /// As [`patched`], and checks everything before: the content identity of the base, of each delta, and of
@@ -31,7 +31,10 @@ pub fn patched(base: &Input, deltas: &[Input]) -> Result<Input> {
 /// `unsupported` for a base with a damaged object; `delta` for a result with another identity;
 /// [`zt::ErrorKind::Interrupted`].
 pub fn patch(base: &Input, deltas: &[Input], progress: Option<Progress<'_>>) -> Result<Input> {
-    let (result, headers) = apply(base, deltas)?;
+    let headers = headers(deltas)?;
+    let (Some(first), Some(last)) = (headers.first(), headers.last()) else {
+        return Ok(base.clone());
+    };
     let hash = |input: &Input| {
         let mut options = HashOptions::new();
         if let Some(progress) = progress {
@@ -40,11 +43,9 @@ pub fn patch(base: &Input, deltas: &[Input], progress: Option<Progress<'_>>) -> 
         let hash = input.file().hash(&options);
         hash.map_err(|error| input.blame(error))
     };
-    let (Some(first), Some(last)) = (headers.first(), headers.last()) else {
-        return Ok(result);
-    };
     let expected = first.expect_base(&hash(base)?);
     expected.map_err(|error| base.blame(error))?;
+    let result = apply(base, deltas, &headers)?;
     let found = hash(&result)?;
     if let Some(error) = found.errors().next() {
         return Err(error.clone());
@@ -58,17 +59,24 @@ pub fn patch(base: &Input, deltas: &[Input], progress: Option<Progress<'_>>) -> 
     Ok(result)
 }
 
-fn apply(base: &Input, deltas: &[Input]) -> Result<(Input, Vec<Header>)> {
+/// What the deltas record. Each must follow the one before it.
+fn headers(deltas: &[Input]) -> Result<Vec<Header>> {
     let mut headers: Vec<Header> = Vec::with_capacity(deltas.len());
-    let mut input = base.clone();
     for delta in deltas {
         let header = Header::of(delta.file()).map_err(|error| delta.blame(error))?;
         if let Some(before) = headers.last().filter(|before| before.result != header.base) {
             let (expected, found) = (Digest::Sha256(before.result), Digest::Sha256(header.base));
             return Err(delta.blame(Fault::WrongOrder { expected, found }.into()));
         }
-        input = result(&input, delta, &header)?;
         headers.push(header);
     }
-    Ok((input, headers))
+    Ok(headers)
+}
+
+fn apply(base: &Input, deltas: &[Input], headers: &[Header]) -> Result<Input> {
+    let mut input = base.clone();
+    for (delta, header) in deltas.iter().zip(headers) {
+        input = result(&input, delta, header)?;
+    }
+    Ok(input)
 }
