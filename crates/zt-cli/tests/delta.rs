@@ -98,6 +98,14 @@ fn base_reads_a_delta_as_its_result() {
     for command in [&["verify"][..], &["ls"], &["info"]] {
         steps.zt(&[command, &two].concat()).exits(0);
     }
+    for command in ["ls", "info"] {
+        let is_noted = |arguments: &[&str]| {
+            let run = steps.zt(&[&[command], arguments].concat()).exits(0);
+            run.err.contains("to-2.zt is a delta: --base BASE reads")
+        };
+        assert!(is_noted(&two[..1]));
+        assert!(!is_noted(&two));
+    }
     steps.zt(&[&["diff", "2.zt"], &two[..]].concat()).exits(0);
     let show = |arguments: &[&str]| steps.zt(&[&["show"], arguments, &["--slice", "1:3"]].concat());
     let expected = show(&["2.zt", "w"]).exits(0).text();

@@ -126,6 +126,7 @@ fn info(path: &Path, file: &File, answer: &mut Answer<'_>) -> Result<Exit, Failu
         return Ok(Exit::Ok);
     }
     answer.output.warnings_about(path, &remarks);
+    answer.output.delta(path, file);
     let lines = totals.lines(file, &Attributes(attributes.as_ref()));
     answer.text(&lines.join("\n"))?;
     Ok(Exit::Ok)

@@ -134,6 +134,7 @@ fn list(
         return Ok(Exit::Ok);
     }
     answer.output.warnings_about(path, &remarks);
+    answer.output.delta(path, file);
     let mut totals = Totals::default();
     let mut table = match tree {
         Some(tree) => {

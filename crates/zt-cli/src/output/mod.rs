@@ -27,6 +27,7 @@ use serde::Serialize;
 use terminal_size::{Width, terminal_size_of};
 use zt::{Error, ErrorKind, File, Warning};
 use zt_convert::foreign::{Fault, is_url};
+use zt_convert::is_delta;
 
 use self::json::{ErrorBody, object};
 use self::text::printable;
@@ -195,6 +196,16 @@ impl Output {
         let mut warnings = file.warnings();
         warnings.retain(|warning| warning.code == "unfinished-edit");
         self.warnings_about(path, &warnings);
+    }
+
+    /// Says that `file` is a delta, whose objects are changes.
+    pub(crate) fn delta(&self, path: &Path, file: &File) {
+        if is_delta(file) {
+            let path = text::path(path);
+            self.note(&format!(
+                "{path} is a delta: --base BASE reads the file that it makes of BASE"
+            ));
+        }
     }
 
     /// The warning that the end of the file is missing, for commands that show no others.
