@@ -25,6 +25,7 @@ mod _zt {
         file::{File, open},
         load::load,
         plan::{Plan, plan},
+        report::report,
         tensor::Tensor,
         torch::{
             _check_data, _dlpack, _dlpack_component, _dlpack_many, _dlpack_part, _has_same_blobs,

@@ -63,6 +63,27 @@ def test_differences_and_identities(tmp_path):
     assert (diff.only_a, diff.only_b, diff.changed) == (["y"], ["z"], {"x": ["values"]})
 
 
+def test_a_report_is_a_page_of_one_file_or_of_two(tmp_path):
+    a, b, page = tmp_path / "a.zt", tmp_path / "b.safetensors", tmp_path / "page.html"
+    zt.numpy.save_file({"layers.0.w": np.arange(6.0).reshape(2, 3)}, a)
+    zt.numpy.save_file({"layers.0.w": np.ones((2, 3))}, b)
+    with zt.open(a) as file:
+        file.report(page)
+    text = page.read_text()
+    assert text.startswith("<!doctype html>") and "layers.0.w" in text and "a.zt" in text
+    with pytest.raises(zt.MisuseError) as refused:
+        zt.report(a, page, b)
+    assert refused.value.code == "overwrite"
+    assert page.read_text() == text
+    zt.report(a, page, b, overwrite=True, detail=True)
+    assert "b.safetensors" in page.read_text()
+    zt.report(b.read_bytes(), page, sample=True, overwrite=True)
+    with pytest.raises(zt.MisuseError):
+        zt.report(a, page, b, sample=True, overwrite=True)
+    assert "in memory" in page.read_text()
+    assert {path.name for path in tmp_path.iterdir()} == {"a.zt", "b.safetensors", "page.html"}
+
+
 def test_a_conversion_refuses_what_would_be_lost(tmp_path):
     a, b = tmp_path / "a.zt", tmp_path / "b.safetensors"
     zt.numpy.save_file({"x": np.arange(4.0)}, a, {"step": 7})

@@ -51,6 +51,7 @@ from ._zt import (
     open,
     plan,
     repair,
+    report,
     verify,
 )
 
@@ -104,5 +105,6 @@ __all__ = [
     "open",
     "plan",
     "repair",
+    "report",
     "verify",
 ]

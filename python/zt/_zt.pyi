@@ -62,6 +62,18 @@ def hash(
     storage_options: dict[str, Any] | None = None,
 ) -> ContentHash: ...
 def examine(folder: _Path, *, values: bool = False) -> list[Finding]: ...
+def report(
+    source: File | _Source,
+    path: _Path,
+    other: File | _Source | None = None,
+    *,
+    detail: bool = False,
+    sample: bool = False,
+    overwrite: bool = False,
+    threads: int | None = None,
+    progress: _Progress | None = None,
+    storage_options: dict[str, Any] | None = None,
+) -> None: ...
 def diff(
     a: File | _Source,
     b: File | _Source,
@@ -186,6 +198,9 @@ class File(Mapping[str, Tensor]):
         threads: int | None = None,
         progress: _Progress | None = None,
     ) -> Verification: ...
+    def report(
+        self, path: _Path, *, detail: bool = False, overwrite: bool = False
+    ) -> None: ...
     def _repr_html_(self) -> str: ...
     def __reduce__(self) -> Any: ...
 

@@ -13,7 +13,7 @@ use crate::read::open::{Open, is_near, open_input};
 use crate::read::select::{Selection, none_left};
 use crate::read::tensor::Tensor;
 use crate::read::warning::FileWarning;
-use crate::read::{html, load, verify};
+use crate::read::{html, load, report, verify};
 use crate::share::error::{OrRaise, Result, misuse, no_pickling};
 use crate::share::value::{self, each};
 use crate::share::work::PyProgress;
@@ -299,6 +299,15 @@ impl File {
         progress: PyProgress<'py>,
     ) -> Result<verify::Verification> {
         verify::verify(slf.py(), slf, strict, threads, progress, None)
+    }
+
+    /// Writes one HTML page that shows the model: :func:`report`.
+    #[pyo3(signature = (path, *, detail = false, overwrite = false))]
+    fn report(slf: &Bound<'_, Self>, path: PathBuf, detail: bool, overwrite: bool) -> Result<()> {
+        let (py, file) = (slf.py(), slf.as_any());
+        report::report(
+            py, file, path, None, detail, false, overwrite, None, None, None,
+        )
     }
 
     /// A table of the first 50 tensors, for notebooks.

@@ -10,6 +10,7 @@
 //! | `plan` | `zt.plan` and `zt.Plan`: tensors that are read ahead |
 //! | `torch` | the functions of `zt.torch`: tensors as capsules of DLPack |
 //! | `verify` | `zt.verify` |
+//! | `report` | `zt.report` |
 //! | `html` | tables for notebooks |
 //!
 //! It must not know the modules that write files.
@@ -20,6 +21,7 @@ mod html;
 pub(crate) mod load;
 pub(crate) mod open;
 pub(crate) mod plan;
+pub(crate) mod report;
 pub(crate) mod select;
 pub(crate) mod tensor;
 pub(crate) mod torch;
