@@ -60,6 +60,7 @@ use crate::share::work::PyProgress;
 /// array([1., 4.], dtype=float32)
 #[pyfunction]
 #[pyo3(signature = (source, *, mmap = true, verify = "on_read", strict = false, truncated = false, ml_dtype = None, storage_options = None))]
+#[expect(clippy::too_many_arguments, reason = "the keywords of Python's call")]
 pub(crate) fn open(
     py: Python<'_>,
     source: &Bound<'_, PyAny>,
