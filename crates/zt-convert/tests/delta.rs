@@ -327,6 +327,24 @@ fn a_wrong_base_is_named() {
     assert!(error.to_string().contains(&content(&files[0])), "{error}");
 }
 
+/// The values have several pieces of 1 MiB, and a SHA-256 in the delta. It does not stand for the fault of
+/// the delta.
+#[test]
+fn a_damaged_delta_is_named() {
+    let old = Noise(5).bytes(3 << 20);
+    let mut new = old.clone();
+    new.iter_mut().step_by(1000).for_each(|byte| *byte ^= 1);
+    let [base, next] = [&old, &new]
+        .map(|bytes| plain(|writer| writer.add("w", &dense(DType::U8, bytes)).unwrap()));
+    let mut bytes = Vec::new();
+    delta(&base, &next, &mut bytes, None).unwrap();
+    bytes[100] ^= 1;
+    let change = Input::from(File::from_bytes(bytes).unwrap());
+    let error = patch(&base, &[change], None).unwrap_err();
+    assert_eq!(error.code(), "digest-mismatch");
+    assert!(error.to_string().contains("expected crc32c"), "{error}");
+}
+
 #[test]
 fn a_delta_of_deltas_is_refused() {
     let files = steps(2);

@@ -220,8 +220,8 @@ impl Scan<'_> {
             end = piece.stored.end();
             decoded = decoded.strict_add(piece.content_len);
             outcome.wrong_bool = outcome.wrong_bool.or(piece.wrong_bool);
+            unread |= piece.is_unread;
             if let (Some(fault), Ok(_)) = (piece.fault, &outcome.decoded) {
-                unread |= fault.kind() == crate::error::ErrorKind::Io;
                 outcome.decoded = Err(fault);
             }
         }

@@ -20,6 +20,8 @@ pub(super) struct Piece {
     pub(super) sum: Option<Digest>,
     pub(super) content_len: u64,
     pub(super) fault: Option<Error>,
+    /// Whether the source failed, so that no bytes were summed.
+    pub(super) is_unread: bool,
     pub(super) wrong_bool: Option<Box<zt_formats::Error>>,
 }
 
@@ -31,9 +33,12 @@ impl Piece {
             sum: None,
             content_len: 0,
             fault: None,
+            is_unread: false,
             wrong_bool: None,
         };
         let fault = piece.fill(job, place, scratch).err();
+        // A source may fail with an error of any kind.
+        piece.is_unread = matches!(fault, Some(zt_container::Error::Io(_)));
         piece.fault = fault.map(Error::from);
         piece
     }
