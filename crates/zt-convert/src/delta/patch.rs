@@ -48,7 +48,12 @@ pub fn patch(base: &Input, deltas: &[Input], progress: Option<Progress<'_>>) -> 
     let result = apply(base, deltas, &headers)?;
     let found = hash(&result)?;
     if let Some(error) = found.errors().next() {
-        return Err(error.clone());
+        let error = error.clone();
+        // The whole base was read, so a delta is at fault.
+        return Err(match deltas {
+            [delta] => delta.blame(error),
+            _ => error,
+        });
     }
     let content = found.content.ok_or(Fault::NoIdentity)?;
     if content != last.result {
