@@ -6,7 +6,7 @@
     reason = "tests"
 )]
 
-use std::io;
+use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
 use zt::formats::{Delta, DeltaCodec, Packing, Quantization};
@@ -380,7 +380,6 @@ fn forged(component: Option<&[u8]>, attributes: Attributes, removed: &[&str]) ->
         let mut object = writer.begin("x", &[4], Delta::FORMAT).unwrap();
         object.set_attributes(attributes);
         if let Some(bytes) = component {
-            use std::io::Write;
             let mut out = object.component("data", DType::U8, None).unwrap();
             out.write_all(bytes).unwrap();
             out.finish().unwrap();
@@ -433,6 +432,13 @@ fn forged_deltas_are_refused() {
         code(Some(&[0, 0, 0x1f, 3, 0, 0, 0]), of("w", &["data"]), &[]),
         "delta"
     );
+    let long = DeltaCodec::STRETCH as u32 + 2;
+    let mut codes = vec![0; long as usize];
+    codes.extend(long.to_le_bytes());
+    let result = patched(&base, &[forged(Some(&codes), of("w", &["data"]), &[])]).unwrap();
+    let error = result.file().tensor("x").unwrap().bytes("data").map(drop);
+    let text = error.unwrap_err().to_string();
+    assert!(text.contains("longer than the values"), "{text}");
     let good = [0, 0, 0b0100_1011, 3, 0, 0, 0];
     assert_eq!(
         code(Some(&good), of("w", &["data"]), &[]),
@@ -449,6 +455,9 @@ fn the_output_is_neither_an_input_nor_replaced() {
     let again = |overwrite| delta_to_path(&files[0], &files[1], &out, overwrite, None);
     assert_eq!(again(false).unwrap_err().code(), "overwrite");
     again(true).unwrap();
+    let new = Input::new(File::open(&out).unwrap(), vec![out.clone()]);
+    let error = delta_to_path(&files[0], &new, &out, true, None).unwrap_err();
+    assert_eq!(error.code(), "overwrite");
 }
 
 /// A file in memory that keeps its contents after every call.

@@ -87,6 +87,11 @@ impl Coded {
         {
             return Err(Fault::Table("the lengths do not add up").into());
         }
+        // A code is in memory as a whole.
+        let most = self.codec.stretch_len() as u64 + 1;
+        if (lengths.iter()).any(|length| u64::from(u32::from_le_bytes(*length)) > most) {
+            return Err(Fault::Table("a code is longer than the values of a stretch").into());
+        }
         Ok(self.ends.get_or_init(|| ends))
     }
 
