@@ -5,7 +5,7 @@
 //! `rustup`, all other tools from PyPI. twine and abi3audit check the wheels. The task tries what this machine can
 //! run: the programs, and its own wheel in a new environment without network.
 //!
-//! Times in archives and wheels are those of the commit, and paths are replaced as in
+//! Archives and wheels have the time of the commit, and paths are replaced as in
 //! `cargo xtask reproducible`. `.github/workflows/release.yml` runs this task on three systems.
 
 use std::env;
@@ -377,7 +377,7 @@ impl<'s> Build<'s> {
         let rustc = shell.program("rustc").args("-vV").output()?;
         let is_own = |target: &&Target| rustc.contains(&format!("host: {}\n", target.triple));
         if !asked.iter().any(is_own) {
-            println!("dist: not tried: the wheels, of which none is for this machine");
+            println!("dist: not tried: the wheels, because none is for this machine");
             return Ok(());
         }
         let folder = shell.target().join("dist-wheel");

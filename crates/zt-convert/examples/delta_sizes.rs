@@ -1,4 +1,4 @@
-//! The sizes of deltas beside those of general tools, as a table in Markdown: `docs/deltas.md` has it.
+//! The sizes of deltas beside general tools, as a table in Markdown: `docs/deltas.md` has it.
 //!
 //! ```sh
 //! cargo run --release -p zt-convert --example delta_sizes

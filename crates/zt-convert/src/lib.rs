@@ -51,7 +51,7 @@
 //! * No tensor is dropped silently, neither in reading nor in writing.
 //! * Files are read by position and never mapped, unless the caller passes a map as a [`zt::Source`].
 //!
-//! [`average`] and [`Lora`] give files whose values are computed from those of others. [`delta`](delta()) writes
+//! [`average`] and [`Lora`] give files whose values are computed from other files. [`delta`](delta()) writes
 //! how a file differs from another, and [`patched`] applies that when values are read.
 //!
 //! Absent: element formats and casts (they are in `zt-formats`), threads, printing.

@@ -9,7 +9,7 @@ use zt::stats::{BlockKind, Blocks, Bound, Finite, Histogram, ObjectStats, Sketch
 pub struct Report {
     /// The file, or the two that are compared.
     pub files: Vec<FileSummary>,
-    /// The objects in the order of the data; of two files those of the first one, then those that only the second has.
+    /// The objects in the order of the data; of two files first all of the first file, then the objects that only the second has.
     pub objects: Vec<Object>,
     /// Whether the values are a sample of all.
     pub is_sample: bool,

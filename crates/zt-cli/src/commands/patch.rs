@@ -42,7 +42,7 @@ Examples:
   zt patch model.zt step.delta.zt
 
 Keys of --json in place: `file`, `dry_run` (false), `deltas`, `written` (objects), `file_size`. With
--o, they are those of `zt convert`.";
+-o, they are the same as for `zt convert`.";
 
 pub(crate) fn run(arguments: Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let Arguments {

@@ -154,7 +154,7 @@ fn open_some<'p>(
     opened.collect()
 }
 
-/// What does not fit together in a folder, of which `opened` files are open.
+/// What does not fit together in a folder. The files `opened` are open.
 fn examine(
     folder: &Path,
     opened: &[Input],

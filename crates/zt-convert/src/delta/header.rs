@@ -28,14 +28,14 @@ pub fn is_delta(file: &File) -> bool {
 /// What a delta records about its base and its result.
 #[derive(Debug, Default)]
 pub(super) struct Header {
-    /// The content identity of the base, and that of the result.
+    /// The content identities of the base and of the result.
     pub(super) base: [u8; 32],
     pub(super) result: [u8; 32],
     /// The beginning of the identity of each object of the base, in the order of the names.
     marks: Vec<u8>,
     /// The objects of the base that the result does not have.
     pub(super) removed: BTreeSet<String>,
-    /// The attributes of the result; `None` if they are those of the base.
+    /// The attributes of the result; `None` if the base has the same.
     pub(super) attributes: Option<Attributes>,
 }
 

@@ -42,7 +42,7 @@ pub struct Changes {
 }
 
 /// Writes to `sink` how `new` differs from `base`: [`patch`](crate::patch()) makes `new` of `base` again. `progress`
-/// counts bytes of values: those of both files, which are hashed, and of the objects that differ.
+/// counts bytes of values: of both files, which are hashed, and of the objects that differ.
 ///
 /// The same files give the same bytes, with any number of threads. Memory does not grow with the files.
 ///

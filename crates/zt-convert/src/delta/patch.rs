@@ -23,7 +23,7 @@ pub fn patched(base: &Input, deltas: &[Input]) -> Result<Input> {
 
 /// As [`patched`], and checks everything before: the content identity of the base, of each delta, and of
 /// the result. [`convert`](crate::convert) writes the result. `progress` counts the bytes of values that
-/// are hashed, those of the base and of the result.
+/// are hashed, in the base and in the result.
 ///
 /// # Errors
 ///

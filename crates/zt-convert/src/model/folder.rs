@@ -121,7 +121,7 @@ impl Folder {
         Ok(folder)
     }
 
-    /// The headers of files that are open, by their names. A set has those of all its shards.
+    /// The headers of files that are open, by their names. A set has the headers of all its shards.
     fn known(&self, opened: &[Input]) -> HashMap<String, Vec<TensorInfo>> {
         let mut known = HashMap::new();
         for input in opened {

@@ -53,7 +53,7 @@ impl ObjectFormat for DeltaFormat {
 pub struct Delta<'a> {
     /// The name of the object of the base; `None` if the delta's object has the same name.
     pub base: Option<&'a str>,
-    /// The attributes of the result; `None` if they are those of the object of the base.
+    /// The attributes of the result; `None` if the base's object has the same.
     pub attributes: Option<&'a Map>,
     /// The SHA-256 of each changed component of the result, by role.
     pub sha256: Vec<(&'a str, [u8; 32])>,

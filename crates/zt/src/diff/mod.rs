@@ -474,7 +474,7 @@ fn compare<'e, T: Clone + Send>(
     gauge: &Gauge<'_>,
     one: impl Fn(&Tensor<'_>, &Tensor<'_>) -> Result<T> + Sync,
 ) -> Result<Vec<Found<'e, T>>> {
-    // Two keyed hashes stand for the identities of a pair: those of a million pairs take 700 MiB.
+    // Two keyed hashes stand for the identities of a pair, because the identities of a million pairs take 700 MiB.
     let hashers = [RandomState::new(), RandomState::new()];
     let mut places = HashMap::new();
     let mut distinct: Vec<(&Entry<'_>, &Entry<'_>)> = Vec::new();
