@@ -56,7 +56,7 @@ impl<'p> ReportOptions<'p> {
         self
     }
 
-    /// The limit of a page, for [`Report::to_html`].
+    /// The limit of a page in bytes, for [`Report::to_html`]: 1 MiB, or `None` with [`detail`](Self::detail).
     #[must_use]
     pub const fn limit(&self) -> Option<usize> {
         if self.detail { None } else { Some(1 << 20) }
