@@ -52,6 +52,7 @@ def plan(
     *,
     memory: int = ...,
     threads: int | None = None,
+    page_cache: bool = True,
     storage_options: dict[str, Any] | None = None,
 ) -> Plan: ...
 def hash(

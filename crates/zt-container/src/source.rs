@@ -332,17 +332,43 @@ pub fn read_exact_at(mut file: &std::fs::File, offset: u64, buf: &mut [u8]) -> i
 #[cfg(all(target_os = "linux", feature = "readahead"))]
 fn will_read(file: &std::fs::File, span: Span) {
     use rustix::fs::{Advice, fadvise};
-    use rustix::io::{ReadWriteFlags, preadv2};
 
-    let Some(last) = span.end().checked_sub(1) else {
-        return;
-    };
-    let mut byte = [0];
-    let bytes = &mut [io::IoSliceMut::new(&mut byte)];
-    if preadv2(file, bytes, last, ReadWriteFlags::NOWAIT).is_err() {
+    if !is_cached(file, span) {
         let len = std::num::NonZeroU64::new(span.byte_len());
         // An error is ignored: this is only a hint.
         let _ = fadvise(file, span.offset(), len, Advice::WillNeed);
+    }
+}
+
+/// Whether the page cache of the system holds the last byte of `span`. An empty span counts as held.
+#[cfg(all(target_os = "linux", feature = "readahead"))]
+#[must_use]
+pub fn is_cached(file: &std::fs::File, span: Span) -> bool {
+    use rustix::io::{ReadWriteFlags, preadv2};
+
+    if span.is_empty() {
+        return true;
+    }
+    let last = span.end() - 1;
+    let mut byte = [0];
+    let bytes = &mut [io::IoSliceMut::new(&mut byte)];
+    preadv2(file, bytes, last, ReadWriteFlags::NOWAIT).is_ok()
+}
+
+/// Asks the system to drop the pages of `span` from its page cache. It never fails: a page that someone
+/// maps or has changed stays.
+#[cfg(all(target_os = "linux", feature = "readahead"))]
+pub fn release(file: &std::fs::File, span: Span) {
+    use rustix::fs::{Advice, fadvise};
+    /// Pages of most systems. Where they are larger, a page at either end may stay.
+    const PAGE: u64 = 4096;
+
+    // The system drops whole pages, so the span grows to them.
+    let start = span.offset() / PAGE * PAGE;
+    let end = span.end().checked_next_multiple_of(PAGE);
+    let len = end.and_then(|end| std::num::NonZeroU64::new(end - start));
+    if len.is_some() {
+        let _ = fadvise(file, start, len, Advice::DontNeed);
     }
 }
 

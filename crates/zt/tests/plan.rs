@@ -127,3 +127,42 @@ fn an_error_of_the_caller_ends_the_plan() {
     });
     assert_eq!((read.unwrap_err().kind(), count), (ErrorKind::Io, 1));
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn the_page_cache_is_left_as_it_was() {
+    use std::io::Write as _;
+    use zt::{FileSource, Span};
+
+    const LEN: usize = 8 << 20;
+    let mut bytes = Vec::new();
+    let mut writer = WriteOptions::new().to_writer(&mut bytes).unwrap();
+    let values = vec![1u8; LEN];
+    let dense = Dense::from_slice(&[LEN as u64], &values).unwrap();
+    writer.add("weight", &dense).unwrap();
+    writer.finish().unwrap();
+    let mut kept = tempfile::tempfile_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    kept.write_all(&bytes).unwrap();
+    kept.sync_all().unwrap();
+    let all = Span::between(0, bytes.len() as u64).unwrap();
+    // The middle of the tensor.
+    let middle = Span::between(0, (LEN / 2) as u64).unwrap();
+    for keeps in [false, true] {
+        zt_container::release(&kept, all);
+        if zt_container::is_cached(&kept, middle) {
+            return; // A file system in memory.
+        }
+        let source = FileSource::from_file(kept.try_clone().unwrap()).unwrap();
+        let file = OpenOptions::new().open_source(source).unwrap();
+        let wanted = || [(file.tensor("weight").unwrap(), vec![])];
+        let plan = file.plan(wanted()).page_cache(keeps);
+        plan.for_each(|_, dense| dense.map(drop)).unwrap();
+        assert_eq!(zt_container::is_cached(&kept, middle), keeps);
+        if keeps {
+            // What was there before stays.
+            let plan = file.plan(wanted()).page_cache(false);
+            plan.for_each(|_, dense| dense.map(drop)).unwrap();
+            assert!(zt_container::is_cached(&kept, middle));
+        }
+    }
+}

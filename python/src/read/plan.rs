@@ -20,7 +20,7 @@ use crate::share::pool::default_threads;
 const BEAT: Duration = Duration::from_millis(40);
 
 /// Values that are read ahead unless the caller says otherwise.
-pub(crate) const MEMORY: u64 = 256 << 20;
+const MEMORY: u64 = 256 << 20;
 
 /// Reads tensors ahead of their use: all of them, or those parts that ``wanted`` names.
 ///
@@ -34,6 +34,8 @@ pub(crate) const MEMORY: u64 = 256 << 20;
 ///     memory: the most bytes of values that are held and were not taken. One value is held whatever
 ///         its length, and so are those that :meth:`Plan.take` passes over.
 ///     threads: how many threads read; by default all cores, or ``ZT_NUM_THREADS``.
+///     page_cache: whether the page cache of the system keeps what is read. With ``False``, what it did
+///         not hold before is dropped from it again (Linux, local files).
 ///     storage_options: as for :func:`open`.
 ///
 /// Raises:
@@ -48,13 +50,14 @@ pub(crate) const MEMORY: u64 = 256 << 20;
 /// ...     print(name, array)
 /// weight [[0. 1. 2.]]
 #[pyfunction]
-#[pyo3(signature = (source, wanted = None, *, memory = MEMORY, threads = None, storage_options = None))]
+#[pyo3(signature = (source, wanted = None, *, memory = MEMORY, threads = None, page_cache = true, storage_options = None))]
 pub(crate) fn plan(
     py: Python<'_>,
     source: &Bound<'_, PyAny>,
     wanted: Option<&Bound<'_, PyAny>>,
     memory: u64,
     threads: Option<usize>,
+    page_cache: bool,
     storage_options: Option<&Bound<'_, PyDict>>,
 ) -> Result<Plan> {
     let open = opened(py, source, storage_options)?;
@@ -72,7 +75,9 @@ pub(crate) fn plan(
         }
         Ok(array.unbind())
     };
-    Plan::begin(open, wanted, memory, threads, Box::new(finish))
+    let threads = threads.map_or_else(default_threads, Ok)?.max(1);
+    let set = move |plan: zt::Plan<'_>| plan.memory(memory).threads(threads).page_cache(page_cache);
+    Plan::begin(open, wanted, set, Box::new(finish))
 }
 
 /// A tensor, or a part of it, that will be read.
@@ -122,7 +127,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Starts the thread that reads.
+    /// Starts the thread that reads. `set` sets the options of the plan.
     ///
     /// # Errors
     ///
@@ -130,14 +135,12 @@ impl Plan {
     pub(crate) fn begin(
         open: Arc<Open>,
         wanted: Vec<Wanted>,
-        memory: u64,
-        threads: Option<usize>,
+        set: impl for<'f> FnOnce(zt::Plan<'f>) -> zt::Plan<'f> + Send + 'static,
         finish: Finish,
     ) -> Result<Self> {
         for one in &wanted {
             open.tensor(&one.name).or_raise()?;
         }
-        let threads = threads.map_or_else(default_threads, Ok)?.max(1);
         let slices = |one: &Wanted| match &one.index {
             Some(index) => index.slices.clone(),
             None => Vec::new(),
@@ -152,7 +155,7 @@ impl Plan {
             let tensors = named.iter().map(|name| open.file().tensor(name));
             // They were there when the plan began.
             let wanted = tensors.flatten().zip(slices);
-            let plan = open.file().plan(wanted).memory(memory).threads(threads);
+            let plan = set(open.file().plan(wanted));
             let deliver = |at, value: zt::Result<_>| {
                 read.deliver(at, value.map_err(|error| open.blame(error)))
             };
