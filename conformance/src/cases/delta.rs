@@ -10,7 +10,7 @@ const DELTA: &str = "formats/zt.delta";
 const FORMAT: &str = "zt.delta/1";
 
 /// The code of the page's example, and the table of its length.
-const CODE: [u8; 7] = [0x00, 0x00, 0x4b, 0x03, 0x00, 0x00, 0x00];
+const CODE: [u8; 8] = [0x00, 0x11, 0x14, 0x54, 0x04, 0x00, 0x00, 0x00];
 
 pub(super) fn cases() -> Vec<Case> {
     [right(), attributes(), components()].concat()

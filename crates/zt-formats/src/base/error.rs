@@ -123,7 +123,10 @@ pub enum DeltaFault {
     /// The code ends too early or too late.
     #[error("has the wrong length")]
     Length,
-    /// A change lies beyond the end, or the last gap does not lead to the end.
+    /// A class has more changes than elements.
+    #[error("has more changes than elements")]
+    Count,
+    /// A change lies beyond the end of its class.
     #[error("has a gap that does not fit the stretch")]
     Gap,
     /// A change is too large for its type.

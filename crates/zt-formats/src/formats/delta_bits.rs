@@ -1,4 +1,4 @@
-//! Adaptive Golomb-Rice codes in a stream of bits. Spec: formats/zt.delta.
+//! Numbers in a stream of bits. Spec: formats/zt.delta.
 #![deny(
     clippy::arithmetic_side_effects,
     clippy::indexing_slicing,
@@ -10,69 +10,118 @@ use crate::base::DeltaFault;
 /// Ones that announce a number in full: the quotient would be as long or longer.
 const QUOTIENT_LIMIT: u32 = 24;
 
-/// The numbers that were coded in one context, as a sum that forgets. It determines the parameter of
-/// the next code.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Mean {
-    count: u64,
-    sum: u64,
+/// Bits that [`BitReader::bits`] reads at once.
+const HALF: u32 = 32;
+
+/// How the numbers of a list are coded, which have at most `full` bits.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NumberCode {
+    parameter: u32,
+    /// Each number is its lowest bits alone: without a quotient.
+    is_plain: bool,
+    full: u32,
 }
 
-impl Mean {
-    /// The greatest parameters that a stretch may begin with.
-    pub(super) const MOST_OF_GAPS: u32 = 17;
-    pub(super) const MOST_OF_SIZES: u32 = 62;
-    /// With so many numbers, count and sum are halved.
-    const WINDOW: u64 = 64;
+impl NumberCode {
+    /// Bits of a code in the stream: the parameter, and the highest for a plain one.
+    const BITS: u32 = 8;
+    const PLAIN: u64 = 1 << 7;
+    /// A greater parameter would let a quotient overflow.
+    const MOST: u32 = 58;
 
-    /// The context of gaps at the beginning. It trusts the parameter as two numbers.
-    pub(super) fn of_gaps(parameter: u32) -> Option<Self> {
-        let mean = Self::of(parameter, Self::MOST_OF_GAPS)?;
-        Some(Mean {
-            count: 2,
-            sum: mean.sum.saturating_mul(2),
+    fn from_bits(bits: u64, full: u32) -> Option<Self> {
+        let is_plain = bits & Self::PLAIN != 0;
+        let parameter = u32::try_from(bits & !Self::PLAIN).ok()?;
+        let most = if is_plain { full } else { full.min(Self::MOST) };
+        (parameter <= most).then_some(NumberCode {
+            parameter,
+            is_plain,
+            full,
         })
     }
 
-    /// The context of the sizes of changes at the beginning.
-    pub(super) fn of_sizes(parameter: u32) -> Option<Self> {
-        Self::of(parameter, Self::MOST_OF_SIZES)
+    fn to_bits(self) -> u64 {
+        let plain = if self.is_plain { Self::PLAIN } else { 0 };
+        u64::from(self.parameter) | plain
     }
 
-    fn of(parameter: u32, most: u32) -> Option<Self> {
-        let sum = match parameter {
-            0 => 0,
-            _ => 1u64.checked_shl(parameter)?,
+    /// The shortest code of these numbers.
+    fn of(numbers: &[u64], full: u32) -> Self {
+        let all = numbers.iter().fold(0, |all, number| all | number);
+        let plain = NumberCode {
+            parameter: bit_len(all),
+            is_plain: true,
+            full,
         };
-        (parameter <= most).then_some(Mean { count: 1, sum })
-    }
-
-    /// The least k for which 2^k is at least two thirds of the mean: the best for a geometric
-    /// distribution is ln 2 of it.
-    pub(super) fn parameter(&self) -> u32 {
-        let count = u128::from(self.count).saturating_mul(3);
-        let sum = u128::from(self.sum).saturating_mul(2);
-        let log = |number: u128| number.checked_ilog2().unwrap_or(0);
-        let mut parameter = log(sum).saturating_sub(log(count).saturating_add(1));
-        while count > 0 && count.wrapping_shl(parameter) < sum {
-            parameter = parameter.saturating_add(1);
+        let sum = numbers.iter().fold(0u64, |sum, it| sum.saturating_add(*it));
+        let mean = sum.checked_div(numbers.len() as u64).unwrap_or(0);
+        let with = |parameter: u32| NumberCode {
+            parameter: parameter.min(full).min(Self::MOST),
+            is_plain: false,
+            full,
+        };
+        let (mut best, mut least) = (plain, plain.bits_of(numbers));
+        let mut consider = |code: NumberCode| {
+            let bits = code.bits_of(numbers);
+            let is_better = bits < least;
+            if is_better {
+                (best, least) = (code, bits);
+            }
+            is_better
+        };
+        // The length has one minimum, near the mean or below it, where most numbers are small.
+        let start = mean.checked_ilog2().unwrap_or(0);
+        consider(with(start.saturating_add(1)));
+        consider(with(start));
+        for parameter in (0..start).rev() {
+            if !consider(with(parameter)) {
+                break;
+            }
         }
-        parameter
+        best
     }
 
-    /// Adds a number and forgets nothing.
-    pub(super) fn count_in(&mut self, number: u64) {
-        self.sum = self.sum.saturating_add(number);
-        self.count = self.count.saturating_add(1);
-    }
-
-    /// Adds a number that was coded.
-    pub(super) fn add(&mut self, number: u64) {
-        self.count_in(number);
-        if self.count >= Self::WINDOW {
-            self.count >>= 1;
-            self.sum >>= 1;
+    /// Bits that the numbers take.
+    fn bits_of(self, numbers: &[u64]) -> u64 {
+        let NumberCode {
+            parameter, full, ..
+        } = self;
+        if self.is_plain {
+            return u64::from(parameter).saturating_mul(numbers.len() as u64);
         }
+        let limit = u64::from(QUOTIENT_LIMIT);
+        let escaped = limit.saturating_add(u64::from(full));
+        let short = u64::from(parameter).saturating_add(1);
+        numbers.iter().fold(0, |bits: u64, number| {
+            let quotient = number.wrapping_shr(parameter);
+            bits.wrapping_add(if quotient < limit {
+                quotient.wrapping_add(short)
+            } else {
+                escaped
+            })
+        })
+    }
+}
+
+/// About as many bits as [`NumberCode::of`] needs for `count` numbers with this sum.
+pub(super) fn estimated_bits(count: u64, sum: u64) -> u64 {
+    let mean = sum.checked_div(count).unwrap_or(0);
+    let parameter = mean.checked_ilog2().unwrap_or(0);
+    let short = u64::from(parameter).saturating_add(1);
+    count
+        .saturating_mul(short)
+        .saturating_add(sum.wrapping_shr(parameter))
+}
+
+/// Bits of the number without leading zeros.
+pub(super) const fn bit_len(number: u64) -> u32 {
+    64u32.saturating_sub(number.leading_zeros())
+}
+
+const fn ones(count: u32) -> u64 {
+    match u64::MAX.checked_shl(count) {
+        Some(above) => !above,
+        None => u64::MAX,
     }
 }
 
@@ -94,64 +143,67 @@ impl BitWriter {
         }
     }
 
-    /// A whole byte, before any bits.
-    pub(super) fn push_byte(&mut self, byte: u8) {
-        self.bytes.push(byte);
-    }
-
     /// The lowest `count` bits of `value`.
     pub(super) fn bits(&mut self, value: u64, count: u32) {
-        const HALF: u32 = 32;
-        if count > HALF {
+        if let Some(more) = count.checked_sub(HALF).filter(|more| *more > 0) {
             self.bits(value, HALF);
-            self.bits(value >> HALF, count.saturating_sub(HALF));
+            self.bits(value >> HALF, more);
             return;
         }
         self.pending |= (value & ones(count)).wrapping_shl(self.count);
         self.count = self.count.saturating_add(count);
-        while let Some(rest) = self.count.checked_sub(8) {
-            let [byte, ..] = self.pending.to_le_bytes();
-            self.bytes.push(byte);
-            self.pending >>= 8;
+        if let Some(rest) = self.count.checked_sub(HALF) {
+            let [a, b, c, d, ..] = self.pending.to_le_bytes();
+            self.bytes.extend([a, b, c, d]);
+            self.pending >>= HALF;
             self.count = rest;
         }
     }
 
-    /// The code of a number. `full` is the number of bits that hold every number.
-    pub(super) fn golomb(&mut self, number: u64, parameter: u32, full: u32) {
-        let quotient = number.checked_shr(parameter).unwrap_or(0);
+    /// A list of numbers, after its code.
+    pub(super) fn code_of(&mut self, numbers: &[u64], full: u32) -> NumberCode {
+        let code = NumberCode::of(numbers, full);
+        self.bits(code.to_bits(), NumberCode::BITS);
+        code
+    }
+
+    pub(super) fn numbers(&mut self, numbers: &[u64], code: NumberCode) {
+        for number in numbers {
+            self.number(*number, code);
+        }
+    }
+
+    fn number(&mut self, number: u64, code: NumberCode) {
+        if code.is_plain {
+            return self.bits(number, code.parameter);
+        }
+        let quotient = number.wrapping_shr(code.parameter);
         match u32::try_from(quotient) {
             Ok(quotient) if quotient < QUOTIENT_LIMIT => {
                 self.bits(ones(quotient), quotient.saturating_add(1));
-                self.bits(number, parameter);
+                self.bits(number, code.parameter);
             }
             _ => {
                 self.bits(ones(QUOTIENT_LIMIT), QUOTIENT_LIMIT);
-                self.bits(number, full);
+                self.bits(number, code.full);
             }
         }
     }
 
     /// The bytes; the last one is filled up with zeros.
     pub(super) fn finish(mut self) -> Vec<u8> {
-        if self.count > 0 {
-            let [byte, ..] = self.pending.to_le_bytes();
-            self.bytes.push(byte);
-        }
+        let left = self.count.div_ceil(8);
         self.bytes
-    }
-}
-
-const fn ones(count: u32) -> u64 {
-    match u64::MAX.checked_shl(count) {
-        Some(above) => !above,
-        None => u64::MAX,
+            .extend(self.pending.to_le_bytes().iter().take(left as usize));
+        self.bytes
     }
 }
 
 /// Reads bits, the lowest of each byte first.
 pub(super) struct BitReader<'a> {
+    /// Bytes of which no bit is counted.
     bytes: &'a [u8],
+    /// The next bits. Those beyond `count` are the first of `bytes`, or zeros.
     pending: u64,
     count: u32,
 }
@@ -165,61 +217,79 @@ impl<'a> BitReader<'a> {
         }
     }
 
-    /// Fills up to more than 56 bits, as far as there are bytes.
+    /// Fills up to 56 bits or more, as far as there are bytes.
     fn fill(&mut self) {
-        while self.count <= 56
-            && let Some((byte, rest)) = self.bytes.split_first()
-        {
-            self.pending |= u64::from(*byte).wrapping_shl(self.count);
-            self.count = self.count.saturating_add(8);
-            self.bytes = rest;
-        }
+        // Shifts are below 64, as the count is.
+        let (word, room) = match self.bytes.first_chunk() {
+            Some(word) => (u64::from_le_bytes(*word), 8),
+            None => {
+                let bytes = self.bytes.iter().rev();
+                let word = bytes.fold(0, |word, byte| word << 8 | u64::from(*byte));
+                (word, self.bytes.len())
+            }
+        };
+        self.pending |= word.wrapping_shl(self.count);
+        let taken = (63u32.saturating_sub(self.count) >> 3) as usize;
+        let taken = taken.min(room);
+        self.bytes = self.bytes.get(taken..).unwrap_or_default();
+        #[expect(clippy::cast_possible_truncation, reason = "at most 8")]
+        let taken = taken as u32;
+        self.count = self.count.wrapping_add(taken << 3);
+    }
+
+    /// Drops bits that were looked at: 63 at most.
+    fn skip(&mut self, count: u32) -> Result<(), DeltaFault> {
+        self.count = self.count.checked_sub(count).ok_or(DeltaFault::Length)?;
+        self.pending = self.pending.wrapping_shr(count);
+        Ok(())
     }
 
     /// The next `count` bits.
     pub(super) fn bits(&mut self, count: u32) -> Result<u64, DeltaFault> {
-        const HALF: u32 = 32;
         if let Some(more) = count.checked_sub(HALF).filter(|more| *more > 0) {
             let low = self.bits(HALF)?;
             return Ok(low | self.bits(more)?.wrapping_shl(HALF));
         }
-        if self.count < count {
-            self.fill();
-        }
-        let rest = self.count.checked_sub(count).ok_or(DeltaFault::Length)?;
+        self.fill();
         let value = self.pending & ones(count);
-        self.skip(count, rest);
+        self.skip(count)?;
         Ok(value)
     }
 
-    fn skip(&mut self, count: u32, rest: u32) {
-        self.pending = self.pending.checked_shr(count).unwrap_or(0);
-        self.count = rest;
+    /// How the numbers of a list are coded.
+    pub(super) fn code(&mut self, full: u32) -> Result<NumberCode, DeltaFault> {
+        let bits = self.bits(NumberCode::BITS)?;
+        NumberCode::from_bits(bits, full).ok_or(DeltaFault::Parameter)
     }
 
-    /// A number: see [`BitWriter::golomb`].
-    pub(super) fn golomb(&mut self, parameter: u32, full: u32) -> Result<u64, DeltaFault> {
-        if self.count <= QUOTIENT_LIMIT {
-            self.fill();
+    /// The next number of a list. It may have more bits than the full ones.
+    #[inline]
+    pub(super) fn number(&mut self, code: NumberCode) -> Result<u64, DeltaFault> {
+        let NumberCode { parameter, .. } = code;
+        if code.is_plain {
+            return self.bits(parameter);
         }
+        self.fill();
         let quotient = self.pending.trailing_ones();
         if quotient >= QUOTIENT_LIMIT {
-            self.bits(QUOTIENT_LIMIT)?;
-            return self.bits(full);
+            self.skip(QUOTIENT_LIMIT)?;
+            return self.bits(code.full);
         }
-        self.bits(quotient.saturating_add(1))?;
-        let low = self.bits(parameter)?;
-        let high = u128::from(quotient).checked_shl(parameter);
-        let high = high.and_then(|high| u64::try_from(high).ok());
-        high.map(|high| high | low).ok_or(DeltaFault::Size)
+        self.skip(quotient.wrapping_add(1))?;
+        let low = if parameter > HALF {
+            self.bits(parameter)?
+        } else {
+            // 24 + 32 bits are there.
+            let low = self.pending & ones(parameter);
+            self.skip(parameter)?;
+            low
+        };
+        Ok(u64::from(quotient).wrapping_shl(parameter) | low)
     }
 
     /// Checks that only the zeros are left that fill up the last byte.
-    pub(super) fn finish(mut self) -> Result<(), DeltaFault> {
-        self.fill();
-        if self.count >= 8 || self.pending != 0 {
-            return Err(DeltaFault::Length);
-        }
-        Ok(())
+    pub(super) fn finish(self) -> Result<(), DeltaFault> {
+        let is_padding = self.bytes.is_empty() && self.count < 8 && self.pending == 0;
+        is_padding.then_some(()).ok_or(DeltaFault::Length)
     }
 }

@@ -1,9 +1,12 @@
 //! Codes what changed between two arrays of as many elements. Spec: formats/zt.delta.
 //!
-//! Gaps between changes and the sizes of changes are geometric in practice, so Golomb-Rice codes with
-//! adaptive parameters come within 3 % of their entropy. The chance of a change depends on the exponent
-//! of the old value: an optimizer moves a small weight by several units in the last place, and a large
-//! one by less than half of a unit. So elements of one exponent have gaps and parameters of their own.
+//! Gaps between changes and the sizes of changes are geometric in practice, so Golomb-Rice codes come
+//! within 3 % of their entropy. The chance of a change depends on the exponent of the old value: an
+//! optimizer moves a small weight by several units in the last place, and a large one by less than half
+//! of a unit. So elements of one exponent can have codes of their own.
+//!
+//! The parameters of a list come before it. Nothing adapts while numbers are read, so a reader does a few
+//! steps for each change and none for the values between.
 #![deny(
     clippy::arithmetic_side_effects,
     clippy::indexing_slicing,
@@ -13,24 +16,27 @@
 use zt_manifest::DType;
 
 use crate::base::DeltaFault;
-use crate::formats::delta_bits::{BitReader, BitWriter, Mean};
+use crate::formats::delta_bits::{BitReader, BitWriter, bit_len, estimated_bits};
 
-/// How a stretch is coded: the lowest bits of its first byte.
+/// How a stretch is coded: its first byte.
 const ONE_CLASS: u8 = 0;
 const BY_EXPONENT: u8 = 1;
 const VALUES: u8 = 2;
 
-/// The bits of the method in the first byte. The others are the parameter of gaps.
-const METHOD_BITS: u32 = 2;
-
-/// Bits of a gap that is too long for its parameter: enough for the elements of a stretch.
-const GAP_BITS: u32 = 18;
+/// Bits that hold every gap of a stretch.
+const GAP_BITS: u32 = 17;
 
 /// Classes of one stretch at most: the values of an exponent's lowest 8 bits.
 const CLASSES: usize = 256;
 
 /// With fewer changes in a stretch, classes cost more than they save.
 const WORTH_CLASSES: usize = 64;
+
+/// Elements of a stretch from which the sizes of its classes are estimated.
+const SAMPLES: usize = 1 << 13;
+
+/// Bits of a class before its gaps, about.
+const CLASS_BITS: u64 = 32;
 
 /// The coding of changes of elements of one storage type, in stretches of [`DeltaCodec::STRETCH`]
 /// elements.
@@ -51,22 +57,6 @@ pub struct DeltaCodec {
     width: usize,
     /// The bits below the exponent, for floating-point elements.
     mantissa: Option<u32>,
-}
-
-/// An element at which the code of a class goes on: its first element, or a change.
-struct Event {
-    class: u8,
-    change: Option<Change>,
-    /// Elements of the class until its next change, or until its end.
-    gap: u32,
-}
-
-/// A difference of two elements, which is not 0.
-#[derive(Clone, Copy)]
-struct Change {
-    /// The absolute value, less 1.
-    size: u64,
-    is_negative: bool,
 }
 
 impl DeltaCodec {
@@ -121,51 +111,50 @@ impl DeltaCodec {
     ///
     /// The rule that the code breaks.
     pub fn apply(&self, code: &[u8], values: &mut [u8]) -> Result<(), DeltaFault> {
-        let Some((first, rest)) = code.split_first() else {
+        let Some((method, rest)) = code.split_first() else {
             return Ok(());
         };
-        let (method, parameter) = (first & 0b11, u32::from(first >> METHOD_BITS));
-        if method == VALUES && parameter == 0 {
-            let fits = rest.len() == values.len();
-            return fits
-                .then(|| values.copy_from_slice(rest))
-                .ok_or(DeltaFault::Length);
+        if rest.len() > values.len() {
+            return Err(DeltaFault::Length);
         }
-        let mantissa = match (method, self.mantissa) {
+        let mantissa = match (*method, self.mantissa) {
+            (VALUES, _) => {
+                let fits = rest.len() == values.len();
+                return fits
+                    .then(|| values.copy_from_slice(rest))
+                    .ok_or(DeltaFault::Length);
+            }
             (ONE_CLASS, _) => None,
             (BY_EXPONENT, Some(mantissa)) => Some(mantissa),
             _ => return Err(DeltaFault::Method),
         };
-        let (sizes, bits) = rest.split_first().ok_or(DeltaFault::Length)?;
-        let gaps = Mean::of_gaps(parameter).ok_or(DeltaFault::Parameter)?;
-        let sizes = Mean::of_sizes(u32::from(*sizes)).ok_or(DeltaFault::Parameter)?;
-        let reader = ChangeReader {
-            bits: BitReader::new(bits),
-            width: self.width,
-        };
-        match (self.width, mantissa) {
-            (1, _) => reader.one_class::<1>(gaps, sizes, values),
-            (2, None) => reader.one_class::<2>(gaps, sizes, values),
-            (4, None) => reader.one_class::<4>(gaps, sizes, values),
-            (_, None) => reader.one_class::<8>(gaps, sizes, values),
-            (2, Some(mantissa)) => reader.classes::<2>(mantissa, gaps, sizes, values),
-            (4, Some(mantissa)) => reader.classes::<4>(mantissa, gaps, sizes, values),
-            (_, Some(mantissa)) => reader.classes::<8>(mantissa, gaps, sizes, values),
+        match self.width {
+            1 => apply_words::<1>(mantissa, rest, values),
+            2 => apply_words::<2>(mantissa, rest, values),
+            4 => apply_words::<4>(mantissa, rest, values),
+            _ => apply_words::<8>(mantissa, rest, values),
         }
     }
 
     fn encode_words<const W: usize>(&self, base: &[u8], new: &[u8]) -> Vec<u8> {
-        let changes = changes::<W>(base, new);
-        if changes.is_empty() {
+        let whole = Class {
+            count: base.len().checked_div(W).unwrap_or(0) as u64,
+            changes: changes::<W>(base, new),
+        };
+        if whole.changes.is_empty() {
             return Vec::new();
         }
-        let count = base.len().checked_div(W).unwrap_or(0);
-        let mut code = self.code(ONE_CLASS, &in_one_class(&changes, count));
-        if let Some(mantissa) = self.mantissa.filter(|_| changes.len() >= WORTH_CLASSES) {
-            let by_exponent = self.code(BY_EXPONENT, &in_classes::<W>(mantissa, base, &changes));
-            // One class is applied many times faster.
-            if by_exponent.len().saturating_add(code.len() >> 5) < code.len() {
-                code = by_exponent;
+        let mut code = encode_classes::<W>(ONE_CLASS, [&whole]);
+        if let Some(mantissa) = self.mantissa {
+            let words = base.as_chunks::<W>().0;
+            // One class is applied several times faster.
+            let most = code.len().saturating_sub(code.len() >> 5);
+            if estimated_len(mantissa, words, &whole.changes) < most {
+                let classes = in_classes(mantissa, words, &whole.changes);
+                let by_exponent = encode_classes::<W>(BY_EXPONENT, &classes);
+                if by_exponent.len() < most {
+                    code = by_exponent;
+                }
             }
         }
         if code.len() > new.len() {
@@ -175,50 +164,56 @@ impl DeltaCodec {
         }
         code
     }
+}
 
-    fn code(&self, method: u8, events: &[Event]) -> Vec<u8> {
-        let (mut gap, mut size) = (Mean::default(), Mean::default());
-        for event in events {
-            gap.count_in(u64::from(event.gap));
-            if let Some(change) = event.change {
-                size.count_in(change.size);
-            }
-        }
-        let gap = gap.parameter().min(Mean::MOST_OF_GAPS);
-        let size = size.parameter().min(Mean::MOST_OF_SIZES);
-        let mut bits = BitWriter::new(method | low_byte(u64::from(gap)) << METHOD_BITS);
-        bits.push_byte(low_byte(u64::from(size)));
-        let first = (
-            Mean::of_gaps(gap).unwrap_or_default(),
-            Mean::of_sizes(size).unwrap_or_default(),
-        );
-        let mut means = vec![first; CLASSES];
-        let size_bits = size_bits(self.width);
-        for event in events {
-            let Some((gaps, sizes)) = means.get_mut(usize::from(event.class)) else {
-                continue;
-            };
-            if let Some(Change { size, is_negative }) = event.change {
-                bits.golomb(size, sizes.parameter(), size_bits);
-                bits.bits(u64::from(is_negative), 1);
-                sizes.add(size);
-            }
-            bits.golomb(u64::from(event.gap), gaps.parameter(), GAP_BITS);
-            gaps.add(u64::from(event.gap));
-        }
-        bits.finish()
+/// An element that differs.
+#[derive(Clone, Copy)]
+struct Change {
+    /// Its index in the class.
+    at: u32,
+    /// The difference: twice its absolute value less 1, and one more if it is negative.
+    step: u64,
+}
+
+impl Change {
+    fn between<const W: usize>(at: u32, base: u64, new: u64) -> Self {
+        let unused = 64u32.saturating_sub(step_bits::<W>());
+        // The difference modulo 2^(8 W), as a signed number.
+        let difference = new.wrapping_sub(base).wrapping_shl(unused).cast_signed() >> unused;
+        let size = difference.unsigned_abs().wrapping_sub(1);
+        let step = size.wrapping_shl(1) | u64::from(difference < 0);
+        Change { at, step }
     }
 }
 
-/// The bits of a change's size that is too large for its parameter.
-fn size_bits(width: usize) -> u32 {
-    u32::try_from(width).map_or(64, |width| width.saturating_mul(8))
+/// The value that a step leads to. Signs are random, so a branch would be slow.
+const fn add_step(base: u64, step: u64) -> u64 {
+    let size = (step >> 1).wrapping_add(1);
+    let sign = (step & 1).wrapping_neg();
+    base.wrapping_add((size ^ sign).wrapping_sub(sign))
 }
 
-/// The elements that differ, with their places.
-fn changes<const W: usize>(base: &[u8], new: &[u8]) -> Vec<(u32, Change)> {
-    /// Bytes that are compared at once: most stretches of a model have not changed.
-    const BLOCK: usize = 128;
+/// Elements that are coded together.
+#[derive(Clone, Default)]
+struct Class {
+    count: u64,
+    changes: Vec<Change>,
+}
+
+/// Bits that hold every step.
+const fn step_bits<const W: usize>() -> u32 {
+    match W {
+        1 => 8,
+        2 => 16,
+        4 => 32,
+        _ => 64,
+    }
+}
+
+/// The elements that differ.
+fn changes<const W: usize>(base: &[u8], new: &[u8]) -> Vec<Change> {
+    /// Bytes that are compared at once.
+    const BLOCK: usize = 32;
     let mut changes = Vec::new();
     let places = (0u32..).step_by(BLOCK.checked_div(W).unwrap_or(1));
     for (first, (base, new)) in places.zip(base.chunks(BLOCK).zip(new.chunks(BLOCK))) {
@@ -227,91 +222,192 @@ fn changes<const W: usize>(base: &[u8], new: &[u8]) -> Vec<(u32, Change)> {
         }
         for (place, (base, new)) in (first..).zip(words::<W>(base).zip(words::<W>(new))) {
             if base != new {
-                changes.push((place, Change::between::<W>(base, new)));
+                changes.push(Change::between::<W>(place, base, new));
             }
         }
     }
     changes
 }
 
-impl Change {
-    fn between<const W: usize>(base: u64, new: u64) -> Self {
-        let unused = 64u32.saturating_sub(size_bits(W));
-        // The difference modulo 2^(8 W), as a signed number.
-        let difference = new.wrapping_sub(base).wrapping_shl(unused).cast_signed() >> unused;
-        Change {
-            size: difference.unsigned_abs().wrapping_sub(1),
-            is_negative: difference < 0,
-        }
-    }
-
-    const fn add_to(self, base: u64) -> u64 {
-        let size = self.size.wrapping_add(1);
-        if self.is_negative {
-            base.wrapping_sub(size)
-        } else {
-            base.wrapping_add(size)
-        }
-    }
-}
-
-fn in_one_class(changes: &[(u32, Change)], count: usize) -> Vec<Event> {
-    let mut events = Vec::with_capacity(changes.len().saturating_add(1));
-    let (mut change, mut start) = (None, 0);
-    let end = u32::try_from(count).unwrap_or(u32::MAX);
-    for (place, next) in changes.iter().map(|(place, next)| (*place, Some(*next))) {
-        let gap = place.wrapping_sub(start);
-        let class = 0;
-        events.push(Event { class, change, gap });
-        (change, start) = (next, place.wrapping_add(1));
-    }
-    let (class, gap) = (0, end.wrapping_sub(start));
-    events.push(Event { class, change, gap });
-    events
-}
-
-fn in_classes<const W: usize>(mantissa: u32, base: &[u8], changes: &[(u32, Change)]) -> Vec<Event> {
-    #[derive(Clone, Copy, Default)]
-    struct Class {
-        /// The event that waits for its gap, and the elements since then.
-        last: Option<usize>,
-        gap: u32,
-    }
-    let mut classes = [Class::default(); CLASSES];
-    let mut events: Vec<Event> = Vec::with_capacity(changes.len().saturating_add(CLASSES));
-    let close = |class: &mut Class, events: &mut Vec<Event>| {
-        if let Some(event) = class.last.and_then(|last| events.get_mut(last)) {
-            event.gap = class.gap;
-        }
-        *class = Class {
-            last: Some(events.len()),
-            gap: 0,
-        };
-    };
+/// The elements of each exponent, with their changes.
+fn in_classes<const W: usize>(mantissa: u32, base: &[[u8; W]], changes: &[Change]) -> Vec<Class> {
+    let mut classes = vec![Class::default(); CLASSES];
     let mut changes = changes.iter().peekable();
-    for (place, value) in (0u32..).zip(words::<W>(base)) {
-        let class = class_of(value, mantissa);
-        let Some(state) = classes.get_mut(usize::from(class)) else {
+    for (place, value) in (0u32..).zip(base) {
+        let Some(class) = classes.get_mut(usize::from(class_of(word(value), mantissa))) else {
             continue;
         };
-        if state.last.is_none() {
-            close(state, &mut events);
-            let (change, gap) = (None, 0);
-            events.push(Event { class, change, gap });
+        if let Some(change) = changes.next_if(|change| change.at == place) {
+            // A stretch has 2^17 elements.
+            let at = u32::try_from(class.count).unwrap_or(u32::MAX);
+            class.changes.push(Change { at, ..*change });
         }
-        match changes.next_if(|(changed, _)| *changed == place) {
-            Some((_, change)) => {
-                close(state, &mut events);
-                let (change, gap) = (Some(*change), 0);
-                events.push(Event { class, change, gap });
-            }
-            None => state.gap = state.gap.wrapping_add(1),
+        class.count = class.count.wrapping_add(1);
+    }
+    classes
+}
+
+/// About as many bytes as classes by exponent take.
+fn estimated_len<const W: usize>(mantissa: u32, base: &[[u8; W]], changes: &[Change]) -> usize {
+    #[derive(Clone, Copy, Default)]
+    struct Estimate {
+        elements: u64,
+        changes: u64,
+        steps: u64,
+        /// All bits of the steps.
+        bits: u64,
+    }
+    if changes.len() < WORTH_CLASSES {
+        return usize::MAX;
+    }
+    let mut classes = [Estimate::default(); CLASSES];
+    let each = (base.len() / SAMPLES).max(1);
+    for value in base.iter().step_by(each) {
+        if let Some(class) = classes.get_mut(usize::from(class_of(word(value), mantissa))) {
+            class.elements = class.elements.wrapping_add(each as u64);
         }
     }
-    for class in &mut classes {
-        close(class, &mut events);
+    for change in changes {
+        let value = base.get(change.at as usize).map_or(0, word);
+        if let Some(class) = classes.get_mut(usize::from(class_of(value, mantissa))) {
+            class.changes = class.changes.wrapping_add(1);
+            class.steps = class.steps.saturating_add(change.step);
+            class.bits |= change.step;
+        }
     }
-    events
+    let bits = classes.iter().map(|class| {
+        if class.changes == 0 {
+            return 0;
+        }
+        let gaps = class.elements.saturating_sub(class.changes);
+        let plain = class.changes.saturating_mul(bit_len(class.bits).into());
+        let steps = estimated_bits(class.changes, class.steps).min(plain);
+        estimated_bits(class.changes, gaps)
+            .saturating_add(steps)
+            .saturating_add(CLASS_BITS)
+    });
+    let bits = bits.fold(0, u64::saturating_add);
+    usize::try_from(bits >> 3).unwrap_or(usize::MAX)
+}
+
+fn encode_classes<'c, const W: usize>(
+    method: u8,
+    classes: impl IntoIterator<Item = &'c Class>,
+) -> Vec<u8> {
+    let mut bits = BitWriter::new(method);
+    let (mut gaps, mut steps) = (Vec::new(), Vec::new());
+    for Class { count, changes } in classes {
+        bits.bits(changes.len() as u64, bit_len(*count));
+        if changes.is_empty() {
+            continue;
+        }
+        gaps.clear();
+        steps.clear();
+        let mut next = 0;
+        for change in changes {
+            gaps.push(u64::from(change.at.wrapping_sub(next)));
+            steps.push(change.step);
+            next = change.at.wrapping_add(1);
+        }
+        let of_gaps = bits.code_of(&gaps, GAP_BITS);
+        let of_steps = bits.code_of(&steps, step_bits::<W>());
+        bits.numbers(&gaps, of_gaps);
+        bits.numbers(&steps, of_steps);
+    }
+    bits.finish()
+}
+
+fn apply_words<const W: usize>(
+    mantissa: Option<u32>,
+    code: &[u8],
+    values: &mut [u8],
+) -> Result<(), DeltaFault> {
+    let (values, _) = values.as_chunks_mut::<W>();
+    let mut bits = BitReader::new(code);
+    let mut places = Vec::new();
+    let Some(mantissa) = mantissa else {
+        let count = values.len() as u64;
+        let place = |at: u64| usize::try_from(at).ok().filter(|_| at < count);
+        read_class(&mut bits, count, place, &mut places, values)?;
+        return bits.finish();
+    };
+    let (order, counts) = by_exponent(mantissa, values);
+    let mut order = &order[..];
+    for count in counts {
+        let (class, rest) = order.split_at_checked(count).unwrap_or_default();
+        let place = |at: u64| {
+            let at = usize::try_from(at).ok()?;
+            class.get(at).map(|place| *place as usize)
+        };
+        read_class(&mut bits, count as u64, place, &mut places, values)?;
+        order = rest;
+    }
+    bits.finish()
+}
+
+/// Reads the changes of a class of `count` elements and applies them. `place_of` gives the index in the
+/// stretch from the index in the class.
+fn read_class<const W: usize>(
+    bits: &mut BitReader<'_>,
+    count: u64,
+    place_of: impl Fn(u64) -> Option<usize>,
+    places: &mut Vec<usize>,
+    values: &mut [[u8; W]],
+) -> Result<(), DeltaFault> {
+    let changes = bits.bits(bit_len(count))?;
+    if changes > count {
+        return Err(DeltaFault::Count);
+    }
+    if changes == 0 {
+        return Ok(());
+    }
+    let of_gaps = bits.code(GAP_BITS)?;
+    let of_steps = bits.code(step_bits::<W>())?;
+    places.clear();
+    let mut at = 0u64;
+    for _ in 0..changes {
+        at = at.saturating_add(bits.number(of_gaps)?);
+        places.push(place_of(at).ok_or(DeltaFault::Gap)?);
+        at = at.wrapping_add(1);
+    }
+    for place in places {
+        let step = bits.number(of_steps)?;
+        if bit_len(step) > step_bits::<W>() {
+            return Err(DeltaFault::Size);
+        }
+        let value = values.get_mut(*place).ok_or(DeltaFault::Gap)?;
+        set_word(value, add_step(word(value), step));
+    }
+    Ok(())
+}
+
+/// The places of the elements, sorted by their class, and the number of elements of each class.
+fn by_exponent<const W: usize>(mantissa: u32, values: &[[u8; W]]) -> (Vec<u32>, [usize; CLASSES]) {
+    let classes = values.iter().map(|value| class_of(word(value), mantissa));
+    let classes: Vec<u8> = classes.collect();
+    let mut counts = [0usize; CLASSES];
+    for class in &classes {
+        if let Some(count) = counts.get_mut(usize::from(*class)) {
+            *count = count.wrapping_add(1);
+        }
+    }
+    let mut start = 0usize;
+    let mut next = counts.map(|count| {
+        let first = start;
+        start = start.wrapping_add(count);
+        first
+    });
+    let mut order = vec![0; values.len()];
+    for (place, class) in (0u32..).zip(classes) {
+        let Some(next) = next.get_mut(usize::from(class)) else {
+            continue;
+        };
+        if let Some(slot) = order.get_mut(*next) {
+            *slot = place;
+        }
+        *next = next.wrapping_add(1);
+    }
+    (order, counts)
 }
 
 /// The lowest 8 bits of the exponent.
@@ -327,98 +423,21 @@ const fn low_byte(value: u64) -> u8 {
     value as u8
 }
 
-/// Reads the changes of a stretch.
-struct ChangeReader<'a> {
-    bits: BitReader<'a>,
-    width: usize,
-}
-
-impl ChangeReader<'_> {
-    fn gap(&mut self, gaps: &mut Mean, most: usize) -> Result<usize, DeltaFault> {
-        let gap = self.bits.golomb(gaps.parameter(), GAP_BITS)?;
-        gaps.add(gap);
-        let fits = usize::try_from(gap).ok().filter(|gap| *gap <= most);
-        fits.ok_or(DeltaFault::Gap)
-    }
-
-    fn change(&mut self, sizes: &mut Mean) -> Result<Change, DeltaFault> {
-        let size_bits = size_bits(self.width);
-        let size = self.bits.golomb(sizes.parameter(), size_bits)?;
-        if size.checked_shr(size_bits.saturating_sub(1)) != Some(0) {
-            return Err(DeltaFault::Size);
-        }
-        let is_negative = self.bits.bits(1)? == 1;
-        sizes.add(size);
-        Ok(Change { size, is_negative })
-    }
-
-    fn one_class<const W: usize>(
-        mut self,
-        mut gaps: Mean,
-        mut sizes: Mean,
-        values: &mut [u8],
-    ) -> Result<(), DeltaFault> {
-        let (mut rest, _) = values.as_chunks_mut::<W>();
-        loop {
-            let gap = self.gap(&mut gaps, rest.len())?;
-            let Some((value, after)) = rest.split_at_mut(gap).1.split_first_mut() else {
-                break;
-            };
-            set_word(value, self.change(&mut sizes)?.add_to(word(value)));
-            rest = after;
-        }
-        self.bits.finish()
-    }
-
-    fn classes<const W: usize>(
-        mut self,
-        mantissa: u32,
-        gaps: Mean,
-        sizes: Mean,
-        values: &mut [u8],
-    ) -> Result<(), DeltaFault> {
-        const UNSEEN: usize = usize::MAX;
-        let (values, _) = values.as_chunks_mut::<W>();
-        let most = values.len();
-        let mut means = vec![(gaps, sizes); CLASSES];
-        let mut left = [UNSEEN; CLASSES];
-        for value in values {
-            let old = word(value);
-            let class = usize::from(class_of(old, mantissa));
-            let (Some(left), Some((gaps, sizes))) = (left.get_mut(class), means.get_mut(class))
-            else {
-                continue;
-            };
-            if *left == UNSEEN {
-                *left = self.gap(gaps, most)?;
-            }
-            if let Some(less) = left.checked_sub(1) {
-                *left = less;
-                continue;
-            }
-            set_word(value, self.change(sizes)?.add_to(old));
-            *left = self.gap(gaps, most)?;
-        }
-        if left.iter().any(|left| ![0, UNSEEN].contains(left)) {
-            return Err(DeltaFault::Gap);
-        }
-        self.bits.finish()
-    }
-}
-
 fn words<const W: usize>(bytes: &[u8]) -> impl Iterator<Item = u64> {
     bytes.as_chunks::<W>().0.iter().map(word)
 }
 
 /// A little-endian number.
 fn word<const W: usize>(bytes: &[u8; W]) -> u64 {
-    let shifted = bytes.iter().rev();
-    shifted.fold(0, |word, byte| word << 8 | u64::from(*byte))
+    let mut word = [0; 8];
+    for (to, from) in word.iter_mut().zip(bytes) {
+        *to = *from;
+    }
+    u64::from_le_bytes(word)
 }
 
-fn set_word<const W: usize>(bytes: &mut [u8; W], mut word: u64) {
-    for byte in bytes {
-        *byte = low_byte(word);
-        word >>= 8;
+fn set_word<const W: usize>(bytes: &mut [u8; W], word: u64) {
+    for (to, from) in bytes.iter_mut().zip(word.to_le_bytes()) {
+        *to = from;
     }
 }
