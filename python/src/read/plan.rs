@@ -20,7 +20,14 @@ use crate::share::pool::default_threads;
 const BEAT: Duration = Duration::from_millis(40);
 
 /// Values that are read ahead unless the caller says otherwise.
-const MEMORY: u64 = 256 << 20;
+pub(crate) const MEMORY: u64 = 256 << 20;
+
+/// The options of [`zt::Plan`].
+pub(crate) struct Reading {
+    pub(crate) memory: u64,
+    pub(crate) threads: usize,
+    pub(crate) page_cache: bool,
+}
 
 /// Reads tensors ahead of their use: all of them, or those parts that ``wanted`` names.
 ///
@@ -76,8 +83,12 @@ pub(crate) fn plan(
         Ok(array.unbind())
     };
     let threads = threads.map_or_else(default_threads, Ok)?.max(1);
-    let set = move |plan: zt::Plan<'_>| plan.memory(memory).threads(threads).page_cache(page_cache);
-    Plan::begin(open, wanted, set, Box::new(finish))
+    let how = Reading {
+        memory,
+        threads,
+        page_cache,
+    };
+    Plan::begin(open, wanted, how, Box::new(finish))
 }
 
 /// A tensor, or a part of it, that will be read.
@@ -127,7 +138,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Starts the thread that reads. `set` sets the options of the plan.
+    /// Starts the thread that reads.
     ///
     /// # Errors
     ///
@@ -135,7 +146,7 @@ impl Plan {
     pub(crate) fn begin(
         open: Arc<Open>,
         wanted: Vec<Wanted>,
-        set: impl for<'f> FnOnce(zt::Plan<'f>) -> zt::Plan<'f> + Send + 'static,
+        how: Reading,
         finish: Finish,
     ) -> Result<Self> {
         for one in &wanted {
@@ -155,7 +166,8 @@ impl Plan {
             let tensors = named.iter().map(|name| open.file().tensor(name));
             // They were there when the plan began.
             let wanted = tensors.flatten().zip(slices);
-            let plan = set(open.file().plan(wanted));
+            let plan = open.file().plan(wanted).memory(how.memory);
+            let plan = plan.threads(how.threads).page_cache(how.page_cache);
             let deliver = |at, value: zt::Result<_>| {
                 read.deliver(at, value.map_err(|error| open.blame(error)))
             };

@@ -16,7 +16,7 @@ use super::element::Element;
 use super::framework::{Backend, Device, Framework, finish, to_numpy, to_torch, torch_shape};
 use super::message::{failed, no_file, refuse};
 use crate::read::open::Open;
-use crate::read::plan::{Plan, Wanted};
+use crate::read::plan::{self, Plan, Reading, Wanted};
 use crate::read::tensor::Tensor;
 use crate::share::array::Array;
 use crate::share::error::{OrRaise, Result, exception};
@@ -248,8 +248,12 @@ impl Opened {
             let array = self.array(py, &info, memory.writable())?;
             finish(array, self.framework, &device).map(Bound::unbind)
         };
-        let set = move |plan: zt::Plan<'_>| plan.threads(threads.max(1));
-        Plan::begin(open, wanted, set, Box::new(finish))
+        let how = Reading {
+            memory: plan::MEMORY,
+            threads: threads.max(1),
+            page_cache: true,
+        };
+        Plan::begin(open, wanted, how, Box::new(finish))
     }
 
     /// A tensor to index: a view of the map, or a copy. `None` if the engine reads its parts.
