@@ -30,6 +30,7 @@ mod grid;
 mod grid_tables;
 mod k;
 mod kernel;
+mod levels;
 mod quantize;
 mod simple;
 mod types;
