@@ -157,8 +157,74 @@ fn a_sample_looks_at_some_values_of_large_objects() {
     assert_eq!(sample["files"][0]["is_verified"], false);
     assert_eq!(sample["is_sample"], true);
     let counts = &sample["objects"]["counts"][0];
-    assert_eq!(counts[0], 1 << 18, "1 MiB");
+    assert_eq!(counts[0], 1 << 16, "256 KiB");
     // The first place and the last are among them.
     let bounds = |page: &Value| [0, 1].map(|at| page["objects"]["finite"][0][at].clone());
     assert_eq!(bounds(&sample), bounds(&whole));
+}
+
+#[test]
+fn a_delta_has_what_it_changes_and_with_its_base_how_far() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let [base, new, delta] = ["base.safetensors", "new.safetensors", "delta.zt"].map(path);
+    // Two stretches, and the second changes.
+    let long = vec![1f32; 200_000];
+    let mut moved = long.clone();
+    moved[150_000] = 1.5;
+    safetensors(
+        &base,
+        &[("gone", &[1.0]), ("long", &long), ("same", &[2.0, 3.0])],
+    );
+    safetensors(
+        &new,
+        &[("long", &moved), ("new", &[4.0]), ("same", &[2.0, 3.0])],
+    );
+    let made = ["delta".as_ref(), "-o".as_ref(), delta.as_os_str()];
+    zt(made.into_iter().chain([base.as_os_str(), new.as_os_str()])).exits(0);
+
+    let (_, page) = report(&[&delta]);
+    let counts = json!({ "base": 3, "changed": 1, "whole": 1, "removed": 1 });
+    assert_eq!(page["files"][0]["delta"], counts);
+    assert_eq!(page["objects"]["name"], json!(["long", "new"]));
+    assert_eq!(page["objects"]["problems"], json!([[], []]));
+    let change =
+        json!({ "base": null, "attributes": false, "roles": ["data"], "stretches": [1, 2] });
+    assert_eq!(page["deltas"], json!([[0, change]]));
+
+    let (_, page) = report(&["--base".as_ref(), &base, &base, &delta]);
+    let names = page["objects"]["name"].as_array().unwrap();
+    let changes = page["objects"]["change"].as_array().unwrap();
+    let mut changes: Vec<_> = names
+        .iter()
+        .zip(changes)
+        .map(|(name, it)| (name, &it[0], &it[2]))
+        .collect();
+    changes.sort_by_key(|(name, ..)| name.to_string());
+    let found: Vec<Value> = changes
+        .iter()
+        .map(|(name, status, most)| json!([name, status, most]))
+        .collect();
+    let expected = json!([
+        ["gone", "removed", null],
+        ["long", "changed", 0.5],
+        ["new", "added", null],
+        ["same", "same", 0.0]
+    ]);
+    assert_eq!(json!(found), expected);
+}
+
+/// A file of vectors of f32.
+fn safetensors(path: &Path, tensors: &[(&str, &[f32])]) {
+    let (mut header, mut body) = (serde_json::Map::new(), Vec::new());
+    for (name, values) in tensors {
+        let start = body.len();
+        body.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+        let offsets = [start, body.len()];
+        let entry = json!({ "dtype": "F32", "shape": [values.len()], "data_offsets": offsets });
+        header.insert((*name).to_owned(), entry);
+    }
+    let header = serde_json::to_vec(&header).unwrap();
+    let len = (header.len() as u64).to_le_bytes();
+    std::fs::write(path, [&len[..], &header, &body].concat()).unwrap();
 }

@@ -577,6 +577,24 @@ fn every_command_reads_each_byte_once_and_in_long_requests() {
 }
 
 #[test]
+fn a_sample_of_a_large_object_takes_four_requests() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("large.safetensors");
+    sixteen_mebibytes(&path);
+    let server = Server::with("large.safetensors", fs::read(&path).unwrap());
+    let url = server.url("large.safetensors");
+    let objects = zt(&["ls", &url, "--json"]).exits(0).json();
+    let objects = objects["objects"].as_array().unwrap().len();
+    let (requests, bytes) = (server.requests().len(), server.bytes());
+    let page = dir.path().join("page.html").display().to_string();
+    zt(&["report", "--sample", &url, "-o", &page]).exits(0);
+    let requests = server.requests().len() - requests;
+    assert!(requests <= 1 + 4 * objects, "{requests} for {objects}");
+    let sampled = objects as u64 * (256 << 10);
+    assert!(server.bytes() - bytes <= bytes + sampled);
+}
+
+#[test]
 fn a_list_of_hashes_may_lie_at_a_url_and_name_urls() {
     let dir = tempfile::tempdir().unwrap();
     let server = Server::with("model.zt", fs::read(sample(dir.path())).unwrap());

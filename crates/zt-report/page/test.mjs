@@ -62,11 +62,20 @@ const HOSTILE = [
   "a/".repeat(5000),
 ];
 
+/** The delta that leads from one file to another. */
+function delta(name, [before, after]) {
+  const path = join(folder, name);
+  execFileSync(zt, ["delta", before, after, "--force", "-o", path]);
+  return path;
+}
+
 const one = new Float32Array([1, 2, 3, 4]);
+const pair = [model("before.safetensors", 0), model("after.safetensors", 1)];
 const reports = {
   safetensors: [join(corpus, "data/two-moons.safetensors")],
   gguf: [join(corpus, "corpus/foreign/gguf/quant_mixed.gguf")],
-  pair: [model("before.safetensors", 0), model("after.safetensors", 1)],
+  pair,
+  delta: [delta("delta.zt", pair)],
   hostile: [
     safetensors(
       "<b>hostile.safetensors",
@@ -128,6 +137,27 @@ async function check(name, path, colorScheme) {
   await page.keyboard.press("ArrowRight");
   assert.equal(await page.locator(".treemap g.active").count(), rows > 1 ? 1 : 0);
 
+  // A link opens an object.
+  const link = { gguf: "proj.36.expert.weight", pair: "layers.3.attn.q.weight", delta: "layers.3.attn.q.weight" }[name];
+  if (link !== undefined) {
+    await page.goto(`${url}#${link}`);
+    await page.waitForFunction((link) => document.querySelector(".detail h3").textContent === link, link);
+  }
+  const facts = await page.locator(".detail").textContent();
+  if (name === "gguf") assert.ok(/\d+ levels in use, \d+ to 15\. Scales: /.test(facts), facts);
+  if (name === "delta") assert.ok(facts.includes("changesdata") && facts.includes("1 of 1"), facts);
+
+  // A picture is enlarged, and made small again.
+  const picture = page.locator(".picture");
+  if ((await picture.count()) === 1) {
+    const width = async () => (await picture.boundingBox()).width;
+    const before = await width();
+    await page.getByLabel("Larger").press("Enter");
+    assert.equal(await width(), 2 * before);
+    await page.getByLabel("Smaller").press("Enter");
+    assert.equal(await width(), before);
+  } else assert.notEqual(name, "pair");
+
   // Time until the table has been drawn anew.
   await page.waitForTimeout(1000);
   const timed = (selector, value, event) =>
@@ -162,6 +192,12 @@ async function check(name, path, colorScheme) {
   for (const what of ["search", "search again", "sort by name", "sort by size"]) assert.ok(times[what] < 1000, `${name}: ${what}`);
   await page.goto(`${url}#`);
   await page.screenshot({ path: join(folder, `${name}-${colorScheme}.png`), fullPage: true });
+  await page.emulateMedia({ media: "print" });
+  await page.evaluate(() => window.dispatchEvent(new Event("beforeprint")));
+  const printed = await page.locator(".printed tbody tr:visible").count();
+  assert.equal(printed, Math.min(rows, 2000), `${name}: rows are printed`);
+  await page.screenshot({ path: join(folder, `${name}-${colorScheme}-print.png`), fullPage: true });
+  await page.emulateMedia({ media: "screen" });
   await page.setViewportSize({ width: 390, height: 800 });
   await page.screenshot({ path: join(folder, `${name}-${colorScheme}-narrow.png`), fullPage: true });
   await page.close();

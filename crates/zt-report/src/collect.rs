@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 
 use zt::diff::{DiffOptions, Distance, Summary, summary};
+use zt::formats::{Delta, element_count};
 use zt::stats::{Histogram, ObjectStats, StatsOptions, stats};
 use zt::{Entry, Error, File, Progress, Result, VerifyOptions};
 
+use crate::delta;
 use crate::odd::odd;
 use crate::page::abridged;
 use crate::report::{Change, FileSummary, Finding, Findings, Object, Report, Status};
@@ -14,6 +16,12 @@ use crate::report::{Change, FileSummary, Finding, Findings, Object, Report, Stat
 const FINDINGS: usize = 100;
 /// Bytes of a text from a file, other than the name of an object, as JSON.
 const TEXT: usize = 500;
+
+/// Blocks along a side of a picture. The finest has a pixel for each element of most matrices of small models.
+const SIDES: [u16; 7] = [512, 384, 256, 192, 128, 96, 64];
+const LEAST_SIDE: u16 = 48;
+/// Bytes of pictures with [`ReportOptions::detail`].
+const DETAIL: usize = 32 << 20;
 
 /// How a report is made.
 #[must_use]
@@ -31,7 +39,7 @@ impl<'p> ReportOptions<'p> {
         Self::default()
     }
 
-    /// Keeps the histograms and pictures of all objects, however large the page becomes.
+    /// Keeps the histograms and pictures of all objects, however large the page becomes, and makes finer pictures.
     pub const fn detail(mut self, detail: bool) -> Self {
         self.detail = detail;
         self
@@ -62,9 +70,26 @@ impl<'p> ReportOptions<'p> {
         if self.detail { None } else { Some(1 << 20) }
     }
 
-    fn stats(&self) -> StatsOptions<'p> {
+    /// Statistics with pictures of the greatest side for which those of all matrices take half of the limit.
+    fn stats(&self, file: &File) -> StatsOptions<'p> {
+        let most = self.limit().map_or(DETAIL, |limit| limit / 2) as u64;
+        let matrices = file.tensors().flatten();
+        let matrices = matrices.filter_map(|it| {
+            let (rows, rest) = it.shape().split_first()?;
+            Some((*rows, element_count(rest)?))
+        });
+        let matrices: Vec<(u64, u64)> = matrices.collect();
+        // Base64 has 4 characters for 3 bytes.
+        let byte_len = |side: u64| {
+            let blocks = matrices
+                .iter()
+                .map(|(rows, columns)| side.min(*rows) * side.min(*columns));
+            blocks.sum::<u64>().saturating_mul(4) / 3
+        };
+        let mut sides = SIDES.into_iter();
+        let side = sides.find(|side| byte_len((*side).into()) <= most);
         let options = StatsOptions::new()
-            .sketches(true)
+            .sketches(side.unwrap_or(LEAST_SIDE))
             .sample(self.sample)
             .threads(self.threads);
         match self.progress {
@@ -134,6 +159,7 @@ fn file_summary(file: &File, path: &str, options: &ReportOptions<'_>) -> Result<
         unverified: found.unverified.len() as u64,
         problems: Findings::of(&found.problems, |it| (it.code(), it.to_string())),
         warnings: Findings::of(&found.warnings, |it| (it.code, it.to_string())),
+        delta: delta::summary(file),
         ..FileSummary::default()
     };
     for tensor in file.tensors().flatten() {
@@ -182,7 +208,7 @@ fn lengths(component: &zt::Component) -> (u64, u64) {
 }
 
 fn objects(file: &File, options: &ReportOptions<'_>) -> Result<Vec<Object>> {
-    let found = stats(file, &options.stats())?;
+    let found = stats(file, &options.stats(file))?;
     let entries = file.entries();
     let sound: Vec<&ObjectStats> = found.iter().flatten().collect();
     let shape = |stats: &ObjectStats| file.get(&stats.name)?.ok().map(|it| it.shape());
@@ -200,7 +226,16 @@ fn objects(file: &File, options: &ReportOptions<'_>) -> Result<Vec<Object>> {
                 object.problems = odd.iter().map(ToString::to_string).collect();
                 object.values = Some(stats);
             }
-            Err(error) => object.problems.push(reason(&error)),
+            Err(error) => {
+                let delta = entry
+                    .tensor()
+                    .and_then(|it| delta::delta(&it, options.sample));
+                match delta {
+                    Ok(Some(delta)) => object.delta = Some(delta),
+                    Ok(None) => object.problems.push(reason(&error)),
+                    Err(error) => object.problems.push(reason(&error)),
+                }
+            }
         }
         objects.push(object);
     }
@@ -225,7 +260,11 @@ fn described(entry: &Entry<'_>) -> Object {
     };
     let mut object = Object {
         name,
-        value_type: abridged(&tensor.value_type().unwrap_or("unknown".into()), TEXT),
+        value_type: match tensor.value_type() {
+            Some(name) => abridged(&name, TEXT),
+            None if tensor.format() == Delta::FORMAT => "delta".to_owned(),
+            None => "unknown".to_owned(),
+        },
         format: abridged(tensor.format(), TEXT),
         shape: tensor.shape().to_vec(),
         ..Object::default()

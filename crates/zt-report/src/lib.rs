@@ -32,10 +32,13 @@
 #![forbid(unsafe_code)]
 
 mod collect;
+mod delta;
 mod odd;
 mod page;
 mod report;
 
 pub use collect::ReportOptions;
 pub use odd::{Odd, digits, odd};
-pub use report::{Change, FileSummary, Finding, Findings, Object, Report, Status};
+pub use report::{
+    Change, Delta, DeltaSummary, FileSummary, Finding, Findings, Object, Report, Status,
+};

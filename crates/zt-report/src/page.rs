@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
-use crate::report::{Bins, Columns, FileSummary, Object, Picture, Report};
+use crate::report::{Bins, Columns, Delta, FileSummary, Levels, Object, Picture, Report};
 
 /// What `cargo xtask page` makes of `page/`.
 const SCRIPT: &str = include_str!("../assets/page.js");
@@ -29,6 +29,10 @@ struct Data<'r> {
     histograms: Vec<(usize, Bins<'r>)>,
     /// Histograms in the first of two files.
     before: Vec<(usize, Bins<'r>)>,
+    /// Levels of quantized objects.
+    levels: Vec<(usize, Levels<'r>)>,
+    /// Of a delta, what its objects change.
+    deltas: Vec<(usize, &'r Delta)>,
     /// Blocks of matrices.
     pictures: Vec<(usize, Picture<'r>)>,
 }
@@ -58,6 +62,8 @@ impl Report {
             objects: RawValue::NULL,
             histograms: Vec::new(),
             before: Vec::new(),
+            levels: Vec::new(),
+            deltas: Vec::new(),
             pictures: Vec::new(),
         };
         let head = json(&data).len();
@@ -71,12 +77,11 @@ impl Report {
         for (at, object) in &largest {
             let histogram = object.sketch().and_then(|it| it.histogram.as_ref());
             add(&mut data.histograms, *at, histogram.map(Bins), &mut rest);
-            add(
-                &mut data.before,
-                *at,
-                object.before.as_ref().map(Bins),
-                &mut rest,
-            );
+            let before = object.before.as_ref().map(Bins);
+            add(&mut data.before, *at, before, &mut rest);
+            let quantized = object.sketch().and_then(|it| it.quantized.as_ref());
+            add(&mut data.levels, *at, quantized.map(Levels::of), &mut rest);
+            add(&mut data.deltas, *at, object.delta.as_ref(), &mut rest);
         }
         for (at, object) in largest {
             let blocks = object.sketch().and_then(|it| it.blocks.as_ref());

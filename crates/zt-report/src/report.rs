@@ -1,7 +1,7 @@
 //! What a page shows, as a value.
 
 use serde::{Serialize, Serializer};
-use zt::stats::{BlockKind, Blocks, Bound, Finite, Histogram, ObjectStats, Sketch};
+use zt::stats::{BlockKind, Blocks, Bound, Finite, Histogram, ObjectStats, Quantized, Sketch};
 
 /// What a page shows of one file, or of two.
 #[derive(Debug, Clone, Default)]
@@ -43,6 +43,23 @@ pub struct FileSummary {
     pub problems: Findings,
     /// What is no fault.
     pub warnings: Findings,
+    /// For a delta, what its header has of the base.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delta: Option<DeltaSummary>,
+}
+
+/// Objects of a delta and of its base.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct DeltaSummary {
+    /// Objects of the base.
+    pub base: u64,
+    /// Objects of the base that changed.
+    pub changed: u64,
+    /// Objects of the result that the delta has as a whole.
+    pub whole: u64,
+    /// Objects of the base that the result does not have.
+    pub removed: u64,
 }
 
 /// The first findings of a kind.
@@ -89,6 +106,22 @@ pub struct Object {
     pub before: Option<Histogram>,
     /// What changed between two files.
     pub change: Option<Change>,
+    /// For an object of a delta, what it changes.
+    pub delta: Option<Delta>,
+}
+
+/// What an object of a delta changes, as far as that is known without the base.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Delta {
+    /// The name in the base, if it is another one.
+    pub base: Option<String>,
+    /// Whether the attributes change.
+    pub attributes: bool,
+    /// The components that change.
+    pub roles: Vec<String>,
+    /// Stretches of 131 072 values in which one changes, and all stretches.
+    pub stretches: Option<[u64; 2]>,
 }
 
 impl Object {
@@ -183,7 +216,6 @@ impl<'r> Columns<'r> {
                 it.dead_columns,
             ]
         };
-        let finite = |it: Finite| (Exact(it.min), Exact(it.max), it.mean, it.std);
         Columns {
             name: names,
             r#type: objects.iter().map(|it| &*it.value_type).collect(),
@@ -227,6 +259,20 @@ impl Serialize for Bins<'_> {
         } = self.0;
         (start, width, counts).serialize(serializer)
     }
+}
+
+/// Levels, and the least, the greatest, the mean and the deviation of the scales.
+#[derive(Serialize)]
+pub(crate) struct Levels<'r>(Bins<'r>, Option<(Exact, Exact, f64, f64)>);
+
+impl<'r> Levels<'r> {
+    pub(crate) fn of(quantized: &'r Quantized) -> Self {
+        Levels(Bins(&quantized.levels), quantized.scales.finite.map(finite))
+    }
+}
+
+const fn finite(it: Finite) -> (Exact, Exact, f64, f64) {
+    (Exact(it.min), Exact(it.max), it.mean, it.std)
 }
 
 /// Blocks as `[rows, columns, kind, low, high, base64]`. A byte `b` below 255 stands for

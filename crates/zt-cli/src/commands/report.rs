@@ -38,11 +38,11 @@ pub(crate) struct Arguments {
     /// Replace OUT if it exists
     #[arg(short, long)]
     force: bool,
-    /// Keep the histograms and pictures of all objects [default: at most 1 MiB and 250 bytes an object,
-    /// the largest objects first]
+    /// Keep the histograms and pictures of all objects, and make finer pictures [default: at most 1 MiB
+    /// and 250 bytes an object, the largest objects first]
     #[arg(long)]
     detail: bool,
-    /// Look at the headers and at 1 MiB of each object, and verify nothing; for one FILE
+    /// Look at the headers and at 256 KiB of each object, and verify nothing; for one FILE
     #[arg(long)]
     sample: bool,
     #[command(flatten)]
@@ -55,6 +55,7 @@ const EXAMPLES: &str = "\
 Examples:
   zt report model.safetensors -o model.html
   zt report base.gguf tuned.gguf -o change.html
+  zt report base.zt change.zt --base base.zt -o change.html
   zt report --detail checkpoint.pt -o checkpoint.html
   zt report --sample hf://org/model/model.safetensors -o look.html
 

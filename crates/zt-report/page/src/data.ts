@@ -23,12 +23,26 @@ export interface FileSummary {
   unverified: number;
   problems: Findings;
   warnings: Findings;
+  /** Objects of a delta and of its base. */
+  delta?: { base: number; changed: number; whole: number; removed: number };
 }
 
 /** An integer beyond 2^53 is text. */
 type Exact = number | string;
 
 export type Status = "same" | "changed" | "added" | "removed" | "incomparable";
+
+/** The least, the greatest, the mean and the deviation of finite values. */
+type Finite = [Exact, Exact, number, number];
+
+/** What an object of a delta changes. */
+export interface Delta {
+  base: string | null;
+  attributes: boolean;
+  roles: string[];
+  /** Stretches of values in which one changes, and all. */
+  stretches: [number, number] | null;
+}
 
 interface Columns {
   name: string[];
@@ -39,7 +53,7 @@ interface Columns {
   decoded: number[];
   stored: number[];
   counts: ([number, number, number, number, number, number] | null)[];
-  finite: ([Exact, Exact, number, number] | null)[];
+  finite: (Finite | null)[];
   problems: string[][];
   change?: [Status, number | null, number | null, number | null, number, number][];
 }
@@ -51,6 +65,8 @@ interface Data {
   objects: Columns;
   histograms: [number, [number, number, number[]]][];
   before: [number, [number, number, number[]]][];
+  levels: [number, [[number, number, number[]], Finite | null]][];
+  deltas: [number, Delta][];
   pictures: [number, [number, number, Kind, number, number, string]][];
 }
 
@@ -59,6 +75,12 @@ export interface Histogram {
   start: number;
   width: number;
   counts: number[];
+}
+
+/** The levels of a quantized object, and the figures of its scales. */
+export interface Levels {
+  levels: Histogram;
+  scales: Finite | null;
 }
 
 /** What a block of a matrix has: its element, the mean of absolute values, or the share of stored values. */
@@ -117,6 +139,8 @@ export interface Report {
   items: Item[];
   histograms: Map<number, Histogram>;
   before: Map<number, Histogram>;
+  levels: Map<number, Levels>;
+  deltas: Map<number, Delta>;
   picture(at: number): Picture | undefined;
 }
 
@@ -157,8 +181,8 @@ export function parse(text: string): Report {
       },
     };
   });
-  const histograms = (all: Data["histograms"]) =>
-    new Map(all.map(([at, [start, width, counts]]): [number, Histogram] => [at, { start, width, counts }]));
+  const histogram = ([start, width, counts]: [number, number, number[]]): Histogram => ({ start, width, counts });
+  const histograms = (all: Data["histograms"]) => new Map(all.map(([at, bins]) => [at, histogram(bins)]));
   const pictures = new Map(data.pictures);
   return {
     files: data.files,
@@ -167,6 +191,8 @@ export function parse(text: string): Report {
     items,
     histograms: histograms(data.histograms),
     before: histograms(data.before),
+    levels: new Map(data.levels.map(([at, [bins, scales]]) => [at, { levels: histogram(bins), scales }])),
+    deltas: new Map(data.deltas),
     picture(at) {
       const found = pictures.get(at);
       if (found === undefined) return undefined;

@@ -1,11 +1,10 @@
-// One object: its figures, its histogram, its matrix.
+// One object: its figures, its histogram, its levels, its matrix.
 
 import { scaleLinear, scaleSymlog } from "d3-scale";
-import { color as parsed } from "d3-color";
 
-import { BAD, magnitude, signed } from "./color";
-import type { Histogram, Item, Picture, Report } from "./data";
+import type { Delta, Histogram, Item, Report } from "./data";
 import { h, s } from "./dom";
+import { drawPicture } from "./picture";
 import { change } from "./table";
 import { abridged, digits, human, percent, plural, printable, shape } from "./text";
 
@@ -23,8 +22,9 @@ export function drawDetail(report: Report) {
     panel.replaceChildren(
       name,
       problems.length > 0 ? h("ul", { class: "problems" }, ...problems) : "",
-      facts(item),
+      facts(item, report.deltas.get(item.at)),
       ...histogram(item),
+      ...levels(item),
       ...picture(item),
     );
   }
@@ -46,7 +46,7 @@ export function drawDetail(report: Report) {
     const isPair = before !== undefined;
     return [
       h("h4", {}, "Histogram"),
-      bars(now, before, isLog),
+      bars("Histogram", now, before, isLog),
       h(
         "p",
         { class: "caption" },
@@ -54,6 +54,20 @@ export function drawDetail(report: Report) {
         ...(isPair ? [h("i", { class: "key before" }), " first file ", h("i", { class: "key now" }), " second file. "] : []),
         h("label", {}, toggle, " logarithmic counts"),
       ),
+    ];
+  }
+
+  function levels(item: Item): Node[] {
+    const found = report.levels.get(item.at);
+    if (found === undefined) return [];
+    const { levels, scales } = found;
+    const used = plural(levels.counts.filter((count) => count > 0).length, "level", "levels");
+    const range = `${levels.start} to ${levels.start + levels.counts.length - 1}`;
+    const [least, greatest, mean] = scales ?? [];
+    return [
+      h("h4", {}, "Levels before scaling"),
+      bars("Levels", levels, undefined, isLog),
+      h("p", { class: "caption" }, `${used} in use, ${range}. `, scales !== null && `Scales: ${digits(least)} to ${digits(greatest)}, mean ${digits(mean)}.`),
     ];
   }
 
@@ -70,13 +84,22 @@ export function drawDetail(report: Report) {
 const left = (what: string) =>
   h("p", { class: "caption" }, `The ${what} is left out to keep the page small; zt report --detail keeps all.`);
 
-function facts(item: Item) {
+function facts(item: Item, delta: Delta | undefined) {
   const rows: [string, string][] = [
     ["type", item.type],
     ["shape", shape(item.shape)],
     ["format", [item.format, item.encoding].filter((text) => text !== "").join(", ")],
     ["bytes", human(item.decoded) + (item.stored === item.decoded ? "" : `, stored in ${human(item.stored)}`)],
   ];
+  if (delta) {
+    const parts = [...delta.roles, ...(delta.attributes ? ["attributes"] : [])];
+    rows.push(["changes", parts.length > 0 ? parts.join(", ") : "the name"]);
+    if (delta.base !== null) rows.push(["name in the base", delta.base]);
+    if (delta.stretches) {
+      const [changed, all] = delta.stretches;
+      rows.push(["stretches that change", `${changed.toLocaleString("en")} of ${all.toLocaleString("en")}`]);
+    }
+  }
   if (item.change) {
     const { status, maxAbs, cosine, different } = item.change;
     rows.push(["status", status]);
@@ -85,7 +108,7 @@ function facts(item: Item) {
         ["relative change", change(item)],
         ["greatest change", digits(maxAbs)],
         ["cosine", cosine === null ? "–" : cosine.toFixed(7)],
-        ["different values", different.toLocaleString("en")],
+        ["different values", `${different.toLocaleString("en")} (${percent(different / (item.count || 1))})`],
       );
     }
   }
@@ -111,7 +134,7 @@ const HEIGHT = 150;
 const BASE = HEIGHT - 22;
 
 /** Counts by value. Two histograms may have bins of two widths, so what is drawn of them is their density. */
-function bars(now: Histogram, before: Histogram | undefined, isLog: boolean) {
+function bars(label: string, now: Histogram, before: Histogram | undefined, isLog: boolean) {
   const all = before === undefined ? [now] : [before, now];
   const edges = all.flatMap(({ start, width, counts }) => [start * width, (start + counts.length) * width]);
   const x = scaleLinear([Math.min(...edges), Math.max(...edges)], [8, WIDTH - 8]);
@@ -119,7 +142,7 @@ function bars(now: Histogram, before: Histogram | undefined, isLog: boolean) {
   const heights = all.map(({ width, counts }) => counts.map((count) => (count * narrowest) / width));
   const most = Math.max(...heights.flat());
   const y = (isLog ? scaleSymlog() : scaleLinear()).domain([0, most]).range([BASE, 8]);
-  const chart = s("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "chart", role: "img", "aria-label": "Histogram" });
+  const chart = s("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "chart", role: "img", "aria-label": label });
   all.forEach(({ start, width, counts }, place) => {
     const kind = all.length > 1 && place === 0 ? "before" : "now";
     const group = s("g", { class: kind });
@@ -128,7 +151,8 @@ function bars(now: Histogram, before: Histogram | undefined, isLog: boolean) {
       const [left, right] = [x((start + at) * width), x((start + at + 1) * width)];
       // One value among millions is seen.
       const top = Math.min(y(heights[place][at]), BASE - 1);
-      const label = `${digits((start + at) * width)} to ${digits((start + at + 1) * width)}: ${count.toLocaleString("en")}`;
+      const [from, to] = [digits((start + at) * width), digits((start + at + 1) * width)];
+      const label = `${width === 1 ? from : `${from} to ${to}`}: ${count.toLocaleString("en")}`;
       group.append(
         s(
           "rect",
@@ -150,52 +174,3 @@ function bars(now: Histogram, before: Histogram | undefined, isLog: boolean) {
 }
 
 const power = (width: number) => `2^${Math.round(Math.log2(width))}`;
-
-function drawPicture(item: Item, picture: Picture): Node[] {
-  const { rows, columns, kind, low, high, bytes } = picture;
-  const isExact = kind === "element";
-  const canvas = h("canvas", { width: columns, height: rows, class: "picture", role: "img", "aria-label": "Matrix" });
-  canvas.style.aspectRatio = `${columns} / ${rows}`;
-  canvas.style.maxWidth = `${Math.max(columns * 8, Math.min(columns * 24, 240))}px`;
-  const reach = Math.max(Math.abs(low), Math.abs(high));
-  const value = (byte: number) => low + ((high - low) * byte) / 254;
-  const colorOf = (number: number) => (isExact ? signed(reach === 0 ? 0 : number / reach) : magnitude((number - low) / (high - low || 1)));
-  const palette = Array.from({ length: 256 }, (_, byte) => parsed(byte === 255 ? BAD : colorOf(value(byte)))!.rgb());
-  const context = canvas.getContext("2d")!;
-  const image = context.createImageData(columns, rows);
-  bytes.forEach((byte, at) => {
-    const { r, g, b } = palette[byte];
-    image.data.set([r, g, b, 255], 4 * at);
-  });
-  context.putImageData(image, 0, 0);
-  const [high1, wide1] = [item.shape[0], item.shape.slice(1).reduce((all, extent) => all * extent, 1)];
-  const what = isExact
-    ? "Each pixel is one element: blue is below 0, red above."
-    : `Each of ${rows}×${columns} pixels is the ${kind === "density" ? "share of stored values" : "mean absolute value"} of up to ${Math.ceil(high1 / rows)}×${Math.ceil(wide1 / columns)} elements.`;
-  const from = isExact ? -reach : low;
-  const stops = Array.from({ length: 24 }, (_, at) => from + ((high - from) * at) / 23);
-  const exact = isExact ? Array.from({ length: 24 }, (_, at) => -reach + (2 * reach * at) / 23) : stops;
-  const ramp = exact.map((stop) => {
-    const mark = h("i");
-    mark.style.background = colorOf(stop);
-    return mark;
-  });
-  const under = h("span", { class: "under" });
-  canvas.addEventListener("pointermove", ({ offsetX, offsetY }) => {
-    const column = Math.min(columns - 1, Math.floor((offsetX / canvas.clientWidth) * columns));
-    const row = Math.min(rows - 1, Math.floor((offsetY / canvas.clientHeight) * rows));
-    const byte = bytes[row * columns + column];
-    const range = (at: number, blocks: number, all: number) => {
-      const [first, last] = [Math.ceil((at * all) / blocks), Math.ceil(((at + 1) * all) / blocks) - 1];
-      return first === last ? `${first}` : `${first}–${last}`;
-    };
-    const place = `row ${range(row, rows, high1)}, column ${range(column, columns, wide1)}`;
-    under.textContent = `${place}: ${byte === 255 ? "not finite" : digits(value(byte))}`;
-  });
-  return [
-    h("h4", {}, `Matrix, ${high1}×${wide1}`),
-    canvas,
-    h("div", { class: "legend" }, digits(exact[0]), h("span", { class: "ramp" }, ...ramp), digits(exact[23]), under),
-    h("p", { class: "caption" }, what),
-  ];
-}

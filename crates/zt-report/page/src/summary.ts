@@ -16,12 +16,14 @@ export function drawSummary(report: Report) {
           card("objects", last.objects.toLocaleString("en"), `${last.kind} file`),
         ]
       : statuses(report);
+  if (last.delta && files.length === 1) cards.splice(0, 3, ...changes(last.delta), card("bytes", human(last.byte_len), "of the delta"));
   return h(
     "header",
     {},
     h("h1", {}, ...files.flatMap((file, at) => [at > 0 ? " → " : "", h("bdi", {}, printable(base(file.path)))])),
     h("p", { class: "caption" }, files.map((file) => abridged(file.path, 300)).join(" → ")),
     h("div", { class: "cards" }, ...cards, ...files.map((file, at) => verified(file, files.length > 1 ? at : undefined)), card("damaged or odd", plural(odd, "object", "objects"), odd > 0 ? "see the table" : "no NaN, no dead rows, no outliers", odd > 0 ? "bad" : "good")),
+    last.delta && files.length === 1 && h("p", { class: "caption" }, "A delta: how far values move is seen with the base, zt report BASE DELTA --base BASE."),
     report.isSample && h("p", { class: "caption" }, "The figures are of a sample of each object's values."),
     ...files.flatMap((file) => lists(file)),
   );
@@ -31,6 +33,15 @@ const base = (path: string) => abridged(path.split(/[/\\]/).filter((part) => par
 
 function card(label: string, value: string, note: string, kind = "") {
   return h("div", { class: `card ${kind}` }, h("span", { class: "label" }, label), h("strong", {}, value), h("span", { class: "note" }, note));
+}
+
+/** Of a delta without its base. */
+function changes({ base, changed, whole, removed }: NonNullable<FileSummary["delta"]>) {
+  return [
+    card("changed", changed.toLocaleString("en"), `of ${plural(base, "object", "objects")} of the base`),
+    card("whole", whole.toLocaleString("en"), "added or replaced"),
+    card("removed", removed.toLocaleString("en"), "objects"),
+  ];
 }
 
 function statuses({ items }: Report) {

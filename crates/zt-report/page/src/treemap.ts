@@ -30,7 +30,8 @@ export function drawTreemap(items: Item[], onSelect: (item: Item) => void) {
     { id: "coloring", change: () => draw() },
     ...names.map((name) => h("option", { value: name }, LABELS[name])),
   );
-  choice.value = names.includes("change") ? "change" : "deviation";
+  const figures = items.filter((item) => item.std !== undefined).length;
+  choice.value = names.includes("change") ? "change" : 2 * figures < items.length ? "type" : "deviation";
   const legend = h("div", { class: "legend" });
   const crumbs = h("nav", { class: "crumbs", "aria-label": "Modules above" });
   const hint = h("p", { class: "hint" });

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `values` | the statistics of some values, and how two parts are joined |
 //! | `dead` | rows and columns of zeros |
+//! | `quantized` | levels and scales of quantized objects |
 //! | `sample` | which values of a large object are looked at |
 //! | `sketch` | histograms, and matrices in blocks |
 //!
@@ -12,16 +13,19 @@
 //! It must not know how statistics are shown, or which of them are a problem.
 
 mod dead;
+mod quantized;
 mod sample;
 mod sketch;
 mod values;
 
-use zt_formats::{Coo, Csr, Elements, Registry, Slice, View, dense_byte_len, element_count};
+use zt_formats::{Coo, Csr, Elements, Registry, View, dense_byte_len, element_count};
 use zt_manifest::{DType, Text};
 
+pub use quantized::Quantized;
 pub use sketch::{BlockKind, Blocks, Histogram, Sketch};
 pub use values::{Bound, Finite, Stats};
 
+use sample::Sample;
 use sketch::{Sketcher, Sums};
 
 use crate::cores::parallel;
@@ -36,7 +40,7 @@ use crate::read::raw_value::RawValue;
 #[must_use]
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StatsOptions<'p> {
-    sketches: bool,
+    sketches: Option<u16>,
     sample: bool,
     threads: Option<usize>,
     progress: Option<Progress<'p>>,
@@ -48,13 +52,14 @@ impl StatsOptions<'_> {
         Self::default()
     }
 
-    /// Also makes a [`Sketch`] of each object, while its values are in the cache.
-    pub const fn sketches(mut self, sketches: bool) -> Self {
-        self.sketches = sketches;
+    /// Also makes a [`Sketch`] of each object, while its values are in the cache, with at most `side`×`side` blocks
+    /// of a matrix.
+    pub const fn sketches(mut self, side: u16) -> Self {
+        self.sketches = Some(side);
         self
     }
 
-    /// Reads at most 1 MiB of each object's values, in eight places, and checks no digest of a whole component.
+    /// Reads at most 256 KiB of each object's values, in four places, and checks no digest of a whole component.
     /// The figures are of these values. Rows and columns of zeros are not sought in larger objects, and the
     /// sketch of one has no blocks.
     pub const fn sample(mut self, sample: bool) -> Self {
@@ -113,9 +118,11 @@ pub fn stats(file: &File, options: &StatsOptions<'_>) -> Result<Vec<Result<Objec
     parallel::on(options.threads, || {
         let gauge = Gauge::new(options.progress);
         let entries = file.entries();
+        if options.sample {
+            return sample::stats(file, &entries, options, &gauge);
+        }
         let mut all = Vec::with_capacity(entries.len());
-        let tensors = entries.iter().filter_map(|entry| entry.tensor().ok());
-        let mut ahead = ReadAhead::new(tensors.filter(|_| !options.sample));
+        let mut ahead = ReadAhead::new(entries.iter().filter_map(|entry| entry.tensor().ok()));
         let mut rest = &entries[..];
         // Small objects are read in parallel, and each large one on all cores.
         while let Some((first, behind)) = rest.split_first() {
@@ -158,6 +165,17 @@ fn is_large(entry: &Entry<'_>) -> bool {
     byte_len.is_none_or(|byte_len| byte_len >= LARGE)
 }
 
+/// As [`stats()`], of one object.
+///
+/// # Errors
+///
+/// As [`Tensor::to_dense`]; [`ErrorKind::Interrupted`].
+pub fn of_tensor(tensor: &Tensor<'_>, options: &StatsOptions<'_>) -> Result<ObjectStats> {
+    parallel::on(options.threads, || {
+        of(tensor, true, options, &Gauge::new(options.progress))
+    })
+}
+
 fn of_entry(
     entry: &Entry<'_>,
     is_alone: bool,
@@ -167,12 +185,26 @@ fn of_entry(
     if let Some(fault) = entry.fault() {
         return Err(fault.clone());
     }
-    let tensor = entry.tensor()?;
-    let array = Array::of(&tensor)?;
+    of(&entry.tensor()?, is_alone, options, gauge)
+}
+
+fn of(
+    tensor: &Tensor<'_>,
+    is_alone: bool,
+    options: &StatsOptions<'_>,
+    gauge: &Gauge<'_>,
+) -> Result<ObjectStats> {
+    let array = Array::of(tensor)?;
     if let Some(parts) = sample::parts(&array).filter(|_| options.sample) {
-        return array.of_sample(&parts, options, gauge);
+        let mut sample = Sample::new(array, options);
+        for part in parts {
+            sample.add(&tensor.slice(&part)?, gauge)?;
+        }
+        return Ok(sample.stats());
     }
-    let sketcher = options.sketches.then(|| Sketcher::of(dead::matrix(&array)));
+    let sketcher = options
+        .sketches
+        .map(|side| Sketcher::of(dead::matrix(&array), side));
     let mut all = Part::default();
     match tensor.raw_value()? {
         Some(raw) => all = array.of_raw(&raw, sketcher.as_ref(), gauge)?,
@@ -187,11 +219,14 @@ fn of_entry(
     let is_integer = values.has_integers();
     let (dead_rows, dead_columns) = dead::rows_and_columns(&array, &values, gauge)?;
     let mut sketch = sketcher.map(|it| it.finish(array.absent, is_integer, &all.sums));
-    if let Some(sketch) = sketch.as_mut().filter(|_| array.role.is_some()) {
-        sketch.blocks = sketch::pattern(&tensor)?;
+    if let (Some(sketch), Some(side)) = (&mut sketch, options.sketches) {
+        if array.role.is_some() {
+            sketch.blocks = sketch::pattern(tensor, side)?;
+        }
+        sketch.quantized = quantized::quantized(tensor)?;
     }
     Ok(ObjectStats {
-        name: entry.name().to_owned(),
+        name: tensor.name().to_owned(),
         values,
         dead_rows,
         dead_columns,
@@ -321,30 +356,6 @@ impl<'f> Array<'f> {
     fn value_len(&self) -> usize {
         let logical_type = self.logical_type.as_deref();
         self.tensor.value_len(self.dtype, logical_type)
-    }
-
-    fn of_sample(
-        &self,
-        parts: &[Vec<Slice>],
-        options: &StatsOptions<'_>,
-        gauge: &Gauge<'_>,
-    ) -> Result<ObjectStats> {
-        let sketcher = options.sketches.then(|| Sketcher::of(None));
-        let mut all = Part::default();
-        for part in parts {
-            let dense = self.tensor.slice(part)?;
-            let (elements, registry) = (dense.elements(), self.tensor.registry());
-            gauge.report(elements.bytes.len() as u64)?;
-            all.append(Part::of(elements, registry, sketcher.as_ref(), 0)?);
-        }
-        let is_integer = all.stats.has_integers();
-        Ok(ObjectStats {
-            name: self.tensor.name().to_owned(),
-            values: all.stats,
-            dead_rows: 0,
-            dead_columns: 0,
-            sketch: sketcher.map(|it| it.finish(0, is_integer, &[])),
-        })
     }
 
     /// No elements, of the type of the values.

@@ -1,13 +1,113 @@
 //! A look at some values of a large object.
 
-use zt_formats::{Slice, dense_byte_len};
+use zt_formats::{Dense, Slice, dense_byte_len};
 
-use super::Array;
+use super::sketch::Sketcher;
+use super::{Array, ObjectStats, Part, StatsOptions, of_entry, unless_interrupted};
+use crate::cores::parallel;
+use crate::cores::progress::Gauge;
+use crate::error::{ErrorKind, Result};
+use crate::file::{Entry, File};
+use crate::read::ahead::ReadAhead;
 
 /// Bytes of the dense value that are looked at. A smaller object is read as a whole.
-const SAMPLE: u64 = 1 << 20;
-/// Places that are looked at, evenly spaced.
-const PLACES: u64 = 8;
+const SAMPLE: u64 = 256 << 10;
+/// Places that are looked at, evenly spaced. Each of them is a request to a store.
+const PLACES: u64 = 4;
+
+/// The statistics of all objects, of large ones from their parts. A store is asked for many parts at a time.
+pub(super) fn stats(
+    file: &File,
+    entries: &[Entry<'_>],
+    options: &StatsOptions<'_>,
+    gauge: &Gauge<'_>,
+) -> Result<Vec<Result<ObjectStats>>> {
+    let (mut samples, mut small, mut wanted, mut places) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for (at, entry) in entries.iter().enumerate() {
+        match Sample::of(entry, options) {
+            Some((sample, parts)) => {
+                places.extend(parts.iter().map(|_| samples.len()));
+                wanted.extend(parts.into_iter().map(|part| (sample.array.tensor, part)));
+                samples.push((at, Ok(sample)));
+            }
+            None => small.push((at, entry)),
+        }
+    }
+    let mut ahead = ReadAhead::new(small.iter().filter_map(|(_, entry)| entry.tensor().ok()));
+    small.iter().for_each(|_| ahead.advance());
+    let mut all = parallel::map(&small, |(at, entry)| {
+        let found = of_entry(entry, false, options, gauge);
+        Ok((*at, unless_interrupted(entry, found)?))
+    })?;
+    file.plan(wanted)
+        .threads(options.threads)
+        .for_each(|place, dense| {
+            let Some((_, sample)) = places.get(place).and_then(|at| samples.get_mut(*at)) else {
+                return Ok(());
+            };
+            let added = match sample {
+                Ok(sample) => dense.and_then(|dense| sample.add(&dense, gauge)),
+                Err(_) => Ok(()),
+            };
+            match added {
+                Err(error) if error.kind() == ErrorKind::Interrupted => return Err(error),
+                Err(error) => *sample = Err(error),
+                Ok(()) => {}
+            }
+            Ok(())
+        })?;
+    all.extend(
+        samples
+            .into_iter()
+            .map(|(at, sample)| (at, sample.map(Sample::stats))),
+    );
+    all.sort_by_key(|(at, _)| *at);
+    Ok(all.into_iter().map(|(_, found)| found).collect())
+}
+
+/// What was found in the parts of a large object.
+pub(super) struct Sample<'f> {
+    array: Array<'f>,
+    sketcher: Option<Sketcher>,
+    all: Part,
+}
+
+impl<'f> Sample<'f> {
+    /// With the parts that are to be added; `None` for an object that is read as a whole.
+    fn of(entry: &Entry<'f>, options: &StatsOptions<'_>) -> Option<(Self, Vec<Vec<Slice>>)> {
+        let array = Array::of(&entry.tensor().ok()?).ok()?;
+        let parts = parts(&array)?;
+        Some((Sample::new(array, options), parts))
+    }
+
+    pub(super) fn new(array: Array<'f>, options: &StatsOptions<'_>) -> Self {
+        Sample {
+            array,
+            sketcher: options.sketches.map(|side| Sketcher::of(None, side)),
+            all: Part::default(),
+        }
+    }
+
+    pub(super) fn add(&mut self, part: &Dense<'_>, gauge: &Gauge<'_>) -> Result<()> {
+        let (elements, registry) = (part.elements(), self.array.tensor.registry());
+        gauge.report(elements.bytes.len() as u64)?;
+        let part = Part::of(elements, registry, self.sketcher.as_ref(), 0)?;
+        self.all.append(part);
+        Ok(())
+    }
+
+    pub(super) fn stats(self) -> ObjectStats {
+        let is_integer = self.all.stats.has_integers();
+        ObjectStats {
+            name: self.array.tensor.name().to_owned(),
+            values: self.all.stats,
+            dead_rows: 0,
+            dead_columns: 0,
+            sketch: self.sketcher.map(|it| it.finish(0, is_integer, &[])),
+        }
+    }
+}
 
 /// The parts of an object that stand for all of it; `None` if it is small.
 pub(super) fn parts(array: &Array<'_>) -> Option<Vec<Vec<Slice>>> {

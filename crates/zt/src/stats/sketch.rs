@@ -1,21 +1,22 @@
 //! What a picture of an object is made of: a histogram, and a matrix in blocks.
 #![expect(
     clippy::cast_possible_truncation,
-    reason = "bits of a float, places among 48 blocks, means that are shown as colours"
+    reason = "bits of a float, means that are shown as colours"
 )]
 
 use std::sync::{Mutex, PoisonError};
 
 use zt_formats::{Coo, Csr, Elements, Reals, Registry, View};
 
-use super::values::Bound;
+use super::quantized::Quantized;
+use super::values::{Bound, Real, fold};
 use crate::error::Result;
 use crate::file::tensor::Tensor;
 
 /// The most bins of a histogram.
 const BINS: i64 = 64;
-/// The most blocks along each side of a matrix.
-const SIDE: u64 = 48;
+/// Bytes of values for which a table of all their upper halves is worth its length.
+const WORTH_TABLE: usize = 128 << 10;
 
 /// A histogram of the values of an object, and its matrix in blocks.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,6 +26,8 @@ pub struct Sketch {
     pub histogram: Option<Histogram>,
     /// `None` for an object of fewer than two dimensions, and for a sparse one of more.
     pub blocks: Option<Blocks>,
+    /// What a quantized object stores.
+    pub quantized: Option<Quantized>,
 }
 
 /// Counts of finite values in at most 64 bins of one width, which is a power of two.
@@ -42,7 +45,7 @@ pub struct Histogram {
     pub counts: Vec<u64>,
 }
 
-/// A matrix in at most 48×48 blocks of nearly one size. Its rows are the first dimension, its columns all others.
+/// A matrix in blocks of nearly one size. Its rows are the first dimension, its columns all others.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Blocks {
     /// Blocks from top to bottom.
@@ -83,10 +86,10 @@ pub(super) struct Sums {
 }
 
 impl Sketcher {
-    /// Of a matrix with this many rows and columns, if it is one.
-    pub(super) fn of(matrix: Option<(u64, u64)>) -> Self {
+    /// Of a matrix with this many rows and columns, if it is one, in blocks of this many along each side at most.
+    pub(super) fn of(matrix: Option<(u64, u64)>, side: u16) -> Self {
         Sketcher {
-            grid: matrix.map(|(rows, columns)| Grid { rows, columns }),
+            grid: matrix.map(|(rows, columns)| Grid::new(rows, columns, side)),
             counts: Mutex::default(),
         }
     }
@@ -101,28 +104,37 @@ impl Sketcher {
     ) -> Result<Sums> {
         let mut counts = self.locked().pop().unwrap_or_default();
         let (mut sums, mut at) = (Sums::default(), start);
-        let mut add = |values: &[f64]| {
-            values.iter().for_each(|value| counts.add(*value, 1));
-            if let Some(grid) = &self.grid {
-                grid.add(values, at, &mut sums);
-            }
-            at = at.saturating_add(values.len() as u64);
-        };
-        let mut block: Vec<f64> = Vec::with_capacity(1024);
+        let has_table = elements.bytes.len() >= WORTH_TABLE;
         let taken = elements.for_each_real(registry, |values| match values {
             Reals::F32(values) => {
-                block.clear();
-                block.extend(values.iter().copied().map(f64::from));
-                add(&block);
+                if has_table {
+                    counts.add_singles(values);
+                } else {
+                    values.iter().for_each(|it| counts.add((*it).into(), 1));
+                }
+                self.add_to_blocks(values, &mut at, &mut sums);
             }
-            Reals::F64(values) => add(values),
+            Reals::F64(values) => {
+                values.iter().for_each(|value| counts.add(*value, 1));
+                self.add_to_blocks(values, &mut at, &mut sums);
+            }
         });
         if taken.is_err() {
-            let values = elements.scalars(registry)?;
-            values.for_each(|value| add(&[Bound::of(value).as_f64()]));
+            elements.scalars(registry)?.for_each(|value| {
+                let value = Bound::of(value).as_f64();
+                counts.add(value, 1);
+                self.add_to_blocks(&[value], &mut at, &mut sums);
+            });
         }
         self.locked().push(counts);
         Ok(sums)
+    }
+
+    fn add_to_blocks<T: Real>(&self, values: &[T], at: &mut u64, sums: &mut Sums) {
+        if let Some(grid) = &self.grid {
+            grid.add(values, *at, sums);
+        }
+        *at = at.saturating_add(values.len() as u64);
     }
 
     /// The sketch, with this many zeros more. Bins of integers are no narrower than 1.
@@ -130,13 +142,18 @@ impl Sketcher {
         let all = self.counts.into_inner();
         let mut all = all.unwrap_or_else(PoisonError::into_inner);
         let mut counts = all.pop().unwrap_or_default();
-        all.iter().for_each(|more| counts.append(more));
+        counts.take_table();
+        for mut more in all {
+            more.take_table();
+            counts.append(&more);
+        }
         if zeros > 0 {
             counts.add(0.0, zeros);
         }
         Sketch {
             histogram: counts.histogram(is_integer),
             blocks: self.grid.map(|grid| grid.blocks(parts)),
+            quantized: None,
         }
     }
 
@@ -153,6 +170,10 @@ struct Counts {
     places: Vec<u16>,
     /// Signs and exponents, with their counts.
     octaves: Vec<(u16, [u64; FRACTIONS])>,
+    /// Counts of f32 by their upper 16 bits; empty until there are many.
+    table: Vec<u64>,
+    /// The exponent of 2 that no bin is narrower than.
+    narrowest: i32,
 }
 
 const FRACTIONS: usize = 1 << 7;
@@ -164,6 +185,8 @@ impl Default for Counts {
         Counts {
             places: vec![0; OCTAVES],
             octaves: Vec::new(),
+            table: Vec::new(),
+            narrowest: -1022,
         }
     }
 }
@@ -179,6 +202,31 @@ impl Counts {
         }
     }
 
+    /// Adds each value. The upper 16 bits of an f32 have as many bits of its fraction.
+    fn add_singles(&mut self, values: &[f32]) {
+        self.table.resize(1 << 16, 0);
+        let Ok(table) = <&mut [u64; 1 << 16]>::try_from(&mut *self.table) else {
+            return;
+        };
+        for value in values {
+            table[(value.to_bits() >> 16) as usize] += 1;
+        }
+    }
+
+    /// Moves the counts of the table to the octaves.
+    fn take_table(&mut self) {
+        for (bits, count) in (0u32..).zip(std::mem::take(&mut self.table)) {
+            let value = f32::from_bits(bits << 16);
+            if count > 0 {
+                self.add(value.into(), count);
+            }
+            // Subnormal values are counted together by fewer of their bits, and the least of them as 0.
+            if count > 0 && !value.is_normal() {
+                self.narrowest = -133;
+            }
+        }
+    }
+
     #[inline]
     fn octave(&mut self, octave: u16) -> &mut [u64; FRACTIONS] {
         let place = &mut self.places[usize::from(octave)];
@@ -190,6 +238,7 @@ impl Counts {
     }
 
     fn append(&mut self, more: &Counts) {
+        self.narrowest = self.narrowest.max(more.narrowest);
         for (octave, theirs) in &more.octaves {
             for (count, more) in self.octave(*octave).iter_mut().zip(theirs) {
                 *count += more;
@@ -215,7 +264,7 @@ impl Counts {
             .reduce(f64::max)?;
         // As narrow as the widest bucket. All edges of buckets are edges of such bins, or lie within one.
         let narrowest = (most.to_bits() >> 52) as i32 - 1023 - 7;
-        let narrowest = narrowest.max(if is_integer { 0 } else { -1022 });
+        let narrowest = narrowest.max(if is_integer { 0 } else { self.narrowest });
         let (width, start, len) = (narrowest..).find_map(|exponent| {
             let width = 2f64.powi(exponent);
             let bins = || buckets.iter().map(|(value, _)| bin(*value, width));
@@ -247,54 +296,96 @@ fn bin(value: f64, width: f64) -> i64 {
 
 /// A matrix that is cut into blocks.
 struct Grid {
-    rows: u64,
-    columns: u64,
+    rows: Axis,
+    columns: Axis,
+}
+
+/// One side of a matrix: where each of its blocks ends.
+struct Axis {
+    ends: Vec<u64>,
+}
+
+impl Axis {
+    /// Of at most `side` blocks.
+    fn new(len: u64, side: u16) -> Self {
+        let blocks = len.min(side.max(1).into());
+        let end = |at: u64| (u128::from(at) * u128::from(len)).div_ceil(blocks.into()) as u64;
+        Axis {
+            ends: (1..=blocks).map(end).collect(),
+        }
+    }
+
+    const fn blocks(&self) -> usize {
+        self.ends.len()
+    }
+
+    fn len(&self) -> u64 {
+        self.ends.last().copied().unwrap_or(0)
+    }
+
+    fn block(&self, at: u64) -> usize {
+        self.ends.partition_point(|end| *end <= at)
+    }
+
+    /// The lengths of the blocks.
+    fn lens(&self) -> impl Iterator<Item = f64> {
+        let starts = [0].into_iter().chain(self.ends.iter().copied());
+        starts
+            .zip(&self.ends)
+            .map(|(start, end)| (end - start) as f64)
+    }
 }
 
 impl Grid {
-    fn add(&self, values: &[f64], start: u64, to: &mut Sums) {
-        let wide = self.columns.min(SIDE);
-        let (mut at, mut rest) = (start, values);
-        while !rest.is_empty() {
-            let (row, column) = (at / self.columns, at % self.columns);
-            let (down, across) = (block(row, self.rows), block(column, self.columns));
-            // The first column that is in the next block.
-            let end = (u128::from(across) + 1) * u128::from(self.columns);
-            let end = end.div_ceil(u128::from(wide)) as u64; // No more than the columns.
-            let len = usize::try_from(end - column).unwrap_or(usize::MAX);
-            let (run, behind) = rest.split_at(len.min(rest.len()));
-            let sum: f64 = if self.is_exact() {
-                run.iter().sum()
-            } else {
-                run.iter().map(|value| value.abs()).sum()
-            };
-            to.add((down * wide + across) as usize, wide as usize, sum);
-            at += run.len() as u64;
-            rest = behind;
+    fn new(rows: u64, columns: u64, side: u16) -> Self {
+        Grid {
+            rows: Axis::new(rows, side),
+            columns: Axis::new(columns, side),
         }
     }
 
-    const fn is_exact(&self) -> bool {
-        self.rows <= SIDE && self.columns <= SIDE
+    fn add<T: Real>(&self, values: &[T], start: u64, to: &mut Sums) {
+        let (columns, is_exact) = (self.columns.len(), self.is_exact());
+        let (mut row, mut column, mut rest) = (start / columns, start % columns, values);
+        while !rest.is_empty() {
+            let sums = to.row(self.rows.block(row), self.columns.blocks());
+            let first = self.columns.block(column);
+            let blocks = sums.iter_mut().zip(&self.columns.ends).skip(first);
+            for (sum, end) in blocks {
+                let len = usize::try_from(end - column).unwrap_or(usize::MAX);
+                let (run, behind) = rest.split_at(len.min(rest.len()));
+                *sum += if is_exact {
+                    run.iter().map(|value| (*value).into()).sum()
+                } else {
+                    let magnitudes = fold(run, 0.0, |sum, value| sum + value.into().abs());
+                    magnitudes.into_iter().sum::<f64>()
+                };
+                (column, rest) = (*end, behind);
+                if rest.is_empty() {
+                    return;
+                }
+            }
+            (row, column) = (row + 1, 0);
+        }
     }
+
+    fn is_exact(&self) -> bool {
+        [&self.rows, &self.columns]
+            .iter()
+            .all(|axis| axis.len() == axis.blocks() as u64)
+    }
+
     fn blocks(&self, parts: &[Sums]) -> Blocks {
-        let (high, wide) = (
-            self.rows.min(SIDE) as usize,
-            self.columns.min(SIDE) as usize,
-        );
-        let mut values = vec![0.0; high * wide];
+        let (high, wide) = (self.rows.blocks(), self.columns.blocks());
+        let mut sums = vec![0.0; high * wide];
         for part in parts {
-            let into = values.iter_mut().skip(part.first * wide);
+            let into = sums.iter_mut().skip(part.first * wide);
             into.zip(&part.sums).for_each(|(sum, more)| *sum += more);
         }
-        let len = |at: usize, blocks: usize, all: u64| {
-            let edge = |at: usize| (at as u128 * u128::from(all)).div_ceil(blocks as u128);
-            (edge(at + 1) - edge(at)) as f64
-        };
-        let mean = |(at, sum): (usize, f64)| {
-            let (row, column) = (at / wide, at % wide);
-            (sum / (len(row, high, self.rows) * len(column, wide, self.columns))) as f32
-        };
+        let lens = self
+            .rows
+            .lens()
+            .flat_map(|high| self.columns.lens().map(move |wide| high * wide));
         Blocks {
             rows: high,
             columns: wide,
@@ -303,29 +394,29 @@ impl Grid {
             } else {
                 BlockKind::MeanAbs
             },
-            values: values.into_iter().enumerate().map(mean).collect(),
+            values: sums
+                .iter()
+                .zip(lens)
+                .map(|(sum, len)| (sum / len) as f32)
+                .collect(),
         }
     }
 }
 
 /// Where a sparse matrix has values; `None` for any other object.
-pub(super) fn pattern(tensor: &Tensor<'_>) -> Result<Option<Blocks>> {
+pub(super) fn pattern(tensor: &Tensor<'_>, side: u16) -> Result<Option<Blocks>> {
     let [rows, columns] = *tensor.shape() else {
         return Ok(None);
     };
     if rows == 0 || columns == 0 {
         return Ok(None);
     }
-    let grid = Grid { rows, columns };
+    let grid = Grid::new(rows, columns, side);
     // From the first block on: the values of COO may come in any order.
-    let mut sums = Sums {
-        first: 0,
-        sums: vec![0.0],
-    };
-    let wide = columns.min(SIDE);
+    let (high, wide) = (grid.rows.blocks(), grid.columns.blocks());
+    let mut sums = vec![0.0; high * wide];
     let mut add = |row: u64, column: u64| {
-        let at = block(row, rows) * wide + block(column, columns);
-        sums.add(at as usize, wide as usize, 1.0);
+        sums[grid.rows.block(row) * wide + grid.columns.block(column)] += 1.0;
     };
     match tensor.format() {
         Csr::FORMAT => {
@@ -346,25 +437,21 @@ pub(super) fn pattern(tensor: &Tensor<'_>) -> Result<Option<Blocks>> {
     }
     Ok(Some(Blocks {
         kind: BlockKind::Density,
-        ..grid.blocks(&[sums])
+        ..grid.blocks(&[Sums { first: 0, sums }])
     }))
 }
 
-/// The block that a row or a column is in.
-fn block(at: u64, all: u64) -> u64 {
-    (u128::from(at) * u128::from(all.min(SIDE)) / u128::from(all)) as u64
-}
-
 impl Sums {
-    fn add(&mut self, block: usize, wide: usize, sum: f64) {
+    /// The sums of a row of blocks. No earlier one than the first is asked for.
+    fn row(&mut self, row: usize, wide: usize) -> &mut [f64] {
         if self.sums.is_empty() {
-            self.first = block / wide;
+            self.first = row;
         }
-        let at = block - self.first * wide;
-        if at >= self.sums.len() {
-            self.sums.resize(at + 1, 0.0);
+        let start = (row - self.first) * wide;
+        if self.sums.len() <= start {
+            self.sums.resize(start + wide, 0.0);
         }
-        self.sums[at] += sum;
+        &mut self.sums[start..start + wide]
     }
 }
 
@@ -413,10 +500,7 @@ mod tests {
         let (rows, columns) = (100u32, 130u32);
         let value = |at: u32| f64::from(at % 7) - 3.0;
         let values: Vec<f64> = (0..rows * columns).map(value).collect();
-        let grid = Grid {
-            rows: rows.into(),
-            columns: columns.into(),
-        };
+        let grid = Grid::new(rows.into(), columns.into(), 48);
         // In pieces that begin and end within rows.
         let mut parts = Vec::new();
         for (at, piece) in values.chunks(999).enumerate() {
@@ -433,7 +517,7 @@ mod tests {
             let (down, across) = (at as u64 / 48, at as u64 % 48);
             let is_in = |at: u64| {
                 let (row, column) = (at / u64::from(columns), at % u64::from(columns));
-                block(row, rows.into()) == down && block(column, columns.into()) == across
+                row * 48 / u64::from(rows) == down && column * 48 / u64::from(columns) == across
             };
             let within = (0..).zip(&values).filter(|(at, _)| is_in(*at));
             let (sum, count) = within.fold((0.0, 0), |(sum, count), (_, value)| {

@@ -172,7 +172,7 @@ impl Stats {
 }
 
 /// An f32 or an f64. Twice as many f32 fit a register.
-trait Real: Copy + Default + PartialOrd + Into<f64> + Sub<Output = Self> {}
+pub(super) trait Real: Copy + Default + PartialOrd + Into<f64> + Sub<Output = Self> {}
 
 impl Real for f32 {}
 impl Real for f64 {}
@@ -338,7 +338,7 @@ fn count<T: Copy>(values: &[T], is: impl Fn(T) -> bool) -> u32 {
 
 /// Folds eight sequences of values, which the processor does side by side.
 #[inline]
-fn fold<T: Copy, S: Copy>(values: &[T], start: S, add: impl Fn(S, T) -> S) -> [S; 8] {
+pub(super) fn fold<T: Copy, S: Copy>(values: &[T], start: S, add: impl Fn(S, T) -> S) -> [S; 8] {
     let (lanes, rest) = values.as_chunks::<8>();
     let mut sums = [start; 8];
     for lane in lanes {
