@@ -8,7 +8,6 @@
 //! | `values` | checks the values that a kind of file forbids |
 //! | `zeros` | finds the zeros that a cut download leaves at the end of a file |
 //! | `survey` | lists the stored ranges of all components, each range once |
-//! | `window` | takes objects some thousand at a time |
 //!
 //! Both calls read each stored range once, even if many components share it, and both report
 //! their progress and can be interrupted.
@@ -22,5 +21,4 @@ pub(crate) mod hash;
 mod survey;
 mod values;
 pub(crate) mod verify;
-mod window;
 mod zeros;

@@ -6,7 +6,6 @@ use zt_container::{BlobReader, Chunks, Digest, Footer, Span};
 use zt_formats::Signature;
 
 use crate::check::survey::{Spent, Survey, Wanted, judge};
-use crate::check::window::{Window, Windows};
 use crate::cores::parallel;
 use crate::cores::progress::{Gauge, Progress, work_options};
 use crate::error::{Error, ErrorKind, Fault, Result};
@@ -14,6 +13,7 @@ use crate::file::chunks::Checked;
 use crate::file::kind::Kind;
 use crate::file::overlap::Allowance;
 use crate::file::tensor::{Located, Tensor};
+use crate::file::window::{Window, Windows};
 use crate::file::{Entry, File, Warning};
 
 /// How a file is verified.

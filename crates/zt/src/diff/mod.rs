@@ -6,6 +6,7 @@
 //!
 //! | module | holds |
 //! | --- | --- |
+//! | `pairs` | the objects of two files by their names |
 //! | `object` | the comparison of two objects of one name |
 //! | `stream` | two arrays that are read side by side, piece by piece |
 //! | `number` | the comparison of two values: bits, ulps, tolerances |
@@ -18,13 +19,11 @@
 mod distance;
 mod number;
 mod object;
+mod pairs;
 mod stream;
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry as Slot;
-use std::hash::{BuildHasher, RandomState};
 
-use zt_container::Limits;
 use zt_manifest::{DType, Map, Value};
 
 pub use distance::Distance;
@@ -32,11 +31,8 @@ pub use distance::Distance;
 use crate::cores::parallel;
 use crate::cores::progress::{Gauge, Progress, work_options};
 use crate::error::{Error, ErrorKind, Result};
-use crate::file::overlap::Allowance;
+use crate::file::File;
 use crate::file::tensor::Tensor;
-use crate::file::{Entry, File};
-use crate::read::ahead::ReadAhead;
-use crate::read::contents::{Key, key};
 
 /// How two files are compared.
 #[must_use]
@@ -322,24 +318,20 @@ fn diff_here(a: &File, b: &File, options: &DiffOptions<'_>) -> Result<Diff> {
         diff.attributes = attributes(&of_a, &of_b, |_, _| true)?;
     }
 
-    let (entries, others) = (a.entries(), b.entries());
-    let pairs = Pairs::of(&entries, &others, options);
-    let found = compare(&pairs.both, options, allowance(a, b), &gauge, |a, b| {
-        object::changes(a, b, options, &gauge)
-    })?;
-    for (name, found) in found {
+    let one = |a: &Tensor<'_>, b: &Tensor<'_>| object::changes(a, b, options, &gauge);
+    let take = |name: &str, found: Result<Vec<Change>, Vec<Change>>| {
         let changes = match found {
             Ok(changes) => changes.iter().map(|change| change.of(name)).collect(),
             Err(faults) => faults,
         };
         if changes.is_empty() {
             diff.same += 1;
-            continue;
+            return;
         }
         let name = name.to_owned();
         diff.changed.push(ObjectDiff { name, changes });
-    }
-    (diff.only_a, diff.only_b) = (pairs.only_a, pairs.only_b);
+    };
+    [diff.only_a, diff.only_b] = pairs::each(a, b, options, &gauge, one, take)?;
     Ok(diff)
 }
 
@@ -397,191 +389,21 @@ pub fn summary(a: &File, b: &File, options: &DiffOptions<'_>) -> Result<Summary>
     let options = options.only_values(true);
     parallel::on(options.threads, || {
         let gauge = Gauge::new(options.progress);
-        let (entries, others) = (a.entries(), b.entries());
-        let pairs = Pairs::of(&entries, &others, &options);
-        let found = compare(&pairs.both, &options, allowance(a, b), &gauge, |a, b| {
-            object::distance(a, b, &gauge)
-        })?;
-        let objects = found.into_iter().map(|(name, found)| ObjectDistance {
-            name: name.to_owned(),
-            distance: match found {
-                Ok(distance) => distance.map_err(|change| vec![change.of(name)]),
-                Err(faults) => Err(faults),
-            },
-        });
+        let mut objects = Vec::new();
+        let one = |a: &Tensor<'_>, b: &Tensor<'_>| object::distance(a, b, &gauge);
+        let take = |name: &str, found: Result<Result<Distance, Change>, Vec<Change>>| {
+            objects.push(ObjectDistance {
+                name: name.to_owned(),
+                distance: found.and_then(|it| it.map_err(|change| vec![change.of(name)])),
+            });
+        };
+        let [only_a, only_b] = pairs::each(a, b, &options, &gauge, one, take)?;
         Ok(Summary {
-            objects: objects.collect(),
-            only_a: pairs.only_a,
-            only_b: pairs.only_b,
+            only_a,
+            only_b,
+            objects,
         })
     })
-}
-
-/// The objects of two files by their names.
-struct Pairs<'e, 'f> {
-    both: Vec<(&'e Entry<'f>, &'e Entry<'f>)>,
-    only_a: Vec<String>,
-    only_b: Vec<String>,
-}
-
-impl<'e, 'f> Pairs<'e, 'f> {
-    fn of(entries: &'e [Entry<'f>], others: &'e [Entry<'f>], options: &DiffOptions<'_>) -> Self {
-        let named = others.iter().map(|entry| (entry.name(), entry));
-        let mut by_name: HashMap<&str, &Entry<'_>> = named.collect();
-        if let ([entry], [other]) = (entries, others)
-            && options.nameless
-        {
-            by_name = HashMap::from([(entry.name(), other)]);
-        }
-        let (mut both, mut only_a) = (Vec::new(), Vec::new());
-        for entry in entries {
-            match by_name.remove(entry.name()) {
-                Some(other) => both.push((entry, other)),
-                None => only_a.push(entry.name().to_owned()),
-            }
-        }
-        let only_b = others.iter().map(Entry::name);
-        let only_b = only_b.filter(|name| by_name.contains_key(name));
-        Pairs {
-            only_b: only_b.map(str::to_owned).collect(),
-            both,
-            only_a,
-        }
-    }
-}
-
-/// The bytes that may be read of both files where ranges overlap.
-fn allowance(a: &File, b: &File) -> Allowance {
-    let sources = a.inner.sources.iter().chain(&b.inner.sources);
-    let present = sources.fold(0u64, |all, source| all.saturating_add(source.byte_len()));
-    let limits = &a.inner.limits;
-    let limits = Limits {
-        overlap: limits.overlap.min(b.inner.limits.overlap),
-        ..*limits
-    };
-    Allowance::of(present, &limits)
-}
-
-/// The name of a pair of objects, and what was found of them or their faults.
-type Found<'e, T> = (&'e str, Result<T, Vec<Change>>);
-
-/// What `one` finds of every pair of objects, or their faults. Pairs of the same bytes are compared once,
-/// however many objects a manifest gives them to. Ranges may overlap up to the limits of both files.
-fn compare<'e, T: Clone + Send>(
-    pairs: &[(&'e Entry<'_>, &'e Entry<'_>)],
-    options: &DiffOptions<'_>,
-    mut allowance: Allowance,
-    gauge: &Gauge<'_>,
-    one: impl Fn(&Tensor<'_>, &Tensor<'_>) -> Result<T> + Sync,
-) -> Result<Vec<Found<'e, T>>> {
-    // Two keyed hashes stand for the identities of a pair, because the identities of a million pairs take 700 MiB.
-    let hashers = [RandomState::new(), RandomState::new()];
-    let mut places = HashMap::new();
-    let mut distinct: Vec<(&Entry<'_>, &Entry<'_>)> = Vec::new();
-    let mut found: Vec<Result<usize, Vec<Change>>> = Vec::with_capacity(pairs.len());
-    for (a, b) in pairs {
-        let sound = |entry: &Entry<'e>| match entry.fault() {
-            Some(fault) => Err(fault.clone()),
-            None => entry.tensor(),
-        };
-        let (of_a, of_b) = match (sound(a), sound(b)) {
-            (Ok(of_a), Ok(of_b)) => (of_a, of_b),
-            (of_a, of_b) => {
-                let faults = [(Side::A, of_a.err()), (Side::B, of_b.err())];
-                let faults = faults.into_iter();
-                let faults = faults.filter_map(|(side, error)| Some(unreadable(side, error?)));
-                found.push(Err(faults.collect()));
-                continue;
-            }
-        };
-        let identities = (identity(&of_a)?, identity(&of_b)?);
-        let hashes = hashers
-            .each_ref()
-            .map(|hasher| hasher.hash_one(&identities));
-        found.push(match places.entry(hashes) {
-            Slot::Occupied(place) => Ok(*place.get()),
-            Slot::Vacant(place) => match spend(&mut allowance, &of_a, &of_b) {
-                Ok(()) => {
-                    let at = *place.insert(distinct.len());
-                    distinct.push((*a, *b));
-                    Ok(at)
-                }
-                Err(error) => Err(vec![unreadable(Side::A, error.with_object(a.name()))]),
-            },
-        });
-    }
-    drop(places);
-    let compared = compare_distinct(&distinct, options, gauge, one)?;
-    let named = pairs.iter().zip(found);
-    let named = named.map(|((a, _), found)| (a.name(), found.map(|at| compared[at].clone())));
-    Ok(named.collect())
-}
-
-/// The values of an object, and the lengths and digests that reading them checks.
-type Identity<'f> = (Key<'f>, Vec<(Option<u64>, Option<String>)>);
-
-fn identity<'f>(tensor: &Tensor<'f>) -> Result<Identity<'f>> {
-    let blobs = tensor.components().map(|(_, component)| &component.blob);
-    let claims = blobs.map(|blob| {
-        let digest = blob.digest.as_ref().map(ToString::to_string);
-        (blob.decoded_len, digest)
-    });
-    Ok((key(tensor)?, claims.collect()))
-}
-
-/// Takes the cost of reading both. The sources of each file are numbered from 0.
-fn spend(allowance: &mut Allowance, a: &Tensor<'_>, b: &Tensor<'_>) -> Result<()> {
-    for (tensor, side) in [(a, 0), (b, 1)] {
-        for part in tensor.located() {
-            let source = tensor.source_index(part).saturating_mul(2) | side;
-            allowance.spend_on(source, &part.component.blob)?;
-        }
-    }
-    Ok(())
-}
-
-/// What `one` finds of every pair of sound objects. Small objects are compared in parallel, and each
-/// large one on all cores, so that only one of them takes memory.
-fn compare_distinct<T: Send>(
-    pairs: &[(&Entry<'_>, &Entry<'_>)],
-    options: &DiffOptions<'_>,
-    gauge: &Gauge<'_>,
-    one: impl Fn(&Tensor<'_>, &Tensor<'_>) -> Result<T> + Sync,
-) -> Result<Vec<T>> {
-    let one = |(a, b): &(&Entry<'_>, &Entry<'_>)| -> Result<T> {
-        gauge.report(0)?;
-        one(&a.tensor()?, &b.tensor()?)
-    };
-    let mut compared = Vec::with_capacity(pairs.len());
-    let both = pairs.iter().flat_map(|(a, b)| [a, b]);
-    let mut ahead = ReadAhead::new(both.filter_map(|entry| entry.tensor().ok()));
-    let mut rest = pairs;
-    while let Some((first, behind)) = rest.split_first() {
-        if is_large(first, options) {
-            ahead.advance();
-            ahead.advance();
-            compared.push(one(first)?);
-            rest = behind;
-            continue;
-        }
-        let is_small = |pair: &&_| !is_large(pair, options);
-        let count = rest.iter().take_while(is_small).count();
-        let (small, behind) = rest.split_at(count);
-        (0..2 * count).for_each(|_| ahead.advance());
-        compared.extend(parallel::map(small, one)?);
-        rest = behind;
-    }
-    Ok(compared)
-}
-
-fn is_large((a, b): &(&Entry<'_>, &Entry<'_>), options: &DiffOptions<'_>) -> bool {
-    /// The number of bytes in both files.
-    const LARGE: u64 = 4 << 20;
-    let byte_len = |entry: &Entry<'_>| {
-        let tensor = entry.tensor().ok();
-        tensor.map_or(0, |tensor| object::byte_len(&tensor, options))
-    };
-    byte_len(a).saturating_add(byte_len(b)) >= LARGE
 }
 
 /// The differences of the attributes for which `matters` is true.

@@ -11,6 +11,7 @@
 //! | `catalog` | the index of names, and the objects, decoded when they are asked for |
 //! | `tensor` | [`Tensor`]: metadata and components of one object |
 //! | `unfinished` | the old file, where an edit has not finished |
+//! | `window` | takes objects some thousand at a time |
 //! | `overlap` | the limit for bytes that many blobs share |
 //! | `verified_blobs`, `chunks` | the blobs whose digest was already checked, and the chunks of blobs |
 //!
@@ -32,6 +33,7 @@ pub(crate) mod unfinished;
 pub(crate) mod value_rule;
 mod verified_blobs;
 mod warning;
+pub(crate) mod window;
 
 pub(crate) use inner::{Inner, Origin};
 pub use nearest::nearest;

@@ -1,4 +1,4 @@
-//! Objects that are checked together: as few as share no bytes with the others.
+//! Objects that are taken together: as few as share no bytes with the others.
 
 use crate::file::catalog::Decoded;
 use crate::file::kind::Kind;
