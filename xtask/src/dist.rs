@@ -205,7 +205,7 @@ pub(crate) fn zigbuild(shell: &Shell, subcommand: &str, triple: &str) -> Result<
 }
 
 /// The Python that has the tools.
-fn tools(shell: &Shell) -> Result<PathBuf> {
+pub(crate) fn tools(shell: &Shell) -> Result<PathBuf> {
     let folder = shell.target().join("dist-tools");
     once(&folder, TOOLS, || {
         let pip = make(shell, "python3", &folder)?.args(TOOLS);

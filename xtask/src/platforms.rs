@@ -1,22 +1,21 @@
 //! `cargo xtask platforms [TARGET]…`: tests for other systems, on this one. They need Debian 12.
 //!
-//! Debian has compilers for these systems, qemu and wine, and a Rust with the source of its library, which
-//! is built for each target. Everything is installed by `apt-get`. For musl and macOS zig is the compiler, as in
-//! `cargo xtask dist`. What is tested, and what wine cannot show, is in `docs/platforms.md`.
+//! As in `cargo xtask dist`, `rustup` has Rust's library for each target, and zig is the compiler of C and the linker.
+//! qemu and wine, and libraries of targets, are Debian's: `apt-get` installs them. What is tested, and what
+//! wine cannot show, is in `docs/platforms.md`.
 
 use std::collections::BTreeSet;
 use std::fs;
 
-use crate::dist::{add, zigbuild};
+use crate::dist::{add, tools, zigbuild};
 use crate::environment::{once, unavailable};
 use crate::error::{Error, Result};
 use crate::shell::{Program, Shell};
 
 struct Target {
     triple: &'static str,
-    /// Debian's, with its compiler and its libraries.
+    /// Debian's, with its libraries and what runs its programs.
     packages: &'static str,
-    compiler: &'static str,
     /// Runs the programs of the target. Empty: this machine does.
     runner: &'static str,
     /// Empty: nothing is run, and the tests are only compiled.
@@ -25,9 +24,6 @@ struct Target {
     left_out: &'static [(&'static str, &'static str)],
     is_in_ci: bool,
 }
-
-/// Rust, whose library's source is for the same version.
-pub(crate) const RUST: &str = "cargo-web rustc-web rust-web-src";
 
 const PACKAGES: &str = "--package zt-container --package zt-manifest --package zt-formats --package zt-tensor \
     --package zt-safetensors --package zt-convert --no-default-features --features \
@@ -44,8 +40,7 @@ const FILES: &str =
 const TARGETS: &[Target] = &[
     Target {
         triple: "i686-unknown-linux-gnu",
-        packages: "gcc-i686-linux-gnu libc6-dev-i386-cross libc6-i386 lib32gcc-s1",
-        compiler: "i686-linux-gnu-gcc",
+        packages: "libc6-i386",
         runner: "",
         tests: &[VALUES, FILES, "--test index --test rows --test writing"],
         left_out: &[],
@@ -53,8 +48,7 @@ const TARGETS: &[Target] = &[
     },
     Target {
         triple: "s390x-unknown-linux-gnu",
-        packages: "gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user-static",
-        compiler: "s390x-linux-gnu-gcc",
+        packages: "libc6-s390x-cross qemu-user-static",
         runner: "qemu-s390x-static -L /usr/s390x-linux-gnu",
         tests: &[VALUES],
         left_out: &[("a_large_component_is_the_same", "takes minutes under qemu")],
@@ -62,8 +56,7 @@ const TARGETS: &[Target] = &[
     },
     Target {
         triple: "aarch64-unknown-linux-gnu",
-        packages: "gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static",
-        compiler: "aarch64-linux-gnu-gcc",
+        packages: "libc6-arm64-cross qemu-user-static",
         runner: "qemu-aarch64-static -L /usr/aarch64-linux-gnu",
         tests: &[VALUES],
         left_out: &[("a_large_component_is_the_same", "takes minutes under qemu")],
@@ -72,7 +65,6 @@ const TARGETS: &[Target] = &[
     Target {
         triple: "x86_64-unknown-linux-musl",
         packages: "",
-        compiler: ZIG,
         runner: "",
         tests: &[VALUES, FILES],
         left_out: &[(
@@ -84,7 +76,6 @@ const TARGETS: &[Target] = &[
     Target {
         triple: "aarch64-apple-darwin",
         packages: "",
-        compiler: ZIG,
         runner: "",
         tests: &[],
         left_out: &[],
@@ -93,7 +84,6 @@ const TARGETS: &[Target] = &[
     Target {
         triple: "x86_64-apple-darwin",
         packages: "",
-        compiler: ZIG,
         runner: "",
         tests: &[],
         left_out: &[],
@@ -101,8 +91,7 @@ const TARGETS: &[Target] = &[
     },
     Target {
         triple: "x86_64-pc-windows-gnu",
-        packages: "gcc-mingw-w64-x86-64-posix wine64",
-        compiler: "x86_64-w64-mingw32-gcc-posix",
+        packages: "wine64",
         runner: WINE,
         tests: &[FILES, "--test split"],
         left_out: &[
@@ -118,8 +107,6 @@ const TARGETS: &[Target] = &[
         is_in_ci: false,
     },
 ];
-
-const ZIG: &str = "zig";
 
 const WINE: &str = "/usr/lib/wine/wine64";
 
@@ -153,24 +140,17 @@ fn platforms<'t>(shell: &Shell, targets: impl Iterator<Item = &'t Target> + Clon
     let packages = targets
         .clone()
         .flat_map(|target| target.packages.split_whitespace());
-    install(shell, RUST.split_whitespace().chain(packages).collect())?;
+    install(shell, packages.collect())?;
     for target in targets {
-        let name = target.triple.replace('-', "_");
-        let cargo_target = format!("CARGO_TARGET_{}", name.to_uppercase());
-        if target.compiler == ZIG {
-            with_zig(shell, target)?.run()?;
-            continue;
-        }
-        let test = debian(shell, "test --no-fail-fast").arg("--target");
-        let test = with_arguments(shell, target, test.arg(target.triple));
-        let test = test.env(&format!("CC_{name}"), target.compiler);
-        let test = test.env(&format!("{cargo_target}_LINKER"), target.compiler);
+        add(shell, target.triple)?;
+        let test = with_arguments(shell, target)?;
+        let name = target.triple.replace('-', "_").to_uppercase();
         let test = match target.runner {
             "" => test,
-            runner => test.env(&format!("{cargo_target}_RUNNER"), runner),
+            runner => test.env(&format!("CARGO_TARGET_{name}_RUNNER"), runner),
         };
         if target.runner == WINE {
-            in_wine(shell, target.compiler, test)?.run()?;
+            in_wine(shell, test)?.run()?;
         } else {
             test.run()?;
         }
@@ -180,6 +160,9 @@ fn platforms<'t>(shell: &Shell, targets: impl Iterator<Item = &'t Target> + Clon
 
 /// Installs packages of Debian, unless all of them are installed.
 pub(crate) fn install(shell: &Shell, packages: BTreeSet<&str>) -> Result<()> {
+    if packages.is_empty() {
+        return Ok(());
+    }
     let wanted = Vec::from_iter(packages).join(" ");
     let query = shell.program("dpkg-query").arg("--show");
     let query = query.arg("--showformat=${db:Status-Abbrev}");
@@ -193,35 +176,17 @@ pub(crate) fn install(shell: &Shell, packages: BTreeSet<&str>) -> Result<()> {
     updated.map_err(unavailable("Debian's packages"))?;
     let install = get().args("install --yes --no-install-recommends");
     let installed = install.args(&wanted).run();
-    installed.map_err(unavailable("the compilers and emulators of Debian"))
+    installed.map_err(unavailable("the libraries and emulators of Debian"))
 }
 
-/// Debian's cargo and Rust, which build the library for the target, too.
-pub(crate) fn debian(shell: &Shell, arguments: &str) -> Program {
-    let cargo = shell.program("/usr/bin/cargo").args(arguments);
-    let cargo = cargo.arg("-Zbuild-std=std,panic_abort");
-    let cargo = cargo
-        .env("RUSTC", "/usr/bin/rustc")
-        .env("LD_LIBRARY_PATH", "");
-    // For `-Z`.
-    let cargo = cargo.env("RUSTC_BOOTSTRAP", "1");
-    cargo.env("CARGO_INCREMENTAL", "0")
-}
-
-/// `cargo test`, or `cargo check` of the tests, with rustup's library and zig.
-fn with_zig(shell: &Shell, target: &Target) -> Result<Program> {
+/// `cargo test`, or `cargo check` of the tests. The dependencies are not optimised: to optimise them takes longer
+/// than the tests.
+fn with_arguments(shell: &Shell, target: &Target) -> Result<Program> {
     let (subcommand, what) = match target.tests {
         [] => ("check", "--tests"),
         _ => ("test", "--no-fail-fast"),
     };
-    add(shell, target.triple)?;
     let cargo = zigbuild(shell, subcommand, target.triple)?.arg(what);
-    let cargo = cargo.env("CARGO_INCREMENTAL", "0");
-    Ok(with_arguments(shell, target, cargo))
-}
-
-/// The dependencies are not optimised: to optimise them takes longer than the tests.
-fn with_arguments(shell: &Shell, target: &Target, cargo: Program) -> Program {
     let cargo = cargo.args("--locked --target-dir");
     let cargo = cargo.arg(shell.target().join("platforms"));
     let cargo = cargo
@@ -240,11 +205,12 @@ fn with_arguments(shell: &Shell, target: &Target, cargo: Program) -> Program {
         [] => cargo,
         _ => left_out.fold(cargo.arg("--"), Program::arg),
     };
-    cargo.env("CARGO_PROFILE_DEV_DEBUG", "0")
+    let cargo = cargo.env("CARGO_INCREMENTAL", "0");
+    Ok(cargo.env("CARGO_PROFILE_DEV_DEBUG", "0"))
 }
 
 /// `test` with wine's files below `target/`.
-fn in_wine(shell: &Shell, compiler: &str, test: Program) -> Result<Program> {
+fn in_wine(shell: &Shell, test: Program) -> Result<Program> {
     let prefix = shell.target().join("platforms-wine");
     let set = |program: Program| {
         let program = program.env("WINEPREFIX", &prefix.to_string_lossy());
@@ -258,8 +224,11 @@ fn in_wine(shell: &Shell, compiler: &str, test: Program) -> Result<Program> {
         let source = prefix.join("random.c");
         fs::write(&source, RANDOM).map_err(Error::file(&source))?;
         let library = prefix.join("drive_c/windows/system32/bcryptprimitives.dll");
-        let gcc = shell.program(compiler).args("-shared -o").arg(library);
-        gcc.arg(&source).arg("-ladvapi32").run()
+        let zig = shell
+            .program(tools(shell)?)
+            .args("-m ziglang cc -target x86_64-windows-gnu");
+        let zig = zig.args("-shared -ladvapi32 -o").arg(library);
+        zig.arg(&source).run()
     })?;
     Ok(set(test))
 }

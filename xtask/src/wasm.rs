@@ -1,12 +1,13 @@
-//! `cargo xtask wasm`: the npm package `zt`, built, and tested in node and in Chromium. It needs Debian 12.
+//! `cargo xtask wasm`: the npm package `zt-tensor`, built, and tested in node and in Chromium. It needs Debian 12.
 //!
-//! Rust's library is built for WebAssembly as for the targets of `platforms`. The tests run on the packed
-//! package, installed as users install it: `target/npm`.
+//! `rustup` has Rust's library for WebAssembly. The tests run on the packed package, installed as users install it:
+//! `target/npm`.
 
 use std::fs;
 use std::path::Path;
 
 use crate::ci::is_continuous;
+use crate::dist::add;
 use crate::environment::{once, unavailable};
 use crate::error::{Error, Result};
 use crate::files::{self, empty};
@@ -15,10 +16,13 @@ use crate::shell::Shell;
 
 const TARGET: &str = "wasm32-unknown-unknown";
 
-/// clang compiles zstd.
-const COMPILERS: &str = "clang-19 lld-19 llvm-19";
+/// Debian's compiler of zstd's C.
+const COMPILER: [&str; 2] = ["clang-19", "llvm-19"];
 
 const FROM_NPM: &str = "playwright-core@1.65.1 typescript@5.9.3";
+
+/// Of the package. On npm `zt` is a package of others.
+const NAME: &str = "zt-tensor";
 
 /// The longest package, compressed: a page loads it.
 const LONGEST: u64 = 3 << 19;
@@ -30,32 +34,26 @@ pub(crate) fn run(shell: &Shell, _: &[String]) -> Result<()> {
             "node 20.16 or later is not installed".into(),
         ));
     }
-    let packages = platforms::RUST.split(' ').chain(COMPILERS.split(' '));
-    platforms::install(shell, packages.collect())?;
+    platforms::install(shell, COMPILER.into())?;
+    add(shell, TARGET)?;
     let folder = shell.target().join("npm");
     fs::create_dir_all(&folder).map_err(Error::file(&folder))?;
-    build(shell, &folder.join("zt"))?;
+    build(shell, &folder.join(NAME))?;
     test(shell, &folder)
 }
 
 /// Builds the package into `package`.
 fn build(shell: &Shell, package: &Path) -> Result<()> {
     let built = shell.target().join("wasm");
-    let cargo = platforms::debian(
-        shell,
-        "build --locked --release --manifest-path js/Cargo.toml",
-    );
-    let cargo = cargo
-        .arg("--target-dir")
-        .arg(&built)
-        .arg("--target")
-        .arg(TARGET);
-    // Without backtraces, which have no use here.
-    let cargo = cargo.arg("-Zbuild-std-features=");
-    let cargo = cargo.env("CC_wasm32_unknown_unknown", "clang-19");
-    let cargo = cargo.env("AR_wasm32_unknown_unknown", "llvm-ar-19");
-    let linker = "CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER";
-    cargo.env(linker, "wasm-ld-19").run()?;
+    let cargo = |subcommand| {
+        let cargo = shell.cargo(subcommand).arg("--target").arg(TARGET);
+        let cargo = cargo.args("--locked --release --manifest-path js/Cargo.toml --target-dir");
+        let cargo = cargo.arg(&built).env("CARGO_INCREMENTAL", "0");
+        let cargo = cargo.env("CC_wasm32_unknown_unknown", COMPILER[0]);
+        cargo.env("AR_wasm32_unknown_unknown", "llvm-ar-19")
+    };
+    cargo("clippy").args("-- --deny warnings").run()?;
+    cargo("build").run()?;
 
     empty(package)?;
     let module = built.join(TARGET).join("release/zt_js.wasm");
@@ -90,7 +88,7 @@ fn test(shell: &Shell, folder: &Path) -> Result<()> {
         tools.run().map_err(unavailable(FROM_NPM))
     })?;
     let pack = npm("pack --silent --pack-destination").arg(folder);
-    let packed = folder.join(pack.arg(folder.join("zt")).output()?.trim());
+    let packed = folder.join(pack.arg(folder.join(NAME)).output()?.trim());
     let byte_len = fs::metadata(&packed).map_err(Error::file(&packed))?.len();
     println!("{}: {byte_len} bytes", packed.display());
     if byte_len > LONGEST {
