@@ -176,7 +176,7 @@ const TASKS: &[Task] = &[
     Task {
         name: "platforms",
         arguments: "[TARGET]…",
-        summary: "tests for 32 bits, big-endian and Windows, on qemu and wine; needs Debian 12 and root",
+        summary: "tests for 32 bits, big-endian, Arm, musl and Windows, on qemu and wine; needs Debian 12 and root",
         run: platforms::run,
     },
     Task {
