@@ -108,7 +108,7 @@ function facts(item: Item, delta: Delta | undefined) {
         ["relative change", change(item)],
         ["greatest change", digits(maxAbs)],
         ["cosine", cosine === null ? "–" : cosine.toFixed(7)],
-        ["different values", `${different.toLocaleString("en")} (${percent(different / (item.count || 1))})`],
+        ["different", `${different.toLocaleString("en")} (${percent(different / (item.count || 1))})`],
       );
     }
   }

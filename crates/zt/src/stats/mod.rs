@@ -88,7 +88,8 @@ pub struct ObjectStats {
 }
 
 /// Statistics of every object that has a dense value, in the order of the data: dense ones, sparse ones
-/// with their zeros, quantized ones decoded. Each object has a result of its own.
+/// with their zeros, quantized ones decoded. Each object has a result of its own. A place that a sparse object
+/// stores twice counts as two values.
 ///
 /// The values are read once, on all cores, in pieces; objects with many zeros are read once more, to find
 /// the rows and columns that have no other value. The figures do not depend on the number of threads.
@@ -215,10 +216,11 @@ fn of(
         })?,
     }
     let mut values = all.stats;
-    values.add_zeros(array.absent);
+    let absent = array.absent(values.count);
+    values.add_zeros(absent);
     let is_integer = values.has_integers();
     let (dead_rows, dead_columns) = dead::rows_and_columns(&array, &values, gauge)?;
-    let mut sketch = sketcher.map(|it| it.finish(array.absent, is_integer, &all.sums));
+    let mut sketch = sketcher.map(|it| it.finish(absent, is_integer, &all.sums));
     if let (Some(sketch), Some(side)) = (&mut sketch, options.sketches) {
         if array.role.is_some() {
             sketch.blocks = sketch::pattern(tensor, side)?;
@@ -279,29 +281,24 @@ struct Array<'f> {
     logical_type: Option<Text>,
     /// The component of a sparse object that has its values.
     role: Option<&'static str>,
-    /// Zeros that a sparse object does not store.
-    absent: u64,
 }
 
 impl<'f> Array<'f> {
     fn of(tensor: &Tensor<'f>) -> Result<Self> {
         let (dtype, logical_type) = tensor.type_of_value()?;
         let is_sparse = matches!(tensor.format(), Csr::FORMAT | Coo::FORMAT);
-        let mut array = Array {
+        Ok(Array {
             tensor: *tensor,
             dtype,
             logical_type,
             role: is_sparse.then_some("values"),
-            absent: 0,
-        };
-        if is_sparse {
-            let stored = &tensor.component("values")?.blob;
-            let value_len = tensor.value_len(dtype, array.logical_type.as_deref()) as u64;
-            let stored = stored.decoded_len.unwrap_or(stored.span.byte_len()) / value_len;
-            let all = element_count(tensor.shape()).unwrap_or(u64::MAX);
-            array.absent = all.saturating_sub(stored);
-        }
-        Ok(array)
+        })
+    }
+
+    /// Zeros that a sparse object does not store, beside this many values.
+    fn absent(&self, stored: u64) -> u64 {
+        let all = element_count(self.tensor.shape()).filter(|_| self.role.is_some());
+        all.map_or(0, |all| all.saturating_sub(stored))
     }
 
     /// Statistics of values that are stored raw. Each core reads what it takes.
