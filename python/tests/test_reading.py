@@ -279,7 +279,18 @@ def test_a_table_for_notebooks_is_escaped_and_short(path):
             writer.add(f"<script>{at}", np.zeros(1))
     table = zt.open(path)._repr_html_()
     assert "<script>" not in table and "&lt;script&gt;0" in table and "and 10 more" in table
+    assert "<p>zt, 60 tensors, 60 parameters, 480 B: f64 480 B</p>" in table
     assert "<td>f64</td>" in zt.open(path)["<script>0"]._repr_html_()
+
+
+def test_a_tensor_in_a_notebook_has_its_figures_and_its_histogram(path):
+    small, large = np.arange(8, dtype="i4").reshape(2, 4), np.full((2048, 512), 2.5, "f4")
+    zt.numpy.save_file({"large": large, "small": small}, path)
+    html = zt.open(path)["small"]._repr_html_()
+    figures = ["0", "7", "3.500000e0", "2.291288e0", "1", "0", "0"]
+    assert "".join(f"<td>{figure}</td>" for figure in figures) in html
+    assert html.count("<rect") == 8 and "sample" not in html
+    assert "of a sample of 65536 values" in zt.open(path)["large"]._repr_html_()
 
 
 def test_importing_zt_imports_nothing_else():

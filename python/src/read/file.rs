@@ -321,7 +321,8 @@ impl File {
                 Err(error) => html::faulty(name, &error),
             });
         }
-        Ok(html::table(&rows, open.file().len()))
+        let totals = html::totals(open.file());
+        Ok(totals + &html::table(&rows, open.file().len()))
     }
 
     fn __repr__(&self) -> Result<String> {

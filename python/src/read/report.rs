@@ -22,7 +22,7 @@ use crate::share::work::{PyProgress, Watch};
 ///     other: a second file, as ``source``: the page shows what changed from ``source`` to it.
 ///     detail: keep the histograms and the matrices of all tensors; a page has at most 1 MiB and 250 bytes
 ///         a tensor otherwise.
-///     sample: look at the headers and at 1 MiB of each tensor, and verify nothing.
+///     sample: look at the headers and at 256 KiB of each tensor, and verify nothing.
 ///     overwrite: whether an existing page is replaced.
 ///     threads: how many threads work.
 ///     progress: called with the bytes since the last call. Each file is read twice.

@@ -10,6 +10,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use values::index;
+use zt::stats::{self, StatsOptions};
 use zt::{DType, OwnedTensor, Signature, View as _};
 
 use crate::read::component::Component;
@@ -18,6 +19,7 @@ use crate::read::{html, load};
 use crate::share::error::{OrRaise, Result, misuse, no_pickling};
 use crate::share::index::Index;
 use crate::share::memory;
+use crate::share::work::run;
 use crate::share::{dlpack, value};
 
 /// One tensor of a file. Its data is read when it is first needed.
@@ -447,9 +449,21 @@ impl Tensor {
         )
     }
 
-    /// A row of a table, for notebooks.
-    fn _repr_html_(&self) -> Result<String> {
-        Ok(html::table(&[html::row(self)?], 1))
+    /// A row of a table, the figures of at most 256 KiB of the values and their histogram, for notebooks.
+    fn _repr_html_(&self, py: Python<'_>) -> Result<String> {
+        let table = html::table(&[html::row(self)?], 1);
+        if !self.is_read_by_parts() {
+            return Ok(table);
+        }
+        let tensor = self.tensor();
+        let options = StatsOptions::new().sketches(1).sample(true);
+        // A repr never raises.
+        let figures =
+            run(py, || stats::of_tensor(&tensor, &options)).map_or(String::new(), |found| {
+                let is_sample = tensor.element_count() != Some(found.values.count);
+                html::figures(&found, is_sample)
+            });
+        Ok(table + &figures)
     }
 
     fn __reduce__(&self) -> Result<()> {
