@@ -4,10 +4,10 @@ use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 use zt::{DType, Dense, Error, ErrorKind, Slice, Tensor, VerifyOptions, codes};
 use zt_convert::Kinds;
-use zt_convert::foreign::InputOptions;
 
 use crate::error::{OrThrow, Result, fields, warning};
 use crate::host::{Host, HostFolder, HostSource};
+use crate::options::Options;
 use crate::value::{array, attributes, number, object};
 
 /// A file of any kind.
@@ -21,9 +21,10 @@ pub struct OpenFile {
 impl OpenFile {
     /// Opens the file. `name` is its path or URL for messages, and the files that it names are beside it.
     #[wasm_bindgen(constructor)]
-    pub fn new(host: Host, name: &str) -> Result<OpenFile> {
+    pub fn new(host: Host, name: &str, options: &Options) -> Result<OpenFile> {
+        let options = options.input().or_throw()?;
         let (source, folder) = (HostSource::new(host.clone()), HostFolder(host.clone()));
-        let opened = Kinds::builtin().open_in(source, name, &folder, InputOptions::new());
+        let opened = Kinds::builtin().open_in(source, name, &folder, options);
         let file = opened.or_throw()?.into_file();
         Ok(OpenFile { file, host })
     }

@@ -1,4 +1,4 @@
-//! The WebAssembly module of the npm package `zt`, which `zt/index.js` loads and wraps.
+//! The WebAssembly module of the npm package `zt-tensor`, which `zt/index.js` loads and wraps.
 //!
 //! ```text
 //! index.js (open, TensorFile, Tensor) -> OpenFile (this crate) -> zt-convert, every kind of file
@@ -15,6 +15,7 @@
 mod error;
 mod file;
 mod host;
+mod options;
 mod value;
 
 use wasm_bindgen::prelude::wasm_bindgen;

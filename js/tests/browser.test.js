@@ -5,15 +5,15 @@ import { dirname, join, normalize } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
-import { open } from "zt";
+import { open } from "zt-tensor";
 import { largeGguf } from "./large_gguf.js";
 import { bytesFile, serve } from "./server.js";
 
 const CHROMIUM = "/usr/bin/chromium";
-const PACKAGE = dirname(fileURLToPath(import.meta.resolve("zt")));
+const PACKAGE = dirname(fileURLToPath(import.meta.resolve("zt-tensor")));
 const ROOT = process.env.ZT_ROOT;
 const TYPES = { ".js": "text/javascript", ".wasm": "application/wasm", ".html": "text/html" };
-const PAGE = '<!doctype html><script type="importmap">{"imports":{"zt":"/zt/index.js"}}</script>';
+const PAGE = '<!doctype html><script type="importmap">{"imports":{"zt-tensor":"/zt/index.js"}}</script>';
 
 const skip = !existsSync(CHROMIUM) && !process.env.CI && "there is no Chromium";
 const large = largeGguf();
@@ -44,7 +44,7 @@ after(async () => {
 /** Opens a file of the corpus in the page. Returns the values of all its tensors. */
 function inPage(name, way) {
   return page.evaluate(async ({ name, way }) => {
-    const { open } = await import("zt");
+    const { open } = await import("zt-tensor");
     const url = `/corpus/${name}`;
     const blob = () => fetch(url).then((response) => response.blob());
     const sources = { url: () => url, blob, bytes: async () => (await blob()).arrayBuffer() };
@@ -72,7 +72,7 @@ for (const name of ["valid/dense_all_dtypes_zstd.zt", "foreign/gguf/quant_q4_k.g
 test("a tensor of a GGUF of 100 MB by URL", { skip }, async (context) => {
   const before = server.sent.bytes;
   const sum = await page.evaluate(async () => {
-    const { open } = await import("zt");
+    const { open } = await import("zt-tensor");
     const file = await open("large.gguf");
     const values = await file.tensor("blk.49.weight").values();
     return values.reduce((sum, value) => sum + value, 0);
@@ -86,7 +86,7 @@ test("a tensor of a GGUF of 100 MB by URL", { skip }, async (context) => {
 
 test("an error has its code in a page", { skip }, async () => {
   const error = await page.evaluate(async () => {
-    const { open, ZtError } = await import("zt");
+    const { open, ZtError } = await import("zt-tensor");
     try {
       await open(new Blob(["Dear all,"]));
     } catch (error) {

@@ -5,7 +5,7 @@ import { createHash } from "node:crypto";
 import { openAsBlob, readdirSync, readFileSync, statSync } from "node:fs";
 import { basename, dirname, extname, join, relative } from "node:path";
 import { test } from "node:test";
-import { open } from "zt";
+import { open } from "zt-tensor";
 
 const CORPUS = join(process.env.ZT_ROOT, "conformance/corpus");
 /** No files of their own: truths, programs that made the files, pages, parts of checkpoints. */

@@ -1,8 +1,8 @@
 /** What is requested for reads of an engine that is synchronous. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Parts } from "./node_modules/zt/parts.js";
-import { Host, Session } from "./node_modules/zt/session.js";
+import { Parts } from "./node_modules/zt-tensor/parts.js";
+import { Host, Session } from "./node_modules/zt-tensor/session.js";
 
 const KIB = 2 ** 10;
 const MIB = 2 ** 20;

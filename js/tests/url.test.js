@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { open, ZtError } from "zt";
+import { open, ZtError } from "zt-tensor";
 import { largeGguf } from "./large_gguf.js";
 import { bytesFile, serve } from "./server.js";
 

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { open, ZtError } from "zt";
-import { reset } from "./node_modules/zt/module.js";
+import { open, ZtError } from "zt-tensor";
+import { reset } from "./node_modules/zt-tensor/module.js";
 
 const DATA = join(process.env.ZT_ROOT, "conformance");
 const at = (name) => open(join(DATA, name));
@@ -84,6 +84,36 @@ test("verify reports a flipped bit, and reading it is an error", async () => {
   assert.deepEqual([report.problems[0].code, report.problems[0].object], ["digest-mismatch", name]);
   await assert.rejects(file.tensor(name).values(), { kind: "digest-mismatch", code: "digest-mismatch", object: name });
   await assert.rejects(file.verify({ names: ["none"] }), { code: "not-found" });
+});
+
+test("a file whose end is missing, and limits", async () => {
+  const bytes = readFileSync(join(DATA, "data/two-moons.safetensors")).subarray(0, -1000);
+  await assert.rejects(open(bytes), { kind: "malformed", code: "truncated" });
+  const file = await open(bytes, { truncated: true });
+  assert.deepEqual(file.warnings.map(({ code }) => code), ["truncated"]);
+  assert.equal((await file.tensor("layers.0.bias").values()).length, 48);
+  assert.throws(() => file.tensor("layers.1.weight"), { kind: "malformed", object: "layers.1.weight" });
+  await assert.rejects(open(bytes, { truncated: true, strict: true }), { kind: "malformed" });
+
+  const moons = join(DATA, "data/two-moons.safetensors");
+  const limited = await open(moons, { limits: { rank: 1 } });
+  assert.throws(() => limited.tensor("layers.1.weight"), { kind: "limit", object: "layers.1.weight" });
+  await assert.rejects(open(moons, { limits: { length: 2 } }), { kind: "misuse", code: "misuse" });
+  await assert.rejects(open(moons, { limits: { rank: "2" } }), { kind: "misuse" });
+});
+
+test("names and types that the file does not store", async () => {
+  const path = join(DATA, "corpus/foreign/squizd/valid/int2_int4_hybrid.squizd");
+  const given = (await open(path)).names.map((_, at) => `tensor ${at}`);
+  assert.deepEqual((await open(path, { names: given })).names.toSorted(), given.toSorted());
+
+  const opaque = join(DATA, "corpus/foreign/npy/bf16_as_v2.npy");
+  assert.deepEqual((await open(opaque)).names, ["bf16_as_v2"]);
+  for (const mlDtype of ["bfloat16", ["int4", "bfloat16"]]) {
+    const tensor = (await open(opaque, { mlDtype })).tensor("bf16_as_v2");
+    assert.deepEqual([tensor.dtype, tensor.shape, (await tensor.values())[0]], ["bf16", [3, 3], -2.953125]);
+  }
+  await assert.rejects(open(opaque, { mlDtype: "bf16" }), { kind: "misuse" });
 });
 
 test("what is not there, and what is no file", async () => {

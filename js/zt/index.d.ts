@@ -8,6 +8,41 @@ export interface OpenOptions {
   files?: Record<string, ArrayBuffer | ArrayBufferView | Blob>;
   /** Sends requests in place of the global `fetch`: to add headers, or to try again. */
   fetch?: typeof fetch;
+  /** Whether one faulty tensor refuses the whole file. */
+  strict?: boolean;
+  /**
+   * Whether a file of safetensors, GGUF, npz or PyTorch whose end is missing opens with the tensors that are whole.
+   * It has a warning of the code `truncated`. `tensor(name)` throws the error of a tensor that is cut.
+   */
+  truncated?: boolean;
+  /** Names for the tensors of SLM1 and SQUIZD, which store none. */
+  names?: Iterable<string>;
+  /**
+   * What opaque elements of NumPy are, by their length: types of `ml_dtypes` such as `bfloat16` or `int4`. NumPy saves such
+   * arrays as `V1` and `V2`.
+   */
+  mlDtype?: string | string[];
+  /** What a file or a tensor may demand. One that demands more is a {@link ZtError} of the kind `limit`. */
+  limits?: Limits;
+}
+
+export interface Limits {
+  /** Bytes of the manifest of `.zt`. 1 GiB. */
+  manifestLength?: number;
+  /** Levels of arrays, maps and tags within the manifest. 64. */
+  nesting?: number;
+  /** Bytes of one component, decompressed. 64 GiB. */
+  decodedLength?: number;
+  /** Dimensions of one tensor. 64. */
+  rank?: number;
+  /** Components of one tensor. 1,024. */
+  components?: number;
+  /** Bytes of a name. 64 KiB. */
+  nameLength?: number;
+  /** Encoded bytes of the attributes of one tensor. 1 MiB. */
+  attributesLength?: number;
+  /** A call that reads a whole file reads at most this many times its length, plus 16 MiB. 8. */
+  overlap?: number;
 }
 
 /**

@@ -24,12 +24,20 @@ const ARRAYS = {
 };
 
 export async function open(source, options = {}) {
+  const { strict, truncated, names, mlDtype = [], limits = {} } = options;
+  const asked = {
+    strict: Boolean(strict),
+    truncated: Boolean(truncated),
+    names: names && Array.from(names, String),
+    mlDtypes: [mlDtype].flat().map(String),
+    limits: Object(limits),
+  };
   await load();
   const reader = await readerOf(source, options);
   const session = new Session(reset);
   const host = new Host(reader, session);
   try {
-    const engine = await session.run(() => new OpenFile(host, String(reader.name)));
+    const engine = await session.run(() => new OpenFile(host, String(reader.name), asked));
     return new TensorFile(engine, session, host);
   } catch (error) {
     host.close();

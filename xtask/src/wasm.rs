@@ -1,4 +1,4 @@
-//! `cargo xtask wasm`: the npm package `zt`, built, and tested in node and in Chromium. It needs Debian 12.
+//! `cargo xtask wasm`: the npm package `zt-tensor`, built, and tested in node and in Chromium. It needs Debian 12.
 //!
 //! `rustup` has Rust's library for WebAssembly. The tests run on the packed package, installed as users install it:
 //! `target/npm`.
@@ -21,6 +21,9 @@ const COMPILER: [&str; 2] = ["clang-19", "llvm-19"];
 
 const FROM_NPM: &str = "playwright-core@1.65.1 typescript@5.9.3";
 
+/// Of the package. On npm `zt` is a package of others.
+const NAME: &str = "zt-tensor";
+
 /// The longest package, compressed: a page loads it.
 const LONGEST: u64 = 3 << 19;
 
@@ -35,7 +38,7 @@ pub(crate) fn run(shell: &Shell, _: &[String]) -> Result<()> {
     add(shell, TARGET)?;
     let folder = shell.target().join("npm");
     fs::create_dir_all(&folder).map_err(Error::file(&folder))?;
-    build(shell, &folder.join("zt"))?;
+    build(shell, &folder.join(NAME))?;
     test(shell, &folder)
 }
 
@@ -85,7 +88,7 @@ fn test(shell: &Shell, folder: &Path) -> Result<()> {
         tools.run().map_err(unavailable(FROM_NPM))
     })?;
     let pack = npm("pack --silent --pack-destination").arg(folder);
-    let packed = folder.join(pack.arg(folder.join("zt")).output()?.trim());
+    let packed = folder.join(pack.arg(folder.join(NAME)).output()?.trim());
     let byte_len = fs::metadata(&packed).map_err(Error::file(&packed))?.len();
     println!("{}: {byte_len} bytes", packed.display());
     if byte_len > LONGEST {
