@@ -7,6 +7,7 @@
 //! in_place  the same, for a file that is edited
 //! result    base + delta -> the result as a file, whose values are made when they are read
 //! part      the bytes of one component of it
+//! values    the values by which two tensors differ
 //! fault     why files do not fit together
 //! ```
 //!
@@ -19,8 +20,10 @@ mod make;
 mod part;
 mod patch;
 mod result;
+mod values;
 
 pub use header::is_delta;
 pub use in_place::patch_in_place;
 pub use make::{Changes, delta, delta_to_path};
 pub use patch::{patch, patched};
+pub use values::{NewValues, new_values};
