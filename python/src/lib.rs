@@ -45,6 +45,7 @@ mod _zt {
     #[pymodule_export]
     use crate::whole::{
         convert::{Conversion, convert},
+        delta::{_delta, _new_values, _patch_in_place, Changes},
         diff::{Difference, diff},
         examine::{Finding, examine},
         hash::{ContentHash, hash},
@@ -55,7 +56,7 @@ mod _zt {
     use crate::write::{
         editor::{Editor, edit},
         quantized::QuantizedGroup,
-        save::save,
+        save::{_file_of, save},
         writer::{Pieces, Writer},
     };
 

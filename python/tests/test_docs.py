@@ -12,7 +12,7 @@ import zt
 README = Path(__file__).parents[1] / "README.md"
 
 
-@pytest.mark.parametrize("name", ["zt", "zt.numpy"])
+@pytest.mark.parametrize("name", ["zt", "zt.delta", "zt.numpy"])
 def test_examples_of_modules_run(name):
     outcome = doctest.testmod(importlib.import_module(name))
     assert outcome.attempted and not outcome.failed

@@ -22,6 +22,7 @@ class Store(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.files: dict[str, bytes] = {}
         self.asked: list[str] = []
+        self.sent = 0
 
     def url(self, name: str) -> str:
         return f"http://127.0.0.1:{self.server_port}/{name}"
@@ -53,6 +54,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Last-Modified", "Tue, 24 Nov 2026 10:00:00 GMT")
         self.end_headers()
         self.wfile.write(body[start:end])
+        store.sent += end - start
 
     def log_message(self, format: str, *args: object) -> None:
         pass

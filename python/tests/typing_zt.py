@@ -22,6 +22,9 @@ assert_type(zt.numpy.load_file("model.zt"), dict[str, NDArray[Any]])
 assert_type(file["weight"][1:, 0], NDArray[Any])
 assert_type(zt.convert("a.zt", "b.zt", include=["a.*"], rename=str.lower), zt.Conversion)
 assert_type(zt.merge(["a.zt", "b.zt"], "c.zt", rename={"a": "b"}), zt.Conversion)
+assert_type(zt.open("d.zt", base=["b.zt", file]), zt.File)
+assert_type(zt.delta.make(file, {"a": np.zeros(3)}, "d.zt"), zt.delta.Changes)
+assert_type([patch.name for patch in zt.delta.patches("d.zt", "b.zt")], list[str])
 with zt.Writer("new.zt") as writer:
     writer.add("a", np.zeros(3))
     with writer.begin("b", (2, 3), "f32") as pieces:

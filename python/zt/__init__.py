@@ -23,6 +23,7 @@ from ._errors import (
     MisuseError,
     TensorNotFoundError,
     UnsupportedError,
+    WrongBaseError,
     ZtError,
 )
 from ._zt import (
@@ -56,11 +57,11 @@ from ._zt import (
 )
 
 if _TYPE_CHECKING:
-    from . import batch, flax, hub, numpy, safetensors, torch  # noqa: F401
+    from . import batch, delta, flax, hub, numpy, safetensors, torch  # noqa: F401
 
 _Mapping.register(File)
 
-_MODULES = frozenset({"batch", "flax", "hub", "numpy", "safetensors", "torch"})
+_MODULES = frozenset({"batch", "delta", "flax", "hub", "numpy", "safetensors", "torch"})
 
 
 def __getattr__(name: str) -> _Any:
@@ -94,6 +95,7 @@ __all__ = [
     "UnsupportedError",
     "Verification",
     "Writer",
+    "WrongBaseError",
     "ZtError",
     "__version__",
     "convert",

@@ -76,6 +76,13 @@ class TensorNotFoundError(MisuseError, KeyError):
     """The file has no tensor, or the tensor has no component, of this name."""
 
 
+class WrongBaseError(MisuseError):
+    """A delta belongs to another base.
+
+    The message names both identities, and the first tensor that differs.
+    """
+
+
 class FileError(ZtError, OSError):
     """The system could not read or write. ``errno`` is set if the system gave one."""
 

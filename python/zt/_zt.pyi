@@ -1,7 +1,16 @@
 # The native module, by hand: `cargo xtask test-python` compares it with the module by stubtest.
 
 import os
-from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Mapping, Sequence, ValuesView
+from collections.abc import (
+    Callable,
+    ItemsView,
+    Iterable,
+    Iterator,
+    KeysView,
+    Mapping,
+    Sequence,
+    ValuesView,
+)
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, Self, TypeAlias, TypeVar, final, overload
 
@@ -28,8 +37,10 @@ class _Writable(Protocol):
 _Source: TypeAlias = _Path | Buffer | _Readable
 
 def open(
-    source: _Source,
+    source: File | _Source,
     *,
+    base: File | _Source | Sequence[File | _Source] | None = None,
+    check: bool = False,
     mmap: bool = True,
     verify: Literal["on_read", "always", "never"] = "on_read",
     strict: bool = False,
@@ -143,7 +154,9 @@ def save(
     progress: _Progress | None = None,
     storage_options: dict[str, Any] | None = None,
 ) -> bytes | None: ...
-def read_object(url: str, storage_options: dict[str, Any] | None = None) -> bytes: ...
+def read_object(
+    url: str, storage_options: dict[str, Any] | None = None, *, most: int = ...
+) -> bytes: ...
 def write_object(url: str, data: bytes, storage_options: dict[str, Any] | None = None) -> None: ...
 
 # It is registered as a `Mapping` and does not inherit from it. Stubs cannot express that.
@@ -199,9 +212,7 @@ class File(Mapping[str, Tensor]):
         threads: int | None = None,
         progress: _Progress | None = None,
     ) -> Verification: ...
-    def report(
-        self, path: _Path, *, detail: bool = False, overwrite: bool = False
-    ) -> None: ...
+    def report(self, path: _Path, *, detail: bool = False, overwrite: bool = False) -> None: ...
     def _repr_html_(self) -> str: ...
     def __reduce__(self) -> Any: ...
 
@@ -281,6 +292,19 @@ class FileWarning:
     def object(self) -> str | None: ...
     @property
     def component(self) -> str | None: ...
+
+@final
+class Changes:
+    @property
+    def same(self) -> int: ...
+    @property
+    def changed(self) -> int: ...
+    @property
+    def whole(self) -> int: ...
+    @property
+    def removed(self) -> int: ...
+    @property
+    def nbytes(self) -> int: ...
 
 @final
 class QuantizedGroup:
@@ -524,3 +548,23 @@ def _dlpack_many(
 ) -> list[CapsuleType]: ...
 def _dlpack_part(tensor: Tensor, key: Any) -> CapsuleType: ...
 def _has_same_blobs(tensor: Tensor, other: Tensor) -> bool: ...
+
+# What `zt.delta` is made of.
+def _delta(
+    base: File | _Source,
+    new: File | _Source,
+    target: _Path | _Writable,
+    overwrite: bool,
+    threads: int | None,
+    progress: _Progress | None,
+    storage_options: dict[str, Any] | None,
+) -> Changes: ...
+def _file_of(tensors: Mapping[str, Any]) -> File: ...
+def _new_values(base: Tensor, new: Tensor, capsules: bool) -> list[Any] | None: ...
+def _patch_in_place(
+    path: _Path,
+    deltas: Sequence[File | _Source],
+    threads: int | None,
+    progress: _Progress | None,
+    storage_options: dict[str, Any] | None,
+) -> None: ...

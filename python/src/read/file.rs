@@ -9,7 +9,7 @@ use pyo3::types::{PyDict, PyIterator, PyList, PyString};
 use zt::{OpenOptions, Verify};
 use zt_convert::{InputOptions, MlDtype};
 
-use crate::read::open::{Open, is_near, open_input};
+use crate::read::open::{Open, is_near, open_input, patched};
 use crate::read::select::{Selection, none_left};
 use crate::read::tensor::Tensor;
 use crate::read::warning::FileWarning;
@@ -26,7 +26,13 @@ use crate::share::work::PyProgress;
 ///
 /// Args:
 ///     source: a path; a URL, such as ``"s3://bucket/model.zt"``; bytes-like content, which is not
-///         copied; or an object with ``seek`` and ``read``.
+///         copied; or an object with ``seek`` and ``read``. With ``base``, also an open :class:`File`.
+///     base: the file that the delta ``source`` changes: a :class:`File`, or any source. The call opens the
+///         result, which reads what it needs of both. For deltas in a row, a list: the first base, then
+///         the earlier deltas in their order. A changed tensor is verified when it is read as a whole. Only
+///         ``check`` tells a wrong base with certainty.
+///     check: whether to compare the identities of the base and of the result with those in the delta. It
+///         reads all values of both.
 ///     mmap: whether arrays are views of a private map of the file, if its bytes fit NumPy. Otherwise
 ///         all arrays are copies. If another program truncates a mapped file, reading it kills the
 ///         process (SIGBUS). Putting a new file under the old name, as ``zt`` does, is safe.
@@ -47,6 +53,7 @@ use crate::share::work::PyProgress;
 /// Raises:
 ///     MissingFileError: there is no such file. It is a ``FileNotFoundError`` too.
 ///     MalformedError: the bytes are not a tensor file, or it is damaged.
+///     WrongBaseError: ``check`` found another base, or a delta does not follow the one before it.
 ///     Exception: the file object raised it.
 ///
 /// >>> import io, numpy, zt
@@ -59,11 +66,16 @@ use crate::share::work::PyProgress;
 /// >>> file["weight"][:, 1]
 /// array([1., 4.], dtype=float32)
 #[pyfunction]
-#[pyo3(signature = (source, *, mmap = true, verify = "on_read", strict = false, truncated = false, ml_dtype = None, storage_options = None))]
+#[pyo3(signature = (
+    source, *, base = None, check = false, mmap = true, verify = "on_read", strict = false,
+    truncated = false, ml_dtype = None, storage_options = None
+))]
 #[expect(clippy::too_many_arguments, reason = "the keywords of Python's call")]
 pub(crate) fn open(
     py: Python<'_>,
     source: &Bound<'_, PyAny>,
+    base: Option<&Bound<'_, PyAny>>,
+    check: bool,
     mmap: bool,
     verify: &str,
     strict: bool,
@@ -94,10 +106,18 @@ pub(crate) fn open(
         };
         options.ml_dtypes.push(known.ok_or_else(unknown)?);
     }
+    if let Some(base) = base {
+        let delta = match source.cast::<File>() {
+            Ok(file) => file.get().open()?.to_input(),
+            Err(_) => open_input(py, source, &options, storage_options)?,
+        };
+        let result = patched(py, base, delta, check, storage_options)?;
+        return Ok(File::new(Open::new(result, mmap)));
+    }
     let input = open_input(py, source, &options, storage_options)?;
     let mut open = Open::new(input, mmap);
     open.is_near = is_near(source)?;
-    Ok(File(RwLock::new(Some(Arc::new(open)))))
+    Ok(File::new(open))
 }
 
 /// An open tensor file: a mapping of the names of tensors to :class:`Tensor`. Made by :func:`open`.
@@ -107,6 +127,10 @@ pub(crate) fn open(
 pub(crate) struct File(RwLock<Option<Arc<Open>>>);
 
 impl File {
+    pub(crate) fn new(open: Open) -> Self {
+        File(RwLock::new(Some(Arc::new(open))))
+    }
+
     /// The open file.
     ///
     /// # Errors
@@ -262,7 +286,7 @@ impl File {
         if chosen.file().is_empty() {
             return Err(none_left());
         }
-        Ok(File(RwLock::new(Some(Arc::new(open.with(chosen))))))
+        Ok(File::new(open.with(chosen)))
     }
 
     /// Reads many tensors into existing arrays, on all cores, in the order of the file.

@@ -13,10 +13,12 @@ use zt::{Error, OwnedTensor, Span, codes};
 use zt_convert::{FolderContents, Input, InputOptions, Kinds};
 
 use crate::read::file::File;
-use crate::share::error::{OrRaise, Result};
+use crate::share::error::{OrRaise, Result, misuse};
 use crate::share::memory::{Lent, Memory, PrivateMap};
 use crate::share::remote;
 use crate::share::source::{Reader, has_buffer, path_of};
+use crate::share::value::each;
+use crate::share::work::Watch;
 
 /// Opens a path, a URL, bytes or a file object.
 pub(crate) fn open_input(
@@ -71,6 +73,32 @@ pub(crate) fn opened(
     }
     let input = open_input(py, source, &InputOptions::new(), storage_options)?;
     Ok(Arc::new(Open::new(input, true)))
+}
+
+/// What `delta` makes of `base`, which may be a list of the first base and the deltas before. `check`: whether
+/// all values are compared with the identities in the deltas.
+pub(crate) fn patched(
+    py: Python<'_>,
+    base: &Bound<'_, PyAny>,
+    delta: Input,
+    check: bool,
+    storage_options: Option<&Bound<'_, PyDict>>,
+) -> Result<Input> {
+    let mut bases = each(base)?.into_iter();
+    let first = bases.next();
+    let first = first.ok_or_else(|| misuse(py, "`base` is an empty list"))?;
+    let base = opened(py, &first, storage_options)?.to_input();
+    let mut deltas = Vec::new();
+    for earlier in bases {
+        deltas.push(opened(py, &earlier, storage_options)?.to_input());
+    }
+    deltas.push(delta);
+    Watch::default().run(py, |progress| {
+        if check {
+            return zt_convert::patch(&base, &deltas, Some(progress));
+        }
+        zt_convert::patched(&base, &deltas)
+    })
 }
 
 /// Whether reading the source is quick: it is a local file, or in memory.

@@ -97,6 +97,7 @@ fn name_of(error: &zt::Error, system: Option<&io::Error>) -> &'static str {
         ErrorKind::Limit => "LimitError",
         ErrorKind::Misuse => match error.code() {
             zt::codes::NOT_FOUND => "TensorNotFoundError",
+            zt::codes::WRONG_BASE => "WrongBaseError",
             _ => "MisuseError",
         },
         _ => "ZtError",

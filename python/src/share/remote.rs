@@ -62,27 +62,28 @@ pub(crate) fn create(url: &str, remote: &RemoteOptions, overwrite: bool) -> zt::
     Upload::create(url, &remote.clone().overwrite(overwrite))
 }
 
-/// The bytes of an object that is no tensor file, such as the index of a checkpoint.
+/// The bytes of an object, such as the index of a checkpoint. `most`: how many there may be. The store states
+/// the length, and we allocate that much.
 #[pyfunction]
-#[pyo3(signature = (url, storage_options = None))]
+#[pyo3(signature = (url, storage_options = None, *, most = 1 << 30))]
 pub(crate) fn read_object<'py>(
     py: Python<'py>,
     url: &str,
     storage_options: Option<&Bound<'py, PyDict>>,
+    most: u64,
 ) -> Result<Bound<'py, PyBytes>> {
-    /// The most bytes: the store states the length, and we allocate that much.
-    const MOST: u64 = 1 << 30;
     let remote = options(storage_options)?;
     let bytes = Watch::default().run(py, |_| {
         let object = Remote::open(url, &remote)?;
-        if object.byte_len() > MOST {
+        if object.byte_len() > most {
             return Ok(None);
         }
         let mut bytes = zt::Buffer::try_zeroed(object.byte_len())?;
         object.read_at(0, &mut bytes)?;
         Ok(Some(bytes))
     })?;
-    let bytes = bytes.ok_or_else(|| PyValueError::new_err("the object is larger than 1 GiB"))?;
+    let large = || PyValueError::new_err(format!("the object has more than {most} bytes"));
+    let bytes = bytes.ok_or_else(large)?;
     Ok(PyBytes::new(py, &bytes))
 }
 

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `hash`, `diff` | the identity of a file's tensors, and the differences of two files |
 //! | `convert` | files as one file of any kind |
+//! | `delta` | a file as the difference from another |
 //! | `examine` | whether the files of a folder make one model |
 //! | `repair` | a damaged file, mended or saved |
 //! | `program` | the program `zt` |
@@ -11,6 +12,7 @@
 //! It must not know `zt.safetensors`.
 
 pub(crate) mod convert;
+pub(crate) mod delta;
 pub(crate) mod diff;
 pub(crate) mod examine;
 pub(crate) mod hash;

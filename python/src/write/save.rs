@@ -13,7 +13,9 @@ use zt::{
 };
 use zt_convert::{ConvertOptions, Input, Kinds, ZT};
 
-use crate::share::error::Result;
+use crate::read::file::File;
+use crate::read::open::Open;
+use crate::share::error::{OrRaise, Result};
 use crate::share::work::{Line, PyProgress, Watch};
 use crate::share::{remote, value};
 use crate::write::array::LentArray;
@@ -54,22 +56,8 @@ pub(crate) fn save<'py>(
     let kinds = Kinds::builtin();
     let kind = kind_of(py, &kinds, kind, filename.as_ref())?;
     let digest = options::digest(py, "digest", digest)?;
-    let mut values = Vec::new();
-    for pair in tensors.call_method0("items")?.try_iter()? {
-        let pair = pair?;
-        let pair = pair.cast::<PyTuple>()?;
-        let (name, value) = (pair.get_item(0)?, pair.get_item(1)?);
-        let name = name.cast::<PyString>()?.to_str()?.to_owned();
-        let value = Incoming::new(&value).inspect_err(|error| {
-            // Without the note, the error is only less helpful.
-            let _ = error.add_note(py, format!("while saving {name:?}"));
-        })?;
-        values.push((name, value));
-    }
-    // Equal contents give equal bytes, in any order of the dict.
-    values.sort_by(|(a, _), (b, _)| a.cmp(b));
     let saving = Saving {
-        values: Arc::new(values),
+        values: Arc::new(values_of(tensors)?),
         attributes: metadata.map(value::from_mapping).transpose()?,
         write: options::write(py, zstd, planes)?.digest(digest),
         kind,
@@ -98,6 +86,38 @@ pub(crate) fn save<'py>(
         output.map_or(Ok(()), |output| output.publish(sync))
     })?;
     Ok(None)
+}
+
+/// The tensors of a dict, by name: equal contents give equal bytes, in any order of the dict.
+fn values_of(tensors: &Bound<'_, PyAny>) -> Result<Vec<(String, Incoming)>> {
+    let mut values = Vec::new();
+    for pair in tensors.call_method0("items")?.try_iter()? {
+        let pair = pair?;
+        let pair = pair.cast::<PyTuple>()?;
+        let (name, value) = (pair.get_item(0)?, pair.get_item(1)?);
+        let name = name.cast::<PyString>()?.to_str()?.to_owned();
+        let value = Incoming::new(&value).inspect_err(|error| {
+            // Without the note, the error is only less helpful.
+            let _ = error.add_note(tensors.py(), format!("while saving {name:?}"));
+        })?;
+        values.push((name, value));
+    }
+    values.sort_by(|(a, _), (b, _)| a.cmp(b));
+    Ok(values)
+}
+
+/// A dict of tensors as an open file. It reads contiguous arrays where they are, each time anew, and
+/// copies others now.
+#[pyfunction]
+pub(crate) fn _file_of(py: Python<'_>, tensors: &Bound<'_, PyAny>) -> Result<File> {
+    let saving = Saving {
+        values: Arc::new(values_of(tensors)?),
+        attributes: None,
+        write: WriteOptions::new(),
+        kind: ZT,
+    };
+    let file = py.detach(|| saving.as_file()).or_raise()?;
+    Ok(File::new(Open::new(Input::from(file), false)))
 }
 
 impl Saving {
@@ -139,12 +159,18 @@ impl Saving {
     /// The tensors as an open file, for writers of other kinds. Dense arrays are lent, others copied.
     fn as_file(&self) -> zt::Result<zt::File> {
         let mut builder = FileBuilder::new(ZT, OpenOptions::new());
+        // The new names of tensors of each file. A tensor has one in each entry.
+        let mut taken: Vec<(&Arc<Open>, HashMap<&str, &str>)> = Vec::new();
         for (at, (name, value)) in self.values.iter().enumerate() {
             if let Incoming::Tensor(tensor) = value {
-                let (file, wanted) = (tensor.get().open().file(), tensor.get().name());
-                builder.include_as(file, |name_there| {
-                    (name_there == wanted).then(|| name.clone())
-                });
+                let (open, old) = (tensor.get().open(), tensor.get().name());
+                let of_file = taken
+                    .iter_mut()
+                    .find(|(file, names)| Arc::ptr_eq(file, open) && !names.contains_key(old));
+                match of_file {
+                    Some((_, names)) => drop(names.insert(old, name)),
+                    None => taken.push((open, HashMap::from([(old, name.as_str())]))),
+                }
                 continue;
             }
             if let Incoming::Dense(array) = value
@@ -177,6 +203,9 @@ impl Saving {
                 builder.object_across(name, object, sources);
                 Ok(())
             })?;
+        }
+        for (open, names) in taken {
+            builder.include_as(open.file(), |old| Some((*names.get(old)?).to_owned()));
         }
         if let Some(attributes) = &self.attributes {
             builder.attributes(attributes.clone());
