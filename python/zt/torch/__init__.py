@@ -26,14 +26,17 @@ import zt
 
 from .. import _zt
 from .._dtypes import TO_SAFETENSORS
-from ._memory import SPARSE, Ring, dtype_of, part_of, to_device, to_torch
+from ._delta import apply_delta, patches
+from ._memory import SPARSE, Ring, dtype_of, identity_of, part_of, to_device, to_torch
 
 __all__ = [
     "LazyTensor",
+    "apply_delta",
     "lazy_state_dict",
     "load",
     "load_file",
     "load_model",
+    "patches",
     "save",
     "save_file",
     "save_model",
@@ -296,11 +299,11 @@ def load_model(
             result = model.load_state_dict(values, strict=False, assign=True)
         else:
             result = model.load_state_dict(values, strict=False)
-    loaded = {_identity(state[name]) for name in values if name in state}
+    loaded = {identity_of(state[name]) for name in values if name in state}
     missing = [
         name
         for name in result.missing_keys
-        if name not in state or _identity(state[name]) not in loaded
+        if name not in state or identity_of(state[name]) not in loaded
     ]
     unexpected = list(result.unexpected_keys)
     if strict and (missing or unexpected):
@@ -314,13 +317,6 @@ def load_model(
                 lines.append(f"{what} key(s) in state_dict: {quoted}.")
         raise RuntimeError("\n\t".join(lines))
     return missing, unexpected
-
-
-def _identity(tensor: torch.Tensor) -> object:
-    """Equal for tensors in the same memory."""
-    if tensor.is_meta or tensor.layout != torch.strided:
-        return id(tensor)
-    return tensor.device, tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype
 
 
 class LazyTensor:

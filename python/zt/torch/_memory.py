@@ -91,6 +91,13 @@ def read_slice(
     target.copy_(part_of(tensor, index))
 
 
+def identity_of(tensor: torch.Tensor) -> object:
+    """Equal for tensors in the same memory."""
+    if tensor.is_meta or tensor.layout != torch.strided:
+        return id(tensor)
+    return tensor.device, tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype
+
+
 def to_device(value: torch.Tensor, device: torch.device) -> torch.Tensor:
     """A copy of a tensor of the CPU on another device; on CUDA through pinned memory."""
     if device.type != "cuda":
