@@ -13,6 +13,8 @@ checkpoint in the folder as it was.
 >>> state["w"]
 tensor([0., 1., 2., 3.])
 
+A checkpoint may be a delta of an earlier one: ``ZtStorageWriter(folder, base=earlier)``.
+
 Tensors are data. Other values (an optimizer's step, a learning rate) are pickled by torch's own
 planner: see :class:`ZtStorageReader`.
 """
@@ -24,8 +26,10 @@ import json
 import os
 import re
 import secrets
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
@@ -47,7 +51,6 @@ from torch.distributed.checkpoint.planner import (
     SavePlan,
     SavePlanner,
     WriteItem,
-    WriteItemType,
 )
 from torch.distributed.checkpoint.storage import StorageReader, StorageWriter, WriteResult
 from torch.futures import Future
@@ -55,9 +58,12 @@ from torch.futures import Future
 import zt
 
 from .. import _zt
+from ..delta import held
 from ._memory import DTYPES, dtype_of, read_slice
 
 __all__ = ["ZtStorageReader", "ZtStorageWriter"]
+
+_Path = str | os.PathLike[str]
 
 INDEX = "checkpoint.json"
 FORMAT = "zt.checkpoint/1"
@@ -89,6 +95,11 @@ class ZtStorageWriter(StorageWriter):
             tensors are read without decoding the rest.
         digest: the checksum of each tensor: ``"crc32c"``, ``"sha256"``, or ``None``.
         threads: how many threads each rank compresses with; ``None`` takes all cores.
+        base: the folder of an earlier checkpoint, or its URL. Each rank then writes only what
+            changed in its slices since, as a delta; `zstd` and `digest` have no effect. After a
+            change of the mesh, new slices are written whole. If `base` is itself a delta, a list:
+            the first checkpoint, and the deltas after it in their order. A reader needs the base,
+            so it must stay. A rank has all its slices on the CPU at the same time.
         storage_options: the settings of the store of a URL, as for :func:`zt.open`.
     """
 
@@ -96,6 +107,7 @@ class ZtStorageWriter(StorageWriter):
         self,
         path: str | os.PathLike[str],
         *,
+        base: _Path | Sequence[_Path] | None = None,
         zstd: int | None = None,
         digest: Literal["crc32c", "sha256"] | None = "crc32c",
         threads: int | None = None,
@@ -103,6 +115,7 @@ class ZtStorageWriter(StorageWriter):
     ) -> None:
         super().__init__()
         self.path = _folder(path)
+        self.base = _base(base, threads=threads, storage_options=storage_options)
         self.storage_options = storage_options
         self.zstd = zstd
         self.digest = digest
@@ -123,6 +136,12 @@ class ZtStorageWriter(StorageWriter):
             raise ValueError(
                 "ZtStorageWriter needs use_collectives=True: one index names the files of all ranks"
             )
+        if self.base is not None:
+            if self.base.path == self.path:
+                raise ValueError(f"{self.path} cannot be its own base: a save replaces it")
+            self.base.read_metadata()
+            if not self.base.identity:
+                raise ValueError(f"{self.base.path} is one file: a base is a folder with an index")
         if isinstance(self.path, Path):
             self.path.mkdir(parents=True, exist_ok=True)
 
@@ -136,27 +155,31 @@ class ZtStorageWriter(StorageWriter):
         # Each save has new names: the files of the previous checkpoint must stay until the index is
         # replaced. The plan cannot have them, because torch may reuse an earlier plan.
         file = f"rank-{plan.storage_data:05}-{secrets.token_hex(4)}.zt"
+        path = _join(self.path, file)
         results = []
-        if plan.items:
+
+        def resolve(item: WriteItem) -> tuple[str, torch.Tensor]:
+            name, data = _object_name(item), _data(planner.resolve_data(item))
+            size = data.numel() * data.element_size()
+            results.append(WriteResult(item.index, size, _Place(file, name)))
+            return name, data
+
+        if self.base is not None and plan.items:
+            old = self.base._pieces({_object_name(item): item.index for item in plan.items})
+            new = dict(map(resolve, plan.items))
+            zt.delta.make(
+                old, new, path, threads=self.threads, storage_options=self.storage_options
+            )
+        elif plan.items:
             with zt.Writer(
-                _join(self.path, file),
+                path,
                 zstd=self.zstd,
                 digest=self.digest,
                 threads=self.threads,
                 storage_options=self.storage_options,
             ) as writer:
                 for item in plan.items:
-                    value = planner.resolve_data(item)
-                    if item.type == WriteItemType.BYTE_IO:
-                        assert isinstance(value, io.BytesIO)
-                        data = torch.frombuffer(value.getbuffer(), dtype=torch.uint8)
-                    else:
-                        assert isinstance(value, torch.Tensor)
-                        data = value
-                    name = _object_name(item)
-                    writer.add(name, data)
-                    size = data.numel() * data.element_size()
-                    results.append(WriteResult(item.index, size, _Place(file, name)))
+                    writer.add(*resolve(item))
         done: Future[list[WriteResult]] = Future()
         done.set_result(results)
         return done
@@ -165,7 +188,7 @@ class ZtStorageWriter(StorageWriter):
         places = {result.index: result.storage_data for part in results for result in part}
         metadata.storage_data = places
         metadata.storage_meta = self.storage_meta()
-        index = _to_json(metadata, places)
+        index = _to_json(metadata, places, self.base.identity if self.base else None)
         if isinstance(self.path, str):
             _zt.write_object(f"{self.path}/{INDEX}", index, self.storage_options)
             return
@@ -200,6 +223,8 @@ class ZtStorageReader(StorageReader):
         weights_only: values that are not tensors are pickles, and torch's planner unpickles them
             without a check. By default they are read with torch's restricted unpickler first,
             which refuses code. ``False`` leaves out this check.
+        base: what the checkpoint is a delta of, as for :class:`ZtStorageWriter`. Slices are read
+            from both.
         storage_options: the settings of the store of a URL, as for :func:`zt.open`.
     """
 
@@ -207,6 +232,7 @@ class ZtStorageReader(StorageReader):
         self,
         path: str | os.PathLike[str],
         *,
+        base: _Path | Sequence[_Path] | None = None,
         threads: int | None = None,
         verify: Literal["on_read", "always", "never"] = "on_read",
         weights_only: bool = True,
@@ -218,7 +244,11 @@ class ZtStorageReader(StorageReader):
         self.threads = threads
         self.verify = verify
         self.weights_only = weights_only
+        self.base = _base(base, threads=threads, verify=verify, storage_options=storage_options)
+        # The SHA-256 of the index, which is another one for each save.
+        self.identity = ""
         self._places: dict[MetadataIndex, _Place] = {}
+        self._files: dict[str, zt.File] = {}
 
     @property
     def checkpoint_id(self) -> str:
@@ -229,6 +259,7 @@ class ZtStorageReader(StorageReader):
         if checkpoint_id is not None:
             self.path = _folder(checkpoint_id)
         self._places = {}
+        self._files = {}
 
     def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
         index = self._index()
@@ -236,7 +267,10 @@ class ZtStorageReader(StorageReader):
             with self._open(self.path) as file:
                 metadata = _of_file(file)
         else:
-            metadata = _from_json(_join(self.path, INDEX), index)
+            metadata, base = _from_json(_join(self.path, INDEX), index)
+            self.identity = f"sha256:{sha256(index).hexdigest()}"
+            self._expect_base(base)
+        self._places = metadata.storage_data
         metadata.storage_meta = StorageMeta(checkpoint_id=self.checkpoint_id)
         return metadata
 
@@ -248,6 +282,25 @@ class ZtStorageReader(StorageReader):
             return _zt.read_object(f"{self.path}/{INDEX}", self.storage_options)
         except FileNotFoundError:
             return None
+
+    def _expect_base(self, expected: str | None) -> None:
+        """Checks that the base is the one that the index names."""
+        if self.base is not None:
+            self.base.read_metadata()
+        found = self.base.identity if self.base is not None else None
+        if found == expected:
+            return
+        path = str(self.path)
+        if expected is None:
+            raise zt.MisuseError(
+                f"{path} is no delta: read it without base=", code="misuse", path=path
+            )
+        what = f"{self.base.path} with the index {found}" if self.base is not None else "no base"
+        raise zt.WrongBaseError(
+            f"{path} is a delta of the checkpoint with the index {expected}; base= gives {what}",
+            code="wrong-base",
+            path=path,
+        )
 
     def set_up_storage_reader(
         self, metadata: Metadata, is_coordinator: bool, *args: Any, **kwargs: Any
@@ -266,13 +319,33 @@ class ZtStorageReader(StorageReader):
             items.setdefault(self._places[item.storage_index].file, []).append(item)
         with ThreadPoolExecutor(self.threads or 4) as pool:
             for file, wanted in items.items():
-                with self._open(_join(self.path, file) if file else self.path) as opened:
+                with self._open_rank(file) as opened:
                     read = [pool.submit(self._read, opened, item, planner) for item in wanted]
                     for future in read:
                         future.result()
         done: Future[None] = Future()
         done.set_result(None)
         return done
+
+    def _open_rank(self, file: str) -> zt.File:
+        """A rank's file. Of a delta, the file that it makes of the pieces of its base."""
+        opened = self._open(_join(self.path, file) if file else self.path)
+        if self.base is None:
+            return opened
+        places = self._places.items()
+        pieces = {place.name: index for index, place in places if place.file == file}
+        return zt.open(opened, base=held(self.base._pieces(pieces)))
+
+    def _pieces(self, indices: Mapping[str, MetadataIndex]) -> dict[str, zt.Tensor]:
+        """The pieces at these indices under new names; those that it does not have are left out."""
+        pieces = {}
+        for name, index in indices.items():
+            place = self._places.get(index)
+            if place is not None:
+                if place.file not in self._files:
+                    self._files[place.file] = self._open_rank(place.file)
+                pieces[name] = self._files[place.file][place.name]
+        return pieces
 
     def _open(self, path: str | Path) -> zt.File:
         # By position and not through a map: a rank reads few pages of a large file.
@@ -299,6 +372,20 @@ def _folder(path: str | os.PathLike[str]) -> str | Path:
     """A URL as it is, anything else as a path."""
     text = os.fspath(path)
     return text.rstrip("/") if "://" in text else Path(text)
+
+
+def _base(base: _Path | Sequence[_Path] | None, **options: Any) -> ZtStorageReader | None:
+    """The last checkpoint of `base`, on those before it."""
+    if base is None:
+        return None
+    *before, last = [base] if isinstance(base, (str, os.PathLike)) else base
+    return ZtStorageReader(last, base=before or None, **options)
+
+
+def _data(value: torch.Tensor | io.BytesIO) -> torch.Tensor:
+    if isinstance(value, io.BytesIO):
+        return torch.frombuffer(value.getbuffer(), dtype=torch.uint8)
+    return value
 
 
 def _join(folder: str | Path, file: str) -> str | Path:
@@ -329,7 +416,7 @@ def _publish(path: Path, data: bytes) -> None:
             os.close(folder)
 
 
-def _to_json(metadata: Metadata, places: dict[MetadataIndex, _Place]) -> bytes:
+def _to_json(metadata: Metadata, places: dict[MetadataIndex, _Place], base: str | None) -> bytes:
     tensors, objects = {}, {}
     for fqn, entry in metadata.state_dict_metadata.items():
         if isinstance(entry, BytesStorageMetadata):
@@ -353,14 +440,18 @@ def _to_json(metadata: Metadata, places: dict[MetadataIndex, _Place]) -> bytes:
             "pieces": pieces,
         }
     index = {"format": FORMAT, "tensors": tensors, "objects": objects}
+    if base is not None:
+        index["base"] = base
     if metadata.planner_data is not None:
         index["planner"] = metadata.planner_data
     return json.dumps(index, indent=1, sort_keys=True).encode()
 
 
-def _from_json(path: str | Path, data: bytes) -> Metadata:
+def _from_json(path: str | Path, data: bytes) -> tuple[Metadata, str | None]:
+    """The metadata, and the identity of the base of a delta."""
     try:
-        return _metadata(json.loads(data))
+        index = json.loads(data)
+        return _metadata(index), index.get("base")
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise zt.MalformedError(
             f"{path}: this is no index of a checkpoint: {error!r}", code="schema", path=str(path)
