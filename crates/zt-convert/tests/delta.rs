@@ -428,10 +428,8 @@ fn forged_deltas_are_refused() {
         code(Some(&[0, 0, 0, 9, 0, 0, 0]), of("w", &["data"]), &[]),
         "delta"
     );
-    assert_eq!(
-        code(Some(&[0, 0, 0x1f, 3, 0, 0, 0]), of("w", &["data"]), &[]),
-        "delta"
-    );
+    let gap = [0, 0x19, 0x04, 0x24, 4, 0, 0, 0];
+    assert_eq!(code(Some(&gap), of("w", &["data"]), &[]), "delta");
     let long = DeltaCodec::STRETCH as u32 + 2;
     let mut codes = vec![0; long as usize];
     codes.extend(long.to_le_bytes());
@@ -439,7 +437,7 @@ fn forged_deltas_are_refused() {
     let error = result.file().tensor("x").unwrap().bytes("data").map(drop);
     let text = error.unwrap_err().to_string();
     assert!(text.contains("longer than the values"), "{text}");
-    let good = [0, 0, 0b0100_1011, 3, 0, 0, 0];
+    let good = [0, 0x11, 0x14, 0x54, 4, 0, 0, 0];
     assert_eq!(
         code(Some(&good), of("w", &["data"]), &[]),
         "digest-mismatch"
