@@ -70,7 +70,7 @@ impl<'p> ReportOptions<'p> {
         if self.detail { None } else { Some(1 << 20) }
     }
 
-    /// Statistics with pictures of the greatest side for which those of all matrices take half of the limit.
+    /// Statistics with pictures. All pictures together take at most half of the limit, if any side is short enough.
     fn stats(&self, file: &File) -> StatsOptions<'p> {
         let most = self.limit().map_or(DETAIL, |limit| limit / 2) as u64;
         let matrices = file.tensors().flatten();

@@ -120,7 +120,7 @@ pub struct Delta {
     pub attributes: bool,
     /// The components that change.
     pub roles: Vec<String>,
-    /// Stretches of 131 072 values in which one changes, and all stretches.
+    /// Stretches of 131 072 values: how many have a changed value, and how many there are.
     pub stretches: Option<[u64; 2]>,
 }
 

@@ -28,7 +28,7 @@ def patches(
 ) -> Iterator[Patch]:
     """What a delta changes, tensor by tensor, as tensors of torch: see :func:`zt.delta.patches`.
 
-    The fields are those of vLLM's ``CheckpointWeightPatch``::
+    The fields have the names of vLLM's ``CheckpointWeightPatch``::
 
         for patch in zt.torch.patches(delta, base):
             yield CheckpointWeightPatch(**patch._asdict())
@@ -49,7 +49,8 @@ def apply_delta(
     The delta is read into memory, and decoded twice. The first pass compares the identity of the
     tensors with the base that the delta names, and the identity of the result with the one that it
     promises. Only then the second pass changes one tensor after the other. Ctrl-C waits for its
-    end. Each tensor keeps its address, so graphs of CUDA stay valid.
+    end. Each tensor keeps its address, so graphs of CUDA stay valid. Only if memory runs out in the
+    second pass, some tensors have changed and others have not.
 
     Tensors may have any strides and be on any device. A tensor that is not contiguous, or not on
     the CPU, is copied to the CPU for the check. Tied tensors are changed once.

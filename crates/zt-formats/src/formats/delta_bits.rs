@@ -201,7 +201,7 @@ impl BitWriter {
 
 /// Reads bits, the lowest of each byte first.
 pub(super) struct BitReader<'a> {
-    /// Bytes of which no bit is counted.
+    /// Bytes that `count` does not count yet.
     bytes: &'a [u8],
     /// The next bits. Those beyond `count` are the first of `bytes`, or zeros.
     pending: u64,

@@ -60,8 +60,8 @@ pub struct DeltaCodec {
 }
 
 impl DeltaCodec {
-    /// Elements of a stretch. Each stretch is coded without the others. A shorter one repeats what it
-    /// costs to learn the parameters; a longer one makes slices read more.
+    /// Elements of a stretch. Each stretch is coded without the others. Shorter ones have
+    /// more parameters in all; a longer one makes slices read more.
     pub const STRETCH: usize = 1 << 17;
 
     /// The coding for elements of `dtype`.
