@@ -77,3 +77,14 @@ pub fn bytes_of<'a>(source: &'a (impl Source + ?Sized), span: Span) -> Result<Co
     fetch(&mut bytes, source, span)?;
     Ok(Cow::Owned(bytes))
 }
+
+/// The end of a read into `buf` at `offset`, which lies within a source of `byte_len` bytes.
+///
+/// # Errors
+///
+/// [`UnexpectedEof`](std::io::ErrorKind::UnexpectedEof) if the source ends first.
+pub fn end_of_read(byte_len: u64, offset: u64, buf: &[u8]) -> std::io::Result<u64> {
+    let end = offset.checked_add(buf.len() as u64);
+    let end = end.filter(|end| *end <= byte_len);
+    end.ok_or_else(|| std::io::ErrorKind::UnexpectedEof.into())
+}

@@ -4,6 +4,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::{Mutex, PoisonError};
 
 use crate::error::Result;
+use crate::memory::end_of_read;
 use crate::source::Source;
 
 /// A reader that seeks, as a [`Source`]: a decrypted file, a member of an archive, a stream of your own.
@@ -51,10 +52,7 @@ impl<R: Read + Seek + Send> Source for Seekable<R> {
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
-        let end = offset.checked_add(buf.len() as u64);
-        if end.is_none_or(|end| end > self.byte_len) {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
+        end_of_read(self.byte_len, offset, buf)?;
         // A reader that panicked may be anywhere, and is moved.
         let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
         reader.seek(SeekFrom::Start(offset))?;

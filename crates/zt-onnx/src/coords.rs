@@ -12,6 +12,7 @@
 use std::io;
 use std::sync::Arc;
 
+use zt::container::memory::end_of_read;
 use zt::{Error, Source};
 
 use crate::violation::Violation;
@@ -89,10 +90,7 @@ impl Source for Unravelled {
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
-        let end = offset.checked_add(buf.len() as u64);
-        if end.is_none_or(|end| end > self.byte_len()) {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
+        end_of_read(self.byte_len(), offset, buf)?;
         let (mut number, mut skip) = (offset / WIDTH, (offset % WIDTH) as usize);
         let mut out = buf;
         while !out.is_empty() {

@@ -13,6 +13,7 @@
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use zt::container::memory::end_of_read;
 use zt::{Error, Result, Source, Span};
 
 use crate::element::{Element, Values};
@@ -257,9 +258,7 @@ impl Source for Typed {
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
-        let end = offset.checked_add(buf.len() as u64);
-        let end = end.filter(|end| *end <= self.byte_len());
-        let end = end.ok_or(io::ErrorKind::UnexpectedEof)?;
+        let end = end_of_read(self.byte_len(), offset, buf)?;
         let width = self.element.width();
         let first = offset / width;
         let (mut position, mut number) = self.nearest(first);

@@ -4,7 +4,7 @@
 use std::io;
 use std::sync::Arc;
 
-use zt::container::memory::in_memory;
+use zt::container::memory::{end_of_read, in_memory};
 use zt::{ByteOrder, DType, Source, Span};
 
 use crate::element::{ElementType, Meaning};
@@ -144,10 +144,7 @@ impl Source for Changed {
     }
 
     fn read_at(&self, offset: u64, mut buf: &mut [u8]) -> io::Result<()> {
-        let end = offset.checked_add(buf.len() as u64);
-        if end.is_none_or(|end| end > self.span.byte_len()) {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
+        end_of_read(self.span.byte_len(), offset, buf)?;
         let mut at = self.span.offset().strict_add(offset);
         let len = self.change.byte_len();
         let mut skipped = in_memory(offset.checked_rem(len as u64).unwrap_or(0));

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use miniz_oxide::inflate::stream::{InflateState, inflate};
 use miniz_oxide::{DataFormat, MZError, MZFlush, MZStatus};
-use zt_container::memory::in_memory;
+use zt_container::memory::{end_of_read, in_memory};
 use zt_container::{Source, Span};
 
 use crate::crc::crc32;
@@ -249,10 +249,7 @@ impl Source for Inflated {
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
-        let end = offset.checked_add(buf.len() as u64);
-        if end.is_none_or(|end| end > self.byte_len) {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
+        end_of_read(self.byte_len, offset, buf)?;
         // A panic cannot make the state wrong: the CRC-32 is checked at the end of the content.
         let mut decoder = self.decoder.lock().unwrap_or_else(PoisonError::into_inner);
         let filled = self.fill(&mut decoder, offset, buf);

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use zt::container::check_declared;
 use zt::container::codec::{Frame, decode_into, frames};
-use zt::container::memory::{bytes_of, zeroed};
+use zt::container::memory::{bytes_of, end_of_read, zeroed};
 use zt::{Blob, Encoding, Error, Limits, Result, Source, Span};
 
 use crate::violation::Violation;
@@ -159,10 +159,7 @@ impl Source for Seekable {
 
     #[expect(clippy::arithmetic_side_effects, reason = "the end was checked")]
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
-        let end = offset.checked_add(buf.len() as u64);
-        if end.is_none_or(|end| end > self.byte_len()) {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
+        end_of_read(self.byte_len(), offset, buf)?;
         let (mut offset, mut rest) = (offset, buf);
         while !rest.is_empty() {
             let len = self.fill(offset, rest)?;

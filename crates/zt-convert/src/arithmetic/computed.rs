@@ -2,7 +2,7 @@
 
 use std::io;
 
-use zt::container::memory::in_memory;
+use zt::container::memory::{end_of_read, in_memory};
 use zt::foreign::on_all_cores;
 use zt::formats::{dense_byte_len, element_count};
 use zt::{
@@ -150,9 +150,7 @@ impl<F: Formula + 'static> Source for Computed<F> {
     }
 
     fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        let end = offset.checked_add(out.len() as u64);
-        let end = end.filter(|end| *end <= self.byte_len);
-        let end = end.ok_or(io::ErrorKind::UnexpectedEof)?;
+        let end = end_of_read(self.byte_len, offset, out)?;
         let width = self.float.dtype().byte_len() as u64;
         let (first, before) = (offset / width, offset % width);
         if before == 0 && end.is_multiple_of(width) {

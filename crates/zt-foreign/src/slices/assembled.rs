@@ -5,9 +5,10 @@ use std::io;
 use std::sync::Arc;
 
 use zt::Source;
-use zt::container::memory::in_memory;
+use zt::container::memory::{end_of_read, in_memory};
 
 use super::{Slice, SliceFault, check};
+use crate::strided::divided;
 
 /// Bytes of a slice that are read at once if they go to several places.
 const WINDOW: u64 = 256 << 10;
@@ -60,9 +61,7 @@ impl Source for Assembled {
     }
 
     fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        let end = offset.checked_add(out.len() as u64);
-        let end = end.filter(|end| *end <= self.byte_len);
-        let end = end.ok_or(io::ErrorKind::UnexpectedEof)?;
+        let end = end_of_read(self.byte_len, offset, out)?;
         for part in &self.parts {
             part.copy(offset, end, out)?;
         }
@@ -197,10 +196,4 @@ fn target(out: &mut [u8], at: u64, len: u64) -> io::Result<&mut [u8]> {
     let target = out.get_mut(in_memory(at)..);
     let target = target.and_then(|target| target.get_mut(..in_memory(len)));
     target.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
-}
-
-/// The quotient and the remainder. `by` is a length of elements that exist, so it is not 0.
-#[expect(clippy::arithmetic_side_effects, reason = "`by` is not 0")]
-const fn divided(number: u64, by: u64) -> (u64, u64) {
-    (number / by, number % by)
 }

@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
+use zt::container::memory::end_of_read;
 use zt::{Source, Span};
 
 /// A range of a file, in which offsets count from its beginning.
@@ -33,10 +34,7 @@ impl Source for Section {
     }
 
     fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        let end = offset.checked_add(out.len() as u64);
-        if end.is_none_or(|end| end > self.span.byte_len()) {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
+        end_of_read(self.span.byte_len(), offset, out)?;
         self.file
             .read_at(self.span.offset().saturating_add(offset), out)
     }

@@ -8,7 +8,7 @@
 use std::io;
 use std::sync::Arc;
 
-use zt::container::memory::in_memory;
+use zt::container::memory::{end_of_read, in_memory};
 use zt::{Blob, Result, Source};
 
 use super::{Axis, Coords, Indices, SparseFault, expect};
@@ -200,10 +200,7 @@ impl Source for Values {
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
-        let end = offset.checked_add(buf.len() as u64);
-        if end.is_none_or(|end| end > self.byte_len) {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
+        let end = end_of_read(self.byte_len, offset, buf)?;
         let (mut at, mut out) = (offset, buf);
         while !out.is_empty() {
             // There are values, so their width is not 0.
@@ -217,7 +214,7 @@ impl Source for Values {
             self.base.read_at(from, here)?;
             (out, at) = (rest, at.strict_add(len as u64));
         }
-        if end == Some(self.byte_len) {
+        if end == self.byte_len {
             self.check.run(&*self.base)?;
         }
         Ok(())

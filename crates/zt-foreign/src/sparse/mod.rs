@@ -24,7 +24,7 @@ mod pointers;
 use std::io;
 
 use zt::Source;
-use zt::container::memory::in_memory;
+use zt::container::memory::{end_of_read, in_memory};
 
 pub use diagonals::Diagonals;
 pub use fault::SparseFault;
@@ -234,10 +234,7 @@ impl Source for Coords {
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
-        let end = offset.checked_add(buf.len() as u64);
-        if end.is_none_or(|end| end > self.byte_len) {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
+        end_of_read(self.byte_len, offset, buf)?;
         let mut number = offset.strict_div(WIDTH);
         let mut skip = in_memory(offset.strict_rem(WIDTH));
         let (mut coordinates, mut bytes) = (Vec::new(), Vec::new());

@@ -113,7 +113,7 @@ impl Cut {
 /// The quotient and the remainder. `by` is a count or a length of elements. One of them is read, so
 /// `by` is not 0.
 #[expect(clippy::arithmetic_side_effects, reason = "`by` is not 0")]
-pub(super) const fn divided(number: u64, by: u64) -> (u64, u64) {
+pub(crate) const fn divided(number: u64, by: u64) -> (u64, u64) {
     (number / by, number % by)
 }
 

@@ -18,12 +18,12 @@ mod window;
 use std::io;
 use std::sync::Arc;
 
-use zt::container::memory::{in_memory, zeroed};
+use zt::container::memory::{end_of_read, in_memory, zeroed};
 use zt::{Blob, Result, Source};
 
 pub use bands::Bands;
 pub(crate) use check::Check;
-use cut::divided;
+pub(crate) use cut::divided;
 pub use cut::{Band, Cut};
 pub use cut::{SEQUENTIAL_BAND, share};
 use step::scatter;
@@ -145,13 +145,10 @@ impl Source for Strided {
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
-        let end = offset.checked_add(buf.len() as u64);
-        if end.is_none_or(|end| end > self.view.byte_len) {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
+        let end = end_of_read(self.view.byte_len, offset, buf)?;
         self.fill(offset, buf)?;
         if let Some(check) = &self.check
-            && end == Some(self.view.byte_len)
+            && end == self.view.byte_len
         {
             check.run(&*self.base)?;
         }

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use zt::Source;
-use zt::container::memory::in_memory;
+use zt::container::memory::{end_of_read, in_memory};
 use zt::formats::PackedType;
 
 /// Values that are packed at a time.
@@ -52,9 +52,7 @@ impl Source for Packing {
         reason = "all positions are within the source"
     )]
     fn read_at(&self, mut offset: u64, mut buf: &mut [u8]) -> io::Result<()> {
-        let end = offset.checked_add(buf.len() as u64);
-        end.filter(|end| *end <= self.byte_len())
-            .ok_or(io::ErrorKind::UnexpectedEof)?;
+        end_of_read(self.byte_len(), offset, buf)?;
         let group_len = self.packed.byte_len(GROUP);
         let (mut codes, mut packed) = (Vec::new(), Vec::new());
         while !buf.is_empty() {

@@ -1,7 +1,6 @@
 //! Reads structures by their addresses, if they are in the file and its budget allows it.
 
 use std::collections::HashSet;
-use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use zt::container::memory::zeroed;
@@ -167,15 +166,6 @@ impl Store {
         known().insert((address, len));
         Ok(())
     }
-}
-
-/// Refuses a read beyond the end of a source.
-pub(crate) fn expect_within(source: &dyn Source, offset: u64, buf: &[u8]) -> io::Result<()> {
-    let end = offset.checked_add(buf.len() as u64);
-    let is_within = end.is_some_and(|end| end <= source.byte_len());
-    is_within
-        .then_some(())
-        .ok_or(io::ErrorKind::UnexpectedEof.into())
 }
 
 /// All bytes of a source.

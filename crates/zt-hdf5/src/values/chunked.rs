@@ -9,13 +9,13 @@ use std::borrow::Cow;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use zt::container::memory::{bytes_of, zeroed};
+use zt::container::memory::{bytes_of, end_of_read, zeroed};
 use zt::{Error, ErrorKind, Result, Source};
 use zt_foreign::strided::{self, Cut, Place, Step};
 
 use crate::bytes::budget::Budget;
 use crate::bytes::size::{in_memory, product, sum};
-use crate::bytes::store::{self, Store, expect_within};
+use crate::bytes::store::{self, Store};
 use crate::bytes::violation::Violation;
 use crate::filters::pipeline::Pipeline;
 use crate::structures::chunk_index::{Chunk, Chunks};
@@ -242,7 +242,7 @@ impl Source for Chunked {
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
-        expect_within(self, offset, buf)?;
+        end_of_read(self.byte_len, offset, buf)?;
         let make = |band: &strided::Band| Ok(self.gather(band)?);
         self.held.fill(self.id, &self.bands.cut, offset, buf, make)
     }

@@ -3,8 +3,7 @@
 use std::io;
 
 use zt::Source;
-
-use crate::bytes::store::expect_within;
+use zt::container::memory::end_of_read;
 
 /// Equal elements, or zeros if the element has no bytes. Nothing is kept in memory but one element.
 pub(crate) struct Constant {
@@ -24,7 +23,7 @@ impl Source for Constant {
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
-        expect_within(self, offset, buf)?;
+        end_of_read(self.byte_len, offset, buf)?;
         fill(&self.element, offset, buf);
         Ok(())
     }

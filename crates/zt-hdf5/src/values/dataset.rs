@@ -7,6 +7,7 @@ use zt::{
     Attributes, Blob, Component, Limits, Object, RawComponent, RawObject, Result, Source, Span,
 };
 use zt_foreign::MlDtype;
+use zt_foreign::slices::Section;
 use zt_foreign::strided::Bands;
 
 use crate::bytes::budget::Budget;
@@ -21,7 +22,6 @@ use crate::structures::layout::{Chunking, Layout};
 use crate::structures::object_header::{ObjectHeader, kind};
 use crate::values::chunked::Chunked;
 use crate::values::constant::Constant;
-use crate::values::range::Range;
 
 /// Bytes that the chunks of any file may be decoded to.
 const DECODED_MIN: u64 = 64 << 20;
@@ -95,10 +95,7 @@ impl Values {
     pub(crate) fn source(&self, store: &Store) -> Arc<dyn Source> {
         match self {
             Values::Made { source, .. } => Arc::clone(source),
-            Values::Stored(span) => Arc::new(Range {
-                file: Arc::clone(&store.source),
-                span: *span,
-            }),
+            Values::Stored(span) => Arc::new(Section::new(Arc::clone(&store.source), *span)),
         }
     }
 

@@ -4,12 +4,11 @@
 //! | --- | --- |
 //! | `dataset` | the shape, the elements and the values of a dataset |
 //! | `chunked` | values in chunks, decoded while they are read |
-//! | `constant`, `range`, `widened` | values never written; a span of the file; numbers that no dtype has |
+//! | `constant`, `widened` | values never written; numbers that no dtype has |
 //!
 //! It must not know other datasets, nor the names of objects.
 
 pub(crate) mod chunked;
 pub(crate) mod constant;
 pub(crate) mod dataset;
-pub(crate) mod range;
 pub(crate) mod widened;

@@ -3,9 +3,9 @@
 use std::io;
 use std::sync::Arc;
 
+use zt::container::memory::end_of_read;
 use zt::{DType, Source};
 
-use crate::bytes::store::expect_within;
 use crate::structures::bit_layout::BitLayout;
 
 /// Stored bytes that are converted at once.
@@ -43,7 +43,7 @@ impl Source for Widened {
     }
 
     fn read_at(&self, offset: u64, mut buf: &mut [u8]) -> io::Result<()> {
-        expect_within(self, offset, buf)?;
+        end_of_read(self.byte_len, offset, buf)?;
         let ended = || io::Error::from(io::ErrorKind::UnexpectedEof);
         let width = self.dtype.byte_len();
         let first = offset.checked_div(width as u64).unwrap_or(0);

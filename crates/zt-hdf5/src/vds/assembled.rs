@@ -7,12 +7,11 @@
 use std::io;
 use std::sync::Arc;
 
-use zt::container::memory::zeroed;
+use zt::container::memory::{end_of_read, zeroed};
 use zt::{Error, Result, Source};
 use zt_foreign::strided::{self, Cut};
 
 use crate::bytes::size::in_memory;
-use crate::bytes::store::expect_within;
 use crate::bytes::violation::Violation;
 use crate::values::constant;
 use crate::vds::selection::Runs;
@@ -191,7 +190,7 @@ impl Source for Assembled {
     }
 
     fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        expect_within(self, offset, out)?;
+        end_of_read(self.byte_len, offset, out)?;
         let Some((bands, id, cut)) = &self.bands else {
             return self.make(offset, out);
         };

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use zt_container::Source;
+use zt_container::memory::end_of_read;
 
 use crate::disk::lock::{is_at, open_locked};
 use crate::disk::synced;
@@ -223,10 +224,7 @@ impl<S: std::ops::Deref<Target = dyn Storage> + Send + Sync> Source for Before<S
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
-        let end = offset.checked_add(buf.len() as u64);
-        if end.is_none_or(|end| end > self.byte_len) {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
+        end_of_read(self.byte_len, offset, buf)?;
         self.storage.read_at(offset, buf)
     }
 }

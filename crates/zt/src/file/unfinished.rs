@@ -17,6 +17,7 @@
 use std::io;
 use std::sync::Arc;
 
+use zt_container::memory::end_of_read;
 use zt_container::{
     HEADER_LEN, Layout, Limits, SIZE_LEN, Source, Span, bytes_of, memory::in_memory,
 };
@@ -204,10 +205,7 @@ impl Source for Beginning {
     forward!(source: will_read(span: Span), will_read_all(spans: &[Span]));
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
-        let end = offset.checked_add(buf.len() as u64);
-        if end.is_none_or(|end| end > self.byte_len) {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
+        end_of_read(self.byte_len, offset, buf)?;
         self.source.read_at(offset, buf)
     }
 }

@@ -4,6 +4,7 @@
 use std::io;
 use std::sync::Arc;
 
+use zt_container::memory::end_of_read;
 use zt_container::{HEADER_LEN, Layout, MAGIC, MAGIC_0_1, Source, Span};
 
 /// A part of `source` as a file: its bytes from `base` to the end of a manifest, between a correct
@@ -68,10 +69,7 @@ impl Source for View {
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
-        let end = offset.checked_add(buf.len() as u64);
-        if end.is_none_or(|end| end > self.byte_len()) {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
+        end_of_read(self.byte_len(), offset, buf)?;
         let (header, rest) = split_at(buf, HEADER_LEN.saturating_sub(offset));
         let start = usize::try_from(offset).unwrap_or(usize::MAX);
         for (byte, is) in header.iter_mut().zip(self.header.iter().skip(start)) {
