@@ -20,7 +20,6 @@ pub enum Encoding {
 
 impl Encoding {
     /// The encoding of this name in a manifest. Names are in lower case.
-    #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "raw" => Some(Encoding::Raw),
@@ -30,7 +29,6 @@ impl Encoding {
     }
 
     /// The name in a manifest.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Encoding::Raw => "raw",
@@ -70,7 +68,6 @@ pub struct Blob {
 
 impl Blob {
     /// A raw blob without a digest.
-    #[must_use]
     pub const fn raw(span: Span) -> Self {
         Blob {
             span,
@@ -82,20 +79,17 @@ impl Blob {
     }
 
     /// The blob with this digest.
-    #[must_use]
     pub fn with_digest(mut self, digest: Option<Digest>) -> Self {
         self.digest = digest;
         self
     }
 
     /// The algorithm of its digest; `None` if there is nothing to check: no digest, or an unknown one.
-    #[must_use]
     pub fn algorithm(&self) -> Option<DigestAlgorithm> {
         self.digest.as_ref()?.algorithm()
     }
 
     /// The absolute offset behind its last byte, or behind its table of chunk digests if that ends later.
-    #[must_use]
     pub fn end(&self) -> u64 {
         let table = self.chunks.as_ref().map_or(0, |chunks| chunks.span.end());
         self.span.end().max(table)

@@ -51,7 +51,6 @@ pub struct Checksum {
 
 impl Checksum {
     /// The digest of this value.
-    #[must_use]
     pub const fn of(&'static self, value: u64) -> Digest {
         Digest::Other {
             algorithm: self,

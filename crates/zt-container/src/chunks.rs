@@ -25,7 +25,6 @@ pub struct Chunks {
 impl Chunks {
     /// The length in bytes of the table of a blob of `byte_len` bytes. `None` if the blob has no table: it
     /// is not longer than a chunk, or the algorithm has no tables.
-    #[must_use]
     pub const fn table_len(algorithm: DigestAlgorithm, byte_len: u64) -> Option<u64> {
         match width(algorithm) {
             Some(width) if byte_len > CHUNK => byte_len.div_ceil(CHUNK).checked_mul(width),
@@ -72,19 +71,16 @@ impl ChunkTable {
     }
 
     /// Bytes of the table.
-    #[must_use]
     pub const fn byte_len(&self) -> usize {
         self.bytes.len()
     }
 
     /// The algorithm of its digests.
-    #[must_use]
     pub const fn algorithm(&self) -> DigestAlgorithm {
         self.algorithm
     }
 
     /// The digest of a chunk.
-    #[must_use]
     pub fn get(&self, at: usize) -> Option<Digest> {
         let rest = |width: usize| self.bytes.get(at.checked_mul(width)?..);
         match self.algorithm {
@@ -98,7 +94,6 @@ impl ChunkTable {
     }
 
     /// The digest of the whole blob of `byte_len` bytes, if the algorithm combines.
-    #[must_use]
     pub fn whole(&self, byte_len: u64) -> Option<Digest> {
         let mut all = self.get(0)?;
         let mut left = byte_len.checked_sub(CHUNK)?;
@@ -179,7 +174,6 @@ impl Chunker {
     }
 
     /// The algorithm of its digests.
-    #[must_use]
     pub const fn algorithm(&self) -> DigestAlgorithm {
         self.algorithm
     }
@@ -199,7 +193,6 @@ impl Chunker {
 
     /// Adds what another chunker has seen, as if its bytes came next. Returns `false` and adds nothing if
     /// a chunk is in progress here, or if the algorithms differ.
-    #[must_use]
     pub fn append(&mut self, next: Chunker) -> bool {
         if self.filled > 0 || next.algorithm != self.algorithm {
             return false;
@@ -242,7 +235,6 @@ impl Chunker {
 
     /// The digest of all bytes so far, if the algorithm combines. Ends the chunk in progress: no bytes may
     /// follow.
-    #[must_use]
     pub fn whole(&mut self) -> Option<Digest> {
         if self.filled > 0 {
             self.end_chunk();
@@ -251,7 +243,6 @@ impl Chunker {
     }
 
     /// The digests of all chunks.
-    #[must_use]
     pub fn finish(mut self) -> Vec<u8> {
         if self.filled > 0 {
             self.end_chunk();

@@ -45,7 +45,6 @@ pub enum Digest {
 
 impl Digest {
     /// The algorithm of this digest; `None` for an unknown one.
-    #[must_use]
     pub const fn algorithm(&self) -> Option<DigestAlgorithm> {
         match self {
             Digest::Crc32c(_) => Some(DigestAlgorithm::Crc32c),
@@ -75,7 +74,6 @@ impl Digest {
     /// assert_eq!(front.followed_by(&back, 5), Some(whole));
     /// # Ok::<(), zt_container::Error>(())
     /// ```
-    #[must_use]
     pub fn followed_by(&self, next: &Digest, next_len: u64) -> Option<Digest> {
         match (self, next, next_len) {
             #[cfg(feature = "crc32c")]
@@ -166,7 +164,6 @@ pub enum DigestAlgorithm {
 
 impl DigestAlgorithm {
     /// The name in a manifest.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             DigestAlgorithm::Crc32c => "crc32c",
@@ -196,7 +193,6 @@ impl DigestAlgorithm {
 
     /// Whether the digests of adjacent ranges can be combined: see [`Digest::followed_by`]. If not, the bytes
     /// must be hashed in order.
-    #[must_use]
     pub const fn combines(self) -> bool {
         match self {
             DigestAlgorithm::Crc32c => true,

@@ -183,7 +183,6 @@ pub enum Misuse {
 
 impl Error {
     /// The stable code, as `spec/errors.md` lists it.
-    #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {
             Error::Io(_) => "io",
@@ -198,7 +197,6 @@ impl Error {
     }
 
     /// The absolute offset of the bytes at fault, if it is known.
-    #[must_use]
     pub const fn offset(&self) -> Option<u64> {
         match self {
             Error::Malformed(violation) => violation.offset(),
@@ -209,7 +207,6 @@ impl Error {
 
 impl Violation {
     /// The stable code, as `spec/errors.md` lists it.
-    #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {
             Violation::NotZt { .. } => "not-zt",

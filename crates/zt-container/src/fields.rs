@@ -12,19 +12,16 @@ impl Fields<'_> {
     }
 
     /// The little-endian field at `at`.
-    #[must_use]
     pub fn u16(self, at: usize) -> Option<u16> {
         self.bytes(at).map(u16::from_le_bytes)
     }
 
     /// The little-endian field at `at`.
-    #[must_use]
     pub fn u32(self, at: usize) -> Option<u32> {
         self.bytes(at).map(u32::from_le_bytes)
     }
 
     /// The little-endian field at `at`.
-    #[must_use]
     pub fn u64(self, at: usize) -> Option<u64> {
         self.bytes(at).map(u64::from_le_bytes)
     }
@@ -41,25 +38,21 @@ impl Record<'_> {
     }
 
     /// The little-endian field at `at`.
-    #[must_use]
     pub fn u16(self, at: usize) -> u16 {
         u16::from_le_bytes(self.bytes(at))
     }
 
     /// The little-endian field at `at`.
-    #[must_use]
     pub fn u32(self, at: usize) -> u32 {
         u32::from_le_bytes(self.bytes(at))
     }
 
     /// The little-endian field at `at`.
-    #[must_use]
     pub fn u64(self, at: usize) -> u64 {
         u64::from_le_bytes(self.bytes(at))
     }
 
     /// The little-endian field at `at`.
-    #[must_use]
     pub fn f32(self, at: usize) -> f32 {
         f32::from_le_bytes(self.bytes(at))
     }

@@ -86,19 +86,16 @@ impl Footer {
     }
 
     /// The generation of the framing.
-    #[must_use]
     pub const fn layout(&self) -> Layout {
         self.layout
     }
 
     /// Where blobs may lie: after the header magic and before the manifest.
-    #[must_use]
     pub const fn data(&self) -> Span {
         self.data
     }
 
     /// The bytes of the manifest.
-    #[must_use]
     pub const fn manifest(&self) -> Span {
         self.manifest
     }

@@ -48,7 +48,6 @@ impl Hasher {
     }
 
     /// The algorithm.
-    #[must_use]
     pub const fn algorithm(&self) -> DigestAlgorithm {
         match self.0 {
             #[cfg(feature = "crc32c")]
@@ -117,7 +116,6 @@ impl Hasher {
     /// # Ok::<(), zt_container::Error>(())
     /// ```
     #[cfg(feature = "crc32c")]
-    #[must_use]
     pub fn append(&mut self, next: &Digest, byte_len: u64) -> bool {
         let State::Crc32c(sum) = &mut self.0 else {
             return false;
@@ -130,7 +128,6 @@ impl Hasher {
     }
 
     /// The digest of all bytes that were added.
-    #[must_use]
     pub fn finish(self) -> Digest {
         match self.0 {
             #[cfg(feature = "crc32c")]

@@ -30,7 +30,6 @@ pub enum Layout {
 impl Layout {
     /// Whether a blob off the 64-byte grid is an error: from 1.1 on. In 1.0 it is only a warning (its
     /// §7.1).
-    #[must_use]
     pub const fn requires_alignment(self) -> bool {
         matches!(self, Layout::V1_1)
     }

@@ -12,7 +12,6 @@ use crate::span::Span;
 ///
 /// If it exceeds the address space, which nothing in memory does.
 #[inline]
-#[must_use]
 #[track_caller]
 #[expect(clippy::expect_used, reason = "memory has no longer parts")]
 pub fn in_memory(len: u64) -> usize {

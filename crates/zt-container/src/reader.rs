@@ -130,7 +130,6 @@ impl<'a> BlobReader<'a> {
     }
 
     /// The number of bytes decoded so far.
-    #[must_use]
     pub const fn produced(&self) -> u64 {
         self.produced
     }

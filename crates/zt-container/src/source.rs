@@ -342,7 +342,6 @@ fn will_read(file: &std::fs::File, span: Span) {
 
 /// Whether the page cache of the system holds the last byte of `span`. An empty span counts as held.
 #[cfg(all(target_os = "linux", feature = "readahead"))]
-#[must_use]
 pub fn is_cached(file: &std::fs::File, span: Span) -> bool {
     use rustix::io::{ReadWriteFlags, preadv2};
 
@@ -375,7 +374,6 @@ pub fn release(file: &std::fs::File, span: Span) {
 /// The offset of the next data, at or behind `offset`, in a file of `byte_len` bytes. Moves the cursor of
 /// the file, which reads by position do not use. A file system without holes returns `offset`.
 #[cfg(all(target_os = "linux", feature = "readahead"))]
-#[must_use]
 pub fn data_from(file: &std::fs::File, offset: u64, byte_len: u64) -> u64 {
     use rustix::fs::{SeekFrom, seek};
     use rustix::io::Errno;

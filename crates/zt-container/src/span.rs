@@ -14,7 +14,6 @@ pub struct Span {
 
 impl Span {
     /// A span, or `None` if its end would exceed `u64::MAX`.
-    #[must_use]
     pub const fn new(offset: u64, byte_len: u64) -> Option<Self> {
         match offset.checked_add(byte_len) {
             Some(_) => Some(Span { offset, byte_len }),
@@ -23,7 +22,6 @@ impl Span {
     }
 
     /// The span from `start` up to `end`, or `None` if they are in the wrong order.
-    #[must_use]
     pub const fn between(start: u64, end: u64) -> Option<Self> {
         match end.checked_sub(start) {
             Some(byte_len) => Some(Span {
@@ -39,7 +37,6 @@ impl Span {
     /// # Panics
     ///
     /// If the end would exceed `u64::MAX`.
-    #[must_use]
     #[track_caller]
     #[expect(clippy::expect_used, reason = "a wrong span would go unnoticed")]
     pub const fn exact(offset: u64, byte_len: u64) -> Self {
@@ -51,7 +48,6 @@ impl Span {
     /// # Panics
     ///
     /// If they are in the wrong order.
-    #[must_use]
     #[track_caller]
     #[expect(clippy::expect_used, reason = "a wrong span would go unnoticed")]
     pub const fn exact_between(start: u64, end: u64) -> Self {
@@ -59,38 +55,32 @@ impl Span {
     }
 
     /// The absolute offset of the first byte.
-    #[must_use]
     pub const fn offset(self) -> u64 {
         self.offset
     }
 
     /// The number of bytes.
-    #[must_use]
     pub const fn byte_len(self) -> u64 {
         self.byte_len
     }
 
     /// The absolute offset one past the last byte.
-    #[must_use]
     pub const fn end(self) -> u64 {
         // The invariant of the type: this does not overflow.
         self.offset + self.byte_len
     }
 
     /// Whether the span has no bytes.
-    #[must_use]
     pub const fn is_empty(self) -> bool {
         self.byte_len == 0
     }
 
     /// Whether every byte of `other` lies within `self`. An empty `other` may lie at the end.
-    #[must_use]
     pub const fn contains(self, other: Span) -> bool {
         self.offset <= other.offset && other.end() <= self.end()
     }
 
     /// Whether the two share at least one byte.
-    #[must_use]
     pub const fn overlaps(self, other: Span) -> bool {
         self.offset < other.end()
             && other.offset < self.end()
@@ -99,7 +89,6 @@ impl Span {
     }
 
     /// Whether the first byte is on the 64-byte grid.
-    #[must_use]
     pub const fn is_aligned(self) -> bool {
         self.offset.is_multiple_of(ALIGNMENT)
     }

@@ -34,7 +34,6 @@
 macro_rules! setters {
     ($($field:ident: $type:ty),+ $(,)?) => {$(
         #[doc = concat!("Sets [`", stringify!($field), "`](field@Self::", stringify!($field), ").")]
-        #[must_use]
         pub fn $field(mut self, $field: impl Into<$type>) -> Self {
             self.$field = $field.into();
             self

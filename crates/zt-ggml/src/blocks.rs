@@ -71,25 +71,21 @@ impl<'a> Blocks<'a> {
     }
 
     /// The type of the blocks.
-    #[must_use]
     pub const fn block_type(&self) -> &'static BlockType {
         self.block_type
     }
 
     /// The dimensions, slowest first.
-    #[must_use]
     pub fn shape(&self) -> &[u64] {
         &self.shape
     }
 
     /// The byte order of the blocks' fields.
-    #[must_use]
     pub const fn byte_order(&self) -> ByteOrder {
         self.order
     }
 
     /// The blocks as they are stored.
-    #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }

@@ -42,7 +42,6 @@ pub use types::{BLOCK_TYPES, BlockType};
 use zt_formats::Registry;
 
 /// The same registry with the formats of all block types.
-#[must_use]
 pub fn register(registry: Registry) -> Registry {
     let formats = BLOCK_TYPES.iter().map(BlockFormat);
     formats.fold(registry, Registry::with_format)

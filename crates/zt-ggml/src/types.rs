@@ -110,49 +110,41 @@ pub static BLOCK_TYPES: [BlockType; 27] = block_types! {
 
 impl BlockType {
     /// The type with this number in GGUF files.
-    #[must_use]
     pub fn from_id(id: u32) -> Option<&'static BlockType> {
         BLOCK_TYPES.iter().find(|known| known.id == id)
     }
 
     /// The type whose objects have this format, such as `gguf.q4_k/1`.
-    #[must_use]
     pub fn from_format(format: &str) -> Option<&'static BlockType> {
         BLOCK_TYPES.iter().find(|known| known.format == format)
     }
 
     /// Its number in GGUF files.
-    #[must_use]
     pub const fn id(&self) -> u32 {
         self.id
     }
 
     /// Its name in ggml, such as `Q4_K`.
-    #[must_use]
     pub const fn name(&self) -> &'static str {
         self.name
     }
 
     /// The format of its objects, such as `gguf.q4_k/1`.
-    #[must_use]
     pub const fn format(&self) -> &'static str {
         self.format
     }
 
     /// The number of values in a block.
-    #[must_use]
     pub const fn block_len(&self) -> u64 {
         self.values as u64
     }
 
     /// The length of a block in bytes.
-    #[must_use]
     pub const fn block_byte_len(&self) -> u64 {
         self.bytes as u64
     }
 
     /// The length of `count` values in bytes; `None` if they are not whole blocks, or too many.
-    #[must_use]
     pub fn byte_len(&self, count: u64) -> Option<u64> {
         let blocks = count.checked_div(self.block_len())?;
         let is_whole = count.is_multiple_of(self.block_len());
@@ -162,13 +154,11 @@ impl BlockType {
     }
 
     /// Whether blocks in this byte order are supported. All little-endian ones are.
-    #[must_use]
     pub const fn is_known_in(&self, order: ByteOrder) -> bool {
         matches!(order, ByteOrder::Little) || self.words.is_some()
     }
 
     /// Whether the byte order matters. Some types consist of bytes only.
-    #[must_use]
     pub fn has_words(&self) -> bool {
         self.words.is_none_or(|words| !words.is_empty())
     }

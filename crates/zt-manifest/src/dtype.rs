@@ -19,7 +19,6 @@ macro_rules! dtypes {
             pub const ALL: [DType; 13] = [$(DType::$dtype),*];
 
             /// Bytes of one element.
-            #[must_use]
             pub const fn byte_len(self) -> usize {
                 match self {
                     $(DType::$dtype => $byte_len,)*
@@ -27,7 +26,6 @@ macro_rules! dtypes {
             }
 
             /// The name that manifests of 1.1 and later use, such as `f32`.
-            #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(DType::$dtype => $name,)*
@@ -35,7 +33,6 @@ macro_rules! dtypes {
             }
 
             /// The name that manifests of 0.1 and 1.0 use, such as `float32`. Spec: 1.0 §4.2.
-            #[must_use]
             pub const fn as_long_str(self) -> &'static str {
                 match self {
                     $(DType::$dtype => $long_name,)*
@@ -75,26 +72,22 @@ dtypes! {
 
 impl DType {
     /// Whether elements are floating-point numbers: f64, f32, f16 or bf16.
-    #[must_use]
     pub const fn is_float(self) -> bool {
         matches!(self, DType::F64 | DType::F32 | DType::F16 | DType::BF16)
     }
 
     /// A logical type over elements of this type; `None` if it only repeats the dtype.
     /// Spec: §7.2.
-    #[must_use]
     pub fn logical_type<N: AsRef<str>>(self, name: Option<N>) -> Option<N> {
         name.filter(|name| name.as_ref() != self.as_str())
     }
 
     /// The type with this name, spelled exactly as by [`DType::as_str`].
-    #[must_use]
     pub fn from_name(name: &str) -> Option<DType> {
         DType::ALL.into_iter().find(|dtype| dtype.as_str() == name)
     }
 
     /// The type with this name, spelled exactly as by [`DType::as_long_str`].
-    #[must_use]
     pub fn from_long_name(name: &str) -> Option<DType> {
         DType::ALL
             .into_iter()

@@ -221,7 +221,6 @@ pub enum Misuse {
 
 impl Error {
     /// The stable code, as `spec/errors.md` lists it.
-    #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {
             Error::Cbor { .. }
@@ -244,7 +243,6 @@ impl Error {
 
     /// The offset of the fault in the manifest, in bytes, if it is known. [`Error::Container`] has absolute
     /// offsets of its own, and none here.
-    #[must_use]
     pub const fn offset(&self) -> Option<u64> {
         match self {
             Error::Cbor { offset, .. }

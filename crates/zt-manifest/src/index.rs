@@ -96,13 +96,11 @@ impl<B: AsRef<[u8]>> Index<B> {
     }
 
     /// The version that the manifest declares; none in layout 0.1.
-    #[must_use]
     pub const fn version(&self) -> Option<&Version> {
         self.version.as_ref()
     }
 
     /// Warnings about the file as a whole.
-    #[must_use]
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }
@@ -159,20 +157,17 @@ impl<B: AsRef<[u8]>> Index<B> {
     }
 
     /// The number of objects.
-    #[must_use]
     pub const fn len(&self) -> usize {
         self.names.len()
     }
 
     /// Whether there are no objects.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.names.len() == 0
     }
 
     /// The name of the `index`th object, in the order of the file, borrowed from the manifest. Empty if
     /// `index` is out of range.
-    #[must_use]
     pub fn name(&self, index: usize) -> &str {
         let name = self.names.name(self.cbor.as_ref(), index);
         name.unwrap_or_default()
@@ -184,7 +179,6 @@ impl<B: AsRef<[u8]>> Index<B> {
     }
 
     /// The position of the object with this name, by binary search.
-    #[must_use]
     pub fn find(&self, name: &str) -> Option<usize> {
         self.names.find(self.cbor.as_ref(), name)
     }
@@ -192,7 +186,6 @@ impl<B: AsRef<[u8]>> Index<B> {
     /// The fields of the `index`th object, decoded on each call and not validated. A field of the wrong
     /// type, or above a limit, is left out, and the first one is kept as a fault. An `index` out of range
     /// gives an object without fields.
-    #[must_use]
     pub fn object(&self, index: usize) -> RawObject {
         let bytes = self.cbor.as_ref();
         let Some(at) = self.names.object(index) else {
@@ -239,7 +232,6 @@ impl<B: AsRef<[u8]>> Index<B> {
     ///
     /// `None` if the object has to be decoded to find out: in files of layout 0.1 and 1.0, in objects of an
     /// unusual form or without components, and if a digest may be of an unknown algorithm.
-    #[must_use]
     pub fn beginning(&self, index: usize) -> Option<(u64, bool)> {
         let at = self.names.object(index).filter(|_| self.is_plain())?;
         plain::beginning(self.cbor.as_ref(), at)

@@ -44,7 +44,6 @@ const LONG: usize = 16;
 
 impl List {
     /// The number of values.
-    #[must_use]
     pub fn len(&self) -> usize {
         match &self.0 {
             Items::Values(values) => values.len(),
@@ -53,7 +52,6 @@ impl List {
     }
 
     /// Whether there are no values.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -198,7 +196,6 @@ impl ListBuilder {
     }
 
     /// The list.
-    #[must_use]
     pub fn finish(self) -> List {
         let mut bytes = self.encoder.out;
         List(match self.values {

@@ -33,7 +33,6 @@ pub struct EncodedObject {
 
 impl EncodedObject {
     /// Bytes of the object without its name.
-    #[must_use]
     pub const fn byte_len(&self) -> usize {
         self.end - self.object
     }
@@ -88,7 +87,6 @@ impl ManifestEncoder {
     }
 
     /// The bytes of an object's name.
-    #[must_use]
     pub fn name(&self, object: EncodedObject) -> &[u8] {
         self.bytes(object.name, object.object)
     }

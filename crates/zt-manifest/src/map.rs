@@ -28,7 +28,6 @@ pub struct Map {
 
 impl Map {
     /// A map without keys. Allocates nothing.
-    #[must_use]
     pub const fn new() -> Self {
         Map { pairs: None }
     }
@@ -50,19 +49,16 @@ impl Map {
     }
 
     /// Whether there are no keys.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.pairs().is_empty()
     }
 
     /// The number of keys.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.pairs().len()
     }
 
     /// The value of a text key.
-    #[must_use]
     pub fn get(&self, key: &str) -> Option<&Value> {
         let mut pairs = self.pairs().iter();
         pairs.find_map(|(name, value)| (name.as_str() == Some(key)).then_some(value))

@@ -38,7 +38,6 @@ pub struct Component {
 
 impl Component {
     /// A little-endian component without logical type or unknown fields.
-    #[must_use]
     pub const fn new(dtype: DType, blob: Blob) -> Self {
         Component {
             dtype: Some(dtype),
@@ -70,7 +69,6 @@ pub struct Object {
 
 impl Object {
     /// An object without components or attributes.
-    #[must_use]
     pub fn new(shape: impl Into<Vec<u64>>, format: impl Into<Text>) -> Self {
         Object {
             shape: shape.into(),
@@ -82,7 +80,6 @@ impl Object {
     }
 
     /// This object with one more component at the end.
-    #[must_use]
     pub fn with_component(mut self, role: impl Into<Text>, component: Component) -> Self {
         // Nearly every object has one component. A list that grows by itself makes room for four.
         if self.components.is_empty() {
@@ -93,14 +90,12 @@ impl Object {
     }
 
     /// The component of `role`.
-    #[must_use]
     pub fn component(&self, role: &str) -> Option<&Component> {
         let mut components = self.components.iter();
         components.find_map(|(name, component)| (name == role).then_some(component))
     }
 
     /// The attributes; an empty map if there are none.
-    #[must_use]
     pub fn attributes(&self) -> &Map {
         static EMPTY: Map = Map::new();
         self.attributes.as_ref().unwrap_or(&EMPTY)
@@ -108,7 +103,6 @@ impl Object {
 
     /// The encoded length of attributes and unknown fields, those in components included, in bytes.
     /// [`Limits::attributes_len`] limits it for readers.
-    #[must_use]
     pub fn attributes_len(&self) -> usize {
         let attributes = self.attributes.as_ref();
         let attributes = attributes.map_or(0, |map| map.compared().len());

@@ -86,7 +86,6 @@ impl std::error::Error for Fault {
 
 impl RawObject {
     /// The first field of the wrong type, if there is one. [`RawObject::validate`] may find more faults.
-    #[must_use]
     pub const fn fault(&self) -> Option<&Fault> {
         self.fault.as_ref()
     }

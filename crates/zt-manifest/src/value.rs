@@ -44,7 +44,6 @@ macro_rules! contents {
     ($($(#[$doc:meta])* $method:ident: $variant:ident($content:ident) => $type:ty = $result:expr;)*) => {
         impl Value {$(
             $(#[$doc])*
-            #[must_use]
             pub const fn $method(&self) -> Option<$type> {
                 match self {
                     Value::$variant($content) => Some($result),
@@ -72,13 +71,11 @@ contents! {
 
 impl Value {
     /// The integer, if this is one from -2^63 to 2^63 - 1.
-    #[must_use]
     pub fn as_i64(&self) -> Option<i64> {
         self.as_i128().and_then(|value| i64::try_from(value).ok())
     }
 
     /// The integer, if this is one. Bignums (tags 2 and 3) are not converted.
-    #[must_use]
     pub const fn as_i128(&self) -> Option<i128> {
         match self {
             Value::Unsigned(value) => Some(*value as i128),
@@ -88,13 +85,11 @@ impl Value {
     }
 
     /// A list of these values.
-    #[must_use]
     pub fn array(values: Vec<Value>) -> Self {
         Value::Array(values.into())
     }
 
     /// The items, if this is an array. This call decodes a [long list](List).
-    #[must_use]
     pub fn as_array(&self) -> Option<&[Value]> {
         match self {
             Value::Array(items) => Some(items),
@@ -103,7 +98,6 @@ impl Value {
     }
 
     /// Whether this is [`Value::Null`].
-    #[must_use]
     pub const fn is_null(&self) -> bool {
         matches!(self, Value::Null)
     }

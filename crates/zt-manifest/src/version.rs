@@ -35,7 +35,6 @@ impl Version {
     /// assert_eq!(version.suffix(), "+build.5");
     /// assert_eq!(Version::parse("one"), None);
     /// ```
-    #[must_use]
     pub fn parse(text: &str) -> Option<Version> {
         let numbers = text.split(['-', '+']).next()?;
         let mut parts = [0; 3];
@@ -54,7 +53,6 @@ impl Version {
     }
 
     /// What follows the numbers, with its `-` or `+`; usually nothing.
-    #[must_use]
     pub fn suffix(&self) -> &str {
         let start = self.text.find(['-', '+']).unwrap_or(self.text.len());
         self.text.get(start..).unwrap_or_default()

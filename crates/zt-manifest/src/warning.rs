@@ -43,7 +43,6 @@ pub enum Warning {
 
 impl Warning {
     /// A stable name for programs.
-    #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {
             Warning::NewerMinor { .. } => "newer-minor",
@@ -55,7 +54,6 @@ impl Warning {
     }
 
     /// The component, if the warning is about one.
-    #[must_use]
     pub fn role(&self) -> Option<&str> {
         match self {
             Warning::Misaligned { role, .. }

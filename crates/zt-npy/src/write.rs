@@ -101,7 +101,6 @@ impl NpyHeader {
     /// The header of an array with elements of this type. bf16, FP8 and E8M0 are widened to f32.
     ///
     /// `None` if NumPy has no such dtype, or if the shape is too long for a header.
-    #[must_use]
     pub fn new(
         dtype: DType,
         logical_type: Option<&str>,

@@ -136,7 +136,6 @@ impl Outline {
     }
 
     /// Bytes of the pickle in the source. Another pickle may follow.
-    #[must_use]
     pub const fn byte_len(&self) -> u64 {
         self.byte_len
     }

@@ -35,7 +35,6 @@ pub struct Use {
 
 impl Use {
     /// The code of a warning about it.
-    #[must_use]
     pub const fn code(&self) -> &'static str {
         if self.is_danger {
             "pickle-danger"
@@ -82,7 +81,6 @@ impl fmt::Display for Among<'_> {
 
 /// The globals that bytes would use as pickles, one after another, up to the first that is invalid. What that
 /// one does before it breaks counts: Python runs it.
-#[must_use]
 pub fn uses(bytes: &[u8]) -> Vec<Use> {
     let mut found = Vec::new();
     in_streams(bytes, NESTED, &mut found);
@@ -91,7 +89,6 @@ pub fn uses(bytes: &[u8]) -> Vec<Use> {
 
 /// Whether [`uses`] can find something in bytes that begin with this one: it is an instruction that needs no
 /// values before it.
-#[must_use]
 pub const fn begins(first: u8) -> bool {
     matches!(
         first,
@@ -128,7 +125,6 @@ fn add(found: &mut Vec<Use>, one: Use) {
 impl<G: Global> Heap<'_, G> {
     /// The globals of this pickle that the caller does not accept and that are not known to be harmless, called
     /// or named, also by values that the pickle drops, and by pickles in its byte strings.
-    #[must_use]
     pub fn uses(&self) -> Vec<Use> {
         let mut found = Vec::new();
         self.collect(NESTED, &mut found);

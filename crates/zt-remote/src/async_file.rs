@@ -57,7 +57,6 @@ impl AsyncFile {
     }
 
     /// The file, for names, shapes and attributes, which are in memory. Calls that read values block.
-    #[must_use]
     pub fn file(&self) -> &File {
         &self.0
     }

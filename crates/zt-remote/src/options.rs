@@ -15,6 +15,7 @@ use crate::traffic::Meter;
 ///     .setting("aws_region", "eu-central-1")
 ///     .memory(256 << 20);
 /// ```
+#[must_use]
 #[derive(Debug, Clone)]
 pub struct RemoteOptions {
     pub(crate) settings: Vec<(String, String)>,
@@ -50,7 +51,6 @@ impl Default for RemoteOptions {
 
 impl RemoteOptions {
     /// The defaults.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
@@ -58,21 +58,18 @@ impl RemoteOptions {
     /// Adds a setting of the store. `object_store` defines the keys: `aws_endpoint`,
     /// `google_service_account`, `azure_storage_account_name`. A setting takes precedence over the
     /// environment. Settings of other stores are ignored.
-    #[must_use]
     pub fn setting(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.settings.push((key.into(), value.into()));
         self
     }
 
     /// Sets whether connections may be unencrypted. They are refused by default.
-    #[must_use]
     pub fn allow_http(mut self, allow_http: bool) -> Self {
         self.allow_http = allow_http;
         self
     }
 
     /// Sets whether an upload may replace an object. It is refused by default.
-    #[must_use]
     pub fn overwrite(mut self, overwrite: bool) -> Self {
         self.overwrite = overwrite;
         self
@@ -80,7 +77,6 @@ impl RemoteOptions {
 
     /// Sets how many bytes may be in memory beside the caller's: fetched ahead, or waiting for an upload.
     /// Default: 192 MiB. At least two parts are held.
-    #[must_use]
     pub fn memory(mut self, bytes: u64) -> Self {
         self.memory = bytes;
         self
@@ -88,14 +84,12 @@ impl RemoteOptions {
 
     /// Sets the bytes of one request. Longer ranges are fetched by several at once. Default: 8 MiB.
     /// Uploads need at least 5 MiB.
-    #[must_use]
     pub fn part(mut self, bytes: u64) -> Self {
         self.part = bytes.max(1);
         self
     }
 
     /// Sets the number of requests at a time. Default: 16.
-    #[must_use]
     pub fn in_flight(mut self, requests: usize) -> Self {
         self.in_flight = requests.max(1);
         self
@@ -103,28 +97,24 @@ impl RemoteOptions {
 
     /// Sets the longest wait for an answer, and for the next bytes of one. Default: 30 seconds. Fewer than
     /// 1 KiB a second over this time are an error. A request is sent again for three times as long.
-    #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
     /// Sets how often a failed request is repeated. Default: 8 times, with growing waits.
-    #[must_use]
     pub fn retries(mut self, retries: usize) -> Self {
         self.retries = retries;
         self
     }
 
     /// Sets a function that is called once for each store, when a request to it is sent again.
-    #[must_use]
     pub fn notice(mut self, notice: fn(&str)) -> Self {
         self.notice = Some(notice);
         self
     }
 
     /// Sets the meter that counts requests and bytes. Several files can share it.
-    #[must_use]
     pub fn meter(mut self, meter: &Meter) -> Self {
         self.meter = meter.clone();
         self
@@ -132,7 +122,6 @@ impl RemoteOptions {
 
     /// Sets a function that is called several times a second while a call waits for the network. If it
     /// returns `true`, the call ends with [`zt::ErrorKind::Interrupted`].
-    #[must_use]
     pub fn interrupt(mut self, interrupt: fn() -> bool) -> Self {
         self.interrupt = Some(interrupt);
         self

@@ -163,13 +163,11 @@ impl Remote {
     }
 
     /// The URL, without a query and without a password.
-    #[must_use]
     pub fn url(&self) -> &str {
         &self.object.address().text
     }
 
     /// Requests and bytes so far.
-    #[must_use]
     pub fn traffic(&self) -> Traffic {
         self.object.meter().traffic()
     }

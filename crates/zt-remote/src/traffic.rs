@@ -30,7 +30,6 @@ struct Counts {
 
 impl Meter {
     /// The traffic so far.
-    #[must_use]
     pub fn traffic(&self) -> Traffic {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         Traffic {

@@ -139,7 +139,6 @@ impl Upload {
     }
 
     /// The URL, without a query and without a password.
-    #[must_use]
     pub fn url(&self) -> &str {
         &self.address.text
     }

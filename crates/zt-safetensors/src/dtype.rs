@@ -77,7 +77,6 @@ const fn f8(logical_type: &'static str) -> Meaning {
 
 impl Dtype {
     /// The dtype with exactly this spelling, such as `F32`.
-    #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         TABLE
             .iter()
@@ -85,7 +84,6 @@ impl Dtype {
     }
 
     /// The dtype with this storage and logical type, if there is one.
-    #[must_use]
     pub fn from_types(dtype: DType, logical_type: Option<&str>) -> Option<Self> {
         let wanted = (dtype, logical_type);
         let mut rows = TABLE.iter();
@@ -96,14 +94,12 @@ impl Dtype {
     }
 
     /// The dtype of these values of less than a byte, if there is one.
-    #[must_use]
     pub fn from_packed(packed: PackedType) -> Option<Self> {
         let mut rows = TABLE.iter();
         rows.find_map(|(this, .., meaning)| (*meaning == Packed(packed)).then_some(*this))
     }
 
     /// Its spelling in headers.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         self.row().1
     }

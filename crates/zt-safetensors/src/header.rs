@@ -100,7 +100,6 @@ impl Header {
     }
 
     /// The tensors in the order of their data.
-    #[must_use]
     pub fn tensors(&self) -> &[Tensor] {
         &self.tensors
     }
@@ -111,7 +110,6 @@ impl Header {
     }
 
     /// The tensor of that name.
-    #[must_use]
     pub fn tensor(&self, name: &str) -> Option<&Tensor> {
         let found = self.by_name.binary_search_by(|at| {
             let known = self.at(*at).map_or("", |tensor| tensor.name.as_str());
@@ -121,7 +119,6 @@ impl Header {
     }
 
     /// The metadata in the order of the header; `None` without `__metadata__`. Keys are unique.
-    #[must_use]
     pub fn metadata(&self) -> Option<&[(String, String)]> {
         self.metadata.as_deref()
     }

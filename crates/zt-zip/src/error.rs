@@ -106,7 +106,6 @@ pub enum Deflate {
 
 impl Error {
     /// The stable code in kebab-case.
-    #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
             Error::Container(error) => error.code(),
@@ -121,7 +120,6 @@ impl Error {
 
 impl Violation {
     /// Whether the archive is valid, but larger than the limits.
-    #[must_use]
     pub const fn is_limit(&self) -> bool {
         use Violation as V;
         matches!(
@@ -131,14 +129,12 @@ impl Violation {
     }
 
     /// Whether the archive is valid, but this crate does not support it.
-    #[must_use]
     pub const fn is_unsupported(&self) -> bool {
         use Violation as V;
         matches!(self, V::Volumes | V::Encrypted | V::Method { .. })
     }
 
     /// The stable code in kebab-case.
-    #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {
             Violation::Bounds { .. } => "bounds",
@@ -151,7 +147,6 @@ impl Violation {
     }
 
     /// The offset of the first byte at fault.
-    #[must_use]
     pub fn offset(&self) -> Option<u64> {
         match *self {
             Violation::Several { offset }
@@ -164,7 +159,6 @@ impl Violation {
     }
 
     /// The bytes at fault, if their end is known.
-    #[must_use]
     pub const fn span(&self) -> Option<Span> {
         match *self {
             Violation::Before { ignored: span }

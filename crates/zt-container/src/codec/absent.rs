@@ -27,7 +27,6 @@ impl FrameCompressor {
         unsupported()
     }
 
-    #[must_use]
     pub const fn bound(content_len: usize) -> usize {
         content_len
     }

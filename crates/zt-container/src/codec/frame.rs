@@ -60,7 +60,6 @@ impl FrameCompressor {
     }
 
     /// The most bytes that a frame of `content_len` bytes takes.
-    #[must_use]
     pub fn bound(content_len: usize) -> usize {
         zstd::zstd_safe::compress_bound(content_len)
     }

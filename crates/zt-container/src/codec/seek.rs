@@ -36,7 +36,6 @@ impl SeekTable {
 
     /// The skippable frame, all integers little-endian `u32`: magic, length of the rest, the stored and
     /// content length of each frame, the number of frames, a descriptor byte of 0, magic.
-    #[must_use]
     #[expect(clippy::expect_used, reason = "`push` bounds the number of frames")]
     pub fn to_frame(&self) -> Vec<u8> {
         let count = u32::try_from(self.frames.len()).expect("at most `MAX_FRAMES`");

@@ -52,7 +52,6 @@ impl Lora {
 
     /// Sets the factor of B·A. It replaces the factor of the configuration, `lora_alpha / r`, or
     /// `lora_alpha / sqrt(r)` with `use_rslora`.
-    #[must_use]
     pub fn scale(self, scale: impl Into<Option<f64>>) -> Self {
         let scale = scale.into();
         Lora { scale, ..self }

@@ -56,7 +56,6 @@ pub(crate) fn check_is_no_input(path: &Path, inputs: &[Input]) -> Result<()> {
 /// Whether two paths lead to one file, through hard or symbolic links too. `false` if either cannot be
 /// examined.
 #[cfg(unix)]
-#[must_use]
 pub fn is_same_file(a: &Path, b: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let identity = |path| fs::metadata(path).map(|metadata| (metadata.dev(), metadata.ino()));
@@ -66,7 +65,6 @@ pub fn is_same_file(a: &Path, b: &Path) -> bool {
 /// Whether two paths lead to one file, through hard or symbolic links too. `false` if either cannot be
 /// examined.
 #[cfg(not(unix))]
-#[must_use]
 pub fn is_same_file(a: &Path, b: &Path) -> bool {
     same_file::is_same_file(a, b).unwrap_or(false)
 }

@@ -33,7 +33,6 @@ pub fn verify_blob(path: impl AsRef<Path>, progress: Option<Progress<'_>>) -> Re
 
 /// Whether the file at `path` is in a cache of the Hub, or a link to one there, and has its digest as its name.
 /// Such a file must not be changed.
-#[must_use]
 pub fn is_blob(path: impl AsRef<Path>) -> bool {
     promised(path.as_ref()).is_some()
 }

@@ -48,7 +48,6 @@ pub struct Finding {
 
 impl Finding {
     /// Whether weights are missing or ambiguous for certain. Other findings may be intended.
-    #[must_use]
     pub fn is_problem(&self) -> bool {
         matches!(
             self.code,

@@ -115,7 +115,6 @@ impl FolderContents {
 
     /// The error of a folder without a tensor file. If another program wrote the folder, such as a Zarr
     /// store, it says what to do.
-    #[must_use]
     pub fn has_none(&self, folder: &Path) -> Error {
         if let Some(mistake) = table::of_path(folder) {
             return Error::from(mistake).with_path(folder);

@@ -19,7 +19,6 @@ const SLICES: (&str, &str) = ("shard-", ".safetensors");
 
 /// The file that opens the checkpoint of `torch.distributed.checkpoint` in a folder; `None` if the folder has
 /// none.
-#[must_use]
 pub fn checkpoint_in(folder: impl AsRef<Path>) -> Option<PathBuf> {
     let path = folder.as_ref().join(CHECKPOINT_METADATA);
     let source = FileSource::open(&path).ok()?;
@@ -29,7 +28,6 @@ pub fn checkpoint_in(folder: impl AsRef<Path>) -> Option<PathBuf> {
 
 /// The safetensors files in a folder that hold slices of tensors, sorted. The folder opens as one file of
 /// whole tensors.
-#[must_use]
 pub fn slices_in(folder: impl AsRef<Path>) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let paths = entries.map(|entry| entry.path());

@@ -11,6 +11,7 @@ use zt_foreign::ConvertOptions;
 /// let options = options.stem("llama").max_shard_size(2 << 30);
 /// assert_eq!(options.stem, "llama");
 /// ```
+#[must_use]
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct SplitOptions<'p> {
@@ -26,7 +27,6 @@ pub struct SplitOptions<'p> {
 
 impl<'p> SplitOptions<'p> {
     /// A set with the name and the size of shards that the Hub uses.
-    #[must_use]
     pub fn new(convert: ConvertOptions<'p>) -> Self {
         SplitOptions {
             convert,
@@ -37,21 +37,18 @@ impl<'p> SplitOptions<'p> {
     }
 
     /// Sets [`stem`](field@Self::stem).
-    #[must_use]
     pub fn stem(mut self, stem: impl Into<String>) -> Self {
         self.stem = stem.into();
         self
     }
 
     /// Sets [`max_shard_size`](field@Self::max_shard_size).
-    #[must_use]
     pub fn max_shard_size(mut self, max_shard_size: u64) -> Self {
         self.max_shard_size = max_shard_size;
         self
     }
 
     /// Sets [`max_tensors`](field@Self::max_tensors).
-    #[must_use]
     pub fn max_tensors(mut self, max_tensors: u64) -> Self {
         self.max_tensors = max_tensors;
         self

@@ -24,7 +24,6 @@ pub struct Kinds(Vec<Arc<dyn FileKind>>);
 
 impl Kinds {
     /// The kinds of this build, one for each feature, and `.zt`.
-    #[must_use]
     pub fn builtin() -> Self {
         // In the order in which files are tried: kinds with a magic before those without.
         Kinds(vec![
@@ -58,7 +57,6 @@ impl Kinds {
     }
 
     /// Adds a kind, which is tried before all others. It replaces a kind of the same name.
-    #[must_use]
     pub fn with(mut self, kind: impl FileKind + 'static) -> Self {
         self.0.retain(|known| known.kind() != kind.kind());
         self.0.insert(0, Arc::new(kind));
@@ -71,14 +69,12 @@ impl Kinds {
     }
 
     /// The kind with this name, if the table has it.
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<&dyn FileKind> {
         self.iter().find(|kind| kind.kind().as_str() == name)
     }
 
     /// The kind of an output, by the extension of its path in any case: `.zt`, `.safetensors`. For an
     /// existing file, ask [`Kinds::detect`], which reads its bytes.
-    #[must_use]
     pub fn of_extension(&self, path: &Path) -> Option<Kind> {
         let extension = path.extension()?.to_str()?.to_ascii_lowercase();
         let known = |kind: &&dyn FileKind| kind.extensions().contains(&extension.as_str());

@@ -109,13 +109,11 @@ pub enum Fault {
 
 impl Fault {
     /// The fault of an error; `None` for an error of another crate.
-    #[must_use]
     pub fn of(error: &zt::Error) -> Option<&Fault> {
         error.inner()?.downcast_ref()
     }
 
     /// The fault of the link at `path`, if its target is missing; `None` for every other path.
-    #[must_use]
     pub fn of_link(path: &Path) -> Option<Fault> {
         let target = fs::read_link(path).ok()?;
         let is_missing = path.try_exists().is_ok_and(|exists| !exists);

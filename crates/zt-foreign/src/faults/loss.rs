@@ -168,7 +168,6 @@ fn attributes(keys: &[String]) -> String {
 }
 
 /// A key of attributes for messages: quoted and escaped.
-#[must_use]
 pub fn display(key: &Value) -> String {
     match key.as_str() {
         Some(text) => format!("{text:?}"),

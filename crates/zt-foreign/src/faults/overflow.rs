@@ -29,7 +29,6 @@ impl Overflow {
     }
 
     /// What becomes of these values.
-    #[must_use]
     pub const fn becomes(&self) -> &'static str {
         match self.to {
             FloatType::F8E4M3Fn => "448 or -448",

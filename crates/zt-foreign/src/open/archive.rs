@@ -93,7 +93,6 @@ pub fn tolerate_surroundings(archive: &Archive, builder: &mut FileBuilder) {
 }
 
 /// The same error as an error of `zt`.
-#[must_use]
 pub fn error(error: zt_zip::Error) -> Error {
     match error {
         zt_zip::Error::Container(error) => error.into(),

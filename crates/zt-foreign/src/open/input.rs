@@ -9,6 +9,7 @@ use crate::open::Names;
 use crate::values::MlDtype;
 
 /// How files of any kind are opened. Every kind obeys `open`; the other options are for some kinds.
+#[must_use]
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct InputOptions {
@@ -33,7 +34,6 @@ pub struct InputOptions {
 
 impl InputOptions {
     /// The defaults: the kind that recognises the bytes.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
@@ -77,37 +77,31 @@ pub struct Input {
 
 impl Input {
     /// A file that is read from `paths`. The first is the path by which it was opened.
-    #[must_use]
     pub fn new(file: File, paths: Vec<PathBuf>) -> Self {
         Input { file, paths }
     }
 
     /// The file.
-    #[must_use]
     pub const fn file(&self) -> &File {
         &self.file
     }
 
     /// The file, without its paths.
-    #[must_use]
     pub fn into_file(self) -> File {
         self.file
     }
 
     /// The path by which it was opened; `None` for a file that was not opened by a path.
-    #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.paths.first().map(PathBuf::as_path)
     }
 
     /// The paths of all files that it is read from. A sharded set has the index and every shard.
-    #[must_use]
     pub fn paths(&self) -> &[PathBuf] {
         &self.paths
     }
 
     /// `error` with the path of this file.
-    #[must_use]
     pub fn blame(&self, error: Error) -> Error {
         match self.path() {
             Some(path) => error.with_path(path),

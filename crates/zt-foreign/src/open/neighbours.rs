@@ -39,7 +39,6 @@ pub enum Refusal {
 
 impl<'a> Neighbours<'a> {
     /// No file is open yet. `opening` is that of the first file.
-    #[must_use]
     pub fn new(opening: Opening<'a>) -> Self {
         Neighbours {
             opening,
@@ -107,7 +106,6 @@ impl<'a> Neighbours<'a> {
     }
 
     /// The paths of all files that were opened.
-    #[must_use]
     pub fn into_paths(self) -> Vec<PathBuf> {
         self.paths
     }
@@ -118,7 +116,6 @@ pub const LEADS_OUT: &str = "a link leads out of the file's folder";
 
 /// Whether links lead from `path` to a file outside the folder of `from`. They do not if the file is in the
 /// folder of the path of `from`, or of its real path. A missing file leads nowhere.
-#[must_use]
 pub fn leads_out(from: &Path, path: &Path) -> bool {
     let Ok(real) = path.canonicalize() else {
         return false;

@@ -20,7 +20,6 @@ pub struct Opening<'a> {
 
 impl<'a> Opening<'a> {
     /// A source without a path.
-    #[must_use]
     pub const fn new(options: &'a InputOptions) -> Self {
         Opening {
             path: None,
@@ -30,7 +29,6 @@ impl<'a> Opening<'a> {
     }
 
     /// The same with the path of the source.
-    #[must_use]
     pub const fn at(self, path: &'a Path) -> Self {
         Opening {
             path: Some(path),
@@ -39,7 +37,6 @@ impl<'a> Opening<'a> {
     }
 
     /// Starts a file of `kind` that obeys the options.
-    #[must_use]
     pub fn builder(&self, kind: Kind) -> FileBuilder {
         FileBuilder::new(kind, self.options.open.clone())
     }
@@ -54,14 +51,12 @@ impl<'a> Opening<'a> {
     }
 
     /// A file that is read from the one path that was opened.
-    #[must_use]
     pub fn input(&self, file: File) -> Input {
         Input::new(file, self.paths())
     }
 
     /// The path as a list, which is empty for a source without a path. A kind that reads further
     /// files appends theirs.
-    #[must_use]
     pub fn paths(&self) -> Vec<PathBuf> {
         self.path.map(ToOwned::to_owned).into_iter().collect()
     }

@@ -26,19 +26,16 @@ impl<'s> Probe<'s> {
     }
 
     /// The first 512 bytes; all of a smaller file.
-    #[must_use]
     pub fn head(&self) -> &[u8] {
         &self.head
     }
 
     /// The file, for kinds that need more than its beginning.
-    #[must_use]
     pub fn source(&self) -> &dyn Source {
         self.source
     }
 
     /// Bytes of the file.
-    #[must_use]
     pub fn byte_len(&self) -> u64 {
         self.source.byte_len()
     }

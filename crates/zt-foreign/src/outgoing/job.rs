@@ -28,7 +28,6 @@ pub struct Job<'j> {
 
 impl<'j> Job<'j> {
     /// A job that has done nothing yet.
-    #[must_use]
     pub fn new(target: Kind, options: &'j ConvertOptions<'j>) -> Self {
         Job {
             target,

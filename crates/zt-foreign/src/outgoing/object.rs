@@ -71,19 +71,16 @@ impl<'i> Outgoing<'i> {
     }
 
     /// Its name.
-    #[must_use]
     pub fn name(&self) -> &'i str {
         self.tensor.name()
     }
 
     /// Its entry in the manifest of its input.
-    #[must_use]
     pub fn object(&self) -> &'i Object {
         self.tensor.object()
     }
 
     /// Whether it is a plain array in its input.
-    #[must_use]
     pub fn is_dense(&self) -> bool {
         self.tensor.format() == "dense" && self.tensor.fault().is_none()
     }
@@ -105,13 +102,11 @@ impl<'i> Outgoing<'i> {
     }
 
     /// How it is written.
-    #[must_use]
     pub const fn treatment(&self) -> Treatment {
         self.treatment
     }
 
     /// Whether it is cast and stored as planes, and stays planes in a `.zt` file.
-    #[must_use]
     pub const fn keeps_planes(&self) -> bool {
         self.keeps_planes
     }
@@ -133,7 +128,6 @@ impl<'i> Outgoing<'i> {
     }
 
     /// The format that it is written in.
-    #[must_use]
     pub fn format(&self) -> Text {
         match self.treatment {
             Treatment::Decode(_) => "dense".into(),
@@ -167,7 +161,6 @@ impl<'i> Outgoing<'i> {
     }
 
     /// The type that a component is cast to.
-    #[must_use]
     pub fn cast_of_role(&self, role: &str) -> Option<FloatType> {
         match self.treatment {
             Treatment::Cast(to) if role == DATA => Some(to),
@@ -215,7 +208,6 @@ impl<'i> Outgoing<'i> {
     }
 
     /// `error` with the name of the object and the path of its input.
-    #[must_use]
     pub fn blame(&self, error: Error) -> Error {
         let error = error.with_object(self.name());
         self.path.into_iter().fold(error, Error::with_path)

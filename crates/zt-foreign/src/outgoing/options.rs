@@ -7,6 +7,7 @@ use zt::formats::FloatType;
 use zt::{Progress, Value, Warning, WriteOptions};
 
 /// How files are converted.
+#[must_use]
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ConvertOptions<'p> {
@@ -50,7 +51,6 @@ pub struct ConvertOptions<'p> {
 
 impl<'p> ConvertOptions<'p> {
     /// A conversion to `target` that changes and loses nothing.
-    #[must_use]
     pub fn new(target: Kind) -> Self {
         ConvertOptions {
             target,
@@ -84,7 +84,6 @@ impl<'p> ConvertOptions<'p> {
 
     /// Allows every loss, or none: [`drop_unsupported`](Self::drop_unsupported),
     /// [`skip_damaged`](Self::skip_damaged) and [`allow_inf`](Self::allow_inf).
-    #[must_use]
     pub fn lossy(self, lossy: bool) -> Self {
         self.drop_unsupported(lossy)
             .skip_damaged(lossy)
@@ -133,7 +132,6 @@ pub struct Duplicate {
 
 impl Duplicate {
     /// The object `name` of the file at `path`.
-    #[must_use]
     pub fn new(name: impl Into<String>, path: Option<PathBuf>) -> Self {
         Duplicate {
             name: name.into(),

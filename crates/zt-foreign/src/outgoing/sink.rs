@@ -16,13 +16,11 @@ enum Out<'s> {
 
 impl<'s> Sink<'s> {
     /// A sink that writes to `out`.
-    #[must_use]
     pub fn new(out: impl Write + Send + 's) -> Self {
         Sink::buffered(BufWriter::with_capacity(1 << 16, out))
     }
 
     /// A sink that writes to `out`, which gathers small writes itself.
-    #[must_use]
     pub fn buffered(out: impl Write + Send + 's) -> Self {
         Sink {
             out: Out::Stream(Box::new(out)),
@@ -31,7 +29,6 @@ impl<'s> Sink<'s> {
     }
 
     /// A sink that writes to a file, which the caller publishes.
-    #[must_use]
     pub const fn file(file: &'s mut AtomicFile) -> Self {
         Sink {
             out: Out::File(file),
@@ -48,7 +45,6 @@ impl<'s> Sink<'s> {
     }
 
     /// Bytes written so far, including those that are still buffered.
-    #[must_use]
     pub fn byte_len(&self) -> u64 {
         match &self.out {
             Out::File(file) => file.byte_len(),

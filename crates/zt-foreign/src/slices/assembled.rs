@@ -70,7 +70,6 @@ impl Source for Assembled {
 }
 
 /// The bytes of all elements; `None` beyond 2^64.
-#[must_use]
 pub fn byte_len(shape: &[u64], element_len: u64) -> Option<u64> {
     if shape.contains(&0) {
         return Some(0);

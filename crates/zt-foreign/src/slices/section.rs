@@ -14,7 +14,6 @@ pub struct Section {
 
 impl Section {
     /// The bytes of `span` in `file`. Reads beyond the file fail.
-    #[must_use]
     pub fn new(file: Arc<dyn Source>, span: Span) -> Self {
         Section { file, span }
     }

@@ -52,7 +52,6 @@ impl Indices {
     }
 
     /// The number of indices.
-    #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }

@@ -185,7 +185,6 @@ impl Coords {
     }
 
     /// The number of values.
-    #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }

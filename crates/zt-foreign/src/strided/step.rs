@@ -63,7 +63,6 @@ pub struct Place {
 
 impl Place {
     /// The first place of these steps, outermost first, at `from` in the base.
-    #[must_use]
     pub fn new(steps: Vec<Step>, from: u64) -> Self {
         Place {
             at: vec![0; steps.len()],

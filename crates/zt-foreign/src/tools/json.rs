@@ -128,7 +128,6 @@ impl<'de> Deserialize<'de> for Skipped {
 
 impl JsonFault {
     /// The parser's message without line and column, because the error has the offset.
-    #[must_use]
     pub fn message(&self) -> String {
         let text = self.error.to_string();
         let position = format!(

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 /// assert!(zt_foreign::is_url("s3://bucket/model.zt"));
 /// assert!(!zt_foreign::is_url("C:/model.zt"));
 /// ```
-#[must_use]
 pub fn is_url(text: &str) -> bool {
     let scheme = text.split_once("://").map(|(scheme, _)| scheme);
     let is_scheme = |scheme: &str| {
@@ -23,7 +22,6 @@ pub fn is_url(text: &str) -> bool {
 }
 
 /// The path or the URL of the file `name` in the folder of `path`.
-#[must_use]
 pub fn beside(path: &Path, name: impl AsRef<OsStr>) -> PathBuf {
     let name = name.as_ref();
     match path.to_str().filter(|text| is_url(text)) {
@@ -43,7 +41,6 @@ const SCHEMES: &[&str] = &[
 ];
 
 /// Whether `text` is a URL, or begins as one does: `s3:/bucket/model.zt`.
-#[must_use]
 pub fn is_like_url(text: &str) -> bool {
     let scheme = text.split_once(':').map(|(scheme, _)| scheme);
     is_url(text) || scheme.is_some_and(|scheme| SCHEMES.contains(&scheme))
@@ -57,7 +54,6 @@ pub fn is_like_url(text: &str) -> bool {
 /// let shown = zt_foreign::without_secrets("GET https://host/m.zt?sig=Zm9v failed");
 /// assert_eq!(shown, "GET https://host/m.zt?… failed");
 /// ```
-#[must_use]
 pub fn without_secrets(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut rest = text;

@@ -15,7 +15,6 @@ pub enum Meaning {
 
 impl Meaning {
     /// Bytes of an array of this shape; `None` if it is 2^64 or more.
-    #[must_use]
     pub fn byte_len(self, shape: &[u64]) -> Option<u64> {
         match self {
             Meaning::Values(dtype, logical_type) => {
@@ -28,7 +27,6 @@ impl Meaning {
     }
 
     /// The dtype of the stored elements: u8 of packed values.
-    #[must_use]
     pub const fn dtype(self) -> DType {
         match self {
             Meaning::Values(dtype, _) => dtype,
@@ -37,7 +35,6 @@ impl Meaning {
     }
 
     /// Elements of this meaning.
-    #[must_use]
     pub fn component(self, blob: Blob) -> Component {
         let mut component = Component::new(self.dtype(), blob);
         if let Meaning::Values(_, logical_type) = self {
@@ -47,7 +44,6 @@ impl Meaning {
     }
 
     /// A plain array of these elements.
-    #[must_use]
     pub fn object(self, shape: Vec<u64>, elements: Component) -> Object {
         let format = match self {
             Meaning::Values(..) => Dense::FORMAT,

@@ -51,19 +51,16 @@ impl MlDtype {
     };
 
     /// All types that zt supports.
-    #[must_use]
     pub fn all() -> &'static [MlDtype] {
         &TYPES
     }
 
     /// The type of this name in Python.
-    #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         TYPES.iter().find(|it| it.name == name).copied()
     }
 
     /// Bytes of one element in a file of NumPy.
-    #[must_use]
     pub const fn saved_len(self) -> u64 {
         self.meaning.dtype().byte_len() as u64
     }

@@ -23,7 +23,6 @@ pub struct Packing {
 
 impl Packing {
     /// The values of `count` bytes of `base` from `offset` on. The base has them.
-    #[must_use]
     pub fn new(base: Arc<dyn Source>, offset: u64, count: u64, packed: PackedType) -> Self {
         Packing {
             base,

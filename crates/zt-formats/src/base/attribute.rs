@@ -56,20 +56,17 @@ fn typed<'a, T>(
 }
 
 /// The error for a missing attribute that the format requires.
-#[must_use]
 pub fn missing(name: &'static str) -> Error {
     fault(name, AttributeFault::Missing)
 }
 
 /// The error for a text that is not one of the expected ones.
-#[must_use]
 pub fn other_text(name: &'static str, found: &str, expected: &'static str) -> Error {
     let found = abridged(found);
     fault(name, AttributeFault::Text { found, expected })
 }
 
 /// The error for a number outside its range.
-#[must_use]
 pub fn out_of_range(name: &'static str, found: u64, min: u64, max: u64) -> Error {
     fault(name, AttributeFault::Range { found, min, max })
 }

@@ -235,7 +235,6 @@ impl Bytes<'_> {
     }
 
     /// Whether the bytes are borrowed.
-    #[must_use]
     pub const fn is_borrowed(&self) -> bool {
         matches!(self, Bytes::Borrowed(_))
     }

@@ -81,19 +81,16 @@ impl<'a> Dense<'a> {
     }
 
     /// The dimensions, slowest first.
-    #[must_use]
     pub fn shape(&self) -> &[u64] {
         &self.shape
     }
 
     /// The elements.
-    #[must_use]
     pub const fn elements(&self) -> &Elements<'a> {
         &self.elements
     }
 
     /// The shape and the elements.
-    #[must_use]
     pub fn into_elements(self) -> (Vec<u64>, Elements<'a>) {
         (self.shape, self.elements)
     }

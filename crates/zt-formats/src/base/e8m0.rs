@@ -9,20 +9,17 @@ pub struct F8E8M0Fnu(u8);
 
 impl F8E8M0Fnu {
     /// The value with this code.
-    #[must_use]
     pub const fn from_bits(code: u8) -> Self {
         Self(code)
     }
 
     /// The code.
-    #[must_use]
     pub const fn to_bits(self) -> u8 {
         self.0
     }
 
     /// The nearest value, ties to the larger one. NaN for zero, negative values, and
     /// values that round to more than the largest one. Other positive values below the least one become it.
-    #[must_use]
     pub const fn from_f32(value: f32) -> Self {
         /// The mantissa of 1.5, and the bits of 1.5 times the least value.
         const HALF: u32 = 1 << 22;
@@ -36,7 +33,6 @@ impl F8E8M0Fnu {
     }
 
     /// The value, exactly. The least one is subnormal in an f32.
-    #[must_use]
     pub const fn to_f32(self) -> f32 {
         match self.0 {
             0 => f32::from_bits(1 << 22),
@@ -46,7 +42,6 @@ impl F8E8M0Fnu {
     }
 
     /// Whether this is the code of NaN.
-    #[must_use]
     pub const fn is_nan(self) -> bool {
         self.0 == 255
     }

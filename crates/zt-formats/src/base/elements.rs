@@ -40,7 +40,6 @@ pub struct Elements<'a> {
 
 impl<'a> Elements<'a> {
     /// Elements without a logical type.
-    #[must_use]
     pub fn new(dtype: DType, bytes: impl Into<Bytes<'a>>) -> Self {
         Elements {
             dtype,
@@ -58,7 +57,6 @@ impl<'a> Elements<'a> {
     }
 
     /// Other elements of the same type.
-    #[must_use]
     pub fn of_same_type<'b>(&self, bytes: impl Into<Bytes<'b>>) -> Elements<'b> {
         Elements {
             dtype: self.dtype,
@@ -68,7 +66,6 @@ impl<'a> Elements<'a> {
     }
 
     /// The same elements with a logical type.
-    #[must_use]
     pub fn with_logical_type(self, name: impl Into<Text>) -> Self {
         Elements {
             logical_type: Some(name.into()),
@@ -77,19 +74,16 @@ impl<'a> Elements<'a> {
     }
 
     /// The logical type; `None` if there is none or it only repeats the dtype's name.
-    #[must_use]
     pub fn logical_type(&self) -> Option<&str> {
         self.dtype.logical_type(self.logical_type.as_deref())
     }
 
     /// The number of whole storage elements. A value of a logical type may have several.
-    #[must_use]
     pub fn element_count(&self) -> u64 {
         (self.bytes.len() / self.dtype.byte_len()) as u64
     }
 
     /// The same elements, borrowed.
-    #[must_use]
     pub fn borrow(&self) -> Elements<'_> {
         self.of_same_type(&*self.bytes)
     }

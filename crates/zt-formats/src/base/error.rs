@@ -346,7 +346,6 @@ pub enum SliceFault {
 
 impl Error {
     /// The stable code, as `spec/errors.md` lists it.
-    #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {
             Error::Malformed { violation, .. } => violation.code(),
@@ -358,7 +357,6 @@ impl Error {
     }
 
     /// The role of the component at fault, if it is a single one.
-    #[must_use]
     pub fn role(&self) -> Option<&str> {
         match self {
             Error::Malformed { role, .. } => role.as_deref(),
@@ -368,7 +366,6 @@ impl Error {
     }
 
     /// The same error, blamed on the component `blamed` unless it names one already.
-    #[must_use]
     pub fn with_role(mut self, blamed: impl Into<Text>) -> Self {
         if let Error::Malformed { role, .. } = &mut self
             && role.is_none()
@@ -381,7 +378,6 @@ impl Error {
 
 impl Violation {
     /// The stable code, as `spec/errors.md` lists it.
-    #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {
             Violation::ShapeSizeMismatch(_) => "shape-size-mismatch",
@@ -397,7 +393,6 @@ impl Violation {
     }
 
     /// This violation as an error of the object as a whole.
-    #[must_use]
     pub const fn of_object(self) -> Error {
         Error::Malformed {
             role: None,
@@ -406,7 +401,6 @@ impl Violation {
     }
 
     /// This violation as an error of one component.
-    #[must_use]
     pub fn of(self, role: impl Into<Text>) -> Error {
         self.of_object().with_role(role)
     }
@@ -423,13 +417,11 @@ impl SizeMismatch {
     }
 
     /// This mismatch as an error of the object as a whole.
-    #[must_use]
     pub const fn of_object(self) -> Error {
         Violation::ShapeSizeMismatch(self).of_object()
     }
 
     /// This mismatch as an error of one component.
-    #[must_use]
     pub fn of(self, role: impl Into<Text>) -> Error {
         Violation::from(self).of(role)
     }

@@ -41,19 +41,16 @@ impl FloatType {
     ];
 
     /// The type with this name, such as `bf16` or `f8_e4m3fn`.
-    #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|float| float.as_str() == name)
     }
 
     /// The type whose values are of a dtype without a logical type.
-    #[must_use]
     pub fn of_dtype(dtype: DType) -> Option<Self> {
         Self::from_name(dtype.as_str())
     }
 
     /// Its name: the logical type if there is one, else the dtype.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self.logical_type() {
             Some(name) => name,
@@ -62,7 +59,6 @@ impl FloatType {
     }
 
     /// How its values are stored. Spec: §7.1.
-    #[must_use]
     pub const fn dtype(self) -> DType {
         match self {
             Self::F64 => DType::F64,
@@ -74,7 +70,6 @@ impl FloatType {
     }
 
     /// The logical type of FP8. Spec: §7.2.
-    #[must_use]
     pub const fn logical_type(self) -> Option<&'static str> {
         match self {
             Self::F8E4M3Fn => Some("f8_e4m3fn"),
@@ -84,7 +79,6 @@ impl FloatType {
     }
 
     /// The dtype and the logical type, as formats have them.
-    #[must_use]
     pub fn value_type(self) -> (DType, Option<Text>) {
         (self.dtype(), self.logical_type().map(Text::Borrowed))
     }

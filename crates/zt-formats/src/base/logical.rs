@@ -56,13 +56,11 @@ pub enum Decode {
 
 impl LogicalType {
     /// The specification's logical type of this name.
-    #[must_use]
     pub fn builtin(name: &str) -> Option<&'static LogicalType> {
         BUILTIN.iter().find(|logical| logical.name == name)
     }
 
     /// Bytes of one value.
-    #[must_use]
     pub const fn value_len(&self) -> u64 {
         // Saturating: no length in a file is a multiple of a value that large.
         (self.dtype.byte_len() as u64).saturating_mul(self.storage_elements.get())

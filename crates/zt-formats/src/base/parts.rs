@@ -37,7 +37,6 @@ pub struct NewObject<'a> {
 
 impl<'a> Parts<'a> {
     /// The elements with this role.
-    #[must_use]
     pub fn get(&self, role: &str) -> Option<&Elements<'a>> {
         let mut elements = self.elements.iter();
         elements.find_map(|(name, elements)| (name == role).then_some(elements))
@@ -83,7 +82,6 @@ impl<'a> Parts<'a> {
     }
 
     /// The metadata of these parts.
-    #[must_use]
     pub fn signature(&self) -> Signature<'_> {
         signature(&self.shape, &self.attributes, &self.elements)
     }
@@ -91,7 +89,6 @@ impl<'a> Parts<'a> {
 
 impl<'a> NewObject<'a> {
     /// An object whose shape is borrowed, with these components in their order.
-    #[must_use]
     pub fn new(
         shape: &'a [u64],
         format: &'static str,
@@ -110,7 +107,6 @@ impl<'a> NewObject<'a> {
     }
 
     /// The metadata of this object.
-    #[must_use]
     pub fn signature(&self) -> Signature<'_> {
         static NONE: Map = Map::new();
         let attributes = self.attributes.as_ref().unwrap_or(&NONE);
@@ -118,7 +114,6 @@ impl<'a> NewObject<'a> {
     }
 
     /// The parts that a reader of the written object would get.
-    #[must_use]
     pub fn into_parts(self) -> Parts<'a> {
         Parts {
             shape: self.shape,

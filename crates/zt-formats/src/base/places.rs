@@ -54,7 +54,6 @@ impl Places {
     }
 
     /// All places of a dimension, in order.
-    #[must_use]
     pub(crate) const fn all(dimension: u64) -> Self {
         Places {
             dimension,
@@ -124,43 +123,36 @@ impl Places {
     }
 
     /// The length of the dimension.
-    #[must_use]
     pub const fn dimension(&self) -> u64 {
         self.dimension
     }
 
     /// The first place, if there are any.
-    #[must_use]
     pub const fn start(&self) -> u64 {
         self.start
     }
 
     /// The distance to the next place; negative if places decrease.
-    #[must_use]
     pub const fn step(&self) -> i64 {
         self.step
     }
 
     /// The number of places.
-    #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }
 
     /// Whether this is one place taken by an index, which removes the dimension.
-    #[must_use]
     pub const fn is_index(&self) -> bool {
         self.is_index
     }
 
     /// Whether these are all places of the dimension, in order.
-    #[must_use]
     pub const fn is_whole(&self) -> bool {
         self.count == self.dimension && (self.step == 1 || self.count <= 1)
     }
 
     /// Place number `at`, counted from 0; `None` after the last one.
-    #[must_use]
     pub fn get(&self, at: u64) -> Option<u64> {
         let distance = at.checked_mul(self.step.unsigned_abs());
         let distance = distance.filter(|_| at < self.count)?;
@@ -172,7 +164,6 @@ impl Places {
     }
 
     /// The number of `place` among these, counted from 0; `None` if it is not one of them.
-    #[must_use]
     pub fn position(&self, place: u64) -> Option<u64> {
         let distance = if self.step > 0 {
             place.checked_sub(self.start)?
@@ -189,7 +180,6 @@ impl Places {
     }
 
     /// The range from the lowest place to the highest; empty if there are none.
-    #[must_use]
     pub fn hull(&self) -> std::ops::Range<u64> {
         let last = self.count.checked_sub(1).and_then(|at| self.get(at));
         match last {
@@ -200,7 +190,6 @@ impl Places {
 
     /// The same places, counted from the start of `hull`, which contains them all and is the
     /// dimension of the result.
-    #[must_use]
     pub fn within(&self, hull: std::ops::Range<u64>) -> Places {
         Places {
             dimension: hull.end.strict_sub(hull.start),

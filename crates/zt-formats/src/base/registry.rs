@@ -54,13 +54,11 @@ impl Registry {
     }
 
     /// A registry without formats and logical types: all are unknown.
-    #[must_use]
     pub fn empty() -> Self {
         Registry(Arc::default())
     }
 
     /// The same registry with one more format, which replaces one of the same id.
-    #[must_use]
     pub fn with_format(mut self, format: impl ObjectFormat + 'static) -> Self {
         let formats = &mut Arc::make_mut(&mut self.0).formats;
         formats.retain(|known| known.id() != format.id());
@@ -69,7 +67,6 @@ impl Registry {
     }
 
     /// The same registry with one more logical type, which replaces one of the same name.
-    #[must_use]
     pub fn with_logical_type(mut self, logical: LogicalType) -> Self {
         let logical_types = &mut Arc::make_mut(&mut self.0).logical_types;
         logical_types.retain(|known| known.name != logical.name);
@@ -78,7 +75,6 @@ impl Registry {
     }
 
     /// The format with this id.
-    #[must_use]
     pub fn format(&self, id: &str) -> Option<&dyn ObjectFormat> {
         let mut formats = self.0.formats.iter();
         formats.find(|format| format.id() == id).map(AsRef::as_ref)
@@ -90,7 +86,6 @@ impl Registry {
     }
 
     /// The logical type with this name. The name of a dtype is not one.
-    #[must_use]
     pub fn logical_type(&self, name: &str) -> Option<&LogicalType> {
         let mut logical_types = self.0.logical_types.iter();
         logical_types.find(|logical| logical.name == name)
@@ -117,7 +112,6 @@ impl Registry {
 
     /// The name of the type of an object's values: [`ObjectFormat::value_type`], or
     /// [`Signature::value_type`] if the format is unknown.
-    #[must_use]
     pub fn value_type(&self, format: &str, signature: &Signature<'_>) -> Option<Text> {
         match self.format(format) {
             Some(format) => format.value_type(signature),

@@ -41,7 +41,6 @@ pub enum Scalar {
 impl Scalar {
     /// The value as an f64; `None` if it is complex. Only 64-bit integers are rounded. False and
     /// true are 0 and 1.
-    #[must_use]
     pub fn as_f64(self) -> Option<f64> {
         match self {
             Scalar::F64(value) => Some(value),
@@ -56,7 +55,6 @@ impl Scalar {
     }
 
     /// The value as an f32, rounded once; `None` if it is complex.
-    #[must_use]
     pub fn as_f32(self) -> Option<f32> {
         match self {
             Scalar::F64(value) => Some(narrow(value)),

@@ -56,13 +56,11 @@ impl Selection {
     }
 
     /// The shape of the result. An index removes its dimension.
-    #[must_use]
     pub fn shape(&self) -> &[u64] {
         &self.shape
     }
 
     /// The number of elements of the result.
-    #[must_use]
     #[expect(
         clippy::expect_used,
         reason = "`of` refuses arrays of 2^64 elements or more"

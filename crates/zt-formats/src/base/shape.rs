@@ -5,7 +5,6 @@
 /// The empty shape is a scalar, with one element. A zero dimension gives zero, even if the product
 /// of the others overflows: whether a reader accepts an array must not depend on the order of
 /// dimensions.
-#[must_use]
 pub fn element_count(shape: &[u64]) -> Option<u64> {
     if shape.contains(&0) {
         return Some(0);
@@ -17,7 +16,6 @@ pub fn element_count(shape: &[u64]) -> Option<u64> {
 
 /// The length in bytes of a dense array of `shape` with `value_len` bytes for each value; `None` if
 /// it is 2^64 or more. Spec: §8.
-#[must_use]
 pub fn dense_byte_len(shape: &[u64], value_len: u64) -> Option<u64> {
     element_count(shape)?.checked_mul(value_len)
 }

@@ -37,7 +37,6 @@ pub struct ComponentSignature<'a> {
 
 impl<'a> Signature<'a> {
     /// The metadata of a manifest's object.
-    #[must_use]
     pub fn of(object: &'a Object) -> Self {
         let components = object.components.iter();
         let components = components.map(|(role, component)| ComponentSignature {
@@ -54,7 +53,6 @@ impl<'a> Signature<'a> {
     }
 
     /// The component with this role.
-    #[must_use]
     pub fn get(&self, role: &str) -> Option<&ComponentSignature<'a>> {
         let mut components = self.components.iter();
         components.find(|component| component.role == role)
@@ -72,7 +70,6 @@ impl<'a> Signature<'a> {
 
     /// The logical type, else the dtype, of the component that most formats keep values in: `data`,
     /// else `values`, else the first. `None` if there is none, or the file does not give its type.
-    #[must_use]
     pub fn value_type(&self) -> Option<Text> {
         let values = self.get("data").or_else(|| self.get("values"));
         let values = values.or_else(|| self.components.first())?;
@@ -104,7 +101,6 @@ pub(crate) fn overflow(shape: &[u64], role: &'static str) -> Error {
 
 impl<'a> ComponentSignature<'a> {
     /// The logical type; `None` if there is none or it only repeats the dtype's name.
-    #[must_use]
     pub fn logical_type(&self) -> Option<&'a str> {
         match self.dtype {
             Some(dtype) => dtype.logical_type(self.logical_type),
@@ -123,7 +119,6 @@ impl<'a> ComponentSignature<'a> {
 
     /// Whether `registry` knows the logical type, or there is none. If it does not, the number of
     /// values is unknown, and cannot be compared with the shape.
-    #[must_use]
     pub fn is_understood(&self, registry: &Registry) -> bool {
         let logical_type = self.logical_type();
         logical_type.is_none_or(|name| registry.logical_type(name).is_some())

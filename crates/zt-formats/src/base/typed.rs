@@ -51,13 +51,11 @@ impl<'a, T: Element> Typed<'a, T> {
     }
 
     /// Whether the elements are borrowed and not a copy.
-    #[must_use]
     pub const fn is_borrowed(&self) -> bool {
         matches!(self.0, Repr::Borrowed(_))
     }
 
     /// The elements as a vector. Copies, unless they were made from a vector.
-    #[must_use]
     pub fn into_vec(self) -> Vec<T> {
         match self.0 {
             Repr::Vec(elements) => elements,

@@ -84,7 +84,6 @@ impl<'a> Delta<'a> {
     }
 
     /// The attributes of the object.
-    #[must_use]
     pub fn to_attributes(&self) -> Map {
         let mut attributes = Map::new();
         if let Some(base) = self.base {
@@ -102,7 +101,6 @@ impl<'a> Delta<'a> {
     }
 
     /// The SHA-256 of a changed component of the result; `None` for one that did not change.
-    #[must_use]
     pub fn sha256_of(&self, role: &str) -> Option<[u8; 32]> {
         let mut sums = self.sha256.iter();
         sums.find(|(known, _)| *known == role).map(|(_, sum)| *sum)

@@ -53,7 +53,6 @@ pub use sparse_csr::{Csr, SparseCsrFormat};
 impl Registry {
     /// Everything in the specification: its formats (§9), `quantized_4bit` of 1.0 and its logical
     /// types (§7.2); and our own: `zt.planes/1`, `zt.delta/1`, and the formats of packed values.
-    #[must_use]
     pub fn builtin() -> Self {
         static BUILTIN: LazyLock<Registry> = LazyLock::new(|| {
             let types = Registry::specified_types().clone();

@@ -153,19 +153,16 @@ impl<'a> Packed<'a> {
     }
 
     /// The type of the values.
-    #[must_use]
     pub const fn packed_type(&self) -> PackedType {
         self.packed_type
     }
 
     /// The dimensions, slowest first.
-    #[must_use]
     pub fn shape(&self) -> &[u64] {
         &self.shape
     }
 
     /// The packed values.
-    #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }

@@ -37,13 +37,11 @@ impl PackedType {
     pub const ALL: [PackedType; 7] = [F4E2M1Fn, F6E2M3Fn, F6E3M2Fn, I4, U4, I2, U2];
 
     /// The type whose objects have this format.
-    #[must_use]
     pub fn from_format(format: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.format() == format)
     }
 
     /// The manifest's `format` of its objects: `zt.i4/1`.
-    #[must_use]
     pub const fn format(self) -> &'static str {
         match self {
             F4E2M1Fn => "zt.f4_e2m1fn/1",
@@ -57,7 +55,6 @@ impl PackedType {
     }
 
     /// Its name: `i4`.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             F4E2M1Fn => "f4_e2m1fn",
@@ -71,7 +68,6 @@ impl PackedType {
     }
 
     /// Bits of one value: 2, 4 or 6.
-    #[must_use]
     pub const fn bits(self) -> u32 {
         match self {
             F6E2M3Fn | F6E3M2Fn => 6,
@@ -81,7 +77,6 @@ impl PackedType {
     }
 
     /// The dtype of unpacked values, which is exact: f32, i8 or u8.
-    #[must_use]
     pub const fn dtype(self) -> DType {
         match self {
             F4E2M1Fn | F6E2M3Fn | F6E3M2Fn => DType::F32,
@@ -91,7 +86,6 @@ impl PackedType {
     }
 
     /// Bytes of `count` values, the last one perhaps in part.
-    #[must_use]
     pub const fn byte_len(self, count: u64) -> u64 {
         let bits = self.bits() as u64;
         // Eight values are `bits` bytes, so neither product overflows.

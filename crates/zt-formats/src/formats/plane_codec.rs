@@ -77,7 +77,6 @@ impl PlaneCodec {
     }
 
     /// The attributes of an object: `dtype`, and `type` if there is a logical type.
-    #[must_use]
     pub fn to_attributes(&self) -> Map {
         let mut attributes = Map::new();
         attributes.insert(DTYPE, self.dtype.as_str());
@@ -88,25 +87,21 @@ impl PlaneCodec {
     }
 
     /// The dtype of the elements.
-    #[must_use]
     pub const fn dtype(&self) -> DType {
         self.dtype
     }
 
     /// Their logical type; `None` if there is none or it only repeats the dtype's name.
-    #[must_use]
     pub fn logical_type(&self) -> Option<&str> {
         self.logical_type.as_deref()
     }
 
     /// The number of planes, one for each byte of an element: 2, 4 or 8.
-    #[must_use]
     pub const fn plane_count(&self) -> usize {
         self.dtype.byte_len()
     }
 
     /// The roles of the planes, in order: `plane0`, `plane1`, ...
-    #[must_use]
     pub fn roles(&self) -> &'static [&'static str] {
         const ROLES: [&str; 8] = [
             "plane0", "plane1", "plane2", "plane3", "plane4", "plane5", "plane6", "plane7",

@@ -155,19 +155,16 @@ impl Planes<'_> {
     }
 
     /// The dimensions.
-    #[must_use]
     pub fn shape(&self) -> &[u64] {
         &self.shape
     }
 
     /// The type of the elements, which determines how they are split.
-    #[must_use]
     pub const fn codec(&self) -> &PlaneCodec {
         &self.codec
     }
 
     /// Plane number `at`: byte `at` of every element, counted from the exponent.
-    #[must_use]
     pub fn plane(&self, at: usize) -> Option<&[u8]> {
         self.planes.get(at).map(|plane| &*plane.bytes)
     }

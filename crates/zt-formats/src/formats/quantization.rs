@@ -55,7 +55,6 @@ pub struct Packing {
 
 impl Quantization {
     /// Unsigned values and subtractive zero-points.
-    #[must_use]
     pub const fn new(bits: u32, group_size: u64, packing: Packing) -> Self {
         Quantization {
             bits,
@@ -140,7 +139,6 @@ impl Quantization {
     }
 
     /// The attributes of an object. Optional ones are absent if they have their default.
-    #[must_use]
     pub fn to_attributes(&self) -> Map {
         let mut attributes = Map::new();
         attributes.insert(BITS, u64::from(self.bits));
@@ -156,7 +154,6 @@ impl Quantization {
     }
 
     /// The number of words that hold `element_count` values.
-    #[must_use]
     pub const fn word_count(&self, element_count: u64) -> u64 {
         match self.packing.per_word {
             0 => 0,
@@ -165,7 +162,6 @@ impl Quantization {
     }
 
     /// The number of groups of `element_count` values.
-    #[must_use]
     pub const fn group_count(&self, element_count: u64) -> u64 {
         match self.group_size {
             0 => 0,

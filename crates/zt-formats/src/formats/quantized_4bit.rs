@@ -164,25 +164,21 @@ impl<'a> Quantized4Bit<'a> {
     }
 
     /// The dimensions.
-    #[must_use]
     pub fn shape(&self) -> &[u64] {
         &self.shape
     }
 
     /// The packed values.
-    #[must_use]
     pub fn data(&self) -> &[u8] {
         &self.data.bytes
     }
 
     /// The scale of each row.
-    #[must_use]
     pub const fn scale(&self) -> &Elements<'a> {
         &self.scale
     }
 
     /// The zero-point of each row.
-    #[must_use]
     pub const fn zero_point(&self) -> &Elements<'a> {
         &self.zero_point
     }

@@ -211,37 +211,31 @@ impl<'a> QuantizedGroup<'a> {
     }
 
     /// The dimensions.
-    #[must_use]
     pub fn shape(&self) -> &[u64] {
         &self.shape
     }
 
     /// The quantization and the packing.
-    #[must_use]
     pub const fn quantization(&self) -> &Quantization {
         &self.quantization
     }
 
     /// The packed words.
-    #[must_use]
     pub const fn packed(&self) -> &Elements<'a> {
         &self.packed
     }
 
     /// The scale of each group.
-    #[must_use]
     pub const fn scales(&self) -> &Elements<'a> {
         &self.scales
     }
 
     /// The zero-point of each group; `None` if all are zero.
-    #[must_use]
     pub const fn zeros(&self) -> Option<&Elements<'a>> {
         self.zeros.as_ref()
     }
 
     /// The quantized values in row-major order, as many as the shape has.
-    #[must_use]
     pub fn quantized(&self) -> Quantized<'_> {
         Quantized {
             words: &self.packed.bytes,

@@ -178,19 +178,16 @@ impl<'a> Coo<'a> {
     }
 
     /// The dimensions.
-    #[must_use]
     pub fn shape(&self) -> &[u64] {
         &self.shape
     }
 
     /// The stored values.
-    #[must_use]
     pub const fn values(&self) -> &Elements<'a> {
         &self.values
     }
 
     /// The coordinates of all values along one dimension.
-    #[must_use]
     pub fn coords(&self, axis: usize) -> Option<&[u64]> {
         let count = self.coords.len().checked_div(self.shape.len())?;
         let start = axis.checked_mul(count)?;
@@ -200,7 +197,6 @@ impl<'a> Coo<'a> {
 
     /// The attribute `is_coalesced`, if the object has it: whether coordinates increase and no two
     /// values share a place. PyTorch writes it. It is not checked, and nothing here relies on it.
-    #[must_use]
     pub const fn is_coalesced(&self) -> Option<bool> {
         self.is_coalesced
     }

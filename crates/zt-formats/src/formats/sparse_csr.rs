@@ -189,37 +189,31 @@ impl<'a> Csr<'a> {
     }
 
     /// Rows and columns.
-    #[must_use]
     pub const fn shape(&self) -> [u64; 2] {
         self.shape
     }
 
     /// The stored values, row by row.
-    #[must_use]
     pub const fn values(&self) -> &Elements<'a> {
         &self.values
     }
 
     /// The column of each value.
-    #[must_use]
     pub fn indices(&self) -> &[u64] {
         &self.indices
     }
 
     /// The start of each row in [`Csr::indices`] and the values, and the end of the last row.
-    #[must_use]
     pub fn indptr(&self) -> &[u64] {
         &self.indptr
     }
 
     /// The number of stored values.
-    #[must_use]
     pub fn stored_count(&self) -> u64 {
         self.indices.len() as u64
     }
 
     /// The range of a row in [`Csr::indices`] and the values.
-    #[must_use]
     pub fn row(&self, row: usize) -> Option<Range<usize>> {
         let start = *self.indptr.get(row)?;
         let end = *self.indptr.get(row.checked_add(1)?)?;

@@ -64,7 +64,6 @@ pub struct Report {
 
 impl Report {
     /// Whether there are no problems.
-    #[must_use]
     pub fn is_ok(&self) -> bool {
         self.problems.is_empty()
     }

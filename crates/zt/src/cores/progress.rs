@@ -14,7 +14,6 @@ pub struct Progress<'p>(&'p (dyn Fn(u64) -> ControlFlow<()> + Sync));
 
 impl<'p> Progress<'p> {
     /// Progress that is reported to `function`.
-    #[must_use]
     pub const fn new(function: &'p (dyn Fn(u64) -> ControlFlow<()> + Sync)) -> Self {
         Progress(function)
     }

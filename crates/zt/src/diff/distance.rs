@@ -42,7 +42,6 @@ struct Sums {
 impl Distance {
     /// The norm of the difference over the norm of the first values, `|b - a| / |a|`: 0 without a difference,
     /// infinite if only the first values are all 0.
-    #[must_use]
     pub fn relative(&self) -> f64 {
         let Sums { aa, apart, .. } = self.sums;
         if apart == 0.0 {
@@ -52,7 +51,6 @@ impl Distance {
     }
 
     /// The cosine of the angle between the first and the second values; `None` if the values of one side are all 0.
-    #[must_use]
     pub fn cosine(&self) -> Option<f64> {
         let norms = self.sums.aa.sqrt() * self.sums.bb.sqrt();
         (norms > 0.0).then(|| (self.sums.ab / norms).clamp(-1.0, 1.0))

@@ -122,7 +122,6 @@ pub struct Diff {
 
 impl Diff {
     /// Whether there is no difference.
-    #[must_use]
     pub fn is_same(&self) -> bool {
         self.attributes.is_empty()
             && self.only_a.is_empty()

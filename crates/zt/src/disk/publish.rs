@@ -257,7 +257,6 @@ impl AtomicFile {
     }
 
     /// The number of bytes written so far.
-    #[must_use]
     pub fn byte_len(&self) -> u64 {
         self.file.as_ref().map_or(0, |file| {
             file.get_ref().byte_len() + file.buffer().len() as u64
@@ -309,7 +308,6 @@ impl Drop for AtomicFile {
 }
 
 /// Whether `path` is `NUL`, where Windows drops what is written. Its metadata does not show it.
-#[must_use]
 pub fn is_null(path: &Path) -> bool {
     cfg!(windows)
         && std::path::absolute(path)

@@ -183,7 +183,6 @@ impl Editor {
 
     /// The file as it was when the edit began. Readers see this file until the edit commits. Clones of
     /// it keep the file locked: drop them before the next edit.
-    #[must_use]
     pub const fn before(&self) -> &File {
         &self.before
     }
@@ -191,20 +190,17 @@ impl Editor {
     /// Whether the edited file has the object of that name as [`Editor::before`] has it: it is sound, and
     /// it was not removed, renamed or replaced. Its components can be
     /// [shared](crate::ComponentWriter::share) under that name then.
-    #[must_use]
     pub fn keeps(&self, name: &str) -> bool {
         let is_sound = || self.before.tensor(name).is_ok();
         !self.changed.contains(name) && is_sound()
     }
 
     /// The path of the file; `None` for an edit of a [`Storage`].
-    #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
 
     /// Whether the edited file would have an object of that name. Faulty objects count.
-    #[must_use]
     pub fn contains(&self, name: &str) -> bool {
         self.writer.expect(name).is_ok()
     }

@@ -58,7 +58,6 @@ pub enum Blame {
 
 impl Blame {
     /// One word: `file`, `system`, `build`, `limits` or `caller`.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Blame::File => "file",
@@ -71,7 +70,6 @@ impl Blame {
 }
 
 /// The explanation of an error's code.
-#[must_use]
 pub fn explain(code: &str) -> Option<&'static CodeInfo> {
     ALL.iter().find(|info| info.code == code)
 }
@@ -88,7 +86,6 @@ pub struct WarningInfo {
 }
 
 /// The explanation of a warning's code. Warnings with the code of an error share one.
-#[must_use]
 pub fn explain_warning(code: &str) -> Option<WarningInfo> {
     let known = WARNINGS.iter().copied().find(|info| info.code == code);
     known.or_else(|| {

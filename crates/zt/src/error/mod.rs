@@ -187,7 +187,6 @@ impl Error {
     }
 
     /// The error that [`Error::new`] was given, to be downcast; `None` for all other errors.
-    #[must_use]
     pub fn inner(&self) -> Option<&(dyn std::error::Error + Send + Sync + 'static)> {
         match &*self.cause {
             Cause::Other { error, .. } => Some(&**error),
@@ -213,7 +212,6 @@ impl Error {
     }
 
     /// Who is at fault.
-    #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match &*self.cause {
             Cause::Container(error) => container_kind(error),
@@ -225,7 +223,6 @@ impl Error {
     }
 
     /// The stable code in kebab-case, one of [`codes::ALL`]. Match on this, never on the text.
-    #[must_use]
     pub fn code(&self) -> &'static str {
         match &*self.cause {
             Cause::Container(error) => error.code(),
@@ -237,43 +234,36 @@ impl Error {
     }
 
     /// The path of the file, if it has one.
-    #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.location.path.as_deref()
     }
 
     /// The name of the faulty object, if only one is faulty.
-    #[must_use]
     pub fn object(&self) -> Option<&str> {
         self.location.object.as_deref()
     }
 
     /// The role of the faulty component, if only one is faulty.
-    #[must_use]
     pub fn component(&self) -> Option<&str> {
         self.location.component.as_deref()
     }
 
     /// The absolute offset of the first byte at fault.
-    #[must_use]
     pub fn offset(&self) -> Option<u64> {
         self.location.offset
     }
 
     /// The absolute offset one past the last byte at fault.
-    #[must_use]
     pub fn end(&self) -> Option<u64> {
         self.location.end
     }
 
     /// What is wrong, without the place.
-    #[must_use]
     pub fn message(&self) -> String {
         self.cause.to_string()
     }
 
     /// Names the object, unless the error names one already.
-    #[must_use]
     pub fn with_object(mut self, name: &str) -> Self {
         self.location.object.get_or_insert_with(|| name.to_owned());
         self
@@ -286,7 +276,6 @@ impl Error {
     }
 
     /// Names the component, unless the error names one already.
-    #[must_use]
     pub fn with_component(mut self, role: &str) -> Self {
         self.location
             .component
@@ -295,14 +284,12 @@ impl Error {
     }
 
     /// Names the file, unless the error names one already.
-    #[must_use]
     pub fn with_path(mut self, path: &Path) -> Self {
         self.location.path.get_or_insert_with(|| path.to_owned());
         self
     }
 
     /// Adds the place of the faulty bytes, unless the error has a place already.
-    #[must_use]
     pub fn with_span(mut self, span: Span) -> Self {
         if self.location.offset.is_none() {
             self.location.offset = Some(span.offset());
@@ -312,7 +299,6 @@ impl Error {
     }
 
     /// Adds the offset where the fault begins, unless the error has one already.
-    #[must_use]
     pub fn with_offset(mut self, offset: u64) -> Self {
         self.location.offset.get_or_insert(offset);
         self

@@ -58,7 +58,6 @@ pub struct SourceId(usize);
 
 impl FileBuilder {
     /// A file of `kind` without objects.
-    #[must_use]
     pub fn new(kind: Kind, options: OpenOptions) -> Self {
         FileBuilder {
             kind,
@@ -73,7 +72,6 @@ impl FileBuilder {
     }
 
     /// The limits that apply to the file.
-    #[must_use]
     pub const fn limits(&self) -> &Limits {
         &self.options.limits
     }

@@ -13,13 +13,11 @@ impl Kind {
     pub const ZT: Kind = Kind("zt");
 
     /// The kind of that name, in lower case.
-    #[must_use]
     pub const fn new(name: &'static str) -> Self {
         Kind(name)
     }
 
     /// Its name: `zt`, `safetensors`, ...
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         self.0
     }

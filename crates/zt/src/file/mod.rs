@@ -164,13 +164,11 @@ impl File {
     }
 
     /// The file's format.
-    #[must_use]
     pub fn kind(&self) -> Kind {
         self.inner.kind
     }
 
     /// The generation of a `.zt` file: `0.1`, `1.0`, `1.1` or `1.2`; `None` for other kinds.
-    #[must_use]
     pub fn layout(&self) -> Option<&'static str> {
         let (placement, version) = self.inner.catalog.placement()?;
         Some(match placement.layout {
@@ -183,20 +181,17 @@ impl File {
     }
 
     /// The version text of a `.zt` manifest, as it stands there; 0.1 has none.
-    #[must_use]
     pub fn version(&self) -> Option<&str> {
         let (_, version) = self.inner.catalog.placement()?;
         version.map(|version| version.text.as_str())
     }
 
     /// Bytes of the file; of all files, where it is a set of several.
-    #[must_use]
     pub fn byte_len(&self) -> u64 {
         self.inner.byte_len
     }
 
     /// Where the blobs of a `.zt` file may lie; `None` for other kinds.
-    #[must_use]
     pub fn data_region(&self) -> Option<Span> {
         let placement = self.inner.catalog.placement();
         placement.map(|(placement, _)| placement.data)
@@ -222,7 +217,6 @@ impl File {
 
     /// Everything that a user should know and that is no error. Decodes every object, and keeps none in
     /// memory.
-    #[must_use]
     pub fn warnings(&self) -> Vec<Warning> {
         let of_file = |warning: &zt_manifest::Warning| warning_of(None, warning);
         let truncated = self.truncated().map(Warning::from);
@@ -244,19 +238,16 @@ impl File {
     /// the same. Its offset is the first missing byte. Objects that are cut have faults of their own; others
     /// may be missing altogether, if their kind lists them at the end. It is among the
     /// [warnings](File::warnings) and a problem to [`File::verify`].
-    #[must_use]
     pub fn truncated(&self) -> Option<&Error> {
         self.inner.truncated.as_ref()
     }
 
     /// How many objects there are, faulty ones included.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.inner.catalog.len()
     }
 
     /// Whether there are no objects.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -275,7 +266,6 @@ impl File {
     /// # Errors
     ///
     /// `Some(Err(_))`: the object's fault, if it cannot be read at all.
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<Result<Tensor<'_>>> {
         let at = self.inner.catalog.find(name)?;
         Some(self.entry_at(at)?.tensor())
@@ -337,7 +327,6 @@ impl File {
     /// assert_eq!(*entries[0].tensor()?.values::<f32>()?, [0.5]);
     /// # Ok::<(), zt::Error>(())
     /// ```
-    #[must_use]
     pub fn entries(&self) -> Vec<Entry<'_>> {
         let order = self.inner.catalog.kept_order(&self.inner.registry);
         let entries = order.all.iter();
@@ -348,7 +337,6 @@ impl File {
 
     /// Decoded bytes of all components; an unknown length counts as 0. Decodes every object, and keeps
     /// none in memory.
-    #[must_use]
     pub fn decoded_len(&self) -> u64 {
         let add = |sum: &mut u64, at: usize| {
             let place = u32::try_from(at).unwrap_or(u32::MAX);
@@ -404,7 +392,6 @@ impl File {
     }
 
     /// The formats and logical types that this file is read with.
-    #[must_use]
     pub fn registry(&self) -> &Registry {
         &self.inner.registry
     }
@@ -422,14 +409,12 @@ pub struct Entry<'f> {
 
 impl<'f> Entry<'f> {
     /// Its name.
-    #[must_use]
     pub fn name(&self) -> &'f str {
         self.name
     }
 
     /// Its fault: it cannot be read at all, or it breaks a rule of its format. In the second case
     /// [`Entry::tensor`] still reads each component, but the components have no meaning together.
-    #[must_use]
     pub fn fault(&self) -> Option<&'f Error> {
         let unreadable = self.resolved.object.as_ref().err();
         let unreadable = unreadable.map(|faulty| &faulty.error);
@@ -447,7 +432,6 @@ impl<'f> Entry<'f> {
     }
 
     /// The fields of an object that cannot be read at all, as far as they are known; `None` for all others.
-    #[must_use]
     pub fn raw(&self) -> Option<&'f RawObject> {
         let fault = self.resolved.object.as_ref().err();
         fault.map(|faulty| &*faulty.raw)

@@ -35,7 +35,6 @@ pub enum WarningKind {
 }
 
 /// A warning if the file at `path` has other names (hard links). They keep it when it is replaced.
-#[must_use]
 pub fn parted_links(path: impl AsRef<Path>) -> Option<Warning> {
     #[cfg(unix)]
     let names = std::fs::metadata(path).map_or(1, |metadata| {

@@ -77,7 +77,6 @@ impl Generation {
     ///
     /// A generation is mendable if it is whole. A doubtful one is mendable if its end is known and
     /// every digest was checked. Any other can only be saved to a new file.
-    #[must_use]
     pub const fn is_mendable(&self) -> bool {
         match self.standing {
             Standing::Whole => true,

@@ -81,7 +81,6 @@ impl Recovery {
     }
 
     /// What can be done.
-    #[must_use]
     pub fn verdict(&self) -> Verdict {
         let Some(chosen) = &self.chosen else {
             let is_in_doubt = |other: &Generation| match other.standing {
@@ -105,33 +104,28 @@ impl Recovery {
     }
 
     /// The file's own manifest.
-    #[must_use]
     pub fn generation(&self) -> Option<&Generation> {
         self.chosen.as_ref().map(|chosen| &chosen.generation)
     }
 
     /// The other manifests in the file, the last one first, up to the last whole one: older, nested
     /// and doubtful ones.
-    #[must_use]
     pub fn others(&self) -> &[Generation] {
         &self.others
     }
 
     /// The objects of the file's manifest, in the order of their data, and what is left of each.
-    #[must_use]
     pub fn objects(&self) -> &[Recovered] {
         self.chosen.as_ref().map_or(&[], |chosen| &chosen.objects)
     }
 
     /// The file with that manifest. Damaged objects fail to read. If the chosen manifest belongs to
     /// a file within, this is that file.
-    #[must_use]
     pub fn file(&self) -> Option<&File> {
         self.chosen.as_ref().map(|chosen| &chosen.file)
     }
 
     /// Whether the manifest's objects are all complete.
-    #[must_use]
     pub fn is_complete(&self) -> bool {
         let is_there = |object: &Recovered| matches!(object.fate, Fate::Proved | Fate::Unproved);
         self.chosen.is_some() && self.objects().iter().all(is_there)
@@ -139,27 +133,23 @@ impl Recovery {
 
     /// Whether every manifest was examined. A file with tens of thousands of apparent manifests
     /// exceeds the limit.
-    #[must_use]
     pub const fn is_exhaustive(&self) -> bool {
         self.is_exhaustive
     }
 
     /// Why readers refuse the file; `None` if they do not, or if a manifest was chosen.
-    #[must_use]
     pub const fn refusal(&self) -> Option<&Error> {
         self.refusal.as_ref()
     }
 
     /// The compressed components of a file without any manifest that end with a seek table. Their names, shapes
     /// and types are unknown, so they cannot be saved. Their checksums were not compared.
-    #[must_use]
     pub fn remains(&self) -> &[Remains] {
         &self.remains
     }
 
     /// The bytes behind the file's manifest and trailer, from an unfinished edit or appended to the
     /// file. Repair in place removes them.
-    #[must_use]
     pub fn surplus(&self) -> Option<Span> {
         let end = self.generation()?.end;
         Span::between(end, self.byte_len).filter(|span| !span.is_empty())

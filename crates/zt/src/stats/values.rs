@@ -100,7 +100,6 @@ impl Stats {
     }
 
     /// Whether all values are one finite number.
-    #[must_use]
     pub fn is_constant(&self) -> bool {
         let finite = self.finite.filter(|finite| finite.count == self.count);
         finite.is_some_and(|finite| finite.min == finite.max)
@@ -365,7 +364,6 @@ fn scale_of(magnitude: f64) -> f64 {
 
 impl Bound {
     /// The number that a value counts as.
-    #[must_use]
     pub fn of(value: Scalar) -> Self {
         match value {
             Scalar::Int(value) => Bound::Integer(value.into()),
@@ -378,7 +376,6 @@ impl Bound {
     }
 
     /// The nearest f64.
-    #[must_use]
     pub const fn as_f64(self) -> f64 {
         match self {
             Bound::Integer(value) => value as f64,

@@ -73,7 +73,6 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
     }
 
     /// Stores the following components with `options`, copied ones too.
-    #[must_use]
     pub fn options(mut self, options: ObjectOptions) -> Self {
         self.state.options = options;
         self.state.keeps = Keeps::default();
@@ -82,7 +81,6 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
 
     /// Writes the object even if it breaks a rule of its format: for a copy of an object that has
     /// a [fault](crate::Tensor::fault).
-    #[must_use]
     pub fn unchecked(mut self) -> Self {
         self.state.is_unchecked = true;
         self
@@ -124,7 +122,6 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
     }
 
     /// Goes on with a component of this object that was suspended.
-    #[must_use]
     pub fn resume_component(
         &mut self,
         suspended: SuspendedComponent,
@@ -248,7 +245,6 @@ impl<'w> Writer<'w> {
     /// assert_eq!(*File::from_bytes(bytes)?.tensor("pair")?.values::<u8>()?, [1, 2]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use]
     pub fn resume_object(&mut self, suspended: SuspendedObject) -> ObjectWriter<'_, 'w> {
         ObjectWriter {
             writer: self,

@@ -57,6 +57,7 @@ pub(crate) struct Keeps {
 /// let values_only = ObjectOptions::from(ComponentOptions::default())
 ///     .role("values", ComponentOptions { compression: Compression::Zstd(3), ..Default::default() });
 /// ```
+#[must_use]
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct ObjectOptions {
     others: ComponentOptions,
@@ -74,14 +75,12 @@ impl From<ComponentOptions> for ObjectOptions {
 
 impl ObjectOptions {
     /// Stores the component of `role` with these options.
-    #[must_use]
     pub fn role(mut self, role: impl Into<String>, options: ComponentOptions) -> Self {
         self.roles.push((role.into(), options));
         self
     }
 
     /// How the component of `role` is stored.
-    #[must_use]
     pub fn of(&self, role: &str) -> ComponentOptions {
         let named = self.roles.iter().rev().find(|(name, _)| name == role);
         named.map_or(self.others, |(_, options)| *options)
@@ -102,6 +101,7 @@ impl ObjectOptions {
 /// writer.finish()?;
 /// # Ok::<(), zt::Error>(())
 /// ```
+#[must_use]
 #[derive(Debug, Clone)]
 pub struct WriteOptions {
     /// `None` if the caller did not choose.
@@ -137,14 +137,12 @@ impl WriteOptions {
     /// The defaults: raw components, each with a crc32c, large ones on page boundaries and with chunk digests. Only
     /// objects that are planes already are compressed, as by [`WriteOptions::planes`]. A component
     /// that is [copied](crate::Writer::copy) keeps its encoding and its digest algorithm.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Compresses every component with zstd, unless it does not shrink. Levels are 1 to 22, or negative
     /// for more speed. Level 0 is the default of zstd. A level out of range means the nearest one.
-    #[must_use]
     pub fn zstd(mut self, level: i32) -> Self {
         self.compression = Some(Compression::Zstd(level));
         self
@@ -152,7 +150,6 @@ impl WriteOptions {
 
     /// The compression of components, copied ones too, unless
     /// [`Writer::add_with`](crate::Writer::add_with) sets another one.
-    #[must_use]
     pub fn compression(mut self, compression: Compression) -> Self {
         self.compression = Some(compression);
         self
@@ -182,7 +179,6 @@ impl WriteOptions {
     /// assert_eq!(file.tensor("weights")?.to_dense()?, weights);
     /// # Ok::<(), zt::Error>(())
     /// ```
-    #[must_use]
     pub fn planes(mut self) -> Self {
         self.planes = true;
         self.compression = Some(Compression::Auto);
@@ -190,7 +186,6 @@ impl WriteOptions {
     }
 
     /// The digest of every component's stored bytes, copied ones too; `None` for none.
-    #[must_use]
     pub fn digest(mut self, digest: Option<DigestAlgorithm>) -> Self {
         self.digest = Some(digest);
         self
@@ -201,7 +196,6 @@ impl WriteOptions {
     /// every byte takes as long as the first. `None` writes no such digests.
     ///
     /// Spec: §6.1.
-    #[must_use]
     pub fn chunk_digests(mut self, algorithm: Option<DigestAlgorithm>) -> Self {
         self.chunk_digests = algorithm;
         self
@@ -226,7 +220,6 @@ impl WriteOptions {
     /// Begins every component at a multiple of `alignment` bytes: a power of two from 64 to 2^30. By
     /// default small components begin at multiples of 64. Components of 1 MiB or more begin at multiples
     /// of 4096, so that they share no page.
-    #[must_use]
     pub fn alignment(mut self, alignment: u64) -> Self {
         self.alignment = Some(alignment);
         self
@@ -250,7 +243,6 @@ impl WriteOptions {
     /// assert_eq!(span("embed")?, span("head")?);
     /// # Ok::<(), zt::Error>(())
     /// ```
-    #[must_use]
     pub fn deduplicate(mut self, deduplicate: bool) -> Self {
         self.deduplicate = deduplicate;
         self
@@ -258,14 +250,12 @@ impl WriteOptions {
 
     /// Compresses on this many threads beside the caller's; the default is one for each core. With 1, only
     /// the caller's thread works. The bytes of the file do not depend on this number.
-    #[must_use]
     pub fn threads(mut self, threads: impl Into<Option<usize>>) -> Self {
         self.threads = threads.into();
         self
     }
 
     /// The number that [`WriteOptions::threads`] set, for other work on the same file.
-    #[must_use]
     pub const fn thread_count(&self) -> Option<usize> {
         self.threads
     }
@@ -274,14 +264,12 @@ impl WriteOptions {
     /// [`Editor::rename`](crate::Editor::rename) take an empty name. Off by default, because it is
     /// usually a mistake; readers take such names. [`Writer::begin`](crate::Writer::begin) and
     /// [`Writer::copy`](crate::Writer::copy) always do, so that copies keep what a file has.
-    #[must_use]
     pub fn empty_names(mut self, empty_names: bool) -> Self {
         self.empty_names = empty_names;
         self
     }
 
     /// The formats that objects are checked against, instead of [`registry`](crate::registry).
-    #[must_use]
     pub fn registry(mut self, registry: Registry) -> Self {
         self.registry = Some(registry);
         self

@@ -23,7 +23,6 @@ const STRETCH: usize = 64 << 10;
 
 impl Writer<'_> {
     /// Whether dense objects are written as planes: [`WriteOptions::planes`](crate::WriteOptions::planes).
-    #[must_use]
     pub const fn writes_planes(&self) -> bool {
         self.writes_planes
     }
@@ -32,7 +31,6 @@ impl Writer<'_> {
     ///
     /// It stays dense if its values are not f64, f32, f16 or bf16 (or complex numbers of these). It
     /// also stays dense if it has fewer than 16 KiB, or attributes whose keys planes need.
-    #[must_use]
     pub fn planes_of(
         &self,
         shape: &[u64],

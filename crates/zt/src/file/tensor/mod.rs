@@ -64,13 +64,11 @@ impl<'f> Tensor<'f> {
     }
 
     /// Its name.
-    #[must_use]
     pub fn name(&self) -> &'f str {
         self.name
     }
 
     /// Its dimensions, outermost first; empty for a scalar.
-    #[must_use]
     pub fn shape(&self) -> &'f [u64] {
         &self.object.shape
     }
@@ -90,20 +88,17 @@ impl<'f> Tensor<'f> {
     }
 
     /// Its format's id: `dense`, `sparse_csr`, ...
-    #[must_use]
     pub fn format(&self) -> &'f str {
         &self.object.format
     }
 
     /// The number of its elements; `None` if that exceeds 2^64.
-    #[must_use]
     pub fn element_count(&self) -> Option<u64> {
         element_count(self.shape())
     }
 
     /// The storage type of the values that [`Tensor::to_dense`] gives; for a dense object, of `data`.
     /// `None` if its format is not registered, or has no dense value.
-    #[must_use]
     pub fn dtype(&self) -> Option<DType> {
         let registry = &self.file.registry;
         let format = registry.format(self.format())?;
@@ -113,20 +108,17 @@ impl<'f> Tensor<'f> {
 
     /// The name of the type of its values, to show to people: `f32`, `f8_e4m3fn`, `4-bit`, `q4_0`.
     /// `None` if the file does not record it.
-    #[must_use]
     pub fn value_type(&self) -> Option<Text> {
         let signature = Signature::of(self.object);
         self.file.registry.value_type(self.format(), &signature)
     }
 
     /// Its attributes; an empty map where it has none.
-    #[must_use]
     pub fn attributes(&self) -> &'f Map {
         self.object.attributes()
     }
 
     /// Its entry in the manifest.
-    #[must_use]
     pub fn object(&self) -> &'f Object {
         self.object
     }
@@ -481,7 +473,6 @@ impl<'f> Tensor<'f> {
     }
 
     /// Whether its bytes come over a network: see [`Source::is_remote`].
-    #[must_use]
     pub fn is_remote(&self) -> bool {
         self.located().any(|part| self.source(part).is_remote())
     }
@@ -564,7 +555,6 @@ impl<'f> Tensor<'f> {
 
     /// The rule of its format that the object breaks. Its components are readable as they are; a
     /// view, a slice or the dense value is this error.
-    #[must_use]
     pub fn fault(&self) -> Option<&'f Error> {
         self.resolved.fault.as_ref()
     }

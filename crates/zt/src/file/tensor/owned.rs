@@ -46,7 +46,6 @@ impl File {
 
 impl OwnedTensor {
     /// The handle to read it with.
-    #[must_use]
     #[expect(clippy::expect_used, reason = "objects are decoded once")]
     pub fn tensor(&self) -> Tensor<'_> {
         let entry = self.file.entry_at(self.at);
@@ -55,7 +54,6 @@ impl OwnedTensor {
     }
 
     /// The file that has it.
-    #[must_use]
     pub const fn file(&self) -> &File {
         &self.file
     }
