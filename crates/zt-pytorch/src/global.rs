@@ -176,107 +176,58 @@ pub(super) enum Scheme {
     Symmetric,
 }
 
-/// The other globals with a name of their own, by their modules. The first name of each is in
-/// messages.
-static KNOWN: &[(&str, &[(&str, Global)])] = &[
-    (
-        "collections",
-        &[
-            ("OrderedDict", collection(Collection::OrderedDict)),
-            ("Counter", collection(Collection::Counter)),
-            ("defaultdict", collection(Collection::DefaultDict)),
-            ("deque", collection(Collection::Deque)),
-        ],
-    ),
-    (
-        "builtins",
-        &[
-            ("set", collection(Collection::Set)),
-            ("frozenset", collection(Collection::FrozenSet)),
-            ("bytes", Global::Bytes),
-            ("bytearray", Global::ByteArray),
-            ("complex", Global::Complex),
-        ],
-    ),
-    ("_codecs", &[("encode", Global::Encode)]),
-    ("argparse", &[("Namespace", Global::Namespace)]),
-    (
-        "torch",
-        &[
-            ("Size", Global::Size),
-            ("device", Global::Device),
-            ("Tensor", Global::Tensor),
-            ("per_tensor_affine", scheme(Scheme::PerTensor)),
-            ("per_channel_affine", scheme(Scheme::PerChannel)),
-            (
-                "per_channel_affine_float_qparams",
-                scheme(Scheme::PerChannelFloat),
-            ),
-            ("per_tensor_symmetric", scheme(Scheme::Symmetric)),
-            ("per_channel_symmetric", scheme(Scheme::Symmetric)),
-        ],
-    ),
-    ("torch.serialization", &[("_get_layout", Global::Layout)]),
-    ("torch.nn.parameter", &[("Parameter", Global::Parameter)]),
-    (
-        "numpy",
-        &[
-            ("dtype", Global::Numpy(Numpy::DType)),
-            ("ndarray", Global::Numpy(Numpy::Class)),
-        ],
-    ),
-    ("numpy._core.multiarray", MULTIARRAY),
-    ("numpy.core.multiarray", MULTIARRAY),
-    ("numpy._core.numeric", NUMERIC),
-    ("numpy.core.numeric", NUMERIC),
-    (
-        "torch.storage",
-        &[
-            ("TypedStorage", Global::Storage(None)),
-            ("UntypedStorage", Global::Storage(Some(&BYTES))),
-        ],
-    ),
-    (
-        "torch._utils",
-        &[
-            ("_rebuild_tensor", rebuild(Rebuild::Tensor)),
-            ("_rebuild_tensor_v2", rebuild(Rebuild::TensorV2)),
-            ("_rebuild_tensor_v3", rebuild(Rebuild::TensorV3)),
-            ("_rebuild_parameter", rebuild(Rebuild::Parameter)),
-            ("_rebuild_parameter_with_state", rebuild(Rebuild::WithState)),
-            ("_rebuild_sparse_tensor", rebuild(Rebuild::SparseTensor)),
-            // CSR in torch 1.9 to 1.12.
-            ("_rebuild_sparse_csr_tensor", rebuild(Rebuild::SparseTensor)),
-            ("_rebuild_qtensor", rebuild(Rebuild::QTensor)),
-            ("_rebuild_meta_tensor_no_storage", rebuild(Rebuild::Meta)),
-            ("_rebuild_wrapper_subclass", rebuild(Rebuild::Subclass)),
-            (
-                "_rebuild_device_tensor_from_cpu_tensor",
-                rebuild(Rebuild::FromCpu),
-            ),
-            (
-                "_rebuild_device_tensor_from_numpy",
-                rebuild(Rebuild::FromNumpy),
-            ),
-        ],
-    ),
+/// The other globals with a name of their own. The first name of each is in messages. NumPy 2 renamed
+/// its modules.
+#[rustfmt::skip]
+static KNOWN: &[(&str, &str, Global)] = &[
+    ("collections", "OrderedDict", collection(Collection::OrderedDict)),
+    ("collections", "Counter", collection(Collection::Counter)),
+    ("collections", "defaultdict", collection(Collection::DefaultDict)),
+    ("collections", "deque", collection(Collection::Deque)),
+    ("builtins", "set", collection(Collection::Set)),
+    ("builtins", "frozenset", collection(Collection::FrozenSet)),
+    ("builtins", "bytes", Global::Bytes),
+    ("builtins", "bytearray", Global::ByteArray),
+    ("builtins", "complex", Global::Complex),
+    ("_codecs", "encode", Global::Encode),
+    ("argparse", "Namespace", Global::Namespace),
+    ("torch", "Size", Global::Size),
+    ("torch", "device", Global::Device),
+    ("torch", "Tensor", Global::Tensor),
+    ("torch", "per_tensor_affine", scheme(Scheme::PerTensor)),
+    ("torch", "per_channel_affine", scheme(Scheme::PerChannel)),
+    ("torch", "per_channel_affine_float_qparams", scheme(Scheme::PerChannelFloat)),
+    ("torch", "per_tensor_symmetric", scheme(Scheme::Symmetric)),
+    ("torch", "per_channel_symmetric", scheme(Scheme::Symmetric)),
+    ("torch.serialization", "_get_layout", Global::Layout),
+    ("torch.nn.parameter", "Parameter", Global::Parameter),
+    ("numpy", "dtype", Global::Numpy(Numpy::DType)),
+    ("numpy", "ndarray", Global::Numpy(Numpy::Class)),
+    ("numpy._core.multiarray", "_reconstruct", Global::Numpy(Numpy::Array)),
+    ("numpy._core.multiarray", "scalar", Global::Numpy(Numpy::Scalar)),
+    ("numpy.core.multiarray", "_reconstruct", Global::Numpy(Numpy::Array)),
+    ("numpy.core.multiarray", "scalar", Global::Numpy(Numpy::Scalar)),
+    ("numpy._core.numeric", "_frombuffer", Global::Numpy(Numpy::FromBuffer)),
+    ("numpy.core.numeric", "_frombuffer", Global::Numpy(Numpy::FromBuffer)),
+    ("torch.storage", "TypedStorage", Global::Storage(None)),
+    ("torch.storage", "UntypedStorage", Global::Storage(Some(&BYTES))),
+    ("torch._utils", "_rebuild_tensor", rebuild(Rebuild::Tensor)),
+    ("torch._utils", "_rebuild_tensor_v2", rebuild(Rebuild::TensorV2)),
+    ("torch._utils", "_rebuild_tensor_v3", rebuild(Rebuild::TensorV3)),
+    ("torch._utils", "_rebuild_parameter", rebuild(Rebuild::Parameter)),
+    ("torch._utils", "_rebuild_parameter_with_state", rebuild(Rebuild::WithState)),
+    ("torch._utils", "_rebuild_sparse_tensor", rebuild(Rebuild::SparseTensor)),
+    // CSR in torch 1.9 to 1.12.
+    ("torch._utils", "_rebuild_sparse_csr_tensor", rebuild(Rebuild::SparseTensor)),
+    ("torch._utils", "_rebuild_qtensor", rebuild(Rebuild::QTensor)),
+    ("torch._utils", "_rebuild_meta_tensor_no_storage", rebuild(Rebuild::Meta)),
+    ("torch._utils", "_rebuild_wrapper_subclass", rebuild(Rebuild::Subclass)),
+    ("torch._utils", "_rebuild_device_tensor_from_cpu_tensor", rebuild(Rebuild::FromCpu)),
+    ("torch._utils", "_rebuild_device_tensor_from_numpy", rebuild(Rebuild::FromNumpy)),
     // A tensor with attributes.
-    (
-        "torch._tensor",
-        &[("_rebuild_from_type_v2", rebuild(Rebuild::FromType))],
-    ),
-    (
-        "torch.tensor",
-        &[("_rebuild_from_type_v2", rebuild(Rebuild::FromType))],
-    ),
+    ("torch._tensor", "_rebuild_from_type_v2", rebuild(Rebuild::FromType)),
+    ("torch.tensor", "_rebuild_from_type_v2", rebuild(Rebuild::FromType)),
 ];
-
-/// NumPy 2 renamed the modules.
-const MULTIARRAY: &[(&str, Global)] = &[
-    ("_reconstruct", Global::Numpy(Numpy::Array)),
-    ("scalar", Global::Numpy(Numpy::Scalar)),
-];
-const NUMERIC: &[(&str, Global)] = &[("_frombuffer", Global::Numpy(Numpy::FromBuffer))];
 
 const fn collection(collection: Collection) -> Global {
     Global::Collection(collection)
@@ -310,9 +261,8 @@ impl Global {
         if let Some(plain) = plain.find(|plain| (plain.0, plain.1) == (module, name)) {
             return Some(Global::Plain(plain));
         }
-        let of_module = KNOWN.iter().filter(|row| row.0 == module);
-        let mut names = of_module.flat_map(|row| row.1);
-        if let Some((_, global)) = names.find(|row| row.0 == name) {
+        let mut known = KNOWN.iter();
+        if let Some((.., global)) = known.find(|known| (known.0, known.1) == (module, name)) {
             return Some(*global);
         }
         let sparse = matches!(module, "torch.sparse" | "torch.cuda.sparse");
@@ -423,11 +373,7 @@ impl zt_pickle::Global for Global {
 /// The name in Python. Classes that are one global have one name.
 impl fmt::Display for Global {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let known = KNOWN.iter().find_map(|(module, names)| {
-            let (name, _) = names.iter().find(|row| row.1 == *self)?;
-            Some((module, name))
-        });
-        if let Some((module, name)) = known {
+        if let Some((module, name, _)) = KNOWN.iter().find(|known| known.2 == *self) {
             return write_name(f, module, name);
         }
         match self {
