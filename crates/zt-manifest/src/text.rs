@@ -9,29 +9,11 @@ pub type Text = Cow<'static, str>;
 
 /// The specification's formats, roles, logical types and encodings. A word that is missing here only
 /// costs an allocation.
+#[rustfmt::skip]
 const WORDS: [&str; 22] = [
-    "dense",
-    "data",
-    "sparse_csr",
-    "values",
-    "indices",
-    "indptr",
-    "sparse_coo",
-    "coords",
-    "quantized_group",
-    "packed_weight",
-    "scales",
-    "zeros",
-    "quantized_4bit",
-    "scale",
-    "zero_point",
-    "raw",
-    "zstd",
-    "f8_e4m3fn",
-    "f8_e5m2",
-    "complex64",
-    "complex128",
-    "little",
+    "dense", "data", "sparse_csr", "values", "indices", "indptr", "sparse_coo", "coords",
+    "quantized_group", "packed_weight", "scales", "zeros", "quantized_4bit", "scale", "zero_point",
+    "raw", "zstd", "f8_e4m3fn", "f8_e5m2", "complex64", "complex128", "little",
 ];
 
 /// `word`, without an allocation if it is a known one.

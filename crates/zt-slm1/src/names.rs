@@ -8,16 +8,9 @@ use zt_foreign::{Names, fnv1a};
 const MODEL: [&str; 3] = ["tok_embeddings", "norm", "output"];
 
 /// The tensors of a layer.
+#[rustfmt::skip]
 const LAYER: [&str; 9] = [
-    "attn_norm",
-    "ffn_norm",
-    "wq",
-    "wk",
-    "wv",
-    "wo",
-    "w1",
-    "w2",
-    "w3",
+    "attn_norm", "ffn_norm", "wq", "wk", "wv", "wo", "w1", "w2", "w3",
 ];
 
 /// The names of tensors by their hashes.

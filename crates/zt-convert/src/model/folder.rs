@@ -22,22 +22,10 @@ const BIN_STEMS: &[&str] = &[
 ];
 
 /// Names for weights of one model in several types, as programs add them to the name of a file.
+#[rustfmt::skip]
 const VARIANTS: &[&str] = &[
-    "4bit",
-    "8bit",
-    "bf16",
-    "ema",
-    "fp16",
-    "fp32",
-    "fp4",
-    "fp8",
-    "fp8_e4m3fn",
-    "fp8_e5m2",
-    "int4",
-    "int8",
-    "no_ema",
-    "non_ema",
-    "nf4",
+    "4bit", "8bit", "bf16", "ema", "fp16", "fp32", "fp4", "fp8", "fp8_e4m3fn", "fp8_e5m2", "int4",
+    "int8", "no_ema", "non_ema", "nf4",
 ];
 
 /// The longest JSON of a configuration that is read.
