@@ -29,19 +29,11 @@ const DOWNLOAD: &str = "check the address and the access rights, and download th
 const OLD_GGML: &str = "convert it to GGUF with the tools of an old llama.cpp";
 
 /// Bytes, their offset, what has them there, and what to do with it.
+#[rustfmt::skip]
 const MAGICS: &[(&[u8], usize, &str, &str)] = &[
-    (
-        b"version https://git-lfs.github.com/spec/",
-        0,
-        "a Git LFS pointer",
-        "run `git lfs pull` to fetch the file",
-    ),
-    (
-        b"/annex/objects/",
-        0,
-        "a git-annex pointer",
-        "run `git annex get` to fetch the file",
-    ),
+    (b"version https://git-lfs.github.com/spec/", 0,
+        "a Git LFS pointer", "run `git lfs pull` to fetch the file"),
+    (b"/annex/objects/", 0, "a git-annex pointer", "run `git annex get` to fetch the file"),
     (b"\x1F\x8B\x08", 0, "a gzip file", DECOMPRESS),
     (b"\x28\xB5\x2F\xFD", 0, "a zstd file", DECOMPRESS),
     (b"\xFD7zXZ\0", 0, "an xz file", DECOMPRESS),
@@ -50,32 +42,18 @@ const MAGICS: &[(&[u8], usize, &str, &str)] = &[
     (b"7z\xBC\xAF\x27\x1C", 0, "a 7z archive", EXTRACT),
     (b"Rar!\x1A\x07", 0, "a RAR archive", EXTRACT),
     (b"ustar", 257, "a tar archive", EXTRACT),
-    (
-        b"PK\x03\x04",
-        0,
-        "a zip archive without tensor files of a known kind, or a truncated one",
-        EXTRACT,
-    ),
+    (b"PK\x03\x04", 0,
+        "a zip archive without tensor files of a known kind, or a truncated one", EXTRACT),
     (b"TFL3", 4, "a TensorFlow Lite model", EXPORT),
     // Messages that begin with version 1 and with the field 2, which has the model.
-    (
-        b"\x08\x01\x12",
-        0,
-        "a TensorFlow SavedModel or a Core ML model",
-        EXPORT,
-    ),
+    (b"\x08\x01\x12", 0, "a TensorFlow SavedModel or a Core ML model", EXPORT),
     (b"lmgg", 0, "a GGML file from before GGUF", OLD_GGML),
     (b"fmgg", 0, "a GGML file from before GGUF", OLD_GGML),
     (b"tjgg", 0, "a GGML file from before GGUF", OLD_GGML),
     (b"PAR1", 0, "a Parquet file", EXPORT),
     (b"ARROW1", 0, "an Arrow file", EXPORT),
     (b"MATLAB 5.0 MAT-file", 0, "a MATLAB file", EXPORT),
-    (
-        b"CDF",
-        0,
-        "a NetCDF 3 file",
-        "convert it to HDF5: `nccopy -k nc4`",
-    ),
+    (b"CDF", 0, "a NetCDF 3 file", "convert it to HDF5: `nccopy -k nc4`"),
 ];
 
 /// A file in a folder, and what such a folder is.
