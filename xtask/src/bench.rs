@@ -7,6 +7,9 @@
 //!
 //! With `--foreign` first, it compares files of other formats with their own libraries, and writes
 //! `docs/foreign-formats.md`. `PYTHON` names the interpreter that has the libraries.
+//!
+//! With `--copying FOLDER...` first, it compares `zt convert` with programs that copy, on the file systems of
+//! these folders, and writes `docs/copying.md`.
 
 use std::collections::HashMap;
 use std::fs;
@@ -18,6 +21,7 @@ use crate::shell::{Program, Shell};
 pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<()> {
     match arguments.split_first() {
         Some((first, rest)) if first == "--foreign" => return run_foreign(shell, rest),
+        Some((first, rest)) if first == "--copying" => return run_copying(shell, rest),
         Some((first, [])) if first == "--chart" => return chart::write(shell),
         _ => {}
     }
@@ -116,15 +120,27 @@ fn run_foreign(shell: &Shell, arguments: &[String]) -> Result<()> {
             "build --locked --profile dist --package zt-benches --bin foreign --package zt-cli --bin zt",
         )
         .run()?;
-    let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".to_owned());
-    let built = shell.target().join("dist");
-    let script = shell
-        .program(python)
-        .args("benches/foreign.py")
-        .arg(built.join("foreign"))
-        .arg(built.join("zt"))
-        .args("--report docs/foreign-formats.md");
-    with(script, arguments).run()
+    let foreign = shell.target().join("dist").join("foreign");
+    let script = python(shell).args("benches/foreign.py").arg(foreign);
+    with_zt(script, shell, "docs/foreign-formats.md", arguments)
+}
+
+fn run_copying(shell: &Shell, arguments: &[String]) -> Result<()> {
+    shell
+        .cargo("build --locked --profile dist --package zt-cli --bin zt")
+        .run()?;
+    let script = python(shell).args("benches/copying.py");
+    with_zt(script, shell, "docs/copying.md", arguments)
+}
+
+fn python(shell: &Shell) -> Program {
+    shell.program(std::env::var("PYTHON").unwrap_or_else(|_| "python3".to_owned()))
+}
+
+/// Runs a script with the program, which writes `page`.
+fn with_zt(script: Program, shell: &Shell, page: &str, arguments: &[String]) -> Result<()> {
+    let script = script.arg(shell.target().join("dist").join("zt"));
+    with(script.args("--report").arg(page), arguments).run()
 }
 
 fn with(program: Program, arguments: &[String]) -> Program {

@@ -18,6 +18,7 @@
 #[path = "../tests/common/mod.rs"]
 mod common;
 
+use std::collections::VecDeque;
 use std::hint::black_box;
 use std::io::Write;
 use std::process::Command;
@@ -257,6 +258,7 @@ fn compare(arguments: &[String]) {
     }
     if let Some(zt) = option(arguments, "--zt") {
         text.push_str(&program(zt, runs));
+        text.push_str(&models(zt, runs, mib));
     }
     match option(arguments, "--write") {
         Some(path) => fs::write(path, format!("{HEAD}{text}")).unwrap(),
@@ -301,35 +303,28 @@ fn program(zt: &str, runs: usize) -> String {
         let (mut counts, mut seconds) = ((0, 0.0), Vec::new());
         for delay in DELAYS {
             server.delay(Duration::from_millis(delay));
-            let mut least = f64::INFINITY;
-            for _ in 0..runs {
-                let out = tempfile::tempdir().unwrap();
-                let path = |word: &str| {
-                    let word = word.replace("URL", &server.url("m.safetensors"));
-                    let word = word.replace("LOCAL", local.to_str().unwrap());
-                    word.replace("OUT", out.path().join("out").to_str().unwrap())
-                };
-                let before = (server.requests().len(), server.bytes());
-                let mut child = if command == bare {
-                    let mut child = Command::new(env::current_exe().unwrap());
-                    let port = server.port.to_string();
-                    child.args(["child", "bare-file", &port, &TENSOR.to_string()]);
-                    child
-                } else {
-                    let mut child = Command::new(zt);
-                    child.args(command.split(' ').map(path)).arg("--allow-http");
-                    child
-                };
-                let begin = Instant::now();
-                let output = child.output().unwrap();
-                least = least.min(begin.elapsed().as_secs_f64());
-                assert!(output.status.success(), "{command}: {output:?}");
-                let bytes = server.bytes() - before.1;
-                counts = (
-                    server.requests().len() - before.0,
-                    bytes as f64 / MIB as f64,
-                );
-            }
+            let out = tempfile::tempdir().unwrap();
+            let path = |word: &str| {
+                let word = word.replace("URL", &server.url("m.safetensors"));
+                let word = word.replace("LOCAL", local.to_str().unwrap());
+                word.replace("OUT", out.path().join("out").to_str().unwrap())
+            };
+            let before = (server.requests().len(), server.bytes());
+            let least = least(runs, || {
+                fs::remove_dir_all(out.path()).unwrap();
+                fs::create_dir(out.path()).unwrap();
+                if command == bare {
+                    return itself("bare-file", server.port, TENSOR);
+                }
+                let mut child = Command::new(zt);
+                child.args(command.split(' ').map(path)).arg("--allow-http");
+                child
+            });
+            let bytes = (server.bytes() - before.1) / runs as u64;
+            counts = (
+                (server.requests().len() - before.0) / runs,
+                bytes as f64 / MIB as f64,
+            );
             seconds.push(format!("{least:.2}"));
         }
         let (requests, mib) = counts;
@@ -342,6 +337,112 @@ fn program(zt: &str, runs: usize) -> String {
             "| {name} | {requests} | {mib:.1} | {} |\n",
             seconds.join(" | ")
         ));
+    }
+    text
+}
+
+/// The least seconds of `runs` programs.
+fn least(runs: usize, mut program: impl FnMut() -> Command) -> f64 {
+    let run = |_| {
+        let mut program = program();
+        let begin = Instant::now();
+        let output = program.output().unwrap();
+        let seconds = begin.elapsed().as_secs_f64();
+        assert!(output.status.success(), "{program:?}: {output:?}");
+        seconds
+    };
+    (0..runs).map(run).fold(f64::INFINITY, f64::min)
+}
+
+/// This program, as a child that does one thing.
+fn itself(how: &str, port: u16, size: usize) -> Command {
+    let mut child = Command::new(env::current_exe().unwrap());
+    child.args(["child", how, &port.to_string(), &size.to_string()]);
+    child
+}
+
+/// Kinds of files on the store: a name for the table, what `zt convert` makes the file with, and what it makes of it.
+const MODELS: &[(&str, &str, &str)] = &[
+    ("safetensors", "m.safetensors", "out.zt"),
+    ("GGUF", "m.gguf", "out.zt"),
+    ("npz", "m.npz", "out.zt"),
+    (".zt with zstd", "m.zt --zstd", "out.zt"),
+    (".zt with planes", "m.zt --planes", "out.zt"),
+    (
+        ".zt with planes, decoded",
+        "m.zt --planes",
+        "out.safetensors",
+    ),
+];
+
+/// A table of `zt convert` with whole models, from the store to a file and back to the store. Beside it, object_store
+/// moves the same bytes, which it does not look at.
+fn models(zt: &str, runs: usize, mib: usize) -> String {
+    const DELAYS: [u64; 3] = [0, 20, 100];
+    let mut text = format!(
+        "\n## Models of {mib} MiB\n\n`zt convert` from the store, with the start of the process, and object_store, which moves the same \
+         bytes in\nparallel: the least seconds of {runs} runs at three delays, as zt / object_store.\n\n\
+         | from | to | MiB | 0 ms | 20 ms | 100 ms |\n| --- | --- | --- | --- | --- | --- |\n"
+    );
+    let server = Server::new();
+    let folder = tempfile::tempdir().unwrap();
+    let begun = folder.path().join("begun.safetensors");
+    fs::write(&begun, safetensors(mib * MIB / TENSOR)).unwrap();
+    for (kind, made, target) in MODELS {
+        let mut words = made.split(' ');
+        let source = folder.path().join(words.next().unwrap());
+        let make = || {
+            let mut zt = Command::new(zt);
+            zt.args(["convert", "--force"]).args(words.clone());
+            zt.arg(&begun).arg(&source);
+            zt
+        };
+        least(1, make);
+        let bytes = fs::read(&source).unwrap();
+        fs::remove_file(&source).unwrap();
+        let size = bytes.len();
+        let name = source.file_name().unwrap().to_str().unwrap();
+        server.put("m.zt", bytes.clone());
+        server.put(name, bytes);
+        for (to, how) in [("a file", "bare-file"), ("the store", "bare-copy")] {
+            let mut cells = Vec::new();
+            for delay in DELAYS {
+                server.delay(Duration::from_millis(delay));
+                let convert = || {
+                    warm(2 * size);
+                    let mut program = Command::new(zt);
+                    program.args(["convert", "--force", "--allow-http"]);
+                    program.arg(format!("s3://models/{name}"));
+                    match to {
+                        "a file" => program.arg(folder.path().join(target)),
+                        _ => program.arg(format!("s3://models/new.{target}")),
+                    };
+                    program.env(
+                        "AWS_ENDPOINT_URL",
+                        format!("http://127.0.0.1:{}", server.port),
+                    );
+                    for name in ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"] {
+                        program.env(name, "tests");
+                    }
+                    program.env("AWS_REGION", "us-east-1");
+                    program
+                };
+                let (mut ours, mut bare) = (f64::INFINITY, f64::INFINITY);
+                // In turn, so that both have the same machine.
+                for _ in 0..runs {
+                    ours = ours.min(least(1, convert));
+                    warm(2 * size);
+                    bare = bare.min(least(1, || itself(how, server.port, size)));
+                }
+                cells.push(format!("{ours:.2} / {bare:.2} ({:.2})", bare / ours));
+            }
+            let mib = size / MIB;
+            text.push_str(&format!(
+                "| {kind} | {to} | {mib} | {} |\n",
+                cells.join(" | ")
+            ));
+            eprintln!("{}", text.lines().last().unwrap_or_default());
+        }
     }
     text
 }
@@ -433,6 +534,7 @@ fn child(arguments: &[String]) {
                 file.write_all(&part).unwrap();
             }
         }
+        "bare-copy" => bare_copy(port, size),
         _ => bare_write(port, size / PART),
     }
     println!("{} {}", begin.elapsed().as_secs_f64(), peak());
@@ -544,13 +646,46 @@ fn bare(port: u16, size: usize) -> Vec<(usize, bytes::Bytes)> {
     parts
 }
 
+/// Downloads parts, and uploads each once it is there.
+fn bare_copy(port: u16, size: usize) {
+    let store = store(port);
+    run(async {
+        let mut upload = store.put_multipart(&Path::from("new.bin")).await.unwrap();
+        let (mut coming, mut going) = (VecDeque::new(), VecDeque::new());
+        let mut starts = (0..size).step_by(PART);
+        loop {
+            while coming.len() < AT_ONCE
+                && let Some(at) = starts.next()
+            {
+                let (store, range) = (Arc::clone(&store), at as u64..(at + PART).min(size) as u64);
+                coming.push_back(tokio::spawn(async move {
+                    let part = store.get_range(&Path::from("m.zt"), range).await;
+                    part.unwrap()
+                }));
+            }
+            let Some(part) = coming.pop_front() else {
+                break;
+            };
+            let sent = upload.put_part(part.await.unwrap().into());
+            going.push_back(tokio::spawn(async move { sent.await.unwrap() }));
+            if going.len() == AT_ONCE {
+                going.pop_front().unwrap().await.unwrap();
+            }
+        }
+        for part in going {
+            part.await.unwrap();
+        }
+        upload.complete().await.unwrap();
+    });
+}
+
 /// An upload of the same bytes, which are made in the same way.
 fn bare_write(port: u16, parts: usize) {
     let store = store(port);
     run(async {
         let path = Path::from("new.bin");
         let mut upload = store.put_multipart(&path).await.unwrap();
-        let mut tasks = std::collections::VecDeque::new();
+        let mut tasks = VecDeque::new();
         for tensor in 0..parts * PART / TENSOR {
             let bytes: Vec<u8> = values(tensor)
                 .into_iter()

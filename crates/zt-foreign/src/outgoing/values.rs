@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use zt::container::Encoding;
 use zt::formats::{FloatType, check_bools_from, dense_byte_len};
 use zt::manifest::Text;
 use zt::{Bytes, DType, Elements, Error, Progress, Result};
@@ -11,6 +12,9 @@ use crate::outgoing::{DATA, Outgoing, Treatment};
 
 /// Bytes that are read, cast and written at a time.
 const PIECE: usize = 1 << 20;
+
+/// The same for raw bytes that only pass through: they stay in a core's cache, and no thread reads them ahead.
+const SHORT_PIECE: usize = 256 << 10;
 
 /// The same for planes, which all cores join.
 const LONG_PIECE: usize = 16 << 20;
@@ -103,7 +107,9 @@ impl Outgoing<'_> {
             out,
             progress,
         };
-        let piece_len = stream.piece_len(source.blob.decoded_len, PIECE);
+        let passes = source.blob.encoding == Encoding::Raw && stream.overflow.is_none();
+        let most = if passes { SHORT_PIECE } else { PIECE };
+        let piece_len = stream.piece_len(source.blob.decoded_len, most);
         let end = reader.for_each_piece(piece_len, |piece| stream.write(piece));
         end.map_err(|end| end.into_error(self))?;
         Ok(stream.finish())

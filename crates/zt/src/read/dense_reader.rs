@@ -138,8 +138,8 @@ impl DenseReader<'_> {
         self.progress.read_elements(out)
     }
 
-    /// Calls `take` with all that is left, `piece_len` bytes at a time. If pieces have 256 KiB or
-    /// more and the first is full, a thread reads the next ones while `take` runs. Digests have been
+    /// Calls `take` with all that is left, `piece_len` bytes at a time. If pieces have more than
+    /// 256 KiB and the first is full, a thread reads the next ones while `take` runs. Digests have been
     /// checked when this returns `Ok`.
     ///
     /// # Errors
