@@ -335,7 +335,7 @@ impl Source for Remote {
 
     fn will_read_all(&self, spans: &[Span]) {
         let mut ranges = self.shared.ranges();
-        let mut joined: Option<Range<u64>> = None;
+        let (mut joined, mut gaps) = (None::<Range<u64>>, Vec::new());
         let (part, limit) = (self.shared.options.part, self.within(self.byte_len()));
         for span in spans {
             let end = span.end().min(self.byte_len());
@@ -345,7 +345,10 @@ impl Source for Remote {
                 span.start >= whole.start && gap.is_none_or(|gap| gap <= GAP)
             };
             match &mut joined {
-                Some(whole) if joins(whole) => whole.end = whole.end.max(span.end),
+                Some(whole) if joins(whole) => {
+                    gaps.push(whole.end..span.start);
+                    whole.end = whole.end.max(span.end);
+                }
                 _ => {
                     let before = joined.replace(span);
                     ranges.want(before.unwrap_or_default(), part);
@@ -358,6 +361,7 @@ impl Source for Remote {
             last.map(|last| rounded(last, limit)).unwrap_or_default(),
             part,
         );
+        gaps.into_iter().for_each(|gap| ranges.skip(gap));
         // An error is ignored: the read that follows returns it.
         let _ = self.shared.fetch_ahead(&mut ranges);
     }
