@@ -134,7 +134,6 @@ fn check_metadata(heap: &Heap<'_>, metadata: Option<&Value>) -> Done<()> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use zt::Error;
 

@@ -374,7 +374,6 @@ fn inflated(content: &Content) -> Result<Vec<u8>> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use std::io::{self, Write};
     use std::sync::Arc;

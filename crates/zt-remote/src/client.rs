@@ -347,7 +347,6 @@ fn is_permanent(error: &HttpError) -> bool {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use std::task::ready;
 

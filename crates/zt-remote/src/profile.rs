@@ -166,7 +166,6 @@ fn parse(text: &str) -> Sections {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::{Profile, parse};
 

@@ -330,7 +330,7 @@ impl Ranges {
 }
 
 #[cfg(test)]
-#[allow(clippy::arithmetic_side_effects, clippy::unwrap_used, reason = "tests")]
+#[allow(clippy::arithmetic_side_effects, reason = "tests")]
 mod tests {
     use super::{Bytes, Covered, Found, KEPT, Ranges, SMALL};
 

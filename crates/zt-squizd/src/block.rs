@@ -296,7 +296,6 @@ fn fill<'o>(source: &dyn Source, range: Span, out: &'o mut [u8]) -> Result<&'o [
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
     use super::*;
 
     #[test]

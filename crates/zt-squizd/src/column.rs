@@ -132,7 +132,7 @@ impl Source for Columns {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "tests")]
+    #![allow(clippy::indexing_slicing, reason = "tests")]
     use super::*;
 
     #[test]

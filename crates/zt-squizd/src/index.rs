@@ -145,7 +145,7 @@ fn apart(entries: &[Entry]) -> Result<Vec<Span>> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::arithmetic_side_effects, clippy::unwrap_used, reason = "tests")]
+    #![allow(clippy::arithmetic_side_effects, reason = "tests")]
     use super::*;
 
     #[test]

@@ -210,7 +210,6 @@ impl Entries {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
     use super::*;
 
     /// A million entries take as much memory as one.

@@ -74,7 +74,7 @@ pub(super) fn shards<S: Eq + Hash>(
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "tests")]
+    #![allow(clippy::indexing_slicing, reason = "tests")]
     use super::{Item, Limits, shards};
 
     /// The limits of the Hub.

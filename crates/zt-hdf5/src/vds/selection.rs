@@ -459,7 +459,6 @@ impl Runs {
 #[allow(
     clippy::arithmetic_side_effects,
     clippy::indexing_slicing,
-    clippy::unwrap_used,
     reason = "small numbers"
 )]
 mod tests {

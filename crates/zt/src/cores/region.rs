@@ -99,7 +99,6 @@ fn is_same(a: &dyn Source, b: &dyn Source) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
     use super::*;
     use zt_container::Memory;
 

@@ -277,8 +277,6 @@ impl ComponentEncoder {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use std::fs::File;
 
     use zt_container::{Blob, ContainerWriter, DigestAlgorithm::Crc32c};
