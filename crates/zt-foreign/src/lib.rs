@@ -29,6 +29,7 @@
 //!
 //! Absent: the kinds, the table of kinds, opening files, threads.
 #![forbid(unsafe_code)]
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 /// A setter for each of these fields. The field's own text says what it does.
 macro_rules! setters {

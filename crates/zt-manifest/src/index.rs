@@ -1,5 +1,4 @@
 //! The names of a manifest and the places of its objects, from one pass over its bytes.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use zt_container::{Layout, Limits};
 

@@ -73,6 +73,7 @@
 //! In these pages "Spec" is `spec/zt-1.2.md`, "1.0" is the specification of that version, and "legacy"
 //! is `spec/legacy.md`.
 #![forbid(unsafe_code)]
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 #[cfg(feature = "serde")]
 mod bridge;

@@ -1,5 +1,4 @@
 //! Lists of attributes.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::borrow::Cow;
 use std::fmt;

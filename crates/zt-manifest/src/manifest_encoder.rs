@@ -1,4 +1,5 @@
 //! Encoding a manifest object by object. Spec: §3.5.
+#![expect(clippy::arithmetic_side_effects, reason = "lengths of bytes in memory")]
 
 use std::collections::BTreeMap;
 

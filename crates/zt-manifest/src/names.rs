@@ -1,5 +1,4 @@
 //! An index of the names of a manifest's objects: twelve bytes each, of any length.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::cmp::Ordering;
 

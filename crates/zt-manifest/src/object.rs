@@ -103,6 +103,7 @@ impl Object {
 
     /// The encoded length of attributes and unknown fields, those in components included, in bytes.
     /// [`Limits::attributes_len`] limits it for readers.
+    #[expect(clippy::arithmetic_side_effects, reason = "lengths of bytes in memory")]
     pub fn attributes_len(&self) -> usize {
         let attributes = self.attributes.as_ref();
         let attributes = attributes.map_or(0, |map| map.compared().len());

@@ -2,7 +2,6 @@
 //!
 //! Invariant: the result is the one that `schema` and `validate` would give. Where they refuse, warn, or
 //! keep unknown fields, the result here is `None`.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use zt_container::{Blob, Digest, Encoding, Limits, Span, check_declared};
 

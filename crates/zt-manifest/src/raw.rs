@@ -1,5 +1,4 @@
 //! The map of an object before it is validated.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use crate::error::Error;
 use crate::map::Map;

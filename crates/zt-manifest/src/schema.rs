@@ -1,6 +1,5 @@
 //! Decoding the fields of objects and components in every generation, without validating them. Spec:
 //! §3.3, §3.4; legacy, "Layout 0.1" and "Layout 1.0".
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::borrow::Cow;
 

@@ -1,5 +1,4 @@
 //! Validating the map of an object: [`RawObject`] to [`Object`].
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::borrow::Cow;
 

@@ -41,6 +41,7 @@ impl Overflow {
     /// # Errors
     ///
     /// As [`Elements::to_dtype`].
+    #[expect(clippy::arithmetic_side_effects, reason = "a dtype has a width")]
     pub fn add(&mut self, source: &Elements<'_>, cast: &[u8], registry: &Registry) -> Result<()> {
         let width = self.to.dtype().byte_len();
         let count = cast.len() / width;

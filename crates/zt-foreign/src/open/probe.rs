@@ -1,5 +1,4 @@
 //! A file of unknown kind.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use zt::container::memory::in_memory;
 use zt::{Result, Source};

@@ -186,6 +186,7 @@ impl End {
     }
 }
 
+#[expect(clippy::arithmetic_side_effects, reason = "no length of a value is 0")]
 impl Stream<'_, '_> {
     /// Bytes to read at a time, of `byte_len` in all. A piece ends where a value ends, so that it
     /// can be cast alone. Small objects get a short buffer.

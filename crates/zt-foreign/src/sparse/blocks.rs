@@ -1,5 +1,4 @@
 //! The coordinates of values in blocks.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::io;
 

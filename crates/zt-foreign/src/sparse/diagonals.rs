@@ -3,7 +3,6 @@
 //! The array of values has a row for each diagonal. The value of a diagonal in a column of the matrix lies
 //! in the same column of the array. So the first or the last values of a row may lie outside the matrix,
 //! and belong to nothing.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::io;
 use std::sync::Arc;

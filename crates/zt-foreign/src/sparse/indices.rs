@@ -1,5 +1,4 @@
 //! Integers of a file that are indices.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::io;
 use std::sync::Arc;

@@ -13,7 +13,6 @@
 //!
 //! Invariants: pointers are checked before the first coordinate is made of them. Memory does not grow
 //! with the number of values. A coordinate outside the shape is left to the rules of `sparse_coo`.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 mod blocks;
 mod diagonals;

@@ -1,5 +1,4 @@
 //! The rows of values, from the numbers of the values that begin them.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::io;
 use std::sync::{Mutex, OnceLock, PoisonError};

@@ -1,5 +1,4 @@
 //! The bands that are held while they are read.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::io;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};

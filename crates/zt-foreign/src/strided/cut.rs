@@ -1,5 +1,4 @@
 //! Elements in row-major order, cut into bands that fit into memory.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use super::bands::slots;
 

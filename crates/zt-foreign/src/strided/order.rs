@@ -1,6 +1,5 @@
 //! The cost of reading a sequential base, such as a deflated one, in another order. The counts are
 //! only compared with a limit, so they saturate.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use zt::Error;
 

@@ -1,5 +1,4 @@
 //! The offsets of a view's elements.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 use zt::{Source, Span};
 
 use super::cut::{BAND_MAX, Band, Cut, SEQUENTIAL_BAND, share};

@@ -1,5 +1,4 @@
 //! Bytes of a source that are read once for many elements.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::io;
 

@@ -1,6 +1,5 @@
 //! The deterministic encoding of an item, made from its bytes. Two items are equal if and only if these
 //! bytes are. Spec: §3.1 and §3.5.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use super::MAX_NESTING;
 use super::cursor::{Cursor, Flaw, Head};

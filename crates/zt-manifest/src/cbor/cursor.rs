@@ -1,5 +1,4 @@
 //! A position in CBOR bytes, and the only decoder of heads.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::borrow::Cow;
 

@@ -1,5 +1,4 @@
 //! Decoding values from bytes that have passed the scan.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use super::MAX_NESTING;
 use super::cursor::{Cursor, Flaw, Head};

@@ -1,5 +1,4 @@
 //! CBOR's floats of 16, 32 and 64 bits. Conversions keep every bit of a NaN.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 const FRACTION: u64 = (1 << 52) - 1;
 

@@ -1,5 +1,4 @@
 //! The pass that decides whether bytes are acceptable CBOR. Builds no values.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use super::cursor::{Cursor, Flaw, Head};
 use super::unique::Unique;
