@@ -103,8 +103,8 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             file_size,
             left_out: &summary.left_out,
             damaged: &summary.damaged,
-            excluded: absent::json(&opened.excluded),
-            duplicates: absent::json(&duplicates),
+            excluded: &opened.excluded,
+            duplicates: &duplicates,
             warnings: warnings(&summary.warnings),
         })?;
     } else {

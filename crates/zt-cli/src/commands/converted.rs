@@ -140,8 +140,8 @@ impl OutArgs {
                 file_size: summary.byte_len,
                 left_out: &summary.left_out,
                 damaged: &summary.damaged,
-                excluded: absent::json(&excluded),
-                duplicates: absent::json(&duplicates),
+                excluded: &excluded,
+                duplicates: &duplicates,
                 warnings: warnings(&summary.warnings),
             })?;
         } else {

@@ -202,11 +202,8 @@ fn shortened(value: &Value) -> Value {
         }
         Value::Map(map) => {
             let items = map.iter();
-            Value::Map(
-                items
-                    .map(|(key, value)| (key.clone(), shortened(value)))
-                    .collect(),
-            )
+            let items = items.map(|(key, value)| (key.clone(), shortened(value)));
+            Value::Map(items.collect())
         }
         other => other.clone(),
     }

@@ -266,7 +266,7 @@ fn print(
             shards: shards.collect::<Vec<_>>(),
             left_out: &split.left_out,
             damaged: &split.damaged,
-            excluded: absent::json(excluded),
+            excluded,
             removed: paths(&split.removed),
             warnings: warnings(&split.warnings),
         })?;

@@ -1,17 +1,23 @@
 //! Objects of an input that the output does not have.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use zt_convert::Duplicate;
 
 use crate::output::json::path_text;
 use crate::output::text::{listed, path};
 
 /// Objects of one input.
+#[derive(Serialize)]
 pub(crate) struct Absent {
+    #[serde(serialize_with = "shown")]
     pub(crate) input: PathBuf,
     pub(crate) names: Vec<String>,
+}
+
+fn shown<S: Serializer>(input: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&path_text(input))
 }
 
 /// The objects that gave way to others of the same name, by file.
@@ -41,18 +47,4 @@ pub(crate) fn text(what: &str, files: &[Absent]) -> String {
     };
     let files: Vec<String> = files.iter().map(of_file).collect();
     format!("; {what}: {}", files.join(", "))
-}
-
-#[derive(Serialize)]
-pub(crate) struct Body<'a> {
-    input: String,
-    names: &'a [String],
-}
-
-pub(crate) fn json(files: &[Absent]) -> Vec<Body<'_>> {
-    let bodies = files.iter().map(|Absent { input, names }| Body {
-        input: path_text(input),
-        names,
-    });
-    bodies.collect()
 }
