@@ -176,7 +176,7 @@ const TASKS: &[Task] = &[
     Task {
         name: "platforms",
         arguments: "[TARGET]…",
-        summary: "tests for 32 bits, big-endian, Arm, musl and Windows, on qemu and wine; needs Debian 12 and root",
+        summary: "tests for 32 bits, big-endian, Arm, musl and Windows, on qemu and wine; needs Debian 12 and root or sudo",
         run: platforms::run,
     },
     Task {
@@ -188,7 +188,7 @@ const TASKS: &[Task] = &[
     Task {
         name: "wasm",
         arguments: "",
-        summary: "the npm package: its size, its types, and its tests in node and Chromium; needs Debian 12 and root",
+        summary: "the npm package: its size, its types, and its tests in node and Chromium; needs Debian 12 and root or sudo",
         run: wasm::run,
     },
     Task {

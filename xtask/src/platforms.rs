@@ -171,7 +171,16 @@ pub(crate) fn install(shell: &Shell, packages: BTreeSet<&str>) -> Result<()> {
     if there.is_ok_and(|states| states.matches("ii ").count() == wanted.split(' ').count()) {
         return Ok(());
     }
-    let get = || shell.program("apt-get").arg("--quiet=2");
+    // `sudo` fails where it would ask for a password.
+    let is_root = shell.program("id").arg("-u").output()?.trim() == "0";
+    let get = || {
+        let get = if is_root {
+            shell.program("apt-get")
+        } else {
+            shell.program("sudo").args("--non-interactive apt-get")
+        };
+        get.arg("--quiet=2")
+    };
     let updated = get().arg("update").run();
     updated.map_err(unavailable("Debian's packages"))?;
     let install = get().args("install --yes --no-install-recommends");
