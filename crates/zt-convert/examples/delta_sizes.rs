@@ -122,7 +122,15 @@ fn noisy(random: &mut Random, bits: u32, deviation: f64, is_wide: bool) -> u32 {
     )
 }
 
-const CASES: [Case; 10] = [
+/// An element of a factor of a low-rank matrix, between -1 and 1.
+fn factor(side: usize, at: usize, rank: usize) -> f64 {
+    let seed = (side << 40 | at << 8 | rank) as u64;
+    let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    random.next();
+    2.0 * random.uniform() - 1.0
+}
+
+const CASES: [Case; 12] = [
     Case {
         name: "bf16, 1 % by a unit, at random",
         is_wide: false,
@@ -204,6 +212,18 @@ const CASES: [Case; 10] = [
         },
     },
     Case {
+        name: "bf16, a LoRA of rank 8 in half of the matrices",
+        is_wide: false,
+        change: |_, layer, at, bits| {
+            if layer % 2 == 1 {
+                return bits;
+            }
+            let of_rank = |rank| factor(layer, at >> 10, rank) * factor(!layer, at & 1023, rank);
+            let product: f64 = (0..8).map(of_rank).sum();
+            to_bits(value(bits, false) + 2e-4 * product, false)
+        },
+    },
+    Case {
         name: "f32, noise of 1e-4",
         is_wide: true,
         change: |random, _, _, bits| noisy(random, bits, 1e-4, true),
@@ -212,6 +232,19 @@ const CASES: [Case; 10] = [
         name: "f32, noise of 1e-3",
         is_wide: true,
         change: |random, _, _, bits| noisy(random, bits, 1e-3, true),
+    },
+    Case {
+        name: "f32, weights and both moments, a step of AdamW",
+        is_wide: true,
+        change: |random, layer, _, bits| {
+            let (old, gradient) = (value(bits, true), 0.02 * random.normal());
+            let new = match layer % 3 {
+                0 => old - 1e-5 * (2.0 * random.uniform() - 1.0),
+                1 => 0.9 * old + 0.1 * gradient,
+                _ => 0.999 * old + 0.001 * gradient * gradient,
+            };
+            to_bits(new, true)
+        },
     },
 ];
 

@@ -5,21 +5,22 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
+use zt::container::memory::in_memory;
 use zt::foreign::{AtomicFile, on_all_cores};
 use zt::formats::{Delta, DeltaCodec};
 use zt::{
     Bytes, Compression, ContentHash, DType, Dense, Elements, Error, File, HashOptions, ObjectHash,
-    Progress, Result, Slice, Tensor, WriteOptions, Writer,
+    Progress, Result, Span, Tensor, WriteOptions, Writer,
 };
 use zt_foreign::{ConvertOptions, Incoming, Input, Job};
 
 use crate::delta::fault::Fault;
 use crate::delta::header::{Header, is_delta};
-use crate::delta::part::without_planes;
+use crate::delta::part::{read_content, without_planes};
 use crate::merge;
 use crate::native::{ZT, write_objects};
 
-/// Bytes of a component that are compared at a time.
+/// Bytes of a component whose codes are made before they are written.
 const BATCH: usize = 8 << 20;
 
 /// Stretches by which the cost of a component is estimated.
@@ -318,21 +319,23 @@ fn add(
     for (role, _) in &delta.sha256 {
         let stretches = Stretches::new(base, new, role)?;
         let batch = (BATCH / stretches.codec.stretch_len()).max(1) as u64;
+        // A store is asked for all of a batch at once. Of a file, each core reads what it codes.
+        let is_remote = base.is_remote() || new.is_remote();
+        let each = if is_remote { batch } else { 1 };
         let mut table = Vec::new();
         let mut out = object.component((*role).to_owned(), DType::U8, None)?;
-        for first in (0..stretches.count).step_by(batch.try_into().unwrap_or(1)) {
-            let (old, now) = stretches.read(first, batch)?;
-            let len = stretches.codec.stretch_len();
-            let pairs = old.chunks(len).zip(now.chunks(len)).collect();
-            let codes = on_all_cores(pairs, |(old, now)| Ok(stretches.codec.encode(old, now)))?;
-            for code in codes {
+        for first in (0..stretches.count).step_by(in_memory(batch)) {
+            let end = stretches.count.min(first + batch);
+            let pieces = (first..end).step_by(in_memory(each)).collect();
+            let codes = on_all_cores(pieces, |first| stretches.codes(first, each))?;
+            for code in codes.into_iter().flatten() {
                 // A code has 2^20 + 1 bytes at most.
                 let [a, b, c, d, ..] = (code.len() as u64).to_le_bytes();
                 table.extend([a, b, c, d]);
                 out.write_all(&code)?;
             }
             if let Some(progress) = progress {
-                progress.report(now.len() as u64)?;
+                progress.report(stretches.span(first, batch).byte_len())?;
             }
         }
         out.write_all(&table)?;
@@ -348,6 +351,7 @@ struct Stretches<'t, 'f> {
     role: &'t str,
     dtype: DType,
     codec: DeltaCodec,
+    byte_len: u64,
     count: u64,
 }
 
@@ -355,28 +359,42 @@ impl<'t, 'f> Stretches<'t, 'f> {
     fn new(base: &'t Tensor<'f>, new: &'t Tensor<'f>, role: &'t str) -> Result<Self> {
         let dtype = new.dtype_to_write(role)?;
         let codec = DeltaCodec::new(dtype);
-        let count = new.decoded_len(role)?.div_ceil(codec.stretch_len() as u64);
+        let byte_len = new.decoded_len(role)?;
+        let count = byte_len.div_ceil(codec.stretch_len() as u64);
         Ok(Stretches {
             base,
             new,
             role,
             dtype,
             codec,
+            byte_len,
             count,
         })
     }
 
+    /// The place of some stretches.
+    fn span(&self, first: u64, count: u64) -> Span {
+        let len = self.codec.stretch_len() as u64;
+        let end = first.saturating_add(count).saturating_mul(len);
+        Span::exact_between(first * len, end.min(self.byte_len))
+    }
+
     /// The bytes of some stretches in both files.
-    fn read(&self, first: u64, count: u64) -> Result<(Bytes<'static>, Bytes<'static>)> {
-        let elements = first * DeltaCodec::STRETCH as u64;
-        let end = first
-            .saturating_add(count)
-            .saturating_mul(DeltaCodec::STRETCH as u64);
-        let all = self.new.decoded_len(self.role)? / self.dtype.byte_len() as u64;
+    fn read(&self, first: u64, count: u64) -> Result<(Vec<u8>, Vec<u8>)> {
+        let span = self.span(first, count);
         let read = |tensor: &Tensor<'_>| {
-            let part = tensor.slice_component(self.role, &[Slice::from(elements..end.min(all))])?;
-            Ok::<_, Error>(part.into_elements().1.bytes)
+            let mut bytes = vec![0; in_memory(span.byte_len())];
+            read_content(tensor, self.role, self.dtype, span.offset(), &mut bytes)?;
+            Ok::<_, Error>(bytes)
         };
         Ok((read(self.base)?, read(self.new)?))
+    }
+
+    /// The codes of some stretches.
+    fn codes(&self, first: u64, count: u64) -> Result<Vec<Vec<u8>>> {
+        let (old, now) = self.read(first, count)?;
+        let len = self.codec.stretch_len();
+        let pairs = old.chunks(len).zip(now.chunks(len)).collect();
+        on_all_cores(pairs, |(old, now)| Ok(self.codec.encode(old, now)))
     }
 }

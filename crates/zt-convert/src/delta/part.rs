@@ -7,7 +7,8 @@ use zt::container::memory::in_memory;
 use zt::foreign::on_all_cores;
 use zt::formats::{DeltaCodec, Violation};
 use zt::{
-    DType, Dense, Error, File, Object, OwnedTensor, Planes, Result, Slice, Source, Span, View,
+    ByteOrder, DType, Dense, Encoding, Error, File, Object, OwnedTensor, Planes, Result, Slice,
+    Source, Span, Tensor, View,
 };
 use zt_foreign::DATA;
 
@@ -149,23 +150,8 @@ impl Part {
 
     /// Reads the bytes of the old component.
     fn read_base(&self, offset: u64, out: &mut [u8]) -> Result<()> {
-        let width = self.dtype.byte_len() as u64;
-        let end = offset + out.len() as u64;
-        let (first, last) = (offset / width, end.div_ceil(width));
         let tensor = self.tensor.tensor();
-        let read = if tensor.format() == Planes::FORMAT && self.role == DATA {
-            values(&tensor, first, last - first)?
-        } else {
-            let elements = tensor.slice_component(&self.role, &[Slice::from(first..last)])?;
-            elements.into_elements().1
-        };
-        let before = in_memory(offset - first * width);
-        let bytes = read.bytes.get(before..before + out.len());
-        // A reader that gives fewer values than it was asked for has broken its contract.
-        out.copy_from_slice(
-            bytes.ok_or_else(|| Error::from(io::Error::from(io::ErrorKind::UnexpectedEof)))?,
-        );
-        Ok(())
+        read_content(&tensor, &self.role, self.dtype, offset, out)
     }
 
     fn sources(&self) -> impl Iterator<Item = Arc<dyn Source>> {
@@ -209,6 +195,48 @@ impl Source for Parts {
         }
         Ok(())
     }
+}
+
+/// Reads the little-endian bytes of a component of `dtype` from `offset` on. Nothing is verified.
+pub(super) fn read_content(
+    tensor: &Tensor<'_>,
+    role: &str,
+    dtype: DType,
+    offset: u64,
+    out: &mut [u8],
+) -> Result<()> {
+    let is_of_planes = tensor.format() == Planes::FORMAT && role == DATA;
+    if !is_of_planes {
+        let component = tensor.component(role)?;
+        let is_stored = component.blob.encoding == Encoding::Raw;
+        if is_stored && component.byte_order == ByteOrder::Little {
+            let (source, span) = tensor.stored_bytes(role)?;
+            let at = span.offset().checked_add(offset);
+            let end = at.and_then(|at| at.checked_add(out.len() as u64));
+            if let (Some(at), Some(..)) = (at, end.filter(|end| *end <= span.end())) {
+                let read = source.read_at(at, out);
+                return read.map_err(|error| {
+                    let error = Error::from(error).with_object(tensor.name());
+                    error.with_component(role)
+                });
+            }
+        }
+    }
+    let width = dtype.byte_len() as u64;
+    let end = offset + out.len() as u64;
+    let (first, last) = (offset / width, end.div_ceil(width));
+    let read = if is_of_planes {
+        values(tensor, first, last - first)?
+    } else {
+        let elements = tensor.slice_component(role, &[Slice::from(first..last)])?;
+        elements.into_elements().1
+    };
+    let before = in_memory(offset - first * width);
+    let bytes = read.bytes.get(before..before + out.len());
+    // A reader that gives fewer values than it was asked for has broken its contract.
+    let bytes = bytes.ok_or_else(|| Error::from(io::Error::from(io::ErrorKind::UnexpectedEof)))?;
+    out.copy_from_slice(bytes);
+    Ok(())
 }
 
 /// The file with dense objects in the place of planes, which are compared and changed by their values.

@@ -199,6 +199,13 @@ impl BitWriter {
     }
 }
 
+/// Fewer than 8 bytes as a little-endian number.
+#[cold]
+fn last_word(bytes: &[u8]) -> u64 {
+    let bytes = bytes.iter().rev();
+    bytes.fold(0, |word, byte| word << 8 | u64::from(*byte))
+}
+
 /// Reads bits, the lowest of each byte first.
 pub(super) struct BitReader<'a> {
     /// Bytes that `count` does not count yet.
@@ -218,15 +225,12 @@ impl<'a> BitReader<'a> {
     }
 
     /// Fills up to 56 bits or more, as far as there are bytes.
+    #[inline(always)]
     fn fill(&mut self) {
         // Shifts are below 64, as the count is.
         let (word, room) = match self.bytes.first_chunk() {
             Some(word) => (u64::from_le_bytes(*word), 8),
-            None => {
-                let bytes = self.bytes.iter().rev();
-                let word = bytes.fold(0, |word, byte| word << 8 | u64::from(*byte));
-                (word, self.bytes.len())
-            }
+            None => (last_word(self.bytes), self.bytes.len()),
         };
         self.pending |= word.wrapping_shl(self.count);
         let taken = (63u32.saturating_sub(self.count) >> 3) as usize;
@@ -238,6 +242,7 @@ impl<'a> BitReader<'a> {
     }
 
     /// Drops bits that were looked at: 63 at most.
+    #[inline(always)]
     fn skip(&mut self, count: u32) -> Result<(), DeltaFault> {
         self.count = self.count.checked_sub(count).ok_or(DeltaFault::Length)?;
         self.pending = self.pending.wrapping_shr(count);
@@ -245,6 +250,7 @@ impl<'a> BitReader<'a> {
     }
 
     /// The next `count` bits.
+    #[inline]
     pub(super) fn bits(&mut self, count: u32) -> Result<u64, DeltaFault> {
         if let Some(more) = count.checked_sub(HALF).filter(|more| *more > 0) {
             let low = self.bits(HALF)?;
@@ -263,7 +269,7 @@ impl<'a> BitReader<'a> {
     }
 
     /// The next number of a list. It may have more bits than the full ones.
-    #[inline]
+    #[inline(always)]
     pub(super) fn number(&mut self, code: NumberCode) -> Result<u64, DeltaFault> {
         let NumberCode { parameter, .. } = code;
         if code.is_plain {
@@ -272,8 +278,7 @@ impl<'a> BitReader<'a> {
         self.fill();
         let quotient = self.pending.trailing_ones();
         if quotient >= QUOTIENT_LIMIT {
-            self.skip(QUOTIENT_LIMIT)?;
-            return self.bits(code.full);
+            return self.full_number(code.full);
         }
         self.skip(quotient.wrapping_add(1))?;
         let low = if parameter > HALF {
@@ -285,6 +290,12 @@ impl<'a> BitReader<'a> {
             low
         };
         Ok(u64::from(quotient).wrapping_shl(parameter) | low)
+    }
+
+    #[cold]
+    fn full_number(&mut self, full: u32) -> Result<u64, DeltaFault> {
+        self.skip(QUOTIENT_LIMIT)?;
+        self.bits(full)
     }
 
     /// Checks that only the zeros are left that fill up the last byte.

@@ -215,17 +215,23 @@ fn changes<const W: usize>(base: &[u8], new: &[u8]) -> Vec<Change> {
     /// Bytes that are compared at once.
     const BLOCK: usize = 32;
     let mut changes = Vec::new();
-    let places = (0u32..).step_by(BLOCK.checked_div(W).unwrap_or(1));
-    for (first, (base, new)) in places.zip(base.chunks(BLOCK).zip(new.chunks(BLOCK))) {
-        if base == new {
-            continue;
-        }
+    let mut add = |first: u32, base: &[u8], new: &[u8]| {
         for (place, (base, new)) in (first..).zip(words::<W>(base).zip(words::<W>(new))) {
             if base != new {
                 changes.push(Change::between::<W>(place, base, new));
             }
         }
+    };
+    let (blocks, rest) = base.as_chunks::<BLOCK>();
+    let (new_blocks, new_rest) = new.as_chunks::<BLOCK>();
+    let mut first = 0u32;
+    for (base, new) in blocks.iter().zip(new_blocks) {
+        if base != new {
+            add(first, base, new);
+        }
+        first = first.wrapping_add(const { (BLOCK / W) as u32 });
     }
+    add(first, rest, new_rest);
     changes
 }
 
