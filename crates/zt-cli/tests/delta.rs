@@ -69,6 +69,26 @@ fn deltas_make_the_file_again() {
     }
 }
 
+/// Of a delta, `info` shows what it applies to, and not bytes in base64.
+#[test]
+fn info_describes_a_delta() {
+    let steps = Steps::new();
+    let run = steps.zt(&["info", "to-1.zt"]).exits(0);
+    let text = run.text();
+    let [base, result] = ["0.zt", "1.zt"].map(|file| steps.content(&[file]));
+    for line in [
+        "delta       1 changed, 0 whole, 0 removed".to_owned(),
+        format!("of base     {base}, 1 object"),
+        format!("to result   {result}"),
+    ] {
+        assert!(text.contains(&line), "{text}");
+    }
+    assert!(!text.contains("$bytes"), "{text}");
+    let json = steps.zt(&["info", "--json", "to-1.zt"]).exits(0).json();
+    assert_eq!(json["delta"]["base"], base);
+    assert_eq!(json["delta"]["changed"], 1);
+}
+
 #[test]
 fn a_wrong_base_writes_nothing() {
     let steps = Steps::new();

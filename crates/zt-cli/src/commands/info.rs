@@ -6,6 +6,7 @@ use std::path::Path;
 use clap::Args;
 use serde::Serialize;
 use zt::{File, Span};
+use zt_convert::DeltaSummary;
 
 use crate::args::files::FilesArgs;
 use crate::args::input::{InputArgs, Truncated};
@@ -46,7 +47,51 @@ struct Document<'a> {
     #[serde(flatten)]
     totals: Totals,
     attributes: Attributes<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delta: Option<DeltaBody>,
     warnings: Vec<WarningBody<'a>>,
+}
+
+/// What a delta shows without its base.
+#[derive(Serialize)]
+struct DeltaBody {
+    base: String,
+    result: String,
+    base_objects: u64,
+    changed: u64,
+    whole: u64,
+    removed: u64,
+}
+
+impl DeltaBody {
+    fn of(file: &File) -> Result<Option<Self>, Failure> {
+        let summary = DeltaSummary::of(file).map_err(Failure::Refused)?;
+        Ok(summary.map(|summary| DeltaBody {
+            base: summary.base.to_string(),
+            result: summary.result.to_string(),
+            base_objects: summary.base_objects,
+            changed: summary.changed,
+            whole: summary.whole,
+            removed: summary.removed,
+        }))
+    }
+
+    fn lines(&self) -> [String; 3] {
+        let DeltaBody {
+            base,
+            result,
+            base_objects,
+            changed,
+            whole,
+            removed,
+        } = self;
+        let objects = count(*base_objects, "object", "objects");
+        [
+            format!("delta       {changed} changed, {whole} whole, {removed} removed"),
+            format!("of base     {base}, {objects}"),
+            format!("to result   {result}"),
+        ]
+    }
 }
 
 /// Sums over all objects that can be read.
@@ -110,7 +155,8 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
 
 fn info(path: &Path, file: &File, answer: &mut Answer<'_>) -> Result<Exit, Failure> {
     let totals = Totals::of(file);
-    let attributes = file.attributes().map_err(Failure::Refused)?;
+    let mut attributes = file.attributes().map_err(Failure::Refused)?;
+    let delta = DeltaBody::of(file)?;
     let remarks = file.warnings();
     if answer.output.json {
         answer.document(&Document {
@@ -121,13 +167,18 @@ fn info(path: &Path, file: &File, answer: &mut Answer<'_>) -> Result<Exit, Failu
             file_size: file.byte_len(),
             totals,
             attributes: Attributes(attributes.as_ref()),
+            delta,
             warnings: warnings(&remarks),
         })?;
         return Ok(Exit::Ok);
     }
     answer.output.warnings_about(path, &remarks);
     answer.output.delta(path, file);
-    let lines = totals.lines(file, &Attributes(attributes.as_ref()));
+    if let (Some(_), Some(attributes)) = (&delta, &mut attributes) {
+        attributes.remove("zt.delta");
+    }
+    let mut lines = totals.lines(file, &Attributes(attributes.as_ref()));
+    lines.extend(delta.iter().flat_map(DeltaBody::lines));
     answer.text(&lines.join("\n"))?;
     Ok(Exit::Ok)
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use zt::formats::Delta;
 use zt::{Attributes, ContentHash, Digest, Error, File, Result, Value};
 
 use crate::delta::fault::{Fault, First};
@@ -23,6 +24,52 @@ const MARK: usize = 8;
 pub fn is_delta(file: &File) -> bool {
     let attributes = file.attributes().ok().flatten();
     attributes.is_some_and(|attributes| attributes.get(KEY).is_some())
+}
+
+/// What a delta shows without its base.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DeltaSummary {
+    /// The content identity of the base.
+    pub base: Digest,
+    /// The content identity of the result.
+    pub result: Digest,
+    /// Objects of the base.
+    pub base_objects: u64,
+    /// Objects of the base that have new values, attributes or names.
+    pub changed: u64,
+    /// Objects of the result that are stored whole: new ones, and those that replace one of the base.
+    pub whole: u64,
+    /// Objects of the base that the result does not have.
+    pub removed: u64,
+}
+
+impl DeltaSummary {
+    /// The summary of a delta; `None` for another file. Reads nothing but metadata.
+    ///
+    /// # Errors
+    ///
+    /// Code `delta` for a header that breaks a rule.
+    pub fn of(file: &File) -> Result<Option<Self>> {
+        if !is_delta(file) {
+            return Ok(None);
+        }
+        let header = Header::of(file)?;
+        let entries = file.entries();
+        let is_change = |entry: &&zt::Entry<'_>| {
+            let tensor = entry.tensor();
+            tensor.is_ok_and(|tensor| tensor.format() == Delta::FORMAT)
+        };
+        let changed = entries.iter().filter(is_change).count() as u64;
+        Ok(Some(DeltaSummary {
+            base: Digest::Sha256(header.base),
+            result: Digest::Sha256(header.result),
+            base_objects: (header.marks.len() / MARK) as u64,
+            changed,
+            whole: entries.len() as u64 - changed,
+            removed: header.removed.len() as u64,
+        }))
+    }
 }
 
 /// What a delta records about its base and its result.

@@ -22,7 +22,7 @@ mod patch;
 mod result;
 mod values;
 
-pub use header::is_delta;
+pub use header::{DeltaSummary, is_delta};
 pub use in_place::patch_in_place;
 pub use make::{Changes, delta, delta_to_path};
 pub use patch::{patch, patched};
