@@ -11,7 +11,7 @@ export function drawSummary(report: Report) {
   const cards =
     files.length === 1
       ? [
-          card("parameters", large(last.parameters), last.parameters.toLocaleString("en")),
+          card("parameters", large(last.parameters), last.parameters < 1e4 ? "" : last.parameters.toLocaleString("en")),
           card("bytes", human(last.decoded), last.stored === last.decoded ? "" : `stored in ${human(last.stored)}`),
           card("objects", last.objects.toLocaleString("en"), `${last.kind} file`),
         ]
