@@ -224,14 +224,13 @@ fn changes<const W: usize>(base: &[u8], new: &[u8]) -> Vec<Change> {
     };
     let (blocks, rest) = base.as_chunks::<BLOCK>();
     let (new_blocks, new_rest) = new.as_chunks::<BLOCK>();
-    let mut first = 0u32;
-    for (base, new) in blocks.iter().zip(new_blocks) {
+    let mut places = (0u32..).step_by(BLOCK.checked_div(W).unwrap_or(1));
+    for ((base, new), first) in blocks.iter().zip(new_blocks).zip(places.by_ref()) {
         if base != new {
             add(first, base, new);
         }
-        first = first.wrapping_add(const { (BLOCK / W) as u32 });
     }
-    add(first, rest, new_rest);
+    add(places.next().unwrap_or_default(), rest, new_rest);
     changes
 }
 
