@@ -25,7 +25,7 @@ use crate::output::{Color, Output, is_closed_pipe, of_stdout};
 /// Reads .zt files of every generation and the kinds that `zt convert --help` lists. The bytes of a
 /// file decide its kind, and its name does not.
 #[derive(Debug, Parser)]
-#[command(name = "zt", version, long_version = long_version(), max_term_width = 100, after_help = EXAMPLES)]
+#[command(name = "zt", bin_name = "zt", version, long_version = long_version(), max_term_width = 100, after_help = EXAMPLES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
