@@ -15,7 +15,6 @@ use crate::workload::Sparse;
 use crate::{Result, Tensor};
 
 /// The options for that way of storing components.
-#[must_use]
 pub fn write_options(storage: Storage, digest: Digest) -> WriteOptions {
     let options = WriteOptions::new().digest(match digest {
         Digest::None => None,

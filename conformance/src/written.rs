@@ -33,7 +33,6 @@ pub struct Options {
 
 impl Options {
     /// For a writer.
-    #[must_use]
     pub fn write_options(&self) -> WriteOptions {
         let mut options = WriteOptions::new();
         if self.planes {
