@@ -1,7 +1,7 @@
 //! What a delta changes, as far as that is known without its base.
 
 use zt::formats::{Delta as Attributes, DeltaCodec, element_count};
-use zt::{Error, File, Tensor, Value};
+use zt::{Error, File, Slice, Tensor, Value};
 
 use crate::page::abridged;
 use crate::report::{Delta, DeltaSummary};
@@ -45,22 +45,27 @@ pub(crate) fn delta(tensor: &Tensor<'_>, is_sample: bool) -> Result<Option<Delta
         stretches: None,
     };
     if let ([(role, _)], false) = (&*found.sha256, is_sample) {
-        delta.stretches = stretches(tensor.shape(), &tensor.bytes(role)?);
+        delta.stretches = stretches(tensor, role)?;
     }
     Ok(Some(delta))
 }
 
 /// How many stretches have a code, and how many there are; `None` if the component has not an element for each value.
-fn stretches(shape: &[u64], coded: &[u8]) -> Option<[u64; 2]> {
-    let all = element_count(shape)?.div_ceil(DeltaCodec::STRETCH as u64);
-    let table = usize::try_from(all.checked_mul(4)?).ok()?;
-    let (codes, table) = coded.split_at_checked(coded.len().checked_sub(table)?)?;
-    let lens = table
-        .as_chunks::<4>()
-        .0
-        .iter()
-        .map(|len| u32::from_le_bytes(*len));
-    let sum: u64 = lens.clone().map(u64::from).sum();
-    let changed = lens.filter(|len| *len > 0).count();
-    (sum == codes.len() as u64).then_some([changed as u64, all])
+fn stretches(tensor: &Tensor<'_>, role: &str) -> Result<Option<[u64; 2]>, Error> {
+    tensor.verify(role)?;
+    let byte_len = tensor.decoded_len(role)?;
+    let codes_len =
+        element_count(tensor.shape()).and_then(|it| DeltaCodec::codes_len(it, byte_len));
+    let Some(codes_len) = codes_len else {
+        return Ok(None);
+    };
+    let table = tensor.slice_component(role, &[Slice::from(codes_len..)])?;
+    Ok(
+        DeltaCodec::ends(&table.elements().bytes, codes_len).map(|mut ends| {
+            let all = ends.len() as u64;
+            ends.retain(|end| *end > 0);
+            ends.dedup();
+            [ends.len() as u64, all]
+        }),
+    )
 }

@@ -35,14 +35,10 @@ pub(super) struct Part {
 pub(super) struct Coded {
     delta: OwnedTensor,
     codec: DeltaCodec,
-    stretches: u64,
     codes_len: u64,
     /// Where each code ends. It is read at the first use.
     ends: OnceLock<Vec<u64>>,
 }
-
-/// Bytes of the length of a code in the table.
-const LENGTH: usize = 4;
 
 impl Coded {
     /// The changes of `role`, whose elements are of `dtype` and take `byte_len` bytes.
@@ -51,16 +47,12 @@ impl Coded {
         if !byte_len.is_multiple_of(dtype.byte_len() as u64) {
             return Err(Fault::Table("the component has no whole elements").into());
         }
-        let stretches = byte_len.div_ceil(codec.stretch_len() as u64);
-        let all = delta.tensor().decoded_len(role)?;
-        let codes_len = stretches
-            .checked_mul(LENGTH as u64)
-            .and_then(|table| all.checked_sub(table));
+        let elements = byte_len / dtype.byte_len() as u64;
+        let codes_len = DeltaCodec::codes_len(elements, delta.tensor().decoded_len(role)?);
         let codes_len = codes_len.ok_or(Fault::Table("it has fewer entries than stretches"))?;
         Ok(Coded {
             delta,
             codec,
-            stretches,
             codes_len,
             ends: OnceLock::new(),
         })
@@ -76,21 +68,12 @@ impl Coded {
         let (_, table) = tensor
             .slice_component(role, &[Slice::from(self.codes_len..)])?
             .into_elements();
-        let mut end = 0u64;
-        let (lengths, _) = table.bytes.as_chunks::<LENGTH>();
-        let ends = lengths.iter().map(|length| {
-            end = end.saturating_add(u64::from(u32::from_le_bytes(*length)));
-            end
-        });
-        let ends: Vec<u64> = ends.collect();
-        if ends.last().copied().unwrap_or(0) != self.codes_len
-            || ends.len() as u64 != self.stretches
-        {
-            return Err(Fault::Table("the lengths do not add up").into());
-        }
+        let ends = DeltaCodec::ends(&table.bytes, self.codes_len)
+            .ok_or(Fault::Table("the lengths do not add up"))?;
         // A code is in memory as a whole.
         let most = self.codec.stretch_len() as u64 + 1;
-        if (lengths.iter()).any(|length| u64::from(u32::from_le_bytes(*length)) > most) {
+        let mut codes = std::iter::once(&0).chain(&ends).zip(&ends);
+        if codes.any(|(start, end)| end - start > most) {
             return Err(Fault::Table("a code is longer than the values of a stretch").into());
         }
         Ok(self.ends.get_or_init(|| ends))

@@ -23,6 +23,9 @@ const ONE_CLASS: u8 = 0;
 const BY_EXPONENT: u8 = 1;
 const VALUES: u8 = 2;
 
+/// Bytes of the length of a code in the table.
+const LENGTH: usize = 4;
+
 /// Bits that hold every gap of a stretch.
 const GAP_BITS: u32 = 17;
 
@@ -84,6 +87,35 @@ impl DeltaCodec {
     #[must_use]
     pub const fn stretch_len(&self) -> usize {
         self.width.saturating_mul(Self::STRETCH)
+    }
+
+    /// Bytes of the codes in a component of `byte_len` bytes: the changes of `elements` elements. The rest is
+    /// the table of the lengths of the codes. `None` if the table does not fit.
+    #[must_use]
+    pub fn codes_len(elements: u64, byte_len: u64) -> Option<u64> {
+        let stretches = elements.div_ceil(Self::STRETCH as u64);
+        byte_len.checked_sub(stretches.checked_mul(LENGTH as u64)?)
+    }
+
+    /// Where the code of each stretch ends, from the table of their lengths. `None` if the lengths do not add
+    /// up to `codes_len`.
+    ///
+    /// ```
+    /// use zt_formats::DeltaCodec;
+    ///
+    /// let table = [3, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0];
+    /// assert_eq!(DeltaCodec::ends(&table, 5), Some(vec![3, 3, 5]));
+    /// assert_eq!(DeltaCodec::ends(&table, 6), None);
+    /// ```
+    #[must_use]
+    pub fn ends(table: &[u8], codes_len: u64) -> Option<Vec<u64>> {
+        let mut end = 0u64;
+        let ends = table.as_chunks::<LENGTH>().0.iter().map(|len| {
+            end = end.saturating_add(u32::from_le_bytes(*len).into());
+            end
+        });
+        let ends: Vec<u64> = ends.collect();
+        (end == codes_len).then_some(ends)
     }
 
     /// The code of a stretch that was `base` and is `new`, in little-endian bytes; empty if they are
