@@ -211,12 +211,7 @@ fn objects(file: &File, options: &ReportOptions<'_>) -> Result<Vec<Object>> {
     let found = stats(file, &options.stats(file))?;
     let entries = file.entries();
     let sound: Vec<&ObjectStats> = found.iter().flatten().collect();
-    let shape = |stats: &ObjectStats| file.get(&stats.name)?.ok().map(|it| it.shape());
-    let shaped = sound
-        .iter()
-        .map(|stats| (*stats, shape(stats).unwrap_or_default()));
-    let shaped: Vec<_> = shaped.collect();
-    let mut odd = odd(&shaped).into_iter();
+    let mut odd = odd(&sound).into_iter();
     let mut objects = Vec::with_capacity(entries.len());
     for (entry, found) in entries.iter().zip(found) {
         let mut object = described(entry);

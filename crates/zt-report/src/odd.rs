@@ -42,10 +42,10 @@ impl fmt::Display for Odd {
     }
 }
 
-/// What is odd in each of these objects, which have these shapes.
+/// What is odd in each of these objects.
 #[must_use]
-pub fn odd(objects: &[(&ObjectStats, &[u64])]) -> Vec<Vec<Odd>> {
-    let mut all: Vec<Vec<Odd>> = objects.iter().map(|(stats, _)| of_one(stats)).collect();
+pub fn odd(objects: &[&ObjectStats]) -> Vec<Vec<Odd>> {
+    let mut all: Vec<Vec<Odd>> = objects.iter().map(|stats| of_one(stats)).collect();
     for (at, ratio) in unlike(objects) {
         all[at].push(Odd::Deviation(ratio));
     }
@@ -70,14 +70,15 @@ fn of_one(found: &ObjectStats) -> Vec<Odd> {
 }
 
 /// Deviations that are far from the median of the same tensor in other layers, with their ratios to it.
-fn unlike(objects: &[(&ObjectStats, &[u64])]) -> Vec<(usize, f64)> {
+fn unlike(objects: &[&ObjectStats]) -> Vec<(usize, f64)> {
     /// Objects that have a median.
     const FEWEST: usize = 4;
     const FACTOR: f64 = 10.0;
     let mut like = HashMap::<_, Vec<(usize, f64)>>::new();
-    for (at, (stats, shape)) in objects.iter().enumerate() {
+    for (at, stats) in objects.iter().enumerate() {
         if let Some(finite) = stats.values.finite {
-            let group = like.entry((pattern(&stats.name), shape)).or_default();
+            let group = like.entry((pattern(&stats.name), &stats.shape));
+            let group = group.or_default();
             group.push((at, finite.std));
         }
     }

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use zt::File;
 use zt::manifest::Text;
 use zt::stats::{Bound, ObjectStats, Stats, StatsOptions};
 use zt_convert::Input;
@@ -89,10 +88,10 @@ enum Sort {
 
 /// An object with what is odd in it.
 #[derive(Serialize)]
-struct Row<'f> {
-    name: &'f str,
+struct Row {
+    name: String,
     r#type: Option<Text>,
-    shape: &'f [u64],
+    shape: Vec<u64>,
     #[serde(flatten)]
     figures: Figures,
     constant: bool,
@@ -134,7 +133,7 @@ fn print(
         answer.output.error(error);
     }
     let objects = found.len() as u64;
-    let mut rows = rows(file, found.into_iter().flatten());
+    let mut rows = rows(found.into_iter().flatten().collect());
     let odd = rows.iter().filter(|row| !row.problems.is_empty()).count();
     let mut exit = of_findings(errors.iter().chain(file.truncated()));
     if arguments.problems {
@@ -172,34 +171,28 @@ fn print(
     Ok(exit)
 }
 
-fn rows<'f>(file: &'f File, found: impl Iterator<Item = ObjectStats>) -> Vec<Row<'f>> {
-    let found = found.filter_map(|stats| Some((file.tensor(&stats.name).ok()?, stats)));
-    let found: Vec<_> = found.collect();
-    let shaped = found.iter().map(|(tensor, stats)| (stats, tensor.shape()));
-    let odd = odd(&shaped.collect::<Vec<_>>());
-    let rows = found
-        .into_iter()
-        .zip(odd)
-        .map(|((tensor, stats), odd)| Row {
-            name: tensor.name(),
-            r#type: tensor.value_type(),
-            shape: tensor.shape(),
-            constant: stats.values.is_constant(),
-            dead_rows: stats.dead_rows,
-            dead_columns: stats.dead_columns,
-            problems: odd.iter().map(ToString::to_string).collect(),
-            figures: Figures(stats.values),
-        });
+fn rows(found: Vec<ObjectStats>) -> Vec<Row> {
+    let odd = odd(&found.iter().collect::<Vec<_>>());
+    let rows = found.into_iter().zip(odd).map(|(stats, odd)| Row {
+        name: stats.name,
+        r#type: stats.value_type,
+        shape: stats.shape,
+        constant: stats.values.is_constant(),
+        dead_rows: stats.dead_rows,
+        dead_columns: stats.dead_columns,
+        problems: odd.iter().map(ToString::to_string).collect(),
+        figures: Figures(stats.values),
+    });
     rows.collect()
 }
 
 impl Sort {
-    fn apply(self, rows: &mut [Row<'_>]) {
+    fn apply(self, rows: &mut [Row]) {
         if self == Sort::Name {
-            return rows.sort_by_key(|row| row.name);
+            return rows.sort_by(|a, b| a.name.cmp(&b.name));
         }
         // What has no such number comes last.
-        let key = |row: &Row<'_>| {
+        let key = |row: &Row| {
             let stats = &row.figures.0;
             let finite = stats.finite;
             let number = match self {
@@ -248,16 +241,16 @@ fn cells(stats: &Stats) -> [String; 5] {
     }
 }
 
-fn table(rows: &[Row<'_>]) -> Table {
+fn table(rows: &[Row]) -> Table {
     let mut table = Table::new(&[
         "NAME", "TYPE", "SHAPE", ">MIN", ">MAX", ">MEAN", ">STD", ">ZEROS", "ODD",
     ]);
     for row in rows {
         let value_type = row.r#type.as_deref().map_or("?".into(), cell);
         let head = [
-            cell(row.name).into_owned(),
+            cell(&row.name).into_owned(),
             value_type.into_owned(),
-            shape(row.shape),
+            shape(&row.shape),
         ];
         let odd = [row.problems.join(", ")];
         let cells = head.into_iter().chain(cells(&row.figures.0)).chain(odd);
@@ -276,10 +269,10 @@ impl Summed for Figures {
     }
 }
 
-fn branches<'f>(rows: &[Row<'f>], arguments: &Arguments) -> Vec<Branch<'f, Figures>> {
+fn branches<'r>(rows: &'r [Row], arguments: &Arguments) -> Vec<Branch<'r, Figures>> {
     let named: Vec<_> = rows
         .iter()
-        .map(|row| (row.name, row.figures.clone()))
+        .map(|row| (&*row.name, row.figures.clone()))
         .collect();
     tree(
         &named,

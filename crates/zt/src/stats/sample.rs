@@ -3,7 +3,7 @@
 use zt_formats::{Dense, Slice, dense_byte_len};
 
 use super::sketch::Sketcher;
-use super::{Array, ObjectStats, Part, StatsOptions, of_entry, unless_interrupted};
+use super::{Array, ObjectStats, Part, StatsOptions, of_entry};
 use crate::cores::parallel;
 use crate::cores::progress::Gauge;
 use crate::error::{ErrorKind, Result};
@@ -37,8 +37,7 @@ pub(super) fn stats(
     let mut ahead = ReadAhead::new(small.iter().filter_map(|(_, entry)| entry.tensor().ok()));
     small.iter().for_each(|_| ahead.advance());
     let mut all = parallel::map(&small, |(at, entry)| {
-        let found = of_entry(entry, false, options, gauge);
-        Ok((*at, unless_interrupted(entry, found)?))
+        Ok((*at, of_entry(entry, false, options, gauge)?))
     })?;
     file.plan(wanted)
         .threads(options.threads)
@@ -100,11 +99,8 @@ impl<'f> Sample<'f> {
     pub(super) fn stats(self) -> ObjectStats {
         let is_integer = self.all.stats.has_integers();
         ObjectStats {
-            name: self.array.tensor.name().to_owned(),
-            values: self.all.stats,
-            dead_rows: 0,
-            dead_columns: 0,
             sketch: self.sketcher.map(|it| it.finish(0, is_integer, &[])),
+            ..ObjectStats::of(&self.array.tensor, self.all.stats)
         }
     }
 }
