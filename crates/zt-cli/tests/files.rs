@@ -387,3 +387,15 @@ fn a_folder_of_another_program_is_named() {
         );
     }
 }
+
+#[cfg(windows)]
+#[test]
+fn a_pattern_is_not_replaced_by_names() {
+    let run = common::zt(["ls", "*.zt"]).exits(4);
+    assert!(
+        run.err
+            .contains("note: Windows does not replace * and ? by names"),
+        "{}",
+        run.err
+    );
+}

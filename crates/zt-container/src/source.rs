@@ -206,6 +206,9 @@ impl FileSource {
 /// As [`FileSource::open`].
 pub fn open_regular(path: impl AsRef<Path>) -> Result<std::fs::File> {
     let path = path.as_ref();
+    if is_device(path) {
+        return Err(Error::Unsupported(Unsupported::NotARegularFile));
+    }
     expect_regular(&std::fs::metadata(path)?)?;
     let file = match open_at_once(path) {
         // Another program, such as a file server, has a lease on the file: wait until it gives it back.
@@ -214,6 +217,22 @@ pub fn open_regular(path: impl AsRef<Path>) -> Result<std::fs::File> {
     };
     expect_regular(&file.metadata()?)?;
     Ok(file)
+}
+
+/// Whether Windows takes `path` for one of its devices, such as `CON`, `NUL` and, before Windows 11, `COM1.zt`.
+/// `false` on other systems, where the metadata of a device shows it.
+pub fn is_device(path: &Path) -> bool {
+    use std::path::{Component, Prefix};
+    let is_device = |path: std::path::PathBuf| {
+        let mut parts = path.components();
+        let prefix = match parts.next() {
+            Some(Component::Prefix(prefix)) => prefix.kind(),
+            _ => return false,
+        };
+        // `\\.\C:\model.zt` is a file.
+        matches!(prefix, Prefix::DeviceNS(_)) && parts.all(|part| part == Component::RootDir)
+    };
+    cfg!(windows) && std::path::absolute(path).is_ok_and(is_device)
 }
 
 #[cfg(unix)]

@@ -161,6 +161,7 @@ impl Output {
         self.failure(&failure);
         if let Failure::Refused(error) | Failure::Error(error) = &failure {
             self.hints.extend(missing_folder(error));
+            self.hints.extend(pattern(error));
             self.hints.extend(without_ranges(error));
         }
         for hint in std::mem::take(&mut self.hints) {
@@ -268,6 +269,15 @@ fn missing_folder(error: &Error) -> Option<String> {
     let is_local = !folder.to_str().is_some_and(is_url);
     let is_missing = is_local && folder != Path::new("") && !folder.exists();
     is_missing.then(|| format!("the folder {} does not exist", text::path(folder)))
+}
+
+/// What to do instead of `*.zt`, which the shells of Windows do not replace by names.
+fn pattern(error: &Error) -> Option<String> {
+    let path = error.path()?.to_str().filter(|path| !is_url(path))?;
+    let is_pattern = cfg!(windows) && path.contains(['*', '?']) && !path.starts_with(r"\\?\");
+    is_pattern.then(|| {
+        "Windows does not replace * and ? by names: give the files, or their folder".to_owned()
+    })
 }
 
 /// What to do if a server sends whole files only.

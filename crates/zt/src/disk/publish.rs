@@ -10,7 +10,7 @@ use crate::disk::reserve::ReservingFile;
 use crate::disk::temporary::{create_unnamed, give_name};
 use crate::disk::{synced, uninterrupted};
 use crate::error::{Error, Fault, Result};
-use zt_container::{FileSource, Span};
+use zt_container::{FileSource, Span, is_device};
 
 /// Small writes are gathered. Larger ones, such as most frames, go straight through.
 pub(crate) const BUFFER: usize = 256 << 10;
@@ -105,7 +105,7 @@ impl AtomicFile {
     /// As [`AtomicFile::create`]; code `overwrite`, here or when it is published.
     pub fn create_new(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        if !is_null(path) && fs::symlink_metadata(path).is_ok() {
+        if !is_device(path) && fs::symlink_metadata(path).is_ok() {
             return Err(crate::error::Error::from(Fault::Exists).with_path(path));
         }
         let mut file = Self::begin(path, create_unnamed).map_err(|error| error.with_path(path))?;
@@ -117,6 +117,9 @@ impl AtomicFile {
         if is_null(path) {
             let file = File::options().write(true).open(path)?;
             return Ok(Self::of(file, Place::Target, path.to_owned(), path));
+        }
+        if is_device(path) {
+            return Err(Fault::IsADevice.into());
         }
         let target = resolved(path)?;
         if is_path_locked(&target) {
@@ -250,7 +253,7 @@ impl AtomicFile {
         } else if self.asks_editors && is_path_locked(target) {
             return Err(Fault::Locked.into());
         } else {
-            uninterrupted(|| fs::rename(temporary, target))?;
+            uninterrupted(|| fs::rename(temporary, target)).map_err(in_use)?;
         }
         self.place = Place::Target;
         sync_name()
@@ -308,10 +311,24 @@ impl Drop for AtomicFile {
 }
 
 /// Whether `path` is `NUL`, where Windows drops what is written. Its metadata does not show it.
+///
+/// Windows 10 drops what is written to `nul.zt`, too. This is `false` for it: no model is dropped by mistake.
 pub fn is_null(path: &Path) -> bool {
-    cfg!(windows)
-        && std::path::absolute(path)
-            .is_ok_and(|path| path.as_os_str().eq_ignore_ascii_case(r"\\.\NUL"))
+    // The device itself has no name of a file.
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    let is_named = ["NUL", r"\\.\NUL"]
+        .iter()
+        .any(|null| name.eq_ignore_ascii_case(null));
+    is_named && is_device(path)
+}
+
+/// Adds the likely cause to the error of Windows for a file that a program has open and does not share.
+fn in_use(error: io::Error) -> io::Error {
+    if cfg!(windows) && error.kind() == io::ErrorKind::PermissionDenied {
+        let message = format!("{error}: a program may have the file open");
+        return io::Error::new(error.kind(), message);
+    }
+    error
 }
 
 /// The real file of a path: absolute, so that a change of the working folder does not matter, and
@@ -580,6 +597,45 @@ mod tests {
             let mut file = AtomicFile::create_new(path).unwrap();
             file.write_all(b"dropped").unwrap();
             file.publish().unwrap();
+        }
+    }
+
+    #[cfg(windows)]
+    #[test]
+    fn a_file_that_another_program_has_open_is_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("model.zt");
+        fs::write(&path, "old").unwrap();
+        let mut options = File::options();
+        // Reading and writing are shared, renaming is not: as in C.
+        std::os::windows::fs::OpenOptionsExt::share_mode(&mut options, 1 | 2);
+        let open = options.read(true).open(&path).unwrap();
+        let new = AtomicFile::create(&path).unwrap();
+        let error = new.publish().unwrap_err().to_string();
+        assert!(
+            error.ends_with("a program may have the file open"),
+            "{error}"
+        );
+        drop(open);
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[cfg(windows)]
+    #[test]
+    fn names_of_other_devices_are_refused() {
+        for path in ["CON", r"\\.\COM1", "COM1.zt", "nul.zt"].map(Path::new) {
+            // Since Windows 11 these two are files.
+            if path.extension().is_some() && !is_device(path) {
+                continue;
+            }
+            for made in [AtomicFile::create(path), AtomicFile::create_new(path)] {
+                let error = made.unwrap_err();
+                assert!(
+                    error.to_string().contains("is the name of a device"),
+                    "{error}"
+                );
+            }
         }
     }
 

@@ -148,6 +148,8 @@ pub(crate) enum Fault {
     Interrupted,
     #[error("is a folder")]
     IsAFolder,
+    #[error("is the name of a device")]
+    IsADevice,
     #[error("exists already")]
     Exists,
     #[error("the byte at {0} is between blobs and is not zero")]
@@ -330,7 +332,7 @@ impl Fault {
             Fault::Locked | Fault::LockedByReader => (Io, "locked"),
             Fault::NoLocks => (Io, "no-locks"),
             Fault::Replaced => (Io, "replaced"),
-            Fault::IsAFolder | Fault::ThreadPool => (Io, "io"),
+            Fault::IsAFolder | Fault::IsADevice | Fault::ThreadPool => (Io, "io"),
             Fault::Interrupted => (ErrorKind::Interrupted, "interrupted"),
             Fault::Truncated { .. } => (Malformed, "truncated"),
             Fault::Padding(_) => (Malformed, "padding"),
