@@ -66,7 +66,8 @@ fn is_device(name: &str) -> bool {
     let numbered = stem
         .strip_prefix("COM")
         .or_else(|| stem.strip_prefix("LPT"));
-    matches!(stem.as_str(), "CON" | "PRN" | "AUX" | "NUL")
+    let names = ["CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"];
+    names.contains(&stem.as_str())
         || numbered.is_some_and(|number| {
             matches!(number, "¹" | "²" | "³")
                 || number.len() == 1 && number.bytes().all(|digit| digit.is_ascii_digit())
@@ -98,6 +99,7 @@ mod tests {
         assert_eq!(file_name("a\0b\n"), "a%00b%0A");
         assert_eq!(file_name("nul.weight"), "%6Eul.weight");
         assert_eq!(file_name("com1"), "%63om1");
+        assert_eq!(file_name("CONIN$"), "%43ONIN$");
         assert_eq!(file_name(""), "%");
     }
 
