@@ -189,6 +189,9 @@ impl<'a> BlobReader<'a> {
         if let Decoder::Whole { declared } = self.decoder {
             self.load(declared)?;
         }
+        if let Some(given) = self.read_raw(out)? {
+            return Ok(given);
+        }
         self.fetch()?;
         let input = self.piece.get(self.taken..).unwrap_or_default();
         let (taken, given) = match &mut self.decoder {
@@ -222,6 +225,25 @@ impl<'a> BlobReader<'a> {
         (self.piece, self.taken) = (Cow::Owned(content), 0);
         self.decoder = Decoder::Raw;
         Ok(())
+    }
+
+    /// Reads raw bytes to where they belong, if that takes no more reads than in pieces.
+    fn read_raw(&mut self, out: &mut [u8]) -> Result<Option<usize>> {
+        let len = self.rest.byte_len().min(PIECE as u64);
+        let is_raw = matches!(self.decoder, Decoder::Raw) && self.taken == self.piece.len();
+        let Some(out) = out.get_mut(..in_memory(len)).filter(|_| is_raw && len > 0) else {
+            return Ok(None);
+        };
+        let next = Span::exact(self.rest.offset(), len);
+        if self.source.slice(next).is_some() {
+            return Ok(None);
+        }
+        self.source.read_at(next.offset(), out)?;
+        self.rest = Span::exact_between(next.end(), self.rest.end());
+        if let Some((hasher, _)) = &mut self.check {
+            hasher.update(out);
+        }
+        Ok(Some(out.len()))
     }
 
     /// Reads the next piece if the last one is used up.
