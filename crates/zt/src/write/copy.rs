@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use zt_container::{Blob, BlobReader, Encoding, Limits, memory::zeroed};
+use zt_container::{Blob, BlobReader, Digest, Encoding, Limits, memory::zeroed};
 use zt_manifest::{ByteOrder, Component, DType, check_attributes_len, check_component_count};
 
 use crate::cores::progress::{Progress, report};
@@ -139,11 +139,15 @@ impl ComponentWriter<'_, '_, '_> {
             }
             return self.copy_stored(tensor, part, decoded_len, progress);
         }
+        let is_verified = tensor.must_verify(part);
+        if let Some(digest) = stored_digest(part.component).filter(|_| is_verified) {
+            self.state.encoder.expect_digest(digest);
+        }
         let rest = self.copy_by_system(tensor, part, progress)?;
         let part = rest
             .as_ref()
             .map_or(part, |component| Located { component, ..part });
-        let mut reader = tensor.reader_of(part, tensor.must_verify(part))?;
+        let mut reader = tensor.reader_of(part, is_verified)?;
         reader.for_each_piece(part.piece_len(), |bytes| {
             // Checked here, so that the error names the object.
             let checked = self.check(self.written(), bytes);
@@ -214,6 +218,17 @@ fn stored_len(component: &Component) -> Option<u64> {
     let is_little = component.byte_order == ByteOrder::Little;
     let decoded_len = blob.decoded_len?;
     (blob.encoding == Encoding::Zstd && is_little).then_some(decoded_len)
+}
+
+/// The digest of a blob that holds just the bytes that a reader gives.
+fn stored_digest(component: &Component) -> Option<&Digest> {
+    let is_raw = component.blob.encoding == Encoding::Raw;
+    let is_little = component.byte_order == ByteOrder::Little;
+    component
+        .blob
+        .digest
+        .as_ref()
+        .filter(|_| is_raw && is_little)
 }
 
 /// `part / whole` of `byte_len`.

@@ -1,7 +1,7 @@
 //! A component with its place in its object, and its bytes as elements.
 
-use zt_container::Encoding;
 use zt_container::memory::in_memory;
+use zt_container::{DigestAlgorithm, Encoding};
 use zt_formats::{Bytes, Elements};
 use zt_manifest::{ByteOrder, Component, DType, Text};
 
@@ -18,12 +18,15 @@ pub(crate) struct Located<'f> {
 impl Located<'_> {
     /// Bytes of a piece for [`super::ComponentReader::for_each_piece`]: at most as many as the component
     /// has, because most objects are small. Raw bytes only pass through, and stay in a core's cache. A
-    /// thread that read them ahead took twice the processor time.
+    /// thread that read them ahead took twice the processor time. To compare a sha256 takes longer than that.
     pub(crate) fn piece_len(&self) -> usize {
         let blob = &self.component.blob;
-        let most = match blob.encoding {
-            Encoding::Raw => WORTH_A_THREAD as u64,
-            _ => 1 << 20,
+        let is_slow =
+            blob.encoding != Encoding::Raw || blob.algorithm() == Some(DigestAlgorithm::Sha256);
+        let most = if is_slow {
+            1 << 20
+        } else {
+            WORTH_A_THREAD as u64
         };
         // At least one element of any dtype; the end shows in a piece that is not full.
         let declared = blob.decoded_len;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io::Write;
 
 use zt_container::codec::SeekTable;
-use zt_container::{Blob, DigestAlgorithm, Encoding, Span};
+use zt_container::{Blob, Digest, DigestAlgorithm, Encoding, Span};
 
 use super::Encoder;
 use super::stored::Stored;
@@ -40,13 +40,16 @@ impl Placed {
     }
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Begin {
     pub(super) alignment: u64,
     pub(super) encoding: Encoding,
     /// Whether the frames end with a table of their places.
     pub(super) has_table: bool,
+    /// The digest to compute.
     pub(super) digest: Option<DigestAlgorithm>,
+    /// The digest that is known before the bytes, so that it is not computed.
+    pub(super) known: Option<Digest>,
     pub(super) hashing: Hashing,
 }
 
@@ -63,6 +66,7 @@ pub(super) enum Hashing {
 
 pub(super) struct OpenBlob {
     encoding: Encoding,
+    known: Option<Digest>,
     table: Option<SeekTable>,
     sums: Sums,
     chain: Option<Chain>,
@@ -94,7 +98,8 @@ impl<W: Write> Encoder<W> {
     pub(super) fn begin(&mut self, begin: Begin) -> Result<()> {
         self.container.begin_blob(begin.alignment, None)?;
         let is_raw = begin.encoding == Encoding::Raw && !begin.has_table;
-        let chunks = self.chunks.filter(|_| is_raw && begin.digest.is_some());
+        let has_digest = begin.digest.is_some() || begin.known.is_some();
+        let chunks = self.chunks.filter(|_| is_raw && has_digest);
         let (sums, chain) = match (begin.hashing, begin.digest) {
             (Hashing::Writer, digest) => (Sums::new(digest, chunks)?, None),
             (Hashing::Chain, Some(algorithm)) => {
@@ -105,6 +110,7 @@ impl<W: Write> Encoder<W> {
         };
         self.current = Some(OpenBlob {
             encoding: begin.encoding,
+            known: begin.known,
             table: begin.has_table.then(SeekTable::default),
             sums,
             chain,
@@ -172,7 +178,7 @@ impl<W: Write> Encoder<W> {
             span,
             encoding: open.encoding,
             decoded_len: Some(decoded_len),
-            digest,
+            digest: open.known.or(digest),
             chunks: None,
         };
         let chain = open.chain;

@@ -245,6 +245,7 @@ impl<W: Write> Encoder<W> {
             encoding: Encoding::Raw,
             has_table: false,
             digest,
+            known: None,
             hashing: if is_chained {
                 Hashing::Chain
             } else {
