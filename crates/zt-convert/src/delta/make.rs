@@ -23,8 +23,11 @@ use crate::native::{ZT, write_objects};
 /// Bytes of a component whose codes are made before they are written.
 const BATCH: usize = 8 << 20;
 
-/// Stretches by which the cost of a component is estimated.
+/// The cost of a component is estimated from the beginnings of so many stretches.
 const SAMPLES: u64 = 8;
+
+/// Elements of a sample.
+const SAMPLE: usize = DeltaCodec::STRETCH / 8;
 
 /// What a delta says about the objects of the new file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -284,7 +287,11 @@ fn is_worth_it(base: &Tensor<'_>, new: &Tensor<'_>, delta: &Delta<'_>) -> Result
         let count = stretches.count.min(SAMPLES);
         let (mut code_len, mut values) = (0, Vec::new());
         for sample in 0..count {
-            let (old, now) = stretches.read(sample * stretches.count / count, 1)?;
+            let span = stretches.span(sample * stretches.count / count, 1);
+            let sample_len = span
+                .byte_len()
+                .min((SAMPLE * stretches.dtype.byte_len()) as u64);
+            let (old, now) = stretches.read(Span::exact(span.offset(), sample_len))?;
             code_len += stretches.codec.encode(&old, &now).len();
             values.extend_from_slice(&now);
         }
@@ -379,9 +386,8 @@ impl<'t, 'f> Stretches<'t, 'f> {
         Span::exact_between(first * len, end.min(self.byte_len))
     }
 
-    /// The bytes of some stretches in both files.
-    fn read(&self, first: u64, count: u64) -> Result<(Vec<u8>, Vec<u8>)> {
-        let span = self.span(first, count);
+    /// Some bytes of both files.
+    fn read(&self, span: Span) -> Result<(Vec<u8>, Vec<u8>)> {
         let read = |tensor: &Tensor<'_>| {
             let mut bytes = vec![0; in_memory(span.byte_len())];
             read_content(tensor, self.role, self.dtype, span.offset(), &mut bytes)?;
@@ -392,7 +398,7 @@ impl<'t, 'f> Stretches<'t, 'f> {
 
     /// The codes of some stretches.
     fn codes(&self, first: u64, count: u64) -> Result<Vec<Vec<u8>>> {
-        let (old, now) = self.read(first, count)?;
+        let (old, now) = self.read(self.span(first, count))?;
         let len = self.codec.stretch_len();
         let pairs = old.chunks(len).zip(now.chunks(len)).collect();
         on_all_cores(pairs, |(old, now)| Ok(self.codec.encode(old, now)))
