@@ -81,7 +81,7 @@ pub use zt_foreign::{
 pub use arithmetic::{Lora, average};
 pub use delta::{
     Changes, DeltaSummary, NewValues, delta, delta_to_path, is_delta, new_values, patch,
-    patch_in_place, patched,
+    patch_in_place, patch_on_read, patched,
 };
 pub use merge::{is_same_file, join_slices};
 pub use model::{ExamineOptions, Finding, WrittenIndex, is_blob, verify_blob};

@@ -16,7 +16,7 @@ use zt::{
 };
 use zt_convert::{
     Changes, ConvertOptions, Input, ZT, convert, delta, delta_to_path, patch, patch_in_place,
-    patched,
+    patch_on_read, patched,
 };
 
 /// Pseudo-random bytes.
@@ -70,17 +70,28 @@ fn made(base: &Input, new: &Input) -> (Input, Changes, usize) {
 #[track_caller]
 fn round_trip(base: &Input, new: &Input) -> (Changes, usize) {
     let (change, changes, len) = made(base, new);
-    let result = patch(base, &[change], None).unwrap();
+    let deltas = [change];
+    let result = patch(base, &deltas, None).unwrap();
     assert_eq!(content(&result), content(new));
-    let mut bytes = Vec::new();
-    convert(&[result], &mut bytes, &ConvertOptions::new(ZT)).unwrap();
-    let written = Input::from(File::from_bytes(bytes).unwrap());
-    assert_eq!(content(&written), content(new));
-    assert_eq!(
-        written.file().attributes().unwrap(),
-        new.file().attributes().unwrap()
-    );
+    for result in [result, patch_on_read(base, &deltas, None).unwrap()] {
+        let written = written(&result).unwrap();
+        assert_eq!(content(&written), content(new));
+        assert_eq!(
+            written.file().attributes().unwrap(),
+            new.file().attributes().unwrap()
+        );
+    }
     (changes, len)
+}
+
+fn written(result: &Input) -> zt::Result<Input> {
+    let mut bytes = Vec::new();
+    convert(
+        std::slice::from_ref(result),
+        &mut bytes,
+        &ConvertOptions::new(ZT),
+    )?;
+    File::from_bytes(bytes).map(Input::from)
 }
 
 /// Every dtype, with more than one stretch, and one changed element of 50.
@@ -325,6 +336,58 @@ fn a_wrong_base_is_named() {
     let error = patch(&empty, &[change], None).unwrap_err();
     assert_eq!(error.code(), "wrong-base");
     assert!(error.to_string().contains(&content(&files[0])), "{error}");
+}
+
+/// A base of two objects that a delta changes, by steps or whole, and of one that it keeps.
+fn three(a: &[u8], b: &[u8], kept: &[u8]) -> Input {
+    plain(|writer| {
+        for (name, bytes) in [("a", a), ("b", b), ("kept", kept)] {
+            writer.add(name, &dense(DType::U8, bytes)).unwrap();
+        }
+    })
+}
+
+/// Whatever value of the base is wrong, nothing is written.
+#[test]
+fn a_wrong_base_is_found_while_the_result_is_read() {
+    let a = Noise(1).bytes(2 * DeltaCodec::STRETCH);
+    let set = |bytes: &[u8], at: usize| {
+        let mut bytes = bytes.to_vec();
+        bytes[at] = bytes[at].wrapping_add(1);
+        bytes
+    };
+    let (b, kept) = (set(&a, 9), [7; 64]);
+    let base = three(&a, &b, &kept);
+    let wrong = [
+        three(&set(&a, 5), &b, &kept),
+        three(&a, &set(&b, 5), &kept),
+        // Then both results are equal, and one of them is written.
+        three(&a, &a, &kept),
+        three(&a, &b, &set(&kept, 5)),
+    ];
+    let steps = three(&set(&a, 0), &set(&b, 0), &kept);
+    // The first stretch of `a` has new values that do not depend on the old ones.
+    let mut values = Noise(2).bytes(DeltaCodec::STRETCH);
+    values.extend_from_slice(&a[DeltaCodec::STRETCH..]);
+    let replaced = three(&values, &set(&b, 0), &kept);
+    let removed = plain(|writer| writer.add("kept", &dense(DType::U8, &kept)).unwrap());
+    for new in [steps, replaced, removed] {
+        let (change, ..) = made(&base, &new);
+        let deltas = [change];
+        let result = patch_on_read(&base, &deltas, None).unwrap();
+        assert_eq!(content(&written(&result).unwrap()), content(&new));
+        for wrong in &wrong {
+            match patch_on_read(wrong, &deltas, None) {
+                Ok(result) => {
+                    let error = written(&result).unwrap_err();
+                    assert_eq!(error.code(), "digest-mismatch");
+                    let error = patch(wrong, &deltas, None).unwrap_err();
+                    assert_eq!(error.code(), "wrong-base");
+                }
+                Err(error) => assert_eq!(error.code(), "wrong-base"),
+            }
+        }
+    }
 }
 
 /// The values have several pieces of 1 MiB, and a SHA-256 in the delta. It does not stand for the fault of

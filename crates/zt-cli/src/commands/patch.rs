@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use zt::WriteOptions;
-use zt_convert::{OnDuplicate, patch, patch_in_place};
+use zt::{Error, WriteOptions, codes};
+use zt_convert::{Input, OnDuplicate, patch, patch_in_place, patch_on_read};
 
 use crate::args::edit::{EditArgs, WaitArgs};
 use crate::commands::converted::OutArgs;
 use crate::failure::{Exit, Failure};
+use crate::files::path::is_stdout;
 use crate::output::Output;
 use crate::output::json::{object, paths};
 use crate::output::progress::Progress;
@@ -16,10 +17,10 @@ use crate::output::text::count;
 
 /// Apply deltas of `zt delta` to their base, in place or to a new file
 ///
-/// The base and the result are checked by their content identities before anything is written. The
-/// base may be of another kind than the file that the delta was made from, and compressed in another
-/// way, but its tensors must be the same. NEW appears complete or not at all. Without it, the .zt file
-/// BASE is edited: a crash leaves the old file or the new one.
+/// A wrong base is an error, and so is a result with another content identity than the delta records.
+/// Then nothing is written. The base may be of another kind than the file that the delta was made from,
+/// and compressed in another way, but its tensors must be the same. NEW appears complete or not at all.
+/// Without it, the .zt file BASE is edited: a crash leaves the old file or the new one.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -44,6 +45,19 @@ Examples:
 Keys of --json in place: `file`, `dry_run` (false), `deltas`, `written` (objects), `file_size`. With
 -o, they are the same as for `zt convert`.";
 
+/// What is wrong with the base or a delta, if that made a read of the result fail.
+fn blame(failure: Failure, inputs: &[Input]) -> Failure {
+    let is_of_result =
+        |error: &Error| matches!(error.code(), codes::DIGEST_MISMATCH | codes::DELTA);
+    match (&failure, inputs) {
+        (Failure::Error(error), [base, deltas @ ..]) if is_of_result(error) => {
+            let found = patch(base, deltas, None).err();
+            found.map_or(failure, Failure::from)
+        }
+        _ => failure,
+    }
+}
+
 pub(crate) fn run(arguments: Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let Arguments {
         files,
@@ -57,14 +71,29 @@ pub(crate) fn run(arguments: Arguments, output: &mut Output) -> Result<Exit, Fai
         ));
     }
     if let Some(out) = out {
-        return args.write(&files, &out, OnDuplicate::Error, output, |inputs, _| {
-            let Some((base, deltas)) = inputs.split_first() else {
-                return Ok(inputs);
-            };
-            let progress = Progress::new(Some(base.file().decoded_len().saturating_mul(2)));
-            let report = |bytes| progress.report(bytes);
-            Ok(vec![patch(base, deltas, Some(zt::Progress::new(&report)))?])
-        });
+        let mut read = Vec::new();
+        let written = args.write(
+            &files,
+            &out,
+            OnDuplicate::Error,
+            output,
+            |inputs, options| {
+                let Some((base, deltas)) = inputs.split_first() else {
+                    return Ok(inputs);
+                };
+                let progress = Progress::new(Some(base.file().decoded_len().saturating_mul(2)));
+                let report = |bytes| progress.report(bytes);
+                let reported = Some(zt::Progress::new(&report));
+                // What stdout gets cannot be taken back, and a wrong base is not damage to be skipped.
+                if is_stdout(&out) || options.skip_damaged {
+                    return Ok(vec![patch(base, deltas, reported)?]);
+                }
+                let result = patch_on_read(base, deltas, reported)?;
+                read = inputs;
+                Ok(vec![result])
+            },
+        );
+        return written.map_err(|failure| blame(failure, &read));
     }
     if !args.is_plain() {
         return Err(Failure::misuse(

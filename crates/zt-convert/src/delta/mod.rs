@@ -25,5 +25,5 @@ mod values;
 pub use header::{DeltaSummary, is_delta};
 pub use in_place::patch_in_place;
 pub use make::{Changes, delta, delta_to_path};
-pub use patch::{patch, patched};
+pub use patch::{patch, patch_on_read, patched};
 pub use values::{NewValues, new_values};

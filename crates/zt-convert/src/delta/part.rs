@@ -1,19 +1,23 @@
 //! The bytes of objects that are made when they are read.
 
 use std::io;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use zt::container::memory::in_memory;
 use zt::foreign::on_all_cores;
 use zt::formats::{DeltaCodec, Violation};
 use zt::{
-    ByteOrder, DType, Dense, Encoding, Error, File, Object, OwnedTensor, Planes, Result, Slice,
-    Source, Span, Tensor, View,
+    ByteOrder, Bytes, DType, Dense, Encoding, Error, File, Object, OwnedTensor, Planes, Result,
+    Slice, Source, Span, Tensor, View,
 };
 use zt_foreign::DATA;
 
 use crate::arithmetic::values;
 use crate::delta::fault::Fault;
+
+/// Bytes of codes that are read at a time.
+const PIECE: usize = 256 << 10;
 
 /// The bytes of all components of an object, one after the other.
 pub(super) struct Parts {
@@ -28,12 +32,13 @@ pub(super) struct Part {
     pub(super) tensor: OwnedTensor,
     pub(super) role: String,
     pub(super) dtype: DType,
-    pub(super) coded: Option<Coded>,
+    pub(super) coded: Option<Arc<Coded>>,
 }
 
 /// The changes of a component: the codes of its stretches, and a table of their lengths.
 pub(super) struct Coded {
     delta: OwnedTensor,
+    role: String,
     codec: DeltaCodec,
     codes_len: u64,
     /// Where each code ends. It is read at the first use.
@@ -52,23 +57,22 @@ impl Coded {
         let codes_len = codes_len.ok_or(Fault::Table("it has fewer entries than stretches"))?;
         Ok(Coded {
             delta,
+            role: role.to_owned(),
             codec,
             codes_len,
             ends: OnceLock::new(),
         })
     }
 
-    fn ends(&self, role: &str) -> Result<&[u64]> {
+    fn ends(&self) -> Result<&[u64]> {
         if let Some(ends) = self.ends.get() {
             return Ok(ends);
         }
-        let tensor = self.delta.tensor();
+        let (tensor, role) = (self.delta.tensor(), &self.role);
         // Codes are small, and a digest is of all of them.
         tensor.verify(role)?;
-        let (_, table) = tensor
-            .slice_component(role, &[Slice::from(self.codes_len..)])?
-            .into_elements();
-        let ends = DeltaCodec::ends(&table.bytes, self.codes_len)
+        let table = self.read(self.codes_len..tensor.decoded_len(role)?)?;
+        let ends = DeltaCodec::ends(&table, self.codes_len)
             .ok_or(Fault::Table("the lengths do not add up"))?;
         // A code is in memory as a whole.
         let most = self.codec.stretch_len() as u64 + 1;
@@ -79,21 +83,48 @@ impl Coded {
         Ok(self.ends.get_or_init(|| ends))
     }
 
+    /// Whether a stretch has new values that do not depend on those of the base. Reads all codes, but not from a
+    /// store.
+    pub(super) fn replaces(&self) -> Result<bool> {
+        if self.delta.tensor().is_remote() {
+            return Ok(true);
+        }
+        let ends = self.ends()?;
+        let codes = std::iter::once(&0).chain(ends).zip(ends);
+        let starts = codes.filter(|(start, end)| start < end);
+        let mut starts = starts.map(|(start, _)| *start).peekable();
+        let (mut at, mut found) = (0, false);
+        let mut reader = self.delta.tensor().reader(&self.role)?;
+        reader.for_each_piece(PIECE, |piece| {
+            let end = at + piece.len() as u64;
+            while let Some(start) = starts.next_if(|start| *start < end) {
+                found |= DeltaCodec::replaces(&piece[in_memory(start - at)..]);
+            }
+            at = end;
+            Ok::<_, Error>(())
+        })?;
+        Ok(found)
+    }
+
+    /// Some bytes of the codes.
+    fn read(&self, bytes: Range<u64>) -> Result<Bytes<'_>> {
+        let tensor = self.delta.tensor();
+        let (_, read) = tensor
+            .slice_component(&self.role, &[Slice::from(bytes)])?
+            .into_elements();
+        Ok(read.bytes)
+    }
+
     /// Applies the changes of a stretch.
-    fn apply(&self, role: &str, stretch: u64, values: &mut [u8]) -> Result<()> {
-        let ends = self.ends(role)?;
+    fn apply(&self, stretch: u64, values: &mut [u8]) -> Result<()> {
+        let (ends, role) = (self.ends()?, &self.role);
         let at = in_memory(stretch);
         let start = at.checked_sub(1).map_or(0, |before| ends[before]);
         if start == ends[at] {
             return Ok(());
         }
-        let code = self
-            .delta
-            .tensor()
-            .slice_component(role, &[Slice::from(start..ends[at])])?;
-        let applied = self.codec.apply(&code.elements().bytes, values);
-        let applied =
-            applied.map_err(|fault| Violation::Delta { stretch, fault }.of(role.to_owned()));
+        let applied = self.codec.apply(&self.read(start..ends[at])?, values);
+        let applied = applied.map_err(|fault| Violation::Delta { stretch, fault }.of(role.clone()));
         applied.map_err(|error| Error::from(error).with_object(self.delta.tensor().name()))
     }
 }
@@ -119,11 +150,11 @@ impl Part {
             let whole = stretch_len.min(self.span.byte_len() - start);
             if piece.len() as u64 == whole {
                 self.read_base(start, piece)?;
-                return coded.apply(&self.role, stretch, piece);
+                return coded.apply(stretch, piece);
             }
             let mut values = vec![0; in_memory(whole)];
             self.read_base(start, &mut values)?;
-            coded.apply(&self.role, stretch, &mut values)?;
+            coded.apply(stretch, &mut values)?;
             let from = in_memory(at - start);
             piece.copy_from_slice(&values[from..from + piece.len()]);
             Ok(())
@@ -138,7 +169,10 @@ impl Part {
     }
 
     fn sources(&self) -> impl Iterator<Item = Arc<dyn Source>> {
-        let tensors = [Some(&self.tensor), self.coded.as_ref().map(|it| &it.delta)];
+        let tensors = [
+            Some(&self.tensor),
+            self.coded.as_deref().map(|it| &it.delta),
+        ];
         let tensors = tensors.into_iter().flatten().map(OwnedTensor::tensor);
         let roles = tensors.flat_map(|it| it.components().map(move |(role, _)| (it, role)));
         roles.filter_map(|(tensor, role)| Some(tensor.stored_bytes(role).ok()?.0))

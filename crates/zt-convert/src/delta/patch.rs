@@ -5,7 +5,7 @@ use zt_foreign::Input;
 
 use crate::delta::fault::Fault;
 use crate::delta::header::Header;
-use crate::delta::result::result;
+use crate::delta::result::Made;
 
 /// The file that `deltas`, one after the other, make of `base`. Its values are made when they are read, from
 /// the stretches that are needed. Nothing is read here but the metadata of all files.
@@ -18,7 +18,38 @@ use crate::delta::result::result;
 /// Code `wrong-base` for deltas that do not follow each other; `misuse` for a file that is no delta; `delta` for
 /// one that does not fit the names and the lengths of the base; the fault of an object of a delta.
 pub fn patched(base: &Input, deltas: &[Input]) -> Result<Input> {
-    apply(base, deltas, &headers(deltas)?)
+    Ok(apply(base, deltas, &headers(deltas)?)?.input)
+}
+
+/// As [`patch`], but leaves to the reader of the result what reading all of it verifies. Objects that the
+/// last delta does not change are hashed here, and together with the digests that it records they must give the
+/// content identity of the result. Then a file that is written from the result is right, or reading a
+/// component fails. After such an error [`patch`] says what is wrong, a wrong base most often.
+///
+/// So base and result are read once less. All is checked as [`patch`] does it if objects of the base
+/// are dropped or replaced, or if a delta comes from a store: then a result can be right with a wrong base.
+///
+/// # Errors
+///
+/// As [`patch`].
+pub fn patch_on_read(
+    base: &Input,
+    deltas: &[Input],
+    progress: Option<Progress<'_>>,
+) -> Result<Input> {
+    let headers = headers(deltas)?;
+    // `patch` knows why deltas do not fit.
+    if let Ok(made) = apply(base, deltas, &headers)
+        && let Some(last) = headers.last()
+        && made.needs_all()
+    {
+        let options = hashing(progress).recorded(&made.changed);
+        let hash = made.input.file().hash(&options)?;
+        if hash.content == Some(last.result) {
+            return Ok(made.input);
+        }
+    }
+    patch(base, deltas, progress)
 }
 
 /// As [`patched`], and checks everything before: the content identity of the base, of each delta, and of
@@ -36,16 +67,12 @@ pub fn patch(base: &Input, deltas: &[Input], progress: Option<Progress<'_>>) -> 
         return Ok(base.clone());
     };
     let hash = |input: &Input| {
-        let mut options = HashOptions::new();
-        if let Some(progress) = progress {
-            options = options.progress(progress);
-        }
-        let hash = input.file().hash(&options);
+        let hash = input.file().hash(&hashing(progress));
         hash.map_err(|error| input.blame(error))
     };
     let expected = first.expect_base(&hash(base)?);
     expected.map_err(|error| base.blame(error))?;
-    let result = apply(base, deltas, &headers)?;
+    let result = apply(base, deltas, &headers)?.input;
     let found = hash(&result)?;
     if let Some(error) = found.errors().next() {
         let error = error.clone();
@@ -64,6 +91,11 @@ pub fn patch(base: &Input, deltas: &[Input], progress: Option<Progress<'_>>) -> 
     Ok(result)
 }
 
+fn hashing(progress: Option<Progress<'_>>) -> HashOptions<'_> {
+    let options = HashOptions::new();
+    progress.map_or(options, |progress| options.progress(progress))
+}
+
 /// What the deltas record. Each must follow the one before it.
 fn headers(deltas: &[Input]) -> Result<Vec<Header>> {
     let mut headers: Vec<Header> = Vec::with_capacity(deltas.len());
@@ -78,10 +110,10 @@ fn headers(deltas: &[Input]) -> Result<Vec<Header>> {
     Ok(headers)
 }
 
-fn apply(base: &Input, deltas: &[Input], headers: &[Header]) -> Result<Input> {
-    let mut input = base.clone();
+fn apply(base: &Input, deltas: &[Input], headers: &[Header]) -> Result<Made> {
+    let mut made = Made::unchanged(base);
     for (delta, header) in deltas.iter().zip(headers) {
-        input = result(&input, delta, header)?;
+        made = made.then(delta, header)?;
     }
-    Ok(input)
+    Ok(made)
 }

@@ -1,6 +1,7 @@
 //! The result of a delta as a file.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use zt::foreign::FileBuilder;
 use zt::formats::Delta;
@@ -14,87 +15,128 @@ use crate::delta::fault::Fault;
 use crate::delta::header::Header;
 use crate::delta::part::{Coded, Part, Parts, without_planes};
 
-/// The file that `delta` makes of `base`. Values are made when they are read.
-///
-/// # Errors
-///
-/// Code `delta` for an object that the base does not have, and for changes that do not fit it; the fault of an
-/// object of the delta.
-pub(super) fn result(base: &Input, delta: &Input, header: &Header) -> Result<Input> {
-    let old = without_planes(base.file())?;
-    let blame = |error: Error| delta.blame(error);
-    let mut names = HashMap::new();
-    let mut made = Vec::new();
-    let mut whole = HashSet::new();
-    for entry in delta.file().entries() {
-        let tensor = entry.tensor().map_err(blame)?;
-        if let Some(fault) = tensor.fault() {
-            return Err(blame(fault.clone()));
-        }
-        if tensor.format() != Delta::FORMAT {
-            whole.insert(tensor.name());
-            continue;
-        }
-        let fault = |fault: Fault| blame(Error::from(fault).with_object(tensor.name()));
-        let attributes =
-            Delta::from_attributes(tensor.attributes()).map_err(|error| blame(error.into()))?;
-        let name = attributes.base.unwrap_or(tensor.name());
-        if old.get(name).is_none() {
-            return Err(fault(Fault::NoBase(name.to_owned())));
-        }
-        if names.insert(name, tensor.name()).is_some() || header.removed.contains(name) {
-            return Err(fault(Fault::UsedTwice(name.to_owned())));
-        }
-        if attributes.attributes.is_some() || !attributes.sha256.is_empty() {
-            made.push((tensor.name(), name, attributes));
-        }
-    }
-    if let Some(name) = header.removed.iter().find(|name| old.get(name).is_none()) {
-        return Err(blame(Fault::NoBase(name.clone()).into()));
-    }
-    let mut objects = HashMap::new();
-    for (name, of_base, attributes) in &made {
-        let of_base = old
-            .owned_tensor(of_base)
-            .map_err(|error| base.blame(error))?;
-        let changes = delta.file().owned_tensor(name).map_err(blame)?;
-        let object = changed(of_base, &changes, attributes);
-        objects.insert(
-            *name,
-            object.map_err(|error| blame(error.with_object(name)))?,
-        );
-    }
-    let kept = base.file().select(|name| match names.get(name) {
-        Some(new) => Some((*new).to_owned()),
-        None => {
-            let is_kept = !whole.contains(name) && !header.removed.contains(name);
-            is_kept.then(|| name.to_owned())
-        }
-    })?;
-    let kept = kept.replace(|name, _| objects.remove(name))?;
-    let mut builder = FileBuilder::new(base.file().kind(), OpenOptions::new());
-    builder.include(&kept, |_| true);
-    builder.include(delta.file(), |name| whole.contains(name));
-    if let Some(attributes) = header
-        .attributes
-        .clone()
-        .map_or_else(|| old.attributes(), |it| Ok(Some(it)))?
-    {
-        builder.attributes(attributes);
-    }
-    builder.extra(old.extra()?);
-    let paths = base.paths().iter().chain(delta.paths());
-    Ok(Input::new(
-        builder.build().map_err(blame)?,
-        paths.cloned().collect(),
-    ))
+/// What deltas make of a base.
+pub(super) struct Made {
+    /// The file. Values are made when they are read.
+    pub(super) input: Input,
+    /// The objects of which the last delta changes all components.
+    pub(super) changed: HashSet<String>,
+    /// The changes of all components.
+    coded: Vec<Arc<Coded>>,
+    /// Whether a delta drops objects.
+    drops: bool,
 }
 
-/// The object of the base with its changes.
-fn changed(
+impl Made {
+    /// The base, without deltas.
+    pub(super) fn unchanged(base: &Input) -> Self {
+        Made {
+            input: base.clone(),
+            changed: HashSet::new(),
+            coded: Vec::new(),
+            drops: false,
+        }
+    }
+
+    /// Whether every value of the base counts, so that another base leads to another result. Reads the codes.
+    ///
+    /// Two bases can lead to one result if values move from one exponent to another in both. No file gets
+    /// there by chance, and the result is the right one.
+    pub(super) fn needs_all(&self) -> bool {
+        let replaces = |coded: &Arc<Coded>| coded.replaces().unwrap_or(true);
+        !self.drops && !self.coded.iter().any(replaces)
+    }
+
+    /// What the next delta makes of it.
+    ///
+    /// # Errors
+    ///
+    /// Code `delta` for an object that the base does not have, and for changes that do not fit it; the fault of
+    /// an object of the delta.
+    pub(super) fn then(mut self, delta: &Input, header: &Header) -> Result<Self> {
+        let base = &self.input;
+        let old = without_planes(base.file())?;
+        let blame = |error: Error| delta.blame(error);
+        let mut names = HashMap::new();
+        let mut made = Vec::new();
+        let mut whole = HashSet::new();
+        for entry in delta.file().entries() {
+            let tensor = entry.tensor().map_err(blame)?;
+            if let Some(fault) = tensor.fault() {
+                return Err(blame(fault.clone()));
+            }
+            if tensor.format() != Delta::FORMAT {
+                whole.insert(tensor.name());
+                continue;
+            }
+            let fault = |fault: Fault| blame(Error::from(fault).with_object(tensor.name()));
+            let attributes =
+                Delta::from_attributes(tensor.attributes()).map_err(|error| blame(error.into()))?;
+            let name = attributes.base.unwrap_or(tensor.name());
+            if old.get(name).is_none() {
+                return Err(fault(Fault::NoBase(name.to_owned())));
+            }
+            if names.insert(name, tensor.name()).is_some() || header.removed.contains(name) {
+                return Err(fault(Fault::UsedTwice(name.to_owned())));
+            }
+            if attributes.attributes.is_some() || !attributes.sha256.is_empty() {
+                self.drops |= attributes.attributes.is_some();
+                made.push((tensor.name(), name, attributes));
+            }
+        }
+        if let Some(name) = header.removed.iter().find(|name| old.get(name).is_none()) {
+            return Err(blame(Fault::NoBase(name.clone()).into()));
+        }
+        self.changed.clear();
+        let mut objects = HashMap::new();
+        for (name, of_base, attributes) in &made {
+            let of_base = old
+                .owned_tensor(of_base)
+                .map_err(|error| base.blame(error))?;
+            let changes = delta.file().owned_tensor(name).map_err(blame)?;
+            let is_all = of_base.tensor().components().count() == attributes.sha256.len();
+            let object = object_of(of_base, &changes, attributes, &mut self.coded);
+            objects.insert(
+                *name,
+                object.map_err(|error| blame(error.with_object(name)))?,
+            );
+            if is_all {
+                self.changed.insert((*name).to_owned());
+            }
+        }
+        let kept = base.file().select(|name| match names.get(name) {
+            Some(new) => Some((*new).to_owned()),
+            None => {
+                let is_kept = !whole.contains(name) && !header.removed.contains(name);
+                is_kept.then(|| name.to_owned())
+            }
+        })?;
+        let kept = kept.replace(|name, _| objects.remove(name))?;
+        let mut builder = FileBuilder::new(base.file().kind(), OpenOptions::new());
+        builder.include(&kept, |_| true);
+        builder.include(delta.file(), |name| whole.contains(name));
+        if let Some(attributes) = header
+            .attributes
+            .clone()
+            .map_or_else(|| old.attributes(), |it| Ok(Some(it)))?
+        {
+            builder.attributes(attributes);
+        }
+        builder.extra(old.extra()?);
+        let paths = base.paths().iter().chain(delta.paths());
+        self.drops |=
+            !header.removed.is_empty() || whole.iter().any(|name| old.get(name).is_some());
+        self.input = Input::new(builder.build().map_err(blame)?, paths.cloned().collect());
+        Ok(self)
+    }
+}
+
+/// The object of the base with its changes, which are added to `all`.
+fn object_of(
     base: OwnedTensor,
     changes: &OwnedTensor,
     attributes: &Delta<'_>,
+    all: &mut Vec<Arc<Coded>>,
 ) -> Result<(Object, Box<dyn Source>)> {
     let tensor = base.tensor();
     if let Some((role, _)) = attributes
@@ -119,6 +161,11 @@ fn changed(
         let dtype = tensor.dtype_to_write(role)?;
         let sum = attributes.sha256_of(role);
         let coded = sum.map(|_| Coded::new(changes.clone(), role, dtype, span.byte_len()));
+        let coded = coded.transpose();
+        let coded = coded
+            .map_err(|error| error.with_component(role))?
+            .map(Arc::new);
+        all.extend(coded.clone());
         let blob = Blob::raw(span).with_digest(sum.map(Digest::Sha256));
         object.components.push((
             role.to_owned().into(),
@@ -134,9 +181,7 @@ fn changed(
             span,
             role: role.to_owned(),
             dtype,
-            coded: coded
-                .transpose()
-                .map_err(|error| error.with_component(role))?,
+            coded,
             tensor: base.clone(),
         });
     }

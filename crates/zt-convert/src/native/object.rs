@@ -113,6 +113,7 @@ impl<'i> Storing<'_, 'i> {
         let missing = match self.shares.search(unit) {
             Err(missing) => missing,
             Ok(seen) => {
+                verify(object, &unit)?;
                 out.share(seen.unit.tensor.name(), seen.unit.role)?;
                 return self.skip(&seen);
             }
@@ -154,6 +155,7 @@ impl<'i> Storing<'_, 'i> {
         let missing = match self.shares.search(Unit::planes(object)) {
             Err(missing) => missing,
             Ok(seen) => {
+                verify(object, &Unit::planes(object))?;
                 out.share_planes(codec, seen.unit.tensor.name())?;
                 let written = self.skip(&seen)?;
                 out.finish()?;
@@ -204,6 +206,19 @@ impl<'i> Storing<'_, 'i> {
         }
         Ok(written)
     }
+}
+
+/// Compares the digests of a unit that is not copied, because its bytes were written before.
+fn verify(object: &Outgoing<'_>, unit: &Unit<'_>) -> Result<()> {
+    let is_one = unit.treatment == Treatment::Keep;
+    let roles = object.tensor.components().map(|(role, _)| role);
+    for role in roles.filter(|role| !is_one || *role == unit.role) {
+        object
+            .tensor
+            .verify(role)
+            .map_err(|error| object.blame(error))?;
+    }
+    Ok(())
 }
 
 /// Begins an object with the attributes and the unknown fields of `object`.

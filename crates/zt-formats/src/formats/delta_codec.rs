@@ -168,6 +168,12 @@ impl DeltaCodec {
         }
     }
 
+    /// Whether a code has the new values themselves. Then it gives them whatever the old ones are.
+    #[must_use]
+    pub fn replaces(code: &[u8]) -> bool {
+        code.first() == Some(&VALUES)
+    }
+
     fn encode_words<const W: usize>(&self, base: &[u8], new: &[u8]) -> Vec<u8> {
         let whole = Class {
             count: base.len().checked_div(W).unwrap_or(0) as u64,

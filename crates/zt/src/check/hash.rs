@@ -1,11 +1,12 @@
 //! `File::hash`: the identity of tensors, whatever file holds them.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt;
 
-use zt_container::{Digest, DigestAlgorithm, Hasher};
+use zt_container::{Digest, DigestAlgorithm, Encoding, Hasher};
 use zt_formats::{Dense, View};
-use zt_manifest::{DType, Value as Cbor};
+use zt_manifest::{ByteOrder, DType, Value as Cbor};
 
 use crate::check::dense_hash::dense_values;
 use crate::check::survey::{Spent, Survey, Wanted, judge};
@@ -23,9 +24,10 @@ pub struct HashOptions<'p> {
     dense: bool,
     threads: Option<usize>,
     progress: Option<Progress<'p>>,
+    recorded: Option<&'p HashSet<String>>,
 }
 
-impl HashOptions<'_> {
+impl<'p> HashOptions<'p> {
     /// The defaults: no dense values, on all cores.
     pub fn new() -> Self {
         Self::default()
@@ -34,6 +36,16 @@ impl HashOptions<'_> {
     /// Hashes the dense value of every object as well.
     pub const fn dense(mut self, dense: bool) -> Self {
         self.dense = dense;
+        self
+    }
+
+    /// Takes the recorded sha256 of raw components for their hash, and does not read them, in the objects with
+    /// these names. An object in which a component has no sha256 is read, and so is one of a compressed format.
+    ///
+    /// The identity is then right only if the records are: whoever reads these objects later has to verify
+    /// them.
+    pub const fn recorded(mut self, names: &'p HashSet<String>) -> Self {
+        self.recorded = Some(names);
         self
     }
 }
@@ -151,13 +163,30 @@ impl File {
     fn hash_here(&self, options: &HashOptions<'_>) -> Result<ContentHash> {
         let gauge = Gauge::new(options.progress);
         let entries = self.entries();
+        let recorded: Vec<_> = entries
+            .iter()
+            .map(|entry| {
+                let is_chosen = options
+                    .recorded
+                    .is_some_and(|names| names.contains(entry.name()));
+                let tensor = entry.tensor().ok().filter(|_| is_chosen)?;
+                recorded_hashes(&tensor)
+            })
+            .collect();
+        let read = entries.iter().zip(&recorded);
+        let read = read.filter_map(|(entry, hash)| hash.is_none().then_some(*entry));
+        let read: Vec<_> = read.collect();
         let wanted = Wanted {
             every_digest: false,
             bools: false,
             content: true,
         };
-        let survey = Survey::of(self, &entries, wanted, &mut Spent::default(), &gauge)?;
-        let hashed = (0..entries.len()).map(|at| hash_components(&survey, at));
+        let survey = Survey::of(self, &read, wanted, &mut Spent::default(), &gauge)?;
+        let mut next = 0..read.len();
+        let hashed = recorded.into_iter().map(|recorded| match recorded {
+            Some(hash) => Ok(hash),
+            None => hash_components(&survey, next.next().unwrap_or_default()),
+        });
         let mut objects: Vec<_> = entries.into_iter().zip(hashed).collect();
         let allowance = Allowance::of(survey.decoded_len(), &self.inner.limits);
         let values = dense_values(&objects, options.dense, allowance, &gauge)?;
@@ -178,6 +207,31 @@ impl File {
 
 /// An object of the file, and its hashes.
 pub(super) type Hashed<'f> = (Entry<'f>, Result<ObjectHash>);
+
+/// The hashes of an object by the digests that the file records; `None` if they do not give all of them.
+fn recorded_hashes(tensor: &Tensor<'_>) -> Option<ObjectHash> {
+    let is_sound = tensor.fault().is_none() && tensor.stands_for().is_none();
+    let components = tensor.located().filter(|_| is_sound).map(|part| {
+        let blob = &part.component.blob;
+        let is_content =
+            blob.encoding == Encoding::Raw && part.component.byte_order == ByteOrder::Little;
+        match blob.digest {
+            Some(Digest::Sha256(sha256)) if is_content => {
+                let byte_len = blob.decoded_len?;
+                Some((part.role.to_string(), BytesHash { sha256, byte_len }))
+            }
+            _ => None,
+        }
+    });
+    let components: Vec<_> = components.collect::<Option<_>>()?;
+    (!components.is_empty()).then_some(ObjectHash {
+        components,
+        dense: None,
+        dense_error: None,
+        identity: None,
+        fault: None,
+    })
+}
 
 fn hash_components(survey: &Survey<'_>, at: usize) -> Result<ObjectHash> {
     let (tensor, outcomes) = survey.object(at)?;
