@@ -32,6 +32,14 @@ impl FileKind for Zt {
         Ok(has_magic(MAGIC) || has_magic(MAGIC_0_1))
     }
 
+    fn recognise_end(&self, source: &dyn Source) -> Result<bool> {
+        let mut magic = [0; MAGIC.len()];
+        if let Some(end) = source.byte_len().checked_sub(MAGIC.len() as u64) {
+            source.read_at(end, &mut magic)?;
+        }
+        Ok(magic == MAGIC)
+    }
+
     fn open(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
         Ok(opening.input(opening.options.open.open_source(source)?))
     }

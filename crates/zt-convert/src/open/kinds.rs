@@ -91,6 +91,11 @@ impl Kinds {
     fn open_at(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
         let wished = opening.options.kind.map(|kind| self.known(kind));
         let wished = wished.transpose()?;
+        if let Some(kind) = self.of_end(&*source, &opening)?
+            && wished.is_none_or(|wished| wished.kind() == kind.kind())
+        {
+            return kind.open(source, opening);
+        }
         let probe = Probe::new(&source)?;
         let index = IndexFile::recognise(&probe)?;
         let Some(kind) = wished else {
@@ -113,5 +118,17 @@ impl Kinds {
             (Err(error), Some(mistake)) if error.kind() != ErrorKind::Io => Err(mistake.into()),
             (opened, _) => opened,
         }
+    }
+
+    /// The kind of a file of a store, by its name and its end. The end came when the file was opened, and the
+    /// beginning would be one more request.
+    fn of_end(&self, source: &dyn Source, opening: &Opening<'_>) -> Result<Option<&dyn FileKind>> {
+        let path = opening.path.filter(|_| source.is_remote());
+        let kind = path.and_then(|path| self.of_extension(path));
+        let kind = kind.map(|kind| self.known(kind)).transpose()?;
+        Ok(match kind {
+            Some(kind) if kind.recognise_end(source)? => Some(kind),
+            _ => None,
+        })
     }
 }

@@ -29,6 +29,16 @@ pub trait FileKind: Send + Sync {
     /// [`zt::ErrorKind::Io`] if the source cannot be read.
     fn recognise(&self, probe: &Probe<'_>) -> Result<bool>;
 
+    /// Whether the end of a file shows that it is of this kind. The table asks this of a file in a store whose name has
+    /// an extension of the kind, so that its beginning need not be read.
+    ///
+    /// # Errors
+    ///
+    /// As [`FileKind::recognise`].
+    fn recognise_end(&self, _: &dyn Source) -> Result<bool> {
+        Ok(false)
+    }
+
     /// Whether a file of this kind follows other data, such as an archive after a program.
     ///
     /// The table asks this only if no kind recognises the file, because any file may contain such
