@@ -229,7 +229,7 @@ impl<'a> BlobReader<'a> {
 
     /// Reads raw bytes to where they belong, if that takes no more reads than in pieces.
     fn read_raw(&mut self, out: &mut [u8]) -> Result<Option<usize>> {
-        let len = self.rest.byte_len().min(PIECE as u64);
+        let len = self.rest.byte_len().min(PIECE.max(out.len()) as u64);
         let is_raw = matches!(self.decoder, Decoder::Raw) && self.taken == self.piece.len();
         let Some(out) = out.get_mut(..in_memory(len)).filter(|_| is_raw && len > 0) else {
             return Ok(None);
