@@ -94,7 +94,9 @@ fn a_wrong_base_writes_nothing() {
     let steps = Steps::new();
     let before = names_in(steps.0.path());
     let run = steps.zt(&["patch", "2.zt", "to-1.zt", "-o", "new.zt", "--json"]);
-    assert_eq!(run.exits(2).error_code(), "wrong-base");
+    let run = run.exits(2);
+    assert_eq!(run.error_code(), "wrong-base");
+    assert!(!run.err.contains("--skip-damaged"), "{}", run.err);
     let run = steps.zt(&[
         "patch", "0.zt", "to-2.zt", "to-1.zt", "-o", "new.zt", "--json",
     ]);

@@ -46,16 +46,18 @@ Keys of --json in place: `file`, `dry_run` (false), `deltas`, `written` (objects
 -o, they are the same as for `zt convert`.";
 
 /// What is wrong with the base or a delta, if that made a read of the result fail.
-fn blame(failure: Failure, inputs: &[Input]) -> Failure {
+fn blame(failure: Failure, inputs: &[Input], output: &mut Output) -> Failure {
     let is_of_result =
         |error: &Error| matches!(error.code(), codes::DIGEST_MISMATCH | codes::DELTA);
-    match (&failure, inputs) {
-        (Failure::Error(error), [base, deltas @ ..]) if is_of_result(error) => {
-            let found = patch(base, deltas, None).err();
-            found.map_or(failure, Failure::from)
-        }
-        _ => failure,
+    if let Failure::Error(error) = &failure
+        && let Some((base, deltas)) = inputs.split_first()
+        && is_of_result(error)
+        && let Err(fault) = patch(base, deltas, None)
+    {
+        output.forget_hints();
+        return fault.into();
     }
+    failure
 }
 
 pub(crate) fn run(arguments: Arguments, output: &mut Output) -> Result<Exit, Failure> {
@@ -93,7 +95,7 @@ pub(crate) fn run(arguments: Arguments, output: &mut Output) -> Result<Exit, Fai
                 Ok(vec![result])
             },
         );
-        return written.map_err(|failure| blame(failure, &read));
+        return written.map_err(|failure| blame(failure, &read, output));
     }
     if !args.is_plain() {
         return Err(Failure::misuse(

@@ -244,6 +244,11 @@ impl Output {
         self.hints.push(message.into());
     }
 
+    /// Drops the hints so far, because another error is told than the one that they are about.
+    pub(crate) fn forget_hints(&mut self) {
+        self.hints.clear();
+    }
+
     /// `note: message`, on stderr.
     pub(crate) fn note(&self, message: &str) {
         self.stderr("36", "note", message);
