@@ -48,6 +48,12 @@ impl<'p> HashOptions<'p> {
         self.recorded = Some(names);
         self
     }
+
+    /// The hash of an object that is not read.
+    fn recorded_hash(&self, entry: &Entry<'_>) -> Option<ObjectHash> {
+        let is_chosen = self.recorded?.contains(entry.name());
+        is_chosen.then(|| recorded_hashes(&entry.tensor().ok()?))?
+    }
 }
 
 work_options!(HashOptions, "Reports decoded bytes.");
@@ -163,19 +169,8 @@ impl File {
     fn hash_here(&self, options: &HashOptions<'_>) -> Result<ContentHash> {
         let gauge = Gauge::new(options.progress);
         let entries = self.entries();
-        let recorded: Vec<_> = entries
-            .iter()
-            .map(|entry| {
-                let is_chosen = options
-                    .recorded
-                    .is_some_and(|names| names.contains(entry.name()));
-                let tensor = entry.tensor().ok().filter(|_| is_chosen)?;
-                recorded_hashes(&tensor)
-            })
-            .collect();
-        let read = entries.iter().zip(&recorded);
-        let read = read.filter_map(|(entry, hash)| hash.is_none().then_some(*entry));
-        let read: Vec<_> = read.collect();
+        let is_read = |entry: &&Entry<'_>| options.recorded_hash(entry).is_none();
+        let read: Vec<_> = entries.iter().filter(is_read).copied().collect();
         let wanted = Wanted {
             every_digest: false,
             bools: false,
@@ -183,11 +178,12 @@ impl File {
         };
         let survey = Survey::of(self, &read, wanted, &mut Spent::default(), &gauge)?;
         let mut next = 0..read.len();
-        let hashed = recorded.into_iter().map(|recorded| match recorded {
-            Some(hash) => Ok(hash),
-            None => hash_components(&survey, next.next().unwrap_or_default()),
+        let hashed = entries.into_iter().map(|entry| {
+            let recorded = options.recorded_hash(&entry).map(Ok);
+            let read = || hash_components(&survey, next.next().unwrap_or_default());
+            (entry, recorded.unwrap_or_else(read))
         });
-        let mut objects: Vec<_> = entries.into_iter().zip(hashed).collect();
+        let mut objects: Vec<_> = hashed.collect();
         let allowance = Allowance::of(survey.decoded_len(), &self.inner.limits);
         let values = dense_values(&objects, options.dense, allowance, &gauge)?;
         let content = identify(&mut objects, &values)?;
