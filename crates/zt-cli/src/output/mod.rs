@@ -244,7 +244,7 @@ impl Output {
         self.hints.push(message.into());
     }
 
-    /// Drops the hints so far, because another error is told than the one that they are about.
+    /// Drops the hints so far, for an error that takes the place of the one they explain.
     pub(crate) fn forget_hints(&mut self) {
         self.hints.clear();
     }

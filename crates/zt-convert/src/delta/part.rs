@@ -83,8 +83,8 @@ impl Coded {
         Ok(self.ends.get_or_init(|| ends))
     }
 
-    /// Whether a stretch has new values that do not depend on those of the base. Reads all codes, but not from a
-    /// store.
+    /// Whether a code holds new values, so that the base does not matter. Reads all codes. In a store
+    /// they are not read, and the answer is yes.
     pub(super) fn replaces(&self) -> Result<bool> {
         if self.delta.tensor().is_remote() {
             return Ok(true);

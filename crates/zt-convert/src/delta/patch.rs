@@ -21,13 +21,15 @@ pub fn patched(base: &Input, deltas: &[Input]) -> Result<Input> {
     Ok(apply(base, deltas, &headers(deltas)?)?.input)
 }
 
-/// As [`patch`], but leaves to the reader of the result what reading all of it verifies. Objects that the
-/// last delta does not change are hashed here, and together with the digests that it records they must give the
-/// content identity of the result. Then a file that is written from the result is right, or reading a
-/// component fails. After such an error [`patch`] says what is wrong, a wrong base most often.
+/// As [`patch`], but the values that changed are verified when the result is read: base and result are read once
+/// less. To copy the whole result gives the right file, or an error of a component. After such an error
+/// [`patch`] says what is wrong, most often the base.
 ///
-/// So base and result are read once less. All is checked as [`patch`] does it if objects of the base
-/// are dropped or replaced, or if a delta comes from a store: then a result can be right with a wrong base.
+/// Objects that the last delta does not change are hashed here. Their hashes and the digests that the delta
+/// records must give the content identity of the result.
+///
+/// All is checked as [`patch`] does it if a delta drops or replaces objects of the base, or comes from a
+/// store. Then a wrong base could give a right result.
 ///
 /// # Errors
 ///

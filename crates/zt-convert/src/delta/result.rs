@@ -19,11 +19,11 @@ use crate::delta::part::{Coded, Part, Parts, without_planes};
 pub(super) struct Made {
     /// The file. Values are made when they are read.
     pub(super) input: Input,
-    /// The objects of which the last delta changes all components.
+    /// The names of objects whose every component the last delta changes.
     pub(super) changed: HashSet<String>,
     /// The changes of all components.
     coded: Vec<Arc<Coded>>,
-    /// Whether a delta drops objects.
+    /// Whether a delta drops objects of the base, or their attributes.
     drops: bool,
 }
 
@@ -40,8 +40,8 @@ impl Made {
 
     /// Whether every value of the base counts, so that another base leads to another result. Reads the codes.
     ///
-    /// Two bases can lead to one result if values move from one exponent to another in both. No file gets
-    /// there by chance, and the result is the right one.
+    /// There is one exception: values that change their exponent can lead from two bases to one result. No file
+    /// gets there by chance, and the result is right.
     pub(super) fn needs_all(&self) -> bool {
         let replaces = |coded: &Arc<Coded>| coded.replaces().unwrap_or(true);
         !self.drops && !self.coded.iter().any(replaces)
