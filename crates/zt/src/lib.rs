@@ -99,7 +99,8 @@ pub mod foreign {
     pub use crate::cores::parallel::map_owned as on_all_cores;
     pub use crate::disk::access::keep_access;
     pub use crate::disk::lock::{expect_unlocked, open_locked};
-    pub use crate::disk::publish::{AtomicFile, is_null, sync_folder};
+    pub use crate::disk::publish::{AtomicFile, sync_folder};
+    pub use crate::disk::target::is_null;
     pub use crate::disk::{synced, uninterrupted};
 
     pub use crate::file::builder::{FileBuilder, SourceId};

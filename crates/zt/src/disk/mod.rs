@@ -3,6 +3,7 @@
 //! | module | does |
 //! | --- | --- |
 //! | `publish` | writes a temporary file and renames it when it is durable: [`AtomicFile`](crate::foreign::AtomicFile) |
+//! | `target` | finds the file or the device that a path to write to stands for |
 //! | `temporary` | creates a file without a name, where the system supports it |
 //! | `reserve` | reserves disk space ahead of the writes |
 //! | `lock` | keeps a file for one program that changes it |
@@ -17,6 +18,7 @@ pub(crate) mod access;
 pub(crate) mod lock;
 pub(crate) mod publish;
 mod reserve;
+pub(crate) mod target;
 mod temporary;
 
 use std::fs::File;
