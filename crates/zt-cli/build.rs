@@ -1,7 +1,6 @@
 //! What `zt --version` says of a build: its target, and the revision in a release build from a clone or from
 //! crates.io.
 
-use std::path::Path;
 use std::process::Command;
 use std::{env, fs};
 
@@ -25,16 +24,18 @@ fn published() -> Option<String> {
 }
 
 fn cloned() -> Option<String> {
-    // It changes with each commit.
-    let log = "../../.git/logs/HEAD";
-    if !Path::new(log).exists() {
+    // `HEAD` of a worktree is elsewhere. Its log changes with each commit.
+    let question = "rev-parse --show-prefix --git-path logs/HEAD --short=12 HEAD";
+    let git = Command::new("git")
+        .args(question.split(' '))
+        .output()
+        .ok()?;
+    let answer = String::from_utf8(git.stdout).ok()?;
+    let [folder, log, revision] = answer.lines().collect::<Vec<_>>().try_into().ok()?;
+    // The repository may be another, with a copy of these sources.
+    if !git.status.success() || folder != "crates/zt-cli/" {
         return None;
     }
     println!("cargo::rerun-if-changed={log}");
-    let git = Command::new("git")
-        .args(["rev-parse", "--short=12", "HEAD"])
-        .output()
-        .ok()?;
-    let revision = String::from_utf8(git.stdout).ok()?;
-    git.status.success().then(|| revision.trim().to_owned())
+    Some(revision.to_owned())
 }
