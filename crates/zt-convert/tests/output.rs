@@ -6,7 +6,8 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use zt::{Dense, ErrorKind, OpenOptions, Result, Writer};
+use zt::foreign::AtomicFile;
+use zt::{Dense, ErrorKind, OpenOptions, Result, Source, Writer};
 use zt_convert::{ConvertOptions, Input, Summary, ZT, convert, convert_to_path, detect};
 
 /// A folder with `a.zt`, which is open.
@@ -86,6 +87,40 @@ fn an_input_is_never_overwritten() {
         }
     }
     assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+/// Not every system replaces an open file.
+#[test]
+fn an_input_is_closed_before_it_is_replaced() {
+    struct Opened {
+        bytes: zt::Memory<Vec<u8>>,
+        path: PathBuf,
+    }
+    impl Source for Opened {
+        fn byte_len(&self) -> u64 {
+            self.bytes.byte_len()
+        }
+        fn read_at(&self, offset: u64, buf: &mut [u8]) -> std::io::Result<()> {
+            self.bytes.read_at(offset, buf)
+        }
+    }
+    impl Drop for Opened {
+        fn drop(&mut self) {
+            assert_eq!(fs::read(&self.path).unwrap(), b"old");
+        }
+    }
+    let (folder, path, _) = folder();
+    let source = Opened {
+        bytes: zt::Memory::new(fs::read(&path).unwrap()),
+        path: path.clone(),
+    };
+    fs::write(&path, "old").unwrap();
+    let kinds = zt_convert::Kinds::builtin();
+    let input = kinds.open_source(source, OpenOptions::new()).unwrap();
+    let out = AtomicFile::create(&path).unwrap();
+    let summary = kinds.replace(input, out, &ConvertOptions::new(ZT)).unwrap();
+    assert_eq!(summary.byte_len, fs::metadata(&path).unwrap().len());
+    assert_eq!(names(&folder), ["a.zt"]);
 }
 
 #[cfg(feature = "safetensors")]

@@ -1,5 +1,6 @@
 //! A file of safetensors or GGUF that is edited: it is written anew, and replaces the old one when it is complete.
 
+use zt::foreign::AtomicFile;
 use zt::{ByteOrder, Error, ErrorKind, File, codes};
 use zt_convert::foreign::AttributeChange;
 use zt_convert::{ConvertOptions, Input, Kinds, is_blob};
@@ -81,14 +82,12 @@ impl Rewrite<'_> {
         let options = ConvertOptions::new(kind).attributes(attributes);
         let options = options.progress(Some(zt::Progress::new(&report)));
         let kinds = Kinds::builtin();
-        let write = || {
-            if target.dry_run {
-                kinds.convert(std::slice::from_ref(&input), std::io::sink(), &options)
-            } else {
-                kinds.replace(&input, &options)
-            }
+        let summary = if target.dry_run {
+            kinds.convert(std::slice::from_ref(&input), std::io::sink(), &options)
+        } else {
+            let out = target.wait.retry(|| AtomicFile::create(path));
+            out.and_then(|out| kinds.replace(input, out, &options))
         };
-        let summary = target.wait.retry(write);
         let summary = summary.map_err(|error| error.with_path(path))?;
         drop(progress);
         output.warnings(&summary.warnings);

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use zt::foreign::{AtomicFile, parted_links};
 use zt::{Error, Result};
-use zt_foreign::{ConvertOptions, Fault, Input, Job, Sink, Summary};
+use zt_foreign::{ConvertOptions, Input, Job, Sink, Summary};
 
 use crate::merge::{self, Target, join_slices, merge};
 use crate::table::Kinds;
@@ -73,28 +73,25 @@ impl Kinds {
         Ok(job.summary)
     }
 
-    /// Writes an input anew in its own place, as a file of the kind `options.target`. The old file is replaced
-    /// when the new one is complete, so that a crash leaves one of the two. Programs that have the old file open
-    /// keep it, and so does the input.
+    /// Writes an input anew as a file of the kind `options.target`, and publishes it. `out` may have the path of the
+    /// input, which is closed before the new file takes its name: not every system replaces an open file. A crash
+    /// leaves the old file or the new one, and other programs that have the old one open keep it.
     ///
     /// # Errors
     ///
-    /// Code `unsupported` for an input that is no single file; code `locked` if a program is editing it; otherwise
-    /// as [`Kinds::convert`] and [`AtomicFile`].
-    pub fn replace(&self, input: &Input, options: &ConvertOptions<'_>) -> Result<Summary> {
-        let [path] = input.paths() else {
-            return Err(Fault::NoSingleFile.into());
-        };
-        let replace = || {
-            let mut file = AtomicFile::create(path)?;
-            let parted = parted_links(path);
-            let mut summary =
-                self.convert_to_file(std::slice::from_ref(input), &mut file, options)?;
-            file.publish()?;
-            summary.warnings.extend(parted);
-            Ok(summary)
-        };
-        replace().map_err(|error: Error| error.with_path(path))
+    /// As [`Kinds::convert`] and [`AtomicFile::publish`].
+    pub fn replace(
+        &self,
+        input: Input,
+        mut out: AtomicFile,
+        options: &ConvertOptions<'_>,
+    ) -> Result<Summary> {
+        let parted = input.path().and_then(parted_links);
+        let mut summary = self.convert_to_file(std::slice::from_ref(&input), &mut out, options)?;
+        drop(input);
+        out.publish()?;
+        summary.warnings.extend(parted);
+        Ok(summary)
     }
 
     /// As [`Kinds::convert`], to a file that appears at `out` complete or not at all. A failure leaves

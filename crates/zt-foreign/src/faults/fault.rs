@@ -32,9 +32,6 @@ pub enum Fault {
     /// A kind that is not written as sets.
     #[error("{kind} files cannot be written as a set of shards; use gguf, safetensors or zt")]
     NoSets { kind: Kind },
-    /// Only a single file is replaced by itself.
-    #[error("a set of files cannot be replaced by one file")]
-    NoSingleFile,
     /// The name of a set is not a file name.
     #[error("the name of a set must be a file name, without a folder")]
     Stem,
@@ -130,7 +127,6 @@ impl Fault {
             | Fault::NotWritable { .. }
             | Fault::NoSets { .. }
             | Fault::NeedsPath
-            | Fault::NoSingleFile
             | Fault::NoDenseValue { .. } => (Unsupported, "unsupported"),
             Fault::Lossy { .. } | Fault::Losses { .. } | Fault::NothingToWrite { .. } => {
                 (Unsupported, LOSSY)
