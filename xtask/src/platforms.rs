@@ -114,15 +114,6 @@ const TARGETS: &[Target] = &[
                 "the same",
             ),
             (
-                "an_attribute_is_set_and_removed_and_every_tensor_stays",
-                "the same: the program reads the file that it replaces",
-            ),
-            (
-                "an_attribute_of_gguf_keeps_its_type_or_gets_another",
-                "the same",
-            ),
-            ("tensors_are_renamed_and_removed", "the same"),
-            (
                 "a_set_replaces_a_set_also_itself",
                 "wine keeps the name of a removed file that is open",
             ),
