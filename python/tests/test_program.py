@@ -67,7 +67,12 @@ def test_files_go_through_pipes(path):
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_a_signal_ends_the_program_without_a_traceback(name):
     number = getattr(signal, name)
-    reading = subprocess.Popen([*PROGRAM, "ls", "-"], stdin=PIPE, stderr=PIPE)
+
+    def restore():  # A shell starts what it runs in the background with SIGINT ignored.
+        signal.signal(number, signal.SIG_DFL)
+
+    command = [*PROGRAM, "ls", "-"]
+    reading = subprocess.Popen(command, stdin=PIPE, stderr=PIPE, preexec_fn=restore)
     # More than a pipe holds: the program has begun to read when this returns.
     reading.stdin.write(bytes(1 << 20))
     reading.send_signal(number)
