@@ -87,18 +87,50 @@ fn a_file_has_the_bytes_that_a_stream_has() {
     }
 }
 
+/// Where the new file has digests of the same algorithm, the bytes are hashed on their way into it.
 #[test]
 fn damage_that_a_digest_shows_is_not_copied() {
-    let (folder, _) = folder("all.zt");
-    let path = folder.path().join("all.zt");
-    let mut bytes = fs::read(&path).unwrap();
-    let middle = bytes.len() / 2;
-    bytes[middle] ^= 1;
-    fs::write(&path, bytes).unwrap();
-    let out = folder.path().join("out.zt");
-    let error = convert_to_path(&[open(&path)], &out, &options()).unwrap_err();
-    assert_eq!(error.code(), "digest-mismatch");
-    assert!(!out.exists());
+    let (folder, sound) = folder("all.zt");
+    let path = folder.path().join("damaged.zt");
+    let sound = [sound];
+    for (stored, written, threads) in [
+        (Crc32c, None, 3),
+        (Crc32c, Some(Crc32c), 1),
+        (Crc32c, Some(Crc32c), 3),
+        (Sha256, Some(Sha256), 1),
+        (Sha256, Some(Sha256), 3),
+        (Sha256, Some(Crc32c), 3),
+    ] {
+        let mut options = options();
+        options.overwrite = true;
+        options.write = WriteOptions::new().digest(Some(stored));
+        convert_to_path(&sound, &path, &options).unwrap();
+        let damaged = open(&path);
+        options.write = WriteOptions::new().digest(written).threads(threads);
+        for (name, at) in [("small", 3), ("large", 5_000_000), ("last", 1_599_999)] {
+            let tensor = damaged.file().tensor(name).unwrap();
+            let at = tensor.component("data").unwrap().blob.span.offset() + at;
+            flip(&path, at);
+            let case = format!("{stored:?} to {written:?} by {threads}, {name}");
+            let out = folder.path().join("out.zt");
+            let error = convert_to_path(&[open(&path)], &out, &options).unwrap_err();
+            let found = (error.code(), error.object(), error.path());
+            assert_eq!(
+                found,
+                ("digest-mismatch", Some(name), Some(&*path)),
+                "{case}"
+            );
+            assert!(!out.exists(), "{case}");
+            flip(&path, at);
+        }
+    }
+}
+
+/// Inverts a byte of a file.
+fn flip(path: &Path, at: u64) {
+    let mut bytes = fs::read(path).unwrap();
+    bytes[usize::try_from(at).unwrap()] ^= 0xff;
+    fs::write(path, bytes).unwrap();
 }
 
 #[test]

@@ -399,6 +399,39 @@ fn a_copy_tells_what_was_wrong_with_the_sink_or_the_bytes() {
     assert_eq!(writer.finish().unwrap_err().kind(), ErrorKind::Misuse);
 }
 
+/// The digest of a long component may be known only behind the copy.
+#[test]
+fn a_damaged_copy_is_found_at_the_latest_when_the_file_is_finished() {
+    let mut source = Vec::new();
+    let options = WriteOptions::new().digest(Some(DigestAlgorithm::Sha256));
+    let mut writer = options.to_writer(&mut source).unwrap();
+    let bytes = vec![7; 3 << 20];
+    let values = Dense::from_slice(&[3 << 20], &bytes).unwrap();
+    writer.add("x", &values).unwrap();
+    writer.finish().unwrap();
+    let span = span_of(&File::from_bytes(source.clone()).unwrap(), "x", "data");
+    source[usize::try_from(span.end()).unwrap() - 1] = 8;
+    let file = File::from_bytes(source).unwrap();
+    for checks in [false, true] {
+        let mut writer = WriteOptions::new()
+            .threads(2)
+            .to_writer(io::sink())
+            .unwrap();
+        let copied = writer.copy("x", &file.tensor("x").unwrap());
+        let checked = copied.and_then(|()| {
+            if checks {
+                writer.check_copied()
+            } else {
+                Ok(())
+            }
+        });
+        assert_eq!(checked.is_err(), checks);
+        let error = checked.and_then(|()| writer.finish()).unwrap_err();
+        let found = (error.code(), error.object(), error.component());
+        assert_eq!(found, ("digest-mismatch", Some("x"), Some("data")));
+    }
+}
+
 #[test]
 fn a_component_can_be_written_through_a_buffer() {
     let mut bytes = Vec::new();

@@ -54,6 +54,14 @@ pub(crate) fn write_objects<'i>(
         let written = storing.write(object, writer)?;
         job.written(object.name(), written.byte_len, written.overflow)?;
     }
+    writer.check_copied().map_err(|error| {
+        let of_it = |object: &&Outgoing<'_>| error.object() == Some(object.tensor.name());
+        let mut found = planned.iter().filter(of_it);
+        match (found.next(), found.next()) {
+            (Some(object), None) => object.blame(error),
+            _ => error, // Of two inputs with an object of that name.
+        }
+    })?;
     job.summary.shared = storing.shares.byte_len;
     Ok(())
 }

@@ -17,13 +17,14 @@ const STEP: u64 = 8 << 20;
 
 impl ComponentWriter<'_, '_, '_> {
     /// Lets the system copy a component, if nothing has to see its bytes before they are written: no digest
-    /// of the source, no bools, and no sha256 of the result. Returns the rest,
+    /// that is compared while they are read, no bools, and no sha256 of the result. Returns the rest,
     /// which the caller has to read and write; `None` if that is all of it. An error of the system ends
     /// the copy, and the caller gets it only if it occurs again.
     pub(crate) fn copy_by_system(
         &mut self,
         tensor: &Tensor<'_>,
         part: Located<'_>,
+        is_verified: bool,
         progress: Option<Progress<'_>>,
     ) -> Result<Option<Component>> {
         let (component, source) = (part.component, tensor.source(part));
@@ -31,7 +32,7 @@ impl ComponentWriter<'_, '_, '_> {
         let is_as_stored = blob.encoding == Encoding::Raw
             && component.byte_order == ByteOrder::Little
             && self.state.dtype != DType::Bool;
-        let is_checked = blob.algorithm().is_some() && tensor.must_verify(part);
+        let is_checked = blob.algorithm().is_some() && is_verified;
         let Some(file) = source.file().filter(|_| is_as_stored && !is_checked) else {
             return Ok(None);
         };

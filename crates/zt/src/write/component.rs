@@ -8,6 +8,7 @@ use zt_manifest::{ByteOrder, Component, DType, Map, Text};
 
 use crate::cores::debug;
 use crate::error::{Error, Result};
+use crate::write::copy::Expected;
 use crate::write::encode::{ComponentEncoder, Placed};
 use crate::write::object::ObjectWriter;
 
@@ -72,7 +73,12 @@ impl ComponentWriter<'_, '_, '_> {
     ///
     /// Code `shape-size-mismatch` if the component is shorter than the format demands, from the
     /// shape and the components before it; [`crate::ErrorKind::Io`] if the sink fails.
-    pub fn finish(mut self) -> Result<()> {
+    pub fn finish(self) -> Result<()> {
+        self.finish_expecting(None)
+    }
+
+    /// As [`ComponentWriter::finish`], with the digest that the bytes must have.
+    pub(crate) fn finish_expecting(mut self, digest: Option<Expected>) -> Result<()> {
         let (expected, found) = (self.demanded_len().unwrap_or(0), self.written());
         if found < expected {
             let mismatch = SizeMismatch::Bytes { expected, found };
@@ -81,6 +87,13 @@ impl ComponentWriter<'_, '_, '_> {
         }
         let encoder = &mut self.object.writer.encoder;
         let placed = self.state.encoder.finish(encoder)?;
+        match (&placed, digest) {
+            (_, None) => {}
+            (Placed::At(blob), Some(digest)) => digest.check(blob)?,
+            (Placed::Later { ticket, .. }, Some(digest)) => {
+                self.object.writer.expected.push((*ticket, digest));
+            }
+        }
         self.place(placed);
         Ok(())
     }

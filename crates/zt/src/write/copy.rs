@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use zt_container::{Blob, BlobReader, Digest, Encoding, Limits, memory::zeroed};
+use zt_container::{Blob, BlobReader, Digest, Encoding, Limits, Span, memory::zeroed};
 use zt_manifest::{ByteOrder, Component, DType, check_attributes_len, check_component_count};
 
 use crate::cores::progress::{Progress, report};
@@ -42,6 +42,26 @@ impl Writer<'_> {
         progress: Option<Progress<'_>>,
     ) -> Result<()> {
         self.copy_object(name, tensor, Some(options), progress)
+    }
+
+    /// Waits for the digests of what was copied so far, and compares them with those of its files.
+    /// [`Writer::finish`] does it, too, but does not say which call copied what is damaged.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::ErrorKind::DigestMismatch`] about the first component that is damaged;
+    /// [`crate::ErrorKind::Io`] if the sink fails.
+    pub fn check_copied(&mut self) -> Result<()> {
+        if self.expected.is_empty() {
+            return Ok(());
+        }
+        self.encoder.wait_for_digests()?;
+        for (ticket, expected) in self.expected.drain(..) {
+            self.encoder
+                .blob(ticket)
+                .map_or(Ok(()), |blob| expected.check(blob))?;
+        }
+        Ok(())
     }
 
     fn copy_object(
@@ -105,7 +125,8 @@ impl ComponentWriter<'_, '_, '_> {
     /// others. A compressed blob is then copied as it is stored, at the speed of a copy, and its digest
     /// is checked on the way. Without a digest, and for bools, it is decoded once before to find damage.
     /// Bytes are decoded and encoded again if other options were chosen, and if the file does not
-    /// record the decoded length. `progress` counts decoded bytes.
+    /// record the decoded length. Raw bytes whose digest has the same algorithm are hashed once, as they
+    /// are written: if it is wrong, this or [`Writer::check_copied`] says so. `progress` counts decoded bytes.
     ///
     /// # Errors
     ///
@@ -140,14 +161,13 @@ impl ComponentWriter<'_, '_, '_> {
             return self.copy_stored(tensor, part, decoded_len, progress);
         }
         let is_verified = tensor.must_verify(part);
-        if let Some(digest) = stored_digest(part.component).filter(|_| is_verified) {
-            self.state.encoder.expect_digest(digest);
-        }
-        let rest = self.copy_by_system(tensor, part, progress)?;
-        let part = rest
+        let expected = self.expected(tensor, part).filter(|_| is_verified);
+        let is_verified = is_verified && expected.is_none();
+        let rest = self.copy_by_system(tensor, part, is_verified, progress)?;
+        let rest = rest
             .as_ref()
             .map_or(part, |component| Located { component, ..part });
-        let mut reader = tensor.reader_of(part, is_verified)?;
+        let mut reader = tensor.reader_of(rest, is_verified)?;
         reader.for_each_piece(part.piece_len(), |bytes| {
             // Checked here, so that the error names the object.
             let checked = self.check(self.written(), bytes);
@@ -156,8 +176,22 @@ impl ComponentWriter<'_, '_, '_> {
             report(progress, bytes.len() as u64)
         })?;
         let byte_len = self.written();
-        self.finish()?;
+        self.finish_expecting(expected)?;
         Ok(byte_len)
+    }
+
+    /// What the written bytes must have, where they are the stored ones and get a digest of the same
+    /// algorithm. Then they are hashed once, by the writer. Bools are not among them: a wrong digest comes
+    /// before a wrong value.
+    fn expected(&self, tensor: &Tensor<'_>, part: Located<'_>) -> Option<Expected> {
+        let digest = stored_digest(part.component).filter(|_| self.state.dtype != DType::Bool)?;
+        let computed = self.state.encoder.digest_of_given()?;
+        (digest.algorithm() == Some(computed)).then(|| Expected {
+            digest: digest.clone(),
+            object: tensor.name().to_owned(),
+            role: part.role.to_string(),
+            span: part.component.blob.span,
+        })
     }
 
     /// Decodes a component that is copied as it is stored, as writing its content would check it.
@@ -209,6 +243,27 @@ impl ComponentWriter<'_, '_, '_> {
         }
         self.finish()?;
         Ok(decoded_len)
+    }
+}
+
+/// The digest of a component that was copied, and where it comes from.
+pub(crate) struct Expected {
+    digest: Digest,
+    object: String,
+    role: String,
+    span: Span,
+}
+
+impl Expected {
+    /// Refuses another digest.
+    pub(crate) fn check(self, written: &Blob) -> Result<()> {
+        let (expected, found) = match &written.digest {
+            Some(found) if *found != self.digest => (self.digest, found.clone()),
+            _ => return Ok(()),
+        };
+        let error = Error::from(zt_container::Error::DigestMismatch { expected, found });
+        let error = error.with_object(&self.object).with_component(&self.role);
+        Err(error.with_span(self.span))
     }
 }
 

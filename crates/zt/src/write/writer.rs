@@ -14,6 +14,7 @@ use crate::cores::debug;
 use crate::disk::publish::AtomicFile;
 use crate::error::{Error, Fault, Result};
 use crate::write::component::stored_component;
+use crate::write::copy::Expected;
 use crate::write::directory::Directory;
 use crate::write::encode::{Encoder, Lending, Placed};
 use crate::write::object::ObjectWriter;
@@ -65,6 +66,8 @@ pub struct Writer<'w> {
     sharable: HashMap<usize, Sharable>,
     /// Components without a known blob, in the order of the objects.
     pending: Vec<Pending>,
+    /// The digests that copied components must have, by the tickets of their blobs.
+    pub(crate) expected: Vec<(usize, Expected)>,
     /// The storage that copied components keep.
     pub(crate) keeps: Keeps,
     takes_empty_names: bool,
@@ -206,6 +209,7 @@ impl<'w> Writer<'w> {
             shares: options.deduplicate.then(Shares::default),
             sharable: HashMap::new(),
             pending: Vec::new(),
+            expected: Vec::new(),
             takes_empty_names: options.empty_names,
             abandoned: None,
         })
@@ -434,7 +438,8 @@ impl<'w> Writer<'w> {
     /// # Errors
     ///
     /// [`crate::ErrorKind::Io`]; [`crate::ErrorKind::Misuse`] if a streamed object was dropped before it
-    /// was finished. No file appears then.
+    /// was finished; [`crate::ErrorKind::DigestMismatch`] about a component that was copied. No file
+    /// appears then.
     pub fn finish(self) -> Result<()> {
         match self.finish_sink()? {
             Sink::File(file) => file.publish(),
@@ -443,8 +448,9 @@ impl<'w> Writer<'w> {
     }
 
     /// Writes the manifest and the footer, flushes the sink and returns it.
-    pub(crate) fn finish_sink(self) -> Result<Sink<'w>> {
+    pub(crate) fn finish_sink(mut self) -> Result<Sink<'w>> {
         self.check_usable()?;
+        self.check_copied()?;
         let mut objects = self.objects;
         let (container, blobs) = self.encoder.finish()?;
         for place in self.pending {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io::Write;
 
 use zt_container::codec::SeekTable;
-use zt_container::{Blob, Digest, DigestAlgorithm, Encoding, Span};
+use zt_container::{Blob, DigestAlgorithm, Encoding, Span};
 
 use super::Encoder;
 use super::stored::Stored;
@@ -48,8 +48,6 @@ pub(super) struct Begin {
     pub(super) has_table: bool,
     /// The digest to compute.
     pub(super) digest: Option<DigestAlgorithm>,
-    /// The digest that is known before the bytes, so that it is not computed.
-    pub(super) known: Option<Digest>,
     pub(super) hashing: Hashing,
 }
 
@@ -66,7 +64,6 @@ pub(super) enum Hashing {
 
 pub(super) struct OpenBlob {
     encoding: Encoding,
-    known: Option<Digest>,
     table: Option<SeekTable>,
     sums: Sums,
     chain: Option<Chain>,
@@ -98,8 +95,7 @@ impl<W: Write> Encoder<W> {
     pub(super) fn begin(&mut self, begin: Begin) -> Result<()> {
         self.container.begin_blob(begin.alignment, None)?;
         let is_raw = begin.encoding == Encoding::Raw && !begin.has_table;
-        let has_digest = begin.digest.is_some() || begin.known.is_some();
-        let chunks = self.chunks.filter(|_| is_raw && has_digest);
+        let chunks = self.chunks.filter(|_| is_raw && begin.digest.is_some());
         let (sums, chain) = match (begin.hashing, begin.digest) {
             (Hashing::Writer, digest) => (Sums::new(digest, chunks)?, None),
             (Hashing::Chain, Some(algorithm)) => {
@@ -110,7 +106,6 @@ impl<W: Write> Encoder<W> {
         };
         self.current = Some(OpenBlob {
             encoding: begin.encoding,
-            known: begin.known,
             table: begin.has_table.then(SeekTable::default),
             sums,
             chain,
@@ -178,7 +173,7 @@ impl<W: Write> Encoder<W> {
             span,
             encoding: open.encoding,
             decoded_len: Some(decoded_len),
-            digest: open.known.or(digest),
+            digest,
             chunks: None,
         };
         let chain = open.chain;

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use zt_container::codec::{FRAME_CONTENT, SINGLE_FRAME_MAX};
-use zt_container::{Digest, DigestAlgorithm, Encoding, FileSource, Span};
+use zt_container::{DigestAlgorithm, Encoding, FileSource, Span};
 
 use super::blob::{Begin, Hashing};
 use super::queue::Item;
@@ -26,8 +26,6 @@ pub(crate) struct ComponentEncoder {
     method: Option<Method>,
     /// The encoding and the decoded length of bytes that are stored as they are given.
     stored: Option<(Encoding, u64)>,
-    /// The digest of all bytes, which the caller compares before it ends the component.
-    known: Option<Digest>,
     /// Content that is not in a chunk yet.
     gathered: Vec<u8>,
     is_begun: bool,
@@ -44,7 +42,6 @@ impl ComponentEncoder {
             given_len: 0,
             method: is_raw.then_some(Method::Raw),
             stored: None,
-            known: None,
             gathered: Vec::new(),
             is_begun: false,
             parts: Parts::default(),
@@ -58,22 +55,10 @@ impl ComponentEncoder {
         self.expected_len = decoded_len;
     }
 
-    /// The caller reads the bytes that follow from a raw blob, and compares them with `digest`. If they are stored raw,
-    /// with a digest of that algorithm, they are not hashed again.
-    pub(crate) fn expect_digest(&mut self, digest: &Digest) {
-        let is_hashed = |algorithm: DigestAlgorithm| {
-            digest.algorithm() == Some(algorithm) && !algorithm.combines()
-        };
-        if self.options.compression == Compression::None
-            && self.options.digest.is_some_and(is_hashed)
-        {
-            self.known = Some(digest.clone());
-        }
-    }
-
-    /// The digest to compute.
-    fn digest(&self) -> Option<DigestAlgorithm> {
-        self.options.digest.filter(|_| self.known.is_none())
+    /// The digest that the stored bytes get, if they are stored as they are given.
+    pub(crate) fn digest_of_given(&self) -> Option<DigestAlgorithm> {
+        let is_raw = self.options.compression == Compression::None;
+        self.options.digest.filter(|_| is_raw)
     }
 
     /// Sets the decoded length, if the caller knows better than the shape.
@@ -187,7 +172,7 @@ impl ComponentEncoder {
         mut content: &[u8],
         method: Method,
     ) -> Result<()> {
-        let is_chained = encoder.chains(self.digest());
+        let is_chained = encoder.chains(self.options.digest);
         let is_at_once = self.gathered.is_empty() && encoder.writes_at_once() && !is_chained;
         if method == Method::Raw && is_at_once {
             self.begin(encoder, false)?;
@@ -281,11 +266,10 @@ impl ComponentEncoder {
             return Ok(());
         }
         let is_long = self.given_len > SHA256_AT_ONCE as u64;
-        let raw = encoder.begin_raw(self.expected_len, self.digest(), is_long);
+        let raw = encoder.begin_raw(self.expected_len, self.options.digest, is_long);
         let begin = Begin {
             encoding: self.stored.map_or(Encoding::Raw, |(encoding, _)| encoding),
             has_table: matches!(self.method, Some(Method::Frames(_))),
-            known: self.known.clone(),
             hashing: if by_worker {
                 Hashing::Worker
             } else {

@@ -186,9 +186,7 @@ impl<W: Write> Encoder<W> {
     /// Writes everything that is left, chunk digests last: they are near the manifest, where a reader of
     /// a remote file begins. Returns the sink, and the blobs by their tickets.
     pub(crate) fn finish(mut self) -> Result<(ContainerWriter<W>, Vec<Blob>)> {
-        self.write_queue()?;
-        let hashed = std::mem::take(&mut self.hashed);
-        self.join(hashed)?;
+        self.wait_for_digests()?;
         let mut container = self.container;
         let has_tables = self.ended.iter().any(|ended| ended.table.is_some());
         if has_tables {
@@ -197,9 +195,6 @@ impl<W: Write> Encoder<W> {
         let mut blobs = Vec::with_capacity(self.ended.len());
         for ended in self.ended {
             let mut blob = ended.blob;
-            if let Some(chain) = ended.chain {
-                blob.digest = chain.finish();
-            }
             if let Some(table) = ended.table {
                 let span = Span::exact(container.offset(), table.digests.len() as u64);
                 let digest = table.algorithm.digest(&table.digests)?;
@@ -212,6 +207,24 @@ impl<W: Write> Encoder<W> {
             container.end_blob()?;
         }
         Ok((container, blobs))
+    }
+
+    /// Writes the queue, and waits for the digests of all blobs that have a ticket.
+    pub(crate) fn wait_for_digests(&mut self) -> Result<()> {
+        self.write_queue()?;
+        let hashed = std::mem::take(&mut self.hashed);
+        self.join(hashed)?;
+        for ended in &mut self.ended {
+            if let Some(chain) = ended.chain.take() {
+                ended.blob.digest = chain.finish();
+            }
+        }
+        Ok(())
+    }
+
+    /// The blob of a ticket, with its digest after [`Encoder::wait_for_digests`].
+    pub(crate) fn blob(&self, ticket: usize) -> Option<&Blob> {
+        self.ended.get(ticket).map(|ended| &ended.blob)
     }
 
     /// Waits for digests, and computes those that no worker has begun.
@@ -245,7 +258,6 @@ impl<W: Write> Encoder<W> {
             encoding: Encoding::Raw,
             has_table: false,
             digest,
-            known: None,
             hashing: if is_chained {
                 Hashing::Chain
             } else {
