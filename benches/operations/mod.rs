@@ -165,6 +165,16 @@ pub const OPERATIONS: &[Operation] = &[
         prepare: |workload, folder| cold(read::raw(workload, folder)?, folder),
     },
     Operation {
+        id: "plan-raw-cold",
+        subjects: CHECKPOINTS,
+        place: Place::Disk,
+        prepare: |workload, folder| {
+            let mut contest = cold(read::plan(workload, folder)?, folder)?;
+            contest.owes(0.9, "direct reads, all threads");
+            Ok(contest)
+        },
+    },
+    Operation {
         id: "read-zstd-3-cold",
         subjects: CHECKPOINTS,
         place: Place::Disk,

@@ -81,6 +81,50 @@ pub(super) fn raw<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Contes
     Ok(contest)
 }
 
+/// Values are dropped as they come, so that a plan takes no more than its budget.
+pub(super) fn plan<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Contest<'a>> {
+    let title = format!("read all tensors by a plan of 256 MiB, {}", workload.id);
+    let mut contest = Contest::new("plan-raw", title, Some(workload.byte_len()));
+    let all = &workload.tensors;
+    let ours = folder.join("ours.zt");
+    publish(&ours, workload, Storage::Raw)?;
+    for (name, verify, keeps) in [
+        ("zt", Verify::Never, true),
+        ("zt, page cache as it was", Verify::Never, false),
+        ("zt, crc32c compared", Verify::OnRead, true),
+    ] {
+        let ours = ours.clone();
+        contest.add(Role::Ours, name, move |check| {
+            let read = || {
+                let file = ours::open(&ours, verify)?;
+                let wanted = all.iter().map(|tensor| file.tensor(&tensor.name));
+                let wanted = wanted.map(|tensor| Ok((tensor?, Vec::new())));
+                let plan = file.plan(wanted.collect::<Result<Vec<_>>>()?);
+                plan.page_cache(keeps).for_each(|at, dense| {
+                    let (dense, tensor) = (dense?, all.get(at).ok_or("no tensor")?);
+                    expect(!check || *dense.elements().bytes == *tensor.bytes, || {
+                        tensor.name.clone()
+                    })
+                })
+            };
+            Ok(timed(read)?.0)
+        });
+    }
+    let cat = |read: fn(&Path) -> Result<()>| {
+        let ours = ours.clone();
+        move |_| Ok(timed(|| read(&ours))?.0)
+    };
+    contest.add(
+        Role::Limit,
+        "direct reads, all threads",
+        cat(limits::cat_direct),
+    );
+    contest.add(Role::Limit, "read in pieces of 1 MiB", cat(limits::cat));
+    contest
+        .remark("The time includes opening. Each value is dropped before the next one is taken.");
+    Ok(contest)
+}
+
 pub(super) fn zstd<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Contest<'a>> {
     let title = format!(
         "read all tensors of a zstd-3 file into fresh memory, {}",
