@@ -1,6 +1,7 @@
 //! Encoding a manifest object by object. Spec: §3.5.
 #![expect(clippy::arithmetic_side_effects, reason = "lengths of bytes in memory")]
 
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 
 use zt_container::{Encoding, Layout, Limits, Span, repeated};
@@ -114,29 +115,32 @@ impl ManifestEncoder {
     /// # Errors
     ///
     /// As [`Manifest::to_cbor`](crate::Manifest::to_cbor), for faults of names and outside the objects.
-    pub fn finish(
+    pub fn finish<O: Borrow<EncodedObject>>(
         &self,
-        objects: impl IntoIterator<Item = EncodedObject>,
+        objects: impl IntoIterator<Item = O>,
         attributes: Option<&Map>,
         extra: &Map,
     ) -> Result<EncodedManifest<'_>> {
         // Encoded, shorter names come first. Names of one length are often in order already.
-        let mut lengths: BTreeMap<usize, Vec<EncodedObject>> = BTreeMap::new();
+        let mut lengths: BTreeMap<usize, Vec<O>> = BTreeMap::new();
         let mut count = 0;
         for object in objects {
-            let alike = lengths.entry(object.object - object.name);
-            alike.or_default().push(object);
+            let EncodedObject {
+                name, object: end, ..
+            } = *object.borrow();
+            lengths.entry(end - name).or_default().push(object);
             count += 1;
         }
+        let name = |object: &O| self.name(*object.borrow());
         for alike in lengths.values_mut() {
-            if alike.is_sorted_by(|a, b| self.name(*a) < self.name(*b)) {
+            if alike.is_sorted_by(|a, b| name(a) < name(b)) {
                 continue;
             }
-            alike.sort_by_key(|object| self.name(*object));
+            alike.sort_by(|a, b| name(a).cmp(name(b)));
             let mut neighbours = alike.iter().zip(alike.iter().skip(1));
-            let repeated = neighbours.find(|(a, b)| self.name(**a) == self.name(**b));
+            let repeated = neighbours.find(|(a, b)| name(a) == name(b));
             if let Some((object, _)) = repeated {
-                let name = String::from_utf8_lossy(self.name(*object));
+                let name = String::from_utf8_lossy(name(object));
                 return Err(Misuse::DuplicateName(name.into_owned()).into());
             }
         }
@@ -174,6 +178,7 @@ impl ManifestEncoder {
         // Objects that are neighbours in both orders become one piece.
         let mut runs: Vec<(usize, usize)> = Vec::new();
         for object in lengths.into_values().flatten() {
+            let object = object.borrow();
             match runs.last_mut() {
                 Some((_, end)) if *end == object.start => *end = object.end,
                 _ => runs.push((object.start, object.end)),

@@ -270,8 +270,11 @@ fn length(out: &mut Vec<u8>, major: u8, len: Option<usize>) {
 
 #[inline]
 fn argument(out: &mut Vec<u8>, major: u8, value: u64) {
+    // Most heads are one byte long, and most of these are known when this is compiled.
+    if let Ok(short @ 0..=23) = u8::try_from(value) {
+        return out.push(major | short);
+    }
     match value.to_be_bytes() {
-        [0, 0, 0, 0, 0, 0, 0, a @ 0..=23] => out.push(major | a),
         [0, 0, 0, 0, 0, 0, 0, a] => out.extend_from_slice(&[major | 24, a]),
         [0, 0, 0, 0, 0, 0, a, b] => out.extend_from_slice(&[major | 25, a, b]),
         [0, 0, 0, 0, a, b, c, d] => out.extend_from_slice(&[major | 26, a, b, c, d]),

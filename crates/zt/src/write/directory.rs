@@ -19,9 +19,9 @@ use crate::error::{Error, Result};
 #[derive(Default)]
 pub(crate) struct Directory {
     objects: Vec<Kept>,
-    /// Hashes of names and places in `objects`. With the hash kept, the table can grow without
-    /// reading the names again.
-    by_name: HashTable<(u64, usize)>,
+    /// Halves of the hashes of names, and places in `objects`. With the hash kept, the table can grow
+    /// without reading the names again.
+    by_name: HashTable<(u32, u32)>,
     hasher: RandomState,
     encoder: ManifestEncoder,
 }
@@ -46,9 +46,13 @@ impl Directory {
     }
 
     pub(crate) fn find(&self, name: &str) -> Option<usize> {
-        let hash = self.hasher.hash_one(name);
-        let is_it = |(_, at): &(u64, usize)| self.name(*at) == Some(name.as_bytes());
-        self.by_name.find(hash, is_it).map(|(_, at)| *at)
+        let is_it = |(_, at): &(u32, u32)| self.name(*at as usize) == Some(name.as_bytes());
+        let found = self.by_name.find(whole(self.half_hash(name)), is_it);
+        found.map(|(_, at)| *at as usize)
+    }
+
+    fn half_hash(&self, name: &str) -> u32 {
+        narrow(self.hasher.hash_one(name) >> 32)
     }
 
     fn name(&self, at: usize) -> Option<&[u8]> {
@@ -89,15 +93,18 @@ impl Directory {
     }
 
     fn link(&mut self, name: &str, at: usize) {
-        let hash = self.hasher.hash_one(name);
-        let (table, hash_of) = (&mut self.by_name, |(hash, _): &(u64, usize)| *hash);
-        table.insert_unique(hash, (hash, at), hash_of);
+        let half = self.half_hash(name);
+        let entry = (half, narrow(at as u64));
+        self.by_name
+            .insert_unique(whole(half), entry, |(half, _)| whole(*half));
     }
 
     fn unlink(&mut self, name: &str) -> Option<usize> {
         let at = self.find(name)?;
-        let hash = self.hasher.hash_one(name);
-        let entry = self.by_name.find_entry(hash, |(_, found)| *found == at);
+        let hash = whole(self.half_hash(name));
+        let entry = self
+            .by_name
+            .find_entry(hash, |(_, found)| *found as usize == at);
         entry.ok()?.remove();
         Some(at)
     }
@@ -167,9 +174,22 @@ impl Directory {
             }
         }
         let encoded = self.objects.iter().filter_map(|object| match object {
-            Kept::Encoded(object) => Some(*object),
+            Kept::Encoded(object) => Some(object),
             Kept::Open(_) | Kept::Reserved(_) | Kept::Removed => None,
         });
         Ok(self.encoder.finish(encoded, attributes, extra)?)
     }
+}
+
+/// A hash of 64 bits for the table, which takes its bits from both ends.
+const fn whole(half: u32) -> u64 {
+    ((half as u64) << 32) | half as u64
+}
+
+#[expect(
+    clippy::expect_used,
+    reason = "a manifest of so many objects has no reader"
+)]
+fn narrow(number: u64) -> u32 {
+    u32::try_from(number).expect("a manifest has fewer than 2^32 bytes")
 }

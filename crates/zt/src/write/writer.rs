@@ -508,7 +508,7 @@ impl<'w> Writer<'w> {
                 ticket,
             });
         }
-        placed.blob()
+        placed.into_blob()
     }
 
     /// The place and the type of a component that the file has already.
@@ -531,7 +531,7 @@ impl<'w> Writer<'w> {
     }
 
     /// The place of a component's blob. `object` may be the next one.
-    #[expect(clippy::expect_used, reason = "`Placed::blob` has the length")]
+    #[expect(clippy::expect_used, reason = "`Placed::into_blob` has the length")]
     pub(crate) fn placed(&self, object: usize, component: usize, blob: &Blob) -> Placed {
         let place = |pending: &Pending| (pending.object, pending.component);
         let found = (self.pending).binary_search_by_key(&(object, component), place);

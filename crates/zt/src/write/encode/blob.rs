@@ -29,11 +29,11 @@ pub(crate) enum Placed {
 
 impl Placed {
     /// The blob as far as it is known: at least its decoded length.
-    pub(crate) fn blob(&self) -> Blob {
+    pub(crate) fn into_blob(self) -> Blob {
         match self {
-            Placed::At(blob) => blob.clone(),
+            Placed::At(blob) => blob,
             Placed::Later { decoded_len, .. } => Blob {
-                decoded_len: Some(*decoded_len),
+                decoded_len: Some(decoded_len),
                 ..Blob::raw(Span::default())
             },
         }
