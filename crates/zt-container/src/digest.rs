@@ -110,16 +110,21 @@ impl FromStr for Digest {
                 text: abridged(text),
             })
         };
+        // As our writer spells it.
+        if let Some(digits) = text.strip_prefix("crc32c:0x")
+            && let Some(sum) = parse_crc32c(digits)
+        {
+            return Ok(Digest::Crc32c(sum));
+        }
         let (algorithm, value) = text.split_once(':').ok_or_else(malformed)?;
         let digits = value.strip_prefix("0x").or(value.strip_prefix("0X"));
         let digits = digits.unwrap_or(value);
         if algorithm.is_empty() {
             Err(malformed())
         } else if algorithm.eq_ignore_ascii_case("crc32c") {
-            // `from_str_radix` accepts a sign, so digits are checked. Leading zeros may be missing.
-            let valid = (1..=8).contains(&digits.len()) && is_hex(digits);
-            let sum = u32::from_str_radix(digits, 16).ok().filter(|_| valid);
-            sum.map(Digest::Crc32c).ok_or_else(malformed)
+            parse_crc32c(digits)
+                .map(Digest::Crc32c)
+                .ok_or_else(malformed)
         } else if algorithm.eq_ignore_ascii_case("sha256") {
             parse_sha256(digits)
                 .map(Digest::Sha256)
@@ -204,6 +209,16 @@ impl DigestAlgorithm {
 
 fn is_hex(digits: &str) -> bool {
     digits.bytes().all(|digit| digit.is_ascii_hexdigit())
+}
+
+/// Leading zeros may be missing.
+fn parse_crc32c(digits: &str) -> Option<u32> {
+    let mut digits = digits.chars().map(|digit| digit.to_digit(16));
+    let mut sum = digits.next()??;
+    for (at, digit) in digits.enumerate() {
+        sum = (sum << 4) | digit.filter(|_| at < 7)?;
+    }
+    Some(sum)
 }
 
 fn parse_sha256(digits: &str) -> Option<[u8; 32]> {

@@ -49,7 +49,7 @@ impl File {
         let mut rest = arena.as_deref_mut().unwrap_or_default();
         let place = |len: &Option<usize>| place(&mut rest, *len);
         let wanted = wanted.iter().zip(lens.iter().map(place));
-        let wanted = wanted.map(|((tensor, role), place)| (*tensor, *role, place));
+        let wanted = wanted.map(|((tensor, role), place)| (tensor, *role, place));
         let read = in_order_of_offsets(wanted, |tensor, part, region, place| match place {
             Some(place) => {
                 let source = region.unwrap_or_else(|| tensor.source(part));
@@ -59,7 +59,7 @@ impl File {
             None => Ok(Found::Alone(Box::new(read_alone(tensor, part, region)?))),
         });
         let parts = arena.unwrap_or_default().into_parts(byte_lens(&lens));
-        let read = read.into_iter().zip(parts);
+        let read = read.into_iter().flatten().zip(parts);
         let elements = read.map(|(found, memory)| match found? {
             Found::InPlace(part) => Ok(elements_in(part, memory)),
             Found::Alone(elements) => Ok(*elements),
@@ -85,14 +85,17 @@ impl File {
     #[must_use]
     pub fn read_many_into_with<'f>(
         &'f self,
-        wanted: Vec<(Tensor<'f>, &str, &mut [u8])>,
+        mut wanted: Vec<(Tensor<'f>, &str, &mut [u8])>,
         progress: Progress<'_>,
     ) -> Vec<Result<()>> {
         let gauge = &Gauge::new(Some(progress));
-        in_order_of_offsets(wanted.into_iter(), |tensor, part, region, out| {
+        let wanted = wanted.iter_mut();
+        let wanted = wanted.map(|(tensor, role, out)| (&*tensor, *role, &mut **out));
+        let read = in_order_of_offsets(wanted, |tensor, part, region, out| {
             let source = region.unwrap_or_else(|| tensor.source(part));
             tensor.read_from(part, &Gauged { source, gauge }, out)
-        })
+        });
+        read.into_iter().flatten().collect()
     }
 }
 
@@ -229,7 +232,7 @@ fn read_alone<'f>(
 
 /// A component to read, and the place of the result.
 struct Item<'f, 'r, T, R> {
-    tensor: Tensor<'f>,
+    tensor: &'r Tensor<'f>,
     part: Located<'f>,
     /// Where its bytes are stored.
     stored: (&'f dyn Source, Span),
@@ -239,10 +242,10 @@ struct Item<'f, 'r, T, R> {
 
 /// `read` for every component, with the region of its source that is in memory already, if there is
 /// one. The results in the order of `wanted`.
-fn in_order_of_offsets<'f, 'r, T: Send, R: Send>(
-    wanted: impl ExactSizeIterator<Item = (Tensor<'f>, &'r str, T)>,
+fn in_order_of_offsets<'f: 'r, 'r, T: Send, R: Send>(
+    wanted: impl ExactSizeIterator<Item = (&'r Tensor<'f>, &'r str, T)>,
     read: impl Fn(&Tensor<'f>, Located<'f>, Option<&dyn Source>, &mut T) -> Result<R> + Sync + Send,
-) -> Vec<Result<R>> {
+) -> Vec<Option<Result<R>>> {
     let mut results: Vec<Option<Result<R>>> = Vec::new();
     results.resize_with(wanted.len(), || None);
     let mut items = Vec::with_capacity(wanted.len());
@@ -282,12 +285,12 @@ fn in_order_of_offsets<'f, 'r, T: Send, R: Send>(
         let region = region.as_ref().map(|region| region as &dyn Source);
         for item in bundle {
             let target = &mut item.target;
-            *item.result = Some(read(&item.tensor, item.part, region, target));
+            *item.result = Some(read(item.tensor, item.part, region, target));
         }
         pool.give(std::mem::take(memory));
         Ok(())
     };
     // No bundle fails: the errors are in the results.
     let _ = crate::cores::parallel::map_owned(bundles.collect(), read_bundle);
-    results.into_iter().flatten().collect()
+    results
 }
