@@ -249,6 +249,35 @@ fn ls_sorts_and_filters() {
 }
 
 #[test]
+fn ls_lists_many_objects_as_it_lists_chosen_ones() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("many.zt");
+    let mut writer = Writer::create(&path).unwrap();
+    for at in (0..1500u64).rev() {
+        // The longest name comes late.
+        let name = format!("layer.{}{at}", "x".repeat(usize::from(at == 3)));
+        let values = vec![1; at.try_into().unwrap()];
+        let dense = Dense::from_elements(vec![at], bytes(&values)).unwrap();
+        writer.add(&name, &dense).unwrap();
+    }
+    writer.finish().unwrap();
+    for arguments in [&["ls"][..], &["ls", "--long"], &["ls", "--json"]] {
+        let run = |more: &[&str]| {
+            let path = [path.to_str().unwrap()];
+            common::zt(arguments.iter().chain(more).chain(&path))
+                .exits(0)
+                .text()
+        };
+        let text = run(&[]);
+        assert_eq!(text, run(&["--glob", "*"]));
+        if arguments == ["ls", "--json"] {
+            let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(document["objects"].as_array().unwrap().len(), 1500);
+        }
+    }
+}
+
+#[test]
 fn info_prints_totals() {
     let dir = tempdir().unwrap();
     let document = zt!["info", "--json", sample(dir.path())].exits(0).json();

@@ -149,3 +149,14 @@ fn the_order_of_files_of_any_form_is_the_same_with_and_without_keeping() {
     }
     assert!(files > 50, "{files}");
 }
+
+#[test]
+fn entries_are_shown_in_the_order_of_the_data() {
+    for file in files(objects()) {
+        let add = |names: &mut Vec<String>, entry: &Entry<'_>| names.push(entry.name().to_owned());
+        let mut names = Vec::new();
+        file.fold_entries(add, |some| names.extend(some));
+        let entries = file.entries();
+        assert!(names.iter().eq(entries.iter().map(Entry::name)));
+    }
+}

@@ -1,5 +1,6 @@
 //! An answer for each of several files.
 
+use std::io::{self, Write};
 use std::path::Path;
 
 use serde::Serialize;
@@ -112,12 +113,20 @@ impl Answer<'_> {
 
     /// Prints the document of the file, or keeps it for the list.
     pub(crate) fn document(&mut self, document: &impl Serialize) -> Result<(), Failure> {
+        self.document_with(|out| json::write(document, out))
+    }
+
+    /// As [`Answer::document`], for one that `write` writes.
+    pub(crate) fn document_with(
+        &mut self,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), Failure> {
         let Some(documents) = &mut self.documents else {
-            return self.output.document(document);
+            return self.output.document_with(write);
         };
         let mut text = Vec::new();
         // Memory takes all that is written.
-        if json::write(document, &mut text).is_ok() {
+        if write(&mut text).is_ok() {
             documents.push(text);
         }
         Ok(())

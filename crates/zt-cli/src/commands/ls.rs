@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
+use std::io::{self, Write};
 use std::path::Path;
 
 use clap::{Args, ValueEnum};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use zt::ggml::BlockType;
 use zt::{Entry, File};
 
@@ -15,7 +16,7 @@ use crate::args::input::{InputArgs, Truncated};
 use crate::commands::each::{Answer, each};
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
-use crate::output::json::{ComponentBody, ObjectBody, WarningBody, path_text, warnings};
+use crate::output::json::{self, ComponentBody, ObjectBody, WarningBody, path_text, warnings};
 use crate::output::size::{human, percent};
 use crate::output::table::Table;
 use crate::output::text::{cell, count, shape};
@@ -72,7 +73,7 @@ enum Sort {
     Offset,
 }
 
-/// The document of a file.
+/// The document of a file without its last key, `objects`.
 #[derive(Serialize)]
 struct Document<'a> {
     file: String,
@@ -83,17 +84,33 @@ struct Document<'a> {
     file_size: u64,
     attributes: Attributes<'a>,
     warnings: Vec<WarningBody<'a>>,
-    #[serde(serialize_with = "objects")]
-    objects: &'a [Entry<'a>],
     #[serde(skip_serializing_if = "Option::is_none")]
     tree: Option<Vec<Branch<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     extra: Option<Attributes<'a>>,
 }
 
-/// Each object is made when it is written: there may be a million.
-fn objects<S: Serializer>(entries: &&[Entry<'_>], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(entries.iter().map(ObjectBody::new))
+impl Document<'_> {
+    /// Each object is made when it is written: there may be a million.
+    fn write(&self, objects: &Objects<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let mut head = Vec::new();
+        json::write(self, &mut head)?;
+        out.write_all(head.strip_suffix(b"}").unwrap_or_default())?;
+        out.write_all(b",\"objects\":[")?;
+        let add = |text: &mut Vec<u8>, entry: &Entry<'_>| {
+            text.push(b',');
+            let _ = json::write(&ObjectBody::new(entry), text); // Memory takes all that is written.
+        };
+        let (mut comma, mut written) = (&b","[..], Ok(()));
+        objects.fold(add, |text| {
+            if written.is_ok() {
+                written = out.write_all(text.strip_prefix(comma).unwrap_or(&text));
+            }
+            comma = b"";
+        });
+        written?;
+        out.write_all(b"]}")
+    }
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
@@ -113,13 +130,16 @@ fn list(
     arguments: &Arguments,
     answer: &mut Answer<'_>,
 ) -> Result<Exit, Failure> {
-    let entries = chosen(file, arguments);
-    let tree = arguments.tree.then(|| branches(&entries, arguments));
+    let objects = Objects::of(file, arguments);
+    let tree = match &objects {
+        Objects::Chosen(entries) if arguments.tree => Some(branches(entries, arguments)),
+        _ => None,
+    };
     let remarks = file.warnings();
     if answer.output.json {
         let attributes = file.attributes().map_err(Failure::Refused)?;
         let extra = file.extra().map_err(Failure::Refused)?;
-        answer.document(&Document {
+        let document = Document {
             file: path_text(path),
             kind: file.kind().as_str(),
             layout: file.layout(),
@@ -127,60 +147,96 @@ fn list(
             file_size: file.byte_len(),
             attributes: Attributes(attributes.as_ref()),
             warnings: warnings(&remarks),
-            objects: &entries,
             tree,
             extra: (!extra.is_empty()).then_some(Attributes(Some(&extra))),
-        })?;
+        };
+        answer.document_with(|out| document.write(&objects, out))?;
         return Ok(Exit::Ok);
     }
     answer.output.warnings_about(path, &remarks);
     answer.output.delta(path, file);
-    let mut totals = Totals::default();
-    let mut table = match tree {
-        Some(tree) => {
-            entries
-                .iter()
-                .for_each(|entry| totals.add(&ObjectBody::new(entry)));
-            tree_table(&tree)
-        }
-        None => {
-            let (heads, add_rows): (_, fn(&ObjectBody<'_>, &mut Table)) = if arguments.long {
-                (COMPONENT, add_component_rows)
-            } else {
-                (OBJECT, add_object_row)
-            };
-            let mut table = Table::new(heads);
-            for entry in &entries {
-                let object = ObjectBody::new(entry);
-                totals.add(&object);
-                add_rows(&object, &mut table);
-            }
-            table
-        }
+    let (heads, add_rows): (_, fn(&ObjectBody<'_>, &mut Table)) = if arguments.long {
+        (COMPONENT, add_component_rows)
+    } else {
+        (OBJECT, add_object_row)
     };
+    let add = |(totals, rows): &mut (Totals, Option<Table>), entry: &Entry<'_>| {
+        let object = ObjectBody::new(entry);
+        totals.add(&object);
+        add_rows(&object, rows.get_or_insert_with(|| Table::new(heads)));
+    };
+    // Rows are made twice, first for the widths of the columns: none waits in memory for the last one.
+    let (mut totals, mut table) = (Totals::default(), Table::new(heads));
+    objects.fold(add, |(some, rows)| {
+        totals.merge(&some);
+        rows.iter().for_each(|rows| table.widen(rows));
+    });
+    if let Some(tree) = &tree {
+        table = tree_table(tree);
+    }
     if let Some(columns) = Output::columns() {
         table.fit(columns);
     }
     let colored = answer.output.colored();
     answer.text(&table.render(colored))?;
-    answer.text(&totals.text(file, entries.len()))?;
+    if tree.is_none() {
+        let mut printed = Ok(());
+        objects.fold(add, |(_, rows)| {
+            if let (Some(rows), Ok(())) = (rows, &printed) {
+                let mut lines = String::new();
+                table.push_rows(&rows, colored, &mut lines);
+                printed = answer.text(lines.trim_start_matches('\n'));
+            }
+        });
+        printed?;
+    }
+    answer.text(&totals.text(file))?;
     Ok(Exit::Ok)
 }
 
 /// The objects to list, in their order.
-fn chosen<'f>(file: &'f File, arguments: &Arguments) -> Vec<Entry<'f>> {
-    let mut entries = file.entries();
-    if let Some(pattern) = &arguments.glob {
-        entries.retain(|entry| glob::matches(pattern, entry.name()));
-    }
-    match arguments.sort {
-        Some(Sort::Name) => entries.sort_by_key(Entry::name),
-        Some(Sort::Size) => {
-            entries.sort_by_cached_key(|entry| Reverse(Sizes::of(&ObjectBody::new(entry)).sum()));
+enum Objects<'f> {
+    /// Decoded when they are listed, and not kept.
+    All(&'f File),
+    Chosen(Vec<Entry<'f>>),
+}
+
+impl<'f> Objects<'f> {
+    fn of(file: &'f File, arguments: &Arguments) -> Self {
+        let is_sorted = matches!(arguments.sort, Some(Sort::Name | Sort::Size));
+        if arguments.glob.is_none() && !is_sorted && !arguments.tree {
+            return Objects::All(file);
         }
-        Some(Sort::Offset) | None => {}
+        let mut entries = file.entries();
+        if let Some(pattern) = &arguments.glob {
+            entries.retain(|entry| glob::matches(pattern, entry.name()));
+        }
+        match arguments.sort {
+            Some(Sort::Name) => entries.sort_by_key(Entry::name),
+            Some(Sort::Size) => {
+                let size = |entry: &Entry<'_>| Sizes::of(&ObjectBody::new(entry)).sum();
+                entries.sort_by_cached_key(|entry| Reverse(size(entry)));
+            }
+            Some(Sort::Offset) | None => {}
+        }
+        Objects::Chosen(entries)
     }
-    entries
+
+    /// As [`File::fold_entries`].
+    fn fold<T: Default + Send>(
+        &self,
+        add: impl Fn(&mut T, &Entry<'_>) + Sync,
+        mut take: impl FnMut(T),
+    ) {
+        match self {
+            Objects::All(file) => file.fold_entries(add, take),
+            Objects::Chosen(entries) => {
+                let mut sum = T::default();
+                entries.iter().for_each(|entry| add(&mut sum, entry));
+                take(sum);
+            }
+        }
+    }
 }
 
 fn branches<'f>(entries: &[Entry<'f>], arguments: &Arguments) -> Vec<Branch<'f>> {
@@ -295,17 +351,25 @@ fn fault_of(object: &ObjectBody<'_>) -> Option<Cow<'static, str>> {
 struct Totals {
     logical: u64,
     faulty: usize,
+    objects: usize,
 }
 
 impl Totals {
     fn add(&mut self, object: &ObjectBody<'_>) {
         self.logical = self.logical.saturating_add(Sizes::of(object).sum());
         self.faulty += usize::from(object.fault.is_some());
+        self.objects += 1;
     }
 
-    fn text(&self, file: &File, objects: usize) -> String {
+    fn merge(&mut self, other: &Totals) {
+        self.logical = self.logical.saturating_add(other.logical);
+        self.faulty += other.faulty;
+        self.objects += other.objects;
+    }
+
+    fn text(&self, file: &File) -> String {
         let (logical, stored) = (human(self.logical), human(file.byte_len()));
-        let number = count(objects as u64, "object", "objects");
+        let number = count(self.objects as u64, "object", "objects");
         let mut text = format!("{number}, {logical} logical, {stored} on disk");
         if self.faulty > 0 {
             text.push_str(&format!(", {} cannot be read", self.faulty));

@@ -110,8 +110,18 @@ impl Output {
 
     /// Prints a JSON document.
     pub(crate) fn document(&mut self, document: &impl Serialize) -> Result<(), Failure> {
-        json::write(document, &mut self.stdout).map_err(failure)?;
-        self.stdout.write_all(b"\n").map_err(failure)
+        self.document_with(|out| json::write(document, out))
+    }
+
+    /// Prints a JSON document that `write` writes.
+    pub(crate) fn document_with(
+        &mut self,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), Failure> {
+        let written = write(&mut self.stdout);
+        written
+            .and_then(|()| self.stdout.write_all(b"\n"))
+            .map_err(failure)
     }
 
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {

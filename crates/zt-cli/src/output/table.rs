@@ -1,6 +1,7 @@
 //! Tables for people.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use unicode_width::UnicodeWidthStr;
 
@@ -14,6 +15,8 @@ pub(crate) struct Table {
     heads: &'static [&'static str],
     /// The width of the widest cell of each column, in columns of a terminal.
     widths: Vec<usize>,
+    /// How many cells of the first column have each width.
+    firsts: BTreeMap<usize, usize>,
     /// The cells of all rows. A line break ends each.
     cells: String,
     /// Whether a row is coloured.
@@ -29,6 +32,7 @@ impl Table {
         Table {
             heads,
             widths: heads.iter().map(|head| width(name(head))).collect(),
+            firsts: BTreeMap::new(),
             cells: String::new(),
             marked: Vec::new(),
         }
@@ -45,15 +49,29 @@ impl Table {
         cells: impl IntoIterator<Item = impl AsRef<str>>,
     ) {
         let mut cells = cells.into_iter();
-        for widest in &mut self.widths {
+        for (at, widest) in self.widths.iter_mut().enumerate() {
             if let Some(cell) = cells.next() {
                 let cell = cell.as_ref();
-                *widest = width(cell).max(*widest);
+                let width = width(cell);
+                *widest = width.max(*widest);
+                if at == 0 {
+                    *self.firsts.entry(width).or_default() += 1;
+                }
                 self.cells.push_str(cell);
             }
             self.cells.push('\n');
         }
         self.marked.push(is_marked);
+    }
+
+    /// Makes the columns fit the rows of `other`, a table with the same columns.
+    pub(crate) fn widen(&mut self, other: &Table) {
+        for (widest, width) in self.widths.iter_mut().zip(&other.widths) {
+            *widest = *width.max(widest);
+        }
+        for (width, count) in &other.firsts {
+            *self.firsts.entry(*width).or_default() += count;
+        }
     }
 
     /// Cuts the longest cells of the first column in the middle, so that the lines fit `columns`. Only a few may
@@ -62,9 +80,9 @@ impl Table {
         const LEAST: usize = 24;
         let rest = self.widths.iter().skip(1).map(|width| width + GAP);
         let room = columns.saturating_sub(rest.sum());
-        let firsts = self.cells.split('\n').step_by(self.heads.len());
-        let long = firsts.filter(|cell| width(cell) > room).count();
-        if room >= LEAST && long > 0 && long * 8 <= self.marked.len() {
+        let long: usize = self.firsts.range(room + 1..).map(|(_, count)| count).sum();
+        let all: usize = self.firsts.values().sum();
+        if room >= LEAST && long > 0 && long * 8 <= all {
             self.widths[0] = room;
         }
     }
@@ -74,14 +92,19 @@ impl Table {
         let mut text = String::new();
         let heads = self.heads.iter().map(|head| name(head));
         self.push_line(heads, colored.then_some("\x1b[1m"), &mut text);
-        let mut cells = self.cells.split('\n');
-        for is_marked in &self.marked {
+        self.push_rows(self, colored, &mut text);
+        text
+    }
+
+    /// Adds the rows of `other`, a table with the same columns, each behind a line break.
+    pub(crate) fn push_rows(&self, other: &Table, colored: bool, text: &mut String) {
+        let mut cells = other.cells.split('\n');
+        for is_marked in &other.marked {
             text.push('\n');
             let row = cells.by_ref().take(self.heads.len());
             let color = (*is_marked && colored).then_some("\x1b[31m");
-            self.push_line(row, color, &mut text);
+            self.push_line(row, color, text);
         }
-        text
     }
 
     fn push_line<'c>(

@@ -335,6 +335,36 @@ impl File {
             .collect()
     }
 
+    /// Shows every object to `add`, on all cores, and hands over the sum of some hundred neighbours to `take`,
+    /// in the order of [`File::entries`]. Objects are decoded for this alone and not kept: a file of a million
+    /// takes no more memory than its manifest and what `take` keeps.
+    ///
+    /// ```
+    /// # use zt::{Dense, File, Writer};
+    /// # let mut bytes = Vec::new();
+    /// # let mut writer = Writer::new(&mut bytes)?;
+    /// # writer.add("bias", &Dense::from_slice(&[3], &[0.5f32, 1.0, 1.5])?)?;
+    /// # writer.finish()?;
+    /// let file = File::from_bytes(bytes)?;
+    /// let mut list = String::new();
+    /// let add = |lines: &mut String, entry: &zt::Entry<'_>| lines.extend([entry.name(), "\n"]);
+    /// file.fold_entries(add, |lines| list.push_str(&lines));
+    /// assert_eq!(list, "bias\n");
+    /// # Ok::<(), zt::Error>(())
+    /// ```
+    pub fn fold_entries<T: Default + Send>(
+        &self,
+        add: impl Fn(&mut T, &Entry<'_>) + Sync,
+        take: impl FnMut(T),
+    ) {
+        let order = self.data_order();
+        let add = |sum: &mut T, at: usize| {
+            let place = order.get(at).copied().unwrap_or(u32::MAX);
+            self.peek(place, |entry| add(sum, entry));
+        };
+        stretches::fold(0..order.len(), add, take);
+    }
+
     /// Decoded bytes of all components; an unknown length counts as 0. Decodes every object, and keeps
     /// none in memory.
     pub fn decoded_len(&self) -> u64 {
