@@ -89,7 +89,7 @@ impl RemoteOptions {
         self
     }
 
-    /// Sets the number of requests at a time. Default: 16.
+    /// Sets the number of requests at a time. Default: 16. Four requests of less than 256 KiB count as one.
     pub fn in_flight(mut self, requests: usize) -> Self {
         self.in_flight = requests.max(1);
         self

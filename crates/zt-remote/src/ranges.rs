@@ -24,6 +24,10 @@ const KEPT: u64 = 16 << 20;
 /// Parts below this length stay after they were read, because metadata is read in many small pieces.
 pub(crate) const SMALL: u64 = 256 << 10;
 
+/// So many small parts count as one of the parts that may come at once. They are headers in many places, and
+/// each round of them would take one delay of the store.
+const SMALL_AT_ONCE: usize = 4;
+
 /// The longest range that is fetched because the bytes before it were read.
 const LONGEST: u64 = 64 << 20;
 
@@ -90,6 +94,7 @@ pub(crate) struct Ranges {
     wanted: VecDeque<u64>,
     /// Bytes of the parts that are here or coming.
     held: u64,
+    /// Requests that were sent: 1 for a small one, [`SMALL_AT_ONCE`] for another.
     coming: usize,
     /// The last range that was requested without an announcement.
     unannounced: Range<u64>,
@@ -173,7 +178,7 @@ impl Ranges {
     /// The next part to request, if fewer than `most` are coming and it fits into `memory`. Its state
     /// becomes [`State::Coming`].
     pub(crate) fn next(&mut self, most: usize, memory: u64) -> Option<Range<u64>> {
-        while self.coming < most {
+        loop {
             let start = *self.wanted.front()?;
             let part = self.parts.get(&start);
             let Some(part) = part.filter(|part| matches!(part.state, State::Wanted)) else {
@@ -181,7 +186,9 @@ impl Ranges {
                 continue;
             };
             let len = part.end.saturating_sub(start);
-            if self.held.saturating_add(len) > memory && self.coming > 0 {
+            let is_full =
+                self.coming.saturating_add(weight(len)) > most.saturating_mul(SMALL_AT_ONCE);
+            if is_full || self.held.saturating_add(len) > memory && self.coming > 0 {
                 return None;
             }
             self.make_room(len, memory, u64::MAX);
@@ -190,7 +197,6 @@ impl Ranges {
             }
             return self.ask(start);
         }
-        None
     }
 
     /// The part at `offset`, if it was not requested yet. A reader waits for it, so it may exceed `memory`.
@@ -209,8 +215,9 @@ impl Ranges {
         let part = self.parts.get_mut(&start)?;
         part.state = State::Coming;
         let range = start..part.end;
-        self.coming = self.coming.saturating_add(1);
-        self.held = self.held.saturating_add(range.end.saturating_sub(start));
+        let len = range.end.saturating_sub(start);
+        self.coming = self.coming.saturating_add(weight(len));
+        self.held = self.held.saturating_add(len);
         Some(range)
     }
 
@@ -231,14 +238,14 @@ impl Ranges {
 
     /// Sets the outcome of the request for the part that begins at `start`.
     pub(crate) fn arrive(&mut self, start: u64, outcome: Result<Bytes>) {
-        self.coming = self.coming.saturating_sub(1);
         let Some(part) = self.parts.get_mut(&start) else {
             return;
         };
+        let len = part.end.saturating_sub(start);
+        self.coming = self.coming.saturating_sub(weight(len));
         match outcome {
             Ok(bytes) => part.state = State::Here(bytes),
             Err(error) => {
-                let len = part.end.saturating_sub(start);
                 self.held = self.held.saturating_sub(len);
                 part.state = State::Failed(error);
             }
@@ -329,6 +336,11 @@ impl Ranges {
     }
 }
 
+/// How much of the limit of requests a part of this length takes.
+const fn weight(len: u64) -> usize {
+    if len < SMALL { 1 } else { SMALL_AT_ONCE }
+}
+
 #[cfg(test)]
 #[allow(clippy::arithmetic_side_effects, reason = "tests")]
 mod tests {
@@ -403,6 +415,22 @@ mod tests {
         ranges.take(0, KEPT - 10);
         ranges.take(KEPT + 10, KEPT);
         assert_eq!((ranges.held, ranges.read_len), (KEPT, KEPT));
+    }
+
+    #[test]
+    fn four_small_requests_count_as_one() {
+        let mut ranges = Ranges::default();
+        for at in 0..9 {
+            ranges.want(at * SMALL..at * SMALL + 1, 1);
+        }
+        let all = KEPT;
+        let small = std::iter::from_fn(|| ranges.next(2, all)).count();
+        assert_eq!(small, 8);
+        ranges.arrive(0, Ok(Bytes::from_static(&[0])));
+        assert_eq!(ranges.next(2, all), Some(8 * SMALL..8 * SMALL + 1));
+        ranges.want(10 * SMALL..11 * SMALL, SMALL);
+        assert_eq!(ranges.next(2, all), None);
+        assert_eq!(ranges.next(3, all), Some(10 * SMALL..11 * SMALL));
     }
 
     #[test]
