@@ -291,9 +291,15 @@ impl Ranges {
         }
     }
 
-    /// An empty buffer for a part of the usual length. It has room already if it held such a part before.
-    pub(crate) fn memory(&mut self) -> BytesMut {
-        self.spare.pop().unwrap_or_default()
+    /// An empty buffer for a part of this length. It may have held another before, if both are nearly as long as
+    /// `usual`. For a short part, the memory of another is freed, so that both together are not more.
+    pub(crate) fn memory(&mut self, len: u64, usual: u64) -> BytesMut {
+        let mut memory = self.spare.pop().unwrap_or_default();
+        if len > usual || len <= usual / 2 {
+            return BytesMut::new();
+        }
+        memory.reserve(usize::try_from(usual).unwrap_or_default());
+        memory
     }
 
     /// Drops parts that were read before the one at `start`, which was read now.
@@ -307,8 +313,8 @@ impl Ranges {
         }
     }
 
-    /// Drops a part that is here. Its memory is kept while more parts are wanted: to touch fresh memory would
-    /// take as long as to copy the bytes.
+    /// Drops a part that is here. Its memory is kept while a reader goes on, which announces more parts before
+    /// it has read all: to touch fresh memory would take as long as to copy the bytes.
     fn remove(&mut self, start: u64) {
         let Some(part) = self.parts.remove(&start) else {
             return;
@@ -319,7 +325,7 @@ impl Ranges {
             self.read.remove(at);
             self.read_len = self.read_len.saturating_sub(len);
         }
-        if self.wanted.is_empty() {
+        if self.held.saturating_sub(self.read_len) < KEPT {
             self.spare.clear();
         } else if let State::Here(bytes) = part.state
             && let Ok(mut memory) = bytes.try_into_mut()
@@ -431,6 +437,20 @@ mod tests {
         ranges.want(10 * SMALL..11 * SMALL, SMALL);
         assert_eq!(ranges.next(2, all), None);
         assert_eq!(ranges.next(3, all), Some(10 * SMALL..11 * SMALL));
+    }
+
+    #[test]
+    fn memory_is_kept_while_parts_that_came_are_not_read() {
+        let mut ranges = Ranges::default();
+        ranges.want(0..3 * KEPT, KEPT);
+        while let Some(range) = ranges.next(9, 3 * KEPT) {
+            let bytes = Bytes::from(vec![1; usize::try_from(KEPT).unwrap()]);
+            ranges.arrive(range.start, Ok(bytes));
+        }
+        for (part, kept) in [(0, 0), (1, 1), (2, 0)] {
+            ranges.take(part * KEPT, KEPT);
+            assert_eq!(ranges.spare.len(), kept);
+        }
     }
 
     #[test]

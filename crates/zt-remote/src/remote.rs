@@ -6,7 +6,6 @@ use std::ops::Range;
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 
-use bytes::BytesMut;
 use zt::{Error, Result, Source, Span};
 use zt_foreign::{Folder, Opened};
 
@@ -204,12 +203,8 @@ impl Shared {
         let start = range.start;
         let (object, base) = self.object_at(start).ok_or(io::ErrorKind::NotFound)?;
         let range = start.saturating_sub(base)..range.end.saturating_sub(base);
-        let is_full = range.end.saturating_sub(range.start) == self.options.part;
-        let memory = if is_full {
-            ranges.memory()
-        } else {
-            BytesMut::new()
-        };
+        let len = range.end.saturating_sub(range.start);
+        let memory = ranges.memory(len, self.options.part);
         let spawned = runtime::spawn(async move {
             let outcome = object.fetch(range, memory).await;
             let mut ranges = shared.ranges();
