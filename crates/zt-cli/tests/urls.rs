@@ -579,6 +579,30 @@ fn every_command_reads_each_byte_once_and_in_long_requests() {
 }
 
 #[test]
+fn an_archive_opens_with_its_end_and_then_all_headers_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name).display().to_string();
+    let mut writer = zt::Writer::create(at("m.zt")).unwrap();
+    for layer in 0..32 {
+        let values = zt::Dense::from_slice(&[32, 1024], &[0.5f32; 32 << 10]).unwrap();
+        writer.add(&format!("layers.{layer}"), &values).unwrap();
+    }
+    writer.finish().unwrap();
+    zt_ok(&["convert", &at("m.zt"), &at("m.npz")]);
+    let server = Server::with("m.npz", fs::read(at("m.npz")).unwrap());
+    let url = server.url("m.npz");
+    let remote = zt_remote::Remote::open(&url, &server::options()).unwrap();
+    // The first request has the end of the archive, and the last array.
+    server.hold(31);
+    let folder = remote.clone();
+    let options = zt_convert::InputOptions::new();
+    let opened = zt_convert::Kinds::builtin().open_in(remote, &url, &folder, options);
+    assert_eq!(opened.unwrap().file().len(), 32);
+    assert!(server.is_released(), "{:?}", server.requests());
+    assert_eq!(server.requests().len(), 32);
+}
+
+#[test]
 fn a_sample_of_a_large_object_takes_four_requests() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("large.safetensors");

@@ -262,10 +262,6 @@ impl<'a> Records<'a> {
         let mut unknown: Vec<&Member> = archive.members().iter().filter(is_unknown).collect();
         let mut passed_over = unknown.len().saturating_sub(MEMBERS);
         unknown.truncate(MEMBERS);
-        if source.is_remote() {
-            let beginnings: Vec<Span> = unknown.iter().filter_map(|it| it.beginning()).collect();
-            source.will_read_all(&beginnings);
-        }
         let mut contents = Vec::new();
         let mut left = LOOKED_INTO;
         for member in unknown {
@@ -376,10 +372,10 @@ fn inflated(content: &Content) -> Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use std::io::{self, Write};
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicU64, Ordering};
+    use std::sync::{Arc, Mutex};
 
-    use zt::{ErrorKind, File, Memory, Result, Source, Value};
+    use zt::{ErrorKind, File, Memory, Result, Source, Span, Value};
     use zt_foreign::{FileKind, InputOptions};
 
     use crate::kind::PyTorch;
@@ -515,6 +511,53 @@ mod tests {
         let options = InputOptions::new();
         PyTorch.open_source(Box::new(source), &options).unwrap();
         assert!(count.load(Ordering::Relaxed) < 1 << 20);
+    }
+
+    /// A store that counts delays: what is announced together comes with one, and so do short gaps.
+    struct Far(Memory<Vec<u8>>, Arc<Mutex<(usize, Vec<Span>)>>);
+
+    impl Source for Far {
+        fn byte_len(&self) -> u64 {
+            self.0.byte_len()
+        }
+        fn is_remote(&self) -> bool {
+            true
+        }
+        fn will_read_all(&self, spans: &[Span]) {
+            let mut state = self.1.lock().unwrap();
+            let (delays, known) = &mut *state;
+            let is_known = |span: &Span| known.iter().any(|it| it.contains(*span));
+            if !spans.iter().all(is_known) {
+                *delays = delays.strict_add(1);
+                let is_near = |a: &Span, b: &Span| b.offset().saturating_sub(a.end()) < 64 << 10;
+                let runs = spans.chunk_by(is_near);
+                known.extend(runs.map(|run| {
+                    let (first, last) = (run.first().unwrap(), run.last().unwrap());
+                    Span::between(first.offset(), last.end()).unwrap()
+                }));
+            }
+        }
+        fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+            self.will_read_all(&[Span::new(offset, buf.len() as u64).unwrap()]);
+            self.0.read_at(offset, buf)
+        }
+    }
+
+    #[test]
+    fn an_archive_in_a_store_opens_with_its_end_and_then_all_headers() {
+        let object = [&b"\x80\x02}X\x01\0\0\0x"[..], &tensor(1, b""), b"s."].concat();
+        let records: [(&str, &[u8]); 4] = [
+            ("data.pkl", &object),
+            ("more/0", &[0; 1 << 20]),
+            ("data/s", &[0; 4]),
+            ("more/1", &[0; 1 << 20]),
+        ];
+        let state = Arc::default();
+        let source = Far(Memory::new(bytes_of(&records)), Arc::clone(&state));
+        assert!(PyTorch.recognise_end(&source).unwrap());
+        let options = InputOptions::new();
+        PyTorch.open_source(Box::new(source), &options).unwrap();
+        assert_eq!(state.lock().unwrap().0, 2);
     }
 
     /// Their number and their length together have a limit, and a warning counts the others.

@@ -38,6 +38,10 @@ impl FileKind for PyTorch {
             || zip::recognises(probe, is_ours, archive::begins_ours)?)
     }
 
+    fn recognise_end(&self, source: &dyn Source) -> Result<bool> {
+        zip::recognises_end(source, is_ours)
+    }
+
     fn recognise_behind(&self, probe: &Probe<'_>) -> Result<bool> {
         let archive = zip::behind_other_data(probe.source())?;
         Ok(archive.is_some_and(|archive| is_ours(&archive)))

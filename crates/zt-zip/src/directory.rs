@@ -34,8 +34,6 @@ pub(super) struct Place {
     pub(super) count: u64,
     /// Bytes before the archive, if its offsets do not count them.
     pub(super) before: u64,
-    /// Whether the file begins with other data.
-    pub(super) begins_otherwise: bool,
     /// The bytes after the archive.
     pub(super) after: Span,
     /// The end record, if the file ends within its comment.
@@ -55,17 +53,14 @@ struct Claim {
 /// A file that begins with other data, such as a program that unpacks it, may end with an archive.
 /// Then all offsets are relative to the archive, as in Python's `zipfile`. In a file that begins
 /// like an archive, a directory at another offset means a second archive or a broken one.
+///
+/// The beginning is read only if an offset does not fit without it, because it may be far away.
 pub(super) fn locate(source: &dyn Source) -> Result<Place> {
-    let mut head = [0; 4];
-    let is_shifted = source.byte_len() >= 4 && {
-        source.read_at(0, &mut head)?;
-        !is_archive(&head)
-    };
-    let found = directory(source, is_shifted);
+    let found = directory(source, &|| begins_otherwise(source));
     if let Err(error) = &found
-        && !is_shifted
         && !error.is_io()
-        && let Ok(second) = directory(source, true)
+        && !begins_otherwise(source)?
+        && let Ok(second) = directory(source, &|| Ok(true))
         // At 0 it is the same archive, and the first error is more precise.
         && second.before > 0
     {
@@ -75,7 +70,16 @@ pub(super) fn locate(source: &dyn Source) -> Result<Place> {
     found
 }
 
-fn directory(source: &dyn Source, is_shifted: bool) -> Result<Place> {
+/// Whether a file begins with other data than an archive.
+pub(super) fn begins_otherwise(source: &dyn Source) -> Result<bool> {
+    let mut head = [0; 4];
+    Ok(source.byte_len() >= 4 && {
+        source.read_at(0, &mut head)?;
+        !is_archive(&head)
+    })
+}
+
+fn directory(source: &dyn Source, is_shifted: &dyn Fn() -> Result<bool>) -> Result<Place> {
     let found = end_record(source)?;
     let record = found.record;
     let (claim, end, named) = match zip64(source, record.offset(), found.claim, is_shifted)? {
@@ -93,14 +97,13 @@ fn directory(source: &dyn Source, is_shifted: bool) -> Result<Place> {
     let before = start.checked_sub(claim.offset).ok_or_else(contradicted)?;
     // The offset of the zip64 record is relative to the archive too.
     let is_same = named == end || named.checked_add(before) == Some(end);
-    if before > 0 && !(is_shifted && is_same) {
+    if before > 0 && !(is_same && is_shifted()?) {
         return Err(contradicted());
     }
     Ok(Place {
         span: Span::between(start, end).ok_or_else(contradicted)?,
         count: claim.count,
         before,
-        begins_otherwise: is_shifted,
         after: Span::between(record.end(), source.byte_len()).ok_or(Violation::NoEnd)?,
         cut: found.is_cut.then_some(record),
     })
@@ -163,7 +166,7 @@ fn zip64(
     source: &dyn Source,
     end: u64,
     short: Claim,
-    is_shifted: bool,
+    is_shifted: &dyn Fn() -> Result<bool>,
 ) -> Result<Option<(Claim, u64, u64)>> {
     let needs_it =
         short.count == IN_ZIP64_16 || short.len == IN_ZIP64_32 || short.offset == IN_ZIP64_32;
@@ -186,7 +189,8 @@ fn zip64(
     };
     let broken = || Error::from(Violation::Zip64);
     let named = locator.u64(4).ok_or_else(broken)?;
-    let at = if is_shifted {
+    let is_close = named.checked_add(END_64_LEN) == Some(locator_at);
+    let at = if !is_close && is_shifted()? {
         locator_at.checked_sub(END_64_LEN).ok_or_else(broken)?
     } else {
         named

@@ -50,7 +50,8 @@ pub struct Archive {
 }
 
 impl Archive {
-    /// Reads the directory. Cost: the last 64 KiB and the directory; no member is read.
+    /// Reads the directory. Cost: the last 64 KiB and the directory, and the first bytes of
+    /// a file whose first member does not begin it; no member is read.
     ///
     /// # Errors
     ///
@@ -61,12 +62,10 @@ impl Archive {
         bound(&mut members, place.span);
         // The first header, as `place.before` is 0 if Python's `zipfile` appended the archive: then
         // offsets count from the beginning of the file.
-        let before = if place.begins_otherwise {
-            let headers = members.iter().map(Member::header);
-            headers.fold(place.span.offset(), u64::min)
-        } else {
-            0
-        };
+        let headers = members.iter().map(Member::header);
+        let first = headers.fold(place.span.offset(), u64::min);
+        let is_appended = first > 0 && directory::begins_otherwise(source)?;
+        let before = if is_appended { first } else { 0 };
         Ok(Archive {
             members,
             before,

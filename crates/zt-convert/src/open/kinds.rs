@@ -126,9 +126,15 @@ impl Kinds {
         let path = opening.path.filter(|_| source.is_remote());
         let kind = path.and_then(|path| self.of_extension(path));
         let kind = kind.map(|kind| self.known(kind)).transpose()?;
-        Ok(match kind {
-            Some(kind) if kind.recognise_end(source)? => Some(kind),
-            _ => None,
-        })
+        if kind.map(|kind| kind.recognise_end(source)).transpose()? != Some(true) {
+            return Ok(None);
+        }
+        // An archive may be of two kinds, and the name does not decide between them.
+        for kind in self.iter() {
+            if kind.recognise_end(source)? {
+                return Ok(Some(kind));
+            }
+        }
+        Ok(None)
     }
 }

@@ -19,7 +19,8 @@ pub fn open(source: &dyn Source, limits: &Limits) -> Result<Archive> {
 }
 
 /// The archive of a file that is being opened: [`Archive::open_truncated`] if its end may be missing, with
-/// a note in `builder`, else [`Archive::open`]. Faults that readers ignore become warnings.
+/// a note in `builder`, else [`Archive::open`]. Faults that readers ignore become warnings. The beginnings of
+/// the members are announced to a source over a network.
 ///
 /// # Errors
 ///
@@ -39,7 +40,35 @@ pub fn open_noted(
         builder.truncated(source.byte_len(), None);
     }
     tolerate_surroundings(&archive, builder);
+    announce(source, &archive);
     Ok(archive)
+}
+
+/// Announces the beginnings of all members to a source over a network, so that they come together.
+fn announce(source: &dyn Source, archive: &Archive) {
+    if source.is_remote() {
+        let beginnings = archive.members().iter().filter_map(Member::beginning);
+        source.will_read_all(&beginnings.collect::<Vec<_>>());
+    }
+}
+
+/// Whether a file whose end came with the first request is an archive that `is_ours`. Its beginning comes
+/// together with those of the other members.
+///
+/// # Errors
+///
+/// [`ErrorKind::Io`].
+pub fn recognises_end(source: &dyn Source, is_ours: impl Fn(&Archive) -> bool) -> Result<bool> {
+    let mut head = [0; 4];
+    match open(source, &Limits::default()) {
+        Ok(archive) if is_ours(&archive) => {
+            announce(source, &archive);
+            source.read_at(0, &mut head)?;
+            Ok(zt_zip::is_archive(&head))
+        }
+        Err(error) if error.kind() == ErrorKind::Io => Err(error),
+        Ok(_) | Err(_) => Ok(false),
+    }
 }
 
 /// Whether a file is an archive that `is_ours`. Without a valid directory, the name of the first

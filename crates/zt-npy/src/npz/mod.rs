@@ -47,6 +47,10 @@ impl FileKind for Npz {
         archive::recognises(probe, is_ours, is_array)
     }
 
+    fn recognise_end(&self, source: &dyn Source) -> Result<bool> {
+        archive::recognises_end(source, has_array)
+    }
+
     fn recognise_behind(&self, probe: &Probe<'_>) -> Result<bool> {
         let found = archive::behind_other_data(probe.source())?;
         Ok(found.is_some_and(|archive| has_array(&archive)))
@@ -56,10 +60,6 @@ impl FileKind for Npz {
         let source: Arc<dyn Source> = source.into();
         let mut builder = opening.builder(NPZ);
         let members = archive::open_noted(&source, &mut builder, opening.options)?;
-        if source.is_remote() {
-            let beginnings = members.members().iter().filter_map(Member::beginning);
-            source.will_read_all(&beginnings.collect::<Vec<_>>());
-        }
         let id = builder.source(Arc::clone(&source));
         let names = names(&members);
         let shared = Shared {
