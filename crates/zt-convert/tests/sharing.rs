@@ -1,15 +1,17 @@
 //! Equal components are stored once, from any kind of file.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+use std::io;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use zt::container::ContainerWriter;
 use zt::foreign::FileBuilder;
 use zt::manifest::Manifest;
 use zt::{
     Attributes, Blob, Component, DType, Dense, Elements, ErrorKind, File, FloatType, HashOptions,
-    Limits, Memory, Object, OpenOptions, Span, VerifyOptions, WriteOptions,
+    Limits, Memory, Object, OpenOptions, Source, Span, VerifyOptions, WriteOptions,
 };
 use zt_convert::{ConvertOptions, Input, Summary, ZT, convert};
 
@@ -242,6 +244,46 @@ fn a_damaged_copy_is_an_error_and_not_a_tie() {
     let error = convert(&[input], std::io::sink(), &ConvertOptions::new(ZT)).unwrap_err();
     assert_eq!(error.code(), "digest-mismatch");
     assert_eq!(error.object(), Some("head"));
+}
+
+/// A file in memory that notes where it is read.
+struct Noted(Memory<Vec<u8>>, Arc<Mutex<Vec<u64>>>);
+
+impl Source for Noted {
+    fn byte_len(&self) -> u64 {
+        self.0.byte_len()
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        self.1.lock().unwrap().push(offset);
+        self.0.read_at(offset, buf)
+    }
+}
+
+/// In a store, the first one may be gone from memory.
+#[test]
+fn a_copy_of_few_compressed_bytes_is_found_without_reading_the_first_again() {
+    let mut bytes = Vec::new();
+    let options = WriteOptions::new().zstd(1).deduplicate(false);
+    let mut writer = options.to_writer(&mut bytes).unwrap();
+    for name in ["a", "b"] {
+        let values = Dense::from_slice(&[LEN as u64], &[1u8; LEN]).unwrap();
+        writer.add(name, &values).unwrap();
+    }
+    writer.finish().unwrap();
+    let notes = Arc::default();
+    let source = Noted(Memory::new(bytes), Arc::clone(&notes));
+    let file = zt_convert::open_source(source).unwrap();
+    let ([a], [b]) = (&spans(&file, "a")[..], &spans(&file, "b")[..]) else {
+        unreachable!();
+    };
+    assert_ne!(a, b);
+    notes.lock().unwrap().clear();
+    let (summary, _) = to(&ConvertOptions::new(ZT), &[file.clone().into()]);
+    assert_eq!(summary.shared, LEN as u64);
+    let notes = notes.lock().unwrap();
+    let first_of_b = notes.iter().position(|at| *at >= b.offset()).unwrap();
+    assert!(notes[first_of_b..].iter().all(|at| *at >= b.offset()));
 }
 
 #[test]

@@ -1,14 +1,16 @@
 //! Finds equal components of the inputs and of an edited file, so that each is stored once.
 //!
 //! Two names for one range of bytes are found without reading. Copies with the same length and the
-//! same first bytes are compared byte for byte, in two pieces of memory; a hash never decides.
+//! same first bytes are compared byte for byte, in two pieces of memory; a hash never decides. Of compressed copies
+//! that take few bytes, such as planes of one exponent, these bytes are compared.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher};
 use std::io::Read as _;
 
+use zt::container::bytes_of;
 use zt::formats::check_bools_from;
-use zt::{Component, DType, Span, Tensor};
+use zt::{Component, DType, Encoding, Span, Tensor};
 use zt_foreign::{DATA, Incoming, Outgoing, Treatment, Written};
 
 use crate::native::in_file::InFile;
@@ -21,6 +23,10 @@ pub(crate) const SAMPLE: u64 = 64 << 10;
 
 /// Bytes that are compared at a time.
 const PIECE: usize = 256 << 10;
+
+/// Compressed bytes of a component that are kept for comparing, at most, and of how many components.
+const FEW: u64 = 4 << 10;
+const MOST_KEPT: usize = 4 << 10;
 
 /// The most components with the same first bytes, and at the same place in different files, that one
 /// is compared with. They bound the time for hostile inputs.
@@ -49,6 +55,7 @@ pub(crate) struct Seen<'i> {
 pub(crate) struct Missing<'i> {
     unit: Unit<'i>,
     place: Option<Place>,
+    few: Option<Box<Few>>,
     content: Option<Content>,
 }
 
@@ -58,11 +65,15 @@ type Place = (Span, Treatment, bool);
 /// A key that equal contents share: their length, and a hash of their first bytes.
 type Content = (u64, u64);
 
+/// All bytes of a component that zstd has made short, and the length of its content.
+type Few = (u64, Vec<u8>);
+
 /// All units that were written so far. The default finds nothing.
 #[derive(Default)]
 pub(crate) struct Shares<'i> {
     is_on: bool,
     by_place: HashMap<Place, Vec<Seen<'i>>>,
+    by_few: HashMap<Few, Seen<'i>>,
     by_content: HashMap<Content, Vec<Seen<'i>>>,
     in_file: InFile<'i>,
     /// The number of components by length. A component with a unique length has no copy.
@@ -115,6 +126,11 @@ impl<'i> Shares<'i> {
                 self.insert_content(content, seen);
             }
         }
+        let few = self.few(&unit);
+        let seen = few.as_ref().and_then(|few| self.by_few.get(few));
+        if let Some(seen) = seen.filter(|seen| seen.unit.is_alike(&unit, |_, _, _, _| true)) {
+            return Ok(*seen);
+        }
         let content = self.content(&unit);
         let seen = content.as_ref().and_then(|it| self.by_content.get(it));
         let mut candidates = seen.into_iter().flatten();
@@ -123,6 +139,7 @@ impl<'i> Shares<'i> {
             None => Err(Missing {
                 unit,
                 place,
+                few: few.map(Box::new),
                 content,
             }),
         }
@@ -134,6 +151,9 @@ impl<'i> Shares<'i> {
         let seen = Seen { unit, written };
         if let Some(place) = missing.place {
             self.by_place.entry(place).or_insert_with(one).push(seen);
+        }
+        if let Some(few) = missing.few.filter(|_| self.by_few.len() < MOST_KEPT) {
+            self.by_few.entry(*few).or_insert(seen);
         }
         if let Some(content) = missing.content {
             self.insert_content(content, seen);
@@ -147,16 +167,34 @@ impl<'i> Shares<'i> {
         }
     }
 
+    /// Equal ones decode to the same content, which need not be decoded then. `None` as for
+    /// [`Shares::content`].
+    fn few(&self, unit: &Unit<'_>) -> Option<Few> {
+        let (component, byte_len) = self.comparable(unit)?;
+        let blob = &component.blob;
+        if blob.encoding != Encoding::Zstd || blob.span.byte_len() > FEW {
+            return None;
+        }
+        let (source, span) = unit.tensor.stored_bytes(unit.role).ok()?;
+        let stored = bytes_of(&source, span).ok()?;
+        Some((byte_len, stored.into_owned()))
+    }
+
     /// `None` if copies are not looked for, or if the component cannot be read: writing it reports
     /// the error.
     fn content(&self, unit: &Unit<'_>) -> Option<Content> {
-        let byte_len = unit.component()?.blob.decoded_len?;
+        self.comparable(unit)?;
+        content(unit)
+    }
+
+    /// A component, and the length of its content, which others have, too.
+    fn comparable<'u>(&self, unit: &Unit<'u>) -> Option<(&'u Component, u64)> {
+        let component = unit.component()?;
+        let byte_len = component.blob.decoded_len?;
         let others = self.lengths.get(&byte_len)?;
         let has_others = *others > 1 || self.in_file.has(byte_len);
-        if !has_others || matches!(unit.treatment, Treatment::Decode(_)) {
-            return None;
-        }
-        content(unit)
+        (has_others && !matches!(unit.treatment, Treatment::Decode(_)))
+            .then_some((component, byte_len))
     }
 }
 
