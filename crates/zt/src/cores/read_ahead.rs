@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
-use zt_container::memory::resize;
+use zt_formats::Buffer;
 
 use crate::cores::work::lock;
 use crate::error::{Error, Result};
@@ -19,26 +19,34 @@ pub(crate) const WORTH_A_THREAD: usize = 256 << 10;
 
 /// Memory that the next stream uses again. Fresh memory costs a page fault for each 4 KiB: to copy 300
 /// components of 1.6 to 3.7 MB, a third of the processor time went there.
-static FREE: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
+static FREE: Mutex<Vec<Buffer>> = Mutex::new(Vec::new());
 
-/// Longer pieces are freed at once.
-const KEPT: usize = 1 << 20;
+/// The bytes of that memory, at most: two pieces of planes. What is above is freed at once.
+const KEPT: usize = 32 << 20;
 
-/// A piece of a stream. Its memory goes back to [`FREE`].
-struct Piece(Vec<u8>);
+/// A piece of a stream, and its length. Its memory goes back to [`FREE`].
+struct Piece(Buffer, usize);
 
 impl Piece {
     fn new(byte_len: usize) -> Result<Self> {
-        let mut piece = lock(&FREE).pop().unwrap_or_default();
-        resize(&mut piece, byte_len as u64)?;
-        Ok(Piece(piece))
+        let mut free = lock(&FREE);
+        let memory = match free.iter().position(|free| free.len() >= byte_len) {
+            Some(at) => free.swap_remove(at),
+            None => Buffer::try_zeroed(byte_len as u64)?,
+        };
+        Ok(Piece(memory, byte_len))
+    }
+
+    fn bytes(&mut self) -> &mut [u8] {
+        self.0.get_mut(..self.1).unwrap_or_default()
     }
 }
 
 impl Drop for Piece {
     fn drop(&mut self) {
         let mut free = lock(&FREE);
-        if (WORTH_A_THREAD..=KEPT).contains(&self.0.capacity()) && free.len() <= MOST {
+        let kept = free.iter().map(|free| free.len()).sum::<usize>();
+        if self.0.len() >= WORTH_A_THREAD && kept.saturating_add(self.0.len()) <= KEPT {
             free.push(std::mem::take(&mut self.0));
         }
     }
@@ -53,19 +61,19 @@ pub(crate) fn for_each_piece<E: From<Error>>(
     mut take: impl FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut piece = Piece::new(piece_len)?;
-    let mut len = read(&mut piece.0)?;
+    let mut len = read(piece.bytes())?;
     if len == piece_len && len > WORTH_A_THREAD {
-        take(&piece.0)?;
+        take(piece.bytes())?;
         match for_each_ahead(&mut read, piece, &mut take)? {
             Some(unused) => piece = unused,
             None => return Ok(()),
         }
-        len = read(&mut piece.0)?;
+        len = read(piece.bytes())?;
     }
     // A piece that is not full is the last one. `take` has yet to see the end.
     while let Some(bytes) = piece.0.get(..len).filter(|bytes| !bytes.is_empty()) {
         take(bytes)?;
-        len = read(&mut piece.0)?;
+        len = read(piece.bytes())?;
     }
     Ok(())
 }
@@ -77,7 +85,7 @@ fn for_each_ahead<E: From<Error>>(
     first: Piece,
     take: &mut dyn FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<Option<Piece>, E> {
-    let piece_len = first.0.len();
+    let piece_len = first.1;
     let ahead = (AHEAD / piece_len.max(1)).clamp(1, MOST);
     let (send_full, full) = sync_channel(ahead);
     let (send_empty, empty) = sync_channel::<Piece>(ahead + 1);
@@ -86,7 +94,7 @@ fn for_each_ahead<E: From<Error>>(
         let reader = move || {
             // The reader stops when the receiver is gone.
             while let Ok(mut piece) = empty.recv() {
-                let found = read(&mut piece.0);
+                let found = read(piece.bytes());
                 let is_end = !matches!(found, Ok(1..));
                 if send_full.send(found.map(|len| (piece, len))).is_err() || is_end {
                     return;

@@ -30,8 +30,8 @@ pub(crate) fn decompressor(slot: &mut Option<FrameDecompressor>) -> Result<&mut 
     Ok(slot.insert(decompressor))
 }
 
-/// Longer buffers are freed at once. Pieces of usual length need less.
-const KEPT: usize = 4 << 20;
+/// Longer buffers are freed at once. A tile with one or two compressed planes, of 4 MiB each, needs less.
+const KEPT: usize = 16 << 20;
 
 /// Scratch memory for the pieces that are worked on at a time.
 #[derive(Default)]

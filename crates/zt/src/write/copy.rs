@@ -2,10 +2,12 @@
 
 use std::io::Write;
 
-use zt_container::{Blob, BlobReader, Digest, Encoding, Limits, Span, memory::zeroed};
+use zt_container::memory::in_memory;
+use zt_container::{Blob, BlobReader, Digest, Encoding, Limits, Span};
 use zt_manifest::{ByteOrder, Component, DType, check_attributes_len, check_component_count};
 
 use crate::cores::progress::{Progress, report};
+use crate::cores::read_ahead::{WORTH_A_THREAD, for_each_piece};
 use crate::error::{Error, Result};
 use crate::file::tensor::{Located, Tensor};
 use crate::write::component::ComponentWriter;
@@ -13,8 +15,8 @@ use crate::write::encode::ComponentEncoder;
 use crate::write::options::{Compression, DEFAULT_LEVEL, ObjectOptions};
 use crate::write::writer::Writer;
 
-/// Stored bytes that are copied at a time.
-const PIECE: u64 = 1 << 20;
+/// Stored bytes that are copied at a time, in memory that the next component uses again.
+const PIECE: usize = WORTH_A_THREAD;
 
 impl Writer<'_> {
     /// Adds an object of another file under `name`, in bounded memory. Format, attributes, unknown
@@ -226,21 +228,18 @@ impl ComponentWriter<'_, '_, '_> {
         let source = tensor.source(part);
         let mut reader = BlobReader::new(source, &stored, tensor.limits()).map_err(blame)?;
         let stored_len = blob.span.byte_len();
-        let mut piece = zeroed(stored_len.min(PIECE))?;
+        let piece_len = in_memory(stored_len.min(PIECE as u64));
         let (mut copied, mut reported) = (0, 0);
-        loop {
-            let len = reader.read(&mut piece).map_err(blame)?;
-            let bytes = piece.get(..len).unwrap_or_default();
-            if bytes.is_empty() {
-                break;
-            }
+        let read = |piece: &mut [u8]| reader.read(piece).map_err(blame);
+        for_each_piece(read, piece_len, |bytes| {
             let encoder = &mut self.object.writer.encoder;
             self.state.encoder.write(encoder, bytes)?;
-            copied += len as u64;
+            copied += bytes.len() as u64;
             let done = share_of(decoded_len, copied, stored_len);
             report(progress, done - reported)?;
             reported = done;
-        }
+            Ok::<_, Error>(())
+        })?;
         self.finish()?;
         Ok(decoded_len)
     }
