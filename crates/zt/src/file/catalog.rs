@@ -44,19 +44,10 @@ type Page = Box<[OnceLock<Resolved>]>;
 /// Objects in a page.
 const PAGE: usize = 32;
 
-/// Lets the allocator take the memory of the next [`ROOM`] objects in one call, about 400 bytes each. glibc's
-/// heap of a thread grows by a page a call otherwise: 2,700 calls for 100,000 objects.
-fn make_room() {
-    drop(std::hint::black_box(Vec::<u8>::with_capacity(ROOM * 400)));
-}
-
-/// glibc gives back, or maps, what has 128 KiB or more.
-const ROOM: usize = 256;
-
 /// Another file, whose reader made every object; `order` sorts them by name.
 struct Built {
     names: Vec<String>,
-    objects: Vec<Box<Resolved>>,
+    objects: Vec<Resolved>,
     order: Vec<u32>,
     /// By source.
     places: Vec<SourceOrigin>,
@@ -303,7 +294,8 @@ impl Catalog {
         attributes: Option<Map>,
         extra: Map,
     ) -> Result<Self> {
-        let (names, objects): (Vec<String>, Vec<Box<Resolved>>) = objects.into_iter().unzip();
+        let objects = objects.into_iter().map(|(name, object)| (name, *object));
+        let (names, objects): (Vec<String>, Vec<Resolved>) = objects.unzip();
         let count = u32::try_from(names.len()).map_err(|_| {
             let byte_len = names.len() as u64 * 4;
             zt_container::Error::Limit(LimitExceeded::Allocation { byte_len })
@@ -429,7 +421,7 @@ impl Catalog {
                         .get_or_init(|| listed.decode(at, registry)),
                 )
             }
-            Listing::Built(built) => built.objects.get(at).map(Box::as_ref),
+            Listing::Built(built) => built.objects.get(at),
         }
     }
 
@@ -469,9 +461,6 @@ impl Catalog {
     fn sorted(&self, registry: &Registry, keep: bool) -> Order {
         let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let look = |keys: &mut Vec<Key>, at: usize| {
-            if keep && at.is_multiple_of(ROOM) {
-                make_room();
-            }
             let key = |resolved: &Resolved| {
                 let (source, offset, has_bytes) = resolved.beginning(self.places());
                 let is_warned = !resolved.warnings.is_empty();
