@@ -17,6 +17,7 @@ use zt::container::codec::FrameCompressor;
 use zt::formats::PlaneCodec;
 use zt::{Buffer, DType, Map, Source, Span};
 
+use crate::contest::expect;
 use crate::contestants::{Digest, sum};
 use crate::{Result, Tensor};
 
@@ -349,16 +350,18 @@ pub fn cat_direct(path: &Path) -> Result<()> {
         .custom_flags(libc::O_DIRECT)
         .open(path)?;
     let step = 8 * PIECE;
-    let offsets: Vec<u64> = (0..file.metadata()?.len()).step_by(step).collect();
+    let byte_len = file.metadata()?.len();
+    let offsets: Vec<u64> = (0..byte_len).step_by(step).collect();
     let memory = || vec![0u8; step + BLOCK];
     offsets.into_par_iter().with_max_len(1).try_for_each_init(
         memory,
         |memory, offset| -> Result<()> {
             let start = memory.as_ptr().align_offset(BLOCK);
             let out = memory.get_mut(start..).and_then(|it| it.get_mut(..step));
+            let read = file.read_at(out.ok_or("no room")?, offset)?;
             // The last piece is shorter.
-            file.read_at(out.ok_or("no room")?, offset)?;
-            Ok(())
+            let is_whole = read == step || offset + read as u64 == byte_len;
+            expect(is_whole, || "a short read".into())
         },
     )
 }

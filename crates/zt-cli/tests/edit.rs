@@ -401,6 +401,31 @@ fn racing_appends_lose_no_committed_object() {
     zt!["verify", "--strict", path].exits(0);
 }
 
+/// What is waited for may replace the file, and is read then.
+#[test]
+fn a_file_that_is_written_anew_is_read_after_the_wait() {
+    let dir = tempdir().unwrap();
+    let [one, two] = ["one", "two"].map(|name| of_names(&dir.path().join(name), &[name]));
+    let path = dir.path().join("a.safetensors");
+    zt!["convert", one, path].exits(0);
+    let locked = zt::foreign::open_locked(&path).unwrap();
+    let mut command = common::command();
+    command.args(["meta", "set"]).arg(&path);
+    command
+        .args(["key", "1", "--wait"])
+        .stdout(std::process::Stdio::null());
+    let mut waiting = command.spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert_eq!(waiting.try_wait().unwrap(), None, "it waits");
+    let new = dir.path().join("new.safetensors");
+    zt!["convert", two, new].exits(0);
+    std::fs::rename(new, &path).unwrap();
+    drop(locked);
+    assert_eq!(waiting.wait().unwrap().code(), Some(0));
+    let document = zt!["ls", path, "--json"].exits(0).json();
+    assert_eq!(document["objects"][0]["name"], "two");
+}
+
 #[test]
 fn wait_tries_until_the_file_is_free() {
     let dir = tempdir().unwrap();

@@ -295,7 +295,7 @@ impl Ranges {
     /// `usual`. For a short part, the memory of another is freed, so that both together are not more.
     pub(crate) fn memory(&mut self, len: u64, usual: u64) -> BytesMut {
         let mut memory = self.spare.pop().unwrap_or_default();
-        if len > usual || len <= usual / 2 {
+        if len > usual || len < usual.saturating_sub(usual / 8) {
             return BytesMut::new();
         }
         memory.reserve(usize::try_from(usual).unwrap_or_default());

@@ -357,6 +357,7 @@ impl Writer {
     /// Raises:
     ///     TypeError: the value is no array, or has elements that files do not have.
     ///     MisuseError: the name is taken or empty, or the writer has ended.
+    ///     DigestMismatchError: a tensor of a file is damaged. Where it can be told only later, ``finish`` says so.
     #[pyo3(signature = (name, value, *, attributes = None, zstd = Given::No, digest = Given::No))]
     fn add(
         &self,

@@ -1,6 +1,6 @@
 //! A file of safetensors or GGUF that is edited: it is written anew, and replaces the old one when it is complete.
 
-use zt::foreign::AtomicFile;
+use zt::foreign::{AtomicFile, expect_unlocked};
 use zt::{ByteOrder, Error, ErrorKind, File, codes};
 use zt_convert::foreign::AttributeChange;
 use zt_convert::{ConvertOptions, Input, Kinds, is_blob};
@@ -32,6 +32,10 @@ impl EditArgs {
     pub(crate) fn rewrite(&self) -> Result<Option<Rewrite<'_>>, Failure> {
         refuse_stdin(&self.file)?;
         expect_local(&self.file, "a remote file cannot be edited")?;
+        if !self.dry_run {
+            // Before the file is read: the edit that is waited for is not to be undone.
+            self.wait.retry(|| expect_unlocked(&self.file))?;
+        }
         let input = InputArgs::default().open_file(&self.file, Truncated::Refused)?;
         if !KINDS.contains(&input.file().kind().as_str()) {
             return Ok(None);
@@ -85,8 +89,7 @@ impl Rewrite<'_> {
         let summary = if target.dry_run {
             kinds.convert(std::slice::from_ref(&input), std::io::sink(), &options)
         } else {
-            let out = target.wait.retry(|| AtomicFile::create(path));
-            out.and_then(|out| kinds.replace(input, out, &options))
+            AtomicFile::create(path).and_then(|out| kinds.replace(input, out, &options))
         };
         let summary = summary.map_err(|error| error.with_path(path))?;
         drop(progress);

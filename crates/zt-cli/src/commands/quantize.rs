@@ -173,8 +173,12 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         }
     }
     let Job {
-        writer, progress, ..
+        mut writer,
+        progress,
+        ..
     } = job;
+    let checked = writer.check_copied();
+    checked.map_err(|error| error.with_path(&arguments.file))?;
     writer.finish().map_err(of_out)?;
     let mut remarks = file.warnings();
     if let Some(file) = nameless {

@@ -70,6 +70,7 @@ pub fn patch_in_place(
             progress.report(lens.sum::<Result<u64>>()?)?;
         }
     }
+    edit.writer().check_copied()?;
     *edit.attributes_mut() = result.file().attributes()?;
     Ok(written)
 }

@@ -10,7 +10,7 @@ use std::io::Read as _;
 
 use zt::container::bytes_of;
 use zt::formats::check_bools_from;
-use zt::{Component, DType, Encoding, Span, Tensor};
+use zt::{ByteOrder, Component, DType, Encoding, Span, Tensor};
 use zt_foreign::{DATA, Incoming, Outgoing, Treatment, Written};
 
 use crate::native::in_file::InFile;
@@ -172,7 +172,8 @@ impl<'i> Shares<'i> {
     fn few(&self, unit: &Unit<'_>) -> Option<Few> {
         let (component, byte_len) = self.comparable(unit)?;
         let blob = &component.blob;
-        if blob.encoding != Encoding::Zstd || blob.span.byte_len() > FEW {
+        let is_zstd = blob.encoding == Encoding::Zstd && component.byte_order == ByteOrder::Little;
+        if !is_zstd || byte_len < LEAST || blob.span.byte_len() > FEW {
             return None;
         }
         let (source, span) = unit.tensor.stored_bytes(unit.role).ok()?;

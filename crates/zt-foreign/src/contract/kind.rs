@@ -29,8 +29,9 @@ pub trait FileKind: Send + Sync {
     /// [`zt::ErrorKind::Io`] if the source cannot be read.
     fn recognise(&self, probe: &Probe<'_>) -> Result<bool>;
 
-    /// Whether the end of a file shows that it is of this kind. The table asks this of a file in a store whose name has
-    /// an extension of the kind, so that its beginning need not be read.
+    /// Whether the end of a file shows that it is of this kind. For a file in a store, the
+    /// table asks the kind that the name shows. If it agrees, the table asks every kind, in order. So the beginning
+    /// of the file need not be read.
     ///
     /// # Errors
     ///

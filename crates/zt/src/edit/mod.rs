@@ -283,12 +283,15 @@ impl Editor {
     /// # Errors
     ///
     /// The fault of an object that cannot be read and was not removed, because it would be lost.
-    /// [`crate::ErrorKind::Misuse`] as for [`Writer::finish`]; [`crate::ErrorKind::Io`].
+    /// [`crate::ErrorKind::Misuse`] and [`crate::ErrorKind::DigestMismatch`] as for [`Writer::finish`];
+    /// [`crate::ErrorKind::Io`].
     ///
     /// After an error the old file is there. The exception is a failed sync after the last step: the
     /// new file is there, and a loss of power may destroy it. After code `replaced`, another program has
     /// given the name to another file, which lacks the edit; other names of the edited file keep it.
-    pub fn commit(self) -> Result<()> {
+    pub fn commit(mut self) -> Result<()> {
+        // An error about another file, which is not to get the path of this one.
+        self.writer.check_copied()?;
         let is_sound = self.check();
         let (path, locked) = (self.path, self.locked);
         let commit = || {

@@ -34,7 +34,7 @@ struct Listed {
     index: Index<ManifestBytes>,
     placement: Placement,
     manifest: Span,
-    /// The objects that are kept. Decoding is idempotent, so two threads that race here do no harm.
+    /// The objects that are kept. Of two threads that want one, the second waits for the first.
     pages: Box<[OnceLock<Page>]>,
 }
 
@@ -275,13 +275,19 @@ impl Catalog {
             data,
             limits: *limits,
         };
-        let pages = index.len().div_ceil(PAGE);
+        let count = index.len().div_ceil(PAGE);
+        let mut pages: Vec<OnceLock<Page>> = Vec::new();
+        pages.try_reserve_exact(count).map_err(|_| {
+            let byte_len = count.saturating_mul(size_of::<OnceLock<Page>>()) as u64;
+            zt_container::Error::Limit(LimitExceeded::Allocation { byte_len })
+        })?;
+        pages.resize_with(count, OnceLock::new);
         Ok(Catalog {
             listing: Listing::Manifest(Box::new(Listed {
                 index,
                 placement,
                 manifest,
-                pages: std::iter::repeat_with(OnceLock::new).take(pages).collect(),
+                pages: pages.into(),
             })),
             order: OnceLock::new(),
         })

@@ -58,11 +58,13 @@ impl Writer<'_> {
             return Ok(());
         }
         self.encoder.wait_for_digests()?;
-        for (ticket, expected) in self.expected.drain(..) {
-            self.encoder
-                .blob(ticket)
-                .map_or(Ok(()), |blob| expected.check(blob))?;
+        for (ticket, expected) in &self.expected {
+            if let Some(blob) = self.encoder.blob(*ticket) {
+                expected.check(blob)?;
+            }
         }
+        // Only now: a writer with a damaged copy never finishes.
+        self.expected.clear();
         Ok(())
     }
 
@@ -255,9 +257,9 @@ pub(crate) struct Expected {
 
 impl Expected {
     /// Refuses another digest.
-    pub(crate) fn check(self, written: &Blob) -> Result<()> {
+    pub(crate) fn check(&self, written: &Blob) -> Result<()> {
         let (expected, found) = match &written.digest {
-            Some(found) if *found != self.digest => (self.digest, found.clone()),
+            Some(found) if *found != self.digest => (self.digest.clone(), found.clone()),
             _ => return Ok(()),
         };
         let error = Error::from(zt_container::Error::DigestMismatch { expected, found });
