@@ -419,7 +419,7 @@ fn a_damaged_copy_is_found_at_the_latest_when_the_file_is_finished() {
             .unwrap();
         writer.copy("x", &file.tensor("x").unwrap()).unwrap();
         assert!(!checks || writer.check_copied().is_err());
-        // Whoever goes on after that error gets no file, either.
+        // A caller who goes on after that error gets no file, either.
         let error = writer.finish().unwrap_err();
         let found = (error.code(), error.object(), error.component());
         assert_eq!(found, ("digest-mismatch", Some("x"), Some("data")));

@@ -160,14 +160,17 @@ fn list(
     } else {
         (OBJECT, add_object_row)
     };
-    let add = |(totals, rows): &mut (Totals, Option<Table>), entry: &Entry<'_>| {
+    let add = |rows: &mut Option<Table>, object: &ObjectBody<'_>| {
+        add_rows(object, rows.get_or_insert_with(|| Table::new(heads)));
+    };
+    let add_with_totals = |(totals, rows): &mut (Totals, Option<Table>), entry: &Entry<'_>| {
         let object = ObjectBody::new(entry);
         totals.add(&object);
-        add_rows(&object, rows.get_or_insert_with(|| Table::new(heads)));
+        add(rows, &object);
     };
     // Rows are made twice, first for the widths of the columns: none waits in memory for the last one.
     let (mut totals, mut table) = (Totals::default(), Table::new(heads));
-    objects.fold(add, |(some, rows)| {
+    objects.fold(add_with_totals, |(some, rows)| {
         totals.merge(&some);
         rows.iter().for_each(|rows| table.widen(rows));
     });
@@ -181,7 +184,9 @@ fn list(
     answer.text(&table.render(colored))?;
     if tree.is_none() {
         let mut printed = Ok(());
-        objects.fold(add, |(_, rows)| {
+        let again =
+            |rows: &mut Option<Table>, entry: &Entry<'_>| add(rows, &ObjectBody::new(entry));
+        objects.fold(again, |rows| {
             if let (Some(rows), Ok(())) = (rows, &printed) {
                 let mut lines = String::new();
                 table.push_rows(&rows, colored, &mut lines);

@@ -52,8 +52,8 @@ fn announce(source: &dyn Source, archive: &Archive) {
     }
 }
 
-/// Whether a file whose end came with the first request is an archive that `is_ours`. Its beginning comes
-/// together with those of the other members.
+/// Whether a file whose end came with the first request is an archive that `is_ours`. The first bytes
+/// of the file and of all members come together.
 ///
 /// # Errors
 ///

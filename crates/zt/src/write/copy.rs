@@ -46,8 +46,8 @@ impl Writer<'_> {
         self.copy_object(name, tensor, Some(options), progress)
     }
 
-    /// Waits for the digests of what was copied so far, and compares them with those of its files.
-    /// [`Writer::finish`] does it, too, but does not say which call copied what is damaged.
+    /// Waits until every copy so far has its digest, and compares each with the digest in the source file.
+    /// [`Writer::finish`] does the same. Call this before it to tell a damaged source from a fault of the sink.
     ///
     /// # Errors
     ///

@@ -52,7 +52,8 @@ impl Directory {
     }
 
     fn half_hash(&self, name: &str) -> u32 {
-        narrow(self.hasher.hash_one(name) >> 32)
+        let [a, b, c, d, ..] = self.hasher.hash_one(name).to_ne_bytes();
+        u32::from_ne_bytes([a, b, c, d])
     }
 
     fn name(&self, at: usize) -> Option<&[u8]> {
@@ -94,7 +95,7 @@ impl Directory {
 
     fn link(&mut self, name: &str, at: usize) {
         let half = self.half_hash(name);
-        let entry = (half, narrow(at as u64));
+        let entry = (half, narrow(at));
         self.by_name
             .insert_unique(whole(half), entry, |(half, _)| whole(*half));
     }
@@ -190,6 +191,6 @@ const fn whole(half: u32) -> u64 {
     clippy::expect_used,
     reason = "a manifest of so many objects has no reader"
 )]
-fn narrow(number: u64) -> u32 {
-    u32::try_from(number).expect("a manifest has fewer than 2^32 bytes")
+fn narrow(place: usize) -> u32 {
+    u32::try_from(place).expect("a manifest of 4 GiB has fewer objects")
 }
