@@ -337,7 +337,7 @@ pub fn cat(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Reads a file past the page cache on all threads, 8 MiB at a time, and keeps nothing.
+/// Reads a file past the page cache on all threads, 8 MiB at a time into large pages, and keeps nothing.
 ///
 /// # Errors
 ///
@@ -352,10 +352,11 @@ pub fn cat_direct(path: &Path) -> Result<()> {
     let step = 8 * PIECE;
     let byte_len = file.metadata()?.len();
     let offsets: Vec<u64> = (0..byte_len).step_by(step).collect();
-    let memory = || vec![0u8; step + BLOCK];
+    let memory = || Buffer::try_zeroed((step + BLOCK) as u64);
     offsets.into_par_iter().with_max_len(1).try_for_each_init(
         memory,
         |memory, offset| -> Result<()> {
+            let memory = memory.as_mut().map_err(|error| error.to_string())?;
             let start = memory.as_ptr().align_offset(BLOCK);
             let out = memory.get_mut(start..).and_then(|it| it.get_mut(..step));
             let read = file.read_at(out.ok_or("no room")?, offset)?;

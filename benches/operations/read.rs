@@ -88,9 +88,9 @@ pub(super) fn plan<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Conte
     let all = &workload.tensors;
     let ours = folder.join("ours.zt");
     publish(&ours, workload, Storage::Raw)?;
-    for (name, verify, keeps) in [
+    for (name, verify, page_cache) in [
         ("zt", Verify::Never, true),
-        ("zt, page cache as it was", Verify::Never, false),
+        ("zt, past the page cache", Verify::Never, false),
         ("zt, crc32c compared", Verify::OnRead, true),
     ] {
         let ours = ours.clone();
@@ -100,7 +100,7 @@ pub(super) fn plan<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Conte
                 let wanted = all.iter().map(|tensor| file.tensor(&tensor.name));
                 let wanted = wanted.map(|tensor| Ok((tensor?, Vec::new())));
                 let plan = file.plan(wanted.collect::<Result<Vec<_>>>()?);
-                plan.page_cache(keeps).for_each(|at, dense| {
+                plan.page_cache(page_cache).for_each(|at, dense| {
                     let (dense, tensor) = (dense?, all.get(at).ok_or("no tensor")?);
                     expect(!check || *dense.elements().bytes == *tensor.bytes, || {
                         tensor.name.clone()

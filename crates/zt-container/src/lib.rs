@@ -83,9 +83,9 @@ pub use memory::bytes_of;
 pub use mmap::Map;
 pub use reader::{BlobReader, check_declared, check_digest, read_into};
 pub use seekable::Seekable;
-pub use source::{FileSource, Memory, Source, is_device, open_regular, read_exact_at};
 #[cfg(all(target_os = "linux", feature = "readahead"))]
-pub use source::{data_from, is_cached, release};
+pub use source::data_from;
+pub use source::{FileSource, Memory, Source, is_device, open_regular, read_exact_at};
 pub use span::Span;
 pub use unique::repeated;
 pub use writer::ContainerWriter;

@@ -1,6 +1,6 @@
 //! The state of an open file, which its handles share.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use zt_container::{Limits, Source};
 use zt_formats::Registry;
@@ -9,6 +9,7 @@ use crate::cores::scratch::Pool;
 use crate::error::Error;
 use crate::file::catalog::Catalog;
 use crate::file::chunks::Tables;
+use crate::file::direct::past_cache;
 use crate::file::kind::Kind;
 use crate::file::value_rule::Tolerated;
 use crate::file::verified_blobs::Verified;
@@ -31,6 +32,8 @@ pub(crate) struct Inner {
     pub(crate) kind: Kind,
     pub(crate) catalog: Catalog,
     pub(crate) sources: Vec<Arc<dyn Source>>,
+    /// The same sources past the page cache, opened when they are needed.
+    pub(super) past_cache: Vec<OnceLock<Option<Box<dyn Source>>>>,
     /// Of all files together. Sources that were made are no files.
     pub(super) byte_len: u64,
     pub(crate) registry: Registry,
@@ -48,6 +51,16 @@ pub(crate) struct Inner {
     pub(crate) tolerated: Tolerated,
     /// The end of a file of another kind is missing.
     pub(crate) truncated: Option<Error>,
+}
+
+impl Inner {
+    /// The source of this number; with `past`, past the page cache where that is possible.
+    pub(super) fn source(&self, at: usize, past: bool) -> Option<&dyn Source> {
+        let source = self.sources.get(at)?;
+        let opened = self.past_cache.get(at).filter(|_| past);
+        let direct = opened.and_then(|it| it.get_or_init(|| past_cache(source)).as_deref());
+        Some(direct.unwrap_or(&**source))
+    }
 }
 
 /// The sources of a file, and the remarks of its reader.

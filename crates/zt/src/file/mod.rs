@@ -11,6 +11,7 @@
 //! | `catalog` | the index of names, and the objects, decoded when they are asked for |
 //! | `tensor` | [`Tensor`]: metadata and components of one object |
 //! | `unfinished` | the old file, where an edit has not finished |
+//! | `direct` | reads past the page cache of the system |
 //! | `window` | takes objects some thousand at a time |
 //! | `overlap` | the limit for bytes that many blobs share |
 //! | `verified_blobs`, `chunks` | the blobs whose digest was already checked, and the chunks of blobs |
@@ -23,6 +24,7 @@
 pub(crate) mod builder;
 pub(crate) mod catalog;
 pub(crate) mod chunks;
+mod direct;
 pub(crate) mod inner;
 pub(crate) mod kind;
 mod nearest;
@@ -40,7 +42,7 @@ pub use nearest::nearest;
 pub use warning::{Warning, WarningKind, parted_links};
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use zt_container::{Layout, Source, Span};
 use zt_formats::Registry;
@@ -133,6 +135,7 @@ impl File {
         let inner = Inner {
             kind,
             catalog,
+            past_cache: origin.sources.iter().map(|_| OnceLock::new()).collect(),
             sources: origin.sources,
             byte_len: origin.byte_len,
             registry: options.registry_or_builtin(),

@@ -23,7 +23,7 @@ pub struct Plan<'f> {
     items: Vec<Item<'f>>,
     memory: u64,
     threads: Option<usize>,
-    keeps_cached: bool,
+    page_cache: bool,
 }
 
 #[derive(Debug)]
@@ -77,7 +77,7 @@ impl File {
             items,
             memory: MEMORY,
             threads: None,
-            keeps_cached: true,
+            page_cache: true,
         }
     }
 }
@@ -97,12 +97,12 @@ impl Plan<'_> {
         self
     }
 
-    /// Whether the page cache of the system keeps what is read, as it does by default. With `false`, what it
-    /// did not hold before is dropped from it again. For files that are read once, beside others that are
-    /// used often. What the system itself reads ahead, some 128 KiB behind a value, may stay. Has an effect on
-    /// Linux, and on files that are read by position.
-    pub const fn page_cache(mut self, keeps: bool) -> Self {
-        self.keeps_cached = keeps;
+    /// Whether the page cache of the system takes part, as it does by default. With `false`, the disk is read
+    /// past it, also where it holds the bytes: for files that are read once, beside others that are used
+    /// often. A disk that is read so takes less of the processor. Has an effect on Linux, on files that are
+    /// read by position, where the file system has such reads (`O_DIRECT`).
+    pub const fn page_cache(mut self, used: bool) -> Self {
+        self.page_cache = used;
         self
     }
 
@@ -126,20 +126,13 @@ impl Plan<'_> {
             let value = begun.value.wait().ok_or_else(Error::out_of_order)?;
             take(begun.item.at, value)
         };
-        // Found before anything is announced, because that fills the page cache.
-        let cold = self.items.iter().map(|item| {
-            let found = (!self.keeps_cached).then(|| item.cold());
-            found.unwrap_or_default()
-        });
-        let cold: Vec<Vec<Stored<'_>>> = cold.collect();
         workers.scope(usize::MAX, |scope| {
             let mut ahead = VecDeque::<Begun<'_, '_>>::new();
             let (mut held, mut announced) = (0u64, 0);
             // One for each thread, so that the disk has work while they decode: all at once are slower.
             let next = self.items.iter().skip(workers.threads());
             let next = next.map(Some).chain(iter::repeat(None));
-            let items = self.items.iter().zip(&cold);
-            for (place, ((item, cold), next)) in items.zip(next).enumerate() {
+            for (place, (item, next)) in self.items.iter().zip(next).enumerate() {
                 while let Some(oldest) = ahead.pop_front() {
                     let has_room = held.saturating_add(item.byte_len) <= self.memory;
                     if has_room && !oldest.value.is_done() {
@@ -153,10 +146,11 @@ impl Plan<'_> {
                     announced = self.announce_from(place);
                 }
                 let value = scope.start(move || {
+                    if !self.page_cache {
+                        return item.read(item.tensor.past_cache());
+                    }
                     next.inspect(|next| next.announce());
-                    let value = item.read();
-                    cold.iter().for_each(release);
-                    value
+                    item.read(item.tensor)
                 });
                 ahead.push_back(Begun { item, value });
                 held = held.saturating_add(item.byte_len);
@@ -213,45 +207,13 @@ impl<'f> Item<'f> {
         }
     }
 
-    /// What reading it brings into the page cache.
-    fn cold(&self) -> Vec<Stored<'f>> {
-        let parts = self.tensor.located().zip(&self.stored);
-        let parts = parts.map(|(part, (source, span))| {
-            let whole = part.component.blob.span;
-            (*source, if span.is_empty() { whole } else { *span })
-        });
-        parts.filter(|stored| !is_cached(stored)).collect()
-    }
-
-    fn read(&self) -> Result<Dense<'static>> {
+    fn read(&self, tensor: Tensor<'_>) -> Result<Dense<'static>> {
         if self.slices.is_empty() {
-            return self.tensor.to_dense();
+            return tensor.to_dense();
         }
-        self.tensor.slice(&self.slices)
+        tensor.slice(&self.slices)
     }
 }
-
-#[cfg(target_os = "linux")]
-fn is_cached((source, span): &Stored<'_>) -> bool {
-    let file = source.file();
-    file.is_none_or(|file| zt_container::is_cached(file, *span))
-}
-
-#[cfg(target_os = "linux")]
-fn release((source, span): &Stored<'_>) {
-    if let Some(file) = source.file() {
-        zt_container::release(file, *span);
-    }
-}
-
-/// Other systems keep what they like.
-#[cfg(not(target_os = "linux"))]
-const fn is_cached(_: &Stored<'_>) -> bool {
-    true
-}
-
-#[cfg(not(target_os = "linux"))]
-const fn release(_: &Stored<'_>) {}
 
 /// All components of a whole tensor, or the rows around a part of raw values. For any other part only the
 /// beginnings of its components: what is read of them is not known before.

@@ -33,6 +33,7 @@ pub struct Tensor<'f> {
     name: &'f str,
     resolved: &'f Resolved,
     object: &'f Object,
+    past_cache: bool,
 }
 
 /// The decoded length that a manifest declares, if it is plausible. Real weights shrink a few times. A
@@ -60,6 +61,7 @@ impl<'f> Tensor<'f> {
             name,
             resolved,
             object,
+            past_cache: false,
         }
     }
 
@@ -480,8 +482,14 @@ impl<'f> Tensor<'f> {
     pub(crate) fn source(&self, part: Located<'_>) -> &'f dyn Source {
         // The builder has checked that there is one.
         static NONE: zt_container::Memory<&[u8]> = zt_container::Memory::new(&[]);
-        let source = self.file.sources.get(self.resolved.source(part.at));
-        source.map_or(&NONE, |source| &**source)
+        let source = self.resolved.source(part.at);
+        self.file.source(source, self.past_cache).unwrap_or(&NONE)
+    }
+
+    /// The same object, whose bytes are read past the page cache of the system where that is possible.
+    pub(crate) const fn past_cache(mut self) -> Self {
+        self.past_cache = true;
+        self
     }
 
     pub(crate) fn must_verify(&self, part: Located<'_>) -> bool {
