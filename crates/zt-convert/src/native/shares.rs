@@ -54,7 +54,6 @@ pub(crate) struct Seen<'i> {
 /// A unit that must be written, and the keys by which later ones find it.
 pub(crate) struct Missing<'i> {
     unit: Unit<'i>,
-    place: Option<Place>,
     few: Option<Box<Few>>,
     content: Option<Content>,
 }
@@ -111,7 +110,7 @@ impl<'i> Shares<'i> {
     /// The unit that must be written, if there is none.
     pub(crate) fn search(&mut self, unit: Unit<'i>) -> Result<Seen<'i>, Missing<'i>> {
         let place = unit.place().filter(|_| self.is_on);
-        let seen = place.as_ref().and_then(|place| self.by_place.get(place));
+        let seen = place.and_then(|place| self.by_place.get(&place));
         let mut latest = seen.into_iter().flatten().rev().take(MOST_PLACED);
         if let Some(seen) = latest.find(|seen| seen.unit.is_alike(&unit, has_blob_of)) {
             return Ok(*seen);
@@ -138,7 +137,6 @@ impl<'i> Shares<'i> {
             Some(seen) => Ok(*seen),
             None => Err(Missing {
                 unit,
-                place,
                 few: few.map(Box::new),
                 content,
             }),
@@ -149,7 +147,7 @@ impl<'i> Shares<'i> {
     pub(crate) fn insert(&mut self, missing: Missing<'i>, written: Written) {
         let unit = missing.unit;
         let seen = Seen { unit, written };
-        if let Some(place) = missing.place {
+        if let Some(place) = unit.place().filter(|_| self.is_on) {
             self.by_place.entry(place).or_insert_with(one).push(seen);
         }
         if let Some(few) = missing.few.filter(|_| self.by_few.len() < MOST_KEPT) {
