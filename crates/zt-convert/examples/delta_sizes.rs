@@ -4,8 +4,8 @@
 //! cargo run --release -p zt-convert --example delta_sizes
 //! ```
 //!
-//! `zstd` and `xdelta3` must be on the path. Arguments: the MiB of values of a model, 64 by default, and a
-//! part of the names of cases.
+//! `zstd` and `xdelta3` must be on the path. Arguments: the MiB of values of a model, 64 by default; a part of
+//! the names of cases; the rows of a matrix, of 1024 values each, 1024 by default.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -22,7 +22,7 @@ use std::time::Instant;
 use zt::{Compression, DType, Dense, Elements, File, HashOptions, WriteOptions};
 use zt_convert::{Input, delta, patch};
 
-const MATRIX: usize = 1 << 20;
+const COLUMNS: usize = 1024;
 
 /// xorshift64*, and numbers of the normal distribution.
 struct Random(u64);
@@ -73,7 +73,9 @@ fn store(model: &Model, is_wide: bool, path: &Path, options: WriteOptions) -> u6
         let dtype = if is_wide { DType::F32 } else { DType::BF16 };
         let bytes = bytes(matrix, is_wide);
         let elements = Elements::new(dtype, &bytes[..]);
-        let dense = Dense::from_elements([1024, (MATRIX / 1024) as u64], elements).unwrap();
+        let dense =
+            Dense::from_elements([(matrix.len() / COLUMNS) as u64, COLUMNS as u64], elements)
+                .unwrap();
         writer.add(&format!("layers.{at}.weight"), &dense).unwrap();
     }
     writer.finish().unwrap();
@@ -249,9 +251,11 @@ const CASES: [Case; 12] = [
 ];
 
 fn main() {
-    let mib: usize = std::env::args()
-        .nth(1)
-        .map_or(64, |mib| mib.parse().unwrap());
+    let number = |at, default| {
+        let argument = std::env::args().nth(at);
+        argument.map_or(default, |number| number.parse().unwrap())
+    };
+    let (mib, matrix) = (number(1, 64), number(3, 1024) * COLUMNS);
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     println!(
@@ -269,11 +273,11 @@ fn main() {
     {
         let mut random = Random(88_172_645_463_325_252);
         let width = if is_wide { 4 } else { 2 };
-        let count = mib * (1 << 20) / width / MATRIX;
+        let count = mib * (1 << 20) / width / matrix;
         let mut old: Model = Vec::new();
         for _ in 0..count {
             old.push(
-                (0..MATRIX)
+                (0..matrix)
                     .map(|_| to_bits(0.02 * random.normal(), is_wide))
                     .collect(),
             );
@@ -289,7 +293,7 @@ fn main() {
             .collect();
         let pairs = old.iter().flatten().zip(new.iter().flatten());
         let changed = pairs.filter(|(a, b)| a != b).count() as f64;
-        let all = (count * MATRIX) as f64;
+        let all = (count * matrix) as f64;
         let share = changed / all;
         let entropy = |p: f64| if p > 0.0 { -p * p.log2() } else { 0.0 };
         let bound = (all * (entropy(share) + entropy(1.0 - share)) + 2.0 * changed) / 8.0;

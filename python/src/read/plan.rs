@@ -41,8 +41,9 @@ pub(crate) struct Reading {
 ///     memory: the most bytes of values that are held and were not taken. One value is held whatever
 ///         its length, and so are those that :meth:`Plan.take` passes over.
 ///     threads: how many threads read; by default all cores, or ``ZT_NUM_THREADS``.
-///     page_cache: whether the page cache of the system takes part. With ``False``, the disk is read past
-///         it, for files that are read once (Linux, local files, where the file system has ``O_DIRECT``).
+///     page_cache: whether the page cache of the system takes part. With ``False``, values of
+///         at least 64 KiB are read past it, for files that are read once (Linux, local files, where the file
+///         system has ``O_DIRECT``).
 ///     storage_options: as for :func:`open`.
 ///
 /// Raises:

@@ -15,6 +15,9 @@ use crate::file::tensor::{Located, Tensor};
 /// Values that are read ahead of their use, unless [`Plan::memory`] says otherwise.
 const MEMORY: u64 = 256 << 20;
 
+/// For a shorter value, a read past the page cache takes longer than what the system reads ahead.
+const LEAST_PAST_CACHE: u64 = 64 << 10;
+
 /// Tensors and slices that will be read. Made by [`File::plan`].
 #[must_use = "a plan reads nothing before `for_each`"]
 #[derive(Debug)]
@@ -97,10 +100,10 @@ impl Plan<'_> {
         self
     }
 
-    /// Whether the page cache of the system takes part, as it does by default. With `false`, the disk is read
-    /// past it, also where it holds the bytes: for files that are read once, beside others that are used
-    /// often. A disk that is read so takes less of the processor. Has an effect on Linux, on files that are
-    /// read by position, where the file system has such reads (`O_DIRECT`).
+    /// Whether the page cache of the system takes part, as it does by default. With `false`, values of at least
+    /// 64 KiB are read from the disk past it, also where it holds them: for files that are read once, beside
+    /// others that are used often. Such reads take less of the processor. Has an effect on Linux, on files
+    /// that are read by position, where the file system has such reads (`O_DIRECT`).
     pub const fn page_cache(mut self, used: bool) -> Self {
         self.page_cache = used;
         self
@@ -146,7 +149,7 @@ impl Plan<'_> {
                     announced = self.announce_from(place);
                 }
                 let value = scope.start(move || {
-                    if !self.page_cache {
+                    if !self.page_cache && item.byte_len >= LEAST_PAST_CACHE {
                         return item.read(item.tensor.past_cache());
                     }
                     next.inspect(|next| next.announce());
