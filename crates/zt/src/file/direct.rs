@@ -6,11 +6,15 @@ use zt_container::Source;
 
 /// The same bytes, read past the page cache. `None` if the source is no file that is read by position, or its
 /// file system has no such reads.
+#[cfg(target_os = "linux")]
 pub(super) fn past_cache(source: &Arc<dyn Source>) -> Option<Box<dyn Source>> {
-    #[cfg(target_os = "linux")]
-    return Some(Box::new(linux::Direct::new(source)?));
-    #[cfg(not(target_os = "linux"))]
-    return None;
+    Some(Box::new(linux::Direct::new(source)?))
+}
+
+/// `None`: other systems are not asked for such reads.
+#[cfg(not(target_os = "linux"))]
+pub(super) const fn past_cache(_: &Arc<dyn Source>) -> Option<Box<dyn Source>> {
+    None
 }
 
 #[cfg(target_os = "linux")]
