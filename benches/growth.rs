@@ -39,11 +39,11 @@ pub struct Measured {
     pub seconds: f64,
     /// The most bytes that a process had resident, of all rounds.
     pub resident: u64,
-    /// The most bytes that it had allocated at once for the operation, of all rounds.
-    pub heap: u64,
+    /// The memory of the operation itself, of all rounds.
+    pub memory: u64,
     /// Decoded bytes, where they matter.
     pub byte_len: Option<u64>,
-    /// Bytes of the manifest, if the heap must be compared with them.
+    /// Bytes of the manifest, if the memory must be compared with them.
     pub manifest: Option<u64>,
 }
 
@@ -102,17 +102,17 @@ impl Table {
                 .and_then(|(_, cell)| *cell)
         };
         if let Some(Measured {
-            heap,
+            memory,
             manifest: Some(manifest),
             ..
         }) = cell(OPEN)
         {
             all.push(Owed {
-                what: format!("heap to open a file of {value} objects"),
+                what: format!("memory to open a file of {value} objects"),
                 against: "its manifest",
                 owed: "at most 8x + 1 MiB".into(),
-                found: format!("{:.2}x", heap as f64 / manifest as f64),
-                is_met: heap <= 8 * manifest + (1 << 20),
+                found: format!("{:.2}x", memory as f64 / manifest as f64),
+                is_met: memory <= 8 * manifest + (1 << 20),
             });
         }
         for (name, most) in [(LS, 1.2), (LS_JSON, 1.0), (VERIFY, 1.0)] {
@@ -268,8 +268,18 @@ fn program(path: &Path, rounds: usize, arguments: &[&str]) -> Result<Measured> {
 /// The most bytes that a process has had resident, as Linux counts them in this file; 0 if it is gone.
 #[must_use]
 pub fn resident(status: &str) -> u64 {
+    in_status(status, "VmHWM:")
+}
+
+/// The bytes that this process has in memory and in no file.
+#[must_use]
+pub fn anonymous() -> u64 {
+    in_status("/proc/self/status", "RssAnon:")
+}
+
+fn in_status(status: &str, name: &str) -> u64 {
     let status = fs::read_to_string(status).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
     let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
     kib.unwrap_or(0) << 10
 }
@@ -362,10 +372,10 @@ impl Alone {
         let mut seconds = Vec::new();
         let mut measured = Measured::default();
         for _ in 0..rounds {
-            let (took, resident, heap) = self.run(arguments)?;
+            let (took, resident, memory) = self.run(arguments)?;
             seconds.push(took);
             measured.resident = measured.resident.max(resident);
-            measured.heap = measured.heap.max(heap);
+            measured.memory = measured.memory.max(memory);
         }
         seconds.sort_by(f64::total_cmp);
         measured.seconds = seconds.get(rounds / 2).copied().unwrap_or(f64::NAN);

@@ -1,8 +1,8 @@
 //! `alone OPERATION ...`: one operation in a process of its own, for [`zt_benches::growth`].
 //!
-//! Prints three numbers: seconds, the most bytes that the process had resident, and the most bytes
-//! that the operation had allocated at once. The allocator that counts them is why this is a
-//! program apart: it would slow down those who allocate much.
+//! Prints three numbers: seconds, the most bytes that the process had resident, and the memory of the
+//! operation. The allocator that counts it is why this is a program apart: it would slow down those who
+//! allocate much.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -14,7 +14,7 @@ use peak_alloc::PeakAlloc;
 use zt::foreign::AtomicFile;
 use zt::{DType, OpenOptions, Verify, WriteOptions, Writer};
 use zt_benches::contestants::{Digest, Storage, ours};
-use zt_benches::growth::resident;
+use zt_benches::growth::{anonymous, resident};
 use zt_benches::random::Random;
 use zt_benches::workload::gaussian_bf16;
 use zt_benches::{Result, Workload};
@@ -26,9 +26,9 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match run(&arguments) {
-        Ok(Cost { took, heap }) => {
+        Ok(Cost { took, memory }) => {
             println!(
-                "{} {} {heap}",
+                "{} {} {memory}",
                 took.as_secs_f64(),
                 resident("/proc/self/status")
             );
@@ -44,19 +44,25 @@ fn main() -> ExitCode {
 /// What an operation took.
 struct Cost {
     took: Duration,
-    heap: u64,
+    /// The most bytes that it had allocated at once, or what it holds at its end, if that is more. Large pages
+    /// do not come from the allocator.
+    memory: u64,
 }
 
 /// Does the work, with its time and its memory; what it makes is dropped afterwards.
 fn cost<T>(work: impl FnOnce() -> Result<T>) -> Result<Cost> {
-    let before = ALLOCATOR.current_usage();
+    let before = (ALLOCATOR.current_usage(), anonymous());
     ALLOCATOR.reset_peak_usage();
     let start = Instant::now();
     let outcome = work();
     let took = start.elapsed();
-    let heap = ALLOCATOR.peak_usage().saturating_sub(before) as u64;
+    let heap = ALLOCATOR.peak_usage().saturating_sub(before.0) as u64;
+    let held = anonymous().saturating_sub(before.1);
     drop(outcome?);
-    Ok(Cost { took, heap })
+    Ok(Cost {
+        took,
+        memory: heap.max(held),
+    })
 }
 
 fn run(arguments: &[&str]) -> Result<Cost> {

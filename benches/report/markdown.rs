@@ -193,8 +193,8 @@ fn measured(cell: &Measured) -> String {
     }
     match cell.manifest {
         Some(manifest) => {
-            let heap = cell.heap as f64 / manifest as f64;
-            let _ = write!(text, "; heap {} ({heap:.1}x the manifest)", size(cell.heap));
+            let (memory, share) = (cell.memory, cell.memory as f64 / manifest as f64);
+            let _ = write!(text, "; memory {} ({share:.1}x the manifest)", size(memory));
         }
         None => {
             let _ = write!(text, "; {}", size(cell.resident));
