@@ -139,28 +139,18 @@ impl<'a> Contest<'a> {
         let run = Arc::new(run);
         let all = Arc::clone(&run);
         self.add(role, name, move |check| all(check));
-        self.add(role, format!("{name}, 1 thread"), move |check| {
-            one.install(|| run(check))
-        });
+        self.add(role, format!("{name}, 1 thread"), move |check| one.install(|| run(check)));
         Ok(())
     }
 
     /// Adds a target: so many times the speed of the contestant called `against`.
     pub fn owes(&mut self, speed: f64, against: &'static str) {
-        self.targets.push(Target {
-            ours: None,
-            against,
-            speed,
-        });
+        self.targets.push(Target { ours: None, against, speed });
     }
 
     /// As [`Contest::owes`], for the contestant of ours with that name.
     pub fn one_owes(&mut self, ours: &'static str, speed: f64, against: &'static str) {
-        self.targets.push(Target {
-            ours: Some(ours),
-            against,
-            speed,
-        });
+        self.targets.push(Target { ours: Some(ours), against, speed });
     }
 
     /// The files in `folder` leave the page cache before every turn. Only those on a disk can.
@@ -326,13 +316,7 @@ impl Timed {
         let rounds: Vec<f64> = times.iter().map(Duration::as_secs_f64).collect();
         let mut seconds = rounds.clone();
         seconds.sort_by(f64::total_cmp);
-        Timed {
-            name,
-            role,
-            stored: None,
-            rounds,
-            seconds,
-        }
+        Timed { name, role, stored: None, rounds, seconds }
     }
 
     /// The middle of all rounds, in seconds.
@@ -363,8 +347,7 @@ impl Standing {
     /// How many times the speed of `other` ours is.
     #[must_use]
     pub fn speed_against(&self, other: &Timed) -> f64 {
-        self.ours()
-            .map_or(f64::NAN, |ours| other.median() / ours.median())
+        self.ours().map_or(f64::NAN, |ours| other.median() / ours.median())
     }
 
     /// What our output may be of the decoded bytes at most, and what it is.
@@ -388,9 +371,8 @@ impl Standing {
     pub fn range_against(&self, other: &Timed) -> [f64; 2] {
         let ours = self.ours().into_iter().flat_map(|ours| &ours.rounds);
         let ratios = ours.zip(&other.rounds).map(|(ours, other)| other / ours);
-        ratios.fold([f64::INFINITY, 0.0], |[least, most], ratio| {
-            [ratio.min(least), ratio.max(most)]
-        })
+        ratios
+            .fold([f64::INFINITY, 0.0], |[least, most], ratio| [ratio.min(least), ratio.max(most)])
     }
 }
 

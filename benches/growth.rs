@@ -97,16 +97,9 @@ impl Table {
         };
         let cell = |name: &str| {
             let mut columns = self.columns.iter().zip(cells);
-            columns
-                .find(|(column, _)| **column == name)
-                .and_then(|(_, cell)| *cell)
+            columns.find(|(column, _)| **column == name).and_then(|(_, cell)| *cell)
         };
-        if let Some(Measured {
-            memory,
-            manifest: Some(manifest),
-            ..
-        }) = cell(OPEN)
-        {
+        if let Some(Measured { memory, manifest: Some(manifest), .. }) = cell(OPEN) {
             all.push(Owed {
                 what: format!("memory to open a file of {value} objects"),
                 against: "its manifest",
@@ -116,9 +109,8 @@ impl Table {
             });
         }
         for (name, most) in [(LS, 1.2), (LS_JSON, 1.0), (VERIFY, 1.0)] {
-            if let Some(Measured {
-                seconds, resident, ..
-            }) = cell(name).filter(|_| value == "1000000")
+            if let Some(Measured { seconds, resident, .. }) =
+                cell(name).filter(|_| value == "1000000")
             {
                 all.push(Owed {
                     what: format!("{name}, {value} objects"),
@@ -175,9 +167,8 @@ fn objects(alone: &Alone, size: Size, folder: &Path) -> Result<Table> {
         alone.run(&["make-objects", &count.to_string(), &path])?;
         let manifest = manifest_len(Path::new(&path))?;
         let spare = folder.path().join("spare.zt").display().to_string();
-        let mut cells = vec![Some(
-            alone.measure(3, &["write-objects", &count.to_string(), &spare])?,
-        )];
+        let mut cells =
+            vec![Some(alone.measure(3, &["write-objects", &count.to_string(), &spare])?)];
         let open = alone.measure(3, &["open", &path])?;
         let manifest = Some(manifest);
         cells.push(Some(Measured { manifest, ..open }));
@@ -216,12 +207,8 @@ fn command_line(alone: &Alone, size: Size, folder: &Path) -> Result<Table> {
         alone.run(&["make-objects", &count.to_string(), &path])?;
         let name = zt::File::open(&path)?.names().next().map(str::to_owned);
         let name = name.ok_or("no objects")?;
-        let commands: [&[&str]; 4] = [
-            &["ls", &path],
-            &["ls", "--json", &path],
-            &["show", &path, &name],
-            &["verify", &path],
-        ];
+        let commands: [&[&str]; 4] =
+            [&["ls", &path], &["ls", "--json", &path], &["show", &path, &name], &["verify", &path]];
         let mut cells = Vec::new();
         for arguments in commands {
             cells.push(Some(program(&zt, 3, arguments)?));
@@ -237,10 +224,7 @@ fn program(path: &Path, rounds: usize, arguments: &[&str]) -> Result<Measured> {
     let mut measured = Measured::default();
     for _ in 0..rounds {
         let start = Instant::now();
-        let mut child = Command::new(path)
-            .args(arguments)
-            .stdout(Stdio::null())
-            .spawn()?;
+        let mut child = Command::new(path).args(arguments).stdout(Stdio::null()).spawn()?;
         let status = format!("/proc/{}/status", child.id());
         let ended = AtomicBool::new(false);
         let (exit, took) = thread::scope(|scope| {
@@ -302,20 +286,15 @@ fn bytes(alone: &Alone, size: Size, folder: &Path) -> Result<Table> {
         rows: Vec::new(),
     };
     let sizes: &[(&str, u64)] = match size {
-        Size::Full => &[
-            ("64 MiB", 64 << 20),
-            ("512 MiB", 512 << 20),
-            ("2 GiB", 2 << 30),
-            ("8 GiB", 8 << 30),
-        ],
+        Size::Full => {
+            &[("64 MiB", 64 << 20), ("512 MiB", 512 << 20), ("2 GiB", 2 << 30), ("8 GiB", 8 << 30)]
+        }
         Size::Quick => &[("64 MiB", 64 << 20)],
     };
     for &(name, byte_len) in sizes {
         // The input, the output, and the room that a system needs to breathe.
         if free(folder)? < 3 * byte_len {
-            table
-                .rows
-                .push((name.to_owned(), vec![None; table.columns.len()]));
+            table.rows.push((name.to_owned(), vec![None; table.columns.len()]));
             continue;
         }
         let folder = tempfile::tempdir_in(folder)?;
@@ -326,10 +305,7 @@ fn bytes(alone: &Alone, size: Size, folder: &Path) -> Result<Table> {
         let mut add = |arguments: &[&str]| -> Result<()> {
             let measured = alone.measure(rounds, arguments)?;
             let byte_len = Some(byte_len);
-            cells.push(Some(Measured {
-                byte_len,
-                ..measured
-            }));
+            cells.push(Some(Measured { byte_len, ..measured }));
             Ok(())
         };
         let length = byte_len.to_string();

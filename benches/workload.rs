@@ -45,11 +45,8 @@ impl Tensor {
     ///
     /// Where shape and bytes do not fit, which would be a mistake of this crate.
     pub fn dense(&self) -> zt::Result<Dense<'_>> {
-        let elements = Elements {
-            dtype: self.dtype,
-            logical_type: None,
-            bytes: (&*self.bytes).into(),
-        };
+        let elements =
+            Elements { dtype: self.dtype, logical_type: None, bytes: (&*self.bytes).into() };
         Ok(Dense::from_elements(self.shape.clone(), elements)?)
     }
 }
@@ -88,17 +85,8 @@ impl Workload {
     pub fn one_large(size: Size) -> Result<Self> {
         let shape = vec![size.of(16384), 8192];
         let bytes = filled(shape.iter().product::<u64>() * 4, 1, gaussian_f32)?;
-        let tensor = Tensor {
-            name: "weight".into(),
-            shape,
-            dtype: DType::F32,
-            bytes,
-        };
-        Ok(Workload::new(
-            "W1",
-            "one large tensor of f32, normally distributed",
-            vec![tensor],
-        ))
+        let tensor = Tensor { name: "weight".into(), shape, dtype: DType::F32, bytes };
+        Ok(Workload::new("W1", "one large tensor of f32, normally distributed", vec![tensor]))
     }
 
     /// `W2a`: a checkpoint of bf16 weights, shaped like a language model of hidden size 1024, whose
@@ -132,15 +120,8 @@ impl Workload {
             // Still with matrices of more than one frame of zstd.
             Size::Quick => [1, 2048, 2816, 4192],
         };
-        Model {
-            layers,
-            hidden,
-            queries: hidden,
-            keys: hidden / 4,
-            inner,
-            vocabulary,
-        }
-        .workload("W2b", title)
+        Model { layers, hidden, queries: hidden, keys: hidden / 4, inner, vocabulary }
+            .workload("W2b", title)
     }
 
     /// `W3`: very many tiny tensors of f32, 160 bytes each.
@@ -159,11 +140,7 @@ impl Workload {
             })
         });
         let tensors = tensors.collect::<Result<_>>()?;
-        Ok(Workload::new(
-            "W3",
-            "tiny tensors of f32, 160 bytes each",
-            tensors,
-        ))
+        Ok(Workload::new("W3", "tiny tensors of f32, 160 bytes each", tensors))
     }
 
     /// `W5`: integers that compress: tokens of a text, few of them frequent, and sorted offsets.
@@ -183,11 +160,7 @@ impl Workload {
             tensor("tokens", DType::I32, filled(count * 4, 3, tokens)?),
             tensor("offsets", DType::I64, filled(count * 8, 4, offsets)?),
         ];
-        Ok(Workload::new(
-            "W5",
-            "integers: tokens of i32, sorted offsets of i64",
-            tensors,
-        ))
+        Ok(Workload::new("W5", "integers: tokens of i32, sorted offsets of i64", tensors))
     }
 
     /// `W4`: a sparse matrix of f32.
@@ -205,12 +178,7 @@ impl Workload {
     }
 
     fn new(id: &'static str, title: &str, tensors: Vec<Tensor>) -> Self {
-        Workload {
-            id,
-            title: title.to_owned(),
-            tensors,
-            matrix: None,
-        }
+        Workload { id, title: title.to_owned(), tensors, matrix: None }
     }
 }
 
@@ -229,10 +197,8 @@ struct Model {
 impl Model {
     fn workload(&self, id: &'static str, title: &str) -> Result<Workload> {
         let hidden = self.hidden;
-        let mut shapes = vec![(
-            "model.embed_tokens.weight".to_owned(),
-            vec![self.vocabulary, hidden],
-        )];
+        let mut shapes =
+            vec![("model.embed_tokens.weight".to_owned(), vec![self.vocabulary, hidden])];
         for layer in 0..self.layers {
             let matrices = [
                 ("self_attn.q_proj", self.queries, hidden),
@@ -256,12 +222,7 @@ impl Model {
         shapes.push(("lm_head.weight".to_owned(), vec![self.vocabulary, hidden]));
         let tensors = (2..).zip(shapes).map(|(seed, (name, shape))| {
             let bytes = filled(shape.iter().product::<u64>() * 2, seed, gaussian_bf16)?;
-            Ok(Tensor {
-                name,
-                shape,
-                dtype: DType::BF16,
-                bytes,
-            })
+            Ok(Tensor { name, shape, dtype: DType::BF16, bytes })
         });
         Ok(Workload::new(id, title, tensors.collect::<Result<_>>()?))
     }
@@ -286,12 +247,7 @@ impl Sparse {
         let shape = [size.of(1 << 16), 1 << 14];
         let [rows, columns] = shape;
         let mut random = Random::new(5, 0);
-        let mut matrix = Sparse {
-            shape,
-            values: Vec::new(),
-            indices: Vec::new(),
-            indptr: vec![0],
-        };
+        let mut matrix = Sparse { shape, values: Vec::new(), indices: Vec::new(), indptr: vec![0] };
         for _ in 0..rows {
             // Gaps that are uniform make columns that are sorted.
             let gap = 50 + random.below(150);

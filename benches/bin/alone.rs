@@ -27,11 +27,7 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match run(&arguments) {
         Ok(Cost { took, memory }) => {
-            println!(
-                "{} {} {memory}",
-                took.as_secs_f64(),
-                resident("/proc/self/status")
-            );
+            println!("{} {} {memory}", took.as_secs_f64(), resident("/proc/self/status"));
             ExitCode::SUCCESS
         }
         Err(error) => {
@@ -59,10 +55,7 @@ fn cost<T>(work: impl FnOnce() -> Result<T>) -> Result<Cost> {
     let heap = ALLOCATOR.peak_usage().saturating_sub(before.0) as u64;
     let held = anonymous().saturating_sub(before.1);
     drop(outcome?);
-    Ok(Cost {
-        took,
-        memory: heap.max(held),
-    })
+    Ok(Cost { took, memory: heap.max(held) })
 }
 
 fn run(arguments: &[&str]) -> Result<Cost> {

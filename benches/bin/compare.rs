@@ -60,16 +60,10 @@ fn main() -> ExitCode {
 
 fn run(arguments: &Arguments) -> Result<()> {
     if arguments.list {
-        OPERATIONS
-            .iter()
-            .for_each(|operation| println!("{}", operation.id));
+        OPERATIONS.iter().for_each(|operation| println!("{}", operation.id));
         return Ok(());
     }
-    let size = if arguments.quick {
-        Size::Quick
-    } else {
-        Size::Full
-    };
+    let size = if arguments.quick { Size::Quick } else { Size::Full };
     let folder = arguments.folder.clone().unwrap_or_else(std::env::temp_dir);
     let mut run = Run {
         machine: Machine::here(&folder),
@@ -85,11 +79,7 @@ fn run(arguments: &Arguments) -> Result<()> {
     for subject in Subject::ALL {
         let of_subject = |operation: &&&Operation| operation.subjects.contains(subject);
         let operations: Vec<_> = chosen.iter().filter(of_subject).collect();
-        if operations.is_empty()
-            || arguments
-                .workload
-                .as_ref()
-                .is_some_and(|id| id != subject.id())
+        if operations.is_empty() || arguments.workload.as_ref().is_some_and(|id| id != subject.id())
         {
             continue;
         }
@@ -99,10 +89,7 @@ fn run(arguments: &Arguments) -> Result<()> {
         let title = format!("{}; {count} in all, {megabytes:.0} MB", workload.title);
         run.workloads.push((workload.id, title));
         for operation in operations {
-            let disk = arguments
-                .disk
-                .as_ref()
-                .filter(|_| operation.place != Place::Memory);
+            let disk = arguments.disk.as_ref().filter(|_| operation.place != Place::Memory);
             let memory = Some(&folder).filter(|_| operation.place != Place::Disk);
             for (folder, suffix) in [(memory, ""), (disk, ", on a disk")] {
                 let Some(folder) = folder else { continue };
@@ -117,10 +104,7 @@ fn run(arguments: &Arguments) -> Result<()> {
     }
     let order = |id: &str| OPERATIONS.iter().position(|operation| operation.id == id);
     standings.sort_by_key(|(id, _)| order(id));
-    run.standings = standings
-        .into_iter()
-        .map(|(_, standing)| standing)
-        .collect();
+    run.standings = standings.into_iter().map(|(_, standing)| standing).collect();
     if arguments.growth {
         let folder = arguments.growth_folder.as_ref().unwrap_or(&folder);
         run.growth = Some(Growth::measure(size, folder)?);
@@ -129,10 +113,7 @@ fn run(arguments: &Arguments) -> Result<()> {
         run.workloads.sort_unstable();
         run.workloads.dedup();
         run.write(folder)?;
-        println!(
-            "\nwritten: benchmarks.md and benchmarks.svg in {}",
-            folder.display()
-        );
+        println!("\nwritten: benchmarks.md and benchmarks.svg in {}", folder.display());
     }
     Ok(())
 }
@@ -140,17 +121,12 @@ fn run(arguments: &Arguments) -> Result<()> {
 /// As it was typed, except for the path of the program.
 fn command() -> String {
     let arguments = std::env::args().skip(1);
-    std::iter::once("compare".to_owned())
-        .chain(arguments)
-        .collect::<Vec<_>>()
-        .join(" ")
+    std::iter::once("compare".to_owned()).chain(arguments).collect::<Vec<_>>().join(" ")
 }
 
 fn chosen(names: &[String]) -> Result<Vec<&'static Operation>> {
-    let known: HashMap<&str, &Operation> = OPERATIONS
-        .iter()
-        .map(|operation| (operation.id, operation))
-        .collect();
+    let known: HashMap<&str, &Operation> =
+        OPERATIONS.iter().map(|operation| (operation.id, operation)).collect();
     if names.is_empty() {
         return Ok(OPERATIONS.iter().collect());
     }
@@ -165,9 +141,9 @@ fn print(standing: &Standing) {
     println!("\n{} ({})", standing.title, standing.id);
     for timed in &standing.results {
         let [least, most] = timed.range();
-        let speed = standing.byte_len.map_or(String::new(), |len| {
-            format!("{:7.2} GB/s", len as f64 / timed.median() / 1e9)
-        });
+        let speed = standing
+            .byte_len
+            .map_or(String::new(), |len| format!("{:7.2} GB/s", len as f64 / timed.median() / 1e9));
         let [slowest, fastest] = standing.range_against(timed);
         println!(
             "  {:<42} {:9.2} ms  [{:9.2} {:9.2}] {speed}  zt is {:5.2}x as fast ({slowest:.2} to {fastest:.2})",
@@ -183,16 +159,10 @@ fn print(standing: &Standing) {
         println!("  target {verdict}: {owed:.3} of the size, is {found:.3}");
     }
     for (target, speed) in standing.reached() {
-        let verdict = if speed >= target.speed {
-            "met"
-        } else {
-            "NOT met"
-        };
+        let verdict = if speed >= target.speed { "met" } else { "NOT met" };
         println!(
             "  target {verdict}: {}{:.2}x {}, is {speed:.2}x",
-            target
-                .ours
-                .map_or(String::new(), |ours| format!("{ours}: ")),
+            target.ours.map_or(String::new(), |ours| format!("{ours}: ")),
             target.speed,
             target.against
         );

@@ -17,11 +17,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match run(&arguments) {
-        Ok(Read {
-            took,
-            byte_len,
-            sum,
-        }) => {
+        Ok(Read { took, byte_len, sum }) => {
             println!("{} {byte_len} {sum}", took.as_secs_f64());
             ExitCode::SUCCESS
         }
@@ -82,11 +78,7 @@ fn run(arguments: &[&str]) -> Result<Read> {
         }
         "map" => {
             let sum = limits::sum_map(path, Threads::One)?;
-            Ok(Read {
-                took: start.elapsed(),
-                byte_len: std::fs::metadata(path)?.len(),
-                sum,
-            })
+            Ok(Read { took: start.elapsed(), byte_len: std::fs::metadata(path)?.len(), sum })
         }
         "pread" => {
             let source = FileSource::open(path)?;
@@ -107,11 +99,7 @@ fn tensors(file: &File) -> Result<Vec<Tensor<'_>>> {
 
 impl Read {
     fn of<'b>(took: Duration, parts: impl IntoIterator<Item = &'b [u8]>) -> Self {
-        let mut read = Read {
-            took,
-            byte_len: 0,
-            sum: 0,
-        };
+        let mut read = Read { took, byte_len: 0, sum: 0 };
         for part in parts {
             read.byte_len += part.len() as u64;
             read.sum = read.sum.wrapping_add(sum(part));

@@ -151,10 +151,7 @@ pub fn write_frames(path: &Path, tensors: &[Tensor], level: i32) -> Result<u64> 
 pub fn write_planes(path: &Path, tensors: &[Tensor]) -> Result<u64> {
     let (file, end) = (File::create(path)?, AtomicU64::new(0));
     let write = |piece| code_planes(piece, |coded| append(&file, &end, coded));
-    plane_pieces(tensors)
-        .into_par_iter()
-        .with_max_len(1)
-        .try_for_each(write)?;
+    plane_pieces(tensors).into_par_iter().with_max_len(1).try_for_each(write)?;
     Ok(end.into_inner())
 }
 
@@ -203,10 +200,7 @@ pub fn planes(tensors: &[Tensor]) -> Result<Vec<Vec<Vec<u8>>>> {
         })?;
         Ok::<_, String>(planes)
     };
-    Ok(plane_pieces(tensors)
-        .into_par_iter()
-        .map(code)
-        .collect::<Result<_, _>>()?)
+    Ok(plane_pieces(tensors).into_par_iter().map(code).collect::<Result<_, _>>()?)
 }
 
 /// Decodes the first planes and merges all on all threads into fresh memory in large pages, as one
@@ -233,9 +227,8 @@ pub fn merge_planes(planes: &[Vec<Vec<u8>>], tensors: &[Tensor]) -> Result<Buffe
             let decoded = decompressor.decompress_to_buffer(frame, first.as_mut_slice());
             let len = decoded.map_err(|error| error.to_string())?;
             let first = first.get(..len).unwrap_or_default();
-            let all: Vec<&[u8]> = std::iter::once(first)
-                .chain(others.iter().map(Vec::as_slice))
-                .collect();
+            let all: Vec<&[u8]> =
+                std::iter::once(first).chain(others.iter().map(Vec::as_slice)).collect();
             codec.merge(&all, target);
             Ok::<_, String>(())
         },
@@ -260,9 +253,7 @@ pub fn frames(tensors: &[Tensor], level: i32) -> Result<Vec<Vec<u8>>> {
         .map_init(
             || Compressor::new(level),
             |compressor, piece| match compressor {
-                Ok(compressor) => compressor
-                    .compress(piece)
-                    .map_err(|error| error.to_string()),
+                Ok(compressor) => compressor.compress(piece).map_err(|error| error.to_string()),
                 Err(error) => Err(error.to_string()),
             },
         )
@@ -345,10 +336,7 @@ pub fn cat(path: &Path) -> Result<()> {
 pub fn cat_direct(path: &Path) -> Result<()> {
     /// What `O_DIRECT` asks of offsets, of lengths and of memory.
     const BLOCK: usize = 4096;
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_DIRECT)
-        .open(path)?;
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(path)?;
     let step = 8 * PIECE;
     let byte_len = file.metadata()?.len();
     let offsets: Vec<u64> = (0..byte_len).step_by(step).collect();
@@ -426,10 +414,7 @@ fn over_map(path: &Path, threads: Threads, work: fn(&[u8]) -> u64) -> Result<u64
     let bytes = whole.unwrap_or_default();
     Ok(match threads {
         Threads::One => bytes.chunks(PIECE).map(work).fold(0, u64::wrapping_add),
-        Threads::All => bytes
-            .par_chunks(PIECE)
-            .map(work)
-            .reduce(|| 0, u64::wrapping_add),
+        Threads::All => bytes.par_chunks(PIECE).map(work).reduce(|| 0, u64::wrapping_add),
     })
 }
 
@@ -452,8 +437,5 @@ fn buffers(tensors: &[Tensor]) -> Result<Vec<Buffer>> {
 }
 
 fn pieces(tensors: &[Tensor]) -> Vec<&[u8]> {
-    tensors
-        .iter()
-        .flat_map(|tensor| tensor.bytes.chunks(PIECE))
-        .collect()
+    tensors.iter().flat_map(|tensor| tensor.bytes.chunks(PIECE)).collect()
 }

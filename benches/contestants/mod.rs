@@ -77,10 +77,7 @@ pub fn expect_all<B: AsRef<[u8]>>(tensors: &[Tensor], found: &[B]) -> Result<()>
     expect(found.len() == tensors.len(), || {
         format!("{} tensors, expected {}", found.len(), tensors.len())
     })?;
-    tensors
-        .iter()
-        .zip(found)
-        .try_for_each(|(tensor, found)| expect_bytes(tensor, found.as_ref()))
+    tensors.iter().zip(found).try_for_each(|(tensor, found)| expect_bytes(tensor, found.as_ref()))
 }
 
 /// Sees that `found` is what the tensor holds.
@@ -89,9 +86,7 @@ pub fn expect_all<B: AsRef<[u8]>>(tensors: &[Tensor], found: &[B]) -> Result<()>
 ///
 /// Its name, where it is not.
 pub fn expect_bytes(tensor: &Tensor, found: &[u8]) -> Result<()> {
-    expect(*tensor.bytes == *found, || {
-        format!("{}: other bytes than were written", tensor.name)
-    })
+    expect(*tensor.bytes == *found, || format!("{}: other bytes than were written", tensor.name))
 }
 
 /// The sum of all bytes: what reading from a map costs, because nothing is read before it is
@@ -106,9 +101,6 @@ pub fn sum(bytes: &[u8]) -> u64 {
             *lane = lane.wrapping_add(u64::from_le_bytes(*eight));
         }
     }
-    let sum = lanes
-        .iter()
-        .fold(0, |sum: u64, lane| sum.wrapping_add(*lane));
-    rest.iter()
-        .fold(sum, |sum, byte| sum.wrapping_add(u64::from(*byte)))
+    let sum = lanes.iter().fold(0, |sum: u64, lane| sum.wrapping_add(*lane));
+    rest.iter().fold(sum, |sum, byte| sum.wrapping_add(u64::from(*byte)))
 }

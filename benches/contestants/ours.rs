@@ -35,9 +35,7 @@ pub fn write_options(storage: Storage, digest: Digest) -> WriteOptions {
 /// Where the file cannot be written; so for the others.
 pub fn write(path: &Path, tensors: &[Tensor], options: WriteOptions) -> Result<AtomicFile> {
     write_with(path, options, |writer| {
-        let dense = tensors
-            .iter()
-            .map(|tensor| Ok((&tensor.name, tensor.dense()?)));
+        let dense = tensors.iter().map(|tensor| Ok((&tensor.name, tensor.dense()?)));
         let dense: Vec<_> = dense.collect::<zt::Result<_>>()?;
         Ok(writer.add_all(dense.iter().map(|(name, dense)| (name, dense)))?)
     })
@@ -72,9 +70,7 @@ pub fn write_planes(path: &Path, tensors: &[Tensor]) -> Result<AtomicFile> {
 ///
 /// As [`write()`].
 pub fn write_sparse(path: &Path, matrix: &Sparse, options: WriteOptions) -> Result<AtomicFile> {
-    write_with(path, options, |writer| {
-        Ok(writer.add("matrix", &matrix.csr()?)?)
-    })
+    write_with(path, options, |writer| Ok(writer.add("matrix", &matrix.csr()?)?))
 }
 
 /// Writes what the file at `from` has, of any kind, as a `.zt` file, complete and without a name
@@ -139,9 +135,7 @@ pub fn read_all(file: &File) -> Result<Vec<Bytes<'_>>> {
     let wanted = entries.iter().map(|entry| Ok((entry.tensor()?, "data")));
     let wanted: Vec<_> = wanted.collect::<zt::Result<_>>()?;
     let read = file.read_many(&wanted).into_iter();
-    Ok(read
-        .map(|found| Ok(found?.bytes))
-        .collect::<zt::Result<_>>()?)
+    Ok(read.map(|found| Ok(found?.bytes)).collect::<zt::Result<_>>()?)
 }
 
 /// The dense value of every object of any format.

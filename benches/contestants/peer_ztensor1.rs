@@ -75,9 +75,9 @@ pub fn open(path: &Path) -> Result<Reader<BufReader<File>>> {
 /// As [`open`].
 pub fn sum_mapped(path: &Path, tensors: &[Tensor]) -> Result<u64> {
     let file = Reader::open_mmap_shared(path)?;
-    tensors.iter().try_fold(0u64, |total, tensor| {
-        Ok(total.wrapping_add(sum(file.view(&tensor.name)?)))
-    })
+    tensors
+        .iter()
+        .try_fold(0u64, |total, tensor| Ok(total.wrapping_add(sum(file.view(&tensor.name)?))))
 }
 
 /// Maps a file and lends the bytes of one raw tensor.

@@ -76,9 +76,7 @@ pub fn read_all(file: &Source, tensors: &[Tensor]) -> Result<Vec<Vec<u8>>> {
 pub fn verify(file: &Source, tensors: &[Tensor]) -> Result<()> {
     tensors.iter().try_for_each(|tensor| {
         let verified = file.tensor(&tensor.name)?.verify()?;
-        expect(verified.is_checked(), || {
-            format!("{}: no digest", tensor.name)
-        })
+        expect(verified.is_checked(), || format!("{}: no digest", tensor.name))
     })
 }
 
@@ -89,9 +87,7 @@ pub fn verify(file: &Source, tensors: &[Tensor]) -> Result<()> {
 /// The first tensor that is missing or has other bytes.
 pub fn expect_file(path: &Path, tensors: &[Tensor]) -> Result<()> {
     let file = open_map(path)?;
-    expect(file.len() == tensors.len(), || {
-        format!("{} objects", file.len())
-    })?;
+    expect(file.len() == tensors.len(), || format!("{} objects", file.len()))?;
     tensors
         .iter()
         .try_for_each(|tensor| expect_bytes(tensor, &file.tensor(&tensor.name)?.data()?.bytes()?))

@@ -48,11 +48,7 @@ struct Truth {
 
 impl Truth {
     fn new(about: &'static str) -> Self {
-        Truth {
-            about,
-            objects: Vec::new(),
-            more: String::new(),
-        }
+        Truth { about, objects: Vec::new(), more: String::new() }
     }
 
     /// A plain array.
@@ -185,9 +181,7 @@ fn types(folder: &Path) -> Result<()> {
             _ => {}
         }
         file.object(name, |object| {
-            object
-                .shape([7u64])
-                .part("data", |part| part.dtype(dtype).logical(name).bytes(&data))
+            object.shape([7u64]).part("data", |part| part.dtype(dtype).logical(name).bytes(&data))
         })?;
         match name {
             "bool" => truth.dense(name, &[7], "bool", None, &data),
@@ -273,10 +267,7 @@ fn names(folder: &Path) -> Result<()> {
 
 /// Little-endian.
 fn bytes_of<const N: usize, T: Copy>(numbers: &[T], to_bytes: impl Fn(T) -> [u8; N]) -> Vec<u8> {
-    numbers
-        .iter()
-        .flat_map(|number| to_bytes(*number))
-        .collect()
+    numbers.iter().flat_map(|number| to_bytes(*number)).collect()
 }
 
 fn f32s(numbers: &[f32]) -> Vec<u8> {
@@ -299,11 +290,8 @@ fn csr(folder: &Path) -> Result<()> {
     let dense = f32s(&[0., 1., 0., 2., 0., 0., 0., 0., 3., 0., 0., 4.]);
     let values = f32s(&[1., 2., 3., 4.]);
     let (columns, pointers) = ([1, 3, 0, 3], [0, 2, 2, 4]);
-    let cases = [
-        ("u32", DType::U32, false),
-        ("u64", DType::U64, false),
-        ("encoded", DType::U32, true),
-    ];
+    let cases =
+        [("u32", DType::U32, false), ("u64", DType::U64, false), ("encoded", DType::U32, true)];
     for (name, dtype, is_encoded) in cases {
         let (columns, pointers) = (indices(&columns, dtype), indices(&pointers, dtype));
         file.object(name, |object| {
@@ -313,14 +301,12 @@ fn csr(folder: &Path) -> Result<()> {
                 ("indices", dtype, &columns),
                 ("indptr", dtype, &pointers),
             ];
-            parts
-                .into_iter()
-                .fold(object, |object, (role, dtype, data)| {
-                    object.part(role, |part| match is_encoded {
-                        true => part.dtype(dtype).encoding(SEEKABLE).bytes(data),
-                        false => part.dtype(dtype).bytes(data),
-                    })
+            parts.into_iter().fold(object, |object, (role, dtype, data)| {
+                object.part(role, |part| match is_encoded {
+                    true => part.dtype(dtype).encoding(SEEKABLE).bytes(data),
+                    false => part.dtype(dtype).bytes(data),
                 })
+            })
         })?;
         truth.sparse(name, "sparse_csr", &[3, 4], &values, &dense);
     }
@@ -368,18 +354,10 @@ fn profiles(folder: &Path) -> Result<()> {
             ("order", Value::Text("lsb_first".into())),
             ("per_word", Value::Uint(8)),
         ]);
-        let zero = map([
-            ("form", Value::Text("implied".into())),
-            ("value", Value::Uint(8)),
-        ]);
+        let zero = map([("form", Value::Text("implied".into())), ("value", Value::Uint(8))]);
         let object = object.shape([4u64, 32]).layout("zt.quant_group/1");
-        let object = object
-            .attr("bits", 4u64)
-            .attr("group_size", 32u64)
-            .attr("axis", 1u64);
-        let object = object
-            .attr("packing", packing)
-            .attr("scale_form", "f16_factors");
+        let object = object.attr("bits", 4u64).attr("group_size", 32u64).attr("axis", 1u64);
+        let object = object.attr("packing", packing).attr("scale_form", "f16_factors");
         let object = object.attr("zero_point", zero);
         let object = object.part("data", |part| part.dtype(DType::U32).bytes(&codes));
         object.part("scales", |part| part.dtype(DType::F16).bytes(&scales))
@@ -394,9 +372,7 @@ fn profiles(folder: &Path) -> Result<()> {
     let odd = noise(10, 503);
     file.object("logical", |object| {
         let object = object.shape([3u64]);
-        object.part("data", |part| {
-            part.dtype(DType::U8).logical("acme.fixed_26").bytes(&odd)
-        })
+        object.part("data", |part| part.dtype(DType::U8).logical("acme.fixed_26").bytes(&odd))
     })?;
     truth.dense("logical", &[3], "u8", Some("acme.fixed_26"), &odd);
     file.finish()?;
@@ -408,22 +384,14 @@ fn encoded(folder: &Path) -> Result<()> {
     let mut truth = Truth::new("seekable zstd: no frame, one, four of which the last is short");
     let mut file = writer(&path)?;
     // Compresses well, and no frame is like another.
-    let long: Vec<u8> = (0u32..800_000)
-        .flat_map(|at| (at / 4096).to_le_bytes())
-        .collect();
-    let cases: [(&str, &[u8]); 4] = [
-        ("none", &[]),
-        ("one", &noise(400, 600)),
-        ("exact", &long[..2 << 20]),
-        ("four", &long),
-    ];
+    let long: Vec<u8> = (0u32..800_000).flat_map(|at| (at / 4096).to_le_bytes()).collect();
+    let cases: [(&str, &[u8]); 4] =
+        [("none", &[]), ("one", &noise(400, 600)), ("exact", &long[..2 << 20]), ("four", &long)];
     for (name, data) in cases {
         let count = data.len() as u64 / 4;
         file.object(name, |object| {
             let object = object.shape([count]);
-            object.part("data", |part| {
-                part.dtype(DType::U32).encoding(SEEKABLE).bytes(data)
-            })
+            object.part("data", |part| part.dtype(DType::U32).encoding(SEEKABLE).bytes(data))
         })?;
         truth.dense(name, &[count], "u32", None, data);
     }
@@ -504,9 +472,7 @@ fn sharded(folder: &Path) -> Result<()> {
     file.add("weight", [2u64, 3], DType::F32, &weight)?;
     file.object("table", |object| {
         let object = object.shape([4096u64]);
-        object.part("data", |part| {
-            part.dtype(DType::U8).encoding(SEEKABLE).bytes(&table)
-        })
+        object.part("data", |part| part.dtype(DType::U8).encoding(SEEKABLE).bytes(&table))
     })?;
     file.finish()?;
     let source = Source::open(&base)?;

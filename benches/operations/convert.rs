@@ -44,11 +44,7 @@ fn contest<'a>(
     peer_safetensors::write(&from, all)?;
 
     for digest in [Digest::Crc32c, Digest::None] {
-        let name = if digest == Digest::None {
-            "no digests"
-        } else {
-            "crc32c"
-        };
+        let name = if digest == Digest::None { "no digests" } else { "crc32c" };
         let [source, to] = [from.clone(), folder.join("ours.zt")];
         contest.add_both(Role::Ours, &format!("zt, {name}"), move |check| {
             let options = ours::write_options(storage, digest);

@@ -122,12 +122,7 @@ pub const OPERATIONS: &[Operation] = &[
         place: Place::Memory,
         prepare: read::tiny,
     },
-    Operation {
-        id: "write-raw",
-        subjects: CHECKPOINTS,
-        place: Place::Both,
-        prepare: write::raw,
-    },
+    Operation { id: "write-raw", subjects: CHECKPOINTS, place: Place::Both, prepare: write::raw },
     Operation {
         id: "write-sha256",
         subjects: CHECKPOINTS,
@@ -146,12 +141,7 @@ pub const OPERATIONS: &[Operation] = &[
         place: Place::Memory,
         prepare: |workload, folder| write::zstd("write-zstd-3", 3, workload, folder),
     },
-    Operation {
-        id: "read-raw",
-        subjects: CHECKPOINTS,
-        place: Place::Memory,
-        prepare: read::raw,
-    },
+    Operation { id: "read-raw", subjects: CHECKPOINTS, place: Place::Memory, prepare: read::raw },
     Operation {
         id: "read-zstd-3",
         subjects: CHECKPOINTS,

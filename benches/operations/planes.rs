@@ -69,13 +69,7 @@ pub(super) fn read<'a>(
         Ok(opening + reading)
     })?;
     read::add_ours(&mut contest, ZSTD, workload, &zstd, Verify::OnRead)?;
-    read::add_ztensor1(
-        &mut contest,
-        "ztensor 1.2.3, zstd-1",
-        workload,
-        &theirs,
-        true,
-    );
+    read::add_ztensor1(&mut contest, "ztensor 1.2.3, zstd-1", workload, &theirs, true);
     read::add_ztensor2(&mut contest, "ztensor 2.1.1, zstd-3", workload, &second);
     let kernel = "planes in memory, all threads";
     let planes = limits::planes(all)?;

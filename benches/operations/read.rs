@@ -16,10 +16,7 @@ pub(super) const WARM: &str =
     "Files are in the page cache. The time includes opening, but not freeing.";
 
 pub(super) fn raw<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Contest<'a>> {
-    let title = format!(
-        "read all tensors of a raw file into fresh memory, {}",
-        workload.id
-    );
+    let title = format!("read all tensors of a raw file into fresh memory, {}", workload.id);
     let mut contest = Contest::new("read-raw", title, Some(workload.byte_len()));
     let all = &workload.tensors;
     let [ours, second, safe, bare] =
@@ -30,17 +27,8 @@ pub(super) fn raw<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Contes
     limits::write(&bare, all, Space::Grown, Digest::None)?;
 
     add_ours(&mut contest, "zt", workload, &ours, Verify::Never)?;
-    add_ours(
-        &mut contest,
-        "zt, crc32c compared",
-        workload,
-        &ours,
-        Verify::OnRead,
-    )?;
-    for (name, verify) in [
-        ("ztensor 1.2.3", false),
-        ("ztensor 1.2.3, crc32c compared", true),
-    ] {
+    add_ours(&mut contest, "zt, crc32c compared", workload, &ours, Verify::OnRead)?;
+    for (name, verify) in [("ztensor 1.2.3", false), ("ztensor 1.2.3, crc32c compared", true)] {
         add_ztensor1(&mut contest, name, workload, &ours, verify);
     }
     add_ztensor2(&mut contest, peer_ztensor2::NAME, workload, &second);
@@ -52,23 +40,18 @@ pub(super) fn raw<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Contes
         }
         Ok(took)
     });
-    for (name, threads) in [
-        ("pread, huge pages", Threads::One),
-        ("pread, huge pages, all threads", Threads::All),
-    ] {
+    for (name, threads) in
+        [("pread, huge pages", Threads::One), ("pread, huge pages, all threads", Threads::All)]
+    {
         // Of the same file: one written before or after it was up to 1.6 times as slow to map.
         let ours = ours.clone();
         contest.add(Role::Limit, name, move |check| {
             let (took, arena) = timed(|| limits::read(&ours, threads))?;
-            expect(!check || *arena == *fs::read(&ours)?, || {
-                "other bytes".into()
-            })?;
+            expect(!check || *arena == *fs::read(&ours)?, || "other bytes".into())?;
             Ok(took)
         });
     }
-    contest.add(Role::Limit, "memcpy, huge pages", move |_| {
-        Ok(timed(|| limits::copy(all))?.0)
-    });
+    contest.add(Role::Limit, "memcpy, huge pages", move |_| Ok(timed(|| limits::copy(all))?.0));
     contest.owes(4.0, peer_safetensors::NAME);
     contest.owes(4.0, peer_ztensor1::NAME);
     contest.one_owes("zt, 1 thread", 1.2, peer_safetensors::NAME);
@@ -114,11 +97,7 @@ pub(super) fn plan<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Conte
         let ours = ours.clone();
         move |_| Ok(timed(|| read(&ours))?.0)
     };
-    contest.add(
-        Role::Limit,
-        "direct reads, all threads",
-        cat(limits::cat_direct),
-    );
+    contest.add(Role::Limit, "direct reads, all threads", cat(limits::cat_direct));
     contest.add(Role::Limit, "read in pieces of 1 MiB", cat(limits::cat));
     contest
         .remark("The time includes opening. Each value is dropped before the next one is taken.");
@@ -126,10 +105,7 @@ pub(super) fn plan<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Conte
 }
 
 pub(super) fn zstd<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Contest<'a>> {
-    let title = format!(
-        "read all tensors of a zstd-3 file into fresh memory, {}",
-        workload.id
-    );
+    let title = format!("read all tensors of a zstd-3 file into fresh memory, {}", workload.id);
     let mut contest = Contest::new("read-zstd-3", title, Some(workload.byte_len()));
     let all = &workload.tensors;
     let [ours, theirs, second] =
@@ -140,33 +116,17 @@ pub(super) fn zstd<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Conte
     let frames = limits::frames(all, 3)?;
 
     add_ours(&mut contest, "zt", workload, &ours, Verify::Never)?;
-    add_ours(
-        &mut contest,
-        "zt, crc32c compared",
-        workload,
-        &ours,
-        Verify::OnRead,
-    )?;
+    add_ours(&mut contest, "zt, crc32c compared", workload, &ours, Verify::OnRead)?;
     add_ztensor1(&mut contest, peer_ztensor1::NAME, workload, &theirs, false);
-    add_ztensor1(
-        &mut contest,
-        "ztensor 1.2.3, our file",
-        workload,
-        &ours,
-        false,
-    );
+    add_ztensor1(&mut contest, "ztensor 1.2.3, our file", workload, &ours, false);
     add_ztensor2(&mut contest, peer_ztensor2::NAME, workload, &second);
-    contest.add(
-        Role::Limit,
-        "1 MiB frames in memory, all threads",
-        move |check| {
-            let (took, arena) = timed(|| limits::decompress(&frames, all))?;
-            if check {
-                limits::expect_arena(&arena, all)?;
-            }
-            Ok(took)
-        },
-    );
+    contest.add(Role::Limit, "1 MiB frames in memory, all threads", move |check| {
+        let (took, arena) = timed(|| limits::decompress(&frames, all))?;
+        if check {
+            limits::expect_arena(&arena, all)?;
+        }
+        Ok(took)
+    });
     contest.takes_memory(workload.byte_len());
     contest.owes(3.0, peer_ztensor1::NAME);
     contest.owes(0.9, "1 MiB frames in memory, all threads");
@@ -184,13 +144,7 @@ pub(super) fn tiny<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Conte
     peer_ztensor2::write(&second, all, Storage::Raw)?;
     peer_safetensors::write(&safe, all)?;
     add_ours(&mut contest, "zt", workload, &ours, Verify::Never)?;
-    add_ours(
-        &mut contest,
-        "zt, crc32c compared",
-        workload,
-        &ours,
-        Verify::OnRead,
-    )?;
+    add_ours(&mut contest, "zt, crc32c compared", workload, &ours, Verify::OnRead)?;
     add_ztensor1(&mut contest, peer_ztensor1::NAME, workload, &ours, false);
     add_ztensor2(&mut contest, peer_ztensor2::NAME, workload, &second);
     add_safetensors(&mut contest, workload, &safe);
@@ -220,10 +174,7 @@ pub(super) fn mapped<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Con
             Ok(took)
         });
     };
-    for (name, verify) in [
-        ("zt", Verify::Never),
-        ("zt, crc32c compared", Verify::OnRead),
-    ] {
+    for (name, verify) in [("zt", Verify::Never), ("zt, crc32c compared", Verify::OnRead)] {
         let ours = ours.clone();
         let read = move || {
             let file = ours::open_map(&ours, verify)?;
@@ -286,25 +237,19 @@ pub(super) fn sparse<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Con
     contest.add(Role::Ours, "zt, by position", move |_| {
         let (opening, file) = timed(|| ours::open(&ours, Verify::OnRead))?;
         let (reading, found) = timed(|| file.tensor("matrix")?.view::<zt::Csr<'_>>())?;
-        expect(found.indices().len() == matrix.indices.len(), || {
-            "another matrix".into()
-        })?;
+        expect(found.indices().len() == matrix.indices.len(), || "another matrix".into())?;
         Ok(opening + reading)
     });
     let ours = path.clone();
     contest.add(Role::Ours, "zt, mapped", move |_| {
         let (opening, file) = timed(|| ours::open_map(&ours, Verify::OnRead))?;
         let (reading, found) = timed(|| file.tensor("matrix")?.view::<zt::Csr<'_>>())?;
-        expect(found.indices().len() == matrix.indices.len(), || {
-            "another matrix".into()
-        })?;
+        expect(found.indices().len() == matrix.indices.len(), || "another matrix".into())?;
         Ok(opening + reading)
     });
     contest.add(Role::Peer, peer_ztensor1::NAME, move |_| {
         let (took, found) = timed(|| peer_ztensor1::read_sparse(&path))?;
-        expect(found.indices.len() == matrix.indices.len(), || {
-            "another matrix".into()
-        })?;
+        expect(found.indices.len() == matrix.indices.len(), || "another matrix".into())?;
         Ok(took)
     });
     contest.remark(WARM);

@@ -76,15 +76,10 @@ pub(super) fn raw<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Contes
         let file = peer_ztensor2::open_map(&second)?;
         rows.take(file.tensor(&rows.tensor.name)?.data()?.map()?)
     });
-    Rows::of(workload, FEW)?.add(
-        &mut contest,
-        Role::Peer,
-        peer_safetensors::NAME,
-        move |rows| {
-            let file = peer_safetensors::Mapped::open(&safe)?;
-            rows.take(file.parse()?.tensor(&rows.tensor.name)?.data())
-        },
-    );
+    Rows::of(workload, FEW)?.add(&mut contest, Role::Peer, peer_safetensors::NAME, move |rows| {
+        let file = peer_safetensors::Mapped::open(&safe)?;
+        rows.take(file.parse()?.tensor(&rows.tensor.name)?.data())
+    });
     let limit = "pread at a known offset";
     Rows::of(workload, FEW)?.add(&mut contest, Role::Limit, limit, move |rows| {
         let mut found = vec![0; rows.bytes.len()];
@@ -136,11 +131,7 @@ pub(super) fn many<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Conte
     publish(&ours, workload, Storage::Zstd(3))?;
     peer_ztensor1::write(&theirs, &workload.tensors, Storage::Zstd(3), Digest::None)?;
 
-    let Rows {
-        tensor,
-        rows,
-        bytes,
-    } = rows;
+    let Rows { tensor, rows, bytes } = rows;
     let expected = tensor.bytes.get(bytes.clone());
     contest.add_both(Role::Ours, "zt", move |check| {
         let read = || {
@@ -222,18 +213,14 @@ pub(super) fn quarter<'a>(
     };
     let path = folder.join("ours.zt");
     publish(&path, workload, Storage::Raw)?;
-    let matrices: Vec<&Tensor> = workload
-        .tensors
-        .iter()
-        .filter(|tensor| tensor.shape.len() == 2)
-        .collect();
+    let matrices: Vec<&Tensor> =
+        workload.tensors.iter().filter(|tensor| tensor.shape.len() == 2).collect();
     let byte_len: usize = matrices.iter().map(|tensor| tensor.bytes.len() / 4).sum();
     let title = format!("open, and read a quarter of the {which} of each raw matrix");
     let mut contest = Contest::new(id, title, Some(byte_len as u64));
-    for (name, verify) in [
-        ("zt, verified by chunks", Verify::OnRead),
-        (NOT_VERIFIED, Verify::Never),
-    ] {
+    for (name, verify) in
+        [("zt, verified by chunks", Verify::OnRead), (NOT_VERIFIED, Verify::Never)]
+    {
         let (path, matrices) = (path.clone(), matrices.clone());
         contest.add(Role::Ours, name, move |check| {
             let (took, found) = timed(|| {
@@ -246,9 +233,7 @@ pub(super) fn quarter<'a>(
             })?;
             for (tensor, found) in matrices.iter().zip(&found).filter(|_| check) {
                 let expected = tensor.dense()?.slice(&quarter.slices(tensor))?;
-                expect(*found == expected, || {
-                    format!("{}: another part", tensor.name)
-                })?;
+                expect(*found == expected, || format!("{}: another part", tensor.name))?;
             }
             Ok(took)
         });

@@ -20,11 +20,7 @@ pub(super) fn crc32c<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Con
         Ok(timed(verify)?.0)
     });
     contest.owes(0.9, "bare kernel over a map, all threads");
-    contest.one_owes(
-        "zt, mapped, 1 thread",
-        0.9,
-        "bare kernel over a map, 1 thread",
-    );
+    contest.one_owes("zt, mapped, 1 thread", 0.9, "bare kernel over a map, 1 thread");
     contest.owes(4.0, "ztensor 1.2.3, reading with verification");
     contest.owes(1.0, "ztensor 2.1.1, xxh3");
     Ok(contest)
@@ -44,9 +40,7 @@ pub(super) fn zstd<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Conte
         let verify = || ours::verify(&ours::open(&path, Verify::OnRead)?);
         Ok(timed(verify)?.0)
     })?;
-    contest.add(Role::Limit, "cat", move |_| {
-        Ok(timed(|| limits::cat(&ours))?.0)
-    });
+    contest.add(Role::Limit, "cat", move |_| Ok(timed(|| limits::cat(&ours))?.0));
     Ok(contest)
 }
 
@@ -56,11 +50,7 @@ fn digests<'a>(
     workload: &'a Workload,
     folder: &'a Path,
 ) -> Result<Contest<'a>> {
-    let algorithm = if digest == Digest::Sha256 {
-        "sha256"
-    } else {
-        "crc32c"
-    };
+    let algorithm = if digest == Digest::Sha256 { "sha256" } else { "crc32c" };
     let title = format!("verify {algorithm} of a raw file, {}", workload.id);
     let mut contest = Contest::new(id, title, Some(workload.byte_len()));
     let all = &workload.tensors;
@@ -82,14 +72,10 @@ fn digests<'a>(
         })?;
     }
     let path = ours.clone();
-    contest.add(
-        Role::Peer,
-        "ztensor 1.2.3, reading with verification",
-        move |_| {
-            let read = || peer_ztensor1::read_all(&peer_ztensor1::open(&path)?, all, true);
-            Ok(timed(read)?.0)
-        },
-    );
+    contest.add(Role::Peer, "ztensor 1.2.3, reading with verification", move |_| {
+        let read = || peer_ztensor1::read_all(&peer_ztensor1::open(&path)?, all, true);
+        Ok(timed(read)?.0)
+    });
     for (name, threads) in [
         ("bare kernel over a map, 1 thread", Threads::One),
         ("bare kernel over a map, all threads", Threads::All),

@@ -79,9 +79,7 @@ pub(super) fn zstd<'a>(
         field.ztensor2("ztensor 2.1.1, xxh3", Storage::Zstd(level));
     }
     let kernel = "1 MiB frames + pwrite";
-    field.kernel(kernel, move |path| {
-        limits::write_frames(path, tensors, level)
-    })?;
+    field.kernel(kernel, move |path| limits::write_frames(path, tensors, level))?;
     let mut contest = field.contest;
     // What is owed is owed on weights.
     if workload.id.starts_with("W2") {
@@ -150,11 +148,7 @@ impl<'a> Field<'a> {
         let mut contest = Contest::new(id, title, Some(workload.byte_len()));
         contest.remark(NO_SYNC);
         contest.takes_memory(workload.byte_len());
-        Field {
-            contest,
-            folder,
-            tensors: &workload.tensors,
-        }
+        Field { contest, folder, tensors: &workload.tensors }
     }
 
     pub(super) fn ours(

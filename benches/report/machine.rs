@@ -65,14 +65,9 @@ fn filesystem(folder: &Path) -> Option<String> {
         let mut words = line.split(' ').skip(1);
         Some((words.next()?.to_owned(), words.next()?.to_owned()))
     };
-    let above = mounts
-        .lines()
-        .filter_map(mount)
-        .filter(|(point, _)| folder.starts_with(point));
+    let above = mounts.lines().filter_map(mount).filter(|(point, _)| folder.starts_with(point));
     // Of several on one point the last hides the others.
-    above
-        .max_by_key(|(point, _)| point.len())
-        .map(|(_, kind)| kind)
+    above.max_by_key(|(point, _)| point.len()).map(|(_, kind)| kind)
 }
 
 fn output(program: &str, arguments: &[&str]) -> Option<String> {

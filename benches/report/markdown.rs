@@ -45,19 +45,10 @@ fn machine(run: &Run) -> String {
     };
     row("command", &format!("`{}`", run.command));
     row("zt", &format!("revision {}", machine.revision));
-    row(
-        "peers",
-        "`ztensor` 1.2.3, `ztensor` 2.1.1, `safetensors` 0.8.0 (Rust, release)",
-    );
-    row(
-        "processor",
-        &format!("{}, {} cores", machine.processor, machine.cores),
-    );
+    row("peers", "`ztensor` 1.2.3, `ztensor` 2.1.1, `safetensors` 0.8.0 (Rust, release)");
+    row("processor", &format!("{}, {} cores", machine.processor, machine.cores));
     row("memory", &size(machine.memory));
-    row(
-        "system",
-        &format!("{}, files on {}", machine.kernel, machine.filesystem),
-    );
+    row("system", &format!("{}, files on {}", machine.kernel, machine.filesystem));
     row("compiler", &machine.compiler);
     row("rounds", &run.rounds.to_string());
     for (id, title) in &run.workloads {
@@ -74,18 +65,12 @@ fn targets(run: &Run) -> String {
     );
     for standing in &run.standings {
         for (target, speed) in standing.reached() {
-            let verdict = if speed >= target.speed {
-                "met"
-            } else {
-                "**not met**"
-            };
+            let verdict = if speed >= target.speed { "met" } else { "**not met**" };
             let _ = writeln!(
                 text,
                 "| {}{} | {} | {:.2}x | {speed:.2}x | {verdict} |",
                 standing.title,
-                target
-                    .ours
-                    .map_or(String::new(), |ours| format!(" ({ours})")),
+                target.ours.map_or(String::new(), |ours| format!(" ({ours})")),
                 target.against,
                 target.speed,
             );
@@ -230,9 +215,7 @@ pub(super) fn size(bytes: u64) -> String {
 
 fn capital(text: &str) -> String {
     let mut characters = text.chars();
-    let first = characters
-        .next()
-        .map(|first| first.to_uppercase().to_string());
+    let first = characters.next().map(|first| first.to_uppercase().to_string());
     first.unwrap_or_default() + characters.as_str()
 }
 

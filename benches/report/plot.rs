@@ -17,11 +17,8 @@ const LEAST: f64 = 0.125;
 const MOST: f64 = 64.0;
 
 /// The peers, each with its class of colour.
-const FAMILIES: [(&str, &str); 3] = [
-    (peer_safetensors::NAME, "a"),
-    (peer_ztensor1::NAME, "b"),
-    (peer_ztensor2::NAME, "c"),
-];
+const FAMILIES: [(&str, &str); 3] =
+    [(peer_safetensors::NAME, "a"), (peer_ztensor1::NAME, "b"), (peer_ztensor2::NAME, "c")];
 
 const STYLE: &str = "\
 text{font:13px system-ui,sans-serif;fill:#1f2328}\
@@ -70,10 +67,7 @@ pub(super) fn svg(standings: &[Standing]) -> String {
             mark(&mut svg, standing, limit, "limit", y);
         }
         for (family, class) in FAMILIES {
-            let first = standing
-                .results
-                .iter()
-                .find(|timed| timed.name.starts_with(family));
+            let first = standing.results.iter().find(|timed| timed.name.starts_with(family));
             if let Some(timed) = first {
                 mark(&mut svg, standing, timed, class, y);
             }
@@ -89,10 +83,7 @@ fn legend(svg: &mut String) {
         "<text x=\"10\" y=\"20\">Time as a multiple of zt's: right of the green line is slower than zt</text>"
     );
     let mut x = LEFT;
-    let names = FAMILIES
-        .iter()
-        .copied()
-        .chain([("limit of the machine", "limit")]);
+    let names = FAMILIES.iter().copied().chain([("limit of the machine", "limit")]);
     for (name, class) in names {
         let _ = writeln!(
             svg,
@@ -124,12 +115,7 @@ fn mark(svg: &mut String, standing: &Standing, timed: &Timed, class: &str, y: f6
 }
 
 fn limit(standing: &Standing) -> Option<&Timed> {
-    let limits = || {
-        standing
-            .results
-            .iter()
-            .filter(|timed| timed.role == Role::Limit)
-    };
+    let limits = || standing.results.iter().filter(|timed| timed.role == Role::Limit);
     let named = |timed: &&Timed| {
         let mut targets = standing.targets.iter();
         targets.any(|target| target.against == timed.name)

@@ -49,10 +49,8 @@ fn pack(folder: &Path) {
     fs::create_dir_all(inputs::folder()).unwrap();
     for (target, _) in BODIES {
         let read = |path: PathBuf| fs::read(path).unwrap();
-        let mut files: Vec<Vec<u8>> = files_below(&folder.join(target))
-            .into_iter()
-            .map(read)
-            .collect();
+        let mut files: Vec<Vec<u8>> =
+            files_below(&folder.join(target)).into_iter().map(read).collect();
         files.sort_by(|a, b| a.len().cmp(&b.len()).then_with(|| a.cmp(b)));
         files.dedup();
         let step = files.len().div_ceil(MOST).max(1);
@@ -63,11 +61,7 @@ fn pack(folder: &Path) {
         let named = |bytes: Vec<u8>| (name_of(&bytes), bytes);
         let kept: Vec<_> = kept.into_iter().map(named).collect();
         let packed = inputs::pack(&kept);
-        println!(
-            "{target:<14}{:>5} inputs{:>9} bytes",
-            kept.len(),
-            packed.len()
-        );
+        println!("{target:<14}{:>5} inputs{:>9} bytes", kept.len(), packed.len());
         fs::write(inputs::folder().join(format!("{target}.tar.zst")), packed).unwrap();
     }
 }

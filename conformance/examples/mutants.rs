@@ -34,10 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for number in 0..count.parse()? {
         // What was refused before is seldom taken with one more fault.
         let all = numbers.below(8) == 0;
-        let (base, other) = (
-            numbers.pick(if all { &bases } else { &sound }),
-            numbers.pick(&bases),
-        );
+        let (base, other) = (numbers.pick(if all { &bases } else { &sound }), numbers.pick(&bases));
         // JSON's readers keep 53 bits of a number.
         let seed = numbers.draw() >> 16;
         let bytes = mutation::mutant(&base.bytes, &other.bytes, seed);

@@ -24,13 +24,6 @@ pub fn stored(members: &[(&str, &[u8])]) -> Vec<u8> {
     }
     let count = (members.len() as u16).to_le_bytes();
     let numbers = [directory.len() as u32, archive.len() as u32].map(u32::to_le_bytes);
-    let end = [
-        b"PK\x05\x06\0\0\0\0",
-        &count[..],
-        &count,
-        &numbers.concat(),
-        &[0, 0],
-    ]
-    .concat();
+    let end = [b"PK\x05\x06\0\0\0\0", &count[..], &count, &numbers.concat(), &[0, 0]].concat();
     [archive, directory, end].concat()
 }

@@ -103,16 +103,8 @@ impl Case {
         expectation.insert("about".into(), json!(about));
         expectation.insert("spec".into(), json!(spec));
         expectation.insert("file_size".into(), json!(bytes.len()));
-        expectation.insert(
-            "file_sha256".into(),
-            json!(hash(DigestAlgorithm::Sha256, &bytes)),
-        );
-        Case {
-            name,
-            folder,
-            bytes,
-            expectation,
-        }
+        expectation.insert("file_sha256".into(), json!(hash(DigestAlgorithm::Sha256, &bytes)));
+        Case { name, folder, bytes, expectation }
     }
 
     /// The JSON as it is written: keys sorted, two spaces, a newline at the end.
@@ -130,18 +122,15 @@ impl Case {
             Generation::V1_1 | Generation::V1_2 => "1.2",
         };
         let version = (generation != Generation::V0_1).then_some(version);
-        let objects: Map<String, Json> = items
-            .into_iter()
-            .map(|(name, item)| (name, object(item)))
-            .collect();
+        let objects: Map<String, Json> =
+            items.into_iter().map(|(name, item)| (name, object(item))).collect();
         let fields = [
             ("layout", json!(layout)),
             ("version", json!(version)),
             ("attributes", json::of_attributes(attributes)),
             ("objects", Json::Object(objects)),
         ];
-        self.expectation
-            .extend(fields.map(|(key, value)| (key.to_owned(), value)));
+        self.expectation.extend(fields.map(|(key, value)| (key.to_owned(), value)));
         self
     }
 
@@ -168,8 +157,7 @@ impl Case {
 
     /// Whose fault it is.
     fn at(self, object: &str, component: Option<&str>) -> Self {
-        self.set("object", json!(object))
-            .set("component", json!(component))
+        self.set("object", json!(object)).set("component", json!(component))
     }
 }
 
@@ -203,10 +191,7 @@ fn lenient(
 /// Bytes that have to be refused as a whole, with that code.
 fn refused(name: &'static str, spec: &str, about: &str, code: &str, bytes: Vec<u8>) -> Case {
     let case = Case::new(Folder::Invalid, name, spec, about, bytes);
-    let case = case
-        .set("error", json!(code))
-        .set("also", json!([]))
-        .stage(Stage::Open);
+    let case = case.set("error", json!(code)).set("also", json!([])).stage(Stage::Open);
     case.set("object", Json::Null).set("component", Json::Null)
 }
 
@@ -217,13 +202,7 @@ fn faulty(name: &'static str, spec: &str, about: &str, code: &str, draft: Draft)
 
 /// As [`faulty`], for one item in a file of 1.2 that also has an object `good`.
 fn bad(name: &'static str, spec: &str, about: &str, code: &str, item: Item) -> Case {
-    faulty(
-        name,
-        spec,
-        about,
-        code,
-        Draft::v1_2().with("good", good()).with("bad", item),
-    )
+    faulty(name, spec, about, code, Draft::v1_2().with("good", good()).with("bad", item))
 }
 
 /// An object that nothing is wrong with.
@@ -232,11 +211,8 @@ fn good() -> Item {
 }
 
 fn object(item: &Item) -> Json {
-    let components: Map<String, Json> = item
-        .parts
-        .iter()
-        .map(|part| (part.role.clone(), component(part)))
-        .collect();
+    let components: Map<String, Json> =
+        item.parts.iter().map(|part| (part.role.clone(), component(part))).collect();
     json!({
         "shape": item.shape,
         "format": item.format,
@@ -247,14 +223,8 @@ fn object(item: &Item) -> Json {
 
 fn component(part: &Part) -> Json {
     let dtype = part.dtype.map(|dtype| dtype.as_str());
-    let logical_type = part
-        .logical_type
-        .as_deref()
-        .filter(|name| Some(*name) != dtype);
-    let algorithm = part
-        .digest
-        .as_deref()
-        .and_then(|text| text.split(':').next());
+    let logical_type = part.logical_type.as_deref().filter(|name| Some(*name) != dtype);
+    let algorithm = part.digest.as_deref().and_then(|text| text.split(':').next());
     let mut truth = json!({
         "dtype": dtype,
         "type": logical_type,

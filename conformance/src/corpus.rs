@@ -72,20 +72,11 @@ pub fn samples() -> Vec<Sample> {
         .filter(|path| path.extension().is_some_and(|ending| ending == "zt"))
         .filter(|path| !path.starts_with(corpus.join("foreign")))
         .map(|path| {
-            let name = path
-                .with_extension("")
-                .strip_prefix(&corpus)
-                .unwrap()
-                .to_path_buf();
+            let name = path.with_extension("").strip_prefix(&corpus).unwrap().to_path_buf();
             let name = name.to_string_lossy().replace('\\', "/");
             let json = fs::read_to_string(path.with_extension("json")).expect(&name);
             let truth = serde_json::from_str(&json).expect(&name);
-            Sample {
-                bytes: fs::read(&path).expect(&name),
-                path,
-                name,
-                truth,
-            }
+            Sample { bytes: fs::read(&path).expect(&name), path, name, truth }
         })
         .collect();
     samples.sort_by(|a, b| a.name.cmp(&b.name));

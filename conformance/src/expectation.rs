@@ -26,29 +26,16 @@ pub fn missed_refusal(truth: &Json, seen: &Seen) -> Option<String> {
     let Some(error) = truth["error"].as_str() else {
         return seen.refused.is_none().then(|| "opened".to_owned());
     };
-    let also = truth["also"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(Json::as_str);
-    let codes: BTreeSet<String> = also
-        .chain([error])
-        .map(|code| code.replace('_', "-"))
-        .collect();
+    let also = truth["also"].as_array().into_iter().flatten().filter_map(Json::as_str);
+    let codes: BTreeSet<String> = also.chain([error]).map(|code| code.replace('_', "-")).collect();
     let at_stage: Vec<&Refusal> = match truth["stage"].as_str() {
         Some("open") => at_opening(seen).collect(),
         Some("read") => at_opening(seen).chain(at_reading(seen)).collect(),
         _ => seen.refusals().collect(),
     };
-    let found: BTreeSet<&str> = at_stage
-        .iter()
-        .map(|refusal| refusal.code.as_str())
-        .collect();
+    let found: BTreeSet<&str> = at_stage.iter().map(|refusal| refusal.code.as_str()).collect();
     if found.is_empty() {
-        return Some(format!(
-            "not seen at stage {}: {:?}",
-            truth["stage"], seen.problems
-        ));
+        return Some(format!("not seen at stage {}: {:?}", truth["stage"], seen.problems));
     }
     if !found.iter().any(|code| codes.contains(*code)) {
         return Some(format!("codes {found:?}, expected one of {codes:?}"));
@@ -57,18 +44,12 @@ pub fn missed_refusal(truth: &Json, seen: &Seen) -> Option<String> {
 }
 
 fn at_opening(seen: &Seen) -> impl Iterator<Item = &Refusal> {
-    let faults = seen
-        .objects
-        .values()
-        .filter_map(|object| object.fault.as_ref());
+    let faults = seen.objects.values().filter_map(|object| object.fault.as_ref());
     seen.refused.iter().chain(faults)
 }
 
 fn at_reading(seen: &Seen) -> impl Iterator<Item = &Refusal> {
-    let components = seen
-        .objects
-        .values()
-        .flat_map(|object| object.components.values());
+    let components = seen.objects.values().flat_map(|object| object.components.values());
     components.filter_map(|component| component.content.as_ref().err().map(|refusal| &**refusal))
 }
 
@@ -88,10 +69,7 @@ fn misplaced_blame(truth: &Json, seen: &Seen, codes: &BTreeSet<String>) -> Optio
         // A missing component, or a rule that several share, may be put on the object.
         refusal.component.is_none() || refusal.component.as_deref() == Some(component)
     };
-    let blamed = seen
-        .refusals()
-        .filter(|refusal| codes.contains(&refusal.code))
-        .any(of_component);
+    let blamed = seen.refusals().filter(|refusal| codes.contains(&refusal.code)).any(of_component);
     (!blamed).then(|| format!("does not blame {component:?}: {:?}", seen.problems))
 }
 
@@ -102,8 +80,7 @@ impl Differences {
         // By their text, so that 1 is not 1.0 and 0.0 not -0.0.
         let (expected, found) = (expected.to_string(), found.to_string());
         if expected != found {
-            self.0
-                .push(format!("{place}: expected {expected}, found {found}"));
+            self.0.push(format!("{place}: expected {expected}, found {found}"));
         }
     }
 
@@ -111,19 +88,11 @@ impl Differences {
         for refusal in seen.refusals() {
             self.0.push(format!("refused: {refusal:?}"));
         }
-        let layout = truth
-            .get("layout")
-            .or(truth.get("container"))
-            .unwrap_or(&Json::Null);
-        let version = truth
-            .get("version")
-            .or(truth.get("manifest_version"))
-            .unwrap_or(&Json::Null);
+        let layout = truth.get("layout").or(truth.get("container")).unwrap_or(&Json::Null);
+        let version = truth.get("version").or(truth.get("manifest_version")).unwrap_or(&Json::Null);
         // "1.2" and "1.1+" are one layout; the version says which of the two a listing calls it.
         let newest = matches!(layout.as_str(), Some("1.2" | "1.1+"));
-        let minor = version
-            .as_str()
-            .and_then(|version| version.split('.').nth(1));
+        let minor = version.as_str().and_then(|version| version.split('.').nth(1));
         let layout = match minor.map_or(Ok(0), str::parse::<u64>) {
             Ok(minor) if newest => json!(if minor < 2 { "1.1" } else { "1.2" }),
             _ => layout.clone(),
@@ -141,8 +110,7 @@ impl Differences {
         let names: Vec<&String> = objects.keys().collect();
         let seen_names: Vec<&String> = seen.objects.keys().collect();
         if names != seen_names {
-            self.0
-                .push(format!("objects: expected {names:?}, found {seen_names:?}"));
+            self.0.push(format!("objects: expected {names:?}, found {seen_names:?}"));
             return;
         }
         for (name, truth) in objects {
@@ -162,9 +130,7 @@ impl Differences {
         let roles: Vec<&String> = components.keys().collect();
         let seen_roles: Vec<&String> = seen.components.keys().collect();
         if roles != seen_roles {
-            self.0.push(format!(
-                "{name:?}: expected {roles:?}, found {seen_roles:?}"
-            ));
+            self.0.push(format!("{name:?}: expected {roles:?}, found {seen_roles:?}"));
             return;
         }
         for (role, component) in components {
@@ -195,22 +161,10 @@ impl Differences {
         }
         // Some of the others' JSON keeps the algorithm's case.
         let digest = truth["digest"].as_str().map(str::to_ascii_lowercase);
-        self.note(
-            &format!("{place} digest"),
-            &json!(digest),
-            &json!(seen.digest),
-        );
+        self.note(&format!("{place} digest"), &json!(digest), &json!(seen.digest));
         let Ok(content) = &seen.content else { return };
-        self.note(
-            &format!("{place} nbytes"),
-            &truth["nbytes"],
-            &json!(content.byte_len),
-        );
-        self.note(
-            &format!("{place} sha256"),
-            &truth["sha256"],
-            &json!(content.sha256),
-        );
+        self.note(&format!("{place} nbytes"), &truth["nbytes"], &json!(content.byte_len));
+        self.note(&format!("{place} sha256"), &truth["sha256"], &json!(content.sha256));
         if let Some(hex) = truth.get("hex") {
             self.note(&format!("{place} hex"), hex, &json!(content.shown));
         }
@@ -251,11 +205,7 @@ fn stored_values(dtype: Option<&str>, hex: &str) -> Json {
 }
 
 fn float(value: f64) -> Json {
-    if value.is_finite() {
-        json!(value)
-    } else {
-        json!(not_finite(value))
-    }
+    if value.is_finite() { json!(value) } else { json!(not_finite(value)) }
 }
 
 fn half(bits: u16) -> f64 {

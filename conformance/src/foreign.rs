@@ -100,9 +100,7 @@ impl Case {
                     error.kind(),
                     ErrorKind::Malformed | ErrorKind::Unsupported | ErrorKind::Limit
                 );
-                wrong.unless(is_said, || {
-                    format!("{:?} is no verdict: {error}", error.kind())
-                });
+                wrong.unless(is_said, || format!("{:?} is no verdict: {error}", error.kind()));
                 let may = expected == Some("reject")
                     || expected == Some("partial") && is_empty(&self.truth["objects"]);
                 wrong.unless(may, || format!("refused: {error}"));
@@ -157,10 +155,7 @@ impl Case {
         let hashes = file.hash(&options).expect("no stop").objects;
         let entries = file.entries();
         for (name, truth) in truth.as_object().into_iter().flatten() {
-            let found = entries
-                .iter()
-                .zip(&hashes)
-                .find(|(entry, _)| entry.name() == name);
+            let found = entries.iter().zip(&hashes).find(|(entry, _)| entry.name() == name);
             match found {
                 None => wrong.add(format!("no object {name:?}")),
                 Some((_, (_, Err(error)))) => wrong.add(format!("{name:?}: {error}")),
@@ -216,26 +211,19 @@ impl Case {
         for (name, label) in self.truth["refused"].as_object().into_iter().flatten() {
             let optional = &self.truth["optional"][name];
             let entry = entries.iter().find(|entry| entry.name() == name);
-            let is_said = report
-                .problems
-                .iter()
-                .any(|error| error.object() == Some(name));
+            let is_said = report.problems.iter().any(|error| error.object() == Some(name));
             let opaque = &self.truth["opaque"][name];
             let may_be_read = !optional.is_null()
                 || !opaque.is_null()
                 || label.as_str().is_some_and(|text| text.contains("or read"));
             // Several that would have one name may each have one of their own.
-            let are_renamed = label
-                .as_str()
-                .is_some_and(|text| text.starts_with("two tensors"))
+            let are_renamed = label.as_str().is_some_and(|text| text.starts_with("two tensors"))
                 && entries.len() >= keys(&self.truth["objects"]).count() + 2;
             if entry.is_none() && (are_renamed || is_other(name)) {
                 continue;
             }
             wrong.unless(entry.is_some(), || format!("{name:?} is dropped: {label}"));
-            wrong.unless(is_said || may_be_read, || {
-                format!("{name:?} reads: {label}")
-            });
+            wrong.unless(is_said || may_be_read, || format!("{name:?} reads: {label}"));
         }
     }
 
@@ -273,31 +261,19 @@ fn check_object(entry: &Entry<'_>, hash: &ObjectHash, truth: &Json, wrong: &mut 
     };
     let shape: Option<Vec<u64>> = serde_json::from_value(truth["shape"].clone()).ok();
     wrong.unless(shape.as_ref() == Some(&object.shape), || {
-        format!(
-            "{name:?}: shape {:?}, and it is {}",
-            object.shape, truth["shape"]
-        )
+        format!("{name:?}: shape {:?}, and it is {}", object.shape, truth["shape"])
     });
-    let sums: Vec<String> = hash
-        .components
-        .iter()
-        .map(|(_, sum)| hex(&sum.sha256))
-        .collect();
+    let sums: Vec<String> = hash.components.iter().map(|(_, sum)| hex(&sum.sha256)).collect();
     let dense = hash.dense.as_ref().map(|dense| hex(&dense.bytes.sha256));
     let has = |sum: &str| sums.iter().any(|found| found == sum);
     let is_dense = |sum: &str| dense.as_deref() == Some(sum);
     let text = |key: &str| truth[key].as_str();
 
     if let Some(sum) = text("sha256") {
-        wrong.unless(has(sum) || is_dense(sum), || {
-            format!("{name:?}: other values")
-        });
+        wrong.unless(has(sum) || is_dense(sum), || format!("{name:?}: other values"));
         if object.format == "dense" {
             let data = object.component("data").expect("a dense object has data");
-            let types = (
-                data.dtype.map(|dtype| dtype.as_str()),
-                data.logical_type.as_deref(),
-            );
+            let types = (data.dtype.map(|dtype| dtype.as_str()), data.logical_type.as_deref());
             wrong.unless(types == (text("dtype"), text("type")), || {
                 format!("{name:?}: {types:?}, and it is {}", truth["dtype"])
             });
@@ -329,11 +305,7 @@ impl Wrong {
 }
 
 fn keys(object: &Json) -> impl Iterator<Item = &str> {
-    object
-        .as_object()
-        .into_iter()
-        .flatten()
-        .map(|(key, _)| key.as_str())
+    object.as_object().into_iter().flatten().map(|(key, _)| key.as_str())
 }
 
 fn is_empty(object: &Json) -> bool {

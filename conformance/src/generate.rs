@@ -21,24 +21,13 @@ use crate::written::{NewFile, Options};
 pub fn file(from: &mut Decisions<'_>) -> NewFile {
     let options = options(from);
     let attributes = from.maybe(2, attributes);
-    let objects = names(from, 6)
-        .into_iter()
-        .map(|name| (name, object(from)))
-        .collect();
-    NewFile {
-        attributes,
-        objects,
-        options,
-    }
+    let objects = names(from, 6).into_iter().map(|name| (name, object(from))).collect();
+    NewFile { attributes, objects, options }
 }
 
 /// How a file is written.
 pub fn options(from: &mut Decisions<'_>) -> Options {
-    let digests = [
-        Some(DigestAlgorithm::Crc32c),
-        Some(DigestAlgorithm::Sha256),
-        None,
-    ];
+    let digests = [Some(DigestAlgorithm::Crc32c), Some(DigestAlgorithm::Sha256), None];
     let level = |from: &mut Decisions<'_>| Compression::Zstd(from.below(15) as i32 - 5);
     Options {
         digest: from.pick(&digests),
@@ -67,9 +56,7 @@ fn names(from: &mut Decisions<'_>, bound: usize) -> Vec<String> {
 
 /// An object of any format, known or not.
 pub fn object(from: &mut Decisions<'_>) -> NewObject<'static> {
-    let make = from.pick(&[
-        dense, csr, coo, quantized, unknown, planes, nibbles, blocks, packed,
-    ]);
+    let make = from.pick(&[dense, csr, coo, quantized, unknown, planes, nibbles, blocks, packed]);
     let mut object = make(from);
     if let Some(mut attributes) = from.maybe(3, attributes) {
         // What a format needs stays as it is; everything else is free.
@@ -105,11 +92,7 @@ fn csr(from: &mut Decisions<'_>) -> NewObject<'static> {
         ("indices".into(), Elements::from(indices)),
         ("indptr".into(), Elements::from(indptr)),
     ];
-    new_object(
-        vec![rows.len() as u64, cols as u64],
-        "sparse_csr",
-        components,
-    )
+    new_object(vec![rows.len() as u64, cols as u64], "sparse_csr", components)
 }
 
 /// Values and coordinates in one to three dimensions.
@@ -122,26 +105,18 @@ fn coo(from: &mut Decisions<'_>) -> NewObject<'static> {
         coords.extend((0..count).map(|_| from.below(*extent) as u64));
     }
     let values = elements_of_any_type(from, count);
-    let components = vec![
-        ("values".into(), values),
-        ("coords".into(), Elements::from(coords)),
-    ];
+    let components = vec![("values".into(), values), ("coords".into(), Elements::from(coords))];
     let shape = shape.into_iter().map(|extent| extent as u64).collect();
     new_object(shape, "sparse_coo", components)
 }
 
 /// Words of any integer dtype, any number of bits that fits, any group size, with zeros or without.
 fn quantized(from: &mut Decisions<'_>) -> NewObject<'static> {
-    let integers = DType::ALL
-        .into_iter()
-        .filter(|dtype| dtype.as_str().starts_with(['i', 'u']));
+    let integers = DType::ALL.into_iter().filter(|dtype| dtype.as_str().starts_with(['i', 'u']));
     let dtype = from.pick(&integers.collect::<Vec<_>>());
     let width = 8 * dtype.byte_len();
     let bits = 1 + from.below(width.min(32));
-    let packing = Packing {
-        per_word: 1 + from.below(width / bits) as u32,
-        dtype,
-    };
+    let packing = Packing { per_word: 1 + from.below(width / bits) as u32, dtype };
     let quantization = Quantization {
         signed: from.once_in(2),
         zero_kind: from.pick(&[ZeroKind::Subtractive, ZeroKind::Additive]),
@@ -170,15 +145,9 @@ fn nibbles(from: &mut Decisions<'_>) -> NewObject<'static> {
     let scale = from.pick(&[DType::F32, DType::F64, DType::F16, DType::BF16]);
     let zero_point = from.pick(&[scale, DType::U8, DType::I32, DType::U64]);
     let components = vec![
-        (
-            "data".into(),
-            elements(from, (DType::U8, None), count.div_ceil(2)),
-        ),
+        ("data".into(), elements(from, (DType::U8, None), count.div_ceil(2))),
         ("scale".into(), elements(from, (scale, None), rows)),
-        (
-            "zero_point".into(),
-            elements(from, (zero_point, None), rows),
-        ),
+        ("zero_point".into(), elements(from, (zero_point, None), rows)),
     ];
     new_object(shape, "quantized_4bit", components)
 }
@@ -232,9 +201,7 @@ fn planes(from: &mut Decisions<'_>) -> NewObject<'static> {
 fn unknown(from: &mut Decisions<'_>) -> NewObject<'static> {
     let shape = from.list(4, Decisions::number);
     let roles = names(from, 4).into_iter();
-    let components = roles
-        .map(|role| (Text::Owned(role), any_elements(from)))
-        .collect();
+    let components = roles.map(|role| (Text::Owned(role), any_elements(from))).collect();
     new_object(shape, "example.unknown/1", components)
 }
 
@@ -294,9 +261,7 @@ fn elements(from: &mut Decisions<'_>, kind: Kind, count: usize) -> Elements<'sta
 /// A map of attributes, some of whose keys are no text.
 pub fn attributes(from: &mut Decisions<'_>) -> Attributes {
     let pairs = from.list(4, |from| {
-        let key = from
-            .maybe(6, value)
-            .unwrap_or_else(|| Value::from(name(from)));
+        let key = from.maybe(6, value).unwrap_or_else(|| Value::from(name(from)));
         (key, value(from))
     });
     map_of(pairs)

@@ -44,9 +44,7 @@ pub fn group(messages: &[(u16, Vec<u8>)]) -> Vec<u8> {
 /// has been.
 #[must_use]
 pub fn empty_attributes(count: u32, times: u32) -> Vec<u8> {
-    let again = [MESSAGES, u64::from(count) * 8]
-        .map(u64::to_le_bytes)
-        .concat();
+    let again = [MESSAGES, u64::from(count) * 8].map(u64::to_le_bytes).concat();
     let attributes = (0..count).map(|_| (ATTRIBUTE, Vec::new()));
     let again = (1..times).map(|_| (CONTINUATION, again.clone()));
     group(&attributes.chain(again).collect::<Vec<_>>())

@@ -33,17 +33,13 @@ pub fn of_value(value: &Value) -> Json {
 }
 
 fn of_map(map: &Attributes) -> Json {
-    let texts = map
-        .iter()
-        .map(|(key, value)| Some((key.as_str()?.to_owned(), of_value(value))));
+    let texts = map.iter().map(|(key, value)| Some((key.as_str()?.to_owned(), of_value(value))));
     if let Some(object) = texts.collect::<Option<serde_json::Map<String, Json>>>() {
         return Json::Object(object);
     }
     // CBOR maps have no order: any will do, as long as it is always the same.
-    let mut pairs: Vec<Json> = map
-        .iter()
-        .map(|(key, value)| json!([of_value(key), of_value(value)]))
-        .collect();
+    let mut pairs: Vec<Json> =
+        map.iter().map(|(key, value)| json!([of_value(key), of_value(value)])).collect();
     pairs.sort_by_cached_key(Json::to_string);
     json!({ "$map": pairs })
 }

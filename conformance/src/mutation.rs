@@ -46,10 +46,7 @@ pub fn bases(kind: &str) -> Vec<Base> {
         return Vec::new();
     };
     let mut paths = match kind {
-        "zt" => corpus::samples()
-            .into_iter()
-            .map(|sample| sample.path)
-            .collect(),
+        "zt" => corpus::samples().into_iter().map(|sample| sample.path).collect(),
         _ => corpus::files_below(&folder.join("foreign").join(kind)),
     };
     let more: &[&str] = match kind {
@@ -57,10 +54,7 @@ pub fn bases(kind: &str) -> Vec<Base> {
         "h5" => &["hdf5"],
         _ => &[],
     };
-    paths.extend(
-        more.iter()
-            .flat_map(|name| corpus::files_below(&folder.join(name))),
-    );
+    paths.extend(more.iter().flat_map(|name| corpus::files_below(&folder.join(name))));
     // The index of a set is a file to be parsed, too.
     paths.retain(|path| {
         let name = path.to_string_lossy();
@@ -303,29 +297,18 @@ impl Member {
 fn stored_members(bytes: &[u8]) -> Vec<Member> {
     let number = |at: usize, width: usize| {
         let field = bytes.get(at..at.checked_add(width)?)?;
-        Some(
-            field
-                .iter()
-                .rev()
-                .fold(0, |sum, byte| sum << 8 | usize::from(*byte)),
-        )
+        Some(field.iter().rev().fold(0, |sum, byte| sum << 8 | usize::from(*byte)))
     };
     let member = |entry: usize| {
         let [method, len, local] = [(10, 2), (20, 4), (42, 4)];
-        let (method, len) = (
-            number(entry + method.0, method.1)?,
-            number(entry + len.0, len.1)?,
-        );
+        let (method, len) = (number(entry + method.0, method.1)?, number(entry + len.0, len.1)?);
         let local = number(entry + local.0, local.1)?;
         if method != 0 || bytes.get(local..local + 4)? != b"PK\x03\x04" {
             return None;
         }
         let start = local + 30 + number(local + 26, 2)? + number(local + 28, 2)?;
         bytes.get(start..start + len)?;
-        Some(Member {
-            content: start..start + len,
-            sums: [local + 14, entry + 16],
-        })
+        Some(Member { content: start..start + len, sums: [local + 14, entry + 16] })
     };
     if !bytes.starts_with(b"PK") {
         return Vec::new();
@@ -333,9 +316,7 @@ fn stored_members(bytes: &[u8]) -> Vec<Member> {
     let entries = bytes.windows(4).enumerate();
     let entries = entries.filter(|(_, mark)| *mark == b"PK\x01\x02");
     let members = entries.filter_map(|(at, _)| member(at));
-    members
-        .filter(|member| !member.content.is_empty())
-        .collect()
+    members.filter(|member| !member.content.is_empty()).collect()
 }
 
 /// The checksum of zip archives.
@@ -370,12 +351,7 @@ mod tests {
             let mut changed = 0;
             for (seed, base) in bases.iter().enumerate() {
                 let made = mutant(&base.bytes, other, seed as u64);
-                assert_eq!(
-                    made,
-                    mutant(&base.bytes, other, seed as u64),
-                    "{}",
-                    base.name
-                );
+                assert_eq!(made, mutant(&base.bytes, other, seed as u64), "{}", base.name);
                 changed += usize::from(made != base.bytes);
             }
             assert!(changed * 10 >= bases.len() * 7, "{kind}: {changed}");

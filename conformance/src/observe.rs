@@ -16,16 +16,8 @@ use crate::{hash, json};
 /// shape.
 const DENSE_MAX: u64 = 16 << 20;
 /// What is read of every dimension, or of the first.
-const PART: Slice = Slice::Range {
-    start: Some(1),
-    stop: Some(-1),
-    step: 1,
-};
-const BACKWARDS: Slice = Slice::Range {
-    start: None,
-    stop: None,
-    step: -3,
-};
+const PART: Slice = Slice::Range { start: Some(1), stop: Some(-1), step: 1 };
+const BACKWARDS: Slice = Slice::Range { start: None, stop: None, step: -3 };
 /// Bytes of content that are noted as they are.
 const SHOWN: usize = 128;
 
@@ -157,21 +149,11 @@ impl Seen {
     /// What anybody who looks at everything comes across: errors of the file, of objects, of
     /// components, of verification.
     pub fn refusals(&self) -> impl Iterator<Item = &Refusal> {
-        let faults = self
-            .objects
-            .values()
-            .filter_map(|object| object.fault.as_ref());
-        let components = self
-            .objects
-            .values()
-            .flat_map(|object| object.components.values());
+        let faults = self.objects.values().filter_map(|object| object.fault.as_ref());
+        let components = self.objects.values().flat_map(|object| object.components.values());
         let contents = components
             .filter_map(|component| component.content.as_ref().err().map(|refusal| &**refusal));
-        self.refused
-            .iter()
-            .chain(faults)
-            .chain(contents)
-            .chain(&self.problems)
+        self.refused.iter().chain(faults).chain(contents).chain(&self.problems)
     }
 
     /// Whether nothing is wrong with the file.
@@ -191,20 +173,14 @@ pub fn observe(opened: zt::Result<File>) -> Seen {
     let file = match opened {
         Ok(file) => file,
         Err(error) => {
-            return Seen {
-                refused: Some(Refusal::from(&error)),
-                ..Seen::default()
-            };
+            return Seen { refused: Some(Refusal::from(&error)), ..Seen::default() };
         }
     };
     let entries = file.entries();
     assert_eq!(entries.len(), file.len());
     let mut objects = BTreeMap::new();
     for entry in &entries {
-        assert_eq!(
-            file.get(entry.name()).map(|found| found.is_ok()),
-            Some(entry.raw().is_none())
-        );
+        assert_eq!(file.get(entry.name()).map(|found| found.is_ok()), Some(entry.raw().is_none()));
         let known = objects.insert(entry.name().to_owned(), object(&file, entry));
         assert_eq!(known, None, "two objects of one name");
     }
@@ -215,9 +191,7 @@ pub fn observe(opened: zt::Result<File>) -> Seen {
     let warnings = file.warnings().into_iter();
     let warnings =
         warnings.map(|warning| (warning.object, warning.component, warning.code.to_owned()));
-    let report = file
-        .verify(&VerifyOptions::default())
-        .expect("nobody interrupts");
+    let report = file.verify(&VerifyOptions::default()).expect("nobody interrupts");
     let strict = VerifyOptions::new().strict(true);
     let strict = file.verify(&strict).expect("nobody interrupts");
     let refusals = |problems: &[zt::Error]| problems.iter().map(Refusal::from).collect();
@@ -248,18 +222,13 @@ pub fn observe(opened: zt::Result<File>) -> Seen {
 
 /// The hashes, held against what was read.
 fn content(file: &File, objects: &BTreeMap<String, SeenObject>) -> Option<String> {
-    let hashes = file
-        .hash(&HashOptions::default())
-        .expect("nobody interrupts");
+    let hashes = file.hash(&HashOptions::default()).expect("nobody interrupts");
     for (name, hashed) in &hashes.objects {
         let seen = &objects[name];
         match hashed {
             Ok(hashed) => {
                 for (role, bytes) in &hashed.components {
-                    let read = seen.components[role]
-                        .content
-                        .as_ref()
-                        .expect("it was hashed");
+                    let read = seen.components[role].content.as_ref().expect("it was hashed");
                     assert_eq!(
                         (read.byte_len, &read.sha256),
                         (bytes.byte_len, &json::hex(&bytes.sha256))
@@ -268,10 +237,7 @@ fn content(file: &File, objects: &BTreeMap<String, SeenObject>) -> Option<String
             }
             Err(_) => {
                 let mut contents = seen.components.values().map(|component| &component.content);
-                assert!(
-                    seen.fault.is_some() || contents.any(Result::is_err),
-                    "{name}"
-                );
+                assert!(seen.fault.is_some() || contents.any(Result::is_err), "{name}");
             }
         }
     }
@@ -323,25 +289,14 @@ fn object(file: &File, entry: &Entry<'_>) -> SeenObject {
 /// One component, as a stream in small pieces, as a whole, and into memory of ours.
 fn read(tensor: &Tensor<'_>, role: &str) -> Result<Content, Box<Refusal>> {
     let streamed = stream(tensor, role).map_err(Box::<Refusal>::from);
-    let whole = tensor
-        .bytes(role)
-        .map(|bytes| Content::of(&bytes))
-        .map_err(Box::<Refusal>::from);
+    let whole = tensor.bytes(role).map(|bytes| Content::of(&bytes)).map_err(Box::<Refusal>::from);
     match (&streamed, &whole) {
         (Ok(streamed), Ok(whole)) => {
-            assert_eq!(
-                Content::of(streamed),
-                *whole,
-                "{role}: stream and whole differ"
-            );
+            assert_eq!(Content::of(streamed), *whole, "{role}: stream and whole differ");
             let byte_len = tensor.decoded_len(role).expect("it was read");
             let mut memory = Buffer::try_zeroed(byte_len).expect("it was read");
             tensor.read_into(role, &mut memory).expect("it was read");
-            assert_eq!(
-                Content::of(&memory),
-                *whole,
-                "{role}: read_into and whole differ"
-            );
+            assert_eq!(Content::of(&memory), *whole, "{role}: read_into and whole differ");
         }
         (Err(streamed), Err(whole)) => assert_eq!(streamed.code, whole.code, "{role}"),
         _ => panic!("{role}: the stream gives {streamed:?}, the whole {whole:?}"),
@@ -370,11 +325,9 @@ fn parts(tensor: &Tensor<'_>, dense: zt::Result<&Dense<'_>, &zt::Error>) {
         };
         match (part, dense.slice(slices)) {
             (Ok(part), Ok(expected)) => assert!(part == expected, "{name}: {slices:?} differs"),
-            (part, expected) => assert_eq!(
-                part.is_err(),
-                expected.is_err(),
-                "{name}: {slices:?}: {part:?}"
-            ),
+            (part, expected) => {
+                assert_eq!(part.is_err(), expected.is_err(), "{name}: {slices:?}: {part:?}")
+            }
         }
     }
 }
@@ -395,22 +348,16 @@ fn dense(file: &File, tensor: &Tensor<'_>) -> Option<Result<Content, Box<Refusal
     }
     let dense = tensor.to_dense();
     parts(tensor, dense.as_ref());
-    Some(
-        dense
-            .map(|dense| Content::of(&dense.elements().bytes))
-            .map_err(Box::<Refusal>::from),
-    )
+    Some(dense.map(|dense| Content::of(&dense.elements().bytes)).map_err(Box::<Refusal>::from))
 }
 
 fn signature<'t>(tensor: &Tensor<'t>) -> zt::Signature<'t> {
-    let components = tensor
-        .components()
-        .map(|(role, component)| zt::formats::ComponentSignature {
-            role,
-            dtype: component.dtype,
-            logical_type: component.logical_type.as_deref(),
-            byte_len: component.blob.decoded_len,
-        });
+    let components = tensor.components().map(|(role, component)| zt::formats::ComponentSignature {
+        role,
+        dtype: component.dtype,
+        logical_type: component.logical_type.as_deref(),
+        byte_len: component.blob.decoded_len,
+    });
     zt::Signature {
         shape: tensor.shape(),
         attributes: tensor.attributes(),

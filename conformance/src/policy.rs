@@ -85,11 +85,7 @@ impl Case {
         let (plain, strict) = (accepted(open(false), false), accepted(open(false), true));
         for (key, verdict) in [("read", &plain), ("strict", &strict)] {
             let expected = self.truth[key].as_str().expect("a verdict");
-            let found = if verdict.is_some() {
-                "accept"
-            } else {
-                "reject"
-            };
+            let found = if verdict.is_some() { "accept" } else { "reject" };
             if expected != "either" && expected != found {
                 wrong.push(format!("{key} is {found}: {}", self.truth["about"]));
             }
@@ -154,17 +150,7 @@ impl Case {
 /// Whether a name is one that an SLM1 model of so many layers has.
 fn is_canonical(name: &str, layers: u64) -> bool {
     let parts: Vec<&str> = name.split('.').collect();
-    let of_layer = [
-        "attn_norm",
-        "ffn_norm",
-        "wq",
-        "wk",
-        "wv",
-        "wo",
-        "w1",
-        "w2",
-        "w3",
-    ];
+    let of_layer = ["attn_norm", "ffn_norm", "wq", "wk", "wv", "wo", "w1", "w2", "w3"];
     match parts.as_slice() {
         ["tok_embeddings" | "norm" | "output", "weight"] => true,
         ["layers", layer, part, "weight"] => {
@@ -219,9 +205,7 @@ fn stored(tensor: &Tensor<'_>) -> Option<Vec<u8>> {
         _ => &["data"],
     };
     let parts = roles.iter().map(|role| component(tensor, role));
-    parts
-        .collect::<Option<Vec<_>>>()
-        .map(|parts| parts.concat())
+    parts.collect::<Option<Vec<_>>>().map(|parts| parts.concat())
 }
 
 fn values(tensor: &Tensor<'_>) -> Option<Vec<u8>> {

@@ -45,11 +45,7 @@ impl Slm1 {
             let payload = (out.len() as u64, tensor.payload.len() as u64);
             out.extend(&tensor.payload);
             pad(&mut out);
-            let scales = if tensor.scales.is_empty() {
-                0
-            } else {
-                out.len() as u64
-            };
+            let scales = if tensor.scales.is_empty() { 0 } else { out.len() as u64 };
             out.extend(tensor.scales.iter().flat_map(|scale| scale.to_le_bytes()));
             pad(&mut out);
             let entry = tensor.entry(payload, scales);

@@ -50,10 +50,7 @@ pub mod flag {
 /// A block of any magic: its fields, then its values.
 #[must_use]
 pub fn block(magic: &[u8; 4], fields: &[u32], values: &[u8]) -> Vec<u8> {
-    let fields: Vec<u8> = fields
-        .iter()
-        .flat_map(|field| field.to_le_bytes())
-        .collect();
+    let fields: Vec<u8> = fields.iter().flat_map(|field| field.to_le_bytes()).collect();
     [magic, &*fields, values].concat()
 }
 
@@ -61,10 +58,7 @@ pub fn block(magic: &[u8; 4], fields: &[u32], values: &[u8]) -> Vec<u8> {
 #[must_use]
 pub fn plain(shape: &[u32], values: &[f32]) -> Vec<u8> {
     let rank = shape.len() as u32;
-    let bytes: Vec<u8> = values
-        .iter()
-        .flat_map(|value| value.to_le_bytes())
-        .collect();
+    let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
     block(b"NPCL", &[&[0, rank], shape].concat(), &bytes)
 }
 
@@ -72,14 +66,7 @@ impl Squizd {
     /// A file of one layer with these blocks.
     #[must_use]
     pub fn one(flags: u32, blocks: Vec<Vec<u8>>) -> Self {
-        Squizd {
-            flags,
-            layers: vec![Layer {
-                blocks,
-                ..Layer::default()
-            }],
-            ..Squizd::default()
-        }
+        Squizd { flags, layers: vec![Layer { blocks, ..Layer::default() }], ..Squizd::default() }
     }
 
     /// The file: header, index, layers, tables, draft head, appendix.
@@ -95,11 +82,7 @@ impl Squizd {
             body.extend(layer.mask.iter().flatten());
             places.push((start, body.len() as u64 - start, mask));
         }
-        let tables = if self.tables.is_empty() {
-            0
-        } else {
-            body.len() as u64
-        };
+        let tables = if self.tables.is_empty() { 0 } else { body.len() as u64 };
         for table in &self.tables {
             body.extend(b"SCZT");
             body.extend((table.len() as u32).to_le_bytes());
@@ -169,9 +152,7 @@ impl Squizd {
 #[must_use]
 pub fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(u32::MAX, |crc, byte| {
-        (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
-            (crc >> 1) ^ ((crc & 1) * 0xEDB8_8320)
-        })
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ ((crc & 1) * 0xEDB8_8320))
     })
 }
 

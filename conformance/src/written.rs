@@ -80,9 +80,7 @@ impl NewFile {
     /// Where they differ.
     pub fn assert_is(&self, bytes: &[u8]) {
         let options = OpenOptions::new().strict(true).verify(Verify::Always);
-        let file = options
-            .open_bytes(bytes.to_vec())
-            .expect("what was written opens");
+        let file = options.open_bytes(bytes.to_vec()).expect("what was written opens");
         assert_eq!(file.layout(), Some("1.2"));
         assert_eq!(file.version(), Some("1.2.0"));
         assert_eq!(file.attributes().unwrap(), self.attributes);
@@ -103,11 +101,7 @@ impl NewFile {
             .filter_map(|entry| Some(entry.object().ok()?.components.len()))
             .sum();
         assert_eq!(report.components, components as u64);
-        let unverified = if self.options.digest.is_none() {
-            components
-        } else {
-            0
-        };
+        let unverified = if self.options.digest.is_none() { components } else { 0 };
         assert_eq!(report.unverified.len(), unverified);
     }
 
@@ -120,15 +114,9 @@ impl NewFile {
             })
         };
         let entries = file.entries();
-        let listed = entries
-            .iter()
-            .map(|entry| entry.name())
-            .filter(|name| has_data(name));
-        let written = self
-            .objects
-            .iter()
-            .map(|(name, _)| name.as_str())
-            .filter(|name| has_data(name));
+        let listed = entries.iter().map(|entry| entry.name()).filter(|name| has_data(name));
+        let written =
+            self.objects.iter().map(|(name, _)| name.as_str()).filter(|name| has_data(name));
         assert!(listed.eq(written), "listed in another order than written");
     }
 }
@@ -153,10 +141,7 @@ pub fn assert_object(file: &File, name: &str, object: &NewObject<'_>) {
         assert_eq!(component.dtype, Some(elements.dtype));
         assert_eq!(component.logical_type.as_deref(), elements.logical_type());
         assert!(component.blob.span.is_aligned());
-        assert_eq!(
-            *tensor.bytes(role).expect("what was written reads"),
-            *elements.bytes
-        );
+        assert_eq!(*tensor.bytes(role).expect("what was written reads"), *elements.bytes);
         if elements.dtype == DType::Bool {
             let read = tensor.elements(role).unwrap();
             assert!(read.as_slice::<bool>().is_ok());
@@ -165,19 +150,13 @@ pub fn assert_object(file: &File, name: &str, object: &NewObject<'_>) {
 }
 
 fn assert_is_split(tensor: &Tensor<'_>, object: &NewObject<'_>) {
-    assert_eq!(
-        (tensor.format(), &*object.format),
-        (Planes::FORMAT, "dense")
-    );
+    assert_eq!((tensor.format(), &*object.format), (Planes::FORMAT, "dense"));
     let dense = tensor.to_dense().expect("what was written reads");
     let (_, data) = &object.components[0];
     assert_eq!(dense.elements().dtype, data.dtype);
     assert_eq!(dense.elements().logical_type(), data.logical_type());
     assert!(*dense.elements().bytes == *data.bytes);
     for (key, value) in object.attributes.iter().flatten() {
-        assert_eq!(
-            tensor.attributes().iter().find(|(known, _)| *known == key),
-            Some((key, value))
-        );
+        assert_eq!(tensor.attributes().iter().find(|(known, _)| *known == key), Some((key, value)));
     }
 }

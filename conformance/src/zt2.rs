@@ -47,11 +47,7 @@ pub fn manifest(objects: &[(&str, Cbor)]) -> Cbor {
 /// An object.
 #[must_use]
 pub fn object(shape: &[u64], layout: &str, parts: &[(&str, Cbor)]) -> Cbor {
-    sorted(&[
-        ("shape", uints(shape)),
-        ("layout", text(layout)),
-        ("parts", sorted(parts)),
-    ])
+    sorted(&[("shape", uints(shape)), ("layout", text(layout)), ("parts", sorted(parts))])
 }
 
 /// A dense object.
@@ -71,10 +67,7 @@ pub fn part(dtype: &str, offset: u64, length: u64, more: &[(&str, Cbor)]) -> Cbo
 /// The fields of a part in seekable zstd.
 #[must_use]
 pub fn seekable(decoded_len: u64) -> [(&'static str, Cbor); 2] {
-    [
-        ("encoding", text("zt.zstd-seekable/1")),
-        ("decoded_length", uint(decoded_len)),
-    ]
+    [("encoding", text("zt.zstd-seekable/1")), ("decoded_length", uint(decoded_len))]
 }
 
 /// The table at the end of a seekable stream, of stored and content lengths.

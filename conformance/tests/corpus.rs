@@ -17,11 +17,7 @@ use zt_conformance::observe::{Seen, observe};
 fn observe_all(sample: &Sample) -> Seen {
     let memory = observe(File::from_bytes(sample.bytes.clone()));
     let by_position = observe(File::open(&sample.path));
-    assert_eq!(
-        memory, by_position,
-        "{}: memory and file disagree",
-        sample.name
-    );
+    assert_eq!(memory, by_position, "{}: memory and file disagree", sample.name);
     let mapped = observe(open_mapped(&sample.path));
     assert_eq!(memory, mapped, "{}: memory and map disagree", sample.name);
     memory
@@ -43,13 +39,7 @@ fn check(wanted: impl Fn(&Sample) -> bool, judge: impl Fn(&Sample, &Seen) -> Vec
         let problems = judge(sample, &seen).into_iter();
         wrong.extend(problems.map(|problem| format!("{}: {problem}", sample.name)));
     }
-    assert!(
-        wrong.is_empty(),
-        "{} of {}:\n{}",
-        wrong.len(),
-        samples.len(),
-        wrong.join("\n")
-    );
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), samples.len(), wrong.join("\n"));
 }
 
 fn is_in(sample: &Sample, folder: &str) -> bool {
@@ -112,15 +102,7 @@ fn strict_opening_refuses_every_file_with_a_faulty_object() {
 fn every_file_is_the_one_that_its_json_describes() {
     for sample in corpus::samples() {
         let sha256 = zt_conformance::hash(zt::DigestAlgorithm::Sha256, &sample.bytes);
-        assert_eq!(
-            sample.truth["file_sha256"].as_str(),
-            Some(&*sha256),
-            "{}",
-            sample.name
-        );
-        assert_eq!(
-            sample.truth["file_size"].as_u64(),
-            Some(sample.bytes.len() as u64)
-        );
+        assert_eq!(sample.truth["file_sha256"].as_str(), Some(&*sha256), "{}", sample.name);
+        assert_eq!(sample.truth["file_size"].as_u64(), Some(sample.bytes.len() as u64));
     }
 }

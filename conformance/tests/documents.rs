@@ -32,10 +32,7 @@ fn says(page: &str, expected: &str) {
 fn the_page_of_the_corpus_counts_its_files() {
     let page = "conformance/corpus/README.md";
     let single = ["valid", "invalid", "lenient", "writers"];
-    for folder in single
-        .into_iter()
-        .chain(["dcp", "foreign", "hdf5", "torch", "pickle"])
-    {
+    for folder in single.into_iter().chain(["dcp", "foreign", "hdf5", "torch", "pickle"]) {
         says(page, &format!("| `{folder}/` | {} |", truths(folder)));
     }
     let [valid, invalid, lenient] = ["own/valid", "own/invalid", "own/lenient"].map(truths);
@@ -45,47 +42,23 @@ fn the_page_of_the_corpus_counts_its_files() {
 #[test]
 fn the_page_of_other_kinds_counts_its_files() {
     let page = "conformance/corpus/foreign/README.md";
-    for kind in [
-        "gguf",
-        "h5",
-        "npy",
-        "npz",
-        "onnx",
-        "pt",
-        "safetensors",
-        "zt2",
-    ] {
-        says(
-            page,
-            &format!("| `{kind}` | {} |", truths(&format!("foreign/{kind}"))),
-        );
+    for kind in ["gguf", "h5", "npy", "npz", "onnx", "pt", "safetensors", "zt2"] {
+        says(page, &format!("| `{kind}` | {} |", truths(&format!("foreign/{kind}"))));
     }
     for kind in ["squizd", "slm1"] {
-        says(
-            page,
-            &format!("`{kind}` ({} files)", truths(&format!("foreign/{kind}"))),
-        );
+        says(page, &format!("`{kind}` ({} files)", truths(&format!("foreign/{kind}"))));
     }
 }
 
 #[test]
 fn the_page_of_what_was_tried_counts_the_corpus_and_the_inputs() {
     let page = "docs/reliability.md";
-    let other = ["classes", "dcp", "foreign", "hdf5", "pickle", "torch"]
-        .map(truths)
-        .iter()
-        .sum();
+    let other = ["classes", "dcp", "foreign", "hdf5", "pickle", "torch"].map(truths).iter().sum();
     let ours = truths("") - other;
     let other = grouped(other);
-    says(
-        page,
-        &format!("| {ours} `.zt` files and {other} of other kinds,"),
-    );
+    says(page, &format!("| {ours} `.zt` files and {other} of other kinds,"));
     let kept = BODIES.iter().map(|(target, _)| inputs::of(target).len());
     let kept = grouped(kept.sum());
-    says(
-        page,
-        &format!("| inputs that fuzzing kept, replayed by every test run | {kept} |"),
-    );
+    says(page, &format!("| inputs that fuzzing kept, replayed by every test run | {kept} |"));
     says(page, &format!("| fuzz targets | {}:", BODIES.len()));
 }

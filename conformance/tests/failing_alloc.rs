@@ -179,10 +179,7 @@ fn coo() -> Coo<'static> {
 }
 
 fn quantized() -> QuantizedGroup<'static> {
-    let packing = Packing {
-        per_word: 4,
-        dtype: DType::U32,
-    };
+    let packing = Packing { per_word: 4, dtype: DType::U32 };
     QuantizedGroup::quantize(SHAPE, &values(), Quantization::new(8, 4, packing)).unwrap()
 }
 
@@ -272,16 +269,12 @@ impl Sums {
 fn bytes_and_elements() {
     reading_of("bytes", &[false, true], |file| {
         let tensor = file.tensor("x")?;
-        let sums = tensor
-            .components()
-            .map(|(role, _)| Ok(sum(&tensor.bytes(role)?)));
+        let sums = tensor.components().map(|(role, _)| Ok(sum(&tensor.bytes(role)?)));
         sums.collect::<zt::Result<Vec<_>>>()
     });
     reading_of("elements", &[false, true], |file| {
         let tensor = file.tensor("x")?;
-        let sums = tensor
-            .components()
-            .map(|(role, _)| Ok(sum(&tensor.elements(role)?.bytes)));
+        let sums = tensor.components().map(|(role, _)| Ok(sum(&tensor.elements(role)?.bytes)));
         sums.collect::<zt::Result<Vec<_>>>()
     });
 }
@@ -325,10 +318,7 @@ fn slices() {
 fn many_at_a_time() {
     reading("read_many", |file| {
         let tensor = file.tensor("x")?;
-        let wanted: Vec<_> = tensor
-            .components()
-            .map(|(role, _)| (tensor, role))
-            .collect();
+        let wanted: Vec<_> = tensor.components().map(|(role, _)| (tensor, role)).collect();
         let read = file.read_many(&wanted).into_iter();
         let sums = read.map(|elements| Ok(sum(&elements?.bytes)));
         sums.collect::<zt::Result<Vec<_>>>()
@@ -441,10 +431,7 @@ fn writing() {
     for (case, options) in [
         ("write raw", WriteOptions::new()),
         ("write zstd", WriteOptions::new().zstd(3)),
-        (
-            "write auto",
-            WriteOptions::new().compression(Compression::Auto),
-        ),
+        ("write auto", WriteOptions::new().compression(Compression::Auto)),
         ("write planes", WriteOptions::new().planes()),
         ("write deduplicated", WriteOptions::new().deduplicate(true)),
     ] {
@@ -490,10 +477,7 @@ fn editing_compacting_and_repairing() {
             ByPosition(Arc::clone(&torn)),
             &zt::repair::RepairOptions::default(),
         )?;
-        let lost = recovery
-            .objects()
-            .iter()
-            .flat_map(|object| &object.components);
+        let lost = recovery.objects().iter().flat_map(|object| &object.components);
         if let Some(error) = lost.clone().find_map(|component| component.error.clone()) {
             return Err(error);
         }
@@ -511,29 +495,16 @@ fn imported(bytes: &Arc<[u8]>) -> zt::Result<(usize, u64)> {
         let dense = entry.tensor()?.to_dense()?;
         Ok(dense.elements().bytes.len() as u64)
     };
-    let lens: Vec<u64> = file
-        .entries()
-        .iter()
-        .map(dense)
-        .collect::<zt::Result<_>>()?;
+    let lens: Vec<u64> = file.entries().iter().map(dense).collect::<zt::Result<_>>()?;
     let mut sink = Counted(0);
-    convert(
-        &[Input::from(file)],
-        &mut sink,
-        &ConvertOptions::new(zt_convert::ZT),
-    )?;
+    convert(&[Input::from(file)], &mut sink, &ConvertOptions::new(zt_convert::ZT))?;
     Ok((lens.len(), lens.iter().sum::<u64>() + sink.0))
 }
 
 #[test]
 fn files_of_other_kinds() {
     let _alone = alone();
-    for kind in [
-        zt_convert::SAFETENSORS,
-        zt_convert::GGUF,
-        zt_convert::NPZ,
-        zt_convert::NPY,
-    ] {
+    for kind in [zt_convert::SAFETENSORS, zt_convert::GGUF, zt_convert::NPZ, zt_convert::NPY] {
         let name = kind.as_str();
         let large = || {
             let values = values();
@@ -551,10 +522,7 @@ fn files_of_other_kinds() {
         assert!(count > 0, "{name}");
         let input = Input::from(
             opened(
-                &file(
-                    &Dense::from_slice(&SHAPE, &values()).unwrap(),
-                    WriteOptions::new().zstd(1),
-                ),
+                &file(&Dense::from_slice(&SHAPE, &values()).unwrap(), WriteOptions::new().zstd(1)),
                 false,
             )
             .unwrap(),

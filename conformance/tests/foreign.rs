@@ -23,12 +23,7 @@ fn check_cases(kind: &str, cases: &[Case], count: usize) {
         let problems = case.problems().into_iter();
         wrong.extend(problems.map(|problem| format!("{kind}/{}: {problem}", case.name)));
     }
-    assert!(
-        wrong.is_empty(),
-        "{} of {count}:\n{}",
-        wrong.len(),
-        wrong.join("\n")
-    );
+    assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 macro_rules! kinds {
@@ -74,11 +69,7 @@ fn classes() {
             let mut written = Vec::new();
             zt_convert::convert(&[input], &mut written, &options).expect(&case.name);
             let again = zt_convert::open_source(memory(&written)).unwrap();
-            assert!(
-                names.iter().all(|name| again.tensor(name).is_ok()),
-                "{}",
-                case.name
-            );
+            assert!(names.iter().all(|name| again.tensor(name).is_ok()), "{}", case.name);
         }
     }
 }

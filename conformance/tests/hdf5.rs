@@ -1,9 +1,5 @@
 //! HDF5: what its truths do not say.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use zt::{ErrorKind, File, Value, VerifyOptions};
 use zt_conformance::corpus;
@@ -17,11 +13,7 @@ fn open(name: &str) -> zt::Result<File> {
 #[test]
 fn links_that_unfold_without_end_are_beyond_a_limit() {
     let error = open("links_unfold.h5").unwrap_err();
-    assert_eq!(
-        (error.kind(), error.code()),
-        (ErrorKind::Limit, "structure-limit"),
-        "{error}"
-    );
+    assert_eq!((error.kind(), error.code()), (ErrorKind::Limit, "structure-limit"), "{error}");
 }
 
 #[test]
@@ -99,10 +91,7 @@ fn opaque_pairs_of_bytes_are_bf16_on_request() {
     let input = zt_convert::Kinds::builtin().open(path, &options).unwrap();
     let tensor = input.file().tensor("unsaid").unwrap();
     assert_eq!(*tensor.bytes("data").unwrap(), [0xC0, 0x3F, 0x00, 0xC0]);
-    assert_eq!(
-        input.file().tensor("bytes").unwrap_err().code(),
-        "not-found"
-    );
+    assert_eq!(input.file().tensor("bytes").unwrap_err().code(), "not-found");
     let unasked = open("opaque.h5").unwrap();
     let error = unasked.tensor("unsaid").unwrap_err();
     assert_eq!(error.code(), "dtype");

@@ -13,9 +13,8 @@ fn converted(folder: &Path) -> usize {
     let mut count = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        let Some(Ok(input)) = path
-            .is_file()
-            .then(|| zt_convert::Kinds::builtin().open(&path, OpenOptions::new()))
+        let Some(Ok(input)) =
+            path.is_file().then(|| zt_convert::Kinds::builtin().open(&path, OpenOptions::new()))
         else {
             continue;
         };
@@ -24,9 +23,7 @@ fn converted(folder: &Path) -> usize {
         // An object that only breaks a rule of its format is kept.
         let damaged = |name| {
             let kept = input.file().tensor(name).ok();
-            let kept = kept
-                .and_then(|tensor| tensor.fault())
-                .map(ToString::to_string);
+            let kept = kept.and_then(|tensor| tensor.fault()).map(ToString::to_string);
             let mut problems = verified.problems.iter();
             problems.any(|it| it.object() == Some(name) && Some(it.to_string()) != kept)
         };
@@ -44,10 +41,7 @@ fn converted(folder: &Path) -> usize {
             convert(&inputs, &mut out, &options).map(|summary| (out, summary))
         };
         let error = to_zt(false).unwrap_err();
-        assert!(
-            error.object().is_some_and(|name| faulty.contains(&name)),
-            "{path:?}: {error}"
-        );
+        assert!(error.object().is_some_and(|name| faulty.contains(&name)), "{path:?}: {error}");
         let (out, summary) = to_zt(true).unwrap_or_else(|error| panic!("{path:?}: {error}"));
         assert_eq!(summary.left_out, faulty, "{path:?}");
         let losses = summary.warnings.iter().filter(|it| it.code == "lossy");
@@ -57,11 +51,7 @@ fn converted(folder: &Path) -> usize {
         let rest = File::from_bytes(out).unwrap();
         assert_eq!(rest.len(), all - faulty.len(), "{path:?}");
         let verified = rest.verify(&VerifyOptions::default()).unwrap();
-        let kept = rest
-            .entries()
-            .iter()
-            .filter(|it| it.fault().is_some())
-            .count();
+        let kept = rest.entries().iter().filter(|it| it.fault().is_some()).count();
         assert_eq!(verified.problems.len(), kept, "{path:?}");
         count += 1;
     }

@@ -77,10 +77,7 @@ fn doubles_when(
     println!("| {case} | {once:?} | {twice:?} | {four:?} |");
     for (less, more) in [(once, twice), (twice, four)] {
         for (less, more) in less.into_iter().zip(more) {
-            assert!(
-                more * 10 <= less * 22,
-                "{case}: {once:?}, {twice:?}, {four:?}"
-            );
+            assert!(more * 10 <= less * 22, "{case}: {once:?}, {twice:?}, {four:?}");
         }
     }
 }
@@ -92,9 +89,7 @@ fn item() -> Item {
 /// So many objects, all of the first one's bytes.
 fn objects(count: u32) -> Draft {
     let first = Draft::v1_2().with("first", item());
-    (1..count).fold(first, |draft, at| {
-        draft.tied(&format!("layer.{at}"), item())
-    })
+    (1..count).fold(first, |draft, at| draft.tied(&format!("layer.{at}"), item()))
 }
 
 fn map_of(count: u32, value: impl Fn(u32) -> Vec<u8>) -> Vec<u8> {
@@ -114,8 +109,7 @@ fn twice_as_much_of_anything_in_a_manifest_takes_twice_the_work() {
         let range = |at: u32| {
             let item = Item::dense(&[len as u64], DType::U8, b"");
             item.change("data", |part| {
-                part.at(64 + u64::from(at) * 64)
-                    .set("length", uint(len as u64))
+                part.at(64 + u64::from(at) * 64).set("length", uint(len as u64))
             })
         };
         let with = |draft: Draft, at: u32| draft.with(&format!("{at}"), range(at));
@@ -166,20 +160,14 @@ fn twice_as_much_of_anything_in_a_manifest_takes_twice_the_work() {
         (0..count).fold(first, again).set("x", uint(1)).build()
     });
     doubles("components", |count| {
-        let fields = [
-            ("dtype", text("u8")),
-            ("offset", uint(64)),
-            ("length", uint(3)),
-        ];
+        let fields = [("dtype", text("u8")), ("offset", uint(64)), ("length", uint(3))];
         let component = cbor::map(&fields.map(|(key, value)| (text(key), value)));
         let components = map_of(count, |_| component.clone());
         one(item().set("components", components)).build()
     });
     doubles("elements of a list", |count| {
         let list = [head(4, (count * 16).into()), vec![1; count as usize * 16]].concat();
-        one(item())
-            .set("attributes", map_of(1, |_| list.clone()))
-            .build()
+        one(item()).set("attributes", map_of(1, |_| list.clone())).build()
     });
 }
 
@@ -210,29 +198,22 @@ fn twice_as_much_of_anything_takes_twice_the_repair() {
             ("components", components),
         ];
         let object = cbor::map(&object.map(|(key, value)| (text(key), value)));
-        let root = [
-            ("version", text("1.2.0")),
-            ("objects", cbor::map(&[(text("w"), object)])),
-        ];
+        let root = [("version", text("1.2.0")), ("objects", cbor::map(&[(text("w"), object)]))];
         let root = cbor::map(&root.map(|(key, value)| (text(key), value)));
         let magics = b"ZTEN1000\0\0\0\0\0\0\0\0".repeat(count as usize);
         [&magics[..], &[0; 4096], &root].concat()
     });
     // As stored they are the other way round than they are written.
-    doubles_when(
-        repaired,
-        "tensors of the same big-endian elements",
-        |count| {
-            let bytes = vec![1; count as usize * 16];
-            let item = || {
-                let item = Item::dense(&[u64::from(count) * 4], DType::F32, &bytes);
-                item.change("data", |part| part.set("data_endianness", text("big")))
-            };
-            let first = Draft::v0_1().with("first", item());
-            let tied = |draft: Draft, at: u32| draft.tied(&format!("layer.{at}"), item());
-            (1..count / 16).fold(first, tied).build()
-        },
-    );
+    doubles_when(repaired, "tensors of the same big-endian elements", |count| {
+        let bytes = vec![1; count as usize * 16];
+        let item = || {
+            let item = Item::dense(&[u64::from(count) * 4], DType::F32, &bytes);
+            item.change("data", |part| part.set("data_endianness", text("big")))
+        };
+        let first = Draft::v0_1().with("first", item());
+        let tied = |draft: Draft, at: u32| draft.tied(&format!("layer.{at}"), item());
+        (1..count / 16).fold(first, tied).build()
+    });
 }
 
 #[test]
@@ -280,11 +261,8 @@ fn twice_as_many_objects_of_one_blob_take_twice_the_conversion() {
 fn twice_as_long_a_pickle_takes_twice_the_work() {
     let pytorch = |pickle: &[&[u8]]| {
         let pickle = [&b"\x80\x02"[..], &pickle.concat(), b"."].concat();
-        let members: [(&str, &[u8]); 3] = [
-            ("m/data.pkl", &pickle),
-            ("m/version", b"3\n"),
-            ("m/data/0", &[0; 64]),
-        ];
+        let members: [(&str, &[u8]); 3] =
+            [("m/data.pkl", &pickle), ("m/version", b"3\n"), ("m/data/0", &[0; 64])];
         archive::stored(&members)
     };
     let tensor = b"ctorch._utils\n_rebuild_tensor_v2\n((X\x07\0\0\0storagectorch\nFloatStorage\n\
@@ -316,7 +294,5 @@ fn twice_as_long_a_pickle_takes_twice_the_work() {
 
 #[test]
 fn twice_as_many_attributes_without_a_value_take_twice_the_work() {
-    doubles("hdf5, empty attributes", |count| {
-        hdf5::empty_attributes(count, 3)
-    });
+    doubles("hdf5, empty attributes", |count| hdf5::empty_attributes(count, 3));
 }

@@ -24,9 +24,7 @@ use zt_conformance::frames::{lying_frame, repeated_frame, skippable};
 fn manifest_len(bytes: &[u8]) -> u64 {
     let magic = zt::container::MAGIC;
     let sized = bytes.strip_suffix(&magic[..]).unwrap_or(bytes);
-    let size = sized
-        .last_chunk()
-        .map_or(u64::MAX, |size| u64::from_le_bytes(*size));
+    let size = sized.last_chunk().map_or(u64::MAX, |size| u64::from_le_bytes(*size));
     size.min(bytes.len() as u64)
 }
 
@@ -45,14 +43,8 @@ fn opens_cheaply(
     if is_noted {
         row(case, bytes.len(), "open", cost);
     }
-    assert!(
-        cost.peak <= 8 * manifest_len(bytes) + MIB,
-        "{case}: {cost:?}"
-    );
-    assert!(
-        cost.largest <= (2 * bytes.len() as u64).max(MIB),
-        "{case}: {cost:?}"
-    );
+    assert!(cost.peak <= 8 * manifest_len(bytes) + MIB, "{case}: {cost:?}");
+    assert!(cost.largest <= (2 * bytes.len() as u64).max(MIB), "{case}: {cost:?}");
     file
 }
 
@@ -89,11 +81,7 @@ fn claims_of_a_few_bytes_cost_nothing() {
     let raw = || Part::new("data", DType::U8, b"abc");
     let dense = |part: Part| Item::new(&[CLAIMED], "dense").part(part);
     let one = |item: Item| Draft::v1_2().with("w", item);
-    let zstd = |frames: Vec<u8>| {
-        raw()
-            .frames(frames)
-            .set("uncompressed_length", uint(CLAIMED))
-    };
+    let zstd = |frames: Vec<u8>| raw().frames(frames).set("uncompressed_length", uint(CLAIMED));
 
     claims("raw, shape of 30 GiB", &one(dense(raw())), &alone);
     let length = raw().set("length", uint(CLAIMED));
@@ -107,18 +95,10 @@ fn claims_of_a_few_bytes_cost_nothing() {
     claims("zstd, frame of 30 GiB", &one(dense(zstd(frames))), &alone);
     // Enough bytes for the claim to be possible: what is decoded is what counts.
     let frames = [lying_frame(CLAIMED, b"abc"), skippable(&vec![0; 1 << 20])].concat();
-    claims(
-        "zstd, frame of 30 GiB, 1 MiB stored",
-        &one(dense(zstd(frames))),
-        &alone,
-    );
+    claims("zstd, frame of 30 GiB, 1 MiB stored", &one(dense(zstd(frames))), &alone);
     for draft in [Draft::v1_1(), Draft::v1_0(), Draft::v0_1()] {
         let item = dense(raw().frames(lying_frame(CLAIMED, b"abc")));
-        claims(
-            "older, zstd frame of 30 GiB",
-            &draft.with("w", item),
-            &alone,
-        );
+        claims("older, zstd frame of 30 GiB", &draft.with("w", item), &alone);
     }
     let sparse = |indices: u64, indptr: u64| {
         Item::new(&[1 << 40, 1 << 40], "sparse_csr")
@@ -142,29 +122,14 @@ fn bombs_are_refused_by_the_limit_before_they_go_off() {
     let item = |shape: u64, said: u64| {
         Item::new(&[shape], "dense").part(part().set("uncompressed_length", uint(said)))
     };
-    let limits = Limits {
-        decoded_len: 4 * MIB,
-        ..Limits::default()
-    };
+    let limits = Limits { decoded_len: 4 * MIB, ..Limits::default() };
     let options = OpenOptions::new().limits(limits);
     for (case, item, draft) in [
         ("zstd bomb, said", item(LEN, LEN), Draft::v1_2()),
         ("zstd bomb, said to be 1 MiB", item(MIB, MIB), Draft::v1_2()),
-        (
-            "zstd bomb of 1.1",
-            Item::new(&[LEN], "dense").part(part()),
-            Draft::v1_1(),
-        ),
-        (
-            "zstd bomb of 1.1, 1 MiB",
-            Item::new(&[MIB], "dense").part(part()),
-            Draft::v1_1(),
-        ),
-        (
-            "zstd bomb, of any length",
-            Item::new(&[7], "example/1").part(part()),
-            Draft::v1_1(),
-        ),
+        ("zstd bomb of 1.1", Item::new(&[LEN], "dense").part(part()), Draft::v1_1()),
+        ("zstd bomb of 1.1, 1 MiB", Item::new(&[MIB], "dense").part(part()), Draft::v1_1()),
+        ("zstd bomb, of any length", Item::new(&[7], "example/1").part(part()), Draft::v1_1()),
     ] {
         let bytes = draft.with("w", item).build();
         let open = |source| options.open_source(source);
@@ -182,22 +147,13 @@ fn decoded_bytes_are_paid_for_as_they_come() {
     const SAID: u64 = 2 << 30;
     let alone = alone();
     // As many stored bytes as 2 GiB could come from, and one frame that decodes to 1 MiB.
-    let frames = [
-        repeated_frame(0, MIB as usize),
-        skippable(&vec![0; 64 << 10]),
-    ]
-    .concat();
+    let frames = [repeated_frame(0, MIB as usize), skippable(&vec![0; 64 << 10])].concat();
     let part = Part::new("data", DType::U8, b"").frames(frames);
     let item = Item::new(&[SAID], "dense").part(part.set("uncompressed_length", uint(SAID)));
     let bytes = Draft::v1_2().with("w", item).build();
     let file = open_zt(ByPosition(Arc::from(&bytes[..]))).unwrap();
     let (cost, errors) = cost(&alone, || read_all(&file));
-    row(
-        "zstd, said to be 2 GiB, holds 1 MiB",
-        bytes.len(),
-        "read",
-        cost,
-    );
+    row("zstd, said to be 2 GiB, holds 1 MiB", bytes.len(), "read", cost);
     assert!(!errors.is_empty());
     assert!(cost.peak <= 16 * MIB, "{cost:?}");
 }
@@ -238,44 +194,19 @@ fn manifests_that_are_all_overhead_open_within_eight_times_their_size() {
     let mut roles = head(5, 100_000);
     for at in 0..100_000u32 {
         roles.extend(text(format!("{at:07}")));
-        let fields = [
-            ("dtype", text("u8")),
-            ("offset", uint(64)),
-            ("length", uint(3)),
-        ];
+        let fields = [("dtype", text("u8")), ("offset", uint(64)), ("length", uint(3))];
         roles.extend(cbor::map(&fields.map(|(key, value)| (text(key), value))));
     }
     for (case, draft) in [
-        (
-            "16 MiB of integers in the attributes",
-            one(item()).set("attributes", numbers()),
-        ),
-        (
-            "16 MiB of integers in an object's",
-            one(item().set("attributes", numbers())),
-        ),
-        (
-            "16 MiB of integers in a shape",
-            one(item().set("shape", small_integers(LEN))),
-        ),
-        (
-            "16 MiB of integers in an unknown field",
-            one(item()).set("x", small_integers(LEN)),
-        ),
-        (
-            "10^6 attributes",
-            one(item()).set("attributes", many_attributes()),
-        ),
+        ("16 MiB of integers in the attributes", one(item()).set("attributes", numbers())),
+        ("16 MiB of integers in an object's", one(item().set("attributes", numbers()))),
+        ("16 MiB of integers in a shape", one(item().set("shape", small_integers(LEN)))),
+        ("16 MiB of integers in an unknown field", one(item()).set("x", small_integers(LEN))),
+        ("10^6 attributes", one(item()).set("attributes", many_attributes())),
         ("100,000 components", one(item().set("components", roles))),
         ("200,000 integer keys", with_map(keys_of(uint))),
-        (
-            "194,560 keys of two bytes or three",
-            with_map(shortest_keys()),
-        ),
-        (
-            "200,000 keys that are arrays",
-            with_map(keys_of(|at| uints(&[at]))),
-        ),
+        ("194,560 keys of two bytes or three", with_map(shortest_keys())),
+        ("200,000 keys that are arrays", with_map(keys_of(|at| uints(&[at])))),
         (
             "200,000 keys that are arrays of indefinite length",
             with_map(keys_of(|at| [&[0x9F][..], &uint(at), &[0xFF]].concat())),
@@ -286,36 +217,24 @@ fn manifests_that_are_all_overhead_open_within_eight_times_their_size() {
         ),
         (
             "500 keys of 4 KiB of empty arrays",
-            with_map(map_of((0..500).map(|at| {
-                [head(4, 4_090), uint(at + 256), vec![0x80; 4_089]].concat()
-            }))),
+            with_map(map_of(
+                (0..500).map(|at| [head(4, 4_090), uint(at + 256), vec![0x80; 4_089]].concat()),
+            )),
         ),
         (
             "500 keys of 4 KiB of pairs",
-            with_map(map_of((0..500).map(|at| {
-                [head(4, 2), uint(at), map_of((0..900).map(uint))].concat()
-            }))),
+            with_map(map_of(
+                (0..500).map(|at| [head(4, 2), uint(at), map_of((0..900).map(uint))].concat()),
+            )),
         ),
-        (
-            "a key of 16 MiB",
-            with_map(map_of([small_integers(LEN)].into_iter())),
-        ),
+        ("a key of 16 MiB", with_map(map_of([small_integers(LEN)].into_iter()))),
         (
             "a key of 8 Mi times the same key",
             with_map(map_of([map_of((0..LEN / 2).map(|_| uint(0)))].into_iter())),
         ),
-        (
-            "an object's name of 16 MiB",
-            Draft::v1_2().with_name(text(vec![b'n'; LEN]), item()),
-        ),
-        (
-            "arrays 10^5 deep",
-            one(item()).set("x", cbor::nested_arrays(100_000)),
-        ),
-        (
-            "arrays 10^5 deep in a shape",
-            one(item().set("shape", cbor::nested_arrays(100_000))),
-        ),
+        ("an object's name of 16 MiB", Draft::v1_2().with_name(text(vec![b'n'; LEN]), item())),
+        ("arrays 10^5 deep", one(item()).set("x", cbor::nested_arrays(100_000))),
+        ("arrays 10^5 deep in a shape", one(item().set("shape", cbor::nested_arrays(100_000)))),
     ] {
         let bytes = draft.build();
         let Ok(file) = opens_cheaply(case, &bytes, open_zt, true, &alone) else {
@@ -323,21 +242,14 @@ fn manifests_that_are_all_overhead_open_within_eight_times_their_size() {
         };
         let (listed, _) = cost(&alone, || read_all(&file));
         row(case, bytes.len(), "list and read", listed);
-        assert!(
-            listed.peak <= 48 * manifest_len(&bytes) + MIB,
-            "{case}: {listed:?}"
-        );
+        assert!(listed.peak <= 48 * manifest_len(&bytes) + MIB, "{case}: {listed:?}");
     }
 }
 
 /// 300,000 objects. None has a byte of its own.
 fn many_objects() -> Vec<u8> {
     let field = |key: &str, value: Cbor| (text(key), value);
-    let data = [
-        field("dtype", text("u8")),
-        field("offset", uint(64)),
-        field("length", uint(0)),
-    ];
+    let data = [field("dtype", text("u8")), field("offset", uint(64)), field("length", uint(0))];
     let object = cbor::map(&[
         field("shape", uints(&[0])),
         field("format", text("dense")),
@@ -369,12 +281,7 @@ fn attributes_are_paid_for_by_those_who_ask() {
     let bytes = Draft::v1_2().set("attributes", numbers).build();
     let file = open_zt(ByPosition(Arc::from(&bytes[..]))).unwrap();
     let (cost, attributes): (_, Option<Attributes>) = cost(&alone, || file.attributes().unwrap());
-    row(
-        "1 MiB of integers in the attributes",
-        bytes.len(),
-        "attributes",
-        cost,
-    );
+    row("1 MiB of integers in the attributes", bytes.len(), "attributes", cost);
     assert_eq!(attributes.unwrap().len(), 1);
     assert!(cost.peak <= 64 * bytes.len() as u64 + MIB, "{cost:?}");
 }

@@ -53,9 +53,7 @@ fn imports_cheaply(
     let source = ByPosition(Arc::from(bytes));
     let options = OpenOptions::new();
     let (cost, file) = cost(alone, || {
-        zt_convert::Kinds::builtin()
-            .open_source(source, &options)
-            .map(zt_convert::Input::into_file)
+        zt_convert::Kinds::builtin().open_source(source, &options).map(zt_convert::Input::into_file)
     });
     if is_noted {
         row(case, bytes.len(), "open", cost);
@@ -63,10 +61,7 @@ fn imports_cheaply(
     let present = bytes.len() as u64;
     let (peak, largest) = at_least(case);
     assert!(cost.peak <= times * present + peak, "{case}: {cost:?}");
-    assert!(
-        cost.largest <= (times * present).max(largest),
-        "{case}: {cost:?}"
-    );
+    assert!(cost.largest <= (times * present).max(largest), "{case}: {cost:?}");
     file
 }
 
@@ -74,21 +69,10 @@ fn imports_cheaply(
 fn every_foreign_file_of_the_corpus_opens_within_a_multiple_of_itself() {
     let alone = alone();
     for (kind, _) in foreign::KINDS {
-        let mut most = (
-            0,
-            Cost {
-                peak: 0,
-                largest: 0,
-                total: 0,
-            },
-            String::new(),
-        );
+        let mut most = (0, Cost { peak: 0, largest: 0, total: 0 }, String::new());
         let mut files = foreign::files(kind);
         if kind == "h5" {
-            files.extend(foreign::files_in(
-                &corpus::folder().join("corpus/hdf5"),
-                kind,
-            ));
+            files.extend(foreign::files_in(&corpus::folder().join("corpus/hdf5"), kind));
         }
         for (name, bytes) in files {
             let source = ByPosition(Arc::from(&bytes[..]));
@@ -100,23 +84,13 @@ fn every_foreign_file_of_the_corpus_opens_within_a_multiple_of_itself() {
             let _ = imports_cheaply(&name, &bytes, times(kind), false, &alone);
         }
         let name = most.2.rsplit('/').next().unwrap_or_default();
-        row(
-            &format!("most of all {kind}: {name}"),
-            most.0,
-            "open",
-            most.1,
-        );
+        row(&format!("most of all {kind}: {name}"), most.0, "open", most.1);
     }
 }
 
 /// A safetensors file of this header.
 fn safetensors(header: &str) -> Vec<u8> {
-    [
-        &(header.len() as u64).to_le_bytes()[..],
-        header.as_bytes(),
-        &[0],
-    ]
-    .concat()
+    [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &[0]].concat()
 }
 
 /// An array of NumPy with that header and no elements.
@@ -153,11 +127,7 @@ fn onnx(graph: &[u8]) -> Vec<u8> {
 
 /// An initializer of 128 bytes, the fewest that a model of many may have: a name and nothing else.
 fn named_initializer(number: u32) -> Vec<u8> {
-    [
-        &b"\x2a\x7e\x42\x7c"[..],
-        format!("{number:0124}").as_bytes(),
-    ]
-    .concat()
+    [&b"\x2a\x7e\x42\x7c"[..], format!("{number:0124}").as_bytes()].concat()
 }
 
 /// An initializer that has a name of 8 bytes, and nothing else.
@@ -167,11 +137,7 @@ fn initializer(number: u32) -> Vec<u8> {
 
 /// A PyTorch file of this pickle.
 fn pytorch(pickle: &[u8]) -> Vec<u8> {
-    archive::stored(&[
-        ("m/data.pkl", pickle),
-        ("m/version", b"3\n"),
-        ("m/data/0", &[0; 64]),
-    ])
+    archive::stored(&[("m/data.pkl", pickle), ("m/version", b"3\n"), ("m/data/0", &[0; 64])])
 }
 
 /// A list of `None`.
@@ -196,15 +162,7 @@ fn shared_tensor_pickle() -> Vec<u8> {
     let tensor = b"ctorch._utils\n_rebuild_tensor_v2\n((X\x07\0\0\0storagectorch\nFloatStorage\n\
         X\x01\0\0\x000X\x03\0\0\0cpuK\x01tQK\0(K\x01t(K\x01t\x89ccollections\nOrderedDict\n)RtRq\x000";
     let many = |of: u8, count| [&b"]("[..], &[b'h', of].repeat(count), b"e"].concat();
-    [
-        &b"\x80\x02"[..],
-        tensor,
-        &many(0, 1000),
-        b"q\x010",
-        &many(1, 200),
-        b".",
-    ]
-    .concat()
+    [&b"\x80\x02"[..], tensor, &many(0, 1000), b"q\x010", &many(1, 200), b"."].concat()
 }
 
 /// A text of 32 KiB, kept as 0.
@@ -235,16 +193,7 @@ fn shared_state_pickle() -> Vec<u8> {
     let state = [&b"}q\x01("[..], &pairs, b"u0"].concat();
     let tensor = b"h\0(NNNh\x01tR".repeat(100_000);
     let global = b"ctorch._utils\n_rebuild_parameter_with_state\nq\0";
-    [
-        &b"\x80\x02"[..],
-        global,
-        b"0",
-        &state,
-        b"](",
-        &tensor,
-        b"e.",
-    ]
-    .concat()
+    [&b"\x80\x02"[..], global, b"0", &state, b"](", &tensor, b"e."].concat()
 }
 
 #[test]
@@ -256,16 +205,11 @@ fn hostile_files_of_other_formats_open_within_a_multiple_of_themselves() {
         format!(r#""{name}":{{"dtype":"U8","shape":{shape},"data_offsets":[0,1]}}"#)
     };
     let json = |content: &str| safetensors(&format!("{{{content}}}"));
-    let many: Vec<String> = (0..200_000)
-        .map(|at| entry(&at.to_string(), "[1]"))
-        .collect();
+    let many: Vec<String> = (0..200_000).map(|at| entry(&at.to_string(), "[1]")).collect();
     let metadata: Vec<String> = (0..200_000).map(|at| format!(r#""{at}":"""#)).collect();
     let pair = |id: u32, value: &[u8]| [&gguf_text("k")[..], &id.to_le_bytes(), value].concat();
     let array = |id: u32, count: u64, rest: &[u8]| {
-        pair(
-            9,
-            &[&id.to_le_bytes()[..], &count.to_le_bytes(), rest].concat(),
-        )
+        pair(9, &[&id.to_le_bytes()[..], &count.to_le_bytes(), rest].concat())
     };
     let tensor = |dims: u32, rest: &[u8]| [&gguf_text("w")[..], &dims.to_le_bytes(), rest].concat();
     let huge = 1u64 << 60;
@@ -281,71 +225,30 @@ fn hostile_files_of_other_formats_open_within_a_multiple_of_themselves() {
     let far_memo = b"\x80\x02]r\xff\xff\xff\xff.".to_vec();
     let long_bytes = [&b"\x80\x04\x8e"[..], &huge.to_le_bytes(), b"."].concat();
     let marks = [&b"\x80\x02"[..], &b"(".repeat(1 << 20), b"."].concat();
-    let nested = [
-        &b"\x80\x02"[..],
-        &b"]".repeat(1 << 20),
-        &b"a".repeat((1 << 20) - 1),
-        b".",
-    ];
+    let nested = [&b"\x80\x02"[..], &b"]".repeat(1 << 20), &b"a".repeat((1 << 20) - 1), b"."];
     let cases: Vec<(&str, Vec<u8>)> = vec![
         ("safetensors, shape of 16 MiB", json(&entry("w", &shape))),
-        (
-            "safetensors, 200,000 tensors of one byte",
-            json(&many.join(",")),
-        ),
+        ("safetensors, 200,000 tensors of one byte", json(&many.join(","))),
         (
             "safetensors, 200,000 metadata",
             json(&format!(r#""__metadata__":{{{}}}"#, metadata.join(","))),
         ),
-        (
-            "safetensors, shape of 2^60",
-            json(&entry("w", "[1152921504606846976]")),
-        ),
-        (
-            "safetensors, header of 2^60",
-            [&huge.to_le_bytes()[..], b"{\"w\":{}}"].concat(),
-        ),
-        (
-            "safetensors, arrays 10^5 deep",
-            json(&format!(r#""w":{}"#, "[".repeat(100_000))),
-        ),
+        ("safetensors, shape of 2^60", json(&entry("w", "[1152921504606846976]"))),
+        ("safetensors, header of 2^60", [&huge.to_le_bytes()[..], b"{\"w\":{}}"].concat()),
+        ("safetensors, arrays 10^5 deep", json(&format!(r#""w":{}"#, "[".repeat(100_000)))),
         ("npy, 2^60 elements", npy("(1152921504606846976,)")),
-        (
-            "npy, 2^120 elements",
-            npy("(1152921504606846976, 1152921504606846976)"),
-        ),
+        ("npy, 2^120 elements", npy("(1152921504606846976, 1152921504606846976)")),
         ("gguf, 2^60 tensors", gguf(huge, 0, &[0; 64])),
         ("gguf, 2^60 pairs", gguf(0, huge, &[0; 64])),
         ("gguf, 2^20 tensors", gguf(1 << 20, 0, &[0; 64])),
         ("gguf, array of 2^60", gguf(0, 1, &array(4, huge, &[0; 64]))),
-        (
-            "gguf, array of 2^60 texts",
-            gguf(0, 1, &array(8, huge, &[0; 64])),
-        ),
-        (
-            "gguf, array of 10^7 bytes",
-            gguf(0, 1, &array(0, 10_000_000, &vec![1; 10_000_000])),
-        ),
-        (
-            "gguf, array of 10^6 empty texts",
-            gguf(0, 1, &array(8, 1_000_000, &vec![0; 8_000_000])),
-        ),
-        (
-            "gguf, text of 2^60",
-            gguf(0, 1, &pair(8, &huge.to_le_bytes())),
-        ),
-        (
-            "gguf, 2^31 dimensions",
-            gguf(1, 0, &tensor(1 << 31, &[0; 64])),
-        ),
-        (
-            "pickle, 400,000 values of one byte",
-            pytorch(&list_pickle(400_000)),
-        ),
-        (
-            "pickle, 4,000,000 values of one byte",
-            pytorch(&list_pickle(4_000_000)),
-        ),
+        ("gguf, array of 2^60 texts", gguf(0, 1, &array(8, huge, &[0; 64]))),
+        ("gguf, array of 10^7 bytes", gguf(0, 1, &array(0, 10_000_000, &vec![1; 10_000_000]))),
+        ("gguf, array of 10^6 empty texts", gguf(0, 1, &array(8, 1_000_000, &vec![0; 8_000_000]))),
+        ("gguf, text of 2^60", gguf(0, 1, &pair(8, &huge.to_le_bytes()))),
+        ("gguf, 2^31 dimensions", gguf(1, 0, &tensor(1 << 31, &[0; 64]))),
+        ("pickle, 400,000 values of one byte", pytorch(&list_pickle(400_000))),
+        ("pickle, 4,000,000 values of one byte", pytorch(&list_pickle(4_000_000))),
         ("pickle, a list in itself 10^6 times", pytorch(&appended)),
         ("pickle, 10^6 memos", pytorch(&memo)),
         ("pickle, memo of 2^32 - 1", pytorch(&far_memo)),
@@ -353,44 +256,25 @@ fn hostile_files_of_other_formats_open_within_a_multiple_of_themselves() {
         ("pickle, 10^6 marks", pytorch(&marks)),
         ("pickle, lists 10^6 deep", pytorch(&nested.concat())),
         ("pickle, 10^20 leaves", pytorch(&laughing_pickle(20))),
-        (
-            "pickle, one tensor 200,000 times",
-            pytorch(&shared_tensor_pickle()),
-        ),
+        ("pickle, one tensor 200,000 times", pytorch(&shared_tensor_pickle())),
         ("pickle, a key of 8 GiB", pytorch(&wide_key_pickle())),
-        (
-            "pickle, dicts with a long key twice, 100,000",
-            pytorch(&repeated_key_pickle()),
-        ),
+        ("pickle, dicts with a long key twice, 100,000", pytorch(&repeated_key_pickle())),
         (
             "onnx, 100,000 initializers of 12 bytes",
             onnx(&(0..100_000).flat_map(initializer).collect::<Vec<u8>>()),
         ),
         (
             "onnx, 100,000 initializers of 128 bytes",
-            onnx(
-                &(0..100_000)
-                    .flat_map(named_initializer)
-                    .collect::<Vec<u8>>(),
-            ),
+            onnx(&(0..100_000).flat_map(named_initializer).collect::<Vec<u8>>()),
         ),
-        (
-            "onnx, 10^6 empty initializers",
-            onnx(&b"\x2a\0".repeat(1_000_000)),
-        ),
-        (
-            "pickle, one state of 100,000 tensors",
-            pytorch(&shared_state_pickle()),
-        ),
+        ("onnx, 10^6 empty initializers", onnx(&b"\x2a\0".repeat(1_000_000))),
+        ("pickle, one state of 100,000 tensors", pytorch(&shared_state_pickle())),
     ];
     for (case, bytes) in cases {
         let _ = imports_cheaply(case, &bytes, times(case), true, &alone).map(|file| {
             let (cost, _) = cost(&alone, || read_all(&file));
             row(case, bytes.len(), "read", cost);
-            assert!(
-                cost.peak <= 16 * bytes.len() as u64 + 4 * MIB,
-                "{case}: {cost:?}"
-            );
+            assert!(cost.peak <= 16 * bytes.len() as u64 + 4 * MIB, "{case}: {cost:?}");
         });
     }
 }
@@ -427,10 +311,7 @@ fn deflated_run(byte: u8, copies: usize) -> Vec<u8> {
 /// A stored archive of one member, told to be deflated and of that length.
 fn deflated(name: &str, stored: &[u8], byte_len: u32) -> Vec<u8> {
     let mut bytes = archive::stored(&[(name, stored)]);
-    let directory = bytes
-        .windows(4)
-        .rposition(|four| four == b"PK\x01\x02")
-        .unwrap();
+    let directory = bytes.windows(4).rposition(|four| four == b"PK\x01\x02").unwrap();
     for (method, length) in [(8, 22), (directory + 10, directory + 24)] {
         bytes[method] = 8;
         bytes[length..length + 4].copy_from_slice(&byte_len.to_le_bytes());
@@ -443,23 +324,13 @@ fn archives_that_inflate_are_bounded_by_the_limit() {
     let alone = alone();
     let zeros = deflated_zeros(1 << 19);
     let byte_len = (1u32 << 19) * 258 + 1;
-    let limits = Limits {
-        decoded_len: 4 * MIB,
-        manifest_len: 4 * MIB,
-        ..Limits::default()
-    };
+    let limits = Limits { decoded_len: 4 * MIB, manifest_len: 4 * MIB, ..Limits::default() };
     let options = OpenOptions::new().limits(limits);
     for (case, bytes) in [
-        (
-            "npz, a member of 129 MiB of zeros",
-            deflated("w.npy", &zeros, byte_len),
-        ),
+        ("npz, a member of 129 MiB of zeros", deflated("w.npy", &zeros, byte_len)),
         ("npz, said to be 2^31", deflated("w.npy", &zeros, 1 << 31)),
         ("npz, said to be 100 bytes", deflated("w.npy", &zeros, 100)),
-        (
-            "pickle that inflates to 129 MiB",
-            deflated("m/data.pkl", &zeros, byte_len),
-        ),
+        ("pickle that inflates to 129 MiB", deflated("m/data.pkl", &zeros, byte_len)),
     ] {
         let source = ByPosition(Arc::from(&bytes[..]));
         let (opened, file) = cost(&alone, || {
@@ -468,17 +339,11 @@ fn archives_that_inflate_are_bounded_by_the_limit() {
                 .map(zt_convert::Input::into_file)
         });
         row(case, bytes.len(), "open", opened);
-        assert!(
-            opened.peak <= 8 * bytes.len() as u64 + 2 * MIB,
-            "{case}: {opened:?}"
-        );
+        assert!(opened.peak <= 8 * bytes.len() as u64 + 2 * MIB, "{case}: {opened:?}");
         if let Ok(file) = file {
             let (read, _) = cost(&alone, || read_all(&file));
             row(case, bytes.len(), "read", read);
-            assert!(
-                read.peak <= 8 * bytes.len() as u64 + 8 * MIB,
-                "{case}: {read:?}"
-            );
+            assert!(read.peak <= 8 * bytes.len() as u64 + 8 * MIB, "{case}: {read:?}");
         }
     }
 }
@@ -500,10 +365,7 @@ fn pickles_of_one_instruction_that_are_deflated_are_refused() {
         let (cost, file) = cost(&alone, open);
         row(case, bytes.len(), "open", cost);
         let error = file.unwrap_err();
-        assert_eq!(
-            (error.kind(), error.code()),
-            (zt::ErrorKind::Limit, "pickle")
-        );
+        assert_eq!((error.kind(), error.code()), (zt::ErrorKind::Limit, "pickle"));
         assert!(cost.peak <= MIB, "{case}: {cost:?}");
     }
     // Stored, they are paid for by the file.
@@ -523,12 +385,7 @@ fn deflated_pickles_are_paid_for_as_they_come() {
     let source = ByPosition(Arc::from(&bytes[..]));
     let open = || zt_convert::open_source(source);
     let (cost, file) = cost(&alone, open);
-    row(
-        "pickle, said to inflate to 128 MiB, holds 1 MiB",
-        bytes.len(),
-        "open",
-        cost,
-    );
+    row("pickle, said to inflate to 128 MiB, holds 1 MiB", bytes.len(), "open", cost);
     assert_eq!(file.unwrap_err().kind(), zt::ErrorKind::Malformed);
     assert!(cost.peak <= 8 * MIB && cost.largest <= 4 * MIB, "{cost:?}");
 }
@@ -549,10 +406,9 @@ fn hdf5_of(datatype: &[u8], shape: &[u64], value: &[u8]) -> Vec<u8> {
 #[test]
 fn many_attributes_without_a_value_open_within_a_multiple_of_the_file() {
     let alone = alone();
-    for (case, count, times_read) in [
-        ("hdf5, 500,000 empty attributes", 500_000, 1),
-        ("hdf5, the same three times", 500_000, 3),
-    ] {
+    for (case, count, times_read) in
+        [("hdf5, 500,000 empty attributes", 500_000, 1), ("hdf5, the same three times", 500_000, 3)]
+    {
         let bytes = hdf5::empty_attributes(count, times_read);
         let file = imports_cheaply(case, &bytes, 5, true, &alone).unwrap();
         let last = file.warnings().into_iter().last().unwrap();
@@ -576,18 +432,8 @@ fn attributes_of_many_dimensions_open_within_a_multiple_of_the_file() {
     let arrays = (0..6).fold(byte.clone(), |base, _| array(base));
     let empty = [&ones(4096, 30)[..], &[0]].concat();
     for (case, datatype, shape, count) in [
-        (
-            "hdf5, bytes of 32 dimensions",
-            &byte,
-            ones(60_000, 31),
-            60_000,
-        ),
-        (
-            "hdf5, bytes of 224 dimensions",
-            &arrays,
-            ones(60_000, 31),
-            60_000,
-        ),
+        ("hdf5, bytes of 32 dimensions", &byte, ones(60_000, 31), 60_000),
+        ("hdf5, bytes of 224 dimensions", &arrays, ones(60_000, 31), 60_000),
         ("hdf5, no bytes of 32 dimensions", &byte, empty, 0),
     ] {
         let bytes = hdf5_of(datatype, &shape, &vec![7; count]);
@@ -601,18 +447,10 @@ fn attributes_of_many_dimensions_open_within_a_multiple_of_the_file() {
         let source = ByPosition(Arc::from(&bytes[..]));
         zt_convert::open_source(source).unwrap().attributes()
     });
-    row(
-        "hdf5, an attribute of 60,000 bytes",
-        bytes.len(),
-        "open",
-        cost,
-    );
+    row("hdf5, an attribute of 60,000 bytes", bytes.len(), "open", cost);
     assert!(cost.peak <= 16 * bytes.len() as u64, "{cost:?}");
     let attributes = attributes.unwrap().unwrap();
-    assert_eq!(
-        attributes.get("a").unwrap().as_array().unwrap().len(),
-        60_000
-    );
+    assert_eq!(attributes.get("a").unwrap().as_array().unwrap().len(), 60_000);
 
     let few = zt::Memory::new(hdf5_of(&byte, &[2, 1], &[7, 8]));
     let file = zt_convert::open_source(few).unwrap();
@@ -635,15 +473,8 @@ fn files_of_many_small_tensors_are_verified_and_converted_within_a_multiple_of_t
     let data = vec![0; 4 * COUNT as usize];
     let safetensors = [&len[..], header.as_bytes(), &data].concat();
     let values = b"\x08\x01\x10\x01\x4a\x04\0\0\0\0";
-    let initializer = |at| {
-        [
-            &b"\x2a\x7e"[..],
-            values,
-            b"\x42\x72",
-            format!("{at:0114}").as_bytes(),
-        ]
-        .concat()
-    };
+    let initializer =
+        |at| [&b"\x2a\x7e"[..], values, b"\x42\x72", format!("{at:0114}").as_bytes()].concat();
     let onnx = onnx(&(0..COUNT).flat_map(initializer).collect::<Vec<u8>>());
     for (case, bytes) in [("safetensors", safetensors), ("onnx", onnx)] {
         let kinds = zt_convert::Kinds::builtin();
@@ -661,10 +492,7 @@ fn files_of_many_small_tensors_are_verified_and_converted_within_a_multiple_of_t
         for (work, cost) in [("verify", verify), ("convert", convert)] {
             let case = format!("{case}, {COUNT} small tensors");
             row(&case, bytes.len(), work, cost);
-            assert!(
-                cost.peak <= 16 * bytes.len() as u64 + 4 * MIB,
-                "{case}: {work} {cost:?}"
-            );
+            assert!(cost.peak <= 16 * bytes.len() as u64 + 4 * MIB, "{case}: {work} {cost:?}");
         }
     }
 }

@@ -39,12 +39,7 @@ fn the_golden_file_has_every_message() {
     }
     let known = fs::read_to_string(&golden).unwrap_or_default();
     for (at, (known, found)) in known.lines().zip(found.lines()).enumerate() {
-        assert_eq!(
-            known,
-            found,
-            "line {}; UPDATE_GOLDEN=1 writes it anew",
-            at + 1
-        );
+        assert_eq!(known, found, "line {}; UPDATE_GOLDEN=1 writes it anew", at + 1);
     }
     assert_eq!(known.lines().count(), found.lines().count());
 }

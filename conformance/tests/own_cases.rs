@@ -1,9 +1,5 @@
 //! `corpus/own` is what the builders make, to the byte.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "a test fails by panicking"
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,15 +14,10 @@ fn the_exported_cases_are_those_of_the_builders() {
     let mut expected = BTreeSet::new();
     for case in cases::all() {
         for (ending, bytes) in [("zt", &case.bytes), ("json", &case.json().into_bytes())] {
-            let path = folder
-                .join(case.folder.as_str())
-                .join(format!("{}.{ending}", case.name));
+            let path = folder.join(case.folder.as_str()).join(format!("{}.{ending}", case.name));
             let found =
                 fs::read(&path).unwrap_or_else(|error| panic!("{path:?}: {error}: {EXPORT}"));
-            assert!(
-                found == *bytes,
-                "{path:?} is not what its builder makes: {EXPORT}"
-            );
+            assert!(found == *bytes, "{path:?} is not what its builder makes: {EXPORT}");
             expected.insert(path);
         }
     }

@@ -90,18 +90,11 @@ fn frames_of_large_components_do_not_depend_on_threads() {
     let content: Vec<u32> = (0..5_000_003u32).map(|at| at / 7 % 1000).collect();
     let write = |threads| {
         let mut bytes = Vec::new();
-        let mut writer = WriteOptions::new()
-            .zstd(1)
-            .threads(threads)
-            .to_writer(&mut bytes)
-            .unwrap();
+        let mut writer =
+            WriteOptions::new().zstd(1).threads(threads).to_writer(&mut bytes).unwrap();
         let shape = [content.len() as u64];
-        writer
-            .add("ramp", &Dense::from_slice(&shape, &content).unwrap())
-            .unwrap();
-        writer
-            .add("again", &Dense::from_slice(&shape, &content).unwrap())
-            .unwrap();
+        writer.add("ramp", &Dense::from_slice(&shape, &content).unwrap()).unwrap();
+        writer.add("again", &Dense::from_slice(&shape, &content).unwrap()).unwrap();
         writer.finish().unwrap();
         bytes
     };
@@ -192,13 +185,7 @@ fn every_flipped_bit_of_a_component_is_a_digest_mismatch() {
         let (file, bytes) = small_file(compression);
         let read = File::from_bytes(bytes.clone()).unwrap();
         for (name, _) in &file.objects {
-            let span = read
-                .tensor(name)
-                .unwrap()
-                .component("data")
-                .unwrap()
-                .blob
-                .span;
+            let span = read.tensor(name).unwrap().component("data").unwrap().blob.span;
             for at in span.offset() as usize..span.end() as usize {
                 for bit in 0..8 {
                     let mut flipped = bytes.clone();
@@ -226,21 +213,13 @@ fn every_flipped_bit_of_the_padding_is_found_by_strict_verification() {
         .map(|entry| entry.object().unwrap().components[0].1.blob.span)
         .collect();
     let data = read.data_region().unwrap();
-    let is_padding = |at: &u64| {
-        !spans
-            .iter()
-            .any(|span| (span.offset()..span.end()).contains(at))
-    };
+    let is_padding = |at: &u64| !spans.iter().any(|span| (span.offset()..span.end()).contains(at));
     for at in (data.offset()..data.end()).filter(is_padding) {
         let mut flipped = bytes.clone();
         flipped[at as usize] ^= 0x10;
         let seen = observe(File::from_bytes(flipped));
         assert!(seen.is_clean());
-        let codes: Vec<&str> = seen
-            .strict_problems
-            .iter()
-            .map(|p| p.code.as_str())
-            .collect();
+        let codes: Vec<&str> = seen.strict_problems.iter().map(|p| p.code.as_str()).collect();
         assert_eq!(codes, ["padding"], "byte {at}");
     }
 }
@@ -257,13 +236,7 @@ fn a_plain_reader_judges_tables_of_chunk_digests_as_ours() {
         writer.add("w", &tensor).unwrap();
         writer.finish().unwrap();
         let read = File::from_bytes(bytes.clone()).unwrap();
-        let blob = read
-            .tensor("w")
-            .unwrap()
-            .component("data")
-            .unwrap()
-            .blob
-            .clone();
+        let blob = read.tensor("w").unwrap().component("data").unwrap().blob.clone();
         let table = blob.chunks.unwrap().span;
         let key = bytes.windows(9).position(|text| text == b"zt.chunks");
         let places = [blob.span.offset(), table.offset(), table.end() - 1];
@@ -285,10 +258,7 @@ fn a_table_whose_key_takes_more_than_256_bytes_is_passed_over() {
         let mut table = vec![
             (text("offset"), uint(64)),
             (text("length"), uint(8)),
-            (
-                text("digest"),
-                text(digest(DigestAlgorithm::Crc32c, &[0; 8])),
-            ),
+            (text("digest"), text(digest(DigestAlgorithm::Crc32c, &[0; 8]))),
         ];
         if filler > 0 {
             table.push((text("filler"), text("x".repeat(filler))));

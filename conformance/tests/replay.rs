@@ -50,10 +50,7 @@ fn every_input_that_was_kept_goes_through_its_target() {
 #[test]
 fn every_file_of_the_corpus_goes_through_every_target() {
     let samples = corpus::samples();
-    let files: Vec<_> = samples
-        .into_iter()
-        .map(|sample| (sample.name, sample.bytes))
-        .collect();
+    let files: Vec<_> = samples.into_iter().map(|sample| (sample.name, sample.bytes)).collect();
     for body in BODIES {
         replay(&files, body);
     }
@@ -81,9 +78,7 @@ fn every_manifest_of_the_corpus_goes_through_the_manifest_target() {
             let source = zt::Memory::new(&sample.bytes);
             let footer = zt::container::Footer::locate(&source, &zt::Limits::default()).ok()?;
             let span = footer.manifest();
-            let manifest = sample
-                .bytes
-                .get(span.offset() as usize..span.end() as usize)?;
+            let manifest = sample.bytes.get(span.offset() as usize..span.end() as usize)?;
             Some((sample.name, manifest.to_vec()))
         })
         .collect();
@@ -120,12 +115,9 @@ fn what_was_a_file_goes_through_the_repair_target() {
 /// Every file of the kinds that have a target of their own, broken ones included.
 #[test]
 fn every_foreign_file_goes_through_the_target_of_its_kind() {
-    for (kind, target) in [
-        ("gguf", "gguf"),
-        ("pt", "pytorch"),
-        ("safetensors", "safetensors"),
-        ("zt2", "zt2"),
-    ] {
+    for (kind, target) in
+        [("gguf", "gguf"), ("pt", "pytorch"), ("safetensors", "safetensors"), ("zt2", "zt2")]
+    {
         let files = foreign::files(kind);
         assert!(files.len() > 13);
         for target in [target, "views"] {

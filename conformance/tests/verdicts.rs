@@ -56,16 +56,8 @@ const KNOWN: [(&str, &str, &str); 9] = [
         "invalid type: simple, expected known simpl",
         "CBOR that `corpus/own/lenient` lets a reader take",
     ),
-    (
-        "npz",
-        "foreign/npz/scipy_",
-        "a matrix of SciPy is one object, and NumPy has its arrays",
-    ),
-    (
-        "zt",
-        "logical_complex64",
-        "this release counts stored elements where it should count values",
-    ),
+    ("npz", "foreign/npz/scipy_", "a matrix of SciPy is one object, and NumPy has its arrays"),
+    ("zt", "logical_complex64", "this release counts stored elements where it should count values"),
 ];
 
 /// A tensor as we read it: its shape, and the digest of each of its components and of its dense value.
@@ -86,26 +78,20 @@ fn ours(bytes: Vec<u8>) -> Option<Ours> {
     let report = file.verify(&VerifyOptions::default()).expect("no stop");
     let hashes = file.hash(&HashOptions::new().dense(true)).expect("no stop");
     let entries = file.entries();
-    let tensors = entries
-        .iter()
-        .zip(&hashes.objects)
-        .map(|(entry, (_, hash))| {
-            let at_fault = report
-                .problems
-                .iter()
-                .any(|it| it.object() == Some(entry.name()));
-            let tensor = match (entry.object(), hash) {
-                (Ok(object), Ok(hash)) if !at_fault => {
-                    let components = hash.components.iter().map(|(_, sum)| &sum.sha256);
-                    let dense = hash.dense.iter().map(|dense| &dense.bytes.sha256);
-                    let sums = components.chain(dense);
-                    let sums = sums.map(|sum| hex(sum)[..12].to_owned()).collect();
-                    Some((object.shape.clone(), sums))
-                }
-                _ => None,
-            };
-            (entry.name().to_owned(), tensor)
-        });
+    let tensors = entries.iter().zip(&hashes.objects).map(|(entry, (_, hash))| {
+        let at_fault = report.problems.iter().any(|it| it.object() == Some(entry.name()));
+        let tensor = match (entry.object(), hash) {
+            (Ok(object), Ok(hash)) if !at_fault => {
+                let components = hash.components.iter().map(|(_, sum)| &sum.sha256);
+                let dense = hash.dense.iter().map(|dense| &dense.bytes.sha256);
+                let sums = components.chain(dense);
+                let sums = sums.map(|sum| hex(sum)[..12].to_owned()).collect();
+                Some((object.shape.clone(), sums))
+            }
+            _ => None,
+        };
+        (entry.name().to_owned(), tensor)
+    });
     Some(Ours {
         is_sound: report.is_ok() && report.warnings.iter().all(|it| it.code != "not-tensor"),
         tensors: tensors.collect(),
@@ -128,15 +114,13 @@ fn disagreements(ours: Option<&Ours>, theirs: &Json) -> Vec<String> {
             false => ours.tensors.get(name),
         };
         match (found, theirs) {
-            (Some(Some(_)), Json::Null) => wrong.push(format!(
-                "{name:?}: reads a tensor that the official reader refuses"
-            )),
+            (Some(Some(_)), Json::Null) => {
+                wrong.push(format!("{name:?}: reads a tensor that the official reader refuses"))
+            }
             (Some(Some((shape, sums))), Json::Array(theirs)) => {
                 let their_shape: Vec<u64> = serde_json::from_value(theirs[0].clone()).unwrap();
                 if *shape != their_shape || !sums.iter().any(|sum| theirs[1] == **sum) {
-                    wrong.push(format!(
-                        "{name:?}: {shape:?} {sums:?}, and it is {theirs:?}"
-                    ));
+                    wrong.push(format!("{name:?}: {shape:?} {sums:?}, and it is {theirs:?}"));
                 }
             }
             (None, Json::Array(_)) if ours.is_sound => wrong.push(format!("{name:?}: is left out")),
@@ -149,10 +133,8 @@ fn disagreements(ours: Option<&Ours>, theirs: &Json) -> Vec<String> {
 fn check(kind: &str) {
     let path = corpus::folder().join(format!("verdicts/{kind}.json"));
     let stored: Json = serde_json::from_slice(&fs::read(&path).expect(kind)).expect(kind);
-    let bases: BTreeMap<String, Vec<u8>> = mutation::bases(kind)
-        .into_iter()
-        .map(|base| (base.name, base.bytes))
-        .collect();
+    let bases: BTreeMap<String, Vec<u8>> =
+        mutation::bases(kind).into_iter().map(|base| (base.name, base.bytes)).collect();
     let mutants = stored["mutants"].as_array().expect(kind);
     let (mut wrong, mut both) = (Vec::new(), 0);
     for recipe in mutants {
@@ -170,9 +152,7 @@ fn check(kind: &str) {
         both +=
             usize::from(ours.is_some_and(|ours| ours.is_sound) && recipe["tensors"].is_object());
         wrong.extend(
-            found
-                .into_iter()
-                .map(|it| format!("{} of {}: {it}", text("sha256"), text("base"))),
+            found.into_iter().map(|it| format!("{} of {}: {it}", text("sha256"), text("base"))),
         );
     }
     let known = KNOWN.iter().filter(|(of, ..)| *of == kind);
@@ -180,18 +160,10 @@ fn check(kind: &str) {
         known.partition(|(_, words, _)| wrong.iter().any(|it| it.contains(words)));
     wrong.retain(|it| !known.iter().any(|(_, words, _)| it.contains(words)));
     let reader = &stored["reader"];
-    assert!(
-        wrong.is_empty(),
-        "{kind} beside {reader}:\n{}",
-        wrong.join("\n")
-    );
+    assert!(wrong.is_empty(), "{kind} beside {reader}:\n{}", wrong.join("\n"));
     assert!(stale.is_empty(), "{kind}: no mutant shows {stale:?}");
     // A test of refusals alone would hold for a reader that refuses everything.
-    assert!(
-        both * 25 >= mutants.len(),
-        "{kind}: both take {both} of {}",
-        mutants.len()
-    );
+    assert!(both * 25 >= mutants.len(), "{kind}: both take {both} of {}", mutants.len());
 }
 
 macro_rules! kinds {

@@ -26,10 +26,7 @@ fn published() -> Option<String> {
 fn cloned() -> Option<String> {
     // `HEAD` of a worktree is elsewhere. Its log changes with each commit.
     let question = "rev-parse --show-prefix --git-path logs/HEAD --short=12 HEAD";
-    let git = Command::new("git")
-        .args(question.split(' '))
-        .output()
-        .ok()?;
+    let git = Command::new("git").args(question.split(' ')).output().ok()?;
     let answer = String::from_utf8(git.stdout).ok()?;
     let [folder, log, revision] = answer.lines().collect::<Vec<_>>().try_into().ok()?;
     // The repository may be another, with a copy of these sources.

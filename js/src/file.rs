@@ -119,10 +119,7 @@ impl OpenFile {
         let report = some.as_ref().unwrap_or(&self.file).verify(&options);
         let report = report.or_throw()?;
         let unverified = report.unverified.iter().map(|(name, role)| {
-            object([
-                ("tensor", name.as_str().into()),
-                ("role", role.as_str().into()),
-            ])
+            object([("tensor", name.as_str().into()), ("role", role.as_str().into())])
         });
         Ok(object([
             ("ok", report.is_ok().into()),
@@ -141,9 +138,7 @@ impl OpenFile {
         let mut dense = dense?;
         let elements = dense.elements();
         let is_small_float = matches!(elements.dtype, DType::F16 | DType::BF16)
-            || elements
-                .logical_type()
-                .is_some_and(|name| name.starts_with("f8_"));
+            || elements.logical_type().is_some_and(|name| name.starts_with("f8_"));
         if is_small_float && !raw {
             dense = dense.to_dtype(DType::F32, self.file.registry())?;
         }

@@ -45,10 +45,7 @@ pub(crate) struct HostSource {
 
 impl HostSource {
     pub(crate) fn new(host: Host) -> Self {
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "a whole number; others saturate"
-        )]
+        #[expect(clippy::cast_possible_truncation, reason = "a whole number; others saturate")]
         let byte_len = host.byte_len() as u64;
         HostSource { host, byte_len }
     }
@@ -73,8 +70,7 @@ impl Source for HostSource {
 
     fn will_read_all(&self, spans: &[Span]) {
         for span in spans.iter().filter(|span| self.contains(**span)) {
-            self.host
-                .will_read(exact(span.offset()), exact(span.byte_len()));
+            self.host.will_read(exact(span.offset()), exact(span.byte_len()));
         }
     }
 

@@ -33,9 +33,7 @@ impl Options {
     ///
     /// [`ErrorKind::Misuse`] for a type or a limit that it does not have.
     pub(crate) fn input(&self) -> Result<InputOptions> {
-        let open = OpenOptions::new()
-            .strict(self.strict())
-            .limits(limits(&self.limits())?);
+        let open = OpenOptions::new().strict(self.strict()).limits(limits(&self.limits())?);
         let known = |name: &String| {
             let unknown = || misuse(format!("ml_dtypes has no {name:?} that files can have"));
             MlDtype::from_name(name).ok_or_else(unknown)

@@ -29,14 +29,9 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<()> {
         .cargo("build --locked --profile dist --package zt-benches --package zt-cli --bins")
         .run()?;
     let compare = shell.target().join("dist").join("compare");
-    let command = ["cargo xtask bench"]
-        .into_iter()
-        .chain(arguments.iter().map(String::as_str));
+    let command = ["cargo xtask bench"].into_iter().chain(arguments.iter().map(String::as_str));
     let command = command.collect::<Vec<_>>().join(" ");
-    let program = shell
-        .program(compare)
-        .args("--growth --report docs --command")
-        .arg(command);
+    let program = shell.program(compare).args("--growth --report docs --command").arg(command);
     let path = shell.root().join(PAGE);
     let before = fs::read_to_string(&path).map_err(Error::file(&path))?;
     with(program, arguments).run()?;
@@ -108,10 +103,7 @@ fn value<'p>(page: &'p str, what: &str) -> &'p str {
 fn rows(page: &str) -> impl Iterator<Item = Vec<&str>> {
     let behind = page.split_once(TARGETS).map_or("", |(_, rest)| rest);
     let table = behind.split_once(BEHIND).map_or("", |(table, _)| table);
-    table
-        .lines()
-        .filter(|line| line.starts_with('|'))
-        .map(cells)
+    table.lines().filter(|line| line.starts_with('|')).map(cells)
 }
 
 fn run_foreign(shell: &Shell, arguments: &[String]) -> Result<()> {
@@ -126,9 +118,7 @@ fn run_foreign(shell: &Shell, arguments: &[String]) -> Result<()> {
 }
 
 fn run_copying(shell: &Shell, arguments: &[String]) -> Result<()> {
-    shell
-        .cargo("build --locked --profile dist --package zt-cli --bin zt")
-        .run()?;
+    shell.cargo("build --locked --profile dist --package zt-cli --bin zt").run()?;
     let script = python(shell).args("benches/copying.py");
     with_zt(script, shell, "docs/copying.md", arguments)
 }
@@ -144,9 +134,7 @@ fn with_zt(script: Program, shell: &Shell, page: &str, arguments: &[String]) -> 
 }
 
 fn with(program: Program, arguments: &[String]) -> Program {
-    arguments
-        .iter()
-        .fold(program, |program, argument| program.arg(argument))
+    arguments.iter().fold(program, |program, argument| program.arg(argument))
 }
 
 #[cfg(test)]

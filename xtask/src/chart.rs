@@ -81,11 +81,7 @@ const ROWS: [Row; 10] = [
     Row {
         sentence: "Convert a safetensors file of 0.5 GB, on a disk",
         heading: "Convert safetensors to .zt, raw, W2a, on a disk",
-        contestants: &[
-            "zt, crc32c",
-            "ztensor 1.2.3, crc32c",
-            "cp (copy_file_range)",
-        ],
+        contestants: &["zt, crc32c", "ztensor 1.2.3, crc32c", "cp (copy_file_range)"],
     },
 ];
 
@@ -181,9 +177,7 @@ fn bars<'p>(page: &'p str, row: &Row) -> Result<Vec<Bar<'p>>> {
         let mut lines = table.lines().map(cells);
         let cells = lines.find(|cells| cells[0].trim_matches('*') == *name);
         let cells = cells.ok_or_else(|| missing(name))?;
-        let (least, most) = cells[2]
-            .split_once(" to ")
-            .ok_or_else(|| missing("range"))?;
+        let (least, most) = cells[2].split_once(" to ").ok_or_else(|| missing("range"))?;
         let [median, least, most] = [cells[1], least, most].map(seconds);
         let class = ["zt", "safetensors", "ztensor"]
             .into_iter()
@@ -211,14 +205,8 @@ fn seconds(text: &str) -> f64 {
 
 /// The cells of a row of a table; one empty cell of another line.
 pub(crate) fn cells(line: &str) -> Vec<&str> {
-    let inner = line
-        .strip_prefix('|')
-        .and_then(|line| line.strip_suffix('|'));
-    inner
-        .unwrap_or_default()
-        .split('|')
-        .map(str::trim)
-        .collect()
+    let inner = line.strip_prefix('|').and_then(|line| line.strip_suffix('|'));
+    inner.unwrap_or_default().split('|').map(str::trim).collect()
 }
 
 #[cfg(test)]

@@ -19,11 +19,7 @@ struct Step {
 }
 
 const fn step(name: &'static str, run: fn(&Shell) -> Result<()>) -> Step {
-    Step {
-        name,
-        run,
-        optional: false,
-    }
+    Step { name, run, optional: false }
 }
 
 /// Steps that take seconds come first.
@@ -45,29 +41,15 @@ const STEPS: &[Step] = &[
     },
     // This is also what compiles benches/: `test` leaves out that crate, whose peers are heavy.
     step("clippy", |shell| {
-        shell
-            .cargo("clippy --locked --workspace --all-targets -- --deny warnings")
-            .run()
+        shell.cargo("clippy --locked --workspace --all-targets -- --deny warnings").run()
     }),
     step("doc", |shell| {
         let cargo = shell.cargo("doc --locked --workspace --no-deps");
         cargo.env("RUSTDOCFLAGS", "--deny warnings").run()
     }),
-    step("test", |shell| {
-        shell
-            .cargo("test --locked --workspace --exclude zt-benches")
-            .run()
-    }),
-    Step {
-        name: "kill-points",
-        run: |shell| kill_points::run(shell, &[]),
-        optional: true,
-    },
-    Step {
-        name: "mutate",
-        run: mutate::in_ci,
-        optional: true,
-    },
+    step("test", |shell| shell.cargo("test --locked --workspace --exclude zt-benches").run()),
+    Step { name: "kill-points", run: |shell| kill_points::run(shell, &[]), optional: true },
+    Step { name: "mutate", run: mutate::in_ci, optional: true },
     step("features", |shell| features::run(shell, &[])),
     Step {
         name: "servers",
@@ -87,11 +69,7 @@ const STEPS: &[Step] = &[
     step("interop", |shell| interop::run(shell, &[])),
     step("candle", |shell| candle(shell, &[])),
     step("python", |shell| test_python::run(shell, &[])),
-    Step {
-        name: "fuzz-smoke",
-        run: fuzz::in_ci,
-        optional: true,
-    },
+    Step { name: "fuzz-smoke", run: fuzz::in_ci, optional: true },
     Step {
         name: "platforms",
         run: platforms::in_ci,
@@ -138,9 +116,7 @@ fn line(name: &str, took: Duration, outcome: &str) -> String {
 /// `cargo xtask test-candle`: the crate for candle, a workspace of its own.
 pub(crate) fn candle(shell: &Shell, _: &[String]) -> Result<()> {
     let it = "--locked --manifest-path crates/zt-candle/Cargo.toml --target-dir target";
-    shell
-        .cargo(&format!("clippy {it} --all-targets -- --deny warnings"))
-        .run()?;
+    shell.cargo(&format!("clippy {it} --all-targets -- --deny warnings")).run()?;
     shell.cargo(&format!("test {it}")).run()
 }
 
@@ -151,7 +127,5 @@ fn deny(shell: &Shell) -> Result<()> {
     if !shell.cargo("deny --version").succeeds() {
         return Err(Error::Unavailable("cargo-deny is not installed".into()));
     }
-    shell
-        .cargo("deny --locked check licenses bans sources")
-        .run()
+    shell.cargo("deny --locked check licenses bans sources").run()
 }

@@ -23,17 +23,10 @@ type Sums = BTreeMap<String, String>;
 
 pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<()> {
     let folder = shell.root().join(FOLDER);
-    match arguments
-        .iter()
-        .map(String::as_str)
-        .collect::<Vec<_>>()
-        .as_slice()
-    {
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         [] | ["--check"] => check(&folder),
         ["--write"] => write(&folder),
-        _ => Err(Error::Usage(
-            "corpus takes --check (the default) or --write".into(),
-        )),
+        _ => Err(Error::Usage("corpus takes --check (the default) or --write".into())),
     }
 }
 
@@ -43,9 +36,7 @@ fn check(folder: &Path) -> Result<()> {
     let present = sums(folder)?;
     let mut places = differences(&parse(&listed), &present);
     if places.is_empty() && listed != print(&present) {
-        places.push(format!(
-            "{LIST}: not as `cargo xtask corpus --write` writes it"
-        ));
+        places.push(format!("{LIST}: not as `cargo xtask corpus --write` writes it"));
     }
     Error::unless_empty(
         "conformance/corpus and its SHA256SUMS disagree; if that is meant, `cargo xtask corpus --write`:",
@@ -81,9 +72,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 }
 
 fn print(sums: &Sums) -> String {
-    sums.iter()
-        .map(|(path, digest)| format!("{digest}  {path}\n"))
-        .collect()
+    sums.iter().map(|(path, digest)| format!("{digest}  {path}\n")).collect()
 }
 
 /// A line that is not `digest  path` becomes a path that no file has, and is then reported as such.
@@ -99,13 +88,11 @@ fn differences(listed: &Sums, present: &Sums) -> Vec<String> {
         .keys()
         .filter(|path| !present.contains_key(*path))
         .map(|path| format!("{path}: listed, not there"));
-    let other = present
-        .iter()
-        .filter_map(|(path, digest)| match listed.get(path) {
-            None => Some(format!("{path}: there, not listed")),
-            Some(old) if old != digest => Some(format!("{path}: changed")),
-            Some(_) => None,
-        });
+    let other = present.iter().filter_map(|(path, digest)| match listed.get(path) {
+        None => Some(format!("{path}: there, not listed")),
+        Some(old) if old != digest => Some(format!("{path}: changed")),
+        Some(_) => None,
+    });
     gone.chain(other).collect()
 }
 
@@ -114,10 +101,7 @@ mod tests {
     use super::*;
 
     fn some_sums(entries: &[(&str, &str)]) -> Sums {
-        entries
-            .iter()
-            .map(|(path, digest)| ((*path).to_owned(), (*digest).to_owned()))
-            .collect()
+        entries.iter().map(|(path, digest)| ((*path).to_owned(), (*digest).to_owned())).collect()
     }
 
     #[test]
@@ -139,19 +123,12 @@ mod tests {
         let present = some_sums(&[("same", "1"), ("changed", "4"), ("new", "5")]);
         assert_eq!(
             differences(&listed, &present),
-            [
-                "lost: listed, not there",
-                "changed: changed",
-                "new: there, not listed"
-            ]
+            ["lost: listed, not there", "changed: changed", "new: there, not listed"]
         );
     }
 
     #[test]
     fn a_line_that_is_no_entry_is_a_difference() {
-        assert_eq!(
-            differences(&parse("garbage\n"), &Sums::new()),
-            ["garbage: listed, not there"]
-        );
+        assert_eq!(differences(&parse("garbage\n"), &Sums::new()), ["garbage: listed, not there"]);
     }
 }

@@ -58,12 +58,7 @@ const LAYERS: [Layer; 3] = [
         lines: 95.0,
         branches: 90.0,
     },
-    Layer {
-        name: "program",
-        crates: &["zt-cli"],
-        lines: 90.0,
-        branches: 80.0,
-    },
+    Layer { name: "program", crates: &["zt-cli"], lines: 90.0, branches: 80.0 },
 ];
 
 /// `[--report]`: prints the figures of the last run, without running the tests.
@@ -79,10 +74,8 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<()> {
         return Err(Error::Unavailable(reason.into()));
     }
     let with_tools = |mut program: Program| {
-        for (variable, tool) in [
-            ("LLVM_COV", "llvm-cov-19"),
-            ("LLVM_PROFDATA", "llvm-profdata-19"),
-        ] {
+        for (variable, tool) in [("LLVM_COV", "llvm-cov-19"), ("LLVM_PROFDATA", "llvm-profdata-19")]
+        {
             if env::var_os(variable).is_none() && shell.program(tool).arg("--version").succeeds() {
                 program = program.env(variable, tool);
             }
@@ -97,9 +90,7 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<()> {
     let report = |kind: &str| {
         let path = shell.target().join("coverage.report");
         // A program that a test runs on a full disk leaves half a profile, which is left out.
-        let report = cargo()
-            .args("report --branch --failure-mode all")
-            .args(kind);
+        let report = cargo().args("report --branch --failure-mode all").args(kind);
         with_tools(report.arg("--output-path").arg(&path)).run()?;
         fs::read_to_string(&path).map_err(Error::file(&path))
     };
@@ -117,9 +108,8 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<()> {
         for name in layer.crates {
             let folder = format!("crates/{name}/src/");
             let mut sum = Figures::default();
-            for (_, file) in files
-                .range(folder.clone()..)
-                .take_while(|(path, _)| path.starts_with(&folder))
+            for (_, file) in
+                files.range(folder.clone()..).take_while(|(path, _)| path.starts_with(&folder))
             {
                 sum.add(&file.figures());
             }
@@ -206,13 +196,7 @@ impl Share {
 
 impl std::fmt::Display for Share {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "{:>6} of {:>5} {:>5.1} %",
-            self.reached,
-            self.of,
-            self.percent()
-        )
+        write!(f, "{:>6} of {:>5} {:>5.1} %", self.reached, self.of, self.percent())
     }
 }
 
@@ -345,10 +329,7 @@ DA:1,0
         let allowed = "a\nb\n#[cfg(test)]\n#[allow(\n    clippy::unwrap_used\n)]\nmod tests {\n}\n";
         assert_eq!(shipped_lines(allowed), 2);
         // An item that is only compiled for tests does not end a file.
-        assert_eq!(
-            shipped_lines("a\n#[cfg(test)]\nconst A: u8 = 1;\nb\n"),
-            u64::MAX
-        );
+        assert_eq!(shipped_lines("a\n#[cfg(test)]\nconst A: u8 = 1;\nb\n"), u64::MAX);
         assert_eq!(shipped_lines("a\nb\n"), u64::MAX);
     }
 }

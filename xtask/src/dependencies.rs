@@ -27,9 +27,7 @@ pub(crate) struct Package {
 
 /// Every package of the workspace's lock file that some target needs.
 pub(crate) fn packages(shell: &Shell) -> Result<BTreeMap<Id, Package>> {
-    let text = shell
-        .cargo("metadata --locked --all-features --format-version 1")
-        .output()?;
+    let text = shell.cargo("metadata --locked --all-features --format-version 1").output()?;
     let metadata: Value = serde_json::from_str(&text)
         .map_err(|error| Error::file(&shell.root().join("Cargo.toml"))(error.into()))?;
     let path = shell.root().join("Cargo.lock");

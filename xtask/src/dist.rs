@@ -38,41 +38,16 @@ const fn target(
     has_program: bool,
     wheel: Option<&'static str>,
 ) -> Target {
-    Target {
-        triple,
-        host,
-        has_program,
-        wheel,
-    }
+    Target { triple, host, has_program, wheel }
 }
 
 /// Programs for musl are static and run on every Linux: there is none for glibc. Python on Windows is built by
 /// MSVC: there is no wheel of mingw.
 const TARGETS: &[Target] = &[
-    target(
-        "x86_64-unknown-linux-gnu",
-        "linux",
-        false,
-        Some("manylinux2014"),
-    ),
-    target(
-        "aarch64-unknown-linux-gnu",
-        "linux",
-        false,
-        Some("manylinux2014"),
-    ),
-    target(
-        "x86_64-unknown-linux-musl",
-        "linux",
-        true,
-        Some("musllinux_1_2"),
-    ),
-    target(
-        "aarch64-unknown-linux-musl",
-        "linux",
-        true,
-        Some("musllinux_1_2"),
-    ),
+    target("x86_64-unknown-linux-gnu", "linux", false, Some("manylinux2014")),
+    target("aarch64-unknown-linux-gnu", "linux", false, Some("manylinux2014")),
+    target("x86_64-unknown-linux-musl", "linux", true, Some("musllinux_1_2")),
+    target("aarch64-unknown-linux-musl", "linux", true, Some("musllinux_1_2")),
     target("x86_64-pc-windows-gnu", "linux", true, None),
     target("x86_64-pc-windows-msvc", "windows", true, Some("")),
     target("aarch64-apple-darwin", "macos", true, Some("")),
@@ -217,9 +192,7 @@ pub(crate) fn tools(shell: &Shell) -> Result<PathBuf> {
 /// Rust's library for `triple`.
 pub(crate) fn add(shell: &Shell, triple: &str) -> Result<()> {
     let rustup = shell.program("rustup").args("target add").arg(triple);
-    rustup
-        .run()
-        .map_err(unavailable("Rust's library for this target"))
+    rustup.run().map_err(unavailable("Rust's library for this target"))
 }
 
 impl<'s> Build<'s> {
@@ -322,11 +295,7 @@ impl<'s> Build<'s> {
         let emulator = format!("qemu-{processor}-static");
         let is_own = processor == env::consts::ARCH && !target.triple.ends_with("windows-gnu");
         let zt = || {
-            if is_own {
-                shell.program(program)
-            } else {
-                shell.program(&emulator).arg(program)
-            }
+            if is_own { shell.program(program) } else { shell.program(&emulator).arg(program) }
         };
         if !is_own && !zt().arg("--version").succeeds() {
             println!("dist: not tried: the program for {}", target.triple);
@@ -351,11 +320,7 @@ impl<'s> Build<'s> {
         };
         // A library for Python is never static.
         let is_musl = target.triple.ends_with("musl");
-        let rust = if is_musl {
-            "-C target-feature=-crt-static"
-        } else {
-            ""
-        };
+        let rust = if is_musl { "-C target-feature=-crt-static" } else { "" };
         self.with_environment(maturin, rust).run()
     }
 
@@ -363,9 +328,7 @@ impl<'s> Build<'s> {
     fn check_wheels(&self, asked: &[&Target]) -> Result<()> {
         let shell = self.shell;
         let files = below(&self.out)?;
-        let wheels = files
-            .iter()
-            .filter(|path| path.extension() == Some("whl".as_ref()));
+        let wheels = files.iter().filter(|path| path.extension() == Some("whl".as_ref()));
         let wheels: Vec<_> = wheels.collect();
         if wheels.is_empty() {
             return Ok(());
@@ -415,11 +378,7 @@ mod tests {
     fn binstall_finds_the_archives_and_the_program_in_them() {
         let manifest = include_str!("../../crates/zt-cli/Cargo.toml");
         let name = name("{ version }", "{ target }");
-        for part in [
-            format!("/{name}.tar.gz\""),
-            format!("/{name}.zip\""),
-            format!("\"{name}/"),
-        ] {
+        for part in [format!("/{name}.tar.gz\""), format!("/{name}.zip\""), format!("\"{name}/")] {
             assert!(manifest.contains(&part), "{part}");
         }
     }
@@ -429,10 +388,7 @@ mod tests {
         let shell = Shell::new().unwrap();
         let asked = |name: &str| run(&shell, &[name.to_owned()]);
         assert!(matches!(asked("sparc"), Err(Error::Usage(_))));
-        let other = TARGETS
-            .iter()
-            .find(|it| it.host != env::consts::OS)
-            .unwrap();
+        let other = TARGETS.iter().find(|it| it.host != env::consts::OS).unwrap();
         assert!(matches!(asked(other.triple), Err(Error::Unavailable(_))));
     }
 }

@@ -25,11 +25,7 @@ pub(crate) fn once(
 
 /// The interpreter of the environment in `folder`.
 pub(crate) fn interpreter(folder: &Path) -> PathBuf {
-    folder.join(if cfg!(windows) {
-        "Scripts/python.exe"
-    } else {
-        "bin/python"
-    })
+    folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" })
 }
 
 /// Makes an environment of the interpreter `base`. Returns its `pip install`.

@@ -21,10 +21,7 @@ pub(crate) enum Error {
     /// A file of the repository, or of the target directory, could not be used.
     File { path: PathBuf, source: io::Error },
     /// The repository breaks a rule: one line for each place.
-    Findings {
-        rule: &'static str,
-        places: Vec<String>,
-    },
+    Findings { rule: &'static str, places: Vec<String> },
 }
 
 impl Error {
@@ -36,11 +33,7 @@ impl Error {
 
     /// `Ok` if no place breaks the rule.
     pub(crate) fn unless_empty(rule: &'static str, places: Vec<String>) -> Result<()> {
-        if places.is_empty() {
-            Ok(())
-        } else {
-            Err(Self::Findings { rule, places })
-        }
+        if places.is_empty() { Ok(()) } else { Err(Self::Findings { rule, places }) }
     }
 
     /// The exit code of the program that failed, so that a script sees the same code as without us; 2 for a

@@ -34,13 +34,10 @@ pub(crate) fn run(shell: &Shell, _: &[String]) -> Result<()> {
     // Without rayon, one thread does the work of several.
     let serial = shell.cargo("test --locked --quiet --no-default-features --features zstd");
     let serial = serial.args("--package zt-tensor --lib");
-    [
-        "checking", "many", "pipeline", "planes", "reading", "runs", "scanning", "threads",
-        "writing",
-    ]
-    .iter()
-    .fold(serial, |serial, name| serial.arg("--test").arg(name))
-    .run()?;
+    ["checking", "many", "pipeline", "planes", "reading", "runs", "scanning", "threads", "writing"]
+        .iter()
+        .fold(serial, |serial, name| serial.arg("--test").arg(name))
+        .run()?;
     shell
         .cargo("test --locked --quiet --no-default-features --package zt-tensor")
         .args("--test without_zstd")

@@ -18,10 +18,7 @@ pub(crate) fn below(folder: &Path) -> Result<Vec<PathBuf>> {
 /// `path` as seen from `root`, with forward slashes on every system.
 pub(crate) fn relative(path: &Path, root: &Path) -> String {
     let parts = path.strip_prefix(root).unwrap_or(path).iter();
-    parts
-        .map(|part| part.to_string_lossy())
-        .collect::<Vec<_>>()
-        .join("/")
+    parts.map(|part| part.to_string_lossy()).collect::<Vec<_>>().join("/")
 }
 
 /// `folder`, there and empty.

@@ -32,21 +32,14 @@ struct Mode {
 }
 
 /// New ground in every run.
-const AT_A_DESK: Mode = Mode {
-    build: "",
-    profile: "release",
-    options: "-timeout=10",
-};
+const AT_A_DESK: Mode = Mode { build: "", profile: "release", options: "-timeout=10" };
 
 /// The same inputs in the same order in every run, and patience with a busy machine: a change that
 /// was right yesterday must not fail today. The build takes most of the time: without the sanitizer it
 /// is a third less, and little optimisation saves more. What the sanitizer would see is in one file of
 /// ours and in the C of zstd.
-const IN_CI: Mode = Mode {
-    build: "--dev --sanitizer none",
-    profile: "debug",
-    options: "-timeout=60 -seed=1",
-};
+const IN_CI: Mode =
+    Mode { build: "--dev --sanitizer none", profile: "debug", options: "-timeout=60 -seed=1" };
 
 /// Which words a target's inputs are made of, where that is not said by its own name.
 const DICTIONARIES: [(&str, &str); 11] = [
@@ -117,10 +110,7 @@ impl Plan {
         let mut targets = Vec::new();
         for entry in fs::read_dir(&folder).map_err(Error::file(&folder))? {
             let path = entry.map_err(Error::file(&folder))?.path();
-            targets.extend(
-                path.file_stem()
-                    .map(|name| name.to_string_lossy().into_owned()),
-            );
+            targets.extend(path.file_stem().map(|name| name.to_string_lossy().into_owned()));
         }
         targets.sort();
         Ok(Plan {
@@ -135,9 +125,7 @@ impl Plan {
     fn name(&mut self, name: &str) -> Result<()> {
         if !self.targets.iter().any(|known| known == name) {
             let known = self.targets.join(" ");
-            return Err(Error::Usage(format!(
-                "no target `{name}`; there are: {known}"
-            )));
+            return Err(Error::Usage(format!("no target `{name}`; there are: {known}")));
         }
         self.wanted.push(name.to_owned());
         Ok(())
@@ -186,10 +174,8 @@ impl Plan {
     /// One target, and one line of figures. What went wrong is told in words.
     fn fuzz(&self, shell: &Shell, program: &Path, target: &str) -> std::result::Result<(), String> {
         let fuzz = shell.root().join("fuzz");
-        let (corpus, artifacts) = (
-            fuzz.join("corpus").join(target),
-            fuzz.join("artifacts").join(target),
-        );
+        let (corpus, artifacts) =
+            (fuzz.join("corpus").join(target), fuzz.join("artifacts").join(target));
         let log = program.with_extension("log");
         let told = |error: std::io::Error| format!("{target}: {error}");
         for folder in [&corpus, &artifacts] {
@@ -211,10 +197,7 @@ impl Plan {
         if dictionary.is_file() {
             command.arg(format!("-dict={}", dictionary.display()));
         }
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(output);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(output);
         let status = command.status().map_err(told)?;
 
         let said = fs::read(&log).map_err(told)?;
@@ -231,20 +214,14 @@ impl Plan {
                 .any(|word| line.contains(word))
         };
         let news: Vec<&str> = said.lines().filter(is_news).collect();
-        Err(format!(
-            "{target}: {}; see {}",
-            news.join("; "),
-            log.display()
-        ))
+        Err(format!("{target}: {}; see {}", news.join("; "), log.display()))
     }
 }
 
 /// The word that follows the last `mark`.
 fn last_after<'t>(text: &'t str, mark: &str) -> &'t str {
     let behind = text.rsplit_once(mark).map(|(_, behind)| behind);
-    behind
-        .and_then(|behind| behind.split_whitespace().next())
-        .unwrap_or("?")
+    behind.and_then(|behind| behind.split_whitespace().next()).unwrap_or("?")
 }
 
 /// The compiler that libFuzzer needs, whichever runs us.
@@ -260,10 +237,7 @@ fn programs(built: &Path, profile: &str) -> Result<PathBuf> {
             return Ok(folder);
         }
     }
-    Err(Error::Usage(format!(
-        "nothing was built in {}",
-        built.display()
-    )))
+    Err(Error::Usage(format!("nothing was built in {}", built.display())))
 }
 
 #[cfg(test)]

@@ -63,15 +63,10 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<()> {
         _ => return Err(Error::Usage("`graph` takes `--table` only".into())),
     }
     let members = members(shell)?;
-    let faults = members
-        .iter()
-        .flat_map(|(name, dependencies)| faults(name, dependencies))
-        .collect();
+    let faults =
+        members.iter().flat_map(|(name, dependencies)| faults(name, dependencies)).collect();
     Error::unless_empty("the graph of CONTRIBUTING.md does not draw:", faults)?;
-    let edges: usize = members
-        .iter()
-        .map(|(_, dependencies)| dependencies.len())
-        .sum();
+    let edges: usize = members.iter().map(|(_, dependencies)| dependencies.len()).sum();
     println!(
         "graph: {} crates of ours, {edges} edges between them, all of them drawn",
         members.len()
@@ -118,10 +113,7 @@ fn members(shell: &Shell) -> Result<Vec<(String, Vec<String>)>> {
 /// depth 1 after it are its dependencies. Whole labels are compared, because a package of a
 /// registry may be called like one of ours.
 fn parse_tree(tree: &str) -> Vec<(String, Vec<String>)> {
-    let labels: Vec<&str> = tree
-        .lines()
-        .filter_map(|line| line.strip_prefix('0'))
-        .collect();
+    let labels: Vec<&str> = tree.lines().filter_map(|line| line.strip_prefix('0')).collect();
     let name = |label: &str| label.split(' ').next().unwrap_or_default().to_owned();
     let mut members: Vec<(String, Vec<String>)> = Vec::new();
     for line in tree.lines() {
@@ -164,10 +156,7 @@ fn allowed(name: &str) -> Option<Vec<&'static str>> {
 }
 
 fn below(top: &str) -> &'static [&'static str] {
-    LAYERS
-        .split(|layer| *layer == top)
-        .next()
-        .unwrap_or_default()
+    LAYERS.split(|layer| *layer == top).next().unwrap_or_default()
 }
 
 /// Refuses any dependency of the crate `name`, without features, but `expected`. A user of the
@@ -179,10 +168,7 @@ fn depends_on_only(shell: &Shell, name: &str, edges: &str, expected: &[&str]) ->
         .arg("--edges")
         .arg(edges)
         .output()?;
-    let names = tree
-        .lines()
-        .skip(1)
-        .filter_map(|line| line.split(' ').next());
+    let names = tree.lines().skip(1).filter_map(|line| line.split(' ').next());
     let others = names.filter(|found| !expected.contains(found));
     let faults = others.map(|found| format!("{name} on {found}")).collect();
     Error::unless_empty("a crate without features depends on another:", faults)
@@ -262,10 +248,6 @@ mod tests {
     #[test]
     fn a_registry_package_with_the_name_of_a_member_is_not_that_member() {
         let tree = "0peer v0.1.0 (/r/peer)\n1zt v0.9.0\n\n0zt v0.1.0 (/r/crates/zt)\n";
-        assert!(
-            parse_tree(tree)
-                .iter()
-                .all(|(_, dependencies)| dependencies.is_empty())
-        );
+        assert!(parse_tree(tree).iter().all(|(_, dependencies)| dependencies.is_empty()));
     }
 }

@@ -47,11 +47,7 @@ pub(crate) fn run(shell: &Shell, _: &[String]) -> Result<()> {
     let write = shell.built("example", "interop_write")?;
     shell.program(write).arg(&files).run()?;
     for python in readers {
-        shell
-            .program(python)
-            .args("conformance/interop/read_with_ztensor.py")
-            .arg(&files)
-            .run()?;
+        shell.program(python).args("conformance/interop/read_with_ztensor.py").arg(&files).run()?;
     }
 
     // How the packages and our program take the same files is a table of README.md.
@@ -67,20 +63,14 @@ pub(crate) fn run(shell: &Shell, _: &[String]) -> Result<()> {
             judged.run()?;
         }
     }
-    let peers = shell
-        .program(python)
-        .args("conformance/interop/peers.py")
-        .arg(&program);
+    let peers = shell.program(python).args("conformance/interop/peers.py").arg(&program);
     peers.args("conformance/corpus --check README.md").run()
 }
 
 /// The interpreter of the virtual environment `name`, which is made unless an earlier run made it
 /// from the same requirements.
 pub(crate) fn environment(shell: &Shell, scratch: &Path, name: &str) -> Result<PathBuf> {
-    let requirements = shell
-        .root()
-        .join("conformance/interop")
-        .join(format!("{name}.txt"));
+    let requirements = shell.root().join("conformance/interop").join(format!("{name}.txt"));
     let wanted = fs::read_to_string(&requirements).map_err(Error::file(&requirements))?;
     let folder = scratch.join(name);
     once(&folder, &wanted, || {

@@ -65,16 +65,8 @@ struct Cut {
 }
 
 const CUTS: [Cut; 2] = [
-    Cut {
-        name: "a kill",
-        injected: ["signal=KILL:when=", ""],
-        is_kill: true,
-    },
-    Cut {
-        name: "no space from then on",
-        injected: ["error=ENOSPC:when=", "+"],
-        is_kill: false,
-    },
+    Cut { name: "a kill", injected: ["signal=KILL:when=", ""], is_kill: true },
+    Cut { name: "no space from then on", injected: ["error=ENOSPC:when=", "+"], is_kill: false },
 ];
 
 /// How often the file was what.
@@ -115,10 +107,7 @@ pub(crate) fn run(shell: &Shell, _: &[String]) -> Result<()> {
         }
     }
     empty(&bench.folder)?;
-    Error::unless_empty(
-        "whatever is cut short leaves the old file or the new one",
-        places,
-    )
+    Error::unless_empty("whatever is cut short leaves the old file or the new one", places)
 }
 
 /// The program, and the folder for trying operations.
@@ -137,9 +126,7 @@ impl<'s> Bench<'s> {
         };
         empty(&bench.folder)?;
         let arrays = [("a", 5000), ("b", 100), ("unwanted", 3000), ("in", 500_000)];
-        let arrays = arrays
-            .into_iter()
-            .chain([("c", 4000), ("d", 4500), ("e", 100)]);
+        let arrays = arrays.into_iter().chain([("c", 4000), ("d", 4500), ("e", 100)]);
         for (name, len) in arrays {
             let path = bench.path(name).with_extension("npy");
             fs::write(&path, array(len)).map_err(Error::file(&path))?;
@@ -248,13 +235,8 @@ impl<'s> Bench<'s> {
         self.fresh_set()?;
         let (old, _) = self.set()?;
         let unused = self.path("tried");
-        if !self
-            .traced(&format!("-e trace={CHANGING}"), split, &unused)
-            .succeeds()
-        {
-            return Err(Error::Unavailable(format!(
-                "strace or the program fails: {split}"
-            )));
+        if !self.traced(&format!("-e trace={CHANGING}"), split, &unused).succeeds() {
+            return Err(Error::Unavailable(format!("strace or the program fails: {split}")));
         }
         let (new, others) = self.set()?;
         if others > 0 {
@@ -361,9 +343,7 @@ impl<'s> Bench<'s> {
                 if left > 0 {
                     self.zt(operation, &file).output()?;
                     if others(&file)? > 0 {
-                        places.push(format!(
-                            "{place}: the next run does not remove what is left"
-                        ));
+                        places.push(format!("{place}: the next run does not remove what is left"));
                     }
                 }
                 let next = self.zt("meta set FILE next value", &file).succeeds();
@@ -438,10 +418,7 @@ mod tests {
     fn calls_are_counted_by_the_thread_that_makes_most() {
         let log = "1 fsync(4) = 0\n1 pwrite64(4, \"fsync(\", 6, 0) = 6\n2 fsync(4 <unfinished ...>\n\
                    2 <... fsync resumed>) = 0\n2   fsync(4) = 0\n1 openat(3) = 4\n1 +++ exited +++\n";
-        assert_eq!(
-            calls(log).into_iter().collect::<Vec<_>>(),
-            [("fsync", 2), ("pwrite64", 1)]
-        );
+        assert_eq!(calls(log).into_iter().collect::<Vec<_>>(), [("fsync", 2), ("pwrite64", 1)]);
     }
 
     #[test]

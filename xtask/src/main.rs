@@ -242,10 +242,8 @@ const TASKS: &[Task] = &[
 ];
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = env::args_os()
-        .skip(1)
-        .map(|argument| argument.to_string_lossy().into_owned())
-        .collect();
+    let arguments: Vec<String> =
+        env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
     match run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -301,9 +299,6 @@ mod tests {
 
     #[test]
     fn refuses_arguments_that_a_task_does_not_take() {
-        assert!(matches!(
-            run(&["graph".into(), "--fast".into()]),
-            Err(Error::Usage(_))
-        ));
+        assert!(matches!(run(&["graph".into(), "--fast".into()]), Err(Error::Usage(_))));
     }
 }

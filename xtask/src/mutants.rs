@@ -24,13 +24,7 @@ fn packages() -> &'static [&'static str] {
 }
 
 /// The crates that are no importers.
-const CORES: [&str; 5] = [
-    "zt-container",
-    "zt-manifest",
-    "zt-formats",
-    "zt-ggml",
-    "zt-tensor",
-];
+const CORES: [&str; 5] = ["zt-container", "zt-manifest", "zt-formats", "zt-ggml", "zt-tensor"];
 
 /// `[--shard K/N] [PACKAGE…]`: every N-th fault of some crates, or of all below the program.
 pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<()> {
@@ -61,11 +55,7 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<()> {
         for survivor in &found.missed {
             println!("  {survivor}");
         }
-        let owed = if CORES.contains(&name) {
-            CORE
-        } else {
-            IMPORTERS
-        };
+        let owed = if CORES.contains(&name) { CORE } else { IMPORTERS };
         if found.percent() < owed {
             short.push(format!("{name}: {found}, {owed} % are asked for"));
         }
@@ -84,9 +74,8 @@ fn crate_of(shell: &Shell, name: &str, shard: Option<&str>) -> Result<Outcomes> 
             .arg(name)
             .arg("--output")
             .arg(&output);
-        let program = tests.iter().fold(program, |program, test| {
-            program.arg("--test-package").arg(test)
-        });
+        let program =
+            tests.iter().fold(program, |program, test| program.arg("--test-package").arg(test));
         (output.join("mutants.out"), program)
     };
     let (output, mut program) = mutants("own", &[name]);
@@ -102,9 +91,10 @@ fn crate_of(shell: &Shell, name: &str, shard: Option<&str>) -> Result<Outcomes> 
     let above = LAYERS.iter().skip_while(|layer| **layer != name).skip(1);
     let tests: Vec<&str> = above.copied().chain(["zt-conformance"]).collect();
     let (output, program) = mutants("above", &tests);
-    let again = found.missed.iter().fold(program, |program, fault| {
-        program.arg("--re").arg(format!("^{}$", escaped(fault)))
-    });
+    let again = found
+        .missed
+        .iter()
+        .fold(program, |program, fault| program.arg("--re").arg(format!("^{}$", escaped(fault))));
     tolerate_survivors(again.run())?;
     let second = Outcomes::read(&output)?;
     found.caught += second.caught;
@@ -150,12 +140,7 @@ impl Outcomes {
 impl std::fmt::Display for Outcomes {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let of = self.caught + self.missed.len();
-        write!(
-            f,
-            "{} of {of} faults are caught, {:.1} %",
-            self.caught,
-            self.percent()
-        )
+        write!(f, "{} of {of} faults are caught, {:.1} %", self.caught, self.percent())
     }
 }
 
@@ -182,10 +167,7 @@ mod tests {
 
     #[test]
     fn what_passed_is_a_share_of_what_compiles() {
-        let outcomes = Outcomes {
-            caught: 3,
-            missed: BTreeSet::from(["one".to_owned()]),
-        };
+        let outcomes = Outcomes { caught: 3, missed: BTreeSet::from(["one".to_owned()]) };
         assert_eq!(outcomes.to_string(), "3 of 4 faults are caught, 75.0 %");
     }
 }

@@ -17,7 +17,5 @@ pub(crate) fn in_ci(shell: &Shell) -> Result<()> {
 fn package(shell: &Shell) -> Program {
     // A change is tried before it is committed.
     let package = shell.cargo("package --locked --quiet --allow-dirty");
-    LAYERS
-        .iter()
-        .fold(package, |package, name| package.arg("--package").arg(name))
+    LAYERS.iter().fold(package, |package, name| package.arg("--package").arg(name))
 }

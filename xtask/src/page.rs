@@ -44,10 +44,7 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<()> {
             fs::write(&asset, bytes).map_err(Error::file(&asset))?;
         }
     }
-    Error::unless_empty(
-        "`cargo xtask page` makes other files of crates/zt-report/page:",
-        faults,
-    )
+    Error::unless_empty("`cargo xtask page` makes other files of crates/zt-report/page:", faults)
 }
 
 /// `[MODEL]...`: reports of these files, too.
@@ -65,10 +62,7 @@ pub(crate) fn test(shell: &Shell, models: &[String]) -> Result<()> {
     empty(&reports)?;
     let test = shell.program("node").arg(page.join("test.mjs"));
     let test = test.arg(shell.root()).arg(zt).arg(browser).arg(reports);
-    models
-        .iter()
-        .fold(test, |test, model| test.arg(model))
-        .run()
+    models.iter().fold(test, |test, model| test.arg(model)).run()
 }
 
 /// The sources beside their packages. Their lock file decides whether the packages are installed anew.
@@ -80,9 +74,7 @@ fn gathered(shell: &Shell) -> Result<PathBuf> {
         for name in ["package.json", "package-lock.json"] {
             copy(&sources.join(name), &page.join(name))?;
         }
-        let npm = shell
-            .program("npm")
-            .args("ci --silent --no-fund --no-audit");
+        let npm = shell.program("npm").args("ci --silent --no-fund --no-audit");
         let npm = npm.arg("--prefix").arg(&page).run();
         npm.map_err(unavailable("the packages of the page"))
     })?;

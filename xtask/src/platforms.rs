@@ -101,18 +101,9 @@ const TARGETS: &[Target] = &[
         runner: WINE,
         tests: &[FILES, "--test split", PROGRAM],
         left_out: &[
-            (
-                "compacted_it_holds_what_it_says",
-                "wine cannot rename over a file that is open",
-            ),
-            (
-                "matrices_are_quantized_and_the_rest_is_kept",
-                "the same: the test has it open",
-            ),
-            (
-                "intact_objects_of_a_damaged_file_are_saved_to_another",
-                "the same",
-            ),
+            ("compacted_it_holds_what_it_says", "wine cannot rename over a file that is open"),
+            ("matrices_are_quantized_and_the_rest_is_kept", "the same: the test has it open"),
+            ("intact_objects_of_a_damaged_file_are_saved_to_another", "the same"),
             (
                 "a_set_replaces_a_set_also_itself",
                 "wine keeps the name of a removed file that is open",
@@ -151,9 +142,7 @@ pub(crate) fn in_ci(shell: &Shell) -> Result<()> {
 }
 
 fn platforms<'t>(shell: &Shell, targets: impl Iterator<Item = &'t Target> + Clone) -> Result<()> {
-    let packages = targets
-        .clone()
-        .flat_map(|target| target.packages.split_whitespace());
+    let packages = targets.clone().flat_map(|target| target.packages.split_whitespace());
     install(shell, packages.collect())?;
     for target in targets {
         add(shell, target.triple)?;
@@ -212,18 +201,10 @@ fn with_arguments(shell: &Shell, target: &Target) -> Result<Program> {
     let cargo = zigbuild(shell, subcommand, target.triple)?.arg(what);
     let cargo = cargo.args("--locked --target-dir");
     let cargo = cargo.arg(shell.target().join("platforms"));
-    let cargo = cargo
-        .arg("--config")
-        .arg("profile.dev.package.\"*\".opt-level=0");
+    let cargo = cargo.arg("--config").arg("profile.dev.package.\"*\".opt-level=0");
     let cargo = cargo.args(PACKAGES);
-    let cargo = target
-        .tests
-        .iter()
-        .fold(cargo, |cargo, some| cargo.args(some));
-    let left_out = target
-        .left_out
-        .iter()
-        .flat_map(|(name, _)| ["--skip", name]);
+    let cargo = target.tests.iter().fold(cargo, |cargo, some| cargo.args(some));
+    let left_out = target.left_out.iter().flat_map(|(name, _)| ["--skip", name]);
     let cargo = match target.left_out {
         [] => cargo,
         _ => left_out.fold(cargo.arg("--"), Program::arg),
@@ -247,9 +228,7 @@ fn in_wine(shell: &Shell, test: Program) -> Result<Program> {
         let source = prefix.join("random.c");
         fs::write(&source, RANDOM).map_err(Error::file(&source))?;
         let library = prefix.join("drive_c/windows/system32/bcryptprimitives.dll");
-        let zig = shell
-            .program(tools(shell)?)
-            .args("-m ziglang cc -target x86_64-windows-gnu");
+        let zig = shell.program(tools(shell)?).args("-m ziglang cc -target x86_64-windows-gnu");
         let zig = zig.args("-shared -ladvapi32 -o").arg(library);
         zig.arg(&source).run()
     })?;

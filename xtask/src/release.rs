@@ -34,9 +34,7 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<()> {
     let old = shell.cargo("pkgid --package zt-cli").output()?;
     let old = old.trim().rsplit(['#', '@']).next().unwrap_or_default();
     for workspace in WORKSPACES {
-        edit(&format!("{workspace}Cargo.toml"), &|text| {
-            Some(with_version(text, old, new))
-        })?;
+        edit(&format!("{workspace}Cargo.toml"), &|text| Some(with_version(text, old, new)))?;
     }
     edit("js/zt/package.json", &|text| {
         let version = |it| format!("\"version\": \"{it}\"");
@@ -62,10 +60,7 @@ fn is_version(text: &str) -> bool {
 
 /// Our versions in a manifest: no dependency has three numbers.
 fn with_version(manifest: &str, old: &str, new: &str) -> String {
-    manifest.replace(
-        &format!("version = \"{old}\""),
-        &format!("version = \"{new}\""),
-    )
+    manifest.replace(&format!("version = \"{old}\""), &format!("version = \"{new}\""))
 }
 
 fn unreleased(version: &str) -> String {

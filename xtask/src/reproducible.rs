@@ -47,10 +47,7 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<()> {
             faults.push(format!("the path {path} is in the program"));
         }
     }
-    let sums: Vec<String> = built
-        .iter()
-        .map(|bytes| hex(&Sha256::digest(bytes)))
-        .collect();
+    let sums: Vec<String> = built.iter().map(|bytes| hex(&Sha256::digest(bytes))).collect();
     if sums.windows(2).any(|pair| pair[0] != pair[1]) {
         faults.push(format!("two builds differ: {}", sums.join(" ")));
     }
@@ -74,10 +71,7 @@ fn build(shell: &Shell, folder: &Path, jobs: Option<usize>) -> Result<Vec<u8>> {
         cargo = cargo.arg("-j").arg(jobs.to_string());
     }
     cargo.run()?;
-    let path = target
-        .join("dist")
-        .join("zt")
-        .with_extension(env::consts::EXE_EXTENSION);
+    let path = target.join("dist").join("zt").with_extension(env::consts::EXE_EXTENSION);
     fs::read(&path).map_err(Error::file(&path))
 }
 
@@ -106,14 +100,8 @@ mod tests {
     #[test]
     fn both_folders_are_replaced_for_both_compilers() {
         let [rust, c] = flags(Path::new("/here"), Path::new("/home/.cargo"));
-        assert_eq!(
-            rust,
-            "--remap-path-prefix=/here=/zt --remap-path-prefix=/home/.cargo=/cargo"
-        );
-        assert_eq!(
-            c,
-            "-ffile-prefix-map=/here=/zt -ffile-prefix-map=/home/.cargo=/cargo"
-        );
+        assert_eq!(rust, "--remap-path-prefix=/here=/zt --remap-path-prefix=/home/.cargo=/cargo");
+        assert_eq!(c, "-ffile-prefix-map=/here=/zt -ffile-prefix-map=/home/.cargo=/cargo");
     }
 
     #[test]

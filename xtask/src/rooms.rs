@@ -19,23 +19,10 @@ const ROOMS: &[(&str, &[&str])] = &[
             "stats",
         ],
     ),
-    (
-        "crates/zt-cli",
-        &["failure", "output", "files", "args", "commands", "cli"],
-    ),
+    ("crates/zt-cli", &["failure", "output", "files", "args", "commands", "cli"]),
     (
         "crates/zt-convert",
-        &[
-            "native",
-            "table",
-            "arithmetic",
-            "merge",
-            "delta",
-            "write",
-            "sets",
-            "open",
-            "model",
-        ],
+        &["native", "table", "arithmetic", "merge", "delta", "write", "sets", "open", "model"],
     ),
     (
         "crates/zt-foreign",
@@ -45,14 +32,8 @@ const ROOMS: &[(&str, &[&str])] = &[
         ],
     ),
     ("crates/zt-formats", &["base", "formats"]),
-    (
-        "crates/zt-hdf5",
-        &["bytes", "filters", "structures", "values", "vds", "tree"],
-    ),
-    (
-        "python",
-        &["share", "read", "write", "whole", "safetensors"],
-    ),
+    ("crates/zt-hdf5", &["bytes", "filters", "structures", "values", "vds", "tree"]),
+    ("python", &["share", "read", "write", "whole", "safetensors"]),
 ];
 
 pub(crate) fn check(shell: &Shell) -> Result<()> {
@@ -69,11 +50,7 @@ pub(crate) fn check(shell: &Shell) -> Result<()> {
         let rooms = known.map_or(&[][..], |(_, rooms)| rooms);
         let source = shell.root().join(folder).join("src");
         let found = faults_below(&source, rooms)?;
-        faults.extend(
-            found
-                .into_iter()
-                .map(|fault| format!("{folder}/src/{fault}")),
-        );
+        faults.extend(found.into_iter().map(|fault| format!("{folder}/src/{fault}")));
     }
     Error::unless_empty("arrows within a crate:", faults)?;
     let rooms: usize = ROOMS.iter().map(|(_, rooms)| rooms.len()).sum();
@@ -87,10 +64,7 @@ pub(crate) fn check(shell: &Shell) -> Result<()> {
 
 fn faults_below(source: &Path, rooms: &[&str]) -> Result<Vec<String>> {
     let paths = files::below(source)?;
-    let names: Vec<String> = paths
-        .iter()
-        .map(|path| files::relative(path, source))
-        .collect();
+    let names: Vec<String> = paths.iter().map(|path| files::relative(path, source)).collect();
     let modules = names.iter().map(|name| module(name)).collect();
     let mut faults = Vec::new();
     for (path, name) in paths.iter().zip(&names) {

@@ -46,11 +46,7 @@ fn document(packages: &BTreeMap<Id, Package>, all: &BTreeSet<Id>, runs: &BTreeSe
     let program = all.iter().find(is_program);
     let components = all.iter().filter(|id| !is_program(id)).map(|id| {
         let mut component = component(id, of(id), "library");
-        component["scope"] = json!(if runs.contains(id) {
-            "required"
-        } else {
-            "excluded"
-        });
+        component["scope"] = json!(if runs.contains(id) { "required" } else { "excluded" });
         component
     });
     let dependencies = all.iter().map(|id| {
@@ -96,11 +92,9 @@ fn purl((name, version): &Id) -> String {
 /// The fields that are missing: those that CycloneDX 1.5 requires, licences and checksums.
 fn faults(document: &Value) -> Vec<String> {
     let mut faults = Vec::new();
-    for (key, wanted) in [
-        ("bomFormat", json!("CycloneDX")),
-        ("specVersion", json!("1.5")),
-        ("version", json!(1)),
-    ] {
+    for (key, wanted) in
+        [("bomFormat", json!("CycloneDX")), ("specVersion", json!("1.5")), ("version", json!(1))]
+    {
         if document[key] != wanted {
             faults.push(format!("{key}: {wanted}"));
         }
@@ -159,14 +153,7 @@ mod tests {
                     ..Package::default()
                 },
             ),
-            (
-                zstd,
-                Package {
-                    licence,
-                    checksum: Some("0f".repeat(32)),
-                    ..Package::default()
-                },
-            ),
+            (zstd, Package { licence, checksum: Some("0f".repeat(32)), ..Package::default() }),
         ])
     }
 
@@ -183,20 +170,14 @@ mod tests {
         assert_eq!(component["purl"], "pkg:cargo/zstd-sys@2.0.1%2Bzstd.1.5.7");
         assert_eq!(component["scope"], "excluded");
         // A crate that only tests use is not a part of the program.
-        assert_eq!(
-            document["dependencies"][1]["dependsOn"],
-            json!([component["purl"]])
-        );
+        assert_eq!(document["dependencies"][1]["dependsOn"], json!([component["purl"]]));
     }
 
     #[test]
     fn a_component_without_a_licence_or_a_checksum_is_a_fault() {
         let mut packages = packages();
         packages.insert(id("unknown", "1.0.0"), Package::default());
-        assert_eq!(
-            faults(&made(&packages)),
-            ["unknown: a licence", "unknown: a checksum"]
-        );
+        assert_eq!(faults(&made(&packages)), ["unknown: a licence", "unknown: a checksum"]);
     }
 
     #[test]

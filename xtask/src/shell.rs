@@ -32,11 +32,7 @@ impl Shell {
         };
         let target = root.join(env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()));
         let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        Ok(Self {
-            root,
-            target,
-            cargo,
-        })
+        Ok(Self { root, target, cargo })
     }
 
     /// The folder of the workspace's `Cargo.toml`.
@@ -72,10 +68,7 @@ impl Shell {
     pub(crate) fn program(&self, name: impl AsRef<OsStr>) -> Program {
         let mut command = Command::new(name.as_ref());
         command.current_dir(&self.root);
-        Program {
-            command,
-            shown: name.as_ref().to_string_lossy().into_owned(),
-        }
+        Program { command, shown: name.as_ref().to_string_lossy().into_owned() }
     }
 }
 
@@ -124,26 +117,16 @@ impl Program {
 
     /// Whether it starts and succeeds: for asking whether the machine has something.
     pub(crate) fn succeeds(mut self) -> bool {
-        let status = self
-            .command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status();
+        let status =
+            self.command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
         status.is_ok_and(|status| status.success())
     }
 
     fn check(self, status: std::io::Result<ExitStatus>) -> Result<()> {
         match status {
             Ok(status) if status.success() => Ok(()),
-            Ok(status) => Err(Error::Failed {
-                command: self.shown,
-                status,
-            }),
-            Err(source) => Err(Error::Start {
-                command: self.shown,
-                source,
-            }),
+            Ok(status) => Err(Error::Failed { command: self.shown, status }),
+            Err(source) => Err(Error::Start { command: self.shown, source }),
         }
     }
 }

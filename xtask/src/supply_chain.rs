@@ -38,10 +38,7 @@ fn check(shell: &Shell, present: &BTreeMap<Id, Counts>) -> Result<()> {
     let page = fs::read_to_string(&path).map_err(Error::file(&path))?;
     let rule = "docs/supply-chain.md differs from what `cargo xtask supply-chain --list` finds; look at the crate first:";
     Error::unless_empty(rule, differences(&page, present))?;
-    println!(
-        "supply-chain: {} crates with unsafe code or C, each in {PAGE}",
-        present.len()
-    );
+    println!("supply-chain: {} crates with unsafe code or C, each in {PAGE}", present.len());
     Ok(())
 }
 
@@ -58,10 +55,7 @@ fn counted(shell: &Shell) -> Result<BTreeMap<Id, Counts>> {
         let mut counts = (0, 0);
         for path in below(&package.folder)? {
             let name = relative(&path, &package.folder);
-            if ["tests/", "benches/", "examples/"]
-                .iter()
-                .any(|it| name.starts_with(it))
-            {
+            if ["tests/", "benches/", "examples/"].iter().any(|it| name.starts_with(it)) {
                 continue;
             }
             let extension = path.extension().unwrap_or_default().to_string_lossy();
@@ -84,9 +78,7 @@ fn counted(shell: &Shell) -> Result<BTreeMap<Id, Counts>> {
 /// The word `unsafe` outside the comments of lines.
 fn unsafe_words(text: &str) -> usize {
     let is_part = |byte: char| byte.is_alphanumeric() || byte == '_';
-    let code = text
-        .lines()
-        .map(|line| line.split("//").next().unwrap_or_default());
+    let code = text.lines().map(|line| line.split("//").next().unwrap_or_default());
     let words = code.flat_map(|line| line.split(move |it| !is_part(it)));
     words.filter(|word| *word == "unsafe").count()
 }
@@ -97,20 +89,12 @@ fn row((name, version): &Id, (words, files): Counts) -> String {
 }
 
 fn differences(page: &str, present: &BTreeMap<Id, Counts>) -> Vec<String> {
-    let rows: Vec<&str> = page
-        .lines()
-        .filter(|line| line.starts_with("| `"))
-        .collect();
-    let expected: Vec<String> = present
-        .iter()
-        .map(|(id, counts)| row(id, *counts))
-        .collect();
-    let lacking = expected
-        .iter()
-        .filter(|expected| !rows.iter().any(|row| row.starts_with(*expected)));
-    let stale = rows
-        .iter()
-        .filter(|row| !expected.iter().any(|expected| row.starts_with(expected)));
+    let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| `")).collect();
+    let expected: Vec<String> = present.iter().map(|(id, counts)| row(id, *counts)).collect();
+    let lacking =
+        expected.iter().filter(|expected| !rows.iter().any(|row| row.starts_with(*expected)));
+    let stale =
+        rows.iter().filter(|row| !expected.iter().any(|expected| row.starts_with(expected)));
     lacking
         .map(|row| format!("no row begins with {row}"))
         .chain(stale.map(|row| format!("no crate has the row {row}")))
@@ -130,20 +114,12 @@ mod tests {
     #[test]
     fn a_new_crate_a_new_version_and_a_crate_that_left_are_differences() {
         let id = |name: &str, version: &str| (name.to_owned(), version.to_owned());
-        let present = BTreeMap::from([
-            (id("zstd", "0.14.3"), (3, 0)),
-            (id("half", "2.7.1"), (84, 0)),
-        ]);
+        let present =
+            BTreeMap::from([(id("zstd", "0.14.3"), (3, 0)), (id("half", "2.7.1"), (84, 0))]);
         let page = "| `half` 2.7.1 | 84 | 0 | what |\n| `zstd` 0.14.3 | 3 | 0 | what |\n";
         assert_eq!(differences(page, &present), [""; 0]);
-        assert_eq!(
-            differences(&page.replace("0.14.3", "0.14.2"), &present).len(),
-            2
-        );
-        assert_eq!(
-            differences("| `half` 2.7.1 | 84 | 0 | what |\n", &present).len(),
-            1
-        );
+        assert_eq!(differences(&page.replace("0.14.3", "0.14.2"), &present).len(), 2);
+        assert_eq!(differences("| `half` 2.7.1 | 84 | 0 | what |\n", &present).len(), 1);
         let more = format!("{page}| `gone` 1.0.0 | 1 | 0 | what |\n");
         assert_eq!(differences(&more, &present).len(), 1);
     }

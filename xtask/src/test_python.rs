@@ -10,13 +10,7 @@ use crate::error::{Error, Result};
 use crate::shell::Shell;
 
 /// The oldest Python that the package supports, and later ones.
-const PYTHONS: [&str; 5] = [
-    "python3",
-    "python3.11",
-    "python3.12",
-    "python3.13",
-    "python3.14",
-];
+const PYTHONS: [&str; 5] = ["python3", "python3.11", "python3.12", "python3.13", "python3.14"];
 
 /// What builds the package, and the extra `test` of `python/pyproject.toml`.
 const PACKAGES: &str = "maturin>=1.16,<2 fsspec gguf hypothesis ml_dtypes mypy numpy pytest scipy";
@@ -29,10 +23,7 @@ pub(crate) fn run(shell: &Shell, tests: &[String]) -> Result<()> {
     let judge = |arguments| shell.program(&python).args(arguments);
     let pytest = judge("-m pytest --quiet --ignore python/tests/torch");
     if !tests.is_empty() {
-        return tests
-            .iter()
-            .fold(pytest, |pytest, test| pytest.arg(test))
-            .run();
+        return tests.iter().fold(pytest, |pytest, test| pytest.arg(test)).run();
     }
     pytest.arg("python/tests").run()?;
     judge("-m mypy --config-file python/pyproject.toml python/tests/typing_zt.py").run()?;
@@ -59,8 +50,6 @@ fn environment(shell: &Shell) -> Result<PathBuf> {
         .program(&python)
         .args("-m maturin develop --quiet --locked --manifest-path python/Cargo.toml");
     // maturin installs into the environment that this variable names.
-    maturin
-        .env("VIRTUAL_ENV", &folder.to_string_lossy())
-        .run()?;
+    maturin.env("VIRTUAL_ENV", &folder.to_string_lossy()).run()?;
     Ok(python)
 }

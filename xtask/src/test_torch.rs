@@ -39,14 +39,9 @@ pub(crate) fn run(shell: &Shell, tests: &[String]) -> Result<()> {
     // maturin installs into the environment that this variable names.
     let maturin = maturin.env("VIRTUAL_ENV", &folder.to_string_lossy());
     maturin.run()?;
-    let pytest = shell
-        .program(folder.join("bin/python"))
-        .args("-m pytest --quiet");
+    let pytest = shell.program(folder.join("bin/python")).args("-m pytest --quiet");
     if tests.is_empty() {
         return pytest.args(TESTS).run();
     }
-    tests
-        .iter()
-        .fold(pytest, |pytest, test| pytest.arg(test))
-        .run()
+    tests.iter().fold(pytest, |pytest, test| pytest.arg(test)).run()
 }

@@ -25,14 +25,7 @@ const OPENERS: [&str; 6] = ["{", "(", "fn", "impl", "trait", "extern"];
 pub(crate) fn check(shell: &Shell) -> Result<()> {
     let (mut outside, mut undocumented) = (Vec::new(), Vec::new());
     let mut count: usize = 0;
-    for folder in [
-        "crates",
-        "conformance",
-        "benches",
-        "xtask",
-        "python/src",
-        "js",
-    ] {
+    for folder in ["crates", "conformance", "benches", "xtask", "python/src", "js"] {
         for path in files::below(&shell.root().join(folder))? {
             let name = files::relative(&path, shell.root());
             if !name.ends_with(".rs") || !name.contains("/src/") {
@@ -52,15 +45,8 @@ pub(crate) fn check(shell: &Shell) -> Result<()> {
         "unsafe code outside the files that xtask/src/unsafe_code.rs names:",
         outside,
     )?;
-    Error::unless_empty(
-        "unsafe code without a SAFETY comment above it:",
-        undocumented,
-    )?;
-    println!(
-        "graph: unsafe code in {} of {count} files: {}",
-        ALLOWED.len(),
-        ALLOWED.join(", ")
-    );
+    Error::unless_empty("unsafe code without a SAFETY comment above it:", undocumented)?;
+    println!("graph: unsafe code in {} of {count} files: {}", ALLOWED.len(), ALLOWED.join(", "));
     Ok(())
 }
 
@@ -98,8 +84,7 @@ fn undocumented_blocks(text: &str) -> Vec<usize> {
 
 /// The text without the tests at its end.
 fn shipped(text: &str) -> &str {
-    text.split_once("\n#[cfg(test)]\nmod ")
-        .map_or(text, |(code, _)| code)
+    text.split_once("\n#[cfg(test)]\nmod ").map_or(text, |(code, _)| code)
 }
 
 fn opens_unsafe(line: &str) -> bool {
@@ -108,9 +93,7 @@ fn opens_unsafe(line: &str) -> bool {
     code.match_indices("unsafe").any(|(at, word)| {
         let (before, after) = (&code[..at], &code[at + word.len()..]);
         !before.ends_with(is_word)
-            && OPENERS
-                .iter()
-                .any(|opener| after.trim_start().starts_with(opener))
+            && OPENERS.iter().any(|opener| after.trim_start().starts_with(opener))
     })
 }
 

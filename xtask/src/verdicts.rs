@@ -26,9 +26,7 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<()> {
     };
     if let Some(other) = wanted.iter().find(|kind| !KINDS.contains(kind)) {
         let known = KINDS.join(" ");
-        return Err(Error::Usage(format!(
-            "no kind `{other}`; there are: {known}"
-        )));
+        return Err(Error::Usage(format!("no kind `{other}`; there are: {known}")));
     }
     let python = environment(shell, &shell.target().join("interop"), "verdicts")?;
     let mutants = shell.built("example", "mutants")?;
@@ -37,13 +35,9 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<()> {
     for kind in wanted {
         let folder = shell.target().join("verdicts").join(kind);
         empty(&folder)?;
-        let made = shell
-            .program(&mutants)
-            .args(&format!("{kind} {COUNT} {SEED}"));
+        let made = shell.program(&mutants).args(&format!("{kind} {COUNT} {SEED}"));
         made.arg(&folder).run()?;
-        let asked = shell
-            .program(&python)
-            .arg("conformance/interop/verdicts.py");
+        let asked = shell.program(&python).arg("conformance/interop/verdicts.py");
         let asked = asked.arg(kind).arg(&folder);
         asked.arg(verdicts.join(format!("{kind}.json"))).run()?;
     }

@@ -30,9 +30,7 @@ const LONGEST: u64 = 3 << 19;
 pub(crate) fn run(shell: &Shell, _: &[String]) -> Result<()> {
     let has_node = "process.exit(process.getBuiltinModule ? 0 : 1)";
     if !shell.program("node").arg("-e").arg(has_node).succeeds() {
-        return Err(Error::Unavailable(
-            "node 20.16 or later is not installed".into(),
-        ));
+        return Err(Error::Unavailable("node 20.16 or later is not installed".into()));
     }
     platforms::install(shell, COMPILER.into())?;
     add(shell, TARGET)?;
@@ -66,11 +64,7 @@ fn build(shell: &Shell, package: &Path) -> Result<()> {
     let ours = fs::read_dir(js.join("zt")).map_err(Error::file(&js))?;
     let ours = ours.filter_map(|entry| Some(entry.ok()?.path()));
     let python = shell.root().join("python");
-    let texts = [
-        js.join("README.md"),
-        python.join("LICENSE-MIT"),
-        python.join("LICENSE-APACHE"),
-    ];
+    let texts = [js.join("README.md"), python.join("LICENSE-MIT"), python.join("LICENSE-APACHE")];
     for from in ours.chain(texts) {
         let to = package.join(from.file_name().unwrap_or_default());
         fs::copy(&from, to).map_err(Error::file(&from))?;
@@ -94,10 +88,7 @@ fn test(shell: &Shell, folder: &Path) -> Result<()> {
     if byte_len > LONGEST {
         let place = format!("{byte_len} bytes, more than {LONGEST}");
         let rule = "the npm package is small enough for a page";
-        return Err(Error::Findings {
-            rule,
-            places: vec![place],
-        });
+        return Err(Error::Findings { rule, places: vec![place] });
     }
     npm(install).arg(&tests).arg(&packed).args(FROM_NPM).run()?;
 
@@ -124,9 +115,7 @@ fn test(shell: &Shell, folder: &Path) -> Result<()> {
     let manifest = tests.join("package.json");
     fs::write(&manifest, module).map_err(Error::file(&manifest))?;
     let types = "--noEmit --strict --noUncheckedIndexedAccess --module nodenext --target es2022 --lib es2022,dom";
-    let tsc = shell
-        .program(tests.join("node_modules/.bin/tsc"))
-        .args(types);
+    let tsc = shell.program(tests.join("node_modules/.bin/tsc")).args(types);
     tsc.arg(tests.join("types.ts")).run()?;
     let program = shell.built("bin", "zt")?;
     node.env("ZT_PROGRAM", &program.to_string_lossy()).run()

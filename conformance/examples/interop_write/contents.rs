@@ -45,12 +45,7 @@ const NAMES: [&str; 10] = [
 
 /// The files that are written object by object.
 pub(crate) fn files() -> Vec<Planned> {
-    let file = |name, options, objects| Planned {
-        name,
-        options,
-        attributes: None,
-        objects,
-    };
+    let file = |name, options, objects| Planned { name, options, attributes: None, objects };
     let crc32c = WriteOptions::new();
     let sha256 = WriteOptions::new().digest(Some(DigestAlgorithm::Sha256));
     let none = WriteOptions::new().digest(None);
@@ -69,20 +64,12 @@ pub(crate) fn files() -> Vec<Planned> {
         file("zstd_dense", crc32c.clone().zstd(3), dense()),
         file("zstd_shapes", sha256.clone().zstd(1), shapes()),
         file("zstd_sparse", none.clone().zstd(3), sparse()),
-        file(
-            "zstd_logical_types",
-            crc32c.clone().zstd(3),
-            logical_types(),
-        ),
+        file("zstd_logical_types", crc32c.clone().zstd(3), logical_types()),
         file("zstd_quantized", sha256.clone().zstd(19), quantized()),
         file("zstd_large_crc32c", crc32c.clone().zstd(3), large()),
         file("zstd_large_sha256", sha256.zstd(1), large()),
         file("tied", crc32c.clone().deduplicate(true), tied()),
-        file(
-            "zstd_tied",
-            crc32c.clone().zstd(3).deduplicate(true),
-            tied(),
-        ),
+        file("zstd_tied", crc32c.clone().zstd(3).deduplicate(true), tied()),
         file("attributes", none, attributes()),
         Planned {
             name: "file_attributes_text",
@@ -116,12 +103,7 @@ fn tied() -> Vec<Object> {
 pub(crate) fn streamed() -> Planned {
     let options = WriteOptions::new().zstd(3);
     let objects = [dense(), sparse(), large()].into_iter().flatten().collect();
-    Planned {
-        name: "zstd_streamed",
-        options,
-        attributes: None,
-        objects,
-    }
+    Planned { name: "zstd_streamed", options, attributes: None, objects }
 }
 
 /// The file that becomes safetensors, which has these dtypes and dense objects only.
@@ -131,63 +113,23 @@ pub(crate) fn exported() -> Planned {
         data.logical_type()
             .is_none_or(|name| ["f8_e4m3fn", "f8_e5m2", "complex64"].contains(&&*name))
     };
-    let objects = [dense(), shapes(), logical_types()]
-        .into_iter()
-        .flatten()
-        .filter(known)
-        .collect();
-    Planned {
-        name: "exported",
-        options: WriteOptions::new().zstd(3),
-        attributes: None,
-        objects,
-    }
+    let objects =
+        [dense(), shapes(), logical_types()].into_iter().flatten().filter(known).collect();
+    Planned { name: "exported", options: WriteOptions::new().zstd(3), attributes: None, objects }
 }
 
 /// Every dtype; 32 times over, so that zstd has something to do.
 fn dense() -> Vec<Object> {
-    let reals = [
-        0.1,
-        -0.0,
-        f64::MAX,
-        5e-324,
-        f64::INFINITY,
-        f64::NEG_INFINITY,
-        f64::NAN,
-    ];
-    let singles = [
-        0.1,
-        -0.0,
-        f32::MAX,
-        1e-45,
-        f32::INFINITY,
-        f32::NEG_INFINITY,
-        f32::NAN,
-    ];
+    let reals = [0.1, -0.0, f64::MAX, 5e-324, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
+    let singles = [0.1, -0.0, f32::MAX, 1e-45, f32::INFINITY, f32::NEG_INFINITY, f32::NAN];
     vec![
         Object::dense("f64", &[32, 7], column(&reals.repeat(32))),
         Object::dense("f32", &[32, 7, 1], column(&singles.repeat(32))),
         Object::dense("f16", &[32, 2, 4], halves(DType::F16, &F16.repeat(32))),
-        Object::dense(
-            "bf16",
-            &[32, 2, 2, 2],
-            halves(DType::BF16, &BF16.repeat(32)),
-        ),
-        Object::dense(
-            "i64",
-            &[128],
-            column(&[i64::MIN, -1, 0, i64::MAX].repeat(32)),
-        ),
-        Object::dense(
-            "i32",
-            &[64, 2],
-            column(&[i32::MIN, -1, 0, i32::MAX].repeat(32)),
-        ),
-        Object::dense(
-            "i16",
-            &[32, 5],
-            column(&[i16::MIN, -1, 0, 1, i16::MAX].repeat(32)),
-        ),
+        Object::dense("bf16", &[32, 2, 2, 2], halves(DType::BF16, &BF16.repeat(32))),
+        Object::dense("i64", &[128], column(&[i64::MIN, -1, 0, i64::MAX].repeat(32))),
+        Object::dense("i32", &[64, 2], column(&[i32::MIN, -1, 0, i32::MAX].repeat(32))),
+        Object::dense("i16", &[32, 5], column(&[i16::MIN, -1, 0, 1, i16::MAX].repeat(32))),
         Object::dense("i8", &[3, 32], column(&[i8::MIN, -1, i8::MAX].repeat(32))),
         Object::dense("u64", &[96], column(&[0, 1 << 53 | 1, u64::MAX].repeat(32))),
         Object::dense("u32", &[1, 96], column(&[0, 1, u32::MAX].repeat(32))),
@@ -213,77 +155,39 @@ fn shapes() -> Vec<Object> {
 
 fn names() -> Vec<Object> {
     let objects = (0u8..).zip(NAMES);
-    objects
-        .map(|(number, name)| Object::dense(name, &[1], column(&[number])))
-        .collect()
+    objects.map(|(number, name)| Object::dense(name, &[1], column(&[number]))).collect()
 }
 
 /// Enough for the manifest to be longer than the data, and for offsets of every CBOR width.
 fn many() -> Vec<Object> {
     let object = |number: u32| {
-        Object::dense(
-            format!("layer.{number}.bias"),
-            &[2],
-            column(&[number, u32::MAX - number]),
-        )
+        Object::dense(format!("layer.{number}.bias"), &[2], column(&[number, u32::MAX - number]))
     };
     (0..2000).map(object).collect()
 }
 
 fn sparse() -> Vec<Object> {
     let csr = |name, shape: [u64; 2], values, indices: &[u64], indptr: &[u64]| {
-        let components = [
-            ("values", values),
-            ("indices", column(indices)),
-            ("indptr", column(indptr)),
-        ];
+        let components =
+            [("values", values), ("indices", column(indices)), ("indptr", column(indptr))];
         Object::new(name, &shape, "sparse_csr", components)
     };
     let coo = |name, shape: &[u64], values, coords: &[u64]| {
-        Object::new(
-            name,
-            shape,
-            "sparse_coo",
-            [("values", values), ("coords", column(coords))],
-        )
+        Object::new(name, shape, "sparse_coo", [("values", values), ("coords", column(coords))])
     };
     vec![
-        csr(
-            "csr f32",
-            [3, 4],
-            column(&[1.5f32, -2.0, 0.25]),
-            &[1, 3, 0],
-            &[0, 2, 2, 3],
-        )
-        .filled_in(&[0.0, 1.5, 0.0, -2.0, 0.0, 0.0, 0.0, 0.0, 0.25, 0.0, 0.0, 0.0]),
+        csr("csr f32", [3, 4], column(&[1.5f32, -2.0, 0.25]), &[1, 3, 0], &[0, 2, 2, 3])
+            .filled_in(&[0.0, 1.5, 0.0, -2.0, 0.0, 0.0, 0.0, 0.0, 0.25, 0.0, 0.0, 0.0]),
         csr("csr i8", [2, 2], column(&[-7i8]), &[1], &[0, 0, 1]).filled_in(&[0, 0, 0, -7]),
-        csr(
-            "csr bf16",
-            [1, 8],
-            halves(DType::BF16, &BF16),
-            &[0, 1, 2, 3, 4, 5, 6, 7],
-            &[0, 8],
-        ),
-        csr(
-            "csr of nothing",
-            [2, 3],
-            column::<f64>(&[]),
-            &[],
-            &[0, 0, 0],
-        )
-        .filled_in(&[0.0; 6]),
+        csr("csr bf16", [1, 8], halves(DType::BF16, &BF16), &[0, 1, 2, 3, 4, 5, 6, 7], &[0, 8]),
+        csr("csr of nothing", [2, 3], column::<f64>(&[]), &[], &[0, 0, 0]).filled_in(&[0.0; 6]),
         csr("csr without rows", [0, 3], column::<f32>(&[]), &[], &[0]),
         // Coordinates dimension by dimension: all rows, then all columns.
         coo("coo f64", &[2, 3], column(&[0.5f64, 4.0]), &[0, 1, 2, 0])
             .filled_in(&[0.0, 0.0, 0.5, 4.0, 0.0, 0.0]),
         coo("coo u8 of rank 1", &[4], column(&[9u8, 8]), &[3, 0]).filled_in(&[8, 0, 0, 9]),
-        coo(
-            "coo i32 of rank 3",
-            &[2, 2, 2],
-            column(&[-1i32, 5]),
-            &[0, 1, 1, 0, 0, 1],
-        )
-        .filled_in(&[0, 0, -1, 0, 0, 5, 0, 0]),
+        coo("coo i32 of rank 3", &[2, 2, 2], column(&[-1i32, 5]), &[0, 1, 1, 0, 0, 1])
+            .filled_in(&[0, 0, -1, 0, 0, 5, 0, 0]),
         coo("coo of nothing", &[3, 3], column::<f32>(&[]), &[]).filled_in(&[0.0; 9]),
     ]
 }
@@ -327,20 +231,12 @@ fn quantized() -> Vec<Object> {
             ("group_size", Value::from(group_size)),
             ("packing", Value::from(packing)),
         ]);
-        (
-            map,
-            json!({"bits": bits, "group_size": group_size, "packing": packing}),
-        )
+        (map, json!({"bits": bits, "group_size": group_size, "packing": packing}))
     };
     let four = {
         let packed: Vec<i32> = (0..64).map(|word| 0x7654_3210 ^ (word % 8)).collect();
-        let scale = [
-            (0x3800, 0.5),
-            (0x3c00, 1.0),
-            (0x4000, 2.0),
-            (0x2e66, 0.099_975_585_937_5),
-        ]
-        .repeat(4);
+        let scale =
+            [(0x3800, 0.5), (0x3c00, 1.0), (0x4000, 2.0), (0x2e66, 0.099_975_585_937_5)].repeat(4);
         let components = [
             ("packed_weight", column(&packed)),
             ("scales", halves(DType::F16, &scale)),
@@ -362,9 +258,8 @@ fn quantized() -> Vec<Object> {
 /// More than one zstd frame, in whole frames and not; what does not shrink; what fills a page.
 fn large() -> Vec<Object> {
     let ramp: Vec<u32> = (0..2_500_000).map(|element| element / 7).collect();
-    let whole_frames: Vec<u8> = (0..2u32 << 22)
-        .map(|element| (element >> 9).to_le_bytes()[0])
-        .collect();
+    let whole_frames: Vec<u8> =
+        (0..2u32 << 22).map(|element| (element >> 9).to_le_bytes()[0]).collect();
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
     let noise: Vec<u64> = std::iter::repeat_with(|| {
         state ^= state << 13;
@@ -408,14 +303,7 @@ fn every_kind_of_attribute() -> (Attributes, serde_json::Value) {
         ("bool", Value::Bool(true)),
         ("null", Value::Null),
         ("bytes", Value::Bytes(vec![0x00, 0xff, 0x10])),
-        (
-            "list",
-            Value::array(vec![
-                Value::from(1u64),
-                Value::from("two"),
-                Value::Float(3.0),
-            ]),
-        ),
+        ("list", Value::array(vec![Value::from(1u64), Value::from("two"), Value::Float(3.0)])),
         ("map", Value::Map(deep)),
     ]);
     let truth = json!({

@@ -77,16 +77,9 @@ fn real(value: f64) -> Value {
 pub(crate) fn column<T: Stored>(elements: &[T]) -> Column {
     Column {
         dtype: T::DTYPE,
-        bytes: elements
-            .iter()
-            .flat_map(|element| element.bytes())
-            .collect(),
+        bytes: elements.iter().flat_map(|element| element.bytes()).collect(),
         logical_type: None,
-        values: elements
-            .iter()
-            .take(MOST_VALUES + 1)
-            .map(|element| element.value())
-            .collect(),
+        values: elements.iter().take(MOST_VALUES + 1).map(|element| element.value()).collect(),
     }
 }
 
@@ -95,10 +88,7 @@ pub(crate) fn column<T: Stored>(elements: &[T]) -> Column {
 pub(crate) fn halves(dtype: DType, elements: &[(u16, f64)]) -> Column {
     Column {
         dtype,
-        bytes: elements
-            .iter()
-            .flat_map(|(bits, _)| bits.to_le_bytes())
-            .collect(),
+        bytes: elements.iter().flat_map(|(bits, _)| bits.to_le_bytes()).collect(),
         logical_type: None,
         values: elements.iter().map(|(_, value)| real(*value)).collect(),
     }
@@ -208,10 +198,7 @@ impl ToObject for Object {
         Ok(NewObject {
             shape: Cow::Borrowed(&self.shape),
             format: Cow::Borrowed(self.format),
-            attributes: self
-                .attributes
-                .as_ref()
-                .map(|(attributes, _)| attributes.clone()),
+            attributes: self.attributes.as_ref().map(|(attributes, _)| attributes.clone()),
             components: components
                 .map(|(role, column)| (Cow::Borrowed(*role), column.elements()))
                 .collect(),

@@ -135,9 +135,7 @@ impl Bench {
 
     fn run(&self, words: &[String]) -> Ended {
         let paths = ["stdout", "stderr"].map(|name| self.folder.join(name));
-        let [stdout, stderr] = paths
-            .each_ref()
-            .map(|path| File::create(path).expect("a file"));
+        let [stdout, stderr] = paths.each_ref().map(|path| File::create(path).expect("a file"));
         let mut child = Command::new("sh")
             .args(["-c", &self.limits])
             .arg(&self.zt)
@@ -165,18 +163,13 @@ impl Bench {
             pause = (pause * 3 / 2).min(Duration::from_millis(20));
         };
         let [stdout, stderr] = paths.map(|path| fs::read(path).expect("what was printed"));
-        Ended {
-            status,
-            stdout,
-            stderr,
-        }
+        Ended { status, stdout, stderr }
     }
 }
 
 impl Ended {
     fn exits(&self, code: i32) -> bool {
-        self.status
-            .is_some_and(|status| status.code() == Some(code))
+        self.status.is_some_and(|status| status.code() == Some(code))
     }
 
     /// The first lines of its errors.
@@ -212,10 +205,7 @@ impl Ended {
         if command.contains("--json")
             && let Err(error) = json()
         {
-            return Err(format!(
-                "exits {code} without a document: {error}: {}",
-                self.told()
-            ));
+            return Err(format!("exits {code} without a document: {error}: {}", self.told()));
         }
         Ok(())
     }

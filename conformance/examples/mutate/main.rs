@@ -16,11 +16,7 @@
 //!
 //! The mutant of a failure stays in FOLDER, which is emptied first. Linux only: limits of data count
 //! what is mapped nowhere else.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "a tool of developers"
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a tool of developers")]
 
 mod commands;
 
@@ -81,19 +77,12 @@ fn main() -> Result<(), Box<dyn Error>> {
                 let path = folder.join(format!("{seed}-{number}-{}", mutant.file_name()));
                 fs::write(&path, &mutant.bytes).expect("a file for what was found");
                 let told = found.join("\n    ");
-                eprintln!(
-                    "seed {seed}, mutant {number} of {}:\n    {told}",
-                    mutant.base.name
-                );
+                eprintln!("seed {seed}, mutant {number} of {}:\n    {told}", mutant.base.name);
                 failures.lock().unwrap().push(path);
             }
         }
     };
-    let workers = if only.is_some() {
-        1
-    } else {
-        thread::available_parallelism()?.get()
-    };
+    let workers = if only.is_some() { 1 } else { thread::available_parallelism()?.get() };
     thread::scope(|scope| {
         for worker in 0..workers {
             scope.spawn(move || work(worker));
@@ -101,10 +90,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     });
 
     let mutants = next.into_inner().saturating_sub(workers as u64);
-    println!(
-        "mutate: seed {seed}: {mutants} files, {} commands",
-        runs.into_inner()
-    );
+    println!("mutate: seed {seed}: {mutants} files, {} commands", runs.into_inner());
     let failures = failures.into_inner()?;
     for path in &failures {
         println!("  kept: {}", path.display());
@@ -126,10 +112,7 @@ impl<'b> Mutant<'b> {
         let bases = &kinds[turn];
         let base = numbers.pick(bases);
         let other = numbers.pick(bases);
-        Self {
-            base,
-            bytes: mutation::mutant(&base.bytes, &other.bytes, numbers.draw()),
-        }
+        Self { base, bytes: mutation::mutant(&base.bytes, &other.bytes, numbers.draw()) }
     }
 
     fn file_name(&self) -> String {
@@ -153,10 +136,7 @@ impl<'b> Mutant<'b> {
                 path.is_file()
                     && found != name
                     && !found.ends_with(".json")
-                    && (is_index
-                        || found
-                            .strip_prefix(stem)
-                            .is_some_and(|it| it.starts_with('.')))
+                    && (is_index || found.strip_prefix(stem).is_some_and(|it| it.starts_with('.')))
             })
             .collect();
         beside.sort();

@@ -42,11 +42,7 @@ fn right() -> Vec<Case> {
             "one change of four bytes, as on the page",
             item(sums(&["data"], 32)).part(code()),
         ),
-        right(
-            "delta_of_a_name",
-            "an object that was renamed",
-            item(pair("base", "v")),
-        ),
+        right("delta_of_a_name", "an object that was renamed", item(pair("base", "v"))),
         right(
             "delta_of_attributes",
             "an object with other attributes",
@@ -69,29 +65,15 @@ fn attributes() -> Vec<Case> {
         wrong(
             "delta_base_is_a_number",
             "a `base` that is no text",
-            map([
-                ("base".into(), 1u64.into()),
-                ("sha256".into(), sums_of_data()),
-            ]),
+            map([("base".into(), 1u64.into()), ("sha256".into(), sums_of_data())]),
         ),
         wrong(
             "delta_attributes_is_a_text",
             "`attributes` that are no map",
-            map([
-                ("attributes".into(), "none".into()),
-                ("sha256".into(), sums_of_data()),
-            ]),
+            map([("attributes".into(), "none".into()), ("sha256".into(), sums_of_data())]),
         ),
-        wrong(
-            "delta_sha256_is_a_text",
-            "sums that are no map",
-            pair("sha256", "none"),
-        ),
-        wrong(
-            "delta_sum_of_31_bytes",
-            "a sum that is too short",
-            sums(&["data"], 31),
-        ),
+        wrong("delta_sha256_is_a_text", "sums that are no map", pair("sha256", "none")),
+        wrong("delta_sum_of_31_bytes", "a sum that is too short", sums(&["data"], 31)),
     ]
 }
 

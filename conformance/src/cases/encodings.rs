@@ -42,9 +42,7 @@ fn lengths() -> Vec<Case> {
     // Enough content for the ratio to be the border, were the claim true.
     let claim = |length: u64| {
         let part = |part: Part| part.set("uncompressed_length", uint(length));
-        item()
-            .change("data", part)
-            .set("shape", crate::cbor::uints(&[length]))
+        item().change("data", part).set("shape", crate::cbor::uints(&[length]))
     };
     let schema =
         |name, about, draft| faulty(name, "§3.4", about, "schema", draft).at("bad", Some("data"));
@@ -79,29 +77,14 @@ fn lengths() -> Vec<Case> {
 fn frames() -> Vec<Case> {
     let (first, second) = CONTENT.split_at(7);
     let stored = |name, about, frames: Vec<u8>| {
-        valid(
-            name,
-            "§5.2",
-            about,
-            Draft::v1_2().with("w", zstd(CONTENT, frames)),
-        )
+        valid(name, "§5.2", about, Draft::v1_2().with("w", zstd(CONTENT, frames)))
     };
     let nothing = |name, about, frames: Vec<u8>| {
         let why = "no frames at all decode to no bytes";
-        accepted(
-            name,
-            "§5.2",
-            about,
-            why,
-            Draft::v1_2().with("w", zstd(&[], frames)),
-        )
+        accepted(name, "§5.2", about, why, Draft::v1_2().with("w", zstd(&[], frames)))
     };
     vec![
-        stored(
-            "zstd_content_size",
-            "one frame with its content size",
-            frame(CONTENT),
-        ),
+        stored("zstd_content_size", "one frame with its content size", frame(CONTENT)),
         stored(
             "zstd_no_content_size",
             "one frame without its content size",
@@ -117,54 +100,19 @@ fn frames() -> Vec<Case> {
             "sixteen frames",
             CONTENT.chunks(1).flat_map(frame).collect(),
         ),
-        stored(
-            "zstd_empty_frames_around",
-            "empty frames before, between and after",
-            {
-                [
-                    frame(&[]),
-                    frame(first),
-                    unsized_frame(&[]),
-                    frame(second),
-                    frame(&[]),
-                ]
-                .concat()
-            },
-        ),
-        stored(
-            "zstd_skippable_everywhere",
-            "skippable frames before, between and after",
-            {
-                let skip = skippable(b"nobody reads this");
-                [
-                    skip.clone(),
-                    frame(first),
-                    skippable(&[]),
-                    frame(second),
-                    skip,
-                ]
-                .concat()
-            },
-        ),
-        valid(
-            "zstd_two_blocks",
-            "§5.2",
-            "a frame of a block of 128 KiB and one of a byte",
-            {
-                let content = vec![b'x'; (128 << 10) + 1];
-                Draft::v1_2().with("w", zstd(&content, repeated_frame(b'x', content.len())))
-            },
-        ),
-        nothing(
-            "zstd_no_bytes_no_frames",
-            "no bytes, stored as none",
-            vec![],
-        ),
-        nothing(
-            "zstd_no_bytes_empty_frame",
-            "no bytes, stored as an empty frame",
-            frame(&[]),
-        ),
+        stored("zstd_empty_frames_around", "empty frames before, between and after", {
+            [frame(&[]), frame(first), unsized_frame(&[]), frame(second), frame(&[])].concat()
+        }),
+        stored("zstd_skippable_everywhere", "skippable frames before, between and after", {
+            let skip = skippable(b"nobody reads this");
+            [skip.clone(), frame(first), skippable(&[]), frame(second), skip].concat()
+        }),
+        valid("zstd_two_blocks", "§5.2", "a frame of a block of 128 KiB and one of a byte", {
+            let content = vec![b'x'; (128 << 10) + 1];
+            Draft::v1_2().with("w", zstd(&content, repeated_frame(b'x', content.len())))
+        }),
+        nothing("zstd_no_bytes_no_frames", "no bytes, stored as none", vec![]),
+        nothing("zstd_no_bytes_empty_frame", "no bytes, stored as an empty frame", frame(&[])),
         nothing(
             "zstd_no_bytes_skippable_frame",
             "no bytes, stored as a skippable frame",
@@ -180,24 +128,13 @@ fn tables() -> Vec<Case> {
     let table = |name, about, entries: &[(u32, u32)]| {
         let stored = [frames.concat(), seek_table(entries)].concat();
         let why = "a table that does not hold is an aid that is not taken";
-        accepted(
-            name,
-            "§5.4",
-            about,
-            why,
-            Draft::v1_2().with("w", zstd(CONTENT, stored)),
-        )
+        accepted(name, "§5.4", about, why, Draft::v1_2().with("w", zstd(CONTENT, stored)))
     };
     vec![
-        valid(
-            "seek_table_right",
-            "§5.4",
-            "two frames and their seek table",
-            {
-                let stored = [frames.concat(), seek_table(&[(lens[0], 7), (lens[1], 9)])].concat();
-                Draft::v1_2().with("w", zstd(CONTENT, stored))
-            },
-        ),
+        valid("seek_table_right", "§5.4", "two frames and their seek table", {
+            let stored = [frames.concat(), seek_table(&[(lens[0], 7), (lens[1], 9)])].concat();
+            Draft::v1_2().with("w", zstd(CONTENT, stored))
+        }),
         table(
             "seek_table_of_one_frame",
             "a seek table that says one frame, of all bytes",
@@ -258,36 +195,20 @@ fn damaged() -> Vec<Case> {
         frames
     };
     vec![
-        damaged(
-            "zstd_one_byte_short",
-            "the frame holds 15 bytes of 16",
-            frame(&CONTENT[1..]),
-        ),
+        damaged("zstd_one_byte_short", "the frame holds 15 bytes of 16", frame(&CONTENT[1..])),
         damaged(
             "zstd_one_byte_long",
             "the frame holds 17 bytes of 16",
             frame(&[CONTENT, b"."].concat()),
         ),
-        damaged(
-            "zstd_nothing_stored",
-            "16 bytes, stored as an empty frame",
-            frame(&[]),
-        ),
-        damaged(
-            "zstd_only_skippable",
-            "16 bytes, stored as a skippable frame",
-            skippable(CONTENT),
-        ),
+        damaged("zstd_nothing_stored", "16 bytes, stored as an empty frame", frame(&[])),
+        damaged("zstd_only_skippable", "16 bytes, stored as a skippable frame", skippable(CONTENT)),
         damaged(
             "zstd_second_frame_of_a_byte",
             "a whole frame, and another one",
             [frame(CONTENT), frame(b".")].concat(),
         ),
-        damaged(
-            "zstd_cut_by_1",
-            "the frame lacks its last byte",
-            cut(frame(CONTENT), 1),
-        ),
+        damaged("zstd_cut_by_1", "the frame lacks its last byte", cut(frame(CONTENT), 1)),
         damaged(
             "zstd_cut_in_skippable",
             "the skippable frame after it lacks its last byte",
@@ -308,11 +229,7 @@ fn damaged() -> Vec<Case> {
             "the frame says 16 bytes and holds 15",
             lying_frame(16, &CONTENT[1..]),
         ),
-        damaged(
-            "zstd_dictionary",
-            "the frame needs a dictionary",
-            dictionary_frame(7, CONTENT),
-        ),
+        damaged("zstd_dictionary", "the frame needs a dictionary", dictionary_frame(7, CONTENT)),
         damaged(
             "zstd_reserved_block",
             "a block of the reserved type",
@@ -328,10 +245,6 @@ fn damaged() -> Vec<Case> {
             "the only block is not marked as the last",
             flip(frame(CONTENT), 6, 1),
         ),
-        damaged(
-            "zstd_is_raw",
-            "raw bytes that are said to be zstd",
-            CONTENT.to_vec(),
-        ),
+        damaged("zstd_is_raw", "raw bytes that are said to be zstd", CONTENT.to_vec()),
     ]
 }

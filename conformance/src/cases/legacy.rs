@@ -13,22 +13,14 @@ pub(super) fn cases() -> Vec<Case> {
 }
 
 fn dense(values: &[u16]) -> Item {
-    let bytes: Vec<u8> = values
-        .iter()
-        .flat_map(|value| value.to_le_bytes())
-        .collect();
+    let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
     Item::dense(&[values.len() as u64], DType::U16, &bytes)
 }
 
 /// Stored with the most significant byte first.
 fn big(values: &[u16]) -> Item {
-    let stored = values
-        .iter()
-        .flat_map(|value| value.to_be_bytes())
-        .collect();
-    dense(values).change("data", |part| {
-        part.stored(stored).set("data_endianness", text("big"))
-    })
+    let stored = values.iter().flat_map(|value| value.to_be_bytes()).collect();
+    dense(values).change("data", |part| part.stored(stored).set("data_endianness", text("big")))
 }
 
 fn v0_1() -> Vec<Case> {
@@ -43,11 +35,8 @@ fn v0_1() -> Vec<Case> {
         )
     };
     let field = |key: &str, value: Cbor| good().set(key, value);
-    let tensor = |pairs: &[(Cbor, Cbor)]| {
-        Draft::v0_1()
-            .manifest(array(&[indefinite_map(pairs)]))
-            .build()
-    };
+    let tensor =
+        |pairs: &[(Cbor, Cbor)]| Draft::v0_1().manifest(array(&[indefinite_map(pairs)])).build();
     vec![
         valid("v01_dense", "legacy, 0.1", "a raw tensor", file(good())),
         valid(
@@ -139,30 +128,10 @@ fn v0_1() -> Vec<Case> {
             Draft::v0_1().manifest(map(&[])).build(),
         ),
         bad("v01_no_size", "no `size`", "schema", good().unset("size")),
-        bad(
-            "v01_no_encoding",
-            "no `encoding`",
-            "schema",
-            good().unset("encoding"),
-        ),
-        bad(
-            "v01_no_layout",
-            "no `layout`",
-            "schema",
-            good().unset("layout"),
-        ),
-        bad(
-            "v01_shape_text",
-            "`shape` is a text",
-            "schema",
-            field("shape", text("3")),
-        ),
-        bad(
-            "v01_short_dtype",
-            "\"u8\", the spelling of 1.1",
-            "dtype",
-            field("dtype", text("u8")),
-        ),
+        bad("v01_no_encoding", "no `encoding`", "schema", good().unset("encoding")),
+        bad("v01_no_layout", "no `layout`", "schema", good().unset("layout")),
+        bad("v01_shape_text", "`shape` is a text", "schema", field("shape", text("3"))),
+        bad("v01_short_dtype", "\"u8\", the spelling of 1.1", "dtype", field("dtype", text("u8"))),
         bad(
             "v01_encoding_unknown",
             "the encoding \"lz4\"",
@@ -194,10 +163,7 @@ fn v0_1() -> Vec<Case> {
 
 fn byte_order() -> Vec<Case> {
     let values: [u16; 3] = [1, 256, 0xfffe];
-    let stored: Vec<u8> = values
-        .iter()
-        .flat_map(|value| value.to_be_bytes())
-        .collect();
+    let stored: Vec<u8> = values.iter().flat_map(|value| value.to_be_bytes()).collect();
     let mut mismatch = big(&values);
     mismatch = mismatch.change("data", |part| {
         let little = digest(DigestAlgorithm::Crc32c, &part.decoded);
@@ -216,10 +182,7 @@ fn byte_order() -> Vec<Case> {
             "big-endian elements: the checksum covers the bytes as stored",
             {
                 let sum = digest(DigestAlgorithm::Crc32c, &stored);
-                Draft::v0_1().with(
-                    "w",
-                    big(&values).change("data", |part| part.digest_text(&sum)),
-                )
+                Draft::v0_1().with("w", big(&values).change("data", |part| part.digest_text(&sum)))
             },
         ),
         faulty(
@@ -242,17 +205,10 @@ fn byte_order() -> Vec<Case> {
                 Draft::v0_1().with("w", item)
             },
         ),
-        valid(
-            "v01_big_bytes",
-            "legacy, 0.1",
-            "big-endian elements of one byte",
-            {
-                Draft::v0_1().with(
-                    "w",
-                    good().change("data", |part| part.set("data_endianness", text("big"))),
-                )
-            },
-        ),
+        valid("v01_big_bytes", "legacy, 0.1", "big-endian elements of one byte", {
+            Draft::v0_1()
+                .with("w", good().change("data", |part| part.set("data_endianness", text("big"))))
+        }),
         valid("v01_little", "legacy, 0.1", "\"little\", spelled", {
             Draft::v0_1().with("w", dense(&values).set("data_endianness", text("little")))
         }),
@@ -289,36 +245,18 @@ fn v1_0() -> Vec<Case> {
             "the dtype is that of the values; indices are u64",
             file(csr()),
         ),
-        valid(
-            "v10_csr_zstd",
-            "legacy, 1.0",
-            "all three components zstd, without any length",
-            {
-                file(
-                    csr()
-                        .change("values", zstd)
-                        .change("indices", zstd)
-                        .change("indptr", zstd),
-                )
-            },
-        ),
+        valid("v10_csr_zstd", "legacy, 1.0", "all three components zstd, without any length", {
+            file(csr().change("values", zstd).change("indices", zstd).change("indptr", zstd))
+        }),
         valid(
             "v10_unknown_role",
             "legacy, 1.0",
             "a role that the format does not know has no dtype",
             file(good().part(Part::new("note", DType::U8, b"odd").untyped())),
         ),
-        valid(
-            "v10_unknown_format",
-            "legacy, 1.0",
-            "an unknown format: its roles have no dtype",
-            {
-                file(
-                    Item::new(&[2], "example.x/1")
-                        .part(Part::new("x", DType::U8, b"odd").untyped()),
-                )
-            },
-        ),
+        valid("v10_unknown_format", "legacy, 1.0", "an unknown format: its roles have no dtype", {
+            file(Item::new(&[2], "example.x/1").part(Part::new("x", DType::U8, b"odd").untyped()))
+        }),
         valid(
             "v10_object_attributes",
             "legacy, 1.0",
@@ -380,12 +318,7 @@ fn v1_0() -> Vec<Case> {
             "dtype",
             good().set("dtype", text("u8")),
         ),
-        bad(
-            "v10_no_dtype",
-            "no `dtype`",
-            "schema",
-            good().unset("dtype"),
-        ),
+        bad("v10_no_dtype", "no `dtype`", "schema", good().unset("dtype")),
         bad(
             "v10_dtype_unused",
             "an unknown dtype of a tensor without components of it",

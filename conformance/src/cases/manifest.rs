@@ -91,16 +91,10 @@ fn spelling() -> Vec<Case> {
         let object = cbor::indefinite_map(&[
             (text("shape"), shape),
             (text("format"), chunked(&["dense", ""])),
-            (
-                text("components"),
-                cbor::indefinite_map(&[(text("data"), component)]),
-            ),
+            (text("components"), cbor::indefinite_map(&[(text("data"), component)])),
         ]);
         cbor::indefinite_map(&[
-            (
-                text("objects"),
-                cbor::indefinite_map(&[(chunked(&["", "w"]), object)]),
-            ),
+            (text("objects"), cbor::indefinite_map(&[(chunked(&["", "w"]), object)])),
             (text("version"), text("1.2.0")),
         ])
     };
@@ -117,9 +111,7 @@ fn spelling() -> Vec<Case> {
                 let item = item.change("data", |part| {
                     part.set("length", wide(3)).set("dtype", long_text("u8"))
                 });
-                Draft::v1_2()
-                    .with("w", item)
-                    .set("version", long_text("1.2.0"))
+                Draft::v1_2().with("w", item).set("version", long_text("1.2.0"))
             },
         ),
         accepted(
@@ -164,9 +156,7 @@ fn spelling() -> Vec<Case> {
                 let item = good()
                     .push(uint(7), uint(7))
                     .change("data", |part| part.push(array(&[uint(1)]), uint(7)));
-                Draft::v1_2()
-                    .with("w", item)
-                    .push(cbor::negative(0), text("minus one"))
+                Draft::v1_2().with("w", item).push(cbor::negative(0), text("minus one"))
             },
         ),
     ]
@@ -334,9 +324,7 @@ fn malformed() -> Vec<Case> {
 
 fn duplicates() -> Vec<Case> {
     let attributes = |pairs: &[(Cbor, Cbor)]| {
-        Draft::v1_2()
-            .with("w", good().set("attributes", map(pairs)))
-            .build()
+        Draft::v1_2().with("w", good().set("attributes", map(pairs))).build()
     };
     let pair = |key: Cbor| (key, uint(0));
     let float = |bytes: &[u8]| bytes.to_vec();
@@ -362,18 +350,10 @@ fn duplicates() -> Vec<Case> {
             "cbor",
             file().with_name(chunked(&["", "w", ""]), good()).build(),
         ),
-        refused(
-            "duplicate_offset_in_chunks",
-            "§3.1",
-            "`offset` twice, once in chunks",
-            "cbor",
-            {
-                let item = good().change("data", |part| {
-                    part.push(chunked(&["off", "set"]), uint(128))
-                });
-                Draft::v1_2().with("w", item).build()
-            },
-        ),
+        refused("duplicate_offset_in_chunks", "§3.1", "`offset` twice, once in chunks", "cbor", {
+            let item = good().change("data", |part| part.push(chunked(&["off", "set"]), uint(128)));
+            Draft::v1_2().with("w", item).build()
+        }),
         refused(
             "duplicate_key_of_another_width",
             "§3.1",
@@ -424,10 +404,8 @@ fn duplicates() -> Vec<Case> {
                     Value::array(vec![Value::Unsigned(1)]),
                     Value::Bool(true),
                 ];
-                let pairs = keys
-                    .into_iter()
-                    .zip(0u64..)
-                    .map(|(key, at)| (key, Value::Unsigned(at)));
+                let pairs =
+                    keys.into_iter().zip(0u64..).map(|(key, at)| (key, Value::Unsigned(at)));
                 Draft::v1_2().with("w", good().attributes(super::attributes::map(pairs)))
             },
         ),
@@ -463,13 +441,7 @@ fn versions() -> Vec<Case> {
             "missing numbers are 0",
             file().version("1.2"),
         ),
-        warned(
-            "version_1_99_0",
-            "§11",
-            "a newer minor version",
-            why,
-            file().version("1.99.0"),
-        ),
+        warned("version_1_99_0", "§11", "a newer minor version", why, file().version("1.99.0")),
         warned(
             "version_suffix_minus",
             "§11",
@@ -484,34 +456,10 @@ fn versions() -> Vec<Case> {
             "the patch says nothing to a reader",
             file().version("1.2.9"),
         ),
-        refused(
-            "version_four_numbers",
-            "§11",
-            "four numbers",
-            "version",
-            version("1.2.0.0"),
-        ),
-        refused(
-            "version_v",
-            "§11",
-            "a letter before the numbers",
-            "version",
-            version("v1.2.0"),
-        ),
-        refused(
-            "version_space",
-            "§11",
-            "a space before the numbers",
-            "version",
-            version(" 1.2.0"),
-        ),
-        refused(
-            "version_dot",
-            "§11",
-            "a dot after the numbers",
-            "version",
-            version("1.2."),
-        ),
+        refused("version_four_numbers", "§11", "four numbers", "version", version("1.2.0.0")),
+        refused("version_v", "§11", "a letter before the numbers", "version", version("v1.2.0")),
+        refused("version_space", "§11", "a space before the numbers", "version", version(" 1.2.0")),
+        refused("version_dot", "§11", "a dot after the numbers", "version", version("1.2.")),
         refused(
             "version_2_64",
             "§11",
@@ -526,13 +474,7 @@ fn versions() -> Vec<Case> {
             "version",
             version("0.1.0"),
         ),
-        refused(
-            "version_missing",
-            "§11",
-            "no version",
-            "schema",
-            file().unset("version").build(),
-        ),
+        refused("version_missing", "§11", "no version", "schema", file().unset("version").build()),
         refused(
             "version_null",
             "§11",

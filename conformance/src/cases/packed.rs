@@ -59,11 +59,7 @@ fn right() -> Vec<Case> {
             item(&[3], format, &[0x21, 0xf7]),
         ),
         right("packed_scalar", "one value", item(&[], format, &[0x0f])),
-        right(
-            "packed_of_no_values",
-            "no values, no bytes",
-            item(&[0, 3], format, &[]),
-        ),
+        right("packed_of_no_values", "no values, no bytes", item(&[0, 3], format, &[])),
         right(
             "packed_zstd",
             "compressed",

@@ -25,21 +25,9 @@ fn alignment() -> Vec<Case> {
     };
     let empty = |offset| dense(&[]).change("data", |part| part.at(offset));
     vec![
-        alignment(
-            "alignment_1_past",
-            "a blob one byte past a multiple of 64",
-            1,
-        ),
-        alignment(
-            "alignment_32_past",
-            "a blob half way to the next multiple of 64",
-            32,
-        ),
-        alignment(
-            "alignment_63_past",
-            "a blob one byte before a multiple of 64",
-            63,
-        ),
+        alignment("alignment_1_past", "a blob one byte past a multiple of 64", 1),
+        alignment("alignment_32_past", "a blob half way to the next multiple of 64", 32),
+        alignment("alignment_63_past", "a blob one byte before a multiple of 64", 63),
         bad(
             "alignment_of_no_bytes",
             "§4",
@@ -85,11 +73,7 @@ fn bounds() -> Vec<Case> {
             "a blob of no bytes past the manifest's begin",
             first().with("bad", dense(&[]).change("data", |part| part.at(192))),
         ),
-        bounds(
-            "bounds_at_0",
-            "a blob that covers the header",
-            first().with("bad", there(0, 72)),
-        ),
+        bounds("bounds_at_0", "a blob that covers the header", first().with("bad", there(0, 72))),
         bounds(
             "bounds_of_2_64_minus_1",
             "a length of 2^64 - 1",
@@ -121,33 +105,19 @@ fn sharing() -> Vec<Case> {
     };
     let why = "writers must not, readers put up with it";
     vec![
-        valid(
-            "shared_by_three_objects",
-            "§4",
-            "three objects of one blob, of three types",
-            {
-                whole()
-                    .tied("i8", Item::dense(&[128], DType::I8, &bytes))
-                    .tied("f64", Item::dense(&[4, 4], DType::F64, &bytes))
-            },
-        ),
-        valid(
-            "shared_by_roles",
-            "§4",
-            "indices and values of one object share a blob",
-            {
-                let zeros = [0; 8];
-                let item = Item::new(&[1, 2], "sparse_csr")
-                    .part(Part::new("values", DType::F64, &zeros))
-                    .part(Part::new("indices", DType::U64, &zeros).at(64))
-                    .part(Part::new(
-                        "indptr",
-                        DType::U64,
-                        &crate::draft::le_u64(&[0, 1]),
-                    ));
-                Draft::v1_2().with("w", item)
-            },
-        ),
+        valid("shared_by_three_objects", "§4", "three objects of one blob, of three types", {
+            whole()
+                .tied("i8", Item::dense(&[128], DType::I8, &bytes))
+                .tied("f64", Item::dense(&[4, 4], DType::F64, &bytes))
+        }),
+        valid("shared_by_roles", "§4", "indices and values of one object share a blob", {
+            let zeros = [0; 8];
+            let item = Item::new(&[1, 2], "sparse_csr")
+                .part(Part::new("values", DType::F64, &zeros))
+                .part(Part::new("indices", DType::U64, &zeros).at(64))
+                .part(Part::new("indptr", DType::U64, &crate::draft::le_u64(&[0, 1])));
+            Draft::v1_2().with("w", item)
+        }),
         accepted(
             "overlap_second_half",
             "§4",
@@ -162,39 +132,24 @@ fn sharing() -> Vec<Case> {
             why,
             whole().with("head", of_part(0, 10)),
         ),
-        accepted(
-            "overlap_across",
-            "§4",
-            "a blob across the ends of two others",
-            why,
-            {
-                let across = [&bytes[64..], &bytes[..64]].concat();
-                let across = dense(&across).change("data", |part| part.at(128));
-                whole().with("again", dense(&bytes)).with("across", across)
-            },
-        ),
+        accepted("overlap_across", "§4", "a blob across the ends of two others", why, {
+            let across = [&bytes[64..], &bytes[..64]].concat();
+            let across = dense(&across).change("data", |part| part.at(128));
+            whole().with("again", dense(&bytes)).with("across", across)
+        }),
         accepted(
             "padding_of_ones",
             "§4",
             "bytes between blobs are not zero",
             "readers ignore them",
-            {
-                Draft::v1_2()
-                    .padding(0xff)
-                    .with("a", good())
-                    .with("b", good())
-            },
+            { Draft::v1_2().padding(0xff).with("a", good()).with("b", good()) },
         ),
         accepted(
             "padding_after_the_last_blob",
             "§4",
             "bytes between the last blob and the manifest are not zero",
             "readers ignore them",
-            {
-                Draft::v1_2()
-                    .with("a", good())
-                    .gap(b"an object that was removed")
-            },
+            { Draft::v1_2().with("a", good()).gap(b"an object that was removed") },
         ),
         accepted(
             "gap_of_zeros",

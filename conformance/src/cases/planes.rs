@@ -16,9 +16,7 @@ pub(super) fn cases() -> Vec<Case> {
 
 fn typed(dtype: &str, logical_type: Option<&str>) -> Attributes {
     let pairs = [("dtype", Some(dtype)), ("type", logical_type)];
-    map(pairs
-        .into_iter()
-        .filter_map(|(key, value)| Some((key.into(), value?.into()))))
+    map(pairs.into_iter().filter_map(|(key, value)| Some((key.into(), value?.into()))))
 }
 
 fn plane(at: usize, bytes: &[u8]) -> Part {
@@ -37,12 +35,7 @@ fn split(width: usize, elements: &[u64]) -> Vec<Vec<u8>> {
         });
         of_plane.fold(0u8, |byte, bit| (byte << 1) | u8::from(bit == 1))
     };
-    let of = |plane| {
-        elements
-            .iter()
-            .map(|element| byte(*element, plane))
-            .collect()
-    };
+    let of = |plane| elements.iter().map(|element| byte(*element, plane)).collect();
     (0..width).map(of).collect()
 }
 
@@ -54,12 +47,10 @@ fn item(shape: &[u64], attributes: Attributes, width: usize, elements: &[u64]) -
 
 /// Ones, zeros of both signs, the smallest and largest numbers, infinities, and NaNs whose sign and
 /// payload have to arrive.
-const F16: [u64; 10] = [
-    0x3c00, 0xbc00, 0x0000, 0x8000, 0x0001, 0x83ff, 0x7bff, 0xfc00, 0x7e01, 0xfdab,
-];
-const BF16: [u64; 10] = [
-    0x3f80, 0xbf80, 0x0000, 0x8000, 0x0001, 0x807f, 0x7f7f, 0xff80, 0x7fc1, 0xffab,
-];
+const F16: [u64; 10] =
+    [0x3c00, 0xbc00, 0x0000, 0x8000, 0x0001, 0x83ff, 0x7bff, 0xfc00, 0x7e01, 0xfdab];
+const BF16: [u64; 10] =
+    [0x3f80, 0xbf80, 0x0000, 0x8000, 0x0001, 0x807f, 0x7f7f, 0xff80, 0x7fc1, 0xffab];
 const F32: [u64; 10] = [
     0x3f80_0000,
     0xbf80_0000,
@@ -88,9 +79,7 @@ const F64: [u64; 10] = [
 fn right() -> Vec<Case> {
     let right = |name, about, item| valid(name, PLANES, about, Draft::v1_2().with("w", item));
     let of = |dtype, width, elements: &[u64]| item(&[2, 5], typed(dtype, None), width, elements);
-    let rest: Vec<u8> = (0..300u32)
-        .map(|at| ((at * at) >> 3).to_le_bytes()[0])
-        .collect();
+    let rest: Vec<u8> = (0..300u32).map(|at| ((at * at) >> 3).to_le_bytes()[0]).collect();
     vec![
         right("planes_f16", "every kind of f16", of("f16", 2, &F16)),
         right("planes_bf16", "every kind of bf16", of("bf16", 2, &BF16)),
@@ -121,11 +110,7 @@ fn right() -> Vec<Case> {
             "no elements, no bytes",
             item(&[0, 4], typed("bf16", None), 2, &[]),
         ),
-        right(
-            "planes_scalar",
-            "a scalar",
-            item(&[], typed("f64", None), 8, &F64[9..]),
-        ),
+        right("planes_scalar", "a scalar", item(&[], typed("f64", None), 8, &F64[9..])),
         right(
             "planes_zstd_and_raw",
             "exponents compressed, the rest raw",
@@ -139,10 +124,7 @@ fn right() -> Vec<Case> {
             "a role and an attribute that the page does not name",
             item(&[10], typed("bf16", None), 2, &BF16)
                 .part(plane(2, b"other"))
-                .attributes(map([
-                    ("dtype".into(), "bf16".into()),
-                    ("note".into(), "mine".into()),
-                ])),
+                .attributes(map([("dtype".into(), "bf16".into()), ("note".into(), "mine".into())])),
         ),
     ]
 }
@@ -152,12 +134,7 @@ fn attributes() -> Vec<Case> {
     let wrong = |name, about, code, attributes| bad(name, PLANES, about, code, with(attributes));
     let pair = |key: &str, value: Value| map([(key.into(), value)]);
     vec![
-        wrong(
-            "planes_no_dtype",
-            "no attribute `dtype`",
-            "attribute",
-            pair("note", "mine".into()),
-        ),
+        wrong("planes_no_dtype", "no attribute `dtype`", "attribute", pair("note", "mine".into())),
         wrong(
             "planes_dtype_is_a_number",
             "a `dtype` that is no text",
@@ -170,12 +147,7 @@ fn attributes() -> Vec<Case> {
             "attribute",
             typed("i32", None),
         ),
-        wrong(
-            "planes_dtype_unknown",
-            "a dtype that is none",
-            "attribute",
-            typed("float32", None),
-        ),
+        wrong("planes_dtype_unknown", "a dtype that is none", "attribute", typed("float32", None)),
         wrong(
             "planes_dtype_fp8",
             "a logical type for a dtype",
@@ -186,10 +158,7 @@ fn attributes() -> Vec<Case> {
             "planes_type_is_a_number",
             "a `type` that is no text",
             "attribute",
-            map([
-                ("dtype".into(), "f32".into()),
-                ("type".into(), 64u64.into()),
-            ]),
+            map([("dtype".into(), "f32".into()), ("type".into(), 64u64.into())]),
         ),
         wrong(
             "planes_type_over_another_dtype",
@@ -206,9 +175,7 @@ fn planes() -> Vec<Case> {
     let small = |shape: &[u64]| item(shape, typed("bf16", None), 2, &BF16);
     let only = |at: usize| {
         let planes = split(2, &BF16);
-        Item::new(&[10], FORMAT)
-            .attributes(typed("bf16", None))
-            .part(plane(at, &planes[at]))
+        Item::new(&[10], FORMAT).attributes(typed("bf16", None)).part(plane(at, &planes[at]))
     };
     vec![
         wrong(

@@ -28,17 +28,16 @@ fn item(
         ("packing".into(), packing.into()),
     ]);
     let scales: Vec<f32> = (0u8..).take(groups).map(|at| 0.5 + f32::from(at)).collect();
-    Item::new(shape, "quantized_group")
-        .attributes(attributes)
-        .part(words)
-        .part(Part::new("scales", DType::F32, &le_f32(&scales)))
+    Item::new(shape, "quantized_group").attributes(attributes).part(words).part(Part::new(
+        "scales",
+        DType::F32,
+        &le_f32(&scales),
+    ))
 }
 
 fn words(dtype: DType, count: usize) -> Part {
-    let bytes: Vec<u8> = (0..)
-        .map(|at: u8| at.wrapping_mul(37))
-        .take(count * dtype.byte_len())
-        .collect();
+    let bytes: Vec<u8> =
+        (0..).map(|at: u8| at.wrapping_mul(37)).take(count * dtype.byte_len()).collect();
     Part::new("packed_weight", dtype, &bytes)
 }
 
@@ -66,21 +65,9 @@ fn group() -> Vec<Case> {
     };
     let wrong = |name, about, code, item: Item| bad(name, GROUP, about, code, item);
     vec![
-        right(
-            "group_small",
-            "two groups of eight, eight to a word",
-            small(),
-        ),
-        right(
-            "group_zeros_u8",
-            "zeros of u8",
-            small().part(zeros(DType::U8, 2)),
-        ),
-        right(
-            "group_zeros_f16",
-            "zeros of f16",
-            small().part(zeros(DType::F16, 2)),
-        ),
+        right("group_small", "two groups of eight, eight to a word", small()),
+        right("group_zeros_u8", "zeros of u8", small().part(zeros(DType::U8, 2))),
+        right("group_zeros_f16", "zeros of f16", small().part(zeros(DType::F16, 2))),
         right(
             "group_3_bits",
             "ten elements of three bits to a word, the last word part empty",
@@ -153,36 +140,19 @@ fn group() -> Vec<Case> {
         size(
             "group_overflow",
             "2^64 elements",
-            item(
-                &[1 << 32, 1 << 32],
-                4,
-                8,
-                "8_per_i32",
-                words(DType::I32, 0),
-                0,
-            ),
+            item(&[1 << 32, 1 << 32], 4, 8, "8_per_i32", words(DType::I32, 0), 0),
             Some("packed_weight"),
         ),
-        wrong(
-            "group_without_scales",
-            "no `scales`",
-            "missing_component",
-            {
-                let mut item = small();
-                item.parts.truncate(1);
-                item
-            },
-        ),
-        wrong(
-            "group_without_packed_weight",
-            "no `packed_weight`",
-            "missing_component",
-            {
-                let mut item = small();
-                item.parts.remove(0);
-                item
-            },
-        ),
+        wrong("group_without_scales", "no `scales`", "missing_component", {
+            let mut item = small();
+            item.parts.truncate(1);
+            item
+        }),
+        wrong("group_without_packed_weight", "no `packed_weight`", "missing_component", {
+            let mut item = small();
+            item.parts.remove(0);
+            item
+        }),
         wrong(
             "group_scales_i32",
             "scales of i32",
@@ -236,16 +206,8 @@ fn attributes() -> Vec<Case> {
         wrong("group_bits_33", "`bits` is 33", with("bits", 33u64)),
         wrong("group_bits_float", "`bits` is 4.0", with("bits", 4.0)),
         wrong("group_bits_text", "`bits` is a text", with("bits", "4")),
-        wrong(
-            "group_size_0",
-            "`group_size` is 0",
-            with("group_size", 0u64),
-        ),
-        wrong(
-            "group_size_minus_2",
-            "`group_size` is -2",
-            with("group_size", -2i64),
-        ),
+        wrong("group_size_0", "`group_size` is 0", with("group_size", 0u64)),
+        wrong("group_size_minus_2", "`group_size` is -2", with("group_size", -2i64)),
         accepted(
             "group_size_minus_1",
             GROUP,
@@ -258,47 +220,19 @@ fn attributes() -> Vec<Case> {
             "nine elements of four bits to a word of 32",
             with("packing", "9_per_i32"),
         ),
-        wrong(
-            "group_packing_0",
-            "no elements to a word",
-            with("packing", "0_per_i32"),
-        ),
-        wrong(
-            "group_packing_leading_zero",
-            "\"08_per_i32\"",
-            with("packing", "08_per_i32"),
-        ),
-        wrong(
-            "group_packing_float",
-            "words of f32",
-            with("packing", "8_per_f32"),
-        ),
-        wrong(
-            "group_packing_bool",
-            "words of bool",
-            with("packing", "1_per_bool"),
-        ),
-        wrong(
-            "group_packing_capital",
-            "\"8_PER_i32\"",
-            with("packing", "8_PER_i32"),
-        ),
-        wrong(
-            "group_packing_number",
-            "`packing` is a number",
-            with("packing", 8u64),
-        ),
+        wrong("group_packing_0", "no elements to a word", with("packing", "0_per_i32")),
+        wrong("group_packing_leading_zero", "\"08_per_i32\"", with("packing", "08_per_i32")),
+        wrong("group_packing_float", "words of f32", with("packing", "8_per_f32")),
+        wrong("group_packing_bool", "words of bool", with("packing", "1_per_bool")),
+        wrong("group_packing_capital", "\"8_PER_i32\"", with("packing", "8_PER_i32")),
+        wrong("group_packing_number", "`packing` is a number", with("packing", 8u64)),
         wrong("group_signed_number", "`signed` is 1", with("signed", 1u64)),
         wrong(
             "group_zero_kind_unknown",
             "`zero_kind` is a word that nobody defined",
             with("zero_kind", "multiplicative"),
         ),
-        wrong(
-            "group_zero_kind_bool",
-            "`zero_kind` is true",
-            with("zero_kind", true),
-        ),
+        wrong("group_zero_kind_bool", "`zero_kind` is true", with("zero_kind", true)),
     ]
 }
 
@@ -306,14 +240,8 @@ fn four_bits() -> Vec<Case> {
     let data = |len: usize| Part::new("data", DType::U8, &vec![0x21; len]);
     let floats = |role: &str, rows: usize| Part::new(role, DType::F32, &le_f32(&vec![0.5; rows]));
     let item = |shape: &[u64], bytes: usize, rows: usize| {
-        let parts = [
-            data(bytes),
-            floats("scale", rows),
-            floats("zero_point", rows),
-        ];
-        parts
-            .into_iter()
-            .fold(Item::new(shape, "quantized_4bit"), Item::part)
+        let parts = [data(bytes), floats("scale", rows), floats("zero_point", rows)];
+        parts.into_iter().fold(Item::new(shape, "quantized_4bit"), Item::part)
     };
     // 1.0 has no dtype for the roles that it does not define.
     let old = |item: Item| {
@@ -343,17 +271,10 @@ fn four_bits() -> Vec<Case> {
             Draft::v1_2().with("w", item(&[1, 7], 4, 1)),
         ),
         valid("four_bits_zero_points_u8", FOUR, "zero points of u8", {
-            Draft::v1_2().with(
-                "w",
-                item(&[2, 3], 3, 2).replace(Part::new("zero_point", DType::U8, &[8, 8])),
-            )
+            Draft::v1_2()
+                .with("w", item(&[2, 3], 3, 2).replace(Part::new("zero_point", DType::U8, &[8, 8])))
         }),
-        size(
-            "four_bits_one_byte_more",
-            "four bytes for six elements",
-            item(&[2, 3], 4, 2),
-            "data",
-        ),
+        size("four_bits_one_byte_more", "four bytes for six elements", item(&[2, 3], 4, 2), "data"),
         size(
             "four_bits_one_byte_less",
             "three bytes for seven elements",
@@ -366,17 +287,11 @@ fn four_bits() -> Vec<Case> {
             item(&[2, 3], 3, 2).replace(floats("scale", 3)),
             "scale",
         ),
-        bad(
-            "four_bits_without_zero_point",
-            FOUR,
-            "no `zero_point`",
-            "missing_component",
-            {
-                let mut item = item(&[2, 3], 3, 2);
-                item.parts.truncate(2);
-                item
-            },
-        ),
+        bad("four_bits_without_zero_point", FOUR, "no `zero_point`", "missing_component", {
+            let mut item = item(&[2, 3], 3, 2);
+            item.parts.truncate(2);
+            item
+        }),
         faulty(
             "four_bits_10_one_byte_less",
             FOUR,

@@ -20,21 +20,9 @@ fn objects() -> Vec<Case> {
     vec![
         schema("schema_no_shape", "no `shape`", good().unset("shape")),
         schema("schema_no_format", "no `format`", good().unset("format")),
-        schema(
-            "schema_no_components",
-            "no `components`",
-            good().unset("components"),
-        ),
-        schema(
-            "schema_shape_null",
-            "`shape` is null",
-            good().set("shape", null()),
-        ),
-        schema(
-            "schema_shape_bytes",
-            "`shape` is a byte string",
-            good().set("shape", bytes(&[3])),
-        ),
+        schema("schema_no_components", "no `components`", good().unset("components")),
+        schema("schema_shape_null", "`shape` is null", good().set("shape", null())),
+        schema("schema_shape_bytes", "`shape` is a byte string", good().set("shape", bytes(&[3]))),
         schema(
             "schema_extent_float",
             "an extent of 3.0",
@@ -65,16 +53,10 @@ fn objects() -> Vec<Case> {
             "`attributes` of an object is an array",
             good().set("attributes", array(&[])),
         ),
-        faulty(
-            "schema_object_array",
-            "§3.2",
-            "an object is an array",
-            "schema",
-            {
-                let objects = map(&[(text("bad"), array(&[]))]);
-                Draft::v1_2().set("objects", objects)
-            },
-        ),
+        faulty("schema_object_array", "§3.2", "an object is an array", "schema", {
+            let objects = map(&[(text("bad"), array(&[]))]);
+            Draft::v1_2().set("objects", objects)
+        }),
     ]
 }
 
@@ -86,46 +68,14 @@ fn components() -> Vec<Case> {
         schema("schema_no_dtype", "no `dtype`", without("dtype")),
         schema("schema_no_offset", "no `offset`", without("offset")),
         schema("schema_no_length", "no `length`", without("length")),
-        schema(
-            "schema_dtype_null",
-            "`dtype` is null",
-            with("dtype", null()),
-        ),
-        schema(
-            "schema_offset_float",
-            "`offset` is 64.0",
-            with("offset", float(64.0)),
-        ),
-        schema(
-            "schema_offset_tagged",
-            "`offset` is tagged",
-            with("offset", tag(0, &uint(64))),
-        ),
-        schema(
-            "schema_length_negative",
-            "`length` is -4",
-            with("length", vec![0x23]),
-        ),
-        schema(
-            "schema_length_null",
-            "`length` is null",
-            with("length", null()),
-        ),
-        schema(
-            "schema_type_number",
-            "`type` is a number",
-            with("type", uint(1)),
-        ),
-        schema(
-            "schema_encoding_number",
-            "`encoding` is a number",
-            with("encoding", uint(0)),
-        ),
-        schema(
-            "schema_digest_number",
-            "`digest` is a number",
-            with("digest", uint(0)),
-        ),
+        schema("schema_dtype_null", "`dtype` is null", with("dtype", null())),
+        schema("schema_offset_float", "`offset` is 64.0", with("offset", float(64.0))),
+        schema("schema_offset_tagged", "`offset` is tagged", with("offset", tag(0, &uint(64)))),
+        schema("schema_length_negative", "`length` is -4", with("length", vec![0x23])),
+        schema("schema_length_null", "`length` is null", with("length", null())),
+        schema("schema_type_number", "`type` is a number", with("type", uint(1))),
+        schema("schema_encoding_number", "`encoding` is a number", with("encoding", uint(0))),
+        schema("schema_digest_number", "`digest` is a number", with("digest", uint(0))),
         schema(
             "schema_raw_uncompressed_length_more",
             "raw, and `uncompressed_length` is one more than `length`",
@@ -142,12 +92,7 @@ fn components() -> Vec<Case> {
 fn ranks() -> Vec<Case> {
     let ones = |rank: usize| Item::dense(&vec![1; rank], DType::U8, &[7]);
     vec![
-        valid(
-            "rank_64",
-            "§12",
-            "64 dimensions",
-            Draft::v1_2().with("w", ones(64)),
-        ),
+        valid("rank_64", "§12", "64 dimensions", Draft::v1_2().with("w", ones(64))),
         bad("rank_65", "§12", "65 dimensions", "schema", ones(65)),
         bad(
             "rank_5000",
@@ -180,27 +125,16 @@ fn tolerated() -> Vec<Case> {
             "fields of one map in another: `dtype` of an object, `shape` of a component, `offset` of the root",
             kept,
             {
-                let item = with("shape", uint(1))
-                    .set("dtype", uint(2))
-                    .set("data", uint(3));
-                Draft::v1_2()
-                    .with("w", item)
-                    .set("offset", uint(4))
-                    .set("dtype", uint(5))
+                let item = with("shape", uint(1)).set("dtype", uint(2)).set("data", uint(3));
+                Draft::v1_2().with("w", item).set("offset", uint(4)).set("dtype", uint(5))
             },
         ),
-        accepted(
-            "fields_of_another_case",
-            "§1",
-            "`Offset` and `OFFSET` beside `offset`",
-            kept,
-            {
-                Draft::v1_2().with(
-                    "w",
-                    with("Offset", uint(0)).change("data", |part| part.set("OFFSET", text("x"))),
-                )
-            },
-        ),
+        accepted("fields_of_another_case", "§1", "`Offset` and `OFFSET` beside `offset`", kept, {
+            Draft::v1_2().with(
+                "w",
+                with("Offset", uint(0)).change("data", |part| part.set("OFFSET", text("x"))),
+            )
+        }),
         valid(
             "role_without_a_name",
             "§9",
@@ -218,10 +152,8 @@ fn tolerated() -> Vec<Case> {
             "§1",
             "`Dense` is not `dense`: an unknown format, whose sizes nobody checks",
             {
-                Draft::v1_2().with(
-                    "w",
-                    Item::new(&[9], "Dense").part(Part::new("data", DType::U8, b"abc")),
-                )
+                Draft::v1_2()
+                    .with("w", Item::new(&[9], "Dense").part(Part::new("data", DType::U8, b"abc")))
             },
         ),
         warned(
@@ -231,12 +163,8 @@ fn tolerated() -> Vec<Case> {
             "they cannot be checked",
             {
                 let part = |role| Part::new(role, DType::U8, b"abc").digest_text("blake3:00ff");
-                Draft::v1_2().with(
-                    "w",
-                    Item::new(&[3], "example.two/1")
-                        .part(part("a"))
-                        .part(part("b")),
-                )
+                Draft::v1_2()
+                    .with("w", Item::new(&[3], "example.two/1").part(part("a")).part(part("b")))
             },
         ),
     ]

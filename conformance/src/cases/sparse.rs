@@ -59,11 +59,8 @@ fn csr() -> Vec<Case> {
             "version 1.1: all three components zstd without lengths, with and without content size",
             {
                 let zstd = |part: Part, sized: bool| {
-                    let frames = if sized {
-                        frame(&part.decoded)
-                    } else {
-                        unsized_frame(&part.decoded)
-                    };
+                    let frames =
+                        if sized { frame(&part.decoded) } else { unsized_frame(&part.decoded) };
                     part.frames(frames)
                 };
                 let item = matrix()
@@ -76,23 +73,12 @@ fn csr() -> Vec<Case> {
         missing("csr_without_values", "no `values`", "values"),
         missing("csr_without_indices", "no `indices`", "indices"),
         missing("csr_without_indptr", "no `indptr`", "indptr"),
-        bad(
-            "csr_role_in_capitals",
-            CSR,
-            "`Indptr` is not `indptr`",
-            "missing_component",
-            {
-                let mut item = matrix();
-                "Indptr".clone_into(&mut item.parts[2].role);
-                item
-            },
-        ),
-        size(
-            "csr_rank_0",
-            "a shape of no dimensions",
-            Item::csr(&[], &[], &[], &[0]),
-            None,
-        ),
+        bad("csr_role_in_capitals", CSR, "`Indptr` is not `indptr`", "missing_component", {
+            let mut item = matrix();
+            "Indptr".clone_into(&mut item.parts[2].role);
+            item
+        }),
+        size("csr_rank_0", "a shape of no dimensions", Item::csr(&[], &[], &[], &[0]), None),
         size(
             "csr_2_64_minus_1_rows",
             "rows + 1 overflows to the 0 pointers that are there",
@@ -122,34 +108,18 @@ fn csr() -> Vec<Case> {
 
 fn csr_contents() -> Vec<Case> {
     let value = |name, about, item: Item, role| {
-        bad(name, CSR, about, "index_value", item)
-            .stage(Stage::Verify)
-            .at("bad", Some(role))
+        bad(name, CSR, about, "index_value", item).stage(Stage::Verify).at("bad", Some(role))
     };
     let pointers = |name, about, indptr: &[u64]| {
-        value(
-            name,
-            about,
-            Item::csr(&[2, 3], &[5, 7, 9], &[1, 0, 2], indptr),
-            "indptr",
-        )
+        value(name, about, Item::csr(&[2, 3], &[5, 7, 9], &[1, 0, 2], indptr), "indptr")
     };
     let columns = |name, about, indices: &[u64]| {
-        value(
-            name,
-            about,
-            Item::csr(&[2, 3], &[5, 7, 9], indices, &[0, 1, 3]),
-            "indices",
-        )
+        value(name, about, Item::csr(&[2, 3], &[5, 7, 9], indices, &[0, 1, 3]), "indices")
     };
     let why = "the order is free, and equal positions add up";
     vec![
         pointers("csr_first_pointer_1", "the first pointer is 1", &[1, 1, 3]),
-        pointers(
-            "csr_pointer_falls",
-            "the second pointer is more than the third",
-            &[0, 4, 3],
-        ),
+        pointers("csr_pointer_falls", "the second pointer is more than the third", &[0, 4, 3]),
         pointers(
             "csr_last_pointer_less",
             "the last pointer is one less than there are values",
@@ -160,16 +130,8 @@ fn csr_contents() -> Vec<Case> {
             "the last pointer is one more than there are values",
             &[0, 1, 4],
         ),
-        columns(
-            "csr_column_is_columns",
-            "a column equal to the number of columns",
-            &[1, 0, 3],
-        ),
-        columns(
-            "csr_column_2_64_minus_1",
-            "a column of 2^64 - 1",
-            &[u64::MAX, 0, 2],
-        ),
+        columns("csr_column_is_columns", "a column equal to the number of columns", &[1, 0, 3]),
+        columns("csr_column_2_64_minus_1", "a column of 2^64 - 1", &[u64::MAX, 0, 2]),
         accepted(
             "csr_columns_unsorted",
             CSR,
@@ -206,10 +168,7 @@ fn csr_contents() -> Vec<Case> {
             "csr_huge_last_column",
             CSR,
             "2^60 columns, the last one stored",
-            Draft::v1_2().with(
-                "w",
-                Item::csr(&[1, 1 << 60], &[1], &[(1 << 60) - 1], &[0, 1]),
-            ),
+            Draft::v1_2().with("w", Item::csr(&[1, 1 << 60], &[1], &[(1 << 60) - 1], &[0, 1])),
         ),
     ]
 }
@@ -217,9 +176,7 @@ fn csr_contents() -> Vec<Case> {
 fn coo() -> Vec<Case> {
     let size = |name, about, item: Item| bad(name, COO, about, "shape_size_mismatch", item);
     let value = |name, about, item: Item| {
-        bad(name, COO, about, "index_value", item)
-            .stage(Stage::Verify)
-            .at("bad", Some("coords"))
+        bad(name, COO, about, "index_value", item).stage(Stage::Verify).at("bad", Some("coords"))
     };
     let missing = |name, about, role: &str| {
         let mut item = Item::coo(&[2, 3], &[5], &[1, 2]);
@@ -293,16 +250,11 @@ fn coo() -> Vec<Case> {
 fn index_types() -> Vec<Case> {
     let why = "real files have it, and the dtype says how to read it";
     let le = |width: usize, values: &[u64]| -> Vec<u8> {
-        values
-            .iter()
-            .flat_map(|value| value.to_le_bytes()[..width].to_vec())
-            .collect()
+        values.iter().flat_map(|value| value.to_le_bytes()[..width].to_vec()).collect()
     };
     let typed = |dtype: DType, indices: &[u64], indptr: &[u64]| {
         let part = |role, values| Part::new(role, dtype, &le(dtype.byte_len(), values));
-        matrix()
-            .replace(part("indices", indices))
-            .replace(part("indptr", indptr))
+        matrix().replace(part("indices", indices)).replace(part("indptr", indptr))
     };
     let tolerated = |name, about, dtype| {
         let item = typed(dtype, &[1, 0, 2], &[0, 1, 3]);
@@ -362,18 +314,12 @@ fn index_types() -> Vec<Case> {
             Item::coo(&[2, 3], &[5], &[]).replace(Part::new("coords", DType::BF16, &[0; 4])),
         )
         .at("bad", Some("coords")),
-        valid(
-            "csr_indices_named_u64",
-            "§7.2",
-            "indices whose `type` is \"u64\"",
-            {
-                Draft::v1_2().with(
-                    "w",
-                    matrix().replace(
-                        Part::new("indices", DType::U64, &le_u64(&[1, 0, 2])).logical("u64"),
-                    ),
-                )
-            },
-        ),
+        valid("csr_indices_named_u64", "§7.2", "indices whose `type` is \"u64\"", {
+            Draft::v1_2().with(
+                "w",
+                matrix()
+                    .replace(Part::new("indices", DType::U64, &le_u64(&[1, 0, 2])).logical("u64")),
+            )
+        }),
     ]
 }

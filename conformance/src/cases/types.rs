@@ -23,10 +23,7 @@ fn dtypes() -> Vec<Case> {
     };
     let every = |rank: &[u64], bytes: &dyn Fn(usize) -> Vec<u8>| {
         DType::ALL.iter().fold(Draft::v1_2(), |draft, dtype| {
-            draft.with(
-                dtype.as_str(),
-                Item::dense(rank, *dtype, &bytes(dtype.byte_len())),
-            )
+            draft.with(dtype.as_str(), Item::dense(rank, *dtype, &bytes(dtype.byte_len())))
         })
     };
     vec![
@@ -36,12 +33,7 @@ fn dtypes() -> Vec<Case> {
             "a scalar of every dtype",
             every(&[], &|width| vec![1; width]),
         ),
-        valid(
-            "dtype_every_empty",
-            "§8",
-            "no elements of every dtype",
-            every(&[3, 0], &|_| vec![]),
-        ),
+        valid("dtype_every_empty", "§8", "no elements of every dtype", every(&[3, 0], &|_| vec![])),
         valid(
             "dtype_every_float_bit",
             "§7.1",
@@ -49,9 +41,7 @@ fn dtypes() -> Vec<Case> {
             {
                 let f32s = [0x7fc0_0001u32, 0xffa0_0000, 0x8000_0000, 1, 0x7f80_0000];
                 let bytes: Vec<u8> = f32s.iter().flat_map(|bits| bits.to_le_bytes()).collect();
-                let halves = [0x7e01u16, 0xfd00, 0x8000, 1]
-                    .map(u16::to_le_bytes)
-                    .concat();
+                let halves = [0x7e01u16, 0xfd00, 0x8000, 1].map(u16::to_le_bytes).concat();
                 Draft::v1_2()
                     .with("f32", Item::dense(&[5], DType::F32, &bytes))
                     .with("f16", Item::dense(&[4], DType::F16, &halves))
@@ -59,17 +49,9 @@ fn dtypes() -> Vec<Case> {
             },
         ),
         dtype("dtype_capital", "\"F32\"", "F32"),
-        dtype(
-            "dtype_long_in_12",
-            "\"float32\", the spelling of 1.0, in 1.2",
-            "float32",
-        ),
+        dtype("dtype_long_in_12", "\"float32\", the spelling of 1.0, in 1.2", "float32"),
         dtype("dtype_u4", "\"u4\"", "u4"),
-        dtype(
-            "dtype_f8",
-            "\"f8_e4m3fn\", a logical type, as a dtype",
-            "f8_e4m3fn",
-        ),
+        dtype("dtype_f8", "\"f8_e4m3fn\", a logical type, as a dtype", "f8_e4m3fn"),
         dtype("dtype_of_no_letters", "\"\"", ""),
     ]
 }
@@ -83,14 +65,8 @@ fn logical() -> Vec<Case> {
     let over = |name, about, dtype: DType, kind| {
         let bytes = vec![0; 16];
         let shape = [(16 / dtype.byte_len()) as u64];
-        bad(
-            name,
-            "§7.2",
-            about,
-            "logical_type",
-            logical_dense(&shape, dtype, kind, &bytes),
-        )
-        .at("bad", Some("data"))
+        bad(name, "§7.2", about, "logical_type", logical_dense(&shape, dtype, kind, &bytes))
+            .at("bad", Some("data"))
     };
     let tolerated = |name, about, item| {
         accepted(
@@ -112,19 +88,13 @@ fn logical() -> Vec<Case> {
             "logical_complex32",
             "§8",
             "two values of two f16",
-            Draft::v1_2().with(
-                "w",
-                logical_dense(&[2], DType::F16, "complex32", &pairs[..8]),
-            ),
+            Draft::v1_2().with("w", logical_dense(&[2], DType::F16, "complex32", &pairs[..8])),
         ),
         valid(
             "logical_bcomplex32",
             "§8",
             "two values of two bf16",
-            Draft::v1_2().with(
-                "w",
-                logical_dense(&[2], DType::BF16, "bcomplex32", &pairs[..8]),
-            ),
+            Draft::v1_2().with("w", logical_dense(&[2], DType::BF16, "bcomplex32", &pairs[..8])),
         ),
         valid(
             "logical_complex64",
@@ -158,48 +128,13 @@ fn logical() -> Vec<Case> {
             "shape_size_mismatch",
             logical_dense(&[2], DType::F32, "complex64", &pairs[..12]),
         ),
-        over(
-            "logical_f8_over_i8",
-            "f8_e4m3fn over i8",
-            DType::I8,
-            "f8_e4m3fn",
-        ),
-        over(
-            "logical_f8_over_bool",
-            "f8_e5m2 over bool",
-            DType::Bool,
-            "f8_e5m2",
-        ),
-        over(
-            "logical_f8_over_f16",
-            "f8_e5m2fnuz over f16",
-            DType::F16,
-            "f8_e5m2fnuz",
-        ),
-        over(
-            "logical_f8_e8m0fnu_over_i8",
-            "f8_e8m0fnu over i8",
-            DType::I8,
-            "f8_e8m0fnu",
-        ),
-        over(
-            "logical_complex32_over_bf16",
-            "complex32 over bf16",
-            DType::BF16,
-            "complex32",
-        ),
-        over(
-            "logical_complex64_over_f64",
-            "complex64 over f64",
-            DType::F64,
-            "complex64",
-        ),
-        over(
-            "logical_complex128_over_f32",
-            "complex128 over f32",
-            DType::F32,
-            "complex128",
-        ),
+        over("logical_f8_over_i8", "f8_e4m3fn over i8", DType::I8, "f8_e4m3fn"),
+        over("logical_f8_over_bool", "f8_e5m2 over bool", DType::Bool, "f8_e5m2"),
+        over("logical_f8_over_f16", "f8_e5m2fnuz over f16", DType::F16, "f8_e5m2fnuz"),
+        over("logical_f8_e8m0fnu_over_i8", "f8_e8m0fnu over i8", DType::I8, "f8_e8m0fnu"),
+        over("logical_complex32_over_bf16", "complex32 over bf16", DType::BF16, "complex32"),
+        over("logical_complex64_over_f64", "complex64 over f64", DType::F64, "complex64"),
+        over("logical_complex128_over_f32", "complex128 over f32", DType::F32, "complex128"),
         accepted(
             "logical_is_the_dtype",
             "§7.2",
@@ -248,44 +183,14 @@ fn sizes() -> Vec<Case> {
         bad(name, "§8", about, "shape_size_mismatch", item).at("bad", Some("data"))
     };
     let empty = |name, about, shape: &[u64]| {
-        valid(
-            name,
-            "§8",
-            about,
-            Draft::v1_2().with("w", Item::dense(shape, DType::U16, &[])),
-        )
+        valid(name, "§8", about, Draft::v1_2().with("w", Item::dense(shape, DType::U16, &[])))
     };
     vec![
-        size(
-            "size_one_element_less",
-            "five elements for a shape of six",
-            &[2, 3],
-            10,
-        ),
-        size(
-            "size_one_element_more",
-            "seven elements for a shape of six",
-            &[2, 3],
-            14,
-        ),
-        size(
-            "size_half_an_element_more",
-            "six elements and a half",
-            &[2, 3],
-            13,
-        ),
-        size(
-            "size_none_of_six",
-            "no bytes for a shape of six",
-            &[2, 3],
-            0,
-        ),
-        size(
-            "size_two_of_none",
-            "two bytes for a shape of none",
-            &[2, 0],
-            2,
-        ),
+        size("size_one_element_less", "five elements for a shape of six", &[2, 3], 10),
+        size("size_one_element_more", "seven elements for a shape of six", &[2, 3], 14),
+        size("size_half_an_element_more", "six elements and a half", &[2, 3], 13),
+        size("size_none_of_six", "no bytes for a shape of six", &[2, 3], 0),
+        size("size_two_of_none", "two bytes for a shape of none", &[2, 0], 2),
         size("size_scalar_of_none", "no bytes for a scalar", &[], 0),
         size(
             "size_2_63_elements",
@@ -309,11 +214,7 @@ fn sizes() -> Vec<Case> {
             "an extent of 0 after a product beyond 2^64",
             &[1 << 40, 1 << 40, 0],
         ),
-        empty(
-            "size_zero_extent_between",
-            "an extent of 0 between",
-            &[u64::MAX, 0, u64::MAX],
-        ),
+        empty("size_zero_extent_between", "an extent of 0 between", &[u64::MAX, 0, u64::MAX]),
         bad(
             "size_of_an_unknown_format",
             "§8",
@@ -335,9 +236,7 @@ fn sizes() -> Vec<Case> {
 
 fn bools() -> Vec<Case> {
     let value = |name, about, item: Item, role| {
-        bad(name, "§7.1", about, "bool_value", item)
-            .stage(Stage::Verify)
-            .at("bad", Some(role))
+        bad(name, "§7.1", about, "bool_value", item).stage(Stage::Verify).at("bad", Some(role))
     };
     let bool_part = |role: &str, bytes: &[u8]| Part::new(role, DType::Bool, bytes);
     vec![
@@ -374,14 +273,9 @@ fn bools() -> Vec<Case> {
             Item::new(&[1], "example.mask/1").part(bool_part("mask", &[2])),
             "mask",
         ),
-        valid(
-            "bool_values_of_csr",
-            "§7.1",
-            "values of 0 and 1 in a sparse object",
-            {
-                let item = Item::csr(&[1, 3], &[0, 1], &[0, 2], &[0, 2]);
-                Draft::v1_2().with("w", item.replace(bool_part("values", &[0, 1])))
-            },
-        ),
+        valid("bool_values_of_csr", "§7.1", "values of 0 and 1 in a sparse object", {
+            let item = Item::csr(&[1, 3], &[0, 1], &[0, 2], &[0, 2]);
+            Draft::v1_2().with("w", item.replace(bool_part("values", &[0, 1])))
+        }),
     ]
 }

@@ -50,9 +50,11 @@ impl Item {
     /// Values of one byte with their coordinates, dimension by dimension.
     #[must_use]
     pub fn coo(shape: &[u64], values: &[u8], coords: &[u64]) -> Self {
-        Item::new(shape, "sparse_coo")
-            .part(Part::new("values", DType::U8, values))
-            .part(Part::new("coords", DType::U64, &le_u64(coords)))
+        Item::new(shape, "sparse_coo").part(Part::new("values", DType::U8, values)).part(Part::new(
+            "coords",
+            DType::U64,
+            &le_u64(coords),
+        ))
     }
 
     /// Adds a component.
@@ -89,10 +91,7 @@ impl Item {
     }
 
     pub(super) fn get(&self, role: &str) -> &Part {
-        self.parts
-            .iter()
-            .find(|part| part.role == role)
-            .expect("a component of that role")
+        self.parts.iter().find(|part| part.role == role).expect("a component of that role")
     }
 
     pub(super) fn encode(&self, generation: Generation) -> Cbor {
@@ -110,10 +109,7 @@ impl Item {
             fields.set("attributes", attributes(content));
         }
         let component = |part: &Part| (text(&part.role), part.encode(generation));
-        fields.set(
-            "components",
-            map(&self.parts.iter().map(component).collect::<Vec<_>>()),
-        );
+        fields.set("components", map(&self.parts.iter().map(component).collect::<Vec<_>>()));
         self.edits.apply(&mut fields);
         fields.encode()
     }

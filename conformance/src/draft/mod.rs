@@ -239,20 +239,14 @@ impl Draft {
         let mut root = Fields::default();
         match self.generation {
             Generation::V0_1 => {
-                let tensors: Vec<Cbor> = self
-                    .items
-                    .iter()
-                    .map(|(name, item)| item.tensor_0_1(name))
-                    .collect();
+                let tensors: Vec<Cbor> =
+                    self.items.iter().map(|(name, item)| item.tensor_0_1(name)).collect();
                 return array(&tensors);
             }
             Generation::V1_0 => {
                 root.set("version", text(&self.version));
                 root.set("generator", text("conformance"));
-                root.set(
-                    "attributes",
-                    attributes(&self.attributes.clone().unwrap_or_default()),
-                );
+                root.set("attributes", attributes(&self.attributes.clone().unwrap_or_default()));
             }
             Generation::V1_1 | Generation::V1_2 => {
                 root.set("version", text(&self.version));
@@ -263,11 +257,7 @@ impl Draft {
         }
         let object = |(name, item): &(Cbor, Item)| (name.clone(), item.encode(self.generation));
         let objects: Vec<(Cbor, Cbor)> = self.items.iter().map(object).collect();
-        let key = if self.generation == Generation::V1_0 {
-            "tensors"
-        } else {
-            "objects"
-        };
+        let key = if self.generation == Generation::V1_0 { "tensors" } else { "objects" };
         root.set(key, map(&objects));
         self.root.apply(&mut root);
         root.encode()
@@ -296,17 +286,8 @@ impl Draft {
 
     /// What a reader has to see: generation, version, attributes, and objects by name.
     pub(crate) fn truth(&self) -> (Generation, &str, Option<&Attributes>, Vec<(String, &Item)>) {
-        let items = self
-            .items
-            .iter()
-            .map(|(key, item)| (decoded_name(key), item))
-            .collect();
-        (
-            self.generation,
-            &self.version,
-            self.attributes.as_ref(),
-            items,
-        )
+        let items = self.items.iter().map(|(key, item)| (decoded_name(key), item)).collect();
+        (self.generation, &self.version, self.attributes.as_ref(), items)
     }
 }
 
@@ -320,10 +301,7 @@ fn decoded_name(name: &Cbor) -> String {
             }
             let (len, after) = match first & 31 {
                 24 => (usize::from(after[0]), &after[1..]),
-                25 => (
-                    usize::from(after[0]) << 8 | usize::from(after[1]),
-                    &after[2..],
-                ),
+                25 => (usize::from(after[0]) << 8 | usize::from(after[1]), &after[2..]),
                 len => (usize::from(len), after),
             };
             out.extend(&after[..len]);
@@ -340,17 +318,11 @@ fn decoded_name(name: &Cbor) -> String {
 /// The little-endian bytes of some integers.
 #[must_use]
 pub fn le_u64(values: &[u64]) -> Vec<u8> {
-    values
-        .iter()
-        .flat_map(|value| value.to_le_bytes())
-        .collect()
+    values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }
 
 /// The little-endian bytes of some floats.
 #[must_use]
 pub fn le_f32(values: &[f32]) -> Vec<u8> {
-    values
-        .iter()
-        .flat_map(|value| value.to_le_bytes())
-        .collect()
+    values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }

@@ -16,11 +16,7 @@ pub fn footer(bytes: &[u8]) {
     assert_eq!(data.offset(), 8);
     assert_eq!(data.end(), manifest.offset());
     assert!(!manifest.is_empty());
-    let trailer = if footer.layout() == Layout::V1_1 {
-        16
-    } else {
-        8
-    };
+    let trailer = if footer.layout() == Layout::V1_1 { 16 } else { 8 };
     assert_eq!(manifest.end() + trailer, bytes.len() as u64);
 }
 
@@ -35,19 +31,11 @@ pub fn manifest(bytes: &[u8]) {
 
 fn check_index(index: &Index<&[u8]>, layout: Layout) {
     let data = zt::Span::new(8, 1 << 40).expect("no overflow");
-    let placement = Placement {
-        layout,
-        data,
-        limits: limits(),
-    };
+    let placement = Placement { layout, data, limits: limits() };
     let mut objects = Vec::new();
     let mut warnings = Vec::new();
     for at in 0..index.len() {
-        assert_eq!(
-            index.find(index.name(at)),
-            Some(at),
-            "names are unique and found"
-        );
+        assert_eq!(index.find(index.name(at)), Some(at), "names are unique and found");
         let object = index.object(at).validate(&placement, &mut warnings);
         let at_once = index.validated(at, &placement, &mut Vec::new());
         assert_eq!(format!("{at_once:?}"), format!("{object:?}"));
@@ -62,11 +50,7 @@ fn check_index(index: &Index<&[u8]>, layout: Layout) {
     if layout != Layout::V1_1 || objects.iter().any(|(_, object)| has_no_length(object)) {
         return;
     }
-    let manifest = Manifest {
-        attributes,
-        objects,
-        extra,
-    };
+    let manifest = Manifest { attributes, objects, extra };
     let cbor = manifest.to_cbor().expect("what was read can be written");
     let again =
         Index::parse(&cbor[..], layout, &Limits::default()).expect("what was written reads");
@@ -75,10 +59,7 @@ fn check_index(index: &Index<&[u8]>, layout: Layout) {
     assert_eq!(again.len(), manifest.objects.len());
     for (name, object) in &manifest.objects {
         let at = again.find(name).expect("every name that was written");
-        let read = again
-            .object(at)
-            .validate(&placement, &mut warnings)
-            .expect("as before");
+        let read = again.object(at).validate(&placement, &mut warnings).expect("as before");
         assert_eq!(normal(read), normal(object.clone()));
     }
 }
@@ -88,32 +69,20 @@ fn normal(mut object: Object) -> Object {
     object.components.sort_by(|(a, _), (b, _)| a.cmp(b));
     for (_, component) in &mut object.components {
         let dtype = component.dtype.map(|dtype| dtype.as_str());
-        component
-            .logical_type
-            .take_if(|name| Some(&**name) == dtype);
+        component.logical_type.take_if(|name| Some(&**name) == dtype);
     }
     object
 }
 
 /// Version 1.1 has zstd without a length, which version 1.2 does not.
 fn has_no_length(object: &Object) -> bool {
-    object
-        .components
-        .iter()
-        .any(|(_, component)| component.blob.decoded_len.is_none())
+    object.components.iter().any(|(_, component)| component.blob.decoded_len.is_none())
 }
 
 /// A whole file: opened, listed, read in every way, verified, hashed.
 pub fn open_all(bytes: &[u8]) {
-    let seen = observe(
-        OpenOptions::new()
-            .limits(limits())
-            .open_bytes(bytes.to_vec()),
-    );
-    let strict = OpenOptions::new()
-        .limits(limits())
-        .strict(true)
-        .open_bytes(bytes.to_vec());
+    let seen = observe(OpenOptions::new().limits(limits()).open_bytes(bytes.to_vec()));
+    let strict = OpenOptions::new().limits(limits()).strict(true).open_bytes(bytes.to_vec());
     let faulty = seen.objects.values().any(|object| object.fault.is_some());
     assert_eq!(strict.is_err(), faulty || seen.refused.is_some());
 }

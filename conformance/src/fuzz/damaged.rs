@@ -57,10 +57,7 @@ fn sound() -> Vec<(&'static str, Vec<u8>)> {
         ("1.2", written(new())),
         ("zstd", written(new().zstd(1))),
         ("no digests", written(new().digest(None))),
-        (
-            "sha256",
-            written(new().digest(Some(DigestAlgorithm::Sha256))),
-        ),
+        ("sha256", written(new().digest(Some(DigestAlgorithm::Sha256)))),
         ("other order", of(Draft::v1_2())),
         ("two components", Draft::v1_2().with("coo", coo).build()),
         ("no bytes", Draft::v1_2().with("none", none).build()),
@@ -75,16 +72,10 @@ fn sound() -> Vec<(&'static str, Vec<u8>)> {
 fn ends(whole: &[u8], add: &mut impl FnMut(&str, Vec<u8>)) {
     let len = whole.len();
     // Within the magic, the size and the manifest, whose length is unknown.
-    for cut in [1, 7, 8, 9, 15, 16, 17, 40, 80, 120]
-        .into_iter()
-        .filter(|cut| *cut < len)
-    {
+    for cut in [1, 7, 8, 9, 15, 16, 17, 40, 80, 120].into_iter().filter(|cut| *cut < len) {
         add(&format!("{cut} bytes cut off"), whole[..len - cut].to_vec());
         let zeros = vec![0; cut];
-        add(
-            &format!("{cut} bytes cleared"),
-            [&whole[..len - cut], &zeros].concat(),
-        );
+        add(&format!("{cut} bytes cleared"), [&whole[..len - cut], &zeros].concat());
     }
     let trailer = &whole[len.saturating_sub(16)..];
     let junk: [(&str, &[u8]); 6] = [
@@ -116,10 +107,7 @@ fn flips(whole: &[u8], add: &mut impl FnMut(&str, Vec<u8>)) {
 /// A file in which a whole file lies, as bytes before it or as a blob, whole or cut.
 fn within(whole: &[u8], add: &mut impl FnMut(&str, Vec<u8>)) {
     add("behind 8 bytes", [&[9; 8], whole].concat());
-    add(
-        "behind a header",
-        [&whole[..64.min(whole.len())], whole].concat(),
-    );
+    add("behind a header", [&whole[..64.min(whole.len())], whole].concat());
     add("twice", whole.repeat(2));
     let mut outer = Vec::new();
     let mut writer = WriteOptions::new().to_writer(&mut outer).expect("a sink");
@@ -192,10 +180,7 @@ fn edited(whole: &[u8], name: &str, apply: Edit, add: &mut impl FnMut(&str, Vec<
         if bytes != last {
             add(&format!("{name}, {steps} steps"), bytes.clone());
             let torn = bytes.len() - bytes.len().min(11);
-            add(
-                &format!("{name}, {steps} steps, torn"),
-                bytes[..torn].to_vec(),
-            );
+            add(&format!("{name}, {steps} steps, torn"), bytes[..torn].to_vec());
             last = bytes;
         }
         if is_done {
@@ -223,43 +208,26 @@ mod tests {
             let recovery =
                 zt::repair::examine(Memory::new(bytes.clone()), &RepairOptions::default());
             let recovery = recovery.unwrap_or_else(|error| panic!("{name}: {error}"));
-            *found
-                .entry(format!("{:?}", recovery.verdict()))
-                .or_default() += 1;
+            *found.entry(format!("{:?}", recovery.verdict())).or_default() += 1;
             for object in recovery.objects() {
                 *found.entry(format!("{:?}", object.fate)).or_default() += 1;
             }
             for other in recovery.others() {
-                *found
-                    .entry(format!("other, {:?}", other.standing))
-                    .or_default() += 1;
+                *found.entry(format!("other, {:?}", other.standing)).or_default() += 1;
             }
         }
-        let verdicts = [
-            Verdict::Sound,
-            Verdict::Mendable,
-            Verdict::Damaged,
-            Verdict::Doubtful,
-            Verdict::Lost,
-        ];
+        let verdicts =
+            [Verdict::Sound, Verdict::Mendable, Verdict::Damaged, Verdict::Doubtful, Verdict::Lost];
         let expected = verdicts.map(|verdict| format!("{verdict:?}"));
         let other = format!("other, {:?}", Standing::Doubtful);
         let longest = files.iter().map(|(_, bytes)| bytes.len()).max();
-        println!(
-            "{} files of at most {longest:?} bytes: {found:?}",
-            files.len()
-        );
+        println!("{} files of at most {longest:?} bytes: {found:?}", files.len());
         for expected in expected.into_iter().chain([other]) {
             assert!(found.contains_key(&expected), "{expected}: {found:?}");
         }
         let mut distinct: Vec<_> = files.iter().map(|(_, bytes)| bytes).collect();
         distinct.sort();
         distinct.dedup();
-        assert!(
-            distinct.len() * 10 > files.len() * 9,
-            "{} of {}",
-            distinct.len(),
-            files.len()
-        );
+        assert!(distinct.len() * 10 > files.len() * 9, "{} of {}", distinct.len(), files.len());
     }
 }

@@ -52,8 +52,6 @@ fn naive(dtype: DType, old: &[u8], code: &[u8]) -> Option<Vec<u8>> {
     });
     let words: Vec<u64> = words.collect();
     let new = apply_delta(u32::try_from(width).expect("small"), mantissa, &words, code)?;
-    let bytes = new
-        .iter()
-        .flat_map(|word| word.to_le_bytes().into_iter().take(width));
+    let bytes = new.iter().flat_map(|word| word.to_le_bytes().into_iter().take(width));
     Some(bytes.collect())
 }

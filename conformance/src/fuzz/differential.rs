@@ -22,10 +22,7 @@ pub fn differential(bytes: &[u8]) {
 ///
 /// Where the two disagree.
 pub fn assert_same(bytes: &[u8], limits: Limits) {
-    let budget = Budget {
-        manifest_len: limits.manifest_len,
-        decoded_len: limits.decoded_len,
-    };
+    let budget = Budget { manifest_len: limits.manifest_len, decoded_len: limits.decoded_len };
     let opened = OpenOptions::new().limits(limits).open_bytes(bytes.to_vec());
     // An edit that was cut short is no part of the format: the old file within it is.
     let old_len = opened.as_ref().ok().map(File::byte_len);

@@ -109,11 +109,7 @@ fn assert_blobs_stay(before: &[u8], after: &[u8]) {
         for (role, component) in &object.components {
             let span = component.blob.span;
             let range = span.offset() as usize..span.end() as usize;
-            assert!(
-                after[range.clone()] == before[range],
-                "{}: {role}",
-                entry.name()
-            );
+            assert!(after[range.clone()] == before[range], "{}: {role}", entry.name());
         }
     }
 }

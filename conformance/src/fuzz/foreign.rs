@@ -82,10 +82,7 @@ fn written_again(bytes: &[u8], kind: Kind) {
     assert!(again.objects.keys().eq(seen.objects.keys()));
     for (name, object) in &seen.objects {
         let again = &again.objects[name];
-        assert_eq!(
-            (&again.shape, &again.format),
-            (&object.shape, &object.format)
-        );
+        assert_eq!((&again.shape, &again.format), (&object.shape, &object.format));
         assert_eq!(again.dense, object.dense, "{name}");
     }
 }
@@ -137,10 +134,7 @@ fn foreign(bytes: &[u8], kind: Kind) {
         // Numbers and bools are looked at in verification alone.
         let report = plain.verify(&strictly()).expect("no stop");
         assert!(
-            report
-                .problems
-                .iter()
-                .all(|problem| matches!(problem.code(), "value" | "bool-value"))
+            report.problems.iter().all(|problem| matches!(problem.code(), "value" | "bool-value"))
         );
     }
     let _ = observe(plain);

@@ -14,9 +14,7 @@ pub fn slices(bytes: &[u8]) {
     let object = generate::object(&mut from);
     let written = stored(&mut from, &object);
     let lent = File::from_bytes(written.clone()).expect("what is generated reads");
-    let copied = OpenOptions::new()
-        .open_source(ByPosition(written))
-        .expect("as before");
+    let copied = OpenOptions::new().open_source(ByPosition(written)).expect("as before");
     let whole = lent.tensor("x").expect("it was written").to_dense();
     for _ in 0..3 {
         let slices = from.list(5, slice);
@@ -174,10 +172,7 @@ fn numpy(
             let start = outer * extent as usize;
             selected.iter().map(move |place| start + place).collect()
         };
-        positions = positions
-            .iter()
-            .flat_map(|outer| -> Vec<usize> { inner(outer) })
-            .collect();
+        positions = positions.iter().flat_map(|outer| -> Vec<usize> { inner(outer) }).collect();
     }
     let value = |at: &usize| bytes[at * value_len..][..value_len].to_vec();
     Some((kept, positions.iter().flat_map(value).collect()))
@@ -198,16 +193,8 @@ fn places_of(slice: &Slice, extent: i128) -> Option<Vec<usize>> {
         Slice::Range { start, stop, step } => (start, stop, i128::from(step)),
         Slice::Ellipsis => unreachable!("it was replaced"),
     };
-    let (lowest, highest) = if step > 0 {
-        (0, extent)
-    } else {
-        (-1, extent - 1)
-    };
-    let (first, last) = if step > 0 {
-        (lowest, highest)
-    } else {
-        (highest, lowest)
-    };
+    let (lowest, highest) = if step > 0 { (0, extent) } else { (-1, extent - 1) };
+    let (first, last) = if step > 0 { (lowest, highest) } else { (highest, lowest) };
     let mut place = start.map_or(first, |start| from_start(start).clamp(lowest, highest));
     let stop = stop.map_or(last, |stop| from_start(stop).clamp(lowest, highest));
     let mut places = Vec::new();

@@ -26,10 +26,9 @@ pub fn views(bytes: &[u8]) {
         (Ok(lent), Ok(copied)) => {
             assert_eq!(look_at_all(&lent), look_at_all(&copied));
         }
-        (lent, copied) => assert_eq!(
-            lent.err().map(|error| error.code()),
-            copied.err().map(|error| error.code())
-        ),
+        (lent, copied) => {
+            assert_eq!(lent.err().map(|error| error.code()), copied.err().map(|error| error.code()))
+        }
     }
 }
 
@@ -37,11 +36,8 @@ pub fn views(bytes: &[u8]) {
 type Outcome = Result<Vec<u8>, &'static str>;
 
 fn look_at_all(file: &File) -> Vec<(String, Vec<Outcome>)> {
-    let tensors: Vec<Tensor<'_>> = file
-        .entries()
-        .iter()
-        .filter_map(|entry| entry.tensor().ok())
-        .collect();
+    let tensors: Vec<Tensor<'_>> =
+        file.entries().iter().filter_map(|entry| entry.tensor().ok()).collect();
     let many = file.to_dense_many(&tensors);
     let look = |(tensor, many): (&Tensor<'_>, _)| {
         let outcomes = look_at(file, tensor, outcome(&many));
@@ -73,10 +69,7 @@ fn look_at(file: &File, tensor: &Tensor<'_>, among_many: Outcome) -> Vec<Outcome
         }
     }
     outcomes.extend(elements(file, tensor));
-    let wanted: Vec<_> = tensor
-        .components()
-        .map(|(role, _)| (*tensor, role))
-        .collect();
+    let wanted: Vec<_> = tensor.components().map(|(role, _)| (*tensor, role)).collect();
     for ((tensor, role), many) in wanted.iter().zip(file.read_many(&wanted)) {
         let one = tensor.elements(role);
         assert_eq!(of_elements(&many), of_elements(&one), "{role}");

@@ -89,18 +89,12 @@ impl Parser<'_> {
             0..=23 => u64::from(info),
             24..=27 => {
                 let bytes = self.take(1 << (info - 24))?;
-                bytes
-                    .iter()
-                    .fold(0, |sum, byte| sum << 8 | u64::from(*byte))
+                bytes.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
             }
             31 if matches!(major, 2..=5 | 7) => 0,
             _ => return None,
         };
-        Some(Head {
-            major,
-            info,
-            argument,
-        })
+        Some(Head { major, info, argument })
     }
 
     /// Whether a break is next; it is taken.

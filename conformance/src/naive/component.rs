@@ -59,11 +59,7 @@ impl Table {
 impl Component {
     /// The decoded length, where the manifest states it.
     pub(super) fn decoded_len(&self) -> Option<u64> {
-        if self.is_zstd {
-            self.uncompressed
-        } else {
-            Some(self.length)
-        }
+        if self.is_zstd { self.uncompressed } else { Some(self.length) }
     }
 
     /// Bytes of a value; `None` with an unknown logical type or dtype.
@@ -95,10 +91,7 @@ impl Component {
         let knows_logical = self.logical.as_deref().and_then(types::logical);
         let lies_right =
             knows_logical.is_none_or(|(dtype, _)| self.dtype.as_deref() == Some(dtype));
-        let digest_is_one = self
-            .digest
-            .as_deref()
-            .is_none_or(|text| parse_digest(text).is_some());
+        let digest_is_one = self.digest.as_deref().is_none_or(|text| parse_digest(text).is_some());
         if !(is_nothing_at_zero || is_inside) || !is_aligned || !lies_right || !digest_is_one {
             return None;
         }
@@ -112,9 +105,7 @@ impl Component {
                 return None;
             }
         }
-        let is_whole = self
-            .decoded_len()
-            .is_none_or(|len| len.is_multiple_of(self.unit()));
+        let is_whole = self.decoded_len().is_none_or(|len| len.is_multiple_of(self.unit()));
         is_whole.then_some(())
     }
 
@@ -187,9 +178,7 @@ fn decompress(stored: &[u8], most: u64) -> Option<Vec<u8>> {
     // What no stream exceeds (§5.2) need not be provided for.
     let most = most.min(EXPANSION.saturating_mul(stored.len() as u64));
     let mut decompressor = zstd::bulk::Decompressor::new().ok()?;
-    decompressor
-        .decompress(stored, usize::try_from(most).ok()?)
-        .ok()
+    decompressor.decompress(stored, usize::try_from(most).ok()?).ok()
 }
 
 enum Sum {
@@ -214,10 +203,7 @@ fn parse_digest(text: &str) -> Option<Sum> {
     if algorithm.is_empty() {
         return None;
     }
-    let digits = value
-        .strip_prefix("0x")
-        .or(value.strip_prefix("0X"))
-        .unwrap_or(value);
+    let digits = value.strip_prefix("0x").or(value.strip_prefix("0X")).unwrap_or(value);
     let is_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
     match algorithm.to_ascii_lowercase().as_str() {
         "crc32c" if is_hex && (1..=8).contains(&digits.len()) => {

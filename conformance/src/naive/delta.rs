@@ -29,9 +29,7 @@ pub fn apply(width: u32, mantissa: Option<u32>, old: &[u64], code: &[u8]) -> Opt
         let class = mantissa.map_or(0, |mantissa| value >> mantissa & 0xff);
         classes.entry(class).or_default().push(place);
     }
-    let bits = rest
-        .iter()
-        .flat_map(|byte| (0..8).map(move |at| byte >> at & 1 == 1));
+    let bits = rest.iter().flat_map(|byte| (0..8).map(move |at| byte >> at & 1 == 1));
     let mut bits = Bits(bits.collect(), 0);
     let mut new = old.to_vec();
     for places in classes.values() {

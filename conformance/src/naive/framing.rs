@@ -43,9 +43,5 @@ pub(super) fn locate(file: &[u8], budget: Budget) -> Option<Framing> {
     if size == 0 || size > end - 8 || size > budget.manifest_len {
         return None;
     }
-    Some(Framing {
-        layout,
-        start: end - size,
-        end,
-    })
+    Some(Framing { layout, start: end - size, end })
 }

@@ -16,10 +16,7 @@ pub(super) fn tensors_0_1(root: &Item) -> Option<Objects> {
     for item in root.as_array()? {
         let fields = item.as_map()?;
         let name = get(fields, "name")?.as_text()?;
-        if objects
-            .insert(name.to_owned(), tensor_0_1(fields))
-            .is_some()
-        {
+        if objects.insert(name.to_owned(), tensor_0_1(fields)).is_some() {
             return None;
         }
     }

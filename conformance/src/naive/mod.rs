@@ -54,15 +54,10 @@ pub fn read(file: &[u8], budget: Budget) -> Option<BTreeMap<String, Verdict>> {
         Layout::V1_0 => legacy::tensors_1_0(&root)?,
         Layout::V1_1 => object::objects(&root)?,
     };
-    let reader = Reader {
-        file,
-        framing,
-        budget,
-    };
+    let reader = Reader { file, framing, budget };
     let verdict = |(name, object): (String, Option<object::Object>)| {
-        let verdict = object
-            .filter(|_| name.len() <= 65_536)
-            .and_then(|object| reader.judge(&object));
+        let verdict =
+            object.filter(|_| name.len() <= 65_536).and_then(|object| reader.judge(&object));
         (name, verdict.unwrap_or(Verdict::Fault))
     };
     Some(objects.into_iter().map(verdict).collect())
@@ -88,10 +83,7 @@ impl Reader<'_> {
         let mut contents = BTreeMap::new();
         for (role, component) in &object.components {
             let demanded = rules::demanded_len(object, role);
-            contents.insert(
-                role.clone(),
-                component.content(self.file, demanded, self.budget),
-            );
+            contents.insert(role.clone(), component.content(self.file, demanded, self.budget));
         }
         let mut components = object.components.values();
         let is_sound = rules::contents_are_sound(object, &contents)
@@ -102,10 +94,7 @@ impl Reader<'_> {
         };
         let contents = contents.into_iter();
         let components = contents.map(|(role, content)| (role, content.map(summary)));
-        Some(Verdict::Readable {
-            components: components.collect(),
-            is_sound,
-        })
+        Some(Verdict::Readable { components: components.collect(), is_sound })
     }
 }
 

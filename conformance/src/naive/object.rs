@@ -45,10 +45,7 @@ pub(super) fn version(text: &str) -> Option<u64> {
     if numbers.len() > 3 || !numbers.iter().all(is_number) {
         return None;
     }
-    let numbers: Vec<u64> = numbers
-        .iter()
-        .map(|n| n.parse().ok())
-        .collect::<Option<_>>()?;
+    let numbers: Vec<u64> = numbers.iter().map(|n| n.parse().ok()).collect::<Option<_>>()?;
     (numbers[0] == 1).then(|| numbers.get(1).copied().unwrap_or(0))
 }
 
@@ -67,9 +64,7 @@ pub(super) fn all_or_none(
     components: BTreeMap<String, Option<Component>>,
 ) -> Option<BTreeMap<String, Component>> {
     let components = components.into_iter();
-    components
-        .map(|(role, component)| Some((role, component?)))
-        .collect()
+    components.map(|(role, component)| Some((role, component?))).collect()
 }
 
 pub(super) fn shape(fields: &[(Item, Item)]) -> Option<Vec<u64>> {

@@ -12,9 +12,7 @@ fn product(shape: &[u64]) -> Option<u64> {
     if shape.contains(&0) {
         return Some(0);
     }
-    shape
-        .iter()
-        .try_fold(1u64, |product, extent| product.checked_mul(*extent))
+    shape.iter().try_fold(1u64, |product, extent| product.checked_mul(*extent))
 }
 
 /// `None` where the object breaks a rule that its metadata alone decides.
@@ -53,11 +51,8 @@ pub(super) fn demanded_len(object: &Object, role: &str) -> Option<u64> {
                 return None;
             }
             let packing = Packing::of(object)?;
-            let per_value = if role == "packed_weight" {
-                packing.per_word
-            } else {
-                packing.group_size
-            };
+            let per_value =
+                if role == "packed_weight" { packing.per_word } else { packing.group_size };
             product(&object.shape)?.div_ceil(per_value)
         }
         ("quantized_4bit", "data") => return Some(product(&object.shape)?.div_ceil(2)),
@@ -100,10 +95,7 @@ fn dense(object: &Object) -> Option<()> {
 /// Has an integer dtype and no logical type that is known.
 fn is_index(component: &Component) -> Option<()> {
     let is_integer = component.dtype.as_deref().is_some_and(types::is_integer);
-    let is_known = component
-        .logical
-        .as_deref()
-        .is_some_and(|name| types::logical(name).is_some());
+    let is_known = component.logical.as_deref().is_some_and(|name| types::logical(name).is_some());
     (is_integer && !is_known).then_some(())
 }
 
@@ -161,10 +153,7 @@ fn is_scale(component: &Component, or_integer: bool) -> Option<()> {
 }
 
 fn is_unknown(component: &Component) -> bool {
-    component
-        .logical
-        .as_deref()
-        .is_some_and(|name| types::logical(name).is_none())
+    component.logical.as_deref().is_some_and(|name| types::logical(name).is_none())
 }
 
 /// What the attributes of a quantized object say.
@@ -197,11 +186,7 @@ impl Packing {
             && (1..=width / bits).contains(&per_word)
             && attribute(object, "signed").is_none_or(is_bool)
             && attribute(object, "zero_kind").is_none_or(is_kind);
-        is_right.then(|| Packing {
-            per_word,
-            dtype: dtype.to_owned(),
-            group_size,
-        })
+        is_right.then(|| Packing { per_word, dtype: dtype.to_owned(), group_size })
     }
 }
 
@@ -211,11 +196,7 @@ fn quantized_group(object: &Object) -> Option<()> {
     let zeros = object.components.get("zeros");
     let count = product(&object.shape)?;
     let packing = Packing::of(object)?;
-    if [Some(words), Some(scales), zeros]
-        .into_iter()
-        .flatten()
-        .any(is_unknown)
-    {
+    if [Some(words), Some(scales), zeros].into_iter().flatten().any(is_unknown) {
         return Some(());
     }
     if words.dtype.as_deref() != Some(&*packing.dtype) || words.logical.is_some() {
@@ -413,12 +394,7 @@ pub(super) fn contents_are_sound(
         let dtype = object.components.get(role)?.dtype.as_deref()?;
         Some(integers(dtype, contents.get(role)?.as_deref()?))
     };
-    let len = |role: &str| {
-        contents
-            .get(role)?
-            .as_ref()
-            .map(|content| content.len() as u64)
-    };
+    let len = |role: &str| contents.get(role)?.as_ref().map(|content| content.len() as u64);
     let sound = match object.format.as_str() {
         "sparse_csr" => csr_contents(object, numbers, len("values")),
         "sparse_coo" => coo_contents(object, numbers, len("values")),
@@ -442,10 +418,7 @@ fn sizes(object: &Object, contents: &BTreeMap<String, Option<Vec<u8>>>) -> Optio
 fn integers(dtype: &str, bytes: &[u8]) -> Vec<i128> {
     let width = types::width(dtype).unwrap_or(1) as usize;
     let number = |bytes: &[u8]| {
-        let unsigned = bytes
-            .iter()
-            .rev()
-            .fold(0i128, |sum, byte| sum << 8 | i128::from(*byte));
+        let unsigned = bytes.iter().rev().fold(0i128, |sum, byte| sum << 8 | i128::from(*byte));
         let bits = 8 * width;
         match dtype.starts_with('i') && unsigned >> (bits - 1) == 1 {
             true => unsigned - (1 << bits),
@@ -473,9 +446,7 @@ fn csr_contents(
         && indptr[0] == 0
         && indptr.is_sorted()
         && indptr.last() == Some(&(indices.len() as i128))
-        && indices
-            .iter()
-            .all(|index| (0..i128::from(columns)).contains(index));
+        && indices.iter().all(|index| (0..i128::from(columns)).contains(index));
     is_sound.then_some(())
 }
 
@@ -495,9 +466,7 @@ fn coo_contents(
     }
     let mut along = coords.chunks(stored.max(1)).zip(&object.shape);
     let is_sound = along.all(|(places, extent)| {
-        places
-            .iter()
-            .all(|place| (0..i128::from(*extent)).contains(place))
+        places.iter().all(|place| (0..i128::from(*extent)).contains(place))
     });
     is_sound.then_some(())
 }

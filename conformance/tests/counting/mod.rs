@@ -99,10 +99,7 @@ pub fn alone() -> MutexGuard<'static, ()> {
 
 /// Does the work and counts; what it gives is dropped uncounted.
 pub fn cost<T>(_: &MutexGuard<'static, ()>, work: impl FnOnce() -> T) -> (Cost, T) {
-    let (before, total) = (
-        CURRENT.load(Ordering::Relaxed),
-        TOTAL.load(Ordering::Relaxed),
-    );
+    let (before, total) = (CURRENT.load(Ordering::Relaxed), TOTAL.load(Ordering::Relaxed));
     PEAK.store(before, Ordering::Relaxed);
     LARGEST.store(0, Ordering::Relaxed);
     let outcome = work();

@@ -34,14 +34,7 @@ pub(crate) fn model(
     block_size: u32,
 ) -> Slm1 {
     Slm1 {
-        tensors: vec![tensor(
-            "norm.weight",
-            dtype,
-            dims,
-            payload,
-            scales,
-            block_size,
-        )],
+        tensors: vec![tensor("norm.weight", dtype, dims, payload, scales, block_size)],
         ..Slm1::default()
     }
 }
@@ -110,12 +103,7 @@ fn headers_and_names() {
         (PlainOnly, 12, number(0), "model type"),
         (Both, 16, number(1), "tied output"),
         (Refused, 16, number(3), "flags"),
-        (
-            PlainOnly,
-            20,
-            number(261),
-            "the tokenizer's vocabulary is another",
-        ),
+        (PlainOnly, 20, number(261), "the tokenizer's vocabulary is another"),
         (PlainOnly, 24, number(3), "special tokens"),
         (Refused, 28, number(0), "hidden width"),
         (PlainOnly, 28, number(9), "heads of another width"),

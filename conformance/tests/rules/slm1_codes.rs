@@ -38,21 +38,9 @@ fn a_broken_file_is_refused_by_the_code_of_its_rule() {
         ("version", patched(smallest(), 4, &[2]), "version"),
         ("header length", patched(smallest(), 8, &[107]), "header"),
         ("tokenizer", patched(smallest(), 64, &[0xFF; 8]), "bounds"),
-        (
-            "tensor count",
-            patched(smallest(), 88, &[0xFF; 4]),
-            "bounds",
-        ),
-        (
-            "data off the grid",
-            patched(smallest(), 92, &[1]),
-            "alignment",
-        ),
-        (
-            "data",
-            patched(smallest(), 92, &behind.to_le_bytes()),
-            "bounds",
-        ),
+        ("tensor count", patched(smallest(), 88, &[0xFF; 4]), "bounds"),
+        ("data off the grid", patched(smallest(), 92, &[1]), "alignment"),
+        ("data", patched(smallest(), 92, &behind.to_le_bytes()), "bounds"),
         ("hash", file(vec![twice.clone(), twice]), "duplicate-name"),
     ] {
         let error = open(&bytes, false).unwrap_err();
@@ -72,11 +60,7 @@ fn a_broken_tensor_is_refused_by_the_code_of_its_rule() {
         ("dtype", x(4, &[2], 8, &[], 0), "dtype"),
         ("no dimensions", x(1, &[], 4, &[], 0), "shape-size-mismatch"),
         ("of zero", x(1, &[2, 0], 0, &[], 0), "shape-size-mismatch"),
-        (
-            "too many",
-            x(1, &[u32::MAX; 4], 0, &[], 0),
-            "shape-size-mismatch",
-        ),
+        ("too many", x(1, &[u32::MAX; 4], 0, &[], 0), "shape-size-mismatch"),
         ("length", x(1, &[2], 7, &[], 0), "shape-size-mismatch"),
         ("block", x(2, &[2, 3], 6, &[1.0; 2], 6), "attribute"),
         ("scales", x(2, &[2, 3], 6, &[], 3), "missing-component"),
@@ -101,16 +85,8 @@ fn what_strict_readers_mind_has_a_code() {
     assert!(open(&smallest(), true).is_ok());
     for (about, bytes, code) in [
         ("rope_theta", patched(smallest(), 56, &[0; 4]), "value"),
-        (
-            "values over the header",
-            patched(smallest(), OFFSET, &[0; 8]),
-            "overlap",
-        ),
-        (
-            "values off the grid",
-            patched(smallest(), OFFSET, &[4]),
-            "alignment",
-        ),
+        ("values over the header", patched(smallest(), OFFSET, &[0; 8]), "overlap"),
+        ("values off the grid", patched(smallest(), OFFSET, &[4]), "alignment"),
     ] {
         assert!(open(&bytes, false).is_ok(), "{about}");
         let error = open(&bytes, true).unwrap_err();
@@ -154,9 +130,7 @@ fn tensors_before_the_data_have_a_warning() {
     let warned = |bytes: &[u8]| {
         let warnings = open(bytes, false).unwrap().warnings().into_iter();
         let warnings = warnings.filter(|warning| warning.code == "ambiguous");
-        warnings
-            .filter_map(|warning| warning.object)
-            .collect::<Vec<_>>()
+        warnings.filter_map(|warning| warning.object).collect::<Vec<_>>()
     };
     assert!(warned(&bytes).is_empty());
     // The data may begin at the end of the file.

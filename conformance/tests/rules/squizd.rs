@@ -15,11 +15,7 @@ fn headers() {
     expect(Both, &smallest().to_bytes(), "the smallest file");
     for bit in 7..32 {
         let flags = (1u32 << bit).to_le_bytes();
-        expect(
-            Refused,
-            &patched(smallest().to_bytes(), 6, &flags),
-            "an unknown flag",
-        );
+        expect(Refused, &patched(smallest().to_bytes(), 6, &flags), "an unknown flag");
     }
     for arch in [1u16, 6, 7, u16::MAX] {
         let file = patched(smallest().to_bytes(), 12, &arch.to_le_bytes());
@@ -64,11 +60,7 @@ fn headers() {
 
 #[test]
 fn indices() {
-    let layer = |idx| Layer {
-        idx,
-        blocks: vec![plain(&[1], &[1.0])],
-        ..Layer::default()
-    };
+    let layer = |idx| Layer { idx, blocks: vec![plain(&[1], &[1.0])], ..Layer::default() };
     let file = |layers: &[u32]| Squizd {
         layers: layers.iter().map(|idx| layer(*idx)).collect(),
         ..Squizd::default()
@@ -115,10 +107,7 @@ fn blocks() {
 
     let astc = |width, height, footprint, blocks: usize| {
         let values = vec![7; 16 * blocks];
-        Squizd::one(
-            flag::ASTC,
-            vec![block(b"ASTW", &[width, height, footprint], &values)],
-        )
+        Squizd::one(flag::ASTC, vec![block(b"ASTW", &[width, height, footprint], &values)])
     };
     // Five by five, and eight across by five down: which is which shows in the number of blocks.
     for (verdict, width, height, footprint, blocks) in [
@@ -193,10 +182,7 @@ fn scales() {
         (Both, file(&[&[whole], &parts])),
         (Both, file(&[&[whole], &[part(1.0)]])),
         // Three do not divide eight.
-        (
-            Refused,
-            file(&[&[whole], &[part(1.0), part(1.0), part(1.0)]]),
-        ),
+        (Refused, file(&[&[whole], &[part(1.0), part(1.0), part(1.0)]])),
         (Refused, file(&[])),
         (Refused, file(&[&[]])),
         (Refused, file(&[&[whole, whole]])),
@@ -206,18 +192,12 @@ fn scales() {
     ] {
         expect(verdict, &file.to_bytes(), &format!("{:?}", file.tables));
     }
-    let stray = Squizd {
-        tables: vec![vec![whole]],
-        ..smallest()
-    };
+    let stray = Squizd { tables: vec![vec![whole]], ..smallest() };
     expect(Refused, &stray.to_bytes(), "an entry of no tensor");
 
     let int2 = |len: u32, parts: usize| Squizd {
         tables: vec![vec![whole], vec![part(2.0); parts]],
-        ..Squizd::one(
-            flag::INT2,
-            vec![block(b"INT2", &[1, 5, len], &[0b11_10_01_00, 3])],
-        )
+        ..Squizd::one(flag::INT2, vec![block(b"INT2", &[1, 5, len], &[0b11_10_01_00, 3])])
     };
     for (verdict, len, parts) in [
         (Both, 2, 3),
@@ -286,11 +266,7 @@ fn draft_heads() {
 
     expect(Both, &file(1, &[]).to_bytes(), "a draft head of nothing");
     let int2 = block(b"INT2", &[1, 4, 4], &[0]);
-    expect(
-        Refused,
-        &file(1, &[int2]).to_bytes(),
-        "INT2 in a draft head",
-    );
+    expect(Refused, &file(1, &[int2]).to_bytes(), "INT2 in a draft head");
     let rest = file(1, &[vec![0]]);
     expect(Refused, &rest.to_bytes(), "bytes that are no block");
     let moved = |offset: u64| {
@@ -325,11 +301,7 @@ fn appendices() {
     expect(Refused, &absent.to_bytes(), "an appendix without a length");
     let mut unflagged = smallest();
     unflagged.trailing = b"ANLX\x01\0\0\0\0\0\0\0Z".to_vec();
-    expect(
-        PlainOnly,
-        &unflagged.to_bytes(),
-        "an appendix without its flag",
-    );
+    expect(PlainOnly, &unflagged.to_bytes(), "an appendix without its flag");
     unflagged.trailing = b"rest".to_vec();
     expect(PlainOnly, &unflagged.to_bytes(), "bytes without an owner");
 }

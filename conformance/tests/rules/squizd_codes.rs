@@ -14,27 +14,18 @@ fn with_draft_at(file: &Squizd, offset: u64) -> Vec<u8> {
 }
 
 fn draft() -> Squizd {
-    Squizd {
-        draft: Some((1, vec![plain(&[1], &[5.0])])),
-        ..smallest()
-    }
+    Squizd { draft: Some((1, vec![plain(&[1], &[5.0])])), ..smallest() }
 }
 
 fn sparse(version: u32, layers: u32, mean: f32) -> Squizd {
-    Squizd {
-        sparsity: Some((version, 16, layers, mean)),
-        ..smallest()
-    }
+    Squizd { sparsity: Some((version, 16, layers, mean)), ..smallest() }
 }
 
 /// Eight values, or none, with an entry of their own and so many of sub-blocks.
 fn int4(rows: u32, whole: (f32, f32), parts: usize) -> Squizd {
     let values = vec![0x98; 2 * rows as usize];
     Squizd {
-        tables: vec![
-            vec![(7, whole.0, whole.1)],
-            vec![(7 | SUB_BLOCK, 2.0, 0.0); parts],
-        ],
+        tables: vec![vec![(7, whole.0, whole.1)], vec![(7 | SUB_BLOCK, 2.0, 0.0); parts]],
         ..Squizd::one(flag::INT4, vec![block(b"INT4", &[rows, 4], &values)])
     }
 }
@@ -44,10 +35,7 @@ fn int2(sub_block_len: u32, parts: usize) -> Squizd {
     let fields = [1, 5, sub_block_len];
     Squizd {
         tables: int4(0, (1.0, 0.0), parts).tables,
-        ..Squizd::one(
-            flag::INT2,
-            vec![block(b"INT2", &fields, &[0b11_10_01_00, 3])],
-        )
+        ..Squizd::one(flag::INT2, vec![block(b"INT2", &fields, &[0b11_10_01_00, 3])])
     }
 }
 
@@ -58,73 +46,25 @@ fn a_broken_file_is_refused_by_the_code_of_its_rule() {
     no_layers.truncate(256);
     no_layers[10] = 0;
     let mut two = smallest();
-    two.layers.push(Layer {
-        idx: 1,
-        ..two.layers[0].clone()
-    });
+    two.layers.push(Layer { idx: 1, ..two.layers[0].clone() });
     let first = 320u64.to_le_bytes();
     for (about, bytes, kind, code) in [
-        (
-            "header",
-            smallest().to_bytes()[..255].to_vec(),
-            malformed,
-            "truncated",
-        ),
+        ("header", smallest().to_bytes()[..255].to_vec(), malformed, "truncated"),
         ("no layers", no_layers, malformed, "header"),
-        (
-            "index",
-            smallest().to_bytes()[..287].to_vec(),
-            malformed,
-            "truncated",
-        ),
-        (
-            "weights",
-            smallest().to_bytes()[..288].to_vec(),
-            malformed,
-            "bounds",
-        ),
-        (
-            "version",
-            patched(smallest().to_bytes(), 4, &[2]),
-            malformed,
-            "version",
-        ),
-        (
-            "flags",
-            patched(smallest().to_bytes(), 6, &[0x80]),
-            malformed,
-            "header",
-        ),
+        ("index", smallest().to_bytes()[..287].to_vec(), malformed, "truncated"),
+        ("weights", smallest().to_bytes()[..288].to_vec(), malformed, "bounds"),
+        ("version", patched(smallest().to_bytes(), 4, &[2]), malformed, "version"),
+        ("flags", patched(smallest().to_bytes(), 6, &[0x80]), malformed, "header"),
         (
             "over the index",
             patched(smallest().to_bytes(), 260, &256u64.to_le_bytes()),
             malformed,
             "bounds",
         ),
-        (
-            "layers",
-            patched(two.to_bytes(), 292, &first),
-            malformed,
-            "overlap",
-        ),
-        (
-            "sparsity",
-            sparse(2, 0, 0.5).to_bytes(),
-            malformed,
-            "version",
-        ),
-        (
-            "its sum",
-            patched(sparse(1, 0, 0.5).to_bytes(), 128, &[9]),
-            mismatch,
-            "digest-mismatch",
-        ),
-        (
-            "draft",
-            patched(draft().to_bytes(), 160, &[9]),
-            mismatch,
-            "digest-mismatch",
-        ),
+        ("layers", patched(two.to_bytes(), 292, &first), malformed, "overlap"),
+        ("sparsity", sparse(2, 0, 0.5).to_bytes(), malformed, "version"),
+        ("its sum", patched(sparse(1, 0, 0.5).to_bytes(), 128, &[9]), mismatch, "digest-mismatch"),
+        ("draft", patched(draft().to_bytes(), 160, &[9]), mismatch, "digest-mismatch"),
     ] {
         let error = open(&bytes, false).unwrap_err();
         assert_eq!((error.kind(), error.code()), (kind, code), "{about}");
@@ -153,31 +93,11 @@ fn a_broken_tensor_is_refused_by_the_code_of_its_rule() {
     let second = |block: Vec<u8>| Squizd::one(flags, vec![plain(&[1], &[1.0]), block]).to_bytes();
     let most = u32::MAX;
     for (bytes, name, code) in [
-        (
-            second(block(b"NPCL", &[3, 1, 1], &[0; 4])),
-            "layers.0.1",
-            "dtype",
-        ),
-        (
-            second(block(b"NPCL", &[0, 3, most, most, most], &[])),
-            "layers.0.1",
-            shape,
-        ),
-        (
-            second(block(b"INT4", &[most, most], &[])),
-            "layers.0.1",
-            shape,
-        ),
-        (
-            second(block(b"TCAW", &[2, 65], &[1; 31])),
-            "layers.0.1",
-            shape,
-        ),
-        (
-            second(block(b"ASTW", &[16, 5, 6], &[7; 32])),
-            "layers.0.1",
-            "unsupported",
-        ),
+        (second(block(b"NPCL", &[3, 1, 1], &[0; 4])), "layers.0.1", "dtype"),
+        (second(block(b"NPCL", &[0, 3, most, most, most], &[])), "layers.0.1", shape),
+        (second(block(b"INT4", &[most, most], &[])), "layers.0.1", shape),
+        (second(block(b"TCAW", &[2, 65], &[1; 31])), "layers.0.1", shape),
+        (second(block(b"ASTW", &[16, 5, 6], &[7; 32])), "layers.0.1", "unsupported"),
         (second(b"XXXX0000".to_vec()), "layers.0.1", "header"),
         (int2(2, 2).to_bytes(), "layers.0.0", shape),
         (with_draft_at(&draft(), 256), "draft.0", "overlap"),
@@ -207,12 +127,7 @@ fn faults_that_only_strict_readers_refuse_have_a_code() {
     let layers = |count: u32| {
         let mut file = smallest();
         let layer = file.layers.remove(0);
-        file.layers = (0..count)
-            .map(|idx| Layer {
-                idx,
-                ..layer.clone()
-            })
-            .collect();
+        file.layers = (0..count).map(|idx| Layer { idx, ..layer.clone() }).collect();
         file
     };
     assert!(open(&layers(512).to_bytes(), true).is_ok());

@@ -22,18 +22,12 @@ fn files_come_back_byte_for_byte() {
         tables: tables.iter().map(|table| table.to_vec()).collect(),
         ..Squizd::one(
             flag::INT4,
-            vec![
-                block(b"INT4", &[2, 4], &[0x98, 0xBA, 0xDC, 0xFE]),
-                plain(&[1], &[1.0]),
-            ],
+            vec![block(b"INT4", &[2, 4], &[0x98, 0xBA, 0xDC, 0xFE]), plain(&[1], &[1.0])],
         )
     };
     let int2 = |tables: &[&[(u64, f32, f32)]]| Squizd {
         tables: int4(tables).tables,
-        ..Squizd::one(
-            flag::INT2,
-            vec![block(b"INT2", &[1, 5, 2], &[0b11_10_01_00, 3])],
-        )
+        ..Squizd::one(flag::INT2, vec![block(b"INT2", &[1, 5, 2], &[0b11_10_01_00, 3])])
     };
     for file in [
         Squizd::one(0, vec![plain(&[2], &[1.0, 2.0]), plain(&[], &[3.0])]),

@@ -19,10 +19,7 @@ fn faults_of_an_object_are_its_own() {
         ("no map", uint(1), "object schema"),
         (
             "no layout",
-            sorted(&[
-                ("shape", uints(&[2])),
-                ("parts", sorted(&[("data", pair())])),
-            ]),
+            sorted(&[("shape", uints(&[2])), ("parts", sorted(&[("data", pair())]))]),
             "object schema",
         ),
         ("no parts", object(&[2], "acme.x/1", &[]), "object schema"),
@@ -36,57 +33,21 @@ fn faults_of_an_object_are_its_own() {
             "object schema",
         ),
         ("65 dimensions", dense(&[1; 65], pair()), "object schema"),
-        (
-            "a product beyond 2^64",
-            dense(&[1 << 63, 4, 0], pair()),
-            "object shape-size-mismatch",
-        ),
-        (
-            "a size that is not the shape's",
-            dense(&[3], pair()),
-            "object shape-size-mismatch",
-        ),
+        ("a product beyond 2^64", dense(&[1 << 63, 4, 0], pair()), "object shape-size-mismatch"),
+        ("a size that is not the shape's", dense(&[3], pair()), "object shape-size-mismatch"),
         (
             "another part",
             object(&[2], "dense", &[("data", pair()), ("more", pair())]),
             "object schema",
         ),
-        (
-            "another name",
-            object(&[2], "dense", &[("values", pair())]),
-            "object schema",
-        ),
-        (
-            "an unknown dtype",
-            dense(&[2], part("f4", 4096, 8, &[])),
-            "object dtype",
-        ),
-        (
-            "bool, which is no dtype there",
-            dense(&[8], part("bool", 4096, 8, &[])),
-            "object dtype",
-        ),
-        (
-            "a type over another dtype",
-            typed("i8", "f8_e5m2"),
-            "object logical-type",
-        ),
+        ("another name", object(&[2], "dense", &[("values", pair())]), "object schema"),
+        ("an unknown dtype", dense(&[2], part("f4", 4096, 8, &[])), "object dtype"),
+        ("bool, which is no dtype there", dense(&[8], part("bool", 4096, 8, &[])), "object dtype"),
+        ("a type over another dtype", typed("i8", "f8_e5m2"), "object logical-type"),
         ("an unknown type", typed("u8", "acme.t"), "sound"),
-        (
-            "bools that are none",
-            typed("u8", "bool"),
-            "verify bool-value",
-        ),
-        (
-            "a blob off the grid",
-            dense(&[1], part("f32", 4100, 4, &[])),
-            "object alignment",
-        ),
-        (
-            "a blob in the header",
-            dense(&[2], part("f32", 0, 8, &[])),
-            "object alignment",
-        ),
+        ("bools that are none", typed("u8", "bool"), "verify bool-value"),
+        ("a blob off the grid", dense(&[1], part("f32", 4100, 4, &[])), "object alignment"),
+        ("a blob in the header", dense(&[2], part("f32", 0, 8, &[])), "object alignment"),
         (
             "a blob that leaves the file",
             dense(&[1 << 40], part("u8", 4096, 1 << 40, &[])),
@@ -99,10 +60,7 @@ fn faults_of_an_object_are_its_own() {
         ),
         (
             "a blob of three numbers",
-            dense(
-                &[2],
-                sorted(&[("dtype", text("f32")), ("blob", uints(&[4096, 8, 0]))]),
-            ),
+            dense(&[2], sorted(&[("dtype", text("f32")), ("blob", uints(&[4096, 8, 0]))])),
             "object schema",
         ),
         (
@@ -115,61 +73,21 @@ fn faults_of_an_object_are_its_own() {
             with(&[("encoding", text("zt.zstd-seekable/1"))]),
             "object schema",
         ),
-        (
-            "a length without an encoding",
-            with(&[("decoded_length", uint(8))]),
-            "object schema",
-        ),
-        (
-            "a shard that the table does not have",
-            with(&[("shard", text("base"))]),
-            "object schema",
-        ),
+        ("a length without an encoding", with(&[("decoded_length", uint(8))]), "object schema"),
+        ("a shard that the table does not have", with(&[("shard", text("base"))]), "object schema"),
         (
             "a digest in capitals",
             dense(&[2], digest("xxh3:00FF00FF00FF00FF")),
             "object digest-format",
         ),
-        (
-            "a digest without an algorithm",
-            dense(&[2], digest(":00")),
-            "object digest-format",
-        ),
-        (
-            "a digest without digits",
-            dense(&[2], digest("blake9:")),
-            "object digest-format",
-        ),
-        (
-            "an algorithm in capitals",
-            dense(&[2], digest("Blake9:00")),
-            "object digest-format",
-        ),
-        (
-            "digits that are none",
-            dense(&[2], digest("blake9:0g")),
-            "object digest-format",
-        ),
-        (
-            "a digest cut short",
-            dense(&[2], digest("xxh3:00")),
-            "object digest-format",
-        ),
-        (
-            "a sha256 cut short",
-            dense(&[2], digest("sha256:00")),
-            "object digest-format",
-        ),
-        (
-            "an unknown digest",
-            dense(&[2], digest("blake9:00ff")),
-            "sound",
-        ),
-        (
-            "a wrong digest",
-            dense(&[2], digest("xxh3:0000000000000000")),
-            "verify digest-mismatch",
-        ),
+        ("a digest without an algorithm", dense(&[2], digest(":00")), "object digest-format"),
+        ("a digest without digits", dense(&[2], digest("blake9:")), "object digest-format"),
+        ("an algorithm in capitals", dense(&[2], digest("Blake9:00")), "object digest-format"),
+        ("digits that are none", dense(&[2], digest("blake9:0g")), "object digest-format"),
+        ("a digest cut short", dense(&[2], digest("xxh3:00")), "object digest-format"),
+        ("a sha256 cut short", dense(&[2], digest("sha256:00")), "object digest-format"),
+        ("an unknown digest", dense(&[2], digest("blake9:00ff")), "sound"),
+        ("a wrong digest", dense(&[2], digest("xxh3:0000000000000000")), "verify digest-mismatch"),
         (
             "half a byte too much",
             dense(&[5], part("u8", 4096, 3, &[("type", text("f4_e2m1"))])),
@@ -203,14 +121,8 @@ fn faults_of_an_object_are_its_own() {
     for (what, object, expected) in cases {
         assert_eq!(code(one(&[0xFF; 8], object.clone())), expected, "{what}");
         // Its neighbour reads.
-        let objects = [
-            ("sound", dense(&[1], part("i64", 8192, 8, &[]))),
-            ("t", object),
-        ];
-        let bytes = framed(
-            &[&[0xFF; 8], &[7, 0, 0, 0, 0, 0, 0, 0]],
-            &manifest(&objects),
-        );
+        let objects = [("sound", dense(&[1], part("i64", 8192, 8, &[]))), ("t", object)];
+        let bytes = framed(&[&[0xFF; 8], &[7, 0, 0, 0, 0, 0, 0, 0]], &manifest(&objects));
         if let Ok(file) = open(bytes) {
             let sound = file.tensor("sound").unwrap().to_vec::<i64>();
             assert_eq!(sound.unwrap(), [7], "{what}");
@@ -232,27 +144,12 @@ fn indices_of_sparse_objects_are_plain_and_as_many_as_they_have_to_be() {
         code(one(&blob, object(shape, "zt.sparse_coo/1", &parts)))
     };
     let index = "object index-dtype";
-    assert_eq!(
-        csr(plain("i64", 16), plain("u64", 8), plain("f32", 4)),
-        index
-    );
-    assert_eq!(
-        csr(plain("u64", 16), plain("f64", 8), plain("f32", 4)),
-        index
-    );
-    assert_eq!(
-        csr(plain("u64", 16), plain("u32", 8), plain("f32", 8)),
-        index
-    );
-    assert_eq!(
-        csr(plain("u32", 8), typed("u32", 8, "acme.t"), plain("f32", 8)),
-        index
-    );
+    assert_eq!(csr(plain("i64", 16), plain("u64", 8), plain("f32", 4)), index);
+    assert_eq!(csr(plain("u64", 16), plain("f64", 8), plain("f32", 4)), index);
+    assert_eq!(csr(plain("u64", 16), plain("u32", 8), plain("f32", 8)), index);
+    assert_eq!(csr(plain("u32", 8), typed("u32", 8, "acme.t"), plain("f32", 8)), index);
     assert_eq!(coo(&[1, 2], plain("i64", 16), plain("f32", 4)), index);
-    assert_eq!(
-        coo(&[1, 2], typed("u64", 16, "acme.t"), plain("f32", 4)),
-        index
-    );
+    assert_eq!(coo(&[1, 2], typed("u64", 16, "acme.t"), plain("f32", 4)), index);
     // One coordinate and a half, and coordinates of no dimension.
     let len = "object shape-size-mismatch";
     assert_eq!(coo(&[1, 2], plain("u32", 12), plain("f32", 4)), len);
@@ -330,11 +227,7 @@ fn messages_contain_the_invalid_values() {
 /// Indices of more than one byte, in the order and number that the profiles ask for.
 #[test]
 fn columns_rise_and_places_differ_whatever_they_are() {
-    let rows = |columns: [u64; 2]| {
-        [0, 2, columns[0], columns[1]]
-            .map(u64::to_le_bytes)
-            .concat()
-    };
+    let rows = |columns: [u64; 2]| [0, 2, columns[0], columns[1]].map(u64::to_le_bytes).concat();
     let csr = |columns: [u64; 2]| {
         let parts = [
             ("indptr", part("u64", 4096, 16, &[])),
@@ -344,17 +237,11 @@ fn columns_rise_and_places_differ_whatever_they_are() {
         let object = object(&[1, 1 << 32], "zt.sparse_csr/1", &parts);
         let bytes = rows(columns);
         let (pointers, columns) = bytes.split_at(16);
-        code(framed(
-            &[pointers, columns, &[1, 2]],
-            &manifest(&[("t", object)]),
-        ))
+        code(framed(&[pointers, columns, &[1, 2]], &manifest(&[("t", object)])))
     };
     let coo = |places: [u64; 2]| {
         let coords = places.map(u64::to_le_bytes).concat();
-        let parts = [
-            ("coords", part("u64", 4096, 16, &[])),
-            ("values", part("u8", 8192, 2, &[])),
-        ];
+        let parts = [("coords", part("u64", 4096, 16, &[])), ("values", part("u8", 8192, 2, &[]))];
         let object = object(&[1 << 32], "zt.sparse_coo/1", &parts);
         code(framed(&[&coords, &[1, 2]], &manifest(&[("t", object)])))
     };
@@ -366,11 +253,7 @@ fn columns_rise_and_places_differ_whatever_they_are() {
         ([1 << 16, 1 << 16], false, false),
     ] {
         let expected = |is_sound| {
-            if is_sound {
-                "sound"
-            } else {
-                "verify index-value"
-            }
+            if is_sound { "sound" } else { "verify index-value" }
         };
         assert_eq!(csr(places), expected(rise), "{places:?}");
         assert_eq!(coo(places), expected(differ), "{places:?}");
@@ -382,10 +265,7 @@ fn a_digest_of_an_unknown_algorithm_has_a_warning() {
     let data = part("f32", 4096, 8, &[("digest", text("blake9:00ff"))]);
     let file = open(one(&[0; 8], dense(&[2], data))).unwrap();
     let warning = &file.warnings()[0];
-    assert_eq!(
-        (warning.code, warning.object.as_deref()),
-        ("unknown-digest", Some("t"))
-    );
+    assert_eq!((warning.code, warning.object.as_deref()), ("unknown-digest", Some("t")));
     let report = file.verify(&VerifyOptions::default()).unwrap();
     assert_eq!(report.unverified.len(), 1);
 }
@@ -406,59 +286,27 @@ fn faults_of_the_manifest_refuse_the_file() {
             with(&[("zzz", array(&[uint(1), map(&[(uint(1), uint(2))])]))]),
             "sound",
         ),
-        (
-            "bytes behind it",
-            [good.clone(), vec![0]].concat(),
-            "file cbor",
-        ),
+        ("bytes behind it", [good.clone(), vec![0]].concat(), "file cbor"),
         ("cut short", good[..good.len() - 1].to_vec(), "file cbor"),
         ("no map", uint(1), "file schema"),
         ("no objects", map(&[]), "file schema"),
-        (
-            "objects that are no map",
-            sorted(&[("objects", uint(1))]),
-            "file schema",
-        ),
+        ("objects that are no map", sorted(&[("objects", uint(1))]), "file schema"),
         (
             "a name that is no text",
             sorted(&[("objects", map(&[(uint(1), uint(1))]))]),
             "file schema",
         ),
-        (
-            "an empty name",
-            manifest(&[("", dense(&[2], pair()))]),
-            "file schema",
-        ),
-        (
-            "a long name",
-            manifest(&[(&*long, dense(&[2], pair()))]),
-            "file schema",
-        ),
-        (
-            "a name with a NUL",
-            manifest(&[("a\0", dense(&[2], pair()))]),
-            "file schema",
-        ),
-        (
-            "attributes that are no map",
-            with(&[("attributes", uint(1))]),
-            "file schema",
-        ),
+        ("an empty name", manifest(&[("", dense(&[2], pair()))]), "file schema"),
+        ("a long name", manifest(&[(&*long, dense(&[2], pair()))]), "file schema"),
+        ("a name with a NUL", manifest(&[("a\0", dense(&[2], pair()))]), "file schema"),
+        ("attributes that are no map", with(&[("attributes", uint(1))]), "file schema"),
         (
             "an attribute without a name",
             with(&[("attributes", map(&[(text(""), uint(1))]))]),
             "file schema",
         ),
-        (
-            "a tag",
-            with(&[("attributes", sorted(&[("a", tag(1, &uint(1)))]))]),
-            "file cbor",
-        ),
-        (
-            "too deep",
-            with(&[("attributes", sorted(&[("a", nested_arrays(40))]))]),
-            "file cbor",
-        ),
+        ("a tag", with(&[("attributes", sorted(&[("a", tag(1, &uint(1)))]))]), "file cbor"),
+        ("too deep", with(&[("attributes", sorted(&[("a", nested_arrays(40))]))]), "file cbor"),
         (
             "a key twice",
             map(&[(text("objects"), map(&[])), (text("objects"), map(&[]))]),
@@ -469,16 +317,8 @@ fn faults_of_the_manifest_refuse_the_file() {
             map(&[(text("objects"), map(&[])), (text("a"), uint(1))]),
             "file cbor",
         ),
-        (
-            "a number in more bytes",
-            with(&[("a", head_of_width(0, 1, 8))]),
-            "file cbor",
-        ),
-        (
-            "a shard that could be a path",
-            shard("../etc"),
-            "file schema",
-        ),
+        ("a number in more bytes", with(&[("a", head_of_width(0, 1, 8))]), "file cbor"),
+        ("a shard that could be a path", shard("../etc"), "file schema"),
         ("a hidden shard", shard(".a"), "file schema"),
     ];
     for (what, manifest, expected) in cases {
@@ -525,21 +365,11 @@ fn blobs_are_the_same_or_apart() {
         framed(&[&[0; 5000], &[0; 8]], &manifest(&objects))
     };
     let file = open(two(pair(), pair())).unwrap();
-    let span = |name| {
-        file.tensor(name)
-            .unwrap()
-            .component("data")
-            .unwrap()
-            .blob
-            .span
-    };
+    let span = |name| file.tensor(name).unwrap().component("data").unwrap().blob.span;
     assert_eq!(span("a"), span("b"));
     let bytes = two(part("f32", 4096, 4100, &[]), part("f32", 8192, 8, &[]));
     let file = open(bytes).unwrap();
-    let codes = file
-        .entries()
-        .into_iter()
-        .map(|entry| entry.fault().unwrap().code());
+    let codes = file.entries().into_iter().map(|entry| entry.fault().unwrap().code());
     assert!(codes.eq(["overlap", "overlap"]));
     let into_manifest = dense(&[4097], part("u8", 4096, 4097, &[]));
     assert_eq!(code(one(&[0; 8], into_manifest)), "object overlap");
@@ -600,15 +430,9 @@ fn limits_are_those_of_the_reader_and_may_be_met() {
     };
     for less in [0, 1] {
         let expected = (less > 0).then_some(ErrorKind::Limit);
-        let limits = Limits {
-            manifest_len: (manifest.len() - less) as u64,
-            ..Limits::default()
-        };
+        let limits = Limits { manifest_len: (manifest.len() - less) as u64, ..Limits::default() };
         assert_eq!(read(limits).err(), expected);
-        let limits = Limits {
-            attributes_len: attributes.len() - less,
-            ..Limits::default()
-        };
+        let limits = Limits { attributes_len: attributes.len() - less, ..Limits::default() };
         assert_eq!(read(limits).err(), expected);
     }
 }

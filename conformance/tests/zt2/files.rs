@@ -10,9 +10,7 @@ use super::path;
 #[test]
 fn what_is_read_becomes_a_file_of_1_2() {
     for case in foreign::cases("zt2") {
-        let input = zt_convert::Kinds::builtin()
-            .open(&case.path, OpenOptions::new())
-            .unwrap();
+        let input = zt_convert::Kinds::builtin().open(&case.path, OpenOptions::new()).unwrap();
         let hash = input.file().hash(&zt::HashOptions::default()).unwrap();
         let mut written = Vec::new();
         let options = zt_convert::ConvertOptions::new(zt_convert::ZT);

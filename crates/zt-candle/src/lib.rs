@@ -75,9 +75,9 @@ fn of_elements(elements: &Elements<'_>, shape: &[usize], device: &Device) -> Res
             let wide = elements.to_dtype(Stored::F32, &zt::registry());
             of_elements(&wide.map_err(Error::wrap)?, shape, device)
         }
-        (stored, Some(name)) => Err(Error::msg(format!(
-            "candle has no dtype for {name} over {stored}"
-        ))),
+        (stored, Some(name)) => {
+            Err(Error::msg(format!("candle has no dtype for {name} over {stored}")))
+        }
         (Stored::U8 | Stored::Bool, None) => raw(DType::U8),
         (Stored::U32, None) => raw(DType::U32),
         (Stored::I16, None) => raw(DType::I16),

@@ -16,11 +16,7 @@ fn file_of(name: &str, object: &dyn ToObject) -> Result<File> {
 }
 
 fn loaded(object: &dyn ToObject) -> Result<Tensor> {
-    Ok(zt_candle::tensor(
-        &file_of("w", object)?,
-        "w",
-        &Device::Cpu,
-    )?)
+    Ok(zt_candle::tensor(&file_of("w", object)?, "w", &Device::Cpu)?)
 }
 
 #[test]
@@ -59,10 +55,7 @@ fn sparse_and_quantized_tensors_arrive_dense() -> Result {
     let sparse = Coo::new([2, 2], &[7.0f32][..], &[1u64, 0][..])?;
     assert_eq!(loaded(&sparse)?.to_vec2::<f32>()?, [[0.0, 0.0], [7.0, 0.0]]);
     // 4-bit values 1 to 8, eight in a word, scaled by 0.5 and by 2.
-    let packing = Packing {
-        per_word: 8,
-        dtype: zt::DType::I32,
-    };
+    let packing = Packing { per_word: 8, dtype: zt::DType::I32 };
     let rule = Quantization::new(4, 4, packing);
     let packed = [0x8765_4321_u32.cast_signed()];
     let quantized = QuantizedGroup::new([2, 4], rule, &packed[..], &[0.5f32, 2.0][..], None)?;
@@ -79,10 +72,7 @@ fn a_model_gets_the_dtype_that_it_asks_for() -> Result {
     assert!(!weights.contains_tensor("a.bias"));
     let weight = weights.pp("a").get((2, 1), "weight")?;
     assert_eq!(weight.dtype(), DType::BF16);
-    assert_eq!(
-        weight.to_dtype(DType::F32)?.to_vec2::<f32>()?,
-        [[1.5], [-2.0]]
-    );
+    assert_eq!(weight.to_dtype(DType::F32)?.to_vec2::<f32>()?, [[1.5], [-2.0]]);
     Ok(())
 }
 
@@ -91,15 +81,9 @@ fn another_shape_and_a_missing_name_are_errors_of_candle() -> Result {
     let file = file_of("w", &Dense::from_slice(&[2], &[1.0f32, 2.0])?)?;
     let weights = zt_candle::var_builder(file, DType::F32, &Device::Cpu);
     let wrong = weights.get(3, "w").expect_err("the shape is another");
-    assert!(
-        format!("{wrong}").contains("shape mismatch for w"),
-        "{wrong}"
-    );
+    assert!(format!("{wrong}").contains("shape mismatch for w"), "{wrong}");
     let missing = weights.get(2, "v").expect_err("there is no v");
-    assert!(
-        format!("{missing}").contains("cannot find tensor v"),
-        "{missing}"
-    );
+    assert!(format!("{missing}").contains("cannot find tensor v"), "{missing}");
     Ok(())
 }
 
@@ -110,12 +94,7 @@ fn a_damaged_tensor_is_refused_and_its_neighbour_loads() -> Result {
     writer.add("bad", &Dense::from_slice(&[1], &[1.0f32])?)?;
     writer.add("good", &Dense::from_slice(&[1], &[2.0f32])?)?;
     writer.finish()?;
-    let at = File::from_bytes(bytes.clone())?
-        .tensor("bad")?
-        .component("data")?
-        .blob
-        .span
-        .offset();
+    let at = File::from_bytes(bytes.clone())?.tensor("bad")?.component("data")?.blob.span.offset();
     bytes[usize::try_from(at)?] ^= 1;
 
     let file = File::from_bytes(bytes)?;

@@ -34,16 +34,10 @@ fn a_remedy_that_keeps_all_values_comes_first() {
     let complex = dir.path().join("complex.zt");
     let mut writer = Writer::create(&complex).unwrap();
     let values = [zt::formats::Complex::new(1f32, 2.0)];
-    writer
-        .add("c", &Dense::from_slice(&[1], &values).unwrap())
-        .unwrap();
+    writer.add("c", &Dense::from_slice(&[1], &values).unwrap()).unwrap();
     writer.finish().unwrap();
     let run = zt!["convert", complex, out, "-f"].exits(5);
-    assert!(
-        !run.err.contains("--dtype"),
-        "no cast of complex: {}",
-        run.err
-    );
+    assert!(!run.err.contains("--dtype"), "no cast of complex: {}", run.err);
 }
 
 /// NumPy has no complex numbers with parts of 16 bits.
@@ -55,12 +49,8 @@ fn halves_of_complex_numbers_are_kept_by_zt_alone() {
     let path = dir.path().join("halves.zt");
     let mut writer = Writer::create(&path).unwrap();
     let values = [Complex::new(f16::ONE, f16::MAX)];
-    writer
-        .add("c", &Dense::from_slice(&[1], &values).unwrap())
-        .unwrap();
-    writer
-        .add("w", &Dense::from_slice(&[1], &[1f32]).unwrap())
-        .unwrap();
+    writer.add("c", &Dense::from_slice(&[1], &values).unwrap()).unwrap();
+    writer.add("w", &Dense::from_slice(&[1], &[1f32]).unwrap()).unwrap();
     writer.finish().unwrap();
     for out in ["out.npz", "out.npy", "out.safetensors", "out.gguf"] {
         let out = dir.path().join(out);
@@ -77,10 +67,7 @@ fn a_type_that_can_be_cast_is_not_dropped() {
     let fp8 = sample(dir.path());
     let out = dir.path().join("out.gguf");
     let run = zt!["convert", fp8, out, "--include", "fp8"].exits(5);
-    let (cast, drop) = (
-        run.err.find("--dtype f32"),
-        run.err.find("--drop-unsupported"),
-    );
+    let (cast, drop) = (run.err.find("--dtype f32"), run.err.find("--drop-unsupported"));
     assert!(cast.unwrap() < drop.unwrap(), "{}", run.err);
     zt!["convert", fp8, out, "--include", "fp8", "--dtype", "f32"].exits(0);
 }
@@ -94,9 +81,7 @@ fn long_lists_of_attributes_are_shortened_for_people() {
     writer.set_attributes([("tokens", Value::array(tokens))].into());
     writer.finish().unwrap();
     for key in [None, Some("tokens")] {
-        let get = ["meta", "get", path.to_str().unwrap()]
-            .into_iter()
-            .chain(key);
+        let get = ["meta", "get", path.to_str().unwrap()].into_iter().chain(key);
         let short = common::zt(get.clone()).exits(0).text();
         assert!(short.contains("<3>") && !short.contains("<4>"), "{short}");
         assert!(short.contains("996 of 1000 values more: --full"), "{short}");
@@ -132,11 +117,7 @@ fn the_beginning_of_a_name_leads_to_the_names() {
     let dir = tempdir().unwrap();
     let path = with_name(dir.path(), "pooler.dense.bias");
     let run = zt!["show", path, "pooler"].exits(2);
-    assert!(
-        run.err.contains("did you mean \"pooler.dense.bias\"?"),
-        "{}",
-        run.err
-    );
+    assert!(run.err.contains("did you mean \"pooler.dense.bias\"?"), "{}", run.err);
     let other = sample(dir.path());
     zt!["append", path, other].exits(0);
     let run = zt!["show", path, "pooler.dens.bias"].exits(2);
@@ -148,11 +129,8 @@ fn swapped_arguments_are_noticed() {
     let dir = tempdir().unwrap();
     let path = sample(dir.path());
     let out = dir.path().join("out");
-    for run in [
-        zt!["show", "w", path],
-        zt!["cat", "w", path],
-        zt!["extract", "w", path, "-o", out],
-    ] {
+    for run in [zt!["show", "w", path], zt!["cat", "w", path], zt!["extract", "w", path, "-o", out]]
+    {
         assert!(run.err.contains("the file comes first"), "{}", run.err);
     }
 }
@@ -188,12 +166,8 @@ fn a_uri_of_json_opens_again() {
 fn completed(words: &[&str]) -> Vec<String> {
     let at = (words.len() - 1).to_string();
     let mut shell = common::command();
-    shell
-        .env("COMPLETE", "bash")
-        .env("_CLAP_COMPLETE_INDEX", at);
-    shell
-        .env("_CLAP_COMPLETE_COMP_TYPE", "9")
-        .env("_CLAP_IFS", "\n");
+    shell.env("COMPLETE", "bash").env("_CLAP_COMPLETE_INDEX", at);
+    shell.env("_CLAP_COMPLETE_COMP_TYPE", "9").env("_CLAP_IFS", "\n");
     let run = common::run(shell.arg("--").args(words)).exits(0);
     run.text().lines().map(str::to_owned).collect()
 }
@@ -235,9 +209,7 @@ fn a_server_without_ranges_is_explained() {
         for stream in server.incoming() {
             let mut stream = stream.unwrap();
             let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
-            let head = lines
-                .next()
-                .is_some_and(|line| line.unwrap().starts_with("HEAD"));
+            let head = lines.next().is_some_and(|line| line.unwrap().starts_with("HEAD"));
             for line in lines {
                 if line.unwrap().is_empty() {
                     break;

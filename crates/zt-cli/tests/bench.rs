@@ -10,25 +10,13 @@ use tempfile::tempdir;
 fn every_operation_counts_all_bytes() {
     let dir = tempdir().unwrap();
     let path = sample(dir.path());
-    let document = zt!["bench", "--json", path, "--rounds", "1", "--jobs", "1"]
-        .exits(0)
-        .json();
-    let expected = [
-        "decoded_size",
-        "file",
-        "file_size",
-        "jobs",
-        "kind",
-        "objects",
-        "operations",
-        "rounds",
-    ];
+    let document = zt!["bench", "--json", path, "--rounds", "1", "--jobs", "1"].exits(0).json();
+    let expected =
+        ["decoded_size", "file", "file_size", "jobs", "kind", "objects", "operations", "rounds"];
     assert_eq!(keys(&document), expected);
     assert_eq!(document["file_size"], path.metadata().unwrap().len());
     let operations = document["operations"].as_array().unwrap();
-    let names = operations
-        .iter()
-        .map(|operation| operation["operation"].as_str().unwrap());
+    let names = operations.iter().map(|operation| operation["operation"].as_str().unwrap());
     let expected = [
         "file",
         "memory",
@@ -48,11 +36,7 @@ fn every_operation_counts_all_bytes() {
             "open" => &Value::Null,
             "memory" => {
                 let copied = operation["bytes"].as_u64().unwrap();
-                assert_eq!(
-                    copied,
-                    64 << 20,
-                    "more than a cache holds, also for a small file"
-                );
+                assert_eq!(copied, 64 << 20, "more than a cache holds, also for a small file");
                 continue;
             }
             _ => &document["decoded_size"],
@@ -66,9 +50,7 @@ fn every_operation_counts_all_bytes() {
 #[test]
 fn text_has_a_line_for_each_operation() {
     let dir = tempdir().unwrap();
-    let text = zt!["bench", sample(dir.path()), "--rounds", "2"]
-        .exits(0)
-        .text();
+    let text = zt!["bench", sample(dir.path()), "--rounds", "2"].exits(0).text();
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 12, "{text}");
     assert!(lines[0].starts_with("OPERATION"), "{text}");

@@ -35,9 +35,7 @@ fn a_folder_is_one_checkpoint_and_so_is_its_metadata() {
     assert_eq!(list["warnings"][0]["code"], "not-tensor");
     let below = zt_in(dir.path(), &["ls", "--json", "-r", "."]).exits(0);
     assert_eq!(below.json().as_array().unwrap().len(), 1);
-    let values: Vec<u8> = (0..8u8)
-        .flat_map(|at| f32::from(at).to_le_bytes())
-        .collect();
+    let values: Vec<u8> = (0..8u8).flat_map(|at| f32::from(at).to_le_bytes()).collect();
     for input in ["step", "step/.metadata"] {
         assert_eq!(zt_in(dir.path(), &["cat", input, "w"]).exits(0).out, values);
     }
@@ -49,16 +47,7 @@ fn a_folder_is_one_checkpoint_and_so_is_its_metadata() {
 #[test]
 fn a_checkpoint_becomes_a_set_of_the_same_tensors() {
     let dir = step("mesh");
-    let split = [
-        "split",
-        "step",
-        "-o",
-        "model",
-        "--max-shard-size",
-        "4KB",
-        "--to",
-        "safetensors",
-    ];
+    let split = ["split", "step", "-o", "model", "--max-shard-size", "4KB", "--to", "safetensors"];
     zt_in(dir.path(), &split).exits(0);
     let index = "model/step.safetensors.index.json";
     assert!(dir.path().join(index).is_file());
@@ -66,11 +55,7 @@ fn a_checkpoint_becomes_a_set_of_the_same_tensors() {
     zt_in(dir.path(), &["convert", "step", "step/whole.zt"]).exits(0);
     zt_in(dir.path(), &["diff", "step/.metadata", "step/whole.zt"]).exits(0);
     // An input is never replaced.
-    zt_in(
-        dir.path(),
-        &["convert", "-f", "step/.metadata", "step/__0_0.distcp"],
-    )
-    .exits(2);
+    zt_in(dir.path(), &["convert", "-f", "step/.metadata", "step/__0_0.distcp"]).exits(2);
 }
 
 #[test]
@@ -78,37 +63,26 @@ fn slices_in_safetensors_files_are_whole_tensors_together() {
     let dir = step("safetensors");
     let [first, second] =
         [1, 2].map(|no| format!("step/shard-0000{no}-model-00001-of-00001.safetensors"));
-    let list = zt_in(dir.path(), &["ls", "--json", "-r", "."])
-        .exits(0)
-        .json();
+    let list = zt_in(dir.path(), &["ls", "--json", "-r", "."]).exits(0).json();
     assert_eq!(list.as_array().unwrap().len(), 1);
     let step = std::path::Path::new(".").join("step");
     assert_eq!(list[0]["file"], step.to_str().unwrap());
     assert_eq!(list[0]["objects"][0]["shape"], serde_json::json!([4, 2]));
     // One file alone is a part.
-    let part = zt_in(dir.path(), &["ls", "--json", &second])
-        .exits(0)
-        .json();
+    let part = zt_in(dir.path(), &["ls", "--json", &second]).exits(0).json();
     assert_eq!(part["warnings"][0]["code"], "slices");
     assert_eq!(part["objects"][0]["shape"], serde_json::json!([2, 2]));
     zt_in(dir.path(), &["convert", &first, "part.zt"]).exits(5);
     zt_in(dir.path(), &["merge", &second, &first, "whole.safetensors"]).exits(0);
     zt_in(dir.path(), &["diff", "step", "whole.safetensors"]).exits(0);
-    let keys = zt_in(dir.path(), &["meta", "get", "--json", "whole.safetensors"])
-        .exits(0)
-        .text();
+    let keys = zt_in(dir.path(), &["meta", "get", "--json", "whole.safetensors"]).exits(0).text();
     assert!(!keys.contains("DCP"), "{keys}");
     zt_in(dir.path(), &["split", "step", "-o", "set", "--to", "zt"]).exits(0);
     zt_in(dir.path(), &["diff", "step", "set/step.zt"]).exits(0);
     // The second file alone has a gap before its rows.
     fs::remove_file(dir.path().join(&first)).unwrap();
     let run = zt_in(dir.path(), &["verify", "step"]).exits(1);
-    assert!(
-        run.err
-            .contains("a gap: no slice has the element at [0, 0]"),
-        "{}",
-        run.err
-    );
+    assert!(run.err.contains("a gap: no slice has the element at [0, 0]"), "{}", run.err);
 }
 
 #[test]

@@ -32,14 +32,10 @@ fn evil(folder: &Path, number: u32) -> PathBuf {
     let mut writer = Writer::create(&path).unwrap();
     writer.set_attributes([(EVIL, EVIL)].into());
     let name = format!("{EVIL}{number}");
-    writer
-        .add(&name, &Dense::from_slice(&[2, 2], &[1f32; 4]).unwrap())
-        .unwrap();
+    writer.add(&name, &Dense::from_slice(&[2, 2], &[1f32; 4]).unwrap()).unwrap();
     let mut object = writer.begin(&format!("{name}?"), &[1], EVIL).unwrap();
     object.set_attributes([(EVIL, EVIL)].into());
-    let mut component = object
-        .component(EVIL, zt::DType::U8, Some(EVIL.into()))
-        .unwrap();
+    let mut component = object.component(EVIL, zt::DType::U8, Some(EVIL.into())).unwrap();
     component.write_all(&[1]).unwrap();
     component.finish().unwrap();
     object.finish().unwrap();

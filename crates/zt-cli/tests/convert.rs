@@ -15,9 +15,7 @@ fn a_safetensors_file_comes_back_bit_for_bit() {
     let dir = tempdir().unwrap();
     let (first, ours) = (dir.path().join("a.safetensors"), dir.path().join("a.zt"));
     of_zeros(&first, 1 << 20);
-    let document = zt!["convert", "--json", first, ours, "--zstd"]
-        .exits(0)
-        .json();
+    let document = zt!["convert", "--json", first, ours, "--zstd"].exits(0).json();
     let expected = [
         "bytes",
         "damaged",
@@ -33,10 +31,7 @@ fn a_safetensors_file_comes_back_bit_for_bit() {
         "warnings",
     ];
     assert_eq!(keys(&document), expected);
-    assert_eq!(
-        (&document["kind"], &document["objects"]),
-        (&json!("zt"), &json!(1))
-    );
+    assert_eq!((&document["kind"], &document["objects"]), (&json!("zt"), &json!(1)));
     assert_eq!(document["bytes"], 1 << 20);
     assert_eq!(document["file_size"], ours.metadata().unwrap().len());
     assert!(ours.metadata().unwrap().len() < 1 << 16);
@@ -114,10 +109,7 @@ fn planes_are_written_and_joined_again() {
     };
     assert_eq!(dense(&ours), dense(&first));
     let slice = |file: &std::path::Path| {
-        zt!["show", "--json", file, name, "--slice", "5:9"]
-            .exits(0)
-            .json()["values"]
-            .clone()
+        zt!["show", "--json", file, name, "--slice", "5:9"].exits(0).json()["values"].clone()
     };
     assert_eq!(slice(&ours), slice(&first));
     zt!["convert", first, path("c.safetensors"), "--planes"].exits(2);
@@ -140,10 +132,7 @@ fn a_file_is_written_to_stdout() {
     let path = sample(dir.path());
     let out = dir.path().join("out.zt");
     zt!["convert", path, out].exits(0);
-    assert_eq!(
-        zt!["convert", path, "-"].exits(0).out,
-        fs::read(&out).unwrap()
-    );
+    assert_eq!(zt!["convert", path, "-"].exits(0).out, fs::read(&out).unwrap());
     // Under any name of stdout, nothing else is printed there.
     #[cfg(target_os = "linux")]
     for name in ["/dev/stdout", "/dev/fd/1"] {
@@ -184,11 +173,7 @@ fn values_are_cast_and_decoded() {
     let document = zt!["ls", "--json", out].json();
     let object = |name: &str| {
         let objects = document["objects"].as_array().unwrap();
-        objects
-            .iter()
-            .find(|object| object["name"] == name)
-            .unwrap()
-            .clone()
+        objects.iter().find(|object| object["name"] == name).unwrap().clone()
     };
     assert_eq!(object("w")["components"][0]["dtype"], "bf16");
     assert_eq!(object("graph")["format"], "dense");
@@ -201,10 +186,7 @@ fn nothing_is_overwritten_without_force() {
     let path = sample(dir.path());
     let out = dir.path().join("out.zt");
     fs::write(&out, "precious").unwrap();
-    assert_eq!(
-        zt!["convert", "--json", path, out].exits(2).error_code(),
-        "overwrite"
-    );
+    assert_eq!(zt!["convert", "--json", path, out].exits(2).error_code(), "overwrite");
     assert_eq!(fs::read(&out).unwrap(), b"precious");
     let shards = dir.path().join("shards");
     zt!["split", path, "-o", shards].exits(0);
@@ -297,23 +279,12 @@ fn damaged_objects_stop_a_conversion_or_are_skipped() {
 
         let run = zt!["convert", path, out, "--json", "--skip-damaged"].exits(1);
         let document = run.json();
-        assert_eq!(
-            (&document["left_out"], &document["objects"]),
-            (&json!(["bad"]), &json!(1))
-        );
+        assert_eq!((&document["left_out"], &document["objects"]), (&json!(["bad"]), &json!(1)));
         assert_eq!(document["damaged"], document["left_out"]);
         let warning = &document["warnings"][0];
-        assert_eq!(
-            (&warning["code"], &warning["object"]),
-            (&json!("lossy"), &json!("bad"))
-        );
+        assert_eq!((&warning["code"], &warning["object"]), (&json!("lossy"), &json!("bad")));
         let fault = zt!["ls", "--json", path].json()["objects"][0]["fault"]["code"].clone();
-        assert!(
-            warning["message"]
-                .as_str()
-                .unwrap()
-                .contains(fault.as_str().unwrap())
-        );
+        assert!(warning["message"].as_str().unwrap().contains(fault.as_str().unwrap()));
         assert!(run.err.contains("warning[lossy]: bad"), "{}", run.err);
         zt!["verify", out].exits(0);
     }
@@ -322,9 +293,7 @@ fn damaged_objects_stop_a_conversion_or_are_skipped() {
     of_floats(&other, &[1.0]);
     let run = zt!["append", other, path].exits(1);
     assert!(run.err.contains("--skip-damaged"), "{}", run.err);
-    let document = zt!["append", other, path, "--skip-damaged", "--json"]
-        .exits(1)
-        .json();
+    let document = zt!["append", other, path, "--skip-damaged", "--json"].exits(1).json();
     assert_eq!(document["added"], json!(["good"]));
     assert_eq!(document["left_out"], json!(["bad"]));
     let damaged = common::damaged(dir.path());
@@ -369,11 +338,7 @@ fn objects_that_the_output_kind_cannot_represent_are_named() {
         let run = zt!["convert", "-f", path, out, "--to", kind, "--lossy"].exits(0);
         assert!(run.text().ends_with(": blocks\n"), "{}", run.text());
         let run = zt!["convert", path, "-", "--to", kind, "--lossy"].exits(0);
-        assert!(
-            run.err.contains("note: ") && run.err.contains(": blocks\n"),
-            "{}",
-            run.err
-        );
+        assert!(run.err.contains("note: ") && run.err.contains(": blocks\n"), "{}", run.err);
     }
     // Without any object left there is an error, and no hint at the option that was given.
     let run = zt!["convert", path, dir.path().join("w.npy"), "--lossy"].exits(5);
@@ -384,22 +349,11 @@ fn objects_that_the_output_kind_cannot_represent_are_named() {
 #[test]
 fn warnings_about_objects_come_before_that_about_the_file() {
     let dir = tempdir().unwrap();
-    let (path, out) = (
-        common::sample(dir.path()),
-        dir.path().join("out.safetensors"),
-    );
+    let (path, out) = (common::sample(dir.path()), dir.path().join("out.safetensors"));
     let run = zt!["convert", path, out, "--drop-unsupported"].exits(0);
     let lines: Vec<&str> = run.err.lines().collect();
-    assert!(
-        lines[0].starts_with("warning[lossy]: graph: "),
-        "{}",
-        run.err
-    );
-    assert!(
-        lines[1].contains("11 attributes of the file"),
-        "{}",
-        run.err
-    );
+    assert!(lines[0].starts_with("warning[lossy]: graph: "), "{}", run.err);
+    assert!(lines[1].contains("11 attributes of the file"), "{}", run.err);
     assert_eq!(lines.len(), 2, "{}", run.err);
 }
 
@@ -433,10 +387,7 @@ fn metadata_are_dropped_with_a_warning_and_without_a_flag() {
     let run = zt!["convert", hub, arrays].exits(0);
     assert!(run.err.starts_with("warning[lossy]: "), "{}", run.err);
     assert!(run.err.contains("\"format\""), "{}", run.err);
-    assert_eq!(
-        zt!["ls", arrays, "--json"].json()["objects"][0]["name"],
-        "w"
-    );
+    assert_eq!(zt!["ls", arrays, "--json"].json()["objects"][0]["name"], "w");
 
     let lightning = corpus.join("torch/lightning.pt");
     let tensors = path("lightning.safetensors");
@@ -445,10 +396,7 @@ fn metadata_are_dropped_with_a_warning_and_without_a_flag() {
     assert_eq!(document["left_out"], json!([]));
     assert!(run.err.contains("\"epoch\""), "{}", run.err);
     let before = zt!["ls", lightning, "--json"].json();
-    assert_eq!(
-        document["objects"],
-        before["objects"].as_array().unwrap().len()
-    );
+    assert_eq!(document["objects"], before["objects"].as_array().unwrap().len());
 
     let flags = path("flags.zt");
     let mut writer = zt::Writer::create(&flags).unwrap();
@@ -456,11 +404,7 @@ fn metadata_are_dropped_with_a_warning_and_without_a_flag() {
     writer.add("flags", &dense).unwrap();
     writer.finish().unwrap();
     let run = zt!["convert", flags, path("flags.gguf")].exits(0);
-    assert!(
-        run.err.starts_with("warning[lossy]: flags: "),
-        "{}",
-        run.err
-    );
+    assert!(run.err.starts_with("warning[lossy]: flags: "), "{}", run.err);
 }
 
 /// One run tells all that has to be decided, and writes nothing.
@@ -473,11 +417,7 @@ fn every_value_that_would_be_lost_is_listed_at_once() {
     let error = &run.json()["error"];
     assert_eq!(error["code"], "lossy");
     for name in ["complex", "fp8", "graph"] {
-        assert!(
-            run.err.contains(&format!("{name}: gguf cannot")),
-            "{}",
-            run.err
-        );
+        assert!(run.err.contains(&format!("{name}: gguf cannot")), "{}", run.err);
     }
     let dropped = zt!["convert", path, out, "--json", "--drop-unsupported"].exits(0);
     let left_out = dropped.json()["left_out"].clone();
@@ -489,11 +429,7 @@ fn a_folder_is_not_replaced_and_force_is_not_hinted_at() {
     let dir = tempdir().unwrap();
     let path = common::sample(dir.path());
     for force in [&[][..], &["--force"]] {
-        let arguments = [
-            "convert",
-            path.to_str().unwrap(),
-            dir.path().to_str().unwrap(),
-        ];
+        let arguments = ["convert", path.to_str().unwrap(), dir.path().to_str().unwrap()];
         let arguments = arguments.iter().chain(&["--to", "zt"]).chain(force);
         let run = common::zt(arguments).exits(2);
         assert!(run.err.contains("error[overwrite]"), "{}", run.err);

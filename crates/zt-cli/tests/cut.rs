@@ -22,9 +22,7 @@ const LEN: u32 = 1 << 20;
 fn large(path: &Path) {
     let mut writer = Writer::create(path).unwrap();
     for at in 0..OBJECTS {
-        let values: Vec<u32> = (0..LEN)
-            .map(|value| value.wrapping_mul(0x9e37_79b9 + at))
-            .collect();
+        let values: Vec<u32> = (0..LEN).map(|value| value.wrapping_mul(0x9e37_79b9 + at)).collect();
         let dense = Dense::from_slice(&[u64::from(LEN)], &values).unwrap();
         writer.add(&format!("w.{at}"), &dense).unwrap();
     }
@@ -37,11 +35,9 @@ fn truncating_a_file_during_a_read_is_an_error_and_no_signal() {
     let (path, out) = (dir.path().join("x.zt"), dir.path().join("out.safetensors"));
     let (path_text, out_text) = (path.to_str().unwrap(), out.to_str().unwrap());
     let mut failed = 0;
-    for arguments in [
-        &["verify", path_text][..],
-        &["hash", path_text],
-        &["convert", path_text, out_text],
-    ] {
+    for arguments in
+        [&["verify", path_text][..], &["hash", path_text], &["convert", path_text, out_text]]
+    {
         for at in 0..8u64 {
             large(&path);
             let _ = std::fs::remove_file(&out);
@@ -61,10 +57,7 @@ fn truncating_a_file_during_a_read_is_an_error_and_no_signal() {
             assert_eq!(output.status.signal(), None, "{arguments:?}: {err}");
             assert!(!err.contains("panicked"), "{err}");
             let code = output.status.code().unwrap();
-            assert!(
-                [0, 1, 3, 4].contains(&code),
-                "{arguments:?} exits {code}: {err}"
-            );
+            assert!([0, 1, 3, 4].contains(&code), "{arguments:?} exits {code}: {err}");
             failed += usize::from(code != 0);
             if code == 0 {
                 continue;

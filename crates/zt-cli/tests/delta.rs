@@ -58,12 +58,8 @@ fn deltas_make_the_file_again() {
     assert_eq!((&json["changed"], &json["same"]), (&1.into(), &0.into()));
     assert_eq!(json["bytes"], 800);
     let two = ["patch", "0.zt", "to-1.zt", "to-2.zt", "-o"];
-    steps
-        .zt(&[&two[..], &["new.safetensors"]].concat())
-        .exits(0);
-    steps
-        .zt(&["patch", "0.zt", "d.zt", "-o", "new.zt"])
-        .exits(0);
+    steps.zt(&[&two[..], &["new.safetensors"]].concat()).exits(0);
+    steps.zt(&["patch", "0.zt", "d.zt", "-o", "new.zt"]).exits(0);
     for new in ["new.safetensors", "new.zt"] {
         assert_eq!(steps.content(&[new]), steps.content(&["2.zt"]));
     }
@@ -97,9 +93,7 @@ fn a_wrong_base_writes_nothing() {
     let run = run.exits(2);
     assert_eq!(run.error_code(), "wrong-base");
     assert!(!run.err.contains("--skip-damaged"), "{}", run.err);
-    let run = steps.zt(&[
-        "patch", "0.zt", "to-2.zt", "to-1.zt", "-o", "new.zt", "--json",
-    ]);
+    let run = steps.zt(&["patch", "0.zt", "to-2.zt", "to-1.zt", "-o", "new.zt", "--json"]);
     assert_eq!(run.exits(2).error_code(), "wrong-base");
     let run = steps.zt(&["convert", "to-1.zt", "--base", "2.zt", "new.zt", "--json"]);
     assert_eq!(run.exits(2).error_code(), "wrong-base");
@@ -131,16 +125,12 @@ fn base_reads_a_delta_as_its_result() {
     steps.zt(&[&["diff", "2.zt"], &two[..]].concat()).exits(0);
     let show = |arguments: &[&str]| steps.zt(&[&["show"], arguments, &["--slice", "1:3"]].concat());
     let expected = show(&["2.zt", "w"]).exits(0).text();
-    let found = show(&[&two[..1], &["w"], &two[1..]].concat())
-        .exits(0)
-        .text();
+    let found = show(&[&two[..1], &["w"], &two[1..]].concat()).exits(0).text();
     assert_eq!(found, expected);
     // Two deltas become one.
     let joined = [&["delta", "0.zt"], &two[..], &["-o", "d.zt"]].concat();
     steps.zt(&joined).exits(0);
-    steps
-        .zt(&["patch", "0.zt", "d.zt", "-o", "new.zt"])
-        .exits(0);
+    steps.zt(&["patch", "0.zt", "d.zt", "-o", "new.zt"]).exits(0);
     assert_eq!(steps.content(&["new.zt"]), steps.content(&["2.zt"]));
 }
 

@@ -32,21 +32,9 @@ fn kinds_and_encodings_do_not_differ() {
     let found = zt!["diff", "--json", plain, planes].exits(0).json();
     assert_eq!(
         keys(&found),
-        [
-            "a",
-            "attributes",
-            "b",
-            "changed",
-            "only_a",
-            "only_b",
-            "same",
-            "unchanged"
-        ]
+        ["a", "attributes", "b", "changed", "only_a", "only_b", "same", "unchanged"]
     );
-    assert_eq!(
-        (&found["same"], &found["unchanged"]),
-        (&json!(true), &json!(1))
-    );
+    assert_eq!((&found["same"], &found["unchanged"]), (&json!(true), &json!(1)));
 }
 
 #[test]
@@ -70,16 +58,7 @@ fn only_values_matter_if_only_they_are_compared() {
     writer.add("w", &wide).unwrap();
     writer.finish().unwrap();
     let blocks = path("d.zt");
-    zt![
-        "quantize",
-        quantized,
-        blocks,
-        "--bits",
-        "8",
-        "--group-size",
-        "32"
-    ]
-    .exits(0);
+    zt!["quantize", quantized, blocks, "--bits", "8", "--group-size", "32"].exits(0);
     zt!["diff", "--only-values", "--atol", "0.01", quantized, blocks].exits(0);
     zt!["diff", "--atol", "0.01", quantized, blocks].exits(1);
 }
@@ -134,11 +113,7 @@ fn of_side(path: &Path, is_a: bool) {
     let key = if is_a { "left" } else { "right" };
     noted.attributes = Some(attributes(key, "on"));
     add("attribute", &noted);
-    let of_type = if is_a {
-        two()
-    } else {
-        two().with_logical_type("f8_e5m2")
-    };
+    let of_type = if is_a { two() } else { two().with_logical_type("f8_e5m2") };
     add("type", &dense(&[2], of_type));
     let one = [if is_a { 1 } else { 3 }];
     let mut parts = vec![("both".into(), bytes(&one))];
@@ -183,10 +158,7 @@ fn every_kind_of_difference_has_a_line_and_a_document() {
                 {"what": "attribute", "key": "right", "b": "on"},
             ]),
         ),
-        (
-            "type",
-            json!([{"what": "type", "component": "data", "a": null, "b": "f8_e5m2"}]),
-        ),
+        ("type", json!([{"what": "type", "component": "data", "a": null, "b": "f8_e5m2"}])),
         (
             "component",
             json!([
@@ -196,10 +168,7 @@ fn every_kind_of_difference_has_a_line_and_a_document() {
             ]),
         ),
         ("value", json!([values("data", 2)])),
-        (
-            "format",
-            json!([{"what": "format", "a": "dense", "b": "sparse_csr"}]),
-        ),
+        ("format", json!([{"what": "format", "a": "dense", "b": "sparse_csr"}])),
     ];
     let expected = expected.map(|(name, changes)| json!({"name": name, "changes": changes}));
     assert_eq!(found["changed"], json!(expected));
@@ -207,17 +176,12 @@ fn every_kind_of_difference_has_a_line_and_a_document() {
         found["attributes"],
         json!([{"what": "attribute", "key": "side", "a": "a", "b": "b"}])
     );
-    assert_eq!(
-        (&found["only_a"], &found["only_b"]),
-        (&json!(["left"]), &json!(["right"]))
-    );
+    assert_eq!((&found["only_a"], &found["only_b"]), (&json!(["left"]), &json!(["right"])));
 
     let lines = |arguments: &[&str]| {
         let paths = [a.as_os_str(), b.as_os_str()];
         let arguments = arguments.iter().map(std::ffi::OsStr::new);
-        let text = zt(["diff".as_ref()].into_iter().chain(arguments).chain(paths))
-            .exits(1)
-            .text();
+        let text = zt(["diff".as_ref()].into_iter().chain(arguments).chain(paths)).exits(1).text();
         let text = text.replace(&*a.to_string_lossy(), "A");
         text.replace(&*b.to_string_lossy(), "B")
     };
@@ -253,10 +217,7 @@ fn other_dtypes_and_unreadable_objects_have_lines() {
     let damaged = damaged(dir.path());
     for (one, other) in [(&a, &damaged), (&damaged, &a)] {
         let text = zt!["diff", one, other].exits(1).text();
-        let line = format!(
-            "w: cannot be read in {}: [digest-mismatch] ",
-            damaged.display()
-        );
+        let line = format!("w: cannot be read in {}: [digest-mismatch] ", damaged.display());
         assert!(text.starts_with(&line), "{text}");
     }
 }
@@ -287,10 +248,7 @@ fn an_unreadable_object_is_an_error() {
     let run = zt!["diff", "--json", a, b].exits(1);
     assert!(run.err.starts_with("error[digest-mismatch]"), "{}", run.err);
     let change = &run.json()["changed"][0]["changes"][0];
-    assert_eq!(
-        (&change["what"], &change["in"]),
-        (&json!("unreadable"), &json!("b"))
-    );
+    assert_eq!((&change["what"], &change["in"]), (&json!("unreadable"), &json!("b")));
     assert_eq!(change["error"]["code"], "digest-mismatch");
     fs::write(&b, "none").unwrap();
     zt!["diff", a, b].exits(3);
@@ -317,9 +275,7 @@ fn arrays_of_two_files_without_names_are_compared() {
 
 /// Two versions of a model, and what NumPy says of their distances: `conformance/data/summary.py`.
 fn data(name: &str) -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../conformance/data")
-        .join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/data").join(name)
 }
 
 #[test]
@@ -348,16 +304,11 @@ fn the_distances_of_a_summary_are_numpys() {
                     assert!(is_near, "{name} {key}: {found} and {expected}");
                 }
             }
-            let names = objects
-                .iter()
-                .map(|object| object["name"].as_str().unwrap());
+            let names = objects.iter().map(|object| object["name"].as_str().unwrap());
             let names: Vec<_> = names.take(5).collect();
             // First what has no distance, then by the change.
             assert_eq!(names, ["odd", "zero", "signal", "step", "layers.2.w"]);
-            assert_eq!(
-                (&found["only_a"], &found["only_b"]),
-                (&json!(["old"]), &json!(["new"]))
-            );
+            assert_eq!((&found["only_a"], &found["only_b"]), (&json!(["old"]), &json!(["new"])));
             assert_eq!(
                 (&found["changed"][0]["name"], &found["unchanged"]),
                 (&json!("wide"), &json!(1))
@@ -397,10 +348,7 @@ fn a_summary_is_a_table_with_four_digits() {
     assert!(odd.starts_with("odd ") && odd.ends_with(" 2"), "{text}");
     assert!(zero.contains(" inf "), "{text}");
     assert!(signal.contains(" 0.5000 "), "{text}");
-    assert!(
-        !text.contains("layers.0.w"),
-        "equal objects are counted: {text}"
-    );
+    assert!(!text.contains("layers.0.w"), "equal objects are counted: {text}");
     let last = text.lines().last().unwrap();
     assert!(last.starts_with("9 objects changed, 1 only in "), "{last}");
     assert!(last.ends_with(", 1 the same"), "{last}");

@@ -15,16 +15,8 @@ fn ls_lists_everything_that_the_file_says() {
     let dir = tempdir().unwrap();
     let path = sample(dir.path());
     let document = zt!["ls", "--json", path].exits(0).json();
-    let expected = [
-        "attributes",
-        "file",
-        "file_size",
-        "kind",
-        "layout",
-        "objects",
-        "version",
-        "warnings",
-    ];
+    let expected =
+        ["attributes", "file", "file_size", "kind", "layout", "objects", "version", "warnings"];
     assert_eq!(keys(&document), expected);
     assert_eq!(document["kind"], "zt");
     assert_eq!(document["layout"], "1.2");
@@ -34,60 +26,23 @@ fn ls_lists_everything_that_the_file_says() {
     assert_eq!(document["warnings"], json!([]));
 
     let objects = document["objects"].as_array().unwrap();
-    let names: Vec<_> = objects
-        .iter()
-        .map(|object| object["name"].as_str().unwrap())
-        .collect();
-    assert_eq!(
-        names,
-        ["w", "half", "fp8", "complex", "flags", "scalar", "graph"]
-    );
+    let names: Vec<_> = objects.iter().map(|object| object["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["w", "half", "fp8", "complex", "flags", "scalar", "graph"]);
     let w = &objects[0];
-    assert_eq!(
-        keys(w),
-        [
-            "attributes",
-            "components",
-            "fault",
-            "format",
-            "name",
-            "shape",
-            "type"
-        ]
-    );
-    assert_eq!(
-        (&w["shape"], &w["format"]),
-        (&json!([2, 3]), &json!("dense"))
-    );
+    assert_eq!(keys(w), ["attributes", "components", "fault", "format", "name", "shape", "type"]);
+    assert_eq!((&w["shape"], &w["format"]), (&json!([2, 3]), &json!("dense")));
     assert_eq!((&w["fault"], &w["attributes"]), (&json!(null), &json!({})));
     let data = &w["components"][0];
-    let expected = [
-        "decoded_length",
-        "digest",
-        "dtype",
-        "encoding",
-        "length",
-        "offset",
-        "role",
-        "type",
-    ];
+    let expected =
+        ["decoded_length", "digest", "dtype", "encoding", "length", "offset", "role", "type"];
     assert_eq!(keys(data), expected);
-    assert_eq!(
-        (&data["role"], &data["dtype"]),
-        (&json!("data"), &json!("f32"))
-    );
-    assert_eq!(
-        (&data["type"], &data["encoding"]),
-        (&json!(null), &json!("raw"))
-    );
+    assert_eq!((&data["role"], &data["dtype"]), (&json!("data"), &json!("f32")));
+    assert_eq!((&data["type"], &data["encoding"]), (&json!(null), &json!("raw")));
     assert_eq!((&data["offset"], &data["length"]), (&json!(64), &json!(24)));
     assert_eq!(data["decoded_length"], 24);
     let digest = data["digest"].as_str().unwrap();
     let sum = digest.strip_prefix("crc32c:0x").unwrap();
-    assert!(
-        sum.len() == 8 && sum == sum.to_ascii_uppercase(),
-        "{digest}"
-    );
+    assert!(sum.len() == 8 && sum == sum.to_ascii_uppercase(), "{digest}");
     assert_eq!(objects[2]["components"][0]["type"], "f8_e4m3fn");
     assert_eq!(objects[6]["components"].as_array().unwrap().len(), 3);
 }
@@ -111,14 +66,7 @@ fn attributes_of_every_cbor_type_have_json() {
     });
     let mut found = document["attributes"].clone();
     // serde_json's values do not hold this integer exactly.
-    assert!(
-        found
-            .as_object_mut()
-            .unwrap()
-            .remove("least")
-            .unwrap()
-            .is_number()
-    );
+    assert!(found.as_object_mut().unwrap().remove("least").unwrap().is_number());
     assert_eq!(found, expected);
     assert_eq!(attributes().len(), expected.as_object().unwrap().len() + 1);
     let text = zt!["ls", "--json", sample(dir.path())].text();
@@ -136,10 +84,7 @@ fn ls_lists_the_known_fields_of_a_faulty_object() {
         (&bad["fault"]["code"], &bad["fault"]["component"]),
         (&json!("dtype"), &json!("data"))
     );
-    assert_eq!(
-        (&bad["shape"], &bad["format"]),
-        (&json!([1]), &json!("dense"))
-    );
+    assert_eq!((&bad["shape"], &bad["format"]), (&json!([1]), &json!("dense")));
     assert_eq!(bad["components"][0]["dtype"], "f99");
     assert_eq!(bad["components"][0]["offset"], 64);
     assert_eq!(document["objects"][1]["fault"], json!(null));
@@ -235,10 +180,7 @@ fn ls_sorts_and_filters() {
         let fixed = ["ls", "--json", path.to_str().unwrap()];
         let document = common::zt(fixed.iter().chain(arguments)).exits(0).json();
         let objects = document["objects"].as_array().unwrap();
-        objects
-            .iter()
-            .map(|object| object["name"].as_str().unwrap().to_owned())
-            .collect()
+        objects.iter().map(|object| object["name"].as_str().unwrap().to_owned()).collect()
     };
     let by_name = ["complex", "flags", "fp8", "graph", "half", "scalar", "w"];
     assert_eq!(names(&["--sort", "name"]), by_name);
@@ -264,9 +206,7 @@ fn ls_lists_many_objects_as_it_lists_chosen_ones() {
     for arguments in [&["ls"][..], &["ls", "--long"], &["ls", "--json"]] {
         let run = |more: &[&str]| {
             let path = [path.to_str().unwrap()];
-            common::zt(arguments.iter().chain(more).chain(&path))
-                .exits(0)
-                .text()
+            common::zt(arguments.iter().chain(more).chain(&path)).exits(0).text()
         };
         let text = run(&[]);
         assert_eq!(text, run(&["--glob", "*"]));
@@ -288,15 +228,9 @@ fn info_prints_totals() {
     assert_eq!(document["bytes_by_dtype"]["f8_e4m3fn"], 2);
     assert_eq!(document["bytes_by_format"]["sparse_csr"], 8 + 16 + 24);
     assert_eq!(document["stored_size"], document["decoded_size"]);
-    assert_eq!(
-        document["digests"],
-        json!({"crc32c": 9, "sha256": 0, "unknown": 0, "none": 0})
-    );
+    assert_eq!(document["digests"], json!({"crc32c": 9, "sha256": 0, "unknown": 0, "none": 0}));
     assert_eq!(document["alignment"], 64);
-    assert_eq!(
-        (&document["layout"], &document["faulty"]),
-        (&json!("1.2"), &json!(0))
-    );
+    assert_eq!((&document["layout"], &document["faulty"]), (&json!("1.2"), &json!(0)));
     assert_eq!(document["attributes"]["text"], "größe");
     assert_eq!(document["warnings"], json!([]));
 }
@@ -326,14 +260,8 @@ fn show_gives_logical_values_in_row_major_order() {
     assert_eq!(keys(&document), ["name", "shape", "type", "values"]);
     let nan = json!({"$float": "nan"});
     let inf = json!({"$float": "inf"});
-    assert_eq!(
-        document["values"],
-        json!([1.5, -2.0, 0.0, nan, inf, f64::from(0.1f32)])
-    );
-    assert_eq!(
-        (&document["shape"], &document["type"]),
-        (&json!([2, 3]), &json!("f32"))
-    );
+    assert_eq!(document["values"], json!([1.5, -2.0, 0.0, nan, inf, f64::from(0.1f32)]));
+    assert_eq!((&document["shape"], &document["type"]), (&json!([2, 3]), &json!("f32")));
 
     let values = |name: &str| {
         let document = zt!["show", "--json", path, name].exits(0).json();
@@ -341,10 +269,7 @@ fn show_gives_logical_values_in_row_major_order() {
     };
     assert_eq!(values("half"), (json!("bf16"), json!([1.0, 3.0])));
     assert_eq!(values("fp8"), (json!("f8_e4m3fn"), json!([0.5, -448.0])));
-    assert_eq!(
-        values("complex"),
-        (json!("complex64"), json!([[1.0, -2.0]]))
-    );
+    assert_eq!(values("complex"), (json!("complex64"), json!([[1.0, -2.0]])));
     assert_eq!(values("flags"), (json!("bool"), json!([true, false])));
     assert_eq!(values("scalar"), (json!("i64"), json!([i64::MIN])));
     assert_eq!(values("graph"), (json!("i32"), json!([0, 0, 7, 8, 0, 0])));
@@ -354,51 +279,24 @@ fn show_gives_logical_values_in_row_major_order() {
 fn show_gives_slices_components_and_statistics() {
     let dir = tempdir().unwrap();
     let path = sample(dir.path());
-    let document = zt!["show", "--json", path, "w", "--slice", "-1,::2"]
-        .exits(0)
-        .json();
+    let document = zt!["show", "--json", path, "w", "--slice", "-1,::2"].exits(0).json();
     assert_eq!(document["shape"], json!([2]));
     assert_eq!(document["values"][1], f64::from(0.1f32));
-    let document = zt!["show", "--json", path, "graph", "--slice", "1,:2"]
-        .exits(0)
-        .json();
+    let document = zt!["show", "--json", path, "graph", "--slice", "1,:2"].exits(0).json();
     assert_eq!(document["values"], json!([8, 0]));
 
-    let document = zt!["show", "--json", path, "graph", "--component", "indptr"]
-        .exits(0)
-        .json();
-    assert_eq!(
-        (&document["type"], &document["component"]),
-        (&json!("u64"), &json!("indptr"))
-    );
+    let document = zt!["show", "--json", path, "graph", "--component", "indptr"].exits(0).json();
+    assert_eq!((&document["type"], &document["component"]), (&json!("u64"), &json!("indptr")));
     assert_eq!(document["values"], json!([0, 1, 2]));
-    let document = zt!["show", "--json", path, "fp8", "--component", "data"]
-        .exits(0)
-        .json();
-    assert_eq!(
-        (&document["type"], &document["values"]),
-        (&json!("u8"), &json!([0x30, 0xfe]))
-    );
+    let document = zt!["show", "--json", path, "fp8", "--component", "data"].exits(0).json();
+    assert_eq!((&document["type"], &document["values"]), (&json!("u8"), &json!([0x30, 0xfe])));
 
     let document = zt!["show", "--json", path, "w", "--stats"].exits(0).json();
     let stats = &document["stats"];
-    let expected = [
-        "count",
-        "histogram",
-        "inf",
-        "max",
-        "mean",
-        "min",
-        "nan",
-        "std",
-        "zeros",
-    ];
+    let expected = ["count", "histogram", "inf", "max", "mean", "min", "nan", "std", "zeros"];
     assert_eq!(keys(stats), expected);
     assert_eq!((&stats["min"], &stats["max"]), (&json!(-2.0), &json!(1.5)));
-    assert_eq!(
-        (&stats["nan"], &stats["inf"], &stats["zeros"]),
-        (&json!(1), &json!(1), &json!(1))
-    );
+    assert_eq!((&stats["nan"], &stats["inf"], &stats["zeros"]), (&json!(1), &json!(1), &json!(1)));
     assert_eq!(keys(&stats["histogram"]), ["counts", "edges"]);
     assert_eq!(document["values"].as_array().unwrap().len(), 6);
 }
@@ -420,24 +318,15 @@ fn verify_counts_what_it_checked() {
         "warnings",
     ];
     assert_eq!(keys(&document), expected);
-    assert_eq!(
-        (&document["ok"], &document["objects"]),
-        (&json!(true), &json!(7))
-    );
-    assert_eq!(
-        (&document["components"], &document["unverified"]),
-        (&json!(9), &json!([]))
-    );
+    assert_eq!((&document["ok"], &document["objects"]), (&json!(true), &json!(7)));
+    assert_eq!((&document["components"], &document["unverified"]), (&json!(9), &json!([])));
     assert_eq!(document["bytes"], 24 + 4 + 2 + 8 + 2 + 8 + 48);
 
     let bare = dir.path().join("bare.zt");
     zt!["convert", path, bare, "--digest", "none"].exits(0);
     let document = zt!["verify", "--json", "--jobs", "1", bare].exits(0).json();
     assert_eq!(document["unverified"][0], "w/data");
-    assert_eq!(
-        document["unverified_components"][0],
-        json!({"object": "w", "component": "data"})
-    );
+    assert_eq!(document["unverified_components"][0], json!({"object": "w", "component": "data"}));
 }
 
 #[test]
@@ -447,15 +336,9 @@ fn verify_names_the_problem() {
     let document = run.json();
     assert_eq!(document["ok"], false);
     let problem = &document["problems"][0];
-    assert_eq!(
-        keys(problem),
-        ["code", "component", "file", "message", "object", "offset"]
-    );
+    assert_eq!(keys(problem), ["code", "component", "file", "message", "object", "offset"]);
     assert_eq!(problem["code"], "digest-mismatch");
-    assert_eq!(
-        (&problem["object"], &problem["component"]),
-        (&json!("w"), &json!("data"))
-    );
+    assert_eq!((&problem["object"], &problem["component"]), (&json!("w"), &json!("data")));
     assert_eq!(problem["offset"], 64);
     let path = problem["file"].as_str().unwrap();
     assert!(path.ends_with("damaged.zt"));
@@ -472,25 +355,15 @@ fn verify_of_a_refused_file_has_one_problem() {
     let document = zt!["verify", "--json", path].exits(3).json();
     assert_eq!(document["ok"], false);
     assert_eq!(document["problems"].as_array().unwrap().len(), 1);
-    assert_eq!(
-        (&document["objects"], &document["warnings"]),
-        (&json!(0), &json!([]))
-    );
+    assert_eq!((&document["objects"], &document["warnings"]), (&json!(0), &json!([])));
 }
 
 #[test]
 fn verify_of_several_files_is_a_list_and_the_highest_code() {
     let dir = tempdir().unwrap();
     let (good, bad) = (sample(dir.path()), damaged(dir.path()));
-    let document = zt!["verify", "--json", good, bad, "/does/not/exist"]
-        .exits(4)
-        .json();
-    let ok: Vec<_> = document
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|one| one["ok"].clone())
-        .collect();
+    let document = zt!["verify", "--json", good, bad, "/does/not/exist"].exits(4).json();
+    let ok: Vec<_> = document.as_array().unwrap().iter().map(|one| one["ok"].clone()).collect();
     assert_eq!(ok, [json!(true), json!(false), json!(false)]);
     zt!["verify", "--json", good, bad].exits(1);
 }
@@ -506,16 +379,10 @@ fn hash_does_not_depend_on_the_encoding() {
     assert_eq!(keys(w), ["components"]);
     assert_eq!(keys(&w["components"]["data"]), ["nbytes", "sha256"]);
     assert_eq!(w["components"]["data"]["nbytes"], 24);
-    assert_eq!(
-        w["components"]["data"]["sha256"].as_str().unwrap().len(),
-        64
-    );
+    assert_eq!(w["components"]["data"]["sha256"].as_str().unwrap().len(), 64);
 
     let packed = dir.path().join("packed.zt");
-    zt![
-        "convert", path, packed, "--zstd=9", "--digest", "sha256", "--align", "4096"
-    ]
-    .exits(0);
+    zt!["convert", path, packed, "--zstd=9", "--digest", "sha256", "--align", "4096"].exits(0);
     let again = zt!["hash", "--json", "--jobs", "1", packed].exits(0).json();
     assert_eq!(again["content"], document["content"]);
     assert_eq!(again["objects"], document["objects"]);
@@ -524,14 +391,9 @@ fn hash_does_not_depend_on_the_encoding() {
 #[test]
 fn hash_without_a_dense_value_is_null() {
     let dir = tempdir().unwrap();
-    let document = zt!["hash", "--json", "--dense", sample(dir.path())]
-        .exits(0)
-        .json();
+    let document = zt!["hash", "--json", "--dense", sample(dir.path())].exits(0).json();
     let graph = &document["objects"]["graph"]["dense"];
-    assert_eq!(
-        (&graph["dtype"], &graph["nbytes"]),
-        (&json!("i32"), &json!(24))
-    );
+    assert_eq!((&graph["dtype"], &graph["nbytes"]), (&json!("i32"), &json!(24)));
     assert_eq!(document["objects"]["fp8"]["dense"]["type"], "f8_e4m3fn");
     let unknown = of_unknown_format(dir.path());
     let document = zt!["verify", "--json", unknown].exits(0).json();
@@ -540,10 +402,7 @@ fn hash_without_a_dense_value_is_null() {
     assert!(text.contains("unknown format"), "{text}");
     let document = zt!["hash", "--json", "--dense", unknown].exits(0).json();
     assert_eq!(document["objects"]["blocks"]["dense"], json!(null));
-    assert_eq!(
-        document["objects"]["blocks"]["components"]["cells"]["nbytes"],
-        3
-    );
+    assert_eq!(document["objects"]["blocks"]["components"]["cells"]["nbytes"], 3);
 }
 
 #[test]
@@ -554,10 +413,7 @@ fn hash_prints_a_line_per_dense_value() {
     let text = zt!["hash", "--dense", path].exits(0).text();
     for name in ["w", "graph"] {
         let dense = &document["objects"][name]["dense"];
-        let (sum, dtype) = (
-            dense["sha256"].as_str().unwrap(),
-            dense["dtype"].as_str().unwrap(),
-        );
+        let (sum, dtype) = (dense["sha256"].as_str().unwrap(), dense["dtype"].as_str().unwrap());
         let line = format!("{sum}  {name} (dense {dtype})\n");
         assert!(text.contains(&line), "{text}");
     }
@@ -582,26 +438,16 @@ fn values_of_an_unknown_type_are_shown_as_stored() {
     assert!(run.err.contains("note: "), "{}", run.err);
     assert!(run.err.contains("acme.pairs"), "{}", run.err);
     let path = sample(dir.path());
-    let document = zt![
-        "show",
-        "--json",
-        path,
-        "graph",
-        "--component",
-        "indptr",
-        "--slice",
-        "::2"
-    ];
+    let document = zt!["show", "--json", path, "graph", "--component", "indptr", "--slice", "::2"];
     assert_eq!(document.exits(0).json()["values"], json!([0, 2]));
 }
 
 #[test]
 fn hash_names_the_object_that_cannot_be_read() {
     let dir = tempdir().unwrap();
-    for (path, name, code) in [
-        (damaged(dir.path()), "w", "digest-mismatch"),
-        (faulty(dir.path()), "bad", "dtype"),
-    ] {
+    for (path, name, code) in
+        [(damaged(dir.path()), "w", "digest-mismatch"), (faulty(dir.path()), "bad", "dtype")]
+    {
         let document = zt!["hash", "--json", path].exits(1).json();
         assert_eq!(document["content"], json!(null));
         let object = &document["objects"][name];
@@ -617,12 +463,7 @@ fn explain_knows_every_code_of_the_library() {
     let expected = ["code", "fault", "meaning", "remedy", "severity"];
     assert_eq!(keys(&document), expected);
     for info in zt::codes::ALL {
-        assert!(
-            zt!["explain", info.code]
-                .exits(0)
-                .text()
-                .contains(info.meaning)
-        );
+        assert!(zt!["explain", info.code].exits(0).text().contains(info.meaning));
     }
     zt!["explain", "error[index_value]:"].exits(0);
     let list = zt!["explain", "--json"].exits(0).json();

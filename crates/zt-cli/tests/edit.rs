@@ -53,15 +53,8 @@ fn append_adds_objects_of_any_kind() {
     zt!["convert", other, foreign].exits(0);
     let file = path.to_str().unwrap();
     let more = sample(dir.path());
-    let done = dry_and_done(
-        &path,
-        &[
-            "append",
-            file,
-            foreign.to_str().unwrap(),
-            more.to_str().unwrap(),
-        ],
-    );
+    let done =
+        dry_and_done(&path, &["append", file, foreign.to_str().unwrap(), more.to_str().unwrap()]);
     assert_eq!(
         keys(&done),
         [
@@ -114,10 +107,7 @@ fn rm_takes_names_and_patterns() {
     let path = of_names(&dir.path().join("a.zt"), &["a.1", "a.2", "b", "c", "d"]);
     let file = path.to_str().unwrap();
     let done = dry_and_done(&path, &["rm", file, "c", "a.1", "c", "--glob", "a.*"]);
-    assert_eq!(
-        keys(&done),
-        ["dry_run", "file", "file_size", "removed", "unused_bytes"]
-    );
+    assert_eq!(keys(&done), ["dry_run", "file", "file_size", "removed", "unused_bytes"]);
     assert_eq!(done["removed"], serde_json::json!(["a.1", "a.2", "c"]));
     assert_eq!(done["unused_bytes"], 60_000);
     assert_eq!(names(&path), ["b", "d"]);
@@ -145,10 +135,7 @@ fn rename_refuses_a_name_in_use() {
     let path = of_names(&dir.path().join("a.zt"), &["a", "b"]);
     let file = path.to_str().unwrap();
     let done = dry_and_done(&path, &["rename", file, "a", "z"]);
-    assert_eq!(
-        keys(&done),
-        ["dry_run", "file", "file_size", "new", "old", "renamed"]
-    );
+    assert_eq!(keys(&done), ["dry_run", "file", "file_size", "new", "old", "renamed"]);
     assert_eq!(names(&path), ["b", "z"]);
     for (old, new, code) in [("a", "x", "not-found"), ("b", "z", "duplicate-name")] {
         let run = zt!["rename", "--json", path, old, new].exits(2);
@@ -188,44 +175,25 @@ fn meta_get_prints_what_meta_set_stored() {
     let file = path.to_str().unwrap();
     assert_eq!(zt!["meta", "get", path].exits(0).text(), "{}\n");
     let done = dry_and_done(&path, &["meta", "set", file, "heads", "32"]);
-    assert_eq!(
-        keys(&done),
-        ["dry_run", "file", "file_size", "key", "new", "old"]
-    );
+    assert_eq!(keys(&done), ["dry_run", "file", "file_size", "key", "new", "old"]);
     assert_eq!((&done["old"], &done["new"]), (&().into(), &32.into()));
     for (value, text, shown) in [
         ("Ada", false, r#""Ada""#),
         ("true", false, "true"),
         ("true", true, r#""true""#),
         ("-1.5", false, "-1.5"),
-        (
-            r#"{"$bytes":"AP8="}"#,
-            false,
-            "{\n  \"$bytes\": \"AP8=\"\n}",
-        ),
+        (r#"{"$bytes":"AP8="}"#, false, "{\n  \"$bytes\": \"AP8=\"\n}"),
     ] {
         let flag = if text { &["--text"][..] } else { &[] };
         common::zt(["meta", "set", file, "k", value].iter().chain(flag)).exits(0);
-        assert_eq!(
-            zt!["meta", "get", path, "k"].exits(0).text(),
-            format!("{shown}\n")
-        );
+        assert_eq!(zt!["meta", "get", path, "k"].exits(0).text(), format!("{shown}\n"));
     }
     zt!["meta", "set", path, "k", "Ada"].exits(0);
-    assert_eq!(
-        zt!["meta", "get", path, "k", "--text"].exits(0).text(),
-        "Ada\n"
-    );
+    assert_eq!(zt!["meta", "get", path, "k", "--text"].exits(0).text(), "Ada\n");
     let document = zt!["meta", "get", path, "k", "--json"].exits(0).json();
-    assert_eq!(
-        document,
-        serde_json::json!({"file": file, "key": "k", "value": "Ada"})
-    );
+    assert_eq!(document, serde_json::json!({"file": file, "key": "k", "value": "Ada"}));
     let document = zt!["meta", "get", path, "--json"].exits(0).json();
-    assert_eq!(
-        document["attributes"],
-        serde_json::json!({"heads": 32, "k": "Ada"})
-    );
+    assert_eq!(document["attributes"], serde_json::json!({"heads": 32, "k": "Ada"}));
 
     let done = dry_and_done(&path, &["meta", "rm", file, "k"]);
     assert_eq!(keys(&done), ["dry_run", "file", "file_size", "key", "old"]);
@@ -257,10 +225,7 @@ fn compact_removes_unused_bytes() {
     zt!["verify", "--strict", path].exits(1);
     let old = std::fs::metadata(&path).unwrap().len();
     let done = dry_and_done(&path, &["compact", file]);
-    assert_eq!(
-        keys(&done),
-        ["dry_run", "file", "file_size", "old_file_size", "warnings"]
-    );
+    assert_eq!(keys(&done), ["dry_run", "file", "file_size", "old_file_size", "warnings"]);
     assert_eq!(done["old_file_size"], old);
     assert!(done["file_size"].as_u64().unwrap() < 21_000);
     zt!["verify", "--strict", path].exits(0);
@@ -357,11 +322,9 @@ fn an_edit_locks_out_editors_but_not_readers() {
         common::zt(arguments.iter().chain(&["--dry-run"])).exits(0);
     }
     // A command that would replace the file is refused, too.
-    for arguments in [
-        &["convert", other, file][..],
-        &["merge", other, file],
-        &["repair", other, "-o", file],
-    ] {
+    for arguments in
+        [&["convert", other, file][..], &["merge", other, file], &["repair", other, "-o", file]]
+    {
         let run = common::zt(arguments.iter().chain(&["--force", "--json"])).exits(6);
         assert_eq!(run.error_code(), "locked", "{arguments:?}");
     }
@@ -412,9 +375,7 @@ fn a_file_that_is_written_anew_is_read_after_the_wait() {
     let locked = zt::foreign::open_locked(&path).unwrap();
     let mut command = common::command();
     command.args(["meta", "set"]).arg(&path);
-    command
-        .args(["key", "1", "--wait"])
-        .stdout(std::process::Stdio::null());
+    command.args(["key", "1", "--wait"]).stdout(std::process::Stdio::null());
     let mut waiting = command.spawn().unwrap();
     std::thread::sleep(std::time::Duration::from_millis(300));
     assert_eq!(waiting.try_wait().unwrap(), None, "it waits");
@@ -434,9 +395,7 @@ fn wait_tries_until_the_file_is_free() {
     let set = |key: &str| {
         let mut command = common::command();
         command.args(["meta", "set"]).arg(&path);
-        command
-            .args([key, "1", "--wait"])
-            .stdout(std::process::Stdio::null());
+        command.args([key, "1", "--wait"]).stdout(std::process::Stdio::null());
         command.spawn().unwrap()
     };
     let edit = File::edit(&path).unwrap();
@@ -514,10 +473,7 @@ fn a_file_whose_edit_was_cut_short_is_read_as_it_was_before() {
         assert!(found.err.contains(&warning), "{command}: {}", found.err);
     }
     assert_eq!(zt!["hash", "--json", path].exits(0).json(), hash);
-    assert!(
-        std::fs::read(&path).unwrap() == killed,
-        "reading changes nothing"
-    );
+    assert!(std::fs::read(&path).unwrap() == killed, "reading changes nothing");
     zt!["repair", path].exits(0);
     assert!(std::fs::read(&path).unwrap() == old);
     std::fs::write(&path, &killed).unwrap();

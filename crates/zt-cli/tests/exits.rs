@@ -81,44 +81,19 @@ fn the_closest_name_is_suggested() {
     let path = sample(dir.path());
     let file = path.to_str().unwrap();
     for (arguments, hint) in [
-        (
-            &["show", file, "grpah"][..],
-            "note: did you mean \"graph\"?",
-        ),
+        (&["show", file, "grpah"][..], "note: did you mean \"graph\"?"),
         (&["cat", file, "scaler"], "note: did you mean \"scalar\"?"),
         (&["rm", file, "hafl"], "note: did you mean \"half\"?"),
-        (
-            &["rename", file, "flag", "x"],
-            "note: did you mean \"flags\"?",
-        ),
-        (
-            &["meta", "get", file, "lists"],
-            "note: did you mean \"list\"?",
-        ),
-        (
-            &["extract", file, "complexx", "-o", "-"],
-            "note: did you mean \"complex\"?",
-        ),
-        (
-            &["rm", file, "f*"],
-            "note: --glob 'f*' takes all 2 that match",
-        ),
-        (
-            &["extract", file, "f*", "-o", "-"],
-            "note: --include 'f*' takes all 2 that match",
-        ),
-        (
-            &["show", file, "[wh]*"],
-            "note: 2 names match; `zt ls --glob '[wh]*'` lists them",
-        ),
+        (&["rename", file, "flag", "x"], "note: did you mean \"flags\"?"),
+        (&["meta", "get", file, "lists"], "note: did you mean \"list\"?"),
+        (&["extract", file, "complexx", "-o", "-"], "note: did you mean \"complex\"?"),
+        (&["rm", file, "f*"], "note: --glob 'f*' takes all 2 that match"),
+        (&["extract", file, "f*", "-o", "-"], "note: --include 'f*' takes all 2 that match"),
+        (&["show", file, "[wh]*"], "note: 2 names match; `zt ls --glob '[wh]*'` lists them"),
     ] {
         let run = common::zt(arguments).exits(2);
         assert!(run.err.contains(file), "{arguments:?} {}", run.err);
-        assert!(
-            run.err.lines().any(|line| line == hint),
-            "{arguments:?} {}",
-            run.err
-        );
+        assert!(run.err.lines().any(|line| line == hint), "{arguments:?} {}", run.err);
     }
     let run = zt!["show", path, "nothing.like.this"].exits(2);
     assert!(!run.err.contains("note: "), "{}", run.err);
@@ -148,20 +123,14 @@ fn damage_of_one_object_is_1() {
     let dir = tempdir().unwrap();
     let (damaged, faulty) = (damaged(dir.path()), faulty(dir.path()));
     let out = dir.path().join("out.zt");
-    for (path, name, code) in [
-        (&damaged, "w", "digest-mismatch"),
-        (&faulty, "bad", "dtype"),
-    ] {
+    for (path, name, code) in [(&damaged, "w", "digest-mismatch"), (&faulty, "bad", "dtype")] {
         let run = zt!["show", "--json", path, name].exits(1);
         assert_eq!(run.error_code(), code);
         let document = run.json();
         assert_eq!(document["error"]["object"], name);
         assert_eq!(document["error"]["component"], "data");
         assert!(document["error"]["offset"].is_u64());
-        assert_eq!(
-            zt!["convert", "--json", path, out].exits(1).error_code(),
-            code
-        );
+        assert_eq!(zt!["convert", "--json", path, out].exits(1).error_code(), code);
         assert!(!out.exists());
         zt!["verify", path].exits(1);
     }
@@ -181,16 +150,10 @@ fn damage_of_one_object_is_1() {
 fn what_is_no_tensor_is_no_damage() {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance");
     let out = tempdir().unwrap();
-    for (name, left_out, kept) in [
-        ("objects.npz", 6, 1),
-        ("extra.npz", 2, 6),
-        ("sparse.npz", 0, 1),
-        ("graph.onnx", 1, 11),
-    ] {
-        let (path, copy) = (
-            data.join("data/not-tensors").join(name),
-            out.path().join("x.zt"),
-        );
+    for (name, left_out, kept) in
+        [("objects.npz", 6, 1), ("extra.npz", 2, 6), ("sparse.npz", 0, 1), ("graph.onnx", 1, 11)]
+    {
+        let (path, copy) = (data.join("data/not-tensors").join(name), out.path().join("x.zt"));
         for command in ["ls", "info", "hash", "verify"] {
             zt![command, path].exits(0);
         }
@@ -198,18 +161,10 @@ fn what_is_no_tensor_is_no_damage() {
         zt!["diff", path, path].exits(0);
         let list = zt!["ls", "--json", path].exits(0).json();
         let warnings = list["warnings"].as_array().unwrap();
-        assert!(
-            warnings.iter().all(|it| it["code"] == "not-tensor"),
-            "{warnings:?}"
-        );
+        assert!(warnings.iter().all(|it| it["code"] == "not-tensor"), "{warnings:?}");
         assert_eq!(warnings.len(), left_out, "{name}");
         let run = zt!["convert", "-f", path, copy].exits(0);
-        assert_eq!(
-            run.err.matches("warning[not-tensor]").count(),
-            left_out,
-            "{}",
-            run.err
-        );
+        assert_eq!(run.err.matches("warning[not-tensor]").count(), left_out, "{}", run.err);
         assert_eq!(zt::File::open(&copy).unwrap().len(), kept);
         zt!["diff", path, copy].exits(0);
     }
@@ -247,10 +202,7 @@ fn a_file_that_is_refused_as_a_whole_is_3() {
             assert!(run.err.contains(&format!("]: {path}: ")), "{}", run.err);
             let found = run.error_code();
             // Without its end, a file of layout 1.1 looks like one of 1.0.
-            assert!(
-                found == code || found == "manifest-size" && code == "truncated",
-                "{found}"
-            );
+            assert!(found == code || found == "manifest-size" && code == "truncated", "{found}");
         }
         let run = zt!["verify", "--json", path].exits(3);
         assert_eq!(run.json()["problems"].as_array().unwrap().len(), 1);
@@ -262,19 +214,11 @@ fn a_file_that_is_refused_as_a_whole_is_3() {
 fn what_the_system_refuses_is_4() {
     let dir = tempdir().unwrap();
     let path = sample(dir.path());
-    assert_eq!(
-        zt!["ls", "--json", "/does/not/exist.zt"]
-            .exits(4)
-            .error_code(),
-        "io"
-    );
+    assert_eq!(zt!["ls", "--json", "/does/not/exist.zt"].exits(4).error_code(), "io");
     let run = zt!["ls", "--json", "/does/not/exist.zt"].exits(4);
     assert_eq!(run.json()["error"]["file"], "/does/not/exist.zt");
     let out = dir.path().join("no/such/folder/out.zt");
-    assert_eq!(
-        zt!["convert", "--json", path, out].exits(4).error_code(),
-        "io"
-    );
+    assert_eq!(zt!["convert", "--json", path, out].exits(4).error_code(), "io");
 }
 
 #[test]
@@ -316,10 +260,7 @@ fn help_and_version_are_0_and_have_examples() {
     assert_eq!(short, format!("zt {version}\n"));
     let long = zt!["--version"].exits(0).text();
     assert!(long.starts_with(&format!("zt {version} (")), "{long}");
-    assert!(
-        long.contains("zstd") && long.contains("safetensors"),
-        "{long}"
-    );
+    assert!(long.contains("zstd") && long.contains("safetensors"), "{long}");
     let (_, build) = long.split_once("\nbuild: ").unwrap();
     assert!(build.contains(std::env::consts::OS), "{build}");
 }
@@ -327,10 +268,7 @@ fn help_and_version_are_0_and_have_examples() {
 #[test]
 fn completions_and_manual_pages_exist() {
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
-        assert!(
-            zt!["completions", shell].exits(0).text().contains("verify"),
-            "{shell}"
-        );
+        assert!(zt!["completions", shell].exits(0).text().contains("verify"), "{shell}");
     }
     assert!(zt!["completions", "--json", "bash"].exits(0).json()["script"].is_string());
     assert!(zt!["man"].exits(0).text().contains(".TH zt 1"));
@@ -341,10 +279,7 @@ fn completions_and_manual_pages_exist() {
     let document = zt!["man", "--json", "--dir", pages].exits(0).json();
     assert!(document["written"].as_array().unwrap().len() >= 10);
     assert!(pages.join("zt.1").exists() && pages.join("zt-verify.1").exists());
-    assert_eq!(
-        zt!["man", "--json", "--dir", pages].exits(2).error_code(),
-        "overwrite"
-    );
+    assert_eq!(zt!["man", "--json", "--dir", pages].exits(2).error_code(), "overwrite");
     zt!["man", "--dir", pages, "--force"].exits(0);
     // A folder that cannot be made leaves none around it.
     let (made, name) = (dir.path().join("man2"), "x".repeat(300));
@@ -366,12 +301,7 @@ fn no_bytes_cause_a_panic() {
         std::fs::write(&path, &bytes).unwrap();
         for arguments in [&["ls", "--long"][..], &["verify", "--strict"], &["info"]] {
             let run = common::zt(arguments.iter().copied().chain([path.to_str().unwrap()]));
-            assert!(
-                matches!(run.code, Some(0 | 1 | 3)),
-                "{at}: {:?} {}",
-                run.code,
-                run.err
-            );
+            assert!(matches!(run.code, Some(0 | 1 | 3)), "{at}: {:?} {}", run.code, run.err);
             assert!(!run.err.contains("panicked"), "{at}: {}", run.err);
         }
     }
@@ -411,10 +341,7 @@ fn stopped_by(signal: &str) -> i32 {
     let path = dir.path().join("w.safetensors");
     common::of_zeros(&path, 64 << 30);
     let mut command = common::command();
-    command
-        .arg("convert")
-        .arg(path)
-        .arg(out.path().join("out.zt"));
+    command.arg("convert").arg(path).arg(out.path().join("out.zt"));
     command.arg("--zstd=19").stderr(std::process::Stdio::null());
     let mut child = command.spawn().unwrap();
     let pid = child.id().to_string();
@@ -475,9 +402,7 @@ fn every_exit_code_of_the_help_occurs() {
 
     let help = zt!["--help"].exits(0).text();
     let (_, table) = help.split_once("Exit: ").unwrap();
-    let codes = table
-        .split([' ', ',', '\n'])
-        .filter_map(|word| word.parse().ok());
+    let codes = table.split([' ', ',', '\n']).filter_map(|word| word.parse().ok());
     let mut codes: Vec<i32> = codes.collect();
     codes.sort_unstable();
     assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 129, 130, 141, 143]);

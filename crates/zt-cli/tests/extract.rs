@@ -24,30 +24,19 @@ fn npy(path: &Path) -> (String, Vec<u8>) {
 }
 
 fn floats(values: &[f32]) -> Vec<u8> {
-    values
-        .iter()
-        .flat_map(|value| value.to_le_bytes())
-        .collect()
+    values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }
 
 #[test]
 fn every_dtype_becomes_what_numpy_has() {
     let dir = tempdir().unwrap();
     let out = dir.path().join("out");
-    let document = zt!["extract", "--json", sample(dir.path()), "-o", out]
-        .exits(0)
-        .json();
+    let document = zt!["extract", "--json", sample(dir.path()), "-o", out].exits(0).json();
     assert_eq!(keys(&document), ["errors", "extracted", "file"]);
     assert_eq!(document["errors"], json!([]));
     let first = &document["extracted"][0];
-    assert_eq!(
-        keys(first),
-        ["converted_from", "descr", "name", "nbytes", "path", "shape"]
-    );
-    assert_eq!(
-        (&first["descr"], &first["nbytes"]),
-        (&json!("<f4"), &json!(24))
-    );
+    assert_eq!(keys(first), ["converted_from", "descr", "name", "nbytes", "path", "shape"]);
+    assert_eq!((&first["descr"], &first["nbytes"]), (&json!("<f4"), &json!(24)));
     assert_eq!(document["extracted"][1]["converted_from"], "bf16");
 
     let header = |descr: &str, shape: &str| {
@@ -55,10 +44,8 @@ fn every_dtype_becomes_what_numpy_has() {
     };
     let nan = f32::NAN;
     let w = floats(&[1.5, -2.0, 0.0, nan, f32::INFINITY, 0.1]);
-    let i32s: Vec<u8> = [0i32, 0, 7, 8, 0, 0]
-        .iter()
-        .flat_map(|value| value.to_le_bytes())
-        .collect();
+    let i32s: Vec<u8> =
+        [0i32, 0, 7, 8, 0, 0].iter().flat_map(|value| value.to_le_bytes()).collect();
     for (name, descr, shape, data) in [
         ("w", "<f4", "(2, 3)", w),
         ("half", "<f4", "(2,)", floats(&[1.0, 3.0])),
@@ -95,11 +82,7 @@ fn every_width_of_numbers_is_kept() {
     for (dtype, logical_type, descr) in types {
         let mut elements = Elements::new(dtype, &data[..]);
         elements.logical_type = logical_type.map(Into::into);
-        let value_len = if logical_type.is_some() {
-            16
-        } else {
-            dtype.byte_len()
-        };
+        let value_len = if logical_type.is_some() { 16 } else { dtype.byte_len() };
         let dense = Dense::from_elements(vec![16 / value_len as u64], elements).unwrap();
         writer.add(&descr[1..], &dense).unwrap();
     }
@@ -107,10 +90,7 @@ fn every_width_of_numbers_is_kept() {
     zt!["extract", path, "-o", out].exits(0);
     for (_, _, descr) in types {
         let (header, found) = npy(&out.join(format!("{}.npy", &descr[1..])));
-        assert!(
-            header.starts_with(&format!("{{'descr': '{descr}', ")),
-            "{header}"
-        );
+        assert!(header.starts_with(&format!("{{'descr': '{descr}', ")), "{header}");
         assert_eq!(found, data, "{descr}");
     }
 }
@@ -121,19 +101,12 @@ fn a_type_unknown_to_numpy_is_reported_and_the_rest_extracted() {
     let (path, out) = (dir.path().join("a.zt"), dir.path().join("out"));
     let mut writer = Writer::create(&path).unwrap();
     let elements = bytes(&[1, 2]).with_logical_type("acme.nibbles");
-    writer
-        .add("odd", &Dense::from_elements(vec![2], elements).unwrap())
-        .unwrap();
-    writer
-        .add("even", &Dense::from_slice(&[1], &[1u8]).unwrap())
-        .unwrap();
+    writer.add("odd", &Dense::from_elements(vec![2], elements).unwrap()).unwrap();
+    writer.add("even", &Dense::from_slice(&[1], &[1u8]).unwrap()).unwrap();
     writer.finish().unwrap();
     let document = zt!["extract", "--json", path, "-o", out].exits(5).json();
     let error = &document["errors"][0];
-    assert_eq!(
-        (&error["code"], &error["object"]),
-        (&json!("unsupported"), &json!("odd"))
-    );
+    assert_eq!((&error["code"], &error["object"]), (&json!("unsupported"), &json!("odd")));
     assert_eq!(names_in(&out), ["even.npy"]);
 }
 
@@ -146,12 +119,7 @@ fn one_object_is_written_to_one_file_and_may_be_sliced() {
     let sparse = dir.path().join("graph.npy");
     zt!["extract", path, "graph", "-o", sparse, "--slice", "::-1,2"].exits(0);
     assert_eq!(npy(&sparse).1, [0i32, 7].map(i32::to_le_bytes).concat());
-    assert_eq!(
-        zt!["extract", "--json", path, "w", "-o", out]
-            .exits(2)
-            .error_code(),
-        "overwrite"
-    );
+    assert_eq!(zt!["extract", "--json", path, "w", "-o", out].exits(2).error_code(), "overwrite");
     zt!["extract", path, "w", "-o", out, "--force"].exits(0);
     assert_eq!(npy(&out).1.len(), 24);
     let two = dir.path().join("two.npy");
@@ -179,13 +147,9 @@ fn a_name_is_never_a_path() {
     let path = dir.path().join("evil.zt");
     let options = WriteOptions::new().empty_names(true);
     let mut writer = options.create(&path).unwrap();
-    let names = [
-        "../up", "/abs", "a/b", "..", ".", "", "nul\0", "con", "a%2Fb", "-x",
-    ];
+    let names = ["../up", "/abs", "a/b", "..", ".", "", "nul\0", "con", "a%2Fb", "-x"];
     for name in names {
-        writer
-            .add(name, &Dense::from_elements([1], bytes(&[1])).unwrap())
-            .unwrap();
+        writer.add(name, &Dense::from_elements([1], bytes(&[1])).unwrap()).unwrap();
     }
     writer.finish().unwrap();
     let before = names_in(dir.path());
@@ -193,11 +157,7 @@ fn a_name_is_never_a_path() {
     zt!["extract", path, "-o", out].exits(0);
     let files = names_in(&out);
     assert_eq!(files.len(), names.len(), "{files:?}");
-    assert!(
-        files
-            .iter()
-            .all(|file| !file.starts_with(['.', '-']) && file.ends_with(".npy"))
-    );
+    assert!(files.iter().all(|file| !file.starts_with(['.', '-']) && file.ends_with(".npy")));
     assert!(files.contains(&"a%2Fb.npy".to_owned()) && files.contains(&"a%252Fb.npy".to_owned()));
     let mut after = names_in(dir.path());
     after.retain(|name| name != "deep");
@@ -216,11 +176,7 @@ fn a_link_in_the_folder_is_not_followed() {
     let run = zt!["extract", "--json", path, "-o", out, "--force"].exits(2);
     assert_eq!(run.error_code(), "overwrite");
     assert_eq!(fs::read(&victim).unwrap(), b"precious");
-    assert_eq!(
-        names_in(&out),
-        ["half.npy"],
-        "nothing is written before every path is free"
-    );
+    assert_eq!(names_in(&out), ["half.npy"], "nothing is written before every path is free");
 }
 
 #[cfg(unix)]
@@ -229,9 +185,7 @@ fn a_pipe_in_the_folder_does_not_block() {
     let dir = tempdir().unwrap();
     let (path, out) = (sample(dir.path()), dir.path().join("out"));
     fs::create_dir(&out).unwrap();
-    let made = std::process::Command::new("mkfifo")
-        .arg(out.join("half.npy"))
-        .status();
+    let made = std::process::Command::new("mkfifo").arg(out.join("half.npy")).status();
     assert!(made.unwrap().success());
     let run = zt!["extract", "--json", path, "-o", out].exits(2);
     assert_eq!(run.error_code(), "overwrite");
@@ -256,9 +210,7 @@ fn the_input_is_never_overwritten() {
 fn readable_objects_are_extracted_and_the_rest_reported() {
     let dir = tempdir().unwrap();
     let out = dir.path().join("out");
-    let document = zt!["extract", "--json", common::faulty(dir.path()), "-o", out]
-        .exits(1)
-        .json();
+    let document = zt!["extract", "--json", common::faulty(dir.path()), "-o", out].exits(1).json();
     assert_eq!(document["errors"][0]["code"], "dtype");
     assert_eq!(document["extracted"][0]["name"], "good");
     assert_eq!(names_in(&out), ["good.npy"]);
@@ -299,10 +251,7 @@ fn cat_writes_the_decoded_bytes() {
     let path = sample(dir.path());
     let halves = [0x80, 0x3f, 0x40, 0x40];
     assert_eq!(zt!["cat", path, "half"].exits(0).out, halves);
-    assert_eq!(
-        zt!["cat", path, "half", "--slice", "1"].exits(0).out,
-        halves[2..]
-    );
+    assert_eq!(zt!["cat", path, "half", "--slice", "1"].exits(0).out, halves[2..]);
     let graph = [0i32, 0, 7, 8, 0, 0].map(i32::to_le_bytes).concat();
     assert_eq!(zt!["cat", path, "graph"].exits(0).out, graph);
     let values = [7i32, 8].map(i32::to_le_bytes).concat();
@@ -311,10 +260,7 @@ fn cat_writes_the_decoded_bytes() {
 
     let zstd = dir.path().join("zstd.zt");
     zt!["convert", path, zstd, "--zstd"].exits(0);
-    assert_eq!(
-        zt!["cat", zstd, "w"].exits(0).out,
-        zt!["cat", path, "w"].out
-    );
+    assert_eq!(zt!["cat", zstd, "w"].exits(0).out, zt!["cat", path, "w"].out);
 
     for (arguments, code) in [
         (&["nope"][..], 2),

@@ -79,9 +79,7 @@ fn result(server: &Server, arguments: &str, local: &Path) -> Result {
         let word = word.replace("URL", &url).replace("OUT", out_text);
         word.replace("LOCAL", local.to_str().unwrap())
     });
-    let run = run(command()
-        .args(words)
-        .args(["--allow-http", "--timeout", "1"]));
+    let run = run(command().args(words).args(["--allow-http", "--timeout", "1"]));
     let plain = |text: &str| text.replace(&url, "URL").replace(out_text, "OUT");
     let mut files = BTreeMap::new();
     let mut folders = vec![out.clone()];
@@ -156,11 +154,7 @@ fn a_command_has_the_same_result_or_an_error() {
             // The first request, and the last one: it is for values.
             for number in [0, requests - 1] {
                 let server = Server::with(NAME, Arc::clone(&bytes));
-                let again = if matches!(effect, Effect::Same) {
-                    1
-                } else {
-                    20
-                };
+                let again = if matches!(effect, Effect::Same) { 1 } else { 20 };
                 for number in number..number + again {
                     server.fail(number, *fault);
                 }
@@ -193,21 +187,15 @@ fn a_cut_answer_is_never_a_value() {
     for_each(COMMANDS, |arguments| {
         let calm = Server::with(NAME, Arc::clone(&bytes));
         let expected = result(&calm, arguments, &local);
-        for (fault, number) in [
-            (Fault::Cut, 0),
-            (Fault::Cut, 1),
-            (Fault::Short, 0),
-            (Fault::Short, 1),
-        ] {
+        for (fault, number) in
+            [(Fault::Cut, 0), (Fault::Cut, 1), (Fault::Short, 0), (Fault::Short, 1)]
+        {
             let server = Server::with(NAME, Arc::clone(&bytes));
             server.fail(number, fault);
             let found = result(&server, arguments, &local);
             let what = format!("{arguments}: {fault:?} at {number}");
             if found.code == Some(0) {
-                assert!(
-                    (&found.out, &found.files) == (&expected.out, &expected.files),
-                    "{what}"
-                );
+                assert!((&found.out, &found.files) == (&expected.out, &expected.files), "{what}");
             } else {
                 expect_error(&what, &found, "io");
             }
@@ -241,10 +229,6 @@ fn a_command_follows_a_redirect_and_does_not_wait_for_a_silent_server() {
         }
         let found = result(&silent, arguments, &local);
         expect_error(arguments, &found, "io");
-        assert!(
-            found.err.contains("no answer within"),
-            "{arguments}: {}",
-            found.err
-        );
+        assert!(found.err.contains("no answer within"), "{arguments}: {}", found.err);
     });
 }

@@ -19,13 +19,7 @@ fn zt_in(folder: &Path, arguments: &[&str]) -> Run {
 fn set(folder: &Path) {
     let dir = tempdir().unwrap();
     let model = sample(dir.path());
-    let split = [
-        "--max-shard-size=8",
-        "--to=safetensors",
-        "--lossy",
-        "--exclude=complex",
-        "-o",
-    ];
+    let split = ["--max-shard-size=8", "--to=safetensors", "--lossy", "--exclude=complex", "-o"];
     let mut command = command();
     run(command.arg("split").arg(model).args(split).arg(folder)).exits(0);
     assert!(common::names_in(folder).len() > 3);
@@ -327,10 +321,7 @@ fn a_list_of_hashes_is_checked() {
     }
     let dense = zt_in(dir.path(), &["hash", "--dense", "a.zt", "b.safetensors"]).exits(0);
     let text = dense.text();
-    assert!(
-        text.starts_with("a.zt:\n") && text.contains("\n\nb.safetensors:\n"),
-        "{text}"
-    );
+    assert!(text.starts_with("a.zt:\n") && text.contains("\n\nb.safetensors:\n"), "{text}");
     assert_eq!(text.matches(" w (dense f32)\n").count(), 2);
     // A conversion does not change the hash, and another value does.
     zt_in(dir.path(), &["convert", "a.zt", "a.npz"]).exits(0);
@@ -345,10 +336,7 @@ fn a_list_of_hashes_is_checked() {
     let list = list.json();
     let expected = ["content", "error", "expected", "file", "ok"];
     assert_eq!(keys(&list[2]), expected);
-    assert_eq!(
-        (&list[0]["ok"], &list[2]["ok"]),
-        (&true.into(), &false.into())
-    );
+    assert_eq!((&list[0]["ok"], &list[2]["ok"]), (&true.into(), &false.into()));
     of_floats(&dir.path().join("b.safetensors"), &[1.0]);
     zt_in(dir.path(), &["hash", "-c", "SUMS"]).exits(1);
     let run = zt_in(dir.path(), &["hash", "-c", "config.json"]).exits(2);
@@ -374,17 +362,9 @@ fn a_folder_of_another_program_is_named() {
     let dir = tempdir().unwrap();
     fs::create_dir(dir.path().join("c")).unwrap();
     fs::write(dir.path().join("zarr.json"), "{}").unwrap();
-    for arguments in [
-        &["ls", "."][..],
-        &["ls", "-r", "."],
-        &["convert", ".", "x.zt"],
-    ] {
+    for arguments in [&["ls", "."][..], &["ls", "-r", "."], &["convert", ".", "x.zt"]] {
         let run = zt_in(dir.path(), arguments);
-        assert!(
-            run.err.contains("error[unknown-kind]") && run.err.contains("Zarr"),
-            "{}",
-            run.err
-        );
+        assert!(run.err.contains("error[unknown-kind]") && run.err.contains("Zarr"), "{}", run.err);
     }
 }
 
@@ -392,10 +372,5 @@ fn a_folder_of_another_program_is_named() {
 #[test]
 fn a_pattern_is_not_replaced_by_names() {
     let run = common::zt(["ls", "*.zt"]).exits(4);
-    assert!(
-        run.err
-            .contains("note: Windows does not replace * and ? by names"),
-        "{}",
-        run.err
-    );
+    assert!(run.err.contains("note: Windows does not replace * and ? by names"), "{}", run.err);
 }

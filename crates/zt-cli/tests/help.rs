@@ -14,9 +14,7 @@ fn help(path: &[&str]) -> String {
     let (_, list) = text.split_once("\nCommands:\n").unwrap_or_default();
     for line in list.lines().take_while(|line| !line.is_empty()) {
         // A continued line begins with more spaces.
-        let name = line
-            .strip_prefix("  ")
-            .and_then(|line| line.split(' ').next());
+        let name = line.strip_prefix("  ").and_then(|line| line.split(' ').next());
         match name {
             None | Some("" | "help") => {}
             Some(name) => all.push_str(&help(&[path, &[name]].concat())),

@@ -20,9 +20,7 @@ const LEN: usize = 1 << 18;
 /// A file of objects `{name}.0` to `{name}.3`, filled with noise.
 fn of_noise(path: &Path, name: &str, len: usize) {
     let mut writer = Writer::create(path).unwrap();
-    let mut state = name
-        .bytes()
-        .fold(1u64, |sum, byte| sum * 31 + u64::from(byte));
+    let mut state = name.bytes().fold(1u64, |sum, byte| sum * 31 + u64::from(byte));
     for at in 0..OBJECTS {
         let values: Vec<u64> = (0..len / 2)
             .map(|_| {
@@ -45,10 +43,7 @@ fn rounds_in(path: &Path) -> Vec<String> {
     let file = File::open(path).unwrap();
     assert!(file.verify(&VerifyOptions::default()).unwrap().is_ok());
     let names: Vec<&str> = file.names().collect();
-    let mut rounds: Vec<&str> = names
-        .iter()
-        .filter_map(|it| it.strip_suffix(".0"))
-        .collect();
+    let mut rounds: Vec<&str> = names.iter().filter_map(|it| it.strip_suffix(".0")).collect();
     rounds.sort_by_key(|round| round.len());
     assert_eq!(names.len(), rounds.len() * OBJECTS, "{names:?}");
     rounds.into_iter().map(str::to_owned).collect()
@@ -102,11 +97,7 @@ fn killed_twenty_times_append_loses_nothing() {
     expected.push("last".to_owned());
     let unkilled = dir.path().join("unkilled.zt");
     let in_order = File::open(&path).unwrap();
-    let mut in_order: Vec<_> = in_order
-        .entries()
-        .iter()
-        .map(|it| it.name().to_owned())
-        .collect();
+    let mut in_order: Vec<_> = in_order.entries().iter().map(|it| it.name().to_owned()).collect();
     in_order.retain(|name| name.ends_with(".0"));
     for name in &in_order {
         let name = name.trim_end_matches(".0");
@@ -132,18 +123,7 @@ fn a_split_that_is_told_to_stop_leaves_a_whole_set() {
     of_noise(&new, "new", LEN);
     let mut stopped = 0;
     for (round, signal) in ["HUP", "INT", "TERM"].iter().cycle().take(9).enumerate() {
-        zt![
-            "split",
-            old,
-            "--name",
-            "x",
-            "--max-shard-size",
-            "2MB",
-            "-o",
-            out,
-            "-f"
-        ]
-        .exits(0);
+        zt!["split", old, "--name", "x", "--max-shard-size", "2MB", "-o", out, "-f"].exits(0);
         let before = names_in(&out);
         let mut command = common::command();
         command.arg("split").arg(&new).arg("-o").arg(&out);
@@ -173,9 +153,7 @@ impl SmallDisk {
         let mut mount = Command::new("mount");
         mount.args(["-t", "tmpfs", "-o", "size=4m", "tmpfs"]);
         let mounted = mount.arg(dir.path()).stderr(Stdio::null()).status();
-        mounted
-            .is_ok_and(|it| it.success())
-            .then_some(SmallDisk(dir))
+        mounted.is_ok_and(|it| it.success()).then_some(SmallDisk(dir))
     }
 }
 
@@ -255,10 +233,7 @@ fn at_the_limit_on_file_sizes_nothing_is_changed() {
         command.args(arguments.split(' '));
         let run = common::run(command.current_dir(folder.path())).exits(4);
         assert!(run.err.contains("error[io]: "), "{arguments}: {}", run.err);
-        assert!(
-            std::fs::read(at("short.zt")).unwrap() == before,
-            "{arguments}"
-        );
+        assert!(std::fs::read(at("short.zt")).unwrap() == before, "{arguments}");
         assert_eq!(names_in(folder.path()), there, "{arguments}");
     }
 }

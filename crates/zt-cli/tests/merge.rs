@@ -31,9 +31,7 @@ fn folder() -> TempDir {
 }
 
 fn zt(folder: &TempDir, arguments: &str) -> Run {
-    run(command()
-        .current_dir(folder.path())
-        .args(arguments.split(' ')))
+    run(command().current_dir(folder.path()).args(arguments.split(' ')))
 }
 
 /// The names of a file, each with its value.
@@ -50,10 +48,7 @@ fn objects(folder: &TempDir, file: &str) -> Vec<(String, f32)> {
 #[track_caller]
 fn has(folder: &TempDir, file: &str, expected: &[(&str, f32)]) {
     let found = objects(folder, file);
-    let found: Vec<_> = found
-        .iter()
-        .map(|(name, it)| (name.as_str(), *it))
-        .collect();
+    let found: Vec<_> = found.iter().map(|(name, it)| (name.as_str(), *it)).collect();
     assert_eq!(found, expected);
 }
 
@@ -86,28 +81,18 @@ fn patterns_and_rules_can_be_for_one_input() {
     zt(&dir, "merge base.zt adapter.zt in.zt --include 1:w").exits(0);
     has(&dir, "in.zt", &[("w", 1.0), ("a", 3.0), ("bias", 2.0)]);
     zt(&dir, "merge base.zt tuned.zt re.zt --rename 2:s/^/tuned./").exits(0);
-    has(
-        &dir,
-        "re.zt",
-        &[("w", 1.0), ("bias", 2.0), ("tuned.w", 4.0)],
-    );
+    has(&dir, "re.zt", &[("w", 1.0), ("bias", 2.0), ("tuned.w", 4.0)]);
     zt(&dir, "append base.zt adapter.zt --exclude 1:bias").exits(0);
     has(&dir, "base.zt", &[("w", 1.0), ("bias", 2.0), ("a", 3.0)]);
 
     for number in ["0:w", "3:w"] {
         let arguments = format!("merge base.zt adapter.zt no.zt --exclude {number}");
         let refused = zt(&dir, &arguments).exits(2);
-        assert!(
-            refused.err.contains("number of inputs is 2"),
-            "{}",
-            refused.err
-        );
+        assert!(refused.err.contains("number of inputs is 2"), "{}", refused.err);
     }
     // Other commands have patterns only.
     write(&dir.path().join("numbered.zt"), &[("0:w", 1.0), ("b", 1.0)]);
-    let listed = zt(&dir, "ls numbered.zt --include 0:* --json")
-        .exits(0)
-        .json();
+    let listed = zt(&dir, "ls numbered.zt --include 0:* --json").exits(0).json();
     assert_eq!(listed["objects"].as_array().unwrap().len(), 1);
     zt(&dir, "convert numbered.zt one.zt --include [0]:*").exits(0);
     has(&dir, "one.zt", &[("0:w", 1.0)]);
@@ -131,19 +116,13 @@ fn a_duplicate_is_refused_with_the_remedies_and_taken_as_the_option_says() {
     let duplicates = json!([{"input": "base.zt", "names": ["bias", "w"]}]);
     assert_eq!(run.json()["duplicates"], duplicates);
     has(&dir, "out.zt", &[("w", 4.0), ("bias", 2.0), ("a", 3.0)]);
-    let text = zt(&dir, &format!("{all} --on-duplicate first"))
-        .exits(0)
-        .text();
+    let text = zt(&dir, &format!("{all} --on-duplicate first")).exits(0).text();
     let expected = "; duplicates left out: 1 of adapter.zt (bias), 1 of tuned.zt (w)\n";
     assert!(text.ends_with(expected), "{text}");
     has(&dir, "out.zt", &[("w", 1.0), ("bias", 2.0), ("a", 3.0)]);
     zt(&dir, "merge base.zt adapter.zt same.zt --on-duplicate same").exits(0);
     let refused = zt(&dir, &format!("{all} --on-duplicate same")).exits(2);
-    assert!(
-        refused.err.contains("objects differ: in base.zt"),
-        "{}",
-        refused.err
-    );
+    assert!(refused.err.contains("objects differ: in base.zt"), "{}", refused.err);
 }
 
 #[test]
@@ -167,10 +146,7 @@ fn append_takes_or_replaces_the_object_of_the_file() {
 #[test]
 fn append_names_what_it_adds_of_a_file_that_is_given_twice() {
     let dir = folder();
-    let run = zt(
-        &dir,
-        "append base.zt tuned.zt tuned.zt --json --on-duplicate last",
-    );
+    let run = zt(&dir, "append base.zt tuned.zt tuned.zt --json --on-duplicate last");
     assert_eq!(run.exits(0).json()["added"], json!(["w"]));
 }
 
@@ -214,35 +190,20 @@ fn arithmetic(name: &str) -> String {
 fn an_adapter_is_merged_as_torch_does_it() {
     let dir = tempdir().unwrap();
     let [base, adapter] = ["base.safetensors", "adapter"].map(arithmetic);
-    for (scale, expected) in [
-        ("", "merged.safetensors"),
-        (" --scale 0.3", "scaled.safetensors"),
-    ] {
+    for (scale, expected) in [("", "merged.safetensors"), (" --scale 0.3", "scaled.safetensors")] {
         let merge = format!("merge {base} out.safetensors --force --lora {adapter}{scale}");
         zt(&dir, &merge).exits(0);
-        zt(
-            &dir,
-            &format!("diff out.safetensors {}", arithmetic(expected)),
-        )
-        .exits(0);
+        zt(&dir, &format!("diff out.safetensors {}", arithmetic(expected))).exits(0);
     }
     let file = format!("{adapter}/adapter_model.safetensors");
     let merge = format!("merge {base} planes.zt --planes --lora {file}");
     zt(&dir, &merge).exits(0);
-    zt(
-        &dir,
-        &format!("diff planes.zt {}", arithmetic("merged.safetensors")),
-    )
-    .exits(0);
+    zt(&dir, &format!("diff planes.zt {}", arithmetic("merged.safetensors"))).exits(0);
 
     let excluded = format!("merge {base} no.zt --lora {adapter} --exclude conv.weight");
     let refused = zt(&dir, &excluded).exits(2);
     assert!(refused.err.contains("error[not-found]"), "{}", refused.err);
-    assert!(
-        refused.err.contains("conv.lora_A.weight"),
-        "{}",
-        refused.err
-    );
+    assert!(refused.err.contains("conv.lora_A.weight"), "{}", refused.err);
     zt(&dir, &format!("merge {base} no.zt --lora {base} --scale 1")).exits(5);
     zt(&dir, &format!("merge {base} {file} no.zt --lora {adapter}")).exits(2);
     zt(&dir, &format!("merge {base} no.zt --scale 1")).exits(2);
@@ -255,32 +216,14 @@ fn checkpoints_are_averaged_as_torch_does_it() {
     let dir = tempdir().unwrap();
     let inputs = ["base", "second", "third"].map(|name| arithmetic(&format!("{name}.safetensors")));
     let inputs = inputs.join(" ");
-    zt(&dir, &format!("average {inputs} mean.zt --json"))
-        .exits(0)
-        .json();
-    zt(
-        &dir,
-        &format!("diff mean.zt {}", arithmetic("mean.safetensors")),
-    )
-    .exits(0);
-    zt(
-        &dir,
-        &format!("average {inputs} weighted.zt --weights 1,2,0.5"),
-    )
-    .exits(0);
-    zt(
-        &dir,
-        &format!("diff weighted.zt {}", arithmetic("weighted.safetensors")),
-    )
-    .exits(0);
+    zt(&dir, &format!("average {inputs} mean.zt --json")).exits(0).json();
+    zt(&dir, &format!("diff mean.zt {}", arithmetic("mean.safetensors"))).exits(0);
+    zt(&dir, &format!("average {inputs} weighted.zt --weights 1,2,0.5")).exits(0);
+    zt(&dir, &format!("diff weighted.zt {}", arithmetic("weighted.safetensors"))).exits(0);
     for weights in ["1,2", "1,-2,1", "1,nan,1", "1,a,1"] {
         zt(&dir, &format!("average {inputs} no.zt --weights {weights}")).exits(2);
     }
     let refused = zt(&dir, &format!("average {inputs} no.zt --exclude 2:step")).exits(2);
-    assert!(
-        refused.err.contains("second.safetensors: step: missing"),
-        "{}",
-        refused.err
-    );
+    assert!(refused.err.contains("second.safetensors: step: missing"), "{}", refused.err);
     assert!(!dir.path().join("no.zt").exists());
 }

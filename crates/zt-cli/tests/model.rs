@@ -15,19 +15,8 @@ fn set(folder: &Path) -> usize {
     let dir = tempdir().unwrap();
     let model = sample(dir.path());
     let mut command = command();
-    let options = [
-        "--max-shard-size=8",
-        "--to=safetensors",
-        "--lossy",
-        "--name=m",
-    ];
-    run(command
-        .arg("split")
-        .arg(model)
-        .args(options)
-        .arg("-o")
-        .arg(folder))
-    .exits(0);
+    let options = ["--max-shard-size=8", "--to=safetensors", "--lossy", "--name=m"];
+    run(command.arg("split").arg(model).args(options).arg("-o").arg(folder)).exits(0);
     names_in(folder).len() - 1
 }
 
@@ -53,19 +42,10 @@ fn verify_of_a_folder_reports_what_does_not_fit_together() {
     let with_findings: Vec<_> = found.iter().filter(|it| !codes(it).is_empty()).collect();
     assert_eq!(with_findings.len(), 1, "{list}");
     let document = with_findings[0];
-    assert_eq!(
-        (codes(document), &document["ok"]),
-        (vec!["stray-file"], &true.into())
-    );
+    assert_eq!((codes(document), &document["ok"]), (vec!["stray-file"], &true.into()));
     let finding = &document["findings"][0];
-    assert_eq!(
-        keys(finding),
-        ["advice", "code", "files", "message", "problem"]
-    );
-    assert_eq!(
-        finding["files"],
-        serde_json::json!([stray.to_str().unwrap()])
-    );
+    assert_eq!(keys(finding), ["advice", "code", "files", "message", "problem"]);
+    assert_eq!(finding["files"], serde_json::json!([stray.to_str().unwrap()]));
     let text = zt!["verify", dir.path()].exits(0);
     assert!(text.err.contains("warning[stray-file]: "), "{}", text.err);
     let text = zt!["verify", "--strict", dir.path()].exits(1);
@@ -116,10 +96,7 @@ fn headers_are_verified_without_values() {
     fs::write(&path, bytes).unwrap();
     zt!["verify", path].exits(1);
     let document = zt!["verify", "--headers", "--json", path].exits(0).json();
-    assert_eq!(
-        (&document["bytes"], &document["objects"]),
-        (&0.into(), &1.into())
-    );
+    assert_eq!((&document["bytes"], &document["objects"]), (&0.into(), &1.into()));
     let faulty = common::faulty(dir.path());
     let document = zt!["verify", "--headers", "--json", faulty].exits(1).json();
     assert_eq!(document["problems"][0]["object"], "bad");
@@ -134,10 +111,7 @@ fn index_names_the_shard_of_each_tensor() {
     fs::remove_file(&path).unwrap();
     zt!["verify", "--strict", dir.path()].exits(1);
     let document = zt!["index", "--json", dir.path()].exits(0).json();
-    assert_eq!(
-        keys(&document),
-        ["folder", "index", "shards", "tensors", "total_size"]
-    );
+    assert_eq!(keys(&document), ["folder", "index", "shards", "tensors", "total_size"]);
     assert_eq!(
         (&document["shards"], &document["index"]),
         (&shards.into(), &path.to_str().unwrap().into())
@@ -158,10 +132,7 @@ fn the_name_of_a_file_in_a_cache_of_the_hub_is_compared() {
     let source = dir.path().join("x.safetensors");
     common::of_zeros(&source, 16);
     let bytes = fs::read(&source).unwrap();
-    let digest = zt::DigestAlgorithm::Sha256
-        .digest(&bytes)
-        .unwrap()
-        .to_string();
+    let digest = zt::DigestAlgorithm::Sha256.digest(&bytes).unwrap().to_string();
     let (blobs, snapshot) = (dir.path().join("blobs"), dir.path().join("snapshots/1"));
     fs::create_dir_all(&snapshot).unwrap();
     fs::create_dir(&blobs).unwrap();

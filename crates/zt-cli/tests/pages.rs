@@ -27,27 +27,18 @@ fn long_options(text: &str) -> impl Iterator<Item = String> {
 /// The long options of a command and of all commands below it, as `--help` lists them.
 fn defined(path: &[&str], found: &mut BTreeMap<String, Options>) -> String {
     let arguments = [path, &["--help"]].concat();
-    let help = common::run(common::command().args(arguments))
-        .exits(0)
-        .text();
+    let help = common::run(common::command().args(arguments)).exits(0).text();
     let rest = help.split_once("\nOptions:\n").unwrap().1;
     // The text of an option is indented more than its name.
     let indent = |line: &&str| line.len() - line.trim_start().len();
-    let names = rest
-        .lines()
-        .take_while(|line| line.is_empty() || line.starts_with(' '));
+    let names = rest.lines().take_while(|line| line.is_empty() || line.starts_with(' '));
     let names = names.filter(|line| (1..=6).contains(&indent(line)));
     let names = names.map(|line| line.trim_start().split("  ").next().unwrap());
     let options = names.flat_map(long_options).collect();
-    found.insert(
-        ["zt", &path.join(" ")].join(" ").trim_end().to_owned(),
-        options,
-    );
+    found.insert(["zt", &path.join(" ")].join(" ").trim_end().to_owned(), options);
     let (_, list) = help.split_once("\nCommands:\n").unwrap_or_default();
     for line in list.lines().take_while(|line| !line.is_empty()) {
-        let name = line
-            .strip_prefix("  ")
-            .and_then(|line| line.split(' ').next());
+        let name = line.strip_prefix("  ").and_then(|line| line.split(' ').next());
         if let Some(name) = name.filter(|name| !matches!(*name, "" | "help")) {
             defined(&[path, &[name]].concat(), found);
         }
@@ -70,9 +61,7 @@ fn the_page_of_the_command_line_has_every_command_and_option_and_no_other() {
     let own = |text: &str| -> Options {
         let rows = text.lines().filter_map(|line| line.strip_prefix("| `-"));
         let cells = rows.map(|row| format!("-{}", row.split(" | ").next().unwrap()));
-        cells
-            .flat_map(|cell| long_options(&cell).collect::<Vec<_>>())
-            .collect()
+        cells.flat_map(|cell| long_options(&cell).collect::<Vec<_>>()).collect()
     };
     let mut listed = BTreeMap::new();
     for (title, text) in &sections {
@@ -121,18 +110,9 @@ fn the_page_of_the_command_line_has_every_command_and_option_and_no_other() {
 const FILES: [(&str, &str); 21] = [
     ("model.safetensors", "data/two-moons.safetensors"),
     ("model.gguf", "corpus/foreign/gguf/metadata_little.gguf"),
-    (
-        "m-00001-of-00003.gguf",
-        "data/gguf-set/m-00001-of-00003.gguf",
-    ),
-    (
-        "m-00002-of-00003.gguf",
-        "data/gguf-set/m-00002-of-00003.gguf",
-    ),
-    (
-        "m-00003-of-00003.gguf",
-        "data/gguf-set/m-00003-of-00003.gguf",
-    ),
+    ("m-00001-of-00003.gguf", "data/gguf-set/m-00001-of-00003.gguf"),
+    ("m-00002-of-00003.gguf", "data/gguf-set/m-00002-of-00003.gguf"),
+    ("m-00003-of-00003.gguf", "data/gguf-set/m-00003-of-00003.gguf"),
     ("model.h5", "corpus/foreign/h5/earliest_groups.h5"),
     ("model.ckpt", "corpus/torch/lightning.pt"),
     ("arrays.pkl", "corpus/pickle/ordered.pkl"),
@@ -153,14 +133,8 @@ const FILES: [(&str, &str); 21] = [
     ("after.npz", "corpus/foreign/npz/stored.npz"),
     ("base.safetensors", "data/arithmetic/base.safetensors"),
     ("second.safetensors", "data/arithmetic/second.safetensors"),
-    (
-        "adapter/adapter_config.json",
-        "data/arithmetic/adapter/adapter_config.json",
-    ),
-    (
-        "adapter/adapter_model.safetensors",
-        "data/arithmetic/adapter/adapter_model.safetensors",
-    ),
+    ("adapter/adapter_config.json", "data/arithmetic/adapter/adapter_config.json"),
+    ("adapter/adapter_model.safetensors", "data/arithmetic/adapter/adapter_model.safetensors"),
 ];
 
 /// What a shell makes of a line that has quotes around whole arguments only.
@@ -184,25 +158,17 @@ fn every_command_of_the_page_for_users_of_other_tools_runs() {
         fs::copy(conformance.join(file), folder.path().join(name)).unwrap();
     }
     let sums = common::run(
-        common::command()
-            .args(["hash", "--sums", "model.safetensors"])
-            .current_dir(folder.path()),
+        common::command().args(["hash", "--sums", "model.safetensors"]).current_dir(folder.path()),
     );
     fs::write(folder.path().join("SUMS"), sums.exits(0).out).unwrap();
     let page = page("coming-from.md");
     let rows = page.lines().filter(|line| line.starts_with("| "));
     let cells = rows.filter_map(|line| line.rsplit(" | ").next());
     let commands = cells.filter_map(|cell| cell.strip_prefix("`zt "));
-    let commands: Vec<&str> = commands
-        .map(|cell| cell.strip_suffix("` |").unwrap())
-        .collect();
+    let commands: Vec<&str> = commands.map(|cell| cell.strip_suffix("` |").unwrap()).collect();
     assert_eq!(commands.len(), 23);
     for line in commands {
-        let run = common::run(
-            common::command()
-                .args(arguments(line))
-                .current_dir(folder.path()),
-        );
+        let run = common::run(common::command().args(arguments(line)).current_dir(folder.path()));
         assert_eq!(run.code, Some(0), "{line}: {}", run.err);
     }
 
@@ -210,14 +176,9 @@ fn every_command_of_the_page_for_users_of_other_tools_runs() {
     let weights = folder.path().join("weights.safetensors");
     let listed = zt!["ls", "--json", weights].exits(0).json();
     let objects = listed["objects"].as_array().unwrap();
-    let names: Vec<&str> = objects
-        .iter()
-        .map(|object| object["name"].as_str().unwrap())
-        .collect();
+    let names: Vec<&str> = objects.iter().map(|object| object["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["0.bias", "0.weight", "1.bias", "1.weight"]);
-    let command = page
-        .lines()
-        .find(|line| line.contains("model.ckpt weights"));
+    let command = page.lines().find(|line| line.contains("model.ckpt weights"));
     let (_, line) = command.unwrap().split_once("--include ").unwrap();
     let readme = fs::read_to_string(repository().join("README.md")).unwrap();
     let line = line.trim_end_matches("` |");

@@ -44,11 +44,7 @@ fn a_path_that_is_not_utf_8_can_be_opened_again() {
     fs::create_dir(&folder).unwrap();
     of_floats(&folder.join("a.zt"), &[1.0]);
     of_floats(&folder.join("b.zt"), &[1.0]);
-    fs::write(
-        folder.join("SUMS"),
-        zt!["hash", "--sums", folder].exits(0).out,
-    )
-    .unwrap();
+    fs::write(folder.join("SUMS"), zt!["hash", "--sums", folder].exits(0).out).unwrap();
     let at = |name: &str| folder.join(name).into_os_string();
     let rename = "--rename=s/w/v/";
     // A `@` stands for the folder.
@@ -98,9 +94,7 @@ fn a_path_that_is_not_utf_8_can_be_opened_again() {
 fn only_a_uri_begins_as_one() {
     let dir = tempdir().unwrap();
     of_floats(&dir.path().join("file:é.zt"), &[1.0]);
-    let document = run(command()
-        .current_dir(&dir)
-        .args(["ls", "--json", "file:é.zt"]));
+    let document = run(command().current_dir(&dir).args(["ls", "--json", "file:é.zt"]));
     let document = document.exits(0).json();
     assert_eq!(paths(&document), [dir.path().join("file:é.zt")]);
     let document = zt!["ls", "--json", dir.path().join("file:é.zt")].json();

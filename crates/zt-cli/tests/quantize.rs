@@ -15,9 +15,7 @@ use zt::{Attributes, DType, Dense, File, QuantizedGroup, WriteOptions};
 const SHAPE: [u64; 2] = [300, 1000];
 
 fn values() -> Vec<f32> {
-    (0..300 * 1000)
-        .map(|at| ((at * 37 % 1009) as f32 - 500.0) / 64.0)
-        .collect()
+    (0..300 * 1000).map(|at| ((at * 37 % 1009) as f32 - 500.0) / 64.0).collect()
 }
 
 /// Two tied matrices, a matrix of f16, a vector, indices, and attributes.
@@ -31,18 +29,9 @@ fn model(dir: &Path) -> PathBuf {
     writer.add("embed", &embed).unwrap();
     writer.add("head", &embed).unwrap();
     let halves = [1.0, -2.0, 0.5].map(f16::from_f32);
-    writer
-        .add("half", &Dense::from_slice(&[1, 3], &halves).unwrap())
-        .unwrap();
-    writer
-        .add("norm", &Dense::from_slice(&[4], &[1.0f32; 4]).unwrap())
-        .unwrap();
-    writer
-        .add(
-            "ids",
-            &Dense::from_slice(&[2, 2], &[1i32, 2, 3, 4]).unwrap(),
-        )
-        .unwrap();
+    writer.add("half", &Dense::from_slice(&[1, 3], &halves).unwrap()).unwrap();
+    writer.add("norm", &Dense::from_slice(&[4], &[1.0f32; 4]).unwrap()).unwrap();
+    writer.add("ids", &Dense::from_slice(&[2, 2], &[1i32, 2, 3, 4]).unwrap()).unwrap();
     writer.finish().unwrap();
     path
 }
@@ -69,18 +58,14 @@ fn matrices_are_quantized_and_the_rest_is_kept() {
         ]
     );
     assert_eq!(document["kept"], serde_json::json!(["norm", "ids"]));
-    let packing = Packing {
-        per_word: 8,
-        dtype: DType::I32,
-    };
+    let packing = Packing { per_word: 8, dtype: DType::I32 };
     let expected = QuantizedGroup::quantize(SHAPE, &values(), Quantization::new(4, 128, packing));
     let expected = expected.unwrap();
     let restored = expected.to_dense().unwrap();
     let restored = restored.as_slice::<f32>().unwrap();
     let errors = values().into_iter().zip(restored.iter());
-    let errors: Vec<f64> = errors
-        .map(|(value, restored)| (f64::from(value) - f64::from(*restored)).abs())
-        .collect();
+    let errors: Vec<f64> =
+        errors.map(|(value, restored)| (f64::from(value) - f64::from(*restored)).abs()).collect();
     let max = errors.iter().copied().fold(0.0, f64::max);
     let mean = errors.iter().sum::<f64>() / errors.len() as f64;
     let share = {
@@ -95,14 +80,7 @@ fn matrices_are_quantized_and_the_rest_is_kept() {
         let quantized = all.find(|object| object["name"] == name).unwrap();
         assert_eq!(
             keys(quantized),
-            [
-                "error_of_std",
-                "max_error",
-                "mean_error",
-                "name",
-                "shape",
-                "type"
-            ]
+            ["error_of_std", "max_error", "mean_error", "name", "shape", "type"]
         );
         assert_eq!(quantized["type"], "f32");
         assert_eq!(quantized["max_error"], max);
@@ -112,18 +90,10 @@ fn matrices_are_quantized_and_the_rest_is_kept() {
     }
     let file = File::open(&out).unwrap();
     for name in ["embed", "head"] {
-        let found = file
-            .tensor(name)
-            .unwrap()
-            .view::<QuantizedGroup<'_>>()
-            .unwrap();
+        let found = file.tensor(name).unwrap().view::<QuantizedGroup<'_>>().unwrap();
         assert_eq!(found.packed().bytes, expected.packed().bytes, "{name}");
         assert_eq!(found.scales().bytes, expected.scales().bytes, "{name}");
-        assert_eq!(
-            found.zeros().unwrap().bytes,
-            expected.zeros().unwrap().bytes,
-            "{name}"
-        );
+        assert_eq!(found.zeros().unwrap().bytes, expected.zeros().unwrap().bytes, "{name}");
     }
     let span = |name: &str| {
         let tensor = file.tensor(name).unwrap();
@@ -146,30 +116,17 @@ fn matrices_are_quantized_and_the_rest_is_kept() {
     zt!["quantize", planes, from_planes].exits(0);
     zt!["diff", out, from_planes, "--include=e*"].exits(0);
     let text = zt!["quantize", path, out, "--force"].exits(0).text();
-    assert!(
-        text.contains("out.zt: 3 objects quantized, 2 kept; "),
-        "{text}"
-    );
+    assert!(text.contains("out.zt: 3 objects quantized, 2 kept; "), "{text}");
 }
 
 #[test]
 fn names_choose_what_is_quantized() {
     let dir = tempdir().unwrap();
     let (path, out) = (model(dir.path()), dir.path().join("out.zt"));
-    let arguments = [
-        "--include=*r*",
-        "--include=*h*",
-        "--exclude=half",
-        "--signed",
-        "--bits=8",
-        "-f",
-    ];
+    let arguments =
+        ["--include=*r*", "--include=*h*", "--exclude=half", "--signed", "--bits=8", "-f"];
     let mut command = common::command();
-    command
-        .arg("quantize")
-        .args([&path, &out])
-        .args(arguments)
-        .arg("--json");
+    command.arg("quantize").args([&path, &out]).args(arguments).arg("--json");
     let document = common::run(&mut command).exits(0).json();
     assert_eq!(document["signed"], true);
     let names = |key: &str| -> Vec<String> {
@@ -210,11 +167,7 @@ fn what_cannot_be_quantized_leaves_no_file() {
     writer.add("w", &dense).unwrap();
     writer.finish().unwrap();
     let run = zt!["quantize", bad, out].exits(2);
-    assert!(
-        run.err.contains("w: the value at position 1 is not finite"),
-        "{}",
-        run.err
-    );
+    assert!(run.err.contains("w: the value at position 1 is not finite"), "{}", run.err);
     assert!(run.err.contains("note: --exclude "), "{}", run.err);
     assert_eq!(names_in(dir.path()), ["model.zt", "nan.zt"]);
 }
@@ -237,10 +190,7 @@ fn blocks_of_ggml_are_written_to_zt_and_gguf() {
         for out in [&ours, &theirs] {
             let run = zt!["quantize", model, out, "--type", name, "--force", "--json"];
             let document = run.exits(0).json();
-            assert_eq!(
-                (&document["type"], &document["bits"]),
-                (&json!(name), &json!(null))
-            );
+            assert_eq!((&document["type"], &document["bits"]), (&json!(name), &json!(null)));
             // Only rows of whole blocks can be quantized.
             assert_eq!(document["kept"], json!(["b", "c"]));
             let share = document["quantized"][0]["error_of_std"].as_f64().unwrap();

@@ -14,9 +14,7 @@ use zt::{Dense, File, Writer};
 fn add(writer: &mut Writer<'_>) {
     for (name, value) in [("a", 1.0_f32), ("b", 2.0)] {
         let values = [value; 100];
-        writer
-            .add(name, &Dense::from_slice(&[100], &values).unwrap())
-            .unwrap();
+        writer.add(name, &Dense::from_slice(&[100], &values).unwrap()).unwrap();
     }
 }
 
@@ -34,13 +32,7 @@ fn written(dir: &Path) -> (PathBuf, Vec<u8>) {
 fn damaged(dir: &Path) -> (PathBuf, Vec<u8>) {
     let (path, mut bytes) = written(dir);
     let file = File::open(&path).unwrap();
-    let span = file
-        .tensor("b")
-        .unwrap()
-        .component("data")
-        .unwrap()
-        .blob
-        .span;
+    let span = file.tensor("b").unwrap().component("data").unwrap().blob.span;
     bytes[usize::try_from(span.offset()).unwrap()] ^= 1;
     fs::write(&path, &bytes).unwrap();
     (path, bytes)
@@ -49,12 +41,7 @@ fn damaged(dir: &Path) -> (PathBuf, Vec<u8>) {
 fn fates(document: &Value) -> Vec<(&str, &str)> {
     let objects = document["objects"].as_array().unwrap().iter();
     objects
-        .map(|object| {
-            (
-                object["name"].as_str().unwrap(),
-                object["fate"].as_str().unwrap(),
-            )
-        })
+        .map(|object| (object["name"].as_str().unwrap(), object["fate"].as_str().unwrap()))
         .collect()
 }
 
@@ -101,19 +88,13 @@ fn bytes_after_the_last_generation_are_removed_in_place() {
         |of: &Value| ["old_file_size", "file_size", "saved_size"].map(|key| of[key].clone());
     let expected = [json!(torn.len()), json!(bytes.len()), json!(null)];
     assert_eq!(sizes(&plan), expected, "the sizes after the repair");
-    assert_eq!(
-        (&plan["changed"], &plan["dry_run"]),
-        (&json!(false), &json!(true))
-    );
+    assert_eq!((&plan["changed"], &plan["dry_run"]), (&json!(false), &json!(true)));
     assert_eq!(plan["surplus"], json!({"offset": bytes.len(), "length": 4}));
     assert_eq!(plan["layout"], "1.2");
     assert!(plan["error"]["code"].is_string());
     assert_eq!(fates(&plan), [("a", "proved"), ("b", "proved")]);
     let component = &plan["objects"][0]["components"][0];
-    assert_eq!(
-        *component,
-        json!({"role": "data", "fate": "proved", "error": null})
-    );
+    assert_eq!(*component, json!({"role": "data", "fate": "proved", "error": null}));
     let generation = &plan["generation"];
     let expected = [
         "copies",
@@ -130,28 +111,18 @@ fn bytes_after_the_last_generation_are_removed_in_place() {
     assert_eq!(keys(generation), expected);
     assert_eq!(generation["end"], bytes.len());
     assert_eq!(generation["standing"], "whole");
-    assert_eq!(
-        (&generation["proved"], &generation["refuted"]),
-        (&json!(2), &json!(0))
-    );
+    assert_eq!((&generation["proved"], &generation["refuted"]), (&json!(2), &json!(0)));
     assert_eq!(fs::read(&path).unwrap(), torn, "a dry run changes nothing");
     let run = zt!["repair", "-n", path].exits(0);
     assert!(run.text().contains("would be repaired"), "{}", run.text());
 
     let run = zt!["repair", path].exits(0);
-    assert!(
-        run.text().contains("repaired; 2 objects, 4 B removed"),
-        "{}",
-        run.text()
-    );
+    assert!(run.text().contains("repaired; 2 objects, 4 B removed"), "{}", run.text());
     assert_eq!(fs::read(&path).unwrap(), bytes);
     zt!["verify", "--strict", path].exits(0);
     fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
     let done = zt!["repair", "--json", path].exits(0).json();
-    assert_eq!(
-        (&done["changed"], &done["surplus"]),
-        (&json!(true), &json!(null))
-    );
+    assert_eq!((&done["changed"], &done["surplus"]), (&json!(true), &json!(null)));
     let expected = [json!(bytes.len() - 1), json!(bytes.len()), json!(null)];
     assert_eq!(sizes(&done), expected);
     assert_eq!(fs::read(&path).unwrap(), bytes);
@@ -164,27 +135,16 @@ fn intact_objects_of_a_damaged_file_are_saved_to_another() {
     let run = zt!["repair", path].exits(1);
     assert!(run.err.contains("error[digest-mismatch]"), "{}", run.err);
     assert!(run.err.contains("model.zt"), "{}", run.err);
-    assert!(
-        run.text().contains("would save 1 of 2 objects"),
-        "{}",
-        run.text()
-    );
+    assert!(run.text().contains("would save 1 of 2 objects"), "{}", run.text());
     assert_eq!(fs::read(&path).unwrap(), bytes);
 
     let out = dir.path().join("saved.zt");
     let run = zt!["repair", path, "-o", out, "--dry-run"].exits(1);
-    assert!(
-        run.text().contains("would save 1 of 2 objects"),
-        "{}",
-        run.text()
-    );
+    assert!(run.text().contains("would save 1 of 2 objects"), "{}", run.text());
     assert!(!out.exists());
     let done = zt!["repair", path, "-o", out, "--json"].exits(1).json();
     assert_eq!(done["output"], out.to_str().unwrap());
-    assert_eq!(
-        (&done["verdict"], &done["changed"]),
-        (&json!("damaged"), &json!(false))
-    );
+    assert_eq!((&done["verdict"], &done["changed"]), (&json!("damaged"), &json!(false)));
     assert_eq!(fates(&done), [("a", "proved"), ("b", "lost")]);
     let lost = &done["objects"][1]["components"][0]["error"];
     assert_eq!(lost["code"], "digest-mismatch");
@@ -214,10 +174,7 @@ fn partial_and_unproved_objects_are_counted() {
     let mut writer = Writer::create(&path).unwrap();
     let graph = zt::Csr::new([2, 3], &[7i32, 8], &[2, 0], &[0, 1, 2]).unwrap();
     writer.add("graph", &graph).unwrap();
-    let plain = zt::ComponentOptions {
-        digest: None,
-        ..zt::ComponentOptions::default()
-    };
+    let plain = zt::ComponentOptions { digest: None, ..zt::ComponentOptions::default() };
     let ones = Dense::from_slice(&[100], &[1u8; 100]).unwrap();
     writer.add_with("plain", &ones, &plain.into()).unwrap();
     writer.finish().unwrap();
@@ -234,10 +191,7 @@ fn partial_and_unproved_objects_are_counted() {
     assert_eq!(fates(&done), [("graph", "partial"), ("plain", "unproved")]);
     let saved = File::open(&out).unwrap();
     assert_eq!(saved.tensor("graph").unwrap().format(), "zt.partial/1");
-    assert_eq!(
-        saved.tensor("plain").unwrap().to_vec::<u8>().unwrap(),
-        [1; 100]
-    );
+    assert_eq!(saved.tensor("plain").unwrap().to_vec::<u8>().unwrap(), [1; 100]);
 }
 
 #[test]
@@ -249,9 +203,7 @@ fn a_file_inside_a_damaged_one_is_reported_and_not_used() {
     let noise = [6u8; 500];
     let len = inner.len() as u64;
     for (name, bytes, len) in [("first", &noise[..], 500), ("inner", &inner, len)] {
-        writer
-            .add(name, &Dense::from_slice(&[len], bytes).unwrap())
-            .unwrap();
+        writer.add(name, &Dense::from_slice(&[len], bytes).unwrap()).unwrap();
     }
     writer.finish().unwrap();
     let offset = {
@@ -268,10 +220,7 @@ fn a_file_inside_a_damaged_one_is_reported_and_not_used() {
     zt!["repair", outer, "-o", out].exits(3);
     let found = zt!["repair", outer, "--dry-run", "--json"].exits(3).json();
     let other = &found["others"][0];
-    assert_eq!(
-        (&other["standing"], &other["nested_at"]),
-        (&json!("nested"), &json!(offset))
-    );
+    assert_eq!((&other["standing"], &other["nested_at"]), (&json!("nested"), &json!(offset)));
     // Chosen by its offset, it is saved, and the outer file is not changed.
     let at = other["manifest"]["offset"].to_string();
     let note = format!("-o OUT --manifest {at} ");
@@ -293,16 +242,9 @@ fn a_file_without_a_manifest_is_lost() {
     let run = zt!["repair", path].exits(3);
     let found = "no manifest was found; the file is truncated";
     assert!(run.text().contains(found), "{}", run.text());
-    assert!(
-        run.err.contains("fetch the rest from byte 500 on"),
-        "{}",
-        run.err
-    );
+    assert!(run.err.contains("fetch the rest from byte 500 on"), "{}", run.err);
     let done = zt!["repair", path, "-o", out, "--json"].exits(3).json();
-    assert_eq!(
-        (&done["verdict"], &done["generation"]),
-        (&json!("lost"), &json!(null))
-    );
+    assert_eq!((&done["verdict"], &done["generation"]), (&json!("lost"), &json!(null)));
     assert!(!out.exists());
     assert_eq!(fs::read(&path).unwrap(), &bytes[..500]);
 
@@ -328,14 +270,7 @@ fn compressed_components_are_seen_without_a_manifest() {
     }
     writer.finish().unwrap();
     let file = File::open(&path).unwrap();
-    let span = |name| {
-        file.tensor(name)
-            .unwrap()
-            .component("data")
-            .unwrap()
-            .blob
-            .span
-    };
+    let span = |name| file.tensor(name).unwrap().component("data").unwrap().blob.span;
     let (a, b) = (span("a"), span("b"));
     let bytes = fs::read(&path).unwrap();
     for (len, expected) in [
@@ -357,17 +292,8 @@ fn compressed_components_are_seen_without_a_manifest() {
             .collect();
         assert_eq!(done["remains"], Value::from(expected), "{len}");
         let run = zt!["repair", path].exits(3);
-        assert!(
-            run.err.contains("names, shapes and types are unknown"),
-            "{}",
-            run.err
-        );
-        assert_eq!(
-            run.err.contains("by their tables"),
-            len >= a.end(),
-            "{}",
-            run.err
-        );
+        assert!(run.err.contains("names, shapes and types are unknown"), "{}", run.err);
+        assert_eq!(run.err.contains("by their tables"), len >= a.end(), "{}", run.err);
     }
 }
 
@@ -379,9 +305,7 @@ fn one_of_two_manifests_can_be_chosen() {
     let mut writer = Writer::create(&outer).unwrap();
     add(&mut writer);
     let len = inner.len() as u64;
-    writer
-        .add("backup", &Dense::from_slice(&[len], &inner).unwrap())
-        .unwrap();
+    writer.add("backup", &Dense::from_slice(&[len], &inner).unwrap()).unwrap();
     writer.finish().unwrap();
     let bytes = fs::read(&outer).unwrap();
     fs::write(&outer, &bytes[..bytes.len() - 40]).unwrap();
@@ -405,11 +329,7 @@ fn another_kind_of_file_is_refused_by_name() {
     let path = dir.path().join("model.gguf");
     fs::write(&path, [&b"GGUF\x03\0\0\0"[..], &[0; 64]].concat()).unwrap();
     let run = zt!["repair", "-n", path].exits(5);
-    assert!(
-        run.err.contains("a gguf file cannot be repaired in place"),
-        "{}",
-        run.err
-    );
+    assert!(run.err.contains("a gguf file cannot be repaired in place"), "{}", run.err);
 }
 
 /// 8 TiB of holes, which take no place on the disk and no time to search.

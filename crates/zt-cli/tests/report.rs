@@ -9,17 +9,12 @@ use common::zt;
 use serde_json::{Value, json};
 
 fn data(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../conformance/data")
-        .join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/data").join(name)
 }
 
 /// The page of these files and options, and its data.
 fn report(arguments: &[&Path]) -> (String, Value) {
-    let run = zt(["report", "-o", "-"]
-        .iter()
-        .map(Path::new)
-        .chain(arguments.iter().copied()));
+    let run = zt(["report", "-o", "-"].iter().map(Path::new).chain(arguments.iter().copied()));
     assert_eq!(run.code, Some(0), "{}", run.err);
     let page = String::from_utf8(run.out).unwrap();
     let (_, rest) = page.split_once("id=\"data\">").unwrap();
@@ -54,11 +49,7 @@ fn figures_are_those_of_stats() {
         let counts = counts.map(|key| object[key].clone());
         assert_eq!(columns["counts"][at], json!(counts), "{}", object["name"]);
         let finite = ["min", "max", "mean", "std"].map(|key| exact(&object[key]));
-        let finite = if finite[0].is_null() {
-            Value::Null
-        } else {
-            json!(finite)
-        };
+        let finite = if finite[0].is_null() { Value::Null } else { json!(finite) };
         assert_eq!(columns["finite"][at], finite, "{}", object["name"]);
     }
     for histogram in page["histograms"].as_array().unwrap() {
@@ -87,11 +78,7 @@ fn two_files_have_the_distances_of_diff() {
         if change[0] != "incomparable" {
             compared += 1;
             let cosine = &object["cosine"];
-            assert_eq!(
-                (&change[2], &change[3]),
-                (&object["max_abs"], cosine),
-                "{object}"
-            );
+            assert_eq!((&change[2], &change[3]), (&object["max_abs"], cosine), "{object}");
         }
     }
     assert!(compared > 2, "{diff}");
@@ -105,10 +92,7 @@ fn two_files_have_the_distances_of_diff() {
 #[test]
 fn a_page_is_replaced_only_by_force() {
     let folder = tempfile::tempdir().unwrap();
-    let (model, page) = (
-        data("two-moons.safetensors"),
-        folder.path().join("page.html"),
-    );
+    let (model, page) = (data("two-moons.safetensors"), folder.path().join("page.html"));
     let write = |force: &[&str]| {
         let arguments = ["report", "--json"].iter().chain(force).map(AsRef::as_ref);
         zt(arguments.chain([model.as_os_str(), "-o".as_ref(), page.as_os_str()]))
@@ -131,14 +115,9 @@ fn the_page_does_not_depend_on_the_number_of_threads() {
 fn damage_is_on_the_page_and_the_rest_has_figures() {
     let folder = tempfile::tempdir().unwrap();
     let (_, page) = report(&[&common::damaged(folder.path())]);
-    assert!(
-        page["files"][0]["problems"]["count"].as_u64() > Some(0),
-        "{page}"
-    );
+    assert!(page["files"][0]["problems"]["count"].as_u64() > Some(0), "{page}");
     let problems = page["objects"]["problems"].as_array().unwrap();
-    let of_digest = problems
-        .iter()
-        .filter(|it| it.to_string().contains("digest"));
+    let of_digest = problems.iter().filter(|it| it.to_string().contains("digest"));
     assert_eq!(of_digest.count(), 1, "{problems:?}");
 }
 
@@ -147,9 +126,7 @@ fn a_sample_looks_at_some_values_of_large_objects() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("large.zt");
     // 4 MiB, whose values are their places.
-    let values: Vec<f32> = (0..1u16 << 10)
-        .flat_map(|row| [f32::from(row); 1 << 10])
-        .collect();
+    let values: Vec<f32> = (0..1u16 << 10).flat_map(|row| [f32::from(row); 1 << 10]).collect();
     common::of_floats(&path, &values);
     let (_, whole) = report(&[&path]);
     let (_, sample) = report(&["--sample".as_ref(), &path]);
@@ -172,14 +149,8 @@ fn a_delta_has_what_it_changes_and_with_its_base_how_far() {
     let long = vec![1f32; 200_000];
     let mut moved = long.clone();
     moved[150_000] = 1.5;
-    safetensors(
-        &base,
-        &[("gone", &[1.0]), ("long", &long), ("same", &[2.0, 3.0])],
-    );
-    safetensors(
-        &new,
-        &[("long", &moved), ("new", &[4.0]), ("same", &[2.0, 3.0])],
-    );
+    safetensors(&base, &[("gone", &[1.0]), ("long", &long), ("same", &[2.0, 3.0])]);
+    safetensors(&new, &[("long", &moved), ("new", &[4.0]), ("same", &[2.0, 3.0])]);
     let made = ["delta".as_ref(), "-o".as_ref(), delta.as_os_str()];
     zt(made.into_iter().chain([base.as_os_str(), new.as_os_str()])).exits(0);
 
@@ -195,16 +166,11 @@ fn a_delta_has_what_it_changes_and_with_its_base_how_far() {
     let (_, page) = report(&["--base".as_ref(), &base, &base, &delta]);
     let names = page["objects"]["name"].as_array().unwrap();
     let changes = page["objects"]["change"].as_array().unwrap();
-    let mut changes: Vec<_> = names
-        .iter()
-        .zip(changes)
-        .map(|(name, it)| (name, &it[0], &it[2]))
-        .collect();
+    let mut changes: Vec<_> =
+        names.iter().zip(changes).map(|(name, it)| (name, &it[0], &it[2])).collect();
     changes.sort_by_key(|(name, ..)| name.to_string());
-    let found: Vec<Value> = changes
-        .iter()
-        .map(|(name, status, most)| json!([name, status, most]))
-        .collect();
+    let found: Vec<Value> =
+        changes.iter().map(|(name, status, most)| json!([name, status, most])).collect();
     let expected = json!([
         ["gone", "removed", null],
         ["long", "changed", 0.5],

@@ -16,32 +16,12 @@ use zt_convert::{ConvertOptions, Input, convert};
 fn model(dir: &Path, extension: &str) -> PathBuf {
     let mut ours = Vec::new();
     let mut writer = zt::Writer::new(&mut ours).unwrap();
-    let half: Vec<zt::formats::bf16> = (0..600_000u32)
-        .map(|at| zt::formats::bf16::from_bits((at % 30_000) as u16))
-        .collect();
-    writer
-        .add(
-            "w.bf16",
-            &zt::Dense::from_slice(&[600, 1000], &half).unwrap(),
-        )
-        .unwrap();
-    writer
-        .add(
-            "w.f32",
-            &zt::Dense::from_slice(&[3], &[1.0f32, -2.0, 3.0]).unwrap(),
-        )
-        .unwrap();
-    writer
-        .add(
-            "b.i8",
-            &zt::Dense::from_slice(&[2, 2], &[1i8, 2, 3, 4]).unwrap(),
-        )
-        .unwrap();
-    let types = [
-        ("general.name", "string"),
-        ("m.layers", "uint16"),
-        ("m.scale", "float32"),
-    ];
+    let half: Vec<zt::formats::bf16> =
+        (0..600_000u32).map(|at| zt::formats::bf16::from_bits((at % 30_000) as u16)).collect();
+    writer.add("w.bf16", &zt::Dense::from_slice(&[600, 1000], &half).unwrap()).unwrap();
+    writer.add("w.f32", &zt::Dense::from_slice(&[3], &[1.0f32, -2.0, 3.0]).unwrap()).unwrap();
+    writer.add("b.i8", &zt::Dense::from_slice(&[2, 2], &[1i8, 2, 3, 4]).unwrap()).unwrap();
+    let types = [("general.name", "string"), ("m.layers", "uint16"), ("m.scale", "float32")];
     let types = types.map(|(key, name)| zt::Value::array(vec![key.into(), name.into()]));
     let mut attributes: zt::Attributes = [("general.name", "old")].into();
     if extension == "gguf" {
@@ -69,12 +49,7 @@ fn tensors(path: &Path) -> Vec<(String, Vec<u64>, String, Vec<u8>)> {
             let tensor = tensor.unwrap();
             let bytes = tensor.bytes("data").unwrap().to_vec();
             let format = format!("{} {:?}", tensor.format(), tensor.dtype());
-            (
-                tensor.name().to_owned(),
-                tensor.shape().to_vec(),
-                format,
-                bytes,
-            )
+            (tensor.name().to_owned(), tensor.shape().to_vec(), format, bytes)
         })
         .collect();
     tensors.sort();
@@ -97,15 +72,10 @@ fn an_attribute_is_set_and_removed_and_every_tensor_stays() {
             command.args(set).arg(&path).args(rest);
             run(&mut command)
         };
-        let dry = arguments(&["general.name", "new", "--dry-run"])
-            .exits(0)
-            .json();
+        let dry = arguments(&["general.name", "new", "--dry-run"]).exits(0).json();
         assert_eq!(fs::read(&path).unwrap(), old, "{extension}");
         let done = arguments(&["general.name", "new"]).exits(0).json();
-        assert_eq!(
-            keys(&done),
-            ["dry_run", "file", "file_size", "key", "new", "old"]
-        );
+        assert_eq!(keys(&done), ["dry_run", "file", "file_size", "key", "new", "old"]);
         assert_eq!((&done["old"], &done["new"]), (&json!("old"), &json!("new")));
         assert_eq!(done["file_size"], fs::metadata(&path).unwrap().len());
         assert_eq!(dry["file_size"], done["file_size"]);
@@ -119,10 +89,7 @@ fn an_attribute_is_set_and_removed_and_every_tensor_stays() {
         fs::write(&template, "{% for m in messages %}\n").unwrap();
         let of_file = format!("@{}", template.display());
         arguments(&["tokenizer.chat_template", &of_file]).exits(0);
-        assert_eq!(
-            attributes(&path)["tokenizer.chat_template"],
-            "{% for m in messages %}\n"
-        );
+        assert_eq!(attributes(&path)["tokenizer.chat_template"], "{% for m in messages %}\n");
         arguments(&["at", "@@home"]).exits(0);
         assert_eq!(attributes(&path)["at"], "@home");
         arguments(&["at", "@none"]).exits(4);
@@ -142,27 +109,16 @@ fn an_attribute_of_gguf_keeps_its_type_or_gets_another() {
     let types = || {
         let file = zt_convert::open(&path).unwrap();
         let attributes = file.attributes().unwrap().unwrap();
-        let types = attributes
-            .get("gguf.types")
-            .unwrap()
-            .as_array()
-            .unwrap()
-            .to_vec();
+        let types = attributes.get("gguf.types").unwrap().as_array().unwrap().to_vec();
         let text = |value: &zt::Value| value.as_str().unwrap().to_owned();
         let pair = |item: &zt::Value| {
-            (
-                text(&item.as_array().unwrap()[0]),
-                text(&item.as_array().unwrap()[1]),
-            )
+            (text(&item.as_array().unwrap()[0]), text(&item.as_array().unwrap()[1]))
         };
         types.iter().map(pair).collect::<Vec<_>>()
     };
     let set = |rest: &[&str]| {
         let mut command = command();
-        command
-            .args(["meta", "set", "--json"])
-            .arg(&path)
-            .args(rest);
+        command.args(["meta", "set", "--json"]).arg(&path).args(rest);
         run(&mut command)
     };
     set(&["m.layers", "24"]).exits(0);
@@ -182,10 +138,7 @@ fn an_attribute_of_gguf_keeps_its_type_or_gets_another() {
     ];
     assert_eq!(types(), expected);
     let found = attributes(&path);
-    assert_eq!(
-        (&found["m.layers"], &found["general.name"]),
-        (&json!(24), &json!("7"))
-    );
+    assert_eq!((&found["m.layers"], &found["general.name"]), (&json!(24), &json!("7")));
     assert_eq!(found["m.scale"], f64::from(0.1f32));
     set(&["m.layers", "24", "--type", "u64"]).exits(0);
     assert_eq!(types()[1], pair("m.layers", "uint64"));
@@ -204,10 +157,7 @@ fn an_attribute_of_gguf_keeps_its_type_or_gets_another() {
     // Other kinds have no types.
     let other = model(dir.path(), "safetensors");
     let mut command = command();
-    command
-        .args(["meta", "set"])
-        .arg(other)
-        .args(["k", "1", "--type", "u8"]);
+    command.args(["meta", "set"]).arg(other).args(["k", "1", "--type", "u8"]);
     run(&mut command).exits(2);
 }
 
@@ -217,13 +167,8 @@ fn tensors_are_renamed_and_removed() {
         let dir = tempdir().unwrap();
         let path = model(dir.path(), extension);
         let before = tensors(&path);
-        let done = zt!["rename", "--json", path, "w.f32", "norm"]
-            .exits(0)
-            .json();
-        assert_eq!(
-            keys(&done),
-            ["dry_run", "file", "file_size", "new", "old", "renamed"]
-        );
+        let done = zt!["rename", "--json", path, "w.f32", "norm"].exits(0).json();
+        assert_eq!(keys(&done), ["dry_run", "file", "file_size", "new", "old", "renamed"]);
         let mut expected = before.clone();
         expected.iter_mut().find(|it| it.0 == "w.f32").unwrap().0 = "norm".to_owned();
         expected.sort();
@@ -233,28 +178,15 @@ fn tensors_are_renamed_and_removed() {
         assert_eq!(names, ["model.b.i8", "model.w.bf16", "norm"]);
         let taken = zt!["rename", "--json", path, "norm", "model.b.i8"].exits(2);
         assert_eq!(taken.error_code(), "duplicate-name");
-        assert_eq!(
-            zt!["rename", "--json", path, "x", "y"]
-                .exits(2)
-                .error_code(),
-            "not-found"
-        );
+        assert_eq!(zt!["rename", "--json", path, "x", "y"].exits(2).error_code(), "not-found");
 
-        let done = zt!["rm", "--json", path, "norm", "--glob", "*.i8"]
-            .exits(0)
-            .json();
+        let done = zt!["rm", "--json", path, "norm", "--glob", "*.i8"].exits(0).json();
         assert_eq!(done["removed"], json!(["model.b.i8", "norm"]));
         let left = tensors(&path);
         assert_eq!(left.len(), 1, "{extension}");
-        assert_eq!(
-            left[0].3,
-            before.iter().find(|it| it.0 == "w.bf16").unwrap().3
-        );
+        assert_eq!(left[0].3, before.iter().find(|it| it.0 == "w.bf16").unwrap().3);
         assert_eq!(attributes(&path)["general.name"], "old");
-        assert_eq!(
-            zt!["rm", "--json", path, "x"].exits(2).error_code(),
-            "not-found"
-        );
+        assert_eq!(zt!["rm", "--json", path, "x"].exits(2).error_code(), "not-found");
         zt!["verify", "--strict", path].exits(0);
     }
 }
@@ -263,28 +195,13 @@ fn tensors_are_renamed_and_removed() {
 fn a_conversion_sets_attributes() {
     let dir = tempdir().unwrap();
     let path = model(dir.path(), "gguf");
-    for (name, layers) in [
-        ("out.zt", json!(24)),
-        ("out.gguf", json!(24)),
-        ("out.safetensors", json!("24")),
-    ] {
+    for (name, layers) in
+        [("out.zt", json!(24)), ("out.gguf", json!(24)), ("out.safetensors", json!("24"))]
+    {
         let out = dir.path().join(name);
-        zt![
-            "convert",
-            path,
-            out,
-            "--set",
-            "m.layers=24",
-            "--set",
-            "k=a=b"
-        ]
-        .exits(0);
+        zt!["convert", path, out, "--set", "m.layers=24", "--set", "k=a=b"].exits(0);
         let found = attributes(&out);
-        assert_eq!(
-            (&found["m.layers"], &found["k"]),
-            (&layers, &json!("a=b")),
-            "{name}"
-        );
+        assert_eq!((&found["m.layers"], &found["k"]), (&layers, &json!("a=b")), "{name}");
     }
     for wrong in ["k", "=v"] {
         zt!["convert", path, dir.path().join("x.zt"), "--set", wrong].exits(2);
@@ -298,26 +215,9 @@ fn a_file_that_cannot_be_replaced_is_refused() {
     let path = model(dir.path(), "safetensors");
     // A set, by its index.
     let set = dir.path().join("set");
-    zt![
-        "split",
-        path,
-        "-o",
-        set,
-        "--max-shard-size",
-        "100",
-        "--to",
-        "safetensors"
-    ]
-    .exits(0);
-    let error = zt![
-        "meta",
-        "set",
-        "--json",
-        set.join("model.safetensors.index.json"),
-        "k",
-        "v"
-    ]
-    .exits(5);
+    zt!["split", path, "-o", set, "--max-shard-size", "100", "--to", "safetensors"].exits(0);
+    let error =
+        zt!["meta", "set", "--json", set.join("model.safetensors.index.json"), "k", "v"].exits(5);
     assert_eq!(error.error_code(), "unsupported");
     // A file of a cache of the Hub, by a link to it.
     let blobs = dir.path().join("blobs");
@@ -338,8 +238,5 @@ fn a_file_that_cannot_be_replaced_is_refused() {
     zt!["meta", "set", path, "k", "v"].exits(0);
     assert!(fs::symlink_metadata(&path).unwrap().is_symlink());
     assert_eq!(attributes(&other)["k"], "v");
-    assert_eq!(
-        fs::metadata(&other).unwrap().permissions().mode() & 0o777,
-        0o640
-    );
+    assert_eq!(fs::metadata(&other).unwrap().permissions().mode() & 0o777, 0o640);
 }

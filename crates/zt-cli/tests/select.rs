@@ -14,13 +14,8 @@ use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 use zt::{Dense, Writer};
 
-const NAMES: [&str; 5] = [
-    "layers.0.bias",
-    "layers.0.weight",
-    "layers.1.weight",
-    "step",
-    "vision.w",
-];
+const NAMES: [&str; 5] =
+    ["layers.0.bias", "layers.0.weight", "layers.1.weight", "step", "vision.w"];
 
 /// The choice of all tests, and what it leaves.
 const CHOICE: [&str; 8] = [
@@ -75,10 +70,7 @@ fn holds(path: &Path, expected: &[&str]) {
 fn reading_commands_see_the_chosen_objects() {
     let dir = folder();
     let json = |arguments: &[&str]| chosen(dir.path(), arguments).exits(0).json();
-    assert_eq!(
-        names(&json(&["ls", "--json", "model.zt"])["objects"]),
-        CHOSEN
-    );
+    assert_eq!(names(&json(&["ls", "--json", "model.zt"])["objects"]), CHOSEN);
     assert_eq!(json(&["info", "--json", "model.zt"])["objects"], 3);
     assert_eq!(json(&["verify", "--json", "model.zt"])["objects"], 3);
     let hash = json(&["hash", "--json", "model.zt"]);
@@ -90,15 +82,10 @@ fn reading_commands_see_the_chosen_objects() {
     chosen(dir.path(), &["convert", "model.zt", "new.zt"]).exits(0);
     let rule = ["--rename", r"s/^layers\.([0-9]+)/h\1/", "--exclude=vision*"];
     let mut command = command();
-    command
-        .current_dir(dir.path())
-        .args(["diff", "--json", "model.zt", "new.zt"]);
+    command.current_dir(dir.path()).args(["diff", "--json", "model.zt", "new.zt"]);
     let diff = run(command.args(rule)).exits(1).json();
     assert_eq!(diff["only_a"], serde_json::json!(["h0.bias", "step"]));
-    assert_eq!(
-        (&diff["only_b"][0], &diff["unchanged"]),
-        (&"steps".into(), &2.into())
-    );
+    assert_eq!((&diff["only_b"][0], &diff["unchanged"]), (&"steps".into(), &2.into()));
     let hash_of_new = zt!["hash", "--json", dir.path().join("new.zt")].json();
     assert_eq!(hash_of_new["content"], hash["content"]);
 }
@@ -116,23 +103,13 @@ fn writing_commands_write_the_chosen_objects() {
     // Objects that are left out may have a common name.
     chosen(dir.path(), &["merge", "other.zt", "model.zt", "merged.zt"]).exits(0);
     holds(&at("merged.zt"), &CHOSEN);
-    chosen(
-        dir.path(),
-        &["split", "model.zt", "-o", "set", "--max-shard-size=1"],
-    )
-    .exits(0);
+    chosen(dir.path(), &["split", "model.zt", "-o", "set", "--max-shard-size=1"]).exits(0);
     holds(&at("set/model.zt.index.json"), &CHOSEN);
     chosen(dir.path(), &["extract", "model.zt", "-o", "arrays"]).exits(0);
-    assert_eq!(
-        common::names_in(&at("arrays")),
-        CHOSEN.map(|name| format!("{name}.npy"))
-    );
+    assert_eq!(common::names_in(&at("arrays")), CHOSEN.map(|name| format!("{name}.npy")));
     // The file that is appended to keeps all of its objects.
     chosen(dir.path(), &["append", "other.zt", "model.zt"]).exits(0);
-    holds(
-        &at("other.zt"),
-        &["h0.weight", "h1.weight", "layers.0.bias", "steps"],
-    );
+    holds(&at("other.zt"), &["h0.weight", "h1.weight", "layers.0.bias", "steps"]);
 }
 
 #[test]
@@ -161,10 +138,7 @@ fn patterns_that_choose_nothing_are_named() {
                 r#"no object matches --include "layer.*" or "x""#,
             ),
             (&["--exclude=*"], r#"every object matches --exclude "*""#),
-            (
-                &["--include=s*", "--exclude=*p"],
-                r#"matches --include "s*" matches --exclude "*p""#,
-            ),
+            (&["--include=s*", "--exclude=*p"], r#"matches --include "s*" matches --exclude "*p""#),
         ] {
             let run = zt(&[command, options].concat()).exits(2);
             assert!(run.err.contains("error[not-found]: "), "{}", run.err);
@@ -175,10 +149,7 @@ fn patterns_that_choose_nothing_are_named() {
         let run = zt(&[command, &["--include=[a"]].concat()).exits(2);
         assert!(run.err.contains("[a"), "{}", run.err);
     }
-    assert_eq!(
-        common::names_in(dir.path()),
-        ["list", "model.zt", "other.zt"]
-    );
+    assert_eq!(common::names_in(dir.path()), ["list", "model.zt", "other.zt"]);
 }
 
 #[test]
@@ -186,9 +157,7 @@ fn a_file_without_a_chosen_object_is_passed_over_among_others() {
     let dir = folder();
     let zt = |arguments: &[&str]| run(command().current_dir(dir.path()).args(arguments));
     for command in ["ls", "info", "hash", "verify"] {
-        let list = zt(&[command, "--json", ".", "--include=step"])
-            .exits(0)
-            .json();
+        let list = zt(&[command, "--json", ".", "--include=step"]).exits(0).json();
         assert_eq!(list.as_array().unwrap().len(), 1, "{command}");
         assert_eq!(Path::new(list[0]["file"].as_str().unwrap()), "./model.zt");
     }
@@ -201,11 +170,9 @@ fn a_file_without_a_chosen_object_is_passed_over_among_others() {
 fn two_objects_with_one_new_name_are_refused() {
     let dir = folder();
     let zt = |arguments: &[&str]| run(command().current_dir(dir.path()).args(arguments));
-    for command in [
-        &["ls", "model.zt"][..],
-        &["hash", "model.zt"],
-        &["convert", "model.zt", "out.zt"],
-    ] {
+    for command in
+        [&["ls", "model.zt"][..], &["hash", "model.zt"], &["convert", "model.zt", "out.zt"]]
+    {
         let run = zt(&[command, &[r"--rename=s/^layers\.[0-9]/h/"]].concat()).exits(2);
         let expected = "error[duplicate-name]: model.zt: h.weight: ";
         assert!(run.err.contains(expected), "{}", run.err);
@@ -222,11 +189,7 @@ fn a_list_of_new_names_is_text_of_limited_length() {
     };
     let listed = list(b"\xef\xbb\xbfstep\tsteps\n").exits(0);
     assert!(String::from_utf8(listed.out).unwrap().contains("\"steps\""));
-    for wrong in [
-        &b"step\ta\tb\n"[..],
-        b"step\t\xff\n",
-        &[b'\n'; (64 << 20) + 1],
-    ] {
+    for wrong in [&b"step\ta\tb\n"[..], b"step\t\xff\n", &[b'\n'; (64 << 20) + 1]] {
         assert_eq!(list(wrong).exits(2).error_code(), "names");
     }
 }
@@ -243,12 +206,6 @@ fn a_list_of_new_names_in_a_pipe_is_for_every_input() {
     let mut command = command();
     let command = command.current_dir(dir.path()).args(merge).args(options);
     run(command.stdin(list)).exits(0);
-    let expected = [
-        "b",
-        "layers.0.weight",
-        "layers.1.weight",
-        "steps",
-        "vision.w",
-    ];
+    let expected = ["b", "layers.0.weight", "layers.1.weight", "steps", "vision.w"];
     holds(&dir.path().join("out.zt"), &expected);
 }

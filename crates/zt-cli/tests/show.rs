@@ -24,18 +24,14 @@ fn a_large_object_needs_little_memory() {
     let path = dir.path().join("w.zt");
     let zeros = vec![zt::formats::Complex::<f64>::default(); 3 << 20];
     let mut writer = WriteOptions::new().create(&path).unwrap();
-    writer
-        .add("w", &Dense::from_slice(&[3 << 20], &zeros).unwrap())
-        .unwrap();
+    writer.add("w", &Dense::from_slice(&[3 << 20], &zeros).unwrap()).unwrap();
     writer.finish().unwrap();
     let path = path.as_os_str();
     if limited(60, &["--version".as_ref()]).code != Some(0) {
         return; // A sanitizer takes more.
     }
     let limited = |arguments: &[&str]| {
-        let [command, options @ ..] = arguments else {
-            panic!()
-        };
+        let [command, options @ ..] = arguments else { panic!() };
         let fixed = [command.as_ref(), path, "w".as_ref()];
         let options = options.iter().map(|option| option.as_ref());
         limited(60, &fixed.into_iter().chain(options).collect::<Vec<_>>())
@@ -43,17 +39,12 @@ fn a_large_object_needs_little_memory() {
     let corners = "[0.0+0.0j 0.0+0.0j 0.0+0.0j ... 0.0+0.0j 0.0+0.0j 0.0+0.0j]\n";
     let text = limited(&["show"]).exits(0).text();
     let digests = "data has a crc32c of each 1.0 MiB\n";
-    assert_eq!(
-        text,
-        format!("w: dense complex128 3145728\n{digests}{corners}")
-    );
+    assert_eq!(text, format!("w: dense complex128 3145728\n{digests}{corners}"));
     let text = limited(&["show", "--slice=::-1"]).exits(0).text();
     assert!(text.ends_with(corners), "{text}");
     let text = limited(&["show", "--component=data"]).exits(0).text();
     assert!(
-        text.ends_with(&format!(
-            "f64 6291456\n{digests}[0.0 0.0 0.0 ... 0.0 0.0 0.0]\n"
-        )),
+        text.ends_with(&format!("f64 6291456\n{digests}[0.0 0.0 0.0 ... 0.0 0.0 0.0]\n")),
         "{text}"
     );
     let text = limited(&["show", "--stats"]).exits(0).text();
@@ -74,17 +65,12 @@ fn the_corners_are_those_of_the_whole() {
     let options = WriteOptions::new().compression(Compression::Zstd(3));
     let mut writer = options.create(&path).unwrap();
     writer.add("dense", &dense).unwrap();
-    writer
-        .add("planes", &Planes::from_dense(&dense).unwrap())
-        .unwrap();
+    writer.add("planes", &Planes::from_dense(&dense).unwrap()).unwrap();
     writer.finish().unwrap();
     let words = |text: &str| -> Vec<String> {
         let (_, array) = text.split_once('\n').unwrap();
         let words = array.split(['[', ']', ' ', '\n']);
-        words
-            .filter(|word| !word.is_empty())
-            .map(str::to_owned)
-            .collect()
+        words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
     };
     let mut expected = Vec::new();
     for row in [0, 1, 2, 37, 38, 39] {
@@ -98,9 +84,7 @@ fn the_corners_are_those_of_the_whole() {
         let text = zt!["show", path, name].exits(0).text();
         assert_eq!(words(&text), expected, "{name}");
         // Rows from the last to the first, and one column.
-        let text = zt!["show", path, name, "--slice", "::-1,::2"]
-            .exits(0)
-            .text();
+        let text = zt!["show", path, name, "--slice", "::-1,::2"].exits(0).text();
         let cells = words(&text);
         assert_eq!(cells[..3], ["1950.0", "1952.0", "1954.0"], "{name}");
         assert_eq!(cells[cells.len() - 1], "48.0", "{name}");
@@ -117,10 +101,7 @@ fn an_array_without_a_middle_shows_its_beginning() {
     writer.add("w", &dense).unwrap();
     writer.finish().unwrap();
     let text = zt!["show", path, "w", "--stats"].exits(0).text();
-    assert!(
-        text.contains("4095.0]]") && !text.contains("4096.0]"),
-        "{text}"
-    );
+    assert!(text.contains("4095.0]]") && !text.contains("4096.0]"), "{text}");
     assert!(text.contains("count 8192, "), "{text}");
 }
 
@@ -128,9 +109,7 @@ fn an_array_without_a_middle_shows_its_beginning() {
 fn a_small_object_is_checked_against_its_digest() {
     let dir = tempdir().unwrap();
     assert_eq!(
-        zt!["show", "--json", damaged(dir.path()), "w"]
-            .exits(1)
-            .error_code(),
+        zt!["show", "--json", damaged(dir.path()), "w"].exits(1).error_code(),
         "digest-mismatch"
     );
     zt!["show", sample(dir.path()), "w"].exits(0);

@@ -23,16 +23,7 @@ fn split_and_merge_are_inverse() {
     writer.finish().unwrap();
     zt!["convert", ours, whole].exits(0);
 
-    let run = zt![
-        "split",
-        whole,
-        "--max-shard-size",
-        "8KB",
-        "-o",
-        out,
-        "--json"
-    ]
-    .exits(0);
+    let run = zt!["split", whole, "--max-shard-size", "8KB", "-o", out, "--json"].exits(0);
     let document = run.json();
     let expected = [
         "damaged",
@@ -53,10 +44,7 @@ fn split_and_merge_are_inverse() {
     assert_eq!(document["index"], index.to_str().unwrap());
     let shard = &document["shards"][1];
     assert_eq!(keys(shard), ["bytes", "file_size", "objects", "path"]);
-    assert_eq!(
-        (&shard["objects"], &shard["bytes"]),
-        (&json!(1), &json!(4000))
-    );
+    assert_eq!((&shard["objects"], &shard["bytes"]), (&json!(1), &json!(4000)));
     let names = [
         "model-00001-of-00002.safetensors",
         "model-00002-of-00002.safetensors",
@@ -85,20 +73,8 @@ fn a_set_of_zt_files_keeps_every_format_and_attribute() {
     let dir = tempdir().unwrap();
     let whole = sample(dir.path());
     let out = dir.path().join("shards");
-    zt![
-        "split",
-        whole,
-        "--max-shard-size",
-        "64B",
-        "--zstd",
-        "-o",
-        out
-    ]
-    .exits(0);
-    let index = out.join(format!(
-        "{}.zt.index.json",
-        whole.file_stem().unwrap().to_str().unwrap()
-    ));
+    zt!["split", whole, "--max-shard-size", "64B", "--zstd", "-o", out].exits(0);
+    let index = out.join(format!("{}.zt.index.json", whole.file_stem().unwrap().to_str().unwrap()));
     let list = |path| {
         let mut document = zt!["ls", "--json", path].exits(0).json();
         assert_eq!(document["kind"], "zt");
@@ -108,27 +84,14 @@ fn a_set_of_zt_files_keeps_every_format_and_attribute() {
     let content = |path| zt!["hash", "--json", path].exits(0).json()["content"].take();
     assert_eq!(content(&index), content(&whole));
     let info = zt!["info", "--json", index].exits(0).json();
-    assert_eq!(
-        info["objects"],
-        zt!["info", "--json", whole].exits(0).json()["objects"]
-    );
+    assert_eq!(info["objects"], zt!["info", "--json", whole].exits(0).json()["objects"]);
 }
 
 #[test]
 fn a_set_may_have_a_name_of_its_own() {
     let dir = tempdir().unwrap();
     let (whole, out) = (sample(dir.path()), dir.path().join("shards"));
-    zt![
-        "split",
-        whole,
-        "--max-shard-size",
-        "64B",
-        "--name",
-        "other.v2",
-        "-o",
-        out
-    ]
-    .exits(0);
+    zt!["split", whole, "--max-shard-size", "64B", "--name", "other.v2", "-o", out].exits(0);
     for name in names_in(&out) {
         assert!(name.starts_with("other.v2"), "{name}");
     }
@@ -151,14 +114,7 @@ fn a_failed_split_leaves_nothing() {
     assert_eq!(run.error_code(), "lossy");
     assert!(!out.exists());
     for size in ["0", "5 apples", "-1"] {
-        zt![
-            "split",
-            whole,
-            format!("--max-shard-size={size}"),
-            "-o",
-            out
-        ]
-        .exits(2);
+        zt!["split", whole, format!("--max-shard-size={size}"), "-o", out].exits(2);
     }
     let run = zt!["split", whole, "--max-shard-size", "-5GB"].exits(2);
     assert!(run.err.contains("-5GB"), "{}", run.err);
@@ -177,9 +133,8 @@ fn a_failed_split_leaves_nothing() {
 fn split_takes_the_options_of_convert() {
     let dir = tempdir().unwrap();
     let (whole, out) = (sample(dir.path()), dir.path().join("shards"));
-    let run = zt![
-        "split", whole, "-o", out, "--dtype", "f16", "--dense", "--digest", "sha256", "--json"
-    ];
+    let run =
+        zt!["split", whole, "-o", out, "--dtype", "f16", "--dense", "--digest", "sha256", "--json"];
     let document = run.exits(0).json();
     let made = document["shards"][0]["path"].as_str().unwrap();
     let info = zt!["info", "--json", made].exits(0).json();
@@ -187,52 +142,21 @@ fn split_takes_the_options_of_convert() {
     assert_eq!(info["bytes_by_dtype"]["f16"], 12 + 4 + 4);
     assert_eq!(keys(&info["bytes_by_format"]), ["dense"]);
     for flag in ["--digest=none", "--align=128", "--no-dedup", "--planes"] {
-        zt![
-            "split",
-            whole,
-            "--to",
-            "safetensors",
-            "--dense",
-            flag,
-            "-o",
-            out
-        ]
-        .exits(2);
+        zt!["split", whole, "--to", "safetensors", "--dense", flag, "-o", out].exits(2);
     }
 }
 
 #[test]
 fn lossy_skips_objects_that_cannot_be_represented() {
     let dir = tempdir().unwrap();
-    let (whole, out) = (
-        common::of_unknown_format(dir.path()),
-        dir.path().join("shards"),
-    );
+    let (whole, out) = (common::of_unknown_format(dir.path()), dir.path().join("shards"));
     let run = zt!["split", whole, "--to", "safetensors", "-o", out, "--json"].exits(5);
     assert!(run.err.contains("--drop-unsupported"), "{}", run.err);
-    let run = zt![
-        "split",
-        whole,
-        "--to",
-        "safetensors",
-        "-o",
-        out,
-        "--lossy",
-        "--json"
-    ];
+    let run = zt!["split", whole, "--to", "safetensors", "-o", out, "--lossy", "--json"];
     let document = run.exits(0).json();
     assert_eq!(document["left_out"], json!(["blocks"]));
     assert_eq!(document["warnings"][0]["object"], "blocks");
-    let run = zt![
-        "split",
-        whole,
-        "--to",
-        "safetensors",
-        "-o",
-        out,
-        "--lossy",
-        "-f"
-    ];
+    let run = zt!["split", whole, "--to", "safetensors", "-o", out, "--lossy", "-f"];
     let text = run.exits(0).text();
     assert!(text.ends_with(": blocks\n"), "{text}");
 }
@@ -260,10 +184,7 @@ fn a_set_is_split_again_to_another_folder_or_replaced() {
     assert_eq!(names_in(&again), ["model.zt"]);
     let before = names_in(&out);
     let run = zt!["split", whole, "-o", out, "--force", "--json"].exits(0);
-    assert_eq!(
-        run.json()["removed"].as_array().unwrap().len(),
-        before.len()
-    );
+    assert_eq!(run.json()["removed"].as_array().unwrap().len(), before.len());
     assert_eq!(names_in(&out), ["model.zt"]);
 }
 
@@ -314,20 +235,9 @@ fn a_gguf_file_becomes_a_numbered_set_without_an_index() {
     }
     writer.finish().unwrap();
     zt!["convert", ours, whole].exits(0);
-    let document = zt![
-        "split",
-        whole,
-        "--max-shard-size",
-        "8KB",
-        "-o",
-        out,
-        "--json"
-    ];
+    let document = zt!["split", whole, "--max-shard-size", "8KB", "-o", out, "--json"];
     let document = document.exits(0).json();
-    assert_eq!(
-        (&document["kind"], &document["index"]),
-        (&json!("gguf"), &json!(null))
-    );
+    assert_eq!((&document["kind"], &document["index"]), (&json!("gguf"), &json!(null)));
     let names = ["m-00001-of-00002.gguf", "m-00002-of-00002.gguf"];
     assert_eq!(names_in(&out), names);
     let back = path("back.gguf");
@@ -341,14 +251,9 @@ fn a_gguf_file_becomes_a_numbered_set_without_an_index() {
     // The parts of the parts are named after the set.
     let second = out.join(names[1]);
     let run = zt!["split", second, "--max-tensors", "1"].exits(0);
+    assert!(run.text().contains("m-00003-of-00003.gguf: 1 object"), "{}", run.text());
     assert!(
-        run.text().contains("m-00003-of-00003.gguf: 1 object"),
-        "{}",
-        run.text()
-    );
-    assert!(
-        run.text()
-            .ends_with("m-00001-of-00003.gguf: gguf; 3 shards, 11.7 KiB\n"),
+        run.text().ends_with("m-00001-of-00003.gguf: gguf; 3 shards, 11.7 KiB\n"),
         "{}",
         run.text()
     );

@@ -10,9 +10,7 @@ use serde_json::Value;
 
 /// A model with odd tensors, and what NumPy says of its values: `conformance/data/stats.py`.
 fn data(name: &str) -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../conformance/data")
-        .join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/data").join(name)
 }
 
 fn is_near(ours: &Value, numpys: &Value) -> bool {
@@ -28,12 +26,7 @@ fn figures_are_numpys() {
     let model = data("stats.safetensors");
     let folder = tempfile::tempdir().unwrap();
     let planes = folder.path().join("planes.zt");
-    let run = zt([
-        "convert".as_ref(),
-        "--planes".as_ref(),
-        model.as_os_str(),
-        planes.as_os_str(),
-    ]);
+    let run = zt(["convert".as_ref(), "--planes".as_ref(), model.as_os_str(), planes.as_os_str()]);
     assert_eq!(run.code, Some(0), "{}", run.err);
     for path in [&model, &planes] {
         for jobs in ["1", "3"] {
@@ -65,12 +58,7 @@ fn figures_are_numpys() {
 #[test]
 fn problems_are_what_is_odd() {
     let model = data("stats.safetensors");
-    let run = zt([
-        "stats".as_ref(),
-        "--problems".as_ref(),
-        "--json".as_ref(),
-        model.as_os_str(),
-    ]);
+    let run = zt(["stats".as_ref(), "--problems".as_ref(), "--json".as_ref(), model.as_os_str()]);
     assert_eq!(run.code, Some(1), "{}", run.err);
     let document: Value = serde_json::from_slice(&run.out).unwrap();
     let found: Vec<String> = document["objects"]
@@ -79,13 +67,8 @@ fn problems_are_what_is_odd() {
         .iter()
         .map(|object| format!("{} {}", object["name"], object["problems"]))
         .collect();
-    let [unlike, rest @ ..] = &found[..] else {
-        panic!("{found:?}")
-    };
-    assert!(
-        unlike.starts_with(r#""layers.3.w" ["deviation "#),
-        "{unlike}"
-    );
+    let [unlike, rest @ ..] = &found[..] else { panic!("{found:?}") };
+    assert!(unlike.starts_with(r#""layers.3.w" ["deviation "#), "{unlike}");
     assert_eq!(
         rest,
         [
@@ -105,25 +88,14 @@ fn rows_are_sorted_cut_and_summed_up() {
     let model = data("stats.safetensors");
     let lines = |options: &[&str]| {
         let options = options.iter().map(AsRef::as_ref);
-        let run = zt(["stats".as_ref()]
-            .into_iter()
-            .chain(options)
-            .chain([model.as_os_str()]));
+        let run = zt(["stats".as_ref()].into_iter().chain(options).chain([model.as_os_str()]));
         assert_eq!(run.code, Some(0), "{}", run.err);
         let text = String::from_utf8(run.out).unwrap();
-        let first = text
-            .lines()
-            .map(|line| line.split_whitespace().next().unwrap().to_owned());
+        let first = text.lines().map(|line| line.split_whitespace().next().unwrap().to_owned());
         first.collect::<Vec<_>>()
     };
-    assert_eq!(
-        lines(&["--sort", "zeros", "--top", "2"]),
-        ["NAME", "zero", "dead", "12"]
-    );
-    assert_eq!(
-        lines(&["--sort", "max", "--top", "1"]),
-        ["NAME", "step", "12"]
-    );
+    assert_eq!(lines(&["--sort", "zeros", "--top", "2"]), ["NAME", "zero", "dead", "12"]);
+    assert_eq!(lines(&["--sort", "max", "--top", "1"]), ["NAME", "step", "12"]);
     let tree = lines(&["--tree", "--depth", "1", "--include", "layers.*"]);
     assert_eq!(tree, ["NAME", "layers", "5"]);
 }

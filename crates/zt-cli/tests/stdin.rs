@@ -128,22 +128,15 @@ fn nothing_is_left_of_stdin_after_a_signal() {
     // While the program waits for bytes, and after it has handlers for the work on another file.
     let other = sample(dir.path());
     let other = other.to_str().unwrap();
-    for (files, signal) in [
-        (&["-"][..], 2),
-        (&["-"], 15),
-        (&["-"], 9),
-        (&[other, "-"], 2),
-        (&[other, "-"], 15),
-    ] {
+    for (files, signal) in
+        [(&["-"][..], 2), (&["-"], 15), (&["-"], 9), (&[other, "-"], 2), (&[other, "-"], 15)]
+    {
         if !common::hears(signal) {
             continue;
         }
         let temporary = tempdir().unwrap();
         let mut command = command();
-        command
-            .env("TMPDIR", temporary.path())
-            .arg("verify")
-            .args(files);
+        command.env("TMPDIR", temporary.path()).arg("verify").args(files);
         let mut child = spawn(&mut command);
         let mut pipe = child.stdin.take().unwrap();
         // More than a pipe holds, so that the program has read some of it.

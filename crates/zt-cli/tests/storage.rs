@@ -27,10 +27,7 @@ fn storages() -> Vec<(&'static str, WriteOptions)> {
         ("planes", new().planes()),
         ("planes sha256", new().planes().digest(sha256)),
         ("planes none", new().planes().digest(None)),
-        (
-            "planes raw",
-            new().planes().compression(zt::Compression::None),
-        ),
+        ("planes raw", new().planes().compression(zt::Compression::None)),
     ]
 }
 
@@ -41,20 +38,12 @@ fn write(path: &Path, name: &str, options: WriteOptions) {
     let weights: Vec<f32> = weights.collect();
     let flags: Vec<bool> = (0..LEN).map(|at| at % 7 == first % 7).collect();
     let indices: Vec<u64> = (0..u64::from(LEN)).collect();
-    let graph = Csr::new(
-        [1, u64::from(LEN)],
-        &weights[..],
-        indices,
-        vec![0, u64::from(LEN)],
-    );
+    let graph = Csr::new([1, u64::from(LEN)], &weights[..], indices, vec![0, u64::from(LEN)]);
     let mut writer = options.deduplicate(true).create(path).unwrap();
     let mut add = |what: &str, object: &dyn ToObject| {
         writer.add(&format!("{name}{what}"), object).unwrap();
     };
-    add(
-        ".weights",
-        &Dense::from_slice(&[100, 600], &weights).unwrap(),
-    );
+    add(".weights", &Dense::from_slice(&[100, 600], &weights).unwrap());
     add(".flags", &Dense::from_slice(&[60_000], &flags).unwrap());
     add(".tied", &Dense::from_slice(&[100, 600], &weights).unwrap());
     add(".graph", &graph.unwrap());

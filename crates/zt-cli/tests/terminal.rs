@@ -17,36 +17,14 @@ fn ls_is_a_table_with_totals() {
     let lines: Vec<&str> = text.lines().collect();
     let words =
         |line: &str| -> Vec<String> { line.split_whitespace().map(str::to_owned).collect() };
-    assert_eq!(
-        words(lines[0]),
-        [
-            "NAME", "FORMAT", "TYPE", "SHAPE", "SIZE", "STORED", "DIGEST"
-        ]
-    );
-    assert_eq!(
-        words(lines[1]),
-        ["w", "dense", "f32", "2×3", "24", "B", "raw", "crc32c"]
-    );
-    assert_eq!(
-        words(lines[3]),
-        ["fp8", "dense", "f8_e4m3fn", "2", "2", "B", "raw", "crc32c"]
-    );
-    assert!(
-        lines[8].starts_with("7 objects, 96 B logical, "),
-        "{}",
-        lines[8]
-    );
-    assert!(
-        lines
-            .iter()
-            .all(|line| !line.ends_with(' ') && !line.contains('\x1b'))
-    );
+    assert_eq!(words(lines[0]), ["NAME", "FORMAT", "TYPE", "SHAPE", "SIZE", "STORED", "DIGEST"]);
+    assert_eq!(words(lines[1]), ["w", "dense", "f32", "2×3", "24", "B", "raw", "crc32c"]);
+    assert_eq!(words(lines[3]), ["fp8", "dense", "f8_e4m3fn", "2", "2", "B", "raw", "crc32c"]);
+    assert!(lines[8].starts_with("7 objects, 96 B logical, "), "{}", lines[8]);
+    assert!(lines.iter().all(|line| !line.ends_with(' ') && !line.contains('\x1b')));
 
     let text = zt!["ls", "--long", sample(dir.path())].exits(0).text();
-    assert!(
-        text.contains("indptr") && text.contains("crc32c:0x"),
-        "{text}"
-    );
+    assert!(text.contains("indptr") && text.contains("crc32c:0x"), "{text}");
     let text = zt!["ls", common::faulty(dir.path())].exits(0).text();
     assert!(text.contains("error[dtype]"), "{text}");
 }
@@ -62,13 +40,7 @@ fn names_of_objects_cannot_control_the_terminal() {
         writer.add(name, &dense).unwrap();
     }
     writer.finish().unwrap();
-    for command in [
-        &["ls"][..],
-        &["ls", "--long"],
-        &["hash"],
-        &["verify"],
-        &["info"],
-    ] {
+    for command in [&["ls"][..], &["ls", "--long"], &["hash"], &["verify"], &["info"]] {
         let run = common::zt(command.iter().copied().chain([path.to_str().unwrap()])).exits(0);
         assert!(!run.text().contains(['\x1b', '\u{202e}']), "{command:?}");
     }
@@ -80,17 +52,11 @@ fn arrays_print_as_in_numpy() {
     let dir = tempdir().unwrap();
     let path = sample(dir.path());
     let text = zt!["show", path, "w"].exits(0).text();
-    assert_eq!(
-        text,
-        "w: dense f32 2×3\n[[ 1.5 -2.0  0.0]\n [ nan  inf  0.1]]\n"
-    );
+    assert_eq!(text, "w: dense f32 2×3\n[[ 1.5 -2.0  0.0]\n [ nan  inf  0.1]]\n");
     let text = zt!["show", path, "flags"].exits(0).text();
     assert!(text.ends_with("[ True False]\n"), "{text}");
     let text = zt!["show", path, "complex", "--stats"].exits(0).text();
-    assert!(
-        text.contains("[1.0-2.0j]") && text.contains("mean"),
-        "{text}"
-    );
+    assert!(text.contains("[1.0-2.0j]") && text.contains("mean"), "{text}");
 }
 
 #[test]
@@ -99,16 +65,8 @@ fn colour_follows_the_flag_and_no_color() {
     let path = sample(dir.path());
     assert!(zt!["ls", "--color", "always", path].text().contains('\x1b'));
     assert!(!zt!["ls", "--color=never", path].text().contains('\x1b'));
-    assert!(
-        !zt!["ls", path].text().contains('\x1b'),
-        "stdout is no terminal here"
-    );
-    assert!(
-        zt!["ls", "--color=always", "/does/not/exist"]
-            .exits(4)
-            .err
-            .contains('\x1b')
-    );
+    assert!(!zt!["ls", path].text().contains('\x1b'), "stdout is no terminal here");
+    assert!(zt!["ls", "--color=always", "/does/not/exist"].exits(4).err.contains('\x1b'));
     assert!(zt!["--color=always", "--help"].text().contains('\x1b'));
 }
 
@@ -247,19 +205,11 @@ fn an_interrupted_command_leaves_nothing() {
             std::thread::sleep(Duration::from_millis(5));
         }
         let pid = child.id().to_string();
-        std::process::Command::new("kill")
-            .args([signal, &pid])
-            .status()
-            .unwrap();
+        std::process::Command::new("kill").args([signal, &pid]).status().unwrap();
         let status = child.wait().unwrap();
         assert_eq!(status.code(), Some(exit), "{signal} {arguments:?}");
         let mut text = String::new();
-        child
-            .stdout
-            .take()
-            .unwrap()
-            .read_to_string(&mut text)
-            .unwrap();
+        child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
         let document: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(document["error"]["code"], "interrupted");
         assert_eq!(names_in(out.path()), [""; 0], "{arguments:?}");

@@ -50,16 +50,8 @@ fn what_is_whole_in_a_cut_file_is_listed_and_saved() {
         zt!["convert", "--skip-damaged", file, converted].exits(1);
         let lost = all - whole;
         let run = zt!["repair", file, "-o", saved].exits(1);
-        assert!(
-            run.text().contains(&format!("saved {whole} objects")),
-            "{}",
-            run.text()
-        );
-        assert!(
-            run.text().contains(&format!("{lost} left out")),
-            "{}",
-            run.text()
-        );
+        assert!(run.text().contains(&format!("saved {whole} objects")), "{}", run.text());
+        assert!(run.text().contains(&format!("{lost} left out")), "{}", run.text());
         zt!["diff", converted, saved].exits(0);
         for out in [converted, saved] {
             fs::remove_file(out).unwrap();
@@ -78,10 +70,7 @@ fn an_archive_without_a_directory_is_never_complete() {
     zt!["repair", "-n", file, "-o", out].exits(1);
     assert!(!out.exists());
     let run = zt!["repair", "--json", file, "-o", out].exits(1).json();
-    assert_eq!(
-        (&run["verdict"], &run["saved"]),
-        (&"damaged".into(), &27.into())
-    );
+    assert_eq!((&run["verdict"], &run["saved"]), (&"damaged".into(), &27.into()));
     zt!["verify", out].exits(0);
     zt!["repair", file].exits(5);
 }
@@ -90,32 +79,17 @@ fn an_archive_without_a_directory_is_never_complete() {
 fn whole_objects_of_a_cut_file_are_shown_extracted_and_compared() {
     let dir = tempdir().unwrap();
     for (path, len, whole, cut_one) in [
-        (
-            "data/two-moons.safetensors",
-            3000,
-            "layers.0.bias",
-            Some("active"),
-        ),
+        ("data/two-moons.safetensors", 3000, "layers.0.bias", Some("active")),
         (
             "corpus/foreign/gguf/quant_mixed.gguf",
             1200,
             "norm.17.router.weight",
             Some("gate.14.value.weight"),
         ),
-        (
-            "corpus/foreign/npz/stored.npz",
-            13000,
-            "zero_d",
-            Some("rows"),
-        ),
+        ("corpus/foreign/npz/stored.npz", 13000, "zero_d", Some("rows")),
         // No listed array is cut.
         ("corpus/foreign/npz/stored.npz", 9300, "f64.4", None),
-        (
-            "corpus/foreign/pt/state_dict.pt",
-            2400,
-            "body.0.weight",
-            Some("body.2.weight"),
-        ),
+        ("corpus/foreign/pt/state_dict.pt", 2400, "body.0.weight", Some("body.2.weight")),
     ] {
         let conformance = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance");
         let original = conformance.join(path);

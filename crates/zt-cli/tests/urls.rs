@@ -15,10 +15,7 @@ use common::{Run, command, damaged, hears, run, sample};
 use server::{Fault, Server};
 
 fn corpus(name: &str) -> PathBuf {
-    let corpus = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../conformance/corpus/foreign"
-    );
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../conformance/corpus/foreign");
     Path::new(corpus).join(name)
 }
 
@@ -89,11 +86,7 @@ fn a_file_is_written_to_a_store_complete_or_not_at_all() {
     assert_eq!(content(out), content(input));
 
     let refused = zt(&["convert", input, out, "--zstd"]).exits(2);
-    assert!(
-        refused.err.contains("--force replaces it"),
-        "{}",
-        refused.err
-    );
+    assert!(refused.err.contains("--force replaces it"), "{}", refused.err);
     zt(&["convert", input, out, "--zstd", "--force"]).exits(0);
     assert_eq!(content(out), content(input));
     zt(&["convert", out, out, "--force"]).exits(2);
@@ -119,11 +112,7 @@ fn commands_that_need_a_file_of_this_machine_refuse_urls() {
     ] {
         let mut command = command();
         let refused = run(command.args(arguments));
-        assert!(
-            matches!(refused.code, Some(2 | 5)),
-            "{arguments:?} {}",
-            refused.err
-        );
+        assert!(matches!(refused.code, Some(2 | 5)), "{arguments:?} {}", refused.err);
         assert!(refused.err.contains(url), "{arguments:?} {}", refused.err);
     }
     assert_eq!(fs::read(&path).unwrap(), before);
@@ -134,15 +123,8 @@ fn a_set_opens_by_the_url_of_its_index() {
     let dir = tempfile::tempdir().unwrap();
     let path = sample(dir.path());
     let folder = dir.path().join("set");
-    zt(&[
-        "split",
-        path.to_str().unwrap(),
-        "--max-shard-size",
-        "8",
-        "-o",
-        folder.to_str().unwrap(),
-    ])
-    .exits(0);
+    zt(&["split", path.to_str().unwrap(), "--max-shard-size", "8", "-o", folder.to_str().unwrap()])
+        .exits(0);
     let server = Server::new();
     for entry in folder.read_dir().unwrap() {
         let path = entry.unwrap().path();
@@ -153,10 +135,7 @@ fn a_set_opens_by_the_url_of_its_index() {
     assert_eq!(content(index), content(path.to_str().unwrap()));
     // A set with a missing shard says which.
     let text = fs::read_to_string(folder.join("model.zt.index.json")).unwrap();
-    server.put(
-        "other.json",
-        text.replace("00001-of", "00001-off").into_bytes(),
-    );
+    server.put("other.json", text.replace("00001-of", "00001-off").into_bytes());
     let missing = zt(&["ls", &server.url("other.json")]).exits(3);
     assert!(missing.err.contains("model-00001-off"), "{}", missing.err);
 }
@@ -209,10 +188,7 @@ fn a_checkpoint_becomes_a_set_of_safetensors_on_a_store() {
     }
     let local = content(folder.to_str().unwrap());
     // The checkpoint may be on the store, too. The set is named after its folder.
-    for (input, stem) in [
-        (folder.to_str().unwrap(), "mesh"),
-        ("s3://models/step/", "step"),
-    ] {
+    for (input, stem) in [(folder.to_str().unwrap(), "mesh"), ("s3://models/step/", "step")] {
         let to = ["--to", "safetensors", "--max-shard-size", "4KB"];
         let split = [&["split", input, "-o", "s3://models/set/"][..], &to].concat();
         on_s3(&server, &split).exits(0);
@@ -273,11 +249,7 @@ fn a_set_is_written_to_a_store_with_its_index_last() {
 
     let document = split(&["30", "--force", "--json"]).exits(0).json();
     assert_eq!(document["removed"].as_array().unwrap().len(), shards);
-    assert!(
-        server.names()[0].starts_with("model-g2-00001-of-"),
-        "{:?}",
-        server.names()
-    );
+    assert!(server.names()[0].starts_with("model-g2-00001-of-"), "{:?}", server.names());
     assert_eq!(server.names().len(), first.len());
     assert_eq!(content_there(), content(local));
 
@@ -300,14 +272,7 @@ fn a_set_that_cannot_be_written_leaves_nothing_at_the_store() {
     let path = sample(dir.path());
     let local = path.to_str().unwrap();
     let split = |server: &Server, file: &str| {
-        let all = [
-            "split",
-            file,
-            "-o",
-            "s3://models/set",
-            "--max-shard-size",
-            "30",
-        ];
+        let all = ["split", file, "-o", "s3://models/set", "--max-shard-size", "30"];
         on_s3(server, &all)
     };
     let server = Server::new();
@@ -340,10 +305,7 @@ fn external_data_of_onnx_is_below_the_url_of_the_model() {
         server.put(name, fs::read(corpus("onnx").join(name)).unwrap());
     }
     let local = corpus("onnx/external.onnx");
-    assert_eq!(
-        content(&server.url("external.onnx")),
-        content(local.to_str().unwrap())
-    );
+    assert_eq!(content(&server.url("external.onnx")), content(local.to_str().unwrap()));
 }
 
 #[test]
@@ -449,11 +411,7 @@ fn secrets_are_in_no_message() {
             let result = run(command().args(arguments).args(json).arg("--allow-http"));
             let text = String::from_utf8_lossy(&result.out);
             assert!(!text.contains("SECRET"), "{arguments:?}: {text}");
-            assert!(
-                !result.err.contains("SECRET"),
-                "{arguments:?}: {}",
-                result.err
-            );
+            assert!(!result.err.contains("SECRET"), "{arguments:?}: {}", result.err);
         }
     }
     zt(&["ls", good]).exits(0);
@@ -512,14 +470,7 @@ fn every_command_reads_each_byte_once_and_in_long_requests() {
     }
     let server = Server::new();
     let mut lens = std::collections::HashMap::new();
-    for name in [
-        "m.safetensors",
-        "m.gguf",
-        "m.npz",
-        "raw.zt",
-        "zstd.zt",
-        "planes.zt",
-    ] {
+    for name in ["m.safetensors", "m.gguf", "m.npz", "raw.zt", "zstd.zt", "planes.zt"] {
         let bytes = fs::read(at(name)).unwrap();
         lens.insert(name, bytes.len() as u64);
         server.put(name, bytes);
@@ -537,23 +488,11 @@ fn every_command_reads_each_byte_once_and_in_long_requests() {
         ("m.safetensors", "convert", vec![&out("gguf"), "-f"]),
         ("m.safetensors", "convert", vec![&out("npz"), "-f"]),
         ("m.safetensors", "convert", vec![&out("safetensors"), "-f"]),
-        (
-            "m.safetensors",
-            "convert",
-            vec![&out("zt"), "-f", "--planes"],
-        ),
+        ("m.safetensors", "convert", vec![&out("zt"), "-f", "--planes"]),
         ("m.safetensors", "convert", vec![&out("zt"), "-f", "--zstd"]),
-        (
-            "m.safetensors",
-            "convert",
-            vec![&out("zt"), "-f", "--dtype", "f16"],
-        ),
+        ("m.safetensors", "convert", vec![&out("zt"), "-f", "--dtype", "f16"]),
         ("m.safetensors", "merge", vec![&out("zt"), "-f"]),
-        (
-            "m.safetensors",
-            "split",
-            vec!["-o", &out("set"), "--max-shard-size", "8MiB"],
-        ),
+        ("m.safetensors", "split", vec!["-o", &out("set"), "--max-shard-size", "8MiB"]),
         ("m.gguf", "convert", vec![&out("zt"), "-f"]),
         ("m.npz", "convert", vec![&out("zt"), "-f"]),
         ("raw.zt", "convert", vec![&out("zt"), "-f"]),
@@ -624,16 +563,10 @@ fn a_sample_of_a_large_object_takes_four_requests() {
 fn a_list_of_hashes_may_lie_at_a_url_and_name_urls() {
     let dir = tempfile::tempdir().unwrap();
     let server = Server::with("model.zt", fs::read(sample(dir.path())).unwrap());
-    let list = zt(&["hash", "--sums", &server.url("model.zt")])
-        .exits(0)
-        .out;
+    let list = zt(&["hash", "--sums", &server.url("model.zt")]).exits(0).out;
     server.put("SUMS", [b"\xef\xbb\xbf".as_slice(), &list].concat());
     let checked = zt(&["hash", "--check", &server.url("SUMS")]).exits(0);
-    assert!(
-        String::from_utf8(checked.out)
-            .unwrap()
-            .ends_with("model.zt: OK\n")
-    );
+    assert!(String::from_utf8(checked.out).unwrap().ends_with("model.zt: OK\n"));
     let missing = zt(&["hash", "--check", &server.url("OTHERS")]).exits(4);
     assert!(missing.err.contains("OTHERS"), "{}", missing.err);
 }
@@ -696,10 +629,9 @@ fn a_signal_ends_an_upload_at_once_and_leaves_nothing() {
     common::of_floats(&path, &vec![1.0; PARTS << 21]);
     let set = &["-o", "s3://models/set", "--max-shard-size", "1GB"];
     let path = path.to_str().unwrap();
-    for arguments in [
-        &["convert", path, "s3://models/out.zt"][..],
-        &[&["split", path][..], set].concat(),
-    ] {
+    for arguments in
+        [&["convert", path, "s3://models/out.zt"][..], &[&["split", path][..], set].concat()]
+    {
         // Another program may take the time of the first attempt.
         let took = (0..3).map(|_| {
             let server = Server::new();
@@ -767,10 +699,7 @@ fn a_signal_at_any_request_leaves_all_or_nothing() {
         for number in 0..requests {
             let server = Server::new();
             let code = interrupted_at(&server, number, arguments);
-            let what = format!(
-                "{arguments:?}, request {number}: {code:?} {:?}",
-                server.names()
-            );
+            let what = format!("{arguments:?}, request {number}: {code:?} {:?}", server.names());
             match code {
                 // The last request of all was under way, or no other could be stopped.
                 Some(0) => assert_eq!(server.names(), all, "{what}"),

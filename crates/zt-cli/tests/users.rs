@@ -100,18 +100,10 @@ fn replaced_shards_keep_their_owner_or_exclude_others() {
     };
     split(&mut Command::new(shared.at("zt")));
     fs::set_permissions(&out, Permissions::from_mode(0o777)).unwrap();
-    let files = || {
-        fs::read_dir(&out)
-            .unwrap()
-            .map(|entry| entry.unwrap().path())
-    };
+    let files = || fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().path());
     for (by_user, expected) in [(false, (OWNER, 0o640)), (true, (USER, 0o600))] {
         files().for_each(|file| set(&file, OWNER, OWNER, 0o640));
-        split(&mut if by_user {
-            shared.command(USER)
-        } else {
-            Command::new(shared.at("zt"))
-        });
+        split(&mut if by_user { shared.command(USER) } else { Command::new(shared.at("zt")) });
         for file in files() {
             let found = fs::metadata(&file).unwrap();
             assert_eq!((found.uid(), found.mode() & 0o7777), expected);
@@ -145,9 +137,7 @@ fn without_more_threads_one_does_all_the_work() {
     let alone = |arguments: &str| {
         let mut command = as_user("sh", USER);
         command.args(["-c", ALONE]).arg(shared.at("zt"));
-        command
-            .args(arguments.split(' '))
-            .current_dir(shared.0.path());
+        command.args(arguments.split(' ')).current_dir(shared.0.path());
         run(&mut command)
     };
     // Two threads are refused, so the limit works here.

@@ -52,10 +52,7 @@ pub struct Checksum {
 impl Checksum {
     /// The digest of this value.
     pub const fn of(&'static self, value: u64) -> Digest {
-        Digest::Other {
-            algorithm: self,
-            value,
-        }
+        Digest::Other { algorithm: self, value }
     }
 }
 

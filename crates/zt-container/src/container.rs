@@ -37,11 +37,7 @@ impl<S: Source> Container<S> {
     /// As [`Footer::locate`].
     pub fn open(source: S, limits: &Limits) -> Result<Self> {
         let footer = Footer::locate(&source, limits)?;
-        Ok(Container {
-            source,
-            footer,
-            limits: *limits,
-        })
+        Ok(Container { source, footer, limits: *limits })
     }
 
     /// The bytes behind the container.

@@ -83,10 +83,7 @@ impl Digest {
             }
             (
                 Digest::Other { algorithm, value },
-                Digest::Other {
-                    algorithm: other,
-                    value: next,
-                },
+                Digest::Other { algorithm: other, value: next },
                 next_len,
             ) if algorithm == other => {
                 let combine = algorithm.combine?;
@@ -105,11 +102,7 @@ impl FromStr for Digest {
     /// [`Violation::DigestFormat`] if the colon or the algorithm is missing, or if a known algorithm has
     /// the wrong number of digits, or digits that are not hexadecimal.
     fn from_str(text: &str) -> Result<Self> {
-        let malformed = || {
-            Error::Malformed(Violation::DigestFormat {
-                text: abridged(text),
-            })
-        };
+        let malformed = || Error::Malformed(Violation::DigestFormat { text: abridged(text) });
         // As our writer spells it.
         if let Some(digits) = text.strip_prefix("crc32c:0x")
             && let Some(sum) = parse_crc32c(digits)
@@ -122,18 +115,11 @@ impl FromStr for Digest {
         if algorithm.is_empty() {
             Err(malformed())
         } else if algorithm.eq_ignore_ascii_case("crc32c") {
-            parse_crc32c(digits)
-                .map(Digest::Crc32c)
-                .ok_or_else(malformed)
+            parse_crc32c(digits).map(Digest::Crc32c).ok_or_else(malformed)
         } else if algorithm.eq_ignore_ascii_case("sha256") {
-            parse_sha256(digits)
-                .map(Digest::Sha256)
-                .ok_or_else(malformed)
+            parse_sha256(digits).map(Digest::Sha256).ok_or_else(malformed)
         } else {
-            Ok(Digest::Unknown {
-                algorithm: algorithm.to_owned(),
-                value: value.to_owned(),
-            })
+            Ok(Digest::Unknown { algorithm: algorithm.to_owned(), value: value.to_owned() })
         }
     }
 }

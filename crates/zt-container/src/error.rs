@@ -241,9 +241,9 @@ impl fmt::Display for Error {
             Error::Unsupported(unsupported) => unsupported.fmt(f),
             Error::Limit(limit) => limit.fmt(f),
             Error::Misuse(misuse) => misuse.fmt(f),
-            Error::DigestMismatch { expected, found } => f.write_str(&format!(
-                "digest mismatch: expected {expected}, found {found}"
-            )),
+            Error::DigestMismatch { expected, found } => {
+                f.write_str(&format!("digest mismatch: expected {expected}, found {found}"))
+            }
         }
     }
 }
@@ -264,27 +264,19 @@ impl fmt::Display for Violation {
                 format!("truncated: the file has {byte_len} bytes, expected at least {minimum}")
             }
             // In a truncated file the last eight bytes are not a length, so the message leaves it out.
-            Violation::ManifestSize {
-                has_footer: false, ..
-            } => "the file is truncated, or its writer did not finish: it does not end in \
+            Violation::ManifestSize { has_footer: false, .. } => {
+                "the file is truncated, or its writer did not finish: it does not end in \
                  \"ZTEN1000\", and its last 8 bytes are not the length of a manifest"
-                .to_owned(),
+                    .to_owned()
+            }
             Violation::ManifestSize { declared: 0, .. } => {
                 "the declared length of the manifest is 0 bytes, expected at least one".to_owned()
             }
-            Violation::ManifestSize {
-                declared,
-                available,
-                ..
-            } => format!(
+            Violation::ManifestSize { declared, available, .. } => format!(
                 "the declared length of the manifest is {declared} bytes, \
                  the file has room for {available}"
             ),
-            Violation::Bounds {
-                offset,
-                byte_len,
-                region,
-            } => match region.offset() {
+            Violation::Bounds { offset, byte_len, region } => match region.offset() {
                 // In files of other kinds the whole file may hold data, so the file ends too early.
                 0 => {
                     let there = region.end().saturating_sub(*offset);

@@ -107,11 +107,7 @@ fn layout_of(source: &(impl Source + ?Sized), byte_len: u64) -> Result<Layout> {
     if !is_located && is_of_0_1(source, byte_len)? {
         return Ok(Layout::V0_1);
     }
-    Ok(if is_located || has_footer_magic(source, byte_len)? {
-        Layout::V1_1
-    } else {
-        Layout::V1_0
-    })
+    Ok(if is_located || has_footer_magic(source, byte_len)? { Layout::V1_1 } else { Layout::V1_0 })
 }
 
 /// Whether the header is the magic of layout 0.1. An unknown header is an error.

@@ -67,9 +67,7 @@ enum Decoder {
 
 impl std::fmt::Debug for dyn Source + '_ {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Source")
-            .field("byte_len", &self.byte_len())
-            .finish()
+        f.debug_struct("Source").field("byte_len", &self.byte_len()).finish()
     }
 }
 
@@ -153,9 +151,8 @@ impl<'a> BlobReader<'a> {
         while self.state == State::Reading {
             let rest = out.get_mut(filled..).unwrap_or_default();
             // Without a declared length, the end is where the frames end.
-            let left = self
-                .expected
-                .map_or(u64::MAX, |expected| expected.strict_sub(self.produced));
+            let left =
+                self.expected.map_or(u64::MAX, |expected| expected.strict_sub(self.produced));
             let at_end = left == 0;
             if rest.is_empty() && !at_end {
                 break;
@@ -163,11 +160,7 @@ impl<'a> BlobReader<'a> {
             // At the declared end, one more byte is decoded, to check that there is none.
             let mut beyond = [0];
             let len = in_memory(left.min(rest.len() as u64));
-            let out = if at_end {
-                &mut beyond
-            } else {
-                &mut rest[..len]
-            };
+            let out = if at_end { &mut beyond } else { &mut rest[..len] };
             let given = self.step(out).map_err(|error| self.explained(error))?;
             if at_end && given > 0 {
                 let expected = self.produced;

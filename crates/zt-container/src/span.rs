@@ -24,10 +24,7 @@ impl Span {
     /// The span from `start` up to `end`, or `None` if they are in the wrong order.
     pub const fn between(start: u64, end: u64) -> Option<Self> {
         match end.checked_sub(start) {
-            Some(byte_len) => Some(Span {
-                offset: start,
-                byte_len,
-            }),
+            Some(byte_len) => Some(Span { offset: start, byte_len }),
             None => None,
         }
     }

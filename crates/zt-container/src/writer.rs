@@ -54,11 +54,7 @@ impl<W: Write> ContainerWriter<W> {
     /// Continues a container behind its first `offset` bytes, which the sink has already: for editing a
     /// file in place.
     pub const fn resume(sink: W, offset: u64) -> Self {
-        ContainerWriter {
-            sink,
-            offset,
-            state: State::BetweenBlobs,
-        }
+        ContainerWriter { sink, offset, state: State::BetweenBlobs }
     }
 
     /// The sink. Bytes that a caller writes to it directly are not a part of the container.

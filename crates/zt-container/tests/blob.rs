@@ -9,17 +9,13 @@ use zt_container::{
 };
 
 fn content() -> Vec<u8> {
-    (0..700_000u32)
-        .flat_map(|i| (i / 3).to_le_bytes())
-        .collect()
+    (0..700_000u32).flat_map(|i| (i / 3).to_le_bytes()).collect()
 }
 
 /// Bytes that zstd cannot compress: more than one piece, and beyond 8 MiB read in pieces.
 fn noise(len: u32) -> Vec<u8> {
     let mix = |at: u32| (at ^ at >> 15).wrapping_mul(0x2C1B_3C6D) ^ 0x9E37_79B9;
-    (0..len)
-        .map(|at| (mix(mix(at)) >> 24).to_le_bytes()[0])
-        .collect()
+    (0..len).map(|at| (mix(mix(at)) >> 24).to_le_bytes()[0]).collect()
 }
 
 /// Frames of 1 MiB and their table, as the writer lays them out.
@@ -43,13 +39,7 @@ fn crc(bytes: &[u8]) -> Digest {
 
 fn zstd_blob(stored: &[u8], decoded_len: Option<u64>) -> Blob {
     let span = Span::new(0, stored.len() as u64).unwrap();
-    Blob {
-        span,
-        encoding: Encoding::Zstd,
-        decoded_len,
-        digest: Some(crc(stored)),
-        chunks: None,
-    }
+    Blob { span, encoding: Encoding::Zstd, decoded_len, digest: Some(crc(stored)), chunks: None }
 }
 
 fn stream(source: &dyn Source, blob: &Blob, limits: &Limits) -> zt_container::Result<Vec<u8>> {
@@ -81,10 +71,8 @@ fn frames_decode_alike_at_once_and_in_pieces_lent_and_read() {
     let content = content();
     let stored = frames(&content);
     let blob = zstd_blob(&stored, Some(content.len() as u64));
-    let sources: [&dyn Source; 2] = [
-        &Memory::new(stored.clone()),
-        &ByPosition(Memory::new(stored)),
-    ];
+    let sources: [&dyn Source; 2] =
+        [&Memory::new(stored.clone()), &ByPosition(Memory::new(stored))];
     for source in sources {
         assert_eq!(stream(source, &blob, &Limits::default()).unwrap(), content);
         let mut out = vec![0; content.len()];
@@ -98,15 +86,9 @@ fn a_blob_without_a_declared_length_streams_up_to_the_limit() {
     let content = content();
     let stored = frames(&content);
     let blob = zstd_blob(&stored, None);
-    let limits = |decoded_len| Limits {
-        decoded_len,
-        ..Limits::default()
-    };
+    let limits = |decoded_len| Limits { decoded_len, ..Limits::default() };
     let source = Memory::new(stored);
-    assert_eq!(
-        stream(&source, &blob, &limits(content.len() as u64)).unwrap(),
-        content
-    );
+    assert_eq!(stream(&source, &blob, &limits(content.len() as u64)).unwrap(), content);
     let error = stream(&source, &blob, &limits(content.len() as u64 - 1)).unwrap_err();
     assert_eq!(error.code(), "decompression-limit");
 }
@@ -116,15 +98,10 @@ fn refuses_lengths_that_the_frames_do_not_have() {
     let content = content();
     let stored = frames(&content);
     for wrong in [content.len() as u64 - 1, content.len() as u64 + 1, 0] {
-        let blob = Blob {
-            digest: None,
-            ..zstd_blob(&stored, Some(wrong))
-        };
+        let blob = Blob { digest: None, ..zstd_blob(&stored, Some(wrong)) };
         let source = Memory::new(stored.clone());
         assert_eq!(
-            stream(&source, &blob, &Limits::default())
-                .unwrap_err()
-                .code(),
+            stream(&source, &blob, &Limits::default()).unwrap_err().code(),
             "zstd",
             "{wrong}"
         );
@@ -141,14 +118,9 @@ fn blobs_beyond_8_mib_are_decoded_alike_lent_and_read_checked_and_not() {
     let len = content.len() as u64;
     assert!(stored.len() > content.len(), "noise");
     let sound = zstd_blob(&stored, Some(len));
-    let wrong_digest = Blob {
-        digest: Some(Digest::Crc32c(1)),
-        ..sound.clone()
-    };
-    let sources: [&dyn Source; 2] = [
-        &Memory::new(stored.clone()),
-        &ByPosition(Memory::new(stored)),
-    ];
+    let wrong_digest = Blob { digest: Some(Digest::Crc32c(1)), ..sound.clone() };
+    let sources: [&dyn Source; 2] =
+        [&Memory::new(stored.clone()), &ByPosition(Memory::new(stored))];
     let mut out = vec![0; content.len()];
     for source in sources {
         for (blob, verify) in [(&sound, true), (&sound, false), (&wrong_digest, false)] {
@@ -162,11 +134,7 @@ fn blobs_beyond_8_mib_are_decoded_alike_lent_and_read_checked_and_not() {
             (len - 1, format!("more than the expected {} bytes", len - 1)),
             (len + 1, format!("hold {len} bytes, expected {}", len + 1)),
         ] {
-            let blob = Blob {
-                decoded_len: Some(wrong),
-                digest: None,
-                ..sound.clone()
-            };
+            let blob = Blob { decoded_len: Some(wrong), digest: None, ..sound.clone() };
             let error = stream(source, &blob, &Limits::default()).unwrap_err();
             assert!(error.to_string().contains(&message), "{error}");
         }
@@ -203,10 +171,7 @@ fn a_frame_that_breaks_off_is_explained_by_what_lies_behind_it() {
 #[test]
 fn a_declared_length_may_be_the_limit() {
     let declared = |decoded_len, limit| {
-        let limits = Limits {
-            decoded_len: limit,
-            ..Limits::default()
-        };
+        let limits = Limits { decoded_len: limit, ..Limits::default() };
         let blob = Blob {
             encoding: Encoding::Zstd,
             decoded_len: Some(decoded_len),
@@ -219,10 +184,7 @@ fn a_declared_length_may_be_the_limit() {
     // The most that zstd can make of a byte.
     assert!(declared(100 * 32_768, u64::MAX).is_ok());
     let beyond = declared(100 * 32_768 + 1, u64::MAX);
-    assert!(matches!(
-        beyond,
-        Err(Error::Malformed(Violation::Ratio { .. }))
-    ));
+    assert!(matches!(beyond, Err(Error::Malformed(Violation::Ratio { .. }))));
 }
 
 #[test]
@@ -251,17 +213,13 @@ fn refuses_a_declared_length_beyond_what_zstd_can_reach() {
 #[test]
 fn every_flipped_bit_of_a_raw_blob_is_a_wrong_digest() {
     let bytes = b"stored bytes".to_vec();
-    let blob = Blob {
-        digest: Some(crc(&bytes)),
-        ..Blob::raw(Span::new(0, 12).unwrap())
-    };
+    let blob = Blob { digest: Some(crc(&bytes)), ..Blob::raw(Span::new(0, 12).unwrap()) };
     for bit in 0..bytes.len() * 8 {
         let mut flipped = bytes.clone();
         flipped[bit / 8] ^= 1 << (bit % 8);
-        for source in [
-            &Memory::new(flipped.clone()) as &dyn Source,
-            &ByPosition(Memory::new(flipped)),
-        ] {
+        for source in
+            [&Memory::new(flipped.clone()) as &dyn Source, &ByPosition(Memory::new(flipped))]
+        {
             let mut out = [0; 12];
             let error = read_into(source, &blob, true, &Limits::default(), &mut out).unwrap_err();
             assert_eq!(error.code(), "digest-mismatch");
@@ -277,10 +235,8 @@ fn a_wrong_digest_is_reported_before_what_the_decoder_makes_of_it() {
     for at in [0, 4, 5, stored.len() / 2, stored.len() - 1] {
         let mut flipped = stored.clone();
         flipped[at] ^= 1;
-        let sources: [&dyn Source; 2] = [
-            &Memory::new(flipped.clone()),
-            &ByPosition(Memory::new(flipped)),
-        ];
+        let sources: [&dyn Source; 2] =
+            [&Memory::new(flipped.clone()), &ByPosition(Memory::new(flipped))];
         for source in sources {
             let error = stream(source, &blob, &Limits::default()).unwrap_err();
             assert_eq!(error.code(), "digest-mismatch", "{at}");
@@ -290,16 +246,10 @@ fn a_wrong_digest_is_reported_before_what_the_decoder_makes_of_it() {
 
 #[test]
 fn no_end_is_reported_after_an_error() {
-    let blob = Blob {
-        digest: Some(Digest::Crc32c(1)),
-        ..Blob::raw(Span::new(0, 3).unwrap())
-    };
+    let blob = Blob { digest: Some(Digest::Crc32c(1)), ..Blob::raw(Span::new(0, 3).unwrap()) };
     let source = Memory::new([1, 2, 3]);
     let mut reader = BlobReader::new(&source, &blob, &Limits::default()).unwrap();
-    assert_eq!(
-        reader.read(&mut [0; 8]).unwrap_err().code(),
-        "digest-mismatch"
-    );
+    assert_eq!(reader.read(&mut [0; 8]).unwrap_err().code(), "digest-mismatch");
     assert_eq!(reader.read(&mut [0; 8]).unwrap_err().code(), "misuse");
 }
 
@@ -308,10 +258,7 @@ fn every_cut_of_a_compressed_blob_is_refused() {
     let stored = frames(b"some content that is compressed");
     for len in 0..stored.len() {
         let cut = stored[..len].to_vec();
-        let blob = Blob {
-            digest: None,
-            ..zstd_blob(&cut, Some(31))
-        };
+        let blob = Blob { digest: None, ..zstd_blob(&cut, Some(31)) };
         let result = stream(&Memory::new(cut), &blob, &Limits::default());
         // The seek table is optional, so without it the stream is complete.
         let frames_only = stored.len() - 25;
@@ -321,19 +268,13 @@ fn every_cut_of_a_compressed_blob_is_refused() {
 
 #[test]
 fn a_raw_blob_has_the_length_that_it_is_declared_to_have() {
-    let limits = Limits {
-        decoded_len: 2,
-        ..Limits::default()
-    };
+    let limits = Limits { decoded_len: 2, ..Limits::default() };
     let source = Memory::new([1, 2, 3, 4, 5, 6, 7, 8]);
     let raw = Blob::raw(Span::new(0, 4).unwrap());
     // Raw bytes are in the file: the limit is on decoded bytes.
     read_into(&source, &raw, true, &limits, &mut [0; 4]).unwrap();
     for wrong in [3, 8] {
-        let blob = Blob {
-            decoded_len: Some(wrong),
-            ..raw.clone()
-        };
+        let blob = Blob { decoded_len: Some(wrong), ..raw.clone() };
         for source in [&source as &dyn Source, &ByPosition(Memory::new(vec![0; 8]))] {
             let mut out = vec![0; usize::try_from(wrong).unwrap()];
             let error = read_into(source, &blob, true, &Limits::default(), &mut out).unwrap_err();

@@ -1,8 +1,5 @@
 //! Digests as texts, and computed.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a failed unwrap is the failure of the test"
-)]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is the failure of the test")]
 
 use zt_container::Digest;
 #[cfg(any(feature = "crc32c", feature = "sha2"))]
@@ -11,12 +8,7 @@ use zt_container::{DigestAlgorithm, Hasher};
 #[test]
 fn takes_every_spelling_of_real_writers() {
     let sum = Digest::Crc32c(0x0000_AB1F);
-    for text in [
-        "crc32c:0x0000AB1F",
-        "crc32c:0000ab1f",
-        "crc32c:0XAb1f",
-        "CRC32C:0x0000ab1F",
-    ] {
+    for text in ["crc32c:0x0000AB1F", "crc32c:0000ab1f", "crc32c:0XAb1f", "CRC32C:0x0000ab1F"] {
         assert_eq!(text.parse::<Digest>().unwrap(), sum, "{text}");
     }
     let hex = "00ff".repeat(16);
@@ -44,11 +36,7 @@ fn refuses_what_is_no_digest() {
         &long,
     ];
     for text in texts {
-        assert_eq!(
-            text.parse::<Digest>().unwrap_err().code(),
-            "digest-format",
-            "{text:?}"
-        );
+        assert_eq!(text.parse::<Digest>().unwrap_err().code(), "digest-format", "{text:?}");
     }
 }
 
@@ -109,9 +97,7 @@ fn only_checksums_of_one_kind_combine() {
 #[test]
 fn says_that_a_digest_is_not_built_in() {
     assert_eq!(
-        zt_container::Hasher::new(zt_container::DigestAlgorithm::Crc32c)
-            .unwrap_err()
-            .code(),
+        zt_container::Hasher::new(zt_container::DigestAlgorithm::Crc32c).unwrap_err().code(),
         "unsupported"
     );
 }

@@ -38,10 +38,7 @@ fn blob(byte_len: u64, encoding: Encoding, decoded_len: Option<u64>) -> Blob {
 /// Reads this blob into `len` bytes.
 fn read(blob: &Blob, len: usize) -> Error {
     let source = Memory::new([7; 8]);
-    let limits = Limits {
-        decoded_len: 1 << 20,
-        ..Limits::default()
-    };
+    let limits = Limits { decoded_len: 1 << 20, ..Limits::default() };
     read_into(&source, blob, true, &limits, &mut vec![0; len]).unwrap_err()
 }
 
@@ -105,10 +102,7 @@ fn of_framing() {
     ] {
         check(&open(&file), code, offset, words);
     }
-    let limits = Limits {
-        manifest_len: 0,
-        ..Limits::default()
-    };
+    let limits = Limits { manifest_len: 0, ..Limits::default() };
     let error = Container::open(Memory::new(sized(1, b"ZTEN1000")), &limits).unwrap_err();
     let words = "a manifest of 1 bytes is above the limit of 0";
     check(&error, "manifest-size", None, words);
@@ -118,38 +112,10 @@ fn of_framing() {
 fn of_blobs() {
     let (raw, zstd) = (Encoding::Raw, Encoding::Zstd);
     for (byte_len, encoding, decoded_len, room, code, words) in [
-        (
-            8,
-            raw,
-            Some(9),
-            9,
-            "shape-size-mismatch",
-            "a raw blob of 8 bytes is declared to have 9",
-        ),
-        (
-            8,
-            raw,
-            Some(8),
-            7,
-            "misuse",
-            "the destination has 7 bytes, the blob 8",
-        ),
-        (
-            8,
-            raw,
-            None,
-            8,
-            "misuse",
-            "the decoded length is not known: stream it",
-        ),
-        (
-            0,
-            zstd,
-            Some(1),
-            1,
-            "decompression-limit",
-            "0 bytes of zstd cannot hold the declared 1",
-        ),
+        (8, raw, Some(9), 9, "shape-size-mismatch", "a raw blob of 8 bytes is declared to have 9"),
+        (8, raw, Some(8), 7, "misuse", "the destination has 7 bytes, the blob 8"),
+        (8, raw, None, 8, "misuse", "the decoded length is not known: stream it"),
+        (0, zstd, Some(1), 1, "decompression-limit", "0 bytes of zstd cannot hold the declared 1"),
         (
             8,
             zstd,
@@ -174,22 +140,14 @@ fn of_blobs() {
 fn of_what_blobs_hold() {
     for (decoded_len, words) in [
         (Some(8), "the zstd frame is truncated"),
-        (
-            None,
-            "the zstd frame cannot be decoded: Unknown frame descriptor",
-        ),
+        (None, "the zstd frame cannot be decoded: Unknown frame descriptor"),
     ] {
         let blob = blob(8, Encoding::Zstd, decoded_len);
         let source = Memory::new([7; 8]);
         let mut reader = BlobReader::new(&source, &blob, &Limits::default()).unwrap();
         check(&reader.read(&mut [0; 8]).unwrap_err(), "zstd", None, words);
         let words = "the call is out of order, or an earlier one has failed";
-        check(
-            &reader.read(&mut [0; 8]).unwrap_err(),
-            "misuse",
-            None,
-            words,
-        );
+        check(&reader.read(&mut [0; 8]).unwrap_err(), "misuse", None, words);
     }
     let wrong = Blob {
         digest: Some(zt_container::Digest::Crc32c(0xAB)),
@@ -213,11 +171,7 @@ fn of_writing() {
             |writer| writer.begin_blob(96, None),
             "alignment 96 is not a power of two of at least 64",
         ),
-        (
-            u64::MAX,
-            |writer| writer.begin_blob(64, None),
-            "more bytes than the format can address",
-        ),
+        (u64::MAX, |writer| writer.begin_blob(64, None), "more bytes than the format can address"),
         (
             u64::MAX - 63,
             |writer| {
@@ -285,8 +239,5 @@ fn no_debug_text_holds_the_state_of_a_codec() {
     let source = Memory::new([7; 8]);
     let reader = BlobReader::new(&source, &unsized_blob, &Limits::default()).unwrap();
     let text = format!("{reader:?}");
-    assert!(
-        text.contains("Zstd(FrameDecoder { at_boundary: true })"),
-        "{text}"
-    );
+    assert!(text.contains("Zstd(FrameDecoder { at_boundary: true })"), "{text}");
 }

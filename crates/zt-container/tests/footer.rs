@@ -1,8 +1,5 @@
 //! Locating the manifest, and refusing files with a broken framing.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a failed unwrap is the failure of the test"
-)]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is the failure of the test")]
 
 use zt_container::{Error, Footer, Layout, LimitExceeded, Limits, Memory, Result, Span, Violation};
 
@@ -45,16 +42,10 @@ fn refuses_a_manifest_longer_than_the_file() {
 fn refuses_every_cut_but_that_of_the_footer_magic() {
     let bytes = file(b"ZTEN1000", &[0; 100], 100, b"ZTEN1000");
     let footer = bytes.len() - 8;
-    assert_eq!(
-        locate(bytes.get(..footer).unwrap()).unwrap().layout(),
-        Layout::V1_0
-    );
+    assert_eq!(locate(bytes.get(..footer).unwrap()).unwrap().layout(), Layout::V1_0);
     for len in (0..bytes.len()).filter(|len| *len != footer) {
         let code = locate(bytes.get(..len).unwrap()).unwrap_err().code();
-        assert!(
-            ["truncated", "not-zt", "manifest-size"].contains(&code),
-            "{len}: {code}"
-        );
+        assert!(["truncated", "not-zt", "manifest-size"].contains(&code), "{len}: {code}");
     }
 }
 
@@ -90,17 +81,8 @@ fn says_what_a_foreign_file_begins_with() {
 #[test]
 fn holds_the_manifest_against_the_limit() {
     let bytes = file(b"ZTEN1000", &[0; 100], 100, b"ZTEN1000");
-    let limits = |manifest_len| Limits {
-        manifest_len,
-        ..Limits::default()
-    };
+    let limits = |manifest_len| Limits { manifest_len, ..Limits::default() };
     assert!(Footer::locate(&Memory::new(&bytes), &limits(100)).is_ok());
     let error = Footer::locate(&Memory::new(&bytes), &limits(99)).unwrap_err();
-    assert!(matches!(
-        error,
-        Error::Limit(LimitExceeded::Manifest {
-            limit: 99,
-            found: 100
-        })
-    ));
+    assert!(matches!(error, Error::Limit(LimitExceeded::Manifest { limit: 99, found: 100 })));
 }

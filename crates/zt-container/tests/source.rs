@@ -31,23 +31,14 @@ fn sources(scratch: &Scratch, bytes: &[u8]) -> Vec<Named> {
     let sources: Vec<Named> = vec![
         ("file", Box::new(FileSource::open(&scratch.0).unwrap())),
         ("memory", Box::new(Memory::new(bytes.to_vec()))),
-        (
-            "shared",
-            Box::new(Arc::new(Memory::new(Arc::<[u8]>::from(bytes)))),
-        ),
-        (
-            "seekable",
-            Box::new(Seekable::new(Cursor::new(bytes.to_vec())).unwrap()),
-        ),
+        ("shared", Box::new(Arc::new(Memory::new(Arc::<[u8]>::from(bytes))))),
+        ("seekable", Box::new(Seekable::new(Cursor::new(bytes.to_vec())).unwrap())),
     ];
     #[cfg(feature = "mmap")]
     let sources = {
         // SAFETY: no other process knows the file's name.
         let map = unsafe { zt_container::Map::open(&scratch.0) };
-        sources
-            .into_iter()
-            .chain([("map", Box::new(map.unwrap()) as Box<dyn Source>)])
-            .collect()
+        sources.into_iter().chain([("map", Box::new(map.unwrap()) as Box<dyn Source>)]).collect()
     };
     sources
 }
@@ -63,11 +54,7 @@ fn every_source_gives_the_same_bytes() {
         assert_eq!(buf, bytes[156..], "{name}");
         let lent = source.slice(Span::new(3, 4).unwrap());
         assert!(lent.is_none_or(|lent| lent == [3, 4, 5, 6]), "{name}");
-        assert_eq!(
-            lent.is_some(),
-            !["file", "seekable"].contains(&name),
-            "{name}"
-        );
+        assert_eq!(lent.is_some(), !["file", "seekable"].contains(&name), "{name}");
     }
 }
 
@@ -152,11 +139,8 @@ fn what_a_source_says_comes_through_pointers() {
     }
     let source = Arc::new(InOrder(Vec::new().into()));
     let whole = Span::new(0, 10).unwrap();
-    let pointers: [Box<dyn Source + '_>; 3] = [
-        Box::new(Arc::clone(&source)),
-        Box::new(&*source),
-        Box::new(Box::new(&source)),
-    ];
+    let pointers: [Box<dyn Source + '_>; 3] =
+        [Box::new(Arc::clone(&source)), Box::new(&*source), Box::new(Box::new(&source))];
     for pointer in &pointers {
         assert!(pointer.is_sequential());
         pointer.will_read(whole);
@@ -183,10 +167,7 @@ fn an_empty_file_is_a_source_of_no_bytes() {
 #[test]
 fn a_pipe_is_refused_and_not_waited_for() {
     let path = std::env::temp_dir().join(format!("zt-container-{}-pipe", std::process::id()));
-    let made = std::process::Command::new("mkfifo")
-        .arg(&path)
-        .status()
-        .unwrap();
+    let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
     assert!(made.success());
     let error = FileSource::open(&path).unwrap_err();
     std::fs::remove_file(&path).unwrap();
@@ -198,13 +179,7 @@ fn a_pipe_is_refused_and_not_waited_for() {
 fn announcing_any_range_changes_nothing() {
     let scratch = Scratch::new("announced", &[7; 10_000]);
     let source = FileSource::open(&scratch.0).unwrap();
-    for (offset, len) in [
-        (0, 10_000),
-        (0, 0),
-        (9_999, 1),
-        (10_000, 1 << 40),
-        (1 << 62, 1),
-    ] {
+    for (offset, len) in [(0, 10_000), (0, 0), (9_999, 1), (10_000, 1 << 40), (1 << 62, 1)] {
         source.will_read(Span::new(offset, len).unwrap());
     }
     let mut read = [0; 10_000];
@@ -297,12 +272,7 @@ impl Seek for Faulty {
 #[test]
 fn faults_of_a_reader_are_those_of_the_source_and_pass() {
     let bytes: Vec<u8> = (0..100).collect();
-    let reader = Faulty {
-        fails_at: 20,
-        panics_at: 50,
-        ends_at: 80,
-        ..Faulty::new(&bytes)
-    };
+    let reader = Faulty { fails_at: 20, panics_at: 50, ends_at: 80, ..Faulty::new(&bytes) };
     let source = Seekable::new(reader).unwrap();
     assert_eq!(source.byte_len(), 100);
     let read = |offset: u64| {

@@ -7,10 +7,7 @@ use zt_container::{Blob, Container, ContainerWriter, Limits, Memory, Source};
 
 #[test]
 fn an_empty_container_is_magic_manifest_size_magic() {
-    let file = ContainerWriter::new(Vec::new())
-        .unwrap()
-        .finish(b"\xA0")
-        .unwrap();
+    let file = ContainerWriter::new(Vec::new()).unwrap().finish(b"\xA0").unwrap();
     assert_eq!(file, b"ZTEN1000\xA0\x01\0\0\0\0\0\0\0ZTEN1000");
 }
 
@@ -34,10 +31,7 @@ fn blobs_begin_on_their_alignment_and_gaps_are_zero() {
         writer.begin_blob(alignment, None).unwrap();
         writer.write(bytes).unwrap();
         let (span, digest) = writer.end_blob().unwrap();
-        assert_eq!(
-            (span.offset() % alignment, span.byte_len()),
-            (0, bytes.len() as u64)
-        );
+        assert_eq!((span.offset() % alignment, span.byte_len()), (0, bytes.len() as u64));
         assert!(digest.is_none());
         spans.push(span);
     }
@@ -53,22 +47,14 @@ fn blobs_begin_on_their_alignment_and_gaps_are_zero() {
         let len = container.read_blob(&blob).unwrap().read(&mut out).unwrap();
         assert_eq!(&out[..len], expected);
     }
-    assert!(
-        file[8..64]
-            .iter()
-            .chain(&file[67..4096])
-            .all(|byte| *byte == 0)
-    );
+    assert!(file[8..64].iter().chain(&file[67..4096]).all(|byte| *byte == 0));
 }
 
 #[test]
 fn refuses_an_alignment_that_breaks_the_grid() {
     let mut writer = ContainerWriter::new(Vec::new()).unwrap();
     for alignment in [0, 1, 32, 96, 4095] {
-        assert_eq!(
-            writer.begin_blob(alignment, None).unwrap_err().code(),
-            "misuse"
-        );
+        assert_eq!(writer.begin_blob(alignment, None).unwrap_err().code(), "misuse");
     }
 }
 
@@ -90,11 +76,7 @@ impl Write for Full {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let taken = bytes.len().min(self.0);
         self.0 -= taken;
-        if taken == 0 {
-            Err(io::ErrorKind::StorageFull.into())
-        } else {
-            Ok(taken)
-        }
+        if taken == 0 { Err(io::ErrorKind::StorageFull.into()) } else { Ok(taken) }
     }
     fn flush(&mut self) -> io::Result<()> {
         Ok(())

@@ -62,9 +62,7 @@ fn value(bits: u32, is_wide: bool) -> f64 {
 
 fn bytes(matrix: &[u32], is_wide: bool) -> Vec<u8> {
     let bytes = matrix.iter().map(|bits| bits.to_le_bytes());
-    bytes
-        .flat_map(|bytes| bytes.into_iter().take(if is_wide { 4 } else { 2 }))
-        .collect()
+    bytes.flat_map(|bytes| bytes.into_iter().take(if is_wide { 4 } else { 2 })).collect()
 }
 
 fn store(model: &Model, is_wide: bool, path: &Path, options: WriteOptions) -> u64 {
@@ -85,11 +83,7 @@ fn store(model: &Model, is_wide: bool, path: &Path, options: WriteOptions) -> u6
 /// The bytes that a program writes to stdout.
 fn piped(program: &str, arguments: &[&str], input: Option<&[u8]>) -> usize {
     let mut command = Command::new(program);
-    command
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null());
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let input = input.unwrap_or_default().to_vec();
@@ -109,19 +103,12 @@ struct Case {
 }
 
 fn by_a_unit(random: &mut Random, bits: u32) -> u32 {
-    let step = if random.next() & 1 << 40 == 0 {
-        1
-    } else {
-        0xffff
-    };
+    let step = if random.next() & 1 << 40 == 0 { 1 } else { 0xffff };
     (bits + step) & 0xffff
 }
 
 fn noisy(random: &mut Random, bits: u32, deviation: f64, is_wide: bool) -> u32 {
-    to_bits(
-        value(bits, is_wide) + 0.02 * deviation * random.normal(),
-        is_wide,
-    )
+    to_bits(value(bits, is_wide) + 0.02 * deviation * random.normal(), is_wide)
 }
 
 /// An element of a factor of a low-rank matrix, between -1 and 1.
@@ -137,44 +124,28 @@ const CASES: [Case; 12] = [
         name: "bf16, 1 % by a unit, at random",
         is_wide: false,
         change: |random, _, _, bits| {
-            if random.uniform() < 0.01 {
-                by_a_unit(random, bits)
-            } else {
-                bits
-            }
+            if random.uniform() < 0.01 { by_a_unit(random, bits) } else { bits }
         },
     },
     Case {
         name: "bf16, 3 % by a unit, at random",
         is_wide: false,
         change: |random, _, _, bits| {
-            if random.uniform() < 0.03 {
-                by_a_unit(random, bits)
-            } else {
-                bits
-            }
+            if random.uniform() < 0.03 { by_a_unit(random, bits) } else { bits }
         },
     },
     Case {
         name: "bf16, 1 % by a unit, in rows",
         is_wide: false,
         change: |random, _, at, bits| {
-            if (at >> 10) * 7919 % 100 < 1 {
-                by_a_unit(random, bits)
-            } else {
-                bits
-            }
+            if (at >> 10) * 7919 % 100 < 1 { by_a_unit(random, bits) } else { bits }
         },
     },
     Case {
         name: "bf16, 3 % by a unit, in rows",
         is_wide: false,
         change: |random, _, at, bits| {
-            if (at >> 10) * 7919 % 100 < 3 {
-                by_a_unit(random, bits)
-            } else {
-                bits
-            }
+            if (at >> 10) * 7919 % 100 < 3 { by_a_unit(random, bits) } else { bits }
         },
     },
     Case {
@@ -182,12 +153,7 @@ const CASES: [Case; 12] = [
         is_wide: false,
         change: |random, _, _, bits| {
             to_bits(
-                value(bits, false)
-                    + if random.next() & 1 << 40 == 0 {
-                        1e-6
-                    } else {
-                        -1e-6
-                    },
+                value(bits, false) + if random.next() & 1 << 40 == 0 { 1e-6 } else { -1e-6 },
                 false,
             )
         },
@@ -206,11 +172,7 @@ const CASES: [Case; 12] = [
         name: "bf16, 3 of 4 layers frozen, the others noise of 1e-3",
         is_wide: false,
         change: |random, layer, _, bits| {
-            if layer % 4 == 3 {
-                noisy(random, bits, 1e-3, false)
-            } else {
-                bits
-            }
+            if layer % 4 == 3 { noisy(random, bits, 1e-3, false) } else { bits }
         },
     },
     Case {
@@ -265,30 +227,19 @@ fn main() {
     let mut speeds = Vec::new();
     let only = std::env::args().nth(2).unwrap_or_default();
     let cases = CASES.into_iter().filter(|case| case.name.contains(&only));
-    for Case {
-        name,
-        is_wide,
-        change,
-    } in cases
-    {
+    for Case { name, is_wide, change } in cases {
         let mut random = Random(88_172_645_463_325_252);
         let width = if is_wide { 4 } else { 2 };
         let count = mib * (1 << 20) / width / matrix;
         let mut old: Model = Vec::new();
         for _ in 0..count {
-            old.push(
-                (0..matrix)
-                    .map(|_| to_bits(0.02 * random.normal(), is_wide))
-                    .collect(),
-            );
+            old.push((0..matrix).map(|_| to_bits(0.02 * random.normal(), is_wide)).collect());
         }
         let layers = old.iter().enumerate();
         let new: Model = layers
             .map(|(layer, matrix)| {
                 let places = matrix.iter().enumerate();
-                places
-                    .map(|(place, bits)| change(&mut random, layer, place, *bits))
-                    .collect()
+                places.map(|(place, bits)| change(&mut random, layer, place, *bits)).collect()
             })
             .collect();
         let pairs = old.iter().flatten().zip(new.iter().flatten());
@@ -309,12 +260,8 @@ fn main() {
         let making = start.elapsed().as_secs_f64();
         let ours = written.len();
         let start = Instant::now();
-        let result = patch(
-            &base,
-            &[Input::from(File::from_bytes(written).unwrap())],
-            None,
-        )
-        .unwrap();
+        let result =
+            patch(&base, &[Input::from(File::from_bytes(written).unwrap())], None).unwrap();
         let checking = start.elapsed().as_secs_f64();
         let hash = |input: &Input| input.file().hash(&HashOptions::new()).unwrap().content;
         assert_eq!(hash(&result), hash(&next));
@@ -329,11 +276,7 @@ fn main() {
         let (a, b) = (a.to_str().unwrap(), b.to_str().unwrap());
         let from = format!("--patch-from={a}");
         let patch_from = piped("zstd", &[&from, "--long=31", "-c", b], None);
-        let xdelta = piped(
-            "xdelta3",
-            &["-e", "-c", "-B", "2147483648", "-s", a, b],
-            None,
-        );
+        let xdelta = piped("xdelta3", &["-e", "-c", "-B", "2147483648", "-s", a, b], None);
         let mb = |len: f64| format!("{:.0}", len / 1e3);
         let lens = [
             bound,
@@ -357,10 +300,6 @@ fn main() {
     println!("| --- | --- | --- |");
     let model = (mib << 20) as f64 / 1e6;
     for (name, making, checking) in speeds {
-        println!(
-            "| {name} | {:.0} | {:.0} |",
-            model / making,
-            model / checking
-        );
+        println!("| {name} | {:.0} | {:.0} |", model / making, model / checking);
     }
 }

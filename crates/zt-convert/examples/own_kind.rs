@@ -70,11 +70,7 @@ fn vectors(source: &dyn Source, name_len_max: usize) -> Result<Vec<(String, Span
         source.read_at(take(4)?.offset(), &mut name_len)?;
         let name_len = u32::from_le_bytes(name_len) as usize;
         if name_len > name_len_max {
-            return Err(Error::new(
-                ErrorKind::Limit,
-                "name-too-long",
-                "a name is too long",
-            ));
+            return Err(Error::new(ErrorKind::Limit, "name-too-long", "a name is too long"));
         }
         let mut name = vec![0; name_len];
         source.read_at(take(name_len as u64)?.offset(), &mut name)?;
@@ -104,11 +100,9 @@ impl FileWriter for Vec1 {
             }
             let name = object.name();
             let is_f32 = matches!(object.dense_type(), Some((DType::F32, None)));
-            let (&[count], Ok(name_len), true) = (
-                &object.object().shape[..],
-                u32::try_from(name.len()),
-                is_f32,
-            ) else {
+            let (&[count], Ok(name_len), true) =
+                (&object.object().shape[..], u32::try_from(name.len()), is_f32)
+            else {
                 job.accept(Loss::Shape, Some(name));
                 job.kept::<()>(incoming, None);
                 continue;

@@ -18,9 +18,7 @@ fn file(folder: &Path, name: &str, values: &[(&str, f32)], attributes: &[(&str, 
     let mut writer = Writer::create(&path).unwrap();
     for (name, value) in values {
         let values = vec![*value; 2000];
-        writer
-            .add(name, &Dense::from_slice(&[2000], &values).unwrap())
-            .unwrap();
+        writer.add(name, &Dense::from_slice(&[2000], &values).unwrap()).unwrap();
     }
     if !attributes.is_empty() {
         writer.set_attributes(attributes.iter().copied().collect());
@@ -30,9 +28,7 @@ fn file(folder: &Path, name: &str, values: &[(&str, f32)], attributes: &[(&str, 
 }
 
 fn open(path: &Path) -> Input {
-    zt_convert::Kinds::builtin()
-        .open(path, OpenOptions::new())
-        .unwrap()
+    zt_convert::Kinds::builtin().open(path, OpenOptions::new()).unwrap()
 }
 
 fn run(path: &Path, inputs: &[Input], options: &ConvertOptions<'_>) -> zt::Result<Summary> {
@@ -93,19 +89,10 @@ fn the_file_is_unchanged_after_a_refusal() {
         (error.code(), error.object().map(str::to_owned))
     };
     let of_object = |code, name: &str| (code, Some(name.to_owned()));
-    assert_eq!(
-        error_of(&[&same_name], &options),
-        of_object("duplicate-name", "a")
-    );
-    assert_eq!(
-        error_of(&[&other, &second], &options),
-        of_object("duplicate-name", "b")
-    );
+    assert_eq!(error_of(&[&same_name], &options), of_object("duplicate-name", "a"));
+    assert_eq!(error_of(&[&other, &second], &options), of_object("duplicate-name", "b"));
     assert_eq!(error_of(&[&old], &options), ("overwrite", None));
-    assert_eq!(
-        error_of(&[&damaged], &options),
-        of_object("digest-mismatch", "c")
-    );
+    assert_eq!(error_of(&[&damaged], &options), of_object("digest-mismatch", "c"));
     let mut stopped = ConvertOptions::new(ZT);
     stopped.progress = Some(zt::Progress::new(&|_| std::ops::ControlFlow::Break(())));
     assert_eq!(error_of(&[&other], &stopped).0, "interrupted");
@@ -134,18 +121,8 @@ fn the_edit_decides_storage_and_the_options_decide_casts() {
     options.dtype = Some(zt::FloatType::BF16);
     run(&old, &[open(&other)], &options).unwrap();
     let file = File::open(&old).unwrap();
-    let data = |name: &str| {
-        file.tensor(name)
-            .unwrap()
-            .component("data")
-            .unwrap()
-            .clone()
-    };
-    assert_eq!(
-        data("a").dtype,
-        Some(zt::DType::F32),
-        "the first value stays"
-    );
+    let data = |name: &str| file.tensor(name).unwrap().component("data").unwrap().clone();
+    assert_eq!(data("a").dtype, Some(zt::DType::F32), "the first value stays");
     assert_eq!(data("b").dtype, Some(zt::DType::BF16));
     assert_eq!(data("b").blob.encoding, zt::Encoding::Zstd);
 
@@ -158,10 +135,7 @@ fn the_edit_decides_storage_and_the_options_decide_casts() {
     options.dense = true;
     run(&old, &[open(&sparse)], &options).unwrap();
     let graph = File::open(&old).unwrap();
-    assert_eq!(
-        graph.tensor("graph").unwrap().to_vec::<i32>().unwrap(),
-        [0, 7]
-    );
+    assert_eq!(graph.tensor("graph").unwrap().to_vec::<i32>().unwrap(), [0, 7]);
 }
 
 #[test]
@@ -190,9 +164,7 @@ fn nothing_is_added_to_a_file_with_faults() {
 fn spans(file: &File, name: &str) -> Vec<zt::Span> {
     let tensor = file.tensor(name).unwrap();
     let components = tensor.components();
-    components
-        .map(|(_, component)| component.blob.span)
-        .collect()
+    components.map(|(_, component)| component.blob.span).collect()
 }
 
 fn weights(path: &Path, name: &str, values: &[f32], options: WriteOptions) {
@@ -211,12 +183,7 @@ fn components_that_the_file_has_are_not_stored_again() {
     let storages = || {
         let new = WriteOptions::new;
         let sha256 = Some(zt::DigestAlgorithm::Sha256);
-        vec![
-            new(),
-            new().digest(sha256),
-            new().digest(None),
-            new().zstd(1),
-        ]
+        vec![new(), new().digest(sha256), new().digest(None), new().zstd(1)]
     };
     for len in [40u16, 2000, 60_000] {
         let values: Vec<f32> = (0..len).map(f32::from).collect();
@@ -265,9 +232,7 @@ fn only_objects_that_an_edit_keeps_are_shared_with() {
     let mut writer = Writer::create(&old).unwrap();
     for (at, name) in names.into_iter().enumerate() {
         let values = [at as f32; 2000];
-        writer
-            .add(name, &Dense::from_slice(&[2000], &values).unwrap())
-            .unwrap();
+        writer.add(name, &Dense::from_slice(&[2000], &values).unwrap()).unwrap();
     }
     writer.finish().unwrap();
     let mut writer = Writer::create(&new).unwrap();
@@ -282,10 +247,7 @@ fn only_objects_that_an_edit_keeps_are_shared_with() {
     edit.remove("a").unwrap();
     edit.rename("b", "a").unwrap();
     edit.rename("c", "b").unwrap();
-    assert_eq!(
-        names.map(|name| edit.keeps(name)),
-        [false, false, false, true]
-    );
+    assert_eq!(names.map(|name| edit.keeps(name)), [false, false, false, true]);
     assert!(!edit.keeps("new 0"));
     let summary = append(&[open(&new)], &mut edit, &ConvertOptions::new(ZT)).unwrap();
     edit.commit().unwrap();

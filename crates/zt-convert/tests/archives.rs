@@ -1,10 +1,5 @@
 //! Zip archives with other data before or after them, as Python's `zipfile` reads them.
-#![cfg(all(
-    feature = "hdf5",
-    feature = "npy",
-    feature = "pytorch",
-    feature = "safetensors"
-))]
+#![cfg(all(feature = "hdf5", feature = "npy", feature = "pytorch", feature = "safetensors"))]
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -151,11 +146,7 @@ fn two_archives_in_a_row_are_refused() {
         let archive = bytes_of(name);
         let error = opened(&[&archive[..], &archive].concat()).unwrap_err();
         let at = (error.code(), error.offset());
-        assert_eq!(
-            at,
-            ("header", Some(archive.len() as u64)),
-            "{name}: {error}"
-        );
+        assert_eq!(at, ("header", Some(archive.len() as u64)), "{name}: {error}");
     }
 }
 
@@ -300,11 +291,7 @@ fn a_failing_read_is_an_io_error_and_not_an_unknown_kind() {
         for bytes in [archive, behind] {
             for fails_at in 0.. {
                 let reads = AtomicUsize::new(0);
-                let source = Failing {
-                    bytes: bytes.clone(),
-                    reads: &reads,
-                    fails_at,
-                };
+                let source = Failing { bytes: bytes.clone(), reads: &reads, fails_at };
                 let found = detect(&source);
                 if reads.load(Ordering::Relaxed) <= fails_at {
                     assert_eq!(found.unwrap(), Some(kind), "{name}");
@@ -324,11 +311,7 @@ fn a_failing_read_of_an_archive_refuses_the_file() {
     for name in ["foreign/npz/stored.npz", "foreign/npz/compressed.npz"] {
         for fails_at in 0.. {
             READS.store(0, Ordering::Relaxed);
-            let source = Failing {
-                bytes: bytes_of(name),
-                reads: &READS,
-                fails_at,
-            };
+            let source = Failing { bytes: bytes_of(name), reads: &READS, fails_at };
             let opened = zt_convert::open_source(source);
             if READS.load(Ordering::Relaxed) <= fails_at {
                 assert!(opened.is_ok());
@@ -364,33 +347,18 @@ fn a_fault_of_a_member_is_a_fault_of_its_object() {
     type Fields<'f> = &'f [(usize, &'f [u8])];
     let cases: [(&str, Fields<'_>, Fields<'_>, ErrorKind, &str); 9] = [
         ("compressed", &[(8, &[1])], &[], unsupported, "unsupported"),
-        (
-            "compressed",
-            &[(10, &[12])],
-            &[(8, &[12])],
-            unsupported,
-            "unsupported",
-        ),
+        ("compressed", &[(10, &[12])], &[(8, &[12])], unsupported, "unsupported"),
         ("compressed", &[], &[(8, &[0])], malformed, "header"),
         ("compressed", &[], &[(26, &[1])], malformed, "header"),
         ("compressed", &[], &[(30, b"/")], malformed, "header"),
         ("compressed", &[(20, &large)], &[], malformed, "bounds"),
-        (
-            "compressed",
-            &[(24, &large)],
-            &[],
-            ErrorKind::Limit,
-            "decompression-limit",
-        ),
+        ("compressed", &[(24, &large)], &[], ErrorKind::Limit, "decompression-limit"),
         ("stored", &[(24, &[1, 0, 0, 0])], &[], malformed, "header"),
         ("compressed", &[(42, &[1])], &[], malformed, "header"),
     ];
     for (name, central, local, kind, code) in cases {
         let mut bytes = bytes_of(&format!("foreign/npz/{name}.npz"));
-        let at = [
-            place(&bytes, b"PK\x01\x02", 0),
-            place(&bytes, b"PK\x03\x04", 0),
-        ];
+        let at = [place(&bytes, b"PK\x01\x02", 0), place(&bytes, b"PK\x03\x04", 0)];
         for (header, fields) in at.into_iter().zip([central, local]) {
             for (field, value) in fields {
                 bytes[header + field..][..value.len()].copy_from_slice(value);

@@ -93,10 +93,7 @@ fn averages_are_those_of_torch() {
     let mean = average(&inputs, &[], &options).unwrap();
     is_equal(mean.file(), "mean.safetensors");
     let weighted = average(&inputs, &[1.0, 2.0, 0.5], &options).unwrap();
-    is_equal(
-        &written(&weighted, &options).unwrap(),
-        "weighted.safetensors",
-    );
+    is_equal(&written(&weighted, &options).unwrap(), "weighted.safetensors");
     assert_eq!(weighted.paths().len(), 3);
 }
 
@@ -113,32 +110,18 @@ fn values_beyond_a_block_are_right_in_any_storage() {
         (f64::from(w[at]) + 0.5 * (product(0) + product(1))) as f32
     };
     let mean = |at: usize| ((f64::from(w[at]) + f64::from(other[at])) / 2.0) as f32;
-    let expected: [Vec<f32>; 2] = [
-        (0..COUNT).map(sum).collect(),
-        (0..COUNT).map(mean).collect(),
-    ];
-    let factors = file(&[
-        ("w.lora_A.weight", &[2, 701], &a),
-        ("w.lora_B.weight", &[300, 2], &b),
-    ]);
+    let expected: [Vec<f32>; 2] = [(0..COUNT).map(sum).collect(), (0..COUNT).map(mean).collect()];
+    let factors = file(&[("w.lora_A.weight", &[2, 701], &a), ("w.lora_B.weight", &[300, 2], &b)]);
     let lora = Lora::from(factors).scale(0.5);
-    for storage in [
-        WriteOptions::new(),
-        WriteOptions::new().planes(),
-        WriteOptions::new().zstd(1),
-    ] {
+    for storage in [WriteOptions::new(), WriteOptions::new().planes(), WriteOptions::new().zstd(1)]
+    {
         let input = |values: &[f32]| {
-            stored(
-                &[("w", &[1], &values[..1]), ("w.weight", &SHAPE, values)],
-                storage.clone(),
-            )
+            stored(&[("w", &[1], &values[..1]), ("w.weight", &SHAPE, values)], storage.clone())
         };
         let inputs = [input(&w), input(&other)];
         let options = ConvertOptions::new(ZT);
-        let computed = [
-            lora.merge(&inputs[0], &options).unwrap(),
-            average(&inputs, &[], &options).unwrap(),
-        ];
+        let computed =
+            [lora.merge(&inputs[0], &options).unwrap(), average(&inputs, &[], &options).unwrap()];
         for (computed, expected) in computed.iter().zip(&expected) {
             let tensor = computed.file().tensor("w.weight").unwrap();
             assert!(*tensor.values::<f32>().unwrap() == expected[..]);
@@ -154,10 +137,7 @@ fn values_beyond_a_block_are_right_in_any_storage() {
 
 #[test]
 fn a_value_is_rounded_once_to_the_wished_dtype() {
-    let inputs = [
-        file(&[("w", &[1], &[1.0])]),
-        file(&[("w", &[1], &[1.0 + 2f32.powi(-23)])]),
-    ];
+    let inputs = [file(&[("w", &[1], &[1.0])]), file(&[("w", &[1], &[1.0 + 2f32.powi(-23)])])];
     // The mean has no f32.
     let options = ConvertOptions::new(ZT).dtype(FloatType::F64);
     let mean = average(&inputs, &[], &options).unwrap();
@@ -166,10 +146,7 @@ fn a_value_is_rounded_once_to_the_wished_dtype() {
     assert_eq!(*tensor.values::<f64>().unwrap(), [1.0 + 2f64.powi(-24)]);
 
     // 8.5 is halfway between two values of FP8.
-    let inputs = [
-        file(&[("w", &[2], &[1.0, 9.0])]),
-        file(&[("w", &[2], &[3.0, 8.0])]),
-    ];
+    let inputs = [file(&[("w", &[2], &[1.0, 9.0])]), file(&[("w", &[2], &[3.0, 8.0])])];
     let options = ConvertOptions::new(ZT).dtype(FloatType::F8E4M3Fn);
     let mean = average(&inputs, &[], &options).unwrap();
     let narrow = Input::from(written(&mean, &options).unwrap());
@@ -182,10 +159,7 @@ fn a_value_is_rounded_once_to_the_wished_dtype() {
 
 #[test]
 fn an_infinite_value_is_refused_unless_it_is_allowed() {
-    let inputs = [
-        file(&[("w", &[2], &[1.0, 3e38])]),
-        file(&[("w", &[2], &[1.0, -3e38])]),
-    ];
+    let inputs = [file(&[("w", &[2], &[1.0, 3e38])]), file(&[("w", &[2], &[1.0, -3e38])])];
     let mut options = ConvertOptions::new(ZT);
     let far = average(&inputs, &[2.0, -1.0], &options).unwrap();
     let error = written(&far, &options).unwrap_err();
@@ -193,10 +167,7 @@ fn an_infinite_value_is_refused_unless_it_is_allowed() {
     options.allow_inf = true;
     let far = average(&inputs, &[2.0, -1.0], &options).unwrap();
     let file = written(&far, &options).unwrap();
-    assert_eq!(
-        *file.tensor("w").unwrap().values::<f32>().unwrap(),
-        [1.0, f32::INFINITY]
-    );
+    assert_eq!(*file.tensor("w").unwrap().values::<f32>().unwrap(), [1.0, f32::INFINITY]);
 }
 
 /// A digest of a whole component is compared before a part of it is used.
@@ -248,19 +219,13 @@ fn inputs_that_do_not_fit_are_refused_before_a_value_is_read() {
         writer.finish().unwrap();
         Input::from(File::from_bytes(bytes).unwrap())
     };
-    assert_eq!(
-        code(&[sparse(1.0), sparse(2.0)], &[]),
-        of("unsupported", "s")
-    );
+    assert_eq!(code(&[sparse(1.0), sparse(2.0)], &[]), of("unsupported", "s"));
     assert!(average(&[sparse(1.0), sparse(1.0)], &[], &options).is_ok());
 }
 
 #[test]
 fn adapters_that_do_not_fit_are_refused_before_a_value_is_read() {
-    let base = file(&[
-        ("l.weight", &[2, 3], &[0.0; 6]),
-        ("norm.weight", &[2], &[1.0; 2]),
-    ]);
+    let base = file(&[("l.weight", &[2, 3], &[0.0; 6]), ("norm.weight", &[2], &[1.0; 2])]);
     let options = ConvertOptions::new(ZT);
     let error = |tensors: &[(&str, &[u64], &[f32])]| {
         let lora = Lora::from(file(tensors)).scale(1.0);
@@ -276,31 +241,16 @@ fn adapters_that_do_not_fit_are_refused_before_a_value_is_read() {
             "unsupported",
             "l.lora_magnitude_vector",
         ),
-        (
-            &[a, b, ("l.lora_A.x.weight", &[1], &[1.0])],
-            "unsupported",
-            "l.lora_A.x.weight",
-        ),
+        (&[a, b, ("l.lora_A.x.weight", &[1], &[1.0])], "unsupported", "l.lora_A.x.weight"),
         (
             &[("x.lora_A.weight", a.1, a.2), ("x.lora_B.weight", b.1, b.2)],
             "not-found",
             "x.lora_A.weight",
         ),
+        (&[("l.lora_A.weight", &[1, 2], &[1.0; 2]), b], "misuse", "l.lora_A.weight"),
+        (&[a, ("l.lora_B.weight", &[2, 2], &[1.0; 4])], "misuse", "l.lora_A.weight"),
         (
-            &[("l.lora_A.weight", &[1, 2], &[1.0; 2]), b],
-            "misuse",
-            "l.lora_A.weight",
-        ),
-        (
-            &[a, ("l.lora_B.weight", &[2, 2], &[1.0; 4])],
-            "misuse",
-            "l.lora_A.weight",
-        ),
-        (
-            &[
-                ("norm.lora_A.weight", &[2], &[1.0; 2]),
-                ("norm.lora_B.weight", &[2], &[1.0; 2]),
-            ],
+            &[("norm.lora_A.weight", &[2], &[1.0; 2]), ("norm.lora_B.weight", &[2], &[1.0; 2])],
             "misuse",
             "norm.lora_A.weight",
         ),
@@ -324,16 +274,8 @@ fn the_configuration_gives_the_scale_and_the_orientation() {
     // Weights of GPT-2 are stored with a row for each input.
     let base = file(&[("l.weight", &[3, 2], &[0.0; 6])]);
     let factors = file(&[
-        (
-            "base_model.model.l.lora_A.default.weight",
-            &[1, 3],
-            &[1.0, 2.0, 3.0],
-        ),
-        (
-            "base_model.model.l.lora_B.default.weight",
-            &[2, 1],
-            &[1.0, 10.0],
-        ),
+        ("base_model.model.l.lora_A.default.weight", &[1, 3], &[1.0, 2.0, 3.0]),
+        ("base_model.model.l.lora_B.default.weight", &[2, 1], &[1.0, 10.0]),
     ]);
     let model = folder.join("adapter_model.safetensors");
     let error = Lora::open(folder, OpenOptions::new()).unwrap_err();
@@ -352,10 +294,7 @@ fn the_configuration_gives_the_scale_and_the_orientation() {
     for (config, code) in [
         (r#"{"lora_alpha": 2}"#, "misuse"),
         (r#"{"fan_in_fan_out": true}"#, "misuse"),
-        (
-            r#"{"lora_alpha": 2, "fan_in_fan_out": true, "alpha_pattern": {"l": 4}}"#,
-            "unsupported",
-        ),
+        (r#"{"lora_alpha": 2, "fan_in_fan_out": true, "alpha_pattern": {"l": 4}}"#, "unsupported"),
         ("[", "header"),
     ] {
         assert_eq!(merged(config).unwrap_err().code(), code, "{config}");

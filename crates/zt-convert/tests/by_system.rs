@@ -57,10 +57,8 @@ fn a_file_has_the_bytes_that_a_stream_has() {
     for name in ["x.safetensors", "all.zt"] {
         let (folder, input) = folder(name);
         let inputs = [input];
-        for ((digest, chunks), threads) in ways
-            .into_iter()
-            .flatten()
-            .flat_map(|way| [(way, 1), (way, 3)])
+        for ((digest, chunks), threads) in
+            ways.into_iter().flatten().flat_map(|way| [(way, 1), (way, 3)])
         {
             let mut options = options();
             let write = WriteOptions::new().digest(digest).chunk_digests(chunks);
@@ -115,11 +113,7 @@ fn damage_that_a_digest_shows_is_not_copied() {
             let out = folder.path().join("out.zt");
             let error = convert_to_path(&[open(&path)], &out, &options).unwrap_err();
             let found = (error.code(), error.object(), error.path());
-            assert_eq!(
-                found,
-                ("digest-mismatch", Some(name), Some(&*path)),
-                "{case}"
-            );
+            assert_eq!(found, ("digest-mismatch", Some(name), Some(&*path)), "{case}");
             assert!(!out.exists(), "{case}");
             flip(&path, at);
         }

@@ -56,10 +56,7 @@ impl Source for CountedFile {
 }
 
 fn open(checkpoint: &str) -> (Input, Arc<Mutex<BTreeMap<String, usize>>>) {
-    let folder = Counted {
-        folder: corpus(checkpoint),
-        reads: Arc::default(),
-    };
+    let folder = Counted { folder: corpus(checkpoint), reads: Arc::default() };
     let metadata = FileSource::open(corpus(checkpoint).join(".metadata")).unwrap();
     let url = format!("s3://bucket/{checkpoint}/.metadata");
     let kinds = Kinds::builtin();

@@ -99,9 +99,7 @@ fn read(file: &File, name: &str) -> Option<(Vec<u64>, Vec<Vec<u8>>)> {
 fn open_cut(bytes: &[u8], len: usize) -> zt::Result<File> {
     let cut = Memory::new(bytes[..len].to_vec());
     let options = InputOptions::new().truncated(true);
-    Kinds::builtin()
-        .open_source(cut, options)
-        .map(Input::into_file)
+    Kinds::builtin().open_source(cut, options).map(Input::into_file)
 }
 
 #[test]

@@ -24,10 +24,7 @@ struct Noise(u64);
 
 impl Noise {
     fn next(&mut self) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         self.0 >> 33
     }
 
@@ -76,21 +73,14 @@ fn round_trip(base: &Input, new: &Input) -> (Changes, usize) {
     for result in [result, patch_on_read(base, &deltas, None).unwrap()] {
         let written = written(&result).unwrap();
         assert_eq!(content(&written), content(new));
-        assert_eq!(
-            written.file().attributes().unwrap(),
-            new.file().attributes().unwrap()
-        );
+        assert_eq!(written.file().attributes().unwrap(), new.file().attributes().unwrap());
     }
     (changes, len)
 }
 
 fn written(result: &Input) -> zt::Result<Input> {
     let mut bytes = Vec::new();
-    convert(
-        std::slice::from_ref(result),
-        &mut bytes,
-        &ConvertOptions::new(ZT),
-    )?;
+    convert(std::slice::from_ref(result), &mut bytes, &ConvertOptions::new(ZT))?;
     File::from_bytes(bytes).map(Input::from)
 }
 
@@ -126,16 +116,9 @@ fn every_object_comes_back() {
         Coo::new([100], vec![value; count as usize], places).unwrap()
     };
     let quantized = |first: u8| {
-        let packing = Packing {
-            per_word: 8,
-            dtype: DType::U32,
-        };
-        QuantizedGroup::quantize(
-            [64],
-            &[f32::from(first); 64],
-            Quantization::new(4, 32, packing),
-        )
-        .unwrap()
+        let packing = Packing { per_word: 8, dtype: DType::U32 };
+        QuantizedGroup::quantize([64], &[f32::from(first); 64], Quantization::new(4, 32, packing))
+            .unwrap()
     };
     let attributes = |text: &str| {
         let mut attributes = Attributes::new();
@@ -148,15 +131,11 @@ fn every_object_comes_back() {
         writer.add("coo", &sparse(1.0, 9)).unwrap();
         writer.add("coo.longer", &sparse(1.0, 9)).unwrap();
         writer.add("moved", &dense(DType::U8, &noise)).unwrap();
-        writer
-            .add("other type", &dense(DType::F32, &noise))
-            .unwrap();
+        writer.add("other type", &dense(DType::F32, &noise)).unwrap();
         writer.add("quantized", &quantized(1)).unwrap();
         writer.add("removed", &dense(DType::I8, &noise)).unwrap();
         writer.add("same", &dense(DType::I8, &noise)).unwrap();
-        writer
-            .add("scalar", &Dense::from_slice(&[], &[1i64]).unwrap())
-            .unwrap();
+        writer.add("scalar", &Dense::from_slice(&[], &[1i64]).unwrap()).unwrap();
         let noted = dense(DType::U8, &noise);
         let mut note = noted.to_object().unwrap();
         note.attributes = Some(attributes("old"));
@@ -167,14 +146,10 @@ fn every_object_comes_back() {
         writer.add("coo", &sparse(2.0, 9)).unwrap();
         writer.add("coo.longer", &sparse(1.0, 10)).unwrap();
         writer.add("here", &dense(DType::U8, &noise)).unwrap();
-        writer
-            .add("other type", &dense(DType::I32, &noise))
-            .unwrap();
+        writer.add("other type", &dense(DType::I32, &noise)).unwrap();
         writer.add("quantized", &quantized(2)).unwrap();
         writer.add("same", &dense(DType::I8, &noise)).unwrap();
-        writer
-            .add("scalar", &Dense::from_slice(&[], &[2i64]).unwrap())
-            .unwrap();
+        writer.add("scalar", &Dense::from_slice(&[], &[2i64]).unwrap()).unwrap();
         writer.add("empty", &dense(DType::F32, &[])).unwrap();
         let noted = dense(DType::U8, &noise);
         let mut note = noted.to_object().unwrap();
@@ -197,23 +172,17 @@ fn planes_are_changed_by_their_values() {
     let split = |values: &[f32]| {
         let options = WriteOptions::new().planes();
         file(options, |writer| {
-            writer
-                .add("w", &Dense::from_slice(&[300, 1000], values).unwrap())
-                .unwrap();
+            writer.add("w", &Dense::from_slice(&[300, 1000], values).unwrap()).unwrap();
         })
     };
     let whole = |values: &[f32]| {
         plain(|writer| {
-            writer
-                .add("w", &Dense::from_slice(&[300, 1000], values).unwrap())
-                .unwrap();
+            writer.add("w", &Dense::from_slice(&[300, 1000], values).unwrap()).unwrap();
         })
     };
-    for (base, next) in [
-        (split(&old), whole(&new)),
-        (whole(&old), split(&new)),
-        (split(&old), split(&new)),
-    ] {
+    for (base, next) in
+        [(split(&old), whole(&new)), (whole(&old), split(&new)), (split(&old), split(&new))]
+    {
         let (changes, len) = round_trip(&base, &next);
         assert_eq!(changes.changed, 1);
         assert!(len < 1000, "{len}");
@@ -224,9 +193,7 @@ fn planes_are_changed_by_their_values() {
 fn a_delta_of_equal_files_is_short() {
     let base = plain(|writer| {
         for at in 0..20u8 {
-            writer
-                .add(&format!("layer.{at}"), &dense(DType::U8, &[at; 100]))
-                .unwrap();
+            writer.add(&format!("layer.{at}"), &dense(DType::U8, &[at; 100])).unwrap();
         }
     });
     let (changes, len) = round_trip(&base, &base);
@@ -265,9 +232,7 @@ fn steps(count: usize) -> Vec<Input> {
     let mut values = noise.bytes(600_000);
     let mut files = Vec::new();
     for _ in 0..count {
-        files.push(plain(|writer| {
-            writer.add("w", &dense(DType::BF16, &values)).unwrap()
-        }));
+        files.push(plain(|writer| writer.add("w", &dense(DType::BF16, &values)).unwrap()));
         for _ in 0..500 {
             let at = noise.next() as usize % values.len();
             values[at] = values[at].wrapping_add(1);
@@ -279,18 +244,12 @@ fn steps(count: usize) -> Vec<Input> {
 #[test]
 fn deltas_follow_each_other() {
     let files = steps(4);
-    let deltas: Vec<Input> = files
-        .windows(2)
-        .map(|pair| made(&pair[0], &pair[1]).0)
-        .collect();
+    let deltas: Vec<Input> = files.windows(2).map(|pair| made(&pair[0], &pair[1]).0).collect();
     let result = patch(&files[0], &deltas, None).unwrap();
     assert_eq!(content(&result), content(&files[3]));
     // One delta for all.
     let (joined, ..) = made(&files[0], &result);
-    assert_eq!(
-        content(&patch(&files[0], &[joined], None).unwrap()),
-        content(&files[3])
-    );
+    assert_eq!(content(&patch(&files[0], &[joined], None).unwrap()), content(&files[3]));
     // In the wrong order.
     let wrong = [deltas[1].clone(), deltas[0].clone()];
     assert_eq!(patched(&files[0], &wrong).unwrap_err().code(), "wrong-base");
@@ -301,10 +260,8 @@ fn a_slice_is_read_from_base_and_delta() {
     let files = steps(2);
     let (change, ..) = made(&files[0], &files[1]);
     let result = patched(&files[0], &[change]).unwrap();
-    let (tensor, expected) = (
-        result.file().tensor("w").unwrap(),
-        files[1].file().tensor("w").unwrap(),
-    );
+    let (tensor, expected) =
+        (result.file().tensor("w").unwrap(), files[1].file().tensor("w").unwrap());
     for range in [0..10, 131_000..132_000, 131_071..131_073, 299_990..300_000] {
         let slice = [Slice::from(range)];
         assert_eq!(
@@ -324,10 +281,7 @@ fn a_wrong_base_is_named() {
     for file in [&files[0], &files[2]] {
         assert!(text.contains(&content(file)), "{text}");
     }
-    assert!(
-        text.ends_with("the first object that differs is \"w\""),
-        "{text}"
-    );
+    assert!(text.ends_with("the first object that differs is \"w\""), "{text}");
     let error = patch(&files[0], &files[1..2], None).unwrap_err();
     assert_eq!(error.code(), "misuse");
     // A base without the object that the delta removes.
@@ -418,13 +372,7 @@ fn a_delta_of_deltas_is_refused() {
     let error = delta(&files[0], &change, Vec::new(), None).unwrap_err();
     assert_eq!(error.code(), "unsupported");
     // One of its objects in a file that is no delta.
-    let new = plain(|writer| {
-        writer
-            .begin("w", &[4], Delta::FORMAT)
-            .unwrap()
-            .finish()
-            .unwrap()
-    });
+    let new = plain(|writer| writer.begin("w", &[4], Delta::FORMAT).unwrap().finish().unwrap());
     let error = delta(&files[0], &new, Vec::new(), None).unwrap_err();
     assert_eq!(error.code(), "unsupported");
 }
@@ -435,10 +383,7 @@ fn forged(component: Option<&[u8]>, attributes: Attributes, removed: &[&str]) ->
     header.insert("base", Value::Bytes(vec![0; 32]));
     header.insert("result", Value::Bytes(vec![0; 32]));
     header.insert("objects", Value::Bytes(Vec::new()));
-    header.insert(
-        "removed",
-        Value::array(removed.iter().copied().map(Value::from).collect()),
-    );
+    header.insert("removed", Value::array(removed.iter().copied().map(Value::from).collect()));
     plain(|writer| {
         let mut file = Attributes::new();
         file.insert("zt.delta", Value::Map(header));
@@ -461,27 +406,14 @@ fn forged_deltas_are_refused() {
     });
     let of = |name: &'static str, roles: &[&'static str]| {
         let sha256 = roles.iter().map(|role| (*role, [0; 32])).collect();
-        Delta {
-            base: Some(name),
-            attributes: None,
-            sha256,
-        }
-        .to_attributes()
+        Delta { base: Some(name), attributes: None, sha256 }.to_attributes()
     };
     // Read when the file is opened.
     let code = |component: Option<&[u8]>, attributes, removed: &[&str]| {
         let change = forged(component, attributes, removed);
         let result = patched(&base, &[change]);
         result
-            .map(|result| {
-                result
-                    .file()
-                    .tensor("x")
-                    .unwrap()
-                    .bytes("data")
-                    .map(drop)
-                    .unwrap_err()
-            })
+            .map(|result| result.file().tensor("x").unwrap().bytes("data").map(drop).unwrap_err())
             .unwrap_or_else(|error| error)
             .code()
     };
@@ -490,10 +422,7 @@ fn forged_deltas_are_refused() {
     assert_eq!(code(None, of("w", &[]), &["v"]), "delta");
     // No room for the table; a length that is none; a gap beyond the end; the wrong values.
     assert_eq!(code(Some(&[0; 3]), of("w", &["data"]), &[]), "delta");
-    assert_eq!(
-        code(Some(&[0, 0, 0, 9, 0, 0, 0]), of("w", &["data"]), &[]),
-        "delta"
-    );
+    assert_eq!(code(Some(&[0, 0, 0, 9, 0, 0, 0]), of("w", &["data"]), &[]), "delta");
     let gap = [0, 0x19, 0x04, 0x24, 4, 0, 0, 0];
     assert_eq!(code(Some(&gap), of("w", &["data"]), &[]), "delta");
     let long = DeltaCodec::STRETCH as u32 + 2;
@@ -504,10 +433,7 @@ fn forged_deltas_are_refused() {
     let text = error.unwrap_err().to_string();
     assert!(text.contains("longer than the values"), "{text}");
     let good = [0, 0x11, 0x14, 0x54, 4, 0, 0, 0];
-    assert_eq!(
-        code(Some(&good), of("w", &["data"]), &[]),
-        "digest-mismatch"
-    );
+    assert_eq!(code(Some(&good), of("w", &["data"]), &[]), "digest-mismatch");
 }
 
 #[test]
@@ -590,17 +516,13 @@ fn an_edit_that_is_killed_at_any_call_leaves_the_old_file_or_the_new_one() {
         [&old, &new].map(|bytes| Input::from(File::from_bytes(bytes.clone()).unwrap()));
     let (change, ..) = made(&before, &after);
     let storage = Arc::new(Recorded(Mutex::new(vec![old])));
-    let mut edit = WriteOptions::new()
-        .edit_storage(Arc::clone(&storage) as _)
-        .unwrap();
+    let mut edit = WriteOptions::new().edit_storage(Arc::clone(&storage) as _).unwrap();
     assert_eq!(patch_in_place(&mut edit, &[change], None).unwrap(), 2);
     edit.commit().unwrap();
     let states = storage.0.lock().unwrap();
     let mut contents: Vec<String> = Vec::new();
     for state in states.iter() {
-        contents.push(content(&Input::from(
-            File::from_bytes(state.clone()).unwrap(),
-        )));
+        contents.push(content(&Input::from(File::from_bytes(state.clone()).unwrap())));
     }
     assert_eq!(contents[0], content(&before));
     assert_eq!(contents.last().unwrap(), &content(&after));
@@ -613,9 +535,7 @@ fn an_edit_that_is_killed_at_any_call_leaves_the_old_file_or_the_new_one() {
 fn exponents_make_deltas_of_training_short() {
     let mut noise = Noise(11);
     let mut uniform = || noise.next() as f64 / f64::from(1u32 << 31) - 0.5;
-    let old: Vec<f64> = (0..300_000)
-        .map(|_| 0.02 * (uniform() + uniform() + uniform()))
-        .collect();
+    let old: Vec<f64> = (0..300_000).map(|_| 0.02 * (uniform() + uniform() + uniform())).collect();
     let step: Vec<f64> = old.iter().map(|_| 2e-6 * uniform()).collect();
     let bf16 = |values: Vec<f64>| {
         let wide = Dense::from_slice(&[values.len() as u64], &values).unwrap();
@@ -647,8 +567,5 @@ fn exponents_make_deltas_of_training_short() {
     let share = changed as f64 / 300_000.0;
     let entropy = -share * share.log2() - (1.0 - share) * (1.0 - share).log2();
     let bound = (300_000.0 * entropy + 2.0 * changed as f64) / 8.0;
-    assert!(
-        changed > 500 && (len as f64) < bound,
-        "{changed} changes, {len} bytes, {bound}"
-    );
+    assert!(changed > 500 && (len as f64) < bound, "{changed} changes, {len} bytes, {bound}");
 }

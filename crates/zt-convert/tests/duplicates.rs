@@ -1,10 +1,5 @@
 //! Objects of one name in several inputs: which one is written, and which one is reported.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    reason = "tests"
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "tests")]
 
 use std::path::{Path, PathBuf};
 
@@ -62,18 +57,10 @@ fn inputs() -> Inputs {
     let paths = ["1.zt", "2.zt", "3.zt", "out.zt"].map(|name| dir.path().join(name));
     let inputs = vec![
         file(&paths[0], &[("a", 1.0), ("b", 5.0), ("c", 3.0)]),
-        write(
-            &paths[1],
-            &[("b", 5.0), ("d", 4.0)],
-            WriteOptions::new().planes(),
-        ),
+        write(&paths[1], &[("b", 5.0), ("d", 4.0)], WriteOptions::new().planes()),
         file(&paths[2], &[("a", 2.0)]),
     ];
-    Inputs {
-        _dir: dir,
-        paths,
-        inputs,
-    }
+    Inputs { _dir: dir, paths, inputs }
 }
 
 fn on_duplicate(policy: OnDuplicate) -> ConvertOptions<'static> {
@@ -86,11 +73,7 @@ fn duplicate(name: &str, path: &Path) -> Duplicate {
 
 #[test]
 fn the_first_object_or_the_last_one_is_written_and_the_other_one_reported() {
-    let Inputs {
-        _dir,
-        paths: [one, two, three, out],
-        inputs,
-    } = inputs();
+    let Inputs { _dir, paths: [one, two, three, out], inputs } = inputs();
     let first = on_duplicate(OnDuplicate::First);
     let summary = convert_to_path(&inputs, &out, &first).unwrap();
     let expected = [("a", 1.0), ("b", 5.0), ("c", 3.0), ("d", 4.0)];
@@ -109,20 +92,13 @@ fn the_first_object_or_the_last_one_is_written_and_the_other_one_reported() {
 
 #[test]
 fn equal_objects_are_one_and_different_ones_an_error_that_names_both_inputs() {
-    let Inputs {
-        _dir,
-        paths: [one, two, three, out],
-        inputs,
-    } = inputs();
+    let Inputs { _dir, paths: [one, two, three, out], inputs } = inputs();
     let same = on_duplicate(OnDuplicate::Same);
     // How values are stored does not matter.
     let summary = convert_to_path(&inputs[..2], &out, &same).unwrap();
     assert_eq!(summary.duplicates, [duplicate("b", &two)]);
     let error = convert_to_path(&inputs, &out, &same.overwrite(true)).unwrap_err();
-    assert_eq!(
-        (error.code(), error.object()),
-        ("duplicate-name", Some("a"))
-    );
+    assert_eq!((error.code(), error.object()), ("duplicate-name", Some("a")));
     let text = error.to_string();
     for path in [one, three] {
         assert!(text.contains(path.to_str().unwrap()), "{text}");
@@ -142,10 +118,7 @@ fn an_object_that_cannot_be_compared_is_an_error_of_its_file() {
     let inputs = [sound, damaged];
     let same = on_duplicate(OnDuplicate::Same);
     let error = convert_to_path(&inputs, &out, &same).unwrap_err();
-    assert_eq!(
-        (error.code(), error.path()),
-        ("digest-mismatch", Some(&*two))
-    );
+    assert_eq!((error.code(), error.path()), ("digest-mismatch", Some(&*two)));
     // A damaged object that is skipped is no duplicate.
     let summary = convert_to_path(&inputs, &out, &same.skip_damaged(true)).unwrap();
     assert_eq!((summary.duplicates.len(), summary.objects), (0, 1));
@@ -154,11 +127,7 @@ fn an_object_that_cannot_be_compared_is_an_error_of_its_file() {
 
 #[test]
 fn an_object_of_the_edited_file_stays_or_is_replaced() {
-    let Inputs {
-        _dir,
-        paths: [one, _, three, _],
-        inputs,
-    } = inputs();
+    let Inputs { _dir, paths: [one, _, three, _], inputs } = inputs();
     let run = |policy| {
         let mut edit = File::edit(&one).unwrap();
         let summary = append(&inputs[2..], &mut edit, &on_duplicate(policy));
@@ -181,11 +150,7 @@ fn an_object_of_the_edited_file_stays_or_is_replaced() {
 
 #[test]
 fn a_set_reports_duplicates_too() {
-    let Inputs {
-        _dir,
-        paths: [.., three, out],
-        inputs,
-    } = inputs();
+    let Inputs { _dir, paths: [.., three, out], inputs } = inputs();
     let options = SplitOptions::new(on_duplicate(OnDuplicate::First));
     let split = split(&inputs, out.parent().unwrap(), &options.stem("model"));
     let duplicates = split.unwrap().duplicates;

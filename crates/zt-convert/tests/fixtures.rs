@@ -47,45 +47,26 @@ fn cases_that(expect: &str) -> Vec<Case> {
 }
 
 fn names_of(object: &Json) -> BTreeSet<&str> {
-    object
-        .as_object()
-        .into_iter()
-        .flatten()
-        .map(|(name, _)| name.as_str())
-        .collect()
+    object.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect()
 }
 
 fn check_objects(case: &Case, file: &File) {
     let name = &case.name;
     let hashes = file.hash(&HashOptions::default()).unwrap();
     for (object, truth) in case.truth["objects"].as_object().unwrap() {
-        let tensor = file
-            .tensor(object)
-            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        let tensor = file.tensor(object).unwrap_or_else(|error| panic!("{name}: {error}"));
         let shape: Vec<u64> = serde_json::from_value(truth["shape"].clone()).unwrap();
         assert_eq!(tensor.shape(), shape, "{name}: {object}");
         let data = tensor.component("data").unwrap();
-        assert_eq!(
-            data.dtype.unwrap().as_str(),
-            truth["dtype"],
-            "{name}: {object}"
-        );
+        assert_eq!(data.dtype.unwrap().as_str(), truth["dtype"], "{name}: {object}");
         let signature = Signature::of(tensor.object());
         let found = file.registry().value_type(tensor.format(), &signature);
         let expected = truth["type"].as_str().or(truth["dtype"].as_str());
         assert_eq!(found.as_deref(), expected, "{name}: {object}");
-        let (_, hash) = hashes
-            .objects
-            .iter()
-            .find(|(name, _)| name == object)
-            .unwrap();
+        let (_, hash) = hashes.objects.iter().find(|(name, _)| name == object).unwrap();
         let (role, bytes) = &hash.as_ref().unwrap().components[0];
         assert_eq!(role, "data");
-        let hex: String = bytes
-            .sha256
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let hex: String = bytes.sha256.iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(hex, truth["sha256"], "{name}: {object}");
     }
     let attributes = file.attributes().unwrap().unwrap_or_default();
@@ -106,11 +87,7 @@ fn files_of_real_writers_read_as_their_json_requires() {
         let names: BTreeSet<&str> = file.names().collect();
         assert_eq!(names, names_of(&case.truth["objects"]), "{}", case.name);
         check_objects(&case, &file);
-        assert!(
-            file.verify(&Default::default()).unwrap().is_ok(),
-            "{}",
-            case.name
-        );
+        assert!(file.verify(&Default::default()).unwrap().is_ok(), "{}", case.name);
         assert!(file.warnings().is_empty());
     }
 }
@@ -132,10 +109,7 @@ fn broken_files_are_refused_with_their_rule() {
         assert_eq!(error.code(), expected, "{}: {error}", case.name);
         assert!(error.path().is_some());
         let forced = zt_convert::Kinds::builtin()
-            .open(
-                &case.path,
-                zt_convert::InputOptions::from(&OpenOptions::new()).kind(SAFETENSORS),
-            )
+            .open(&case.path, zt_convert::InputOptions::from(&OpenOptions::new()).kind(SAFETENSORS))
             .map(zt_convert::Input::into_file)
             .unwrap_err();
         // An empty file is no file of any kind.
@@ -150,10 +124,7 @@ fn broken_files_are_refused_with_their_rule() {
 
 #[test]
 fn memory_and_files_agree() {
-    for case in cases()
-        .into_iter()
-        .filter(|case| case.truth["entry"].is_null())
-    {
+    for case in cases().into_iter().filter(|case| case.truth["entry"].is_null()) {
         let bytes = fs::read(&case.path).unwrap();
         let kind = detect(&Memory::new(&bytes)).unwrap();
         let in_memory = zt_convert::open_source(Memory::new(bytes));
@@ -166,10 +137,7 @@ fn memory_and_files_agree() {
             }
             Err(error) => {
                 let other = in_memory.unwrap_err();
-                assert_eq!(
-                    (error.code(), error.offset()),
-                    (other.code(), other.offset())
-                );
+                assert_eq!((error.code(), error.offset()), (other.code(), other.offset()));
             }
         }
     }

@@ -58,13 +58,8 @@ fn with_pairs<const N: usize>(name: &str, pairs: [(&str, u32); N]) -> File {
 fn a_merged_set_is_no_longer_part_of_a_set() {
     let part = |no: u32| {
         let key = ["a", "b", "c"][no as usize];
-        let pairs = [
-            ("split.no", no),
-            ("split.count", 3),
-            ("split.tensors.count", 3),
-            ("k", 7),
-            (key, no),
-        ];
+        let pairs =
+            [("split.no", no), ("split.count", 3), ("split.tensors.count", 3), ("k", 7), (key, no)];
         with_pairs(key, pairs)
     };
     let merged = |numbers: &[u32]| {
@@ -120,10 +115,7 @@ fn any_part_opens_the_whole_set() {
         assert_eq!(b, [1.0, 7.0]);
         let attributes = file.attributes().unwrap().unwrap();
         let keys = attributes.iter().filter_map(|(key, _)| key.as_str());
-        assert_eq!(
-            keys.collect::<Vec<_>>(),
-            ["llama.block_count", "gguf.types"]
-        );
+        assert_eq!(keys.collect::<Vec<_>>(), ["llama.block_count", "gguf.types"]);
         let out = folder.path().join("whole.gguf");
         let mut options = ConvertOptions::new(GGUF);
         options.overwrite = true;
@@ -156,26 +148,17 @@ fn a_part_that_is_missing_or_of_another_set_is_named() {
 
     fs::copy(&paths[0], &paths[1]).unwrap();
     let (code, text) = message(&paths[0]);
-    assert!(
-        code == "header" && text.contains("m-00002-of-00003.gguf"),
-        "{text}"
-    );
+    assert!(code == "header" && text.contains("m-00002-of-00003.gguf"), "{text}");
     fs::remove_file(&paths[1]).unwrap();
     for path in [&paths[0], &paths[2]] {
         let (code, text) = message(path);
-        assert!(
-            code == "path" && text.contains("m-00002-of-00003.gguf"),
-            "{text}"
-        );
+        assert!(code == "path" && text.contains("m-00002-of-00003.gguf"), "{text}");
     }
 }
 
 #[test]
 fn types_of_several_files_are_joined_and_written_to_gguf_and_zt_only() {
-    let inputs = [
-        with_pairs("v", [("a", 1)]).into(),
-        with_pairs("w", [("b", 2), ("a", 1)]).into(),
-    ];
+    let inputs = [with_pairs("v", [("a", 1)]).into(), with_pairs("w", [("b", 2), ("a", 1)]).into()];
     let mut bytes = Vec::new();
     let summary = convert(&inputs, &mut bytes, &ConvertOptions::new(GGUF)).unwrap();
     assert!(summary.warnings.is_empty(), "{:?}", summary.warnings);
@@ -234,10 +217,7 @@ fn a_set_has_two_files_or_more_numbered_from_zero() {
 /// A GGUF file as we write it: five tensors of 8 bytes, not in the order of their names, and a pair.
 fn whole(folder: &Path) -> PathBuf {
     let path = folder.join("m.gguf");
-    let source = opened(gguf(
-        &["d", "a", "e", "c", "b"],
-        &[("llama.block_count", 9)],
-    ));
+    let source = opened(gguf(&["d", "a", "e", "c", "b"], &[("llama.block_count", 9)]));
     let (file, _) = to(&ConvertOptions::new(GGUF), &source).unwrap();
     fs::write(&path, file).unwrap();
     path
@@ -266,12 +246,7 @@ fn numbered(count: u32) -> Vec<String> {
 /// Writes a set as one file again.
 fn merged(part: &Path) -> Vec<u8> {
     let mut bytes = Vec::new();
-    convert(
-        &[open(part).unwrap()],
-        &mut bytes,
-        &ConvertOptions::new(GGUF),
-    )
-    .unwrap();
+    convert(&[open(part).unwrap()], &mut bytes, &ConvertOptions::new(GGUF)).unwrap();
     bytes
 }
 
@@ -292,10 +267,7 @@ fn a_split_file_is_a_set_of_gguf_split_and_merges_into_the_same_file() {
         let file = alone.file();
         let entries = file.entries();
         let in_order: Vec<&str> = entries.iter().map(|entry| entry.name()).collect();
-        assert_eq!(
-            (in_order, shard.objects),
-            (expected.to_vec(), expected.len() as u64)
-        );
+        assert_eq!((in_order, shard.objects), (expected.to_vec(), expected.len() as u64));
         let attributes = file.attributes().unwrap().unwrap();
         let number = |key: &str| attributes.get(key).and_then(Value::as_u64);
         assert_eq!(number("split.no"), Some(no));
@@ -303,11 +275,7 @@ fn a_split_file_is_a_set_of_gguf_split_and_merges_into_the_same_file() {
         assert_eq!(number("split.tensors.count"), Some(5));
         assert_eq!(number("llama.block_count"), (no == 0).then_some(9));
         let types = attributes.get("gguf.types").unwrap().as_array().unwrap();
-        let types = types
-            .iter()
-            .rev()
-            .take(3)
-            .map(|pair| pair.as_array().unwrap()[1].as_str());
+        let types = types.iter().rev().take(3).map(|pair| pair.as_array().unwrap()[1].as_str());
         let types: Vec<_> = types.map(Option::unwrap).collect();
         assert_eq!(types, ["int32", "uint16", "uint16"]);
         assert_eq!(merged(&shard.path), fs::read(&whole).unwrap());
@@ -318,10 +286,7 @@ fn a_split_file_is_a_set_of_gguf_split_and_merges_into_the_same_file() {
     parts_of(first, &again, 1, false).unwrap();
     assert_eq!(names_in(&again), numbered(5));
     parts_of(first, &again, 5, false).unwrap();
-    assert_eq!(
-        fs::read(again.join("m.gguf")).unwrap(),
-        fs::read(&whole).unwrap()
-    );
+    assert_eq!(fs::read(again.join("m.gguf")).unwrap(), fs::read(&whole).unwrap());
 }
 
 #[test]

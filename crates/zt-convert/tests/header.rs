@@ -31,10 +31,7 @@ const W: &str = r#"{"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}"#;
 #[test]
 fn a_sound_header_opens() {
     let file = open(file_of(W, 8)).unwrap();
-    assert_eq!(
-        *file.tensor("w").unwrap().values::<f32>().unwrap(),
-        [0.0, 0.0]
-    );
+    assert_eq!(*file.tensor("w").unwrap().values::<f32>().unwrap(), [0.0, 0.0]);
     assert!(file.attributes().unwrap().is_none());
     assert_eq!(open(file_of("{}", 0)).unwrap().len(), 0);
     assert_eq!(open(file_of(&format!("{W}   "), 8)).unwrap().len(), 1);
@@ -44,10 +41,7 @@ fn a_sound_header_opens() {
 fn values_are_borrowed_from_memory() {
     let file = open(file_of(&format!("{W}  "), 8)).unwrap();
     let tensor = file.tensor("w").unwrap();
-    assert!(matches!(
-        tensor.bytes("data").unwrap(),
-        zt::Bytes::Borrowed(_)
-    ));
+    assert!(matches!(tensor.bytes("data").unwrap(), zt::Bytes::Borrowed(_)));
 }
 
 #[test]
@@ -55,18 +49,8 @@ fn every_cut_is_refused() {
     let whole = file_of(W, 8);
     for len in 0..whole.len() {
         let cut = whole[..len].to_vec();
-        let code = zt_convert::open_source(Memory::new(cut))
-            .unwrap_err()
-            .code();
-        assert_eq!(
-            code,
-            if len <= 8 {
-                "unknown-kind"
-            } else {
-                "truncated"
-            },
-            "{len}"
-        );
+        let code = zt_convert::open_source(Memory::new(cut)).unwrap_err().code();
+        assert_eq!(code, if len <= 8 { "unknown-kind" } else { "truncated" }, "{len}");
     }
 }
 
@@ -187,25 +171,10 @@ fn metadata_are_unique_texts() {
     let with = |metadata: &str| format!(r#"{{"__metadata__":{metadata}}}"#);
     let file = open(file_of(&with(r#"{"b":"1","a":""}"#), 0)).unwrap();
     let attributes = file.attributes().unwrap().unwrap();
-    let keys: Vec<_> = attributes
-        .iter()
-        .map(|(key, _)| key.as_str().unwrap())
-        .collect();
+    let keys: Vec<_> = attributes.iter().map(|(key, _)| key.as_str().unwrap()).collect();
     assert_eq!(keys, ["b", "a"]);
-    assert!(
-        open(file_of(&with("{}"), 0))
-            .unwrap()
-            .attributes()
-            .unwrap()
-            .unwrap()
-            .is_empty()
-    );
-    for metadata in [
-        "[]",
-        r#"{"k":1}"#,
-        r#"{"k":null}"#,
-        r#"{"k":"1","\u006b":"1"}"#,
-    ] {
+    assert!(open(file_of(&with("{}"), 0)).unwrap().attributes().unwrap().unwrap().is_empty());
+    for metadata in ["[]", r#"{"k":1}"#, r#"{"k":null}"#, r#"{"k":"1","\u006b":"1"}"#] {
         refused(&with(metadata), 0);
     }
     refused(r#"{"__metadata__":{},"__metadata\u005f_":{}}"#, 0);
@@ -234,10 +203,7 @@ fn data_have_no_gaps_and_no_overlaps() {
     refused(&two([0, 4], [u64::MAX - 4, u64::MAX]), 8);
     // A fault of the data is reported at its byte in the file.
     let header = two([0, 4], [5, 8]);
-    assert_eq!(
-        refused(&header, 8).offset(),
-        Some(8 + header.len() as u64 + 5)
-    );
+    assert_eq!(refused(&header, 8).offset(), Some(8 + header.len() as u64 + 5));
 }
 
 #[test]
@@ -263,9 +229,7 @@ fn a_file_with_one_changed_byte_reads_or_is_refused() {
     let header = format!(r#"{{"__metadata__":{{"k":"v"}},{}"#, &W[1..]);
     let whole = file_of(&header, 8);
     for at in 0..whole.len() - 8 {
-        for byte in [
-            0, b' ', b'"', b'0', b'9', b'[', b'}', b',', b'\\', 0x7f, 0xff,
-        ] {
+        for byte in [0, b' ', b'"', b'0', b'9', b'[', b'}', b',', b'\\', 0x7f, 0xff] {
             let mut bytes = whole.clone();
             bytes[at] = byte;
             match zt_convert::open_source(Memory::new(bytes)) {

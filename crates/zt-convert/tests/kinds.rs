@@ -59,11 +59,7 @@ fn a_file_of_no_kind_is_refused() {
         let found = (error.kind(), error.code());
         assert_eq!(found, (ErrorKind::Unsupported, "unknown-kind"));
         let message = error.to_string();
-        assert!(
-            Kinds::builtin()
-                .iter()
-                .all(|known| message.contains(known.kind().as_str()))
-        );
+        assert!(Kinds::builtin().iter().all(|known| message.contains(known.kind().as_str())));
     }
 }
 
@@ -122,9 +118,7 @@ fn inputs_have_the_kind_of_their_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.onnx");
     fs::write(&path, bytes).unwrap();
-    let input = zt_convert::Kinds::builtin()
-        .open(&path, OpenOptions::new())
-        .unwrap();
+    let input = zt_convert::Kinds::builtin().open(&path, OpenOptions::new()).unwrap();
     assert_eq!(input.file().kind(), ZT);
 }
 
@@ -170,8 +164,7 @@ fn a_tar_of_torch_is_recognised_and_no_other_tar() {
 fn a_file_opened_as_pytorch_is_a_pickle_or_an_archive() {
     let mut options = zt_convert::InputOptions::default();
     options.kind = Some(zt_convert::PYTORCH);
-    let error = zt_convert::Kinds::builtin()
-        .open_source(Memory::new("\0\x01\x02"), &options)
-        .unwrap_err();
+    let error =
+        zt_convert::Kinds::builtin().open_source(Memory::new("\0\x01\x02"), &options).unwrap_err();
     assert_eq!(error.code(), "pickle");
 }

@@ -22,52 +22,28 @@ fn mistakes() -> Vec<(Vec<u8>, [&'static str; 2])> {
     vec![
         (vec![], ["an empty file", "download"]),
         (POINTER.to_vec(), ["a Git LFS pointer", "git lfs pull"]),
-        (
-            text("/annex/objects/SHA256E-s8--2c26.gguf\n"),
-            ["a git-annex pointer", "git annex get"],
-        ),
-        (
-            text("\u{FEFF}\n<!DOCTYPE html><title>404</title>"),
-            ["an HTML page", "download"],
-        ),
+        (text("/annex/objects/SHA256E-s8--2c26.gguf\n"), ["a git-annex pointer", "git annex get"]),
+        (text("\u{FEFF}\n<!DOCTYPE html><title>404</title>"), ["an HTML page", "download"]),
         (
             text("<?xml version=\"1.0\"?><Error><Code>AccessDenied</Code></Error>"),
             ["an XML document", "access rights"],
         ),
-        (
-            text("{\"error\":\"Repository not found\"}"),
-            ["Repository not found", "download"],
-        ),
+        (text("{\"error\":\"Repository not found\"}"), ["Repository not found", "download"]),
         (
             text("{\n  \"architectures\": [\n    \"LlamaForCausalLM\"\n  ]\n}"),
             ["a JSON document", "weights"],
         ),
-        (
-            text("Dear all,\nthe weights are"),
-            ["\"Dear all,\"", "path"],
-        ),
+        (text("Dear all,\nthe weights are"), ["\"Dear all,\"", "path"]),
         (b"\x1F\x8B\x08\0\0\0\0\0".to_vec(), ["gzip", "decompress"]),
-        (
-            b"\x28\xB5\x2F\xFD\x04\0\x01\0".to_vec(),
-            ["zstd", "decompress"],
-        ),
+        (b"\x28\xB5\x2F\xFD\x04\0\x01\0".to_vec(), ["zstd", "decompress"]),
         (b"\xFD7zXZ\0\0\x04".to_vec(), ["xz", "decompress"]),
         (b"BZh91AY&SY".to_vec(), ["bzip2", "decompress"]),
         (b"7z\xBC\xAF\x27\x1C\0\x04".to_vec(), ["7z", "extract"]),
         (tar(), ["a tar archive", "extract"]),
-        (
-            b"PK\x03\x04\x14\0\0\0\0\0notes.txt".to_vec(),
-            ["a zip archive", "extract"],
-        ),
+        (b"PK\x03\x04\x14\0\0\0\0\0notes.txt".to_vec(), ["a zip archive", "extract"]),
         (b"\x1C\0\0\0TFL3\0\0".to_vec(), ["TensorFlow Lite", "save"]),
-        (
-            b"\x08\x01\x12\x90\x4E\x0A\x05\x12".to_vec(),
-            ["SavedModel", "save"],
-        ),
-        (
-            b"\x82\xA6params\x80\xA1x\x01".to_vec(),
-            ["MessagePack", "save"],
-        ),
+        (b"\x08\x01\x12\x90\x4E\x0A\x05\x12".to_vec(), ["SavedModel", "save"]),
+        (b"\x82\xA6params\x80\xA1x\x01".to_vec(), ["MessagePack", "save"]),
         (vec![0; 64], ["first 64 bytes or more are zero", "download"]),
         (b"tjgg\x03\0\0\0\0\x7D\0\0".to_vec(), ["GGML", "GGUF"]),
     ]
@@ -120,9 +96,7 @@ fn a_folder_of_another_format_is_named() {
         assert_eq!(error.code(), "unknown-kind");
         assert!(error.message().contains(word), "{error}");
         // As a command finds it, which looks into folders.
-        let found = FolderContents::of(folder.path())
-            .unwrap()
-            .only(folder.path());
+        let found = FolderContents::of(folder.path()).unwrap().only(folder.path());
         assert!(found.unwrap_err().message().contains(word));
     }
     let folder = tempfile::tempdir().unwrap();

@@ -16,13 +16,9 @@ fn folder() -> (TempDir, PathBuf, Input) {
     let path = folder.path().join("a.zt");
     let mut writer = Writer::create(&path).unwrap();
     let values = vec![1.5f32; 500_000];
-    writer
-        .add("weight", &Dense::from_slice(&[500_000], &values).unwrap())
-        .unwrap();
+    writer.add("weight", &Dense::from_slice(&[500_000], &values).unwrap()).unwrap();
     writer.finish().unwrap();
-    let input = zt_convert::Kinds::builtin()
-        .open(&path, OpenOptions::new())
-        .unwrap();
+    let input = zt_convert::Kinds::builtin().open(&path, OpenOptions::new()).unwrap();
     (folder, path, input)
 }
 
@@ -33,9 +29,8 @@ fn to(out: &Path, input: &Input, overwrite: bool) -> Result<Summary> {
 
 fn names(folder: &TempDir) -> Vec<String> {
     let entries = fs::read_dir(folder.path()).unwrap();
-    let mut names: Vec<_> = entries
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     names
 }
@@ -56,10 +51,7 @@ fn an_existing_output_is_replaced_only_on_request() {
     let out = folder.path().join("b.zt");
     fs::write(&out, "mine").unwrap();
     let error = to(&out, &input, false).unwrap_err();
-    assert_eq!(
-        (error.code(), error.kind()),
-        ("overwrite", ErrorKind::Misuse)
-    );
+    assert_eq!((error.code(), error.kind()), ("overwrite", ErrorKind::Misuse));
     assert_eq!(error.path(), Some(out.as_path()));
     assert_eq!(fs::read(&out).unwrap(), b"mine");
     to(&out, &input, true).unwrap();
@@ -110,10 +102,7 @@ fn an_input_is_closed_before_it_is_replaced() {
         }
     }
     let (folder, path, _) = folder();
-    let source = Opened {
-        bytes: zt::Memory::new(fs::read(&path).unwrap()),
-        path: path.clone(),
-    };
+    let source = Opened { bytes: zt::Memory::new(fs::read(&path).unwrap()), path: path.clone() };
     fs::write(&path, "old").unwrap();
     let kinds = zt_convert::Kinds::builtin();
     let input = kinds.open_source(source, OpenOptions::new()).unwrap();
@@ -134,13 +123,8 @@ fn a_shard_is_never_overwritten() {
         fs::copy(&from, folder.path().join(from.file_name().unwrap())).unwrap();
     }
     let index = folder.path().join("model.safetensors.index.json");
-    let input = zt_convert::Kinds::builtin()
-        .open(&index, OpenOptions::new())
-        .unwrap();
-    for out in [
-        "model-00002-of-00003.safetensors",
-        "model.safetensors.index.json",
-    ] {
+    let input = zt_convert::Kinds::builtin().open(&index, OpenOptions::new()).unwrap();
+    for out in ["model-00002-of-00003.safetensors", "model.safetensors.index.json"] {
         let error = to(&folder.path().join(out), &input, true).unwrap_err();
         assert_eq!(error.code(), "overwrite");
     }
@@ -156,10 +140,7 @@ fn a_failure_leaves_neither_output_nor_temporary_file() {
     options.progress = Some(zt::Progress::new(&stop));
     let inputs = [input];
     let error = convert_to_path(&inputs, &out, &options).unwrap_err();
-    assert_eq!(
-        (error.kind(), error.code()),
-        (ErrorKind::Interrupted, "interrupted")
-    );
+    assert_eq!((error.kind(), error.code()), (ErrorKind::Interrupted, "interrupted"));
     assert_eq!(names(&folder), ["a.zt"]);
 
     // An existing output stays.
@@ -175,14 +156,9 @@ fn a_damaged_input_is_named_and_leaves_no_output() {
     let mut bytes = fs::read(&path).unwrap();
     bytes[5000] ^= 1;
     fs::write(&path, bytes).unwrap();
-    let input = zt_convert::Kinds::builtin()
-        .open(&path, OpenOptions::new())
-        .unwrap();
+    let input = zt_convert::Kinds::builtin().open(&path, OpenOptions::new()).unwrap();
     let error = to(&folder.path().join("b.zt"), &input, false).unwrap_err();
-    assert_eq!(
-        (error.code(), error.object()),
-        ("digest-mismatch", Some("weight"))
-    );
+    assert_eq!((error.code(), error.object()), ("digest-mismatch", Some("weight")));
     assert_eq!(error.path(), Some(path.as_path()));
     assert_eq!(names(&folder), ["a.zt"]);
 }
@@ -215,9 +191,7 @@ fn kinds_are_recognised_by_bytes_and_not_by_names() {
     let (folder, path, _) = folder();
     let misnamed = folder.path().join("model.safetensors");
     fs::copy(&path, &misnamed).unwrap();
-    let input = zt_convert::Kinds::builtin()
-        .open(&misnamed, OpenOptions::new())
-        .unwrap();
+    let input = zt_convert::Kinds::builtin().open(&misnamed, OpenOptions::new()).unwrap();
     assert_eq!((input.file().kind(), input.paths()), (ZT, &[misnamed][..]));
 }
 
@@ -228,31 +202,19 @@ fn the_error_of_an_unknown_kind_shows_the_first_bytes() {
     for (text, part) in [("Dear", r#""Dear""#), ("\0\u{1}", r#"\x00\x01"#)] {
         fs::write(&path, text).unwrap();
         let error = zt_convert::open(&path).unwrap_err();
-        assert_eq!(
-            (error.code(), error.kind()),
-            ("unknown-kind", ErrorKind::Unsupported)
-        );
+        assert_eq!((error.code(), error.kind()), ("unknown-kind", ErrorKind::Unsupported));
         assert_eq!(error.path(), Some(path.as_path()));
-        assert!(
-            error.message().contains(part) && error.message().contains("zt"),
-            "{error}"
-        );
+        assert!(error.message().contains(part) && error.message().contains("zt"), "{error}");
     }
     let error = zt_convert::Kinds::builtin()
-        .open(
-            &path,
-            zt_convert::InputOptions::from(&OpenOptions::new()).kind(ZT),
-        )
+        .open(&path, zt_convert::InputOptions::from(&OpenOptions::new()).kind(ZT))
         .map(zt_convert::Input::into_file)
         .unwrap_err();
     assert_eq!(error.code(), "not-zt");
     let none = zt::foreign::Kind::new("none");
     assert_eq!(
         zt_convert::Kinds::builtin()
-            .open(
-                &path,
-                zt_convert::InputOptions::from(&OpenOptions::new()).kind(none)
-            )
+            .open(&path, zt_convert::InputOptions::from(&OpenOptions::new()).kind(none))
             .map(zt_convert::Input::into_file)
             .unwrap_err()
             .code(),
@@ -281,10 +243,7 @@ fn a_file_that_appears_meanwhile_is_replaced_only_on_request() {
         let mut options = ConvertOptions::new(ZT);
         options.progress = Some(zt::Progress::new(&appear));
         let result = convert_to_path(&inputs, &out, &options.overwrite(overwrite));
-        assert_eq!(
-            result.map_err(|error| error.code()).err(),
-            (!overwrite).then_some("overwrite")
-        );
+        assert_eq!(result.map_err(|error| error.code()).err(), (!overwrite).then_some("overwrite"));
         assert_eq!(fs::read(&out).unwrap() == b"theirs", !overwrite);
     }
 }
@@ -317,15 +276,11 @@ fn a_sink_that_fails_at_the_end_is_an_error() {
     }
     let mut bytes = Vec::new();
     let mut writer = Writer::new(&mut bytes).unwrap();
-    writer
-        .add("w", &Dense::from_slice(&[1], &[1.0f32]).unwrap())
-        .unwrap();
+    writer.add("w", &Dense::from_slice(&[1], &[1.0f32]).unwrap()).unwrap();
     writer.finish().unwrap();
     let inputs = [Input::from(zt::File::from_bytes(bytes).unwrap())];
     for takes in [false, true] {
-        for member in zt_convert::Kinds::builtin()
-            .iter()
-            .filter(|member| member.writer().is_some())
+        for member in zt_convert::Kinds::builtin().iter().filter(|member| member.writer().is_some())
         {
             let mut options = ConvertOptions::new(member.kind());
             options = options.lossy(true);

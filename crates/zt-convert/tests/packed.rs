@@ -1,10 +1,5 @@
 //! Values of less than a byte, and scales, in files that other programs wrote: `conformance/data/packed`.
-#![cfg(all(
-    feature = "npy",
-    feature = "onnx",
-    feature = "pytorch",
-    feature = "safetensors"
-))]
+#![cfg(all(feature = "npy", feature = "onnx", feature = "pytorch", feature = "safetensors"))]
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::fs;
@@ -43,17 +38,15 @@ fn numbers(tensor: &Tensor<'_>, file: &File) -> Vec<f64> {
 
 /// The file with one of its objects.
 fn only(file: &File, name: &str) -> File {
-    file.select(|found| (found == name).then(|| found.to_owned()))
-        .unwrap()
+    file.select(|found| (found == name).then(|| found.to_owned())).unwrap()
 }
 
 fn identity(file: &File) -> String {
     file.hash(&zt::HashOptions::new()).unwrap().to_string()
 }
 
-const F4: [f64; 16] = [
-    0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0,
-];
+const F4: [f64; 16] =
+    [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0];
 
 #[test]
 fn safetensors_is_copied_byte_for_byte_also_by_way_of_zt() {
@@ -81,20 +74,15 @@ fn safetensors_is_copied_byte_for_byte_also_by_way_of_zt() {
 #[test]
 fn floats_are_cast_on_request() {
     let file = open("f4.safetensors");
-    for (dtype, target) in [
-        (FloatType::F32, ZT),
-        (FloatType::BF16, SAFETENSORS),
-        (FloatType::F32, NPZ),
-    ] {
+    for (dtype, target) in
+        [(FloatType::F32, ZT), (FloatType::BF16, SAFETENSORS), (FloatType::F32, NPZ)]
+    {
         let options = ConvertOptions::new(target).dtype(Some(dtype));
         let (cast, ..) = to(&options, &file).unwrap();
         for name in ["w4", "s", "f6", "f6b"] {
             let tensor = cast.tensor(name).unwrap();
             let data = tensor.component("data").unwrap();
-            assert_eq!(
-                (tensor.format(), data.dtype),
-                ("dense", Some(dtype.dtype()))
-            );
+            assert_eq!((tensor.format(), data.dtype), ("dense", Some(dtype.dtype())));
             let expected = numbers(&file.tensor(name).unwrap(), &file);
             assert_eq!(numbers(&tensor, &cast), expected, "{name}");
         }
@@ -105,10 +93,7 @@ fn floats_are_cast_on_request() {
 fn pairs_of_torch_are_f4_of_safetensors() {
     let file = open("dtypes.pt");
     let tensor = file.tensor("float4").unwrap();
-    assert_eq!(
-        (tensor.shape(), tensor.format()),
-        (&[2, 8][..], "zt.f4_e2m1fn/1")
-    );
+    assert_eq!((tensor.shape(), tensor.format()), (&[2, 8][..], "zt.f4_e2m1fn/1"));
     let pairs = only(&file, "float4");
     let (native, ..) = to(&ConvertOptions::new(ZT), &pairs).unwrap();
     for file in [&pairs, &native] {
@@ -125,10 +110,7 @@ fn pairs_of_torch_are_f4_of_safetensors() {
         other => panic!("{other:?}"),
     });
     assert_eq!(complex.shape(), [3]);
-    assert_eq!(
-        parts.collect::<Vec<_>>(),
-        [(1.0, 0.0), (2.0, 0.0), (0.5, 0.0)]
-    );
+    assert_eq!(parts.collect::<Vec<_>>(), [(1.0, 0.0), (2.0, 0.0), (0.5, 0.0)]);
 }
 
 #[test]
@@ -140,11 +122,7 @@ fn onnx_has_the_values_that_its_library_gives() {
     assert_eq!(file.len(), truth.len());
     for (name, values) in truth {
         let values: Vec<f64> = serde_json::from_value(values.clone()).unwrap();
-        assert_eq!(
-            numbers(&file.tensor(name).unwrap(), &file),
-            values,
-            "{name}"
-        );
+        assert_eq!(numbers(&file.tensor(name).unwrap(), &file), values, "{name}");
     }
     let (native, ..) = to(&ConvertOptions::new(ZT), &file).unwrap();
     assert_eq!(identity(&file), identity(&native));
@@ -186,11 +164,8 @@ fn types_of_ml_dtypes_are_read_as_they_are_named() {
 fn an_archive_of_numpy_has_bytes_and_a_warning() {
     let file = open("types.onnx");
     let (written, _, summary) = to(&ConvertOptions::new(NPZ), &file).unwrap();
-    for (name, dtype) in [
-        ("int4_raw", DType::I8),
-        ("uint2_i32", DType::U8),
-        ("f4_raw", DType::F32),
-    ] {
+    for (name, dtype) in [("int4_raw", DType::I8), ("uint2_i32", DType::U8), ("f4_raw", DType::F32)]
+    {
         let tensor = written.tensor(name).unwrap();
         assert_eq!(tensor.component("data").unwrap().dtype, Some(dtype));
         let expected = numbers(&file.tensor(name).unwrap(), &file);
@@ -205,10 +180,7 @@ fn safetensors_cannot_represent_what_does_not_fill_its_last_byte() {
     let file = only(&open("types.onnx"), "f4_raw");
     let error = to(&ConvertOptions::new(SAFETENSORS), &file).unwrap_err();
     assert_eq!(error.code(), "lossy");
-    assert!(
-        error.to_string().contains("do not fill their last byte"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("do not fill their last byte"), "{error}");
     let dense = ConvertOptions::new(SAFETENSORS).dense(true);
     let (written, ..) = to(&dense, &file).unwrap();
     let values = numbers(&written.tensor("f4_raw").unwrap(), &written);

@@ -20,11 +20,7 @@
 //!
 //! GGUF has its own in `gguf.rs`.
 #![cfg(all(feature = "npy", feature = "onnx", feature = "safetensors"))]
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::fs;
 use std::io;
@@ -65,11 +61,7 @@ fn right(kind: &str, name: &str) -> (File, Vec<String>) {
         assert_eq!(found.as_deref(), expected, "{name}");
         let (_, hash) = hashes.iter().find(|(found, _)| found == name).unwrap();
         let (_, stored) = &hash.as_ref().unwrap().components[0];
-        let sum: String = stored
-            .sha256
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let sum: String = stored.sha256.iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(sum, truth["sha256"], "{name}");
     }
     let refused = truth["refused"].as_object().into_iter().flatten();
@@ -110,13 +102,7 @@ mod never {
     #[test]
     fn one_strange_tensor_closes_a_safetensors_file() {
         let (file, _) = right("safetensors", "torch_dtypes");
-        for name in [
-            "f8_e4m3fn",
-            "f8_e5m2",
-            "f8_e4m3fnuz",
-            "f8_e5m2fnuz",
-            "complex64",
-        ] {
+        for name in ["f8_e4m3fn", "f8_e5m2", "f8_e4m3fnuz", "f8_e5m2fnuz", "complex64"] {
             assert!(has_type(&file, name), "{name}");
         }
         for name in ["torch_f4", "torch_e8m0", "f6"] {
@@ -133,20 +119,14 @@ mod never {
             let truth = truth["attributes"].as_object().unwrap();
             assert_eq!(attributes.len(), truth.len());
             for (key, value) in truth {
-                assert_eq!(
-                    attributes.get(key).unwrap().as_str(),
-                    value.as_str(),
-                    "{key}"
-                );
+                assert_eq!(attributes.get(key).unwrap().as_str(), value.as_str(), "{key}");
             }
         }
     }
 
     #[test]
     fn big_endian_arrays_come_back_unswapped() {
-        let dtypes = [
-            "f16", "f32", "f64", "i16", "i32", "i64", "u16", "u32", "u64",
-        ];
+        let dtypes = ["f16", "f32", "f64", "i16", "i32", "i64", "u16", "u32", "u64"];
         for name in dtypes.into_iter().chain(["complex64", "complex128"]) {
             let name = format!("dtype_big_{name}");
             // The descr of the file shows that the case tests its subject.
@@ -161,9 +141,7 @@ mod never {
     fn fortran_order_comes_back_transposed() {
         for name in ["fortran_2d", "fortran_3d", "fortran_big_3d", "transposed"] {
             let bytes = fs::read(path("npy", name)).unwrap();
-            let is_fortran = bytes
-                .windows(23)
-                .any(|text| text == b"'fortran_order': True, ");
+            let is_fortran = bytes.windows(23).any(|text| text == b"'fortran_order': True, ");
             assert!(is_fortran, "{name}");
             right("npy", name);
         }
@@ -183,11 +161,7 @@ mod never {
             };
             for name in refused {
                 let code = file.tensor(&name).unwrap_err().code();
-                let expected = if is_other(&name) {
-                    "not-found"
-                } else {
-                    "dtype"
-                };
+                let expected = if is_other(&name) { "not-found" } else { "dtype" };
                 assert_eq!(code, expected, "{name}");
             }
         }
@@ -243,13 +217,8 @@ mod never {
         let count = 1u32 << 20;
         let length = b"\x80\x80\x40"; // 2^20
         let tensor = |name: u8, field: u8| {
-            let start = [
-                &b"\x08"[..],
-                length,
-                b"\x10\x02\x42\x01",
-                &[name, field << 3 | 2],
-                length,
-            ];
+            let start =
+                [&b"\x08"[..], length, b"\x10\x02\x42\x01", &[name, field << 3 | 2], length];
             [start.concat(), vec![1; count as usize]].concat()
         };
         let field = |key: u8, content: Vec<u8>| {
@@ -263,10 +232,7 @@ mod never {
         let bytes = [b"\x08\x09".to_vec(), field(7, graph)].concat();
 
         let read = Arc::new(AtomicU64::new(0));
-        let source = Counted {
-            bytes,
-            read: Arc::clone(&read),
-        };
+        let source = Counted { bytes, read: Arc::clone(&read) };
         let file = zt_convert::open_source(source).unwrap();
         assert_eq!((file.kind(), file.len()), (ONNX, 2));
         let opened = read.swap(0, Ordering::Relaxed);

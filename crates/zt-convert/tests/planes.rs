@@ -1,9 +1,5 @@
 //! Conversion to planes and back gives the same bytes.
-#![allow(
-    clippy::unwrap_used,
-    clippy::cast_possible_truncation,
-    reason = "tests"
-)]
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "tests")]
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,11 +12,7 @@ use zt_convert::{ConvertOptions, Input, ZT, convert};
 
 /// Elements with similar upper bytes, as weights have.
 fn weights(dtype: DType, count: usize) -> Vec<u8> {
-    let random = |at: usize| {
-        (at as u64 + 1)
-            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
-            .to_be_bytes()
-    };
+    let random = |at: usize| (at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
     let element = |at| {
         let mut element = random(at);
         element[dtype.byte_len() - 1] = 0x3c | element[0] & 0x81;
@@ -33,10 +25,7 @@ fn weights(dtype: DType, count: usize) -> Vec<u8> {
 fn model(options: WriteOptions) -> File {
     let mut bytes = Vec::new();
     let mut writer = options.to_writer(&mut bytes).unwrap();
-    let large = [
-        ("a.f32", DType::F32, 1_300_000),
-        ("b.bf16", DType::BF16, 5_000_000),
-    ];
+    let large = [("a.f32", DType::F32, 1_300_000), ("b.bf16", DType::BF16, 5_000_000)];
     let small = [("c.f64", DType::F64, 3000), ("d.f16", DType::F16, 9000)];
     let none = [("e.bf16", DType::BF16, 70), ("f.i32", DType::I32, 9000)];
     for (name, dtype, count) in large.into_iter().chain(small).chain(none) {
@@ -59,9 +48,7 @@ fn to(options: &ConvertOptions<'_>, file: &File) -> Vec<u8> {
     assert!(summary.warnings.is_empty());
     let values = file.entries().into_iter().map(|entry| {
         let components = &entry.object().unwrap().components;
-        let lens = components
-            .iter()
-            .map(|(_, it)| it.blob.decoded_len.unwrap());
+        let lens = components.iter().map(|(_, it)| it.blob.decoded_len.unwrap());
         lens.sum::<u64>()
     });
     if options.dtype.is_none() {

@@ -35,9 +35,7 @@ fn an_index_of_bin_files_opens_as_one_file() {
     let path = corpus().join("torch/sharded/pytorch_model.bin.index.json");
     let index = FileSource::open(&path).unwrap();
     assert_eq!(detect(&index).unwrap(), Some(PYTORCH));
-    let input = zt_convert::Kinds::builtin()
-        .open(&path, OpenOptions::new())
-        .unwrap();
+    let input = zt_convert::Kinds::builtin().open(&path, OpenOptions::new()).unwrap();
     assert_eq!((input.file().kind(), input.paths().len()), (PYTORCH, 3));
     assert!(input.file().warnings().is_empty());
 }
@@ -45,10 +43,7 @@ fn an_index_of_bin_files_opens_as_one_file() {
 #[test]
 fn a_fault_in_a_shard_is_that_of_its_object() {
     let (_folder, path) = set(
-        &[
-            ("torch/layouts.pt", "1.bin"),
-            ("foreign/pt/small.pt", "2.bin"),
-        ],
+        &[("torch/layouts.pt", "1.bin"), ("foreign/pt/small.pt", "2.bin")],
         &[("dense", "1.bin"), ("batched", "1.bin")],
     );
     let file = zt_convert::open(path).unwrap();
@@ -57,10 +52,7 @@ fn a_fault_in_a_shard_is_that_of_its_object() {
         [1.0, 0.0, 2.0, 0.0, 0.0, 3.0, 0.0, 0.0]
     );
     let error = file.tensor("batched").unwrap_err();
-    assert_eq!(
-        (error.kind(), error.object()),
-        (ErrorKind::Unsupported, Some("batched"))
-    );
+    assert_eq!((error.kind(), error.object()), (ErrorKind::Unsupported, Some("batched")));
 }
 
 #[test]
@@ -123,12 +115,7 @@ fn a_negative_offset_is_a_fault_of_its_tensor() {
     let file = opened("foreign/pt/bad_tensor_offset_negative.pt");
     let report = file.verify(&VerifyOptions::default()).unwrap();
     assert!(!report.is_ok());
-    assert!(
-        report
-            .problems
-            .iter()
-            .all(|error| error.kind() == ErrorKind::Malformed)
-    );
+    assert!(report.problems.iter().all(|error| error.kind() == ErrorKind::Malformed));
 }
 
 /// Older streams, FP8 and u16 to u64 were not read (ztensor 1.2 and 2.1).
@@ -151,11 +138,7 @@ fn an_array_of_numpy_is_a_tensor() {
 
 #[test]
 fn an_archive_of_torchscript_says_that_its_code_is_not_read() {
-    for (name, is_script) in [
-        ("script", true),
-        ("script_constants", true),
-        ("keys", false),
-    ] {
+    for (name, is_script) in [("script", true), ("script_constants", true), ("keys", false)] {
         let file = opened(&format!("torch/{name}.pt"));
         let codes: Vec<_> = file.warnings().iter().map(|warning| warning.code).collect();
         assert_eq!(codes == ["torchscript"], is_script, "{name}: {codes:?}");
@@ -181,11 +164,7 @@ fn a_whole_module_has_its_parameters_and_a_warning() {
 fn elements_of_several_bytes_are_in_the_order_of_the_archive() {
     use zt::manifest::ByteOrder;
     let file = opened("foreign/pt/big_endian.pt");
-    for (name, order) in [
-        ("w", ByteOrder::Big),
-        ("h", ByteOrder::Big),
-        ("b", ByteOrder::Little),
-    ] {
+    for (name, order) in [("w", ByteOrder::Big), ("h", ByteOrder::Big), ("b", ByteOrder::Little)] {
         let tensor = file.tensor(name).unwrap();
         assert_eq!(tensor.component("data").unwrap().byte_order, order);
     }

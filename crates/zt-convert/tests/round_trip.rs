@@ -31,23 +31,15 @@ fn reopen(bytes: Vec<u8>) -> File {
 }
 
 /// Files of the official writer with at most one metadata, because it randomises the order of more.
-const OFFICIAL: [&str; 6] = [
-    "empty_tensors",
-    "many",
-    "model_tied",
-    "names",
-    "no_tensors",
-    "torch_dtypes",
-];
+const OFFICIAL: [&str; 6] =
+    ["empty_tensors", "many", "model_tied", "names", "no_tensors", "torch_dtypes"];
 
 #[test]
 fn files_of_the_official_writer_come_back_byte_for_byte() {
     for name in OFFICIAL {
         let path = data(name).with_extension("safetensors");
         let original = fs::read(&path).unwrap();
-        let input = zt_convert::Kinds::builtin()
-            .open(&path, OpenOptions::new())
-            .unwrap();
+        let input = zt_convert::Kinds::builtin().open(&path, OpenOptions::new()).unwrap();
         for write in [WriteOptions::new(), WriteOptions::new().zstd(3)] {
             let mut options = ConvertOptions::new(ZT);
             options.write = write;
@@ -62,36 +54,22 @@ fn files_of_the_official_writer_come_back_byte_for_byte() {
 
 #[test]
 fn other_files_come_back_with_equal_tensors_and_attributes() {
-    let names = [
-        "extra_field",
-        "misaligned",
-        "numpy_dtypes",
-        "padded_header",
-        "pretty_header",
-        "unsorted",
-    ];
+    let names =
+        ["extra_field", "misaligned", "numpy_dtypes", "padded_header", "pretty_header", "unsorted"];
     for name in names {
         let path = data(name).with_extension("safetensors");
-        let input = zt_convert::Kinds::builtin()
-            .open(&path, OpenOptions::new())
-            .unwrap();
+        let input = zt_convert::Kinds::builtin().open(&path, OpenOptions::new()).unwrap();
         let ours = reopen(to(&ConvertOptions::new(ZT), input.clone()));
         let theirs = reopen(to(&ConvertOptions::new(SAFETENSORS), ours.into()));
         assert_eq!(content(&theirs), content(input.file()), "{name}");
-        assert_eq!(
-            theirs.attributes().unwrap(),
-            input.file().attributes().unwrap(),
-            "{name}"
-        );
+        assert_eq!(theirs.attributes().unwrap(), input.file().attributes().unwrap(), "{name}");
     }
 }
 
 #[test]
 fn a_sharded_set_becomes_one_file() {
     let path = data("sharded/model.safetensors.index.json");
-    let input = zt_convert::Kinds::builtin()
-        .open(&path, OpenOptions::new())
-        .unwrap();
+    let input = zt_convert::Kinds::builtin().open(&path, OpenOptions::new()).unwrap();
     assert_eq!(input.paths().len(), 4);
     let whole = reopen(to(&ConvertOptions::new(SAFETENSORS), input.clone()));
     assert_eq!(content(&whole), content(input.file()));
@@ -100,9 +78,7 @@ fn a_sharded_set_becomes_one_file() {
 #[test]
 fn threads_do_not_change_the_bytes() {
     let path = data("many.safetensors");
-    let input = zt_convert::Kinds::builtin()
-        .open(&path, OpenOptions::new())
-        .unwrap();
+    let input = zt_convert::Kinds::builtin().open(&path, OpenOptions::new()).unwrap();
     for zstd in [false, true] {
         let written = |threads| {
             let mut options = ConvertOptions::new(ZT);
@@ -118,10 +94,8 @@ fn threads_do_not_change_the_bytes() {
 
 #[test]
 fn converting_a_converted_file_gives_the_same_file() {
-    let first = to(
-        &ConvertOptions::new(ZT),
-        zt_convert::open(data("many.safetensors")).unwrap().into(),
-    );
+    let first =
+        to(&ConvertOptions::new(ZT), zt_convert::open(data("many.safetensors")).unwrap().into());
     let second = to(&ConvertOptions::new(ZT), reopen(first.clone()).into());
     assert!(first == second);
 }

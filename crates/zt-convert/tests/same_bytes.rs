@@ -1,12 +1,7 @@
 //! What is written has the same bytes on every system: digests are compared with stored ones, from x86-64
 //! Linux. A new version of zstd may change them. `cargo xtask platforms` runs this on 32 bits, on big-endian systems and on Windows.
 #![allow(clippy::unwrap_used, reason = "tests")]
-#![cfg(all(
-    feature = "gguf",
-    feature = "npy",
-    feature = "safetensors",
-    feature = "zstd"
-))]
+#![cfg(all(feature = "gguf", feature = "npy", feature = "safetensors", feature = "zstd"))]
 
 use zt::{
     Attributes, DType, Dense, DigestAlgorithm, Elements, File, FloatType, HashOptions, Value,
@@ -91,8 +86,5 @@ fn files_have_the_bytes_of_other_systems() {
 fn content_has_the_hash_of_other_systems() {
     let content = model().hash(&HashOptions::default()).unwrap().content;
     let hex = content.unwrap().map(|byte| format!("{byte:02x}")).concat();
-    assert_eq!(
-        hex,
-        "5924aabc0604f05b07b61aa3de1de215e3bd1482cf8705dbfcad67eca9dd5d88"
-    );
+    assert_eq!(hex, "5924aabc0604f05b07b61aa3de1de215e3bd1482cf8705dbfcad67eca9dd5d88");
 }

@@ -15,10 +15,8 @@ fn set(map: &[(&str, &str)], shards: &[(&str, &[(&str, f32)])]) -> (TempDir, Pat
     for (name, tensors) in shards {
         fs::write(folder.path().join(name), shard(tensors, name)).unwrap();
     }
-    let map: serde_json::Map<_, _> = map
-        .iter()
-        .map(|(tensor, shard)| ((*tensor).to_owned(), (*shard).into()))
-        .collect();
+    let map: serde_json::Map<_, _> =
+        map.iter().map(|(tensor, shard)| ((*tensor).to_owned(), (*shard).into())).collect();
     let index = serde_json::json!({"metadata": {}, "weight_map": map});
     let path = folder.path().join("model.safetensors.index.json");
     fs::write(&path, index.to_string()).unwrap();
@@ -29,9 +27,7 @@ fn shard(tensors: &[(&str, f32)], name: &str) -> Vec<u8> {
     let mut ours = Vec::new();
     let mut writer = Writer::new(&mut ours).unwrap();
     for (name, value) in tensors {
-        writer
-            .add(name, &Dense::from_slice(&[1], &[*value]).unwrap())
-            .unwrap();
+        writer.add(name, &Dense::from_slice(&[1], &[*value]).unwrap()).unwrap();
     }
     writer.set_attributes([("format", "pt"), ("shard", name)].into());
     writer.finish().unwrap();
@@ -57,10 +53,7 @@ fn refused(path: &Path, code: &str) -> Error {
 
 #[test]
 fn an_index_lists_its_shards_and_another_file_lists_none() {
-    let (folder, path) = set(
-        &[("v", "b"), ("w", "a"), ("x", "b")],
-        &[("a", &[("w", 1.0)])],
-    );
+    let (folder, path) = set(&[("v", "b"), ("w", "a"), ("x", "b")], &[("a", &[("w", 1.0)])]);
     let expected = ["a", "b"].map(|name| folder.path().join(name));
     assert_eq!(zt_convert::shards_of(&path).unwrap().unwrap(), expected);
     assert_eq!(zt_convert::shards_of(&expected[0]).unwrap(), None);
@@ -73,14 +66,9 @@ fn an_index_lists_its_shards_and_another_file_lists_none() {
 fn a_set_opens_as_one_file() {
     let (_folder, path) = set(
         &[("a", "1.safetensors"), ("b", "2.safetensors")],
-        &[
-            ("1.safetensors", &[("a", 1.0)]),
-            ("2.safetensors", &[("b", 2.0)]),
-        ],
+        &[("1.safetensors", &[("a", 1.0)]), ("2.safetensors", &[("b", 2.0)])],
     );
-    let input = zt_convert::Kinds::builtin()
-        .open(&path, OpenOptions::new())
-        .unwrap();
+    let input = zt_convert::Kinds::builtin().open(&path, OpenOptions::new()).unwrap();
     let file = input.file();
     assert_eq!((file.kind(), file.len()), (SAFETENSORS, 2));
     assert_eq!((value(file, "a"), value(file, "b")), (1.0, 2.0));
@@ -88,51 +76,35 @@ fn a_set_opens_as_one_file() {
     assert_eq!(input.paths().len(), 3);
     // The first value of an attribute is kept, with a warning.
     let attributes = file.attributes().unwrap().unwrap();
-    assert_eq!(
-        attributes.get("shard").unwrap().as_str(),
-        Some("1.safetensors")
-    );
+    assert_eq!(attributes.get("shard").unwrap().as_str(), Some("1.safetensors"));
     let codes: Vec<_> = file.warnings().iter().map(|warning| warning.code).collect();
     assert_eq!(codes, ["attribute-conflict"]);
 }
 
 #[test]
 fn a_tensor_missing_from_the_index_is_kept_with_a_warning() {
-    let (_folder, path) = set(
-        &[("a", "1.safetensors")],
-        &[("1.safetensors", &[("a", 1.0), ("b", 2.0)])],
-    );
+    let (_folder, path) =
+        set(&[("a", "1.safetensors")], &[("1.safetensors", &[("a", 1.0), ("b", 2.0)])]);
     let file = opened(&path).unwrap();
     assert_eq!(value(&file, "b"), 2.0);
     let warnings = file.warnings();
-    assert_eq!(
-        (warnings[0].code, warnings[0].object.as_deref()),
-        ("unlisted", Some("b"))
-    );
+    assert_eq!((warnings[0].code, warnings[0].object.as_deref()), ("unlisted", Some("b")));
 }
 
 #[test]
 fn of_two_tensors_of_one_name_the_index_decides() {
-    let shards: &[(&str, &[(&str, f32)])] = &[
-        ("1.safetensors", &[("a", 1.0)]),
-        ("2.safetensors", &[("a", 2.0), ("b", 3.0)]),
-    ];
+    let shards: &[(&str, &[(&str, f32)])] =
+        &[("1.safetensors", &[("a", 1.0)]), ("2.safetensors", &[("a", 2.0), ("b", 3.0)])];
     let (_folder, path) = set(&[("a", "2.safetensors"), ("b", "2.safetensors")], shards);
     // The index does not name the first shard, so it is no part of the set.
     assert_eq!(value(&opened(&path).unwrap(), "a"), 2.0);
 
-    let shards: &[(&str, &[(&str, f32)])] = &[
-        ("1.safetensors", &[("a", 1.0), ("c", 4.0)]),
-        ("2.safetensors", &[("a", 2.0)]),
-    ];
+    let shards: &[(&str, &[(&str, f32)])] =
+        &[("1.safetensors", &[("a", 1.0), ("c", 4.0)]), ("2.safetensors", &[("a", 2.0)])];
     let (_folder, path) = set(&[("a", "2.safetensors"), ("c", "1.safetensors")], shards);
     let file = opened(&path).unwrap();
     assert_eq!((value(&file, "a"), file.len()), (2.0, 2));
-    assert!(
-        file.warnings()
-            .iter()
-            .any(|warning| warning.code == "shadowed")
-    );
+    assert!(file.warnings().iter().any(|warning| warning.code == "shadowed"));
 }
 
 /// An overlay that supersedes tensors of older shards is sound.
@@ -142,9 +114,7 @@ fn a_conversion_follows_the_index_too() {
     let first: &[(&str, f32)] = &[("a", 1.0), ("c", 4.0), ("d", 5.0)];
     let shards = [("1.safetensors", first), ("2.safetensors", &[("a", 2.0)])];
     let (_folder, path) = set(&listed, &shards);
-    let input = zt_convert::Kinds::builtin()
-        .open(&path, OpenOptions::new())
-        .unwrap();
+    let input = zt_convert::Kinds::builtin().open(&path, OpenOptions::new()).unwrap();
     let (mut bytes, options) = (Vec::new(), ConvertOptions::new(SAFETENSORS));
     let summary = convert(&[input], &mut bytes, &options).unwrap();
     let written = zt_convert::open_source(Memory::new(bytes)).unwrap();
@@ -153,42 +123,26 @@ fn a_conversion_follows_the_index_too() {
     let mut warnings: Vec<_> = warnings.map(|it| (it.code, it.object)).collect();
     warnings.sort_unstable();
     let named = |code, name: &str| (code, Some(name.to_owned()));
-    let expected = [
-        ("attribute-conflict", None),
-        named("shadowed", "a"),
-        named("unlisted", "d"),
-    ];
+    let expected = [("attribute-conflict", None), named("shadowed", "a"), named("unlisted", "d")];
     assert_eq!(warnings, expected);
 }
 
 #[test]
 fn attributes_of_the_index_are_kept_unless_a_shard_has_other_values() {
-    let (_folder, path) = set(
-        &[("a", "1.safetensors")],
-        &[("1.safetensors", &[("a", 1.0)])],
-    );
+    let (_folder, path) = set(&[("a", "1.safetensors")], &[("1.safetensors", &[("a", 1.0)])]);
     let index = fs::read_to_string(&path).unwrap();
     let metadata = r#"{"mergekit_version": "0.0.5", "format": "pt", "total_size": 4}"#;
-    fs::write(
-        &path,
-        index.replace(r#"{"metadata":{}"#, &format!(r#"{{"metadata":{metadata}"#)),
-    )
-    .unwrap();
+    fs::write(&path, index.replace(r#"{"metadata":{}"#, &format!(r#"{{"metadata":{metadata}"#)))
+        .unwrap();
     let file = opened(&path).unwrap();
     let attributes = file.attributes().unwrap().unwrap();
-    let keys: Vec<_> = attributes
-        .iter()
-        .filter_map(|(key, _)| key.as_str())
-        .collect();
+    let keys: Vec<_> = attributes.iter().filter_map(|(key, _)| key.as_str()).collect();
     assert_eq!(keys, ["format", "shard", "mergekit_version"]);
     assert!(file.warnings().is_empty());
 
     let other = metadata.replace("pt", "tf");
-    fs::write(
-        &path,
-        index.replace(r#"{"metadata":{}"#, &format!(r#"{{"metadata":{other}"#)),
-    )
-    .unwrap();
+    fs::write(&path, index.replace(r#"{"metadata":{}"#, &format!(r#"{{"metadata":{other}"#)))
+        .unwrap();
     let file = opened(&path).unwrap();
     let attributes = file.attributes().unwrap().unwrap();
     assert_eq!(attributes.get("format").unwrap().as_str(), Some("pt"));
@@ -238,10 +192,8 @@ fn two_unlisted_tensors_of_one_name_are_refused() {
 
 #[test]
 fn a_listed_tensor_or_shard_that_is_missing_is_refused() {
-    let (folder, path) = set(
-        &[("a", "1.safetensors"), ("b", "1.safetensors")],
-        &[("1.safetensors", &[("a", 1.0)])],
-    );
+    let (folder, path) =
+        set(&[("a", "1.safetensors"), ("b", "1.safetensors")], &[("1.safetensors", &[("a", 1.0)])]);
     assert_eq!(refused(&path, "header").object(), Some("b"));
     fs::remove_file(folder.path().join("1.safetensors")).unwrap();
     refused(&path, "path");
@@ -274,22 +226,10 @@ fn no_shard_lies_outside_the_folder() {
     let inner = folder.path().join("inner");
     fs::create_dir(&inner).unwrap();
     let absolute = folder.path().join("1.safetensors");
-    let names = [
-        "../1.safetensors",
-        "..",
-        ".",
-        "",
-        "..\\1.safetensors",
-        "C:1",
-        "x/../1",
-    ];
+    let names = ["../1.safetensors", "..", ".", "", "..\\1.safetensors", "C:1", "x/../1"];
     for name in names.into_iter().chain(absolute.to_str()) {
         let path = inner.join("model.safetensors.index.json");
-        fs::write(
-            &path,
-            serde_json::json!({"weight_map": {"a": name}}).to_string(),
-        )
-        .unwrap();
+        fs::write(&path, serde_json::json!({"weight_map": {"a": name}}).to_string()).unwrap();
         refused(&path, "path");
     }
 }
@@ -375,10 +315,7 @@ fn an_index_is_one_valid_document() {
 #[test]
 fn an_index_without_a_path_is_refused() {
     let index = Memory::new(&br#"{"weight_map": {}}"#[..]);
-    assert_eq!(
-        zt_convert::open_source(index).unwrap_err().code(),
-        "unsupported"
-    );
+    assert_eq!(zt_convert::open_source(index).unwrap_err().code(), "unsupported");
 }
 
 /// The index and the shards as Keras 3.10 lays them out: h5py 3.16 wrote the files by the code of
@@ -389,10 +326,7 @@ fn the_index_of_keras_names_groups() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/data/keras-set");
     let file = opened(&folder.join("model.weights.json")).unwrap();
     assert!(file.warnings().is_empty(), "{:?}", file.warnings());
-    for (name, first) in [
-        ("layers/dense_0/vars/0", 0.0),
-        ("layers/dense_1/vars/0", 1.0),
-    ] {
+    for (name, first) in [("layers/dense_0/vars/0", 0.0), ("layers/dense_1/vars/0", 1.0)] {
         let tensor = file.tensor(name).unwrap();
         assert_eq!(tensor.shape(), [2, 3]);
         let expected: Vec<f32> = (0u8..6).map(|at| first + f32::from(at)).collect();
@@ -403,10 +337,8 @@ fn the_index_of_keras_names_groups() {
 
 #[test]
 fn the_tensors_of_a_group_may_be_in_several_shards() {
-    let shards: [(&str, &[(&str, f32)]); 2] = [
-        ("a", &[("g/vars/0", 1.0)]),
-        ("b", &[("g/vars/1", 2.0), ("h/vars/0", 3.0)]),
-    ];
+    let shards: [(&str, &[(&str, f32)]); 2] =
+        [("a", &[("g/vars/0", 1.0)]), ("b", &[("g/vars/1", 2.0), ("h/vars/0", 3.0)])];
     let (folder, path) = set(&[("/h/vars", "b")], &shards);
     let write = |map: serde_json::Value| {
         let index = serde_json::json!({"weight_map": map});

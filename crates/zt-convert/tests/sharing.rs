@@ -86,11 +86,7 @@ fn assert_tied(file: &File) {
 
 /// Converts to `.zt` with every storage: tied, and with the same values.
 fn assert_ties(inputs: &[Input], values: &File, shared: usize) {
-    for write in [
-        WriteOptions::new(),
-        WriteOptions::new().zstd(1),
-        WriteOptions::new().planes(),
-    ] {
+    for write in [WriteOptions::new(), WriteOptions::new().zstd(1), WriteOptions::new().planes()] {
         let mut options = ConvertOptions::new(ZT);
         options.write = write.clone().threads(1);
         let (summary, bytes) = to(&options, inputs);
@@ -157,18 +153,12 @@ fn tensors_tied_by_torch_stay_tied() {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../conformance/corpus/foreign/pt")
         .join("tied.pt");
-    let input = zt_convert::Kinds::builtin()
-        .open(&path, OpenOptions::new())
-        .unwrap();
+    let input = zt_convert::Kinds::builtin().open(&path, OpenOptions::new()).unwrap();
     let (summary, bytes) = to(&ConvertOptions::new(ZT), std::slice::from_ref(&input));
     let file = reopen(bytes);
     assert_eq!(content(&file), content(input.file()));
     assert!(summary.shared > 0);
-    let mut all: Vec<_> = file
-        .entries()
-        .iter()
-        .map(|it| spans(&file, it.name()))
-        .collect();
+    let mut all: Vec<_> = file.entries().iter().map(|it| spans(&file, it.name())).collect();
     let count = all.len();
     all.sort_by_key(|spans| spans.first().map(|span| span.offset()));
     all.dedup();
@@ -188,11 +178,7 @@ fn copies_in_several_inputs_are_tied() {
         writer.finish().unwrap();
         Input::from(File::from_bytes(bytes).unwrap())
     };
-    let shards = [
-        of("a", DType::BF16),
-        of("b", DType::F64),
-        of("c", DType::BF16),
-    ];
+    let shards = [of("a", DType::BF16), of("b", DType::F64), of("c", DType::BF16)];
     let (summary, bytes) = to(&ConvertOptions::new(ZT), &shards);
     assert_eq!(summary.shared, 2 * LEN as u64, "whatever the dtype");
     let file = reopen(bytes);
@@ -314,11 +300,8 @@ fn shingles() -> Vec<u8> {
         Object::new([LEN], "dense").with_component("data", data)
     };
     let objects = (0..128).map(|at| (format!("w{at}"), object(at)));
-    let manifest = Manifest {
-        attributes: None,
-        objects: objects.collect(),
-        extra: Attributes::new(),
-    };
+    let manifest =
+        Manifest { attributes: None, objects: objects.collect(), extra: Attributes::new() };
     container.finish(&manifest.to_cbor().unwrap()).unwrap()
 }
 
@@ -331,10 +314,7 @@ fn ranges_that_overlap_beyond_the_limit_are_not_written() {
     assert_eq!((error.code(), error.kind()), ("overlap", ErrorKind::Limit));
     assert!(written.is_empty());
 
-    let limits = Limits {
-        overlap: 128,
-        ..Limits::default()
-    };
+    let limits = Limits { overlap: 128, ..Limits::default() };
     let file = OpenOptions::new().limits(limits).open_bytes(shingles());
     let content = content(file.as_ref().unwrap());
     let (summary, written) = to(&ConvertOptions::new(ZT), &[Input::from(file.unwrap())]);
@@ -412,11 +392,7 @@ fn values_cast_from_two_types_are_not_tied() {
     }
     let of = |dtype| {
         let (indices, indptr) = (DType::U64, DType::U64);
-        [
-            ("values", dtype, 0, 6),
-            ("indices", indices, 64, 24),
-            ("indptr", indptr, 128, 24),
-        ]
+        [("values", dtype, 0, 6), ("indices", indices, 64, 24), ("indptr", indptr, 128, 24)]
     };
     let [half, brain] = [DType::F16, DType::BF16].map(of);
     let input = laid(
@@ -459,9 +435,7 @@ fn dense_values_of_two_formats_are_not_tied() {
 /// A component that holds no values is not cast, so it differs from cast values.
 #[test]
 fn a_component_beside_the_data_is_not_tied_to_what_is_cast() {
-    let values: Vec<u8> = (0..2048u16)
-        .flat_map(|at| f32::from(at).to_le_bytes())
-        .collect();
+    let values: Vec<u8> = (0..2048u16).flat_map(|at| f32::from(at).to_le_bytes()).collect();
     let mut bytes = Vec::new();
     let mut writer = zt::Writer::new(&mut bytes).unwrap();
     for (name, roles) in [("a", &["data"][..]), ("b", &["data", "note"])] {

@@ -21,12 +21,7 @@ fn file(dtype: &str, shape: &str, len: usize, info: &str) -> Input {
 }
 
 fn at(shape: &str, len: usize, offsets: &str) -> Input {
-    file(
-        "U8",
-        shape,
-        len,
-        &format!(r#"{{"w": {{"saved_offsets": {offsets}}}}}"#),
-    )
+    file("U8", shape, len, &format!(r#"{{"w": {{"saved_offsets": {offsets}}}}}"#))
 }
 
 /// The code of the fault of `w`, if it has one; its shape.
@@ -34,18 +29,12 @@ fn joined(inputs: &[Input]) -> Result<Vec<u64>, &'static str> {
     let joined = join_slices(inputs).unwrap();
     assert_eq!(joined.len(), 1);
     let tensor = joined[0].file().tensor("w");
-    tensor
-        .map(|tensor| tensor.shape().to_vec())
-        .map_err(|error| error.code())
+    tensor.map(|tensor| tensor.shape().to_vec()).map_err(|error| error.code())
 }
 
 #[test]
 fn slices_are_joined_in_any_order() {
-    let files = [
-        at("[1, 3]", 3, "[2, 0]"),
-        at("[2, 1]", 2, "[0, 2]"),
-        at("[2, 2]", 4, "[0, 0]"),
-    ];
+    let files = [at("[1, 3]", 3, "[2, 0]"), at("[2, 1]", 2, "[0, 2]"), at("[2, 2]", 4, "[0, 0]")];
     assert_eq!(joined(&files), Ok(vec![3, 3]));
     let joined = join_slices(&files).unwrap();
     let attributes = joined[0].file().attributes().unwrap().unwrap();
@@ -56,28 +45,13 @@ fn slices_are_joined_in_any_order() {
 #[test]
 fn gaps_and_overlaps_are_faults_and_are_never_filled() {
     let first = || at("[2, 2]", 4, "[0, 0]");
-    assert_eq!(
-        joined(&[first(), at("[1, 2]", 2, "[3, 0]")]),
-        Err("missing-component")
-    );
-    assert_eq!(
-        joined(&[first(), at("[2, 2]", 4, "[1, 0]")]),
-        Err("overlap")
-    );
+    assert_eq!(joined(&[first(), at("[1, 2]", 2, "[3, 0]")]), Err("missing-component"));
+    assert_eq!(joined(&[first(), at("[2, 2]", 4, "[1, 0]")]), Err("overlap"));
     assert_eq!(joined(&[first(), first()]), Err("overlap"));
-    assert_eq!(
-        joined(&[first(), at("[2]", 2, "[2]")]),
-        Err("shape-size-mismatch")
-    );
-    assert_eq!(
-        joined(&[first(), at("[2, 2]", 4, "[2]")]),
-        Err("shape-size-mismatch")
-    );
+    assert_eq!(joined(&[first(), at("[2]", 2, "[2]")]), Err("shape-size-mismatch"));
+    assert_eq!(joined(&[first(), at("[2, 2]", 4, "[2]")]), Err("shape-size-mismatch"));
     let info = r#"{"w": {"saved_offsets": [2, 0]}}"#;
-    assert_eq!(
-        joined(&[first(), file("I8", "[2, 2]", 4, info)]),
-        Err("dtype")
-    );
+    assert_eq!(joined(&[first(), file("I8", "[2, 2]", 4, info)]), Err("dtype"));
     let far = at("[1, 2]", 2, "[18446744073709551615, 0]");
     assert_eq!(joined(&[first(), far]), Err("bounds"));
     // The fault of a tensor ends a conversion.
@@ -110,17 +84,9 @@ fn other_inputs_keep_their_places() {
         writer.finish().unwrap();
         Input::from(zt::File::from_bytes(bytes).unwrap())
     };
-    let inputs = [
-        other("a"),
-        at("[1]", 1, "[1]"),
-        other("b"),
-        at("[1]", 1, "[0]"),
-    ];
+    let inputs = [other("a"), at("[1]", 1, "[1]"), other("b"), at("[1]", 1, "[0]")];
     let joined = join_slices(&inputs).unwrap();
-    let names: Vec<&str> = joined
-        .iter()
-        .flat_map(|input| input.file().names())
-        .collect();
+    let names: Vec<&str> = joined.iter().flat_map(|input| input.file().names()).collect();
     assert_eq!(names, ["a", "w", "b"]);
 }
 

@@ -24,11 +24,8 @@ fn file(folder: &Path, sizes: &[u64]) -> PathBuf {
     let path = folder.join("model.zt");
     let mut writer = Writer::create(&path).unwrap();
     for (number, size) in sizes.iter().enumerate() {
-        let values: Vec<u8> = (0u8..=255)
-            .cycle()
-            .skip(number)
-            .take(usize::try_from(*size).unwrap())
-            .collect();
+        let values: Vec<u8> =
+            (0u8..=255).cycle().skip(number).take(usize::try_from(*size).unwrap()).collect();
         let dense = Dense::from_slice(&[*size], &values).unwrap();
         writer.add(&format!("t{number}"), &dense).unwrap();
     }
@@ -38,9 +35,7 @@ fn file(folder: &Path, sizes: &[u64]) -> PathBuf {
 }
 
 fn opened(path: impl AsRef<Path>) -> Input {
-    zt_convert::Kinds::builtin()
-        .open(path, OpenOptions::new())
-        .unwrap()
+    zt_convert::Kinds::builtin().open(path, OpenOptions::new()).unwrap()
 }
 
 fn content(file: &File) -> [u8; 32] {
@@ -116,10 +111,7 @@ fn a_set_equals_the_hubs_and_merges_into_the_original() {
             let merged = opened(&merged);
             assert_eq!(content(merged.file()), content(opened(&whole).file()));
             let attributes = merged.file().attributes().unwrap().unwrap();
-            let mut keys: Vec<_> = attributes
-                .iter()
-                .filter_map(|(key, _)| key.as_str())
-                .collect();
+            let mut keys: Vec<_> = attributes.iter().filter_map(|(key, _)| key.as_str()).collect();
             keys.sort_unstable();
             assert_eq!(keys, ["author", "format"]);
         }
@@ -130,13 +122,7 @@ fn a_set_equals_the_hubs_and_merges_into_the_original() {
 fn sets_of_random_sizes_equal_the_hubs() {
     let hub: Json = serde_json::from_str(include_str!("data/hub_shards.json")).unwrap();
     let cases = hub["cases"].as_array().unwrap().iter();
-    let alone = cases.filter(|case| {
-        case["storages"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .all(Json::is_null)
-    });
+    let alone = cases.filter(|case| case["storages"].as_array().unwrap().iter().all(Json::is_null));
     for case in alone.take(10) {
         let folder = tempfile::tempdir().unwrap();
         let sizes = case["sizes"].as_array().unwrap().iter();
@@ -149,11 +135,8 @@ fn sets_of_random_sizes_equal_the_hubs() {
         assert_eq!(case["total_size"], split.total_size);
         for (name, tensors) in case["shards"].as_object().unwrap() {
             let shard = opened(to.join(name));
-            let mut found: Vec<u64> = shard
-                .file()
-                .names()
-                .map(|n| n[1..].parse().unwrap())
-                .collect();
+            let mut found: Vec<u64> =
+                shard.file().names().map(|n| n[1..].parse().unwrap()).collect();
             found.sort_unstable();
             assert_eq!(json!(found), *tensors, "{case}");
         }
@@ -332,10 +315,7 @@ fn files_without_two_numbers_are_no_shards() {
     let options = ConvertOptions::new(SAFETENSORS);
     let index = split_to(&whole, &to, 6, &options).unwrap().index.unwrap();
     let mut json = fs::read_to_string(&index).unwrap();
-    let others = [
-        "model-00001-of-many.safetensors",
-        "model-last-of-00002.safetensors",
-    ];
+    let others = ["model-00001-of-many.safetensors", "model-last-of-00002.safetensors"];
     for (number, other) in (1..).zip(others) {
         let shard = format!("model-0000{number}-of-00002.safetensors");
         fs::rename(to.join(&shard), to.join(other)).unwrap();
@@ -374,24 +354,12 @@ fn a_fault_in_a_zt_shard_is_a_fault_of_its_object() {
     let shard = &split.shards[0].path;
     let mut bytes = fs::read(shard).unwrap();
     let set = opened(split.index.as_ref().unwrap());
-    let span = set
-        .file()
-        .tensor("t0")
-        .unwrap()
-        .object()
-        .component("data")
-        .unwrap()
-        .blob
-        .span;
+    let span = set.file().tensor("t0").unwrap().object().component("data").unwrap().blob.span;
     bytes[usize::try_from(span.offset()).unwrap()] ^= 1;
     fs::write(shard, bytes).unwrap();
     let set = opened(split.index.as_ref().unwrap());
     let report = set.file().verify(&zt::VerifyOptions::default()).unwrap();
-    let problems: Vec<_> = report
-        .problems
-        .iter()
-        .map(|p| (p.code(), p.object()))
-        .collect();
+    let problems: Vec<_> = report.problems.iter().map(|p| (p.code(), p.object())).collect();
     assert_eq!(problems, [("digest-mismatch", Some("t0"))]);
     assert!(set.file().tensor("t1").unwrap().bytes("data").is_ok());
 }
@@ -402,18 +370,13 @@ fn unknown_fields_of_shards_become_fields_of_the_set() {
     let path = folder.path().join("extra.zt");
     let mut writer = Writer::create(&path).unwrap();
     for name in ["a", "b"] {
-        writer
-            .add(name, &Dense::from_slice(&[1], &[1u8]).unwrap())
-            .unwrap();
+        writer.add(name, &Dense::from_slice(&[1], &[1u8]).unwrap()).unwrap();
     }
     writer.set_extra([("x-tool", Value::from("other"))].into());
     writer.finish().unwrap();
     let split = split_to(&path, folder.path(), 1, &ConvertOptions::new(ZT)).unwrap();
     let set = opened(split.index.unwrap());
-    assert_eq!(
-        set.file().extra().unwrap(),
-        opened(&path).file().extra().unwrap()
-    );
+    assert_eq!(set.file().extra().unwrap(), opened(&path).file().extra().unwrap());
 }
 
 #[test]
@@ -441,9 +404,7 @@ fn sets_have_plain_names_and_a_kind_that_has_sets() {
 /// All files of a folder.
 fn content_of(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let names = names_in(folder).into_iter();
-    names
-        .map(|name| (name.clone(), fs::read(folder.join(name)).unwrap()))
-        .collect()
+    names.map(|name| (name.clone(), fs::read(folder.join(name)).unwrap())).collect()
 }
 
 #[test]
@@ -494,33 +455,20 @@ fn a_set_replaces_the_whole_existing_set_and_no_other_file() {
 
     let two = again(12, true).unwrap();
     let shard = |number: u8, count: u8| format!("model-0000{number}-of-0000{count}.safetensors");
-    assert_eq!(
-        two.removed,
-        [1, 2, 3].map(|number| to.join(shard(number, 3)))
-    );
+    assert_eq!(two.removed, [1, 2, 3].map(|number| to.join(shard(number, 3))));
     assert_eq!(names_in(&to).len(), 3 + others);
     assert_eq!(opened(&index).file().len(), 3);
 
     // An index beside a single file would describe missing files.
     assert_eq!(again(18, false).unwrap_err().code(), "overwrite");
     let json = fs::read_to_string(&index).unwrap();
-    fs::write(
-        &index,
-        json.replace(&shard(1, 2), "model-1-of-3.safetensors"),
-    )
-    .unwrap();
+    fs::write(&index, json.replace(&shard(1, 2), "model-1-of-3.safetensors")).unwrap();
     let one = again(18, true).unwrap();
     assert_eq!(one.removed, [index.clone(), to.join(shard(2, 2))]);
     let names = names_in(&to);
-    let left = [
-        "model-1-of-3.safetensors",
-        "model.safetensors",
-        "other-00001-of-00003.safetensors",
-    ];
-    assert!(
-        left.iter()
-            .all(|left| names.iter().any(|name| name == left))
-    );
+    let left =
+        ["model-1-of-3.safetensors", "model.safetensors", "other-00001-of-00003.safetensors"];
+    assert!(left.iter().all(|left| names.iter().any(|name| name == left)));
     assert!(!index.exists());
     assert!(again(18, true).unwrap().removed.is_empty());
 
@@ -690,10 +638,7 @@ fn what_a_killed_split_left_is_removed_by_the_next() {
     let options = ConvertOptions::new(ZT);
     let at = |name: &str| to.join(name);
     let index = at("model.zt.index.json");
-    let (new, old) = (
-        at(".model.zt.index.json.zt-new"),
-        at(".model.zt.index.json.zt-old"),
-    );
+    let (new, old) = (at(".model.zt.index.json.zt-new"), at(".model.zt.index.json.zt-old"));
     let of_two = |name: &str| format!("model-0000{name}-of-00002.zt");
     split_to(&whole, &to, 12, &options).unwrap();
     let json = fs::read(&index).unwrap();

@@ -96,11 +96,9 @@ fn files_with_digests_and_archives_end_with_bytes_of_their_own() {
         let opened = zt_convert::Kinds::builtin().open(&path, zt::OpenOptions::new());
         [opened.unwrap()]
     };
-    for (kind, expected) in [
-        (zt_convert::ZT, 0),
-        (zt_convert::GGUF, 1),
-        (zt_convert::SAFETENSORS, 1),
-    ] {
+    for (kind, expected) in
+        [(zt_convert::ZT, 0), (zt_convert::GGUF, 1), (zt_convert::SAFETENSORS, 1)]
+    {
         let mut out = Vec::new();
         let options = zt_convert::ConvertOptions::new(kind);
         zt_convert::convert(&input(), &mut out, &options).unwrap();

@@ -88,15 +88,10 @@ impl Source for Item {
 
 /// A member in the top folder of an archive.
 fn find(archive: &Archive, name: &str, section: &Arc<dyn Source>) -> Result<Option<Content>> {
-    let is_it = |path: &str| {
-        path.split_once('/')
-            .is_some_and(|(_, within)| within == name)
-    };
+    let is_it = |path: &str| path.split_once('/').is_some_and(|(_, within)| within == name);
     let mut members = archive.members().iter();
     let member = members.find(|member| is_it(member.name()));
-    member
-        .map(|member| zip::content(member, section))
-        .transpose()
+    member.map(|member| zip::content(member, section)).transpose()
 }
 
 fn record(content: &Content) -> Result<Vec<u8>> {

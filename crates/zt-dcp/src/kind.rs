@@ -53,17 +53,9 @@ impl FileKind for Dcp {
         let limit = PICKLE_LEN.min(builder.limits().manifest_len);
         let whole = Span::new(0, found).filter(|_| found <= limit);
         let whole = whole.ok_or(Violation::TooLong { found, limit })?;
-        let Metadata {
-            files,
-            entries,
-            uses,
-        } = Metadata::read(&bytes_of(&source, whole)?)?;
+        let Metadata { files, entries, uses } = Metadata::read(&bytes_of(&source, whole)?)?;
         for found in uses {
-            builder.tolerated(Error::new(
-                ErrorKind::Unsupported,
-                found.code(),
-                found.to_string(),
-            ));
+            builder.tolerated(Error::new(ErrorKind::Unsupported, found.code(), found.to_string()));
         }
         builder.source(source);
         let mut neighbours = Neighbours::new(opening);
@@ -170,12 +162,7 @@ impl Checkpoint {
         let (needed, available) = (place.span.end(), source.byte_len());
         if needed > available {
             let file = file.name.clone();
-            return Err(Violation::Truncated {
-                file,
-                needed,
-                available,
-            }
-            .into());
+            return Err(Violation::Truncated { file, needed, available }.into());
         }
         let element = tensor.element;
         let item = Item {
@@ -193,9 +180,7 @@ impl Checkpoint {
     }
 
     fn refuse(&mut self, name: String, refused: Refused) {
-        let dtype = refused
-            .element
-            .map(|element| element.meaning.dtype().as_str());
+        let dtype = refused.element.map(|element| element.meaning.dtype().as_str());
         let raw = raw(refused.shape, dtype);
         self.builder.fault(name, raw, refused.fault.into());
     }

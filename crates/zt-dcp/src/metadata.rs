@@ -30,10 +30,7 @@ const INDEX: Class = (MODULE, "MetadataIndex");
 const PROPERTIES: [Class; 2] = [
     (MODULE, "TensorProperties"),
     // torch 2.0 to 2.2.
-    (
-        "torch.distributed._shard.sharded_tensor.metadata",
-        "TensorProperties",
-    ),
+    ("torch.distributed._shard.sharded_tensor.metadata", "TensorProperties"),
 ];
 const STORED: Class = ("torch.distributed.checkpoint.filesystem", "_StorageInfo");
 const LAYOUT: Class = ("torch.serialization", "_get_layout");
@@ -122,14 +119,8 @@ impl Metadata {
         }
         let files = stored.files.into_iter().map(str::to_owned).collect();
         let mut uses = heap.uses();
-        uses.extend(zt_pickle::uses(
-            bytes.get(pickle.byte_len..).unwrap_or_default(),
-        ));
-        Ok(Metadata {
-            files,
-            entries,
-            uses,
-        })
+        uses.extend(zt_pickle::uses(bytes.get(pickle.byte_len..).unwrap_or_default()));
+        Ok(Metadata { files, entries, uses })
     }
 }
 
@@ -142,10 +133,7 @@ struct Stored<'h> {
 
 impl<'h> Stored<'h> {
     fn read(heap: &'h Heap<'_>, value: Option<Value>) -> Result<Self> {
-        let mut stored = Stored {
-            files: Vec::new(),
-            places: HashMap::new(),
-        };
+        let mut stored = Stored { files: Vec::new(), places: HashMap::new() };
         let Some(value) = value else {
             return Ok(stored);
         };
@@ -170,12 +158,7 @@ impl<'h> Stored<'h> {
         }
         stored.files.sort_unstable();
         stored.files.dedup();
-        expect_apart(
-            items
-                .iter()
-                .map(|(file, span, ..)| (*file, *span))
-                .collect(),
-        )?;
+        expect_apart(items.iter().map(|(file, span, ..)| (*file, *span)).collect())?;
         for (file, span, index, transformed) in items {
             // A value that is not a tensor has no offset, and is not read.
             let Some(_) = index.optional("offset") else {
@@ -225,11 +208,8 @@ fn entry(
     stored: &Stored<'_>,
     left: &mut usize,
 ) -> Result<Entry, Refused> {
-    let mut refused = Refused {
-        fault: Violation::Missing { name: "chunks" },
-        shape: None,
-        element: None,
-    };
+    let mut refused =
+        Refused { fault: Violation::Missing { name: "chunks" }, shape: None, element: None };
     match object(heap, value) {
         Some((class, _)) if class == BYTES => return Ok(Entry::Value),
         Some((class, _)) if class != TENSOR => {
@@ -260,9 +240,7 @@ fn tensor(
     known.element = Some(element);
     let byte_len = byte_len(&shape, element.byte_len).ok_or(SliceFault::Overflow)?;
     let list = fields.value("chunks")?;
-    let list = heap
-        .sequence(list)
-        .ok_or_else(|| wrong(heap, "chunks", list))?;
+    let list = heap.sequence(list).ok_or_else(|| wrong(heap, "chunks", list))?;
     let rest = left.checked_sub(list.len());
     *left = rest.ok_or(Violation::Chunks { limit: CHUNK_LEN })?;
     let mut chunks = Vec::with_capacity(list.len());
@@ -280,12 +258,7 @@ fn tensor(
         };
         chunks.push((Slice { offsets, sizes }, place?));
     }
-    Ok(Tensor {
-        element,
-        shape,
-        byte_len,
-        chunks,
-    })
+    Ok(Tensor { element, shape, byte_len, chunks })
 }
 
 /// The type of a tensor's elements. Its state is `(dtype, layout, requires_grad, memory_format,

@@ -40,9 +40,7 @@ pub(crate) fn object_of<'h>(
     value: Value,
     class: Class,
 ) -> Option<&'h StandIn<NoGlobal>> {
-    object(heap, value)
-        .filter(|(found, _)| *found == class)
-        .map(|(_, object)| object)
+    object(heap, value).filter(|(found, _)| *found == class).map(|(_, object)| object)
 }
 
 /// The fields of a dataclass.

@@ -193,19 +193,13 @@ mod tests {
         assert_eq!(at(2, b"K\0K\x02\x85)\x89}"), Err("bounds"));
         let most = b"K\0K\x02\x85\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f\x85\x89}";
         assert_eq!(at(2, most), Err("bounds"));
-        assert_eq!(
-            at(2, b"J\xff\xff\xff\xffK\x02\x85K\x01\x85\x89}"),
-            Err("schema")
-        );
+        assert_eq!(at(2, b"J\xff\xff\xff\xffK\x02\x85K\x01\x85\x89}"), Err("schema"));
     }
 
     #[test]
     fn other_objects_and_deferred_operations_are_refused() {
         let negative = [TWO, b"}X\x03\0\0\0neg\x88s"].concat();
-        assert_eq!(
-            code(&pickle(V2, FLOATS, 2, &negative), "float32"),
-            Err("unsupported")
-        );
+        assert_eq!(code(&pickle(V2, FLOATS, 2, &negative), "float32"), Err("unsupported"));
         let none = [TWO, b"}X\x03\0\0\0neg\x89s"].concat();
         assert_eq!(code(&pickle(V2, FLOATS, 2, &none), "float32"), Ok(()));
         let subclass = pickle("_rebuild_wrapper_subclass", FLOATS, 2, TWO);

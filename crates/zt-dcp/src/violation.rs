@@ -12,10 +12,7 @@ pub(crate) enum Violation {
     #[error("the metadata has {found} bytes, the limit is {limit}")]
     TooLong { found: u64, limit: u64 },
     #[error("its {name} cannot be {found}")]
-    Field {
-        name: &'static str,
-        found: &'static str,
-    },
+    Field { name: &'static str, found: &'static str },
     #[error("its {name} is missing")]
     Missing { name: &'static str },
     #[error("its {name} is negative: {found}")]
@@ -51,11 +48,7 @@ pub(crate) enum Violation {
     #[error("the file {file:?} cannot be found, because .metadata was opened without a path")]
     NeedsPath { file: String },
     #[error("truncated: the file {file:?} has {available} bytes, and the item ends at {needed}")]
-    Truncated {
-        file: String,
-        needed: u64,
-        available: u64,
-    },
+    Truncated { file: String, needed: u64, available: u64 },
     /// A fault of the archive, whose offsets are no offsets of the file.
     #[error("the item: {message}")]
     Archive { message: String },
@@ -68,10 +61,7 @@ pub(crate) enum Violation {
     #[error("the item has sizes {found:?}, its chunk has {expected:?}")]
     Sizes { expected: Vec<u64>, found: Vec<u64> },
     #[error("the item has elements of {}, the tensor has {expected}", .found.escape_debug())]
-    OtherElement {
-        expected: &'static str,
-        found: String,
-    },
+    OtherElement { expected: &'static str, found: String },
     #[error("an operation was deferred, so the stored values are not those of the tensor")]
     Deferred,
     #[error("the item has no storage, or a compressed one")]

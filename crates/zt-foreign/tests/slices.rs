@@ -1,9 +1,5 @@
 //! Tensors that are put together from slices.
-#![allow(
-    clippy::unwrap_used,
-    clippy::cast_possible_truncation,
-    reason = "small numbers"
-)]
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "small numbers")]
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -35,10 +31,8 @@ fn cut(shape: &[u64], element_len: u64, slice: &Slice) -> Memory<Vec<u8>> {
 }
 
 fn slices(cuts: &[Cut<'_>]) -> Vec<Slice> {
-    let slice = |(offsets, sizes): &Cut<'_>| Slice {
-        offsets: offsets.to_vec(),
-        sizes: sizes.to_vec(),
-    };
+    let slice =
+        |(offsets, sizes): &Cut<'_>| Slice { offsets: offsets.to_vec(), sizes: sizes.to_vec() };
     cuts.iter().map(slice).collect()
 }
 
@@ -50,27 +44,14 @@ fn every_range_of_a_tensor_is_put_together() {
         (
             &[3, 5],
             2,
-            &[
-                (&[0, 0], &[3, 2]),
-                (&[0, 2], &[1, 3]),
-                (&[1, 2], &[2, 3]),
-                (&[3, 0], &[0, 5]),
-            ],
+            &[(&[0, 0], &[3, 2]), (&[0, 2], &[1, 3]), (&[1, 2], &[2, 3]), (&[3, 0], &[0, 5])],
         ),
         (
             &[2, 3, 4],
             1,
-            &[
-                (&[0, 0, 0], &[2, 2, 4]),
-                (&[0, 2, 0], &[1, 1, 4]),
-                (&[1, 2, 0], &[1, 1, 4]),
-            ],
+            &[(&[0, 0, 0], &[2, 2, 4]), (&[0, 2, 0], &[1, 1, 4]), (&[1, 2, 0], &[1, 1, 4])],
         ),
-        (
-            &[2, 4, 2],
-            8,
-            &[(&[0, 0, 0], &[2, 1, 2]), (&[0, 1, 0], &[2, 3, 2])],
-        ),
+        (&[2, 4, 2], 8, &[(&[0, 0, 0], &[2, 1, 2]), (&[0, 1, 0], &[2, 3, 2])]),
     ];
     for (shape, element_len, cuts) in shapes {
         let parts = slices(cuts).into_iter().map(|slice| {
@@ -128,9 +109,7 @@ fn a_read_meets_few_slices_and_reads_short_rows_together() {
     assert_eq!(reads(&left), [(0, 256 << 10), (256 << 10, 256 << 10)]);
     assert_eq!(reads(&right).len(), 2);
     // Part of one row in one column.
-    tensor
-        .read_at((1 << 20) + 2048 + 100, &mut out[..50])
-        .unwrap();
+    tensor.read_at((1 << 20) + 2048 + 100, &mut out[..50]).unwrap();
     assert_eq!(reads(&left), [(1124, 50)]);
     assert_eq!(reads(&right), []);
 }
@@ -157,10 +136,7 @@ fn slices_that_have_each_element_once_are_accepted_in_any_order() {
     ];
     accepted(&[3, 3], wheel);
     // Processes that have nothing save empty slices at the end, and some at the same place.
-    accepted(
-        &[2],
-        &[(&[0], &[1]), (&[1], &[1]), (&[2], &[0]), (&[2], &[0])],
-    );
+    accepted(&[2], &[(&[0], &[1]), (&[1], &[1]), (&[2], &[0]), (&[2], &[0])]);
     accepted(&[0, 3], &[(&[0, 0], &[0, 3])]);
     accepted(&[0, 3], &[]);
     accepted(&[u64::MAX, 1], &[(&[0, 0], &[u64::MAX, 1])]);
@@ -177,10 +153,7 @@ fn the_first_index_that_no_slice_or_several_have_is_found() {
     assert_eq!(checked(&[4], &[(&[0], &[3]), (&[2], &[2])]), twice(&[2]));
     // As many elements as the tensor has.
     let shifted: &[Cut<'_>] = &[(&[0, 0], &[2, 2]), (&[1, 2], &[2, 2])];
-    assert_eq!(
-        checked(&[4, 2], &[(&[0, 0], &[2, 2]), (&[1, 0], &[2, 2])]),
-        twice(&[1, 0])
-    );
+    assert_eq!(checked(&[4, 2], &[(&[0, 0], &[2, 2]), (&[1, 0], &[2, 2])]), twice(&[1, 0]));
     assert_eq!(checked(&[3, 4], shifted), gap(&[0, 2]));
     // A dimension that is not cut.
     let planes: &[Cut<'_>] = &[(&[0, 0, 0], &[5, 1, 2]), (&[0, 2, 0], &[5, 1, 2])];
@@ -189,19 +162,12 @@ fn the_first_index_that_no_slice_or_several_have_is_found() {
 
 #[test]
 fn a_slice_is_in_its_tensor_and_has_its_rank() {
-    for slice in [
-        (&[2u64][..], &[3u64][..]),
-        (&[5], &[0]),
-        (&[u64::MAX], &[2]),
-    ] {
+    for slice in [(&[2u64][..], &[3u64][..]), (&[5], &[0]), (&[u64::MAX], &[2])] {
         let outside = matches!(checked(&[4], &[slice]), Err(SliceFault::Outside { .. }));
         assert!(outside, "{slice:?}");
     }
     for slice in [(&[0u64][..], &[4u64][..]), (&[0, 0], &[4])] {
-        let fault = SliceFault::Rank {
-            expected: 2,
-            found: 1,
-        };
+        let fault = SliceFault::Rank { expected: 2, found: 1 };
         assert_eq!(checked(&[4, 1], &[slice]), Err(fault));
     }
 }

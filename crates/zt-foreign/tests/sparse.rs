@@ -72,10 +72,7 @@ fn blocks_have_all_of_their_values_row_by_row() {
         coords(Coords::compressed(by, [4, 6], [2, 3], pointers, others)).unwrap()
     };
     // The same blocks, in the order of rows and of columns.
-    assert_eq!(
-        of(Compressed::Columns, &[0, 1, 2], &[1, 0]),
-        [rows, columns]
-    );
+    assert_eq!(of(Compressed::Columns, &[0, 1, 2], &[1, 0]), [rows, columns]);
     let swapped = |all: [u64; 12]| [&all[6..], &all[..6]].concat();
     let found = of(Compressed::Rows, &[0, 1, 2], &[1, 0]);
     assert_eq!(found, [swapped(rows), swapped(columns)]);
@@ -86,11 +83,7 @@ fn blocks_have_all_of_their_values_row_by_row() {
 fn coordinates_are_found_wherever_reading_begins() {
     let (mut pointers, mut rows) = (vec![0], Vec::new());
     for row in 0u64..30_000 {
-        let len = if (9_000..20_000).contains(&row) {
-            0
-        } else {
-            row % 4
-        };
+        let len = if (9_000..20_000).contains(&row) { 0 } else { row % 4 };
         rows.extend((0..len).map(|_| row));
         pointers.push(i32::try_from(rows.len()).unwrap());
     }
@@ -127,22 +120,10 @@ fn pointers_that_contradict_the_values_are_refused() {
     let of = |pointers: &[i32]| {
         let pointers = indices(pointers);
         let columns = indices(&[0, 1, 0]);
-        coords(Coords::compressed(
-            Compressed::Rows,
-            [3, 2],
-            [1, 1],
-            pointers,
-            columns,
-        ))
+        coords(Coords::compressed(Compressed::Rows, [3, 2], [1, 1], pointers, columns))
     };
     assert!(of(&[0, 0, 3, 3]).is_ok());
-    for pointers in [
-        [1, 1, 2, 3],
-        [0, 2, 1, 3],
-        [0, 1, 2, 2],
-        [0, 1, 2, 4],
-        [0, -1, 2, 3],
-    ] {
+    for pointers in [[1, 1, 2, 3], [0, 2, 1, 3], [0, 1, 2, 2], [0, 1, 2, 4], [0, -1, 2, 3]] {
         assert_eq!(code(of(&pointers)), "index-value", "{pointers:?}");
     }
     assert_eq!(code(of(&[0, 1, 3])), "shape-size-mismatch");
@@ -178,25 +159,10 @@ fn indices_have_any_integer_type_and_either_byte_order() {
     };
     let minus_two = u64::MAX - 1;
     for (bytes, dtype, byte_order, expected) in [
-        (
-            &[3, 0, 0xFE, 0xFF][..],
-            DType::I16,
-            ByteOrder::Little,
-            [3, minus_two],
-        ),
-        (
-            &[0, 3, 0xFF, 0xFE],
-            DType::I16,
-            ByteOrder::Big,
-            [3, minus_two],
-        ),
+        (&[3, 0, 0xFE, 0xFF][..], DType::I16, ByteOrder::Little, [3, minus_two]),
+        (&[0, 3, 0xFF, 0xFE], DType::I16, ByteOrder::Big, [3, minus_two]),
         (&[3, 0xFE], DType::U8, ByteOrder::Little, [3, 254]),
-        (
-            &[0, 0, 1, 2, 0, 0, 0, 0xFE],
-            DType::U32,
-            ByteOrder::Big,
-            [258, 254],
-        ),
+        (&[0, 0, 1, 2, 0, 0, 0, 0xFE], DType::U32, ByteOrder::Big, [258, 254]),
     ] {
         assert_eq!(of(bytes, dtype, byte_order).unwrap(), expected);
     }

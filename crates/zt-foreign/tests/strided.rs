@@ -1,9 +1,5 @@
 //! Views of any strides, read in row-major order.
-#![allow(
-    clippy::unwrap_used,
-    clippy::cast_possible_truncation,
-    reason = "small numbers"
-)]
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "small numbers")]
 
 use std::io;
 use std::sync::Arc;
@@ -61,9 +57,7 @@ impl Source for Recorded {
 }
 
 fn bytes(len: u64) -> Vec<u8> {
-    (0..len)
-        .map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8)
-        .collect()
+    (0..len).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect()
 }
 
 /// The offset after the last element.
@@ -72,11 +66,7 @@ fn end(offset: u64, len: u64, shape: &[u64], strides: &[u64]) -> u64 {
         return offset;
     }
     let steps = shape.iter().zip(strides);
-    offset
-        + len
-        + steps
-            .map(|(count, stride)| (count - 1) * stride)
-            .sum::<u64>()
+    offset + len + steps.map(|(count, stride)| (count - 1) * stride).sum::<u64>()
 }
 
 /// The elements, copied one by one.
@@ -100,10 +90,7 @@ fn check(offset: u64, len: u64, shape: &[u64], strides: &[u64]) {
     let expected = expected(&bytes, offset, len, shape, strides);
     assert_eq!(view.byte_len(), expected.len() as u64);
     if let Some(span) = view.as_span() {
-        assert_eq!(
-            &bytes[span.offset() as usize..span.end() as usize],
-            expected
-        );
+        assert_eq!(&bytes[span.offset() as usize..span.end() as usize], expected);
     }
     let sources: [Arc<dyn Source>; 3] = [
         Arc::new(zt::Memory::new(bytes.clone())),
@@ -219,22 +206,11 @@ fn a_sequential_base_that_would_be_read_again_too_often_is_refused() {
         // One pass.
         (View::new(0, 4, &[1000], &[5 << 20]).unwrap(), 8 * GIB, true),
         // Columns that overlap, each read at once.
-        (
-            View::new(0, 4, &[1 << 16, 100], &[24, 16]).unwrap(),
-            2 * GIB,
-            true,
-        ),
-        (
-            View::new(0, 8192, &[1 << 20], &[16384]).unwrap(),
-            16 * GIB,
-            true,
-        ),
+        (View::new(0, 4, &[1 << 16, 100], &[24, 16]).unwrap(), 2 * GIB, true),
+        (View::new(0, 8192, &[1 << 20], &[16384]).unwrap(), 16 * GIB, true),
     ] {
         for is_sequential in [true, false] {
-            let base = Arc::new(Made {
-                byte_len,
-                is_sequential,
-            });
+            let base = Arc::new(Made { byte_len, is_sequential });
             let strided = Strided::new(base, view.clone(), &Bands::default());
             let error = strided.err();
             let is_refused = is_sequential && !is_allowed;
@@ -248,14 +224,8 @@ fn a_sequential_base_that_would_be_read_again_too_often_is_refused() {
 fn a_view_that_is_row_major_is_a_span() {
     let plain = View::new(8, 4, &[2, 1, 3], &[12, 99, 4]).unwrap();
     assert_eq!(plain.as_span(), Span::new(8, 24));
-    assert_eq!(
-        View::fortran(0, 4, &[1, 6]).unwrap().as_span(),
-        Span::new(0, 24)
-    );
-    assert_eq!(
-        View::fortran(0, 4, &[2, 0]).unwrap().as_span(),
-        Span::new(0, 0)
-    );
+    assert_eq!(View::fortran(0, 4, &[1, 6]).unwrap().as_span(), Span::new(0, 24));
+    assert_eq!(View::fortran(0, 4, &[2, 0]).unwrap().as_span(), Span::new(0, 0));
     assert_eq!(View::fortran(0, 4, &[2, 3]).unwrap().as_span(), None);
 }
 
@@ -278,10 +248,8 @@ fn the_digest_of_the_base_is_compared_at_the_end() {
         for (right, change) in [(true, 0), (false, 1)] {
             let mut base = base.clone();
             base[len as usize - 17] ^= change;
-            let blob = Blob {
-                digest: Some(digest.clone()),
-                ..Blob::raw(Span::new(0, len).unwrap())
-            };
+            let blob =
+                Blob { digest: Some(digest.clone()), ..Blob::raw(Span::new(0, len).unwrap()) };
             let view = View::fortran(0, 4, &[2, columns]).unwrap();
             let base = Arc::new(zt::Memory::new(base));
             let strided = Strided::new(base, view, &Bands::default()).unwrap();

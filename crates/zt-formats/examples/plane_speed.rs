@@ -12,16 +12,11 @@ const ELEMENTS: usize = 1 << 20;
 const ROUNDS: usize = 40;
 
 fn main() -> zt_formats::Result<()> {
-    println!(
-        "{:>5} {:>10} {:>10} {:>10}   GB/s",
-        "", "copy", "split", "merge"
-    );
+    println!("{:>5} {:>10} {:>10} {:>10}   GB/s", "", "copy", "split", "merge");
     for dtype in [DType::BF16, DType::F32, DType::F64] {
         let codec = PlaneCodec::new(dtype, None)?;
         let byte_len = ELEMENTS * dtype.byte_len();
-        let elements: Vec<u8> = (0..byte_len)
-            .map(|at| ((at * 37) >> 3).to_le_bytes()[0])
-            .collect();
+        let elements: Vec<u8> = (0..byte_len).map(|at| ((at * 37) >> 3).to_le_bytes()[0]).collect();
         let mut planes = vec![vec![0u8; ELEMENTS]; codec.plane_count()];
         let mut merged = vec![0u8; byte_len];
 
@@ -41,10 +36,7 @@ fn main() -> zt_formats::Result<()> {
             black_box(&merged);
         });
         assert_eq!(merged, elements);
-        println!(
-            "{:>5} {copy:>10.1} {split:>10.1} {merge:>10.1}",
-            dtype.as_str()
-        );
+        println!("{:>5} {copy:>10.1} {split:>10.1} {merge:>10.1}", dtype.as_str());
     }
     Ok(())
 }

@@ -1,9 +1,6 @@
 //! The coding of changes: every array comes back, and no code makes it fail in another way than by an
 //! error.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a failed unwrap is the failure of the test"
-)]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is the failure of the test")]
 
 use proptest::prelude::*;
 use zt_formats::{DType, DeltaCodec, DeltaFault};
@@ -17,9 +14,7 @@ fn arrays() -> impl Strategy<Value = (DType, Vec<u8>, Vec<u8>)> {
         let mut new = base.clone();
         let mut state = seed | 1;
         for (at, byte) in new.iter_mut().enumerate() {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             if (state >> 33) % 20 < u64::from(rarity) / (1 + at as u64 % 3) {
                 *byte = (state >> 56) as u8;
             }
@@ -108,9 +103,7 @@ fn codes_of_random_changes_are_near_their_entropy() {
         let mut base = Vec::with_capacity(count * 2);
         let mut new = Vec::with_capacity(count * 2);
         for _ in 0..count {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             // bf16 of some exponents.
             let old = 0x3c00 + (state >> 40 & 0x1ff) as u16;
             let is_changed = (state >> 33).is_multiple_of(one_in);

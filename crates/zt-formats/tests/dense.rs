@@ -46,24 +46,15 @@ fn data_has_exactly_the_bytes_of_the_shape() {
     assert_eq!(check(&[2, 3], DType::F32, None, Some(28)), mismatch);
     assert_eq!(check(&[], DType::F64, None, Some(8)), Ok(()));
     assert_eq!(check(&[], DType::F64, None, Some(0)), mismatch);
-    assert_eq!(
-        check(&[0, 1 << 40, 1 << 40], DType::F64, None, Some(0)),
-        Ok(())
-    );
+    assert_eq!(check(&[0, 1 << 40, 1 << 40], DType::F64, None, Some(0)), Ok(()));
     assert_eq!(check(&[0], DType::F64, None, Some(8)), mismatch);
 }
 
 #[test]
 fn refuses_sizes_that_wrap() {
     let mismatch = Err("shape-size-mismatch");
-    assert_eq!(
-        check(&[1 << 32, 1 << 32], DType::U8, None, Some(0)),
-        mismatch
-    );
-    assert_eq!(
-        check(&[(1 << 62) + 4], DType::F32, None, Some(16)),
-        mismatch
-    );
+    assert_eq!(check(&[1 << 32, 1 << 32], DType::U8, None, Some(0)), mismatch);
+    assert_eq!(check(&[(1 << 62) + 4], DType::F32, None, Some(16)), mismatch);
     assert_eq!(check(&[1 << 62], DType::F32, None, None), mismatch);
 }
 
@@ -90,14 +81,8 @@ fn a_missing_length_is_no_fault_and_follows_from_the_shape() {
 fn logical_types_count_values_and_have_their_own_dtype() {
     assert_eq!(check(&[3], DType::U8, Some("f8_e5m2"), Some(3)), Ok(()));
     assert_eq!(check(&[3], DType::F32, Some("complex64"), Some(24)), Ok(()));
-    assert_eq!(
-        check(&[3], DType::F32, Some("complex64"), Some(12)),
-        Err("shape-size-mismatch")
-    );
-    assert_eq!(
-        check(&[3], DType::F32, Some("complex128"), Some(24)),
-        Err("logical-type")
-    );
+    assert_eq!(check(&[3], DType::F32, Some("complex64"), Some(12)), Err("shape-size-mismatch"));
+    assert_eq!(check(&[3], DType::F32, Some("complex128"), Some(24)), Err("logical-type"));
     assert_eq!(check(&[3], DType::F32, Some("f32"), Some(12)), Ok(()));
     assert_eq!(
         check(&[3], DType::F32, Some("f16"), Some(12)),
@@ -109,10 +94,7 @@ fn logical_types_count_values_and_have_their_own_dtype() {
 #[test]
 fn an_unknown_logical_type_leaves_its_storage_elements() {
     assert_eq!(check(&[9], DType::U16, Some("vendor.mx6"), Some(4)), Ok(()));
-    assert_eq!(
-        check(&[9], DType::U16, Some("vendor.mx6"), Some(5)),
-        Err("shape-size-mismatch")
-    );
+    assert_eq!(check(&[9], DType::U16, Some("vendor.mx6"), Some(5)), Err("shape-size-mismatch"));
     let elements = Elements::from(&[1u16, 2]).with_logical_type("vendor.mx6");
     let dense = Dense::from_elements([9], elements).unwrap();
     assert_eq!(*dense.as_slice::<u16>().unwrap(), [1, 2]);
@@ -132,10 +114,7 @@ fn a_partial_element_is_refused_by_every_read() {
         elements.to_dtype(DType::F16, &registry).unwrap_err(),
         elements.scalars(&registry).map(drop).unwrap_err(),
     ] {
-        assert_eq!(
-            (error.code(), &error.to_string()[..]),
-            ("shape-size-mismatch", words)
-        );
+        assert_eq!((error.code(), &error.to_string()[..]), ("shape-size-mismatch", words));
         // The first role that is set stays.
         let error = error.with_role("scales").with_role("data");
         assert_eq!(error.role(), Some("scales"));
@@ -183,10 +162,7 @@ fn typed_elements_outlive_their_handle() {
     };
     assert_eq!(*typed, values);
     assert_eq!(typed.clone().into_vec(), values);
-    assert_eq!(
-        (typed.as_ref(), &format!("{typed:?}")[..]),
-        (&values[..], "[1.5, -2.0]")
-    );
+    assert_eq!((typed.as_ref(), &format!("{typed:?}")[..]), (&values[..], "[1.5, -2.0]"));
     assert_eq!(typed.try_into_vec().unwrap(), values);
     let dense = Dense::from_slice(&[2], &values).unwrap();
     assert_eq!(dense.into_elements(), (vec![2], Elements::from(&values)));
@@ -196,19 +172,12 @@ fn typed_elements_outlive_their_handle() {
 fn elements_are_refused_as_another_type() {
     let elements = Elements::from(&[1u8, 2]);
     let error = elements.as_slice::<i8>().unwrap_err();
-    let misuse = Misuse::ElementType {
-        asked: "i8",
-        dtype: DType::U8,
-        logical_type: None,
-    };
+    let misuse = Misuse::ElementType { asked: "i8", dtype: DType::U8, logical_type: None };
     assert_eq!(error, misuse.into());
     assert_eq!(error.to_string(), "asked for i8, the elements are u8");
     let elements = Elements::from(&[F8E4M3Fn::MAX]);
     let error = elements.as_slice::<i8>().unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "asked for i8, the elements are u8 of type f8_e4m3fn"
-    );
+    assert_eq!(error.to_string(), "asked for i8, the elements are u8 of type f8_e4m3fn");
     assert_eq!(elements.as_slice::<F8E4M3Fn>().unwrap()[0].to_f32(), 448.0);
     assert!(elements.as_slice::<u8>().is_err());
     let values = [Complex::new(1f32, 2.0)];
@@ -231,20 +200,14 @@ fn bools_are_zero_or_one() {
     let error = dense.as_slice::<bool>().unwrap_err();
     assert_eq!(error.code(), "bool-value");
     assert_eq!(error.role(), Some("data"));
-    assert_eq!(
-        error.to_string(),
-        "component `data`: element 2 is 2, not 0 or 1"
-    );
+    assert_eq!(error.to_string(), "component `data`: element 2 is 2, not 0 or 1");
     let registry = Registry::builtin();
     assert!(dense.elements().scalars(&registry).is_err());
 
     // Two equal bytes, whose bits would cancel out in a sum by xor.
     let dense = Dense::from_elements([3], Elements::new(DType::Bool, &[0, 2, 2][..])).unwrap();
     let error = dense.as_slice::<bool>().unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "component `data`: element 1 is 2, not 0 or 1"
-    );
+    assert_eq!(error.to_string(), "component `data`: element 1 is 2, not 0 or 1");
 }
 
 #[test]
@@ -264,10 +227,7 @@ fn floats_of_any_width_are_cast_to_any_other() {
     assert_eq!(*wide.as_slice::<f64>().unwrap(), expected.map(bf16::to_f64));
     let codes = [F8E4M3Fn::MAX, F8E4M3Fn::from_f32(-0.5)];
     let fp8 = Dense::from_slice(&[2], &codes).unwrap();
-    assert_eq!(
-        *fp8.to_f32().unwrap().as_slice::<f32>().unwrap(),
-        [448.0, -0.5]
-    );
+    assert_eq!(*fp8.to_f32().unwrap().as_slice::<f32>().unwrap(), [448.0, -0.5]);
 }
 
 #[test]
@@ -281,11 +241,8 @@ fn long_arrays_are_cast_to_the_last_value() {
     for from in [narrow, wide, Elements::from(&codes)] {
         for dtype in [DType::F64, DType::F32, DType::F16, DType::BF16] {
             let cast = from.to_dtype(dtype, &registry).unwrap();
-            let back: Vec<f64> = cast
-                .scalars(&registry)
-                .unwrap()
-                .map(|scalar| scalar.as_f64().unwrap())
-                .collect();
+            let back: Vec<f64> =
+                cast.scalars(&registry).unwrap().map(|scalar| scalar.as_f64().unwrap()).collect();
             let expected: Vec<f64> = values.iter().copied().map(f64::from).collect();
             assert_eq!(back, expected, "{} to {dtype}", from.dtype);
         }
@@ -296,10 +253,7 @@ fn long_arrays_are_cast_to_the_last_value() {
 fn typed_elements_are_equal_if_their_values_are() {
     let (one, two) = ([1u16, 2], [1u16, 3]);
     let (one, two) = (Elements::from(&one), Elements::from(&two));
-    let (one, two) = (
-        one.as_slice::<u16>().unwrap(),
-        two.as_slice::<u16>().unwrap(),
-    );
+    let (one, two) = (one.as_slice::<u16>().unwrap(), two.as_slice::<u16>().unwrap());
     assert_eq!(one, one.clone());
     assert_ne!(one, two);
 }
@@ -309,27 +263,12 @@ fn only_real_floats_are_cast() {
     let registry = Registry::builtin();
     let values = [Complex::new(1f64, 0.0)];
     for (elements, dtype, words) in [
-        (
-            Elements::from(&[1i32]),
-            DType::F32,
-            "i32 is not cast to f32",
-        ),
-        (
-            Elements::from(&values),
-            DType::F32,
-            "complex128 is not cast to f32",
-        ),
-        (
-            Elements::from(&[1f32]),
-            DType::I32,
-            "f32 is not cast to i32",
-        ),
+        (Elements::from(&[1i32]), DType::F32, "i32 is not cast to f32"),
+        (Elements::from(&values), DType::F32, "complex128 is not cast to f32"),
+        (Elements::from(&[1f32]), DType::I32, "f32 is not cast to i32"),
     ] {
         let error = elements.to_dtype(dtype, &registry).unwrap_err();
-        assert_eq!(
-            (error.code(), &error.to_string()[..]),
-            ("unsupported", words)
-        );
+        assert_eq!((error.code(), &error.to_string()[..]), ("unsupported", words));
     }
 }
 
@@ -361,10 +300,7 @@ fn values_come_one_by_one_with_their_precision() {
     assert_eq!(scalars.nth(1), Some(Scalar::UInt(2)));
     assert_eq!(scalars.len(), 1);
     let elements = Elements::new(DType::F32, Bytes::Borrowed(&[0; 5]));
-    assert_eq!(
-        elements.scalars(&registry).map(drop).unwrap_err().code(),
-        "shape-size-mismatch"
-    );
+    assert_eq!(elements.scalars(&registry).map(drop).unwrap_err().code(), "shape-size-mismatch");
 }
 
 #[test]
@@ -405,12 +341,7 @@ fn a_fold_gives_the_same_values_as_next() {
             _ => 0.5,
         };
         let sum = scalars.fold(0.0, |sum, scalar| sum + scalar.as_f64().unwrap());
-        assert_eq!(
-            (sum, one_by_one),
-            (expected, expected),
-            "{}",
-            elements.dtype
-        );
+        assert_eq!((sum, one_by_one), (expected, expected), "{}", elements.dtype);
     }
 }
 
@@ -433,9 +364,7 @@ fn errors_other_than_broken_rules_have_plain_texts() {
             "the format \"gguf.iq1_s/1\" has no known big-endian form",
         ),
         (
-            Error::Unsupported(Unsupported::Untyped {
-                role: "mask".into(),
-            }),
+            Error::Unsupported(Unsupported::Untyped { role: "mask".into() }),
             "unsupported",
             "the file does not say the dtype of component `mask`",
         ),
@@ -456,91 +385,40 @@ fn errors_other_than_broken_rules_have_plain_texts() {
 
 #[test]
 fn broken_rules_have_plain_texts() {
-    let logical_type = |expected| Violation::LogicalType {
-        name: "complex64".into(),
-        expected,
-        found: DType::U8,
-    };
-    let value = |bound| Violation::IndexValue {
-        position: 7,
-        value: -1,
-        bound,
-    };
-    let attribute = |fault| Violation::Attribute {
-        name: "packing",
-        fault,
-    };
-    let dtype = |found| Violation::DType {
-        expected: "u8",
-        found,
-    };
+    let logical_type =
+        |expected| Violation::LogicalType { name: "complex64".into(), expected, found: DType::U8 };
+    let value = |bound| Violation::IndexValue { position: 7, value: -1, bound };
+    let attribute = |fault| Violation::Attribute { name: "packing", fault };
+    let dtype = |found| Violation::DType { expected: "u8", found };
     for (violation, words) in [
         (
-            SizeMismatch::Bytes {
-                expected: 24,
-                found: 23,
-            }
-            .into(),
+            SizeMismatch::Bytes { expected: 24, found: 23 }.into(),
             "the shape takes 24 bytes, there are 23",
         ),
         (
-            SizeMismatch::Row {
-                len: 33,
-                multiple: 32,
-            }
-            .into(),
+            SizeMismatch::Row { len: 33, multiple: 32 }.into(),
             "rows of 33 are not a multiple of the block, 32",
         ),
         (
-            SizeMismatch::Rank {
-                expected: 2,
-                found: 3,
-            }
-            .into(),
+            SizeMismatch::Rank { expected: 2, found: 3 }.into(),
             "takes 2 dimensions, the shape has 3",
         ),
-        (
-            Violation::MissingComponent,
-            "is missing, and the format requires it",
-        ),
-        (
-            Violation::IndexDType {
-                found: Some(DType::F32),
-            },
-            "indices are u64, not f32",
-        ),
-        (
-            Violation::IndexDType { found: None },
-            "indices are u64, not an unsaid dtype",
-        ),
+        (Violation::MissingComponent, "is missing, and the format requires it"),
+        (Violation::IndexDType { found: Some(DType::F32) }, "indices are u64, not f32"),
+        (Violation::IndexDType { found: None }, "indices are u64, not an unsaid dtype"),
         (dtype(Some(DType::Bool)), "takes u8, not bool"),
         (dtype(None), "takes u8, not an unsaid dtype"),
-        (
-            value(IndexBound::AtLeast(3)),
-            "element 7 is -1, below the 3 before it",
-        ),
+        (value(IndexBound::AtLeast(3)), "element 7 is -1, below the 3 before it"),
         (value(IndexBound::Exactly(0)), "element 7 is -1, not 0"),
-        (
-            value(IndexBound::Above(3)),
-            "element 7 is -1, not above the 3 before it",
-        ),
-        (
-            logical_type(Some(DType::F32)),
-            "the logical type complex64 is stored as f32, not u8",
-        ),
-        (
-            logical_type(None),
-            "takes plain u8, not the logical type complex64",
-        ),
+        (value(IndexBound::Above(3)), "element 7 is -1, not above the 3 before it"),
+        (logical_type(Some(DType::F32)), "the logical type complex64 is stored as f32, not u8"),
+        (logical_type(None), "takes plain u8, not the logical type complex64"),
         (
             attribute(AttributeFault::Missing),
             "attribute `packing`: is missing, and the format requires it",
         ),
         (
-            attribute(AttributeFault::Component {
-                expected: DType::I32,
-                found: DType::U8,
-            }),
+            attribute(AttributeFault::Component { expected: DType::I32, found: DType::U8 }),
             "attribute `packing`: says i32, the component is u8",
         ),
     ] {
@@ -556,17 +434,11 @@ fn bytes_are_compared_by_content_and_printed_by_length() {
     assert_eq!(lent, owned);
     assert_ne!(lent, Bytes::Borrowed(b"abd"));
     assert!(lent.is_borrowed() && !owned.is_borrowed());
-    assert_eq!(
-        format!("{lent:?} {owned:?}"),
-        "Borrowed(3 bytes) Owned(3 bytes)"
-    );
+    assert_eq!(format!("{lent:?} {owned:?}"), "Borrowed(3 bytes) Owned(3 bytes)");
     let buffer = owned.into_owned().unwrap();
     assert_eq!(buffer, buffer.clone());
     assert_ne!(buffer, Buffer::default());
-    assert_eq!(
-        format!("{buffer:?} {:?}", Buffer::default()),
-        "Buffer(3 bytes) Buffer(0 bytes)"
-    );
+    assert_eq!(format!("{buffer:?} {:?}", Buffer::default()), "Buffer(3 bytes) Buffer(0 bytes)");
     let both: [&dyn AsRef<[u8]>; 2] = [&buffer, &lent];
     assert!(both.iter().all(|bytes| bytes.as_ref() == b"abc"));
 }

@@ -18,12 +18,7 @@ fn assert_dense(object: &dyn ToObject, shape: &[u64], values: Elements<'_>) {
     registry.check(&object.format, &signature).unwrap();
     let said = format.dense_type(&signature, &registry);
     let logical_type = values.logical_type().map(|name| name.to_owned().into());
-    assert_eq!(
-        said,
-        Some((values.dtype, logical_type)),
-        "{}",
-        object.format
-    );
+    assert_eq!(said, Some((values.dtype, logical_type)), "{}", object.format);
     let id = object.format.clone();
     let parts = object.into_parts();
     format.check_data(&parts).unwrap();
@@ -50,10 +45,7 @@ fn every_format_gives_values_of_the_type_that_it_declares() {
 
     // 1, 2, 3 with a zero-point of 2 and a scale of a half.
     let expected = [-0.5f32, 0.0, 0.5];
-    let packing = Packing {
-        per_word: 2,
-        dtype: DType::U8,
-    };
+    let packing = Packing { per_word: 2, dtype: DType::U8 };
     let (scales, zeros) = ([0.5f32], Some(Elements::from(&[2f32])));
     let quantization = Quantization::new(4, 3, packing);
     let words = &[0x21u8, 0x03];

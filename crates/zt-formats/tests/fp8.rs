@@ -35,11 +35,7 @@ fn assert_encodes(name: &str, from_f32: impl Fn(f32) -> u8) {
     for pair in words("encode", name) {
         let (bits, code) = pair.split_once('=').unwrap();
         let code = hex(code);
-        assert_eq!(
-            u32::from(from_f32(f32::from_bits(hex(bits)))),
-            code,
-            "{name} {bits}"
-        );
+        assert_eq!(u32::from(from_f32(f32::from_bits(hex(bits)))), code, "{name} {bits}");
         count += 1;
     }
     assert!(count > 1500);
@@ -79,26 +75,10 @@ fn the_least_values_are_as_in_the_standards() {
     // Subnormal and normal: OCP's by their tables, and AMD's half of them.
     let two_to = |exponent| 2f32.powi(exponent);
     for (least, normal, expected) in [
-        (
-            F8E4M3Fn::from_bits(0x01).to_f32(),
-            F8E4M3Fn::from_bits(0x08).to_f32(),
-            (-9, -6),
-        ),
-        (
-            F8E5M2::from_bits(0x01).to_f32(),
-            F8E5M2::from_bits(0x04).to_f32(),
-            (-16, -14),
-        ),
-        (
-            F8E4M3FnUz::from_bits(0x01).to_f32(),
-            F8E4M3FnUz::from_bits(0x08).to_f32(),
-            (-10, -7),
-        ),
-        (
-            F8E5M2FnUz::from_bits(0x01).to_f32(),
-            F8E5M2FnUz::from_bits(0x04).to_f32(),
-            (-17, -15),
-        ),
+        (F8E4M3Fn::from_bits(0x01).to_f32(), F8E4M3Fn::from_bits(0x08).to_f32(), (-9, -6)),
+        (F8E5M2::from_bits(0x01).to_f32(), F8E5M2::from_bits(0x04).to_f32(), (-16, -14)),
+        (F8E4M3FnUz::from_bits(0x01).to_f32(), F8E4M3FnUz::from_bits(0x08).to_f32(), (-10, -7)),
+        (F8E5M2FnUz::from_bits(0x01).to_f32(), F8E5M2FnUz::from_bits(0x04).to_f32(), (-17, -15)),
     ] {
         assert_eq!((least, normal), (two_to(expected.0), two_to(expected.1)));
     }
@@ -107,10 +87,7 @@ fn the_least_values_are_as_in_the_standards() {
 #[test]
 fn codes_are_printed_and_converted_as_their_values() {
     let (least, nan) = (F8E5M2::from_bits(0x81), F8E4M3FnUz::from_bits(0x80));
-    assert_eq!(
-        format!("{least} {least:?}"),
-        format!("{0} {0:?}", -1f32 / 65_536.0)
-    );
+    assert_eq!(format!("{least} {least:?}"), format!("{0} {0:?}", -1f32 / 65_536.0));
     assert_eq!(format!("{nan} {nan:?}"), "NaN NaN");
     assert_eq!(format!("{:6.2}|", F8E4M3Fn::from_f32(0.5)), "  0.50|");
     assert_eq!(f32::from(F8E5M2FnUz::MAX), 57344.0);

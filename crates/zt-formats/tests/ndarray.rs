@@ -42,10 +42,7 @@ fn every_element_type_goes_through_an_object_and_back() {
 
 #[test]
 fn aligned_elements_are_viewed_and_unaligned_ones_are_copied() {
-    let bytes: Vec<u8> = [1.5f32, 2.5]
-        .iter()
-        .flat_map(|it| it.to_le_bytes())
-        .collect();
+    let bytes: Vec<u8> = [1.5f32, 2.5].iter().flat_map(|it| it.to_le_bytes()).collect();
     let owned = Elements::new(DType::F32, bytes.clone());
     let owned = Dense::from_elements([2], owned).unwrap();
     assert!(owned.array::<f32>().unwrap().is_view());
@@ -87,15 +84,9 @@ fn refuses_another_type_and_shapes_that_ndarray_does_not_have() {
     assert_eq!(dense.array::<i8>().unwrap_err().code(), "misuse");
     // No element, but the other dimension is beyond the limit of `ndarray`.
     let dense = Dense::from_slice::<u8>(&[0, u64::MAX], &[]).unwrap();
-    assert_eq!(
-        dense.array::<u8>().unwrap_err().code(),
-        "shape-size-mismatch"
-    );
+    assert_eq!(dense.array::<u8>().unwrap_err().code(), "shape-size-mismatch");
     // Two elements for each value of an unknown type.
     let elements = Elements::from(&[1u8, 2, 3, 4]).with_logical_type("acme.pair");
     let dense = Dense::from_elements([2], elements).unwrap();
-    assert_eq!(
-        dense.to_array::<u8>().unwrap_err().code(),
-        "shape-size-mismatch"
-    );
+    assert_eq!(dense.to_array::<u8>().unwrap_err().code(), "shape-size-mismatch");
 }

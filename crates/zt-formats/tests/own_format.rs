@@ -28,10 +28,7 @@ impl ObjectFormat for DiagonalFormat {
             return Err(Violation::from(mismatch).of_object());
         };
         if rows != cols {
-            let mismatch = SizeMismatch::Elements {
-                expected: rows,
-                found: cols,
-            };
+            let mismatch = SizeMismatch::Elements { expected: rows, found: cols };
             return Err(Violation::from(mismatch).of_object());
         }
         let diagonal = signature.component(DIAGONAL)?;
@@ -89,21 +86,13 @@ impl ToObject for Diagonal<'_> {
 fn a_format_from_outside_is_checked_viewed_and_written_like_any_other() {
     let registry = Registry::builtin().with_format(DiagonalFormat);
     let values = [1.0f32, 2.0];
-    let diagonal = Diagonal {
-        values: Elements::from(&values),
-    };
+    let diagonal = Diagonal { values: Elements::from(&values) };
     let object = diagonal.to_object().unwrap();
     registry.check(&object.format, &object.signature()).unwrap();
     // A `NewObject` gives itself, without a copy of its elements.
     let again = object.to_object().unwrap();
-    assert_eq!(
-        (&again.shape, &again.format),
-        (&object.shape, &object.format)
-    );
-    assert_eq!(
-        (&again.attributes, &again.components),
-        (&None, &object.components)
-    );
+    assert_eq!((&again.shape, &again.format), (&object.shape, &object.format));
+    assert_eq!((&again.attributes, &again.components), (&None, &object.components));
     assert!(again.components[0].1.bytes.is_borrowed());
 
     let format = registry.format("acme.diagonal/1").unwrap();
@@ -156,11 +145,7 @@ fn the_type_of_values_comes_from_the_format_or_else_from_a_component() {
     let registry = Registry::builtin().with_format(DiagonalFormat);
     let value_type = |format: &str, attributes: &[(&str, Value)], components| {
         let attributes: Map = attributes.iter().cloned().collect();
-        let signature = Signature {
-            shape: &[2, 2],
-            attributes: &attributes,
-            components,
-        };
+        let signature = Signature { shape: &[2, 2], attributes: &attributes, components };
         registry.value_type(format, &signature)
     };
     let data = |dtype, logical_type| vec![component("data", Some(dtype), logical_type)];
@@ -177,11 +162,7 @@ fn the_type_of_values_comes_from_the_format_or_else_from_a_component() {
             ],
             "f16",
         ),
-        (
-            Diagonal::FORMAT,
-            vec![component(DIAGONAL, Some(DType::BF16), None)],
-            "bf16",
-        ),
+        (Diagonal::FORMAT, vec![component(DIAGONAL, Some(DType::BF16), None)], "bf16"),
     ];
     for (format, components, name) in plain {
         assert_eq!(value_type(format, &[], components).as_deref(), Some(name));
@@ -195,10 +176,7 @@ fn the_type_of_values_comes_from_the_format_or_else_from_a_component() {
     assert_eq!(planes.as_deref(), Some("bf16"));
     assert_eq!(value_type("zt.planes/1", &[], bytes()), None);
     assert_eq!(value_type("dense", &[], vec![]), None);
-    assert_eq!(
-        value_type("dense", &[], vec![component("data", None, None)]),
-        None
-    );
+    assert_eq!(value_type("dense", &[], vec![component("data", None, None)]), None);
 }
 
 #[test]
@@ -223,16 +201,9 @@ fn a_format_with_the_required_methods_only_has_no_dense_value() {
     let expected = Unsupported::ToDense("acme.opaque/1".into());
     assert_eq!(error, Error::Unsupported(expected));
     let words = "the format \"acme.opaque/1\" has no dense value";
-    assert_eq!(
-        (error.code(), &error.to_string()[..]),
-        ("unsupported", words)
-    );
+    assert_eq!((error.code(), &error.to_string()[..]), ("unsupported", words));
     // The object of an unknown format passes.
-    let nothing = Signature {
-        shape: &[],
-        attributes: &Map::new(),
-        components: vec![],
-    };
+    let nothing = Signature { shape: &[], attributes: &Map::new(), components: vec![] };
     assert!(registry.check_strict("acme.opaque/1", &nothing).is_err());
     registry.check_strict("acme.opaque/2", &nothing).unwrap();
 }
@@ -280,10 +251,7 @@ fn a_registry_lists_what_it_knows_in_order() {
 #[test]
 fn checks_read_only_indices_and_dense_values_drop_only_parameters() {
     let registry = Registry::builtin();
-    let (none, group) = (
-        &[][..],
-        ["bits", "group_size", "packing", "signed", "zero_kind"],
-    );
+    let (none, group) = (&[][..], ["bits", "group_size", "packing", "signed", "zero_kind"]);
     for (id, roles, parameters) in [
         ("dense", none, none),
         ("sparse_csr", &["indices", "indptr"], none),
@@ -304,11 +272,7 @@ fn checks_read_only_indices_and_dense_values_drop_only_parameters() {
 fn a_value_is_made_of_the_roles_of_its_format_and_of_no_others() {
     let registry = Registry::builtin().with_format(Opaque);
     let attributes = Map::from([("dtype", "bf16")]);
-    let signature = Signature {
-        shape: &[],
-        attributes: &attributes,
-        components: vec![],
-    };
+    let signature = Signature { shape: &[], attributes: &attributes, components: vec![] };
     for (id, roles) in [
         ("dense", &["data"][..]),
         ("sparse_csr", &["values", "indices", "indptr"]),
@@ -333,9 +297,7 @@ fn a_value_is_made_of_the_roles_of_its_format_and_of_no_others() {
 #[test]
 fn a_logical_type_from_outside_is_read_and_cast_in_its_own_precision() {
     let fixed = |bytes: &[u8]| {
-        let bits = bytes
-            .first_chunk()
-            .map_or(0, |bytes| i64::from_le_bytes(*bytes));
+        let bits = bytes.first_chunk().map_or(0, |bytes| i64::from_le_bytes(*bytes));
         bits as f64 / 65_536.0
     };
     let registry = Registry::builtin().with_logical_type(LogicalType {
@@ -356,9 +318,7 @@ fn a_logical_type_from_outside_is_read_and_cast_in_its_own_precision() {
     let brains = wide.map(bf16::from_f64);
     assert_eq!(*cast(DType::BF16).as_slice::<bf16>().unwrap(), brains);
     // A registry without the type cannot decode it.
-    let error = elements
-        .to_dtype(DType::F32, &Registry::builtin())
-        .unwrap_err();
+    let error = elements.to_dtype(DType::F32, &Registry::builtin()).unwrap_err();
     assert_eq!(error.to_string(), "acme.fixed is not cast to f32");
 }
 
@@ -373,31 +333,11 @@ fn scalars_are_numbers_and_texts() {
         (Scalar::F64(0.1), Some(0.1), Some(0.1), "0.1"),
         // The f64 is the exact value, and not the one that is printed.
         (Scalar::F32(0.1), Some(0.1f32.into()), Some(0.1), "0.1"),
-        (
-            Scalar::F16(tenth),
-            Some(tenth.into()),
-            Some(tenth.into()),
-            "0.1",
-        ),
-        (
-            Scalar::BF16(third),
-            Some(third.into()),
-            Some(third.into()),
-            "0.334",
-        ),
-        (
-            Scalar::UInt(u64::MAX),
-            Some(2f64.powi(64)),
-            Some(2f32.powi(64)),
-            "18446744073709551615",
-        ),
+        (Scalar::F16(tenth), Some(tenth.into()), Some(tenth.into()), "0.1"),
+        (Scalar::BF16(third), Some(third.into()), Some(third.into()), "0.334"),
+        (Scalar::UInt(u64::MAX), Some(2f64.powi(64)), Some(2f32.powi(64)), "18446744073709551615"),
         (Scalar::Complex64(complex), None, None, "1.5-2.0j"),
-        (
-            Scalar::Complex128(Complex::new(-0.1, 1e300)),
-            None,
-            None,
-            "-0.1+1e300j",
-        ),
+        (Scalar::Complex128(Complex::new(-0.1, 1e300)), None, None, "-0.1+1e300j"),
     ] {
         assert_eq!((scalar.as_f64(), scalar.as_f32()), (wide, narrow), "{text}");
         assert_eq!(scalar.to_string(), text);

@@ -17,19 +17,14 @@ const TABLE: &str = include_str!("data/packed.txt");
 /// The words of the line of a type.
 fn line(name: &str) -> impl Iterator<Item = &'static str> {
     let mut lines = TABLE.lines().map(|line| line.split(' '));
-    lines
-        .find_map(|mut words| (words.next() == Some(name)).then_some(words))
-        .unwrap()
+    lines.find_map(|mut words| (words.next() == Some(name)).then_some(words)).unwrap()
 }
 
 /// The bytes of the values of all codes, little-endian.
 fn values_of_all_codes(packed: PackedType) -> Vec<Vec<u8>> {
     let words = line(packed.name());
     let values = words.map(|word| match packed.dtype() {
-        DType::F32 => u32::from_str_radix(word, 16)
-            .unwrap()
-            .to_le_bytes()
-            .to_vec(),
+        DType::F32 => u32::from_str_radix(word, 16).unwrap().to_le_bytes().to_vec(),
         _ => {
             let number: i16 = word.parse().unwrap();
             vec![number.to_le_bytes()[0]]
@@ -183,19 +178,13 @@ fn rows_are_cut_where_a_byte_ends() {
 /// The code of the error about `data`, if there is one.
 fn fault(packed: PackedType, shape: &[u64], data: &[(DType, Option<&str>, u64)]) -> Option<String> {
     let attributes = Map::new();
-    let components = data
-        .iter()
-        .map(|(dtype, logical_type, byte_len)| ComponentSignature {
-            role: "data",
-            dtype: Some(*dtype),
-            logical_type: *logical_type,
-            byte_len: Some(*byte_len),
-        });
-    let signature = Signature {
-        shape,
-        attributes: &attributes,
-        components: components.collect(),
-    };
+    let components = data.iter().map(|(dtype, logical_type, byte_len)| ComponentSignature {
+        role: "data",
+        dtype: Some(*dtype),
+        logical_type: *logical_type,
+        byte_len: Some(*byte_len),
+    });
+    let signature = Signature { shape, attributes: &attributes, components: components.collect() };
     let checked = Registry::builtin().check(packed.format(), &signature);
     checked.err().map(|error| {
         assert_eq!(error.role(), Some("data"));
@@ -218,10 +207,7 @@ fn data_is_bytes_and_as_long_as_the_shape_demands() {
         (f4(&[2], &[]), "missing-component"),
         (f4(&[2], &[(DType::I8, None, 1)]), "dtype"),
         (f4(&[2], &[(DType::U8, Some("f8_e5m2"), 1)]), "logical-type"),
-        (
-            f4(&[1 << 32, 1 << 32], &plain(1 << 63)),
-            "shape-size-mismatch",
-        ),
+        (f4(&[1 << 32, 1 << 32], &plain(1 << 63)), "shape-size-mismatch"),
     ];
     for (found, expected) in codes {
         assert_eq!(found.as_deref(), Some(expected));
@@ -234,11 +220,7 @@ fn lengths_do_not_overflow() {
         let bits = u128::from(packed.bits());
         for count in [0, 1, 2, 3, 7, 8, 9, u64::MAX - 1, u64::MAX] {
             let expected = (u128::from(count) * bits).div_ceil(8);
-            assert_eq!(
-                u128::from(packed.byte_len(count)),
-                expected,
-                "{packed} {count}"
-            );
+            assert_eq!(u128::from(packed.byte_len(count)), expected, "{packed} {count}");
         }
     }
 }

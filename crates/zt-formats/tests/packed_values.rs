@@ -11,18 +11,10 @@ use zt_manifest::{DType, Map};
 
 /// Sixteen values of 3 bits, five in each word of 16 bits. The last word has one.
 fn group() -> QuantizedGroup<'static> {
-    let packing = Packing {
-        per_word: 5,
-        dtype: DType::U16,
-    };
+    let packing = Packing { per_word: 5, dtype: DType::U16 };
     let quantization = Quantization::new(3, 16, packing);
     let word = |values: [u16; 5]| values.iter().rev().fold(0, |word, value| word << 3 | value);
-    let words = [
-        [0, 1, 2, 3, 4],
-        [5, 6, 7, 0, 1],
-        [2, 3, 4, 5, 6],
-        [7, 0, 0, 0, 0],
-    ];
+    let words = [[0, 1, 2, 3, 4], [5, 6, 7, 0, 1], [2, 3, 4, 5, 6], [7, 0, 0, 0, 0]];
     let words = words.map(word).to_vec();
     QuantizedGroup::new([16], quantization, words, vec![1f32], None).unwrap()
 }

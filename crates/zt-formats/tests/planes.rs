@@ -38,9 +38,7 @@ fn with(role: &'static str, elements: impl Into<Elements<'static>>) -> Parts<'st
 
 /// The code and the role of the error that metadata alone gives.
 fn refusal(parts: Parts<'_>) -> (&'static str, Option<String>) {
-    let error = Registry::builtin()
-        .check(FORMAT, &parts.signature())
-        .unwrap_err();
+    let error = Registry::builtin().check(FORMAT, &parts.signature()).unwrap_err();
     assert_eq!(Planes::from_parts(parts).unwrap_err(), error);
     (error.code(), error.role().map(str::to_owned))
 }
@@ -62,10 +60,7 @@ fn through(dense: &Dense<'_>) -> Dense<'static> {
     };
     let merged = Planes::from_parts(parts).unwrap().to_dense().unwrap();
     let elements = merged.elements();
-    assert_eq!(
-        dense_type,
-        Some((elements.dtype, elements.logical_type.clone()))
-    );
+    assert_eq!(dense_type, Some((elements.dtype, elements.logical_type.clone())));
     merged
 }
 
@@ -126,10 +121,7 @@ fn scalars_empty_arrays_and_pairs_come_back() {
     assert_eq!(planes.plane(0).unwrap().len(), 4);
     assert_eq!(planes.codec().logical_type(), Some("complex64"));
     // A NaN does not equal itself, but its bytes do.
-    assert_eq!(
-        through(&pairs).elements().bytes,
-        pairs.elements().bytes.clone()
-    );
+    assert_eq!(through(&pairs).elements().bytes, pairs.elements().bytes.clone());
 }
 
 /// Values of an unknown type are split like all others, if the planes have the same length.
@@ -142,9 +134,7 @@ fn an_unknown_logical_type_is_kept() {
     parts.shape = Cow::Borrowed(&[1]);
     Planes::from_parts(parts.clone()).unwrap();
     parts.take("plane2").unwrap();
-    parts
-        .elements
-        .push(("plane2".into(), Elements::from(vec![0u8; 3])));
+    parts.elements.push(("plane2".into(), Elements::from(vec![0u8; 3])));
     assert_eq!(refusal(parts), on("shape-size-mismatch", "plane2"));
 }
 
@@ -178,11 +168,7 @@ fn attributes_hold_a_floating_type() {
     Planes::from_parts(with_attribute("type", "f32")).unwrap();
     let planes = Planes::from_parts(with_attribute("note", 1u64)).unwrap();
     let object = planes.to_object().unwrap();
-    assert_eq!(
-        object.attributes,
-        Some([("dtype", "f32")].into()),
-        "no more"
-    );
+    assert_eq!(object.attributes, Some([("dtype", "f32")].into()), "no more");
 }
 
 #[test]

@@ -90,17 +90,11 @@ impl<T: ByHand> Stored<T> {
         let count = usize::try_from(self.shape.iter().product::<u64>()).unwrap();
         let mut sums: Vec<Option<T>> = vec![None; count];
         for (place, value) in &self.entries {
-            let at = place
-                .iter()
-                .zip(&self.shape)
-                .fold(0, |at, (x, d)| at * d + x);
+            let at = place.iter().zip(&self.shape).fold(0, |at, (x, d)| at * d + x);
             let sum = &mut sums[usize::try_from(at).unwrap()];
             *sum = Some(sum.map_or(*value, |sum| sum.add(*value)));
         }
-        let sums: Vec<T> = sums
-            .into_iter()
-            .map(|sum| sum.unwrap_or(T::zero()))
-            .collect();
+        let sums: Vec<T> = sums.into_iter().map(|sum| sum.unwrap_or(T::zero())).collect();
         Elements::from(&sums).bytes.to_vec()
     }
 
@@ -119,9 +113,7 @@ impl<T: ByHand> Stored<T> {
         prop_assert_eq!(&*dense.elements().bytes, &self.by_hand()[..]);
 
         let object = coo.to_object().unwrap();
-        Registry::builtin()
-            .check_strict("sparse_coo", &object.signature())
-            .unwrap();
+        Registry::builtin().check_strict("sparse_coo", &object.signature()).unwrap();
         let read = Coo::from_parts(object.into_parts()).unwrap();
         prop_assert_eq!(bytes_of(read.values()), bytes_of(coo.values()));
         for axis in 0..self.shape.len() {
@@ -135,12 +127,7 @@ impl<T: ByHand> Stored<T> {
         let values = self.values();
         let indices: Vec<u64> = self.entries.iter().map(|(place, _)| place[1]).collect();
         let rows = 0..=self.shape[0];
-        let before = |row| {
-            self.entries
-                .iter()
-                .filter(|(place, _)| place[0] < row)
-                .count() as u64
-        };
+        let before = |row| self.entries.iter().filter(|(place, _)| place[0] < row).count() as u64;
         let indptr: Vec<u64> = rows.map(before).collect();
         let shape = [self.shape[0], self.shape[1]];
         let csr = Csr::new(shape, &values, &indices, &indptr).unwrap();
@@ -149,9 +136,7 @@ impl<T: ByHand> Stored<T> {
         prop_assert_eq!(&*dense.elements().bytes, &self.by_hand()[..]);
 
         let object = csr.to_object().unwrap();
-        Registry::builtin()
-            .check_strict("sparse_csr", &object.signature())
-            .unwrap();
+        Registry::builtin().check_strict("sparse_csr", &object.signature()).unwrap();
         let read = Csr::from_parts(object.into_parts()).unwrap();
         prop_assert_eq!(bytes_of(read.values()), bytes_of(csr.values()));
         prop_assert_eq!(read.indices(), csr.indices());
@@ -160,9 +145,7 @@ impl<T: ByHand> Stored<T> {
         let narrow: Vec<i8> = indices.iter().map(|x| i8::try_from(*x).unwrap()).collect();
         let mut parts = csr.to_object().unwrap().into_parts();
         parts.take("indices").unwrap();
-        parts
-            .elements
-            .push(("indices".into(), Elements::from(&narrow)));
+        parts.elements.push(("indices".into(), Elements::from(&narrow)));
         let read = Csr::from_parts(parts).unwrap();
         prop_assert_eq!(read.indices(), &indices[..]);
         Ok(())
@@ -221,11 +204,7 @@ fn quantizations() -> impl Strategy<Value = Quantization> {
         let per_word = per.min(most);
         let (signed, zero_kind) = kind;
         let packing = Packing { per_word, dtype };
-        Quantization {
-            signed,
-            zero_kind,
-            ..Quantization::new(bits, group_size, packing)
-        }
+        Quantization { signed, zero_kind, ..Quantization::new(bits, group_size, packing) }
     })
 }
 
@@ -287,14 +266,7 @@ fn dtypes() -> impl Strategy<Value = DType> {
 }
 
 fn logical_types() -> impl Strategy<Value = Option<&'static str>> {
-    let names = vec![
-        "f8_e4m3fn",
-        "complex64",
-        "complex128",
-        "f32",
-        "vendor.x",
-        "",
-    ];
+    let names = vec!["f8_e4m3fn", "complex64", "complex128", "f32", "vendor.x", ""];
     prop::option::weighted(0.2, prop::sample::select(names))
 }
 
@@ -334,16 +306,8 @@ fn attributes() -> impl Strategy<Value = Map> {
         .prop_map(Value::from),
         any::<f64>().prop_map(Value::from),
     ];
-    let names = vec![
-        "bits",
-        "group_size",
-        "packing",
-        "signed",
-        "zero_kind",
-        "dtype",
-        "type",
-        "byte_order",
-    ];
+    let names =
+        vec!["bits", "group_size", "packing", "signed", "zero_kind", "dtype", "type", "byte_order"];
     let usual = prop_oneof![Just(None), Just(Some("2_per_u8")), Just(Some("8_per_i32"))];
     let dtypes = prop::sample::select(vec!["f64", "f32", "f16", "bf16"]);
     let odd = prop::collection::vec((prop::sample::select(names), value), 0..4);
@@ -384,9 +348,9 @@ fn roles_of(id: &str) -> &'static [&'static str] {
         "sparse_coo" => &["values", "coords"],
         "quantized_group" => &["packed_weight", "scales", "zeros"],
         "quantized_4bit" => &["data", "scale", "zero_point"],
-        "zt.planes/1" => &[
-            "plane0", "plane1", "plane2", "plane3", "plane4", "plane5", "plane6", "plane7",
-        ],
+        "zt.planes/1" => {
+            &["plane0", "plane1", "plane2", "plane3", "plane4", "plane5", "plane6", "plane7"]
+        }
         // `dense`. A new format shows up without a role.
         _ => &["data"],
     }
@@ -405,11 +369,8 @@ fn anything() -> impl Strategy<Value = (String, Parts<'static>)> {
             if missing < elements.len() {
                 elements.remove(missing);
             }
-            let mut parts = Parts {
-                shape: Cow::Owned(shape),
-                attributes: Cow::Owned(attributes),
-                elements,
-            };
+            let mut parts =
+                Parts { shape: Cow::Owned(shape), attributes: Cow::Owned(attributes), elements };
             if is_fitted {
                 fit(&id, &mut parts);
             }

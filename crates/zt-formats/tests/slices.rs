@@ -48,11 +48,7 @@ fn naive(shape: &[u64], slices: &[Slice]) -> (Vec<u64>, Vec<u32>) {
         }
         selected = selected
             .iter()
-            .flat_map(|at| {
-                places
-                    .iter()
-                    .map(move |place| at * dimension + place.cast_unsigned())
-            })
+            .flat_map(|at| places.iter().map(move |place| at * dimension + place.cast_unsigned()))
             .collect();
     }
     let values = selected.iter().map(|at| u32::try_from(*at).unwrap());
@@ -138,20 +134,8 @@ fn text_is_parsed_as_numpy_does() {
         ]
     );
     assert_eq!(Slice::parse_list(" ").unwrap(), []);
-    for text in [
-        "x",
-        "1:2:3:4",
-        "1,,2",
-        "1.5",
-        "0x1",
-        ",",
-        "99999999999999999999",
-    ] {
-        assert_eq!(
-            Slice::parse_list(text).unwrap_err().code(),
-            "misuse",
-            "{text}"
-        );
+    for text in ["x", "1:2:3:4", "1,,2", "1.5", "0x1", ",", "99999999999999999999"] {
+        assert_eq!(Slice::parse_list(text).unwrap_err().code(), "misuse", "{text}");
     }
     let zero = Misuse::Slice(SliceFault::ZeroStep);
     assert_eq!(Slice::parse_list("::0"), Err(zero.into()));
@@ -176,11 +160,7 @@ fn an_ellipsis_stands_for_the_dimensions_that_are_left() {
     };
     assert_eq!(fault("...,..."), SliceFault::TwoEllipses);
     assert_eq!(fault("0,0,0,0"), SliceFault::TooMany { found: 4, rank: 3 });
-    let outside = |axis, index, dimension| SliceFault::OutOfRange {
-        axis,
-        index,
-        dimension,
-    };
+    let outside = |axis, index, dimension| SliceFault::OutOfRange { axis, index, dimension };
     assert_eq!(fault("2"), outside(0, 2, 2));
     assert_eq!(fault(":,-4"), outside(1, -4, 3));
 }
@@ -190,8 +170,7 @@ fn whole_rows_are_one_run() {
     let runs = |text, shape: &[u64]| {
         let selection = Selection::new(&Slice::parse_list(text).unwrap(), shape).unwrap();
         let runs = selection.runs();
-        runs.map(|run| (run.first, run.count, run.stride))
-            .collect::<Vec<_>>()
+        runs.map(|run| (run.first, run.count, run.stride)).collect::<Vec<_>>()
     };
     assert_eq!(runs("", &[5, 6, 7]), [(0, 210, 1)]);
     assert_eq!(runs("1:3", &[5, 6, 7]), [(42, 84, 1)]);
@@ -222,11 +201,7 @@ fn a_slice_of_complex_values_keeps_their_parts_together() {
 fn column_and_row<T: Element + PartialEq + Debug>(of: impl Fn(u8) -> T) {
     let values: Vec<T> = (0..6).map(&of).collect();
     let dense = Dense::from_slice(&[2, 3], &values).unwrap();
-    for (text, places) in [
-        (":,1", &[1, 4][..]),
-        ("-1,::-1", &[5, 4, 3]),
-        ("1", &[3, 4, 5]),
-    ] {
+    for (text, places) in [(":,1", &[1, 4][..]), ("-1,::-1", &[5, 4, 3]), ("1", &[3, 4, 5])] {
         let slice = dense.slice(&Slice::parse_list(text).unwrap()).unwrap();
         let expected: Vec<T> = places.iter().map(|place| of(*place)).collect();
         assert_eq!(*slice.as_slice::<T>().unwrap(), expected[..], "{text}");
@@ -259,13 +234,7 @@ fn a_slice_of_an_empty_array_is_empty() {
 #[test]
 fn values_of_any_length_are_taken_whole() {
     let bytes: Vec<u8> = (0..54).collect();
-    for (text, value_len) in [
-        ("::2", 3),
-        ("::-1,1", 3),
-        ("1:", 3),
-        (":,::-2", 3),
-        ("::2", 9),
-    ] {
+    for (text, value_len) in [("::2", 3), ("::-1,1", 3), ("1:", 3), (":,::-2", 3), ("::2", 9)] {
         let rows = bytes.len() as u64 / 3 / value_len;
         let elements = Elements::from(&bytes[..]).with_logical_type("acme.pixel");
         let dense = Dense::from_elements([rows, 3], elements).unwrap();
@@ -291,10 +260,7 @@ fn values_of_any_length_are_taken_whole() {
     let error = dense.slice(&[Slice::ALL]).unwrap_err();
     assert_eq!(
         (error.code(), &error.to_string()[..]),
-        (
-            "shape-size-mismatch",
-            "component `data`: 54 bytes are not a multiple of 5"
-        )
+        ("shape-size-mismatch", "component `data`: 54 bytes are not a multiple of 5")
     );
 }
 
@@ -320,21 +286,14 @@ fn invalid_slices_have_plain_texts() {
         assert_eq!(error.to_string(), "the places are those of another shape");
     }
     // No text has a step of zero, but a caller's slice may.
-    let step = Slice::Range {
-        start: None,
-        stop: None,
-        step: 0,
-    };
+    let step = Slice::Range { start: None, stop: None, step: 0 };
     let zero = Misuse::Slice(SliceFault::ZeroStep);
     assert_eq!(dense.slice(&[step]), Err(zero.into()));
     let places = Places::resolve(&[], &[1 << 32, 1 << 32]).unwrap();
     let error = Selection::of(&places).unwrap_err();
     assert_eq!(
         (error.code(), &error.to_string()[..]),
-        (
-            "shape-size-mismatch",
-            "the size of shape [4294967296, 4294967296] is not representable"
-        )
+        ("shape-size-mismatch", "the size of shape [4294967296, 4294967296] is not representable")
     );
 }
 

@@ -28,12 +28,7 @@ fn on(code: &'static str, role: &str) -> (&'static str, Option<String>) {
 }
 
 fn index_fault(position: u64, value: i128, bound: IndexBound, role: &'static str) -> Error {
-    Violation::IndexValue {
-        position,
-        value,
-        bound,
-    }
-    .of(role)
+    Violation::IndexValue { position, value, bound }.of(role)
 }
 
 /// The parts of [[0, 5, 0], [7, 0, 8]].
@@ -55,22 +50,10 @@ fn csr_lengths_follow_from_the_shape_and_each_other() {
     assert_eq!(csr([2, 3], &[5.0], &[1], &[0, 1, 1]), Ok(()));
     assert_eq!(csr([0, 5], &[], &[], &[0]), Ok(()));
     let mismatch = "shape-size-mismatch";
-    assert_eq!(
-        blame(csr([2, 3], &[5.0], &[1], &[0, 1])),
-        on(mismatch, "indptr")
-    );
-    assert_eq!(
-        blame(csr([2, 3], &[5.0], &[1], &[0, 1, 1, 1])),
-        on(mismatch, "indptr")
-    );
-    assert_eq!(
-        blame(csr([2, 3], &[5.0], &[1, 2], &[0, 1, 1])),
-        on(mismatch, "indices")
-    );
-    assert_eq!(
-        blame(csr([u64::MAX, 3], &[], &[], &[0])),
-        on(mismatch, "indptr")
-    );
+    assert_eq!(blame(csr([2, 3], &[5.0], &[1], &[0, 1])), on(mismatch, "indptr"));
+    assert_eq!(blame(csr([2, 3], &[5.0], &[1], &[0, 1, 1, 1])), on(mismatch, "indptr"));
+    assert_eq!(blame(csr([2, 3], &[5.0], &[1, 2], &[0, 1, 1])), on(mismatch, "indices"));
+    assert_eq!(blame(csr([u64::MAX, 3], &[], &[], &[0])), on(mismatch, "indptr"));
     let mut parts = csr_parts();
     parts.shape = vec![2, 3, 1].into();
     assert_eq!(blame(Csr::from_parts(parts)), (mismatch, None));
@@ -141,9 +124,7 @@ fn indices_of_any_integer_dtype_are_read_and_only_u64_is_strictly_right() {
         assert_eq!(Csr::from_parts(parts).unwrap(), expected);
     }
     let signature = csr_parts();
-    registry
-        .check_strict("sparse_csr", &signature.signature())
-        .unwrap();
+    registry.check_strict("sparse_csr", &signature.signature()).unwrap();
     let (values, coords) = ([1f32], [2u64]);
     let coo = Coo::new([3], &values, &coords).unwrap();
     let signed = Elements::from(&[2i64]);
@@ -193,12 +174,7 @@ fn contents_are_checked_without_the_values() {
     let mut parts = csr_parts();
     parts.take("values").unwrap();
     let roles = format.data_roles().unwrap();
-    assert!(
-        parts
-            .elements
-            .iter()
-            .all(|(role, _)| roles.contains(&&**role))
-    );
+    assert!(parts.elements.iter().all(|(role, _)| roles.contains(&&**role)));
     format.check_data(&parts).unwrap();
 }
 
@@ -222,21 +198,12 @@ fn coo_coordinates_lie_within_their_own_dimension() {
     );
     assert_eq!(
         coo(&[3, 4], &[1.0], &[u64::MAX, 0]),
-        Err(index_fault(
-            0,
-            u64::MAX.into(),
-            IndexBound::Below(3),
-            "coords"
-        ))
+        Err(index_fault(0, u64::MAX.into(), IndexBound::Below(3), "coords"))
     );
     let values = [1f32];
     let coo = Coo::new([3, 4], &values, &[0, 0]).unwrap();
     let negative = [0i16, -7];
-    let parts = with(
-        coo.to_object().unwrap().into_parts(),
-        "coords",
-        (&negative).into(),
-    );
+    let parts = with(coo.to_object().unwrap().into_parts(), "coords", (&negative).into());
     assert_eq!(
         Coo::from_parts(parts).unwrap_err(),
         index_fault(1, -7, IndexBound::Below(4), "coords")
@@ -297,12 +264,7 @@ fn values_that_share_a_place_are_added_and_others_keep_every_bit() {
     let odd_nan = f32::from_bits(0x7f80_0001);
     let coo = Coo::new([3], Elements::from(vec![-0.0, odd_nan]), &[0, 2]).unwrap();
     let dense = coo.to_dense().unwrap();
-    let bits: Vec<u32> = dense
-        .as_slice::<f32>()
-        .unwrap()
-        .iter()
-        .map(|x| x.to_bits())
-        .collect();
+    let bits: Vec<u32> = dense.as_slice::<f32>().unwrap().iter().map(|x| x.to_bits()).collect();
     assert_eq!(bits, [0x8000_0000, 0, 0x7f80_0001]);
 }
 
@@ -310,15 +272,9 @@ fn values_that_share_a_place_are_added_and_others_keep_every_bit() {
 fn values_of_an_unknown_type_are_placed_and_not_added() {
     let values = [1u16, 2, 3, 4];
     let values = || Elements::from(&values).with_logical_type("vendor.pair");
-    let dense = Coo::new([3], values(), &[2, 0])
-        .unwrap()
-        .to_dense()
-        .unwrap();
+    let dense = Coo::new([3], values(), &[2, 0]).unwrap().to_dense().unwrap();
     assert_eq!(*dense.as_slice::<u16>().unwrap(), [3, 4, 0, 0, 1, 2]);
-    let error = Coo::new([3], values(), &[0, 0])
-        .unwrap()
-        .to_dense()
-        .unwrap_err();
+    let error = Coo::new([3], values(), &[0, 0]).unwrap().to_dense().unwrap_err();
     assert_eq!(error.code(), "unsupported");
     let error = Coo::new([3], values(), &[0, 1, 2]).unwrap().to_dense();
     assert_eq!(blame(error), on("shape-size-mismatch", "values"));
@@ -341,11 +297,7 @@ fn missing_lengths_of_old_files_follow_from_the_others() {
     let parts = csr_parts();
     for role in ["values", "indices", "indptr"] {
         let mut signature = parts.signature();
-        let component = signature
-            .components
-            .iter_mut()
-            .find(|c| c.role == role)
-            .unwrap();
+        let component = signature.components.iter_mut().find(|c| c.role == role).unwrap();
         let expected = component.byte_len.take();
         registry.check("sparse_csr", &signature).unwrap();
         assert_eq!(format.expected_len(role, &signature, &registry), expected);
@@ -355,11 +307,7 @@ fn missing_lengths_of_old_files_follow_from_the_others() {
     let parts = coo.to_object().unwrap().into_parts();
     for role in ["values", "coords"] {
         let mut signature = parts.signature();
-        let component = signature
-            .components
-            .iter_mut()
-            .find(|c| c.role == role)
-            .unwrap();
+        let component = signature.components.iter_mut().find(|c| c.role == role).unwrap();
         let expected = component.byte_len.take();
         registry.check("sparse_coo", &signature).unwrap();
         assert_eq!(format.expected_len(role, &signature, &registry), expected);
@@ -410,11 +358,8 @@ fn a_role_that_the_format_does_not_know_has_no_length() {
     ] {
         let roles = roles.iter().chain(&["notes"]);
         let components = roles.clone().map(|role| component(role, DType::U64));
-        let signature = Signature {
-            shape: &[2, 3],
-            attributes: &attributes,
-            components: components.collect(),
-        };
+        let signature =
+            Signature { shape: &[2, 3], attributes: &attributes, components: components.collect() };
         let of = registry.format(format).unwrap();
         for role in roles {
             let len = of.expected_len(role, &signature, &registry);
@@ -501,12 +446,8 @@ fn contents_of_a_wrong_length_are_refused_without_the_metadata() {
     let object = Coo::new([3, 4], &[1f32], &[2, 3]).unwrap();
     let object = object.to_object().unwrap().into_parts();
     // A partial coordinate, and coordinates of a scalar, which has none.
-    for (shape, is_sound) in [
-        (&[3, 4][..], true),
-        (&[4], true),
-        (&[3, 4, 5], false),
-        (&[], false),
-    ] {
+    for (shape, is_sound) in [(&[3, 4][..], true), (&[4], true), (&[3, 4, 5], false), (&[], false)]
+    {
         let mut parts = object.clone();
         parts.shape = shape.into();
         match coo.check_data(&parts) {
@@ -566,10 +507,7 @@ fn a_negative_index_is_refused_at_its_position() {
     let refused = Csr::from_indices([1, 4], &values, &[-1i64], &[0i64, 1]).unwrap_err();
     assert_eq!(refused, below(4, "indices"));
     let refused = Csr::from_indices([1, 4], &values, &[1i32], &[0i32, -1]).unwrap_err();
-    assert_eq!(
-        refused,
-        index_fault(1, -1, IndexBound::NotNegative, "indptr")
-    );
+    assert_eq!(refused, index_fault(1, -1, IndexBound::NotNegative, "indptr"));
     let refused = Coo::from_coords([3, 2], &values, &[-1i64, 0]).unwrap_err();
     assert_eq!(refused, below(3, "coords"));
     let refused = Csr::from_indices([1, 4], &values, &[1f32], &[0i32, 1]);

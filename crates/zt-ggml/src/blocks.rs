@@ -135,11 +135,6 @@ impl ToObject for Blocks<'_> {
         let is_big = self.order == ByteOrder::Big;
         let attributes = is_big.then(|| [(BYTE_ORDER, "big")].into());
         let format = self.block_type.format();
-        Ok(NewObject::new(
-            &self.shape,
-            format,
-            attributes,
-            [(DATA, elements)],
-        ))
+        Ok(NewObject::new(&self.shape, format, attributes, [(DATA, elements)]))
     }
 }

@@ -9,9 +9,8 @@ pub(super) const NON_LINEAR: [f32; 16] = [
 ];
 
 /// Twice the values of E2M1 (OCP Microscaling Formats 1.0). The scales are halved.
-const E2M1: [f32; 16] = [
-    0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 0.0, -1.0, -2.0, -3.0, -4.0, -6.0, -8.0, -12.0,
-];
+const E2M1: [f32; 16] =
+    [0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 0.0, -1.0, -2.0, -3.0, -4.0, -6.0, -8.0, -12.0];
 
 /// `d: f16`, 32 values.
 pub(super) fn iq4_nl(block: &[u8; 18], out: &mut [f32; 32]) {

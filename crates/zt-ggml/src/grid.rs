@@ -62,10 +62,7 @@ pub(super) fn iq3_xxs(block: &[u8; 98], out: &mut [f32; 256]) {
         let d = d * (0.5 + scale_of(packed)) * 0.5;
         let eights = in_groups::<2, 8>(qs, out);
         for (([first, second], out), at) in eights.zip(0..4) {
-            let fours = (
-                &IQ3_XXS[usize::from(*first)],
-                &IQ3_XXS[usize::from(*second)],
-            );
+            let fours = (&IQ3_XXS[usize::from(*first)], &IQ3_XXS[usize::from(*second)]);
             put(out, d, &joined(fours), signs(packed, at));
         }
     }
@@ -84,10 +81,7 @@ pub(super) fn iq3_s(block: &[u8; 110], out: &mut [f32; 256]) {
         let high = qh[at / 4 % 8] >> (at % 4 * 2);
         let d = d * (1.0 + 2.0 * f32::from(nibble(scales, at / 4)));
         let index = |low: u8, high: u8| usize::from(u16::from(low) | u16::from(high & 1) << 8);
-        let fours = (
-            &IQ3_S[index(*first, high) & 511],
-            &IQ3_S[index(*second, high >> 1) & 511],
-        );
+        let fours = (&IQ3_S[index(*first, high) & 511], &IQ3_S[index(*second, high >> 1) & 511]);
         put(out, d, &joined(fours), u32::from(*signs));
     }
 }

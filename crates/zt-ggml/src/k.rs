@@ -59,11 +59,7 @@ pub(super) fn q4_k(block: &[u8; 144], out: &mut [f32; 256]) {
     let (d, dmin) = (half([*d0, *d1]), half([*m0, *m1]));
     let (packed, qs) = rest.split_at(12);
     let (scales, mins) = scales_and_mins(packed);
-    let pairs = scales
-        .as_chunks::<2>()
-        .0
-        .iter()
-        .zip(mins.as_chunks::<2>().0);
+    let pairs = scales.as_chunks::<2>().0.iter().zip(mins.as_chunks::<2>().0);
     let groups = in_groups::<32, 64>(qs, out);
     for ((qs, out), (scales, mins)) in groups.zip(pairs) {
         let [d_low, d_high] = scales.map(|scale| d * f32::from(scale));

@@ -36,10 +36,7 @@ impl BlockType {
             "Q4_1" | "Q5_1" => (Half(0), &[(0, ONE), (2, ZERO)]),
             "Q2_K" => (Half(80), &[(0, &[1; 16]), (80, ONE), (82, ZERO)]),
             // 33, less 32: the lower 4 bits are 1, the upper 2 are 2.
-            "Q3_K" => (
-                Half(108),
-                &[(96, &[0x11; 8]), (104, &[0xaa; 4]), (108, ONE)],
-            ),
+            "Q3_K" => (Half(108), &[(96, &[0x11; 8]), (104, &[0xaa; 4]), (108, ONE)]),
             "Q4_K" | "Q5_K" => (Half(0), &[(0, ONE), (2, ZERO), (4, SCALES_OF_K)]),
             "Q6_K" => (Half(208), &[(192, &[1; 16]), (208, ONE)]),
             "Q8_K" => (Single(0), &[(0, &[0, 0, 0x80, 0x3f])]),
@@ -92,10 +89,7 @@ impl Blocks<'_> {
             let scale = scale.of(&block).unwrap_or_default();
             for (at, bytes) in neutral {
                 let field = block.get_mut(*at..).unwrap_or_default();
-                field
-                    .iter_mut()
-                    .zip(*bytes)
-                    .for_each(|(into, byte)| *into = *byte);
+                field.iter_mut().zip(*bytes).for_each(|(into, byte)| *into = *byte);
             }
             block_type.dequantize(&block, &mut levels);
             take(&levels, scale);

@@ -24,10 +24,7 @@ pub(super) fn q4_1(values: &[f32; 32], out: &mut Vec<u8>) {
     let id = inverse(d);
     half(out, d);
     half(out, min);
-    nibbles(
-        out,
-        &values.map(|value| code((value - min) * id + 0.5).min(15)),
-    );
+    nibbles(out, &values.map(|value| code((value - min) * id + 0.5).min(15)));
 }
 
 pub(super) fn q5_0(values: &[f32; 32], out: &mut Vec<u8>) {
@@ -101,11 +98,7 @@ fn nearest(value: f32) -> u8 {
 /// The first value of the greatest magnitude.
 fn extreme(values: &[f32; 32]) -> f32 {
     let greater = |known: f32, value: &f32| {
-        if value.abs() > known.abs() {
-            *value
-        } else {
-            known
-        }
+        if value.abs() > known.abs() { *value } else { known }
     };
     let [first, ..] = values;
     values.iter().fold(*first, greater)

@@ -148,9 +148,7 @@ impl BlockType {
     pub fn byte_len(&self, count: u64) -> Option<u64> {
         let blocks = count.checked_div(self.block_len())?;
         let is_whole = count.is_multiple_of(self.block_len());
-        blocks
-            .checked_mul(self.block_byte_len())
-            .filter(|_| is_whole)
+        blocks.checked_mul(self.block_byte_len()).filter(|_| is_whole)
     }
 
     /// Whether blocks in this byte order are supported. All little-endian ones are.
@@ -170,9 +168,7 @@ impl BlockType {
             for words in self.words.unwrap_or_default() {
                 let fields = block.get_mut(usize::from(words.at)..).unwrap_or_default();
                 let fields = fields.chunks_exact_mut(usize::from(words.width));
-                fields
-                    .take(usize::from(words.count))
-                    .for_each(<[u8]>::reverse);
+                fields.take(usize::from(words.count)).for_each(<[u8]>::reverse);
             }
         }
     }
@@ -188,9 +184,7 @@ impl BlockType {
 impl BlockType {
     /// The types that [`BlockType::quantize`] makes: Q4_0, Q4_1, Q5_0, Q5_1, Q8_0 and IQ4_NL.
     pub fn quantized() -> impl Iterator<Item = &'static BlockType> {
-        BLOCK_TYPES
-            .iter()
-            .filter(|known| known.quantizer().is_some())
+        BLOCK_TYPES.iter().filter(|known| known.quantizer().is_some())
     }
 
     /// Appends little-endian blocks of `values` to `out`, as many as are whole; none if the type is not of
@@ -266,10 +260,7 @@ mod tests {
             for words in block_type.words.unwrap_or_default() {
                 assert!(words.at + words.width * words.count <= block_type.bytes);
             }
-            let block: Vec<u8> = (0..=255)
-                .cycle()
-                .take(usize::from(block_type.bytes))
-                .collect();
+            let block: Vec<u8> = (0..=255).cycle().take(usize::from(block_type.bytes)).collect();
             let mut swapped = block.clone();
             block_type.swap(&mut swapped);
             let has_words = block_type.words.is_some_and(|words| !words.is_empty());

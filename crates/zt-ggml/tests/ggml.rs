@@ -37,13 +37,8 @@ fn blocks_of(block_type: &BlockType, masked: &str) -> Vec<u8> {
     let len = usize::try_from(BLOCKS * block_type.block_byte_len()).unwrap();
     let mut blocks: Vec<u8> = splitmix64(block_type.id().into()).take(len).collect();
     let size = usize::try_from(block_type.block_byte_len()).unwrap();
-    for offset in masked
-        .split(',')
-        .filter_map(|text| text.parse::<usize>().ok())
-    {
-        blocks
-            .chunks_mut(size)
-            .for_each(|block| block[offset] &= 0xBF);
+    for offset in masked.split(',').filter_map(|text| text.parse::<usize>().ok()) {
+        blocks.chunks_mut(size).for_each(|block| block[offset] &= 0xBF);
     }
     blocks
 }
@@ -59,10 +54,7 @@ fn every_type_decodes_bit_for_bit_as_gguf_py_does() {
         assert_eq!(size, words[2], "{block_type}");
         let bytes = blocks_of(block_type, words[3]);
         let shape = [2, BLOCKS / 2 * block_type.block_len()];
-        let dense = Blocks::new(block_type, shape, &bytes[..])
-            .unwrap()
-            .to_dense()
-            .unwrap();
+        let dense = Blocks::new(block_type, shape, &bytes[..]).unwrap().to_dense().unwrap();
         let first: Vec<String> = dense.as_slice::<f32>().unwrap()[..8]
             .iter()
             .map(|value| format!("{:08x}", value.to_bits()))
@@ -74,9 +66,8 @@ fn every_type_decodes_bit_for_bit_as_gguf_py_does() {
 }
 
 /// The values of E2M1, the type of the four bits, by the table of OCP's Microscaling Formats.
-const E2M1: [f64; 16] = [
-    0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0,
-];
+const E2M1: [f64; 16] =
+    [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0];
 
 /// Asserts that a group with all sixteen values decodes to these values times the `scale` of its byte.
 /// A block has a byte for each group, and then the bits of all groups.
@@ -110,12 +101,8 @@ fn assert_scaled(format: &str, codes: std::ops::RangeInclusive<u8>, scale: impl 
 fn every_scale_of_a_byte_is_the_power_or_the_number_that_it_codes() {
     // The halves of the least two are subnormal, and multiples of the largest are beyond f32. 0xff is
     // NaN for OCP, and one more power in ggml.
-    assert_scaled("gguf.mxfp4/1", 0..=255, |code| {
-        2f64.powi(i32::from(code) - 127)
-    });
-    assert_scaled("gguf.nvfp4/1", 0..=0x7e, |code| {
-        F8E4M3Fn::from_bits(code).to_f32().into()
-    });
+    assert_scaled("gguf.mxfp4/1", 0..=255, |code| 2f64.powi(i32::from(code) - 127));
+    assert_scaled("gguf.nvfp4/1", 0..=0x7e, |code| F8E4M3Fn::from_bits(code).to_f32().into());
     // NaN in E4M3, and 0 in ggml.
     assert_scaled("gguf.nvfp4/1", 0x7f..=0x7f, |_| 0.0);
 }
@@ -127,19 +114,13 @@ fn big_endian_blocks_have_the_same_values_if_their_form_is_defined() {
         let block_type = BlockType::from_id(words[1].parse().unwrap()).unwrap();
         let mut bytes = blocks_of(block_type, words[3]);
         let shape = [BLOCKS * block_type.block_len()];
-        let expected = Blocks::new(block_type, shape, &bytes[..])
-            .unwrap()
-            .to_dense()
-            .unwrap();
+        let expected = Blocks::new(block_type, shape, &bytes[..]).unwrap().to_dense().unwrap();
         block_type.swap(&mut bytes);
         let parts = parts(&shape, [("byte_order", "big")].into(), &bytes);
         let blocks = Blocks::from_parts(block_type, parts).unwrap();
         let object = blocks.to_object().unwrap();
         assert_eq!(object.attributes, Some([("byte_order", "big")].into()));
-        assert_eq!(
-            Blocks::from_parts(block_type, object.into_parts()).unwrap(),
-            blocks
-        );
+        assert_eq!(Blocks::from_parts(block_type, object.into_parts()).unwrap(), blocks);
         if block_type.is_known_in(ByteOrder::Big) {
             assert_eq!(blocks.to_dense().unwrap(), expected);
         } else {
@@ -167,36 +148,16 @@ fn violation(parts: &Parts<'_>) -> Violation {
 
 #[test]
 fn every_row_is_whole_blocks() {
-    let row = SizeMismatch::Row {
-        len: 16,
-        multiple: 32,
-    };
-    assert_eq!(
-        violation(&parts(&[2, 16], Map::new(), &[0; 18])),
-        row.into()
-    );
+    let row = SizeMismatch::Row { len: 16, multiple: 32 };
+    assert_eq!(violation(&parts(&[2, 16], Map::new(), &[0; 18])), row.into());
     // A scalar is a row of one.
-    let scalar = SizeMismatch::Row {
-        len: 1,
-        multiple: 32,
-    };
+    let scalar = SizeMismatch::Row { len: 1, multiple: 32 };
     assert_eq!(violation(&parts(&[], Map::new(), &[0; 18])), scalar.into());
-    let bytes = SizeMismatch::Bytes {
-        expected: 36,
-        found: 18,
-    };
-    assert_eq!(
-        violation(&parts(&[2, 32], Map::new(), &[0; 18])),
-        bytes.into()
-    );
+    let bytes = SizeMismatch::Bytes { expected: 36, found: 18 };
+    assert_eq!(violation(&parts(&[2, 32], Map::new(), &[0; 18])), bytes.into());
     let shape = [1 << 62, 32];
-    let overflow = SizeMismatch::Overflow {
-        shape: shape.into(),
-    };
-    assert_eq!(
-        violation(&parts(&shape, Map::new(), &[0; 18])),
-        overflow.into()
-    );
+    let overflow = SizeMismatch::Overflow { shape: shape.into() };
+    assert_eq!(violation(&parts(&shape, Map::new(), &[0; 18])), overflow.into());
     let q4_0 = BlockType::from_format("gguf.q4_0/1").unwrap();
     let empty = Blocks::new(q4_0, [0, 32], &[][..]).unwrap();
     assert_eq!(empty.to_dense().unwrap().shape(), [0, 32]);
@@ -226,10 +187,7 @@ fn blocks_have_a_type_a_shape_and_bytes() {
     let blocks = Blocks::new(q4_0, [2, 32], &[0; 36][..]).unwrap();
     assert_eq!(blocks.block_type(), q4_0);
     assert_eq!(blocks.shape(), [2, 32]);
-    assert_eq!(
-        (blocks.byte_order(), blocks.bytes()),
-        (ByteOrder::Little, &[0; 36][..])
-    );
+    assert_eq!((blocks.byte_order(), blocks.bytes()), (ByteOrder::Little, &[0; 36][..]));
     assert_eq!(format!("{q4_0:?} {q4_0:>6}"), "Q4_0   Q4_0");
     assert_ne!(q4_0, BlockType::from_format("gguf.q4_1/1").unwrap());
     let format = BlockFormat(q4_0);
@@ -251,27 +209,16 @@ fn the_byte_order_matters_except_for_blocks_of_bytes() {
         assert_eq!(block_type.has_words(), !is_bytes, "{block_type}");
     }
     // ggml declares bytes and reads words: the big-endian form is undefined.
-    let unsaid = BLOCK_TYPES
-        .iter()
-        .filter(|block_type| !block_type.is_known_in(ByteOrder::Big));
+    let unsaid = BLOCK_TYPES.iter().filter(|block_type| !block_type.is_known_in(ByteOrder::Big));
     let unsaid: Vec<&str> = unsaid.map(BlockType::name).collect();
-    assert_eq!(
-        unsaid,
-        ["Q5_0", "Q5_1", "Q3_K", "IQ2_XXS", "IQ3_XXS", "IQ1_M"]
-    );
+    assert_eq!(unsaid, ["Q5_0", "Q5_1", "Q3_K", "IQ2_XXS", "IQ3_XXS", "IQ1_M"]);
 }
 
 #[test]
 fn data_is_plain_bytes_and_the_byte_order_one_of_two() {
     let mut typed = parts(&[32], Map::new(), &[0; 18]);
     typed.elements[0].1.dtype = DType::I8;
-    assert!(matches!(
-        violation(&typed),
-        Violation::DType {
-            found: Some(DType::I8),
-            ..
-        }
-    ));
+    assert!(matches!(violation(&typed), Violation::DType { found: Some(DType::I8), .. }));
     let mut logical = parts(&[32], Map::new(), &[0; 18]);
     logical.elements[0].1.logical_type = Some("f8_e5m2".into());
     assert!(matches!(violation(&logical), Violation::LogicalType { .. }));
@@ -304,10 +251,7 @@ fn sets() -> Vec<Vec<f32>> {
     let bytes: Vec<u8> = splitmix64(7).take(BLOCKS * 64).collect();
     let integers = bytes.as_chunks().0.iter();
     let integers: Vec<i16> = integers.map(|bytes| i16::from_le_bytes(*bytes)).collect();
-    let exponents: Vec<i32> = splitmix64(8)
-        .take(BLOCKS)
-        .map(|it| i32::from(it % 48))
-        .collect();
+    let exponents: Vec<i32> = splitmix64(8).take(BLOCKS).map(|it| i32::from(it % 48)).collect();
     let scaled = |add: i32| {
         let blocks = integers.chunks(32).zip(&exponents);
         let blocks = blocks.flat_map(|(block, exponent)| {
@@ -333,20 +277,14 @@ fn sets() -> Vec<Vec<f32>> {
 #[test]
 fn values_are_quantized_bit_for_bit_as_gguf_py_does() {
     let (table, sets) = (include_str!("data/quantize.txt"), sets());
-    let names: Vec<&str> = table
-        .lines()
-        .filter_map(|line| line.split(' ').next())
-        .collect();
+    let names: Vec<&str> = table.lines().filter_map(|line| line.split(' ').next()).collect();
     let quantized: Vec<&str> = BlockType::quantized().map(BlockType::name).collect();
     assert!(quantized.iter().all(|name| names.contains(name)));
     assert_eq!(quantized.len(), names.len());
     for line in table.lines() {
         let mut words = line.split(' ');
         let name = words.next().unwrap();
-        let block_type = BLOCK_TYPES
-            .iter()
-            .find(|known| known.name() == name)
-            .unwrap();
+        let block_type = BLOCK_TYPES.iter().find(|known| known.name() == name).unwrap();
         let hashes: Vec<&str> = words.collect();
         assert_eq!(hashes.len(), sets.len());
         for (at, (values, hash)) in sets.iter().zip(hashes).enumerate() {

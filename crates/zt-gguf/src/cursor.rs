@@ -67,11 +67,7 @@ impl<'s> Cursor<'s> {
     pub(super) fn take(&mut self, len: u64, what: &'static str) -> Result<&[u8]> {
         let available = self.available();
         if len > available {
-            return Err(self.error(Violation::Ends {
-                what,
-                needed: len,
-                available,
-            }));
+            return Err(self.error(Violation::Ends { what, needed: len, available }));
         }
         if len > (self.window.len() - self.used) as u64 {
             self.load(len.max(WINDOW).min(available))?;
@@ -117,11 +113,7 @@ impl<'s> Cursor<'s> {
 
     /// A length, a count or a dimension: u32 in version 1, u64 since.
     pub(super) fn length(&mut self, what: &'static str) -> Result<u64> {
-        if self.short {
-            self.u32(what).map(u64::from)
-        } else {
-            self.u64(what)
-        }
+        if self.short { self.u32(what).map(u64::from) } else { self.u64(what) }
     }
 
     /// A count of items that take at least `least` bytes each.
@@ -141,18 +133,10 @@ impl<'s> Cursor<'s> {
         let available = self.available();
         let needed = declared.checked_mul(least);
         if needed.is_none_or(|needed| needed > available) {
-            return Err(self.error(Violation::Count {
-                what,
-                declared,
-                available,
-            }));
+            return Err(self.error(Violation::Count { what, declared, available }));
         }
         if declared > limit {
-            return Err(self.error(Violation::TooMany {
-                what,
-                declared,
-                limit,
-            }));
+            return Err(self.error(Violation::TooMany { what, declared, limit }));
         }
         Ok(declared)
     }

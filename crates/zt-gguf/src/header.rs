@@ -72,24 +72,15 @@ impl Header {
         }
         let data = cursor.offset().checked_next_multiple_of(alignment);
         let data = data.ok_or(Violation::Overflow)?;
-        Ok(Header {
-            order,
-            metadata,
-            tensors: place(infos, data, alignment, source.byte_len())?,
-        })
+        Ok(Header { order, metadata, tensors: place(infos, data, alignment, source.byte_len())? })
     }
 }
 
 /// The version, and the byte order in which it is valid.
 fn version(cursor: &mut Cursor<'_>) -> Result<(u32, ByteOrder)> {
     let found = cursor.u32("the version")?;
-    let orders = [
-        (found, ByteOrder::Little),
-        (found.swap_bytes(), ByteOrder::Big),
-    ];
-    let known = orders
-        .into_iter()
-        .find(|(version, _)| (1..=3).contains(version));
+    let orders = [(found, ByteOrder::Little), (found.swap_bytes(), ByteOrder::Big)];
+    let known = orders.into_iter().find(|(version, _)| (1..=3).contains(version));
     known.ok_or_else(|| Error::from(Violation::Version { found }).with_offset(4))
 }
 
@@ -97,12 +88,7 @@ fn info(cursor: &mut Cursor<'_>) -> Result<Info> {
     let name = cursor.text("a name")?;
     let described = description(cursor);
     let (tensor_type, shape, offset) = described.map_err(|error| error.with_object(&name))?;
-    Ok(Info {
-        name,
-        tensor_type,
-        shape,
-        offset,
-    })
+    Ok(Info { name, tensor_type, shape, offset })
 }
 
 /// The fields after a name: dimensions, fastest first, the type and the offset.
@@ -136,9 +122,7 @@ fn place(infos: Vec<Info>, data: u64, alignment: u64, byte_len: u64) -> Result<V
     for (info, next) in infos.into_iter().zip(following) {
         let (found, name) = (info.offset, info.name);
         let blame = |violation: Violation| Error::from(violation).with_object(&name);
-        let start = data
-            .checked_add(found)
-            .ok_or_else(|| blame(Violation::Overflow))?;
+        let start = data.checked_add(found).ok_or_else(|| blame(Violation::Overflow))?;
         let blame = |violation: Violation| blame(violation).with_offset(start);
         if is_exact && found != expected {
             return Err(blame(Violation::Misplaced { expected, found }));
@@ -155,19 +139,13 @@ fn place(infos: Vec<Info>, data: u64, alignment: u64, byte_len: u64) -> Result<V
             // If `next` comes first, it is refused below, or this tensor lies beyond the end.
             None => Span::new(start, next.saturating_sub(found)),
         };
-        let end = known.map_or(Some(found), |len| {
-            found.checked_add(len)?.checked_next_multiple_of(alignment)
-        });
+        let end = known
+            .map_or(Some(found), |len| found.checked_add(len)?.checked_next_multiple_of(alignment));
         let (Some(span), Some(end)) = (span, end) else {
             return Err(blame(Violation::Overflow));
         };
         (expected, is_exact) = (end, known.is_some());
-        tensors.push(Tensor {
-            name,
-            tensor_type: info.tensor_type,
-            shape: info.shape,
-            span,
-        });
+        tensors.push(Tensor { name, tensor_type: info.tensor_type, shape: info.shape, span });
     }
     Ok(tensors)
 }

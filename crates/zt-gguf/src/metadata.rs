@@ -50,15 +50,13 @@ impl Metadata {
             return Ok(DEFAULT_ALIGNMENT);
         };
         let alignment = value.as_u64().filter(|_| value_type.name() == "uint32");
-        alignment
-            .filter(|alignment| alignment.is_power_of_two())
-            .ok_or_else(|| {
-                let value = match value.as_i128() {
-                    Some(number) => format!("the {value_type} {number}"),
-                    None => format!("of type {value_type}"),
-                };
-                Error::from(Violation::Alignment { value })
-            })
+        alignment.filter(|alignment| alignment.is_power_of_two()).ok_or_else(|| {
+            let value = match value.as_i128() {
+                Some(number) => format!("the {value_type} {number}"),
+                None => format!("of type {value_type}"),
+            };
+            Error::from(Violation::Alignment { value })
+        })
     }
 
     /// The attributes; `None` if there are no pairs.

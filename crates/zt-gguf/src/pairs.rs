@@ -79,11 +79,7 @@ pub(super) fn of_part(set: Option<Attributes>, part: Part) -> Attributes {
 
 /// Sets a pair. It keeps its place and its type, unless the change gives another. A new pair is the last one.
 pub(super) fn set(attributes: &mut Attributes, change: &AttributeChange) -> Result<()> {
-    let AttributeChange {
-        key,
-        values,
-        value_type,
-    } = change;
+    let AttributeChange { key, values, value_type } = change;
     let types = attributes.get(TYPES).and_then(Value::as_array);
     let mut types = types.unwrap_or_default().to_vec();
     let pair = |item: &Value| match item.as_array() {
@@ -97,9 +93,7 @@ pub(super) fn set(attributes: &mut Attributes, change: &AttributeChange) -> Resu
     let wanted = match value_type {
         Some(name) => {
             let value_type = ValueType::from_short_name(name);
-            let unknown = || Fault::NoAttributeType {
-                value_type: name.clone(),
-            };
+            let unknown = || Fault::NoAttributeType { value_type: name.clone() };
             Some(value_type.ok_or_else(unknown)?)
         }
         None => known,
@@ -110,10 +104,8 @@ pub(super) fn set(attributes: &mut Attributes, change: &AttributeChange) -> Resu
     });
     let (value_type, value) = held.next().ok_or_else(|| Fault::AttributeType {
         key: key.clone(),
-        value_type: wanted.map_or(
-            "a number, a text, a bool, or a list of one of them",
-            ValueType::name,
-        ),
+        value_type: wanted
+            .map_or("a number, a text, a bool, or a list of one of them", ValueType::name),
     })?;
     attributes.insert(key.as_str(), value);
     let item = Value::array(vec![key.as_str().into(), value_type.name().into()]);
@@ -127,30 +119,19 @@ pub(super) fn set(attributes: &mut Attributes, change: &AttributeChange) -> Resu
 
 /// Appends the lists of types of all files to the first one. A key in the first list keeps its type.
 fn join_types(files: &mut [Attributes]) {
-    let mut files = files.iter_mut().filter(|file| {
-        file.get(TYPES)
-            .is_some_and(|types| types.as_array().is_some())
-    });
+    let mut files = files
+        .iter_mut()
+        .filter(|file| file.get(TYPES).is_some_and(|types| types.as_array().is_some()));
     let Some(first) = files.next() else {
         return;
     };
-    let key = |item: &Value| {
-        item.as_array()
-            .and_then(|item| item.first()?.to_cbor().ok())
-    };
-    let mut types: Vec<Value> = first
-        .get(TYPES)
-        .and_then(Value::as_array)
-        .unwrap_or_default()
-        .to_vec();
+    let key = |item: &Value| item.as_array().and_then(|item| item.first()?.to_cbor().ok());
+    let mut types: Vec<Value> =
+        first.get(TYPES).and_then(Value::as_array).unwrap_or_default().to_vec();
     let mut known: HashSet<Option<Vec<u8>>> = types.iter().map(key).collect();
     for file in files {
         if let Some(Value::Array(further)) = file.remove(TYPES) {
-            types.extend(
-                Vec::from(further)
-                    .into_iter()
-                    .filter(|item| known.insert(key(item))),
-            );
+            types.extend(Vec::from(further).into_iter().filter(|item| known.insert(key(item))));
         }
     }
     first.insert(TYPES, Value::array(types));

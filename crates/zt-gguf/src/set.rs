@@ -29,11 +29,7 @@ impl Part {
     pub(super) fn read(source: Box<dyn Source>) -> Result<Self> {
         let mut header = Header::read(&source)?;
         let attributes = std::mem::take(&mut header.metadata).into_attributes();
-        Ok(Part {
-            source,
-            header,
-            attributes,
-        })
+        Ok(Part { source, header, attributes })
     }
 
     /// The number of files of its set; `None` for a file that is whole.
@@ -73,9 +69,8 @@ impl Set {
             return Ok(Err(part));
         };
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let Some(stem) = no
-            .checked_add(1)
-            .and_then(|number| name.strip_suffix(&ending(number, count)))
+        let Some(stem) =
+            no.checked_add(1).and_then(|number| name.strip_suffix(&ending(number, count)))
         else {
             return Ok(Err(part));
         };
@@ -101,12 +96,7 @@ impl Set {
         let (attributes, warnings) = joined(&mut parts, stem);
         let mut paths = vec![path.to_owned()];
         paths.extend(neighbours.into_paths());
-        Ok(Ok(Set {
-            parts,
-            attributes,
-            warnings,
-            paths,
-        }))
+        Ok(Ok(Set { parts, attributes, warnings, paths }))
     }
 }
 
@@ -122,24 +112,18 @@ fn other(
     name: String,
     (no, count): (u64, u64),
 ) -> Result<Part> {
-    let (source, path) = neighbours
-        .open(Some(from), &name)
-        .map_err(|refusal| match refusal {
-            Refusal::Failed(error) => error,
-            Refusal::Location(why) => Violation::PartPath {
-                name: name.clone(),
-                why,
+    let (source, path) = neighbours.open(Some(from), &name).map_err(|refusal| match refusal {
+        Refusal::Failed(error) => error,
+        Refusal::Location(why) => Violation::PartPath { name: name.clone(), why }.into(),
+        Refusal::Missing | Refusal::NeedsPath => {
+            let link = Fault::of_link(&from.with_file_name(&name));
+            let name = name.clone();
+            match link {
+                Some(link) => Violation::PartLink { name, link }.into(),
+                None => Violation::NoPart { name, count }.into(),
             }
-            .into(),
-            Refusal::Missing | Refusal::NeedsPath => {
-                let link = Fault::of_link(&from.with_file_name(&name));
-                let name = name.clone();
-                match link {
-                    Some(link) => Violation::PartLink { name, link }.into(),
-                    None => Violation::NoPart { name, count }.into(),
-                }
-            }
-        })?;
+        }
+    })?;
     let part = Part::read(source).map_err(|error| error.with_path(&path))?;
     if part.number(SPLIT_NO) != Some(no) || part.count() != Some(count) {
         return Err(Violation::OtherSet { name }.into());

@@ -49,10 +49,7 @@ impl TensorType {
             return Some(TensorType::Blocks(block_type));
         }
         let number = format.strip_prefix(UNKNOWN.0)?.strip_suffix(UNKNOWN.1)?;
-        let id = number
-            .parse()
-            .ok()
-            .filter(|id: &u32| id.to_string() == number)?;
+        let id = number.parse().ok().filter(|id: &u32| id.to_string() == number)?;
         let unknown = TensorType::Unknown(id);
         (TensorType::from_id(id) == unknown).then_some(unknown)
     }
@@ -113,19 +110,10 @@ mod tests {
             let tensor_type = TensorType::from_id(id);
             assert_eq!(tensor_type.id(), id);
             if !matches!(tensor_type, TensorType::Plain(_)) {
-                assert_eq!(
-                    TensorType::from_format(&tensor_type.format()),
-                    Some(tensor_type)
-                );
+                assert_eq!(TensorType::from_format(&tensor_type.format()), Some(tensor_type));
             }
         }
-        for wrong in [
-            "gguf.type_2/1",
-            "gguf.type_04/1",
-            "gguf.type_/1",
-            "gguf.q4_0/2",
-            "dense",
-        ] {
+        for wrong in ["gguf.type_2/1", "gguf.type_04/1", "gguf.type_/1", "gguf.q4_0/2", "dense"] {
             assert_eq!(TensorType::from_format(wrong), None);
         }
     }

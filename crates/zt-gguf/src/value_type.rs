@@ -60,13 +60,11 @@ pub(super) const VALUES_MAX: u64 = 1 << 24;
 
 impl ValueType {
     pub(super) fn from_name(name: &str) -> Option<Self> {
-        SCALARS
-            .iter()
-            .find_map(|(_, scalar, one, array, _)| match name {
-                name if name == *one => Some(ValueType::One(*scalar)),
-                name if name == *array => Some(ValueType::Array(*scalar)),
-                _ => None,
-            })
+        SCALARS.iter().find_map(|(_, scalar, one, array, _)| match name {
+            name if name == *one => Some(ValueType::One(*scalar)),
+            name if name == *array => Some(ValueType::Array(*scalar)),
+            _ => None,
+        })
     }
 
     /// As [`ValueType::from_name`], or a single value's type in short: `u32`, `f32`, `str`.
@@ -237,9 +235,7 @@ impl Scalar {
     /// A number as a float of this type. Any other value is left as it is.
     fn cast(self, value: &Value) -> Value {
         #[expect(clippy::cast_precision_loss, reason = "rounded, as any float is")]
-        let number = value
-            .as_f64()
-            .or_else(|| value.as_i128().map(|it| it as f64));
+        let number = value.as_f64().or_else(|| value.as_i128().map(|it| it as f64));
         match (self, number) {
             (Scalar::Float64, Some(number)) => Value::Float(number),
             (Scalar::Float32, Some(number)) => {
@@ -308,24 +304,11 @@ mod tests {
 
     #[test]
     fn every_bit_of_an_f32_survives_and_no_other_f64_becomes_one() {
-        for bits in [
-            0,
-            0x8000_0000,
-            1,
-            0x3F80_0000,
-            0x7F80_0000,
-            0xFF80_0001,
-            0x7FC1_2345,
-        ] {
+        for bits in [0, 0x8000_0000, 1, 0x3F80_0000, 0x7F80_0000, 0xFF80_0001, 0x7FC1_2345] {
             assert_eq!(narrowed(widened(bits)), Some(bits), "{bits:08x}");
         }
         assert!(widened(0x7F80_0001).is_nan());
-        for value in [
-            0.1,
-            1e300,
-            f64::from_bits(0x7FF8_0000_0000_0001),
-            f64::MIN_POSITIVE,
-        ] {
+        for value in [0.1, 1e300, f64::from_bits(0x7FF8_0000_0000_0001), f64::MIN_POSITIVE] {
             assert_eq!(narrowed(value), None, "{value}");
         }
     }
@@ -352,10 +335,7 @@ mod tests {
     #[test]
     fn a_cast_rounds_floats_and_refuses_what_is_out_of_range() {
         let cast = |name, value: Value| ValueType::from_name(name)?.cast(&value);
-        assert_eq!(
-            cast("float32", 0.1.into()),
-            Some(Value::Float(0.1f32.into()))
-        );
+        assert_eq!(cast("float32", 0.1.into()), Some(Value::Float(0.1f32.into())));
         assert_eq!(cast("float32", 3u64.into()), Some(Value::Float(3.0)));
         assert_eq!(cast("float64", (-3i64).into()), Some(Value::Float(-3.0)));
         assert_eq!(cast("float32", 1e300.into()), None);
@@ -379,10 +359,7 @@ mod tests {
         assert_eq!(of(0.1.into()), Some("float64"));
         assert_eq!(of("text".into()), Some("string"));
         assert_eq!(of(true.into()), Some("bool"));
-        assert_eq!(
-            of(vec![Value::from(1u64), (-1i64).into()].into()),
-            Some("array[int32]")
-        );
+        assert_eq!(of(vec![Value::from(1u64), (-1i64).into()].into()), Some("array[int32]"));
         assert_eq!(
             of(vec![Value::from(1u64), (-1i64).into(), (1u64 << 40).into()].into()),
             Some("array[int64]")

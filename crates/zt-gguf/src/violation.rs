@@ -11,25 +11,13 @@ pub(super) enum Violation {
     #[error("version {found:#x} is not 1, 2 or 3 in either byte order")]
     Version { found: u32 },
     #[error("truncated: {available} of {needed} bytes of {what} are there")]
-    Ends {
-        what: &'static str,
-        needed: u64,
-        available: u64,
-    },
+    Ends { what: &'static str, needed: u64, available: u64 },
     #[error(
         "truncated or invalid: {declared} {what} take more than the {available} bytes that follow"
     )]
-    Count {
-        what: &'static str,
-        declared: u64,
-        available: u64,
-    },
+    Count { what: &'static str, declared: u64, available: u64 },
     #[error("{declared} {what}, the limit is {limit}")]
-    TooMany {
-        what: &'static str,
-        declared: u64,
-        limit: u64,
-    },
+    TooMany { what: &'static str, declared: u64, limit: u64 },
     #[error("unknown value type {id}")]
     ValueType { id: u32 },
     #[error("an array of arrays is invalid")]

@@ -96,11 +96,7 @@ impl Tensor<'_> {
         let Some(block_type) = self.swapped else {
             return self.object.write_values(self.byte_len, sink, progress);
         };
-        let mut out = Swapped {
-            out: sink,
-            block_type,
-            pending: Vec::new(),
-        };
+        let mut out = Swapped { out: sink, block_type, pending: Vec::new() };
         self.object.write_values(self.byte_len, &mut out, progress)
     }
 }
@@ -190,12 +186,7 @@ fn tensor<'i>(job: &mut Job<'_>, mut object: Outgoing<'i>) -> Result<Option<Tens
                 job.accept(Loss::Shape, Some(name));
                 return Ok(None);
             };
-            Ok(Some(Tensor {
-                object,
-                tensor_type,
-                byte_len,
-                swapped: None,
-            }))
+            Ok(Some(Tensor { object, tensor_type, byte_len, swapped: None }))
         }
     }
 }
@@ -209,10 +200,8 @@ fn blocks<'i>(
     let source = object.object();
     let name = Some(object.name());
     job.rest(&object, &[BYTE_ORDER]);
-    let is_big = source
-        .attributes()
-        .get(BYTE_ORDER)
-        .is_some_and(|order| order.as_str() == Some("big"));
+    let is_big =
+        source.attributes().get(BYTE_ORDER).is_some_and(|order| order.as_str() == Some("big"));
     let swapped = match tensor_type {
         TensorType::Blocks(block_type) if block_type.is_known_in(ByteOrder::Big) => {
             Some(block_type).filter(|_| is_big)
@@ -232,12 +221,7 @@ fn blocks<'i>(
         job.accept(Loss::Component { role }, name);
         return Ok(None);
     };
-    Ok(Some(Tensor {
-        object,
-        tensor_type,
-        byte_len,
-        swapped,
-    }))
+    Ok(Some(Tensor { object, tensor_type, byte_len, swapped }))
 }
 
 /// Everything before the data, without its padding.
@@ -256,12 +240,7 @@ fn header(metadata: &Metadata, tensors: &[Tensor<'_>], alignment: u64) -> Result
         #[expect(clippy::cast_possible_truncation, reason = "at most RANK_MAX")]
         let rank = shape.len() as u32;
         out.extend(rank.to_le_bytes());
-        out.extend(
-            shape
-                .iter()
-                .rev()
-                .flat_map(|dimension| dimension.to_le_bytes()),
-        );
+        out.extend(shape.iter().rev().flat_map(|dimension| dimension.to_le_bytes()));
         out.extend(tensor.tensor_type.id().to_le_bytes());
         out.extend(offset.to_le_bytes());
         let end = offset.checked_add(tensor.byte_len);

@@ -15,45 +15,24 @@ fn main() -> Result<()> {
         let name = format!("model.layers.{:03}.mlp.experts.{i:06}.weight", i % 80);
         (name, object)
     });
-    let manifest = Manifest {
-        objects: objects.collect(),
-        ..Manifest::default()
-    };
+    let manifest = Manifest { objects: objects.collect(), ..Manifest::default() };
     let limits = Limits::default();
-    let placement = Placement {
-        layout: Layout::V1_1,
-        data: Span::new(8, 1 << 40).unwrap_or_default(),
-        limits,
-    };
+    let placement =
+        Placement { layout: Layout::V1_1, data: Span::new(8, 1 << 40).unwrap_or_default(), limits };
 
     let cbor = manifest.to_cbor()?;
     println!("{} bytes, {} objects", cbor.len(), manifest.objects.len());
-    print(
-        "sum of bytes",
-        best(|| cbor.iter().map(|byte| u64::from(*byte)).sum::<u64>()),
-    );
+    print("sum of bytes", best(|| cbor.iter().map(|byte| u64::from(*byte)).sum::<u64>()));
     print("UTF-8 check of as many bytes", {
         let text = vec![b'x'; cbor.len()];
         best(|| std::str::from_utf8(black_box(&text)).is_ok())
     });
-    print(
-        "to_cbor",
-        best(|| manifest.to_cbor().map(|cbor| cbor.len())),
-    );
-    print(
-        "Index::parse",
-        best(|| Index::parse(&cbor, Layout::V1_1, &limits).is_ok()),
-    );
+    print("to_cbor", best(|| manifest.to_cbor().map(|cbor| cbor.len())));
+    print("Index::parse", best(|| Index::parse(&cbor, Layout::V1_1, &limits).is_ok()));
     let index = Index::parse(&cbor, Layout::V1_1, &limits)?;
     print(
         "find, every name",
-        best(|| {
-            manifest
-                .objects
-                .iter()
-                .filter_map(|(name, _)| index.find(name))
-                .count()
-        }),
+        best(|| manifest.objects.iter().filter_map(|(name, _)| index.find(name)).count()),
     );
     print(
         "object and validate, every object",

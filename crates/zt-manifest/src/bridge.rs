@@ -64,23 +64,17 @@ impl Value {
     /// `attribute` if the value is not of that type, or if it is nested deeper than 64 levels.
     pub fn deserialized<T: DeserializeOwned>(&self) -> Result<T> {
         let mut encoder = Encoder::default();
-        encoder
-            .value(self, 0, LEVELS)
-            .map_err(|misuse| match misuse {
-                Misuse::Nesting { .. } => Error::Convert {
-                    message: misuse.to_string(),
-                },
-                other => other.into(),
-            })?;
+        encoder.value(self, 0, LEVELS).map_err(|misuse| match misuse {
+            Misuse::Nesting { .. } => Error::Convert { message: misuse.to_string() },
+            other => other.into(),
+        })?;
         // A list counts twice where `T` keeps tags.
         let limit = 2 * LEVELS;
         let read = de::from_reader_with_recursion_limit(encoder.out.as_slice(), limit);
         read.map_err(|error| match error {
             // Only the message: `ciborium` displays the whole error as Rust syntax.
             de::Error::Semantic(_, message) => Error::Convert { message },
-            other => Error::Convert {
-                message: other.to_string(),
-            },
+            other => Error::Convert { message: other.to_string() },
         })
     }
 }

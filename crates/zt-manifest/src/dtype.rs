@@ -89,9 +89,7 @@ impl DType {
 
     /// The type with this name, spelled exactly as by [`DType::as_long_str`].
     pub fn from_long_name(name: &str) -> Option<DType> {
-        DType::ALL
-            .into_iter()
-            .find(|dtype| dtype.as_long_str() == name)
+        DType::ALL.into_iter().find(|dtype| dtype.as_long_str() == name)
     }
 }
 

@@ -266,19 +266,11 @@ impl Error {
         found: impl Into<Text>,
         expected: &'static str,
     ) -> Error {
-        Error::Schema {
-            offset: Some(offset),
-            field: field.into(),
-            found: found.into(),
-            expected,
-        }
+        Error::Schema { offset: Some(offset), field: field.into(), found: found.into(), expected }
     }
 
     pub(crate) const fn missing(offset: Option<u64>, field: &'static str) -> Error {
-        Error::Missing {
-            offset,
-            field: Cow::Borrowed(field),
-        }
+        Error::Missing { offset, field: Cow::Borrowed(field) }
     }
 
     pub(crate) fn allocation(byte_len: u64) -> Error {
@@ -302,12 +294,7 @@ impl fmt::Display for Error {
             Error::DuplicateName { offset, name } => {
                 format!("two objects are named {name:?}, one of them at {offset}")
             }
-            Error::Schema {
-                field,
-                found,
-                expected,
-                ..
-            } => {
+            Error::Schema { field, found, expected, .. } => {
                 format!("`{field}` is {found}, expected {expected}")
             }
             Error::Missing { field, .. } => format!("`{field}` is missing"),
@@ -347,10 +334,7 @@ impl fmt::Display for Rule {
             Rule::Chunk => f.write_str("a chunk of a string has another type"),
             Rule::Simple(value) => write!(f, "simple value {value} is spelled in two bytes"),
             Rule::Utf8 => f.write_str("a text is not UTF-8"),
-            Rule::Length {
-                declared,
-                available: room,
-            } => {
+            Rule::Length { declared, available: room } => {
                 write!(f, "a length of {declared}, where there is room for {room}")
             }
             Rule::Trailing { byte_len } => write!(f, "{byte_len} bytes follow the item"),

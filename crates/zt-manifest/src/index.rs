@@ -359,10 +359,7 @@ impl Root {
         let finished = root.names.finish(bytes);
         finished.map_err(|flaw| match flaw.duplicate_at() {
             // Real readers differ in which of the two they return, so none is right.
-            Some(at) => Error::DuplicateName {
-                offset: at as u64,
-                name: text_at(bytes, at),
-            },
+            Some(at) => Error::DuplicateName { offset: at as u64, name: text_at(bytes, at) },
             None => flaw.into_error(bytes),
         })?;
         Ok(root)
@@ -425,10 +422,7 @@ fn version(bytes: &[u8], at: Option<usize>, warnings: &mut Vec<Warning>) -> Resu
     let offset = at as u64;
     let text = text.ok_or_else(|| Error::schema(offset, "version", describe(cursor), "text"))?;
     let version = Version::parse(&text).filter(|version| version.major == 1);
-    let version = version.ok_or_else(|| Error::Version {
-        offset,
-        text: abridged(&text),
-    })?;
+    let version = version.ok_or_else(|| Error::Version { offset, text: abridged(&text) })?;
     if version.minor > NEWEST_MINOR {
         let version = abridged(&text);
         warnings.push(Warning::NewerMinor { version });

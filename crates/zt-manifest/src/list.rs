@@ -202,11 +202,7 @@ impl ListBuilder {
             None if self.len < LONG => Items::Values(decoded(&bytes).collect()),
             None => {
                 bytes.shrink_to_fit();
-                Items::Encoded(Box::new(Encoded {
-                    len: self.len,
-                    bytes,
-                    values: OnceLock::new(),
-                }))
+                Items::Encoded(Box::new(Encoded { len: self.len, bytes, values: OnceLock::new() }))
             }
         })
     }
@@ -221,8 +217,5 @@ fn reserve<T>(items: &mut Vec<T>, more: usize) -> Result<()> {
 
 /// Whether a value cannot be kept encoded: it has values within, or has no encoding.
 const fn has_parts(value: &Value) -> bool {
-    matches!(
-        value,
-        Value::Array(_) | Value::Map(_) | Value::Tag(..) | Value::Simple(20..=31)
-    )
+    matches!(value, Value::Array(_) | Value::Map(_) | Value::Tag(..) | Value::Simple(20..=31))
 }

@@ -56,11 +56,7 @@ impl ManifestEncoder {
         // A whole object below the limit cannot have attributes above it.
         let is_long = self.pairs.out.len() - value > limits.attributes_len;
         let checked = written.and_then(|()| {
-            if is_long {
-                check_attributes_len(object.attributes_len(), &limits)
-            } else {
-                Ok(())
-            }
+            if is_long { check_attributes_len(object.attributes_len(), &limits) } else { Ok(()) }
         });
         if let Err(error) = checked {
             self.pairs.truncate(start);
@@ -80,12 +76,7 @@ impl ManifestEncoder {
         self.pairs.text(name);
         let value = self.pairs.out.len();
         self.pairs.out.extend_from_within(object.object..object.end);
-        EncodedObject {
-            start,
-            name: value - name.len(),
-            object: value,
-            end: self.pairs.out.len(),
-        }
+        EncodedObject { start, name: value - name.len(), object: value, end: self.pairs.out.len() }
     }
 
     /// The bytes of an object's name.
@@ -125,9 +116,7 @@ impl ManifestEncoder {
         let mut lengths: BTreeMap<usize, Vec<O>> = BTreeMap::new();
         let mut count = 0;
         for object in objects {
-            let EncodedObject {
-                name, object: end, ..
-            } = *object.borrow();
+            let EncodedObject { name, object: end, .. } = *object.borrow();
             lengths.entry(end - name).or_default().push(object);
             count += 1;
         }
@@ -185,11 +174,7 @@ impl ManifestEncoder {
             }
         }
         let runs = runs.into_iter().map(|(start, end)| self.bytes(start, end));
-        Ok(EncodedManifest {
-            head: head.out,
-            objects: runs.collect(),
-            tail: tail.out,
-        })
+        Ok(EncodedManifest { head: head.out, objects: runs.collect(), tail: tail.out })
     }
 
     fn bytes(&self, start: usize, end: usize) -> &[u8] {
@@ -209,9 +194,7 @@ impl EncodedManifest<'_> {
     /// The manifest's bytes, front to back.
     pub fn pieces(&self) -> impl Iterator<Item = &[u8]> {
         let (head, tail) = ([&*self.head], [&*self.tail]);
-        head.into_iter()
-            .chain(self.objects.iter().copied())
-            .chain(tail)
+        head.into_iter().chain(self.objects.iter().copied()).chain(tail)
     }
 }
 
@@ -224,13 +207,7 @@ const IN_OBJECT: usize = 3;
 const IN_COMPONENT: usize = 5;
 
 fn write_object(encoder: &mut Encoder, name: &str, object: &Object) -> Result<(), Misuse> {
-    let Object {
-        shape,
-        format,
-        attributes,
-        components,
-        extra,
-    } = object;
+    let Object { shape, format, attributes, components, extra } = object;
     let known = 3 + usize::from(attributes.is_some());
     let fields = encoder.begin_map(known + extra.len());
     encoder.key("shape");
@@ -268,13 +245,7 @@ fn write_component(
     role: &Text,
     component: &Component,
 ) -> Result<(), Misuse> {
-    let Component {
-        dtype,
-        logical_type,
-        byte_order,
-        blob,
-        extra,
-    } = component;
+    let Component { dtype, logical_type, byte_order, blob, extra } = component;
     let named = || (name.to_owned(), role.to_string());
     let (Some(dtype), ByteOrder::Little) = (dtype, byte_order) else {
         let (name, role) = named();
@@ -292,11 +263,7 @@ fn write_component(
 
     let compressed = 2 * usize::from(decoded_len.is_some());
     let chunks = blob.chunks.as_deref().filter(|_| decoded_len.is_none());
-    let optional = [
-        logical_type.is_some(),
-        blob.digest.is_some(),
-        chunks.is_some(),
-    ];
+    let optional = [logical_type.is_some(), blob.digest.is_some(), chunks.is_some()];
     let optional = optional.into_iter().map(usize::from).sum::<usize>();
     let fields = encoder.begin_map(3 + compressed + optional + extra.len());
     if let Some(logical_type) = logical_type {

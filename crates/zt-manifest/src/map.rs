@@ -34,9 +34,7 @@ impl Map {
 
     /// A map of pairs whose keys the caller has found unique.
     pub(crate) fn from_unique(pairs: Vec<(Value, Value)>) -> Self {
-        Map {
-            pairs: (!pairs.is_empty()).then(|| Arc::new(pairs)),
-        }
+        Map { pairs: (!pairs.is_empty()).then(|| Arc::new(pairs)) }
     }
 
     fn pairs(&self) -> &[(Value, Value)] {

@@ -45,10 +45,7 @@ impl Names {
     pub(crate) fn push(&mut self, name: usize, object: usize) -> Result<(), Flaw> {
         let reserved = self.entries.try_reserve(1);
         reserved.map_err(|_| Flaw::allocation::<Entry>(self.entries.len()))?;
-        self.entries.push(Entry {
-            name: narrow(name),
-            object: narrow(object),
-        });
+        self.entries.push(Entry { name: narrow(name), object: narrow(object) });
         Ok(())
     }
 
@@ -170,10 +167,7 @@ impl Names {
 }
 
 /// `at` as a `u32`: a manifest is at most `u32::MAX` bytes long.
-#[expect(
-    clippy::expect_used,
-    reason = "`Index::parse` refuses longer manifests"
-)]
+#[expect(clippy::expect_used, reason = "`Index::parse` refuses longer manifests")]
 pub(crate) fn narrow(at: usize) -> u32 {
     u32::try_from(at).expect("a manifest is at most `u32::MAX` bytes")
 }

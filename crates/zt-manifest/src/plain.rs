@@ -136,23 +136,14 @@ fn component(cursor: &mut Cursor<'_>, placement: &Placement) -> Option<Component
         decoded_len = decoded_len.or(length);
     }
     let span = Span::new(offset?, length?)?;
-    let blob = Blob {
-        span,
-        encoding,
-        decoded_len: Some(decoded_len?),
-        digest,
-        chunks: None,
-    };
+    let blob = Blob { span, encoding, decoded_len: Some(decoded_len?), digest, chunks: None };
     let is_known = !matches!(blob.digest, Some(Digest::Unknown { .. }));
     let is_sound = placement.data.contains(span) && span.is_aligned() && is_known;
     if !is_sound || check_declared(&blob, &placement.limits).is_err() {
         return None;
     }
     let component = Component::new(dtype?, blob);
-    Some(Component {
-        logical_type,
-        ..component
-    })
+    Some(Component { logical_type, ..component })
 }
 
 /// The length of the next item, a map.

@@ -91,9 +91,6 @@ impl RawObject {
 
     /// Keeps the first fault.
     pub(crate) fn note(&mut self, role: Option<&str>, error: Error) {
-        self.fault.get_or_insert_with(|| Fault {
-            role: role.map(str::to_owned),
-            error,
-        });
+        self.fault.get_or_insert_with(|| Fault { role: role.map(str::to_owned), error });
     }
 }

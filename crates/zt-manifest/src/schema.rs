@@ -16,16 +16,8 @@ use crate::value::Value;
 /// The keys that 1.2 defines, for each map.
 pub(crate) const ROOT_KEYS: [&str; 3] = ["version", "attributes", "objects"];
 pub(crate) const OBJECT_KEYS: [&str; 4] = ["shape", "format", "attributes", "components"];
-pub(crate) const COMPONENT_KEYS: [&str; 8] = [
-    "dtype",
-    "type",
-    "offset",
-    "length",
-    "uncompressed_length",
-    "encoding",
-    "digest",
-    CHUNKS,
-];
+pub(crate) const COMPONENT_KEYS: [&str; 8] =
+    ["dtype", "type", "offset", "length", "uncompressed_length", "encoding", "digest", CHUNKS];
 
 /// The key of a component's chunk digests. Spec: §6.1.
 pub(crate) const CHUNKS: &str = "zt.chunks";
@@ -41,10 +33,7 @@ pub(crate) fn object(bytes: &[u8], at: usize, layout: Layout, limits: &Limits) -
         layout,
         limits: *limits,
         decoded: 0,
-        raw: RawObject {
-            at: Some(at as u64),
-            ..RawObject::default()
-        },
+        raw: RawObject { at: Some(at as u64), ..RawObject::default() },
     };
     let read = match layout {
         Layout::V0_1 => reader.tensor(),
@@ -182,10 +171,8 @@ impl<'a> Reader<'a> {
     }
 
     fn component(&mut self, role: &str) -> Result<RawComponent, Flaw> {
-        let mut component = RawComponent {
-            at: Some(self.cursor.offset() as u64),
-            ..RawComponent::default()
-        };
+        let mut component =
+            RawComponent { at: Some(self.cursor.offset() as u64), ..RawComponent::default() };
         let role = Some(role);
         let Some(mut left) = self.map_head(role, "component")? else {
             return Ok(component);
@@ -220,10 +207,7 @@ impl<'a> Reader<'a> {
             return Ok(());
         };
         let role = Some("data");
-        let mut data = RawComponent {
-            at: self.raw.at,
-            ..RawComponent::default()
-        };
+        let mut data = RawComponent { at: self.raw.at, ..RawComponent::default() };
         let mut unknown = Vec::new();
         while self.cursor.more(&mut left) {
             match self.key(&mut unknown)?.as_deref() {
@@ -326,8 +310,7 @@ impl<'a> Reader<'a> {
             }
         }
         if found > limit {
-            self.raw
-                .note(None, LimitExceeded::Rank { limit, found }.into());
+            self.raw.note(None, LimitExceeded::Rank { limit, found }.into());
             return Ok(None);
         }
         Ok(Some(shape))

@@ -60,11 +60,8 @@ impl RawObject {
             of_object(Error::allocation(byte_len as u64))
         })?;
         for (role, raw) in self.components {
-            let judge = Judge {
-                placement,
-                role: &role,
-                demands_decoded_len: self.demands_decoded_len,
-            };
+            let judge =
+                Judge { placement, role: &role, demands_decoded_len: self.demands_decoded_len };
             match judge.component(raw, warnings) {
                 Ok(component) => components.push((role, component)),
                 Err(error) => {
@@ -78,13 +75,7 @@ impl RawObject {
             let name = self.dtype.ok_or_else(|| missing("dtype"))?;
             dtype(&name, placement.layout, self.at).map_err(of_object)?;
         }
-        Ok(Object {
-            shape,
-            format,
-            attributes: self.attributes,
-            components,
-            extra: self.extra,
-        })
+        Ok(Object { shape, format, attributes: self.attributes, components, extra: self.extra })
     }
 }
 
@@ -111,10 +102,8 @@ impl Judge<'_> {
         let encoding = match raw.encoding.as_deref() {
             None if layout == Layout::V0_1 => return Err(Error::missing(raw.at, "encoding")),
             None => Encoding::Raw,
-            Some(name) => Encoding::from_name(name).ok_or_else(|| Error::Encoding {
-                offset: raw.at,
-                name: abridged(name),
-            })?,
+            Some(name) => Encoding::from_name(name)
+                .ok_or_else(|| Error::Encoding { offset: raw.at, name: abridged(name) })?,
         };
         let span = self.span(offset, length, warnings)?;
         let digest = match raw.digest.as_deref() {
@@ -160,11 +149,7 @@ impl Judge<'_> {
     /// Checks the region before the grid: for a blob outside the region, the grid does not matter.
     fn span(&self, offset: u64, byte_len: u64, warnings: &mut Vec<Warning>) -> Result<Span> {
         let region = self.placement.data;
-        let violation = Violation::Bounds {
-            offset,
-            byte_len,
-            region,
-        };
+        let violation = Violation::Bounds { offset, byte_len, region };
         let span = match Span::new(offset, byte_len) {
             Some(span) if region.contains(span) => span,
             // An empty blob cannot overlap the header, and some writers put it at 0.
@@ -177,10 +162,7 @@ impl Judge<'_> {
         if self.placement.layout.requires_alignment() {
             return Err(zt_container::Error::from(Violation::Alignment { offset }).into());
         }
-        warnings.push(Warning::Misaligned {
-            role: self.role.to_owned(),
-            offset,
-        });
+        warnings.push(Warning::Misaligned { role: self.role.to_owned(), offset });
         Ok(span)
     }
 
@@ -194,10 +176,7 @@ impl Judge<'_> {
     ) -> Option<Box<Chunks>> {
         let found = chunks(value, encoding, blob, self.placement.data);
         let unusable = |reason| {
-            warnings.push(Warning::Chunks {
-                role: self.role.to_owned(),
-                reason,
-            });
+            warnings.push(Warning::Chunks { role: self.role.to_owned(), reason });
         };
         found.map_err(unusable).ok()
     }
@@ -248,8 +227,5 @@ fn dtype(name: &str, layout: Layout, at: Option<u64>) -> Result<DType> {
         Layout::V0_1 | Layout::V1_0 => DType::from_long_name(name),
         _ => DType::from_name(name),
     };
-    dtype.ok_or_else(|| Error::DType {
-        offset: at,
-        name: abridged(name),
-    })
+    dtype.ok_or_else(|| Error::DType { offset: at, name: abridged(name) })
 }

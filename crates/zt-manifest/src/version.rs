@@ -44,12 +44,7 @@ impl Version {
             *rest.next()? = part.parse().ok()?;
         }
         let [major, minor, patch] = parts;
-        Some(Version {
-            major,
-            minor,
-            patch,
-            text: text.to_owned(),
-        })
+        Some(Version { major, minor, patch, text: text.to_owned() })
     }
 
     /// What follows the numbers, with its `-` or `+`; usually nothing.

@@ -30,9 +30,7 @@ fn finds_objects_in_any_order_of_their_names() {
         &["only"],
         &[],
     ] {
-        let objects = names
-            .iter()
-            .map(|name| (Cbor::from(*name), object(component())));
+        let objects = names.iter().map(|name| (Cbor::from(*name), object(component())));
         let root = with(root(), "objects", Cbor::Map(objects.collect()));
         let index = parse(encode(&root), Layout::V1_1).unwrap();
         assert_eq!(index.names().collect::<Vec<_>>(), names);
@@ -111,10 +109,7 @@ fn judges_the_version_before_the_rest_of_the_root() {
     }
     for (text, words) in [
         ("one", "\"one\" is not a version such as 1.2.0"),
-        (
-            "2.0.0",
-            "version \"2.0.0\": this reader knows major version 1",
-        ),
+        ("2.0.0", "version \"2.0.0\": this reader knows major version 1"),
     ] {
         let error = parse(encode(&with(root(), "version", text)), Layout::V1_1).unwrap_err();
         assert_eq!(error.to_string(), words);
@@ -133,10 +128,7 @@ fn warns_of_newer_minor_versions_and_of_suffixes() {
     let version = "1.3.0".to_owned();
     assert_eq!(warnings("1.3.0"), [Warning::NewerMinor { version }]);
     let version = "1.2.0+build.5".to_owned();
-    assert_eq!(
-        warnings("1.2.0+build.5"),
-        [Warning::VersionSuffix { version }]
-    );
+    assert_eq!(warnings("1.2.0+build.5"), [Warning::VersionSuffix { version }]);
 }
 
 #[test]
@@ -153,12 +145,7 @@ fn keeps_what_it_does_not_know() {
     let extra = index.extra().unwrap();
     let keys: Vec<_> = extra.iter().map(|(key, _)| key.clone()).collect();
     let key = Value::from(Map::from([("map", "as key")]));
-    let expected = [
-        "tensors".into(),
-        "generator".into(),
-        Value::Unsigned(7),
-        key,
-    ];
+    let expected = ["tensors".into(), "generator".into(), Value::Unsigned(7), key];
     assert_eq!(keys, expected);
     assert_eq!(extra.get("generator"), Some(&"test".into()));
 }
@@ -182,9 +169,7 @@ fn refuses_a_manifest_that_is_cut_or_continued_anywhere() {
     for more in [&b"\0"[..], b"\xFF", b"\xF6", &bytes] {
         let longer = [&bytes, more].concat();
         let error = parse(&longer, Layout::V1_1).unwrap_err();
-        let rule = Rule::Trailing {
-            byte_len: more.len() as u64,
-        };
+        let rule = Rule::Trailing { byte_len: more.len() as u64 };
         assert!(matches!(error, Error::Cbor { rule: found, .. } if found == rule));
         assert_eq!(error.offset(), Some(bytes.len() as u64));
     }
@@ -197,10 +182,7 @@ fn finds_flaws_in_parts_that_no_caller_asks_for() {
         (b"\xA2\x01\x00\x01\x00", "twice"),
         (b"\xF8\x18", "simple value 24 is spelled in two bytes"),
         (b"\x7F\x41a\xFF", "a chunk of a string has another type"),
-        (
-            b"\x9B\x00\x00\x00\x00\xFF\xFF\xFF\xFF\x00",
-            "a length of 4294967295",
-        ),
+        (b"\x9B\x00\x00\x00\x00\xFF\xFF\xFF\xFF\x00", "a length of 4294967295"),
         (b"\x1D", "additional information 29 is reserved"),
         (b"\xFF", "a break code where nothing can end"),
         (b"\x18", "it ends within an item"),
@@ -216,13 +198,7 @@ fn finds_flaws_in_parts_that_no_caller_asks_for() {
 
 #[test]
 fn a_deep_manifest_meets_the_limit_and_not_the_end_of_the_stack() {
-    for opening in [
-        &b"\x81"[..],
-        b"\x9F",
-        b"\xA1\x61x",
-        b"\xBF\x61x",
-        b"\xD8\x20",
-    ] {
+    for opening in [&b"\x81"[..], b"\x9F", b"\xA1\x61x", b"\xBF\x61x", b"\xD8\x20"] {
         let mut bytes = b"\xA3\x67version\x651.2.0\x67objects\xA0\x61x".to_vec();
         bytes.extend(opening.repeat(100_000));
         bytes.push(0);
@@ -234,10 +210,7 @@ fn a_deep_manifest_meets_the_limit_and_not_the_end_of_the_stack() {
 
 #[test]
 fn a_limit_on_nesting_cannot_be_lifted_beyond_what_the_stack_holds() {
-    let limits = Limits {
-        nesting: usize::MAX,
-        ..Limits::default()
-    };
+    let limits = Limits { nesting: usize::MAX, ..Limits::default() };
     let nested = |levels: usize| {
         let mut bytes = b"\xA3\x67version\x651.2.0\x67objects\xA0\x61x".to_vec();
         bytes.extend(b"\x81".repeat(levels));
@@ -252,17 +225,11 @@ fn a_limit_on_nesting_cannot_be_lifted_beyond_what_the_stack_holds() {
 
 #[test]
 fn a_manifest_longer_than_the_limit_is_refused_unread() {
-    let limits = Limits {
-        manifest_len: 10,
-        ..Limits::default()
-    };
+    let limits = Limits { manifest_len: 10, ..Limits::default() };
     let error = Index::parse([0xFF; 11], Layout::V1_1, &limits).unwrap_err();
     assert_eq!(error.code(), "manifest-size");
     let bytes = encode(&root());
-    let limits = Limits {
-        manifest_len: bytes.len() as u64,
-        ..limits
-    };
+    let limits = Limits { manifest_len: bytes.len() as u64, ..limits };
     assert!(Index::parse(&bytes, Layout::V1_1, &limits).is_ok());
 }
 

@@ -37,10 +37,7 @@ fn reads_the_bytes_of_a_real_0_1_manifest() {
     assert_eq!(index.attributes().unwrap(), None);
     assert_eq!(index.extra().unwrap(), Map::new());
     let (object, warnings) = validated(&bytes, Layout::V0_1).unwrap();
-    assert_eq!(
-        (&object.shape[..], &object.format[..]),
-        (&[2, 2][..], "dense")
-    );
+    assert_eq!((&object.shape[..], &object.format[..]), (&[2, 2][..], "dense"));
     assert_eq!(object.component("data").unwrap().dtype, Some(DType::F32));
     let extra = Map::from([("layer", 7u64.into()), ("note", Value::from("hello"))]);
     assert_eq!((object.extra, warnings), (extra, vec![]));
@@ -65,22 +62,10 @@ fn faults_of_a_0_1_tensor_are_its_own_unless_it_has_no_name() {
     assert_eq!(v0_1(with(tensor(), "dtype", "f32")).unwrap_err(), "dtype");
     assert_eq!(v0_1(with(tensor(), "size", 4000)).unwrap_err(), "bounds");
     for (tensors, code, words) in [
-        (
-            vec![without(tensor(), "name")],
-            "schema",
-            "`name` is missing",
-        ),
-        (
-            vec![with(tensor(), "name", 1)],
-            "schema",
-            "`name` is an unsigned integer",
-        ),
+        (vec![without(tensor(), "name")], "schema", "`name` is missing"),
+        (vec![with(tensor(), "name", 1)], "schema", "`name` is an unsigned integer"),
         (vec![Cbor::Null], "schema", "`object` is "),
-        (
-            vec![tensor(), tensor()],
-            "cbor",
-            "two objects are named \"w\"",
-        ),
+        (vec![tensor(), tensor()], "cbor", "two objects are named \"w\""),
     ] {
         let error = parse(encode(&Cbor::Array(tensors)), Layout::V0_1).unwrap_err();
         assert_eq!(error.code(), code);
@@ -139,11 +124,7 @@ fn keys_of_a_1_0_component_that_1_2_added_mean_nothing_and_are_kept() {
         "dtype" => "float64", "shape" => [1], "format" => "dense",
         "components" => {"data" => component},
     });
-    let root = with(
-        v1_0("int8", 64),
-        "tensors",
-        cbor!({"w" => tensor.unwrap()}).unwrap(),
-    );
+    let root = with(v1_0("int8", 64), "tensors", cbor!({"w" => tensor.unwrap()}).unwrap());
     let (object, _) = validated(&encode(&root), Layout::V1_0).unwrap();
     let data = object.component("data").unwrap();
     assert_eq!(data.dtype, Some(DType::F64), "the object's");
@@ -221,8 +202,5 @@ fn a_1_0_root_has_tensors_and_its_objects_mean_nothing() {
     let both = with(v1_0("int8", 64), "objects", 1);
     let index = parse(encode(&both), Layout::V1_0).unwrap();
     assert_eq!(index.names().collect::<Vec<_>>(), ["w"]);
-    assert_eq!(
-        index.extra().unwrap().get("1.0.objects"),
-        Some(&1u64.into())
-    );
+    assert_eq!(index.extra().unwrap().get("1.0.objects"), Some(&1u64.into()));
 }

@@ -28,10 +28,7 @@ fn plain() -> Vec<Value> {
 }
 
 fn many(times: usize) -> Vec<Value> {
-    std::iter::repeat_with(plain)
-        .take(times)
-        .flatten()
-        .collect()
+    std::iter::repeat_with(plain).take(times).flatten().collect()
 }
 
 #[test]
@@ -49,22 +46,13 @@ fn a_long_list_has_the_values_that_were_added() {
         with(Value::Simple(24)),
     ] {
         let list = built(&values);
-        assert_eq!(
-            (list.len(), list.is_empty()),
-            (values.len(), values.is_empty())
-        );
-        assert!(
-            list.items()
-                .eq(values.iter().map(std::borrow::Cow::Borrowed))
-        );
+        assert_eq!((list.len(), list.is_empty()), (values.len(), values.is_empty()));
+        assert!(list.items().eq(values.iter().map(std::borrow::Cow::Borrowed)));
         assert_eq!(format!("{list:?}"), format!("{values:?}"));
         let clone = list.clone();
         assert_eq!(*list, values);
         // Also once the slice was used.
-        assert!(
-            list.items()
-                .eq(values.iter().map(std::borrow::Cow::Borrowed))
-        );
+        assert!(list.items().eq(values.iter().map(std::borrow::Cow::Borrowed)));
         let value = Value::from(list);
         assert_eq!(value, Value::array(values.clone()));
         assert_eq!(Value::array(values.clone()), value);

@@ -21,13 +21,8 @@ fn object() -> Object {
 }
 
 fn manifest(objects: Vec<(&str, Object)>) -> Manifest {
-    let objects = objects
-        .into_iter()
-        .map(|(name, object)| (name.to_owned(), object));
-    Manifest {
-        objects: objects.collect(),
-        ..Manifest::default()
-    }
+    let objects = objects.into_iter().map(|(name, object)| (name.to_owned(), object));
+    Manifest { objects: objects.collect(), ..Manifest::default() }
 }
 
 fn misuse(manifest: &Manifest) -> Misuse {
@@ -67,10 +62,7 @@ fn writes_these_bytes_for_ever() {
     ]
     .concat();
     let bytes = manifest.to_cbor().unwrap();
-    assert_eq!(
-        bytes.escape_ascii().to_string(),
-        expected.escape_ascii().to_string()
-    );
+    assert_eq!(bytes.escape_ascii().to_string(), expected.escape_ascii().to_string());
     // Neither the order of objects nor the order of keys is written.
     manifest.objects.reverse();
     let attributes = Map::from([("aa", 2u64), ("a", 3), ("b", 1)]);
@@ -108,10 +100,7 @@ fn refuses_what_a_reader_would_refuse() {
     let among_others = with(with(object(), "scales"), "data");
     let attribute = |value: Value| {
         let attributes = Some(Map::from([("k", value)]));
-        Object {
-            attributes,
-            ..object()
-        }
+        Object { attributes, ..object() }
     };
     let legacy =
         "\"data\" of \"w\" is not little-endian or has no dtype, which 1.2 cannot represent";
@@ -121,26 +110,14 @@ fn refuses_what_a_reader_would_refuse() {
             "duplicate-name",
             "two objects are named \"a\"",
         ),
-        (
-            vec![("w", twice)],
-            "duplicate-name",
-            "two components of \"w\" have the role \"data\"",
-        ),
+        (vec![("w", twice)], "duplicate-name", "two components of \"w\" have the role \"data\""),
         (
             vec![("w", among_others)],
             "duplicate-name",
             "two components of \"w\" have the role \"data\"",
         ),
-        (
-            vec![("w", changed(|data| data.byte_order = ByteOrder::Big))],
-            "misuse",
-            legacy,
-        ),
-        (
-            vec![("w", changed(|data| data.dtype = None))],
-            "misuse",
-            legacy,
-        ),
+        (vec![("w", changed(|data| data.byte_order = ByteOrder::Big))], "misuse", legacy),
+        (vec![("w", changed(|data| data.dtype = None))], "misuse", legacy),
         (
             vec![(
                 "w",
@@ -152,11 +129,7 @@ fn refuses_what_a_reader_would_refuse() {
             "misuse",
             "\"data\" of \"w\" is zstd without a decoded length, which 1.2 demands",
         ),
-        (
-            vec![("w", attribute(Value::Simple(24)))],
-            "misuse",
-            "24 is not a simple value",
-        ),
+        (vec![("w", attribute(Value::Simple(24)))], "misuse", "24 is not a simple value"),
         (
             vec![(
                 "w",
@@ -178,10 +151,7 @@ fn refuses_what_a_reader_would_refuse() {
 fn the_system_is_the_source_of_what_it_failed_at_and_of_nothing_else() {
     let system: zt_container::Error = std::io::Error::other("unplugged").into();
     let file = Misuse::Simple(24);
-    for (error, source) in [
-        (Error::from(system), Some("unplugged")),
-        (Error::from(file), None),
-    ] {
+    for (error, source) in [(Error::from(system), Some("unplugged")), (Error::from(file), None)] {
         let text = |error: &dyn std::error::Error| error.source().map(ToString::to_string);
         assert_eq!(text(&error).as_deref(), source);
         let fault = Fault { role: None, error };
@@ -196,10 +166,7 @@ fn extra_keys_must_not_pass_for_known_ones() {
     assert_eq!(misuse(&root), Misuse::ReservedKey("objects".to_owned()));
     let mut extra = object();
     extra.extra.insert("shape", 1u64);
-    assert_eq!(
-        misuse(&manifest(vec![("w", extra)])),
-        Misuse::ReservedKey("shape".to_owned())
-    );
+    assert_eq!(misuse(&manifest(vec![("w", extra)])), Misuse::ReservedKey("shape".to_owned()));
 }
 
 #[test]
@@ -216,10 +183,7 @@ fn what_is_written_meets_the_readers_default_limits() {
     // Root, objects, object and attributes are four of the 64.
     let bytes = nested(60).to_cbor().unwrap();
     assert!(Index::parse(bytes, Layout::V1_1, &Limits::default()).is_ok());
-    assert_eq!(
-        misuse(&nested(61)).to_string(),
-        "values are nested deeper than 64"
-    );
+    assert_eq!(misuse(&nested(61)).to_string(), "values are nested deeper than 64");
 }
 
 #[test]
@@ -241,22 +205,12 @@ fn no_more_attributes_are_written_than_readers_decode() {
         let object = with(byte_len);
         assert_eq!(object.attributes_len(), byte_len);
         let made = manifest(vec![("w", object)]).to_cbor();
-        assert_eq!(
-            made.as_ref().err().map(Error::code),
-            (!is_taken).then_some("schema")
-        );
+        assert_eq!(made.as_ref().err().map(Error::code), (!is_taken).then_some("schema"));
         let Ok(made) = made else { continue };
         for (attributes_len, is_sound) in [(limit, true), (limit - 1, false)] {
-            let limits = Limits {
-                attributes_len,
-                ..Limits::default()
-            };
+            let limits = Limits { attributes_len, ..Limits::default() };
             let index = Index::parse(&made[..], Layout::V1_1, &limits).unwrap();
-            assert_eq!(
-                index.object(0).fault().is_none(),
-                is_sound,
-                "{attributes_len}"
-            );
+            assert_eq!(index.object(0).fault().is_none(), is_sound, "{attributes_len}");
         }
     }
 }

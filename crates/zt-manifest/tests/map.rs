@@ -62,9 +62,7 @@ fn maps_in_another_order_are_equal_where_their_bits_are() {
 #[test]
 fn maps_of_any_depth_compare() {
     let nested = |bottom: u64, pairs: fn(Value) -> [(Value, Value); 2]| {
-        (0..600).fold(Value::Unsigned(bottom), |value, _| {
-            Map::from(pairs(value)).into()
-        })
+        (0..600).fold(Value::Unsigned(bottom), |value, _| Map::from(pairs(value)).into())
     };
     let first = |value| [("k".into(), value), ("l".into(), Value::Null)];
     let last = |value| [("l".into(), Value::Null), ("k".into(), value)];
@@ -84,14 +82,9 @@ fn keys_that_are_maps_are_put_in_order_once() {
         Map::from(pairs).into()
     }
     let nested = |bottom: u64, is_reversed: bool| {
-        let short = |depth| {
-            (0..depth).fold(Value::Null, |key, _| {
-                pair(key, Value::Undefined, is_reversed)
-            })
-        };
-        (0..64).fold(Value::Unsigned(bottom), |key, _| {
-            pair(key, short(64), is_reversed)
-        })
+        let short =
+            |depth| (0..depth).fold(Value::Null, |key, _| pair(key, Value::Undefined, is_reversed));
+        (0..64).fold(Value::Unsigned(bottom), |key, _| pair(key, short(64), is_reversed))
     };
     assert_eq!(nested(1, false), nested(1, true));
     assert_ne!(nested(1, false), nested(2, true));

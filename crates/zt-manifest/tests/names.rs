@@ -1,8 +1,5 @@
 //! The names of dtypes, and the numbers of versions.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a failed unwrap is the failure of the test"
-)]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is the failure of the test")]
 
 use zt_manifest::{DType, Version};
 
@@ -42,12 +39,9 @@ fn elements_are_as_long_as_they_are_called() {
 
 #[test]
 fn takes_one_to_three_numbers() {
-    for (text, numbers) in [
-        ("1", (1, 0, 0)),
-        ("1.0", (1, 0, 0)),
-        ("1.2.3", (1, 2, 3)),
-        ("1.2-rc.1+x", (1, 2, 0)),
-    ] {
+    for (text, numbers) in
+        [("1", (1, 0, 0)), ("1.0", (1, 0, 0)), ("1.2.3", (1, 2, 3)), ("1.2-rc.1+x", (1, 2, 0))]
+    {
         let version = Version::parse(text).unwrap();
         assert_eq!((version.major, version.minor, version.patch), numbers);
         assert_eq!(version.to_string(), text);

@@ -36,16 +36,9 @@ fn reads_every_field() {
         "uncompressed_length" => 24, "encoding" => "zstd", "digest" => "crc32c:0x087C23AF",
         "x_note" => "kept",
     });
-    let object = with(
-        object(component.unwrap()),
-        "attributes",
-        cbor!({"k" => 1}).unwrap(),
-    );
+    let object = with(object(component.unwrap()), "attributes", cbor!({"k" => 1}).unwrap());
     let (object, warnings) = valid(with(object, "x_more", Cbor::Null));
-    assert_eq!(
-        (&object.shape[..], &object.format[..]),
-        (&[2, 3][..], "dense")
-    );
+    assert_eq!((&object.shape[..], &object.format[..]), (&[2, 3][..], "dense"));
     assert_eq!(object.attributes, Some(Map::from([("k", 1u64)])));
     assert_eq!(object.attributes(), &Map::from([("k", 1u64)]));
     assert_eq!(object.extra.len(), 1);
@@ -53,10 +46,7 @@ fn reads_every_field() {
     assert_eq!(data.dtype, Some(DType::U8));
     assert_eq!(data.logical_type.as_deref(), Some("f8_e4m3fn"));
     assert_eq!(data.byte_order, ByteOrder::Little);
-    assert_eq!(
-        (data.blob.span.offset(), data.blob.span.byte_len()),
-        (128, 11)
-    );
+    assert_eq!((data.blob.span.offset(), data.blob.span.byte_len()), (128, 11));
     assert_eq!(data.blob.encoding, Encoding::Zstd);
     assert_eq!(data.blob.decoded_len, Some(24));
     assert_eq!(data.blob.digest, Some(Digest::Crc32c(0x087C_23AF)));
@@ -103,12 +93,7 @@ fn a_missing_or_mistyped_field_is_named() {
     }
     let bignum = Cbor::Tag(2, Box::new(Cbor::Bytes(vec![64])));
     for key in ["offset", "length", "uncompressed_length"] {
-        let fields = [
-            bignum.clone(),
-            Cbor::Float(64.0),
-            Cbor::from(-64),
-            "64".into(),
-        ];
+        let fields = [bignum.clone(), Cbor::Float(64.0), Cbor::from(-64), "64".into()];
         for wrong in fields {
             data("schema", part(key, wrong));
         }
@@ -117,17 +102,9 @@ fn a_missing_or_mistyped_field_is_named() {
         data("schema", part(key, Cbor::Bytes(b"f32".to_vec())));
     }
     for (key, value, message) in [
-        (
-            "offset",
-            "64".into(),
-            "`offset` is text, expected an unsigned integer",
-        ),
+        ("offset", "64".into(), "`offset` is text, expected an unsigned integer"),
         // Null stands for no value only where there may be none.
-        (
-            "offset",
-            Cbor::Null,
-            "`offset` is null, expected an unsigned integer",
-        ),
+        ("offset", Cbor::Null, "`offset` is null, expected an unsigned integer"),
         ("dtype", Cbor::Null, "`dtype` is null, expected text"),
     ] {
         assert_eq!(data("schema", part(key, value)), message);
@@ -146,10 +123,9 @@ fn a_component_of_any_role_says_its_dtype() {
 fn a_missing_field_is_placed_at_the_map_that_lacks_it() {
     let of_object = without(object(component()), "shape");
     let of_component = without(component(), "offset");
-    for (object, map) in [
-        (of_object.clone(), of_object),
-        (object(of_component.clone()), of_component),
-    ] {
+    for (object, map) in
+        [(of_object.clone(), of_object), (object(of_component.clone()), of_component)]
+    {
         let bytes = manifest(object);
         let fault = validated(&bytes, Layout::V1_1).unwrap_err();
         let at = fault.error.offset().unwrap() as usize;
@@ -231,13 +207,8 @@ fn blobs_lie_within_the_data_region_and_on_the_grid() {
 
 #[test]
 fn declared_lengths_are_held_against_stored_ones() {
-    let zstd = |decoded: u64| {
-        with(
-            with(component(), "encoding", "zstd"),
-            "uncompressed_length",
-            decoded,
-        )
-    };
+    let zstd =
+        |decoded: u64| with(with(component(), "encoding", "zstd"), "uncompressed_length", decoded);
     valid(object(zstd(24 * 32_768)));
     data("decompression-limit", object(zstd(24 * 32_768 + 1000)));
     data("decompression-limit", object(zstd(u64::MAX)));
@@ -257,21 +228,14 @@ fn version_1_1_has_zstd_without_a_decoded_length() {
 
 #[test]
 fn rank_and_name_have_limits() {
-    let limits = Limits {
-        rank: 2,
-        name_len: 0,
-        ..Limits::default()
-    };
+    let limits = Limits { rank: 2, name_len: 0, ..Limits::default() };
     let bytes = manifest(object(component()));
     let index = Index::parse(&bytes, Layout::V1_1, &limits).unwrap();
     let object = index.object(0);
     let named = &object.fault().unwrap().error;
     assert_eq!(named.code(), "schema");
     assert_eq!(named.to_string(), "a name of 1 bytes, above the limit of 0");
-    let enough = Limits {
-        name_len: 1,
-        ..limits
-    };
+    let enough = Limits { name_len: 1, ..limits };
     let flat = Limits { rank: 1, ..enough };
     let index = Index::parse(&bytes, Layout::V1_1, &flat).unwrap();
     let object = index.object(0);
@@ -288,21 +252,14 @@ fn rank_and_name_have_limits() {
 fn components_beyond_the_limit_are_counted_and_none_of_them_kept() {
     for (roles, most, expected) in [
         (&["a", "b", "c"][..], 3, None),
-        (
-            &["a", "b", "c"],
-            2,
-            Some("3 components, above the limit of 2"),
-        ),
+        (&["a", "b", "c"], 2, Some("3 components, above the limit of 2")),
         (&["a"], 0, Some("1 components, above the limit of 0")),
         (&[], 0, None),
     ] {
         let components = roles.iter().map(|role| (Cbor::from(*role), component()));
         let components = Cbor::Map(components.collect());
         let bytes = manifest(with(object(component()), "components", components));
-        let limits = Limits {
-            components: most,
-            ..Limits::default()
-        };
+        let limits = Limits { components: most, ..Limits::default() };
         let index = Index::parse(&bytes, Layout::V1_1, &limits).unwrap();
         let raw = index.object(0);
         let kept = if expected.is_some() { 0 } else { roles.len() };
@@ -315,10 +272,9 @@ fn components_beyond_the_limit_are_counted_and_none_of_them_kept() {
 
 #[test]
 fn a_shape_beyond_the_limit_is_counted_and_none_of_it_kept() {
-    for shape in [
-        [&b"\x9F"[..], &[0; 1000], b"\xFF"].concat(),
-        [&b"\x99\x03\xE8"[..], &[0; 1000]].concat(),
-    ] {
+    for shape in
+        [[&b"\x9F"[..], &[0; 1000], b"\xFF"].concat(), [&b"\x99\x03\xE8"[..], &[0; 1000]].concat()]
+    {
         let bytes = [
             &b"\xA2\x67objects\xA1\x61w\xA3\x65shape"[..],
             &shape,
@@ -337,16 +293,9 @@ fn a_shape_beyond_the_limit_is_counted_and_none_of_it_kept() {
 #[test]
 fn attributes_may_be_as_long_as_the_limit() {
     // Four bytes: a map of one pair, a key of one letter, a number below 24.
-    let bytes = manifest(with(
-        object(component()),
-        "attributes",
-        cbor!({"k" => 1}).unwrap(),
-    ));
+    let bytes = manifest(with(object(component()), "attributes", cbor!({"k" => 1}).unwrap()));
     for (attributes_len, sound) in [(4, true), (3, false)] {
-        let limits = Limits {
-            attributes_len,
-            ..Limits::default()
-        };
+        let limits = Limits { attributes_len, ..Limits::default() };
         let index = Index::parse(&bytes, Layout::V1_1, &limits).unwrap();
         assert_eq!(index.object(0).fault().is_none(), sound, "{attributes_len}");
     }

@@ -16,11 +16,7 @@ use zt_manifest::{
 const LAYOUTS: [Layout; 3] = [Layout::V0_1, Layout::V1_0, Layout::V1_1];
 
 fn placement(layout: Layout) -> Placement {
-    Placement {
-        layout,
-        data: Span::new(8, 1 << 40).unwrap(),
-        limits: Limits::default(),
-    }
+    Placement { layout, data: Span::new(8, 1 << 40).unwrap(), limits: Limits::default() }
 }
 
 fn value() -> impl Strategy<Value = Value> {
@@ -71,21 +67,19 @@ fn component() -> impl Strategy<Value = Component> {
     let logical_type = proptest::option::of("t_[a-z0-9]{1,8}");
     let place = (1..1000u64, 0..10_000u64, proptest::option::of(0..1000u64));
     let parts = (dtype, logical_type, place, digest, extra());
-    parts.prop_map(
-        |(dtype, logical_type, (grid, byte_len, decoded), digest, extra)| {
-            let mut blob = Blob::raw(Span::new(grid * 64, byte_len).unwrap());
-            if let Some(factor) = decoded {
-                blob.encoding = Encoding::Zstd;
-                blob.decoded_len = Some(factor * byte_len);
-            }
-            blob.digest = digest;
-            Component {
-                logical_type: logical_type.map(Into::into),
-                extra,
-                ..Component::new(dtype, blob)
-            }
-        },
-    )
+    parts.prop_map(|(dtype, logical_type, (grid, byte_len, decoded), digest, extra)| {
+        let mut blob = Blob::raw(Span::new(grid * 64, byte_len).unwrap());
+        if let Some(factor) = decoded {
+            blob.encoding = Encoding::Zstd;
+            blob.decoded_len = Some(factor * byte_len);
+        }
+        blob.digest = digest;
+        Component {
+            logical_type: logical_type.map(Into::into),
+            extra,
+            ..Component::new(dtype, blob)
+        }
+    })
 }
 
 fn object() -> impl Strategy<Value = Object> {
@@ -98,15 +92,8 @@ fn object() -> impl Strategy<Value = Object> {
         let mut components: Vec<_> = components.into_iter().collect();
         // Roles come back in the order in which they are encoded.
         components.sort_by_key(|(role, _)| role.len());
-        let components = components
-            .into_iter()
-            .map(|(role, component)| (role.into(), component));
-        Object {
-            attributes,
-            components: components.collect(),
-            extra,
-            ..Object::new(shape, format)
-        }
+        let components = components.into_iter().map(|(role, component)| (role.into(), component));
+        Object { attributes, components: components.collect(), extra, ..Object::new(shape, format) }
     })
 }
 

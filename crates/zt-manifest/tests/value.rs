@@ -31,10 +31,7 @@ fn a_struct_survives_as_an_attribute() {
     let value = Value::serialized(&recipe).unwrap();
     let map = value.as_map().unwrap();
     assert_eq!(map.get("bits"), Some(&Value::Unsigned(4)));
-    assert_eq!(
-        map.get("scale").and_then(Value::as_f64),
-        Some(0.1f32.into())
-    );
+    assert_eq!(map.get("scale").and_then(Value::as_f64), Some(0.1f32.into()));
     let nested = Map::from([("x", Value::Negative(6)), ("y", Value::Null)]);
     assert_eq!(map.get("nested"), Some(&nested.into()));
     assert_eq!(value.deserialized::<Recipe>().unwrap(), recipe);
@@ -73,9 +70,7 @@ fn a_value_of_another_type_is_an_error_of_the_attribute() {
             "invalid value: integer `300`, expected u8",
         ),
         (
-            Value::from(Map::new())
-                .deserialized::<Recipe>()
-                .unwrap_err(),
+            Value::from(Map::new()).deserialized::<Recipe>().unwrap_err(),
             "attribute",
             "missing field `bits`",
         ),
@@ -84,21 +79,13 @@ fn a_value_of_another_type_is_an_error_of_the_attribute() {
             "attribute",
             "values are nested deeper than 64",
         ),
-        (
-            Value::serialized(&Unwilling).unwrap_err(),
-            "misuse",
-            "nothing that can be said",
-        ),
+        (Value::serialized(&Unwilling).unwrap_err(), "misuse", "nothing that can be said"),
         (
             Value::serialized(&Twice("k")).unwrap_err(),
             "misuse",
             "the key \"k\" occurs twice in one map",
         ),
-        (
-            Value::serialized(&Twice(7)).unwrap_err(),
-            "misuse",
-            "a key occurs twice in one map",
-        ),
+        (Value::serialized(&Twice(7)).unwrap_err(), "misuse", "a key occurs twice in one map"),
     ] {
         assert_eq!((error.code(), &error.to_string()[..]), (code, words));
         assert_eq!(error.offset(), None, "{words}");
@@ -126,22 +113,13 @@ fn each_accessor_takes_values_of_its_own_type_only() {
     ];
     for (value, expected) in [
         (Value::from("text"), &[("str", "\"text\"")][..]),
-        (
-            Value::Unsigned(7),
-            &[("u64", "7"), ("i64", "7"), ("i128", "7")],
-        ),
+        (Value::Unsigned(7), &[("u64", "7"), ("i64", "7"), ("i128", "7")]),
         (
             Value::Unsigned(u64::MAX),
-            &[
-                ("u64", "18446744073709551615"),
-                ("i128", "18446744073709551615"),
-            ],
+            &[("u64", "18446744073709551615"), ("i128", "18446744073709551615")],
         ),
         (Value::Negative(6), &[("i64", "-7"), ("i128", "-7")]),
-        (
-            Value::Negative(u64::MAX),
-            &[("i128", "-18446744073709551616")],
-        ),
+        (Value::Negative(u64::MAX), &[("i128", "-18446744073709551616")]),
         (Value::Bool(true), &[("bool", "true")]),
         (Value::Float(2.0), &[("f64", "2.0")]),
         (Value::from(Map::from([("k", 1u64)])), &[("map", "1")]),
@@ -155,10 +133,8 @@ fn each_accessor_takes_values_of_its_own_type_only() {
             .iter()
             .filter_map(|(name, accessor)| Some((*name, accessor(&value)?)))
             .collect();
-        let expected: Vec<(&str, String)> = expected
-            .iter()
-            .map(|(name, said)| (*name, (*said).to_owned()))
-            .collect();
+        let expected: Vec<(&str, String)> =
+            expected.iter().map(|(name, said)| (*name, (*said).to_owned())).collect();
         assert_eq!(found, expected, "{value:?}");
         assert_eq!(value.is_null(), value == Value::Null, "{value:?}");
     }
@@ -185,14 +161,9 @@ fn lists_as_deep_as_in_any_file_deserialize_and_deeper_ones_do_not() {
         }
         assert_eq!(decoded, ciborium::Value::from(7));
         for levels in [nesting + 1, MAX_NESTING] {
-            let error = nested(levels)
-                .deserialized::<ciborium::Value>()
-                .unwrap_err();
+            let error = nested(levels).deserialized::<ciborium::Value>().unwrap_err();
             assert_eq!(error.code(), "attribute");
-            assert!(
-                error.to_string().contains("nested deeper than 64"),
-                "{error}"
-            );
+            assert!(error.to_string().contains("nested deeper than 64"), "{error}");
         }
     });
 }

@@ -107,11 +107,8 @@ impl Data<'_> {
         let data = Span::between(start, self.span.end()).ok_or(Violation::Short)?;
         raw.shape = Some(header.shape.clone());
         raw.components = vec![("data".into(), described(&header, data))];
-        let blame = |violation: Violation| {
-            Error::from(violation)
-                .with_component("data")
-                .with_span(data)
-        };
+        let blame =
+            |violation: Violation| Error::from(violation).with_component("data").with_span(data);
 
         let Some(descr) = header.descr else {
             self.look_into(data, builder, name)?;
@@ -205,11 +202,7 @@ pub(super) fn byte_len(element_len: u64, shape: &[u64]) -> Option<u64> {
     let others = shape.iter().filter(|dimension| **dimension > 0);
     let byte_len = others.clone().try_fold(element_len, multiply)?;
     i64::try_from(byte_len).ok()?;
-    Some(if others.count() < shape.len() {
-        0
-    } else {
-        byte_len
-    })
+    Some(if others.count() < shape.len() { 0 } else { byte_len })
 }
 
 #[cfg(test)]

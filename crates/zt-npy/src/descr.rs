@@ -53,16 +53,8 @@ const SPELLINGS: [(&str, &str, &[&str]); 23] = [
     ("u2", "H", &["uint16", "ushort"]),
     ("i4", "i", &["int32", "intc"]),
     ("u4", "I", &["uint32", "uintc"]),
-    (
-        "i8",
-        "lqpn",
-        &["int64", "int", "int_", "intp", "long", "longlong"],
-    ),
-    (
-        "u8",
-        "LQPN",
-        &["uint64", "uint", "uintp", "ulong", "ulonglong"],
-    ),
+    ("i8", "lqpn", &["int64", "int", "int_", "intp", "long", "longlong"]),
+    ("u8", "LQPN", &["uint64", "uint", "uintp", "ulong", "ulonglong"]),
     ("f2", "e", &["float16", "half"]),
     ("f4", "f", &["float32", "single"]),
     ("f8", "d", &["float64", "double", "float"]),
@@ -108,20 +100,15 @@ impl Descr {
     fn of_code(code: &str, byte_order: ByteOrder, ml_dtypes: &[MlDtype]) -> Self {
         let known = TABLE.iter().find(|(known, ..)| *known == code);
         let (meaning, byte_len) = match known {
-            Some((_, dtype, logical_type)) => (
-                Meaning::Values(*dtype, *logical_type),
-                byte_len(*dtype, *logical_type),
-            ),
+            Some((_, dtype, logical_type)) => {
+                (Meaning::Values(*dtype, *logical_type), byte_len(*dtype, *logical_type))
+            }
             None => match ml_dtypes.iter().find(|it| is_saved_as(it, code)) {
                 Some(ml_dtype) => (ml_dtype.meaning, ml_dtype.saved_len()),
                 None => return Self::unsupported(code),
             },
         };
-        Descr::Elements(ElementType {
-            meaning,
-            byte_len,
-            byte_order,
-        })
+        Descr::Elements(ElementType { meaning, byte_len, byte_order })
     }
 
     fn unsupported(code: &str) -> Self {
@@ -268,10 +255,7 @@ mod tests {
         };
         let int4 = Some((Meaning::Packed(zt::formats::PackedType::I4), 1));
         assert_eq!(["<V1", "|V1", "<f1"].map(meaning), [int4; 3]);
-        assert_eq!(
-            meaning("<V2"),
-            Some((Meaning::Values(DType::BF16, None), 2))
-        );
+        assert_eq!(meaning("<V2"), Some((Meaning::Values(DType::BF16, None), 2)));
         // NumPy's own types stay what they are.
         assert_eq!(meaning("<f2"), Some((Meaning::Values(DType::F16, None), 2)));
         assert_eq!(["|V3", "|i0"].map(meaning), [None; 2]);

@@ -52,9 +52,7 @@ impl Header {
         bytes.truncate(end);
         let text = bytes.get(start..).unwrap_or_default();
         let text = match bytes.get(6) {
-            Some(3) => std::str::from_utf8(text)
-                .map_err(|_| Violation::NotUtf8)?
-                .to_owned(),
+            Some(3) => std::str::from_utf8(text).map_err(|_| Violation::NotUtf8)?.to_owned(),
             // Latin-1: every byte is the character with its number.
             _ => text.iter().map(|byte| char::from(*byte)).collect(),
         };
@@ -63,12 +61,7 @@ impl Header {
             return Err(Violation::TooLong { characters }.into());
         }
         let (descr, fortran_order, shape) = fields(&text)?;
-        Ok(Header {
-            descr,
-            fortran_order,
-            shape,
-            bytes,
-        })
+        Ok(Header { descr, fortran_order, shape, bytes })
     }
 }
 
@@ -105,8 +98,7 @@ fn fields(text: &str) -> Result<(Option<String>, bool, Vec<u64>), Violation> {
         is_new.then_some(()).ok_or(Violation::Keys)?;
     }
     let all = descr.zip(order).zip(shape);
-    all.map(|((descr, order), shape)| (descr, order, shape))
-        .ok_or(Violation::Keys)
+    all.map(|((descr, order), shape)| (descr, order, shape)).ok_or(Violation::Keys)
 }
 
 fn descr_of(value: Literal<'_>) -> Result<Option<String>, Violation> {
@@ -121,9 +113,7 @@ fn descr_of(value: Literal<'_>) -> Result<Option<String>, Violation> {
 fn order_of(value: &Literal<'_>) -> Result<bool, Violation> {
     match value {
         Literal::Bool(order) => Ok(*order),
-        _ => Err(Violation::Value {
-            key: "fortran_order",
-        }),
+        _ => Err(Violation::Value { key: "fortran_order" }),
     }
 }
 
@@ -156,11 +146,7 @@ pub(super) fn render(descr: &str, shape: &[u64]) -> Option<Vec<u8>> {
     let dimensions = dimensions.join(", ");
     let text =
         format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({dimensions}{comma}), }}");
-    let len = text
-        .len()
-        .checked_add(PREFIX)?
-        .checked_add(1)?
-        .next_multiple_of(64);
+    let len = text.len().checked_add(PREFIX)?.checked_add(1)?.next_multiple_of(64);
     let text_len = u16::try_from(len.checked_sub(PREFIX)?).ok()?;
     let mut bytes = [MAGIC, b"\x01\x00", &text_len.to_le_bytes(), text.as_bytes()].concat();
     bytes.resize(len.checked_sub(1)?, b' ');
@@ -169,11 +155,7 @@ pub(super) fn render(descr: &str, shape: &[u64]) -> Option<Vec<u8>> {
 }
 
 #[cfg(test)]
-#[allow(
-    clippy::arithmetic_side_effects,
-    clippy::indexing_slicing,
-    reason = "small numbers"
-)]
+#[allow(clippy::arithmetic_side_effects, clippy::indexing_slicing, reason = "small numbers")]
 mod tests {
     use super::*;
     use zt::{ErrorKind, Memory};
@@ -189,10 +171,7 @@ mod tests {
             let bytes = render("<f4", shape).unwrap();
             assert_eq!(bytes.len() % 64, 0);
             let header = read(&bytes).unwrap();
-            assert_eq!(
-                (header.descr.as_deref(), &*header.shape),
-                (Some("<f4"), shape)
-            );
+            assert_eq!((header.descr.as_deref(), &*header.shape), (Some("<f4"), shape));
             assert!(!header.fortran_order);
             assert_eq!(header.bytes, bytes);
         }

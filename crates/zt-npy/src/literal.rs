@@ -88,8 +88,7 @@ impl<'t> Parser<'t> {
             '(' => self.tuple(depth),
             '[' => {
                 self.skip(1);
-                self.items("]", depth)
-                    .map(|(items, _)| Literal::List(items))
+                self.items("]", depth).map(|(items, _)| Literal::List(items))
             }
             '{' => self.dict(depth),
             _ => self.word(),
@@ -228,10 +227,7 @@ mod tests {
             ("(3)", Unsigned(3)),
             ("(3, 4)", Tuple(vec![Unsigned(3), Unsigned(4)])),
             ("[True, None,]", List(vec![Bool(true), Literal::None])),
-            (
-                "{'a': (1,),}",
-                Dict(vec![(Text("a"), Tuple(vec![Unsigned(1)]))]),
-            ),
+            ("{'a': (1,),}", Dict(vec![(Text("a"), Tuple(vec![Unsigned(1)]))])),
             ("{}", Dict(vec![])),
         ];
         for (text, value) in cases {

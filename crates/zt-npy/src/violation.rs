@@ -34,16 +34,9 @@ pub(crate) enum Violation {
     #[error("the array \"{part}\" of a sparse matrix is missing")]
     Missing { part: &'static str },
     #[error("the array \"{part}\" of a sparse matrix has {what}")]
-    PartDtype {
-        part: &'static str,
-        what: &'static str,
-    },
+    PartDtype { part: &'static str, what: &'static str },
     #[error("the array \"{part}\" of a sparse matrix has {found} dimensions, expected {expected}")]
-    PartRank {
-        part: &'static str,
-        expected: usize,
-        found: usize,
-    },
+    PartRank { part: &'static str, expected: usize, found: usize },
     #[error("the shape of a sparse matrix is not its rows and columns")]
     Shape,
     #[error("{bytes} bytes after the array are ignored")]

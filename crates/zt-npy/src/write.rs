@@ -62,11 +62,7 @@ impl<'i> Array<'i> {
             job.accept(Loss::Shape, name);
             return Ok(None);
         };
-        Ok(Some(Array {
-            object,
-            header,
-            byte_len,
-        }))
+        Ok(Some(Array { object, header, byte_len }))
     }
 
     pub(crate) fn name(&self) -> &'i str {
@@ -108,17 +104,10 @@ impl NpyHeader {
         registry: &Registry,
     ) -> Option<Self> {
         let is_widened = widens(dtype, logical_type, registry);
-        let descr = if is_widened {
-            descr_of(DType::F32, None)?
-        } else {
-            descr_of(dtype, logical_type)?
-        };
+        let descr =
+            if is_widened { descr_of(DType::F32, None)? } else { descr_of(dtype, logical_type)? };
         let bytes = render(&descr, shape)?;
-        Some(NpyHeader {
-            descr,
-            is_widened,
-            bytes,
-        })
+        Some(NpyHeader { descr, is_widened, bytes })
     }
 }
 

@@ -1,9 +1,5 @@
 //! Arrays of NumPy: reading with options, and writing.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::fs;
 use std::io::Write;
@@ -30,9 +26,7 @@ fn open(bytes: Vec<u8>, options: impl Into<InputOptions>) -> zt::Result<File> {
     let source = Memory::new(bytes);
     let is_npy = Npy.recognise(&Probe::new(&source)?)?;
     let kind: &dyn FileKind = if is_npy { &Npy } else { &Npz };
-    Ok(kind
-        .open_source(Box::new(source), &options.into())?
-        .into_file())
+    Ok(kind.open_source(Box::new(source), &options.into())?.into_file())
 }
 
 fn opened(bytes: Vec<u8>) -> File {
@@ -45,9 +39,7 @@ fn to(options: &ConvertOptions<'_>, file: &File) -> zt::Result<(Vec<u8>, Summary
     let mut bytes = Vec::new();
     let mut sink = Sink::new(&mut bytes);
     let mut job = Job::new(options.target, options);
-    kind.writer()
-        .unwrap()
-        .write(Merged::of(file)?, &mut sink, &mut job)?;
+    kind.writer().unwrap().write(Merged::of(file)?, &mut sink, &mut job)?;
     job.check()?;
     job.end_attributes();
     sink.flush()?;
@@ -72,11 +64,7 @@ fn floats(writer: &mut Writer<'_>, name: &str) -> zt::Result<()> {
 fn lossy(kind: Kind, input: &File) -> (String, File, Summary) {
     let mut options = ConvertOptions::new(kind);
     let error = to(&options, input).unwrap_err();
-    assert_eq!(
-        (error.kind(), error.code()),
-        (ErrorKind::Unsupported, "lossy"),
-        "{error}"
-    );
+    assert_eq!((error.kind(), error.code()), (ErrorKind::Unsupported, "lossy"), "{error}");
     options = options.lossy(true);
     let (file, summary) = warned(&options, input);
     (error.object().unwrap_or_default().to_owned(), file, summary)
@@ -166,11 +154,7 @@ fn what_arrays_cannot_represent_is_an_error_that_names_the_object() {
     assert_eq!(dense, [0, 0, 7, 8, 0, 0]);
 
     let attributes = ours(|writer| {
-        writer.set_attributes(
-            [("author".to_owned(), Value::from("me"))]
-                .into_iter()
-                .collect(),
-        );
+        writer.set_attributes([("author".to_owned(), Value::from("me"))].into_iter().collect());
         floats(writer, "w")
     });
     for kind in [NPZ, NPY] {
@@ -204,10 +188,7 @@ fn npy_holds_one_object() {
     assert_eq!((object.as_str(), file.len()), ("v", 1));
 
     let none = ours(|_| Ok(()));
-    assert_eq!(
-        to(&ConvertOptions::new(NPY), &none).unwrap_err().code(),
-        "lossy"
-    );
+    assert_eq!(to(&ConvertOptions::new(NPY), &none).unwrap_err().code(), "lossy");
     let (bytes, _) = to(&ConvertOptions::new(NPZ), &none).unwrap();
     assert_eq!((bytes.len(), opened(bytes).kind()), (22, NPZ));
 }
@@ -230,10 +211,7 @@ fn headers_are_read_as_numpy_does() {
             continue;
         }
         // Version 1.0 is Latin-1, with replacements for other characters.
-        let text: Vec<u8> = header
-            .chars()
-            .map(|c| u8::try_from(c).unwrap_or(b'?'))
-            .collect();
+        let text: Vec<u8> = header.chars().map(|c| u8::try_from(c).unwrap_or(b'?')).collect();
         let len = u16::try_from(text.len()).unwrap().to_le_bytes();
         let zeros = [0; 1 << 14];
         let bytes = [&b"\x93NUMPY\x01\0"[..], &len, &text, &zeros].concat();
@@ -335,15 +313,10 @@ fn members_with_equal_names_except_for_the_ending_are_all_listed() {
 
 #[test]
 fn two_members_with_one_name_refuse_the_file() {
-    let members: [(&[u8], &[u8]); 2] = [
-        ("é1.npy".as_bytes(), b"\xff\xff1.npy"),
-        ("é2.npy".as_bytes(), b"\xfe\xfe1.npy"),
-    ];
+    let members: [(&[u8], &[u8]); 2] =
+        [("é1.npy".as_bytes(), b"\xff\xff1.npy"), ("é2.npy".as_bytes(), b"\xfe\xfe1.npy")];
     let error = renamed(&members).unwrap_err();
-    assert_eq!(
-        (error.kind(), error.code()),
-        (ErrorKind::Malformed, "header")
-    );
+    assert_eq!((error.kind(), error.code()), (ErrorKind::Malformed, "header"));
 }
 
 /// `numpy.load` prefers a member with the whole name to a member without the ending.
@@ -403,13 +376,7 @@ fn zip(members: &[(&str, &[u8], u16)]) -> Vec<u8> {
     for (name, bytes, method) in members {
         let offset = u32::try_from(archive.len()).unwrap();
         let len = u32::try_from(bytes.len()).unwrap().to_le_bytes();
-        let version = [
-            &20u16.to_le_bytes()[..],
-            &[0; 2],
-            &method.to_le_bytes(),
-            &[0; 8],
-        ]
-        .concat();
+        let version = [&20u16.to_le_bytes()[..], &[0; 2], &method.to_le_bytes(), &[0; 8]].concat();
         let name_len = u16::try_from(name.len()).unwrap().to_le_bytes();
         let about = [&version[..], &len, &len, &name_len, &[0; 2]].concat();
         archive.extend([&b"PK\x03\x04"[..], &about, name.as_bytes(), bytes].concat());
@@ -420,18 +387,7 @@ fn zip(members: &[(&str, &[u8], u16)]) -> Vec<u8> {
     let offset = u32::try_from(archive.len()).unwrap().to_le_bytes();
     let len = u32::try_from(directory.len()).unwrap().to_le_bytes();
     archive.extend(directory);
-    archive.extend(
-        [
-            &b"PK\x05\x06"[..],
-            &[0; 4],
-            &count,
-            &count,
-            &len,
-            &offset,
-            &[0; 2],
-        ]
-        .concat(),
-    );
+    archive.extend([&b"PK\x05\x06"[..], &[0; 4], &count, &count, &len, &offset, &[0; 2]].concat());
     archive
 }
 
@@ -455,17 +411,11 @@ fn members_that_cannot_be_read_are_listed_and_other_files_are_not() {
     assert_eq!(warnings(&file), [("not-tensor", Some("odd/".into()))]);
     let entries = file.entries();
     assert!(entries.iter().all(|entry| entry.fault().is_some()));
-    let other = entries
-        .iter()
-        .find(|entry| entry.name() == "other")
-        .unwrap();
+    let other = entries.iter().find(|entry| entry.name() == "other").unwrap();
     assert_eq!(other.fault().unwrap().code(), "unsupported");
     let (role, data) = &other.raw().unwrap().components[0];
     let before = 3 * 30 + "folder/odd/empty.npybytes".len() as u64;
-    assert_eq!(
-        (&**role, data.offset, data.length),
-        ("data", Some(before), Some(6))
-    );
+    assert_eq!((&**role, data.offset, data.length), ("data", Some(before), Some(6)));
 }
 
 #[test]
@@ -498,9 +448,7 @@ fn integers(descr: &str, values: &[i64]) -> Vec<u8> {
     let shape = values.len();
     let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape},)}}");
     let width = if descr == "<i4" { 4 } else { 8 };
-    let bytes = values
-        .iter()
-        .flat_map(|it| it.to_le_bytes()[..width].to_vec());
+    let bytes = values.iter().flat_map(|it| it.to_le_bytes()[..width].to_vec());
     array(&header, &bytes.collect::<Vec<_>>())
 }
 
@@ -537,20 +485,11 @@ fn a_matrix_of_scipy_with_invalid_parts_is_listed_with_its_fault() {
     let indices: (&str, &[i64]) = ("indices", &[1, 0]);
     for (format, parts) in [
         ("csr", &[shape, data, indices, ("indptr", &[0, 1])][..]),
-        (
-            "csr",
-            &[shape, data, ("indices", &[1]), ("indptr", &[0, 1, 2])],
-        ),
+        ("csr", &[shape, data, ("indices", &[1]), ("indptr", &[0, 1, 2])]),
         ("csc", &[shape, data, indices, ("indptr", &[0, 1, 2])]),
         ("coo", &[shape, data, ("row", &[0, 1]), ("col", &[0])]),
-        (
-            "csr",
-            &[("shape", &[2, -3]), data, indices, ("indptr", &[0, 1, 2])],
-        ),
-        (
-            "csr",
-            &[("shape", &[2]), data, indices, ("indptr", &[0, 1, 2])],
-        ),
+        ("csr", &[("shape", &[2, -3]), data, indices, ("indptr", &[0, 1, 2])]),
+        ("csr", &[("shape", &[2]), data, indices, ("indptr", &[0, 1, 2])]),
         ("bsr", &[shape, data, indices, ("indptr", &[0, 1, 2])]),
         ("dia", &[shape, data, ("offsets", &[0])]),
     ] {
@@ -558,20 +497,13 @@ fn a_matrix_of_scipy_with_invalid_parts_is_listed_with_its_fault() {
         let entries = file.entries();
         assert_eq!(entries.len(), 1, "{format}");
         let fault = entries[0].fault().unwrap();
-        assert_eq!(
-            fault.code(),
-            "shape-size-mismatch",
-            "{format} {parts:?}: {fault}"
-        );
+        assert_eq!(fault.code(), "shape-size-mismatch", "{format} {parts:?}: {fault}");
     }
     // Arrays that only look like a matrix are arrays.
     for (format, parts) in [
         ("lil", &[shape, data, indices, ("indptr", &[0, 1, 2])][..]),
         ("csr", &[shape, data, indices]),
-        (
-            "csr",
-            &[shape, data, indices, ("indptr", &[0, 1, 2]), ("more", &[0])],
-        ),
+        ("csr", &[shape, data, indices, ("indptr", &[0, 1, 2]), ("more", &[0])]),
     ] {
         let file = matrix(format, parts);
         assert_eq!(file.len(), parts.len());
@@ -612,26 +544,12 @@ fn a_matrix_of_scipy_has_whole_bytes_as_values_and_integers_as_indices() {
         open(archive(&members), options).unwrap()
     };
     let file = open(&opaque, &plain, "float8_e4m3fn");
-    let values = file.entries()[0]
-        .tensor()
-        .unwrap()
-        .component("values")
-        .unwrap();
+    let values = file.entries()[0].tensor().unwrap().component("values").unwrap();
     assert_eq!(values.logical_type.as_deref(), Some("f8_e4m3fn"));
     for (data, indices, ml_dtype, message) in [
         (&opaque, &plain, "", "--ml-dtype"),
-        (
-            &opaque,
-            &plain,
-            "int4",
-            "\"data\" of a sparse matrix has values of less than a byte",
-        ),
-        (
-            &plain,
-            &opaque,
-            "float8_e4m3fn",
-            "\"indices\" of a sparse matrix has no integers",
-        ),
+        (&opaque, &plain, "int4", "\"data\" of a sparse matrix has values of less than a byte"),
+        (&plain, &opaque, "float8_e4m3fn", "\"indices\" of a sparse matrix has no integers"),
     ] {
         let file = open(data, indices, ml_dtype);
         let fault = file.entries()[0].fault().unwrap();
@@ -670,12 +588,8 @@ fn a_sparse_matrix_is_written_as_scipy_saves_it() {
 #[test]
 fn invalid_indices_are_not_written() {
     let indices: (&str, &[i64]) = ("indices", &[3, 0]);
-    let parts: [(&str, &[i64]); 4] = [
-        ("shape", &[2, 3]),
-        ("data", &[5, 7]),
-        indices,
-        ("indptr", &[0, 1, 2]),
-    ];
+    let parts: [(&str, &[i64]); 4] =
+        [("shape", &[2, 3]), ("data", &[5, 7]), indices, ("indptr", &[0, 1, 2])];
     let error = to(&ConvertOptions::new(NPZ), &matrix("csr", &parts)).unwrap_err();
     assert_eq!(error.code(), "index-value");
 }

@@ -27,13 +27,7 @@ pub(super) struct Pairs {
 impl Pairs {
     /// No pairs yet, and at most `limit` bytes.
     pub(super) fn new(limit: u64) -> Self {
-        Pairs {
-            keys: HashSet::new(),
-            pairs: Vec::new(),
-            byte_len: 0,
-            limit,
-            repeated: None,
-        }
+        Pairs { keys: HashSet::new(), pairs: Vec::new(), byte_len: 0, limit, repeated: None }
     }
 
     pub(super) fn add(&mut self, key: &str, value: Value) {

@@ -49,13 +49,7 @@ impl Constant {
             "value_strings" => (field::STRINGS, 8, true, strings),
             _ => return None,
         };
-        Some(Constant {
-            field,
-            attribute_type,
-            is_list,
-            data_type,
-            values,
-        })
+        Some(Constant { field, attribute_type, is_list, data_type, values })
     }
 
     /// The tensor of the attribute in `span`; `None` if a function gets the value from its caller.

@@ -49,15 +49,8 @@ impl Unravelled {
             stride = stride.checked_mul(*dimension)?;
         }
         dimensions.reverse();
-        count
-            .checked_mul(WIDTH)?
-            .checked_mul(dimensions.len() as u64)?;
-        let coords = Unravelled {
-            flat,
-            offset,
-            count,
-            dimensions,
-        };
+        count.checked_mul(WIDTH)?.checked_mul(dimensions.len() as u64)?;
+        let coords = Unravelled { flat, offset, count, dimensions };
         (!coords.dimensions.is_empty()).then_some(coords)
     }
 
@@ -115,10 +108,7 @@ mod tests {
     use zt::Memory;
 
     fn unravelled(indices: &[i64], shape: &[u64]) -> Unravelled {
-        let bytes: Vec<u8> = indices
-            .iter()
-            .flat_map(|index| index.to_le_bytes())
-            .collect();
+        let bytes: Vec<u8> = indices.iter().flat_map(|index| index.to_le_bytes()).collect();
         let source: Arc<dyn Source> = Arc::new(Memory::new(bytes));
         Unravelled::new(source, 0, indices.len() as u64, shape).unwrap()
     }

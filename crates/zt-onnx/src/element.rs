@@ -122,10 +122,7 @@ impl Element {
 
     /// The little-endian bytes of a value that is stored as a varint. The error is the value, if it
     /// is out of range for the element.
-    #[expect(
-        clippy::arithmetic_side_effects,
-        reason = "an element has at most 8 bytes"
-    )]
+    #[expect(clippy::arithmetic_side_effects, reason = "an element has at most 8 bytes")]
     pub(super) fn bytes_of(self, varint: u64) -> Result<[u8; 8], i128> {
         let unused = 64 - 8 * self.meaning.dtype().byte_len();
         let narrow_signed = |value: i64| (value << unused) >> unused == value;
@@ -196,11 +193,7 @@ mod tests {
             let bytes = element.bytes_of(varint);
             let width = element.meaning.dtype().byte_len();
             let bytes = bytes.as_ref().map(|bytes| bytes.get(..width).unwrap());
-            assert_eq!(
-                bytes.map_err(|value| *value),
-                stored,
-                "{number} {varint:#x}"
-            );
+            assert_eq!(bytes.map_err(|value| *value), stored, "{number} {varint:#x}");
         }
     }
 

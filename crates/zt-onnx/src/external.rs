@@ -30,11 +30,7 @@ struct Beside {
 impl<'p> Folder<'p> {
     /// The files beside the model that is opened.
     pub(super) fn of(opening: Opening<'p>) -> Self {
-        Folder {
-            model: opening.path,
-            files: HashMap::new(),
-            neighbours: Neighbours::new(opening),
-        }
+        Folder { model: opening.path, files: HashMap::new(), neighbours: Neighbours::new(opening) }
     }
 
     /// The values of a tensor, which must have `expected` bytes.

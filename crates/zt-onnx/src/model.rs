@@ -414,11 +414,8 @@ impl Walk<'_, '_> {
     /// Counts a derived name. The bytes of all derived names are limited by the length of the file.
     fn derived(&mut self, name: String) -> Result<String> {
         let byte_len = name.len() as u64;
-        let too_long = || Violation::TooLong {
-            what: "a derived name",
-            byte_len,
-            limit: self.names,
-        };
+        let too_long =
+            || Violation::TooLong { what: "a derived name", byte_len, limit: self.names };
         self.names = self.names.checked_sub(byte_len).ok_or_else(too_long)?;
         Ok(name)
     }
@@ -522,9 +519,6 @@ mod attribute {
     pub(super) const SPARSE_TENSORS: u32 = 23;
 
     pub(super) const fn has_tensors(number: u32) -> bool {
-        matches!(
-            number,
-            TENSOR | GRAPH | TENSORS | GRAPHS | SPARSE_TENSOR | SPARSE_TENSORS
-        )
+        matches!(number, TENSOR | GRAPH | TENSORS | GRAPHS | SPARSE_TENSOR | SPARSE_TENSORS)
     }
 }

@@ -65,10 +65,7 @@ pub(super) fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Inpu
 
 fn repeated(object: Option<&str>, key: &str) -> Warning {
     let message = format!("duplicate key {key:?} in the metadata; the first value is kept");
-    Warning {
-        object: object.map(ToOwned::to_owned),
-        ..Warning::new("attribute-conflict", message)
-    }
+    Warning { object: object.map(ToOwned::to_owned), ..Warning::new("attribute-conflict", message) }
 }
 
 struct Names {
@@ -95,10 +92,7 @@ impl Names {
         if !has_derived {
             own.clear();
         }
-        Ok(Names {
-            taken: own.into_iter().map(ToOwned::to_owned).collect(),
-            next: HashMap::new(),
-        })
+        Ok(Names { taken: own.into_iter().map(ToOwned::to_owned).collect(), next: HashMap::new() })
     }
 
     /// The name itself. If a derived name is taken, the first free one of `NAME.2`, `NAME.3`, ...
@@ -188,12 +182,7 @@ impl Assembler<'_> {
                 }
             },
         };
-        Ok(Located {
-            element,
-            blob,
-            id,
-            source,
-        })
+        Ok(Located { element, blob, id, source })
     }
 
     /// Adds a source that is made of the message in `span` of the model.

@@ -110,11 +110,7 @@ pub(super) struct Shape {
 
 impl Shape {
     pub(super) const fn new(limits: &Limits) -> Self {
-        Shape {
-            dimensions: Vec::new(),
-            fault: None,
-            limit: limits.rank,
-        }
+        Shape { dimensions: Vec::new(), fault: None, limit: limits.rank }
     }
 
     /// Adds a field of dimensions: packed, or one.

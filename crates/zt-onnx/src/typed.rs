@@ -105,10 +105,7 @@ impl Runs {
         if (fewest..=highest).contains(&count) {
             return Ok(());
         }
-        Err(Violation::Count {
-            expected: count,
-            is_more: count < fewest,
-        })
+        Err(Violation::Count { expected: count, is_more: count < fewest })
     }
 }
 
@@ -159,13 +156,7 @@ impl Typed {
     ) -> Result<Self, Violation> {
         let count = expected / element.width();
         runs.expect(count)?;
-        Ok(Typed {
-            base,
-            runs,
-            element,
-            count,
-            kept: Mutex::default(),
-        })
+        Ok(Typed { base, runs, element, count, kept: Mutex::default() })
     }
 
     /// A panic leaves complete positions.
@@ -235,10 +226,7 @@ impl Typed {
         if position.at < run.span.byte_len() {
             return Some(run);
         }
-        *position = Position {
-            run: position.run + 1,
-            at: 0,
-        };
+        *position = Position { run: position.run + 1, at: 0 };
         self.runs.runs.get(position.run).copied()
     }
 

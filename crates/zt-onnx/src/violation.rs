@@ -12,11 +12,7 @@ pub(super) enum Violation {
     #[error("the varint {key} is not a valid tag of a field")]
     Tag { key: u64 },
     #[error("truncated: {available} of {byte_len} bytes of field {number} are there")]
-    Field {
-        number: u32,
-        byte_len: u64,
-        available: u64,
-    },
+    Field { number: u32, byte_len: u64, available: u64 },
     #[error("field {number} has another wire type than in ONNX")]
     WireType { number: u32 },
     #[error("not a model of ONNX: it has no graph")]
@@ -28,11 +24,7 @@ pub(super) enum Violation {
     #[error("the model has more tensors than the limit for a file of its length, {limit}")]
     TooMany { limit: u64 },
     #[error("{what} has {byte_len} bytes, the limit is {limit}")]
-    TooLong {
-        what: &'static str,
-        byte_len: u64,
-        limit: u64,
-    },
+    TooLong { what: &'static str, byte_len: u64, limit: u64 },
     #[error("{what} is not UTF-8")]
     NotUtf8 { what: &'static str },
 
@@ -59,11 +51,7 @@ pub(super) enum Violation {
     #[error("the shape requires {expected} values, there are {}", if *is_more { "more" } else { "fewer" })]
     Count { expected: u64, is_more: bool },
     #[error("element {at} is {value}, which is out of range for {data_type}")]
-    Range {
-        at: u64,
-        value: i128,
-        data_type: &'static str,
-    },
+    Range { at: u64, value: i128, data_type: &'static str },
     #[error(
         "the indices of a sparse tensor must be INT64, and for every value one or one per dimension"
     )]
@@ -86,12 +74,7 @@ pub(super) enum Violation {
         "the values have {byte_len} bytes at {offset} of \"{}\", which has only {available}",
         .location.escape_debug()
     )]
-    Beyond {
-        location: String,
-        offset: u64,
-        byte_len: u64,
-        available: u64,
-    },
+    Beyond { location: String, offset: u64, byte_len: u64, available: u64 },
 }
 
 impl From<Violation> for zt::Error {

@@ -25,11 +25,7 @@ pub(super) struct Window<'s> {
 
 impl<'s> Window<'s> {
     pub(super) const fn new(source: &'s dyn Source) -> Self {
-        Window {
-            source,
-            bytes: Vec::new(),
-            start: 0,
-        }
+        Window { source, bytes: Vec::new(), start: 0 }
     }
 
     /// The bytes from `at` on, at least one, up to `end`, which is within the source.
@@ -117,10 +113,7 @@ impl<'s> Window<'s> {
         let mut number = [0; 8];
         let mut rest = number.iter_mut();
         self.pieces(span, |bytes| {
-            bytes
-                .iter()
-                .zip(rest.by_ref())
-                .for_each(|(byte, to)| *to = *byte);
+            bytes.iter().zip(rest.by_ref()).for_each(|(byte, to)| *to = *byte);
         })?;
         Ok(number)
     }
@@ -130,11 +123,7 @@ impl<'s> Window<'s> {
         let byte_len = span.byte_len();
         let fault = |violation: Violation| Error::from(violation).with_span(span);
         if byte_len > limit {
-            return Err(fault(Violation::TooLong {
-                what,
-                byte_len,
-                limit,
-            }));
+            return Err(fault(Violation::TooLong { what, byte_len, limit }));
         }
         String::from_utf8(self.bytes(span)?).map_err(|_| fault(Violation::NotUtf8 { what }))
     }
@@ -172,10 +161,7 @@ pub(super) struct Fields {
 impl Fields {
     /// The fields of a message that lies within the source.
     pub(super) const fn of(message: Span) -> Self {
-        Fields {
-            at: message.offset(),
-            end: message.end(),
-        }
+        Fields { at: message.offset(), end: message.end() }
     }
 
     pub(super) const fn offset(&self) -> u64 {
@@ -184,10 +170,7 @@ impl Fields {
 
     /// The next field; `None` at the end of the message. The fields after an invalid one cannot be
     /// found.
-    #[expect(
-        clippy::arithmetic_side_effects,
-        reason = "a varint ends within the message"
-    )]
+    #[expect(clippy::arithmetic_side_effects, reason = "a varint ends within the message")]
     pub(super) fn next(&mut self, window: &mut Window<'_>) -> Result<Option<Field>> {
         if self.at >= self.end {
             return Ok(None);
@@ -216,21 +199,9 @@ impl Fields {
         };
         let available = self.end - start;
         let span = Span::new(start, byte_len).filter(|_| byte_len <= available);
-        let span = span.ok_or_else(|| {
-            fault(Violation::Field {
-                number,
-                byte_len,
-                available,
-            })
-        })?;
+        let span = span.ok_or_else(|| fault(Violation::Field { number, byte_len, available }))?;
         self.at = span.end();
-        Ok(Some(Field {
-            number,
-            wire,
-            tag,
-            span,
-            varint,
-        }))
+        Ok(Some(Field { number, wire, tag, span, varint }))
     }
 }
 
@@ -242,8 +213,7 @@ impl Field {
 
     /// The number of a field that must be a varint.
     pub(super) fn integer(&self) -> Result<i64> {
-        self.expect(Wire::Varint)
-            .map(|()| self.varint.cast_signed())
+        self.expect(Wire::Varint).map(|()| self.varint.cast_signed())
     }
 
     pub(super) fn expect(&self, wire: Wire) -> Result<()> {

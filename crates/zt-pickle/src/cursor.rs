@@ -23,13 +23,7 @@ impl<'p> Cursor<'p> {
     }
 
     pub(super) const fn of_outline(bytes: &'p [u8], gaps: &'p [Gap], available: u64) -> Self {
-        Cursor {
-            rest: bytes,
-            held: bytes.len(),
-            gaps,
-            passed: 0,
-            available,
-        }
+        Cursor { rest: bytes, held: bytes.len(), gaps, passed: 0, available }
     }
 
     /// The position in the pickle.
@@ -122,9 +116,6 @@ impl<'p> Cursor<'p> {
     }
 
     fn truncated(&self, needed: u64) -> PickleFault {
-        PickleFault::Truncated {
-            needed,
-            available: self.left(),
-        }
+        PickleFault::Truncated { needed, available: self.left() }
     }
 }

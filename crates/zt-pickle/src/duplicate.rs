@@ -96,10 +96,8 @@ struct Budget {
 impl Budget {
     fn spend(&mut self, byte_len: usize) -> Result<(), PickleFault> {
         let left = self.left.checked_sub(byte_len as u64);
-        self.left = left.ok_or(PickleFault::Limit {
-            what: "bytes of compared keys",
-            limit: self.limit,
-        })?;
+        self.left =
+            left.ok_or(PickleFault::Limit { what: "bytes of compared keys", limit: self.limit })?;
         Ok(())
     }
 }
@@ -170,11 +168,7 @@ fn is_same<G: Global>(heap: &Heap<'_, G>, a: Value<G>, b: Value<G>, depth: usize
         | (Some(Node::Long(a)), Some(Node::Long(b))) => a == b,
         (
             Some(Node::Named { module, name, .. }),
-            Some(Node::Named {
-                module: other_module,
-                name: other_name,
-                ..
-            }),
+            Some(Node::Named { module: other_module, name: other_name, .. }),
         ) => {
             let text = |value: &Value<G>| heap.text(*value);
             text(module) == text(other_module) && text(name) == text(other_name)

@@ -143,10 +143,9 @@ impl<'p, G: Global> Heap<'p, G> {
     /// [`PickleFault::Limit`] if the heap is full.
     pub fn add(&mut self, node: Node<'p, G>) -> Result<Value<G>, PickleFault> {
         let id = u32::try_from(self.nodes.len()).ok();
-        let id = id.filter(|id| *id < NODES).ok_or(PickleFault::Limit {
-            what: "values on the heap",
-            limit: NODES.into(),
-        })?;
+        let id = id
+            .filter(|id| *id < NODES)
+            .ok_or(PickleFault::Limit { what: "values on the heap", limit: NODES.into() })?;
         reserve(&mut self.nodes, 1)?;
         self.nodes.push(node);
         Ok(Value::Node(NodeId(id)))

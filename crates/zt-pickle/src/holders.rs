@@ -87,10 +87,7 @@ impl<G: Global> Heap<'_, G> {
                 visit(key)?;
                 visit(value)
             }),
-            Node::Made(made) => [made.arguments]
-                .iter()
-                .chain(&made.state)
-                .try_for_each(visit),
+            Node::Made(made) => [made.arguments].iter().chain(&made.state).try_for_each(visit),
             Node::StandIn(object) => {
                 let given = [object.state, object.items, object.pairs];
                 let given = given.iter().flatten();

@@ -59,16 +59,8 @@ pub(super) fn load_from<'p, G: Global>(
         cursor,
     };
     match machine.run() {
-        Ok(root) => Ok(Pickle {
-            root,
-            byte_len: machine.cursor.at(),
-            heap: machine.heap,
-        }),
-        Err(fault) => Err(PickleError {
-            at: machine.at,
-            fault,
-            uses: machine.heap.uses(),
-        }),
+        Ok(root) => Ok(Pickle { root, byte_len: machine.cursor.at(), heap: machine.heap }),
+        Err(fault) => Err(PickleError { at: machine.at, fault, uses: machine.heap.uses() }),
     }
 }
 
@@ -213,10 +205,7 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
                     _ => self.cursor.u64()?,
                 };
                 if let Some(offset) = self.cursor.left_out(len)? {
-                    return self.push_node(Node::Elsewhere {
-                        offset,
-                        byte_len: len,
-                    });
+                    return self.push_node(Node::Elsewhere { offset, byte_len: len });
                 }
                 let bytes = self.cursor.take(len)?;
                 match code {
@@ -334,12 +323,10 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
         // Writers count their memos, so no memo has a higher number than its byte.
         let limit = self.cursor.taken();
         let place = usize::try_from(index).ok();
-        let place = place
-            .filter(|place| *place < limit)
-            .ok_or(PickleFault::Limit {
-                what: "memos (one for each byte before)",
-                limit: limit as u64,
-            })?;
+        let place = place.filter(|place| *place < limit).ok_or(PickleFault::Limit {
+            what: "memos (one for each byte before)",
+            limit: limit as u64,
+        })?;
         let top = self.top()?;
         // Each is as large as a value.
         self.spend()?;
@@ -364,9 +351,9 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
 
     pub(super) fn check_hashable(&self, key: Value<G>) -> Done {
         match self.heap.node(key) {
-            Some(Node::List(_) | Node::Dict(_) | Node::Set(_)) => Err(PickleFault::Unhashable {
-                found: self.heap.describe(key),
-            }),
+            Some(Node::List(_) | Node::Dict(_) | Node::Set(_)) => {
+                Err(PickleFault::Unhashable { found: self.heap.describe(key) })
+            }
             _ => Ok(()),
         }
     }
@@ -391,10 +378,7 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
     /// Takes one of the [`VALUES`].
     fn spend(&mut self) -> Done {
         let left = self.values.checked_sub(1);
-        self.values = left.ok_or(PickleFault::Limit {
-            what: "values",
-            limit: VALUES,
-        })?;
+        self.values = left.ok_or(PickleFault::Limit { what: "values", limit: VALUES })?;
         Ok(())
     }
 

@@ -26,9 +26,7 @@ fn shortest(mut bytes: &[u8]) -> (&[u8], u8) {
     };
     while let [fewer @ .., top] = bytes
         && *top == sign
-        && fewer
-            .last()
-            .is_some_and(|below| (*below >= 0x80) == (sign != 0))
+        && fewer.last().is_some_and(|below| (*below >= 0x80) == (sign != 0))
     {
         bytes = fewer;
     }
@@ -104,13 +102,10 @@ pub(super) fn text_or_bytes<G>(bytes: Cow<'_, [u8]>) -> Node<'_, G> {
 /// The text, or the same bytes if they are not UTF-8.
 fn utf_8(bytes: Cow<'_, [u8]>) -> Result<Cow<'_, str>, Cow<'_, [u8]>> {
     match bytes {
-        Cow::Borrowed(bytes) => str::from_utf8(bytes)
-            .map(Cow::Borrowed)
-            .map_err(|_| bytes.into()),
+        Cow::Borrowed(bytes) => str::from_utf8(bytes).map(Cow::Borrowed).map_err(|_| bytes.into()),
         Cow::Owned(bytes) => {
             let text = String::from_utf8(bytes);
-            text.map(Cow::Owned)
-                .map_err(|error| error.into_bytes().into())
+            text.map(Cow::Owned).map_err(|error| error.into_bytes().into())
         }
     }
 }

@@ -185,15 +185,9 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
             return Err(self.operand("a tuple of arguments", arguments));
         };
         if code == 0x81 && !maker.is_class() {
-            return Err(PickleFault::Class {
-                found: "a function",
-            });
+            return Err(PickleFault::Class { found: "a function" });
         }
-        let made = Made {
-            maker,
-            arguments,
-            state: None,
-        };
+        let made = Made { maker, arguments, state: None };
         let collection = match maker.makes() {
             Makes::Collection(collection) => collection,
             Makes::Object => return self.push_node(Node::Made(made)),

@@ -91,10 +91,7 @@ impl fmt::Display for OutlineError {
         match self {
             OutlineError::Io(error) => error.fmt(f),
             OutlineError::TooLong { limit } => {
-                write!(
-                    f,
-                    "the instructions are longer than the limit of {limit} bytes"
-                )
+                write!(f, "the instructions are longer than the limit of {limit} bytes")
             }
             OutlineError::Allocation { byte_len } => {
                 write!(f, "the system refused {byte_len} bytes of memory")
@@ -149,10 +146,7 @@ impl Outline {
         &self,
         find: impl Fn(&str, &str, u32) -> Option<G>,
     ) -> Result<Pickle<'_, G>, PickleError> {
-        load_from(
-            Cursor::of_outline(&self.bytes, &self.gaps, self.available),
-            &find,
-        )
+        load_from(Cursor::of_outline(&self.bytes, &self.gaps, self.available), &find)
     }
 }
 
@@ -238,11 +232,7 @@ impl Reader<'_, '_> {
                     *to = *from;
                 }
                 let len = u64::from_le_bytes(len);
-                if is_left_out(code, len) {
-                    Ok(self.leave_out(len))
-                } else {
-                    self.copy(len)
-                }
+                if is_left_out(code, len) { Ok(self.leave_out(len)) } else { self.copy(len) }
             }
         }
     }
@@ -254,8 +244,7 @@ impl Reader<'_, '_> {
             let len = self.at_once.min(left);
             self.at_once = self.at_once.saturating_mul(2).min(MOST);
             self.taken = 0;
-            self.ahead
-                .resize(usize::try_from(len).unwrap_or_default(), 0);
+            self.ahead.resize(usize::try_from(len).unwrap_or_default(), 0);
             (self.read_at)(self.next, &mut self.ahead).map_err(OutlineError::Io)?;
             self.next = self.next.saturating_add(len);
         }
@@ -265,9 +254,7 @@ impl Reader<'_, '_> {
     /// How many bytes of the source were not taken.
     fn left(&self) -> u64 {
         let ahead = self.ahead.len().saturating_sub(self.taken);
-        self.end
-            .saturating_sub(self.next)
-            .saturating_add(ahead as u64)
+        self.end.saturating_sub(self.next).saturating_add(ahead as u64)
     }
 
     /// Takes bytes into the outline. Returns false, and takes none, if the source has fewer.

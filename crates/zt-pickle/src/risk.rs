@@ -40,14 +40,8 @@ impl Risk {
         let is_danger = parts.clone().any(|part| MODULES.contains(&part))
             || TOP_MODULES.contains(&top)
             || parts.any(|part| is_dunder(part) && part != "__torch__" && part != "__main__")
-            || FUNCTIONS
-                .iter()
-                .any(|(of, names)| *of == module && has(names, name));
-        if is_danger {
-            Risk::Danger
-        } else {
-            Risk::Unknown
-        }
+            || FUNCTIONS.iter().any(|(of, names)| *of == module && has(names, name));
+        if is_danger { Risk::Danger } else { Risk::Unknown }
     }
 }
 
@@ -61,10 +55,7 @@ fn has(names: &[&str], name: &str) -> bool {
 }
 
 fn is_harmless(module: &str, name: &str) -> bool {
-    if HARMLESS
-        .iter()
-        .any(|(of, names)| *of == module && names.contains(&name))
-    {
+    if HARMLESS.iter().any(|(of, names)| *of == module && names.contains(&name)) {
         return true;
     }
     let is_class = |ending: &str| {

@@ -36,11 +36,7 @@ pub struct Use {
 impl Use {
     /// The code of a warning about it.
     pub const fn code(&self) -> &'static str {
-        if self.is_danger {
-            "pickle-danger"
-        } else {
-            "pickle-global"
-        }
+        if self.is_danger { "pickle-danger" } else { "pickle-global" }
     }
 }
 
@@ -65,11 +61,7 @@ impl fmt::Display for Among<'_> {
         write!(f, "{one}")?;
         let mut others = all.iter().filter(|it| it.global != one.global);
         for (at, other) in others.by_ref().take(ITEMS).enumerate() {
-            let before = if at == 0 {
-                "; the pickle also names"
-            } else {
-                ","
-            };
+            let before = if at == 0 { "; the pickle also names" } else { "," };
             write!(f, "{before} {}", other.global)?;
         }
         match others.count() {
@@ -255,20 +247,12 @@ impl<G: Global> Heap<'_, G> {
 fn cut(text: &str) -> String {
     let beginning: String = text.chars().take(LEN).collect();
     let escaped = beginning.escape_debug().to_string();
-    if beginning.len() < text.len() {
-        escaped + "…"
-    } else {
-        escaped
-    }
+    if beginning.len() < text.len() { escaped + "…" } else { escaped }
 }
 
 fn shortened(text: &str) -> String {
     let beginning: String = text.chars().take(LEN).collect();
-    if beginning.len() < text.len() {
-        beginning + "…"
-    } else {
-        beginning
-    }
+    if beginning.len() < text.len() { beginning + "…" } else { beginning }
 }
 
 /// Whether bytes may be a pickle: PROTO, or a GLOBAL of the protocols 0 and 1.

@@ -1,9 +1,5 @@
 //! The machine, with globals that torch does not have.
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test fails by panicking"
-)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use zt_pickle::{
     Collection, Global, Heap, Made, Makes, Node, Outline, OutlineError, Pickle, PickleError,
@@ -123,11 +119,7 @@ fn show(heap: &Heap<'_, Ours>, value: Value<Ours>) -> String {
                 pairs.map(|(key, value)| format!("{}: {}", show(heap, *key), show(heap, *value)));
             format!("{{{}}}", pairs.collect::<Vec<_>>().join(", "))
         }
-        Node::Made(Made {
-            maker,
-            arguments,
-            state,
-        }) => {
+        Node::Made(Made { maker, arguments, state }) => {
             let state = state.map(|state| format!(" with {}", show(heap, state)));
             let arguments = show(heap, *arguments);
             format!("{maker:?}{arguments}{}", state.unwrap_or_default())
@@ -175,11 +167,7 @@ const PROTOCOLS: [&[u8]; 6] = [
 #[test]
 fn reads_the_same_value_from_every_protocol() {
     for bytes in PROTOCOLS {
-        let Pickle {
-            heap,
-            root,
-            byte_len,
-        } = load(bytes, find).unwrap();
+        let Pickle { heap, root, byte_len } = load(bytes, find).unwrap();
         let long = r"long \x00\x00\x00\x00\x00\x00\x00\x00@";
         let expected = format!(r#"{{"a": [1, -70000, 2.5, None, true, (), ("x")], "€": {long}}}"#);
         assert_eq!(show(&heap, root), expected);
@@ -192,10 +180,7 @@ fn refuses_a_pickle_that_is_truncated_at_any_byte() {
     for bytes in PROTOCOLS {
         for len in 0..bytes.len() {
             let fault = load(&bytes[..len], find).unwrap_err().fault;
-            assert!(
-                matches!(fault, PickleFault::Truncated { .. }),
-                "{len}: {fault}"
-            );
+            assert!(matches!(fault, PickleFault::Truncated { .. }), "{len}: {fault}");
         }
     }
 }
@@ -257,10 +242,7 @@ fn a_list_may_hold_itself() {
 #[test]
 fn lists_persistent_ids_in_their_order() {
     let Pickle { heap, root, .. } = load(b"(K\x01QVa\nQK\x02QK\x03t.", find).unwrap();
-    assert_eq!(
-        show(&heap, root),
-        r#"(outside 1, outside "a", outside 2, 3)"#
-    );
+    assert_eq!(show(&heap, root), r#"(outside 1, outside "a", outside 2, 3)"#);
     let ids: Vec<String> = heap.persistent().map(|id| show(&heap, id)).collect();
     assert_eq!(ids, ["outside 1", "outside \"a\"", "outside 2"]);
 }
@@ -278,16 +260,10 @@ fn makes_collections_of_nothing_and_of_others() {
         (b"cbuiltins\nfrozenset\n)R", "frozen {}"),
         (b"cbuiltins\nfrozenset\n(\x8f(K\x01\x90tR", "frozen {1}"),
         (b"ccollections\nOrderedDict\n)RK\x01K\x02s", "{1: 2}"),
-        (
-            b"ccollections\nOrderedDict\n((lp0\n(K\x01K\x02tatR",
-            "{1: 2}",
-        ),
+        (b"ccollections\nOrderedDict\n((lp0\n(K\x01K\x02tatR", "{1: 2}"),
         (b"ccollections\nOrderedDict\n((K\x01K\x02dtR", "{1: 2}"),
         (b"ccollections\nCounter\n((K\x01K\x02dtR", "{1: 2}"),
-        (
-            b"ccollections\ndefaultdict\n(cbuiltins\nset\ntRK\x01K\x02s",
-            "{1: 2}",
-        ),
+        (b"ccollections\ndefaultdict\n(cbuiltins\nset\ntRK\x01K\x02s", "{1: 2}"),
         (b"ccollections\ndeque\n)R(K\x01e", "[1]"),
         (b"ccollections\ndeque\n((K\x01lK\x05tR", "[1]"),
     ] {
@@ -298,14 +274,8 @@ fn makes_collections_of_nothing_and_of_others() {
 #[test]
 fn a_duplicate_key_has_its_first_place_and_its_last_value() {
     for (code, expected) in [
-        (
-            &b"}(Va\nK\x01Vb\nK\x02Va\nK\x03u"[..],
-            r#"{"a": 3, "b": 2}"#,
-        ),
-        (
-            b"}(K\x01K\x01\x88K\x02G\x3F\xF0\0\0\0\0\0\0K\x03u",
-            "{1: 3}",
-        ),
+        (&b"}(Va\nK\x01Vb\nK\x02Va\nK\x03u"[..], r#"{"a": 3, "b": 2}"#),
+        (b"}(K\x01K\x01\x88K\x02G\x3F\xF0\0\0\0\0\0\0K\x03u", "{1: 3}"),
         (b"}(K\x01\x85K\x01K\x01\x85K\x02u", "{(1): 2}"),
         (b"}(ca\nb\nK\x01ca\nb\nK\x02u", "{<a b>: 2}"),
         // A bytes object is not a text, and NaN is not equal to itself.
@@ -348,10 +318,7 @@ fn an_object_of_a_refused_global_is_a_stand_in() {
         (b"cm\nC\n)\x81K\x01b", "<m C>() with 1"),
         (b"cm\nC\n)\x81K\x01bK\x02b", "<m C>() with (1, 2)"),
         (b"cm\nC\n)\x81K\x01a(K\x02K\x03e", "<m C>() of [1, 2, 3]"),
-        (
-            b"cm\nC\n)\x81K\x01K\x02s(K\x03K\x04u",
-            "<m C>() of {1: 2, 3: 4}",
-        ),
+        (b"cm\nC\n)\x81K\x01K\x02s(K\x03K\x04u", "<m C>() of {1: 2, 3: 4}"),
         (b"cm\nC\n)\x81(K\x01K\x02K\x01K\x03u", "<m C>() of {1: 3}"),
         // The result of a call is called.
         (b"cm\nf\nK\x01\x85RK\x02\x85R", "<m f>(<m f>(1), (2))"),
@@ -415,20 +382,10 @@ fn refuses_instructions_without_their_values() {
         b"q\0",
         b"(o",
     ] {
-        assert_eq!(
-            read(code),
-            Err(PickleFault::StackEmpty),
-            "{}",
-            code.escape_ascii()
-        );
+        assert_eq!(read(code), Err(PickleFault::StackEmpty), "{}", code.escape_ascii());
     }
     for code in [&b"1"[..], b"t", b"e", b"u", b"l", b"\x91", b"o", b"im\nC\n"] {
-        assert_eq!(
-            read(code),
-            Err(PickleFault::NoMark),
-            "{}",
-            code.escape_ascii()
-        );
+        assert_eq!(read(code), Err(PickleFault::NoMark), "{}", code.escape_ascii());
     }
     assert_eq!(read(b"h\x09"), Err(PickleFault::NoMemo { index: 9 }));
     assert_eq!(read(b"}(K\x01u"), Err(PickleFault::OddItems { count: 1 }));
@@ -447,37 +404,21 @@ fn refuses_values_of_the_wrong_type() {
         (b"cshapes\nPoint\nK\x01R", "a tuple of arguments"),
         (b"cbuiltins\nset\n(K\x01tR", "a collection"),
         (b"ccollections\nCounter\n((K\x01ltR", "a collection"),
-        (
-            b"ccollections\nOrderedDict\n((K\x01ltR",
-            "a key and a value",
-        ),
+        (b"ccollections\nOrderedDict\n((K\x01ltR", "a key and a value"),
     ] {
         match read(code) {
-            Err(PickleFault::Operand {
-                expected: found, ..
-            }) => assert_eq!(found, expected),
+            Err(PickleFault::Operand { expected: found, .. }) => assert_eq!(found, expected),
             other => panic!("{}: {other:?}", code.escape_ascii()),
         }
     }
-    for code in [
-        &b"}]K\x01s"[..],
-        b"\x8f(]\x90",
-        b"(]\x91",
-        b"cbuiltins\nset\n((]ltR",
-    ] {
+    for code in [&b"}]K\x01s"[..], b"\x8f(]\x90", b"(]\x91", b"cbuiltins\nset\n((]ltR"] {
         let found = "a list";
         assert_eq!(read(code), Err(PickleFault::Unhashable { found }));
     }
-    for (code, found) in [
-        (&b"K\x01)R"[..], "an integer"),
-        (b"cshapes\nORIGIN\n)R", "a value"),
-    ] {
+    for (code, found) in [(&b"K\x01)R"[..], "an integer"), (b"cshapes\nORIGIN\n)R", "a value")] {
         assert_eq!(read(code), Err(PickleFault::Call { found }));
     }
-    for (code, found) in [
-        (&b"N)\x81"[..], "None"),
-        (b"cshapes\narea\n)\x81", "a function"),
-    ] {
+    for (code, found) in [(&b"N)\x81"[..], "None"), (b"cshapes\narea\n)\x81", "a function")] {
         assert_eq!(read(code), Err(PickleFault::Class { found }));
     }
 }
@@ -496,25 +437,10 @@ fn refuses_invalid_numbers_and_texts() {
         b"Fx\n",
         b"gx\n",
     ] {
-        assert_eq!(
-            read(code),
-            Err(PickleFault::Number),
-            "{}",
-            code.escape_ascii()
-        );
+        assert_eq!(read(code), Err(PickleFault::Number), "{}", code.escape_ascii());
     }
-    for code in [
-        &b"X\x01\0\0\0\xFF"[..],
-        b"V\\U00110000\n",
-        b"X\x04\0\0\0a\xED\xA0b",
-        b"I\xFF\n",
-    ] {
-        assert_eq!(
-            read(code),
-            Err(PickleFault::NotUtf8),
-            "{}",
-            code.escape_ascii()
-        );
+    for code in [&b"X\x01\0\0\0\xFF"[..], b"V\\U00110000\n", b"X\x04\0\0\0a\xED\xA0b", b"I\xFF\n"] {
+        assert_eq!(read(code), Err(PickleFault::NotUtf8), "{}", code.escape_ascii());
     }
 }
 
@@ -524,24 +450,13 @@ fn a_short_pickle_takes_little_memory() {
     let copies = |maker: &str, end: &[u8]| {
         let items = [b"(", &b"K\x01".repeat(200)[..], end, b"q\x020"].concat();
         let copies = b"h\x01h\x02\x85R0".repeat(100);
-        [
-            format!("c{maker}\nq\x010").as_bytes(),
-            &items,
-            &copies,
-            b"N",
-        ]
-        .concat()
+        [format!("c{maker}\nq\x010").as_bytes(), &items, &copies, b"N"].concat()
     };
     // One long text is the key of many dicts.
     let keys = b"}(h\x01NVb\nNu0".repeat(200);
     let keys = [b"X\0\x01\0\0", &[b'a'; 256][..], b"q\x01", &keys].concat();
-    let long = [
-        b"X\0\0\x01\0",
-        &[b'a'; 1 << 16][..],
-        b"q\x01",
-        &b"}(h\x01NVb\nNu0".repeat(2000),
-    ]
-    .concat();
+    let long =
+        [b"X\0\0\x01\0", &[b'a'; 1 << 16][..], b"q\x01", &b"}(h\x01NVb\nNu0".repeat(2000)].concat();
     assert!(read(&keys).is_ok());
     for code in [
         copies("builtins\nset", b"l"),
@@ -582,10 +497,7 @@ fn a_list_of_globals_may_be_made_at_run_time() {
     };
     assert!(load(b"cmy\nPoint\n)R.", find).is_ok());
     let other = load(b"cshapes\nPoint\n)R.", find).unwrap();
-    assert!(matches!(
-        other.heap.node(other.root),
-        Some(Node::StandIn(_))
-    ));
+    assert!(matches!(other.heap.node(other.root), Some(Node::StandIn(_))));
 }
 
 #[test]
@@ -655,15 +567,7 @@ fn an_outline_leaves_long_byte_strings_where_they_are() {
         (start + 1 + operand, len - 1 - operand)
     };
     let short = ((1 << 10) - 1, 2 << 10);
-    let wanted = [
-        at(0, 4),
-        (0, short.0),
-        at(2, 8),
-        at(3, 4),
-        at(4, 8),
-        at(5, 4),
-        (1, short.1),
-    ];
+    let wanted = [at(0, 4), (0, short.0), at(2, 8), at(3, 4), at(4, 8), at(5, 4), (1, short.1)];
     assert_eq!(found, wanted);
 }
 
@@ -679,10 +583,7 @@ fn an_outline_has_a_limit_and_its_faults_have_the_positions_of_the_pickle() {
         (error.at, error.fault)
     };
     let at = long.len();
-    let memo = |limit| PickleFault::Limit {
-        what: "memos (one for each byte before)",
-        limit,
-    };
+    let memo = |limit| PickleFault::Limit { what: "memos (one for each byte before)", limit };
     // A memo takes memory, and the bytes that are left out do not pay for it.
     let far = [&long[..], b"r\0\x01\0\0."].concat();
     assert_eq!(refused(&far), (at, memo(14)));

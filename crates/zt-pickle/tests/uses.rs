@@ -1,9 +1,6 @@
 //! What Python would run of a pickle. The streams hide a harmless call in the ways that scanners were reported
 //! to miss.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a failed unwrap is the failure of the test"
-)]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is the failure of the test")]
 
 use zt_pickle::{NoGlobal, begins, load, uses};
 
@@ -21,13 +18,9 @@ fn found(bytes: &[u8]) -> Vec<String> {
 fn each_way_to_hide_a_call_is_named() {
     let system = "!call os.system(\"true\")";
     let nested = b"cos\nsystem\n(Vtrue\ntR.";
-    let in_bytes = [
-        &b"cpickle\nloads\n(C"[..],
-        &[u8::try_from(nested.len()).unwrap()],
-        nested,
-        b"tR.",
-    ]
-    .concat();
+    let in_bytes =
+        [&b"cpickle\nloads\n(C"[..], &[u8::try_from(nested.len()).unwrap()], nested, b"tR."]
+            .concat();
     let behind = [&b"\x80\x02}."[..], nested].concat();
     for (bytes, expected) in [
         (&nested[..], &[system][..]),
@@ -48,37 +41,22 @@ fn each_way_to_hide_a_call_is_named() {
             ],
         ),
         // A global by its number.
-        (
-            b"\x82\x05(Vtrue\ntR.",
-            &["!call copyreg._inverted_registry[5](\"true\")"],
-        ),
+        (b"\x82\x05(Vtrue\ntR.", &["!call copyreg._inverted_registry[5](\"true\")"]),
         // Behind the first stream.
         (&behind, &[system]),
         // Before the stream breaks.
         (b"cos\nsystem\n(Vtrue\ntR\xff", &[system]),
         // A pickle in a pickle.
-        (
-            &in_bytes,
-            &[
-                "!call pickle.loads(b\"cos\\nsystem\\n(Vtrue\\ntR.\")",
-                system,
-            ],
-        ),
+        (&in_bytes, &["!call pickle.loads(b\"cos\\nsystem\\n(Vtrue\\ntR.\")", system]),
         // Another module that imports the module, and a path of attributes.
         (
             b"ctorch.serialization\nos.system\n(Vtrue\ntR.",
             &["!call torch.serialization.os.system(\"true\")"],
         ),
-        (
-            b"ccollections\nabc.sys\n.",
-            &["!import collections.abc.sys"],
-        ),
+        (b"ccollections\nabc.sys\n.", &["!import collections.abc.sys"]),
         // Modules that few lists have.
         (b"c_io\nFileIO\n(Vx\ntR.", &["!call _io.FileIO(\"x\")"]),
-        (
-            b"clinecache\ngetline\n(Vx\nI1\ntR.",
-            &["!call linecache.getline(\"x\", 1)"],
-        ),
+        (b"clinecache\ngetline\n(Vx\nI1\ntR.", &["!call linecache.getline(\"x\", 1)"]),
         (
             b"cfunctools\npartial\n(cos\nsystem\ntR.",
             &["!call functools.partial(os.system)", "!import os.system"],
@@ -109,11 +87,7 @@ fn what_tensors_need_is_harmless() {
         "copy_reg\n_reconstructor",
         "torch.distributed.checkpoint.metadata\nMetadata",
     ] {
-        assert_eq!(
-            found(format!("}}c{global}\nNs.").as_bytes()),
-            [""; 0],
-            "{global}"
-        );
+        assert_eq!(found(format!("}}c{global}\nNs.").as_bytes()), [""; 0], "{global}");
     }
     // The whole name counts.
     assert_eq!(
@@ -143,13 +117,7 @@ fn an_error_says_what_was_called_before_it() {
 #[test]
 fn the_first_instruction_needs_no_values() {
     // Its operand is a short text, a number or a length.
-    let operands = [
-        &b"1\n"[..],
-        b"''\n",
-        b"\x01\0\0\0\0\0\0\0 ",
-        b"a\nb\n",
-        &[0; 9],
-    ];
+    let operands = [&b"1\n"[..], b"''\n", b"\x01\0\0\0\0\0\0\0 ", b"a\nb\n", &[0; 9]];
     for first in 0..=u8::MAX {
         let is_done = |operand: &&[u8]| {
             let bytes = [&[first], *operand].concat();

@@ -52,10 +52,7 @@ pub(super) fn open(
 ) -> Result<Input> {
     let archive = zip::open_noted(&source, &mut builder, opening.options)?;
     let mut members = archive.members().iter();
-    if let (false, Some(how)) = (
-        members.clone().any(is_pickle),
-        members.find_map(other_layout),
-    ) {
+    if let (false, Some(how)) = (members.clone().any(is_pickle), members.find_map(other_layout)) {
         return Err(Violation::OtherLayout { how }.into());
     }
     let records = Records::new(&archive)?;
@@ -75,20 +72,13 @@ pub(super) fn open(
         }
         None => Global::find,
     };
-    let pickle = records
-        .pickle(PICKLE, &source, limit)?
-        .ok_or(Violation::NoPickle)?;
+    let pickle = records.pickle(PICKLE, &source, limit)?.ok_or(Violation::NoPickle)?;
     let locate = |key: &str| records.storage("data", key, &source);
     let object = pickle.load(find)?;
     let mut beside = records.other_uses(&archive, &source, &mut builder);
     beside.extend(pickle.uses_behind(&object));
-    let mut graphs = vec![Graph {
-        pickle: object,
-        start: pickle.start(),
-        locate: &locate,
-        prefix: "",
-        beside,
-    }];
+    let mut graphs =
+        vec![Graph { pickle: object, start: pickle.start(), locate: &locate, prefix: "", beside }];
     let locate_constant = |key: &str| records.storage("constants", key, &source);
     if let Some(constants) = &constants {
         let object = constants.load(find)?;
@@ -149,9 +139,7 @@ impl Record {
 
     /// Where the pickle begins in the file. The bytes of a deflated one have no place in it.
     fn start(&self) -> Option<u64> {
-        let Content {
-            span, is_stored, ..
-        } = &self.content;
+        let Content { span, is_stored, .. } = &self.content;
         is_stored.then_some(span.offset())
     }
 }
@@ -192,10 +180,7 @@ impl<'a> Records<'a> {
     /// or not at all in old versions. `torch.jit.save` writes storages, then the pickle, then the byte order.
     fn has_byte_order(&self) -> bool {
         let pickle = self.get(PICKLE).map(Member::header);
-        let storages = self
-            .members
-            .iter()
-            .filter(|(name, _)| name.starts_with("data/"));
+        let storages = self.members.iter().filter(|(name, _)| name.starts_with("data/"));
         let first = storages.map(|(_, member)| member.header()).min();
         self.get(BYTE_ORDER).is_some() || first.is_none() || pickle < first
     }
@@ -216,11 +201,7 @@ impl<'a> Records<'a> {
         } else {
             limit.min(member.stored_len().saturating_mul(RATIO).max(INFLATED))
         };
-        Ok(Some(Record {
-            name,
-            bytes: read(&content, limit)?,
-            content,
-        }))
+        Ok(Some(Record { name, bytes: read(&content, limit)?, content }))
     }
 
     /// What Python would run of the pickles in other members, whatever their names are. Members that cannot be
@@ -302,14 +283,8 @@ impl<'a> Records<'a> {
 
     fn storage(&self, folder: &str, key: &str, source: &Arc<dyn Source>) -> Result<Option<Place>> {
         let Some(record) = self.get(&format!("{folder}/{key}")) else {
-            let cut = Violation::Cut {
-                name: "its storage",
-            };
-            return if self.is_truncated {
-                Err(cut.into())
-            } else {
-                Ok(None)
-            };
+            let cut = Violation::Cut { name: "its storage" };
+            return if self.is_truncated { Err(cut.into()) } else { Ok(None) };
         };
         let content = zip::content(record, source)?;
         Ok(Some(Place {
@@ -383,9 +358,7 @@ mod tests {
 
     fn archive(records: &[(&str, &[u8])]) -> Result<File> {
         let source = Box::new(Memory::new(bytes_of(records)));
-        Ok(PyTorch
-            .open_source(source, &InputOptions::new())?
-            .into_file())
+        Ok(PyTorch.open_source(source, &InputOptions::new())?.into_file())
     }
 
     fn bytes_of(records: &[(&str, &[u8])]) -> Vec<u8> {
@@ -405,11 +378,8 @@ mod tests {
     fn script(x: &[u8]) -> File {
         let begin = &b"\x80\x02}(X\x01\0\0\0x"[..];
         let pickle = [begin, x, b"X\x01\0\0\0nK\x01u."].concat();
-        let records: [(&str, &[u8]); 3] = [
-            ("data.pkl", &pickle),
-            ("constants.pkl", b"\x80\x02)."),
-            ("data/s", &[0; 4]),
-        ];
+        let records: [(&str, &[u8]); 3] =
+            [("data.pkl", &pickle), ("constants.pkl", b"\x80\x02)."), ("data/s", &[0; 4])];
         archive(&records).unwrap()
     }
 
@@ -501,11 +471,8 @@ mod tests {
     #[test]
     fn members_that_are_no_pickle_are_not_read() {
         let object = [&b"\x80\x02}X\x01\0\0\0x"[..], &tensor(1, b""), b"s."].concat();
-        let records: [(&str, &[u8]); 3] = [
-            ("data.pkl", &object),
-            ("data/s", &[0; 4]),
-            ("more/0", &[0; 1 << 20]),
-        ];
+        let records: [(&str, &[u8]); 3] =
+            [("data.pkl", &object), ("data/s", &[0; 4]), ("more/0", &[0; 1 << 20])];
         let count = Arc::new(AtomicU64::new(0));
         let source = Counted(Memory::new(bytes_of(&records)), Arc::clone(&count));
         let options = InputOptions::new();

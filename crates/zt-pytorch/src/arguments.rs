@@ -66,9 +66,7 @@ impl<'h, 'p> Arguments<'h, 'p> {
             return Err(TensorFault::Rank { found: items.len() });
         }
         let items = Arguments::of_items(self.heap, items);
-        (0..items.len())
-            .map(|at| items.unsigned(at, name))
-            .collect()
+        (0..items.len()).map(|at| items.unsigned(at, name)).collect()
     }
 }
 

@@ -50,11 +50,7 @@ pub(super) struct Place {
 impl Place {
     /// A range of the file itself.
     pub(super) const fn of_file(span: Span) -> Self {
-        Place {
-            source: None,
-            span,
-            from: span.offset(),
-        }
+        Place { source: None, span, from: span.offset() }
     }
 }
 
@@ -81,13 +77,7 @@ pub(super) fn assemble_one(
     opening: Opening<'_>,
 ) -> Result<Input> {
     let locate = |key: &str| Ok(storages.get(key).cloned());
-    let graph = Graph {
-        pickle,
-        start: Some(start),
-        locate: &locate,
-        prefix: "",
-        beside,
-    };
+    let graph = Graph { pickle, start: Some(start), locate: &locate, prefix: "", beside };
     assemble(source, &[graph], ByteOrder::Little, builder, opening)
 }
 
@@ -134,8 +124,7 @@ pub(super) fn assemble(
 /// The name of a bare tensor: the name of the file, without its extension.
 fn single_name(path: Option<&Path>) -> String {
     let stem = path.and_then(Path::file_stem);
-    stem.map_or("tensor".into(), |stem| stem.to_string_lossy())
-        .into_owned()
+    stem.map_or("tensor".into(), |stem| stem.to_string_lossy()).into_owned()
 }
 
 pub(super) struct Assembler<'h> {
@@ -258,11 +247,7 @@ impl<'h> Assembler<'h> {
         budget.spend(flatten::TENSOR)?;
         let place = self.graph.start.zip(at);
         let offset = place.and_then(|(start, at)| start.checked_add(at.into()));
-        let first = LeftOut {
-            first: name.to_owned(),
-            count: 1,
-            offset,
-        };
+        let first = LeftOut { first: name.to_owned(), count: 1, offset };
         self.others.left_out.insert(class, first);
         Ok(())
     }
@@ -286,14 +271,9 @@ impl<'h> Assembler<'h> {
                 return Ok(());
             }
         };
-        let known = Known {
-            shape: Some(layout.shape().to_vec()),
-            element: Some(layout.element()),
-        };
+        let known = Known { shape: Some(layout.shape().to_vec()), element: Some(layout.element()) };
         match self.parts(&name, value, layout, budget) {
-            Ok(parts) => self
-                .builder
-                .object_across(name, parts.object, parts.sources),
+            Ok(parts) => self.builder.object_across(name, parts.object, parts.sources),
             Err(error) => self.builder.fault(name, raw(known), error),
         }
         Ok(())
@@ -417,9 +397,7 @@ impl<'h> Assembler<'h> {
         if let Some(id) = elements.id {
             return Ok((id, elements.span));
         }
-        let Elements {
-            source, span, from, ..
-        } = elements;
+        let Elements { source, span, from, .. } = elements;
         let id = self.builder.derived_from(source, self.file.1, from);
         self.computed.insert(view, (id, span));
         Ok((id, span))
@@ -436,11 +414,7 @@ impl<'h> Assembler<'h> {
             .and_then(|offset| offset.checked_add(stored.span.offset()))
             .ok_or(TensorFault::Overflow)?;
         // A listing shows the offset of the first element.
-        let from = if stored.id == self.file.1 {
-            start
-        } else {
-            stored.from
-        };
+        let from = if stored.id == self.file.1 { start } else { stored.from };
         let mut elements = if view.is_contiguous() {
             // The offset of an empty view may be anything.
             let start = match view.byte_len {
@@ -455,12 +429,7 @@ impl<'h> Assembler<'h> {
             }
         } else {
             let (source, span) = self.gather(view, stored.source, start)?;
-            Elements {
-                source,
-                id: None,
-                span,
-                from,
-            }
+            Elements { source, id: None, span, from }
         };
         if let Some(bit) = view.deferred.name() {
             let change = view.deferred.change(view.element, self.byte_order);
@@ -484,10 +453,7 @@ impl<'h> Assembler<'h> {
         let spent = left.checked_sub(byte_len);
         self.gathered_left = spent.ok_or(TensorFault::Expanded { byte_len, left })?;
         let element_len = view.element.byte_len;
-        let strides = view
-            .strides
-            .iter()
-            .map(|stride| stride.checked_mul(element_len));
+        let strides = view.strides.iter().map(|stride| stride.checked_mul(element_len));
         let strides: Option<Vec<u64>> = strides.collect();
         let elements = strides
             .and_then(|strides| strided::View::new(start, element_len, &view.shape, &strides))
@@ -503,9 +469,7 @@ impl<'h> Assembler<'h> {
             let found = self.find(&storage.key);
             self.storages.insert(storage.key.clone(), found);
         }
-        let missing = || TensorFault::NoStorage {
-            key: storage.key.clone(),
-        };
+        let missing = || TensorFault::NoStorage { key: storage.key.clone() };
         let stored = match self.storages.get(&storage.key) {
             Some(Ok(stored)) => stored.clone(),
             Some(Err(error)) => return Err(error.clone()),
@@ -524,9 +488,8 @@ impl<'h> Assembler<'h> {
     }
 
     fn find(&mut self, key: &str) -> Result<Stored> {
-        let place = (self.graph.locate)(key)?.ok_or_else(|| TensorFault::NoStorage {
-            key: key.to_owned(),
-        })?;
+        let place = (self.graph.locate)(key)?
+            .ok_or_else(|| TensorFault::NoStorage { key: key.to_owned() })?;
         let (source, id) = match place.source {
             None => self.file.clone(),
             Some(source) => {
@@ -534,27 +497,17 @@ impl<'h> Assembler<'h> {
                 // The inflated bytes are more than the bytes of the file.
                 let more = times_gathered(place.span.byte_len());
                 self.gathered_left = self.gathered_left.saturating_add(more);
-                let id = self
-                    .builder
-                    .derived_from(Arc::clone(&source), base, place.from);
+                let id = self.builder.derived_from(Arc::clone(&source), base, place.from);
                 (source, id)
             }
         };
-        Ok(Stored {
-            source,
-            id,
-            span: place.span,
-            from: place.from,
-        })
+        Ok(Stored { source, id, span: place.span, from: place.from })
     }
 }
 
 impl Parts {
     pub(super) fn new(shape: Vec<u64>, format: &'static str) -> Self {
-        Parts {
-            object: Object::new(shape, format),
-            sources: Vec::new(),
-        }
+        Parts { object: Object::new(shape, format), sources: Vec::new() }
     }
 
     pub(super) fn push(&mut self, role: &'static str, (component, source): (Component, SourceId)) {

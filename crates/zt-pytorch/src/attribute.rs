@@ -132,9 +132,7 @@ fn object(
     budget: &mut Budget,
 ) -> Result<zt::manifest::Value, Violation> {
     use zt::manifest::Value as Cbor;
-    let unknown = || Violation::Attribute {
-        found: made.maker.to_string(),
-    };
+    let unknown = || Violation::Attribute { found: made.maker.to_string() };
     let arguments = heap.tuple(made.arguments).ok_or_else(unknown)?;
     match (made.maker, arguments) {
         (Global::Size, [sizes]) => convert(heap, *sizes, depth, budget),
@@ -208,9 +206,7 @@ pub(super) fn text(heap: &Heap<'_>, plain: &Plain, made: Made, limit: usize) -> 
     let mut text = String::new();
     for part in parts {
         let part = heap.text(*part)?;
-        text.len()
-            .checked_add(part.len())
-            .filter(|len| *len < limit)?;
+        text.len().checked_add(part.len()).filter(|len| *len < limit)?;
         // The first part may be the root, which ends with a separator.
         if !text.is_empty() && !text.ends_with(between) {
             text.push(between);
@@ -218,11 +214,7 @@ pub(super) fn text(heap: &Heap<'_>, plain: &Plain, made: Made, limit: usize) -> 
         text.push_str(part);
     }
     // Python's name of the empty path.
-    Some(if parts.is_empty() {
-        ".".to_owned()
-    } else {
-        text
-    })
+    Some(if parts.is_empty() { ".".to_owned() } else { text })
 }
 
 /// The name of a device: `cpu`, `cuda:1`.

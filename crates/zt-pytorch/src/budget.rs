@@ -25,11 +25,7 @@ impl Budget {
     pub(super) fn new(file: Arc<dyn Source>, limits: &Limits) -> Self {
         let budget = file.byte_len().saturating_mul(PER_BYTE).max(AT_LEAST);
         let limit = budget.min(limits.manifest_len);
-        Budget {
-            left: limit,
-            limit,
-            file,
-        }
+        Budget { left: limit, limit, file }
     }
 
     /// The bytes of a value that stayed in the file.

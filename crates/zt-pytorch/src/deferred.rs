@@ -20,13 +20,8 @@ impl Deferred {
     /// The operation in torch, for messages; `None` if there is none.
     pub(super) const fn name(self) -> Option<&'static str> {
         match self {
-            Deferred {
-                is_conjugated: true,
-                ..
-            } => Some("conj"),
-            Deferred {
-                is_negated: true, ..
-            } => Some("neg"),
+            Deferred { is_conjugated: true, .. } => Some("conj"),
+            Deferred { is_negated: true, .. } => Some("neg"),
             _ => None,
         }
     }
@@ -42,10 +37,7 @@ impl Deferred {
         // A conjugate of a real number is itself.
         let is_integer = logical_type.is_none() && dtype != DType::Bool && self.is_negated;
         let byte_len = dtype.byte_len();
-        is_integer.then_some(Change::Negate {
-            byte_len,
-            byte_order,
-        })
+        is_integer.then_some(Change::Negate { byte_len, byte_order })
     }
 
     /// The bits of an element that the operations flip: the signs of its parts. `None` for elements
@@ -79,10 +71,7 @@ pub(super) enum Change {
     /// These bits are flipped.
     Flip(Vec<u8>),
     /// An integer is negated. As in torch, the lowest one is its own negative.
-    Negate {
-        byte_len: usize,
-        byte_order: ByteOrder,
-    },
+    Negate { byte_len: usize, byte_order: ByteOrder },
 }
 
 impl Change {
@@ -149,9 +138,7 @@ impl Source for Changed {
         let len = self.change.byte_len();
         let mut skipped = in_memory(offset.checked_rem(len as u64).unwrap_or(0));
         while !buf.is_empty() {
-            let whole = buf
-                .len()
-                .strict_sub(buf.len().checked_rem(len).unwrap_or(0));
+            let whole = buf.len().strict_sub(buf.len().checked_rem(len).unwrap_or(0));
             let read = if skipped == 0 && whole > 0 {
                 let (elements, _) = buf.split_at_mut(whole);
                 self.base.read_at(at, elements)?;
@@ -160,8 +147,7 @@ impl Source for Changed {
             } else {
                 // A part of an element.
                 let mut element = vec![0; len];
-                self.base
-                    .read_at(at.strict_sub(skipped as u64), &mut element)?;
+                self.base.read_at(at.strict_sub(skipped as u64), &mut element)?;
                 self.change.apply(&mut element);
                 let part = element.get(skipped..).unwrap_or_default();
                 let wanted = part.len().min(buf.len());
@@ -189,10 +175,7 @@ mod tests {
         is_negated: bool,
         order: ByteOrder,
     ) -> Option<Vec<u8>> {
-        let deferred = Deferred {
-            is_conjugated,
-            is_negated,
-        };
+        let deferred = Deferred { is_conjugated, is_negated };
         deferred.mask(ElementType::from_name(name).unwrap(), order)
     }
 
@@ -204,28 +187,10 @@ mod tests {
             ("float32", false, true, Big, &[0x80, 0, 0, 0]),
             ("bfloat16", false, true, Little, &[0, 0x80]),
             ("float32", true, false, Little, &[0; 4]),
-            (
-                "complex64",
-                true,
-                false,
-                Little,
-                &[0, 0, 0, 0, 0, 0, 0, 0x80],
-            ),
+            ("complex64", true, false, Little, &[0, 0, 0, 0, 0, 0, 0, 0x80]),
             ("complex64", true, false, Big, &[0, 0, 0, 0, 0x80, 0, 0, 0]),
-            (
-                "complex64",
-                false,
-                true,
-                Little,
-                &[0, 0, 0, 0x80, 0, 0, 0, 0x80],
-            ),
-            (
-                "complex64",
-                true,
-                true,
-                Little,
-                &[0, 0, 0, 0x80, 0, 0, 0, 0],
-            ),
+            ("complex64", false, true, Little, &[0, 0, 0, 0x80, 0, 0, 0, 0x80]),
+            ("complex64", true, true, Little, &[0, 0, 0, 0x80, 0, 0, 0, 0]),
         ] {
             assert_eq!(mask(name, conj, neg, order).unwrap(), expected, "{name}");
         }
@@ -261,10 +226,7 @@ mod tests {
                 _ => value.wrapping_neg().to_le_bytes(),
             });
             let expected = expected.concat();
-            let deferred = Deferred {
-                is_conjugated: false,
-                is_negated: true,
-            };
+            let deferred = Deferred { is_conjugated: false, is_negated: true };
             let change = deferred.change(ElementType::from_name("int32").unwrap(), order);
             let base = Arc::new(zt::Memory::new(bytes.concat()));
             let source = Changed::new(base, Span::new(0, 24).unwrap(), change.unwrap());
@@ -274,16 +236,10 @@ mod tests {
                 assert_eq!(Some(&*found), expected.get(start..end), "{start}..{end}");
             }
         }
-        let negated = Deferred {
-            is_conjugated: false,
-            is_negated: true,
-        };
+        let negated = Deferred { is_conjugated: false, is_negated: true };
         for name in ["bool", "float8_e5m2", "qint8"] {
             let element = ElementType::from_name(name).unwrap();
-            assert!(
-                negated.change(element, ByteOrder::Little).is_none(),
-                "{name}"
-            );
+            assert!(negated.change(element, ByteOrder::Little).is_none(), "{name}");
         }
     }
 }

@@ -24,12 +24,7 @@ pub(super) enum Meaning {
     /// Two values in each element, along the last dimension.
     Pairs(PackedType),
     /// Quantized integers, with scales and zero-points.
-    Quantized {
-        bits: u32,
-        per_word: u32,
-        word: DType,
-        is_signed: bool,
-    },
+    Quantized { bits: u32, per_word: u32, word: DType, is_signed: bool },
 }
 
 const fn row(
@@ -37,12 +32,7 @@ const fn row(
     storage: &'static str,
     (byte_len, meaning): (usize, Meaning),
 ) -> ElementType {
-    ElementType {
-        name,
-        storage,
-        byte_len: byte_len as u64,
-        meaning,
-    }
+    ElementType { name, storage, byte_len: byte_len as u64, meaning }
 }
 
 const fn plain(dtype: DType) -> (usize, Meaning) {
@@ -60,12 +50,7 @@ const fn complex(part: DType, name: &'static str) -> (usize, Meaning) {
 }
 
 const fn quantized(bits: u32, per_word: u32, word: DType, is_signed: bool) -> (usize, Meaning) {
-    let meaning = Meaning::Quantized {
-        bits,
-        per_word,
-        word,
-        is_signed,
-    };
+    let meaning = Meaning::Quantized { bits, per_word, word, is_signed };
     (word.byte_len(), meaning)
 }
 
@@ -101,17 +86,9 @@ static TABLE: &[ElementType] = &[
     row("qint32", "QInt32", quantized(32, 1, U32, true)),
     row("quint4x2", "QUInt4x2", quantized(4, 2, U8, false)),
     row("quint2x4", "QUInt2x4", quantized(2, 4, U8, false)),
-    row(
-        "float4_e2m1fn_x2",
-        "Float4_e2m1fn_x2",
-        (1, Meaning::Pairs(PackedType::F4E2M1Fn)),
-    ),
+    row("float4_e2m1fn_x2", "Float4_e2m1fn_x2", (1, Meaning::Pairs(PackedType::F4E2M1Fn))),
     byte("bits8", "Bits8", "bits8"),
-    row(
-        "bits16",
-        "Bits16",
-        (2, Meaning::Values(U16, Some("bits16"))),
-    ),
+    row("bits16", "Bits16", (2, Meaning::Values(U16, Some("bits16")))),
     byte("bits1x8", "Bits1x8", "bits1x8"),
     byte("bits2x4", "Bits2x4", "bits2x4"),
     byte("bits4x2", "Bits4x2", "bits4x2"),

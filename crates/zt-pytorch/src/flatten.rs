@@ -395,8 +395,7 @@ impl<'w> Walk<'w, '_> {
     fn push(&mut self, text: &str) -> Result<(), Violation> {
         let limit = self.limits.name_len;
         let len = self.name.len().checked_add(text.len());
-        len.filter(|len| *len <= limit)
-            .ok_or(Violation::NameTooLong { limit })?;
+        len.filter(|len| *len <= limit).ok_or(Violation::NameTooLong { limit })?;
         self.name.push_str(text);
         Ok(())
     }

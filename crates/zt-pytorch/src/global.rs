@@ -427,9 +427,8 @@ impl fmt::Display for Unsupported {
 
 /// Whether this is a class such as `FloatTensor`.
 fn is_tensor_class(name: &str) -> bool {
-    const ELEMENTS: [&str; 10] = [
-        "Double", "Float", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool",
-    ];
+    const ELEMENTS: [&str; 10] =
+        ["Double", "Float", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool"];
     let element = name.strip_suffix("Tensor");
     element.is_some_and(|element| ELEMENTS.contains(&element))
 }
@@ -441,10 +440,7 @@ mod tests {
     #[test]
     fn finds_whole_names_only() {
         let rebuild = Some(Global::Rebuild(Rebuild::TensorV2));
-        assert_eq!(
-            Global::find("torch._utils", "_rebuild_tensor_v2", 0),
-            rebuild
-        );
+        assert_eq!(Global::find("torch._utils", "_rebuild_tensor_v2", 0), rebuild);
         let typed = Some(Global::Storage(None));
         assert_eq!(Global::find("torch.storage", "TypedStorage", 0), typed);
         for (module, name) in [

@@ -161,11 +161,7 @@ fn write_items(
 }
 
 fn write_text(name: &mut Bounded<'_>, text: &str, is_quoted: bool) -> fmt::Result {
-    if is_quoted {
-        write!(name, "{text:?}")
-    } else {
-        name.write_str(text)
-    }
+    if is_quoted { write!(name, "{text:?}") } else { name.write_str(text) }
 }
 
 fn write_halves(name: &mut Bounded<'_>, bytes: &[u8], is_quoted: bool) -> fmt::Result {
@@ -197,10 +193,7 @@ fn write_long(name: &mut Bounded<'_>, bytes: &[u8]) -> fmt::Result {
         return write!(name, "{}", i128::from_le_bytes(word));
     }
     name.write_str("0x")?;
-    bytes
-        .iter()
-        .rev()
-        .try_for_each(|byte| write!(name, "{byte:02x}"))
+    bytes.iter().rev().try_for_each(|byte| write!(name, "{byte:02x}"))
 }
 
 const fn truth(value: bool) -> &'static str {

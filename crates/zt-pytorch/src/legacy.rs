@@ -107,12 +107,7 @@ impl Stream {
         // The byte order and type sizes of the writing machine. They have no effect.
         uses.extend(next("the system")?.load(Global::find)?.heap.uses());
         let (object, keys) = (next("the object")?, next("the storage keys")?);
-        Ok(Stream {
-            object,
-            keys,
-            end,
-            before: uses,
-        })
+        Ok(Stream { object, keys, end, before: uses })
     }
 
     /// What Python would call or import beside harmless globals in the pickles around the object.
@@ -145,11 +140,7 @@ impl Stream {
             let found = i64::from_le_bytes(count);
             if u64::try_from(found) != Ok(storage.whole_count) {
                 let expected = storage.whole_count;
-                let count = Violation::StorageCount {
-                    key,
-                    expected,
-                    found,
-                };
+                let count = Violation::StorageCount { key, expected, found };
                 return Err(Error::from(count).with_offset(offset));
             }
             let span = match span_before(self.end, place.end(), storage.whole_len) {

@@ -65,28 +65,20 @@ impl Array {
         if found == self.byte_len {
             return Ok(data);
         }
-        Err(TensorFault::Parts {
-            what: "bytes",
-            expected: self.byte_len,
-            found,
-        })
+        Err(TensorFault::Parts { what: "bytes", expected: self.byte_len, found })
     }
 }
 
 pub(super) fn array(heap: &Heap<'_>, made: Made) -> Done<Array> {
     let parts = Parts::of(heap, made)?;
-    let unsupported = || TensorFault::Layout {
-        name: format!("an array of {}", parts.dtype.code),
-    };
+    let unsupported = || TensorFault::Layout { name: format!("an array of {}", parts.dtype.code) };
     let element = parts.dtype.element().ok_or_else(unsupported)?;
     let count = product(&parts.shape).ok_or(TensorFault::Overflow)?;
     Ok(Array {
         element,
         byte_order: parts.dtype.byte_order,
         is_fortran: parts.is_fortran,
-        byte_len: count
-            .checked_mul(element.byte_len)
-            .ok_or(TensorFault::Overflow)?,
+        byte_len: count.checked_mul(element.byte_len).ok_or(TensorFault::Overflow)?,
         shape: parts.shape,
         data: parts.data,
     })
@@ -249,11 +241,7 @@ fn text(bytes: &[u8], len: &str, is_big: bool) -> Option<String> {
 
     let len: usize = len.parse().ok().filter(|len| *len <= LEN)?;
     let (characters, rest) = bytes.as_chunks::<4>();
-    let code = if is_big {
-        u32::from_be_bytes
-    } else {
-        u32::from_le_bytes
-    };
+    let code = if is_big { u32::from_be_bytes } else { u32::from_le_bytes };
     let characters = characters.iter().map(|bytes| code(*bytes));
     let text: Option<String> = characters.map(char::from_u32).collect();
     let is_whole = rest.is_empty() && bytes.len() == len.checked_mul(4)?;

@@ -37,8 +37,7 @@ impl Others {
         budget.spend(size_of::<Value>())?;
         budget.spend(name.len().next_multiple_of(16).saturating_add(16))?;
         if self.attributes.len() == self.attributes.capacity() {
-            self.attributes
-                .reserve_exact((self.attributes.len() / 8).max(16));
+            self.attributes.reserve_exact((self.attributes.len() / 8).max(16));
         }
         self.attributes.push((name.into(), value));
         Ok(())

@@ -64,11 +64,7 @@ impl Record {
                 Violation::Memory(PickleFault::Allocation { byte_len }).into()
             }
         })?;
-        Ok(Record {
-            name,
-            start: span.offset(),
-            outline,
-        })
+        Ok(Record { name, start: span.offset(), outline })
     }
 
     pub(crate) fn load(

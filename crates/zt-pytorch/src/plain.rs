@@ -46,13 +46,8 @@ pub(super) fn recognises(probe: &Probe<'_>) -> Result<bool> {
 
 /// Whether the first instruction names a global of one of these modules.
 fn begins_with_global(head: &[u8]) -> bool {
-    const MODULES: [&[u8]; 5] = [
-        b"numpy.",
-        b"torch.",
-        b"collections\n",
-        b"copy_reg\n",
-        b"copyreg\n",
-    ];
+    const MODULES: [&[u8]; 5] =
+        [b"numpy.", b"torch.", b"collections\n", b"copy_reg\n", b"copyreg\n"];
     let module = head.strip_prefix(b"c");
     module.is_some_and(|module| MODULES.iter().any(|name| module.starts_with(name)))
 }
@@ -183,14 +178,8 @@ fn storage(
     if let Some(cut) = cut {
         return Err(cut);
     }
-    let missing = || TensorFault::NoStorage {
-        key: storage.key.clone(),
-    };
+    let missing = || TensorFault::NoStorage { key: storage.key.clone() };
     let span = *spans.get(&storage.key).ok_or_else(missing)?;
-    let place = Place {
-        from: if source.is_some() { 0 } else { span.offset() },
-        source,
-        span,
-    };
+    let place = Place { from: if source.is_some() { 0 } else { span.offset() }, source, span };
     Ok(Some((storage.renamed(key)?, place)))
 }

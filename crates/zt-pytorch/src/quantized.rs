@@ -47,10 +47,7 @@ pub(super) fn layout(arguments: &Arguments<'_, '_>, known: &mut Known) -> Done<L
     let integers = tensor::strided(arguments, None, known)?;
     if !matches!(integers.element.meaning, Meaning::Quantized { .. }) {
         let found = "a storage of elements that are not quantized";
-        return Err(TensorFault::Argument {
-            name: "storage",
-            found,
-        });
+        return Err(TensorFault::Argument { name: "storage", found });
     }
     let parameters = Arguments::new(heap, arguments.value(4, "quantizer_params")?, "scheme")?;
     let scheme = parameters.value(0, "scheme")?;
@@ -70,11 +67,7 @@ pub(super) fn layout(arguments: &Arguments<'_, '_>, known: &mut Known) -> Done<L
             else {
                 let (what, found) = ("axis", axis as u64);
                 let expected = integers.shape.len() as u64;
-                return Err(TensorFault::Parts {
-                    what,
-                    expected,
-                    found,
-                });
+                return Err(TensorFault::Parts { what, expected, found });
             };
             Scale::PerChannel {
                 outer: outer.to_vec(),
@@ -107,11 +100,7 @@ fn numbers(
     };
     let found = items.len() as u64;
     if found != channels {
-        return Err(TensorFault::Parts {
-            what: name,
-            expected: channels,
-            found,
-        });
+        return Err(TensorFault::Parts { what: name, expected: channels, found });
     }
     let items = Arguments::of_items(heap, items);
     let is_integer = items.int(0, name).is_ok();
@@ -131,13 +120,7 @@ impl Assembler<'_> {
     /// An object of the format `quantized_group`. A channel of torch is one group or several.
     pub(super) fn quantized(&mut self, integers: View, scale: Scale) -> Result<Parts> {
         let element = integers.element;
-        let Meaning::Quantized {
-            bits,
-            per_word,
-            word,
-            is_signed,
-        } = element.meaning
-        else {
+        let Meaning::Quantized { bits, per_word, word, is_signed } = element.meaning else {
             return Err(TensorFault::Element { name: element.name }.into());
         };
         let (shape, count) = (integers.shape.clone(), integers.count);
@@ -145,10 +128,7 @@ impl Assembler<'_> {
             Scale::PerTensor { .. } => count,
             Scale::PerChannel { inner_len, .. } => *inner_len,
         };
-        let packing = Packing {
-            per_word,
-            dtype: word,
-        };
+        let packing = Packing { per_word, dtype: word };
         let mut quantization = Quantization::new(bits, group_size.max(1), packing);
         quantization.signed = is_signed;
 
@@ -159,18 +139,9 @@ impl Assembler<'_> {
                 #[expect(clippy::cast_possible_truncation, reason = "rounded, as torch does")]
                 let scale = (scale as f32).to_le_bytes().repeat(groups);
                 let zero = zero_point.to_le_bytes().repeat(groups);
-                (
-                    self.numbers(DType::F32, scale)?,
-                    self.numbers(DType::I64, zero)?,
-                )
+                (self.numbers(DType::F32, scale)?, self.numbers(DType::I64, zero)?)
             }
-            Scale::PerChannel {
-                outer,
-                channels,
-                scales,
-                zero_points,
-                ..
-            } => {
+            Scale::PerChannel { outer, channels, scales, zero_points, .. } => {
                 // An empty group has no scale.
                 let channels = if count == 0 { 0 } else { channels };
                 (

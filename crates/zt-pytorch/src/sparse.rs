@@ -14,19 +14,9 @@ use crate::violation::TensorFault;
 pub(super) enum Sparse {
     /// Values and, for each, a coordinate in every dimension. The values may be arrays, of the last
     /// dimensions.
-    Coo {
-        shape: Vec<u64>,
-        coords: View,
-        values: View,
-        is_coalesced: Option<bool>,
-    },
+    Coo { shape: Vec<u64>, coords: View, values: View, is_coalesced: Option<bool> },
     /// The rows of a matrix.
-    Csr {
-        shape: Vec<u64>,
-        indptr: View,
-        indices: View,
-        values: View,
-    },
+    Csr { shape: Vec<u64>, indptr: View, indices: View, values: View },
     /// The columns of a matrix, or its rows or columns in blocks.
     Compressed {
         by: Compressed,
@@ -60,12 +50,7 @@ impl Sparse {
 impl Assembler<'_> {
     pub(super) fn sparse(&mut self, layout: Sparse) -> Result<Parts> {
         Ok(match layout {
-            Sparse::Coo {
-                shape,
-                coords,
-                values,
-                is_coalesced,
-            } => {
+            Sparse::Coo { shape, coords, values, is_coalesced } => {
                 let inner = values.shape.get(1..).unwrap_or_default().to_vec();
                 let mut parts = Parts::new(shape, "sparse_coo");
                 parts.push("values", self.component(values)?);
@@ -80,26 +65,14 @@ impl Assembler<'_> {
                 }
                 parts
             }
-            Sparse::Csr {
-                shape,
-                indptr,
-                indices,
-                values,
-            } => {
+            Sparse::Csr { shape, indptr, indices, values } => {
                 let mut parts = Parts::new(shape, "sparse_csr");
                 parts.push("values", self.component(values)?);
                 parts.push("indices", self.indices(indices)?);
                 parts.push("indptr", self.indices(indptr)?);
                 parts
             }
-            Sparse::Compressed {
-                by,
-                shape,
-                block,
-                pointers,
-                indices,
-                values,
-            } => {
+            Sparse::Compressed { by, shape, block, pointers, indices, values } => {
                 let (pointers, indices) = (self.integers(&pointers)?, self.integers(&indices)?);
                 let coords = Coords::compressed(by, shape, block, pointers, indices)?;
                 let mut parts = Parts::new(shape.to_vec(), "sparse_coo");

@@ -48,12 +48,7 @@ pub(super) fn open(
     opening: Opening<'_>,
 ) -> Result<Input> {
     let members = members(&source)?;
-    let member = |name| {
-        members
-            .get(name)
-            .copied()
-            .ok_or(Violation::NoMember { name })
-    };
+    let member = |name| members.get(name).copied().ok_or(Violation::NoMember { name });
     let storages = Storages::read(&source, member("storages")?)?;
     let span = member("tensors")?;
     let tensors = bytes_of(&source, bounded(span)?)?;
@@ -163,10 +158,7 @@ struct Storages {
 
 impl Storages {
     fn read(source: &Arc<dyn Source>, member: Span) -> Result<Self> {
-        let mut all = Storages {
-            ids: HashMap::new(),
-            places: HashMap::new(),
-        };
+        let mut all = Storages { ids: HashMap::new(), places: HashMap::new() };
         let wrong = |offset| Error::from(Violation::Storages).with_offset(offset);
         let mut offset = member.offset();
         let (count, next) = small(source, member, offset, |pickle| match pickle.root {
@@ -196,12 +188,7 @@ impl Storages {
             let span = span_before(source.byte_len(), place.end(), byte_len)?;
             offset = span.end();
             all.places.insert(key.clone(), Place::of_file(span));
-            let id = StorageId {
-                key: key.clone(),
-                element,
-                count,
-                part: None,
-            };
+            let id = StorageId { key: key.clone(), element, count, part: None };
             all.ids.insert(key, id);
         }
         let (parts, _) = small(source, member, offset, |pickle| {
@@ -271,9 +258,7 @@ fn tensors_of(
         let storage = storages.get(&storage).cloned().ok_or(Violation::Tensors)?;
         let (rank, behind) = rest.split_first_chunk().ok_or(Violation::Tensors)?;
         let rank = usize::try_from(i32::from_le_bytes(*rank)).ok();
-        let rank = rank
-            .filter(|rank| *rank <= RANK)
-            .ok_or(Violation::Tensors)?;
+        let rank = rank.filter(|rank| *rank <= RANK).ok_or(Violation::Tensors)?;
         // The rank once had eight bytes.
         let (words, _) = behind.get(4..).unwrap_or_default().as_chunks();
         let mut words = words.iter().map(|word| i64::from_le_bytes(*word));
@@ -284,15 +269,8 @@ fn tensors_of(
         let odd = behind.get(4..).unwrap_or_default().as_chunks::<8>().1.len();
         let left = left.checked_mul(8).and_then(|left| left.checked_add(odd));
         let start = left.and_then(|left| behind.len().checked_sub(left));
-        rest = start
-            .and_then(|start| behind.get(start..))
-            .ok_or(Violation::Tensors)?;
-        let tensor = Tensor {
-            storage,
-            offset,
-            sizes,
-            strides,
-        };
+        rest = start.and_then(|start| behind.get(start..)).ok_or(Violation::Tensors)?;
+        let tensor = Tensor { storage, offset, sizes, strides };
         tensors.insert(key, tensor);
     }
     Ok(tensors)
@@ -304,9 +282,7 @@ impl Tensor {
         let storage = self.storage.id(heap)?;
         let storage = heap.add(Node::Persistent(storage))?;
         let mut numbers = |numbers: &[i64]| {
-            heap.add(Node::Tuple(
-                numbers.iter().copied().map(Value::Int).collect(),
-            ))
+            heap.add(Node::Tuple(numbers.iter().copied().map(Value::Int).collect()))
         };
         let (sizes, strides) = (numbers(&self.sizes)?, numbers(&self.strides)?);
         let arguments = vec![storage, Value::Int(self.offset), sizes, strides];

@@ -147,10 +147,7 @@ fn layout(heap: &Heap<'_>, made: Made, known: &mut Known) -> Done<Layout> {
             Err(TensorFault::NotTensor { what })
         }
         Global::Unsupported(unsupported) => Err(unsupported.into()),
-        _ => Err(TensorFault::Argument {
-            name: "tensor",
-            found: "an object of another class",
-        }),
+        _ => Err(TensorFault::Argument { name: "tensor", found: "an object of another class" }),
     }
 }
 
@@ -263,12 +260,7 @@ fn coo(
         Some(Value::Bool(is_coalesced)) => Some(is_coalesced),
         _ => None,
     };
-    Ok(Layout::Sparse(Box::new(Sparse::Coo {
-        shape,
-        coords,
-        values,
-        is_coalesced,
-    })))
+    Ok(Layout::Sparse(Box::new(Sparse::Coo { shape, coords, values, is_coalesced })))
 }
 
 /// A CSR tensor with its `crow_indices`, `col_indices`, values and size at these places.
@@ -294,12 +286,7 @@ fn csr(
     let pointers = rows.checked_add(1).ok_or(TensorFault::Overflow)?;
     check_shape("crow_indices", &[pointers], &indptr)?;
     check_shape("col_indices", &[values.count], &indices)?;
-    Ok(Layout::Sparse(Box::new(Sparse::Csr {
-        shape,
-        indptr,
-        indices,
-        values,
-    })))
+    Ok(Layout::Sparse(Box::new(Sparse::Csr { shape, indptr, indices, values })))
 }
 
 /// `(pointers, indices, values, size)`. The values of blocks have three dimensions, which end with the
@@ -344,11 +331,7 @@ pub(super) fn check_shape(what: &'static str, expected: &[u64], view: &View) -> 
     }
     for (expected, found) in expected.iter().zip(&view.shape) {
         if expected != found {
-            return Err(TensorFault::Parts {
-                what,
-                expected: *expected,
-                found: *found,
-            });
+            return Err(TensorFault::Parts { what, expected: *expected, found: *found });
         }
     }
     Ok(())

@@ -73,10 +73,7 @@ pub(super) struct Tensors<'h> {
 
 impl<'h> Tensors<'h> {
     pub(super) const fn of(heap: &'h Heap<'h>) -> Self {
-        Tensors {
-            heap,
-            holders: OnceCell::new(),
-        }
+        Tensors { heap, holders: OnceCell::new() }
     }
 
     /// Whether a value is a tensor, a storage or an array, or holds one.

@@ -53,10 +53,7 @@ impl View {
     ) -> Done<Self> {
         let (shape, strides) = (arguments.sizes(2, "size")?, arguments.sizes(3, "stride")?);
         if shape.len() != strides.len() {
-            return Err(TensorFault::Strides {
-                sizes: shape.len(),
-                strides: strides.len(),
-            });
+            return Err(TensorFault::Strides { sizes: shape.len(), strides: strides.len() });
         }
         let offset = arguments.unsigned(1, "storage offset")?;
         let element = element.unwrap_or(storage.element);
@@ -94,10 +91,7 @@ impl View {
         let shape = outer.iter().copied().chain([count]).collect();
         let strides = outer.iter().map(|_| 0).chain(self.strides).collect();
         let view = View::unchecked(self.storage, self.offset, shape, strides, self.element)?;
-        Ok(View {
-            deferred: self.deferred,
-            ..view
-        })
+        Ok(View { deferred: self.deferred, ..view })
     }
 
     /// One index of the first dimension.
@@ -111,10 +105,7 @@ impl View {
         let offset = offset.and_then(|offset| offset.checked_add(self.offset));
         let offset = offset.ok_or(TensorFault::Overflow)?;
         let row = View::unchecked(self.storage.clone(), offset, shape, strides, self.element)?;
-        Ok(View {
-            deferred: self.deferred,
-            ..row
-        })
+        Ok(View { deferred: self.deferred, ..row })
     }
 
     /// Whether the elements are contiguous in row-major order.
@@ -131,11 +122,8 @@ impl View {
     fn check(self) -> Done<Self> {
         let is_packed =
             matches!(self.element.meaning, Meaning::Quantized { per_word, .. } if per_word > 1);
-        let needed = if is_packed {
-            self.byte_len
-        } else {
-            self.reach().ok_or(TensorFault::Overflow)?
-        };
+        let needed =
+            if is_packed { self.byte_len } else { self.reach().ok_or(TensorFault::Overflow)? };
         let available = self.storage.byte_len;
         if needed > available {
             return Err(TensorFault::Outside { needed, available });
@@ -253,19 +241,14 @@ pub(super) fn storage(heap: &Heap<'_>, value: Value) -> Done<Storage> {
         let needed = storage.offset.checked_add(storage.byte_len);
         let needed = needed.ok_or(TensorFault::Overflow)?;
         if needed > whole_len {
-            return Err(TensorFault::Outside {
-                needed,
-                available: whole_len,
-            });
+            return Err(TensorFault::Outside { needed, available: whole_len });
         }
     }
     Ok(storage)
 }
 
 fn byte_len(count: u64, element: &ElementType) -> Done<u64> {
-    count
-        .checked_mul(element.byte_len)
-        .ok_or(TensorFault::Overflow)
+    count.checked_mul(element.byte_len).ok_or(TensorFault::Overflow)
 }
 
 /// The product of sizes; `None` beyond 2^64.
@@ -273,7 +256,5 @@ pub(super) fn product(sizes: &[u64]) -> Option<u64> {
     if sizes.contains(&0) {
         return Some(0);
     }
-    sizes
-        .iter()
-        .try_fold(1u64, |count, size| count.checked_mul(*size))
+    sizes.iter().try_fold(1u64, |count, size| count.checked_mul(*size))
 }

@@ -13,10 +13,7 @@ pub(super) const RANK: usize = 64;
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(super) enum TensorFault {
     #[error("its {name} cannot be {found}")]
-    Argument {
-        name: &'static str,
-        found: &'static str,
-    },
+    Argument { name: &'static str, found: &'static str },
     #[error("its {name} is missing")]
     Missing { name: &'static str },
     #[error("its {name} is negative: {found}")]
@@ -31,11 +28,7 @@ pub(super) enum TensorFault {
     Outside { needed: u64, available: u64 },
     /// The parts of a sparse or quantized tensor contradict each other.
     #[error("its {what}: expected {expected}, found {found}")]
-    Parts {
-        what: &'static str,
-        expected: u64,
-        found: u64,
-    },
+    Parts { what: &'static str, expected: u64, found: u64 },
     #[error("the operation \"{bit}\" was deferred, so the stored values are not its values")]
     Lazy { bit: &'static str },
     #[error("its elements are not in the file: {why}")]
@@ -85,10 +78,7 @@ impl From<TensorFault> for Error {
 
 impl From<Unsupported> for TensorFault {
     fn from(unsupported: Unsupported) -> Self {
-        TensorFault::Global {
-            name: unsupported.to_string(),
-            at: unsupported.at,
-        }
+        TensorFault::Global { name: unsupported.to_string(), at: unsupported.at }
     }
 }
 
@@ -119,10 +109,7 @@ pub(super) enum Violation {
     #[error(transparent)]
     Read(Error),
     #[error("{record}: {error}")]
-    Pickle {
-        record: &'static str,
-        error: PickleError,
-    },
+    Pickle { record: &'static str, error: PickleError },
     /// A record of a truncated archive.
     #[error("truncated: {name} is not there")]
     Cut { name: &'static str },
@@ -158,11 +145,7 @@ pub(super) enum Violation {
     #[error("the storage \"{}\" belongs to no tensor, so its length is unknown", .key.escape_debug())]
     UnknownStorage { key: String },
     #[error("the storage \"{}\" has {found} elements, its tensors expect {expected}", .key.escape_debug())]
-    StorageCount {
-        key: String,
-        expected: u64,
-        found: i64,
-    },
+    StorageCount { key: String, expected: u64, found: i64 },
     #[error("truncated: {available} of {needed} bytes of a storage are there")]
     StorageTruncated { needed: u64, available: u64 },
     #[error("the storage keys are not a list of texts")]
@@ -209,11 +192,7 @@ mod tests {
         let fault = PickleFault::Allocation { byte_len };
         let error = Error::from(Violation::Pickle {
             record: "data.pkl",
-            error: PickleError {
-                at: 0,
-                fault,
-                uses: Vec::new(),
-            },
+            error: PickleError { at: 0, fault, uses: Vec::new() },
         });
         let found = (error.kind(), error.code());
         assert_eq!(found, (ErrorKind::Limit, "allocation"));

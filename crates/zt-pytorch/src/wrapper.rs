@@ -72,11 +72,7 @@ pub(super) fn unwrapped(
                     return Err(not_called(heap, function));
                 };
                 states.push(arguments.value(3, "state")?);
-                made = Made {
-                    maker,
-                    arguments: arguments.value(2, "arguments")?,
-                    state: None,
-                };
+                made = Made { maker, arguments: arguments.value(2, "arguments")?, state: None };
                 continue;
             }
             Global::Parameter => match made.state {
@@ -95,10 +91,7 @@ pub(super) fn unwrapped(
         }
     }
     let found = "a tensor in too many wrappers";
-    Err(TensorFault::Argument {
-        name: "data",
-        found,
-    })
+    Err(TensorFault::Argument { name: "data", found })
 }
 
 /// The fault of a tensor whose function is unsupported. The function of a jagged nested tensor is on

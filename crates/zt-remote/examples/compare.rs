@@ -179,10 +179,7 @@ struct Run {
 }
 
 fn compare(arguments: &[String]) {
-    let mib: usize = option(arguments, "--mib")
-        .unwrap_or("1024")
-        .parse()
-        .unwrap();
+    let mib: usize = option(arguments, "--mib").unwrap_or("1024").parse().unwrap();
     let runs: usize = option(arguments, "--runs").unwrap_or("3").parse().unwrap();
     let python = option(arguments, "--python");
     let tensors = mib * MIB / TENSOR;
@@ -199,10 +196,7 @@ fn compare(arguments: &[String]) {
         ("zt-remote, written", "write"),
         ("object_store, multipart upload", "bare-write"),
         ("zt-remote, a quarter of each tensor, verified", "slices"),
-        (
-            "zt-remote, a quarter of each tensor, not verified",
-            "slices-unverified",
-        ),
+        ("zt-remote, a quarter of each tensor, not verified", "slices-unverified"),
     ];
     if python.is_some() {
         ours.extend(PEERS);
@@ -232,19 +226,17 @@ fn compare(arguments: &[String]) {
                 let port = server.port.to_string();
                 let size = (tensors * TENSOR).to_string();
                 let output = match python.filter(|_| is_peer) {
-                    Some(python) => Command::new(python)
-                        .args(["-c", PEERS_PY, how, &port, &size])
-                        .output(),
+                    Some(python) => {
+                        Command::new(python).args(["-c", PEERS_PY, how, &port, &size]).output()
+                    }
                     None => Command::new(env::current_exe().unwrap())
                         .args(["child", how, &port, &size])
                         .output(),
                 };
                 let output = output.unwrap();
                 let printed = String::from_utf8_lossy(&output.stdout).into_owned();
-                let numbers: Vec<f64> = printed
-                    .split_whitespace()
-                    .filter_map(|n| n.parse().ok())
-                    .collect();
+                let numbers: Vec<f64> =
+                    printed.split_whitespace().filter_map(|n| n.parse().ok()).collect();
                 match numbers[..] {
                     [seconds, memory] => found.push(Run { seconds, memory }),
                     _ => eprintln!("{how}: {}", String::from_utf8_lossy(&output.stderr)),
@@ -321,22 +313,12 @@ fn program(zt: &str, runs: usize) -> String {
                 child
             });
             let bytes = (server.bytes() - before.1) / runs as u64;
-            counts = (
-                (server.requests().len() - before.0) / runs,
-                bytes as f64 / MIB as f64,
-            );
+            counts = ((server.requests().len() - before.0) / runs, bytes as f64 / MIB as f64);
             seconds.push(format!("{least:.2}"));
         }
         let (requests, mib) = counts;
-        let name = if command == bare {
-            bare.clone()
-        } else {
-            format!("`zt {command}`")
-        };
-        text.push_str(&format!(
-            "| {name} | {requests} | {mib:.1} | {} |\n",
-            seconds.join(" | ")
-        ));
+        let name = if command == bare { bare.clone() } else { format!("`zt {command}`") };
+        text.push_str(&format!("| {name} | {requests} | {mib:.1} | {} |\n", seconds.join(" | ")));
     }
     text
 }
@@ -368,11 +350,7 @@ const MODELS: &[(&str, &str, &str)] = &[
     ("npz", "m.npz", "out.zt"),
     (".zt with zstd", "m.zt --zstd", "out.zt"),
     (".zt with planes", "m.zt --planes", "out.zt"),
-    (
-        ".zt with planes, decoded",
-        "m.zt --planes",
-        "out.safetensors",
-    ),
+    (".zt with planes, decoded", "m.zt --planes", "out.safetensors"),
 ];
 
 /// A table of `zt convert` with whole models, from the store to a file and back to the store. Beside it, object_store
@@ -417,10 +395,7 @@ fn models(zt: &str, runs: usize, mib: usize) -> String {
                         "a file" => program.arg(folder.path().join(target)),
                         _ => program.arg(format!("s3://models/new.{target}")),
                     };
-                    program.env(
-                        "AWS_ENDPOINT_URL",
-                        format!("http://127.0.0.1:{}", server.port),
-                    );
+                    program.env("AWS_ENDPOINT_URL", format!("http://127.0.0.1:{}", server.port));
                     for name in ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"] {
                         program.env(name, "tests");
                     }
@@ -437,10 +412,7 @@ fn models(zt: &str, runs: usize, mib: usize) -> String {
                 cells.push(format!("{ours:.2} / {bare:.2} ({:.2})", bare / ours));
             }
             let mib = size / MIB;
-            text.push_str(&format!(
-                "| {kind} | {to} | {mib} | {} |\n",
-                cells.join(" | ")
-            ));
+            text.push_str(&format!("| {kind} | {to} | {mib} | {} |\n", cells.join(" | ")));
             eprintln!("{}", text.lines().last().unwrap_or_default());
         }
     }
@@ -462,9 +434,7 @@ fn conditions(mib: usize, runs: usize, python: Option<&str>) -> String {
     let cores = std::thread::available_parallelism().unwrap();
     let lock =
         fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock")).unwrap();
-    let (_, rest) = lock
-        .split_once("name = \"object_store\"\nversion = \"")
-        .unwrap();
+    let (_, rest) = lock.split_once("name = \"object_store\"\nversion = \"").unwrap();
     let mut versions = format!("object_store {}", rest.split_once('"').unwrap().0);
     if let Some(python) = python {
         let output = Command::new(python).args(["-c", VERSIONS_PY]).output();
@@ -489,11 +459,7 @@ fn row(name: &str, how: &str, runs: &mut [Run], mib: usize) -> String {
     else {
         return format!("| {name} | failed | | |\n");
     };
-    let values = if how.contains("write") {
-        0.0
-    } else {
-        mib as f64
-    };
+    let values = if how.contains("write") { 0.0 } else { mib as f64 };
     let memory = runs.iter().map(|run| run.memory / MIB as f64 - values);
     format!(
         "| {name} | {:.2} ({:.2} to {:.2}) | {:.0} | {:.0} |\n",
@@ -514,9 +480,7 @@ fn peak() -> u64 {
 }
 
 fn child(arguments: &[String]) {
-    let [how, port, size] = arguments else {
-        panic!("child HOW PORT SIZE")
-    };
+    let [how, port, size] = arguments else { panic!("child HOW PORT SIZE") };
     let (port, size): (u16, usize) = (port.parse().unwrap(), size.parse().unwrap());
     let begin = Instant::now();
     match how.as_str() {
@@ -551,32 +515,17 @@ fn slices(port: u16, size: usize, verify: Verify) {
     let file = open(port, verify);
     let quarter = (TENSOR / 4 / 4) as u64;
     let quarter = [Slice::from(quarter..2 * quarter)];
-    let parts: Vec<_> = file
-        .tensors()
-        .map(|tensor| tensor.unwrap().slice(&quarter).unwrap())
-        .collect();
-    let len: usize = parts
-        .iter()
-        .map(|part| part.as_slice::<f32>().unwrap().len() * 4)
-        .sum();
+    let parts: Vec<_> =
+        file.tensors().map(|tensor| tensor.unwrap().slice(&quarter).unwrap()).collect();
+    let len: usize = parts.iter().map(|part| part.as_slice::<f32>().unwrap().len() * 4).sum();
     assert_eq!(len, size / 4);
 }
 
 fn read(port: u16, size: usize, verify: Verify) {
     let file = open(port, verify);
-    let tensors: Vec<_> = file
-        .tensors()
-        .map(|tensor| (tensor.unwrap(), "data"))
-        .collect();
-    let values: Vec<_> = file
-        .read_many(&tensors)
-        .into_iter()
-        .map(Result::unwrap)
-        .collect();
-    let len: usize = values
-        .iter()
-        .map(|value| value.as_slice::<f32>().unwrap().len() * 4)
-        .sum();
+    let tensors: Vec<_> = file.tensors().map(|tensor| (tensor.unwrap(), "data")).collect();
+    let values: Vec<_> = file.read_many(&tensors).into_iter().map(Result::unwrap).collect();
+    let len: usize = values.iter().map(|value| value.as_slice::<f32>().unwrap().len() * 4).sum();
     assert_eq!(len, size);
 }
 
@@ -595,19 +544,13 @@ fn store(port: u16) -> Arc<dyn ObjectStore> {
         .with_region("us-east-1")
         .with_access_key_id("tests")
         .with_secret_access_key("tests")
-        .with_client_options(
-            ClientOptions::new()
-                .with_allow_http(true)
-                .with_timeout_disabled(),
-        );
+        .with_client_options(ClientOptions::new().with_allow_http(true).with_timeout_disabled());
     Arc::new(store.build().unwrap())
 }
 
 fn run<T>(future: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     runtime.unwrap().block_on(future)
 }
 
@@ -639,10 +582,7 @@ fn bare(port: u16, size: usize) -> Vec<(usize, bytes::Bytes)> {
         }
         parts
     });
-    assert_eq!(
-        parts.iter().map(|(_, part)| part.len()).sum::<usize>(),
-        size
-    );
+    assert_eq!(parts.iter().map(|(_, part)| part.len()).sum::<usize>(), size);
     parts
 }
 
@@ -687,10 +627,7 @@ fn bare_write(port: u16, parts: usize) {
         let mut upload = store.put_multipart(&path).await.unwrap();
         let mut tasks = VecDeque::new();
         for tensor in 0..parts * PART / TENSOR {
-            let bytes: Vec<u8> = values(tensor)
-                .into_iter()
-                .flat_map(f32::to_le_bytes)
-                .collect();
+            let bytes: Vec<u8> = values(tensor).into_iter().flat_map(f32::to_le_bytes).collect();
             let bytes = bytes::Bytes::from(bytes);
             for part in 0..TENSOR / PART {
                 if tasks.len() == AT_ONCE {

@@ -55,12 +55,7 @@ impl Address {
                 return Err(Fault::Scheme { scheme }.into());
             }
         };
-        Ok(Address {
-            store,
-            path,
-            text,
-            is_writable,
-        })
+        Ok(Address { store, path, text, is_writable })
     }
 
     /// The file's name, the last part of the path.

@@ -68,9 +68,7 @@ impl StdError for Permanent {
 
 /// The options of every client that object_store looks at itself.
 pub(crate) fn client(options: &RemoteOptions) -> ClientOptions {
-    ClientOptions::new()
-        .with_allow_http(options.allow_http)
-        .with_connect_timeout(options.timeout)
+    ClientOptions::new().with_allow_http(options.allow_http).with_connect_timeout(options.timeout)
 }
 
 /// How often a request is repeated, and for how long.
@@ -96,21 +94,13 @@ impl Connector {
     /// For a store with credentials: redirects to another host or port are errors.
     #[cfg(any(feature = "aws", feature = "gcp", feature = "azure"))]
     pub(crate) fn of_store(options: &RemoteOptions) -> Self {
-        Connector {
-            options: options.clone(),
-            headers: HeaderMap::new(),
-            stays: true,
-        }
+        Connector { options: options.clone(), headers: HeaderMap::new(), stays: true }
     }
 
     /// For a web server. These headers, which are sensitive, are not sent to another host or port.
     #[cfg(feature = "http")]
     pub(crate) fn of_server(options: &RemoteOptions, headers: HeaderMap) -> Self {
-        Connector {
-            options: options.clone(),
-            headers,
-            stays: false,
-        }
+        Connector { options: options.clone(), headers, stays: false }
     }
 }
 
@@ -125,11 +115,8 @@ impl HttpConnector for Connector {
             OF_MACHINE
         };
         let allows_http = of(options, ClientConfigKey::AllowHttp);
-        let redirects = if self.stays {
-            Policy::custom(within_origin)
-        } else {
-            Policy::limited(REDIRECTS)
-        };
+        let redirects =
+            if self.stays { Policy::custom(within_origin) } else { Policy::limited(REDIRECTS) };
         let client = reqwest::Client::builder()
             .user_agent(concat!("zt/", env!("CARGO_PKG_VERSION")))
             .default_headers(self.headers.clone())
@@ -208,21 +195,14 @@ impl Patient {
             && !self.is_noticed.swap(true, Ordering::Relaxed)
         {
             let host = request.uri().host().unwrap_or_default();
-            notice(&format!(
-                "{host} does not answer as it should: trying again"
-            ));
+            notice(&format!("{host} does not answer as it should: trying again"));
         }
         let sent = request.body().content_length() as u64;
-        let limit = self
-            .timeout
-            .saturating_add(Duration::from_secs(sent / LEAST_RATE));
+        let limit = self.timeout.saturating_add(Duration::from_secs(sent / LEAST_RATE));
         let answered = tokio::time::timeout(limit, self.client.execute(request)).await;
         let answered = answered.unwrap_or_else(|_| {
             let seconds = limit.as_secs();
-            Err(HttpError::new(
-                HttpErrorKind::Timeout,
-                Failure::Silent { seconds },
-            ))
+            Err(HttpError::new(HttpErrorKind::Timeout, Failure::Silent { seconds }))
         });
         let may_mend = match &answered {
             Ok(response) => {
@@ -303,9 +283,7 @@ impl Body for Watched {
 /// in chunks.
 fn with_length(mut response: HttpResponse) -> HttpResponse {
     let headers = response.headers_mut();
-    let range = headers
-        .get(CONTENT_RANGE)
-        .and_then(|range| range.to_str().ok());
+    let range = headers.get(CONTENT_RANGE).and_then(|range| range.to_str().ok());
     if let Some(len) = range.and_then(byte_len)
         && !headers.contains_key(CONTENT_LENGTH)
     {
@@ -425,10 +403,9 @@ mod tests {
     #[test]
     fn a_slow_body_is_an_error_and_a_long_one_is_not() {
         assert_eq!(read(Some(2 << 10)).unwrap(), 200 << 10);
-        for (rate, expected) in [
-            (Some(1 << 9), "fewer than 1024 bytes a second came"),
-            (None, "no answer within 30 s"),
-        ] {
+        for (rate, expected) in
+            [(Some(1 << 9), "fewer than 1024 bytes a second came"), (None, "no answer within 30 s")]
+        {
             let error = read(rate).unwrap_err();
             assert_eq!(error.kind(), HttpErrorKind::Timeout);
             assert_eq!(error.source().unwrap().to_string(), expected);
@@ -439,13 +416,9 @@ mod tests {
     fn a_range_has_a_length() {
         assert_eq!(byte_len("bytes 10-19/100"), Some(10));
         assert_eq!(byte_len("bytes 10-19/*"), Some(10));
-        for wrong in [
-            "",
-            "bytes */100",
-            "bytes 9-8/100",
-            "items 1-2/3",
-            "bytes 0-18446744073709551615/1",
-        ] {
+        for wrong in
+            ["", "bytes */100", "bytes 9-8/100", "items 1-2/3", "bytes 0-18446744073709551615/1"]
+        {
             assert_eq!(byte_len(wrong), None, "{wrong}");
         }
     }

@@ -74,9 +74,7 @@ fn with_profile(
         && !has(&builder, Key::AccessKeyId)
         && !has(&builder, Key::WebIdentityTokenFile)
     {
-        builder = builder
-            .with_access_key_id(keys.id)
-            .with_secret_access_key(keys.secret);
+        builder = builder.with_access_key_id(keys.id).with_secret_access_key(keys.secret);
         if let Some(token) = keys.token {
             builder = builder.with_token(token);
         }

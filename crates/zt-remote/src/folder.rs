@@ -50,10 +50,7 @@ impl RemoteFolder {
         if !address.is_writable {
             return Err(Fault::ReadOnly.into());
         }
-        Ok(RemoteFolder {
-            address,
-            options: options.clone(),
-        })
+        Ok(RemoteFolder { address, options: options.clone() })
     }
 
     fn of(&self, name: &str) -> Result<Address> {

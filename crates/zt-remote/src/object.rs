@@ -62,12 +62,7 @@ impl Object {
             let (expected, found) = (len, found_len);
             return Err(Fault::Length { expected, found }.into());
         }
-        let object = Object {
-            address,
-            meta,
-            meter,
-            total,
-        };
+        let object = Object { address, meta, meter, total };
         let memory = BytesMut::new();
         let bytes = object.receive(found, range.clone(), memory).await?;
         Ok((object, range.start, bytes))
@@ -96,12 +91,7 @@ impl Object {
         total.begin();
         let head = address.store.head(&address.path).await;
         let meta = head.map_err(|_| of_store(error))?;
-        let object = Object {
-            address,
-            meta,
-            meter,
-            total,
-        };
+        let object = Object { address, meta, meter, total };
         let byte_len = object.byte_len();
         if byte_len == 0 {
             return Ok((object, 0, Bytes::new()));

@@ -40,13 +40,8 @@ type Section = HashMap<String, String>;
 type Sections = HashMap<String, Section>;
 
 /// Keys of a profile for ways to get credentials that are unsupported here.
-const UNSUPPORTED: &[&str] = &[
-    "credential_process",
-    "role_arn",
-    "sso_session",
-    "sso_start_url",
-    "login_session",
-];
+const UNSUPPORTED: &[&str] =
+    &["credential_process", "role_arn", "sso_session", "sso_start_url", "login_session"];
 
 impl Profile {
     /// The profile that `AWS_PROFILE` names, or the default one, which need not exist.

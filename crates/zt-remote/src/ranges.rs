@@ -114,12 +114,8 @@ impl Ranges {
             return;
         };
         self.held = self.held.saturating_add(len);
-        let part = Part {
-            end,
-            state: State::Here(bytes),
-            read: Covered::default(),
-            used: self.uses,
-        };
+        let part =
+            Part { end, state: State::Here(bytes), read: Covered::default(), used: self.uses };
         self.parts.insert(offset, part);
     }
 
@@ -134,12 +130,8 @@ impl Ranges {
             let next = self.parts.range(at..).next().map(|(start, _)| *start);
             let until = next.unwrap_or(u64::MAX).min(range.end);
             let end = at.saturating_add(part_len).min(until);
-            let part = Part {
-                end,
-                state: State::Wanted,
-                read: Covered::default(),
-                used: self.uses,
-            };
+            let part =
+                Part { end, state: State::Wanted, read: Covered::default(), used: self.uses };
             self.parts.insert(at, part);
             self.wanted.push_back(at);
             at = end;
@@ -280,8 +272,7 @@ impl Ranges {
                     _ => Bytes::new(),
                 };
                 let was_read = part.is_read(start);
-                part.read
-                    .add(offset..offset.saturating_add(taken.len() as u64));
+                part.read.add(offset..offset.saturating_add(taken.len() as u64));
                 let len = part.end.saturating_sub(start);
                 if part.is_read(start) && !was_read && len >= SMALL {
                     self.retire(start, len);

@@ -153,12 +153,7 @@ impl Remote {
         drop(objects);
         let end = offset.saturating_add(bytes.len() as u64);
         shared.ranges().keep(base.saturating_add(offset), bytes);
-        Ok(Remote {
-            object,
-            base,
-            first: offset..end,
-            shared: Arc::clone(shared),
-        })
+        Ok(Remote { object, base, first: offset..end, shared: Arc::clone(shared) })
     }
 
     /// The URL, without a query and without a password.
@@ -284,19 +279,11 @@ impl Asked {
     fn new(address: Address, options: &RemoteOptions) -> Result<Self> {
         let extension = address.name().rsplit_once('.').map(|(_, last)| last);
         let extension = extension.unwrap_or_default().to_ascii_lowercase();
-        let end = if FROM_THE_END.contains(&&*extension) {
-            End::Last
-        } else {
-            End::First
-        };
+        let end = if FROM_THE_END.contains(&&*extension) { End::Last } else { End::First };
         let text = address.text.clone();
         let meter = options.meter.clone();
         let (_, answer) = runtime::begin(Object::open(address, end, FIRST, meter))?;
-        Ok(Asked {
-            text,
-            interrupt: options.interrupt,
-            answer,
-        })
+        Ok(Asked { text, interrupt: options.interrupt, answer })
     }
 
     /// Waits for the answer: the object, the offset of the bytes that came with it, and those bytes.
@@ -352,10 +339,7 @@ impl Source for Remote {
         }
         // The table of their chunk digests lies behind the values, beside the tables of others.
         let last = joined.filter(|last| !last.is_empty());
-        ranges.want(
-            last.map(|last| rounded(last, limit)).unwrap_or_default(),
-            part,
-        );
+        ranges.want(last.map(|last| rounded(last, limit)).unwrap_or_default(), part);
         gaps.into_iter().for_each(|gap| ranges.skip(gap));
         // An error is ignored: the read that follows returns it.
         let _ = self.shared.fetch_ahead(&mut ranges);
@@ -368,11 +352,8 @@ impl Source for Remote {
         let limit = self.within(self.byte_len());
         // A read that overlaps the first bytes is of a manifest or a header. Values are announced.
         let goes_on = span.offset() < self.first.end && self.first.start < span.end();
-        let part = if goes_on {
-            self.shared.options.part.max(REST)
-        } else {
-            self.shared.options.part
-        };
+        let part =
+            if goes_on { self.shared.options.part.max(REST) } else { self.shared.options.part };
         let read = self.shared.read(self.within(offset), limit, part, buf);
         read.map_err(io::Error::from)
     }

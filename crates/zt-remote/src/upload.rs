@@ -218,11 +218,7 @@ impl Upload {
 
     /// A short object is one request.
     fn put_whole(&mut self) -> Result<()> {
-        let mode = if self.options.overwrite {
-            PutMode::Overwrite
-        } else {
-            PutMode::Create
-        };
+        let mode = if self.options.overwrite { PutMode::Overwrite } else { PutMode::Create };
         let (store, path) = (Arc::clone(&self.address.store), self.address.path.clone());
         let bytes = Bytes::from(std::mem::take(&mut self.buffer));
         self.options.meter.begin();
@@ -260,10 +256,7 @@ impl Upload {
             meter.receive(there.len() as u64);
             Some(there == bytes)
         };
-        matches!(
-            runtime::wait_for(self.options.timeout, look),
-            Some(Some(true))
-        )
+        matches!(runtime::wait_for(self.options.timeout, look), Some(Some(true)))
     }
 
     fn expect_absent(&self) -> Result<()> {
@@ -367,13 +360,11 @@ impl Write for Upload {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let room = self.part_len().saturating_sub(self.buffer.len() as u64);
         if room == 0 {
-            self.send_part()
-                .map_err(|error| io::Error::from(self.named(error)))?;
+            self.send_part().map_err(|error| io::Error::from(self.named(error)))?;
             return self.write(bytes);
         }
         let len = usize::try_from(room).unwrap_or(usize::MAX).min(bytes.len());
-        self.buffer
-            .extend_from_slice(bytes.get(..len).unwrap_or_default());
+        self.buffer.extend_from_slice(bytes.get(..len).unwrap_or_default());
         Ok(len)
     }
 

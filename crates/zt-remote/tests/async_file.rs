@@ -1,8 +1,5 @@
 //! Values that an asynchronous program awaits.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a failed unwrap is the failure of the test"
-)]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is the failure of the test")]
 
 mod common;
 
@@ -41,16 +38,12 @@ fn values_are_awaited_in_any_runtime() {
     let mut bytes = Vec::new();
     let mut writer = Writer::new(&mut bytes).unwrap();
     for (name, value) in [("a", 1.0f32), ("b", 2.0), ("c", 3.0)] {
-        writer
-            .add(name, &Dense::from_slice(&[2], &[value, 0.5]).unwrap())
-            .unwrap();
+        writer.add(name, &Dense::from_slice(&[2], &[value, 0.5]).unwrap()).unwrap();
     }
     writer.finish().unwrap();
     let server = Server::with("m.zt", bytes);
     block_on(async {
-        let file = AsyncFile::open(&server.url("m.zt"), &options())
-            .await
-            .unwrap();
+        let file = AsyncFile::open(&server.url("m.zt"), &options()).await.unwrap();
         assert_eq!(file.file().len(), 3);
         let b = file.tensor("b").await.unwrap();
         assert_eq!(*b.as_slice::<f32>().unwrap(), [2.0, 0.5]);

@@ -1,8 +1,5 @@
 //! Each fault of a server at each request of each call: the right value or an error, and nothing left.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a failed unwrap is the failure of the test"
-)]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is the failure of the test")]
 
 mod common;
 
@@ -209,11 +206,7 @@ fn a_server_that_does_not_answer_is_not_waited_for() {
 fn faults_that_stay_are_not_tried_again() {
     for status in [401, 403, 404] {
         let (error, server) = refused(Fault::Status(status), 0, &options());
-        assert_eq!(
-            (error.code(), server.requests().len()),
-            ("io", 1),
-            "{error}"
-        );
+        assert_eq!((error.code(), server.requests().len()), ("io", 1), "{error}");
     }
     // Nothing listens there.
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -246,10 +239,7 @@ fn credentials_of_a_store_do_not_follow_a_redirect() {
     let open = || Remote::open("s3://models/m.zt", &options);
     server.fail(0, Fault::Redirect(other.port));
     let error = open().unwrap_err();
-    assert!(
-        error.to_string().contains("redirects to 127.0.0.1"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("redirects to 127.0.0.1"), "{error}");
     assert!(other.requests().is_empty());
     server.fail(0, Fault::Redirect(other.port));
     assert!(Upload::create("s3://models/n.zt", &options).is_err());
@@ -266,9 +256,8 @@ fn no_store_is_left_by_a_redirect() {
     let other = Server::with("m", model());
     let server = Server::with("m", model());
     let here = format!("http://127.0.0.1:{}", server.port);
-    let google = options()
-        .setting("google_base_url", &*here)
-        .setting("google_skip_signature", "true");
+    let google =
+        options().setting("google_base_url", &*here).setting("google_skip_signature", "true");
     let azure = options()
         .setting("azure_storage_account_name", "tests")
         .setting("azure_storage_token", "SECRET")

@@ -1,8 +1,5 @@
 //! Files of the Hub: a server that redirects to another, which serves them.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a failed unwrap is the failure of the test"
-)]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is the failure of the test")]
 
 mod common;
 
@@ -19,10 +16,7 @@ fn a_file_of_the_hub_is_read_from_the_site_that_it_redirects_to() {
         }
         let error = Remote::open("hf://owner/repository/n.zt", &RemoteOptions::new()).unwrap_err();
         let text = error.to_string();
-        assert!(
-            !text.contains("secret") && !text.contains("token"),
-            "{text}"
-        );
+        assert!(!text.contains("secret") && !text.contains("token"), "{text}");
         return;
     }
     let site = Server::with("m.zt", model());

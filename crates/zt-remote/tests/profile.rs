@@ -1,8 +1,5 @@
 //! Settings of AWS, from the files and variables of its own tools.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a failed unwrap is the failure of the test"
-)]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is the failure of the test")]
 
 mod common;
 
@@ -47,11 +44,7 @@ fn the_profile_of_the_user_has_keys_region_and_endpoint() {
     ];
     run_within(name, &variables);
     let signed = server.headers("authorization");
-    let begins = [
-        ("KEY/", "/eu-north-1/"),
-        ("OTHER/", "/us-west-1/"),
-        ("THIRD/", "/us-east-1/"),
-    ];
+    let begins = [("KEY/", "/eu-north-1/"), ("OTHER/", "/us-west-1/"), ("THIRD/", "/us-east-1/")];
     assert_eq!(signed.len(), begins.len());
     for (signed, (key, region)) in signed.iter().zip(begins) {
         let is_right = signed.contains(&format!("Credential={key}")) && signed.contains(region);

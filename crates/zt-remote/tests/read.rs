@@ -27,9 +27,7 @@ fn model(level: Option<i32>) -> Vec<u8> {
     for layer in 0u8..100 {
         let values = [f32::from(layer); 256];
         let vector = Dense::from_slice(&[256], &values).unwrap();
-        writer
-            .add(&format!("layers.{layer}.bias"), &vector)
-            .unwrap();
+        writer.add(&format!("layers.{layer}.bias"), &vector).unwrap();
     }
     writer.finish().unwrap();
     bytes
@@ -164,11 +162,7 @@ fn rows_of_a_compressed_tensor_take_two_requests_and_their_frames() {
     let rows = [Slice::from(1000u64..1010)];
     let rows = file.tensor("matrix").unwrap().slice(&rows).unwrap();
     assert_eq!(rows.as_slice::<f32>().unwrap()[0], 1000.0);
-    assert!(
-        server.requests().len() - requests <= 2,
-        "{:?}",
-        server.requests()
-    );
+    assert!(server.requests().len() - requests <= 2, "{:?}", server.requests());
     assert!(server.bytes() - bytes <= 3 << 20);
 }
 
@@ -193,11 +187,7 @@ fn rows_of_a_raw_tensor_take_their_chunks_and_the_table_once() {
         // A chunk has 256 rows.
         assert_eq!((first(0).unwrap(), first(300).unwrap()), (0.0, 300.0));
         let damaged = first(3 * 256 + 1).map_err(|error| error.code());
-        (
-            server.requests()[before..].to_vec(),
-            damaged,
-            server.bytes(),
-        )
+        (server.requests()[before..].to_vec(), damaged, server.bytes())
     };
     let chunk = |at: u64| {
         let start = blob.span.offset() + at * CHUNK;
@@ -258,11 +248,7 @@ fn all_small_tensors_come_in_one_request() {
         let layer: f32 = tensor.name().split('.').nth(1).unwrap().parse().unwrap();
         assert_eq!(elements.unwrap().as_slice::<f32>().unwrap()[255], layer);
     }
-    assert!(
-        server.requests().len() - before <= 1,
-        "{:?}",
-        server.requests()
-    );
+    assert!(server.requests().len() - before <= 1, "{:?}", server.requests());
 }
 
 #[test]
@@ -331,9 +317,7 @@ fn an_empty_object_is_no_tensor_file() {
 #[test]
 fn calls_block_also_within_another_runtime() {
     let server = Server::with("m.zt", model(None));
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .build()
-        .unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let len = runtime.block_on(async { open(&server).len() });
     assert_eq!(len, 101);
 }

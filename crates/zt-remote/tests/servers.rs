@@ -47,17 +47,11 @@ impl Running {
         drop(free);
         let mut command = command(port);
         let quiet = command.stdout(Stdio::null()).stderr(Stdio::null());
-        let running = Running {
-            child: quiet.spawn().unwrap(),
-            port,
-        };
+        let running = Running { child: quiet.spawn().unwrap(), port };
         let begin = Instant::now();
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
             let waited = begin.elapsed();
-            assert!(
-                waited < Duration::from_secs(60),
-                "{command:?} does not answer"
-            );
+            assert!(waited < Duration::from_secs(60), "{command:?} does not answer");
             thread::sleep(Duration::from_millis(50));
         }
         running
@@ -149,12 +143,9 @@ fn use_store(folder: &str, options: &RemoteOptions) {
     // A shard of a set, which is removed if the set is not finished.
     let set = RemoteFolder::new(&format!("{folder}/set"), options).unwrap();
     let write = |file: &mut (dyn Write + Send)| Ok(file.write_all(b"shard")?);
-    set.write("shard 1.zt", Existing::Refused, &mut { write })
-        .unwrap();
+    set.write("shard 1.zt", Existing::Refused, &mut { write }).unwrap();
     assert!(set.contains("shard 1.zt").unwrap());
-    let error = set
-        .write("shard 1.zt", Existing::Refused, &mut { write })
-        .unwrap_err();
+    let error = set.write("shard 1.zt", Existing::Refused, &mut { write }).unwrap_err();
     assert_eq!(error.code(), "overwrite");
     set.remove("shard 1.zt").unwrap();
     assert!(!set.contains("shard 1.zt").unwrap());
@@ -204,9 +195,7 @@ fn a_second_store_of_s3_is_read_and_written() {
     use_store("s3://models/folder", &s3_options(store.port));
     let names = fs::read_dir(folder.path()).unwrap();
     let names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
-    let left = names
-        .iter()
-        .filter(|name| name.to_string_lossy().contains("upload"));
+    let left = names.iter().filter(|name| name.to_string_lossy().contains("upload"));
     assert_eq!(left.count(), 0, "{names:?}");
 }
 
@@ -240,10 +229,8 @@ urllib.request.urlopen(urllib.request.Request(url, method='PUT', headers=headers
     python.args(["-c", make, &azurite.port.to_string(), AZURITE_KEY]);
     assert!(python.status().unwrap().success());
     let address = format!("http://127.0.0.1:{}", azurite.port);
-    let variables = [
-        ("AZURITE_BLOB_STORAGE_URL", &*address),
-        ("AZURE_STORAGE_USE_EMULATOR", "true"),
-    ];
+    let variables =
+        [("AZURITE_BLOB_STORAGE_URL", &*address), ("AZURE_STORAGE_USE_EMULATOR", "true")];
     run_within(name, &variables);
 }
 
@@ -254,14 +241,7 @@ fn google_storage_is_read() {
     let gcs = Running::new(|port| {
         let mut command = Command::new(installed("fake-gcs-server"));
         let public = format!("127.0.0.1:{port}");
-        command.args([
-            "-backend",
-            "memory",
-            "-scheme",
-            "http",
-            "-host",
-            "127.0.0.1",
-        ]);
+        command.args(["-backend", "memory", "-scheme", "http", "-host", "127.0.0.1"]);
         command.args(["-port", &port.to_string(), "-public-host", &public]);
         command
     });
@@ -272,16 +252,8 @@ fn google_storage_is_read() {
     headers.set("Host", format!("127.0.0.1:{}", gcs.port));
     let body = model();
     headers.set("Content-Length", body.len().to_string());
-    let request = Request {
-        method: "POST".to_owned(),
-        target: target.to_owned(),
-        headers,
-        body,
-    };
-    assert_eq!(
-        Response::from_server(gcs.port, &request).unwrap().status,
-        200
-    );
+    let request = Request { method: "POST".to_owned(), target: target.to_owned(), headers, body };
+    assert_eq!(Response::from_server(gcs.port, &request).unwrap().status, 200);
     let options = options()
         .setting("google_base_url", format!("http://127.0.0.1:{}", gcs.port))
         .setting("google_skip_signature", "true");
@@ -298,17 +270,8 @@ fn nginx(folder: &std::path::Path) -> (Running, u16) {
     fs::create_dir(folder.join("models")).unwrap();
     fs::write(folder.join("models/m.zt"), model()).unwrap();
     let made = Command::new("openssl")
-        .args([
-            "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
-        ])
-        .args([
-            "-subj",
-            "/CN=localhost",
-            "-keyout",
-            "key.pem",
-            "-out",
-            "cert.pem",
-        ])
+        .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"])
+        .args(["-subj", "/CN=localhost", "-keyout", "key.pem", "-out", "cert.pem"])
         .args(["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"])
         .args(["-addext", "basicConstraints=critical,CA:FALSE"])
         .current_dir(folder)
@@ -335,11 +298,7 @@ fn nginx(folder: &std::path::Path) -> (Running, u16) {
         );
         fs::write(folder.join("nginx.conf"), settings).unwrap();
         let mut command = Command::new("nginx");
-        command
-            .arg("-p")
-            .arg(folder)
-            .arg("-c")
-            .arg(folder.join("nginx.conf"));
+        command.arg("-p").arg(folder).arg("-c").arg(folder.join("nginx.conf"));
         command
     });
     (running, tls)
@@ -384,10 +343,7 @@ struct Random(u64);
 
 impl Random {
     fn below(&mut self, end: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         usize::try_from(self.0 >> 33).unwrap() % end
     }
 }

@@ -1,8 +1,5 @@
 //! Writing to a store: as a whole or not at all.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a failed unwrap is the failure of the test"
-)]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is the failure of the test")]
 
 mod common;
 
@@ -64,10 +61,7 @@ fn an_object_is_replaced_only_on_request() {
         let mut upload = Upload::create(&url, &options).unwrap();
         upload.write_all(&vec![7; bytes]).unwrap();
         upload.finish().unwrap();
-        assert_eq!(
-            std::fs::metadata(folder.path().join("m.zt")).unwrap().len(),
-            bytes as u64
-        );
+        assert_eq!(std::fs::metadata(folder.path().join("m.zt")).unwrap().len(), bytes as u64);
     }
 }
 
@@ -79,10 +73,7 @@ fn an_object_that_appears_meanwhile_is_not_replaced() {
         upload.write_all(&vec![7; bytes]).unwrap();
         std::fs::write(folder.path().join("m.zt"), "theirs").unwrap();
         assert_eq!(upload.finish().unwrap_err().code(), "overwrite");
-        assert_eq!(
-            std::fs::read(folder.path().join("m.zt")).unwrap(),
-            b"theirs"
-        );
+        assert_eq!(std::fs::read(folder.path().join("m.zt")).unwrap(), b"theirs");
         assert_eq!(folder.path().read_dir().unwrap().count(), 1);
     }
 }
@@ -107,9 +98,6 @@ fn a_short_object_whose_answer_was_lost_is_compared() {
         }
         let finished = upload.finish().map_err(|error| error.code());
         assert_eq!(finished.err(), code);
-        assert_eq!(
-            server.object("m.zt").unwrap(),
-            theirs.unwrap_or(vec![7; 10])
-        );
+        assert_eq!(server.object("m.zt").unwrap(), theirs.unwrap_or(vec![7; 10]));
     }
 }

@@ -81,9 +81,8 @@ impl<'p> ReportOptions<'p> {
         let matrices: Vec<(u64, u64)> = matrices.collect();
         // Base64 has 4 characters for 3 bytes.
         let byte_len = |side: u64| {
-            let blocks = matrices
-                .iter()
-                .map(|(rows, columns)| side.min(*rows) * side.min(*columns));
+            let blocks =
+                matrices.iter().map(|(rows, columns)| side.min(*rows) * side.min(*columns));
             blocks.sum::<u64>().saturating_mul(4) / 3
         };
         let mut sides = SIDES.into_iter();
@@ -130,10 +129,7 @@ impl Report {
         }
         let distances = summary(a, b, &distances)?;
         Ok(Report {
-            files: vec![
-                file_summary(a, paths[0], options)?,
-                file_summary(b, paths[1], options)?,
-            ],
+            files: vec![file_summary(a, paths[0], options)?, file_summary(b, paths[1], options)?],
             objects: joined(objects(a, options)?, objects(b, options)?, &distances),
             ..Report::default()
         })
@@ -145,11 +141,7 @@ fn file_summary(file: &File, path: &str, options: &ReportOptions<'_>) -> Result<
     if let Some(progress) = options.progress {
         verify = verify.progress(progress);
     }
-    let found = if options.sample {
-        of_headers(file)
-    } else {
-        file.verify(&verify)?
-    };
+    let found = if options.sample { of_headers(file) } else { file.verify(&verify)? };
     let mut of_file = FileSummary {
         path: path.to_owned(),
         kind: file.kind().to_string(),
@@ -192,10 +184,7 @@ impl Findings {
         Findings {
             count: all.len() as u64,
             first: first
-                .map(|(code, message)| Finding {
-                    code,
-                    message: abridged(&message, TEXT),
-                })
+                .map(|(code, message)| Finding { code, message: abridged(&message, TEXT) })
                 .collect(),
         }
     }
@@ -222,9 +211,7 @@ fn objects(file: &File, options: &ReportOptions<'_>) -> Result<Vec<Object>> {
                 object.values = Some(stats);
             }
             Err(error) => {
-                let delta = entry
-                    .tensor()
-                    .and_then(|it| delta::delta(&it, options.sample));
+                let delta = entry.tensor().and_then(|it| delta::delta(&it, options.sample));
                 match delta {
                     Ok(Some(delta)) => object.delta = Some(delta),
                     Ok(None) => object.problems.push(reason(&error)),
@@ -248,10 +235,7 @@ fn reason(error: &Error) -> String {
 fn described(entry: &Entry<'_>) -> Object {
     let name = entry.name().to_owned();
     let Ok(tensor) = entry.tensor() else {
-        return Object {
-            name,
-            ..Object::default()
-        };
+        return Object { name, ..Object::default() };
     };
     let mut object = Object {
         name,
@@ -326,18 +310,11 @@ impl Object {
 
 impl Change {
     fn of(status: Status) -> Self {
-        Change {
-            status,
-            ..Change::default()
-        }
+        Change { status, ..Change::default() }
     }
 
     fn by(distance: &Distance, norm: f64) -> Self {
-        let status = if distance.different == 0 {
-            Status::Same
-        } else {
-            Status::Changed
-        };
+        let status = if distance.different == 0 { Status::Same } else { Status::Changed };
         let relative = distance.relative();
         Change {
             status,

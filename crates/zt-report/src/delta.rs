@@ -20,9 +20,7 @@ pub(crate) fn summary(file: &File) -> Option<DeltaSummary> {
     let marks = header.get("objects").and_then(Value::as_bytes);
     let removed = header.get("removed").and_then(Value::as_array);
     let objects = file.tensors().flatten();
-    let changed = objects
-        .filter(|it| it.format() == Attributes::FORMAT)
-        .count();
+    let changed = objects.filter(|it| it.format() == Attributes::FORMAT).count();
     Some(DeltaSummary {
         base: (marks.map_or(0, <[u8]>::len) / MARK) as u64,
         changed: changed as u64,
@@ -60,12 +58,10 @@ fn stretches(tensor: &Tensor<'_>, role: &str) -> Result<Option<[u64; 2]>, Error>
         return Ok(None);
     };
     let table = tensor.slice_component(role, &[Slice::from(codes_len..)])?;
-    Ok(
-        DeltaCodec::ends(&table.elements().bytes, codes_len).map(|mut ends| {
-            let all = ends.len() as u64;
-            ends.retain(|end| *end > 0);
-            ends.dedup();
-            [ends.len() as u64, all]
-        }),
-    )
+    Ok(DeltaCodec::ends(&table.elements().bytes, codes_len).map(|mut ends| {
+        let all = ends.len() as u64;
+        ends.retain(|end| *end > 0);
+        ends.dedup();
+        [ends.len() as u64, all]
+    }))
 }

@@ -112,10 +112,7 @@ fn pattern(name: &str) -> String {
 #[must_use]
 pub fn digits(value: f64) -> String {
     let text = format!("{value:.3e}");
-    let exponent = text
-        .rsplit('e')
-        .next()
-        .and_then(|it| it.parse::<i32>().ok());
+    let exponent = text.rsplit('e').next().and_then(|it| it.parse::<i32>().ok());
     match exponent {
         _ if value == 0.0 => "0".to_owned(),
         Some(exponent @ -4..=5) => {

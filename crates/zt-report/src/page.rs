@@ -88,19 +88,12 @@ impl Report {
             add(&mut data.pictures, at, blocks.map(Picture), &mut rest);
         }
         let objects = RawValue::from_string(objects).unwrap_or_default();
-        escaped(&json(&Data {
-            objects: &objects,
-            ..data
-        }))
+        escaped(&json(&Data { objects: &objects, ..data }))
     }
 
     /// The objects as JSON, with names of at most this many bytes.
     fn columns(&self, name: usize) -> String {
-        let short: Vec<String> = self
-            .objects
-            .iter()
-            .map(|it| abridged(&it.name, name))
-            .collect();
+        let short: Vec<String> = self.objects.iter().map(|it| abridged(&it.name, name)).collect();
         let names = short.iter().map(|it| &**it).collect();
         escaped(&json(&Columns::of(&self.objects, names)))
     }
@@ -190,10 +183,7 @@ mod tests {
             let (_, text) = page.split_once(name).unwrap();
             let (text, _) = text.split_once("</").unwrap();
             let hash = STANDARD.encode(Sha256::digest(text));
-            assert!(
-                page.contains(&format!("{policy} 'sha256-{hash}';")),
-                "{name}"
-            );
+            assert!(page.contains(&format!("{policy} 'sha256-{hash}';")), "{name}");
         }
     }
 

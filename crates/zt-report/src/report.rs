@@ -207,14 +207,7 @@ impl<'r> Columns<'r> {
         let stats = || objects.iter().map(|it| it.values.as_ref());
         let counts = |it: &ObjectStats| {
             let values = &it.values;
-            [
-                values.count,
-                values.zeros,
-                values.nan,
-                values.inf,
-                it.dead_rows,
-                it.dead_columns,
-            ]
+            [values.count, values.zeros, values.nan, values.inf, it.dead_rows, it.dead_columns]
         };
         Columns {
             name: names,
@@ -235,14 +228,7 @@ impl<'r> Columns<'r> {
 /// As `[status, relative, max_abs, cosine, different, norm]`.
 impl Serialize for Change {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Change {
-            status,
-            relative,
-            max_abs,
-            cosine,
-            different,
-            norm,
-        } = self;
+        let Change { status, relative, max_abs, cosine, different, norm } = self;
         (status, relative, max_abs, cosine, different, norm).serialize(serializer)
     }
 }
@@ -252,11 +238,7 @@ pub(crate) struct Bins<'r>(pub(crate) &'r Histogram);
 
 impl Serialize for Bins<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Histogram {
-            start,
-            width,
-            counts,
-        } = self.0;
+        let Histogram { start, width, counts } = self.0;
         (start, width, counts).serialize(serializer)
     }
 }
@@ -299,12 +281,7 @@ impl Serialize for Picture<'_> {
         };
         let bytes: Vec<u8> = blocks.values.iter().map(byte).collect();
         let text = base64::engine::general_purpose::STANDARD.encode(bytes);
-        let Blocks {
-            rows,
-            columns,
-            kind,
-            ..
-        } = blocks;
+        let Blocks { rows, columns, kind, .. } = blocks;
         let kind = match kind {
             BlockKind::Element => "element",
             BlockKind::Density => "density",

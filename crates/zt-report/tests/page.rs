@@ -21,12 +21,8 @@ fn file(names: impl IntoIterator<Item = String>) -> File {
 
 #[test]
 fn no_text_of_a_file_ends_an_element() {
-    let texts = [
-        "</script><script>alert(1)</script>",
-        "<!--<script>",
-        "]]>&lt;",
-        "\u{2028}\u{202e}\"'",
-    ];
+    let texts =
+        ["</script><script>alert(1)</script>", "<!--<script>", "]]>&lt;", "\u{2028}\u{202e}\"'"];
     let file = file(texts.map(str::to_owned));
     let report = Report::of(&file, "<title>&\"</title>.zt", &ReportOptions::new()).unwrap();
     let page = report.to_html(None);
@@ -47,11 +43,7 @@ fn a_page_is_no_longer_than_its_limit() {
         let page = report.to_html(limit);
         assert!(page.len() <= limit.unwrap() + 250 * 400, "{}", page.len());
         // All that fits is there.
-        assert!(
-            page.len() + (64 << 10) > limit.unwrap() + 250 * 400,
-            "{}",
-            page.len()
-        );
+        assert!(page.len() + (64 << 10) > limit.unwrap() + 250 * 400, "{}", page.len());
         let whole = report.to_html(ReportOptions::new().detail(true).limit());
         assert!(whole.len() > page.len() + (100 << 10));
     }
@@ -98,10 +90,8 @@ fn a_picture_has_each_element_while_the_page_has_room() {
     }
     writer.finish().unwrap();
     let file = File::from_bytes(bytes).unwrap();
-    for (detail, kind, rows) in [
-        (false, BlockKind::MeanAbs, 192),
-        (true, BlockKind::Element, 500),
-    ] {
+    for (detail, kind, rows) in [(false, BlockKind::MeanAbs, 192), (true, BlockKind::Element, 500)]
+    {
         let options = ReportOptions::new().detail(detail);
         let report = Report::of(&file, "many.zt", &options).unwrap();
         for object in &report.objects {
@@ -117,30 +107,17 @@ fn a_picture_has_each_element_while_the_page_has_room() {
 
 #[test]
 fn quantized_objects_have_their_levels_and_their_scales() {
-    let packing = Packing {
-        per_word: 2,
-        dtype: DType::U8,
-    };
+    let packing = Packing { per_word: 2, dtype: DType::U8 };
     let quantization = Quantization::new(4, 4, packing);
     let scales = Some((&[8f32, 8.0]).into());
-    let group = QuantizedGroup::new(
-        [8],
-        quantization,
-        &[0x33u8, 0x5f, 0x33, 0x33],
-        &[0.5f32, 2.0],
-        scales,
-    );
-    let of_group = sketch(&group.unwrap(), &ReportOptions::new())
-        .quantized
-        .unwrap();
+    let group =
+        QuantizedGroup::new([8], quantization, &[0x33u8, 0x5f, 0x33, 0x33], &[0.5f32, 2.0], scales);
+    let of_group = sketch(&group.unwrap(), &ReportOptions::new()).quantized.unwrap();
     let levels = &of_group.levels;
     assert_eq!((levels.start, levels.width), (3, 1.0));
     assert_eq!(levels.counts, [6, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
     let scales = of_group.scales.finite.unwrap();
-    assert_eq!(
-        (scales.min.as_f64(), scales.max.as_f64(), scales.mean),
-        (0.5, 2.0, 1.25)
-    );
+    assert_eq!((scales.min.as_f64(), scales.max.as_f64(), scales.mean), (0.5, 2.0, 1.25));
     // The scale 0.5, and a block of GGUF's.
     let block = [[0x00, 0x38].as_slice(), &[0x80; 16]].concat();
     let q4_0 = BlockType::from_format("gguf.q4_0/1").unwrap();

@@ -78,9 +78,7 @@ const fn f8(logical_type: &'static str) -> Meaning {
 impl Dtype {
     /// The dtype with exactly this spelling, such as `F32`.
     pub fn from_name(name: &str) -> Option<Self> {
-        TABLE
-            .iter()
-            .find_map(|(dtype, known, ..)| (*known == name).then_some(*dtype))
+        TABLE.iter().find_map(|(dtype, known, ..)| (*known == name).then_some(*dtype))
     }
 
     /// The dtype with this storage and logical type, if there is one.
@@ -118,9 +116,8 @@ impl Dtype {
     ///
     /// [`Violation::Overflow`]; [`Violation::PartialByte`].
     pub fn byte_len(self, shape: &[u64]) -> Result<u64, Violation> {
-        let elements = shape
-            .iter()
-            .try_fold(1u64, |count, dimension| count.checked_mul(*dimension));
+        let elements =
+            shape.iter().try_fold(1u64, |count, dimension| count.checked_mul(*dimension));
         let bits = elements.and_then(|elements| elements.checked_mul(self.row().2));
         match bits {
             Some(bits) if bits.is_multiple_of(8) => Ok(bits / 8),

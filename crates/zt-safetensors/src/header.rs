@@ -83,20 +83,11 @@ impl Header {
         let data = header.and_then(|header| Span::between(header.end(), byte_len));
         let (Some(header), Some(data)) = (header, data) else {
             let available = byte_len.saturating_sub(LEN);
-            return Err(at(
-                Violation::HeaderPastEnd {
-                    declared,
-                    available,
-                },
-                0,
-            ));
+            return Err(at(Violation::HeaderPastEnd { declared, available }, 0));
         };
         let (json, tolerated) = parse(&bytes_of(source, header)?)?;
         let header = check(json, data, may_be_cut)?;
-        Ok(Header {
-            tolerated,
-            ..header
-        })
+        Ok(Header { tolerated, ..header })
     }
 
     /// The tensors in the order of their data.
@@ -133,10 +124,7 @@ fn at(violation: Violation, offset: u64) -> Error {
 }
 
 /// A violation at a byte of the header.
-#[expect(
-    clippy::arithmetic_side_effects,
-    reason = "a header is at most HEADER_MAX bytes"
-)]
+#[expect(clippy::arithmetic_side_effects, reason = "a header is at most HEADER_MAX bytes")]
 fn within(violation: Violation, position: usize) -> Error {
     at(violation, LEN + position as u64)
 }
@@ -201,10 +189,7 @@ fn check(mut json: HeaderJson, data: Span, may_be_cut: bool) -> Result<Header> {
     let end = json.tensors.iter().map(|(_, entry)| entry.offsets.1).max();
     let end = end.unwrap_or(0);
     for (name, entry) in json.tensors {
-        let cut = Violation::Cut {
-            tensors: end,
-            data: data.byte_len(),
-        };
+        let cut = Violation::Cut { tensors: end, data: data.byte_len() };
         let span = place(&entry, expected, data)
             .and_then(|span| {
                 let span = span.filter(|span| may_be_cut || data.contains(*span));
@@ -212,27 +197,14 @@ fn check(mut json: HeaderJson, data: Span, may_be_cut: bool) -> Result<Header> {
             })
             .map_err(|violation| in_data(violation, data, entry.offsets.0).with_object(&name))?;
         expected = entry.offsets.1;
-        tensors.push(Tensor {
-            name,
-            dtype: entry.dtype,
-            shape: entry.shape,
-            span,
-        });
+        tensors.push(Tensor { name, dtype: entry.dtype, shape: entry.shape, span });
     }
     let is_cut = may_be_cut && expected > data.byte_len();
     if expected != data.byte_len() && !is_cut {
-        let violation = Violation::End {
-            tensors: expected,
-            data: data.byte_len(),
-        };
+        let violation = Violation::End { tensors: expected, data: data.byte_len() };
         return Err(in_data(violation, data, expected));
     }
-    Ok(Header {
-        tensors,
-        metadata: json.metadata,
-        by_name,
-        tolerated: None,
-    })
+    Ok(Header { tensors, metadata: json.metadata, by_name, tolerated: None })
 }
 
 /// The indices of the tensors, sorted by name. A header has at most `HEADER_MAX` of them.
@@ -265,10 +237,7 @@ fn place(entry: &Entry, expected: u64, data: Span) -> Result<Option<Span>, Viola
         return Err(Violation::Backwards { start, end });
     };
     if start != expected {
-        return Err(Violation::Misplaced {
-            expected,
-            found: start,
-        });
+        return Err(Violation::Misplaced { expected, found: start });
     }
     let expected = entry.dtype.byte_len(&entry.shape)?;
     if expected != found {
@@ -299,10 +268,7 @@ impl HeaderJson {
         let mut header = HeaderJson::default();
         match json::parse(text, &mut header) {
             Ok(()) => Ok(header),
-            Err(fault) => Err(JsonFault {
-                name: header.current,
-                ..fault
-            }),
+            Err(fault) => Err(JsonFault { name: header.current, ..fault }),
         }
     }
 }
@@ -328,8 +294,7 @@ impl<'de> Visitor<'de> for &mut HeaderJson {
             let name = self.current.insert(name);
             if name != METADATA {
                 let entry = map.next_value::<Entry>()?;
-                self.tensors
-                    .extend(self.current.take().map(|name| (name, entry)));
+                self.tensors.extend(self.current.take().map(|name| (name, entry)));
             } else if std::mem::replace(&mut has_metadata, true) {
                 return Err(A::Error::custom("duplicate __metadata__"));
             } else {

@@ -58,10 +58,8 @@ impl FileKind for SafeTensors {
             return Err(Fault::NoAttributeType { value_type }.into());
         }
         let text = change.values.iter().find(|value| value.as_str().is_some());
-        let text = text.ok_or_else(|| Fault::AttributeType {
-            key: change.key.clone(),
-            value_type: "text",
-        })?;
+        let text = text
+            .ok_or_else(|| Fault::AttributeType { key: change.key.clone(), value_type: "text" })?;
         attributes.insert(change.key.as_str(), text.clone());
         Ok(())
     }
@@ -115,12 +113,7 @@ fn is_safetensors(probe: &Probe<'_>) -> bool {
 
 /// Adds a tensor as an object: a plain range of the file.
 fn add(builder: &mut FileBuilder, tensor: Tensor, source: SourceId) {
-    let Tensor {
-        name,
-        dtype,
-        shape,
-        span,
-    } = tensor;
+    let Tensor { name, dtype, shape, span } = tensor;
     let elements = dtype.meaning().component(Blob::raw(span));
     builder.object(name, dtype.meaning().object(shape, elements), source);
 }

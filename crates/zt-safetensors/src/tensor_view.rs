@@ -55,18 +55,12 @@ impl<'f> TensorView<'f> {
         let logical_type = elements.logical_type();
         let dtype = packed.or_else(|| Dtype::from_types(elements.dtype, logical_type));
         let dtype = dtype.and_then(official).ok_or_else(|| {
-            let loss = Loss::Type {
-                dtype: elements.dtype,
-                logical_type: logical_type.map(str::to_owned),
-            };
+            let loss =
+                Loss::Type { dtype: elements.dtype, logical_type: logical_type.map(str::to_owned) };
             Error::from(lossy(loss)).with_object(tensor.name())
         })?;
         let shape = tensor.usize_shape()?;
-        Ok(TensorView {
-            dtype,
-            shape,
-            elements,
-        })
+        Ok(TensorView { dtype, shape, elements })
     }
 }
 

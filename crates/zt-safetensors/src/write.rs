@@ -65,11 +65,7 @@ impl<'i> Tensor<'i> {
     }
 
     fn entry(&self) -> Entry<'_> {
-        Entry {
-            name: self.name(),
-            dtype: self.dtype,
-            shape: &self.object.object().shape,
-        }
+        Entry { name: self.name(), dtype: self.dtype, shape: &self.object.object().shape }
     }
 }
 
@@ -95,11 +91,7 @@ fn tensor<'i>(job: &mut Job<'_>, mut object: Outgoing<'i>) -> Result<Option<Tens
     };
     job.rest(&object, &[]);
     match dtype.byte_len(&object.object().shape) {
-        Ok(byte_len) => Ok(Some(Tensor {
-            object,
-            dtype,
-            byte_len,
-        })),
+        Ok(byte_len) => Ok(Some(Tensor { object, dtype, byte_len })),
         Err(violation) => {
             let loss = match violation {
                 Violation::PartialByte { .. } => Loss::PartialByte,
@@ -163,11 +155,7 @@ pub fn layout(metadata: Option<&[(String, String)]>, tensors: &mut [Entry<'_>]) 
         let byte_len = dtype.byte_len(shape).ok();
         let end = byte_len.and_then(|byte_len| start.checked_add(byte_len));
         let end = end.ok_or_else(|| refuse(Loss::Shape))?;
-        let fields = Fields {
-            dtype: dtype.as_str(),
-            shape,
-            data_offsets: [start, end],
-        };
+        let fields = Fields { dtype: dtype.as_str(), shape, data_offsets: [start, end] };
         entries.push((name, fields));
         start = end;
     }

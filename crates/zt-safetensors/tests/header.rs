@@ -21,9 +21,7 @@ fn tensors_are_laid_out_by_alignment_and_then_by_name() {
 
     let header = Header::read(&Memory::new(file)).unwrap();
     let names = |tensors: &mut dyn Iterator<Item = &zt_safetensors::Tensor>| {
-        tensors
-            .map(|tensor| tensor.name.clone())
-            .collect::<Vec<_>>()
+        tensors.map(|tensor| tensor.name.clone()).collect::<Vec<_>>()
     };
     assert_eq!(names(&mut header.tensors().iter()), ["a", "c", "b"]);
     assert_eq!(names(&mut header.by_name()), ["a", "b", "c"]);
@@ -51,8 +49,5 @@ fn an_error_names_the_rule_that_the_file_breaks() {
     let error = Header::read(&Memory::new([0u8; 4])).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Malformed);
     let violation = error.inner().and_then(|inner| inner.downcast_ref());
-    assert!(matches!(
-        violation,
-        Some(Violation::TooShort { byte_len: 4 })
-    ));
+    assert!(matches!(violation, Some(Violation::TooShort { byte_len: 4 })));
 }

@@ -29,10 +29,7 @@ fn tensors_go_through_the_official_writer_and_come_back() {
         ("pairs", &Dense::from_slice(&[1], &pairs).unwrap()),
         ("flag", &Dense::from_slice(&[], &[true]).unwrap()),
         ("none", &Dense::from_slice::<i64>(&[0, 3], &[]).unwrap()),
-        (
-            "sparse",
-            &Coo::new([2, 2], &[7i32][..], &[1u64, 0][..]).unwrap(),
-        ),
+        ("sparse", &Coo::new([2, 2], &[7i32][..], &[1u64, 0][..]).unwrap()),
     ]);
     let views = file.names().map(|name| {
         let tensor = file.tensor(name).unwrap();

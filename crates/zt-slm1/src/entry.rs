@@ -62,10 +62,9 @@ impl Raw<'_> {
         let block_size = record.u32(56);
         let (bits, group_len, length) = match record.u32(8) {
             1 => {
-                for (field, is_set) in [
-                    ("scale_offset", record.u64(48) != 0),
-                    ("block_size", block_size != 0),
-                ] {
+                for (field, is_set) in
+                    [("scale_offset", record.u64(48) != 0), ("block_size", block_size != 0)]
+                {
                     if is_set {
                         tolerated.push(Violation::Unused { field });
                     }
@@ -112,10 +111,6 @@ impl Raw<'_> {
             let scales = What::Scales.within(offset, length, byte_len)?;
             Ok(Groups { bits, len, scales })
         });
-        Ok(Entry {
-            shape,
-            payload,
-            groups: groups.transpose()?,
-        })
+        Ok(Entry { shape, payload, groups: groups.transpose()? })
     }
 }

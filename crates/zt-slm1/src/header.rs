@@ -158,10 +158,8 @@ impl Header {
     /// belongs to this file alone.
     pub(super) fn to_attributes(&self) -> Attributes {
         let record = Record(&self.fields);
-        let mut fields: Attributes = MODEL
-            .into_iter()
-            .map(|(field, at, _)| (field, Value::from(record.u32(at))))
-            .collect();
+        let mut fields: Attributes =
+            MODEL.into_iter().map(|(field, at, _)| (field, Value::from(record.u32(at)))).collect();
         for (field, at) in NUMBERS {
             fields.insert(field, f64::from(record.f32(at)));
         }
@@ -183,21 +181,13 @@ fn model(record: Record<'_>, tolerated: &mut Vec<Error>) {
     for (field, at, allowed, expected) in fields {
         let found = record.u32(at);
         if !allowed.contains(&found) {
-            let violation = Violation::Field {
-                field,
-                found,
-                expected,
-            };
+            let violation = Violation::Field { field, found, expected };
             tolerated.push(violation.at(at as u64));
         }
     }
     let [hidden, heads, kv_heads, head_dim] = [28, 36, 40, 44].map(|at| record.u32(at));
     if u64::from(heads).checked_mul(head_dim.into()) != Some(hidden.into()) {
-        let violation = Violation::HeadCount {
-            heads,
-            head_dim,
-            hidden,
-        };
+        let violation = Violation::HeadCount { heads, head_dim, hidden };
         tolerated.push(violation.at(44));
     }
     // The older description requires equal numbers, the newer one allows groups.

@@ -121,13 +121,7 @@ struct Tensor<'r> {
 
 impl Tensor<'_> {
     fn add(self, builder: &mut FileBuilder, file: SourceId, header: &Header) {
-        let Tensor {
-            name,
-            record,
-            entry,
-            mut tolerated,
-            at,
-        } = self;
+        let Tensor { name, record, entry, mut tolerated, at } = self;
         let entry = match entry {
             Ok(entry) => entry,
             Err(error) => {
@@ -176,11 +170,7 @@ fn object(entry: Entry, name_hash: u64) -> Object {
         object.attributes = Some([("slm1.name_hash", name_hash)].into());
         return object;
     };
-    let (per_word, dtype) = if groups.bits == 8 {
-        (1, DType::I8)
-    } else {
-        (2, DType::U8)
-    };
+    let (per_word, dtype) = if groups.bits == 8 { (1, DType::I8) } else { (2, DType::U8) };
     // A row is a whole number of groups, so groups of the flat order never cross rows.
     let packing = Packing { per_word, dtype };
     let mut quantization = Quantization::new(groups.bits, groups.len, packing);

@@ -18,31 +18,18 @@ pub(super) enum Violation {
     #[error("{field} is zero")]
     Zero { field: &'static str },
     #[error("{field} is {found}, expected {expected}")]
-    Field {
-        field: &'static str,
-        found: u32,
-        expected: &'static str,
-    },
+    Field { field: &'static str, found: u32, expected: &'static str },
     #[error("{field} is {found}, not a finite positive number")]
     Number { field: &'static str, found: f32 },
     #[error("{heads} heads of size {head_dim}, but a hidden size of {hidden}")]
-    HeadCount {
-        heads: u32,
-        head_dim: u32,
-        hidden: u32,
-    },
+    HeadCount { heads: u32, head_dim: u32, hidden: u32 },
     #[error("{kv_heads} key-value heads do not divide {heads} heads")]
     KeyValueHeads { heads: u32, kv_heads: u32 },
     #[error("{field} is {offset}, not a multiple of 64")]
     Misaligned { field: &'static str, offset: u64 },
     /// `length` is `None` beyond 2^64.
     #[error("{what}: {} at {offset} leave the file of {byte_len} bytes", bytes(*length))]
-    Range {
-        what: What,
-        offset: u64,
-        length: Option<u64>,
-        byte_len: u64,
-    },
+    Range { what: What, offset: u64, length: Option<u64>, byte_len: u64 },
     #[error("the tokenizer is missing")]
     NoTokenizer,
     #[error("the tokenizer begins with \"{}\", which is unknown", .found.escape_ascii())]
@@ -80,9 +67,7 @@ pub(super) enum Violation {
 }
 
 fn bytes(length: Option<u64>) -> String {
-    length.map_or("more than 2^64 bytes".to_owned(), |length| {
-        format!("{length} bytes")
-    })
+    length.map_or("more than 2^64 bytes".to_owned(), |length| format!("{length} bytes"))
 }
 
 /// A range of a file.
@@ -110,12 +95,7 @@ impl What {
     ) -> Result<Span, Violation> {
         let span = length.and_then(|length| Span::new(offset, length));
         let span = span.filter(|span| span.end() <= byte_len);
-        span.ok_or(Violation::Range {
-            what: self,
-            offset,
-            length,
-            byte_len,
-        })
+        span.ok_or(Violation::Range { what: self, offset, length, byte_len })
     }
 }
 

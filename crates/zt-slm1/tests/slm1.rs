@@ -19,9 +19,7 @@ fn files(folder: &str) -> Vec<PathBuf> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/corpus/foreign");
     let entries = fs::read_dir(corpus.join("slm1").join(folder)).unwrap();
     let paths = entries.map(|entry| entry.unwrap().path());
-    paths
-        .filter(|path| path.extension().is_some_and(|ending| ending == "slm"))
-        .collect()
+    paths.filter(|path| path.extension().is_some_and(|ending| ending == "slm")).collect()
 }
 
 fn named(name: &str) -> Vec<u8> {
@@ -45,10 +43,7 @@ fn tensors_have_the_values_of_the_ground_truth_under_their_names() {
         let names: Names = truths.iter().map(name).collect();
         let options = InputOptions::from(OpenOptions::new().strict(true)).names(names);
         let bytes = fs::read(&path).unwrap();
-        assert!(
-            Slm1.recognise(&Probe::new(&Memory::new(bytes.clone())).unwrap())
-                .unwrap()
-        );
+        assert!(Slm1.recognise(&Probe::new(&Memory::new(bytes.clone())).unwrap()).unwrap());
         let file = open(bytes, options).unwrap();
         // One more has the bytes of the tokenizer, if there is one.
         let tensors_of = file.names().filter(|name| *name != "tokenizer");
@@ -92,11 +87,7 @@ fn a_broken_file_is_refused_by_the_code_of_its_rule() {
         ("duplicate_hash", "duplicate-name"),
     ] {
         let error = open(named(name), InputOptions::new()).unwrap_err();
-        assert_eq!(
-            (error.kind(), error.code()),
-            (ErrorKind::Malformed, code),
-            "{name}: {error}"
-        );
+        assert_eq!((error.kind(), error.code()), (ErrorKind::Malformed, code), "{name}: {error}");
     }
 }
 

@@ -86,12 +86,7 @@ impl Block {
         let (Some(payload), Some(span)) = (payload, span) else {
             return Err(too_long.at(offset));
         };
-        Ok(Some(Block {
-            shape: parsed.shape,
-            encoding: parsed.encoding,
-            span,
-            payload,
-        }))
+        Ok(Some(Block { shape: parsed.shape, encoding: parsed.encoding, span, payload }))
     }
 }
 
@@ -143,9 +138,8 @@ fn plain(fields: Head<'_>) -> Result<Parsed, Violation> {
         return Err(Violation::Rank { rank, limit });
     }
     let places = (12usize..).step_by(4).take(rank as usize);
-    let shape: Vec<u64> = places
-        .map(|at| fields.u32(at).map(u64::from))
-        .collect::<Result<_, _>>()?;
+    let shape: Vec<u64> =
+        places.map(|at| fields.u32(at).map(u64::from)).collect::<Result<_, _>>()?;
     let payload_len = dense_byte_len(&shape, dtype.byte_len() as u64);
     Ok(Parsed {
         payload_len: payload_len.ok_or(Violation::Overflow)?,
@@ -214,10 +208,7 @@ fn tca(fields: Head<'_>, available: u64) -> Result<Parsed, Violation> {
     let head_len = 12;
     let payload_len = available - head_len;
     if bitmap_len > payload_len {
-        return Err(Violation::Bitmap {
-            bitmap_len,
-            available: payload_len,
-        });
+        return Err(Violation::Bitmap { bitmap_len, available: payload_len });
     }
     Ok(Parsed {
         shape: vec![rows, bits],
@@ -239,11 +230,7 @@ pub(super) struct BlockRun {
 impl BlockRun {
     /// Reads at most `limit` blocks: a block may take 12 bytes, and its object a hundred times as much.
     pub(super) fn read(source: &dyn Source, range: Span, flags: Flags, limit: usize) -> Self {
-        let mut run = BlockRun {
-            blocks: Vec::new(),
-            end: range.offset(),
-            fault: None,
-        };
+        let mut run = BlockRun { blocks: Vec::new(), end: range.offset(), fault: None };
         while let Some(rest) = run.rest(range) {
             if run.blocks.len() >= limit {
                 run.fault = Some(Violation::TooManyBlocks { limit }.at(run.end));

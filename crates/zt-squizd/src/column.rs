@@ -56,11 +56,7 @@ struct Piece {
 impl Columns {
     /// No columns yet, for tables in `source`.
     pub(super) fn new(source: Arc<dyn Source>) -> Self {
-        Columns {
-            source,
-            pieces: Vec::new(),
-            byte_len: 0,
-        }
+        Columns { source, pieces: Vec::new(), byte_len: 0 }
     }
 
     /// Adds a column with this field of all entries. Returns its span in this source.
@@ -141,10 +137,7 @@ mod tests {
         let entry = |n: u8| [[9; 8].as_slice(), &[n; 4], &[!n; 4]].concat();
         let table: Vec<u8> = (0..20).flat_map(entry).collect();
         let mut columns = Columns::new(Arc::new(zt::Memory::new(table)));
-        let run = |entry: u64, count| EntryRun {
-            entry: entry * 16,
-            count,
-        };
+        let run = |entry: u64, count| EntryRun { entry: entry * 16, count };
         let scales = columns.add(&[run(3, 2), run(10, 5)], Field::Scale);
         let zeros = columns.add(&[run(0, 1)], Field::Zero);
         let numbers = [3u8, 4, 10, 11, 12, 13, 14, !0];

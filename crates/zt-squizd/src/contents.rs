@@ -31,10 +31,7 @@ pub(super) struct Contents {
 impl Contents {
     /// Cost: reads the header, the index, the scale tables and the first bytes of every tensor, but no
     /// values.
-    #[expect(
-        clippy::arithmetic_side_effects,
-        reason = "a layer has at most `limit` blocks"
-    )]
+    #[expect(clippy::arithmetic_side_effects, reason = "a layer has at most `limit` blocks")]
     pub(super) fn read(source: &dyn Source) -> Result<Self> {
         let mut tolerated = Vec::new();
         let header = Header::read(source, &mut tolerated)?;
@@ -47,9 +44,7 @@ impl Contents {
             limit -= layer.blocks.len();
             layers.push(layer);
         }
-        let draft = header
-            .draft
-            .map(|meta| Draft::read(source, meta, &index, flags, limit));
+        let draft = header.draft.map(|meta| Draft::read(source, meta, &index, flags, limit));
         let mut tables = Tables::read(source, &index, &mut tolerated);
         if let Ok(found) = &tables {
             stray_offsets(&layers, found, &mut tolerated);
@@ -73,14 +68,7 @@ impl Contents {
             }
             None => Ok(None),
         };
-        Ok(Contents {
-            header,
-            layers,
-            draft,
-            pairs,
-            appendix,
-            tolerated,
-        })
+        Ok(Contents { header, layers, draft, pairs, appendix, tolerated })
     }
 }
 

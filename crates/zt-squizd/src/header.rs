@@ -190,11 +190,8 @@ fn sparsity(
     if version != 1 {
         return Err(Violation::SparsityVersion { found: version }.at(128));
     }
-    let sparsity = Sparsity {
-        block_size: block.u32(4),
-        layer_count: block.u32(8),
-        mean: block.f32(12),
-    };
+    let sparsity =
+        Sparsity { block_size: block.u32(4), layer_count: block.u32(8), mean: block.f32(12) };
     if sparsity.layer_count > layer_count.into() {
         let (sparse, layers) = (sparsity.layer_count, layer_count);
         return Err(Violation::SparseLayers { sparse, layers }.at(136));

@@ -70,11 +70,7 @@ impl Index {
             let found = entry.layer_idx;
             tolerated.push(Violation::LayerGap { position, found }.at(entry.at));
         }
-        Ok(Index {
-            weights: apart(&entries)?,
-            entries,
-            end: table.end(),
-        })
+        Ok(Index { weights: apart(&entries)?, entries, end: table.end() })
     }
 
     /// Where the last of the weights end.
@@ -86,9 +82,7 @@ impl Index {
     /// called for every layer and every table.
     pub(super) fn overlaps(&self, span: Span) -> bool {
         // Without overlaps, the weights end in the order in which they begin.
-        let before = self
-            .weights
-            .partition_point(|weights| weights.end() <= span.offset());
+        let before = self.weights.partition_point(|weights| weights.end() <= span.offset());
         let next = self.weights.get(before);
         (span.offset() < self.end && !span.is_empty())
             || next.is_some_and(|weights| weights.overlaps(span))
@@ -119,12 +113,7 @@ impl Entry {
         if record.u32(28) != 0 {
             tolerated.push(Violation::Reserved.at(at + 28));
         }
-        Ok(Entry {
-            layer_idx: record.u32(0),
-            weights,
-            scale_offset,
-            at,
-        })
+        Ok(Entry { layer_idx: record.u32(0), weights, scale_offset, at })
     }
 }
 

@@ -32,17 +32,11 @@ impl Layer {
         let before = mask.and_then(|mask| Span::between(weights.offset(), mask.offset()));
         let range = before.unwrap_or(weights);
         let mut run = BlockRun::read(source, range, flags, limit);
-        let mut mask = mask.filter(|_| before.is_some()).map(|span| Mask {
-            span,
-            is_guess: false,
-        });
+        let mut mask = mask.filter(|_| before.is_some()).map(|span| Mask { span, is_guess: false });
         if run.fault.is_none() {
             let rest = run.rest(range);
             if is_sparse && mask.is_none() && !run.blocks.is_empty() {
-                mask = rest.map(|span| Mask {
-                    span,
-                    is_guess: true,
-                });
+                mask = rest.map(|span| Mask { span, is_guess: true });
             } else {
                 run.fault = run.no_block(source, range);
             }
@@ -50,11 +44,6 @@ impl Layer {
                 run.fault = Some(Violation::NoWeights.at(weights.offset()));
             }
         }
-        Layer {
-            entry,
-            blocks: run.blocks,
-            mask,
-            fault: run.fault,
-        }
+        Layer { entry, blocks: run.blocks, mask, fault: run.fault }
     }
 }

@@ -74,10 +74,7 @@ impl Naming {
         };
         let layers = contents.layers.iter().map(|layer| layer.blocks.len());
         let main: usize = layers.sum();
-        let draft = contents
-            .draft
-            .as_ref()
-            .map_or(0, |draft| draft.blocks.len());
+        let draft = contents.draft.as_ref().map_or(0, |draft| draft.blocks.len());
         let given = names.iter().len();
         let draft_is_named = given.checked_sub(main) == Some(draft);
         if given != main && !draft_is_named {
@@ -86,11 +83,7 @@ impl Naming {
         }
         let mut names: Vec<String> = names.iter().map(str::to_owned).collect();
         names.reverse();
-        Ok(Naming {
-            names: Some(names),
-            draft_is_named,
-            ..Naming::default()
-        })
+        Ok(Naming { names: Some(names), draft_is_named, ..Naming::default() })
     }
 
     /// The name of the next tensor of the layers. Compares the tensor's id with the name's.

@@ -152,10 +152,7 @@ fn quantized(object: &Object) -> Option<(Encoding, Scales)> {
     let quantization = quantization(object).filter(|_| is_group)?;
     let count = element_count(&object.shape)?;
     let zeros = object.component("zeros");
-    let numbers = [
-        object.component("scales"),
-        zeros.or(object.component("scales")),
-    ];
+    let numbers = [object.component("scales"), zeros.or(object.component("scales"))];
     let are_singles = numbers.into_iter().all(|numbers| {
         numbers.is_some_and(|numbers| {
             numbers.dtype == Some(DType::F32) && numbers.logical_type.is_none()
@@ -172,11 +169,7 @@ fn quantized(object: &Object) -> Option<(Encoding, Scales)> {
         _ => None,
     };
     let groups = quantization.group_count(count);
-    let layout = (
-        quantization.bits,
-        quantization.packing.per_word,
-        quantization.signed,
-    );
+    let layout = (quantization.bits, quantization.packing.per_word, quantization.signed);
     let (encoding, is_whole) = match layout {
         // Only the number of entries gives the length of a group.
         (4, 2, true) if groups <= 1 => (Encoding::Int4, pair.is_none()),

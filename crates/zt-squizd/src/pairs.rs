@@ -62,10 +62,7 @@ impl Pairs {
         if !self.has_draft {
             return Ok(None);
         }
-        entries
-            .next()
-            .map(Some)
-            .ok_or_else(|| Error::from(Violation::Unpaired))
+        entries.next().map(Some).ok_or_else(|| Error::from(Violation::Unpaired))
     }
 }
 

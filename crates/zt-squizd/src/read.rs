@@ -201,10 +201,7 @@ impl Reader {
         attributes.insert(TENSOR_ID, scales.tensor_id);
         self.scale_attributes(&mut attributes, &name, &block, scales);
 
-        let whole = [EntryRun {
-            entry: scales.entry,
-            count: u64::from(count > 0),
-        }];
+        let whole = [EntryRun { entry: scales.entry, count: u64::from(count > 0) }];
         let runs = match scales.sub_blocks.as_slice() {
             [] => &whole[..],
             sub_blocks => sub_blocks,

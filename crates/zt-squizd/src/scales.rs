@@ -63,10 +63,7 @@ impl Tables {
             entries.read(source, *span)?;
         }
         tolerated.extend(entries.not_finite.take());
-        Ok(Tables {
-            spans,
-            tensors: entries.join()?,
-        })
+        Ok(Tables { spans, tensors: entries.join()? })
     }
 
     pub(super) fn begins_at(&self, offset: u64) -> bool {
@@ -79,10 +76,8 @@ impl Tables {
 fn find(source: &dyn Source, index: &Index) -> Result<Vec<Span>> {
     let within = |offset| Span::new(offset, 1).is_some_and(|byte| index.overlaps(byte));
     let offsets = index.entries.iter().map(|entry| entry.scale_offset);
-    let mut starts: Vec<u64> = offsets
-        .chain([index.weights_end()])
-        .filter(|offset| !within(*offset))
-        .collect();
+    let mut starts: Vec<u64> =
+        offsets.chain([index.weights_end()]).filter(|offset| !within(*offset)).collect();
     starts.sort_unstable();
     starts.dedup();
     let mut spans: Vec<Span> = Vec::new();
@@ -174,10 +169,7 @@ impl Entries {
                 run.count += 1;
             }
             _ => {
-                let run = EntryRun {
-                    entry: at,
-                    count: 1,
-                };
+                let run = EntryRun { entry: at, count: 1 };
                 self.sub_blocks.push((tensor_id, run));
             }
         }
@@ -190,10 +182,7 @@ impl Entries {
         places.sort_unstable();
         for (tensor_id, run) in self.sub_blocks {
             let first = places.partition_point(|(id, _)| *id < tensor_id);
-            let mut found = places
-                .iter()
-                .skip(first)
-                .take_while(|(id, _)| *id == tensor_id);
+            let mut found = places.iter().skip(first).take_while(|(id, _)| *id == tensor_id);
             let Some((_, place)) = found.next() else {
                 return Err(Violation::Orphan { tensor_id }.at(run.entry));
             };

@@ -142,10 +142,7 @@ fn archive(source: &dyn Source, rest: Span, is_flagged: bool) -> Result<(Span, O
     let left = archive.and_then(|archive| Span::between(archive.end(), body.end()));
     let (Some(archive), Some(left)) = (archive, left) else {
         let available = body.byte_len();
-        let violation = Violation::AppendixLength {
-            declared,
-            available,
-        };
+        let violation = Violation::AppendixLength { declared, available };
         return Err(violation.at(rest.offset()));
     };
     let byte_len = left.byte_len();

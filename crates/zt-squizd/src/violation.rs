@@ -42,12 +42,7 @@ pub(super) enum Violation {
     #[error("layer {found} at position {position}")]
     LayerGap { position: u32, found: u32 },
     #[error("{section}: {length} bytes at {offset} leave the file of {byte_len} bytes")]
-    Range {
-        section: Section,
-        offset: u64,
-        length: u64,
-        byte_len: u64,
-    },
+    Range { section: Section, offset: u64, length: u64, byte_len: u64 },
     #[error("the weights begin at {offset}, before the layer index ends at {table_end}")]
     InHeader { offset: u64, table_end: u64 },
     #[error("the layer has no weights")]
@@ -62,11 +57,7 @@ pub(super) enum Violation {
     BlockCut { available: u64 },
     /// `needed` is `None` beyond 2^64.
     #[error("{} takes {}, {available} follow", .magic.escape_ascii(), bytes(*needed))]
-    BlockTooLong {
-        magic: [u8; 4],
-        needed: Option<u64>,
-        available: u64,
-    },
+    BlockTooLong { magic: [u8; 4], needed: Option<u64>, available: u64 },
     #[error("the file has more than {limit} tensors")]
     TooManyBlocks { limit: usize },
     #[error("unknown dtype code {code}; 0, 1 and 2 are known")]
@@ -141,9 +132,7 @@ fn old_tool(magic: &[u8; 4]) -> &'static str {
 }
 
 fn bytes(needed: Option<u64>) -> String {
-    needed.map_or("more than 2^64 bytes".to_owned(), |needed| {
-        format!("{needed} bytes")
-    })
+    needed.map_or("more than 2^64 bytes".to_owned(), |needed| format!("{needed} bytes"))
 }
 
 /// A part of a file.
@@ -173,12 +162,7 @@ impl Section {
     /// The range of a section, if it is within the file.
     pub(super) fn within(self, offset: u64, length: u64, byte_len: u64) -> Result<Span, Violation> {
         let span = Span::new(offset, length).filter(|span| span.end() <= byte_len);
-        span.ok_or(Violation::Range {
-            section: self,
-            offset,
-            length,
-            byte_len,
-        })
+        span.ok_or(Violation::Range { section: self, offset, length, byte_len })
     }
 }
 

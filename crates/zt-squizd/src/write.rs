@@ -39,9 +39,8 @@ impl FileWriter for Squizd {
         job.check()?;
         // The sort is stable: tensors without a number in their names stay in the order of their data.
         tensors.sort_by_key(|tensor| tensor.place.sort_key());
-        let layers: Vec<&[Tensor<'_>]> = tensors
-            .chunk_by(|a, b| a.place.layer == b.place.layer)
-            .collect();
+        let layers: Vec<&[Tensor<'_>]> =
+            tensors.chunk_by(|a, b| a.place.layer == b.place.layer).collect();
         name(job, &layers)?;
         let plan = Plan::new(&layers)?;
         sink.write_all(&plan.header(arch_id))?;

@@ -65,10 +65,7 @@ fn values(file: &File, name: &str) -> Vec<u32> {
 }
 
 fn singles(values: &[f32]) -> Elements<'static> {
-    let bytes: Vec<u8> = values
-        .iter()
-        .flat_map(|value| value.to_le_bytes())
-        .collect();
+    let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
     elements(DType::F32, &bytes)
 }
 
@@ -79,11 +76,7 @@ fn bytes(values: &[u8]) -> Elements<'static> {
 fn elements(dtype: DType, bytes: &[u8]) -> Elements<'static> {
     let mut buffer = Buffer::try_zeroed(bytes.len() as u64).unwrap();
     buffer.copy_from_slice(bytes);
-    Elements {
-        dtype,
-        logical_type: None,
-        bytes: buffer.into(),
-    }
+    Elements { dtype, logical_type: None, bytes: buffer.into() }
 }
 
 /// A quantized tensor of SQUIZD: `INT4`, or else `INT2`.
@@ -101,9 +94,7 @@ fn files(folder: &str) -> Vec<PathBuf> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/corpus/foreign");
     let entries = fs::read_dir(corpus.join("squizd").join(folder)).unwrap();
     let paths = entries.map(|entry| entry.unwrap().path());
-    paths
-        .filter(|path| path.extension().is_some_and(|ending| ending == "squizd"))
-        .collect()
+    paths.filter(|path| path.extension().is_some_and(|ending| ending == "squizd")).collect()
 }
 
 #[test]
@@ -200,11 +191,7 @@ fn plain_and_quantized_tensors_come_back_with_their_bytes_and_attributes() {
 #[test]
 fn invalid_lengths_of_sub_blocks_are_only_a_loss() {
     for (group_size, len) in [(2, 3u64), (2, 1), (4, 0)] {
-        let scales: &[f32] = if group_size == 2 {
-            &[1.0, 10.0]
-        } else {
-            &[3.0]
-        };
+        let scales: &[f32] = if group_size == 2 { &[1.0, 10.0] } else { &[3.0] };
         let quantization = layout(false, group_size);
         let packed = bytes(&[0b11_10_01_00]);
         let group = QuantizedGroup::new([1, 4], quantization, packed, singles(scales), None);
@@ -358,10 +345,7 @@ fn a_list_has_a_name_for_every_tensor() {
     };
     assert_eq!(warned(&known), []);
     // The first name matches its hash, so the second has to match, too.
-    assert_eq!(
-        warned(&[known[0], "stranger"]),
-        [Some("stranger".to_owned())]
-    );
+    assert_eq!(warned(&[known[0], "stranger"]), [Some("stranger".to_owned())]);
     // If no name matches, the hash function is unknown.
     assert_eq!(warned(&["strange", "stranger"]), []);
 }
@@ -373,9 +357,7 @@ fn names_hash_to_the_written_ids() {
         let (packed, scales) = (bytes(&[0x21]), singles(&[0.5]));
         let group = QuantizedGroup::new([1, 2], layout(true, 2), packed, scales, None).unwrap();
         writer.add(name, &group).unwrap();
-        writer
-            .add("twin.layers.0.self_attn.q_proj.weight", &group)
-            .unwrap();
+        writer.add("twin.layers.0.self_attn.q_proj.weight", &group).unwrap();
     });
     let mut options = ConvertOptions::new(SQUIZD);
     options = options.lossy(true);
@@ -383,11 +365,7 @@ fn names_hash_to_the_written_ids() {
     let file = opened(squizd, true);
     let id = |name| {
         let attributes = file.tensor(name).unwrap().object().attributes().clone();
-        attributes
-            .get("squizd.tensor_id")
-            .unwrap()
-            .as_u64()
-            .unwrap()
+        attributes.get("squizd.tensor_id").unwrap().as_u64().unwrap()
     };
     assert_eq!(id("layers.0.0"), 0x7066_26E0_4079_B68A);
     // Ids differ even if hashes collide, because sub-blocks are found by them.
@@ -396,13 +374,7 @@ fn names_hash_to_the_written_ids() {
 
 #[test]
 fn many_tensors_of_one_hash_do_not_take_quadratic_time() {
-    let group = QuantizedGroup::new(
-        [1, 2],
-        layout(true, 2),
-        bytes(&[0x21]),
-        singles(&[0.5]),
-        None,
-    );
+    let group = QuantizedGroup::new([1, 2], layout(true, 2), bytes(&[0x21]), singles(&[0.5]), None);
     let group = group.unwrap();
     let file = ours(|writer| {
         for model in 0..20_000 {
@@ -433,11 +405,7 @@ fn many_layers_and_tables_do_not_take_quadratic_time() {
     for layer in 0..COUNT {
         let layer = u64::from(layer);
         file.extend((layer as u32).to_le_bytes());
-        file.extend(
-            [table + layer * 16, 16, end + layer * 8]
-                .map(u64::to_le_bytes)
-                .concat(),
-        );
+        file.extend([table + layer * 16, 16, end + layer * 8].map(u64::to_le_bytes).concat());
         file.extend([0; 4]);
     }
     file.extend(block.repeat(COUNT.into()));
@@ -476,10 +444,7 @@ fn what_squizd_cannot_represent_is_an_error_that_names_the_object() {
         let file = ours(|writer| writer.add("layers.0.0", &group).unwrap());
         let mut options = ConvertOptions::new(SQUIZD);
         let error = to(&options, &file).unwrap_err();
-        assert_eq!(
-            (error.code(), error.object()),
-            ("lossy", Some("layers.0.0"))
-        );
+        assert_eq!((error.code(), error.object()), ("lossy", Some("layers.0.0")));
         options.dense = true;
         let (dense, _) = to(&options, &file).unwrap();
         let dense = opened(dense, true);
@@ -491,10 +456,7 @@ fn what_squizd_cannot_represent_is_an_error_that_names_the_object() {
         writer.add("layers.0.0", &dense).unwrap();
     });
     let mut options = ConvertOptions::new(SQUIZD);
-    assert_eq!(
-        to(&options, &file).unwrap_err().object(),
-        Some("layers.0.0")
-    );
+    assert_eq!(to(&options, &file).unwrap_err().object(), Some("layers.0.0"));
     // Nothing is left, and a file without tensors is invalid.
     options = options.lossy(true);
     assert_eq!(to(&options, &file).unwrap_err().code(), "lossy");

@@ -14,10 +14,7 @@ static CRC32: Checksum = Checksum {
     spell: |sum| format!("0x{sum:08X}"),
 };
 
-#[expect(
-    clippy::expect_used,
-    reason = "a digest of this checksum is made of 32 bits"
-)]
+#[expect(clippy::expect_used, reason = "a digest of this checksum is made of 32 bits")]
 fn sum(value: u64) -> u32 {
     u32::try_from(value).expect("a CRC-32 has 32 bits")
 }

@@ -35,9 +35,7 @@ pub(super) fn members(source: &dyn Source, limits: &Limits) -> Result<Vec<Member
     while let Some(fixed) = Span::new(at, LOCAL_LEN as u64).filter(|span| span.end() <= end) {
         let header = read(source, at, fixed.byte_len())?;
         let Some(fields) = header.strip_prefix(LOCAL).map(Record) else {
-            let is_directory = [CENTRAL, END, END_64]
-                .iter()
-                .any(|it| header.starts_with(it));
+            let is_directory = [CENTRAL, END, END_64].iter().any(|it| header.starts_with(it));
             if is_directory {
                 break;
             }

@@ -86,13 +86,8 @@ fn directory(source: &dyn Source, is_shifted: &dyn Fn() -> Result<bool>) -> Resu
         Some(found) => found,
         None => (found.claim, record.offset(), record.offset()),
     };
-    let contradicted = || {
-        Error::from(Violation::Place {
-            offset: claim.offset,
-            len: claim.len,
-            end,
-        })
-    };
+    let contradicted =
+        || Error::from(Violation::Place { offset: claim.offset, len: claim.len, end });
     let start = end.checked_sub(claim.len).ok_or_else(contradicted)?;
     let before = start.checked_sub(claim.offset).ok_or_else(contradicted)?;
     // The offset of the zip64 record is relative to the archive too.
@@ -152,11 +147,7 @@ fn end_record(source: &dyn Source) -> Result<EndRecord> {
     if !is_one_volume {
         return Err(Violation::Volumes.into());
     }
-    Ok(EndRecord {
-        record,
-        is_cut: length.is_gt(),
-        claim,
-    })
+    Ok(EndRecord { record, is_cut: length.is_gt(), claim })
 }
 
 /// The zip64 end record that belongs to the end record at `end`: its numbers, its offset and the
@@ -181,11 +172,7 @@ fn zip64(
     let Some((locator_at, locator)) = found else {
         // A number may have the value of the marker itself.
         let is_sound = !needs_it || short.len.checked_add(short.offset) == Some(end);
-        return if is_sound {
-            Ok(None)
-        } else {
-            Err(Violation::Zip64.into())
-        };
+        return if is_sound { Ok(None) } else { Err(Violation::Zip64.into()) };
     };
     let broken = || Error::from(Violation::Zip64);
     let named = locator.u64(4).ok_or_else(broken)?;
@@ -198,9 +185,7 @@ fn zip64(
     if (locator.u32(0), locator.u32(12)) != (Some(0), Some(1)) {
         return Err(Violation::Volumes.into());
     }
-    let is_inside = at
-        .checked_add(END_64_LEN)
-        .is_some_and(|end| end <= locator_at);
+    let is_inside = at.checked_add(END_64_LEN).is_some_and(|end| end <= locator_at);
     is_inside.then_some(()).ok_or_else(broken)?;
     let record = read(source, at, END_64_LEN)?;
     let fields = Fields(record.strip_prefix(END_64).ok_or_else(broken)?);
@@ -210,11 +195,7 @@ fn zip64(
         let record_end = at.checked_add(12)?.checked_add(len)?;
         let volumes = (fields.u32(12)?, fields.u32(16)?);
         let on_this_disk = fields.u64(20)?;
-        let claim = Claim {
-            count: fields.u64(28)?,
-            len: fields.u64(36)?,
-            offset: fields.u64(44)?,
-        };
+        let claim = Claim { count: fields.u64(28)?, len: fields.u64(36)?, offset: fields.u64(44)? };
         let is_sound = record_end == locator_at && volumes == (0, 0) && on_this_disk == claim.count;
         is_sound.then_some(claim)
     };
@@ -224,9 +205,7 @@ fn zip64(
     let is_same = agrees(short.count, claim.count, IN_ZIP64_16)
         && agrees(short.len, claim.len, IN_ZIP64_32)
         && agrees(short.offset, claim.offset, IN_ZIP64_32);
-    is_same
-        .then_some(Some((claim, at, named)))
-        .ok_or_else(broken)
+    is_same.then_some(Some((claim, at, named))).ok_or_else(broken)
 }
 
 /// Every member, in the order of the directory, which holds nothing else.
@@ -284,12 +263,7 @@ impl<'b> Entry<'b> {
         let (name, rest) = rest.split_at_checked(len(24))?;
         let (extra, rest) = rest.split_at_checked(len(26))?;
         let (_comment, rest) = rest.split_at_checked(len(28))?;
-        Some(Entry {
-            fields,
-            name,
-            extra,
-            rest,
-        })
+        Some(Entry { fields, name, extra, rest })
     }
 
     /// The member of an archive that begins after `before` bytes.

@@ -67,11 +67,7 @@ pub enum Violation {
         "truncated: {found}{} bytes of the member are there",
         .declared.map_or(String::new(), |declared| format!(" of {declared}"))
     )]
-    Cut {
-        offset: u64,
-        found: u64,
-        declared: Option<u64>,
-    },
+    Cut { offset: u64, found: u64, declared: Option<u64> },
     #[error("the member is stored in {stored} bytes, but declares {declared}")]
     StoredLength { stored: u64, declared: u64 },
     #[error("the member is encrypted, which is unsupported")]
@@ -122,10 +118,7 @@ impl Violation {
     /// Whether the archive is valid, but larger than the limits.
     pub const fn is_limit(&self) -> bool {
         use Violation as V;
-        matches!(
-            self,
-            V::DirectoryTooLong { .. } | V::NameTooLong { .. } | V::Ratio { .. }
-        )
+        matches!(self, V::DirectoryTooLong { .. } | V::NameTooLong { .. } | V::Ratio { .. })
     }
 
     /// Whether the archive is valid, but this crate does not support it.

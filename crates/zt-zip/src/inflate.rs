@@ -60,13 +60,7 @@ struct Cursor {
 
 impl Inflated {
     pub(super) fn new(archive: Arc<dyn Source>, stored: Span, byte_len: u64, crc: u32) -> Self {
-        Inflated {
-            archive,
-            stored,
-            byte_len,
-            crc,
-            decoder: Mutex::default(),
-        }
+        Inflated { archive, stored, byte_len, crc, decoder: Mutex::default() }
     }
 
     fn fill(&self, decoder: &mut Decoder, offset: u64, out: &mut [u8]) -> io::Result<()> {
@@ -199,9 +193,7 @@ impl Decoder {
 
     /// Stored bytes from `at` on; none at the end.
     fn input(&mut self, archive: &dyn Source, stored: Span, at: u64) -> io::Result<&[u8]> {
-        let skip = at
-            .checked_sub(self.piece_at)
-            .and_then(|skip| usize::try_from(skip).ok());
+        let skip = at.checked_sub(self.piece_at).and_then(|skip| usize::try_from(skip).ok());
         let skip = match skip.filter(|skip| *skip < self.piece.len()) {
             Some(skip) => skip,
             None => {
@@ -235,9 +227,7 @@ impl Source for Inflated {
         let first = spans.iter().map(|span| span.offset()).min().unwrap_or(0);
         let last = spans.iter().map(|span| span.end()).max().unwrap_or(0);
         let stored_len = u128::from(self.stored.byte_len());
-        let end = stored_len
-            .saturating_mul(last.into())
-            .div_ceil(self.byte_len.max(1).into());
+        let end = stored_len.saturating_mul(last.into()).div_ceil(self.byte_len.max(1).into());
         let end = u64::try_from(end.min(stored_len)).unwrap_or(u64::MAX);
         let decoder = self.decoder.lock().unwrap_or_else(PoisonError::into_inner);
         let start = decoder.input_before(first);
@@ -261,11 +251,7 @@ impl Source for Inflated {
 }
 
 #[cfg(test)]
-#[allow(
-    clippy::indexing_slicing,
-    clippy::arithmetic_side_effects,
-    reason = "small numbers"
-)]
+#[allow(clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "small numbers")]
 mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -301,9 +287,7 @@ mod tests {
         let whole = content(10 << 20);
         let source = inflated(&whole, |_| {}, whole.len() as u64);
         let mut part = vec![0; 100_000];
-        for offset in [
-            9_000_000, 0, 100_000, 4_200_000, 8_388_608, 8_300_000, 10_385_760, 3,
-        ] {
+        for offset in [9_000_000, 0, 100_000, 4_200_000, 8_388_608, 8_300_000, 10_385_760, 3] {
             source.read_at(offset, &mut part).unwrap();
             let at = usize::try_from(offset).unwrap();
             assert_eq!(part, whole[at..at + part.len()], "{offset}");
@@ -360,25 +344,13 @@ mod tests {
         let bytes = |change: fn(&mut Vec<u8>), len| inflated(&whole, change, len);
         for (source, expected) in [
             (bytes(|_| {}, len - 1), Deflate::Long { declared: len - 1 }),
-            (
-                bytes(|_| {}, len + 1),
-                Deflate::Short {
-                    declared: len + 1,
-                    found: len,
-                },
-            ),
-            (
-                bytes(|stored| stored.push(0), len),
-                Deflate::After { bytes: 1 },
-            ),
+            (bytes(|_| {}, len + 1), Deflate::Short { declared: len + 1, found: len }),
+            (bytes(|stored| stored.push(0), len), Deflate::After { bytes: 1 }),
             (
                 bytes(|stored| stored.truncate(stored.len() - 1), len),
                 Deflate::Unended { declared: len },
             ),
-            (
-                bytes(|stored| stored[0] = 7, len),
-                Deflate::Damaged { at: 0 },
-            ),
+            (bytes(|stored| stored[0] = 7, len), Deflate::Damaged { at: 0 }),
         ] {
             let error = refusal(&source);
             assert_eq!(error.code(), "deflate");

@@ -66,13 +66,7 @@ impl Archive {
         let first = headers.fold(place.span.offset(), u64::min);
         let is_appended = first > 0 && directory::begins_otherwise(source)?;
         let before = if is_appended { first } else { 0 };
-        Ok(Archive {
-            members,
-            before,
-            after: place.after,
-            cut: place.cut,
-            is_truncated: false,
-        })
+        Ok(Archive { members, before, after: place.after, cut: place.cut, is_truncated: false })
     }
 
     /// As [`Archive::open`], but a file that ends before the end record is opened by the local headers

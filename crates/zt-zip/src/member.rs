@@ -139,12 +139,7 @@ impl Member {
         let offset = self.header;
         if let Some(found) = self.cut {
             let declared = Some(self.stored_len).filter(|len| *len > 0);
-            return Err(Violation::Cut {
-                offset,
-                found,
-                declared,
-            }
-            .into());
+            return Err(Violation::Cut { offset, found, declared }.into());
         }
         let nowhere = || Violation::NoLocalHeader { offset };
         let len = LOCAL_LEN.strict_add(self.raw_name.len());

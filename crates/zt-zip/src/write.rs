@@ -53,11 +53,7 @@ struct Written {
 impl<'w, W: Write> ArchiveWriter<'w, W> {
     /// An archive that begins at the sink's current position.
     pub fn new(sink: &'w mut W) -> Self {
-        ArchiveWriter {
-            sink,
-            offset: 0,
-            members: Vec::new(),
-        }
+        ArchiveWriter { sink, offset: 0, members: Vec::new() }
     }
 
     /// Whether a member can have that name. Readers in C cut it at a NUL.
@@ -110,17 +106,8 @@ impl<'w, W: Write> ArchiveWriter<'w, W> {
             &extra,
         ];
         self.write(&record.concat())?;
-        self.members.push(Written {
-            name,
-            crc: 0,
-            byte_len,
-            header,
-        });
-        Ok(MemberWriter {
-            crc: crc32fast::Hasher::new(),
-            left: byte_len,
-            archive: self,
-        })
+        self.members.push(Written { name, crc: 0, byte_len, header });
+        Ok(MemberWriter { crc: crc32fast::Hasher::new(), left: byte_len, archive: self })
     }
 
     /// Writes the directory and returns the sink.
@@ -170,13 +157,8 @@ impl<W: Write> MemberWriter<'_, '_, W> {
         member.crc = crc;
         let byte_len = member.byte_len;
         let long = byte_len.to_le_bytes();
-        let len = if byte_len >= MAX_32 {
-            &long[..]
-        } else {
-            &long[..4]
-        };
-        self.archive
-            .write(&[DESCRIPTOR, &crc.to_le_bytes(), len, len].concat())
+        let len = if byte_len >= MAX_32 { &long[..] } else { &long[..4] };
+        self.archive.write(&[DESCRIPTOR, &crc.to_le_bytes(), len, len].concat())
     }
 }
 

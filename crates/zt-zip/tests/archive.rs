@@ -17,9 +17,7 @@ fn archive(members: &[(&str, &[u8])]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut writer = ArchiveWriter::new(&mut bytes);
     for (name, content) in members {
-        let mut member = writer
-            .begin((*name).to_owned(), content.len() as u64)
-            .unwrap();
+        let mut member = writer.begin((*name).to_owned(), content.len() as u64).unwrap();
         member.write_all(content).unwrap();
         member.finish().unwrap();
     }
@@ -32,12 +30,7 @@ fn members_read_back_and_are_aligned() {
     let long = "n".repeat(65_535);
     let mut members: Vec<(&str, &[u8])> = vec![("a", b"one"), ("\u{e4}/b", b""), (&long, b"3")];
     let names: Vec<String> = (0..70).map(|len| "x".repeat(len)).collect();
-    members.extend(
-        names
-            .iter()
-            .map(|name| (name.as_str(), name.as_bytes()))
-            .skip(2),
-    );
+    members.extend(names.iter().map(|name| (name.as_str(), name.as_bytes())).skip(2));
     let bytes = archive(&members);
     let source: Arc<dyn Source> = Arc::new(Memory::new(bytes));
     let read = Archive::open(&source, &Limits::default()).unwrap();
@@ -59,10 +52,7 @@ fn members_read_back_and_are_aligned() {
 #[test]
 fn members_are_marked_as_made_on_unix() {
     let bytes = archive(&[("\u{e4}", b"one")]);
-    let entry = bytes
-        .windows(4)
-        .rposition(|four| four == b"PK\x01\x02")
-        .unwrap();
+    let entry = bytes.windows(4).rposition(|four| four == b"PK\x01\x02").unwrap();
     assert_eq!(bytes[entry + 4..entry + 8], [20, 3, 20, 0]);
     let attributes = (0o100_644u32 << 16).to_le_bytes();
     assert_eq!(bytes[entry + 38..entry + 42], attributes);
@@ -90,10 +80,7 @@ fn a_directory_may_be_as_long_as_the_limit() {
     let field = bytes[end + 12..].first_chunk().copied().unwrap();
     let len = u64::from(u32::from_le_bytes(field));
     let open = |manifest_len| {
-        let limits = Limits {
-            manifest_len,
-            ..Limits::default()
-        };
+        let limits = Limits { manifest_len, ..Limits::default() };
         Archive::open(&Memory::new(&bytes), &limits)
     };
     assert_eq!(open(len).unwrap().members().len(), 2);
@@ -191,11 +178,8 @@ fn members_beyond_four_gigabytes_are_zip64() {
 
     let source: Arc<dyn Source> = Arc::new(holed);
     let read = Archive::open(&source, &Limits::default()).unwrap();
-    let contents: Vec<_> = read
-        .members()
-        .iter()
-        .map(|member| member.content(&source).unwrap().span)
-        .collect();
+    let contents: Vec<_> =
+        read.members().iter().map(|member| member.content(&source).unwrap().span).collect();
     assert_eq!(contents[0].byte_len(), byte_len);
     assert!(contents[1].offset() > u64::from(u32::MAX) && contents[1].is_aligned());
     let mut end = [0; 3];

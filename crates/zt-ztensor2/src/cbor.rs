@@ -84,11 +84,7 @@ impl<'m> Cursor<'m> {
     /// Before the root of a manifest that begins at `base` in the file.
     #[expect(clippy::arithmetic_side_effects, reason = "within the file")]
     pub(super) const fn new(manifest: &'m [u8], base: u64) -> Self {
-        Cursor {
-            rest: manifest,
-            end: base + manifest.len() as u64,
-            depth: 0,
-        }
+        Cursor { rest: manifest, end: base + manifest.len() as u64, depth: 0 }
     }
 
     /// The absolute offset of the next item.
@@ -98,10 +94,7 @@ impl<'m> Cursor<'m> {
     }
 
     /// The bytes between this position and a later one.
-    #[expect(
-        clippy::arithmetic_side_effects,
-        reason = "`later` has fewer bytes left"
-    )]
+    #[expect(clippy::arithmetic_side_effects, reason = "`later` has fewer bytes left")]
     pub(super) fn until(&self, later: &Self) -> &'m [u8] {
         self.rest.split_at(self.rest.len() - later.rest.len()).0
     }
@@ -177,11 +170,7 @@ impl<'m> Cursor<'m> {
             31 => return Err(broken(at, Rule::Indefinite)),
             _ => return Err(broken(at, Rule::Reserved)),
         };
-        if is_shortest {
-            Ok(Item::Float(value))
-        } else {
-            Err(broken(at, Rule::Long))
-        }
+        if is_shortest { Ok(Item::Float(value)) } else { Err(broken(at, Rule::Long)) }
     }
 
     /// Calls `each` with the keys of a map whose head was the last item. `each` reads the value.
@@ -200,11 +189,7 @@ impl<'m> Cursor<'m> {
             let text = item.text();
             let spelled = start.until(self);
             if let Some(before) = before.filter(|before| *before >= spelled) {
-                let rule = if before == spelled {
-                    Rule::Repeated
-                } else {
-                    Rule::Unsorted
-                };
+                let rule = if before == spelled { Rule::Repeated } else { Rule::Unsorted };
                 return Err(broken(start.offset(), rule));
             }
             before = Some(spelled);
@@ -310,20 +295,11 @@ mod tests {
         let cases: [(&[u8], Value); 12] = [
             (b"\x17", Value::Unsigned(23)),
             (b"\x18\x18", Value::Unsigned(24)),
-            (
-                b"\x1b\x00\x00\x00\x01\x00\x00\x00\x00",
-                Value::Unsigned(1 << 32),
-            ),
-            (
-                b"\x3b\xff\xff\xff\xff\xff\xff\xff\xff",
-                Value::Negative(u64::MAX),
-            ),
+            (b"\x1b\x00\x00\x00\x01\x00\x00\x00\x00", Value::Unsigned(1 << 32)),
+            (b"\x3b\xff\xff\xff\xff\xff\xff\xff\xff", Value::Negative(u64::MAX)),
             (b"\x42\x01\x02", Value::Bytes(vec![1, 2])),
             (b"\x62\xc3\xa9", Value::from("\u{e9}")),
-            (
-                b"\x82\xf5\xf6",
-                Value::array(vec![Value::Bool(true), Value::Null]),
-            ),
+            (b"\x82\xf5\xf6", Value::array(vec![Value::Bool(true), Value::Null])),
             (b"\xf9\x7e\x00", Value::Float(f64::NAN)),
             (b"\xf9\x80\x00", Value::Float(-0.0)),
             (b"\xfa\x47\xc3\x50\x00", Value::Float(100_000.0)),

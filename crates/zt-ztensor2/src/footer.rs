@@ -59,10 +59,7 @@ impl Footer {
         if version != VERSION {
             return Err(Error::from(Violation::Version { found: version }).with_offset(start));
         }
-        let footer = Footer {
-            data,
-            manifest: None,
-        };
+        let footer = Footer { data, manifest: None };
         if length == 0 {
             return match (offset, hash) {
                 (0, 0) => Ok(footer),
@@ -73,7 +70,7 @@ impl Footer {
         if length > limit {
             let found = length;
             return Err(
-                zt::container::Error::Limit(LimitExceeded::Manifest { limit, found }).into(),
+                zt::container::Error::Limit(LimitExceeded::Manifest { limit, found }).into()
             );
         }
         if !offset.is_multiple_of(ALIGNMENT) || offset < ALIGNMENT {
@@ -81,11 +78,7 @@ impl Footer {
             return Err(Violation::Alignment { what, offset }.into());
         }
         let span = Span::new(offset, length).filter(|span| data.contains(*span));
-        let outside = || Violation::ManifestOutside {
-            offset,
-            length,
-            end: start,
-        };
+        let outside = || Violation::ManifestOutside { offset, length, end: start };
         let manifest = Some((span.ok_or_else(outside)?, hash));
         Ok(Footer { data, manifest })
     }

@@ -143,10 +143,7 @@ fn shard(cursor: &mut Cursor<'_>, name: Option<&str>) -> Result<Shard> {
         let text = abridged(digest);
         return Err(broken(Violation::Digest { text }));
     }
-    Ok(Shard {
-        name: name.to_owned(),
-        byte_len,
-    })
+    Ok(Shard { name: name.to_owned(), byte_len })
 }
 
 /// The rule is narrow, so that a name can never be a path. Spec: §7.1.
@@ -183,10 +180,7 @@ pub(super) fn abridged(text: &str) -> String {
 
 impl Entry {
     fn read(cursor: &mut Cursor<'_>, name: &str, limits: &Limits) -> Result<Self> {
-        let mut entry = Entry {
-            name: name.to_owned(),
-            ..Entry::default()
-        };
+        let mut entry = Entry { name: name.to_owned(), ..Entry::default() };
         let at = cursor.offset();
         let Some(pairs) = entry.expect(cursor, None, "object", "a map", Item::map)? else {
             return Ok(entry);
@@ -300,9 +294,7 @@ impl Entry {
                 self.note(role, at, Violation::Missing { field });
             }
         }
-        self.raw
-            .components
-            .push((Text::Owned(name.to_owned()), part));
+        self.raw.components.push((Text::Owned(name.to_owned()), part));
         self.shards.push(shard);
         Ok(())
     }

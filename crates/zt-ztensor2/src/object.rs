@@ -100,9 +100,7 @@ fn part(raw: &RawComponent) -> Result<Part> {
     let stored = raw.dtype.as_deref().unwrap_or_default();
     // In zTensor 2, `bool` is a logical type and no dtype. Spec: §4.1.
     let known = |dtype: &&DType| dtype.as_str() == stored && **dtype != DType::Bool;
-    let unknown = || Violation::DType {
-        found: abridged(stored),
-    };
+    let unknown = || Violation::DType { found: abridged(stored) };
     let mut dtype = *DType::ALL.iter().find(known).ok_or_else(unknown)?;
     let mut logical_type = raw.logical_type.clone();
     if let Some(name) = raw.logical_type.as_deref() {
@@ -148,19 +146,13 @@ fn part(raw: &RawComponent) -> Result<Part> {
 
 /// The error for a blob that leaves the region of blobs.
 pub(super) fn outside(offset: u64, byte_len: u64, region: Span) -> Error {
-    let violation = zt::container::Violation::Bounds {
-        offset,
-        byte_len,
-        region,
-    };
+    let violation = zt::container::Violation::Bounds { offset, byte_len, region };
     zt::container::Error::Malformed(violation).into()
 }
 
 /// Parses a digest. An unknown algorithm is no error, because the field is open. Spec: §3.4.
 fn digest(text: &str) -> Result<Digest> {
-    let malformed = || Violation::Digest {
-        text: abridged(text),
-    };
+    let malformed = || Violation::Digest { text: abridged(text) };
     let (algorithm, digits) = text.split_once(':').ok_or_else(malformed)?;
     if !is_digest(text) {
         return Err(malformed().into());
@@ -172,10 +164,7 @@ fn digest(text: &str) -> Result<Digest> {
             Ok(XXH3.of(sum.ok_or_else(malformed)?))
         }
         "sha256" => Ok(text.parse()?),
-        _ => Ok(Digest::Unknown {
-            algorithm: algorithm.to_owned(),
-            value: digits.to_owned(),
-        }),
+        _ => Ok(Digest::Unknown { algorithm: algorithm.to_owned(), value: digits.to_owned() }),
     }
 }
 

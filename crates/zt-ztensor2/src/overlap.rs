@@ -32,14 +32,9 @@ mod tests {
     use super::*;
 
     fn names(ranges: &[(u64, u64)]) -> Vec<(u64, u64)> {
-        let spans = ranges
-            .iter()
-            .map(|(start, end)| Span::between(*start, *end).unwrap());
+        let spans = ranges.iter().map(|(start, end)| Span::between(*start, *end).unwrap());
         let found = overlapping(spans.collect());
-        let mut found: Vec<_> = found
-            .keys()
-            .map(|span| (span.offset(), span.end()))
-            .collect();
+        let mut found: Vec<_> = found.keys().map(|span| (span.offset(), span.end())).collect();
         found.sort_unstable();
         found
     }

@@ -120,12 +120,8 @@ fn check_unique(parts: &Parts<'_>) -> Result<()> {
 
 /// The error for an index that is not above `before`.
 fn misplaced(role: &'static str, position: u64, value: u64, before: u64) -> Error {
-    Violation::IndexValue {
-        position,
-        value: value.into(),
-        bound: IndexBound::Above(before),
-    }
-    .of(role)
+    Violation::IndexValue { position, value: value.into(), bound: IndexBound::Above(before) }
+        .of(role)
 }
 
 #[cfg(test)]

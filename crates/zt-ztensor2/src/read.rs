@@ -66,19 +66,11 @@ impl FileKind for ZTensor2 {
         if let Some(attributes) = manifest.attributes.take() {
             builder.attributes(attributes);
         }
-        let root = Home {
-            id,
-            source,
-            region: footer.data,
-        };
+        let root = Home { id, source, region: footer.data };
         let manifest_span = footer.manifest.map(|(span, _)| span);
         let homes = Homes::new(root, opening, &manifest.shards);
-        let paths = Reader {
-            builder: &mut builder,
-            homes,
-            kept: Kept::default(),
-        }
-        .add(manifest.objects, manifest_span);
+        let paths = Reader { builder: &mut builder, homes, kept: Kept::default() }
+            .add(manifest.objects, manifest_span);
         Ok(Input::new(builder.build()?, paths))
     }
 }

@@ -42,11 +42,8 @@ impl Seekable {
         limits: &Limits,
         kept: &Kept,
     ) -> Result<Self> {
-        let blob = Blob {
-            encoding: Encoding::Zstd,
-            decoded_len: Some(decoded_len),
-            ..Blob::raw(span)
-        };
+        let blob =
+            Blob { encoding: Encoding::Zstd, decoded_len: Some(decoded_len), ..Blob::raw(span) };
         check_declared(&blob, limits)?;
         Ok(Seekable {
             stored,
@@ -66,26 +63,19 @@ impl Seekable {
         let refused = |rule| Error::from(Violation::SeekTable(rule)).with_span(self.blob.span);
         let found = frames(&self.stored, &self.blob)?.unwrap_or_default();
         // Without a table, the frames would reach to the end.
-        let end = found
-            .last()
-            .map_or(self.blob.span.offset(), |last| last.stored.end());
+        let end = found.last().map_or(self.blob.span.offset(), |last| last.stored.end());
         let content_end = found.last().map_or(0, |last| last.content.end());
         if end == self.blob.span.end() || content_end != self.decoded_len {
             return Err(refused("has no table of its frames at the end"));
         }
         let content_len = frame_len(&found);
         let full = found.split_last().map_or(&[][..], |(_, full)| full);
-        if full
-            .iter()
-            .any(|frame| frame.content.byte_len() != content_len)
-        {
+        if full.iter().any(|frame| frame.content.byte_len() != content_len) {
             return Err(refused("has frames of different length before the last"));
         }
         for frame in &found {
             if frame.content.byte_len() > FRAME_MAX.min(content_len) {
-                return Err(refused(
-                    "has a frame longer than 16 MiB or than the first frame",
-                ));
+                return Err(refused("has a frame longer than 16 MiB or than the first frame"));
             }
             // Before memory is allocated for it.
             let blob = Blob {
@@ -125,10 +115,7 @@ impl Seekable {
         if held.bytes.is_empty() {
             let mut bytes = zeroed(frame.content.byte_len())?;
             self.decode(frame, &mut bytes)?;
-            *held = Held {
-                left: bytes.len(),
-                bytes,
-            };
+            *held = Held { left: bytes.len(), bytes };
         }
         let bytes = held.bytes.get(skip..).and_then(|bytes| bytes.get(..len));
         out.copy_from_slice(bytes.ok_or_else(ended)?);

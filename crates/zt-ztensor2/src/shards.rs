@@ -38,13 +38,7 @@ pub(super) struct Homes<'a> {
 
 impl<'a> Homes<'a> {
     pub(super) fn new(root: Home, opening: Opening<'a>, table: &'a [Shard]) -> Self {
-        Homes {
-            root,
-            opening,
-            table,
-            opened: HashMap::new(),
-            paths: opening.paths(),
-        }
+        Homes { root, opening, table, opened: HashMap::new(), paths: opening.paths() }
     }
 
     /// The file with a part. The table must have a shard and its size, and the file must have a
@@ -84,9 +78,7 @@ impl<'a> Homes<'a> {
     }
 
     fn open(&mut self, name: &str, builder: &mut FileBuilder) -> Result<Home> {
-        let unknown = || Violation::ShardUnknown {
-            name: crate::manifest::abridged(name),
-        };
+        let unknown = || Violation::ShardUnknown { name: crate::manifest::abridged(name) };
         let expected = self.listed(name).ok_or_else(unknown)?.byte_len;
         let root = self.opening.path.ok_or(Fault::NeedsPath)?;
         // The name need not be UTF-8.
@@ -111,10 +103,6 @@ impl<'a> Homes<'a> {
         let (source, region) = open().map_err(|error: Error| error.with_path(&path))?;
         let source: Arc<dyn Source> = source.into();
         self.paths.push(path);
-        Ok(Home {
-            id: builder.source(Arc::clone(&source)),
-            source,
-            region,
-        })
+        Ok(Home { id: builder.source(Arc::clone(&source)), source, region })
     }
 }

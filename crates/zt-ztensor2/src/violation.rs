@@ -25,10 +25,7 @@ pub(super) enum Violation {
     #[error("bytes follow the manifest's root")]
     Behind,
     #[error("{field} is not {expected}")]
-    Type {
-        field: &'static str,
-        expected: &'static str,
-    },
+    Type { field: &'static str, expected: &'static str },
     #[error("{field} is missing")]
     Missing { field: &'static str },
     #[error("a key of {field} is not text")]
@@ -54,10 +51,7 @@ pub(super) enum Violation {
     #[error("the object has no parts")]
     NoParts,
     #[error("the parts of {layout} are {expected}, without others")]
-    Parts {
-        layout: &'static str,
-        expected: &'static str,
-    },
+    Parts { layout: &'static str, expected: &'static str },
     #[error("unknown dtype \"{}\"", .found.escape_debug())]
     DType { found: String },
     #[error("the type {name} is stored as u8, not {found}")]

@@ -1,9 +1,5 @@
 //! Files that zTensor's own crate wrote: their values, their shards, and what damage they show.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,16 +18,12 @@ fn path(name: &str) -> PathBuf {
 }
 
 fn opened(path: impl AsRef<Path>) -> Input {
-    ZTensor2
-        .open_path(path.as_ref(), &InputOptions::new())
-        .unwrap()
+    ZTensor2.open_path(path.as_ref(), &InputOptions::new()).unwrap()
 }
 
 fn from_bytes(bytes: Vec<u8>) -> zt::Result<File> {
     let source = Box::new(Memory::new(bytes));
-    Ok(ZTensor2
-        .open_source(source, &InputOptions::new())?
-        .into_file())
+    Ok(ZTensor2.open_source(source, &InputOptions::new())?.into_file())
 }
 
 /// The expectations of a file.
@@ -48,18 +40,10 @@ fn dense_objects_have_the_types_and_bytes_of_the_ground_truth() {
             continue;
         }
         let bytes = fs::read(&path).unwrap();
-        assert!(
-            ZTensor2
-                .recognise(&Probe::new(&Memory::new(bytes)).unwrap())
-                .unwrap()
-        );
+        assert!(ZTensor2.recognise(&Probe::new(&Memory::new(bytes)).unwrap()).unwrap());
         let file = opened(&path).into_file();
         assert_eq!(file.kind(), ZT2);
-        assert!(
-            file.verify(&VerifyOptions::new()).unwrap().is_ok(),
-            "{}",
-            path.display()
-        );
+        assert!(file.verify(&VerifyOptions::new()).unwrap().is_ok(), "{}", path.display());
         for (name, truth) in truth(&path)["objects"].as_object().unwrap() {
             let Some(dtype) = truth["dtype"].as_str() else {
                 continue;
@@ -112,10 +96,7 @@ fn sparse_arrays_of_the_profiles_are_views_of_ours() {
     let file = opened(path("csr.zt2")).into_file();
     for name in ["u32", "u64", "encoded"] {
         let csr = file.tensor(name).unwrap().view::<Csr<'_>>().unwrap();
-        assert_eq!(
-            (csr.indices(), csr.indptr()),
-            (&[1, 3, 0, 3][..], &[0, 2, 2, 4][..])
-        );
+        assert_eq!((csr.indices(), csr.indptr()), (&[1, 3, 0, 3][..], &[0, 2, 2, 4][..]));
     }
     // Indices as narrow as these are allowed there, so strict verification finds nothing.
     let options = VerifyOptions::new().strict(true);
@@ -165,10 +146,7 @@ fn a_model_without_its_shards_opens_and_names_the_missing_one() {
     assert_eq!(file.tensor("delta").unwrap().shape(), [4]);
     let error = file.tensor("weight").unwrap_err();
     let missing = folder.path().join("other-base.zt");
-    assert_eq!(
-        (error.kind(), error.path()),
-        (ErrorKind::Io, Some(&*missing))
-    );
+    assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*missing)));
     // One of another size is another one.
     let base = fs::read(path("sharded-base.zt")).unwrap();
     fs::write(&missing, [&base[..], &[0]].concat()).unwrap();
@@ -177,18 +155,9 @@ fn a_model_without_its_shards_opens_and_names_the_missing_one() {
     fs::write(&missing, base).unwrap();
     let input = opened(&root);
     assert_eq!(input.paths(), [root, missing]);
-    assert!(
-        input
-            .file()
-            .verify(&VerifyOptions::default())
-            .unwrap()
-            .is_ok()
-    );
+    assert!(input.file().verify(&VerifyOptions::default()).unwrap().is_ok());
     let from_memory = from_bytes(fs::read(path("sharded.zt2")).unwrap()).unwrap();
-    assert_eq!(
-        from_memory.tensor("weight").unwrap_err().code(),
-        "unsupported"
-    );
+    assert_eq!(from_memory.tensor("weight").unwrap_err().code(), "unsupported");
 }
 
 #[cfg(unix)]

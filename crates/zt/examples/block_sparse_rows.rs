@@ -239,8 +239,7 @@ impl Bsr<'_> {
         // A few bytes of a file can ask for any shape: memory is asked for, and may be refused.
         let byte_len = count.saturating_mul(4);
         let mut out: Vec<f32> = Vec::new();
-        out.try_reserve_exact(in_memory(count))
-            .map_err(|_| Error::Allocation { byte_len })?;
+        out.try_reserve_exact(in_memory(count)).map_err(|_| Error::Allocation { byte_len })?;
         out.resize(in_memory(count), 0.0);
         // Where something is stored, its block and its row are in memory: nothing here overflows.
         let [height, width] = self.block.map(in_memory);

@@ -52,18 +52,8 @@ fn the_next_tensors_are_announced_together_and_in_order() {
         std::mem::take(&mut *announced.lock().unwrap())
     };
     // 192 MiB, and more once fewer than 128 MiB of them are left.
-    let at_each: [&[&[Span]]; 10] = [
-        &[&spans[..6]],
-        &[],
-        &[],
-        &[&spans[6..9]],
-        &[],
-        &[],
-        &[&spans[9..]],
-        &[],
-        &[],
-        &[],
-    ];
+    let at_each: [&[&[Span]]; 10] =
+        [&[&spans[..6]], &[], &[], &[&spans[6..9]], &[], &[], &[&spans[9..]], &[], &[], &[]];
     for (at, expected) in at_each.into_iter().enumerate() {
         assert_eq!(advance(), expected, "{at}");
     }

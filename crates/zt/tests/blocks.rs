@@ -30,16 +30,10 @@ fn many_blocks_have_the_values_that_they_have_one_by_one() {
         let expected = expected.unwrap();
         let name = block_type.name();
         assert_eq!(found.shape(), [ROWS, COLUMNS], "{name}");
-        assert!(
-            found.elements().bytes == expected.elements().bytes,
-            "{name}"
-        );
+        assert!(found.elements().bytes == expected.elements().bytes, "{name}");
         let last = tensor.slice(&[Slice::Index(-1)]).unwrap();
         assert_eq!(last.shape(), [COLUMNS], "{name}");
-        assert!(
-            expected.elements().bytes[..].ends_with(&last.elements().bytes),
-            "{name}"
-        );
+        assert!(expected.elements().bytes[..].ends_with(&last.elements().bytes), "{name}");
     }
 }
 
@@ -55,10 +49,7 @@ fn blocks_of_either_byte_order_have_their_values() {
         let parts = Parts {
             shape: Cow::Borrowed(&shape),
             attributes: Cow::Owned([("byte_order", order)].into()),
-            elements: vec![(
-                "data".into(),
-                Elements::new(DType::U8, Bytes::Borrowed(&bytes)),
-            )],
+            elements: vec![("data".into(), Elements::new(DType::U8, Bytes::Borrowed(&bytes)))],
         };
         let blocks = Blocks::from_parts(block_type, parts).unwrap();
         let mut file = Vec::new();

@@ -28,28 +28,20 @@ fn an_object_outside_its_source_is_at_fault_and_its_neighbours_read() {
     builder.object("outside", object(&[2], 3, 2), source);
     builder.object("short", object(&[5], 0, 4), source);
     let file = builder.build().unwrap();
-    assert_eq!(
-        *file.tensor("inside").unwrap().values::<u8>().unwrap(),
-        [2, 3]
-    );
+    assert_eq!(*file.tensor("inside").unwrap().values::<u8>().unwrap(), [2, 3]);
     assert_eq!(file.tensor("outside").unwrap_err().code(), "bounds");
     let short = file.tensor("short").unwrap();
     assert_eq!(short.fault().unwrap().code(), "shape-size-mismatch");
     assert_eq!(*short.bytes("data").unwrap(), [1, 2, 3, 4]);
     let entries = file.entries();
-    let outside = entries
-        .iter()
-        .find(|entry| entry.name() == "outside")
-        .unwrap();
+    let outside = entries.iter().find(|entry| entry.name() == "outside").unwrap();
     assert_eq!(outside.raw().unwrap().components[0].1.offset, Some(3));
 }
 
 #[test]
 fn components_lie_in_sources_of_their_own() {
     let (mut builder, bytes) = builder(OpenOptions::new());
-    let words = builder.source(Memory::new([
-        0u8, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0,
-    ]));
+    let words = builder.source(Memory::new([0u8, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0]));
     let component = |dtype, offset, byte_len| {
         Component::new(dtype, Blob::raw(Span::new(offset, byte_len).unwrap()))
     };
@@ -65,10 +57,7 @@ fn components_lie_in_sources_of_their_own() {
     let dense = sparse.to_dense().unwrap();
     assert_eq!(*dense.as_slice::<u8>().unwrap(), [3, 0, 4]);
     let error = file.tensor("homeless").unwrap_err();
-    assert_eq!(
-        (error.code(), error.component()),
-        ("bounds", Some("coords"))
-    );
+    assert_eq!((error.code(), error.component()), ("bounds", Some("coords")));
 }
 
 #[test]
@@ -137,9 +126,7 @@ fn warnings_about_what_is_no_object_are_chosen_by_their_names() {
     }
     builder.warning(warning("b.x"));
     let file = builder.build().unwrap();
-    let chosen = file
-        .select(|name| name.strip_prefix("a.").map(str::to_owned))
-        .unwrap();
+    let chosen = file.select(|name| name.strip_prefix("a.").map(str::to_owned)).unwrap();
     let warnings = chosen.warnings();
     let found = warnings.iter().map(|it| (it.code, it.object.as_deref()));
     assert_eq!(found.collect::<Vec<_>>(), [("not-tensor", Some("text"))]);
@@ -157,10 +144,7 @@ fn objects_of_other_files_are_included_as_they_are_there() {
         builder.object(format!("{name}.inside"), object(&[2], 1, 2), source);
         builder.object(format!("{name}.outside"), object(&[2], 3, 2), source);
         builder.object("both", object(&[1], 0, 1), source);
-        builder.warning(Warning {
-            message: name.to_owned(),
-            ..warning("both")
-        });
+        builder.warning(Warning { message: name.to_owned(), ..warning("both") });
         builder.build().unwrap()
     };
     let mut builder = FileBuilder::new(Kind::new("set"), OpenOptions::new());
@@ -170,22 +154,11 @@ fn objects_of_other_files_are_included_as_they_are_there() {
     assert_eq!((file.kind(), file.byte_len()), (Kind::new("set"), 8));
     let entries = file.entries();
     let names: Vec<_> = entries.iter().map(|entry| entry.name()).collect();
-    let expected = [
-        "a.made",
-        "both",
-        "a.inside",
-        "a.outside",
-        "b.made",
-        "b.inside",
-        "b.outside",
-    ];
+    let expected = ["a.made", "both", "a.inside", "a.outside", "b.made", "b.inside", "b.outside"];
     assert_eq!(names, expected);
     let value = |name: &str| file.tensor(name).unwrap().to_vec::<u8>().unwrap();
     assert_eq!(value("both"), [1]);
-    assert_eq!(
-        (value("a.inside"), value("b.inside")),
-        (vec![2, 3], vec![6, 7])
-    );
+    assert_eq!((value("a.inside"), value("b.inside")), (vec![2, 3], vec![6, 7]));
     assert_eq!((value("a.made"), value("b.made")), (vec![9], vec![9]));
     for name in ["a.outside", "b.outside"] {
         let error = file.tensor(name).unwrap_err();
@@ -218,26 +191,10 @@ fn an_error_of_ours_from_a_source_keeps_its_code() {
     let mut builder = FileBuilder::new(Kind::new("test"), OpenOptions::new());
     let source = builder.source(Damaged);
     let data = Component::new(DType::U8, Blob::raw(Span::new(0, 8).unwrap()));
-    builder.object(
-        "w",
-        Object::new([8], "dense").with_component("data", data),
-        source,
-    );
-    let error = builder
-        .build()
-        .unwrap()
-        .tensor("w")
-        .unwrap()
-        .bytes("data")
-        .unwrap_err();
-    assert_eq!(
-        (error.kind(), error.code()),
-        (ErrorKind::DigestMismatch, "digest-mismatch")
-    );
-    assert_eq!(
-        (error.object(), error.component()),
-        (Some("w"), Some("data"))
-    );
+    builder.object("w", Object::new([8], "dense").with_component("data", data), source);
+    let error = builder.build().unwrap().tensor("w").unwrap().bytes("data").unwrap_err();
+    assert_eq!((error.kind(), error.code()), (ErrorKind::DigestMismatch, "digest-mismatch"));
+    assert_eq!((error.object(), error.component()), (Some("w"), Some("data")));
 }
 
 #[test]
@@ -257,13 +214,8 @@ fn names_are_unique_and_found_in_any_order() {
 
 #[test]
 fn the_limits_hold_for_other_formats_too() {
-    let limits = Limits {
-        rank: 2,
-        components: 2,
-        name_len: 4,
-        attributes_len: 8,
-        ..Limits::default()
-    };
+    let limits =
+        Limits { rank: 2, components: 2, name_len: 4, attributes_len: 8, ..Limits::default() };
     let (mut builder, source) = builder(OpenOptions::new().limits(limits));
     builder.object("four", object(&[1, 1], 0, 1), source);
     builder.object("fifth", object(&[1], 0, 1), source);
@@ -284,11 +236,7 @@ fn the_limits_hold_for_other_formats_too() {
     assert!(file.tensor("said").is_ok());
     assert!(file.tensor("pair").is_ok());
     for name in ["fifth", "cube", "trio", "more"] {
-        assert_eq!(
-            file.tensor(name).unwrap_err().kind(),
-            ErrorKind::Limit,
-            "{name}"
-        );
+        assert_eq!(file.tensor(name).unwrap_err().kind(), ErrorKind::Limit, "{name}");
     }
 }
 
@@ -302,13 +250,7 @@ fn a_fault_of_the_importer_is_listed_and_given_each_time() {
         let error = file.tensor("odd").unwrap_err();
         assert_eq!((error.code(), error.object()), ("dtype", Some("odd")));
     }
-    assert_eq!(
-        file.verify(&zt::VerifyOptions::default())
-            .unwrap()
-            .problems
-            .len(),
-        1
-    );
+    assert_eq!(file.verify(&zt::VerifyOptions::default()).unwrap().problems.len(), 1);
 }
 
 #[test]
@@ -348,21 +290,14 @@ fn strict_verification_looks_at_values_that_have_a_rule() {
     use zt::foreign::ValueRule::{Finite, Positive};
     let numbers = [1.0f32, -0.0, f32::NAN, f32::INFINITY];
     let bytes: Vec<u8> = numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
-    for (count, rule, first) in [
-        (2, Finite, None),
-        (3, Finite, Some(2)),
-        (1, Positive, None),
-        (4, Positive, Some(1)),
-    ] {
+    for (count, rule, first) in
+        [(2, Finite, None), (3, Finite, Some(2)), (1, Positive, None), (4, Positive, Some(1))]
+    {
         let mut builder = FileBuilder::new(Kind::new("test"), OpenOptions::new());
         let source = builder.source(Memory::new(bytes.clone()));
         let blob = Blob::raw(Span::new(0, 4 * count).unwrap());
         let data = Component::new(DType::F32, blob);
-        builder.object(
-            "w",
-            Object::new([count], "dense").with_component("data", data),
-            source,
-        );
+        builder.object("w", Object::new([count], "dense").with_component("data", data), source);
         builder.strict_values("w", "data", rule);
         builder.strict_values("absent", "data", rule);
         let file = builder.build().unwrap();
@@ -400,10 +335,7 @@ fn objects_are_held_to_a_format_of_the_file() {
     builder.object("w", scaled, source);
     let file = builder.build().unwrap();
     let error = file.tensor("w").unwrap().fault().unwrap();
-    assert_eq!(
-        (error.code(), error.component()),
-        ("missing-component", Some("scales"))
-    );
+    assert_eq!((error.code(), error.component()), ("missing-component", Some("scales")));
     assert!(file.registry().format("test.scaled/1").is_some());
     assert!(file.registry().format("dense").is_some());
 }
@@ -489,10 +421,7 @@ fn what_is_included_is_held_to_the_limits_of_the_whole() {
     let source = part.source(Memory::new(frame));
     part.object("x", object, source);
     let part = part.build().unwrap();
-    let limits = Limits {
-        decoded_len: 3999,
-        ..Limits::default()
-    };
+    let limits = Limits { decoded_len: 3999, ..Limits::default() };
     let mut set = FileBuilder::new(Kind::new("set"), OpenOptions::new().limits(limits));
     set.include(&part, |_| true);
     let set = set.build().unwrap();

@@ -26,9 +26,7 @@ fn what_we_write_is_strictly_valid() {
     for options in [
         WriteOptions::new(),
         WriteOptions::new().zstd(3),
-        WriteOptions::new()
-            .digest(Some(DigestAlgorithm::Sha256))
-            .alignment(4096),
+        WriteOptions::new().digest(Some(DigestAlgorithm::Sha256)).alignment(4096),
     ] {
         for (source, file) in every_source(&sample(options), &OpenOptions::new()) {
             let report = verify(&file.unwrap(), true);
@@ -45,11 +43,7 @@ fn components_without_a_digest_are_named() {
     let file = File::from_bytes(sample(WriteOptions::new().digest(None))).unwrap();
     let report = verify(&file, false);
     assert!(report.is_ok());
-    assert!(
-        report
-            .unverified
-            .contains(&("graph".into(), "indptr".into()))
-    );
+    assert!(report.unverified.contains(&("graph".into(), "indptr".into())));
     assert_eq!(report.unverified.len(), 6);
 }
 
@@ -63,11 +57,7 @@ fn every_damaged_component_is_found_and_the_rest_is_checked() {
     let report = verify(&File::from_bytes(bytes).unwrap(), false);
     assert!(!report.is_ok());
     assert_eq!(codes(&report), ["digest-mismatch", "digest-mismatch"]);
-    let objects: Vec<_> = report
-        .problems
-        .iter()
-        .map(|problem| problem.object().unwrap())
-        .collect();
+    let objects: Vec<_> = report.problems.iter().map(|problem| problem.object().unwrap()).collect();
     assert_eq!(objects, ["flags", "graph"]);
     assert_eq!(report.components, 6);
 }
@@ -86,10 +76,8 @@ fn digests_of_every_algorithm_are_compared_in_small_blobs_and_large_ones() {
                 let mut bytes = vec![7; len as usize];
                 let digest = algorithm.digest(&bytes).unwrap();
                 bytes[3] ^= damage;
-                let blob = Blob {
-                    digest: Some(digest),
-                    ..Blob::raw(Span::new(0, len.into()).unwrap())
-                };
+                let blob =
+                    Blob { digest: Some(digest), ..Blob::raw(Span::new(0, len.into()).unwrap()) };
                 let source = builder.source(Memory::new(bytes));
                 let data = Component::new(DType::U8, blob);
                 let object = Object::new([len.into()], "dense").with_component("data", data);
@@ -182,10 +170,7 @@ fn contents_of_one_object_are_held_to_the_rules_of_its_format() {
     let file = File::from_bytes(bytes).unwrap();
     let error = file.tensor("graph").unwrap().check_data().unwrap_err();
     assert_eq!(error.code(), "index-value");
-    assert_eq!(
-        (error.object(), error.component()),
-        (Some("graph"), Some("indices"))
-    );
+    assert_eq!((error.object(), error.component()), (Some("graph"), Some("indices")));
     // Values have no rule, and are not read.
     let mut bytes = sample(WriteOptions::new());
     bytes[usize::try_from(span_of(&file, "graph", "values").offset()).unwrap()] ^= 1;
@@ -236,10 +221,7 @@ fn an_object_of_an_unknown_format_has_no_dense_hash_and_no_fault() {
 
 #[test]
 fn what_unfolds_to_more_than_the_limit_is_a_problem_of_its_object_alone() {
-    let limits = Limits {
-        decoded_len: 1000,
-        ..Limits::default()
-    };
+    let limits = Limits { decoded_len: 1000, ..Limits::default() };
     let options = OpenOptions::new().limits(limits);
     let file = options.open_bytes(sample(WriteOptions::new().zstd(1)));
     let report = verify(&file.unwrap(), false);
@@ -293,10 +275,7 @@ fn the_identity_is_of_the_tensors_and_not_of_the_file() {
     attributes.insert("k", "v");
     writer.set_attributes(attributes);
     writer.finish().unwrap();
-    assert_eq!(
-        identity(&plain),
-        identity(&File::from_bytes(bytes).unwrap())
-    );
+    assert_eq!(identity(&plain), identity(&File::from_bytes(bytes).unwrap()));
 }
 
 #[test]
@@ -384,26 +363,9 @@ fn an_unreadable_object_leaves_no_identity_and_the_others_their_hashes() {
     let hash = File::from_bytes(bytes).unwrap().hash(&options).unwrap();
     assert_eq!(hash.content, None);
     assert_eq!(hash.errors().next().unwrap().code(), "digest-mismatch");
-    assert_eq!(
-        hash.objects.iter().filter(|(_, hash)| hash.is_ok()).count(),
-        3
-    );
-    let (_, graph) = hash
-        .objects
-        .iter()
-        .find(|(name, _)| name == "graph")
-        .unwrap();
-    assert_eq!(
-        graph
-            .as_ref()
-            .unwrap()
-            .dense
-            .as_ref()
-            .unwrap()
-            .bytes
-            .byte_len,
-        24
-    );
+    assert_eq!(hash.objects.iter().filter(|(_, hash)| hash.is_ok()).count(), 3);
+    let (_, graph) = hash.objects.iter().find(|(name, _)| name == "graph").unwrap();
+    assert_eq!(graph.as_ref().unwrap().dense.as_ref().unwrap().bytes.byte_len, 24);
 }
 
 /// Objects with as many components as the limit allows: every step by place, none by role.
@@ -419,10 +381,7 @@ fn work_grows_with_the_components_of_an_object_and_not_with_their_square() {
             component.unwrap().finish().unwrap();
         }
         let error = object.component("more", zt::DType::U8, None).err().unwrap();
-        assert_eq!(
-            (error.code(), error.kind()),
-            ("schema", zt::ErrorKind::Limit)
-        );
+        assert_eq!((error.code(), error.kind()), ("schema", zt::ErrorKind::Limit));
         object.finish().unwrap();
     }
     writer.finish().unwrap();
@@ -439,10 +398,8 @@ fn work_grows_with_the_components_of_an_object_and_not_with_their_square() {
 #[test]
 fn what_is_read_next_is_announced_once_and_within_its_component() {
     let values: Vec<u64> = (0..5 << 20).collect();
-    let bytes = common::written(
-        &Dense::from_slice(&[5 << 20], &values).unwrap(),
-        WriteOptions::new(),
-    );
+    let bytes =
+        common::written(&Dense::from_slice(&[5 << 20], &values).unwrap(), WriteOptions::new());
     let announced = std::sync::Arc::default();
     let source = common::Announced(bytes, std::sync::Arc::clone(&announced));
     let file = OpenOptions::new().open_source(source).unwrap();
@@ -460,10 +417,7 @@ fn what_is_read_next_is_announced_once_and_within_its_component() {
     };
     assert!(verify(&file, false).is_ok());
     expect_all_but_the_first_batch();
-    file.tensor("x")
-        .unwrap()
-        .read_into("data", &mut vec![0; 40 << 20])
-        .unwrap();
+    file.tensor("x").unwrap().read_into("data", &mut vec![0; 40 << 20]).unwrap();
     #[cfg(feature = "rayon")]
     expect_all_but_the_first_batch();
 }

@@ -50,18 +50,11 @@ fn opened(bytes: &[u8], verify: Verify) -> [File; 2] {
     let mut on_disk = tempfile::NamedTempFile::new().unwrap();
     on_disk.write_all(bytes).unwrap();
     let options = || OpenOptions::new().verify(verify);
-    [
-        options().open_bytes(bytes.to_vec()).unwrap(),
-        options().open(on_disk.path()).unwrap(),
-    ]
+    [options().open_bytes(bytes.to_vec()).unwrap(), options().open(on_disk.path()).unwrap()]
 }
 
 fn rows(file: &File, from: i64, to: i64) -> zt::Result<Vec<u8>> {
-    let slice = Slice::Range {
-        start: Some(from),
-        stop: Some(to),
-        step: 1,
-    };
+    let slice = Slice::Range { start: Some(from), stop: Some(to), step: 1 };
     let part = file.tensor("w")?.slice(&[slice])?;
     Ok(part.elements().bytes.to_vec())
 }
@@ -185,10 +178,7 @@ fn a_slice_finds_damage_in_its_chunks_and_no_other() {
             for (from, to) in [(1024, 1025), (2047, 2048), (0, 3073), (1000, 1030)] {
                 let error = rows(&file, from, to).unwrap_err();
                 assert_eq!(error.code(), codes::DIGEST_MISMATCH, "{from}..{to}");
-                assert_eq!(
-                    (error.object(), error.component()),
-                    (Some("w"), Some("data"))
-                );
+                assert_eq!((error.object(), error.component()), (Some("w"), Some("data")));
                 assert_eq!(error.offset(), Some(start + CHUNK as u64));
             }
         }
@@ -247,9 +237,7 @@ fn a_copy_has_a_table_of_its_own_and_the_same_identity() {
     let file = File::from_bytes(written(WriteOptions::new())).unwrap();
     let mut bytes = Vec::new();
     let mut writer = WriteOptions::new().to_writer(&mut bytes).unwrap();
-    writer
-        .copy("small", &file.tensor("small").unwrap())
-        .unwrap();
+    writer.copy("small", &file.tensor("small").unwrap()).unwrap();
     writer.copy("w", &file.tensor("w").unwrap()).unwrap();
     writer.finish().unwrap();
     let copy = File::from_bytes(bytes).unwrap();
@@ -298,14 +286,7 @@ fn components_that_share_a_blob_share_its_table() {
     writer.add("tied", &tensor).unwrap();
     writer.finish().unwrap();
     let file = File::from_bytes(bytes).unwrap();
-    let blob = |name| {
-        file.tensor(name)
-            .unwrap()
-            .component("data")
-            .unwrap()
-            .blob
-            .clone()
-    };
+    let blob = |name| file.tensor(name).unwrap().component("data").unwrap().blob.clone();
     assert_eq!(blob("w"), blob("tied"));
     assert_eq!(file.data_region().unwrap().end(), table(&file).end());
 }

@@ -1,9 +1,5 @@
 //! The tables of codes equal the ones in `spec/errors.md` and `spec/warnings.md`.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a failed unwrap is the failure of the test"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed unwrap is the failure of the test")]
 
 use std::path::Path;
 
@@ -31,9 +27,7 @@ fn error(section: &str) -> String {
 /// The row of a row of `spec/warnings.md`. A code is in quotes there.
 fn warning(row: &str) -> (bool, String) {
     let cells: Vec<&str> = row.trim_matches(['|', ' ']).split(" | ").collect();
-    let [code, from, meaning] = cells[..] else {
-        panic!("{row}")
-    };
+    let [code, from, meaning] = cells[..] else { panic!("{row}") };
     let plain = code.trim_matches('`');
     let row = format!("WarningInfo {{ code: {plain:?}, from: {from:?}, meaning: {meaning:?} }}");
     (plain != code, row)
@@ -51,9 +45,7 @@ fn the_tables_are_those_of_the_specification() {
     let rows = warnings.lines().filter(|line| line.starts_with("| "));
     let (own, other): (Vec<_>, Vec<_>) = rows.skip(2).map(warning).partition(|(own, _)| *own);
     let own: Vec<String> = own.into_iter().map(|(_, row)| row).collect();
-    let [(_, tolerated)] = &other[..] else {
-        panic!("{other:?}")
-    };
+    let [(_, tolerated)] = &other[..] else { panic!("{other:?}") };
     let tables = format!(
         "//! Written from `spec/errors.md` and `spec/warnings.md` by `tests/codes.rs`.\n\n\
          use super::{{Blame, CodeInfo, WarningInfo}};\n\n\

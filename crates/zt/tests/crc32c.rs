@@ -22,11 +22,7 @@ fn is_the_checksum_of_another_implementation() {
             hasher.update(&bytes[..start]);
             hasher.update(part);
             let expected = crc32c::crc32c(&bytes[..start + len]);
-            assert_eq!(
-                hasher.finish(),
-                Digest::Crc32c(expected),
-                "{len} behind {start}"
-            );
+            assert_eq!(hasher.finish(), Digest::Crc32c(expected), "{len} behind {start}");
         }
     }
 }

@@ -25,10 +25,7 @@ fn ask(file: &File) -> Vec<(String, zt::Result<()>)> {
     let mut say = |name: &str, call: &str, result: zt::Result<()>| {
         said.push((format!("{call} of {name}"), result));
     };
-    let all: Vec<Tensor<'_>> = file
-        .names()
-        .map(|name| file.tensor(name).unwrap())
-        .collect();
+    let all: Vec<Tensor<'_>> = file.names().map(|name| file.tensor(name).unwrap()).collect();
     for tensor in &all {
         let name = tensor.name();
         for (role, _) in tensor.components() {
@@ -82,13 +79,7 @@ fn a_file_that_is_cut_while_it_is_open_gives_errors() {
                         assert!(error.object().is_some(), "{call}: {error}");
                     }
                     // Of an object that lies behind the cut, nothing can be read.
-                    let span = file
-                        .tensor("ramp")
-                        .unwrap()
-                        .component("data")
-                        .unwrap()
-                        .blob
-                        .span;
+                    let span = file.tensor("ramp").unwrap().component("data").unwrap().blob.span;
                     let is_gone = span.end() > at as u64;
                     for (call, result) in said.iter().filter(|(call, _)| call.ends_with("ramp")) {
                         assert_eq!(result.is_err(), is_gone, "{call}, cut at {at}");

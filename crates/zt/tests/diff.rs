@@ -1,11 +1,6 @@
 //! What differs between two files.
 #![cfg(feature = "zstd")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "tests"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 use std::ops::ControlFlow;
 
@@ -162,11 +157,7 @@ fn how_values_are_stored_makes_no_difference() {
     let mut turned = objects.clone();
     turned.reverse();
     let zstd = file_with(WriteOptions::new().zstd(1).digest(None), &turned);
-    for options in [
-        with(false, None),
-        with(true, None),
-        with(true, Some((0.0, 0.0))),
-    ] {
+    for options in [with(false, None), with(true, None), with(true, Some((0.0, 0.0)))] {
         let found = diff(&plain, &zstd, &options).unwrap();
         assert!(found.is_same(), "{found:?}");
         assert_eq!(found.same, 4);
@@ -226,11 +217,7 @@ fn components_of_only_one_object_are_listed_with_its_side() {
             }
             change => panic!("{change:?}"),
         });
-        let expected = [
-            ("left", Some(Side::A)),
-            ("other", None),
-            ("right", Some(Side::B)),
-        ];
+        let expected = [("left", Some(Side::A)), ("other", None), ("right", Some(Side::B))];
         assert_eq!(told.collect::<Vec<_>>(), expected);
     }
 }
@@ -260,11 +247,7 @@ fn every_part_of_the_metadata_counts() {
     let cases = [
         (object(), wide, "shape"),
         (object(), noted(object(), "k", 1u64), "attribute"),
-        (
-            noted(object(), "k", 2u64),
-            noted(object(), "k", 1u64),
-            "attribute",
-        ),
+        (noted(object(), "k", 2u64), noted(object(), "k", 1u64), "attribute"),
         // The same bytes, which mean something else.
         (object(), of_elements(floats, 2), "dtype"),
         (array(&[1u8]), codes(&[1], "f8_e5m2"), "type"),
@@ -276,11 +259,7 @@ fn every_part_of_the_metadata_counts() {
             assert_eq!(kinds(&found), [kind], "{found:?}");
         }
     }
-    let found = changes(
-        csr(&[1.0]),
-        array(&[1.0f32, 0.0, 0.0, 0.0]),
-        &with(false, None),
-    );
+    let found = changes(csr(&[1.0]), array(&[1.0f32, 0.0, 0.0, 0.0]), &with(false, None));
     assert_eq!(kinds(&found), ["shape", "format"]);
 }
 
@@ -300,9 +279,7 @@ fn attributes_of_files_count() {
     assert!(diff(&note(1.0), &note(1.0), &options).unwrap().is_same());
     let found = diff(&note(1.0), &note(2.0), &options).unwrap();
     assert!(!found.is_same());
-    let [Change::Attribute { key, a, b }] = &found.attributes[..] else {
-        panic!("{found:?}")
-    };
+    let [Change::Attribute { key, a, b }] = &found.attributes[..] else { panic!("{found:?}") };
     assert_eq!(key.as_str(), Some("note"));
     let expected = (Some(Value::Float(1.0)), Some(Value::Float(2.0)));
     assert_eq!((a.clone(), b.clone()), expected);
@@ -328,13 +305,7 @@ fn bits_decide_unless_there_is_a_tolerance() {
     // Pairs of a NaN and a number do not count.
     assert_eq!(found.max_abs, Some(Extreme { value: 0.5, at: 2 }));
     assert_eq!(found.max_rel.unwrap().at, 2);
-    assert_eq!(
-        found.max_ulp,
-        Some(Extreme {
-            value: 1 << 22,
-            at: 2
-        })
-    );
+    assert_eq!(found.max_ulp, Some(Extreme { value: 1 << 22, at: 2 }));
 }
 
 #[test]
@@ -343,9 +314,7 @@ fn numbers_of_two_types_are_compared_exactly() {
     let numbers_differ = |a: NewObject<'_>, b: NewObject<'_>| {
         let found = changes(a, b, &measured);
         assert!(matches!(kinds(&found)[0], "dtype" | "type"), "{found:?}");
-        let values = found
-            .iter()
-            .filter(|it| matches!(it, Change::Values { .. }));
+        let values = found.iter().filter(|it| matches!(it, Change::Values { .. }));
         values.count() > 0
     };
     let [even, odd] = [9_007_199_254_740_992i64, 9_007_199_254_740_993];
@@ -356,10 +325,7 @@ fn numbers_of_two_types_are_compared_exactly() {
     assert!(!numbers_differ(array(&[true, false]), array(&[1u8, 0])));
     let half = [bf16::from_f32(0.5), bf16::NAN];
     assert!(!numbers_differ(array(&half), array(&[0.5f32, f32::NAN])));
-    assert!(!numbers_differ(
-        codes(&[0x38], "f8_e4m3fn"),
-        array(&[1.0f32])
-    ));
+    assert!(!numbers_differ(codes(&[0x38], "f8_e4m3fn"), array(&[1.0f32])));
     // Whichever side the integers are on.
     assert!(!numbers_differ(array(&[even as f64]), array(&[even])));
     assert!(numbers_differ(array(&[even as f64]), array(&[odd])));
@@ -408,15 +374,8 @@ fn dense_values_of_two_types_are_the_same_where_the_numbers_are() {
 #[test]
 fn steps_are_those_of_the_type() {
     let measured = with(true, None);
-    let ulps = |a, b| {
-        values(&changes(a, b, &measured))
-            .max_ulp
-            .map(|most| most.value)
-    };
-    assert_eq!(
-        ulps(array(&[1.0f64]), array(&[1.0 + f64::EPSILON])),
-        Some(1)
-    );
+    let ulps = |a, b| values(&changes(a, b, &measured)).max_ulp.map(|most| most.value);
+    assert_eq!(ulps(array(&[1.0f64]), array(&[1.0 + f64::EPSILON])), Some(1));
     let halves = |bits| array(&[bf16::from_bits(bits)]);
     assert_eq!(ulps(halves(0x8001), halves(0x0002)), Some(3));
     let byte = |bits| array(&[F8E4M3Fn::from_bits(bits)]);
@@ -517,9 +476,7 @@ fn what_is_beside_the_planes_counts() {
     // A component that is no plane counts, and one with the role of the values leaves the planes
     // what they are.
     let more = |mut object: NewObject<'static>, role: &'static str, byte: u8| {
-        object
-            .components
-            .push((role.into(), Elements::from(vec![byte])));
+        object.components.push((role.into(), Elements::from(vec![byte])));
         object
     };
     let with_mask = || more(planes(&values), "mask", 1);
@@ -527,10 +484,7 @@ fn what_is_beside_the_planes_counts() {
     assert_eq!(changed(with_mask(), array(&values)), ["component"]);
     let other = more(array(&values), "mask", 2);
     assert_eq!(changed(with_mask(), other.clone()), ["values"]);
-    assert_eq!(
-        kinds(&changes(with_mask(), other, &with(true, None))),
-        ["values"]
-    );
+    assert_eq!(kinds(&changes(with_mask(), other, &with(true, None))), ["values"]);
     let taken = changed(more(planes(&values), "data", 1), array(&values));
     assert_eq!(taken[0], "format");
 }
@@ -544,10 +498,7 @@ fn dense_values_are_compared_where_that_is_asked_for() {
     // A zero that one of them stores makes no difference to the values.
     let (a, b) = (csr(&[1.0, 0.0]), csr(&[1.0]));
     assert!(changes(a.clone(), b.clone(), &options).is_empty());
-    assert_eq!(
-        kinds(&changes(a.clone(), b, &with(false, None)))[0],
-        "values"
-    );
+    assert_eq!(kinds(&changes(a.clone(), b, &with(false, None)))[0], "values");
     let mut filled = array(&[1.0f32, 0.0, 0.0, 0.0]);
     filled.shape = vec![1, 4].into();
     assert!(changes(a.clone(), filled.clone(), &options).is_empty());
@@ -569,18 +520,9 @@ fn an_unreadable_object_is_a_difference_and_its_neighbours_are_compared() {
     let sound = File::from_bytes(bytes.clone()).unwrap();
     bytes[100] ^= 1;
     let damaged = || File::from_bytes(bytes.clone()).unwrap();
-    for (a, b, side) in [
-        (damaged(), sound.clone(), Side::A),
-        (sound, damaged(), Side::B),
-    ] {
+    for (a, b, side) in [(damaged(), sound.clone(), Side::A), (sound, damaged(), Side::B)] {
         let found: Diff = diff(&a, &b, &with(true, None)).unwrap();
-        let [
-            Change::Unreadable {
-                side: found_side,
-                error,
-            },
-        ] = &found.changed[0].changes[..]
-        else {
+        let [Change::Unreadable { side: found_side, error }] = &found.changed[0].changes[..] else {
             panic!("{found:?}")
         };
         assert_eq!((*found_side, error.code()), (side, "digest-mismatch"));
@@ -588,11 +530,7 @@ fn an_unreadable_object_is_a_difference_and_its_neighbours_are_compared() {
         assert_eq!((found.same, found.changed.len()), (1, 1));
     }
     // Not even the same as itself.
-    assert!(
-        !diff(&damaged(), &damaged(), &with(false, None))
-            .unwrap()
-            .is_same()
-    );
+    assert!(!diff(&damaged(), &damaged(), &with(false, None)).unwrap().is_same());
 }
 
 #[test]
@@ -608,11 +546,9 @@ fn faulty_objects_are_listed_for_each_faulty_side() {
         }
         builder.build().unwrap()
     };
-    for (a, b, expected) in [
-        (2, 0, &[Side::A][..]),
-        (0, 2, &[Side::B]),
-        (2, 3, &[Side::A, Side::B]),
-    ] {
+    for (a, b, expected) in
+        [(2, 0, &[Side::A][..]), (0, 2, &[Side::B]), (2, 3, &[Side::A, Side::B])]
+    {
         let found = diff(&open(a), &open(b), &with(true, None)).unwrap();
         assert_eq!((found.same, found.changed.len()), (1, 1));
         let sides = found.changed[0].changes.iter().map(|change| match change {

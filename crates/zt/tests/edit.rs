@@ -18,9 +18,7 @@ fn dense<T: zt::formats::Element>(values: &[T]) -> Dense<'_> {
 
 fn values(file: &File) -> BTreeMap<String, Vec<i32>> {
     let read = |name: &str| file.tensor(name).unwrap().to_vec::<i32>().unwrap();
-    file.names()
-        .map(|name| (name.to_owned(), read(name)))
-        .collect()
+    file.names().map(|name| (name.to_owned(), read(name))).collect()
 }
 
 struct Fixture {
@@ -29,16 +27,11 @@ struct Fixture {
 
 impl Fixture {
     fn new() -> Result<Self> {
-        let fixture = Fixture {
-            folder: tempfile::tempdir()?,
-        };
+        let fixture = Fixture { folder: tempfile::tempdir()? };
         let mut writer = Writer::create(fixture.path())?;
         writer.add("a", &dense(&[1, 2, 3]))?;
         writer.add("b", &dense(&[4]))?;
-        writer.set_attributes(Attributes::from_iter([(
-            "kind".to_owned(),
-            Value::from("test"),
-        )]));
+        writer.set_attributes(Attributes::from_iter([("kind".to_owned(), Value::from("test"))]));
         writer.finish()?;
         Ok(fixture)
     }
@@ -58,9 +51,7 @@ fn adds_removes_and_renames() -> Result {
     edit.remove("a")?;
     edit.writer().add("a", &dense(&[7]))?;
     edit.rename("b", "z")?;
-    edit.attributes_mut()
-        .get_or_insert_default()
-        .insert("more", Value::from(true));
+    edit.attributes_mut().get_or_insert_default().insert("more", Value::from(true));
     edit.commit()?;
 
     let file = File::open(&path)?;
@@ -79,11 +70,7 @@ fn adding_objects_leaves_a_strictly_sound_file() -> Result {
     let fixture = Fixture::new()?;
     for (name, compression) in [("c", 0), ("d", 3)] {
         let options = WriteOptions::new();
-        let options = if compression > 0 {
-            options.zstd(compression)
-        } else {
-            options
-        };
+        let options = if compression > 0 { options.zstd(compression) } else { options };
         let mut edit = options.edit(fixture.path())?;
         let many: Vec<i32> = (0..3_000_000).map(|at| at / 100).collect();
         edit.writer().add(name, &dense(&many))?;
@@ -103,11 +90,7 @@ fn dropped_it_leaves_the_file_byte_for_byte() -> Result {
     let before = std::fs::read(fixture.path())?;
     let mut edit = File::edit(fixture.path())?;
     edit.writer().add("c", &dense(&vec![0; 3_000_000]))?;
-    assert_eq!(
-        values(&File::open(fixture.path())?).len(),
-        2,
-        "the old file, all the while"
-    );
+    assert_eq!(values(&File::open(fixture.path())?).len(), 2, "the old file, all the while");
     assert!(std::fs::metadata(fixture.path())?.len() > 12_000_000);
     drop(edit);
     assert!(std::fs::read(fixture.path())? == before);
@@ -193,10 +176,7 @@ fn an_object_at_fault_has_its_name_and_can_only_be_removed() -> Result {
     let taken = ("duplicate-name", "b".to_owned());
     assert_eq!(told(edit.rename("a", "b")), taken);
     assert_eq!(told(edit.writer().add("b", &dense(&[7]))), taken);
-    assert_eq!(
-        told(edit.writer().begin("b", &[1], "dense").map(drop)),
-        taken
-    );
+    assert_eq!(told(edit.writer().begin("b", &[1], "dense").map(drop)), taken);
     assert_eq!(told(edit.commit()), fault);
     assert!(std::fs::read(fixture.path())? == bytes, "nothing was lost");
 
@@ -233,12 +213,8 @@ fn added_objects_can_be_renamed_and_removed() -> Result {
         edit.writer().add("d", &dense(&[7]))?;
         edit.commit()?;
         let file = File::open(fixture.path())?;
-        let expected = [
-            ("b", vec![4]),
-            ("d", vec![7]),
-            ("e", many.clone()),
-            ("first", many.clone()),
-        ];
+        let expected =
+            [("b", vec![4]), ("d", vec![7]), ("e", many.clone()), ("first", many.clone())];
         let expected = expected.map(|(name, values)| (name.to_owned(), values));
         assert!(values(&file) == BTreeMap::from(expected));
         assert!(file.verify(&VerifyOptions::default())?.is_ok());
@@ -257,10 +233,7 @@ fn a_later_version_is_read_and_not_edited() -> Result {
     std::fs::write(fixture.path(), &bytes)?;
     assert_eq!(values(&File::open(fixture.path())?).len(), 2);
     let error = File::edit(fixture.path()).unwrap_err();
-    assert_eq!(
-        (error.kind(), error.code()),
-        (zt::ErrorKind::Unsupported, "unsupported")
-    );
+    assert_eq!((error.kind(), error.code()), (zt::ErrorKind::Unsupported, "unsupported"));
     assert!(std::fs::read(fixture.path())? == bytes);
     Ok(())
 }
@@ -282,9 +255,7 @@ fn an_object_that_breaks_a_rule_of_its_format_survives_an_edit() -> Result {
     let fixture = Fixture::new()?;
     let before = values(&File::open(fixture.path())?);
     let registry = zt::registry().with_format(Scaled);
-    let mut edit = WriteOptions::new()
-        .registry(registry)
-        .edit(fixture.path())?;
+    let mut edit = WriteOptions::new().registry(registry).edit(fixture.path())?;
     assert!(edit.before().tensor("a")?.fault().is_some());
     edit.rename("a", "c")?;
     edit.commit()?;
@@ -344,24 +315,11 @@ fn compacted_it_holds_what_it_says_and_nothing_else() -> Result {
     let (expected, hashes) = (values(&open), open.hash(&zt::HashOptions::default())?);
 
     let (before, after) = zt::compact(&path, None)?;
-    assert_eq!(
-        (before, after),
-        (open.byte_len(), std::fs::metadata(&path)?.len())
-    );
+    assert_eq!((before, after), (open.byte_len(), std::fs::metadata(&path)?.len()));
     let file = File::open(&path)?;
     assert_eq!(values(&file), expected);
-    assert_eq!(
-        file.hash(&zt::HashOptions::default())?.content,
-        hashes.content
-    );
-    let span = |name| {
-        file.tensor(name)
-            .unwrap()
-            .component("data")
-            .unwrap()
-            .blob
-            .span
-    };
+    assert_eq!(file.hash(&zt::HashOptions::default())?.content, hashes.content);
+    let span = |name| file.tensor(name).unwrap().component("data").unwrap().blob.span;
     assert_eq!(span("many"), span("tied"));
     let options = VerifyOptions::new().strict(true);
     assert!(file.verify(&options)?.is_ok());
@@ -377,10 +335,7 @@ fn a_file_with_an_unreadable_object_is_not_compacted() -> Result {
     bytes[64] ^= 1;
     std::fs::write(fixture.path(), &bytes)?;
     let error = zt::compact(fixture.path(), None).unwrap_err();
-    assert_eq!(
-        (error.code(), error.object()),
-        ("digest-mismatch", Some("a"))
-    );
+    assert_eq!((error.code(), error.object()), ("digest-mismatch", Some("a")));
     assert!(std::fs::read(fixture.path())? == bytes);
     assert_eq!(std::fs::read_dir(fixture.folder.path())?.count(), 1);
     Ok(())

@@ -24,11 +24,7 @@ fn killed_between_any_two_steps_it_leaves_the_old_file_or_the_new_one() {
             });
             is_new |= seen == after && after != before;
             let expected = if is_new { &after } else { &before };
-            assert!(
-                seen == *expected,
-                "{}: neither file after step {at}",
-                operation.name
-            );
+            assert!(seen == *expected, "{}: neither file after step {at}", operation.name);
         }
         assert!(is_new || after == before, "{}", operation.name);
     }
@@ -125,36 +121,22 @@ fn a_file_without_objects_is_edited_like_any_other() {
     zt::Writer::new(&mut empty).unwrap().finish().unwrap();
     let storage = Recorder::new(&empty, Failure::Never);
     let mut editor = edit(&storage).unwrap();
-    editor
-        .writer()
-        .add("first", &simulated::dense(&[1, 2]))
-        .unwrap();
+    editor.writer().add("first", &simulated::dense(&[1, 2])).unwrap();
     editor.commit().unwrap();
     let found = values(&storage.file()).unwrap();
-    assert_eq!(
-        found.into_iter().collect::<Vec<_>>(),
-        [("first".to_owned(), vec![1, 2])]
-    );
+    assert_eq!(found.into_iter().collect::<Vec<_>>(), [("first".to_owned(), vec![1, 2])]);
 }
 
 #[test]
 fn an_error_at_any_step_leaves_the_old_file_or_the_new_one() {
     for operation in &OPERATIONS {
         let (old, steps, before, after) = whole(operation);
-        let cut = steps
-            .iter()
-            .rposition(|step| matches!(step, Step::SetLen(_)))
-            .unwrap();
+        let cut = steps.iter().rposition(|step| matches!(step, Step::SetLen(_))).unwrap();
         for at in 0..steps.len() {
             for failure in [Failure::Once(at), Failure::From(at)] {
                 let storage = Recorder::new(&old, failure);
                 let error = run(&storage, operation).unwrap_err();
-                assert_eq!(
-                    error.kind(),
-                    ErrorKind::Io,
-                    "{} {failure:?}",
-                    operation.name
-                );
+                assert_eq!(error.kind(), ErrorKind::Io, "{} {failure:?}", operation.name);
                 let (file, steps) = storage.with(|state| (state.file.clone(), state.steps.clone()));
                 let seen = values(&file).unwrap_or_else(|error| {
                     panic!("{} {failure:?}: unreadable: {error}", operation.name)
@@ -163,10 +145,7 @@ fn an_error_at_any_step_leaves_the_old_file_or_the_new_one() {
                 if at <= cut && failure == Failure::Once(at) {
                     assert!(file == old, "{} {failure:?}: not undone", operation.name);
                 }
-                let syncs = steps
-                    .iter()
-                    .skip(at)
-                    .filter(|step| matches!(step, Step::Sync));
+                let syncs = steps.iter().skip(at).filter(|step| matches!(step, Step::Sync));
                 assert!(syncs.count() <= 1, "only the old length is made durable");
             }
         }
@@ -198,11 +177,7 @@ fn after_a_failure_every_further_step_is_refused() {
     let storage = Recorder::new(&old, Failure::Once(0));
     let mut edit = edit(&storage).unwrap();
     let many = vec![9; 700_000];
-    let mut add = |name: &str| {
-        edit.writer()
-            .add(name, &simulated::dense(&many))
-            .unwrap_err()
-    };
+    let mut add = |name: &str| edit.writer().add(name, &simulated::dense(&many)).unwrap_err();
     assert_eq!(add("new").kind(), ErrorKind::Io);
     assert_eq!(add("newer").kind(), ErrorKind::Misuse, "out of order");
     assert_eq!(edit.reserve(1).unwrap_err().kind(), ErrorKind::Io);
@@ -220,10 +195,7 @@ fn a_full_disk_is_an_error_with_the_missing_bytes() {
     assert_eq!(error.kind(), ErrorKind::Io);
     let cause = std::error::Error::source(&error).unwrap();
     let cause = cause.source().and_then(|cause| cause.downcast_ref());
-    assert_eq!(
-        cause.map(std::io::Error::kind),
-        Some(std::io::ErrorKind::StorageFull)
-    );
+    assert_eq!(cause.map(std::io::Error::kind), Some(std::io::ErrorKind::StorageFull));
     let error = std::io::Error::from(error);
     assert_eq!(error.kind(), std::io::ErrorKind::StorageFull);
     // The manifest that is left, and pages for the old one once more.

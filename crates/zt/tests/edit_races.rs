@@ -53,8 +53,7 @@ fn readers_open_the_file_at_any_moment_of_200_edits() -> Result {
         let edits = (1..=EDITS).try_for_each(|at| {
             let mut edit = File::edit(&path)?;
             edit.remove(&(at - 1).to_string())?;
-            edit.writer()
-                .add(&at.to_string(), &dense(&[at as u64; 64]))?;
+            edit.writer().add(&at.to_string(), &dense(&[at as u64; 64]))?;
             edit.commit()
         });
         is_over.store(true, Ordering::Relaxed);
@@ -133,8 +132,7 @@ impl Storage for SmallDisk {
 
     fn set_len(&self, byte_len: u64) -> std::io::Result<()> {
         let len = self.byte_len()?;
-        self.changes
-            .fetch_add(usize::from(byte_len != len), Ordering::Relaxed);
+        self.changes.fetch_add(usize::from(byte_len != len), Ordering::Relaxed);
         Ok(())
     }
 
@@ -166,11 +164,7 @@ fn a_full_disk_is_an_error_before_anything_changes() -> Result {
     let error = begin(WriteOptions::new())?.reserve(2 << 20).unwrap_err();
     assert_eq!(error.kind(), zt::ErrorKind::Io);
     assert_eq!(disk.changes.load(Ordering::Relaxed), 0);
-    assert!(
-        begin(WriteOptions::new())?
-            .reserve((1 << 19) + 4096)
-            .is_err()
-    );
+    assert!(begin(WriteOptions::new())?.reserve((1 << 19) + 4096).is_err());
     assert_eq!(disk.changes.load(Ordering::Relaxed), 0);
     // What fits without the room to spare fits, to the page.
     begin(WriteOptions::new())?.reserve(1 << 19)?;

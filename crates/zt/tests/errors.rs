@@ -23,10 +23,7 @@ fn check(error: &Error, kind: ErrorKind, code: &str, place: &str) {
 }
 
 fn one() -> Dense<'static> {
-    Dense::from_slice(&[1], &[1u8])
-        .unwrap()
-        .into_owned()
-        .unwrap()
+    Dense::from_slice(&[1], &[1u8]).unwrap().into_owned().unwrap()
 }
 
 #[test]
@@ -53,30 +50,10 @@ fn of_calls() {
     let options = VerifyOptions::new().progress(zt::Progress::new(&stop));
     let stopped = file.verify(&options).unwrap_err();
     for (error, kind, code, place) in [
-        (
-            file.tensor("nobody").unwrap_err(),
-            ErrorKind::Misuse,
-            "not-found",
-            "nobody",
-        ),
-        (
-            ramp.bytes("values").unwrap_err(),
-            ErrorKind::Misuse,
-            "not-found",
-            "ramp",
-        ),
-        (
-            ramp.slice_csr(&[Slice::ALL]).unwrap_err(),
-            ErrorKind::Misuse,
-            "misuse",
-            "ramp",
-        ),
-        (
-            graph.slice_coo(&[Slice::ALL]).unwrap_err(),
-            ErrorKind::Misuse,
-            "misuse",
-            "graph",
-        ),
+        (file.tensor("nobody").unwrap_err(), ErrorKind::Misuse, "not-found", "nobody"),
+        (ramp.bytes("values").unwrap_err(), ErrorKind::Misuse, "not-found", "ramp"),
+        (ramp.slice_csr(&[Slice::ALL]).unwrap_err(), ErrorKind::Misuse, "misuse", "ramp"),
+        (graph.slice_coo(&[Slice::ALL]).unwrap_err(), ErrorKind::Misuse, "misuse", "graph"),
         (twice, ErrorKind::Misuse, "duplicate-name", "a\\nb"),
         (role, ErrorKind::Misuse, "duplicate-name", "twice/half"),
         (deep, ErrorKind::Misuse, "misuse", "deep"),
@@ -149,9 +126,7 @@ fn of_files() {
         let file = File::from_bytes(bytes.to_vec()).unwrap();
         file.verify(&strict).unwrap().problems
     };
-    let [padding] = &problems(&bytes)[..] else {
-        unreachable!()
-    };
+    let [padding] = &problems(&bytes)[..] else { unreachable!() };
     check(padding, ErrorKind::Malformed, "padding", "at 20");
     bytes[20] = 0;
     // The places of faults in the manifest are offsets in the file.
@@ -162,20 +137,14 @@ fn of_files() {
     assert_eq!((error.code(), error.offset()), ("version", Some(at as u64)));
     bytes[at + 1] = b'1';
     bytes[64] ^= 4;
-    let [digest] = &problems(&bytes)[..] else {
-        unreachable!()
-    };
+    let [digest] = &problems(&bytes)[..] else { unreachable!() };
     let [was, is] = [1, 5].map(|byte| DigestAlgorithm::Crc32c.digest(&[byte]).unwrap());
     let kind = ErrorKind::DigestMismatch;
     check(digest, kind, "digest-mismatch", "x/data at 64..65");
     let text = digest.message();
     assert!([was, is].iter().all(|sum| text.contains(&sum.to_string())));
 
-    let limits = Limits {
-        name_len: 1,
-        rank: 2,
-        ..Limits::default()
-    };
+    let limits = Limits { name_len: 1, rank: 2, ..Limits::default() };
     let options = OpenOptions::new().limits(limits);
     let mut builder = FileBuilder::new(Kind::new("test"), options);
     let source = builder.source(Memory::new([1, 2, 3, 4]));
@@ -195,24 +164,9 @@ fn of_files() {
             "unsupported",
             "x",
         ),
-        (
-            file.tensor("long").unwrap_err(),
-            ErrorKind::Limit,
-            "schema",
-            "long",
-        ),
-        (
-            file.tensor("d").unwrap_err(),
-            ErrorKind::Limit,
-            "schema",
-            "d",
-        ),
-        (
-            file.tensor("o").unwrap_err(),
-            ErrorKind::Malformed,
-            "bounds",
-            "o/data at 3",
-        ),
+        (file.tensor("long").unwrap_err(), ErrorKind::Limit, "schema", "long"),
+        (file.tensor("d").unwrap_err(), ErrorKind::Limit, "schema", "d"),
+        (file.tensor("o").unwrap_err(), ErrorKind::Malformed, "bounds", "o/data at 3"),
     ] {
         check(&error, kind, code, place);
     }
@@ -242,21 +196,10 @@ fn the_first_place_that_is_named_stays() {
         (error().with_offset(3).with_span(span(9)), "at 3"),
         (error().with_span(span(3)).with_offset(9), "at 3..7"),
         (named.clone(), "w/data"),
-        (
-            named.clone().with_object("v").with_component("values"),
-            "w/data",
-        ),
+        (named.clone().with_object("v").with_component("values"), "w/data"),
         (named.clone().with_span(span(3)), "w/data at 3..7"),
-        (
-            error()
-                .with_path(Path::new("a.zt"))
-                .with_path(Path::new("b.zt")),
-            "a.zt",
-        ),
-        (
-            named.with_path(Path::new("a.zt")).with_offset(3),
-            "a.zt: w/data at 3",
-        ),
+        (error().with_path(Path::new("a.zt")).with_path(Path::new("b.zt")), "a.zt"),
+        (named.with_path(Path::new("a.zt")).with_offset(3), "a.zt: w/data at 3"),
         // A component is nothing without its object.
         (error().with_component("data"), ""),
     ] {
@@ -322,14 +265,8 @@ fn no_debug_text_holds_tensors() {
     let go_on = |_| ControlFlow::Continue(());
     for (text, words) in [
         (format!("{file:?}"), file_text),
-        (
-            format!("{:?}", entries[0]),
-            "Entry { name: \"ramp\", fault: None, .. }",
-        ),
-        (
-            format!("{:?}", ramp.dense_reader().unwrap()),
-            "DenseReader { .. }",
-        ),
+        (format!("{:?}", entries[0]), "Entry { name: \"ramp\", fault: None, .. }"),
+        (format!("{:?}", ramp.dense_reader().unwrap()), "DenseReader { .. }"),
         (
             format!("{:?}", file.tensor("none").unwrap()),
             "Tensor { name: \"none\", object: Object { shape: [0, 7], format: \"dense\", \
@@ -345,14 +282,8 @@ fn no_debug_text_holds_tensors() {
             "ObjectWriter { name: \"w\", object: Object { shape: [3], format: \"dense\", \
              attributes: None, components: [], extra: {} }, .. }",
         ),
-        (
-            format!("{data:?}"),
-            "ComponentWriter { role: \"data\", written: 2, .. }",
-        ),
-        (
-            format!("{builder:?}"),
-            "FileBuilder { kind: Kind(\"test\"), objects: 0, .. }",
-        ),
+        (format!("{data:?}"), "ComponentWriter { role: \"data\", written: 2, .. }"),
+        (format!("{builder:?}"), "FileBuilder { kind: Kind(\"test\"), objects: 0, .. }"),
         (
             format!("{:?}", VerifyOptions::new().progress(Progress::new(&go_on))),
             "VerifyOptions { strict: false, threads: None, progress: Some(Progress) }",
@@ -386,19 +317,10 @@ fn errors_of_every_layer_have_their_kind() {
             .into(),
             ErrorKind::Limit,
         ),
-        (
-            zt::container::Error::Misuse(zt::container::Misuse::Order).into(),
-            ErrorKind::Misuse,
-        ),
+        (zt::container::Error::Misuse(zt::container::Misuse::Order).into(), ErrorKind::Misuse),
         (zt::manifest::Error::from(io()).into(), ErrorKind::Io),
-        (
-            zt::manifest::Error::Misuse(misuse).into(),
-            ErrorKind::Misuse,
-        ),
-        (
-            zt::manifest::Error::FooterMissing.into(),
-            ErrorKind::Malformed,
-        ),
+        (zt::manifest::Error::Misuse(misuse).into(), ErrorKind::Misuse),
+        (zt::manifest::Error::FooterMissing.into(), ErrorKind::Malformed),
         (
             zt::formats::Error::Unsupported(zt::formats::Unsupported::Format("x".into())).into(),
             ErrorKind::Unsupported,
@@ -407,14 +329,8 @@ fn errors_of_every_layer_have_their_kind() {
             zt::formats::Error::Misuse(zt::formats::Misuse::NotFinite { position: 0 }).into(),
             ErrorKind::Misuse,
         ),
-        (
-            zt::formats::Error::Allocation { byte_len: 1 }.into(),
-            ErrorKind::Limit,
-        ),
-        (
-            zt::formats::Violation::MissingComponent.of("data").into(),
-            ErrorKind::Malformed,
-        ),
+        (zt::formats::Error::Allocation { byte_len: 1 }.into(), ErrorKind::Limit),
+        (zt::formats::Violation::MissingComponent.of("data").into(), ErrorKind::Malformed),
     ] {
         assert_eq!(error.kind(), kind, "{error}");
     }

@@ -20,9 +20,7 @@ use zt::{
 type Work = (&'static str, fn(&File) -> Result<(), Error>);
 
 fn each(file: &File, work: impl Fn(&Tensor<'_>) -> Result<(), Error>) -> Result<(), Error> {
-    file.names()
-        .map(|name| file.tensor(name))
-        .try_for_each(|tensor| work(&tensor?))
+    file.names().map(|name| file.tensor(name)).try_for_each(|tensor| work(&tensor?))
 }
 
 fn each_component(
@@ -88,11 +86,7 @@ const WORKS: [Work; 13] = [
         })
     }),
     ("slice", |file| {
-        let range = Slice::Range {
-            start: Some(0),
-            stop: Some(1),
-            step: 1,
-        };
+        let range = Slice::Range { start: Some(0), stop: Some(1), step: 1 };
         each(file, |tensor| {
             let expected = expected().tensor(tensor.name())?;
             assert!(tensor.slice(&[range])? == expected.slice(&[range])?);
@@ -104,10 +98,8 @@ const WORKS: [Work; 13] = [
         file.tensor("graph")?.view::<Csr<'_>>().map(drop)
     }),
     ("read_many", |file| {
-        let tensors: Vec<Tensor<'_>> = file
-            .names()
-            .map(|name| file.tensor(name).unwrap())
-            .collect();
+        let tensors: Vec<Tensor<'_>> =
+            file.names().map(|name| file.tensor(name).unwrap()).collect();
         let wanted: Vec<(Tensor<'_>, &str)> = tensors
             .iter()
             .flat_map(|tensor| tensor.components().map(|(role, _)| (*tensor, role)))
@@ -118,10 +110,8 @@ const WORKS: [Work; 13] = [
         Ok(())
     }),
     ("to_dense_many", |file| {
-        let tensors: Vec<Tensor<'_>> = file
-            .names()
-            .map(|name| file.tensor(name).unwrap())
-            .collect();
+        let tensors: Vec<Tensor<'_>> =
+            file.names().map(|name| file.tensor(name).unwrap()).collect();
         for (found, tensor) in file.to_dense_many(&tensors).into_iter().zip(&tensors) {
             assert!(found? == expected().tensor(tensor.name())?.to_dense()?);
         }
@@ -185,11 +175,7 @@ fn a_read_that_fails_is_told_and_the_file_works_again() {
 fn a_read_that_fails_within_a_large_component_is_told() {
     let values: Vec<u32> = (0..600_000).map(|at| at / 7).collect();
     let dense = Dense::from_slice(&[600_000], &values).unwrap();
-    for digest in [
-        None,
-        Some(DigestAlgorithm::Crc32c),
-        Some(DigestAlgorithm::Sha256),
-    ] {
+    for digest in [None, Some(DigestAlgorithm::Crc32c), Some(DigestAlgorithm::Sha256)] {
         for write in [WriteOptions::new(), WriteOptions::new().zstd(1)] {
             let bytes: Arc<[u8]> = Arc::from(common::written(&dense, write.digest(digest)));
             let sound = File::from_bytes(bytes.to_vec()).unwrap();
@@ -228,9 +214,7 @@ fn a_read_that_fails_while_opening_is_told() {
         let faults = Faults::new(failure);
         let open = |_: &()| {
             let file = OpenOptions::new().open_source(Faulty::new(&bytes, &faults))?;
-            file.entries()
-                .iter()
-                .try_for_each(|entry| entry.tensor().map(drop))
+            file.entries().iter().try_for_each(|entry| entry.tensor().map(drop))
         };
         let reads = strike_every_read("open", failure, &faults, || (), open);
         assert!(reads >= 2, "{reads}");
@@ -266,11 +250,8 @@ fn a_source_that_becomes_shorter_gives_errors_and_no_other_bytes() {
         for says_so in [false, true] {
             for cut in (0..bytes.len()).step_by(97) {
                 let byte_len = Arc::new(AtomicU64::new(bytes.len() as u64));
-                let source = Shrinking {
-                    bytes: bytes.clone(),
-                    byte_len: Arc::clone(&byte_len),
-                    says_so,
-                };
+                let source =
+                    Shrinking { bytes: bytes.clone(), byte_len: Arc::clone(&byte_len), says_so };
                 let file = OpenOptions::new().open_source(source).unwrap();
                 byte_len.store(cut as u64, Ordering::SeqCst);
                 for (name, work) in WORKS {

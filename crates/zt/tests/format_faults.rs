@@ -11,10 +11,7 @@ use zt::{Attributes, DType, File, HashOptions, VerifyOptions, Writer};
 fn file() -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut writer = Writer::new(&mut bytes).unwrap();
-    let mut object = writer
-        .begin("w", &[2, 4], "quantized_group")
-        .unwrap()
-        .unchecked();
+    let mut object = writer.begin("w", &[2, 4], "quantized_group").unwrap().unchecked();
     let mut attributes = Attributes::new();
     attributes.insert("bits", 4u64);
     attributes.insert("group_size", 4u64);
@@ -38,10 +35,7 @@ fn file() -> Vec<u8> {
 fn components_are_read_and_the_meaning_is_an_error() {
     let file = File::from_bytes(file()).unwrap();
     let tensor = file.tensor("w").unwrap();
-    assert_eq!(
-        *tensor.bytes("packed_weight").unwrap(),
-        [0x10, 0x32, 0x54, 0x76]
-    );
+    assert_eq!(*tensor.bytes("packed_weight").unwrap(), [0x10, 0x32, 0x54, 0x76]);
     assert_eq!(tensor.component("scales").unwrap().dtype, Some(DType::F32));
     assert_eq!(tensor.fault().unwrap().code(), "attribute");
     for error in [
@@ -103,10 +97,7 @@ fn a_copy_keeps_the_object_as_it_is() {
     writer.finish().unwrap();
     let copy = File::from_bytes(bytes).unwrap();
     let tensor = copy.tensor("w").unwrap();
-    assert_eq!(
-        tensor.object().attributes,
-        file.tensor("w").unwrap().object().attributes
-    );
+    assert_eq!(tensor.object().attributes, file.tensor("w").unwrap().object().attributes);
     assert_eq!(tensor.fault().unwrap().code(), "attribute");
     assert_eq!(tensor.bytes("scales").unwrap().len(), 8);
 }

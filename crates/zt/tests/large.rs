@@ -1,10 +1,6 @@
 //! Components that are large enough to be read on several cores.
 #![cfg(feature = "zstd")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::cast_possible_truncation,
-    reason = "tests"
-)]
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "tests")]
 
 mod common;
 
@@ -20,9 +16,7 @@ fn values() -> Vec<u32> {
 fn file_of(options: WriteOptions, values: &[u32]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut writer = options.to_writer(&mut bytes).unwrap();
-    writer
-        .add("x", &Dense::from_slice(&[COUNT as u64], values).unwrap())
-        .unwrap();
+    writer.add("x", &Dense::from_slice(&[COUNT as u64], values).unwrap()).unwrap();
     writer.finish().unwrap();
     bytes
 }
@@ -35,10 +29,7 @@ fn every_option() -> Vec<(&'static str, WriteOptions)> {
         ("raw sha256", raw().digest(Some(DigestAlgorithm::Sha256))),
         ("zstd", raw().zstd(1).digest(None)),
         ("zstd crc32c", raw().zstd(1)),
-        (
-            "zstd sha256",
-            raw().zstd(1).digest(Some(DigestAlgorithm::Sha256)),
-        ),
+        ("zstd sha256", raw().zstd(1).digest(Some(DigestAlgorithm::Sha256))),
     ]
 }
 
@@ -58,10 +49,7 @@ fn every_source_and_encoding_gives_the_same_values() {
 #[test]
 fn a_flipped_bit_anywhere_is_a_wrong_digest() {
     let values = values();
-    for (name, options) in every_option()
-        .into_iter()
-        .filter(|(name, _)| name.contains(' '))
-    {
+    for (name, options) in every_option().into_iter().filter(|(name, _)| name.contains(' ')) {
         let bytes = file_of(options, &values);
         let span = span_of(&File::from_bytes(bytes.clone()).unwrap(), "x", "data");
         let (start, len) = (span.offset() as usize, span.byte_len() as usize);
@@ -72,11 +60,7 @@ fn a_flipped_bit_anywhere_is_a_wrong_digest() {
                 let file = file.unwrap();
                 let error = file.tensor("x").unwrap().bytes("data").unwrap_err();
                 assert_eq!(error.code(), "digest-mismatch", "{name}, {source}, {at}");
-                assert_eq!(
-                    error.offset(),
-                    Some(span.offset()),
-                    "{name}, {source}, {at}"
-                );
+                assert_eq!(error.offset(), Some(span.offset()), "{name}, {source}, {at}");
             }
         }
     }
@@ -88,15 +72,7 @@ fn a_seek_table_that_lies_gives_an_error_or_the_right_values() {
     let values = values();
     let bytes = file_of(WriteOptions::new().zstd(1).digest(None), &values);
     let file = File::from_bytes(bytes.clone()).unwrap();
-    assert_eq!(
-        file.tensor("x")
-            .unwrap()
-            .component("data")
-            .unwrap()
-            .blob
-            .encoding,
-        Encoding::Zstd
-    );
+    assert_eq!(file.tensor("x").unwrap().component("data").unwrap().blob.encoding, Encoding::Zstd);
     let span = span_of(&file, "x", "data");
     let end = span.end() as usize;
     for back in (1..20).chain([25, 33, 41, 57]) {

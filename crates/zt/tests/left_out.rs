@@ -52,11 +52,8 @@ const U16: Option<DType> = Some(DType::U16);
 
 fn csr(says: bool, indptr: &[u64], indices: &[u64], values: &[u8]) -> File {
     let (indptr, indices) = (words(indptr), words(indices));
-    let components = [
-        ("values", U16, values),
-        ("indices", U64, &indices),
-        ("indptr", U64, &indptr),
-    ];
+    let components =
+        [("values", U16, values), ("indices", U64, &indices), ("indptr", U64, &indptr)];
     file("sparse_csr", &[2, 3], says, &components)
 }
 
@@ -99,11 +96,7 @@ fn lengths_that_fit_are_as_good_as_those_that_are_said() {
             let mut hash = file.hash(&options).unwrap();
             let (_, object) = hash.objects.remove(0);
             let object = object.unwrap();
-            (
-                hash.content.unwrap(),
-                object.components,
-                object.dense.unwrap(),
-            )
+            (hash.content.unwrap(), object.components, object.dense.unwrap())
         });
         assert_eq!(found, expected);
         assert!(left_out.verify(&VerifyOptions::default()).unwrap().is_ok());
@@ -126,36 +119,12 @@ fn lengths_that_contradict_each_other_are_found_by_whoever_decodes() {
         error.code()
     };
     for (name, file, expected) in [
-        (
-            "short pointers",
-            csr(false, &[0, 3], &[0, 2, 1], &values),
-            "zstd",
-        ),
-        (
-            "long pointers",
-            csr(false, &[0, 2, 3, 3], &[0, 2, 1], &values),
-            "zstd",
-        ),
-        (
-            "few values",
-            csr(false, &[0, 2, 3], &[0, 2, 1], &values[..4]),
-            MISMATCH,
-        ),
-        (
-            "half a value",
-            csr(false, &[0, 2, 3], &[0, 2, 1], &values[..5]),
-            MISMATCH,
-        ),
-        (
-            "odd coordinates",
-            coo(false, &[0, 0, 1, 0, 2], &values),
-            MISMATCH,
-        ),
-        (
-            "few coordinates",
-            coo(false, &[0, 0, 0, 2], &values),
-            MISMATCH,
-        ),
+        ("short pointers", csr(false, &[0, 3], &[0, 2, 1], &values), "zstd"),
+        ("long pointers", csr(false, &[0, 2, 3, 3], &[0, 2, 1], &values), "zstd"),
+        ("few values", csr(false, &[0, 2, 3], &[0, 2, 1], &values[..4]), MISMATCH),
+        ("half a value", csr(false, &[0, 2, 3], &[0, 2, 1], &values[..5]), MISMATCH),
+        ("odd coordinates", coo(false, &[0, 0, 1, 0, 2], &values), MISMATCH),
+        ("few coordinates", coo(false, &[0, 0, 0, 2], &values), MISMATCH),
         ("few numbers", dense(false, U16, &values), "zstd"),
     ] {
         let report = file.verify(&VerifyOptions::default()).unwrap();
@@ -168,11 +137,7 @@ fn lengths_that_contradict_each_other_are_found_by_whoever_decodes() {
             "sparse_coo" => tensor.slice_coo(&some).map(drop),
             _ => tensor.slice(&some).map(drop),
         };
-        let results = [
-            part,
-            tensor.slice(&some).map(drop),
-            tensor.to_dense().map(drop),
-        ];
+        let results = [part, tensor.slice(&some).map(drop), tensor.to_dense().map(drop)];
         for result in results {
             assert_eq!(code(result.unwrap_err()), expected, "{name}");
         }
@@ -186,11 +151,7 @@ fn a_component_has_to_say_of_which_dtype_it_is_where_nothing_else_does() {
     let components = [("values", U16, &[1, 0][..]), ("coords", None, &coords)];
     for (file, code, role) in [
         (dense(false, None, &twelve), "dtype", "data"),
-        (
-            file("sparse_coo", &[2, 3], false, &components),
-            "index-dtype",
-            "coords",
-        ),
+        (file("sparse_coo", &[2, 3], false, &components), "index-dtype", "coords"),
     ] {
         let tensor = file.tensor("x").unwrap();
         let error = tensor.fault().unwrap();
@@ -206,11 +167,9 @@ fn scales_without_a_dtype_are_as_wide_as_they_are_long() {
         4 => 1f32.to_le_bytes().to_vec(),
         _ => vec![1; width],
     };
-    for (width, expected, has_values) in [
-        (2, DType::F16, true),
-        (4, DType::F32, true),
-        (3, DType::U8, false),
-    ] {
+    for (width, expected, has_values) in
+        [(2, DType::F16, true), (4, DType::F32, true), (3, DType::U8, false)]
+    {
         let scales = one(width).repeat(2);
         let components = [
             ("data", Some(DType::U8), &[0x21, 0x43][..]),
@@ -242,9 +201,7 @@ fn scales_without_a_dtype_are_as_wide_as_they_are_long() {
 /// The shape does not give the length of an unknown type either: any length is right.
 #[test]
 fn the_length_of_values_of_an_unknown_type_is_counted() {
-    let content: Vec<u8> = (0..5_000_000u32)
-        .map(|at| (at / 3).to_le_bytes()[0])
-        .collect();
+    let content: Vec<u8> = (0..5_000_000u32).map(|at| (at / 3).to_le_bytes()[0]).collect();
     let file = |format: &'static str, says: bool, roles: &[&'static str]| {
         let (mut bytes, mut object) = (Vec::new(), Object::new([5_000_000], format));
         for role in roles {
@@ -260,10 +217,7 @@ fn the_length_of_values_of_an_unknown_type_is_counted() {
         }
         of_one(object, bytes)
     };
-    for (format, roles) in [
-        ("dense", &["data"][..]),
-        ("zt.planes/1", &["plane0", "plane1"]),
-    ] {
+    for (format, roles) in [("dense", &["data"][..]), ("zt.planes/1", &["plane0", "plane1"])] {
         let [left_out, said] = [false, true].map(|says| {
             let file = file(format, says, roles);
             let tensor = file.tensor("x").unwrap();

@@ -1,10 +1,6 @@
 //! Many components in one call.
 #![cfg(feature = "zstd")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::cast_possible_truncation,
-    reason = "tests"
-)]
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "tests")]
 
 mod common;
 
@@ -99,11 +95,8 @@ fn what_cannot_be_read_is_an_error_in_its_place_alone() {
             .filter_map(|((tensor, _), found)| Some((tensor.name(), found.as_ref().err()?.code())))
             .collect();
         wrong.sort_unstable();
-        let expected = [
-            ("007", "digest-mismatch"),
-            ("100", "digest-mismatch"),
-            ("graph", "not-found"),
-        ];
+        let expected =
+            [("007", "digest-mismatch"), ("100", "digest-mismatch"), ("graph", "not-found")];
         assert_eq!(wrong, expected, "{source}");
         let mut short = [0; 3];
         let into = vec![(file.tensor("001").unwrap(), "data", &mut short[..])];
@@ -160,9 +153,7 @@ fn components_of_several_sources_come_each_from_its_own() {
         builder.object(format!("{at:02}"), object, sources[at as usize % 2]);
     }
     let file = builder.build().unwrap();
-    let tensors = file
-        .names()
-        .map(|name| (file.tensor(name).unwrap(), "data"));
+    let tensors = file.names().map(|name| (file.tensor(name).unwrap(), "data"));
     let wanted: Vec<_> = tensors.collect();
     for ((tensor, _), found) in wanted.iter().zip(file.read_many(&wanted)) {
         let at: u8 = tensor.name().parse().unwrap();
@@ -212,11 +203,7 @@ fn values_of_byte_planes_share_memory_and_stay_by_themselves() {
     }
     writer.finish().unwrap();
     // The second is damaged.
-    let span = span_of(
-        &File::from_bytes(bytes.clone()).unwrap(),
-        "second",
-        "plane0",
-    );
+    let span = span_of(&File::from_bytes(bytes.clone()).unwrap(), "second", "plane0");
     bytes[span.offset() as usize + 99] ^= 1;
     for (source, file) in every_source(&bytes, &OpenOptions::new()) {
         let file = file.unwrap();
@@ -271,9 +258,7 @@ fn a_length_that_no_memory_has_is_an_error_in_its_place_alone() {
     }
     let file = builder.build().unwrap();
     let found = file.read_many(&all(&file)).into_iter();
-    let found: Vec<_> = found
-        .map(|found| found.map(|found| found.bytes.len()))
-        .collect();
+    let found: Vec<_> = found.map(|found| found.map(|found| found.bytes.len())).collect();
     assert!(matches!(found[..], [Ok(5), Err(_), Ok(6)]), "{found:?}");
 }
 
@@ -307,10 +292,8 @@ fn progress_of_a_bulk_read_counts_stored_bytes_and_stops_it() {
             before if before >= most => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
         };
-        let wanted = vec![
-            (file.tensor("a").unwrap(), "data", a),
-            (file.tensor("b").unwrap(), "data", b),
-        ];
+        let wanted =
+            vec![(file.tensor("a").unwrap(), "data", a), (file.tensor("b").unwrap(), "data", b)];
         let results = file.read_many_into_with(wanted, zt::Progress::new(&count));
         let is_ok = results.iter().all(Result::is_ok);
         (is_ok, seen.into_inner())

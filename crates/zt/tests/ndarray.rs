@@ -16,10 +16,7 @@ fn file_of(options: WriteOptions, object: &dyn ToObject) -> File {
 #[test]
 fn an_array_that_was_written_is_read_and_borrowed_where_it_is_raw() {
     let values = Array3::from_shape_fn((4, 3, 2), |(a, b, c)| (a * 100 + b * 10 + c) as u64);
-    for (view, options) in [
-        (true, WriteOptions::new()),
-        (false, WriteOptions::new().zstd(1)),
-    ] {
+    for (view, options) in [(true, WriteOptions::new()), (false, WriteOptions::new().zstd(1))] {
         let file = file_of(options, &values.view().reversed_axes());
         let found = file.tensor("x").unwrap().array::<u64>().unwrap();
         assert_eq!(found.shape(), [2, 3, 4]);

@@ -1,11 +1,6 @@
 //! Blobs that overlap, which a few bytes of a manifest can make as many times the file as it names
 //! them: nothing that reads or writes all of them takes as much.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "tests"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 #[allow(unused_imports, reason = "each test uses some of it")]
 mod common;
@@ -48,10 +43,7 @@ impl Shingles {
             _ => None,
         };
         let span = Span::new(64 + at * self.step, self.len).unwrap();
-        let blob = Blob {
-            digest,
-            ..Blob::raw(span)
-        };
+        let blob = Blob { digest, ..Blob::raw(span) };
         Component::new(dtype, blob)
     }
 
@@ -71,29 +63,18 @@ fn file(data: &[u8], objects: Vec<(String, Object)>) -> Vec<u8> {
     container.begin_blob(64, None).unwrap();
     container.write(data).unwrap();
     container.end_blob().unwrap();
-    let manifest = Manifest {
-        attributes: None,
-        objects,
-        extra: Attributes::new(),
-    };
+    let manifest = Manifest { attributes: None, objects, extra: Attributes::new() };
     container.finish(&manifest.to_cbor().unwrap()).unwrap()
 }
 
 /// 1 MiB each, so that they stand for a hundred times the file.
 fn many() -> Shingles {
-    Shingles {
-        count: 128,
-        step: 64,
-        len: 1 << 20,
-    }
+    Shingles { count: 128, step: 64, len: 1 << 20 }
 }
 
 fn opened(bytes: &[u8], overlap: u64) -> (File, Arc<AtomicU64>) {
     let count = Arc::new(AtomicU64::new(0));
-    let limits = Limits {
-        overlap,
-        ..Limits::default()
-    };
+    let limits = Limits { overlap, ..Limits::default() };
     let source = Counted(bytes.to_vec(), Arc::clone(&count));
     let file = OpenOptions::new().limits(limits).open_source(source);
     (file.unwrap(), count)
@@ -114,11 +95,7 @@ fn they_are_compacted_as_one_and_share_what_they_shared() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.zt");
     // No more than eight times the file, so that each digest is compared.
-    let few = Shingles {
-        count: 20,
-        step: 64 << 10,
-        len: 1 << 20,
-    };
+    let few = Shingles { count: 20, step: 64 << 10, len: 1 << 20 };
     for step in [64, 4096, few.step] {
         let bytes = Shingles { step, ..few }.build();
         std::fs::write(&path, &bytes).unwrap();
@@ -172,11 +149,7 @@ fn compacting_never_makes_a_file_longer() {
 
 #[test]
 fn a_digest_that_is_wrong_stops_a_compaction_whichever_it_is() {
-    let shingles = Shingles {
-        count: 4,
-        step: 64,
-        len: 4096,
-    };
+    let shingles = Shingles { count: 4, step: 64, len: 4096 };
     let data = shingles.data();
     for wrong in 0..4 {
         let object = |at| {
@@ -219,18 +192,12 @@ fn verifying_and_hashing_read_so_many_times_the_file_and_no_more() {
     assert!(spent <= 9 * present + SLACK, "{spent} of {present}");
     assert!(!report.problems.is_empty());
     for problem in &report.problems {
-        assert_eq!(
-            (problem.code(), problem.kind()),
-            ("overlap", ErrorKind::Limit)
-        );
+        assert_eq!((problem.code(), problem.kind()), ("overlap", ErrorKind::Limit));
         assert!(problem.object().is_some() && problem.component() == Some("data"));
     }
     assert_eq!(report.components, 128);
     let read_all = report.bytes;
-    assert!(
-        read_all > 8 * present && read_all <= 8 * present + SLACK,
-        "{read_all}"
-    );
+    assert!(read_all > 8 * present && read_all <= 8 * present + SLACK, "{read_all}");
 
     let hash = file.hash(&HashOptions::default()).unwrap();
     let spent = read.swap(0, Ordering::Relaxed);
@@ -240,20 +207,12 @@ fn verifying_and_hashing_read_so_many_times_the_file_and_no_more() {
     assert_eq!(file.check_overlap().unwrap_err().code(), "overlap");
 
     // One at a time, each can be read.
-    assert_eq!(
-        file.tensor("w127").unwrap().to_vec::<u8>().unwrap().len(),
-        1 << 20
-    );
+    assert_eq!(file.tensor("w127").unwrap().to_vec::<u8>().unwrap().len(), 1 << 20);
     // And all of them, for a caller that asks for it.
     let (file, _) = opened(&bytes, 128);
     file.check_overlap().unwrap();
     assert!(file.verify(&VerifyOptions::default()).unwrap().is_ok());
-    assert!(
-        file.hash(&HashOptions::default())
-            .unwrap()
-            .content
-            .is_some()
-    );
+    assert!(file.hash(&HashOptions::default()).unwrap().content.is_some());
 }
 
 #[test]
@@ -297,21 +256,14 @@ fn comparing_reads_so_many_times_the_file_and_no_more() {
         let [Change::Unreadable { error, .. }] = &object.changes[..] else {
             panic!("{object:?}");
         };
-        assert_eq!(
-            (error.code(), error.object()),
-            ("overlap", Some(&*object.name))
-        );
+        assert_eq!((error.code(), error.object()), ("overlap", Some(&*object.name)));
     }
 }
 
 #[test]
 fn comparing_keeps_to_the_stricter_of_two_limits() {
     // Two pairs take 24 MiB, of files of 12: more than the 16 that any may have read.
-    let bytes = Shingles {
-        count: 2,
-        step: 64,
-        len: 6 << 20,
-    };
+    let bytes = Shingles { count: 2, step: 64, len: 6 << 20 };
     let bytes = bytes.build();
     for (of_a, of_b, changed) in [(1, 0, 1), (0, 1, 1), (1, 1, 0)] {
         let [(a, _), (b, _)] = [of_a, of_b].map(|overlap| opened(&bytes, overlap));
@@ -324,10 +276,7 @@ fn comparing_keeps_to_the_stricter_of_two_limits() {
 #[test]
 fn what_objects_share_is_compared_once() {
     let shared = |values: &[u8], digest| {
-        let blob = Blob {
-            digest,
-            ..Blob::raw(Span::new(64, values.len() as u64).unwrap())
-        };
+        let blob = Blob { digest, ..Blob::raw(Span::new(64, values.len() as u64).unwrap()) };
         let object = Object::new([values.len() as u64], "dense")
             .with_component("data", Component::new(zt::DType::U8, blob));
         let objects = (0..1000).map(|at| (format!("w{at}"), object.clone()));
@@ -344,11 +293,7 @@ fn what_objects_share_is_compared_once() {
     let diff = zt::diff::diff(&a, &b, &options).unwrap();
     assert_eq!(diff.changed.len(), 1000);
     let all_differ = |change: &Change| matches!(change, Change::Values { diff, .. } if diff.different == len as u64);
-    assert!(
-        diff.changed
-            .iter()
-            .all(|object| object.changes.iter().all(all_differ))
-    );
+    assert!(diff.changed.iter().all(|object| object.changes.iter().all(all_differ)));
     let diff = zt::diff::diff(&a, &damaged, &options).unwrap();
     assert_eq!(diff.changed.len(), 1000);
     for object in &diff.changed {
@@ -367,13 +312,7 @@ fn indices_are_held_to_so_many_shapes_and_no_more() {
     let count = 64u64 << 10;
     let values = vec![0; usize::try_from(count).unwrap()];
     let indices: Vec<u8> = (0..count).flat_map(u64::to_le_bytes).collect();
-    let data = [
-        &values[..],
-        &indices,
-        &0u64.to_le_bytes(),
-        &count.to_le_bytes(),
-    ]
-    .concat();
+    let data = [&values[..], &indices, &0u64.to_le_bytes(), &count.to_le_bytes()].concat();
     let part =
         |dtype, offset, len| Component::new(dtype, Blob::raw(Span::new(64 + offset, len).unwrap()));
     let object = |at| {
@@ -389,17 +328,8 @@ fn indices_are_held_to_so_many_shapes_and_no_more() {
     let report = sparse.verify(&VerifyOptions::default()).unwrap();
     let spent = read.load(Ordering::Relaxed);
     assert!(spent <= 9 * present + SLACK, "{spent} of {present}");
-    assert!(
-        report
-            .problems
-            .iter()
-            .all(|problem| problem.code() == "overlap")
-    );
-    assert!(
-        (100..256).contains(&report.problems.len()),
-        "{}",
-        report.problems.len()
-    );
+    assert!(report.problems.iter().all(|problem| problem.code() == "overlap"));
+    assert!((100..256).contains(&report.problems.len()), "{}", report.problems.len());
     let (sparse, _) = opened(&bytes, 1000);
     assert!(sparse.verify(&VerifyOptions::default()).unwrap().is_ok());
 }
@@ -448,10 +378,8 @@ fn planes_are_decoded_for_their_identity_so_many_times_and_no_more() {
 fn strict_verification_finds_every_range_that_overlaps_another() {
     let data = [0; 400];
     let object = |offset: u64, len: u64| {
-        let component = Component::new(
-            zt::DType::U8,
-            Blob::raw(Span::new(64 + offset, len).unwrap()),
-        );
+        let component =
+            Component::new(zt::DType::U8, Blob::raw(Span::new(64 + offset, len).unwrap()));
         Object::new([len], "dense").with_component("data", component)
     };
     let objects = [
@@ -566,12 +494,7 @@ fn a_frame_that_objects_share_whole_costs_nothing_more() {
     file.check_overlap().unwrap();
     let report = file.verify(&VerifyOptions::default()).unwrap();
     assert!(report.is_ok() && report.components == 1000);
-    assert!(
-        file.hash(&HashOptions::default())
-            .unwrap()
-            .content
-            .is_some()
-    );
+    assert!(file.hash(&HashOptions::default()).unwrap().content.is_some());
     let diff = zt::diff::diff(&file, &file.clone(), &DiffOptions::default()).unwrap();
     assert_eq!(diff.same, 1000);
 }

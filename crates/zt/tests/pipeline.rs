@@ -14,9 +14,8 @@ use zt::{
 fn noise(len: usize, seed: u64) -> Vec<u8> {
     let mut state = seed;
     let next = || {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 56) as u8
     };
     std::iter::repeat_with(next).take(len).collect()
@@ -24,10 +23,7 @@ fn noise(len: usize, seed: u64) -> Vec<u8> {
 
 /// Bytes of few values in no order: nothing repeats, and each takes less than eight bits.
 fn skewed(len: usize) -> Vec<u8> {
-    noise(len, 7)
-        .iter()
-        .map(|byte| byte & byte.rotate_left(3))
-        .collect()
+    noise(len, 7).iter().map(|byte| byte & byte.rotate_left(3)).collect()
 }
 
 fn ramp(len: usize) -> Vec<u8> {
@@ -46,21 +42,11 @@ fn components() -> Vec<Vec<u8>> {
 
 fn ways() -> Vec<ComponentOptions> {
     let mut ways = Vec::new();
-    for compression in [
-        Compression::None,
-        Compression::Zstd(1),
-        Compression::EntropyOnly,
-        Compression::Auto,
-    ] {
-        for digest in [
-            None,
-            Some(DigestAlgorithm::Crc32c),
-            Some(DigestAlgorithm::Sha256),
-        ] {
-            ways.push(ComponentOptions {
-                compression,
-                digest,
-            });
+    for compression in
+        [Compression::None, Compression::Zstd(1), Compression::EntropyOnly, Compression::Auto]
+    {
+        for digest in [None, Some(DigestAlgorithm::Crc32c), Some(DigestAlgorithm::Sha256)] {
+            ways.push(ComponentOptions { compression, digest });
         }
     }
     ways
@@ -139,9 +125,7 @@ fn neither_threads_nor_pieces_change_the_bytes() {
 fn components_that_are_added_together_give_the_same_bytes() {
     let components = components();
     for way in ways() {
-        let options = WriteOptions::new()
-            .compression(way.compression)
-            .digest(way.digest);
+        let options = WriteOptions::new().compression(way.compression).digest(way.digest);
         let expected = added(options.clone().threads(1), &components, &[way]);
         for threads in [1, 3] {
             let together = added_together(options.clone().threads(threads), &components);
@@ -157,18 +141,13 @@ fn of_objects_that_are_added_together_those_before_a_fault_stay() {
     let content = [ramp(3 << 20), noise(5 << 20, 8), ramp(40)];
     let [a, b, c] = content.each_ref().map(|content| dense(content));
     for way in ways() {
-        let options = WriteOptions::new()
-            .compression(way.compression)
-            .digest(way.digest);
+        let options = WriteOptions::new().compression(way.compression).digest(way.digest);
         let mut bytes = Vec::new();
         let mut writer = options.to_writer(&mut bytes).unwrap();
         writer.add("c", &c).unwrap();
         let names = ["a", "b", "a", "d"].into_iter();
         let error = writer.add_all(names.zip([&a, &b, &c, &c])).unwrap_err();
-        assert_eq!(
-            (error.code(), error.object()),
-            ("duplicate-name", Some("a"))
-        );
+        assert_eq!((error.code(), error.object()), ("duplicate-name", Some("a")));
         writer.add("e", &c).unwrap();
         writer.finish().unwrap();
         let file = File::from_bytes(bytes).unwrap();
@@ -199,10 +178,7 @@ fn a_writer_within_a_pool_does_not_wait_for_itself() {
 #[test]
 fn the_sample_chooses_what_suits_the_content() {
     let file = |content: &[u8], compression: Compression| {
-        let way = ComponentOptions {
-            compression,
-            digest: None,
-        };
+        let way = ComponentOptions { compression, digest: None };
         let bytes = added(WriteOptions::new(), &[content.to_vec()], &[way]);
         let file = File::from_bytes(bytes).unwrap();
         let blob = &file.tensor("0").unwrap().component("data").unwrap().blob;
@@ -225,10 +201,7 @@ fn the_sample_chooses_what_suits_the_content() {
 fn repetitions_beyond_the_sample_are_compressed() {
     let repeated = noise(100_000, 4).repeat(60);
     for compression in [Compression::Zstd(3), Compression::Auto] {
-        let way = ComponentOptions {
-            compression,
-            digest: None,
-        };
+        let way = ComponentOptions { compression, digest: None };
         let bytes = added(WriteOptions::new(), std::slice::from_ref(&repeated), &[way]);
         assert!(bytes.len() < repeated.len() / 5, "{compression:?}");
         assert_holds(bytes, std::slice::from_ref(&repeated));
@@ -243,10 +216,7 @@ fn components_within_the_sample_are_compressed_without_it() {
     // The same in another order.
     let second = (0..pieces.len()).flat_map(|at| pieces[at * 4409 % pieces.len()]);
     let content: Vec<u8> = first.iter().copied().chain(second).collect();
-    let way = ComponentOptions {
-        compression: Compression::Zstd(19),
-        digest: None,
-    };
+    let way = ComponentOptions { compression: Compression::Zstd(19), digest: None };
     let bytes = added(WriteOptions::new(), std::slice::from_ref(&content), &[way]);
     assert!(bytes.len() < content.len() * 9 / 10, "{}", bytes.len());
     assert_holds(bytes, &[content]);

@@ -1,9 +1,5 @@
 //! Many tensors and slices, in the order of the file and within a budget of memory.
-#![allow(
-    clippy::unwrap_used,
-    clippy::cast_possible_truncation,
-    reason = "tests"
-)]
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "tests")]
 
 mod common;
 
@@ -73,20 +69,14 @@ fn no_more_is_read_ahead_than_fits_the_budget() {
     let read = Arc::new(AtomicU64::new(0));
     let source = Counted(bytes, Arc::clone(&read));
     let file = OpenOptions::new().open_source(source).unwrap();
-    let wanted: Vec<_> = wanted(&file)
-        .into_iter()
-        .map(|(it, _)| (it, vec![]))
-        .collect();
+    let wanted: Vec<_> = wanted(&file).into_iter().map(|(it, _)| (it, vec![])).collect();
     let begun = read.load(Ordering::Relaxed);
     let mut taken = 0;
     let plan = file.plan(wanted.clone()).memory(0);
     let all = plan.for_each(|at, dense| {
         dense?;
         let tensor = wanted[at].0;
-        taken += tensor
-            .components()
-            .map(|(_, it)| it.blob.span.byte_len())
-            .sum::<u64>();
+        taken += tensor.components().map(|(_, it)| it.blob.span.byte_len()).sum::<u64>();
         assert_eq!(read.load(Ordering::Relaxed) - begun, taken, "{tensor:?}");
         Ok::<(), Error>(())
     });
@@ -102,10 +92,7 @@ fn what_cannot_be_read_is_an_error_in_its_place() {
     bytes[offset as usize] ^= 1;
     let file = File::from_bytes(bytes).unwrap();
     let far = vec![Slice::Index(1000)];
-    let wanted: Vec<_> = file
-        .names()
-        .map(|name| (file.tensor(name).unwrap(), vec![]))
-        .collect();
+    let wanted: Vec<_> = file.names().map(|name| (file.tensor(name).unwrap(), vec![])).collect();
     let wanted = [&wanted[..], &[(file.tensor("000").unwrap(), far)]].concat();
     let mut failed = Vec::new();
     let read = file.plan(wanted).for_each(|at, dense| {

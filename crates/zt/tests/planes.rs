@@ -1,10 +1,6 @@
 //! Objects of `zt.planes/1`: the same bits from every source, whole, streamed and in parts.
 #![cfg(feature = "zstd")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::cast_possible_truncation,
-    reason = "tests"
-)]
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "tests")]
 
 mod common;
 
@@ -26,20 +22,15 @@ use zt::{
 const SHAPE: [u64; 2] = [1500, 3001];
 
 /// Rows enough for planes of one frame each.
-const FIRST: Slice = Slice::Range {
-    start: None,
-    stop: Some(100),
-    step: 1,
-};
+const FIRST: Slice = Slice::Range { start: None, stop: Some(100), step: 1 };
 
 /// Small exponents, and mantissas and signs without order.
 fn dense(dtype: DType, shape: &[u64]) -> Dense<'static> {
     let count = shape.iter().product::<u64>();
     let mut state = 7u64;
     let mut next = || {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         state >> 20
     };
     let mut bytes = Vec::new();
@@ -60,9 +51,7 @@ fn dense(dtype: DType, shape: &[u64]) -> Dense<'static> {
 fn file_of(options: WriteOptions, dense: &Dense<'_>) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut writer = options.to_writer(&mut bytes).unwrap();
-    writer
-        .add("x", &Planes::from_dense(dense).unwrap())
-        .unwrap();
+    writer.add("x", &Planes::from_dense(dense).unwrap()).unwrap();
     writer.finish().unwrap();
     bytes
 }
@@ -74,10 +63,7 @@ fn every_option() -> Vec<(&'static str, WriteOptions)> {
         ("raw crc32c", new()),
         ("raw sha256", new().digest(Some(DigestAlgorithm::Sha256))),
         ("zstd crc32c", new().zstd(1)),
-        (
-            "zstd sha256",
-            new().zstd(1).digest(Some(DigestAlgorithm::Sha256)),
-        ),
+        ("zstd sha256", new().zstd(1).digest(Some(DigestAlgorithm::Sha256))),
     ]
 }
 
@@ -103,11 +89,7 @@ fn every_source_and_encoding_gives_the_same_bits() {
             assert!(tensor.to_dense().unwrap() == dense, "{name}, {source}");
             let can_be = !name.ends_with("raw");
             for role in ["plane0", "plane1"] {
-                assert_eq!(
-                    tensor.is_verified(role).unwrap(),
-                    can_be,
-                    "{name}, {source}"
-                );
+                assert_eq!(tensor.is_verified(role).unwrap(), can_be, "{name}, {source}");
             }
         }
     }
@@ -118,10 +100,7 @@ fn exponents_are_compressed_and_the_rest_is_not() {
     let dense = dense(DType::BF16, &SHAPE);
     // Also without the option: the object was split into planes for that.
     let small = self::dense(DType::BF16, &[300, 1000]);
-    for (options, dense) in [
-        (WriteOptions::new().zstd(1), &dense),
-        (WriteOptions::new(), &small),
-    ] {
+    for (options, dense) in [(WriteOptions::new().zstd(1), &dense), (WriteOptions::new(), &small)] {
         let bytes = file_of(options, dense);
         let file = File::from_bytes(bytes.clone()).unwrap();
         let tensor = file.tensor("x").unwrap();
@@ -177,11 +156,7 @@ fn a_flipped_bit_anywhere_is_a_wrong_digest() {
                 if let Ok(mut reader) = tensor.dense_reader() {
                     while reader.read(&mut all).is_ok_and(|len| len > 0) {}
                     let error = reader.read(&mut all).unwrap_err();
-                    assert_eq!(
-                        zt::Error::from(error).code(),
-                        "misuse",
-                        "no end after an error"
-                    );
+                    assert_eq!(zt::Error::from(error).code(), "misuse", "no end after an error");
                 }
             }
         }
@@ -191,16 +166,7 @@ fn a_flipped_bit_anywhere_is_a_wrong_digest() {
 #[test]
 fn parts_are_those_of_the_whole() {
     let dense = dense(DType::BF16, &SHAPE);
-    let texts = [
-        "",
-        "0",
-        "-1",
-        "3:7",
-        "::300,5",
-        "...,-7:",
-        "700:900,::-50",
-        "5:5",
-    ];
+    let texts = ["", "0", "-1", "3:7", "::300,5", "...,-7:", "700:900,::-50", "5:5"];
     for (name, options) in every_option() {
         let bytes = file_of(options, &dense);
         for (source, file) in every_source(&bytes, &OpenOptions::new()) {
@@ -250,10 +216,7 @@ fn planes_are_verified_and_their_dense_value_is_hashed() {
 fn content(file: &File) -> Option<[u8; 32]> {
     let hash = file.hash(&HashOptions::default()).unwrap();
     let mut objects = hash.objects.iter().map(|(_, hash)| hash.as_ref().unwrap());
-    assert!(
-        objects.all(|hash| hash.dense.is_none()),
-        "it was not asked for"
-    );
+    assert!(objects.all(|hash| hash.dense.is_none()), "it was not asked for");
     hash.content
 }
 
@@ -371,10 +334,7 @@ fn objects_without_planes_stay_dense() {
         let is_split = tensor.format() == "zt.planes/1";
         assert_eq!(is_split, *name == "kept", "{name}");
         let data = &object.components[0].1.bytes;
-        assert!(
-            tensor.to_dense().unwrap().elements().bytes == *data,
-            "{name}"
-        );
+        assert!(tensor.to_dense().unwrap().elements().bytes == *data, "{name}");
         assert_eq!(tensor.attributes().get("note").is_some(), *name == "kept");
     }
     // Floats in `data`, without a known meaning.

@@ -27,9 +27,7 @@ fn nothing_appears_before_finish_and_nothing_stays_without_it() {
     let path = folder.path().join("model.zt");
     std::fs::write(&path, b"old").unwrap();
     let mut writer = Writer::create(&path).unwrap();
-    writer
-        .add("x", &Dense::from_slice(&[1], &[1u8]).unwrap())
-        .unwrap();
+    writer.add("x", &Dense::from_slice(&[1], &[1u8]).unwrap()).unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), b"old");
     drop(writer);
     assert_eq!(names_in(folder.path()), ["model.zt"]);
@@ -45,37 +43,26 @@ fn nothing_appears_before_finish_and_nothing_stays_without_it() {
 fn publishing_keeps_the_mode_and_follows_a_link() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
-    let (path, link) = (
-        folder.path().join("model.zt"),
-        folder.path().join("latest.zt"),
-    );
+    let (path, link) = (folder.path().join("model.zt"), folder.path().join("latest.zt"));
     std::fs::write(&path, b"old").unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
     std::os::unix::fs::symlink("model.zt", &link).unwrap();
     Writer::create(&link).unwrap().finish().unwrap();
     assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
     assert!(File::open(&path).is_ok());
-    assert_eq!(
-        std::fs::metadata(&path).unwrap().permissions().mode() & 0o777,
-        0o640
-    );
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
 }
 
 #[cfg(target_os = "linux")]
 #[test]
 fn a_device_stays_a_device_and_a_full_one_is_an_error() {
     let mut writer = Writer::create("/dev/full").unwrap();
-    let added = writer.add(
-        "x",
-        &Dense::from_slice(&[4 << 20], &vec![1u8; 4 << 20]).unwrap(),
-    );
+    let added = writer.add("x", &Dense::from_slice(&[4 << 20], &vec![1u8; 4 << 20]).unwrap());
     let error = added.and_then(|()| writer.finish()).unwrap_err();
     assert_eq!(error.code(), "io");
     assert!(!std::fs::metadata("/dev/full").unwrap().is_file());
     let mut writer = Writer::create("/dev/null").unwrap();
-    writer
-        .add("x", &Dense::from_slice(&[1], &[1u8]).unwrap())
-        .unwrap();
+    writer.add("x", &Dense::from_slice(&[1], &[1u8]).unwrap()).unwrap();
     writer.finish().unwrap();
     assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
 }
@@ -119,10 +106,7 @@ fn a_copy_that_is_stopped_publishes_nothing() {
             Some(zt::Progress::new(&stop)),
         )
         .unwrap_err();
-    assert_eq!(
-        (error.kind(), error.code()),
-        (ErrorKind::Interrupted, "interrupted")
-    );
+    assert_eq!((error.kind(), error.code()), (ErrorKind::Interrupted, "interrupted"));
     drop(writer);
     assert_eq!(calls.into_inner(), 1);
     assert!(names_in(folder.path()).is_empty());
@@ -137,15 +121,8 @@ fn a_component_that_is_dropped_half_way_leaves_no_file() {
         let mut a = object.component("a", DType::U8, None).unwrap();
         a.write_all(&[1, 2]).unwrap();
         a.finish().unwrap();
-        object
-            .component("b", DType::U8, None)
-            .unwrap()
-            .write_all(&[3])
-            .unwrap();
-        assert_eq!(
-            object.component("c", DType::U8, None).unwrap_err().code(),
-            "misuse"
-        );
+        object.component("b", DType::U8, None).unwrap().write_all(&[3]).unwrap();
+        assert_eq!(object.component("c", DType::U8, None).unwrap_err().code(), "misuse");
         assert_eq!(object.finish().unwrap_err().code(), "misuse");
         assert_eq!(writer.finish().unwrap_err().code(), "misuse");
     }
@@ -159,16 +136,9 @@ fn a_component_that_is_dropped_half_way_leaves_no_file() {
 fn publishing_follows_a_link_that_leads_to_nothing_yet() {
     let folder = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink("later.zt", folder.path().join("latest.zt")).unwrap();
-    Writer::create(folder.path().join("latest.zt"))
-        .unwrap()
-        .finish()
-        .unwrap();
+    Writer::create(folder.path().join("latest.zt")).unwrap().finish().unwrap();
     assert_eq!(names_in(folder.path()), ["later.zt", "latest.zt"]);
-    assert!(
-        std::fs::symlink_metadata(folder.path().join("latest.zt"))
-            .unwrap()
-            .is_symlink()
-    );
+    assert!(std::fs::symlink_metadata(folder.path().join("latest.zt")).unwrap().is_symlink());
     assert!(File::open(folder.path().join("later.zt")).is_ok());
     let error = Writer::create(folder.path().join("folder/")).unwrap_err();
     assert_eq!(error.code(), "io");
@@ -188,10 +158,7 @@ fn a_new_file_replaces_nothing_that_appears_in_the_meantime() {
     assert_eq!(std::fs::read(&path).unwrap(), b"theirs");
     assert_eq!(names_in(folder.path()), ["out", "sub"]);
     let error = zt::foreign::AtomicFile::create_new(&path).unwrap_err();
-    assert_eq!(
-        (error.kind(), error.code()),
-        (zt::ErrorKind::Misuse, "overwrite")
-    );
+    assert_eq!((error.kind(), error.code()), (zt::ErrorKind::Misuse, "overwrite"));
 }
 
 #[test]

@@ -17,10 +17,8 @@ use zt::{
 
 #[test]
 fn every_source_gives_the_same_values() {
-    for (encoding, options) in [
-        ("raw", WriteOptions::new()),
-        ("zstd", WriteOptions::new().zstd(1)),
-    ] {
+    for (encoding, options) in [("raw", WriteOptions::new()), ("zstd", WriteOptions::new().zstd(1))]
+    {
         for (source, file) in every_source(&sample(options), &OpenOptions::new()) {
             let file = file.unwrap();
             let name = format!("{source}, {encoding}");
@@ -35,19 +33,8 @@ fn every_source_gives_the_same_values() {
             let graph: Csr<'_> = file.tensor("graph").unwrap().view().unwrap();
             assert_eq!(graph.shape(), [2, 3], "{name}");
             let dense = file.tensor("graph").unwrap().to_dense().unwrap();
-            assert_eq!(
-                *dense.as_slice::<i32>().unwrap(),
-                [0, 0, 7, 8, 0, 0],
-                "{name}"
-            );
-            assert!(
-                file.tensor("none")
-                    .unwrap()
-                    .values::<u8>()
-                    .unwrap()
-                    .is_empty(),
-                "{name}"
-            );
+            assert_eq!(*dense.as_slice::<i32>().unwrap(), [0, 0, 7, 8, 0, 0], "{name}");
+            assert!(file.tensor("none").unwrap().values::<u8>().unwrap().is_empty(), "{name}");
         }
     }
 }
@@ -96,9 +83,7 @@ impl Source for Changing {
 fn what_is_returned_was_verified_and_not_what_was_read_before() {
     let mut bytes = Vec::new();
     let mut writer = WriteOptions::new().zstd(1).to_writer(&mut bytes).unwrap();
-    let values: Vec<u8> = (0..4000u32)
-        .flat_map(|at| (at % 1000).to_le_bytes())
-        .collect();
+    let values: Vec<u8> = (0..4000u32).flat_map(|at| (at % 1000).to_le_bytes()).collect();
     let mut object = writer.begin("w", &[4000], "of_nobody").unwrap();
     let mut data = object.component("data", DType::U8, None).unwrap();
     data.write_all(&values).unwrap();
@@ -107,10 +92,9 @@ fn what_is_returned_was_verified_and_not_what_was_read_before() {
     writer.finish().unwrap();
     let span = span_of(&File::from_bytes(bytes.clone()).unwrap(), "w", "data");
     // 1.1 has no such field, and nothing else of this file is any different.
-    for (new, old) in [
-        (&b"\x651.2.0"[..], &b"\x651.1.0"[..]),
-        (b"uncompressed_length", b"uncompressed_lengte"),
-    ] {
+    for (new, old) in
+        [(&b"\x651.2.0"[..], &b"\x651.1.0"[..]), (b"uncompressed_length", b"uncompressed_lengte")]
+    {
         let found = bytes.windows(new.len()).position(|part| part == new);
         let at = found.unwrap();
         bytes[at..at + new.len()].copy_from_slice(old);
@@ -118,12 +102,7 @@ fn what_is_returned_was_verified_and_not_what_was_read_before() {
     let mut after = bytes.clone();
     let middle = usize::try_from(span.offset() + span.byte_len() / 2).unwrap();
     after[middle] ^= 1;
-    let source = Changing {
-        before: bytes,
-        after,
-        watched: span,
-        was_read: AtomicBool::new(false),
-    };
+    let source = Changing { before: bytes, after, watched: span, was_read: AtomicBool::new(false) };
     let file = OpenOptions::new().open_source(source).unwrap();
     let tensor = file.tensor("w").unwrap();
     let error = tensor.read_into("data", &mut [0; 16_000]).unwrap_err();
@@ -132,19 +111,14 @@ fn what_is_returned_was_verified_and_not_what_was_read_before() {
 
 #[test]
 fn the_version_is_told_as_it_stands_in_the_file() {
-    for (version, layout, warnings) in [
-        ("1.1.0", "1.1", &[][..]),
-        ("1.2.0", "1.2", &[]),
-        ("1.3.7", "1.2", &["newer-minor"]),
-    ] {
+    for (version, layout, warnings) in
+        [("1.1.0", "1.1", &[][..]), ("1.2.0", "1.2", &[]), ("1.3.7", "1.2", &["newer-minor"])]
+    {
         let mut bytes = sample(WriteOptions::new());
         let at = bytes.windows(5).position(|text| text == b"1.2.0").unwrap();
         bytes[at..at + 5].copy_from_slice(version.as_bytes());
         let file = File::from_bytes(bytes).unwrap();
-        assert_eq!(
-            (file.layout(), file.version()),
-            (Some(layout), Some(version))
-        );
+        assert_eq!((file.layout(), file.version()), (Some(layout), Some(version)));
         let found: Vec<_> = file.warnings().iter().map(|it| it.code).collect();
         assert_eq!(found, warnings, "{version}");
         assert!(!file.is_empty());
@@ -169,10 +143,7 @@ fn reads_into_the_callers_memory_and_refuses_another_length() {
     ramp.read_into("data", &mut out).unwrap();
     assert_eq!(out[4..8], 1f32.to_le_bytes());
     let error = ramp.read_into("data", &mut out[1..]).unwrap_err();
-    assert_eq!(
-        (error.kind(), error.component()),
-        (ErrorKind::Misuse, Some("data"))
-    );
+    assert_eq!((error.kind(), error.component()), (ErrorKind::Misuse, Some("data")));
 }
 
 #[test]
@@ -204,12 +175,7 @@ fn a_shape_is_the_same_as_lengths_in_memory() {
     for name in file.names() {
         let tensor = file.tensor(name).unwrap();
         let shape = tensor.usize_shape().unwrap();
-        assert!(
-            shape
-                .iter()
-                .map(|len| *len as u64)
-                .eq(tensor.shape().iter().copied())
-        );
+        assert!(shape.iter().map(|len| *len as u64).eq(tensor.shape().iter().copied()));
     }
 }
 
@@ -231,10 +197,8 @@ fn bytes_are_the_same_for_memory_of_any_length() {
     let ramp = file.tensor("ramp").unwrap();
     let expected = ramp.bytes("data").unwrap();
     for len in 0..11 {
-        let readers: [Box<dyn Read>; 2] = [
-            Box::new(ramp.reader("data").unwrap()),
-            Box::new(ramp.dense_reader().unwrap()),
-        ];
+        let readers: [Box<dyn Read>; 2] =
+            [Box::new(ramp.reader("data").unwrap()), Box::new(ramp.dense_reader().unwrap())];
         for mut reader in readers {
             let (mut head, mut all) = (vec![0; len], Vec::new());
             reader.read_exact(&mut head).unwrap();
@@ -273,10 +237,7 @@ fn an_error_passes_through_the_loops_of_std_unchanged() {
     assert_eq!(error.kind(), std::io::ErrorKind::InvalidData);
     let error = zt::Error::from(error);
     assert_eq!(error.code(), "digest-mismatch");
-    assert_eq!(
-        (error.object(), error.component()),
-        (Some("ramp"), Some("data"))
-    );
+    assert_eq!((error.object(), error.component()), (Some("ramp"), Some("data")));
 }
 
 /// A source that was interrupted is not asked again and again.
@@ -325,20 +286,14 @@ fn a_digest_is_checked_on_the_first_read_and_then_trusted() {
         let ramp = damaged.tensor("ramp").unwrap();
         let error = ramp.values::<f32>().unwrap_err();
         assert_eq!(error.code(), "digest-mismatch", "{source}");
-        assert_eq!(
-            (error.object(), error.component()),
-            (Some("ramp"), Some("data"))
-        );
+        assert_eq!((error.object(), error.component()), (Some("ramp"), Some("data")));
         assert_eq!(error.offset(), Some(at as u64));
         assert_eq!(
             ramp.bytes("data").unwrap_err().code(),
             "digest-mismatch",
             "a failure is not trusted"
         );
-        assert!(
-            damaged.tensor("flags").unwrap().values::<bool>().is_ok(),
-            "its neighbours read"
-        );
+        assert!(damaged.tensor("flags").unwrap().values::<bool>().is_ok(), "its neighbours read");
     }
     let never = OpenOptions::new().verify(Verify::Never);
     for (source, damaged) in every_source(&bytes, &never) {
@@ -370,15 +325,9 @@ fn verifying_always_sees_what_changes_after_the_first_read() {
 #[test]
 fn a_limit_refuses_before_anything_is_decoded() {
     let bytes = sample(WriteOptions::new().zstd(1));
-    let limits = Limits {
-        decoded_len: 23_999,
-        ..Limits::default()
-    };
+    let limits = Limits { decoded_len: 23_999, ..Limits::default() };
     let file = OpenOptions::new().limits(limits).open_bytes(bytes).unwrap();
-    assert_eq!(
-        file.tensor("ramp").unwrap_err().code(),
-        "decompression-limit"
-    );
+    assert_eq!(file.tensor("ramp").unwrap_err().code(), "decompression-limit");
     assert!(file.tensor("flags").is_ok());
 }
 
@@ -392,10 +341,7 @@ fn a_small_sparse_object_of_a_huge_shape_has_no_dense_value_within_the_limits() 
     writer.finish().unwrap();
     let file = File::from_bytes(bytes).unwrap();
     let error = file.tensor("wide").unwrap().to_dense().unwrap_err();
-    assert_eq!(
-        (error.kind(), error.code()),
-        (ErrorKind::Limit, "decompression-limit")
-    );
+    assert_eq!((error.kind(), error.code()), (ErrorKind::Limit, "decompression-limit"));
 }
 
 #[test]
@@ -420,9 +366,7 @@ fn entries_come_in_the_order_of_their_data() {
     let mut bytes = Vec::new();
     let mut writer = Writer::new(&mut bytes).unwrap();
     for name in ["zebra", "ant", "mole"] {
-        writer
-            .add(name, &Dense::from_slice(&[1], &[1u8]).unwrap())
-            .unwrap();
+        writer.add(name, &Dense::from_slice(&[1], &[1u8]).unwrap()).unwrap();
     }
     writer.finish().unwrap();
     let file = File::from_bytes(bytes).unwrap();
@@ -437,10 +381,7 @@ fn a_fault_belongs_to_its_object_unless_strictness_is_asked_for() {
         assert_eq!(file.unwrap().entries().len(), 4);
     }
     // The shape of `ramp` loses a row: [60, 100] becomes [59, 100].
-    let at = bytes
-        .windows(4)
-        .rposition(|window| window == [0x82, 0x18, 60, 0x18])
-        .unwrap();
+    let at = bytes.windows(4).rposition(|window| window == [0x82, 0x18, 60, 0x18]).unwrap();
     let mut bytes = bytes;
     bytes[at + 2] = 59;
     for (source, file) in every_source(&bytes, &OpenOptions::new()) {
@@ -569,14 +510,8 @@ fn an_owned_handle_keeps_its_file_open() {
     let bytes = sample(WriteOptions::new());
     let missing = File::from_bytes(bytes.clone()).unwrap();
     let error = missing.owned_tensor("nope").unwrap_err();
-    assert_eq!(
-        (error.code(), error.object()),
-        (codes::NOT_FOUND, Some("nope"))
-    );
-    let ramp = File::from_bytes(bytes)
-        .unwrap()
-        .owned_tensor("ramp")
-        .unwrap();
+    assert_eq!((error.code(), error.object()), (codes::NOT_FOUND, Some("nope")));
+    let ramp = File::from_bytes(bytes).unwrap().owned_tensor("ramp").unwrap();
     let threads: Vec<_> = (0..3)
         .map(|_| {
             let ramp = ramp.clone();
@@ -593,10 +528,7 @@ fn an_owned_handle_keeps_its_file_open() {
 #[test]
 fn another_float_type_is_refused_with_the_way_to_it() {
     let values = [half::bf16::ONE];
-    let bytes = common::written(
-        &Dense::from_slice(&[1], &values).unwrap(),
-        WriteOptions::new(),
-    );
+    let bytes = common::written(&Dense::from_slice(&[1], &values).unwrap(), WriteOptions::new());
     let file = File::from_bytes(bytes).unwrap();
     let tensor = file.tensor("x").unwrap();
     let error = tensor.to_vec::<f32>().unwrap_err();

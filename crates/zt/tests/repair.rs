@@ -97,13 +97,7 @@ fn every_truncation_is_mended_or_lost() {
 fn appended_bytes_are_removed() {
     let file = written(WriteOptions::new(), &[("a", &[1; 40])]);
     let header = &file[..8];
-    for tail in [
-        &b"\n"[..],
-        &[0; 5000],
-        header,
-        b"ZTEN100",
-        &file[..file.len() - 1],
-    ] {
+    for tail in [&b"\n"[..], &[0; 5000], header, b"ZTEN100", &file[..file.len() - 1]] {
         let torn = [&file, tail].concat();
         let (recovery, after) = mended(&torn);
         assert_eq!(recovery.verdict(), Verdict::Mendable);
@@ -124,11 +118,7 @@ fn a_manifest_of_no_objects_lies_next_to_the_header() {
         let file = [&empty[..8], &vec![0; gap], &empty[8..]].concat();
         let torn = [&file[..], b"junk"].concat();
         let (recovery, after) = mended(&torn);
-        let expected = if is_own {
-            Verdict::Mendable
-        } else {
-            Verdict::Doubtful
-        };
+        let expected = if is_own { Verdict::Mendable } else { Verdict::Doubtful };
         assert_eq!(recovery.verdict(), expected, "{gap}");
         assert!(after == if is_own { file } else { torn });
     }
@@ -173,11 +163,7 @@ fn the_last_whole_generation_is_chosen() {
     let older = recovery.others().last().unwrap();
     assert_eq!(older.standing, Standing::Whole);
     assert_eq!(older.end, first.len() as u64);
-    let fates: Vec<_> = recovery
-        .objects()
-        .iter()
-        .map(|o| (&*o.name, o.fate))
-        .collect();
+    let fates: Vec<_> = recovery.objects().iter().map(|o| (&*o.name, o.fate)).collect();
     assert_eq!(fates, [("a", Fate::Proved), ("b", Fate::Lost)]);
     assert_eq!(objects(&saved(&recovery).unwrap()), objects(&first));
 
@@ -188,15 +174,7 @@ fn the_last_whole_generation_is_chosen() {
     assert!(storage.with(|state| state.file == first));
     // In a manifest, in the header, at a blob, at the end and nowhere.
     let len = torn.len() as u64;
-    for offset in [
-        older.manifest.offset() + 1,
-        0,
-        7,
-        64,
-        len - 1,
-        len,
-        u64::MAX,
-    ] {
+    for offset in [older.manifest.offset() + 1, 0, 7, 64, len - 1, len, u64::MAX] {
         chosen = chosen.manifest(offset);
         let error = examine(Memory::new(torn.clone()), &chosen).unwrap_err();
         assert_eq!((error.code(), error.offset()), ("misuse", Some(offset)));
@@ -265,14 +243,7 @@ fn a_last_manifest_that_does_not_decode_keeps_the_one_before_from_being_taken() 
     second[..first.len()].copy_from_slice(&first);
     let len = second.len();
     // Where the size alone is left and leads to nothing, it may be any number at the end of a blob.
-    for (at, end) in [
-        (0, len),
-        (1, len),
-        (20, len),
-        (0, len - 1),
-        (20, len - 7),
-        (20, len - 8),
-    ] {
+    for (at, end) in [(0, len), (1, len), (20, len), (0, len - 1), (20, len - 7), (20, len - 8)] {
         let mut torn = second[..end].to_vec();
         torn[start + at] = 0xFF;
         let (recovery, after) = mended(&torn);
@@ -318,11 +289,7 @@ fn a_manifest_without_one_of_its_pages_belongs_to_an_interrupted_edit() {
         let mut torn = second.clone();
         torn[from..to].fill(0);
         let (recovery, after) = mended(&torn);
-        let expected = if is_torn {
-            Verdict::Mendable
-        } else {
-            Verdict::Doubtful
-        };
+        let expected = if is_torn { Verdict::Mendable } else { Verdict::Doubtful };
         assert_eq!(recovery.verdict(), expected, "{from}..{to}");
         assert!(after == if is_torn { &first[..] } else { &torn });
     }
@@ -464,10 +431,7 @@ fn holes_of_a_sparse_file_are_not_read() {
         let recovery = zt::repair::examine(source, &Default::default()).unwrap();
         let read = read.load(std::sync::atomic::Ordering::Relaxed);
         assert!(read < 64 << 20, "{offset}: {read}");
-        assert_eq!(
-            recovery.objects().len(),
-            usize::from(!bytes.is_empty() && offset == 0)
-        );
+        assert_eq!(recovery.objects().len(), usize::from(!bytes.is_empty() && offset == 0));
     }
 }
 

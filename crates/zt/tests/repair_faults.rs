@@ -46,11 +46,7 @@ fn campaign(objects: usize, states: usize, lengths: Lengths) {
         for campaign in campaigns {
             let (operation, tally) = campaign.join().unwrap();
             let name = operation.name;
-            let Tally {
-                states,
-                warned,
-                refused,
-            } = tally;
+            let Tally { states, warned, refused } = tally;
             println!(
                 "{objects} objects, {lengths:?}, {name}: {states} states, {warned} warned, {refused} refused"
             );

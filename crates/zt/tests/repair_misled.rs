@@ -35,10 +35,8 @@ fn holding(options: WriteOptions, blobs: &[&[u8]]) -> Vec<u8> {
 #[test]
 fn a_file_within_a_blob_does_not_pass_for_the_file() {
     for digest in [Some(DigestAlgorithm::Crc32c), None] {
-        let inner = written(
-            WriteOptions::new().digest(digest),
-            &[("x", &[1; 40]), ("y", &[2; 10])],
-        );
+        let inner =
+            written(WriteOptions::new().digest(digest), &[("x", &[1; 40]), ("y", &[2; 10])]);
         let padded = |before: usize| [&vec![5; before][..], &inner].concat();
         let (one, other) = (padded(1), padded(100));
         for blobs in [
@@ -159,10 +157,7 @@ fn a_doubtful_generation_is_not_mended_even_if_chosen() {
             assert_eq!(recovery.verdict(), Verdict::Damaged);
             let generation = recovery.generation().unwrap();
             assert_eq!(generation.standing, nested.standing);
-            assert_eq!(
-                (generation.manifest, generation.refuted),
-                (nested.manifest, 0)
-            );
+            assert_eq!((generation.manifest, generation.refuted), (nested.manifest, 0));
             // Counted from where it begins.
             assert!(recovery.is_complete());
             assert_eq!(objects(&saved(&recovery).unwrap()), objects(&inner));
@@ -182,10 +177,7 @@ fn a_doubtful_generation_is_not_mended_even_if_chosen() {
     assert!(after == torn);
     assert_eq!(objects(&saved(&recovery).unwrap()), objects(&file));
     // What readers find is theirs already, also where its place leaves it in doubt.
-    let more = written(
-        WriteOptions::new().digest(None),
-        &[("a", &[1, 2]), ("b", &[3; 40])],
-    );
+    let more = written(WriteOptions::new().digest(None), &[("a", &[1, 2]), ("b", &[3; 40])]);
     let gap = repaired::edited(&more, |edit| edit.remove("b").unwrap());
     for file in [file, gap] {
         let manifest = look(&file).generation().unwrap().manifest;
@@ -206,9 +198,8 @@ fn bytes_before_a_file_do_not_move_its_values() {
         });
         let mut befores: Vec<Vec<u8>> = (1..64).chain([100]).map(|len| vec![7; len]).collect();
         befores.push(b"\xef\xbb\xbf\n".to_vec());
-        for (file, before) in [&file, &edited]
-            .iter()
-            .flat_map(|f| befores.iter().map(move |b| (f, b)))
+        for (file, before) in
+            [&file, &edited].iter().flat_map(|f| befores.iter().map(move |b| (f, b)))
         {
             let offset = before.len() as u64;
             for behind in [&b""[..], b"junk"] {
@@ -413,10 +404,7 @@ fn among_more_beginnings_than_are_tried_nothing_is_taken_for_the_file() {
     many.extend_from_slice(&later[later.len() - len..]);
     many.extend_from_slice(b"junk");
     let mut options = options();
-    options = options.limits(zt::Limits {
-        overlap: 0,
-        ..zt::Limits::default()
-    });
+    options = options.limits(zt::Limits { overlap: 0, ..zt::Limits::default() });
     let recovery = examine(Memory::new(many), &options).unwrap();
     assert_eq!(recovery.verdict(), Verdict::Doubtful);
     assert!(!recovery.is_exhaustive());
@@ -481,10 +469,7 @@ fn a_failed_read_is_an_error() {
                 at += 1;
             }
             assert!(errors > 3, "{errors} errors of {at} reads");
-            assert!(
-                is_for_ever || at > errors,
-                "a blob that cannot be read is lost"
-            );
+            assert!(is_for_ever || at > errors, "a blob that cannot be read is lost");
         }
     }
 }

@@ -20,10 +20,8 @@ fn whichever_byte_is_damaged_what_verifies_is_saved() {
     let original: &[(&str, &[i32])] = &[("a", &[1, 2, 3]), ("b", &[-4, 5]), ("c", &[0; 20])];
     let file = with_attributes(original);
     let open = File::from_bytes(file.clone()).unwrap();
-    let spans: Vec<_> = original
-        .iter()
-        .map(|(name, _)| common::span_of(&open, name, "data"))
-        .collect();
+    let spans: Vec<_> =
+        original.iter().map(|(name, _)| common::span_of(&open, name, "data")).collect();
     let manifest = look(&file).generation().unwrap().manifest;
     let contents: Vec<&[i32]> = original.iter().map(|(_, values)| *values).collect();
     let (mut kept, mut lost) = (0, 0);
@@ -37,9 +35,8 @@ fn whichever_byte_is_damaged_what_verifies_is_saved() {
                 assert_eq!(mended.entries().len(), original.len(), "{at}");
                 assert!(mended.attributes().unwrap().is_some(), "{at}");
             }
-            let blob = spans
-                .iter()
-                .position(|span| (span.offset()..span.end()).contains(&(at as u64)));
+            let blob =
+                spans.iter().position(|span| (span.offset()..span.end()).contains(&(at as u64)));
             if let Some(blob) = blob {
                 // A damaged blob costs its object and no other.
                 assert_eq!(recovery.verdict(), Verdict::Damaged);
@@ -53,32 +50,19 @@ fn whichever_byte_is_damaged_what_verifies_is_saved() {
             } else if (at as u64) < manifest.offset() || at as u64 >= manifest.end() {
                 // Header, padding, trailer: nothing is lost.
                 assert!(recovery.is_complete(), "{at}");
-                assert!(matches!(
-                    recovery.verdict(),
-                    Verdict::Sound | Verdict::Mendable
-                ));
+                assert!(matches!(recovery.verdict(), Verdict::Sound | Verdict::Mendable));
             }
             let Ok(bytes) = saved(&recovery) else {
-                assert!(
-                    matches!(recovery.verdict(), Verdict::Lost | Verdict::Doubtful),
-                    "{at}"
-                );
+                assert!(matches!(recovery.verdict(), Verdict::Lost | Verdict::Doubtful), "{at}");
                 lost += 1;
                 continue;
             };
             kept += 1;
             let saved = File::from_bytes(bytes).unwrap();
-            assert!(
-                saved
-                    .verify(&zt::VerifyOptions::default())
-                    .unwrap()
-                    .problems
-                    .iter()
-                    .all(
-                        // A name or a type that is another now is nothing that a digest could tell.
-                        |problem| problem.code() != "digest-mismatch"
-                    )
-            );
+            assert!(saved.verify(&zt::VerifyOptions::default()).unwrap().problems.iter().all(
+                // A name or a type that is another now is nothing that a digest could tell.
+                |problem| problem.code() != "digest-mismatch"
+            ));
             for object in recovery.objects() {
                 if object.fate != Fate::Proved {
                     continue;
@@ -91,17 +75,11 @@ fn whichever_byte_is_damaged_what_verifies_is_saved() {
                     let original = values.iter().flat_map(|value| value.to_le_bytes());
                     original.eq(bytes.iter().copied())
                 };
-                assert!(
-                    contents.iter().any(is_original),
-                    "{at}: proved, and not what was written"
-                );
+                assert!(contents.iter().any(is_original), "{at}: proved, and not what was written");
             }
         }
     }
-    assert!(
-        kept > lost,
-        "something was saved of {kept} files, and nothing of {lost}"
-    );
+    assert!(kept > lost, "something was saved of {kept} files, and nothing of {lost}");
 }
 
 #[test]
@@ -124,18 +102,12 @@ fn sound_objects_are_saved_to_a_path() {
         assert_eq!(byte_len, file.len() as u64);
         assert!(std::fs::read(&path).unwrap() == file);
     }
-    assert_eq!(
-        recovery.save(&path, false, None).unwrap_err().code(),
-        "overwrite"
-    );
+    assert_eq!(recovery.save(&path, false, None).unwrap_err().code(), "overwrite");
 }
 
 #[test]
 fn components_without_digests_are_saved_as_unproved() {
-    let file = written(
-        WriteOptions::new().digest(None),
-        &[("a", &[1; 40]), ("b", &[2; 9])],
-    );
+    let file = written(WriteOptions::new().digest(None), &[("a", &[1; 40]), ("b", &[2; 9])]);
     let torn = [&file[..], b"junk"].concat();
     let (recovery, after) = mended(&torn);
     assert_eq!(recovery.verdict(), Verdict::Mendable);
@@ -175,10 +147,7 @@ fn partial_objects_keep_their_name() {
     let partial = saved.tensor("graph").unwrap();
     assert_eq!(partial.format(), "zt.partial/1");
     assert_eq!(partial.shape(), [2, 3]);
-    let format = partial
-        .attributes()
-        .get("zt.format")
-        .and_then(|value| value.as_str());
+    let format = partial.attributes().get("zt.format").and_then(|value| value.as_str());
     assert_eq!(format, Some("sparse_csr"));
     assert_eq!(*partial.bytes("values").unwrap(), [7, 0, 0, 0, 8, 0, 0, 0]);
     assert!(partial.bytes("indices").is_err());
@@ -226,22 +195,14 @@ fn undecodable_components_are_lost_and_all_others_saved() {
     let options = WriteOptions::new().zstd(1);
     let mut file = written(options, &[("a", &[1; 4000]), ("b", &[0; 4000])]);
     let open = File::from_bytes(file.clone()).unwrap();
-    let blob = open
-        .tensor("b")
-        .unwrap()
-        .component("data")
-        .unwrap()
-        .blob
-        .clone();
+    let blob = open.tensor("b").unwrap().component("data").unwrap().blob.clone();
     assert!(blob.decoded_len.unwrap() > 64 * blob.span.byte_len());
     let start = usize::try_from(blob.span.offset()).unwrap();
     let end = usize::try_from(blob.span.end()).unwrap();
     file[start..end].fill(0xA5);
     let right = DigestAlgorithm::Crc32c.digest(&file[start..end]).unwrap();
     let [old, right] = [blob.digest.unwrap(), right].map(|digest| digest.to_string());
-    let at = file
-        .windows(old.len())
-        .rposition(|text| text == old.as_bytes());
+    let at = file.windows(old.len()).rposition(|text| text == old.as_bytes());
     let at = at.unwrap();
     file[at..at + old.len()].copy_from_slice(right.as_bytes());
 
@@ -262,10 +223,7 @@ fn big_endian_elements_that_objects_share_are_written_once() {
     let text = |text: &str| [&[0x60 | u8::try_from(text.len()).unwrap()], text.as_bytes()].concat();
     let uint = |value: u32| [&[0x1A][..], &value.to_be_bytes()].concat();
     let values: Vec<u32> = (0..1 << 14).collect();
-    let blob: Vec<u8> = values
-        .iter()
-        .flat_map(|value| value.to_be_bytes())
-        .collect();
+    let blob: Vec<u8> = values.iter().flat_map(|value| value.to_be_bytes()).collect();
     let byte_len = u32::try_from(blob.len()).unwrap();
     let types = [
         ("uint32", 4, "big"),
@@ -296,29 +254,15 @@ fn big_endian_elements_that_objects_share_are_written_once() {
     let file = [b"ZTEN0001", &[0; 56][..], &blob, &manifest, &size].concat();
 
     let saved = saved(&look(&file)).unwrap();
-    assert!(
-        saved.len() < 3 * blob.len() + (100 << 10),
-        "{}",
-        saved.len()
-    );
+    assert!(saved.len() < 3 * blob.len() + (100 << 10), "{}", saved.len());
     assert_eq!(look(&saved).generation().unwrap().proved, 100);
-    let (before, after) = (
-        File::from_bytes(file).unwrap(),
-        File::from_bytes(saved).unwrap(),
-    );
-    assert_eq!(
-        after.tensor("000").unwrap().to_vec::<u32>().unwrap(),
-        values
-    );
+    let (before, after) = (File::from_bytes(file).unwrap(), File::from_bytes(saved).unwrap());
+    assert_eq!(after.tensor("000").unwrap().to_vec::<u32>().unwrap(), values);
     assert_eq!(after.entries().len(), 100);
     for entry in after.entries() {
         let written = entry.tensor().unwrap().bytes("data").unwrap();
         let stored = before.tensor(entry.name()).unwrap();
-        assert!(
-            *written == *stored.bytes("data").unwrap(),
-            "{}",
-            entry.name()
-        );
+        assert!(*written == *stored.bytes("data").unwrap(), "{}", entry.name());
     }
 }
 

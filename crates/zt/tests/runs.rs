@@ -26,16 +26,11 @@ fn blocks(bytes: &[u8]) -> Blocks<'_> {
 /// Several runs of them, and no whole number.
 fn stored() -> Vec<u8> {
     let count: u64 = SHAPE.iter().product();
-    (0..count / 32 * 34)
-        .map(|at| (at * 37 % 61) as u8)
-        .collect()
+    (0..count / 32 * 34).map(|at| (at * 37 % 61) as u8).collect()
 }
 
 fn group() -> QuantizedGroup<'static> {
-    let packing = Packing {
-        per_word: 8,
-        dtype: DType::U32,
-    };
+    let packing = Packing { per_word: 8, dtype: DType::U32 };
     let values: Vec<f32> = (0..400 * 999).map(|at| (at % 97) as f32).collect();
     // Groups and words end within rows.
     QuantizedGroup::quantize([400, 999], &values, Quantization::new(4, 96, packing)).unwrap()
@@ -58,16 +53,10 @@ fn expect_streams(object: &impl ToObject, dense: &Dense<'_>) {
     for (name, file) in files_of(object) {
         for piece_len in [10_001, 1 << 20] {
             let found = streamed(&file, piece_len).unwrap();
-            assert!(
-                found == dense.elements().bytes[..],
-                "{name}, {piece_len} at a time"
-            );
+            assert!(found == dense.elements().bytes[..], "{name}, {piece_len} at a time");
         }
         for (role, _) in file.tensor("x").unwrap().components() {
-            assert!(
-                file.tensor("x").unwrap().is_verified(role).unwrap(),
-                "{name}, {role}"
-            );
+            assert!(file.tensor("x").unwrap().is_verified(role).unwrap(), "{name}, {role}");
         }
         let found = file.tensor("x").unwrap().to_dense().unwrap();
         assert!(found == *dense, "{name}");
@@ -107,10 +96,7 @@ fn damage_shows_before_the_end_of_a_stream() {
     let file = File::from_bytes(bytes).unwrap();
     let error = streamed(&file, 1 << 20).unwrap_err();
     assert_eq!(error.code(), "digest-mismatch");
-    assert_eq!(
-        (error.object(), error.component()),
-        (Some("x"), Some("data"))
-    );
+    assert_eq!((error.object(), error.component()), (Some("x"), Some("data")));
 }
 
 /// Bools, in a format of one's own that checks them. It knows the bytes of so many rows.
@@ -161,11 +147,7 @@ fn a_fault_in_a_late_run_is_the_fault_of_the_whole() {
     for known in [u64::MAX, 2000, 0] {
         let (bytes, options) = bools(known);
         let file = options.open_bytes(bytes.clone()).unwrap();
-        assert_eq!(
-            streamed(&file, 4096).unwrap_err().code(),
-            "bool-value",
-            "{known}"
-        );
+        assert_eq!(streamed(&file, 4096).unwrap_err().code(), "bool-value", "{known}");
         let whole = file.tensor("x").unwrap().to_dense();
         assert_eq!(whole.unwrap_err().code(), "bool-value", "{known}");
         let part = file.tensor("x").unwrap().slice(&[Slice::Index(7)]);
@@ -193,9 +175,6 @@ fn a_slice_reads_the_blocks_around_it_and_not_all_of_an_outer_row() {
         assert!(found == whole.slice(&slices).unwrap(), "{text}");
         let read = read.load(Ordering::Relaxed) - before;
         // Raw bytes come in windows of 64 KiB.
-        assert!(
-            text.starts_with("1:") || read <= 128 << 10,
-            "{text}: {read}"
-        );
+        assert!(text.starts_with("1:") || read <= 128 << 10, "{text}: {read}");
     }
 }

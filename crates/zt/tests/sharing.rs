@@ -108,13 +108,9 @@ fn dtypes_and_formats_do_not_matter_but_ways_of_storing_do() {
     let words: [u64; 100] = [0x0101_0101_0101_0101; 100];
     let dense_words = Dense::from_slice(&[10, 10], &words).unwrap();
     writer.add("words", &dense_words).unwrap();
-    let zstd = ComponentOptions {
-        compression: Compression::Zstd(1),
-        ..ComponentOptions::default()
-    };
-    writer
-        .add_with("compressed", &dense(&ones), &zstd.into())
-        .unwrap();
+    let zstd =
+        ComponentOptions { compression: Compression::Zstd(1), ..ComponentOptions::default() };
+    writer.add_with("compressed", &dense(&ones), &zstd.into()).unwrap();
     let csr = Csr::new([2, 3], &[7i32, 8][..], &[2u64, 0][..], &[0u64, 1, 2][..]).unwrap();
     writer.add("sparse", &csr).unwrap();
     let coo = Coo::new([3], &[7i32, 8][..], &[2u64, 0][..]).unwrap();
@@ -127,21 +123,13 @@ fn dtypes_and_formats_do_not_matter_but_ways_of_storing_do() {
     assert_eq!(span(&file, "bools", "data"), first);
     assert_eq!(span(&file, "words", "data"), first);
     assert_ne!(span(&file, "compressed", "data"), first);
-    assert_eq!(
-        span(&file, "coordinates", "values"),
-        span(&file, "sparse", "values")
-    );
-    assert_eq!(
-        span(&file, "coordinates", "coords"),
-        span(&file, "sparse", "indices")
-    );
+    assert_eq!(span(&file, "coordinates", "values"), span(&file, "sparse", "values"));
+    assert_eq!(span(&file, "coordinates", "coords"), span(&file, "sparse", "indices"));
 }
 
 #[test]
 fn objects_of_planes_share_all_of_them_with_those_of_the_same_type() {
-    let values: Vec<u16> = (0..20_000u16)
-        .map(|at| 0x3c00 | at.reverse_bits() >> 4)
-        .collect();
+    let values: Vec<u16> = (0..20_000u16).map(|at| 0x3c00 | at.reverse_bits() >> 4).collect();
     let bytes: Vec<u8> = values.iter().flat_map(|it| it.to_le_bytes()).collect();
     let mut out = Vec::new();
     let options = WriteOptions::new().planes().deduplicate(true);
@@ -296,10 +284,7 @@ fn large_objects_are_shared_with_as_small_ones_are() {
             assert_eq!(data.component("data").unwrap().blob, *blob);
             let at = roles.iter().position(|it| *it == role).unwrap();
             let content = content(u8::try_from(at).unwrap());
-            assert!(
-                *data.bytes("data").unwrap() == content[..],
-                "{name}, {role}"
-            );
+            assert!(*data.bytes("data").unwrap() == content[..], "{name}, {role}");
             for again in ["again", "again."] {
                 let again = format!("{role}.{again}");
                 assert_eq!(origin.component(&again).unwrap().blob, *blob);
@@ -326,13 +311,7 @@ fn sharing_is_held_to_the_rules_of_the_object_that_shares() {
         Some(error.code())
     };
     let codes: Vec<_> = (0..).map_while(begun).collect();
-    let expected = [
-        "shape-size-mismatch",
-        "misuse",
-        "not-found",
-        "not-found",
-        "not-found",
-    ];
+    let expected = ["shape-size-mismatch", "misuse", "not-found", "not-found", "not-found"];
     assert_eq!(codes, expected);
 }
 
@@ -396,10 +375,7 @@ fn one_blob_of_another_byte_order_or_width_is_not_the_same() {
         ("wide", DType::U32, ByteOrder::Big),
     ] {
         let blob = Blob::raw(Span::new(0, 8).unwrap());
-        let component = Component {
-            byte_order,
-            ..Component::new(dtype, blob)
-        };
+        let component = Component { byte_order, ..Component::new(dtype, blob) };
         let len = 8 / dtype.byte_len() as u64;
         let object = Object::new([len], "dense").with_component("data", component);
         builder.object(name, object, source);

@@ -1,10 +1,6 @@
 //! Parts of objects: the same values as cutting them out of the whole, and less read.
 #![cfg(feature = "zstd")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::cast_possible_truncation,
-    reason = "tests"
-)]
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "tests")]
 
 mod common;
 
@@ -25,10 +21,7 @@ const SHAPE: [u64; 3] = [900, 40, 50];
 /// 7.2 MB: several frames. None ends where a row ends.
 fn file_of(options: WriteOptions) -> (Vec<u8>, Dense<'static>) {
     let values: Vec<f32> = (0..1_800_000u32).map(|value| (value / 3) as f32).collect();
-    let dense = Dense::from_slice(&SHAPE, &values)
-        .unwrap()
-        .into_owned()
-        .unwrap();
+    let dense = Dense::from_slice(&SHAPE, &values).unwrap().into_owned().unwrap();
     let mut bytes = Vec::new();
     let mut writer = options.to_writer(&mut bytes).unwrap();
     writer.add("x", &dense).unwrap();
@@ -72,9 +65,7 @@ fn any_slices_are_those_of_the_whole() {
     let (bytes, dense) = file_of(WriteOptions::new().zstd(1));
     let packed = File::from_bytes(bytes).unwrap();
     let (bytes, _) = file_of(WriteOptions::new());
-    let raw = OpenOptions::new()
-        .open_source(common::ByPosition(bytes))
-        .unwrap();
+    let raw = OpenOptions::new().open_source(common::ByPosition(bytes)).unwrap();
     let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(60));
     let slices = prop::collection::vec(any_slice(900), 0..=3);
     let same = |slices: Vec<Slice>| {
@@ -110,9 +101,7 @@ fn only_what_a_part_needs_is_read() {
         let (bytes, _) = file_of(options);
         let (file, count) = counted(bytes);
         let tensor = file.tensor("x").unwrap();
-        let part = tensor
-            .slice(&Slice::parse_list("500:508").unwrap())
-            .unwrap();
+        let part = tensor.slice(&Slice::parse_list("500:508").unwrap()).unwrap();
         assert_eq!(part.shape(), [8, 40, 50]);
         let read = count.load(Ordering::Relaxed);
         assert!(read < most, "{read} bytes for a part of 64,000");
@@ -139,10 +128,7 @@ fn part_of_component(file: &File, role: &str, text: &str) -> [Dense<'static>; 2]
     let tensor = file.tensor("x").unwrap();
     let slices = Slice::parse_list(text).unwrap();
     let part = tensor.slice_component(role, &slices).unwrap();
-    let elements = Elements {
-        logical_type: None,
-        ..tensor.elements(role).unwrap()
-    };
+    let elements = Elements { logical_type: None, ..tensor.elements(role).unwrap() };
     let count = elements.bytes.len() / elements.dtype.byte_len();
     let whole = Dense::from_elements([count as u64], elements).unwrap();
     [part, whole.slice(&slices).unwrap()]
@@ -150,23 +136,12 @@ fn part_of_component(file: &File, role: &str, text: &str) -> [Dense<'static>; 2]
 
 #[test]
 fn parts_of_components_are_those_of_all_elements_from_every_source() {
-    for options in [
-        WriteOptions::new(),
-        WriteOptions::new().chunk_digests(None),
-        WriteOptions::new().zstd(1),
-    ] {
+    for options in
+        [WriteOptions::new(), WriteOptions::new().chunk_digests(None), WriteOptions::new().zstd(1)]
+    {
         for (kind, file) in every_source(&file_of(options).0, &OpenOptions::new()) {
             let file = file.unwrap();
-            for text in [
-                "",
-                "0",
-                "-1",
-                "1000:1003",
-                "::-700000",
-                "-3:",
-                "7:7",
-                "::-1",
-            ] {
+            for text in ["", "0", "-1", "1000:1003", "::-700000", "-3:", "7:7", "::-1"] {
                 let [part, expected] = part_of_component(&file, "data", text);
                 assert_eq!(part, expected, "{kind}: {text}");
             }
@@ -176,10 +151,7 @@ fn parts_of_components_are_those_of_all_elements_from_every_source() {
 
 #[test]
 fn a_part_of_a_component_reads_what_it_needs() {
-    for options in [
-        WriteOptions::new().chunk_digests(None),
-        WriteOptions::new().zstd(1),
-    ] {
+    for options in [WriteOptions::new().chunk_digests(None), WriteOptions::new().zstd(1)] {
         let (file, count) = counted(file_of(options).0);
         let tensor = file.tensor("x").unwrap();
         let slices = Slice::parse_list("1000000:1000003").unwrap();
@@ -225,9 +197,8 @@ fn slices_that_do_not_fit_are_the_callers_fault() {
 fn rows_of_quantized_objects_are_decoded_without_the_others() {
     // 6 bits in groups of 12 over rows of 10: only every sixth row ends with a group.
     let count = 6000u64 * 10;
-    let packed: Vec<u32> = (0..count / 5)
-        .map(|at| (at as u32).wrapping_mul(2_654_435_761))
-        .collect();
+    let packed: Vec<u32> =
+        (0..count / 5).map(|at| (at as u32).wrapping_mul(2_654_435_761)).collect();
     let scales: Vec<f32> = (0..count / 12).map(|at| at as f32 / 8.0).collect();
     let attributes: Attributes = [
         ("bits", zt::Value::from(6u64)),
@@ -245,15 +216,7 @@ fn rows_of_quantized_objects_are_decoded_without_the_others() {
             ("scales".into(), Elements::from(&scales)),
         ],
     };
-    for text in [
-        "0",
-        "5998:",
-        "17:4000:13,::-2",
-        "-1:-4:-1",
-        "3:3",
-        "2999",
-        ":,2",
-    ] {
+    for text in ["0", "5998:", "17:4000:13,::-2", "-1:-4:-1", "3:3", "2999", ":,2"] {
         agree(&files_of(&object), &Slice::parse_list(text).unwrap()).unwrap();
     }
     let (file, count) = counted(written(&object, WriteOptions::new()));
@@ -267,11 +230,7 @@ fn rows_of_quantized_objects_are_decoded_without_the_others() {
 fn rows_of_blocks_and_of_half_bytes_are_those_of_the_whole() {
     let q8_0 = BlockType::from_format("gguf.q8_0/1").unwrap();
     // The scale of each block is 1.0 as f16.
-    let block = |at: u8| {
-        [0, 0x3c]
-            .into_iter()
-            .chain((0..32).map(move |value| value ^ at))
-    };
+    let block = |at: u8| [0, 0x3c].into_iter().chain((0..32).map(move |value| value ^ at));
     let blocks: Vec<u8> = (0..24).flat_map(block).collect();
     let nibbles: Vec<u8> = (0..=255).chain(0..59).collect();
     let scale: Vec<f32> = (0..90u8).map(f32::from).collect();
@@ -287,12 +246,7 @@ fn rows_of_blocks_and_of_half_bytes_are_those_of_the_whole() {
         let row = Blocks::new(q8_0, [768], &blocks[..]).unwrap();
         agree(&files_of(&row), &Slice::parse_list(text).unwrap()).unwrap();
     }
-    let many: Vec<u8> = blocks
-        .iter()
-        .copied()
-        .cycle()
-        .take(34 * 6 * 10_000)
-        .collect();
+    let many: Vec<u8> = blocks.iter().copied().cycle().take(34 * 6 * 10_000).collect();
     let rows = Blocks::new(q8_0, [10_000, 192], &many[..]).unwrap();
     let options = WriteOptions::new().chunk_digests(None);
     let (file, count) = counted(written(&rows, options));
@@ -375,10 +329,9 @@ fn parts_of_values_of_an_unknown_type_are_those_of_the_whole() {
         builder.build().unwrap()
     };
     let slices = Slice::parse_list("1:,::2").unwrap();
-    for (file, value_len) in [
-        (file("dense", &["data"]), 1),
-        (file(Planes::FORMAT, &["plane0", "plane1"]), 2),
-    ] {
+    for (file, value_len) in
+        [(file("dense", &["data"]), 1), (file(Planes::FORMAT, &["plane0", "plane1"]), 2)]
+    {
         let tensor = file.tensor("x").unwrap();
         let part = tensor.slice(&slices).unwrap();
         assert_eq!(part, tensor.to_dense().unwrap().slice(&slices).unwrap());
@@ -397,10 +350,7 @@ fn parts_of_values_of_an_unknown_type_are_those_of_the_whole() {
 fn a_part_larger_than_the_limits_allow_is_refused() {
     let q8_0 = BlockType::from_format("gguf.q8_0/1").unwrap();
     let rows = Blocks::new(q8_0, [4, 192], &[0; 34 * 6 * 4][..]).unwrap();
-    let limits = Limits {
-        decoded_len: 192 * 4,
-        ..Limits::default()
-    };
+    let limits = Limits { decoded_len: 192 * 4, ..Limits::default() };
     let options = OpenOptions::new().limits(limits);
     let file = options.open_bytes(written(&rows, WriteOptions::new()));
     let file = file.unwrap();

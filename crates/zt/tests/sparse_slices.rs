@@ -1,10 +1,6 @@
 //! Parts of sparse objects: the same values as cutting them out of the whole, and less read.
 #![cfg(feature = "zstd")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::cast_possible_truncation,
-    reason = "tests"
-)]
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "tests")]
 
 mod common;
 
@@ -199,18 +195,12 @@ fn only_what_the_rows_need_is_read() {
         let part = file.tensor("x").unwrap().slice_csr(&slices).unwrap();
         assert_eq!(part.shape(), [10, 100]);
         assert_eq!(part.stored_count(), 20);
-        let places: Vec<u64> = (1_000_000..1_000_200)
-            .filter(|at| (2..4).contains(&(at % 20)))
-            .collect();
+        let places: Vec<u64> =
+            (1_000_000..1_000_200).filter(|at| (2..4).contains(&(at % 20))).collect();
         let columns = places.iter().map(|at| at % 20 * 50 + at % 7 - 100);
         assert!(part.indices().iter().copied().eq(columns));
         let values = part.values().as_slice::<f32>().unwrap();
-        assert!(
-            values
-                .iter()
-                .copied()
-                .eq(places.iter().map(|at| *at as f32))
-        );
+        assert!(values.iter().copied().eq(places.iter().map(|at| *at as f32)));
         let read = count.load(Ordering::Relaxed);
         assert!(read < most, "{read} bytes of 24 MB");
     }
@@ -227,10 +217,7 @@ fn values_are_read_only_where_all_coordinates_match() {
     let slices = Slice::parse_list("700000:700100,3").unwrap();
     let part = file.tensor("x").unwrap().slice_coo(&slices).unwrap();
     assert_eq!(part.shape(), [100]);
-    assert_eq!(
-        part.coords(0).unwrap(),
-        [3, 13, 23, 33, 43, 53, 63, 73, 83, 93]
-    );
+    assert_eq!(part.coords(0).unwrap(), [3, 13, 23, 33, 43, 53, 63, 73, 83, 93]);
     assert_eq!(part.values().as_slice::<f64>().unwrap()[9], 700_093.0);
     // The first coordinates of all values, and a window or two of the rest.
     let read = read.load(Ordering::Relaxed);
@@ -240,12 +227,7 @@ fn values_are_read_only_where_all_coordinates_match() {
 #[test]
 fn shapes_that_have_no_dense_value_still_have_parts() {
     let side = 1u64 << 40;
-    let coo = Coo::new(
-        [side, side],
-        vec![1i8, 2],
-        vec![5, side - 1, side - 2, side - 1],
-    )
-    .unwrap();
+    let coo = Coo::new([side, side], vec![1i8, 2], vec![5, side - 1, side - 2, side - 1]).unwrap();
     let file = File::from_bytes(written(&coo, WriteOptions::new())).unwrap();
     let tensor = file.tensor("x").unwrap();
     assert!(tensor.to_dense().is_err());
@@ -269,10 +251,7 @@ fn parts_that_do_not_fit_are_the_callers_fault() {
 
 #[test]
 fn bools_that_are_none_are_named_by_their_place_in_the_component() {
-    let mut bytes: Vec<u8> = [0u64, 1, 2]
-        .iter()
-        .flat_map(|it| it.to_le_bytes())
-        .collect();
+    let mut bytes: Vec<u8> = [0u64, 1, 2].iter().flat_map(|it| it.to_le_bytes()).collect();
     bytes.extend([0, 0, 1, 7]); // Two columns, two values.
     let component =
         |dtype, start, len| Component::new(dtype, Blob::raw(Span::new(start, len).unwrap()));

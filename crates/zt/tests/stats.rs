@@ -16,9 +16,7 @@ fn file(options: WriteOptions, values: &[f64]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut writer = options.to_writer(&mut bytes).unwrap();
     let shape = [values.len() as u64];
-    writer
-        .add("w", &Dense::from_slice(&shape, values).unwrap())
-        .unwrap();
+    writer.add("w", &Dense::from_slice(&shape, values).unwrap()).unwrap();
     writer.finish().unwrap();
     bytes
 }

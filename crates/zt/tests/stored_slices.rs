@@ -1,11 +1,7 @@
 //! Parts of components that are stored in frames, in another byte order, or made in order: the same values as
 //! cutting them out of the whole.
 #![cfg(feature = "zstd")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::cast_possible_truncation,
-    reason = "tests"
-)]
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "tests")]
 
 mod common;
 
@@ -39,19 +35,14 @@ fn file_of_component(source: impl Source + 'static, component: Component) -> Fil
 fn expect_numbers(file: &File, text: &str, expected: impl Iterator<Item = i64>) {
     let slices = Slice::parse_list(text).unwrap();
     let part = file.tensor("x").unwrap().slice(&slices).unwrap();
-    assert!(
-        part.as_slice::<i64>().unwrap().iter().copied().eq(expected),
-        "{text}"
-    );
+    assert!(part.as_slice::<i64>().unwrap().iter().copied().eq(expected), "{text}");
 }
 
 #[test]
 fn one_large_frame_is_decoded_as_far_as_a_part_needs_it() {
     let mut state = 1i64;
     let noise = numbers().into_iter().map(|at| {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(at);
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(at);
         at ^ (state >> 33 << 32)
     });
     let bytes: Vec<u8> = noise.flat_map(i64::to_le_bytes).collect();
@@ -93,10 +84,8 @@ fn one_large_frame_is_decoded_as_far_as_a_part_needs_it() {
 fn parts_of_big_endian_components_are_turned() {
     let bytes: Vec<u8> = numbers().into_iter().flat_map(i64::to_be_bytes).collect();
     let span = Span::new(0, bytes.len() as u64).unwrap();
-    let component = Component {
-        byte_order: ByteOrder::Big,
-        ..Component::new(DType::I64, Blob::raw(span))
-    };
+    let component =
+        Component { byte_order: ByteOrder::Big, ..Component::new(DType::I64, Blob::raw(span)) };
     let lent = file_of_component(Memory::new(bytes.clone()), component.clone());
     let fetched = file_of_component(common::ByPosition(bytes), component);
     for file in [lent, fetched] {
@@ -118,13 +107,7 @@ fn parts_of_what_is_made_in_order_seldom_go_back() {
     let file = file_of_component(source, Component::new(DType::I64, Blob::raw(span)));
     expect_numbers(&file, "::2,7", (0..1500).map(|row| row * 2000 + 7));
     assert!(made.swap(0, Ordering::Relaxed) <= len);
-    expect_numbers(
-        &file,
-        "::-1",
-        (0..3000)
-            .rev()
-            .flat_map(|row| row * 1000..row * 1000 + 1000),
-    );
+    expect_numbers(&file, "::-1", (0..3000).rev().flat_map(|row| row * 1000..row * 1000 + 1000));
     // Six windows, each made out of those before it, and again for a row on the border of two.
     assert!(made.load(Ordering::Relaxed) < 10 * len);
 }
@@ -145,20 +128,15 @@ fn parts_of_compressed_big_endian_components_are_turned() {
         decoded_len: Some(bytes.len() as u64),
         ..Blob::raw(Span::new(0, stored.len() as u64).unwrap())
     };
-    let component = Component {
-        byte_order: ByteOrder::Big,
-        ..Component::new(DType::I64, blob)
-    };
+    let component = Component { byte_order: ByteOrder::Big, ..Component::new(DType::I64, blob) };
     let file = file_of_component(Memory::new(stored), component);
     expect_numbers(&file, "120:130", 120_000..130_000);
     expect_numbers(&file, "::-1500,5", [2_999_005, 1_499_005].into_iter());
 
     // Of single bytes there is nothing to turn.
     let span = Span::new(0, 3_000_000).unwrap();
-    let component = Component {
-        byte_order: ByteOrder::Big,
-        ..Component::new(DType::U8, Blob::raw(span))
-    };
+    let component =
+        Component { byte_order: ByteOrder::Big, ..Component::new(DType::U8, Blob::raw(span)) };
     let file = file_of_component(Memory::new(bytes.clone()), component);
     let part = file.tensor("x").unwrap();
     let part = part.slice(&Slice::parse_list("2,:2000").unwrap()).unwrap();
@@ -190,24 +168,13 @@ fn on_threads<R: Send>(threads: usize, work: impl FnOnce() -> R + Send) -> R {
 
 #[test]
 fn parts_of_many_frames_are_the_same_for_any_number_of_threads() {
-    let whole = Dense::from_slice(&[3000, 1000], &numbers())
-        .unwrap()
-        .into_owned()
-        .unwrap();
+    let whole = Dense::from_slice(&[3000, 1000], &numbers()).unwrap().into_owned().unwrap();
     // Frames that end where elements end, and frames that do not.
     for content_len in [1 << 18, 1_000_003] {
         let (stored, component) = framed(content_len);
         let lent = file_of_component(Memory::new(stored.clone()), component.clone());
         let fetched = file_of_component(common::ByPosition(stored), component);
-        for text in [
-            "1:2999",
-            "2500:300:-1",
-            "::7",
-            ":,3",
-            "::-1,990:",
-            ":,::-250",
-            ":,998:2",
-        ] {
+        for text in ["1:2999", "2500:300:-1", "::7", ":,3", "::-1,990:", ":,::-250", ":,998:2"] {
             let slices = Slice::parse_list(text).unwrap();
             let expected = whole.slice(&slices).unwrap();
             for (threads, file) in [(1, &lent), (5, &fetched)] {
@@ -262,10 +229,7 @@ fn a_part_of_two_frames_is_read_by_the_calling_thread() {
 fn parts_of_big_endian_and_of_broken_components_are_their_elements() {
     let component = |byte_len: u64| {
         let span = Span::new(0, byte_len).unwrap();
-        Component {
-            byte_order: ByteOrder::Big,
-            ..Component::new(DType::I16, Blob::raw(span))
-        }
+        Component { byte_order: ByteOrder::Big, ..Component::new(DType::I16, Blob::raw(span)) }
     };
     // The second ends in the middle of an element, and lacks all others of its object.
     for byte_len in [6, 5] {

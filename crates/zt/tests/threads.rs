@@ -58,11 +58,7 @@ fn ask(file: &File, round: usize, hash: &[u8; 32]) {
         0 => assert!(*tensor.values::<f32>().unwrap() == expected),
         1 => assert!(tensor.to_vec::<f32>().unwrap() == expected),
         2 => {
-            let range = Slice::Range {
-                start: Some(-7),
-                stop: None,
-                step: 2,
-            };
+            let range = Slice::Range { start: Some(-7), stop: None, step: 2 };
             let part = tensor.slice(&[range]).unwrap();
             let start = expected.len() - 7;
             let wanted: Vec<f32> = expected[start..].iter().copied().step_by(2).collect();
@@ -70,27 +66,22 @@ fn ask(file: &File, round: usize, hash: &[u8; 32]) {
         }
         3 => assert!(file.verify(&VerifyOptions::default()).unwrap().is_ok()),
         4 => {
-            let all: Vec<Tensor<'_>> = (0..OBJECTS)
-                .map(|at| file.tensor(&name(at)).unwrap())
-                .collect();
+            let all: Vec<Tensor<'_>> =
+                (0..OBJECTS).map(|at| file.tensor(&name(at)).unwrap()).collect();
             let found = file.to_dense_many(&all);
             for (at, dense) in (0..OBJECTS).zip(found) {
                 assert!(*dense.unwrap().as_slice::<f32>().unwrap() == values(at));
             }
         }
         5 => {
-            let all: Vec<(Tensor<'_>, &str)> = (0..OBJECTS)
-                .map(|at| (file.tensor(&name(at)).unwrap(), "data"))
-                .collect();
+            let all: Vec<(Tensor<'_>, &str)> =
+                (0..OBJECTS).map(|at| (file.tensor(&name(at)).unwrap(), "data")).collect();
             for (at, elements) in (0..OBJECTS).zip(file.read_many(&all)) {
                 let bytes: Vec<u8> = values(at).iter().flat_map(|it| it.to_le_bytes()).collect();
                 assert!(*elements.unwrap().bytes == *bytes);
             }
         }
-        6 => assert_eq!(
-            file.hash(&HashOptions::default()).unwrap().content.unwrap(),
-            *hash
-        ),
+        6 => assert_eq!(file.hash(&HashOptions::default()).unwrap().content.unwrap(), *hash),
         _ => {
             let dense = file.tensor("matrix").unwrap().to_dense().unwrap();
             assert_eq!(*dense.as_slice::<i32>().unwrap(), [0, 0, 7, 8, 0, 0]);
@@ -103,11 +94,7 @@ fn threads_that_share_a_file_see_what_one_sees() {
     for write in [WriteOptions::new(), WriteOptions::new().zstd(1)] {
         let bytes = file_of(write);
         let alone = File::from_bytes(bytes.clone()).unwrap();
-        let hash = alone
-            .hash(&HashOptions::default())
-            .unwrap()
-            .content
-            .unwrap();
+        let hash = alone.hash(&HashOptions::default()).unwrap().content.unwrap();
         for verify in [Verify::OnRead, Verify::Always] {
             for (source, file) in every_source(&bytes, &OpenOptions::new().verify(verify)) {
                 let file = file.unwrap();
@@ -188,9 +175,8 @@ fn a_pool_of_any_size_serves_writers_within_it() {
         );
         assert_eq!((inner, outer), ((true, true), (true, true)), "{threads}");
         thread::scope(|scope| {
-            let others: Vec<_> = (0..4)
-                .map(|at| scope.spawn(move || pool.install(move || at)))
-                .collect();
+            let others: Vec<_> =
+                (0..4).map(|at| scope.spawn(move || pool.install(move || at))).collect();
             let own = pool.install(|| is_same(4));
             assert!(own && others.into_iter().all(|other| other.join().is_ok()));
         });
@@ -203,10 +189,8 @@ fn writers_that_take_turns_do_not_wait_for_each_other() {
     let write = WriteOptions::new().zstd(1);
     let expected = file_of(write.clone());
     let mut outputs = vec![Vec::new(); 5];
-    let mut writers: Vec<Writer<'_>> = outputs
-        .iter_mut()
-        .map(|output| write.clone().to_writer(output).unwrap())
-        .collect();
+    let mut writers: Vec<Writer<'_>> =
+        outputs.iter_mut().map(|output| write.clone().to_writer(output).unwrap()).collect();
     for at in 0..OBJECTS {
         let values = values(at);
         for writer in &mut writers {
@@ -260,9 +244,7 @@ fn readers_of_a_file_that_another_process_edits_see_one_state() {
     let path = folder.path().join("x.zt");
     let mut writer = Writer::create(&path).unwrap();
     let first = counted(0);
-    writer
-        .add("0", &Dense::from_slice(&[512], &first).unwrap())
-        .unwrap();
+    writer.add("0", &Dense::from_slice(&[512], &first).unwrap()).unwrap();
     writer.finish().unwrap();
     let mut child = std::process::Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "the_child_edits"])

@@ -67,11 +67,8 @@ fn expect_old_at_each_byte(before: &[u8], step: &Step, old: &[u8]) {
     let expected = File::from_bytes(old.to_vec()).unwrap();
     let is_looked_at = |len: &usize| len.is_multiple_of(64) || bytes[len - 1] != 0;
     for len in (1..bytes.len()).filter(is_looked_at) {
-        let torn = Torn {
-            before: Arc::clone(&before),
-            after: Arc::clone(&after),
-            cut: offset + len,
-        };
+        let torn =
+            Torn { before: Arc::clone(&before), after: Arc::clone(&after), cut: offset + len };
         let file = OpenOptions::new().open_source(torn);
         let file = file.unwrap_or_else(|error| panic!("{len} bytes: {error}"));
         assert_eq!(file.byte_len(), old.len() as u64, "{len} bytes");
@@ -175,10 +172,7 @@ fn a_copy_that_decodes_without_one_of_its_pages_is_not_believed() {
     let mut old = Vec::new();
     let mut writer = Writer::new(&mut old).unwrap();
     writer.add("a", &dense(&[1; 100])).unwrap();
-    writer.set_attributes(zt::Attributes::from([(
-        "key",
-        zt::Value::from(text.as_str()),
-    )]));
+    writer.set_attributes(zt::Attributes::from([("key", zt::Value::from(text.as_str()))]));
     writer.finish().unwrap();
     let (old, steps, ..) = whole_of(old, &OPERATIONS[2]);
     let (at, mut file) = copying(&old, &steps);
@@ -196,10 +190,7 @@ fn a_copy_that_decodes_without_one_of_its_pages_is_not_believed() {
     file[8..24].fill(0);
     let found = File::from_bytes(file).unwrap();
     assert!(codes(&found).is_empty());
-    assert_ne!(
-        found.attributes().unwrap(),
-        File::from_bytes(old).unwrap().attributes().unwrap()
-    );
+    assert_ne!(found.attributes().unwrap(), File::from_bytes(old).unwrap().attributes().unwrap());
 }
 
 /// A file within may end there, and a reader cannot see that it is one.

@@ -25,11 +25,8 @@ fn files(objects: Vec<(String, Object)>) -> [File; 2] {
     container.begin_blob(64, None).unwrap();
     container.write(&data()).unwrap();
     container.end_blob().unwrap();
-    let manifest = Manifest {
-        attributes: None,
-        objects: objects.clone(),
-        extra: Attributes::new(),
-    };
+    let manifest =
+        Manifest { attributes: None, objects: objects.clone(), extra: Attributes::new() };
     let bytes = container.finish(&manifest.to_cbor().unwrap()).unwrap();
     let file = File::from_bytes(bytes.clone()).unwrap();
     let mut builder = FileBuilder::new(Kind::new("test"), OpenOptions::new());
@@ -96,11 +93,7 @@ fn what_verifying_finds_does_not_depend_on_where_windows_end() {
         objects.extend(added);
         let [file, built] = files(objects);
         let expected = list(&built.verify(&VerifyOptions::new()).unwrap());
-        assert!(
-            expected[0].starts_with("digest-mismatch"),
-            "{}",
-            expected[0]
-        );
+        assert!(expected[0].starts_with("digest-mismatch"), "{}", expected[0]);
         for threads in [1, 3] {
             let report = file.verify(&VerifyOptions::new().threads(threads));
             assert!(list(&report.unwrap()) == expected, "{threads} threads");

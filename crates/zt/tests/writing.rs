@@ -17,9 +17,8 @@ use zt::{
 fn noise(len: usize) -> Vec<u8> {
     let mut state = 1u64;
     let next = || {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 56) as u8
     };
     std::iter::repeat_with(next).take(len).collect()
@@ -32,9 +31,7 @@ fn the_same_calls_give_the_same_bytes_on_any_number_of_threads() {
     let write = |options: WriteOptions| {
         let mut bytes = Vec::new();
         let mut writer = options.zstd(1).to_writer(&mut bytes).unwrap();
-        writer
-            .add("ramp", &Dense::from_slice(&[10 << 20], &ramp).unwrap())
-            .unwrap();
+        writer.add("ramp", &Dense::from_slice(&[10 << 20], &ramp).unwrap()).unwrap();
         writer.finish().unwrap();
         bytes
     };
@@ -50,9 +47,7 @@ fn the_same_calls_give_the_same_bytes_on_any_number_of_threads() {
 #[test]
 fn a_stream_is_stored_like_the_same_bytes_at_once() {
     for len in [0, 1, 4 << 20, (4 << 20) + 1, 16 << 20, (33 << 20) + 7] {
-        let content: Vec<u8> = (0..len)
-            .map(|at| u8::try_from((at >> 9) % 256).unwrap())
-            .collect();
+        let content: Vec<u8> = (0..len).map(|at| u8::try_from((at >> 9) % 256).unwrap()).collect();
         for options in [WriteOptions::new(), WriteOptions::new().zstd(1)] {
             let mut at_once = Vec::new();
             let mut writer = options.clone().to_writer(&mut at_once).unwrap();
@@ -96,19 +91,11 @@ fn components_that_do_not_shrink_are_stored_raw() {
         let content = noise(len);
         let mut bytes = Vec::new();
         let mut writer = WriteOptions::new().zstd(1).to_writer(&mut bytes).unwrap();
-        writer
-            .add(
-                "noise",
-                &Dense::from_slice(&[len as u64], &content).unwrap(),
-            )
-            .unwrap();
+        writer.add("noise", &Dense::from_slice(&[len as u64], &content).unwrap()).unwrap();
         writer.finish().unwrap();
         let file = File::from_bytes(bytes).unwrap();
         let tensor = file.tensor("noise").unwrap();
-        assert_eq!(
-            tensor.component("data").unwrap().blob.encoding,
-            Encoding::Raw
-        );
+        assert_eq!(tensor.component("data").unwrap().blob.encoding, Encoding::Raw);
         assert_eq!(*tensor.values::<u8>().unwrap(), content);
     }
 }
@@ -118,38 +105,24 @@ fn components_begin_at_64_and_large_ones_on_a_page() {
     let mut bytes = Vec::new();
     let mut writer = Writer::new(&mut bytes).unwrap();
     for (name, len) in [("a", 1), ("b", 1 << 20), ("c", 3), ("d", (1 << 20) - 1)] {
-        writer
-            .add(
-                name,
-                &Dense::from_slice(&[len as u64], &vec![1u8; len]).unwrap(),
-            )
-            .unwrap();
+        writer.add(name, &Dense::from_slice(&[len as u64], &vec![1u8; len]).unwrap()).unwrap();
     }
     writer.finish().unwrap();
     let file = File::from_bytes(bytes).unwrap();
     let offset = |name| span_of(&file, name, "data").offset();
-    assert_eq!(
-        (offset("a"), offset("b"), offset("c")),
-        (64, 4096, 4096 + (1 << 20))
-    );
+    assert_eq!((offset("a"), offset("b"), offset("c")), (64, 4096, 4096 + (1 << 20)));
     assert_eq!(offset("d"), offset("c") + 64);
 }
 
 #[test]
 fn options_hold_per_component() {
     let mut bytes = Vec::new();
-    let mut writer = WriteOptions::new()
-        .digest(None)
-        .to_writer(&mut bytes)
-        .unwrap();
+    let mut writer = WriteOptions::new().digest(None).to_writer(&mut bytes).unwrap();
     let packed = ComponentOptions {
         compression: Compression::Zstd(9),
         digest: Some(DigestAlgorithm::Sha256),
     };
-    let plain = ComponentOptions {
-        digest: None,
-        ..ComponentOptions::default()
-    };
+    let plain = ComponentOptions { digest: None, ..ComponentOptions::default() };
     let options = ObjectOptions::from(plain).role("indptr", packed);
     let rows = 100u64;
     let indptr = vec![0u64; 101];
@@ -203,20 +176,11 @@ fn refuses_what_its_own_reader_would_refuse() {
     let mut writer = Writer::new(io::sink()).unwrap();
     let one = Dense::from_slice(&[1], &[1u8]).unwrap();
     writer.add("one", &one).unwrap();
-    assert_eq!(
-        writer.add("one", &one).unwrap_err().code(),
-        "duplicate-name"
-    );
-    assert_eq!(
-        writer.add(&"n".repeat(70_000), &one).unwrap_err().code(),
-        "misuse"
-    );
+    assert_eq!(writer.add("one", &one).unwrap_err().code(), "duplicate-name");
+    assert_eq!(writer.add(&"n".repeat(70_000), &one).unwrap_err().code(), "misuse");
     let object = writer.begin("short", &[3], "dense").unwrap();
     let error = object.finish().unwrap_err();
-    assert_eq!(
-        (error.code(), error.object()),
-        ("missing-component", Some("short"))
-    );
+    assert_eq!((error.code(), error.object()), ("missing-component", Some("short")));
     assert_eq!(
         writer.finish().unwrap_err().kind(),
         ErrorKind::Misuse,
@@ -246,10 +210,7 @@ fn an_object_that_is_refused_before_a_byte_is_written_leaves_the_writer_usable()
     writer.add("two", &one).unwrap();
     writer.finish().unwrap();
     let names = ["one", "two"];
-    assert_eq!(
-        File::from_bytes(bytes).unwrap().names().collect::<Vec<_>>(),
-        names
-    );
+    assert_eq!(File::from_bytes(bytes).unwrap().names().collect::<Vec<_>>(), names);
 }
 
 /// Attributes of so many bytes, a map of one pair.
@@ -284,10 +245,7 @@ fn attributes_beyond_what_readers_decode_are_not_written() {
         writer.finish().unwrap();
         let file = File::from_bytes(bytes).unwrap();
         assert_eq!(file.names().collect::<Vec<_>>(), ["most"]);
-        assert_eq!(
-            *file.tensor("most").unwrap().bytes("data").unwrap(),
-            *content
-        );
+        assert_eq!(*file.tensor("most").unwrap().bytes("data").unwrap(), *content);
 
         // No object would refer to the bytes that are already in the file.
         let mut writer = options.to_writer(io::sink()).unwrap();
@@ -305,10 +263,7 @@ fn attributes_beyond_what_readers_decode_are_not_written() {
 #[test]
 fn what_only_a_larger_limit_reads_is_not_copied_and_not_added_to_a_file() {
     let limit = Limits::default().attributes_len;
-    let limits = Limits {
-        attributes_len: 2 * limit,
-        ..Limits::default()
-    };
+    let limits = Limits { attributes_len: 2 * limit, ..Limits::default() };
     let mut builder = FileBuilder::new(Kind::new("test"), OpenOptions::new().limits(limits));
     let source = builder.source(Memory::new([1u8]));
     let blob = Blob::raw(Span::new(0, 1).unwrap());
@@ -343,11 +298,7 @@ impl Write for Full {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let taken = bytes.len().min(self.0);
         self.0 -= taken;
-        if taken == 0 {
-            Err(io::ErrorKind::StorageFull.into())
-        } else {
-            Ok(taken)
-        }
+        if taken == 0 { Err(io::ErrorKind::StorageFull.into()) } else { Ok(taken) }
     }
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
@@ -363,9 +314,7 @@ fn a_sink_that_fails_at_any_byte_gives_an_io_error() {
     };
     let mut whole = Vec::new();
     let mut writer = Writer::new(&mut whole).unwrap();
-    writer
-        .add("x", &Dense::from_slice(&[100], &[3u8; 100]).unwrap())
-        .unwrap();
+    writer.add("x", &Dense::from_slice(&[100], &[3u8; 100]).unwrap()).unwrap();
     writer.finish().unwrap();
     for room in 0..whole.len() {
         assert_eq!(write(room).unwrap_err().code(), "io", "{room}");
@@ -392,10 +341,7 @@ fn a_copy_tells_what_was_wrong_with_the_sink_or_the_bytes() {
     let mut writer = Writer::new(io::sink()).unwrap();
     let error = writer.copy("flags", &file.tensor("flags").unwrap());
     let error = error.unwrap_err();
-    assert_eq!(
-        (error.code(), error.component()),
-        ("bool-value", Some("data"))
-    );
+    assert_eq!((error.code(), error.component()), ("bool-value", Some("data")));
     assert_eq!(writer.finish().unwrap_err().kind(), ErrorKind::Misuse);
 }
 
@@ -413,10 +359,7 @@ fn a_damaged_copy_is_found_at_the_latest_when_the_file_is_finished() {
     source[usize::try_from(span.end()).unwrap() - 1] = 8;
     let file = File::from_bytes(source).unwrap();
     for checks in [false, true] {
-        let mut writer = WriteOptions::new()
-            .threads(2)
-            .to_writer(io::sink())
-            .unwrap();
+        let mut writer = WriteOptions::new().threads(2).to_writer(io::sink()).unwrap();
         writer.copy("x", &file.tensor("x").unwrap()).unwrap();
         assert!(!checks || writer.check_copied().is_err());
         // A caller who goes on after that error gets no file, either.
@@ -453,34 +396,17 @@ fn streams_are_held_to_what_can_be_checked_as_they_pass() {
     let mut data = object.component("data", DType::Bool, None).unwrap();
     data.write_all(&[0, 1]).unwrap();
     let error = data.write_all(&[2]).unwrap_err();
-    let error = error
-        .get_ref()
-        .unwrap()
-        .downcast_ref::<zt::Error>()
-        .unwrap();
+    let error = error.get_ref().unwrap().downcast_ref::<zt::Error>().unwrap();
     assert_eq!(error.code(), "bool-value");
     drop(data);
-    assert_eq!(
-        object
-            .component("data", DType::U8, None)
-            .unwrap_err()
-            .code(),
-        "misuse"
-    );
+    assert_eq!(object.component("data", DType::U8, None).unwrap_err().code(), "misuse");
     drop(object);
     let deep = vec![1u64; 65];
     let mut writer = Writer::new(io::sink()).unwrap();
-    assert_eq!(
-        writer.begin("deep", &deep, "dense").unwrap_err().code(),
-        "misuse"
-    );
+    assert_eq!(writer.begin("deep", &deep, "dense").unwrap_err().code(), "misuse");
     for alignment in [0, 3, 32, 1 << 40] {
         let options = WriteOptions::new().alignment(alignment);
-        assert_eq!(
-            options.to_writer(io::sink()).unwrap_err().code(),
-            "misuse",
-            "{alignment}"
-        );
+        assert_eq!(options.to_writer(io::sink()).unwrap_err().code(), "misuse", "{alignment}");
     }
 }
 
@@ -557,15 +483,9 @@ fn contents_that_readers_refuse_are_not_written() {
     let mut graph = graph.to_object().unwrap();
     let mut components = graph.components.iter_mut();
     let (_, columns) = components.find(|(role, _)| role == "indices").unwrap();
-    *columns = Elements::from(vec![
-        u64::MAX;
-        columns.bytes.len() / columns.dtype.byte_len()
-    ]);
+    *columns = Elements::from(vec![u64::MAX; columns.bytes.len() / columns.dtype.byte_len()]);
     let mut writer = Writer::new(io::sink()).unwrap();
-    for (object, role, code) in [
-        (bools, "data", "bool-value"),
-        (graph, "indices", "index-value"),
-    ] {
+    for (object, role, code) in [(bools, "data", "bool-value"), (graph, "indices", "index-value")] {
         let error = writer.add("x", &object).unwrap_err();
         assert_eq!((error.code(), error.component()), (code, Some(role)));
     }
@@ -580,10 +500,7 @@ fn an_empty_name_is_refused_unless_it_is_asked_for_or_copied() {
     writer.finish().unwrap();
 
     let mut bytes = Vec::new();
-    let mut writer = WriteOptions::new()
-        .empty_names(true)
-        .to_writer(&mut bytes)
-        .unwrap();
+    let mut writer = WriteOptions::new().empty_names(true).to_writer(&mut bytes).unwrap();
     writer.add("", &object).unwrap();
     writer.finish().unwrap();
     let file = File::from_bytes(bytes).unwrap();

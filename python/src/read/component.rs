@@ -16,10 +16,7 @@ pub(crate) struct Component {
 
 impl Component {
     pub(crate) fn new(tensor: Py<Tensor>, role: &str) -> Self {
-        Component {
-            tensor,
-            role: role.to_owned(),
-        }
+        Component { tensor, role: role.to_owned() }
     }
 
     fn stored(&self) -> Result<&zt::Component> {

@@ -98,12 +98,7 @@ pub(crate) fn open(
     for name in ml_dtype.map(each).transpose()?.unwrap_or_default() {
         let name: String = name.extract()?;
         let known = MlDtype::from_name(&name);
-        let unknown = || {
-            misuse(
-                py,
-                &format!("ml_dtypes has no {name:?} that files can have"),
-            )
-        };
+        let unknown = || misuse(py, &format!("ml_dtypes has no {name:?} that files can have"));
         options.ml_dtypes.push(known.ok_or_else(unknown)?);
     }
     if let Some(base) = base {
@@ -330,9 +325,7 @@ impl File {
     #[pyo3(signature = (path, *, detail = false, overwrite = false))]
     fn report(slf: &Bound<'_, Self>, path: PathBuf, detail: bool, overwrite: bool) -> Result<()> {
         let (py, file) = (slf.py(), slf.as_any());
-        report::report(
-            py, file, path, None, detail, false, overwrite, None, None, None,
-        )
+        report::report(py, file, path, None, detail, false, overwrite, None, None, None)
     }
 
     /// A table of the first 50 tensors, for notebooks.
@@ -353,9 +346,7 @@ impl File {
         let Ok(open) = self.open() else {
             return Ok("<closed zt.File>".to_owned());
         };
-        let path = open
-            .path()
-            .map(|path| format!(" {:?}", path.display().to_string()));
+        let path = open.path().map(|path| format!(" {:?}", path.display().to_string()));
         Ok(format!(
             "<zt.File{} kind={} tensors={} {}>",
             path.unwrap_or_default(),

@@ -77,14 +77,11 @@ pub(crate) fn totals(file: &File) -> String {
     let mut types: Vec<(String, u64)> = types.into_iter().collect();
     types.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
     let types = types.iter().take(TYPES);
-    let types: Vec<String> = types
-        .map(|(name, bytes)| format!("{name} {}", human(*bytes)))
-        .collect();
+    let types: Vec<String> =
+        types.map(|(name, bytes)| format!("{name} {}", human(*bytes))).collect();
     let (kind, count, all) = (file.kind(), file.len(), human(all));
-    let text = format!(
-        "{kind}, {count} tensors, {parameters} parameters, {all}: {}",
-        types.join(", ")
-    );
+    let text =
+        format!("{kind}, {count} tensors, {parameters} parameters, {all}: {}", types.join(", "));
     format!("<p>{}</p>", escaped(&text))
 }
 
@@ -115,27 +112,18 @@ fn bars(histogram: &Histogram) -> String {
         "<svg width=\"{}\" height=\"{HEIGHT}\" fill=\"currentColor\">",
         5 * histogram.counts.len()
     );
-    for (at, count) in histogram
-        .counts
-        .iter()
-        .enumerate()
-        .filter(|(_, count)| **count > 0)
-    {
+    for (at, count) in histogram.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
         // One value among millions is seen.
         let height = (*count as f64 / most * HEIGHT).max(1.0);
         let (x, y) = (5 * at, HEIGHT - height);
-        svg.push_str(&format!(
-            "<rect x=\"{x}\" y=\"{y:.1}\" width=\"4\" height=\"{height:.1}\"/>"
-        ));
+        svg.push_str(&format!("<rect x=\"{x}\" y=\"{y:.1}\" width=\"4\" height=\"{height:.1}\"/>"));
     }
     svg + "</svg>"
 }
 
 fn head(names: &[&str]) -> String {
     let mut table = "<table><thead><tr>".to_owned();
-    names
-        .iter()
-        .for_each(|name| table.push_str(&format!("<th>{name}</th>")));
+    names.iter().for_each(|name| table.push_str(&format!("<th>{name}</th>")));
     table + "</tr></thead><tbody>"
 }
 

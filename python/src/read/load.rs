@@ -28,11 +28,7 @@ pub(crate) fn read_into<'py>(
     let (mut direct, mut copied) = (Vec::new(), Vec::new());
     for (tensor, out) in targets {
         let this = tensor.get();
-        let out = if torch::is_tensor(&out)? {
-            torch::numpy_of(&out)?
-        } else {
-            out
-        };
+        let out = if torch::is_tensor(&out)? { torch::numpy_of(&out)? } else { out };
         match target_of(this, &out)? {
             Some(lent) if this.tensor().format() == "dense" => direct.push((tensor, lent)),
             _ => copied.push((tensor, out)),
@@ -83,9 +79,7 @@ fn target_of(tensor: &Tensor, out: &Bound<'_, PyAny>) -> Result<Option<Lent>> {
         let found = lent.bytes().len() as u64;
         let expected = tensor.dense_nbytes().unwrap_or(u64::MAX);
         if found != expected {
-            return mismatch(format!(
-                "the tensor has {expected} bytes, the buffer {found}"
-            ));
+            return mismatch(format!("the tensor has {expected} bytes, the buffer {found}"));
         }
         lent.bytes_mut()?;
         return Ok(Some(lent));
@@ -94,16 +88,11 @@ fn target_of(tensor: &Tensor, out: &Bound<'_, PyAny>) -> Result<Option<Lent>> {
     let shape: Vec<u64> = out.getattr("shape")?.extract()?;
     let found: String = dtype.getattr("name")?.extract()?;
     if found != row.numpy {
-        return mismatch(format!(
-            "the tensor is of {}, the array of {found}",
-            row.numpy
-        ));
+        return mismatch(format!("the tensor is of {}, the array of {found}", row.numpy));
     }
     if shape != tensor.tensor().shape() {
         let expected = tensor.tensor().shape();
-        return mismatch(format!(
-            "the tensor has the shape {expected:?}, the array {shape:?}"
-        ));
+        return mismatch(format!("the tensor has the shape {expected:?}, the array {shape:?}"));
     }
     if !out.getattr("flags")?.getattr("writeable")?.is_truthy()? {
         return mismatch("the array is read-only".to_owned());
@@ -140,9 +129,7 @@ pub(crate) fn read_all<'py>(
             targets.push((tensor.tensor(), "data", out));
         }
         // Borrowed again, so that bools are checked afterwards.
-        let lent = targets
-            .iter_mut()
-            .map(|(tensor, role, out)| (*tensor, *role, &mut **out));
+        let lent = targets.iter_mut().map(|(tensor, role, out)| (*tensor, *role, &mut **out));
         for result in open.file().read_many_into_with(lent.collect(), progress) {
             result.map_err(|error| open.blame(error))?;
         }
@@ -214,15 +201,9 @@ impl Loaded {
                 .checked_add(byte_len)
                 .and_then(|end| end.checked_next_multiple_of(APART))
                 .ok_or_else(|| PyValueError::new_err("the tensors are larger than the memory"))?;
-            values.push(Value::Slot(Slot {
-                row,
-                start,
-                byte_len,
-            }));
+            values.push(Value::Slot(Slot { row, start, byte_len }));
         }
-        let mut memory = Buffer::try_zeroed(end as u64)
-            .map_err(zt::Error::from)
-            .or_raise()?;
+        let mut memory = Buffer::try_zeroed(end as u64).map_err(zt::Error::from).or_raise()?;
         let mut rest: &mut [u8] = &mut memory;
         let mut wanted = Vec::with_capacity(tensors.len());
         for (tensor, value) in tensors.iter().zip(&values) {
@@ -293,10 +274,7 @@ pub(crate) fn load<'py>(
     let open = opened(py, source, storage_options)?;
     let mut tensors = Vec::with_capacity(open.file().len());
     for name in open.file().names() {
-        tensors.push(Tensor::new(
-            Arc::clone(&open),
-            open.tensor(name).or_raise()?,
-        ));
+        tensors.push(Tensor::new(Arc::clone(&open), open.tensor(name).or_raise()?));
     }
     let all: Vec<&Tensor> = tensors.iter().collect();
     let Loaded { memory, values } = Loaded::read(py, &all, threads, progress)?;

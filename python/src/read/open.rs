@@ -127,20 +127,12 @@ impl Open {
     /// `mmap`: whether arrays may be views of a map.
     pub(crate) fn new(input: Input, mmap: bool) -> Self {
         let paths = input.paths().to_vec();
-        Open {
-            file: input.into_file(),
-            paths,
-            maps: mmap.then(Mutex::default),
-            is_near: false,
-        }
+        Open { file: input.into_file(), paths, maps: mmap.then(Mutex::default), is_near: false }
     }
 
     /// The same file with the tensors of `input`, a choice of its own.
     pub(crate) fn with(&self, input: Input) -> Self {
-        Open {
-            is_near: self.is_near,
-            ..Open::new(input, self.maps.is_some())
-        }
+        Open { is_near: self.is_near, ..Open::new(input, self.maps.is_some()) }
     }
 
     pub(crate) fn file(&self) -> &zt::File {

@@ -84,11 +84,7 @@ pub(crate) fn plan(
         Ok(array.unbind())
     };
     let threads = threads.map_or_else(default_threads, Ok)?.max(1);
-    let how = Reading {
-        memory,
-        threads,
-        page_cache,
-    };
+    let how = Reading { memory, threads, page_cache };
     Plan::begin(open, wanted, how, Box::new(finish))
 }
 
@@ -114,9 +110,7 @@ impl Wanted {
             let name: String = name.extract()?;
             let tensor = open.tensor(&name).or_raise()?;
             let shape = tensor.tensor().shape();
-            let index = (!key.is_none())
-                .then(|| Index::new(&key, shape))
-                .transpose()?;
+            let index = (!key.is_none()).then(|| Index::new(&key, shape)).transpose()?;
             Ok(Wanted { name, index })
         };
         indices.iter().map(one).collect()
@@ -175,15 +169,8 @@ impl Plan {
             // Only `deliver` fails, when nothing is wanted any more.
             drop(plan.for_each(deliver));
         };
-        thread::Builder::new()
-            .name("zt-plan".to_owned())
-            .spawn(reader)?;
-        Ok(Plan {
-            names,
-            line,
-            finish,
-            process: std::process::id(),
-        })
+        thread::Builder::new().name("zt-plan".to_owned()).spawn(reader)?;
+        Ok(Plan { names, line, finish, process: std::process::id() })
     }
 
     fn expect_here(&self) -> Result<()> {
@@ -236,10 +223,7 @@ impl Plan {
             None => return Err(misuse(py, &format!("{name:?} is not in the plan"))),
         };
         let Some((_, value)) = value else {
-            return Err(misuse(
-                py,
-                &format!("{name:?} was taken, or the plan is closed"),
-            ));
+            return Err(misuse(py, &format!("{name:?} was taken, or the plan is closed")));
         };
         Ok(value)
     }
@@ -292,10 +276,7 @@ struct Queue {
 impl Line {
     fn new(names: &[String]) -> Self {
         let places = names.iter().enumerate();
-        let queue = Queue {
-            left: vec![true; names.len()],
-            ..Queue::default()
-        };
+        let queue = Queue { left: vec![true; names.len()], ..Queue::default() };
         Line {
             places: places.map(|(at, name)| (name.clone(), at)).collect(),
             queue: Mutex::new(queue),
@@ -319,10 +300,7 @@ impl Line {
         queue.ready.push_back((at, value));
         self.filled.notify_all();
         while !queue.is_over && queue.waiting == 0 && !queue.ready.is_empty() {
-            queue = self
-                .wanted
-                .wait(queue)
-                .unwrap_or_else(PoisonError::into_inner);
+            queue = self.wanted.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
         if queue.is_over {
             return Err(std::io::Error::from(std::io::ErrorKind::Interrupted).into());

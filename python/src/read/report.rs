@@ -54,16 +54,9 @@ pub(crate) fn report<'py>(
     storage_options: Option<&Bound<'py, PyDict>>,
 ) -> Result<()> {
     if sample && other.is_some() {
-        return Err(misuse(
-            py,
-            "a sample is of one file: two are compared as a whole",
-        ));
+        return Err(misuse(py, "a sample is of one file: two are compared as a whole"));
     }
-    let create = if overwrite {
-        AtomicFile::create
-    } else {
-        AtomicFile::create_new
-    };
+    let create = if overwrite { AtomicFile::create } else { AtomicFile::create_new };
     let mut file = create(&path).or_raise()?;
     let source = opened(py, source, storage_options)?;
     let other = other.map(|other| opened(py, other, storage_options));

@@ -112,10 +112,7 @@ pub(crate) fn none_left() -> PyErr {
 fn matches<'py>(name: &Bound<'py, PyString>, patterns: &[Bound<'py, PyString>]) -> Result<bool> {
     for pattern in patterns {
         let module = name.py().import("fnmatch")?;
-        if module
-            .call_method1("fnmatchcase", (name, pattern))?
-            .is_truthy()?
-        {
+        if module.call_method1("fnmatchcase", (name, pattern))?.is_truthy()? {
             return Ok(true);
         }
     }

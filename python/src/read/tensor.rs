@@ -373,17 +373,7 @@ impl Tensor {
         let shape = shape.map_err(|_| PyBufferError::new_err("the tensor is too large"))?;
         let item_len = array.row.item_len;
         // SAFETY: `view` comes from the protocol, and `__releasebuffer__` ends it.
-        unsafe {
-            memory::fill(
-                view,
-                flags,
-                slf.into_any(),
-                array.memory,
-                shape,
-                format,
-                item_len,
-            )
-        }
+        unsafe { memory::fill(view, flags, slf.into_any(), array.memory, shape, format, item_len) }
     }
 
     #[expect(unsafe_code, reason = "the signature of the buffer protocol")]

@@ -125,9 +125,7 @@ impl<'py> FromPyObject<'_, 'py> for Device {
         }
         match index {
             0 => Ok(Device::Named("mps".to_owned())),
-            _ => Err(refuse(format!(
-                "device {name} is invalid: only mps or mps:0 is supported"
-            ))),
+            _ => Err(refuse(format!("device {name} is invalid: only mps or mps:0 is supported"))),
         }
     }
 }
@@ -218,9 +216,7 @@ pub(crate) fn to_numpy<'py>(
     let unknown = || refuse(format!("Dtype not understood: {}", element.as_str()));
     let dtype = Row::named(name).ok_or_else(unknown)?.numpy_dtype(py)?;
     let shape = pyo3::types::PyTuple::new(py, shape)?;
-    numpy(py)?
-        .getattr(intern!(py, "ndarray"))?
-        .call1((shape, dtype, memory))
+    numpy(py)?.getattr(intern!(py, "ndarray"))?.call1((shape, dtype, memory))
 }
 
 /// Turns an array of NumPy or a PyTorch tensor into a tensor of the framework on the device.
@@ -234,15 +230,15 @@ pub(crate) fn finish<'py>(
         Framework::Numpy => Ok(array),
         Framework::Torch if *device == Device::Cpu => Ok(array),
         Framework::Torch => array.call_method1(intern!(py, "to"), (device,)),
-        Framework::Flax => py
-            .import(intern!(py, "jax.numpy"))?
-            .call_method1(intern!(py, "array"), (array,)),
+        Framework::Flax => {
+            py.import(intern!(py, "jax.numpy"))?.call_method1(intern!(py, "array"), (array,))
+        }
         Framework::TensorFlow => py
             .import(intern!(py, "tensorflow"))?
             .call_method1(intern!(py, "convert_to_tensor"), (array,)),
-        Framework::Mlx => py
-            .import(intern!(py, "mlx.core"))?
-            .call_method1(intern!(py, "array"), (array,)),
+        Framework::Mlx => {
+            py.import(intern!(py, "mlx.core"))?.call_method1(intern!(py, "array"), (array,))
+        }
         Framework::Paddle => to_paddle(array, device),
     }
 }

@@ -19,9 +19,7 @@ pub(crate) fn failed(doing: &str, error: &zt::Error) -> PyErr {
 /// The message of safetensors 0.8 for the same fault, or else the engine's.
 fn text(error: &zt::Error) -> String {
     let name = error.object().unwrap_or_default();
-    let violation = error
-        .inner()
-        .and_then(|inner| inner.downcast_ref::<Violation>());
+    let violation = error.inner().and_then(|inner| inner.downcast_ref::<Violation>());
     let official = violation.and_then(|violation| official(violation, name));
     official.unwrap_or_else(|| error.to_string())
 }

@@ -73,12 +73,7 @@ impl Opened {
         }
         let table = Table::open(py, path, source)?;
         framework.import(py)?;
-        Ok(Opened {
-            table,
-            framework,
-            device,
-            backend,
-        })
+        Ok(Opened { table, framework, device, backend })
     }
 
     /// The texts among the attributes of the file.
@@ -122,12 +117,7 @@ impl Opened {
     /// The names in the order of the data.
     pub(crate) fn names_by_offset(&self) -> Vec<&str> {
         match &self.table {
-            Table::Own(own) => own
-                .header
-                .tensors()
-                .iter()
-                .map(|tensor| &*tensor.name)
-                .collect(),
+            Table::Own(own) => own.header.tensors().iter().map(|tensor| &*tensor.name).collect(),
             Table::Any(open) => open.file().entries().iter().map(zt::Entry::name).collect(),
         }
     }
@@ -137,8 +127,7 @@ impl Opened {
             Table::Own(own) => own.info(name),
             Table::Any(open) => {
                 let tensor = any_tensor(open, name)?;
-                self.packed_info(&tensor)
-                    .map_or_else(|| any_info(&tensor), Ok)
+                self.packed_info(&tensor).map_or_else(|| any_info(&tensor), Ok)
             }
         }
     }
@@ -150,10 +139,7 @@ impl Opened {
         let dtype = PackedType::from_format(tensor.format()).and_then(Dtype::from_packed)?;
         let element = Element::Of(dtype);
         let is_known = self.framework == Framework::Torch && element.in_framework().is_some();
-        is_known.then(|| Info {
-            element,
-            shape: tensor.shape().to_vec(),
-        })
+        is_known.then(|| Info { element, shape: tensor.shape().to_vec() })
     }
 
     /// A whole tensor, for the framework and on the device.
@@ -248,11 +234,7 @@ impl Opened {
             let array = self.array(py, &info, memory.writable())?;
             finish(array, self.framework, &device).map(Bound::unbind)
         };
-        let how = Reading {
-            memory: plan::MEMORY,
-            threads: threads.max(1),
-            page_cache: true,
-        };
+        let how = Reading { memory: plan::MEMORY, threads: threads.max(1), page_cache: true };
         Plan::begin(open, wanted, how, Box::new(finish))
     }
 
@@ -276,8 +258,7 @@ impl Opened {
             Some(memory) => memory,
             None => own.read(py, span)?,
         };
-        self.array(py, &own.info(name)?, memory.writable())
-            .map(Some)
+        self.array(py, &own.info(name)?, memory.writable()).map(Some)
     }
 
     /// A part of a tensor in a file of another kind. Only the bytes of the part are read.
@@ -317,11 +298,7 @@ impl Table {
         let is_other = kind.is_some_and(|kind| kind != SAFETENSORS);
         let error = match header {
             Ok(header) if !is_other => {
-                return Ok(Table::Own(Box::new(Own {
-                    header,
-                    source,
-                    map: OnceLock::new(),
-                })));
+                return Ok(Table::Own(Box::new(Own { header, source, map: OnceLock::new() })));
             }
             Ok(_) => None,
             Err(error) => Some(error.with_path(path)),
@@ -342,19 +319,12 @@ impl Own {
 
     fn info(&self, name: &str) -> Result<Info> {
         let tensor = self.find(name)?;
-        Ok(Info {
-            element: Element::Of(tensor.dtype),
-            shape: tensor.shape.clone(),
-        })
+        Ok(Info { element: Element::Of(tensor.dtype), shape: tensor.shape.clone() })
     }
 
     /// The same file for the engine.
     fn open(&self) -> Result<Open> {
-        let file = self
-            .source
-            .file()
-            .map(std::fs::File::try_clone)
-            .transpose()?;
+        let file = self.source.file().map(std::fs::File::try_clone).transpose()?;
         let file = file.ok_or_else(|| refuse("the file cannot be opened again"))?;
         let source = FileSource::from_file(file).map_err(zt::Error::from);
         let input = Kinds::builtin().open_source(source.or_raise()?, InputOptions::new());
@@ -436,19 +406,12 @@ fn any_info(tensor: &Tensor) -> Result<Info> {
 }
 
 fn parts_of(array: Array) -> Result<(Info, Memory)> {
-    let info = Info {
-        element: element(array.row.dtype, array.row.logical_type())?,
-        shape: array.shape,
-    };
+    let info =
+        Info { element: element(array.row.dtype, array.row.logical_type())?, shape: array.shape };
     Ok((info, array.memory))
 }
 
 fn element(dtype: DType, logical: Option<&str>) -> Result<Element> {
-    let unknown = || {
-        refuse(format!(
-            "Dtype not understood: {}",
-            logical.unwrap_or(dtype.as_str())
-        ))
-    };
+    let unknown = || refuse(format!("Dtype not understood: {}", logical.unwrap_or(dtype.as_str())));
     Element::from_types(dtype, logical).ok_or_else(unknown)
 }

@@ -45,9 +45,7 @@ impl SafeSlice {
         let shape = &self.info.shape;
         let parts = Parts::new(key, shape)?;
         let within = parts.resolve(shape).map_err(|fault| {
-            refuse(format!(
-                "Error during slicing {parts} with shape {shape:?}: {fault}"
-            ))
+            refuse(format!("Error during slicing {parts} with shape {shape:?}: {fault}"))
         })?;
         let keys = within.into_iter().map(|part| part.to_python(py));
         let key = PyTuple::new(py, keys.collect::<Result<Vec<_>>>()?)?;
@@ -104,11 +102,7 @@ struct Parts(Vec<Part>);
 #[derive(Clone, Copy)]
 enum Part {
     Select(u64),
-    Narrow {
-        start: Option<u64>,
-        stop: Option<u64>,
-        step: u64,
-    },
+    Narrow { start: Option<u64>, stop: Option<u64>, step: u64 },
 }
 
 impl Parts {
@@ -199,11 +193,8 @@ impl Part {
         } else {
             Some(u64::from(index.unsigned_abs()))
         };
-        let outside = || {
-            refuse(format!(
-                "Invalid index {index} for dimension {axis} of size {len}"
-            ))
-        };
+        let outside =
+            || refuse(format!("Invalid index {index} for dimension {axis} of size {len}"));
         place.map(Part::Select).ok_or_else(outside)
     }
 

@@ -44,9 +44,7 @@ impl TensorSpec {
     fn new(dtype: &str, mut shape: Vec<u64>, data_ptr: u64, data_len: usize) -> Result<Self> {
         let unknown = || {
             let known = known();
-            refuse(format!(
-                "Unknown dtype {dtype:?}. Supported dtypes: {known}"
-            ))
+            refuse(format!("Unknown dtype {dtype:?}. Supported dtypes: {known}"))
         };
         let element = from_framework(dtype).ok_or_else(unknown)?;
         if element == Dtype::F4
@@ -55,14 +53,7 @@ impl TensorSpec {
             let doubled = last.checked_mul(2);
             *last = doubled.ok_or_else(|| refuse("the last dimension overflows"))?;
         }
-        Ok(TensorSpec {
-            element,
-            shape,
-            data: Addressed {
-                address: data_ptr,
-                byte_len: data_len,
-            },
-        })
+        Ok(TensorSpec { element, shape, data: Addressed { address: data_ptr, byte_len: data_len } })
     }
 
     /// The address of the elements.
@@ -114,11 +105,7 @@ fn plan(
                 "{WRITING}: invalid shape, data type, or offset for tensor"
             )));
         }
-        entries.push(Entry {
-            name,
-            dtype: spec.element,
-            shape: &spec.shape,
-        });
+        entries.push(Entry { name, dtype: spec.element, shape: &spec.shape });
     }
     let header = layout(metadata.as_deref(), &mut entries);
     let header = header.map_err(|error| failed(WRITING, &error))?;
@@ -201,9 +188,7 @@ pub(crate) fn deserialize<'py>(
         };
         return header.tensors().iter().map(tensor).collect();
     }
-    let file = py
-        .detach(|| zt_convert::open_source(source))
-        .map_err(|error| raise(&error))?;
+    let file = py.detach(|| zt_convert::open_source(source)).map_err(|error| raise(&error))?;
     let tensor = |entry: zt::Entry<'_>| {
         let tensor = entry.tensor().map_err(|error| raise(&error))?;
         let packed = PackedType::from_format(tensor.format()).and_then(Dtype::from_packed);
@@ -213,9 +198,7 @@ pub(crate) fn deserialize<'py>(
             let fields = fields(Element::Of(dtype), tensor.shape(), &data)?;
             return Ok((tensor.name().to_owned(), fields));
         }
-        let dense = py
-            .detach(|| tensor.to_dense())
-            .map_err(|error| raise(&error))?;
+        let dense = py.detach(|| tensor.to_dense()).map_err(|error| raise(&error))?;
         let (shape, elements) = dense.into_elements();
         let element = Element::from_types(elements.dtype, elements.logical_type());
         let unknown = || refuse(format!("Dtype not understood: {}", elements.dtype.as_str()));

@@ -35,11 +35,7 @@ impl Array {
         elements: Elements<'static>,
     ) -> Result<Self> {
         let row = Row::of(elements.dtype, elements.logical_type());
-        let buffer = elements
-            .bytes
-            .into_owned()
-            .map_err(zt::Error::from)
-            .or_raise()?;
+        let buffer = elements.bytes.into_owned().map_err(zt::Error::from).or_raise()?;
         let memory = Memory::of_buffer(buffer);
         fits(py, row, &shape, memory.byte_len())?;
         Ok(Array { memory, row, shape })

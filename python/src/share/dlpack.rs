@@ -69,19 +69,13 @@ struct Context {
 fn describe(array: Array) -> Result<(DlTensor, Box<Context>)> {
     let too_large = || PyBufferError::new_err("the tensor is too large for DLPack");
     let shape = array.shape.iter().map(|len| i64::try_from(*len));
-    let shape: Vec<i64> = shape
-        .collect::<std::result::Result<_, _>>()
-        .map_err(|_| too_large())?;
+    let shape: Vec<i64> = shape.collect::<std::result::Result<_, _>>().map_err(|_| too_large())?;
     let mut strides = vec![1i64; shape.len()];
     for at in (1..shape.len()).rev() {
         strides[at - 1] = strides[at].saturating_mul(shape[at].max(1));
     }
     let data = array.memory.start().as_ptr().cast();
-    let mut context = Box::new(Context {
-        _memory: array.memory,
-        shape,
-        strides,
-    });
+    let mut context = Box::new(Context { _memory: array.memory, shape, strides });
     let tensor = DlTensor {
         data,
         device: CPU,
@@ -141,11 +135,8 @@ pub(crate) fn export<'py>(
         array.memory = py.detach(|| array.memory.to_own()).or_raise()?;
     }
     let (tensor, context) = describe(array)?;
-    let managed = Box::new(Managed {
-        tensor,
-        context: Box::into_raw(context).cast(),
-        deleter: Some(delete),
-    });
+    let managed =
+        Box::new(Managed { tensor, context: Box::into_raw(context).cast(), deleter: Some(delete) });
     let managed = NonNull::from(Box::leak(managed)).cast();
     // SAFETY: as above.
     let capsule =
@@ -245,10 +236,7 @@ impl Imported {
         let owner = versioned.or_else(plain);
         let owner = owner.ok_or_else(|| PyTypeError::new_err("`__dlpack__` gave no tensor"))?;
         // From here on, an error drops it, which gives it back.
-        let mut imported = Imported {
-            owner,
-            row: Row::of(zt::DType::U8, None),
-        };
+        let mut imported = Imported { owner, row: Row::of(zt::DType::U8, None) };
         let dtype = &imported.tensor().dtype;
         let row = Row::of_dlpack(dtype.code, dtype.bits, dtype.lanes);
         imported.row = row.ok_or_else(|| {
@@ -294,10 +282,7 @@ impl Imported {
                 (std::slice::from_raw_parts(tensor.shape, ndim), None)
             } else {
                 let strides = std::slice::from_raw_parts(tensor.strides, ndim);
-                (
-                    std::slice::from_raw_parts(tensor.shape, ndim),
-                    Some(strides),
-                )
+                (std::slice::from_raw_parts(tensor.shape, ndim), Some(strides))
             }
         };
         let item_len = isize::try_from(self.row.item_len).ok()?;

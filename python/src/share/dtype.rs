@@ -90,18 +90,14 @@ impl Row {
     /// The type of the elements of a component. If arrays lack its logical type, it is the stored type.
     pub(crate) fn of(dtype: DType, logical_type: Option<&str>) -> &'static Row {
         let logical = dtype.logical_type(logical_type);
-        let known = |name: &str| {
-            ROWS.iter()
-                .find(|row| row.name == name && row.dtype == dtype)
-        };
+        let known = |name: &str| ROWS.iter().find(|row| row.name == name && row.dtype == dtype);
         let stored = ROWS.iter().find(|row| row.name == dtype.as_str());
         logical.and_then(known).or(stored).unwrap_or(&ROWS[11])
     }
 
     /// The type with this name in files or in NumPy.
     pub(crate) fn named(name: &str) -> Option<&'static Row> {
-        ROWS.iter()
-            .find(|row| row.name == name || row.numpy == name)
+        ROWS.iter().find(|row| row.name == name || row.numpy == name)
     }
 
     /// The type with this code and width in DLPack.
@@ -123,8 +119,7 @@ impl Row {
             "?" => BOOL,
             _ => return None,
         };
-        ROWS.iter()
-            .find(|row| !row.is_ml && row.dlpack == kind && row.item_len == item_len)
+        ROWS.iter().find(|row| !row.is_ml && row.dlpack == kind && row.item_len == item_len)
     }
 
     /// The logical type to write.
@@ -146,8 +141,7 @@ impl Row {
                     || unsupported(py, &format!("ml_dtypes has no {}: update it", self.numpy));
                 make.call1((scalar.ok_or_else(missing)?,))?
             } else {
-                make.call1((self.numpy,))?
-                    .call_method1("newbyteorder", ("<",))?
+                make.call1((self.numpy,))?.call_method1("newbyteorder", ("<",))?
             };
             Ok::<_, PyErr>(dtype.unbind())
         })?;

@@ -66,9 +66,7 @@ pub(crate) fn unsupported(py: Python<'_>, message: &str) -> PyErr {
 
 /// A `TypeError` for a handle that is pickled: it holds an open file.
 pub(crate) fn no_pickling(what: &str) -> PyErr {
-    PyTypeError::new_err(format!(
-        "cannot pickle {what}: pass the path, and open the file there"
-    ))
+    PyTypeError::new_err(format!("cannot pickle {what}: pass the path, and open the file there"))
 }
 
 /// Whether a `with` block ended by an exception. `__exit__` gets three arguments: its class, the
@@ -124,8 +122,6 @@ pub(crate) fn class<'py>(py: Python<'py>, name: &str) -> Result<Bound<'py, PyAny
     if class.is_instance_of::<PyType>() {
         Ok(class)
     } else {
-        Err(PyImportError::new_err(format!(
-            "zt._errors.{name} is not a class"
-        )))
+        Err(PyImportError::new_err(format!("zt._errors.{name} is not a class")))
     }
 }

@@ -40,10 +40,7 @@ impl Index {
     /// basic; `ValueError` for a step of 0.
     pub(crate) fn new(key: &Bound<'_, PyAny>, shape: &[u64]) -> Result<Self> {
         let mut parts = parts_of(key);
-        let taken = parts
-            .iter()
-            .filter(|part| !part.is_none() && !is_ellipsis(part))
-            .count();
+        let taken = parts.iter().filter(|part| !part.is_none() && !is_ellipsis(part)).count();
         let Some(left) = shape.len().checked_sub(taken) else {
             return Err(PyIndexError::new_err(format!(
                 "too many indices: the tensor has {} dimensions, but {taken} were indexed",
@@ -83,11 +80,7 @@ impl Index {
         if let Ok(slice) = part.cast::<PySlice>() {
             let len_here = isize::try_from(len)
                 .map_err(|_| PyIndexError::new_err("the dimension is too large to be sliced"))?;
-            if slice
-                .getattr("step")?
-                .extract::<Option<isize>>()
-                .is_ok_and(|step| step == Some(0))
-            {
+            if slice.getattr("step")?.extract::<Option<isize>>().is_ok_and(|step| step == Some(0)) {
                 return Err(PyValueError::new_err("slice step cannot be zero"));
             }
             let taken = slice.indices(len_here)?;
@@ -95,11 +88,9 @@ impl Index {
             let stop = (taken.stop >= 0).then_some(taken.stop as i64);
             self.slices.push(match taken.slicelength {
                 0 => Slice::from(0..0),
-                _ => Slice::Range {
-                    start: Some(taken.start as i64),
-                    stop,
-                    step: taken.step as i64,
-                },
+                _ => {
+                    Slice::Range { start: Some(taken.start as i64), stop, step: taken.step as i64 }
+                }
             });
             return Ok(());
         }
@@ -110,15 +101,8 @@ impl Index {
             ));
         }
         // Arrays have `__index__` too. It raises a `TypeError` unless they hold one integer.
-        let index: i128 = part
-            .call_method0("__index__")?
-            .extract()
-            .unwrap_or(i128::MAX);
-        let place = if index < 0 {
-            index + i128::from(len)
-        } else {
-            index
-        };
+        let index: i128 = part.call_method0("__index__")?.extract().unwrap_or(i128::MAX);
+        let place = if index < 0 { index + i128::from(len) } else { index };
         match i64::try_from(place) {
             Ok(place) if place >= 0 && (place as u64) < len => {
                 self.slices.push(Slice::Index(place));

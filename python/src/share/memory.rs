@@ -102,19 +102,12 @@ impl Memory {
     /// Bytes that were read or computed.
     pub(crate) fn of_buffer(buffer: Buffer) -> Self {
         let (buffer, start, byte_len) = Detached::new(buffer);
-        Memory {
-            is_readonly: false,
-            is_own: true,
-            ..Self::new(start, byte_len, Arc::new(buffer))
-        }
+        Memory { is_readonly: false, is_own: true, ..Self::new(start, byte_len, Arc::new(buffer)) }
     }
 
     /// Bytes of an immutable object of Python, which `keeper` holds in place.
     pub(crate) fn lent(keeper: Arc<dyn Any + Send + Sync>, bytes: &[u8]) -> Self {
-        Memory {
-            is_lent: true,
-            ..Self::new(NonNull::from(bytes).cast(), bytes.len(), keeper)
-        }
+        Memory { is_lent: true, ..Self::new(NonNull::from(bytes).cast(), bytes.len(), keeper) }
     }
 
     fn new(start: NonNull<u8>, byte_len: usize, keeper: Arc<dyn Any + Send + Sync>) -> Self {
@@ -144,10 +137,7 @@ impl Memory {
     /// The same bytes, writable, unless they are lent. A page of a map becomes this process's own when
     /// it is written to.
     pub(crate) fn writable(self) -> Self {
-        Memory {
-            is_readonly: self.is_lent,
-            ..self
-        }
+        Memory { is_readonly: self.is_lent, ..self }
     }
 
     pub(crate) fn is_readonly(&self) -> bool {
@@ -176,9 +166,7 @@ impl Memory {
         // SAFETY: both are valid for `byte_len` bytes, and the buffer is new. If Python writes to the
         // bytes meanwhile, the copy has old and new ones, as any copy in Python has.
         unsafe {
-            self.start
-                .as_ptr()
-                .copy_to_nonoverlapping(buffer.as_mut_ptr(), self.byte_len);
+            self.start.as_ptr().copy_to_nonoverlapping(buffer.as_mut_ptr(), self.byte_len);
         }
         Ok(Memory::of_buffer(buffer))
     }
@@ -251,17 +239,9 @@ pub(crate) unsafe fn fill(
     }
     let ndim = c_int::try_from(shape.len()).map_err(|_| too_large())?;
     let (start, is_readonly) = (memory.start, memory.is_readonly);
-    let described = Box::leak(Box::new(View {
-        _memory: memory,
-        shape,
-        strides,
-    }));
+    let described = Box::leak(Box::new(View { _memory: memory, shape, strides }));
     let if_asked = |flag, place: *mut isize| {
-        if flags & flag == flag {
-            place
-        } else {
-            std::ptr::null_mut()
-        }
+        if flags & flag == flag { place } else { std::ptr::null_mut() }
     };
     let shape = if_asked(ffi::PyBUF_ND, described.shape.as_mut_ptr());
     let strides = if_asked(ffi::PyBUF_STRIDES, described.strides.as_mut_ptr());
@@ -381,9 +361,7 @@ impl Source for Lent {
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
-        let end = usize::try_from(offset)
-            .ok()
-            .and_then(|at| at.checked_add(buf.len()));
+        let end = usize::try_from(offset).ok().and_then(|at| at.checked_add(buf.len()));
         let Some(end) = end.filter(|end| *end <= self.0.len_bytes()) else {
             return Err(io::ErrorKind::UnexpectedEof.into());
         };
@@ -439,13 +417,7 @@ impl Strided {
         item_len: usize,
         keeper: impl Send + Sync + 'static,
     ) -> Self {
-        Strided {
-            start,
-            shape,
-            strides,
-            item_len,
-            _keeper: Box::new(keeper),
-        }
+        Strided { start, shape, strides, item_len, _keeper: Box::new(keeper) }
     }
 
     /// Removes the dimensions of an array of one element.
@@ -473,14 +445,11 @@ impl Strided {
     /// The address and the length of the elements, if they are in row-major order without gaps. Equal
     /// places are one array under two names.
     pub(crate) fn place(&self) -> Option<(usize, usize)> {
-        self.is_contiguous()
-            .then(|| (self.start.addr(), self.byte_len()))
+        self.is_contiguous().then(|| (self.start.addr(), self.byte_len()))
     }
 
     fn count(&self) -> usize {
-        self.shape
-            .iter()
-            .fold(1, |count: usize, len| count.saturating_mul(*len))
+        self.shape.iter().fold(1, |count: usize, len| count.saturating_mul(*len))
     }
 
     fn is_contiguous(&self) -> bool {

@@ -37,11 +37,7 @@ pub(crate) fn pool(threads: Option<usize>) -> Result<Arc<ThreadPool>> {
         return Ok(Arc::clone(&known.pool));
     }
     let pool = Arc::new(build(threads)?);
-    let new = Shared {
-        process,
-        threads,
-        pool: Arc::clone(&pool),
-    };
+    let new = Shared { process, threads, pool: Arc::clone(&pool) };
     let old = shared.replace(new);
     if let Some(old) = old.filter(|old| old.process != process) {
         // Dropping the parent's pool would wait for its threads, and a fork does not copy threads.

@@ -151,9 +151,7 @@ impl Ranges {
             let paths = vec![path.bind(py); wanted.len()];
             let arguments = (paths, starts, ends);
             let found =
-                file_system
-                    .bind(py)
-                    .call_method("cat_ranges", arguments, Some(&options))?;
+                file_system.bind(py).call_method("cat_ranges", arguments, Some(&options))?;
             found.extract()
         })?;
         for (span, bytes) in wanted.iter().zip(found) {

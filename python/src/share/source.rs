@@ -35,18 +35,11 @@ impl Reader {
     pub(crate) fn new(object: &Bound<'_, PyAny>) -> Result<Self> {
         let byte_len = object.call_method1("seek", (0, 2))?;
         // `seek` of some objects returns nothing.
-        let byte_len = if byte_len.is_none() {
-            object.call_method0("tell")?
-        } else {
-            byte_len
-        };
+        let byte_len = if byte_len.is_none() { object.call_method0("tell")? } else { byte_len };
         let ranges = Ranges::new(object)?;
         Ok(Reader {
             is_remote: ranges.is_some(),
-            state: Mutex::new(State {
-                object: object.clone().unbind(),
-                ranges,
-            }),
+            state: Mutex::new(State { object: object.clone().unbind(), ranges }),
             byte_len: byte_len.extract()?,
         })
     }

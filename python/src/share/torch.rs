@@ -46,7 +46,5 @@ pub(crate) fn numpy_of<'py>(tensor: &Bound<'py, PyAny>) -> Result<Bound<'py, PyA
     // torch has no `numpy()` for these types, so it gives them as integers.
     let plain = ["uint8", "uint16"][row.item_len - 1];
     let plain = tensor.call_method1("view", (py.import("torch")?.getattr(plain)?,))?;
-    plain
-        .call_method0("numpy")?
-        .call_method1("view", (row.numpy_dtype(py)?,))
+    plain.call_method0("numpy")?.call_method1("view", (row.numpy_dtype(py)?,))
 }

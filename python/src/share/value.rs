@@ -77,9 +77,7 @@ fn from_python(object: &Bound<'_, PyAny>, depth: u32) -> Result<Value> {
     /// Readers refuse deeper values.
     const DEEPEST: u32 = 60;
     if depth > DEEPEST {
-        return Err(PyRecursionError::new_err(
-            "attributes are nested too deeply",
-        ));
+        return Err(PyRecursionError::new_err("attributes are nested too deeply"));
     }
     if object.is_none() {
         return Ok(Value::Null);

@@ -47,11 +47,7 @@ impl Line {
     /// Counts bytes. `Break` if the work has to stop.
     fn report(&self, more: u64) -> ControlFlow<()> {
         self.bytes.fetch_add(more, Ordering::Relaxed);
-        if self.is_stopped() {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
+        if self.is_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     /// Calls Python's function with the number of bytes since its last call.
@@ -103,10 +99,7 @@ pub(crate) struct Watch<'py> {
 impl<'py> Watch<'py> {
     /// Work on the shared threads that reports to `progress`.
     pub(crate) fn new(progress: PyProgress<'py>) -> Self {
-        Watch {
-            progress,
-            ..Watch::default()
-        }
+        Watch { progress, ..Watch::default() }
     }
 
     pub(crate) fn threads(mut self, threads: Option<usize>) -> Self {

@@ -66,10 +66,7 @@ impl Conversion {
 
     fn __repr__(&self) -> String {
         let summary = &self.summary;
-        format!(
-            "<zt.Conversion tensors={} nbytes={}>",
-            summary.objects, summary.byte_len
-        )
+        format!("<zt.Conversion tensors={} nbytes={}>", summary.objects, summary.byte_len)
     }
 }
 

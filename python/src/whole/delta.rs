@@ -54,13 +54,7 @@ impl Changes {
     }
 
     fn __repr__(&self) -> String {
-        let zt_convert::Changes {
-            same,
-            changed,
-            whole,
-            removed,
-            ..
-        } = self.0;
+        let zt_convert::Changes { same, changed, whole, removed, .. } = self.0;
         format!("<zt.delta.Changes same={same} changed={changed} whole={whole} removed={removed}>")
     }
 }

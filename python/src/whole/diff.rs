@@ -114,17 +114,11 @@ pub(crate) fn diff<'py>(
     progress: PyProgress<'py>,
     storage_options: Option<&Bound<'py, PyDict>>,
 ) -> Result<Difference> {
-    let tolerance = Tolerance {
-        atol: atol.unwrap_or(0.0),
-        rtol: rtol.unwrap_or(0.0),
-    };
+    let tolerance = Tolerance { atol: atol.unwrap_or(0.0), rtol: rtol.unwrap_or(0.0) };
     if !(tolerance.atol >= 0.0 && tolerance.rtol >= 0.0) {
         return Err(misuse(py, "a tolerance is at least 0"));
     }
-    let (a, b) = (
-        opened(py, a, storage_options)?,
-        opened(py, b, storage_options)?,
-    );
+    let (a, b) = (opened(py, a, storage_options)?, opened(py, b, storage_options)?);
     let diff = Watch::new(progress).threads(threads).run(py, |progress| {
         let mut options = DiffOptions::new().dense(dense).only_values(only_values);
         if rtol.is_some() || atol.is_some() {

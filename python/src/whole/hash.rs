@@ -49,9 +49,7 @@ impl ContentHash {
 
     fn __hash__(&self) -> u64 {
         let start = self.hash.content.unwrap_or_default();
-        start
-            .first_chunk()
-            .map_or(0, |start| u64::from_le_bytes(*start))
+        start.first_chunk().map_or(0, |start| u64::from_le_bytes(*start))
     }
 
     fn __str__(&self) -> String {
@@ -80,8 +78,8 @@ pub(crate) fn hash<'py>(
     storage_options: Option<&Bound<'py, PyDict>>,
 ) -> Result<ContentHash> {
     let open = opened(py, source, storage_options)?;
-    let hash = Watch::new(progress).threads(threads).run(py, |progress| {
-        open.file().hash(&HashOptions::new().progress(progress))
-    })?;
+    let hash = Watch::new(progress)
+        .threads(threads)
+        .run(py, |progress| open.file().hash(&HashOptions::new().progress(progress)))?;
     Ok(ContentHash { hash })
 }

@@ -51,11 +51,7 @@ impl Recovery {
     }
 
     fn __repr__(&self) -> String {
-        format!(
-            "<zt.Recovery {} tensors={}>",
-            self.verdict(),
-            self.tensors.len()
-        )
+        format!("<zt.Recovery {} tensors={}>", self.verdict(), self.tensors.len())
     }
 }
 

@@ -75,11 +75,7 @@ impl LentArray {
             let elements = tensor.into_array();
             let elements =
                 elements.ok_or_else(|| PyTypeError::new_err("the tensor is too large"))?;
-            return Ok(Some(LentArray {
-                row,
-                elements,
-                is_big_endian: false,
-            }));
+            return Ok(Some(LentArray { row, elements, is_big_endian: false }));
         }
         let Ok(buffer) = PyUntypedBuffer::get(object) else {
             return Ok(None);
@@ -123,14 +119,10 @@ impl LentArray {
 
     fn of_buffer(buffer: PyUntypedBuffer, row: &'static Row, is_big_endian: bool) -> Result<Self> {
         match Strided::of_buffer(buffer) {
-            Some(elements) if elements.item_len() == row.item_len => Ok(LentArray {
-                row,
-                elements,
-                is_big_endian,
-            }),
-            _ => Err(PyTypeError::new_err(
-                "the buffer is not an array of numbers",
-            )),
+            Some(elements) if elements.item_len() == row.item_len => {
+                Ok(LentArray { row, elements, is_big_endian })
+            }
+            _ => Err(PyTypeError::new_err("the buffer is not an array of numbers")),
         }
     }
 

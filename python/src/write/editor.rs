@@ -83,10 +83,7 @@ impl Editor {
         py: Python<'_>,
         work: impl FnOnce(&mut zt::Editor, Progress<'_>) -> zt::Result<T> + Send,
     ) -> Result<T> {
-        let progress = self
-            .progress
-            .as_ref()
-            .map(|progress| progress.bind(py).clone());
+        let progress = self.progress.as_ref().map(|progress| progress.bind(py).clone());
         let done = Watch::new(progress).run(py, |progress| match &mut *self.lock() {
             Some(editor) => work(editor, progress).map(Some),
             None => Ok(None),

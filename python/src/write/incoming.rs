@@ -95,10 +95,9 @@ impl Incoming {
             }
             "torch.sparse_csr" => {
                 let shape: Vec<u64> = tensor.getattr("shape")?.extract()?;
-                let (&[rows, columns], 0) = (
-                    shape.as_slice(),
-                    tensor.call_method0("dense_dim")?.extract()?,
-                ) else {
+                let (&[rows, columns], 0) =
+                    (shape.as_slice(), tensor.call_method0("dense_dim")?.extract()?)
+                else {
                     let text = "a batch of sparse matrices, or one of blocks: save to_sparse_coo()";
                     return Err(misuse(py, text));
                 };

@@ -31,12 +31,7 @@ impl PackedArray {
             return Ok(None);
         };
         let array = LentArray::new(&object.call_method1("view", ("uint8",))?)?;
-        Ok(Some(PackedArray {
-            packed,
-            shape: array.shape(),
-            array,
-            is_pairs: false,
-        }))
+        Ok(Some(PackedArray { packed, shape: array.shape(), array, is_pairs: false }))
     }
 
     /// A tensor of torch on the CPU with the type `float4_e2m1fn_x2`; `None` for any other.
@@ -53,12 +48,7 @@ impl PackedArray {
             Some(last) => *last = last.saturating_mul(2),
             None => shape.push(2),
         }
-        Ok(Some(PackedArray {
-            packed: PackedType::F4E2M1Fn,
-            shape,
-            array,
-            is_pairs: true,
-        }))
+        Ok(Some(PackedArray { packed: PackedType::F4E2M1Fn, shape, array, is_pairs: true }))
     }
 
     /// The bytes that are read.
@@ -76,11 +66,6 @@ impl PackedArray {
             bytes = packed.into();
         }
         let data = ("data", Elements::new(DType::U8, bytes));
-        Ok(NewObject::new(
-            &self.shape,
-            self.packed.format(),
-            None,
-            [data],
-        ))
+        Ok(NewObject::new(&self.shape, self.packed.format(), None, [data]))
     }
 }

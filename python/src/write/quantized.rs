@@ -35,10 +35,8 @@ impl QuantizedGroup {
     }
 
     pub(crate) fn object(&self) -> zt::Result<NewObject<'_>> {
-        let mut components: Vec<(&'static str, Elements<'_>)> = vec![
-            ("packed_weight", self.packed.elements()?),
-            ("scales", self.scales.elements()?),
-        ];
+        let mut components: Vec<(&'static str, Elements<'_>)> =
+            vec![("packed_weight", self.packed.elements()?), ("scales", self.scales.elements()?)];
         if let Some(zeros) = &self.zeros {
             components.push(("zeros", zeros.elements()?));
         }

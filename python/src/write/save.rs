@@ -66,21 +66,14 @@ pub(crate) fn save<'py>(
     let watch = Watch::new(progress).threads(threads).line(&line);
     let Some(path) = filename else {
         let mut bytes = Vec::new();
-        watch.run(py, |progress| {
-            saving.write_to(&kinds, &mut bytes, &line, progress)
-        })?;
+        watch.run(py, |progress| saving.write_to(&kinds, &mut bytes, &line, progress))?;
         return Ok(Some(PyBytes::new(py, &bytes)));
     };
     let stores = remote::options(storage_options)?;
     let begun = Watch::default().run(py, |_| Output::create(&path, &stores))?;
     let output = Arc::new(Mutex::new(Some(begun)));
-    let target = writer::Target {
-        output: Arc::clone(&output),
-        line: Arc::clone(&line),
-    };
-    watch.run(py, |progress| {
-        saving.write_to(&kinds, target, &line, progress)
-    })?;
+    let target = writer::Target { output: Arc::clone(&output), line: Arc::clone(&line) };
+    watch.run(py, |progress| saving.write_to(&kinds, target, &line, progress))?;
     Watch::default().run(py, |_| {
         let output = output.lock().unwrap_or_else(PoisonError::into_inner).take();
         output.map_or(Ok(()), |output| output.publish(sync))
@@ -181,10 +174,7 @@ impl Saving {
                 data.logical_type = array.row().logical_type().map(Into::into);
                 let mut object = Object::new(array.shape(), "dense");
                 object.components.push(("data".into(), data));
-                let source = builder.derived(Held {
-                    values: Arc::clone(&self.values),
-                    at,
-                });
+                let source = builder.derived(Held { values: Arc::clone(&self.values), at });
                 builder.object_across(name, object, vec![source]);
                 continue;
             }

@@ -113,13 +113,9 @@ impl Writer {
         };
         let done = if byte_len < SMALL && self.progress.is_none() && !self.is_remote() {
             let go_on = |_| std::ops::ControlFlow::Continue(());
-            py.detach(|| pool.install(|| work(Progress::new(&go_on))))
-                .or_raise()
+            py.detach(|| pool.install(|| work(Progress::new(&go_on)))).or_raise()
         } else {
-            let progress = self
-                .progress
-                .as_ref()
-                .map(|progress| progress.bind(py).clone());
+            let progress = self.progress.as_ref().map(|progress| progress.bind(py).clone());
             let watch = Watch::new(progress).on(pool);
             watch.line(&self.line).run(py, work)
         };
@@ -284,18 +280,13 @@ impl Writer {
     ) -> Result<Self> {
         let digest = options::digest(py, "digest", digest)?;
         let chunk_digests = options::digest(py, "chunk_digests", chunk_digests)?;
-        let options = options::write(py, zstd, planes)?
-            .digest(digest)
-            .chunk_digests(chunk_digests);
+        let options = options::write(py, zstd, planes)?.digest(digest).chunk_digests(chunk_digests);
         let compression = match (zstd, planes) {
             (Some(level), _) => Compression::Zstd(level),
             (None, true) => Compression::Auto,
             (None, false) => Compression::None,
         };
-        let defaults = ComponentOptions {
-            compression,
-            digest,
-        };
+        let defaults = ComponentOptions { compression, digest };
         let attributes = attributes.map(value::from_mapping).transpose()?;
         let stores = remote::options(storage_options)?;
         let line = Arc::new(Line::default());
@@ -303,15 +294,10 @@ impl Writer {
         let mut output = None;
         let pool = pool(threads)?;
         let writer = if let Some(path) = &path {
-            let begun = Watch::default()
-                .on(&pool)
-                .run(py, |_| Output::create(path, &stores))?;
+            let begun = Watch::default().on(&pool).run(py, |_| Output::create(path, &stores))?;
             let begun = Arc::new(Mutex::new(Some(begun)));
             output = Some(Arc::clone(&begun));
-            let target = Target {
-                output: begun,
-                line: Arc::clone(&line),
-            };
+            let target = Target { output: begun, line: Arc::clone(&line) };
             py.detach(|| pool.install(|| options.to_buffered_writer(target)))
         } else if target.hasattr("write")? {
             let sink = Sink::new(target);
@@ -438,10 +424,7 @@ impl Writer {
         let pieces = Pieces {
             writer: slf.clone().unbind(),
             row,
-            rest: Mutex::new(Rest {
-                begun: Some(begun),
-                byte_len: expected,
-            }),
+            rest: Mutex::new(Rest { begun: Some(begun), byte_len: expected }),
         };
         if expected == 0 {
             pieces.take(py, None)?;

@@ -162,10 +162,7 @@ impl ConvertArgs {
         let is_name = |loss: &&Loss| matches!(loss, Loss::LongName { .. } | Loss::Name);
         let registry = zt::registry();
         let is_float = |loss: &&Loss| match loss {
-            Loss::Type {
-                logical_type: Some(name),
-                ..
-            } => registry
+            Loss::Type { logical_type: Some(name), .. } => registry
                 .logical_type(name)
                 .is_some_and(|it| matches!(it.decode, Decode::F32(_) | Decode::F64(_))),
             Loss::Type { dtype, .. } => dtype.is_float(),

@@ -99,11 +99,7 @@ impl EditArgs {
     /// The line `model.zt: what was done`, with a mark for a dry run.
     pub(crate) fn line(&self, what: &str) -> String {
         let path = text::path(&self.file);
-        let mark = if self.dry_run {
-            " (dry run: nothing was changed)"
-        } else {
-            ""
-        };
+        let mark = if self.dry_run { " (dry run: nothing was changed)" } else { "" };
         format!("{path}: {what}{mark}")
     }
 
@@ -169,10 +165,7 @@ struct DryRun {
 
 impl DryRun {
     fn new(source: Arc<FileSource>) -> Self {
-        DryRun {
-            byte_len: source.byte_len().into(),
-            source,
-        }
+        DryRun { byte_len: source.byte_len().into(), source }
     }
 }
 

@@ -89,10 +89,7 @@ fn one(pattern: &str) -> Option<(Accepts<'_>, &str)> {
             match body.get(from..).and_then(|tail| tail.find(']')) {
                 Some(at) => {
                     let (ranges, after) = body.split_at(from + at);
-                    (
-                        Accepts::Set { ranges, negated },
-                        after.get(1..).unwrap_or_default(),
-                    )
+                    (Accepts::Set { ranges, negated }, after.get(1..).unwrap_or_default())
                 }
                 None => (Accepts::One('['), after),
             }
@@ -167,9 +164,6 @@ mod tests {
     #[test]
     fn many_stars_are_not_slow() {
         assert!(!matches(&"*a".repeat(200), &"a".repeat(199)));
-        assert!(!matches(
-            &format!("{}b", "a*".repeat(2_000)),
-            &"a".repeat(10_000)
-        ));
+        assert!(!matches(&format!("{}b", "a*".repeat(2_000)), &"a".repeat(10_000)));
     }
 }

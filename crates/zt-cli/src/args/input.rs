@@ -23,12 +23,7 @@ use crate::output::absent::Absent;
 pub(crate) struct InputArgs {
     /// Text file with tensor names, one per line, for kinds that do not store names (SQUIZD, SLM1)
     // `extract` has an argument `names` of its own.
-    #[arg(
-        id = "name_list",
-        long = "names",
-        value_name = "FILE",
-        display_order = 80
-    )]
+    #[arg(id = "name_list", long = "names", value_name = "FILE", display_order = 80)]
     names: Option<PathBuf>,
 
     /// Read opaque elements of NumPy (V1, V2, f1) and of HDF5 as this type of ml_dtypes: bfloat16,
@@ -66,10 +61,7 @@ pub(crate) struct InputArgs {
 
 impl From<RemoteArgs> for InputArgs {
     fn from(remote: RemoteArgs) -> Self {
-        InputArgs {
-            remote,
-            ..InputArgs::default()
-        }
+        InputArgs { remote, ..InputArgs::default() }
     }
 }
 
@@ -117,8 +109,7 @@ impl InputArgs {
         for (at, input) in joined.iter().enumerate() {
             // Files of slices are one input, which has the numbers of all of them.
             let is_part = |part: &Input| {
-                part.path()
-                    .is_some_and(|it| input.paths().iter().any(|path| path == it))
+                part.path().is_some_and(|it| input.paths().iter().any(|path| path == it))
             };
             let numbers = if joined.len() == all.len() {
                 vec![at + 1]
@@ -138,11 +129,7 @@ impl InputArgs {
         let files = inputs.iter().map(Input::file);
         self.select.expect_some(files.clone())?;
         let byte_len = files.map(File::decoded_len).fold(0, u64::saturating_add);
-        Ok(Opened {
-            inputs,
-            byte_len,
-            excluded,
-        })
+        Ok(Opened { inputs, byte_len, excluded })
     }
 
     /// As [`InputArgs::open`], with the paths of all files that are read, and perhaps without objects.

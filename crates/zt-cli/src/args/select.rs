@@ -97,10 +97,7 @@ impl SelectArgs {
         for rule in &self.rename {
             if is_for(rule.input)? {
                 let input = None;
-                rename.push(Rule {
-                    input,
-                    ..rule.clone()
-                });
+                rename.push(Rule { input, ..rule.clone() });
             }
         }
         Ok(SelectArgs {
@@ -268,10 +265,7 @@ impl NameList {
 
 /// Takes the path of a list of names.
 pub(crate) fn name_list() -> impl TypedValueParser<Value = NameList> {
-    PathBufValueParser::new().map(|path| NameList {
-        path,
-        names: Arc::default(),
-    })
+    PathBufValueParser::new().map(|path| NameList { path, names: Arc::default() })
 }
 
 impl Rule {
@@ -337,12 +331,7 @@ pub(crate) fn rule(text: &str) -> Result<Rule, String> {
     if replacement.matches("${").count() > REFERENCES {
         return Err(format!("a replacement has at most {REFERENCES} groups"));
     }
-    Ok(Rule {
-        input: None,
-        pattern,
-        replacement,
-        is_global,
-    })
+    Ok(Rule { input: None, pattern, replacement, is_global })
 }
 
 /// The parts between marks. A backslash before a mark makes it a character of the part.

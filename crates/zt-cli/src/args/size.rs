@@ -47,16 +47,10 @@ fn parse(text: &str) -> Result<u64, String> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.');
     let (number, unit) = text.split_at(end.unwrap_or(text.len()));
     let unit = unit.trim_start().to_ascii_uppercase();
-    let (_, factor) = UNITS
-        .into_iter()
-        .find(|(name, _)| *name == unit)
-        .ok_or_else(wrong)?;
+    let (_, factor) = UNITS.into_iter().find(|(name, _)| *name == unit).ok_or_else(wrong)?;
     let bytes = match number.parse::<u64>() {
         Ok(number) => number.checked_mul(factor),
-        Err(_) => number
-            .parse()
-            .ok()
-            .and_then(|number| scaled(number, factor)),
+        Err(_) => number.parse().ok().and_then(|number| scaled(number, factor)),
     };
     bytes.filter(|bytes| *bytes > 0).ok_or_else(wrong)
 }
@@ -69,9 +63,7 @@ fn parse(text: &str) -> Result<u64, String> {
 )]
 fn scaled(number: f64, factor: u64) -> Option<u64> {
     let bytes = number * factor as f64;
-    (0.0..u64::MAX as f64)
-        .contains(&bytes)
-        .then_some(bytes as u64)
+    (0.0..u64::MAX as f64).contains(&bytes).then_some(bytes as u64)
 }
 
 #[cfg(test)]
@@ -95,9 +87,7 @@ mod tests {
         ] {
             assert_eq!(parse(text), Ok(bytes), "{text}");
         }
-        for text in [
-            "", "0", "0GB", "0.1", "GB", "-5GB", "5 G", "5PB", "1e9", "nan", "1.5.0MB",
-        ] {
+        for text in ["", "0", "0GB", "0.1", "GB", "-5GB", "5 G", "5PB", "1e9", "nan", "1.5.0MB"] {
             assert!(parse(text).is_err(), "{text}");
         }
         assert!(parse("20000000TB").is_err());

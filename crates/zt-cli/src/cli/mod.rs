@@ -139,9 +139,7 @@ impl Early {
     pub(crate) fn of(arguments: impl Iterator<Item = OsString>) -> Self {
         let arguments: Vec<OsString> = arguments.map(of_uri).map(without_secrets).collect();
         let (mut json, mut color) = (false, Color::Auto);
-        let mut texts = arguments
-            .iter()
-            .map(|argument| argument.to_str().unwrap_or_default());
+        let mut texts = arguments.iter().map(|argument| argument.to_str().unwrap_or_default());
         while let Some(text) = texts.next() {
             let when = match text {
                 "--" => break,
@@ -158,11 +156,7 @@ impl Early {
                 _ => color,
             };
         }
-        Early {
-            arguments,
-            json,
-            color,
-        }
+        Early { arguments, json, color }
     }
 }
 
@@ -185,10 +179,7 @@ pub(crate) fn parse(early: &Early) -> Result<Cli, clap::Error> {
 /// optional. A file that is named `9` is given as `./9`.
 fn with_levels(arguments: &[OsString], command: &clap::Command) -> Vec<OsString> {
     const FLAG: &str = "--zstd";
-    let mut given = arguments
-        .iter()
-        .skip(1)
-        .filter_map(|argument| argument.to_str());
+    let mut given = arguments.iter().skip(1).filter_map(|argument| argument.to_str());
     let command = given.find_map(|name| command.find_subcommand(name));
     let has_flag = |argument: &clap::Arg| argument.get_long() == FLAG.strip_prefix("--");
     if !command.is_some_and(|command| command.get_arguments().any(has_flag)) {
@@ -241,10 +232,7 @@ pub(crate) fn print(mut error: clap::Error, early: &Early) -> Exit {
         };
     }
     if early.json {
-        let lines = plain
-            .lines()
-            .map(str::trim)
-            .take_while(|line| !line.is_empty());
+        let lines = plain.lines().map(str::trim).take_while(|line| !line.is_empty());
         let message = lines.collect::<Vec<_>>().join(" ");
         let message = message.strip_prefix("error: ").unwrap_or(&message);
         let document = object! { error: ErrorBody::misuse(message.to_owned()) };
@@ -291,11 +279,7 @@ mod tests {
         fn check(command: &clap::Command) {
             let help = command.get_after_help().map(ToString::to_string);
             for line in help.unwrap_or_default().lines() {
-                assert!(
-                    line.chars().count() <= 100,
-                    "{}: {line}",
-                    command.get_name()
-                );
+                assert!(line.chars().count() <= 100, "{}: {line}", command.get_name());
             }
             command.get_subcommands().for_each(check);
         }

@@ -69,24 +69,14 @@ type Operation = fn(&Bench<'_>, Input) -> Result<Turn, Failure>;
 const OPERATIONS: [(&str, Operation); 10] = [
     ("file", |bench, _| reading(|| bench.file())),
     ("memory", |bench, _| bench.memory()),
-    ("open", |bench, _| {
-        timed(|| bench.open().map(black_box).map(|_| (None, None)))
-    }),
+    ("open", |bench, _| timed(|| bench.open().map(black_box).map(|_| (None, None)))),
     ("stream", |bench, input| reading(|| bench.stream(&input))),
     ("own", |bench, input| reading(|| bench.own(&input))),
     ("verify", |bench, input| reading(|| bench.verify(&input))),
-    ("raw", |bench, input| {
-        bench.store(&[input], Compression::None)
-    }),
-    ("zstd-1", |bench, input| {
-        bench.store(&[input], Compression::Zstd(1))
-    }),
-    ("zstd-3", |bench, input| {
-        bench.store(&[input], Compression::Zstd(3))
-    }),
-    ("zstd-auto", |bench, input| {
-        bench.store(&[input], Compression::Auto)
-    }),
+    ("raw", |bench, input| bench.store(&[input], Compression::None)),
+    ("zstd-1", |bench, input| bench.store(&[input], Compression::Zstd(1))),
+    ("zstd-3", |bench, input| bench.store(&[input], Compression::Zstd(3))),
+    ("zstd-auto", |bench, input| bench.store(&[input], Compression::Auto)),
 ];
 
 #[derive(Serialize)]
@@ -125,9 +115,7 @@ struct Turn {
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     refuse_stdin(&arguments.file)?;
     expect_local(&arguments.file, "a remote file cannot be measured")?;
-    let opened = arguments
-        .input
-        .open_input(&arguments.file, Truncated::Refused)?;
+    let opened = arguments.input.open_input(&arguments.file, Truncated::Refused)?;
     let file = opened.file();
     let decoded = file.decoded_len();
     let rounds = u64::from(arguments.rounds).saturating_add(1);
@@ -186,11 +174,7 @@ fn timed(
     let start = Instant::now();
     let (bytes, stored) = work()?;
     let took = start.elapsed();
-    Ok(Turn {
-        took,
-        bytes,
-        stored,
-    })
+    Ok(Turn { took, bytes, stored })
 }
 
 /// As [`timed`], for work that writes nothing.
@@ -216,14 +200,8 @@ fn body(operation: &'static str, mut turns: Vec<Turn>) -> Option<OperationBody> 
 }
 
 fn table(document: &Document<'_>) -> Table {
-    let mut table = Table::new(&[
-        "OPERATION",
-        ">MEDIAN",
-        ">FASTEST",
-        ">SLOWEST",
-        ">GB/S",
-        ">STORED",
-    ]);
+    let mut table =
+        Table::new(&["OPERATION", ">MEDIAN", ">FASTEST", ">SLOWEST", ">GB/S", ">STORED"]);
     for operation in &document.operations {
         let milliseconds = |seconds: f64| format!("{:.2} ms", seconds * 1e3);
         let rate = operation.bytes_per_second;
@@ -234,9 +212,7 @@ fn table(document: &Document<'_>) -> Table {
             milliseconds(operation.seconds_min),
             milliseconds(operation.seconds_max),
             rate.map_or(String::new(), |rate| format!("{:.2}", rate / 1e9)),
-            stored.map_or(String::new(), |stored| {
-                percent(stored, document.decoded_size)
-            }),
+            stored.map_or(String::new(), |stored| percent(stored, document.decoded_size)),
         ]);
     }
     table
@@ -283,9 +259,7 @@ impl Bench<'_> {
     fn memory(&self) -> Result<Turn, Failure> {
         const BUFFER: usize = 64 << 20;
         let total = self.paths.iter().filter_map(|path| path.metadata().ok());
-        let total = total
-            .map(|metadata| metadata.len())
-            .fold(1, u64::saturating_add);
+        let total = total.map(|metadata| metadata.len()).fold(1, u64::saturating_add);
         let (from, mut to) = (vec![1u8; BUFFER], vec![2u8; BUFFER]);
         reading(|| {
             let mut done = 0;
@@ -332,9 +306,7 @@ impl Bench<'_> {
 
     fn verify(&self, opened: &Input) -> Result<u64, Failure> {
         let report = |bytes| self.progress.report(bytes);
-        let options = VerifyOptions::new()
-            .threads(self.jobs)
-            .progress(zt::Progress::new(&report));
+        let options = VerifyOptions::new().threads(self.jobs).progress(zt::Progress::new(&report));
         let report = opened.file().verify(&options)?;
         match report.problems.into_iter().next() {
             Some(problem) => Err(problem.into()),
@@ -346,9 +318,7 @@ impl Bench<'_> {
     fn store(&self, inputs: &[Input], compression: Compression) -> Result<Turn, Failure> {
         let report = |bytes| self.progress.report(bytes);
         let mut options = ConvertOptions::new(zt_convert::ZT);
-        options.write = WriteOptions::new()
-            .compression(compression)
-            .threads(self.jobs);
+        options.write = WriteOptions::new().compression(compression).threads(self.jobs);
         options.progress = Some(zt::Progress::new(&report));
         timed(|| {
             let summary = zt_convert::convert(inputs, io::sink(), &options)?;

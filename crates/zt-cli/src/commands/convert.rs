@@ -71,10 +71,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
                 "--lora is for one input: merge several inputs first, and open a set by its index",
             ));
         };
-        expect_local(
-            adapter,
-            "an adapter must be a file or a folder of this machine",
-        )?;
+        expect_local(adapter, "an adapter must be a file or a folder of this machine")?;
         let lora = Lora::open(adapter, InputOptions::new()).map_err(Failure::Refused)?;
         Ok(vec![lora.scale(arguments.scale).merge(base, options)?])
     })

@@ -58,9 +58,7 @@ impl Files {
         compute: impl FnOnce(Vec<Input>, &ConvertOptions<'_>) -> Result<Vec<Input>, Failure>,
     ) -> Result<Exit, Failure> {
         let Some((out, paths @ [_, ..])) = self.files.split_last() else {
-            return Err(Failure::misuse(
-                "expected at least two files: an input and OUT",
-            ));
+            return Err(Failure::misuse("expected at least two files: an input and OUT"));
         };
         self.out.write(paths, out, policy, output, compute)
     }
@@ -94,9 +92,7 @@ impl OutArgs {
         if is_stdout {
             expect_free(output, self.force)?;
         }
-        let Opened {
-            inputs, excluded, ..
-        } = convert.open_all(paths, output)?;
+        let Opened { inputs, excluded, .. } = convert.open_all(paths, output)?;
         let inputs = compute(inputs, &options)?;
         let files = inputs.iter().map(Input::file);
         let total = files.map(File::decoded_len).fold(0, u64::saturating_add);
@@ -164,10 +160,7 @@ impl OutArgs {
         options: &ConvertOptions<'_>,
     ) -> Result<Summary, Failure> {
         if inputs.iter().flat_map(Input::paths).any(|path| path == out) {
-            return Err(Failure::overwrite(
-                out,
-                "is also an input: choose another output",
-            ));
+            return Err(Failure::overwrite(out, "is also an input: choose another output"));
         }
         let remote = &self.convert.input.remote;
         let convert = |upload: &mut _| zt_convert::convert(inputs, upload, options);
@@ -193,11 +186,7 @@ fn changes(set: &[String]) -> Result<Vec<AttributeChange>, Failure> {
 /// The kind of the output.
 fn target(to: Option<Kind>, kinds: &Kinds, out: &Path, is_stdout: bool) -> Result<Kind, Failure> {
     let by_path = || {
-        if is_stdout {
-            Some(ZT)
-        } else {
-            kinds.of_extension(&without_query(out))
-        }
+        if is_stdout { Some(ZT) } else { kinds.of_extension(&without_query(out)) }
     };
     to.or_else(by_path).ok_or_else(|| {
         let path = out.display();

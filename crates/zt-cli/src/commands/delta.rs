@@ -45,13 +45,7 @@ Examples:
   zt delta base.zt second.zt --base base.zt --base first.zt -o both.zt    join two deltas";
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let Arguments {
-        base: base_path,
-        new: new_path,
-        out,
-        force,
-        input,
-    } = arguments;
+    let Arguments { base: base_path, new: new_path, out, force, input } = arguments;
     if !input.select.is_empty() {
         return Err(Failure::misuse(
             "a delta is one of whole files: `zt convert` writes a file with some of the objects",

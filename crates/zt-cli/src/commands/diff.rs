@@ -159,11 +159,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     {
         output.note("--only-values compares values across types, and ignores attributes");
     }
-    let exit = if has_difference {
-        Exit::Failed
-    } else {
-        of_findings(&unreadable)
-    };
+    let exit = if has_difference { Exit::Failed } else { of_findings(&unreadable) };
     Failure::unless_closed(printed).map(|()| exit.max(of_cut))
 }
 
@@ -313,8 +309,7 @@ impl Text<'_> {
         let [a, b] = &self.names;
         let all = only_a.iter().map(|name| (name, a));
         let all = all.chain(only_b.iter().map(|name| (name, b)));
-        all.map(|(name, file)| format!("{}: only in {file}", cell(name)))
-            .collect()
+        all.map(|(name, file)| format!("{}: only in {file}", cell(name))).collect()
     }
 
     fn total(&self, changed: usize, only_a: &[String], only_b: &[String], same: u64) -> String {
@@ -351,11 +346,7 @@ impl Text<'_> {
             Change::Unreadable { side, error } => {
                 let message = error.message();
                 let message = printable(&message);
-                format!(
-                    "cannot be read in {}: [{}] {message}",
-                    name(side),
-                    error.code()
-                )
+                format!("cannot be read in {}: [{}] {message}", name(side), error.code())
             }
             _ => return None,
         })

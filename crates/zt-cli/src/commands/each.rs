@@ -47,12 +47,8 @@ pub(crate) fn each_of(
     mut answer: impl FnMut(&Path, Result<Input, Failure>, &mut Answer<'_>) -> Result<Exit, Failure>,
 ) -> Result<Exit, Failure> {
     let is_list = files.is_list() || found.len() > 1;
-    let mut to = Answer {
-        output,
-        heading: None,
-        is_first: true,
-        documents: is_list.then(Vec::new),
-    };
+    let mut to =
+        Answer { output, heading: None, is_first: true, documents: is_list.then(Vec::new) };
     let mut exit = Exit::Ok;
     let mut is_answered = false;
     for found in found {
@@ -104,8 +100,7 @@ impl Answer<'_> {
     pub(crate) fn text(&mut self, text: &str) -> Result<(), Failure> {
         if let Some(heading) = self.heading.take() {
             let gap = if self.is_first { "" } else { "\n" };
-            self.output
-                .line(&format!("{gap}{}:", printable(&heading)))?;
+            self.output.line(&format!("{gap}{}:", printable(&heading)))?;
             self.is_first = false;
         }
         self.output.line(text)

@@ -71,12 +71,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     };
     // The code may be given as a message prints it, with brackets, or in snake case.
     let asked = code.trim_end_matches(':');
-    let within = |severity| {
-        asked
-            .strip_prefix(severity)?
-            .strip_prefix('[')?
-            .strip_suffix(']')
-    };
+    let within = |severity| asked.strip_prefix(severity)?.strip_prefix('[')?.strip_suffix(']');
     let of_warning = within("warning");
     let asked = of_warning.or(within("error")).unwrap_or(asked);
     let asked = asked.trim_matches(['[', ']']).replace('_', "-");
@@ -93,9 +88,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             let own = codes::WARNINGS.iter().map(|info| info.code);
             let own = own.filter(|code| codes::explain(code).is_none());
             let known = errors.chain(own).collect::<Vec<_>>().join(", ");
-            return Err(Failure::misuse(format!(
-                "unknown code {code:?}; the codes are {known}"
-            )));
+            return Err(Failure::misuse(format!("unknown code {code:?}; the codes are {known}")));
         }
     }
     Ok(Exit::Ok)
@@ -113,9 +106,7 @@ fn explain(info: &CodeInfo, output: &mut Output) -> Result<(), Failure> {
         Blame::Caller => "the call",
     };
     let (code, meaning, remedy) = (info.code, info.meaning, info.remedy);
-    output.line(&format!(
-        "{code}\n\n{meaning}\n\nAt fault: {fault}.\n\n{remedy}"
-    ))
+    output.line(&format!("{code}\n\n{meaning}\n\nAt fault: {fault}.\n\n{remedy}"))
 }
 
 fn list(output: &mut Output) -> Result<Exit, Failure> {

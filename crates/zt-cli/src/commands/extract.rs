@@ -77,9 +77,7 @@ struct Extracted {
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     expect_local(&arguments.output, "objects cannot be extracted to a store")?;
-    let source = arguments
-        .input
-        .open_input(&arguments.file, Truncated::Opened);
+    let source = arguments.input.open_input(&arguments.file, Truncated::Opened);
     let source = source.inspect_err(|_| {
         let name = arguments.names.first().map_or("", String::as_str);
         names::hint_at_order(&arguments.file, name, output);
@@ -101,11 +99,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     } else {
         Folder::at(&arguments.output)?
     };
-    let job = Job {
-        source: &source,
-        slices,
-        progress: Progress::new(Some(total(&source, &plan))),
-    };
+    let job = Job { source: &source, slices, progress: Progress::new(Some(total(&source, &plan))) };
     let (mut all, mut errors) = (Vec::new(), Vec::new());
     let file = source.file();
     // All objects are wanted, and some of them may not be listed.
@@ -198,9 +192,7 @@ fn plan(
     source: &Input,
 ) -> Result<Vec<(String, PathBuf)>, Failure> {
     let out = &arguments.output;
-    let is_file = out
-        .extension()
-        .is_some_and(|extension| extension.eq_ignore_ascii_case("npy"));
+    let is_file = out.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy"));
     let plan: Vec<(String, PathBuf)> = if is_file && !out.is_dir() {
         let [name] = names[..] else {
             let count = names.len();
@@ -238,34 +230,25 @@ fn plan(
 
 fn check_target(path: &Path, source: &Input, force: bool) -> Result<(), Failure> {
     if source.paths().iter().any(|input| is_same_file(input, path)) {
-        return Err(Failure::overwrite(
-            path,
-            "is also the input: choose another output",
-        ));
+        return Err(Failure::overwrite(path, "is also the input: choose another output"));
     }
     match fs::symlink_metadata(path) {
         Err(_) => Ok(()),
         // A link may point out of the folder.
-        Ok(metadata) if metadata.is_symlink() => Err(Failure::overwrite(
-            path,
-            "is a symbolic link, which is not followed",
-        )),
+        Ok(metadata) if metadata.is_symlink() => {
+            Err(Failure::overwrite(path, "is a symbolic link, which is not followed"))
+        }
         Ok(metadata) if metadata.is_file() && !force => {
             Err(Failure::overwrite(path, "exists; --force replaces it"))
         }
         Ok(metadata) if metadata.is_file() => Ok(()),
         // Opening a pipe could block.
-        Ok(_) => Err(Failure::overwrite(
-            path,
-            "is not a file that can be replaced",
-        )),
+        Ok(_) => Err(Failure::overwrite(path, "is not a file that can be replaced")),
     }
 }
 
 fn total(source: &Input, plan: &[(String, PathBuf)]) -> u64 {
-    let tensors = plan
-        .iter()
-        .filter_map(|(name, _)| source.file().tensor(name).ok());
+    let tensors = plan.iter().filter_map(|(name, _)| source.file().tensor(name).ok());
     let components =
         tensors.flat_map(|tensor| tensor.components().map(|(_, c)| c.blob.decoded_len));
     components.flatten().fold(0, u64::saturating_add)

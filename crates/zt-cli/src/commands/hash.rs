@@ -71,13 +71,9 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         return check(arguments, output);
     }
     let Arguments { files, input, .. } = arguments;
-    each(
-        files,
-        input,
-        Truncated::Refused,
-        output,
-        |path, opened, answer| print(path, &opened?, arguments, answer),
-    )
+    each(files, input, Truncated::Refused, output, |path, opened, answer| {
+        print(path, &opened?, arguments, answer)
+    })
 }
 
 /// Hashes the file, and prints the errors of its objects.
@@ -113,9 +109,8 @@ fn print(
     let printed = if answer.output.json {
         let objects = hash.objects.iter();
         let dense = arguments.dense;
-        let objects: Vec<_> = objects
-            .map(|(name, hash)| (name.as_str(), ObjectBody { hash, dense }))
-            .collect();
+        let objects: Vec<_> =
+            objects.map(|(name, hash)| (name.as_str(), ObjectBody { hash, dense })).collect();
         answer.document(&object! {
             file: path_text(path),
             content,
@@ -123,9 +118,7 @@ fn print(
         })
     } else if arguments.sums || answer.is_one_of_several() && !arguments.dense {
         // The errors of its objects are the answer about a file without a hash.
-        content.map_or(Ok(()), |content| {
-            answer.output.line(&sums::line(&content, path))
-        })
+        content.map_or(Ok(()), |content| answer.output.line(&sums::line(&content, path)))
     } else {
         let objects = hash.objects.iter();
         let lines = objects.filter_map(|(name, hash)| Some(lines_of(name, hash.as_ref().ok()?)));
@@ -133,11 +126,7 @@ fn print(
         if let Some(content) = content {
             text.push(format!("content {content}"));
         }
-        if text.is_empty() {
-            Ok(())
-        } else {
-            answer.text(&text.join("\n"))
-        }
+        if text.is_empty() { Ok(()) } else { answer.text(&text.join("\n")) }
     };
     Failure::unless_closed(printed).map(|()| of_findings(hash.errors()))
 }
@@ -181,9 +170,7 @@ fn check(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
             }
         };
         let ok = content.as_ref() == Some(&expected);
-        exit = exit
-            .max(of_file)
-            .max(if ok { Exit::Ok } else { Exit::Failed });
+        exit = exit.max(of_file).max(if ok { Exit::Ok } else { Exit::Failed });
         if !output.json {
             let verdict = match (&content, ok) {
                 (_, true) => "OK",
@@ -224,11 +211,7 @@ fn lines_of(name: &str, hash: &ObjectHash) -> Vec<String> {
         .map(|(role, bytes)| format!("{}  {name}/{}", hex(&bytes.sha256), printable(role)))
         .collect();
     if let Some(dense) = &hash.dense {
-        lines.push(format!(
-            "{}  {name} (dense {})",
-            hex(&dense.bytes.sha256),
-            dense.dtype
-        ));
+        lines.push(format!("{}  {name} (dense {})", hex(&dense.bytes.sha256), dense.dtype));
     }
     lines
 }

@@ -77,14 +77,7 @@ impl DeltaBody {
     }
 
     fn lines(&self) -> [String; 3] {
-        let DeltaBody {
-            base,
-            result,
-            base_objects,
-            changed,
-            whole,
-            removed,
-        } = self;
+        let DeltaBody { base, result, base_objects, changed, whole, removed } = self;
         let objects = count(*base_objects, "object", "objects");
         [
             format!("delta       {changed} changed, {whole} whole, {removed} removed"),
@@ -134,23 +127,16 @@ struct Coverage {
     of_chunks: u64,
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes a reference"
-)]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 const fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let Arguments { files, input } = arguments;
-    each(
-        files,
-        input,
-        Truncated::Opened,
-        output,
-        |path, opened, answer| info(path, opened?.file(), answer),
-    )
+    each(files, input, Truncated::Opened, output, |path, opened, answer| {
+        info(path, opened?.file(), answer)
+    })
 }
 
 fn info(path: &Path, file: &File, answer: &mut Answer<'_>) -> Result<Exit, Failure> {
@@ -217,9 +203,7 @@ impl Totals {
                     let stored = totals.bytes_by_encoding.entry(encoding).or_default();
                     add(stored, blob.span.byte_len());
                 }
-                offsets |= place
-                    .filter(|span| !span.is_empty())
-                    .map_or(0, Span::offset);
+                offsets |= place.filter(|span| !span.is_empty()).map_or(0, Span::offset);
                 match &blob.digest {
                     Some(zt::Digest::Crc32c(_)) => totals.digests.crc32c += 1,
                     Some(zt::Digest::Sha256(_)) => totals.digests.sha256 += 1,
@@ -256,13 +240,10 @@ impl Totals {
             ("of chunks", digests.of_chunks),
         ];
         let coverage = by_algorithm.iter().filter(|(_, count)| *count > 0);
-        let coverage: Vec<String> = coverage
-            .map(|(name, components)| format!("{name} {components}"))
-            .collect();
+        let coverage: Vec<String> =
+            coverage.map(|(name, components)| format!("{name} {components}")).collect();
         let sizes = |sizes: &BTreeMap<String, u64>| {
-            let sizes = sizes
-                .iter()
-                .map(|(name, size)| format!("{} {}", cell(name), human(*size)));
+            let sizes = sizes.iter().map(|(name, size)| format!("{} {}", cell(name), human(*size)));
             sizes.collect::<Vec<_>>().join(", ")
         };
         let mut lines = Vec::new();

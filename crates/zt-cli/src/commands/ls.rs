@@ -115,13 +115,9 @@ impl Document<'_> {
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let Arguments { files, input, .. } = arguments;
-    each(
-        files,
-        input,
-        Truncated::Opened,
-        output,
-        |path, opened, answer| list(path, opened?.file(), arguments, answer),
-    )
+    each(files, input, Truncated::Opened, output, |path, opened, answer| {
+        list(path, opened?.file(), arguments, answer)
+    })
 }
 
 fn list(
@@ -155,11 +151,8 @@ fn list(
     }
     answer.output.warnings_about(path, &remarks);
     answer.output.delta(path, file);
-    let (heads, add_rows): (_, fn(&ObjectBody<'_>, &mut Table)) = if arguments.long {
-        (COMPONENT, add_component_rows)
-    } else {
-        (OBJECT, add_object_row)
-    };
+    let (heads, add_rows): (_, fn(&ObjectBody<'_>, &mut Table)) =
+        if arguments.long { (COMPONENT, add_component_rows) } else { (OBJECT, add_object_row) };
     let add = |rows: &mut Option<Table>, object: &ObjectBody<'_>| {
         add_rows(object, rows.get_or_insert_with(|| Table::new(heads)));
     };
@@ -246,9 +239,7 @@ impl<'f> Objects<'f> {
 
 fn branches<'f>(entries: &[Entry<'f>], arguments: &Arguments) -> Vec<Branch<'f>> {
     let named = entries.iter();
-    let named: Vec<_> = named
-        .map(|entry| (entry.name(), sums(&ObjectBody::new(entry))))
-        .collect();
+    let named: Vec<_> = named.map(|entry| (entry.name(), sums(&ObjectBody::new(entry)))).collect();
     let order = match arguments.sort {
         Some(Sort::Name) | None => Order::Name,
         Some(Sort::Size) => Order::Size,
@@ -258,9 +249,7 @@ fn branches<'f>(entries: &[Entry<'f>], arguments: &Arguments) -> Vec<Branch<'f>>
     tree(&named, order, depth)
 }
 
-const OBJECT: &[&str] = &[
-    "NAME", "FORMAT", "TYPE", "SHAPE", ">SIZE", "STORED", "DIGEST",
-];
+const OBJECT: &[&str] = &["NAME", "FORMAT", "TYPE", "SHAPE", ">SIZE", "STORED", "DIGEST"];
 
 fn add_object_row(object: &ObjectBody<'_>, table: &mut Table) {
     let sizes = Sizes::of(object);
@@ -282,9 +271,8 @@ fn add_object_row(object: &ObjectBody<'_>, table: &mut Table) {
     table.marked_row(object.fault.is_some(), cells);
 }
 
-const COMPONENT: &[&str] = &[
-    "NAME", "ROLE", "TYPE", "SHAPE", ">OFFSET", ">LENGTH", ">DECODED", "ENCODING", "DIGEST",
-];
+const COMPONENT: &[&str] =
+    &["NAME", "ROLE", "TYPE", "SHAPE", ">OFFSET", ">LENGTH", ">DECODED", "ENCODING", "DIGEST"];
 
 fn add_component_rows(object: &ObjectBody<'_>, table: &mut Table) {
     let fault = fault_of(object);
@@ -393,11 +381,7 @@ struct Sizes {
 
 impl Sizes {
     fn of(object: &ObjectBody<'_>) -> Self {
-        let mut sizes = Sizes {
-            logical: Some(0),
-            stored: 0,
-            is_raw: true,
-        };
+        let mut sizes = Sizes { logical: Some(0), stored: 0, is_raw: true };
         if object.fault.is_some() {
             sizes.logical = None;
             return sizes;

@@ -57,8 +57,7 @@ pub(crate) fn run(
     let mut written = Vec::new();
     for (path, page) in pages {
         let mut file = AtomicFile::create(&path)?;
-        file.write_all(&page)
-            .map_err(|error| zt::Error::from(error).with_path(&path))?;
+        file.write_all(&page).map_err(|error| zt::Error::from(error).with_path(&path))?;
         file.publish()?;
         written.push(path_text(&path));
     }

@@ -133,11 +133,8 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             self::change(&set.target, change, output)
         }
         Action::Rm(rm) => {
-            let change = AttributeChange {
-                key: rm.key.clone(),
-                values: Vec::new(),
-                value_type: None,
-            };
+            let change =
+                AttributeChange { key: rm.key.clone(), values: Vec::new(), value_type: None };
             self::change(&rm.target, change, output)
         }
     }
@@ -179,11 +176,7 @@ fn show(get: &Get, output: &mut Output) -> Result<Exit, Failure> {
 
 impl Get {
     fn pretty(&self, value: &Value) -> String {
-        if self.full {
-            pretty(&Any(value))
-        } else {
-            pretty(&Any(&shortened(value)))
-        }
+        if self.full { pretty(&Any(value)) } else { pretty(&Any(&shortened(value))) }
     }
 }
 

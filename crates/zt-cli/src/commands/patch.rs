@@ -61,12 +61,7 @@ fn blame(failure: Failure, inputs: &[Input], output: &mut Output) -> Failure {
 }
 
 pub(crate) fn run(arguments: Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let Arguments {
-        files,
-        out,
-        args,
-        wait,
-    } = arguments;
+    let Arguments { files, out, args, wait } = arguments;
     if !args.convert.input.select.is_empty() {
         return Err(Failure::misuse(
             "a delta applies to a whole file: `zt convert` writes a file with some of the objects",
@@ -74,42 +69,30 @@ pub(crate) fn run(arguments: Arguments, output: &mut Output) -> Result<Exit, Fai
     }
     if let Some(out) = out {
         let mut read = Vec::new();
-        let written = args.write(
-            &files,
-            &out,
-            OnDuplicate::Error,
-            output,
-            |inputs, options| {
-                let Some((base, deltas)) = inputs.split_first() else {
-                    return Ok(inputs);
-                };
-                let progress = Progress::new(Some(base.file().decoded_len().saturating_mul(2)));
-                let report = |bytes| progress.report(bytes);
-                let reported = Some(zt::Progress::new(&report));
-                // What stdout gets cannot be taken back, and a wrong base is not damage to be skipped.
-                if is_stdout(&out) || options.skip_damaged {
-                    return Ok(vec![patch(base, deltas, reported)?]);
-                }
-                let result = patch_on_read(base, deltas, reported)?;
-                read = inputs;
-                Ok(vec![result])
-            },
-        );
+        let written = args.write(&files, &out, OnDuplicate::Error, output, |inputs, options| {
+            let Some((base, deltas)) = inputs.split_first() else {
+                return Ok(inputs);
+            };
+            let progress = Progress::new(Some(base.file().decoded_len().saturating_mul(2)));
+            let report = |bytes| progress.report(bytes);
+            let reported = Some(zt::Progress::new(&report));
+            // What stdout gets cannot be taken back, and a wrong base is not damage to be skipped.
+            if is_stdout(&out) || options.skip_damaged {
+                return Ok(vec![patch(base, deltas, reported)?]);
+            }
+            let result = patch_on_read(base, deltas, reported)?;
+            read = inputs;
+            Ok(vec![result])
+        });
         return written.map_err(|failure| blame(failure, &read, output));
     }
     if !args.is_plain() {
-        return Err(Failure::misuse(
-            "options of output are for a new file: give it with -o",
-        ));
+        return Err(Failure::misuse("options of output are for a new file: give it with -o"));
     }
     let Some((base, deltas)) = files.split_first() else {
         return Err(Failure::misuse("expected a base and a delta"));
     };
-    let target = EditArgs {
-        file: base.clone(),
-        dry_run: false,
-        wait,
-    };
+    let target = EditArgs { file: base.clone(), dry_run: false, wait };
     let inputs = args.convert.open_all(deltas, output)?.inputs;
     let mut edit = target.begin(WriteOptions::new())?;
     let total = edit.editor.before().decoded_len().saturating_mul(2);

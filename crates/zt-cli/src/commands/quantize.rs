@@ -117,10 +117,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let tensors = file.entries().into_iter().map(|entry| entry.tensor());
     let tensors = tensors.collect::<zt::Result<Vec<_>>>();
     let tensors = tensors.map_err(|error| error.with_path(&arguments.file))?;
-    if !tensors
-        .iter()
-        .any(|tensor| arguments.takes(tensor, file.registry()))
-    {
+    if !tensors.iter().any(|tensor| arguments.takes(tensor, file.registry())) {
         let message = if arguments.include.is_empty() {
             "no float tensor with two dimensions or more can be quantized; --include takes others"
         } else {
@@ -152,8 +149,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     if let Some(attributes) = file.attributes().map_err(Failure::Refused)? {
         job.writer.set_attributes(attributes);
     }
-    job.writer
-        .set_extra(file.extra().map_err(Failure::Refused)?);
+    job.writer.set_extra(file.extra().map_err(Failure::Refused)?);
     let mut ahead = ReadAhead::new(tensors.iter().copied());
     for tensor in tensors {
         ahead.advance();
@@ -172,11 +168,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             kept.push(tensor.name());
         }
     }
-    let Job {
-        mut writer,
-        progress,
-        ..
-    } = job;
+    let Job { mut writer, progress, .. } = job;
     let checked = writer.check_copied();
     checked.map_err(|error| error.with_path(&arguments.file))?;
     writer.finish().map_err(of_out)?;
@@ -213,14 +205,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         })?;
         return Ok(Exit::Ok);
     }
-    let mut table = Table::new(&[
-        "NAME",
-        "TYPE",
-        "SHAPE",
-        ">MAX ERROR",
-        ">MEAN ERROR",
-        ">OF STD",
-    ]);
+    let mut table = Table::new(&["NAME", "TYPE", "SHAPE", ">MAX ERROR", ">MEAN ERROR", ">OF STD"]);
     for object in &quantized {
         table.row([
             cell(object.name).into_owned(),
@@ -228,9 +213,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             shape(object.shape),
             format!("{:.3e}", object.max_error.0),
             format!("{:.3e}", object.mean_error.0),
-            object
-                .error_of_std
-                .map_or("-".to_owned(), |share| format!("{:.3} %", 100.0 * share)),
+            object.error_of_std.map_or("-".to_owned(), |share| format!("{:.3} %", 100.0 * share)),
         ]);
     }
     output.line(&table.render(output.colored()))?;
@@ -250,10 +233,7 @@ impl Arguments {
         if self.signed && self.bits < 2 {
             return Err(Failure::misuse("--signed needs at least 2 bits"));
         }
-        let packing = Packing {
-            per_word: 32 / self.bits,
-            dtype: DType::I32,
-        };
+        let packing = Packing { per_word: 32 / self.bits, dtype: DType::I32 };
         Ok(Quantization {
             signed: self.signed,
             ..Quantization::new(self.bits, self.group_size, packing)
@@ -272,10 +252,7 @@ impl Arguments {
             )));
         }
         if input.paths().iter().any(|path| is_same_file(path, out)) {
-            return Err(Failure::overwrite(
-                out,
-                "is also the input: choose another output",
-            ));
+            return Err(Failure::overwrite(out, "is also the input: choose another output"));
         }
         if !self.force && out.symlink_metadata().is_ok() {
             return Err(Failure::overwrite(out, "exists; --force replaces it"));
@@ -314,9 +291,7 @@ fn block_type() -> impl TypedValueParser<Value = &'static BlockType> {
     let names = BlockType::quantized().map(lower);
     PossibleValuesParser::new(names).try_map(|name| {
         let mut types = BlockType::quantized();
-        types
-            .find(|known| lower(known) == name)
-            .ok_or("no such type")
+        types.find(|known| lower(known) == name).ok_or("no such type")
     })
 }
 
@@ -359,29 +334,20 @@ impl<'f> Job<'f, '_> {
         quantized: bool,
     ) -> Option<(&'f str, &'f str)> {
         let span = tensor.component(role).ok()?.blob.span;
-        let (first, first_role) = *self
-            .stored
-            .entry((span, quantized))
-            .or_insert((tensor, role));
+        let (first, first_role) = *self.stored.entry((span, quantized)).or_insert((tensor, role));
         let is_first = (first.name(), first_role) == (tensor.name(), role);
         let is_same = !is_first
             && first.dtype() == tensor.dtype()
-            && tensor
-                .has_blob_of(role, &first, first_role)
-                .unwrap_or(false);
+            && tensor.has_blob_of(role, &first, first_role).unwrap_or(false);
         is_same.then(|| (first.name(), first_role))
     }
 
     /// Copies an object with its storage.
     fn keep(&mut self, tensor: Tensor<'f>) -> zt::Result<()> {
         let roles: Vec<_> = tensor.components().collect();
-        let same: Vec<_> = roles
-            .iter()
-            .map(|(role, _)| self.same(tensor, role, false))
-            .collect();
+        let same: Vec<_> = roles.iter().map(|(role, _)| self.same(tensor, role, false)).collect();
         let object =
-            self.writer
-                .begin(tensor.name(), tensor.shape(), tensor.format().to_owned())?;
+            self.writer.begin(tensor.name(), tensor.shape(), tensor.format().to_owned())?;
         let mut object = match tensor.fault() {
             Some(_) => object.unchecked(),
             None => object,
@@ -398,9 +364,7 @@ impl<'f> Job<'f, '_> {
             out.set_extra(component.extra.clone());
             match same {
                 Some((name, other)) => out.share(name, other)?,
-                None => out
-                    .copy(&tensor, role, Some(zt::Progress::new(&report)))
-                    .map(drop)?,
+                None => out.copy(&tensor, role, Some(zt::Progress::new(&report))).map(drop)?,
             }
         }
         object.finish()
@@ -434,9 +398,7 @@ impl<'f> Job<'f, '_> {
         let errors = if let Some((name, _)) = same {
             object.component(role, dtype, None)?.share(name, role)?;
             for role in rest {
-                object
-                    .component(role, DType::F32, None)?
-                    .share(name, role)?;
+                object.component(role, DType::F32, None)?.share(name, role)?;
             }
             self.errors.get(name).cloned().unwrap_or_default()
         } else {
@@ -449,12 +411,7 @@ impl<'f> Job<'f, '_> {
                 self.progress.advance(elements.bytes.len() as u64)
             })?;
             groups.quantize()?;
-            let Groups {
-                scales,
-                zeros,
-                errors,
-                ..
-            } = groups;
+            let Groups { scales, zeros, errors, .. } = groups;
             out.finish()?;
             for (role, values) in rest.into_iter().zip([scales, zeros]) {
                 let mut out = object.component(role, DType::F32, None)?;
@@ -498,8 +455,7 @@ impl Errors {
         }
         self.count += values.len() as u64;
         let values = Elements::from(values);
-        self.stats
-            .append(&Stats::of(&values, &Registry::builtin())?);
+        self.stats.append(&Stats::of(&values, &Registry::builtin())?);
         Ok(())
     }
 

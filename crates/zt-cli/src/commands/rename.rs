@@ -76,9 +76,7 @@ struct Renamed {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let Arguments {
-        target, old, new, ..
-    } = arguments;
+    let Arguments { target, old, new, .. } = arguments;
     if let Some(rewrite) = target.rewrite()? {
         return rename_anew(rewrite, arguments, output);
     }
@@ -137,9 +135,7 @@ fn answer(
     file_size: u64,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
-    let Arguments {
-        target, old, new, ..
-    } = arguments;
+    let Arguments { target, old, new, .. } = arguments;
     let document = Document {
         file: target.shown(),
         dry_run: target.dry_run,

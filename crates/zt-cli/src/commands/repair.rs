@@ -111,9 +111,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     if let Some(out) = &arguments.output {
         expect_local(out, "a repaired file cannot be written to a store")?;
         if is_stdout(out) {
-            return Err(Failure::misuse(
-                "OUT cannot be stdout, which takes the report",
-            ));
+            return Err(Failure::misuse("OUT cannot be stdout, which takes the report"));
         }
         if is_same_file(out, path) {
             return Err(Failure::overwrite(out, "is the input"));
@@ -125,9 +123,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let progress = Progress::new(None);
     let report = |bytes| progress.report(bytes);
     let report = zt::Progress::new(&report);
-    let mut options = RepairOptions::new()
-        .threads(arguments.jobs.threads())
-        .progress(report);
+    let mut options = RepairOptions::new().threads(arguments.jobs.threads()).progress(report);
     if let Some(manifest) = arguments.manifest {
         options = options.manifest(manifest);
     }
@@ -161,12 +157,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         _ => None,
     };
     drop(progress);
-    let outcome = Outcome {
-        arguments,
-        recovery: &recovery,
-        old_len,
-        saved,
-    };
+    let outcome = Outcome { arguments, recovery: &recovery, old_len, saved };
     if output.json {
         output.document(&outcome.document())?
     } else {
@@ -185,20 +176,14 @@ fn save_whole(
 ) -> Result<Exit, Failure> {
     let path = &arguments.file;
     let kinds = Kinds::builtin();
-    let is_written = |kind: &Kind| {
-        kinds
-            .get(kind.as_str())
-            .is_some_and(|it| it.writer().is_some())
-    };
+    let is_written = |kind: &Kind| kinds.get(kind.as_str()).is_some_and(|it| it.writer().is_some());
     let target = kinds.of_extension(out);
     let target = target.unwrap_or(if is_written(&kind) { kind } else { ZT });
     let input = InputArgs::default().open_file(path, Truncated::Opened)?;
     let inputs = std::slice::from_ref(&input);
     let progress = Progress::of(|| input.file().decoded_len());
     let report = |bytes| progress.report(bytes);
-    let mut options = ConvertOptions::new(target)
-        .skip_damaged(true)
-        .overwrite(arguments.force);
+    let mut options = ConvertOptions::new(target).skip_damaged(true).overwrite(arguments.force);
     options.write = options.write.threads(arguments.jobs.threads());
     options.progress = Some(zt::Progress::new(&report));
     let summary = if arguments.dry_run {
@@ -227,11 +212,7 @@ fn save_whole(
     output.warnings(&summary.warnings);
     let path = text::path(path);
     let saved = count(summary.objects, "object", "objects");
-    let verb = if arguments.dry_run {
-        "would save"
-    } else {
-        "saved"
-    };
+    let verb = if arguments.dry_run { "would save" } else { "saved" };
     let (size, left_out) = (human(summary.byte_len), left_out(&summary.left_out));
     output.line(&format!("{path}: {verb} {saved} in {size}{left_out}"))?;
     Ok(exit)
@@ -351,11 +332,7 @@ impl Outcome<'_> {
 
     fn print_in_place(&self, path: &str, output: &mut Output) -> Result<(), Failure> {
         let left = self.left();
-        let would_be = if self.arguments.dry_run {
-            "would be "
-        } else {
-            ""
-        };
+        let would_be = if self.arguments.dry_run { "would be " } else { "" };
         let surplus = match self.recovery.surplus() {
             Some(surplus) => {
                 let (byte_len, at) = (human(surplus.byte_len()), surplus.offset());
@@ -373,10 +350,9 @@ impl Outcome<'_> {
                 };
                 format!("{path}: {why}; not changed; -o OUT would save {left}")
             }
-            Verdict::Doubtful => format!(
-                "{path}: not changed; choose a manifest with {}",
-                self.choice()
-            ),
+            Verdict::Doubtful => {
+                format!("{path}: not changed; choose a manifest with {}", self.choice())
+            }
             Verdict::Lost => format!("{path}: cannot be repaired: {}", self.reason()),
             _ => format!("{path}: sound; {left}"),
         })
@@ -411,11 +387,7 @@ impl Outcome<'_> {
     /// The option that chooses one of the others.
     fn choice(&self) -> &'static str {
         let mut others = self.recovery.others().iter();
-        if others.any(Generation::is_mendable) {
-            IN_PLACE
-        } else {
-            ELSEWHERE
-        }
+        if others.any(Generation::is_mendable) { IN_PLACE } else { ELSEWHERE }
     }
 
     /// `2 of 3 objects, 1 unproved, 1 in part`.
@@ -441,11 +413,7 @@ const IN_PLACE: &str = "--manifest";
 const ELSEWHERE: &str = "-o OUT --manifest";
 
 const fn option_for(generation: &Generation) -> &'static str {
-    if generation.is_mendable() {
-        IN_PLACE
-    } else {
-        ELSEWHERE
-    }
+    if generation.is_mendable() { IN_PLACE } else { ELSEWHERE }
 }
 
 const fn name_of(verdict: Verdict) -> &'static str {

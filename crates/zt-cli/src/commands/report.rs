@@ -91,11 +91,8 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         output.bytes(page.as_bytes())?;
         return Ok(Exit::Ok);
     }
-    let mut file = if arguments.force {
-        AtomicFile::create(out)?
-    } else {
-        AtomicFile::create_new(out)?
-    };
+    let mut file =
+        if arguments.force { AtomicFile::create(out)? } else { AtomicFile::create_new(out)? };
     let written = file.write_all(page.as_bytes());
     written.map_err(|error| zt::Error::from(error).with_path(out))?;
     file.publish()?;

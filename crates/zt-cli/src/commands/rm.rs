@@ -130,7 +130,5 @@ fn bytes_of(file: &File, names: &BTreeSet<String>) -> u64 {
 fn spans_of(entry: &Entry<'_>) -> Vec<Span> {
     let object = entry.object();
     let components = object.iter().flat_map(|object| &object.components);
-    components
-        .map(|(_, component)| component.blob.span)
-        .collect()
+    components.map(|(_, component)| component.blob.span).collect()
 }

@@ -111,10 +111,7 @@ fn show(
     if output.json {
         let dense = array.whole()?;
         let values = array.values(&dense)?;
-        let stats = arguments
-            .stats
-            .then(|| array.stats_of(&dense))
-            .transpose()?;
+        let stats = arguments.stats.then(|| array.stats_of(&dense)).transpose()?;
         output.document(&Document {
             name: &arguments.name,
             component: arguments.component.as_deref(),
@@ -138,11 +135,7 @@ fn show(
     let mut cells = BTreeMap::new();
     let mut first = None;
     for part in parts {
-        let dense = if is_whole {
-            array.whole()?
-        } else {
-            array.part(&part)?
-        };
+        let dense = if is_whole { array.whole()? } else { array.part(&part)? };
         let texts = array.values(&dense)?.map(text);
         cells.extend(array::indices(&part).into_iter().zip(texts));
         first.get_or_insert(dense);
@@ -159,11 +152,8 @@ fn show(
     }
     output.line(&array::array(&shape, &cells))?;
     if arguments.stats {
-        let stats = if is_whole {
-            array.stats_of(&dense)?
-        } else {
-            array.stats(dense.elements())?
-        };
+        let stats =
+            if is_whole { array.stats_of(&dense)? } else { array.stats(dense.elements())? };
         output.line(&stats.render())?;
     }
     Ok(Exit::Ok)
@@ -203,9 +193,8 @@ impl<'a> Array<'a> {
         };
         if array.role.is_none() && array.slices.is_none() && tensor.format() == Dense::FORMAT {
             let data = tensor.component(DATA)?;
-            let logical_type = data
-                .dtype
-                .and_then(|dtype| dtype.logical_type(data.logical_type.as_deref()));
+            let logical_type =
+                data.dtype.and_then(|dtype| dtype.logical_type(data.logical_type.as_deref()));
             array.unknown = logical_type.filter(|name| array.registry.logical_type(name).is_none());
         }
         if let Some(name) = array.unknown {
@@ -238,9 +227,8 @@ impl<'a> Array<'a> {
     /// The algorithm of the chunk digests of each component that has any.
     fn chunk_digests(&self) -> BTreeMap<&'a str, &'static str> {
         let components = &self.tensor.object().components;
-        let shown = components
-            .iter()
-            .filter(|(role, _)| self.role.is_none_or(|shown| *role == shown));
+        let shown =
+            components.iter().filter(|(role, _)| self.role.is_none_or(|shown| *role == shown));
         let algorithms = shown.filter_map(|(role, component)| {
             let chunks = component.blob.chunks.as_deref()?;
             Some((&**role, chunks.digest.algorithm()?.as_str()))

@@ -130,9 +130,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         ));
     }
     let options = SplitOptions::new(options.overwrite(arguments.force));
-    let options = options
-        .max_shard_size(arguments.max_shard_size.bytes)
-        .stem(&stem);
+    let options = options.max_shard_size(arguments.max_shard_size.bytes).stem(&stem);
     let options = options.max_tensors(arguments.max_tensors.unwrap_or(u64::MAX));
     let split = if is_url(&folder) {
         let folder = remote::folder(&folder, &convert.input.remote)?;
@@ -212,9 +210,7 @@ fn print_nothing(
 /// `opens_set`. A checkpoint has the name of its folder.
 fn stem(path: &Path, opens_set: bool) -> Result<String, Failure> {
     if is_stdin(path) {
-        return Err(Failure::misuse(
-            "stdin has no name: name the set with --name",
-        ));
+        return Err(Failure::misuse("stdin has no name: name the set with --name"));
     }
     let path = &*without_query(path);
     let folder = path.parent().filter(|_| path.ends_with(".metadata"));
@@ -226,9 +222,7 @@ fn stem(path: &Path, opens_set: bool) -> Result<String, Failure> {
     let stem = stem.map(str::to_owned);
     stem.ok_or_else(|| {
         let path = path.display();
-        Failure::misuse(format!(
-            "{path}: the file name is not UTF-8: name the set with --name"
-        ))
+        Failure::misuse(format!("{path}: the file name is not UTF-8: name the set with --name"))
     })
 }
 
@@ -308,21 +302,13 @@ mod tests {
     #[test]
     fn a_set_is_named_after_its_file() {
         let stem = |path: &str| stem(path.as_ref(), false).ok();
-        for path in [
-            "a/model.safetensors",
-            "model.zt",
-            "model.safetensors.index.json",
-            "model",
-        ] {
+        for path in ["a/model.safetensors", "model.zt", "model.safetensors.index.json", "model"] {
             assert_eq!(stem(path).as_deref(), Some("model"), "{path}");
         }
         assert_eq!(stem("s3://b/step-10/.metadata").as_deref(), Some("step-10"));
         assert_eq!(stem("v1.5.gguf").as_deref(), Some("v1.5"));
         assert_eq!(stem(".."), None);
-        assert_eq!(
-            stem("m-00002-of-00003.gguf").as_deref(),
-            Some("m-00002-of-00003")
-        );
+        assert_eq!(stem("m-00002-of-00003.gguf").as_deref(), Some("m-00002-of-00003"));
         let stem = |path: &str| super::stem(path.as_ref(), true).ok();
         assert_eq!(stem("a/m-00002-of-00003.gguf").as_deref(), Some("m"));
         assert_eq!(stem("a-1-of-3.gguf").as_deref(), Some("a-1-of-3"));

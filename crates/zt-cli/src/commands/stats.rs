@@ -102,13 +102,9 @@ struct Row {
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let Arguments { files, input, .. } = arguments;
-    each(
-        files,
-        input,
-        Truncated::Opened,
-        output,
-        |path, opened, answer| print(path, &opened?, arguments, answer),
-    )
+    each(files, input, Truncated::Opened, output, |path, opened, answer| {
+        print(path, &opened?, arguments, answer)
+    })
 }
 
 fn print(
@@ -121,9 +117,8 @@ fn print(
     answer.output.warnings_about(path, &file.warnings());
     let progress = Progress::of(|| file.decoded_len());
     let report = |bytes| progress.report(bytes);
-    let options = StatsOptions::new()
-        .threads(arguments.jobs.threads())
-        .progress(zt::Progress::new(&report));
+    let options =
+        StatsOptions::new().threads(arguments.jobs.threads()).progress(zt::Progress::new(&report));
     let found = zt::stats::stats(file, &options);
     drop(progress);
     let found = found.map_err(|error| input.blame(error))?;
@@ -230,28 +225,19 @@ fn cells(stats: &Stats) -> [String; 5] {
         _ => format!("{:.1} %", 100.0 * share_of_zeros(stats)),
     };
     match stats.finite {
-        Some(finite) => [
-            bound(finite.min),
-            bound(finite.max),
-            digits(finite.mean),
-            digits(finite.std),
-            zeros,
-        ],
+        Some(finite) => {
+            [bound(finite.min), bound(finite.max), digits(finite.mean), digits(finite.std), zeros]
+        }
         None => [none(), none(), none(), none(), zeros],
     }
 }
 
 fn table(rows: &[Row]) -> Table {
-    let mut table = Table::new(&[
-        "NAME", "TYPE", "SHAPE", ">MIN", ">MAX", ">MEAN", ">STD", ">ZEROS", "ODD",
-    ]);
+    let mut table =
+        Table::new(&["NAME", "TYPE", "SHAPE", ">MIN", ">MAX", ">MEAN", ">STD", ">ZEROS", "ODD"]);
     for row in rows {
         let value_type = row.r#type.as_deref().map_or("?".into(), cell);
-        let head = [
-            cell(&row.name).into_owned(),
-            value_type.into_owned(),
-            shape(&row.shape),
-        ];
+        let head = [cell(&row.name).into_owned(), value_type.into_owned(), shape(&row.shape)];
         let odd = [row.problems.join(", ")];
         let cells = head.into_iter().chain(cells(&row.figures.0)).chain(odd);
         table.marked_row(!row.problems.is_empty(), cells);
@@ -270,21 +256,13 @@ impl Summed for Figures {
 }
 
 fn branches<'r>(rows: &'r [Row], arguments: &Arguments) -> Vec<Branch<'r, Figures>> {
-    let named: Vec<_> = rows
-        .iter()
-        .map(|row| (&*row.name, row.figures.clone()))
-        .collect();
-    tree(
-        &named,
-        Order::Name,
-        arguments.depth.map_or(usize::MAX, usize::from),
-    )
+    let named: Vec<_> = rows.iter().map(|row| (&*row.name, row.figures.clone())).collect();
+    tree(&named, Order::Name, arguments.depth.map_or(usize::MAX, usize::from))
 }
 
 fn tree_table(tree: &[Branch<'_, Figures>]) -> Table {
-    let mut table = Table::new(&[
-        "NAME", ">VALUES", ">MIN", ">MAX", ">MEAN", ">STD", ">ZEROS", ">NAN", ">INF",
-    ]);
+    let mut table =
+        Table::new(&["NAME", ">VALUES", ">MIN", ">MAX", ">MEAN", ">STD", ">ZEROS", ">NAN", ">INF"]);
     for branch in tree {
         let stats = &branch.sums.0;
         let head = [branch.label(), stats.count.to_string()];

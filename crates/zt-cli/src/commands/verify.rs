@@ -161,11 +161,7 @@ fn examine(
     arguments: &Arguments,
 ) -> Result<Vec<Finding>, Failure> {
     // A file without some of its objects does not show what it has.
-    let opened = if arguments.input.select.is_empty() {
-        opened
-    } else {
-        &[]
-    };
+    let opened = if arguments.input.select.is_empty() { opened } else { &[] };
     let progress = Progress::of(|| 0);
     let report_progress = |bytes| progress.report(bytes);
     let options = ExamineOptions::new()

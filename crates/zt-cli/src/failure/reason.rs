@@ -31,10 +31,7 @@ impl From<Error> for Failure {
 impl Failure {
     /// Code `misuse`.
     pub(crate) fn misuse(message: impl Into<String>) -> Self {
-        Failure::Usage {
-            code: "misuse",
-            message: message.into(),
-        }
+        Failure::Usage { code: "misuse", message: message.into() }
     }
 
     /// The same failure, about the file at `path`.
@@ -48,10 +45,7 @@ impl Failure {
 
     /// Code `overwrite`.
     pub(crate) fn overwrite(path: &std::path::Path, why: &str) -> Self {
-        Failure::Usage {
-            code: "overwrite",
-            message: format!("{}: {why}", path.display()),
-        }
+        Failure::Usage { code: "overwrite", message: format!("{}: {why}", path.display()) }
     }
 
     /// The result of printing, where a closed pipe does not end the command.

@@ -13,10 +13,7 @@ pub(crate) fn raise() {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     for raised in [maximum, Some(OPEN_MAX)] {
         let is_more = current.is_some_and(|current| raised.is_none_or(|raised| raised > current));
-        let limit = Rlimit {
-            current: raised,
-            maximum,
-        };
+        let limit = Rlimit { current: raised, maximum };
         if !is_more || setrlimit(Resource::Nofile, limit).is_ok() {
             return;
         }
@@ -41,10 +38,7 @@ pub(crate) fn explained(error: Error) -> Error {
     let (true, Some(limit)) = (found, limit) else {
         return error;
     };
-    let message = format!(
-        "{}: the limit is {limit}; raise it with `ulimit -n`",
-        error.message()
-    );
+    let message = format!("{}: the limit is {limit}; raise it with `ulimit -n`", error.message());
     let explained = Error::new(error.kind(), error.code(), message);
     match error.path() {
         Some(path) => explained.with_path(path),

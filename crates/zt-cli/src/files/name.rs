@@ -32,11 +32,7 @@ pub(crate) fn file_name(name: &str) -> String {
             out.push(character);
         }
     }
-    if out.len() > MAX {
-        cut(&out, name)
-    } else {
-        out
-    }
+    if out.len() > MAX { cut(&out, name) } else { out }
 }
 
 /// Shortens a name. No other name has `%~`, because digits follow every other percent sign.
@@ -63,9 +59,7 @@ fn hash(bytes: &[u8]) -> String {
 fn is_device(name: &str) -> bool {
     let stem = name.split('.').next().unwrap_or_default();
     let stem = stem.trim_end().to_ascii_uppercase();
-    let numbered = stem
-        .strip_prefix("COM")
-        .or_else(|| stem.strip_prefix("LPT"));
+    let numbered = stem.strip_prefix("COM").or_else(|| stem.strip_prefix("LPT"));
     let names = ["CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"];
     names.contains(&stem.as_str())
         || numbered.is_some_and(|number| {

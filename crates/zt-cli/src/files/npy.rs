@@ -48,13 +48,7 @@ impl<'a> Value<'a> {
                 (dense.shape().to_vec(), like, Some(dense))
             }
         };
-        Ok(Value {
-            tensor,
-            registry,
-            shape,
-            like,
-            held,
-        })
+        Ok(Value { tensor, registry, shape, like, held })
     }
 
     /// Calls `take` with elements of whole values. Digests have been checked when this returns `Ok`.
@@ -71,10 +65,7 @@ impl<'a> Value<'a> {
         match &self.held {
             Some(dense) => take(dense.elements()),
             None => self.tensor.dense_reader()?.for_each_piece(PIECE, |bytes| {
-                take(&Elements {
-                    bytes: bytes.into(),
-                    ..self.like.borrow()
-                })
+                take(&Elements { bytes: bytes.into(), ..self.like.borrow() })
             }),
         }
     }

@@ -27,10 +27,7 @@ pub(crate) fn is_stdout(path: &Path) -> bool {
 #[cfg(unix)]
 pub(crate) fn of_uri(argument: OsString) -> OsString {
     use std::os::unix::ffi::OsStringExt;
-    let Some(path) = argument
-        .to_str()
-        .and_then(|text| text.strip_prefix("file://"))
-    else {
+    let Some(path) = argument.to_str().and_then(|text| text.strip_prefix("file://")) else {
         return argument;
     };
     match decoded(path) {

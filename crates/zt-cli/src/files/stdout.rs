@@ -20,18 +20,12 @@ impl Stdout {
     #[cfg(unix)]
     fn open() -> io::Result<Self> {
         use std::os::fd::AsFd;
-        Ok(Stdout {
-            out: io::stdout().as_fd().try_clone_to_owned()?.into(),
-            is_closed: false,
-        })
+        Ok(Stdout { out: io::stdout().as_fd().try_clone_to_owned()?.into(), is_closed: false })
     }
 
     #[cfg(not(unix))]
     fn open() -> io::Result<Self> {
-        Ok(Stdout {
-            out: io::stdout(),
-            is_closed: false,
-        })
+        Ok(Stdout { out: io::stdout(), is_closed: false })
     }
 }
 
@@ -55,13 +49,8 @@ pub(crate) fn expect_free(output: &Output, is_forced: bool) -> Result<(), Failur
 /// [`Failure::CutOff`] if the reader closes the pipe before the end.
 pub(crate) fn to_stdout<T>(write: impl FnOnce(&mut Stdout) -> zt::Result<T>) -> Result<T, Failure> {
     let mut stdout = Stdout::open().map_err(zt::Error::from)?;
-    write(&mut stdout).map_err(|error| {
-        if stdout.is_closed {
-            Failure::CutOff
-        } else {
-            Failure::Error(error)
-        }
-    })
+    write(&mut stdout)
+        .map_err(|error| if stdout.is_closed { Failure::CutOff } else { Failure::Error(error) })
 }
 
 impl Write for Stdout {

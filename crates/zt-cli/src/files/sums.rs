@@ -57,11 +57,7 @@ pub(crate) fn parse(line: &[u8]) -> Option<(String, PathBuf)> {
         return None;
     }
     let digits = std::str::from_utf8(digits).ok()?.to_ascii_lowercase();
-    let path = if is_escaped {
-        unescaped(path)?
-    } else {
-        path.to_vec()
-    };
+    let path = if is_escaped { unescaped(path)? } else { path.to_vec() };
     Some((format!("sha256:{digits}"), path_of(path)?.into()))
 }
 

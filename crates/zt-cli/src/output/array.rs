@@ -46,11 +46,7 @@ pub(crate) fn array(shape: &[u64], cells: &[String]) -> String {
     if count(shape) == 0 {
         return "[]".to_owned();
     }
-    let cells = if shape.is_empty() {
-        cells.to_vec()
-    } else {
-        aligned(cells)
-    };
+    let cells = if shape.is_empty() { cells.to_vec() } else { aligned(cells) };
     Layout::of(shape).render(shape, &mut cells.into_iter(), 1)
 }
 
@@ -72,32 +68,20 @@ struct Layout {
 impl Layout {
     fn of(shape: &[u64]) -> Self {
         if count(shape) <= THRESHOLD {
-            return Layout {
-                edge: None,
-                first_only: 0,
-            };
+            return Layout { edge: None, first_only: 0 };
         }
         let shown = |edge: u64, shape: &[u64]| {
             let each = shape.iter().map(|dimension| (*dimension).min(2 * edge));
             each.fold(1u64, u64::saturating_mul)
         };
-        let edge = [3, 2]
-            .into_iter()
-            .find(|edge| shown(*edge, shape) <= SHOWN)
-            .unwrap_or(1);
+        let edge = [3, 2].into_iter().find(|edge| shown(*edge, shape) <= SHOWN).unwrap_or(1);
         let fits = |outer: &usize| shown(edge, shape.get(*outer..).unwrap_or_default()) <= SHOWN;
         let first_only = (0..shape.len()).find(fits).unwrap_or(shape.len());
-        Layout {
-            edge: Some(edge),
-            first_only,
-        }
+        Layout { edge: Some(edge), first_only }
     }
 
     fn inner(self) -> Self {
-        Layout {
-            first_only: self.first_only.saturating_sub(1),
-            ..self
-        }
+        Layout { first_only: self.first_only.saturating_sub(1), ..self }
     }
 
     /// The shown places of a dimension. There is a gap behind each run but the last, and behind the
@@ -174,19 +158,12 @@ fn aligned(cells: &[String]) -> Vec<String> {
     };
     let has_point = |cell: &String| cell.contains('.');
     let by_point = cells.iter().any(has_point)
-        && !cells
-            .iter()
-            .any(|cell| cell.contains('e') || cell.ends_with('j'));
+        && !cells.iter().any(|cell| cell.contains('e') || cell.ends_with('j'));
     let width = cells.iter().map(String::len).max().unwrap_or(0);
     if !by_point {
         return cells.iter().map(|cell| format!("{cell:>width$}")).collect();
     }
-    let points = || {
-        cells
-            .iter()
-            .filter(|cell| has_point(cell))
-            .map(|cell| split(cell))
-    };
+    let points = || cells.iter().filter(|cell| has_point(cell)).map(|cell| split(cell));
     let before = points().map(|(before, _)| before).max().unwrap_or(0);
     let after = points().map(|(_, after)| after).max().unwrap_or(0);
     // A NaN or an infinity has no point and is aligned to the right.
@@ -213,9 +190,7 @@ mod tests {
         shown.sort_unstable();
         let position = |index: &Vec<u64>| {
             let places = index.iter().zip(shape);
-            places.fold(0, |position, (place, dimension)| {
-                position * dimension + place
-            })
+            places.fold(0, |position, (place, dimension)| position * dimension + place)
         };
         shown.iter().map(position).map(text).collect()
     }
@@ -227,10 +202,7 @@ mod tests {
     #[test]
     fn rows_are_aligned_and_nested() {
         assert_eq!(print(&[2, 3], |i| i.to_string()), "[[0 1 2]\n [3 4 5]]");
-        assert_eq!(
-            print(&[2, 1, 2], |i| i.to_string()),
-            "[[[0 1]]\n\n [[2 3]]]"
-        );
+        assert_eq!(print(&[2, 1, 2], |i| i.to_string()), "[[[0 1]]\n\n [[2 3]]]");
         assert_eq!(print(&[3], |i| (i * 5).to_string()), "[ 0  5 10]");
         assert_eq!(print(&[], |_| "1.5".to_owned()), "1.5");
         assert_eq!(print(&[2, 0], |_| String::new()), "[]");

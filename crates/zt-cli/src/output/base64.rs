@@ -10,11 +10,7 @@ pub(crate) fn encode(bytes: &[u8]) -> String {
         for at in 0..4 {
             let digit = (bits >> (18 - 6 * at)) as usize & 63;
             let is_padding = at > group.len();
-            text.push(if is_padding {
-                '='
-            } else {
-                DIGITS[digit].into()
-            });
+            text.push(if is_padding { '=' } else { DIGITS[digit].into() });
         }
     }
     text

@@ -62,10 +62,9 @@ impl ErrorBody {
     pub(crate) fn of(failure: &Failure) -> Option<Self> {
         match failure {
             Failure::Refused(error) | Failure::Error(error) => Some(ErrorBody::from(error)),
-            Failure::Usage { code, message } => Some(ErrorBody {
-                code,
-                ..ErrorBody::misuse(message.clone())
-            }),
+            Failure::Usage { code, message } => {
+                Some(ErrorBody { code, ..ErrorBody::misuse(message.clone()) })
+            }
             Failure::ClosedPipe | Failure::CutOff => None,
         }
     }
@@ -208,9 +207,7 @@ impl<'a> ObjectBody<'a> {
             r#type: tensor.value_type(),
             attributes: Attributes(Some(object.attributes())),
             fault: tensor.fault().map(FaultBody::from),
-            components: components
-                .map(|(role, c)| ComponentBody::sound(role, c))
-                .collect(),
+            components: components.map(|(role, c)| ComponentBody::sound(role, c)).collect(),
             extra: Attributes(Some(&object.extra)),
         }
     }
@@ -224,9 +221,7 @@ impl<'a> ObjectBody<'a> {
             r#type: None,
             attributes: Attributes(raw.and_then(|raw| raw.attributes.as_ref())),
             fault: Some(FaultBody::from(error)),
-            components: components
-                .map(|(role, c)| ComponentBody::raw(role, c))
-                .collect(),
+            components: components.map(|(role, c)| ComponentBody::raw(role, c)).collect(),
             extra: Attributes(raw.map(|raw| &raw.extra)),
         }
     }
@@ -234,9 +229,7 @@ impl<'a> ObjectBody<'a> {
 
 impl<'a> ComponentBody<'a> {
     fn sound(role: &'a str, component: &'a Component) -> Self {
-        let Component {
-            dtype, blob, extra, ..
-        } = component;
+        let Component { dtype, blob, extra, .. } = component;
         let dtype = dtype.map(|dtype| dtype.as_str());
         ComponentBody {
             role,
@@ -261,10 +254,7 @@ impl<'a> ComponentBody<'a> {
         ComponentBody {
             role,
             dtype,
-            r#type: component
-                .logical_type
-                .as_deref()
-                .filter(|name| Some(*name) != dtype),
+            r#type: component.logical_type.as_deref().filter(|name| Some(*name) != dtype),
             encoding: component.encoding.as_deref(),
             offset: component.offset,
             length: component.length,

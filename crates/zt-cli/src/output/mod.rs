@@ -93,9 +93,7 @@ impl Output {
     /// Prints one or several lines.
     pub(crate) fn line(&mut self, text: &str) -> Result<(), Failure> {
         let written = self.stdout.write_all(text.as_bytes());
-        written
-            .and_then(|()| self.stdout.write_all(b"\n"))
-            .map_err(failure)
+        written.and_then(|()| self.stdout.write_all(b"\n")).map_err(failure)
     }
 
     /// As [`Output::line`], for a command that goes on if the reader has closed the pipe.
@@ -119,9 +117,7 @@ impl Output {
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> Result<(), Failure> {
         let written = write(&mut self.stdout);
-        written
-            .and_then(|()| self.stdout.write_all(b"\n"))
-            .map_err(failure)
+        written.and_then(|()| self.stdout.write_all(b"\n")).map_err(failure)
     }
 
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {
@@ -226,25 +222,18 @@ impl Output {
     }
 
     fn warn(&self, place: &str, warnings: &[Warning]) {
-        let (of_objects, of_file): (Vec<&Warning>, Vec<&Warning>) = warnings
-            .iter()
-            .partition(|warning| warning.object.is_some());
+        let (of_objects, of_file): (Vec<&Warning>, Vec<&Warning>) =
+            warnings.iter().partition(|warning| warning.object.is_some());
         for warning in of_objects.into_iter().chain(of_file).take(WARNINGS) {
             let message = format!("{place}{warning}");
-            self.stderr(
-                "33",
-                &format!("warning[{}]", warning.code),
-                &printable(&message),
-            );
+            self.stderr("33", &format!("warning[{}]", warning.code), &printable(&message));
         }
         let more = warnings.len().saturating_sub(WARNINGS);
         if more > 0 {
             self.stderr(
                 "33",
                 "warning",
-                &printable(&format!(
-                    "{place}{more} more are not shown; --json lists all"
-                )),
+                &printable(&format!("{place}{more} more are not shown; --json lists all")),
             );
         }
     }
@@ -277,10 +266,7 @@ impl Output {
 
 /// The folder of a file that was not found, if that does not exist either.
 fn missing_folder(error: &Error) -> Option<String> {
-    let folder = error
-        .path()
-        .filter(|_| error.kind() == ErrorKind::Io)?
-        .parent()?;
+    let folder = error.path().filter(|_| error.kind() == ErrorKind::Io)?.parent()?;
     let is_local = !folder.to_str().is_some_and(is_url);
     let is_missing = is_local && folder != Path::new("") && !folder.exists();
     is_missing.then(|| format!("the folder {} does not exist", text::path(folder)))
@@ -346,11 +332,7 @@ mod tests {
             (None, Some("dumb"), true),
         ] {
             let [no_color_, term_] = [no_color, term].map(|it| it.map(Into::into));
-            assert_eq!(
-                refuses_color(no_color_, term_),
-                refused,
-                "{no_color:?} {term:?}"
-            );
+            assert_eq!(refuses_color(no_color_, term_), refused, "{no_color:?} {term:?}");
         }
     }
 }

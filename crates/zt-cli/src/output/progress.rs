@@ -143,10 +143,7 @@ mod tests {
     fn a_bar_fits_its_terminal() {
         for columns in [4, 9, 10, 19, 20, 40, 59, 60, 80, 200] {
             let longest = Arc::default();
-            let terminal = Terminal {
-                columns,
-                longest: Arc::clone(&longest),
-            };
+            let terminal = Terminal { columns, longest: Arc::clone(&longest) };
             let bar = ProgressBar::new(u64::MAX).with_style(style(template(columns)));
             bar.set_draw_target(ProgressDrawTarget::term_like(Box::new(terminal)));
             for part in [0, 1, 1 << 20, u64::MAX - (1 << 40), u64::MAX] {
@@ -156,10 +153,7 @@ mod tests {
                 bar.force_draw();
             }
             let longest = *longest.lock().unwrap();
-            assert!(
-                (4..=columns.into()).contains(&longest),
-                "{columns}: {longest}"
-            );
+            assert!((4..=columns.into()).contains(&longest), "{columns}: {longest}");
         }
     }
 }

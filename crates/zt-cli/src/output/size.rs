@@ -12,11 +12,7 @@ pub(crate) fn human(bytes: u64) -> String {
         }
         (value, unit) = (value / 1024.0, next);
     }
-    if unit == "B" {
-        format!("{bytes} B")
-    } else {
-        format!("{value:.1} {unit}")
-    }
+    if unit == "B" { format!("{bytes} B") } else { format!("{value:.1} {unit}") }
 }
 
 /// `78%`. `0%` and `100%` are exact.

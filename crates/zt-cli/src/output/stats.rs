@@ -42,42 +42,22 @@ impl Shown {
             for_each(&mut |elements| {
                 let values = elements.scalars(registry)?;
                 let values = values.map(|value| Bound::of(value).as_f64());
-                values
-                    .filter(|value| value.is_finite())
-                    .for_each(|value| histogram.add(value));
+                values.filter(|value| value.is_finite()).for_each(|value| histogram.add(value));
                 Ok(())
             })?;
         }
-        Ok(Shown {
-            stats: Figures(stats),
-            histogram,
-        })
+        Ok(Shown { stats: Figures(stats), histogram })
     }
 
     /// Lines for people.
     pub(crate) fn render(&self) -> String {
-        let Stats {
-            count,
-            zeros,
-            nan,
-            inf,
-            finite,
-            ..
-        } = &self.stats.0;
+        let Stats { count, zeros, nan, inf, finite, .. } = &self.stats.0;
         let mut text = format!("count {count}, zeros {zeros}, NaN {nan}, inf {inf}");
         let (Some(finite), Some(histogram)) = (finite, &self.histogram) else {
             return text;
         };
-        let Finite {
-            min,
-            max,
-            mean,
-            std,
-            ..
-        } = finite;
-        text.push_str(&format!(
-            "\nmin {min}, max {max}, mean {mean:?}, std {std:?}"
-        ));
+        let Finite { min, max, mean, std, .. } = finite;
+        text.push_str(&format!("\nmin {min}, max {max}, mean {mean:?}, std {std:?}"));
         let most = histogram.counts.iter().copied().max().unwrap_or(1).max(1);
         let labels = histogram.edges.map(|edge| format!("{edge:.4e}"));
         let width = labels.iter().map(String::len).max().unwrap_or(0);
@@ -102,10 +82,7 @@ struct Histogram {
 
 impl Histogram {
     fn new(finite: &Finite) -> Self {
-        Histogram {
-            edges: edges(finite.min.as_f64(), finite.max.as_f64()),
-            counts: [0; BINS],
-        }
+        Histogram { edges: edges(finite.min.as_f64(), finite.max.as_f64()), counts: [0; BINS] }
     }
 
     fn add(&mut self, value: f64) {
@@ -117,11 +94,7 @@ impl Histogram {
 
 /// Evenly spaced from the minimum to the maximum. A single value gets 0.5 to each side.
 fn edges(min: f64, max: f64) -> [f64; BINS + 1] {
-    let (min, max) = if min == max {
-        (min - 0.5, max + 0.5)
-    } else {
-        (min, max)
-    };
+    let (min, max) = if min == max { (min - 0.5, max + 0.5) } else { (min, max) };
     // Two products, because `max - min` may overflow.
     std::array::from_fn(|at| {
         let part = at as f64 / BINS as f64;
@@ -139,14 +112,7 @@ fn floats<S: Serializer>(values: &[f64], serializer: S) -> Result<S::Ok, S::Erro
 
 impl Serialize for Figures {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Stats {
-            count,
-            zeros,
-            nan,
-            inf,
-            finite,
-            ..
-        } = &self.0;
+        let Stats { count, zeros, nan, inf, finite, .. } = &self.0;
         let document = object! {
             count,
             min: finite.map(|finite| Number(finite.min)),

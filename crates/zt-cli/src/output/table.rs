@@ -141,11 +141,7 @@ fn name(head: &'static str) -> &'static str {
 
 /// Columns of a terminal.
 fn width(cell: &str) -> usize {
-    if is_plain(cell) {
-        cell.len()
-    } else {
-        cell.width()
-    }
+    if is_plain(cell) { cell.len() } else { cell.width() }
 }
 
 fn push_spaces(mut count: usize, text: &mut String) {
@@ -164,11 +160,7 @@ mod tests {
     fn table(long: usize, all: usize) -> Table {
         let mut table = Table::new(&["NAME", ">SIZE"]);
         for at in 0..all {
-            let name = if at < long {
-                "a".repeat(99) + "z"
-            } else {
-                format!("layers.{at}")
-            };
+            let name = if at < long { "a".repeat(99) + "z" } else { format!("layers.{at}") };
             table.row([name.as_str(), "4 B"]);
         }
         table
@@ -179,10 +171,7 @@ mod tests {
         let mut few = table(2, 16);
         few.fit(40);
         let text = few.render(false);
-        assert!(
-            text.lines().all(|line| line.chars().count() <= 40),
-            "{text}"
-        );
+        assert!(text.lines().all(|line| line.chars().count() <= 40), "{text}");
         assert!(text.contains("…") && text.contains("az  "), "{text}");
         for (mut table, columns) in [(table(3, 16), 40), (table(2, 16), 20), (table(2, 16), 120)] {
             table.fit(columns);

@@ -54,10 +54,7 @@ pub(crate) fn abridged(text: &str, limit: usize) -> Cow<'_, str> {
     // The ends of names differ, and the middle does not.
     let mut places = text.char_indices().map(|(at, _)| at);
     let tail = limit / 2;
-    let ends = (
-        places.nth(limit - tail),
-        places.nth_back(tail.saturating_sub(1)),
-    );
+    let ends = (places.nth(limit - tail), places.nth_back(tail.saturating_sub(1)));
     let head = text.get(..ends.0.unwrap_or(0)).unwrap_or_default();
     let tail = text.get(ends.1.unwrap_or(0)..).unwrap_or_default();
     format!("{head}…{tail}").into()
@@ -135,10 +132,7 @@ mod tests {
 
     #[test]
     fn control_characters_are_escaped() {
-        assert_eq!(
-            printable("a.b \"c\" \u{e9}\u{6f22}"),
-            "a.b \"c\" \u{e9}\u{6f22}"
-        );
+        assert_eq!(printable("a.b \"c\" \u{e9}\u{6f22}"), "a.b \"c\" \u{e9}\u{6f22}");
         assert_eq!(printable("\x1b[31m\n"), "\\u{1b}[31m\\n");
         assert_eq!(printable("w\u{202e}x"), "w\\u{202e}x");
     }
@@ -149,10 +143,7 @@ mod tests {
         let long = format!("a{}z", "é".repeat(CELL));
         let short = cell(&long);
         assert!(short.starts_with("aé") && short.ends_with("éz"), "{short}");
-        assert_eq!(
-            short.chars().position(|character| character == '…'),
-            Some(CELL / 2)
-        );
+        assert_eq!(short.chars().position(|character| character == '…'), Some(CELL / 2));
         let fits = "é".repeat(CELL);
         assert_eq!(cell(&fits), fits);
     }
@@ -163,10 +154,7 @@ mod tests {
         assert_eq!(left_out(&[]), "");
         assert_eq!(left_out(&names(2)), "; 2 left out: \\u{1b}, \\u{1b}");
         let many = left_out(&names(11));
-        assert!(
-            many.starts_with("; 11 left out: ") && many.ends_with(", …"),
-            "{many}"
-        );
+        assert!(many.starts_with("; 11 left out: ") && many.ends_with(", …"), "{many}");
         assert_eq!(many.matches("1b").count(), 10);
     }
 

@@ -136,12 +136,7 @@ pub(crate) fn tree<'n, S: Summed>(
             }
         }
         open.push(nodes.len());
-        nodes.push(Node {
-            name,
-            first: at,
-            sums,
-            children: Vec::new(),
-        });
+        nodes.push(Node { name, first: at, sums, children: Vec::new() });
         last = name;
     }
     while let Some(top) = open.pop() {
@@ -189,19 +184,9 @@ fn lines<'n, S: Summed>(
             continue;
         }
         let node = &nodes[at];
-        lines.push(Branch {
-            name: node.name,
-            above,
-            depth,
-            sums: node.sums.clone(),
-        });
+        lines.push(Branch { name: node.name, above, depth, sums: node.sums.clone() });
         let children = node.children.clone();
-        push(
-            &mut stack,
-            children,
-            depth.saturating_add(1),
-            node.name.len(),
-        );
+        push(&mut stack, children, depth.saturating_add(1), node.name.len());
     }
     lines
 }
@@ -253,24 +238,14 @@ mod tests {
     use super::*;
 
     fn sums(size: u64) -> Sums {
-        Sums {
-            objects: 1,
-            parameters: size,
-            decoded_size: size,
-            stored_size: size,
-        }
+        Sums { objects: 1, parameters: size, decoded_size: size, stored_size: size }
     }
 
     /// Lines as `depth name size`.
     fn shown(objects: &[(&str, u64)], order: Order, max_depth: usize) -> Vec<String> {
-        let objects: Vec<_> = objects
-            .iter()
-            .map(|(name, size)| (*name, sums(*size)))
-            .collect();
+        let objects: Vec<_> = objects.iter().map(|(name, size)| (*name, sums(*size))).collect();
         let lines = tree(&objects, order, max_depth).into_iter();
-        lines
-            .map(|it| format!("{} {} {}", it.depth, it.name, it.sums.decoded_size))
-            .collect()
+        lines.map(|it| format!("{} {} {}", it.depth, it.name, it.sums.decoded_size)).collect()
     }
 
     #[test]

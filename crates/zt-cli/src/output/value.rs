@@ -56,9 +56,7 @@ impl Serialize for Any<'_> {
             Value::Text(text) => serializer.serialize_str(text),
             Value::Array(items) => {
                 let mut list = serializer.serialize_seq(Some(items.len()))?;
-                items
-                    .items()
-                    .try_for_each(|item| list.serialize_element(&Any(&item)))?;
+                items.items().try_for_each(|item| list.serialize_element(&Any(&item)))?;
                 list.end()
             }
             Value::Map(map) => Attributes(Some(map)).serialize(serializer),
@@ -125,10 +123,7 @@ mod tests {
         assert_eq!(json(&Value::Bytes(vec![1])), r#"{"$bytes":"AQ=="}"#);
         assert_eq!(json(&Value::Undefined), "null");
         assert_eq!(json(&Value::Simple(99)), "null");
-        assert_eq!(
-            json(&Value::Float(f64::NEG_INFINITY)),
-            r#"{"$float":"-inf"}"#
-        );
+        assert_eq!(json(&Value::Float(f64::NEG_INFINITY)), r#"{"$float":"-inf"}"#);
         let nan = json(&Value::Float(f64::from_bits(0xfff8_0000_0000_0001)));
         assert_eq!(nan, r#"{"$float":"nan"}"#);
         assert_eq!(json(&Value::Float(1.0)), "1.0");

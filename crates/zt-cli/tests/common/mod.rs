@@ -26,24 +26,14 @@ impl Run {
     /// Stdout, which must be one JSON document.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.out).unwrap_or_else(|error| {
-            panic!(
-                "{error}: {} {}",
-                String::from_utf8_lossy(&self.out),
-                self.err
-            )
+            panic!("{error}: {} {}", String::from_utf8_lossy(&self.out), self.err)
         })
     }
 
     #[track_caller]
     pub fn exits(self, code: i32) -> Self {
         assert!(!self.err.contains("panicked"), "{}", self.err);
-        assert_eq!(
-            self.code,
-            Some(code),
-            "{} {}",
-            String::from_utf8_lossy(&self.out),
-            self.err
-        );
+        assert_eq!(self.code, Some(code), "{} {}", String::from_utf8_lossy(&self.out), self.err);
         self
     }
 
@@ -57,11 +47,7 @@ impl Run {
             ["code", "component", "file", "message", "object", "offset"]
         );
         let code = error["code"].as_str().unwrap().to_owned();
-        assert!(
-            self.err.contains(&format!("error[{code}]: ")),
-            "{}",
-            self.err
-        );
+        assert!(self.err.contains(&format!("error[{code}]: ")), "{}", self.err);
         code
     }
 }
@@ -105,12 +91,7 @@ macro_rules! zt {
 /// The keys of a JSON object, sorted.
 #[track_caller]
 pub fn keys(value: &Value) -> Vec<&str> {
-    let mut keys: Vec<&str> = value
-        .as_object()
-        .unwrap()
-        .keys()
-        .map(String::as_str)
-        .collect();
+    let mut keys: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
     keys.sort_unstable();
     keys
 }
@@ -124,10 +105,7 @@ pub fn attributes() -> Attributes {
         ("least", V::Negative(u64::MAX)),
         ("bytes", V::Bytes(vec![0, 255])),
         ("list", V::array(vec![V::Bool(true), V::Null])),
-        (
-            "map",
-            V::Map(Attributes::from([(V::from(1u64), V::from("one"))])),
-        ),
+        ("map", V::Map(Attributes::from([(V::from(1u64), V::from("one"))]))),
         ("tag", V::Tag(1, Box::new(V::from(5u64)))),
         ("nan", V::Float(f64::NAN)),
         ("inf", V::Float(f64::NEG_INFINITY)),
@@ -143,27 +121,15 @@ pub fn sample(dir: &Path) -> PathBuf {
     let mut writer = Writer::create(&path).unwrap();
     writer.set_attributes(attributes());
     let values = [1.5f32, -2.0, 0.0, f32::NAN, f32::INFINITY, 0.1];
-    writer
-        .add("w", &Dense::from_slice(&[2, 3], &values).unwrap())
-        .unwrap();
+    writer.add("w", &Dense::from_slice(&[2, 3], &values).unwrap()).unwrap();
     let halves = [1.0, 3.0].map(bf16::from_f32);
-    writer
-        .add("half", &Dense::from_slice(&[2], &halves).unwrap())
-        .unwrap();
+    writer.add("half", &Dense::from_slice(&[2], &halves).unwrap()).unwrap();
     let eights = [0.5, -448.0].map(F8E4M3Fn::from_f32);
-    writer
-        .add("fp8", &Dense::from_slice(&[2], &eights).unwrap())
-        .unwrap();
+    writer.add("fp8", &Dense::from_slice(&[2], &eights).unwrap()).unwrap();
     let complex = [Complex::new(1.0f32, -2.0)];
-    writer
-        .add("complex", &Dense::from_slice(&[1], &complex).unwrap())
-        .unwrap();
-    writer
-        .add("flags", &Dense::from_slice(&[2], &[true, false]).unwrap())
-        .unwrap();
-    writer
-        .add("scalar", &Dense::from_slice(&[], &[i64::MIN]).unwrap())
-        .unwrap();
+    writer.add("complex", &Dense::from_slice(&[1], &complex).unwrap()).unwrap();
+    writer.add("flags", &Dense::from_slice(&[2], &[true, false]).unwrap()).unwrap();
+    writer.add("scalar", &Dense::from_slice(&[], &[i64::MIN]).unwrap()).unwrap();
     let graph = Csr::new([2, 3], &[7i32, 8], &[2, 0], &[0, 1, 2]).unwrap();
     writer.add("graph", &graph).unwrap();
     writer.finish().unwrap();
@@ -205,18 +171,11 @@ pub fn damaged(dir: &Path) -> PathBuf {
 pub fn faulty(dir: &Path) -> PathBuf {
     let path = dir.join("faulty.zt");
     let mut writer = Writer::create(&path).unwrap();
-    writer
-        .add("bad", &Dense::from_slice(&[1], &[1.0f32]).unwrap())
-        .unwrap();
-    writer
-        .add("good", &Dense::from_slice(&[1], &[1u8]).unwrap())
-        .unwrap();
+    writer.add("bad", &Dense::from_slice(&[1], &[1.0f32]).unwrap()).unwrap();
+    writer.add("good", &Dense::from_slice(&[1], &[1u8]).unwrap()).unwrap();
     writer.finish().unwrap();
     let mut bytes = std::fs::read(&path).unwrap();
-    let at = bytes
-        .windows(4)
-        .rposition(|window| window == b"\x63f32")
-        .unwrap();
+    let at = bytes.windows(4).rposition(|window| window == b"\x63f32").unwrap();
     bytes[at..at + 4].copy_from_slice(b"\x63f99");
     std::fs::write(&path, bytes).unwrap();
     path
@@ -246,8 +205,7 @@ fn safetensors(path: &Path, name: &str, dtype: &str, count: u64, byte_len: u64) 
         header.push(' ');
     }
     let mut file = std::fs::File::create(path).unwrap();
-    file.write_all(&(header.len() as u64).to_le_bytes())
-        .unwrap();
+    file.write_all(&(header.len() as u64).to_le_bytes()).unwrap();
     file.write_all(header.as_bytes()).unwrap();
     file
 }
@@ -255,9 +213,8 @@ fn safetensors(path: &Path, name: &str, dtype: &str, count: u64, byte_len: u64) 
 /// The names in a folder, sorted.
 pub fn names_in(dir: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(dir).unwrap();
-    let mut names: Vec<String> = entries
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort_unstable();
     names
 }

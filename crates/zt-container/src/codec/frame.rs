@@ -120,11 +120,7 @@ impl FrameDecompressor {
         // destination is the window, so a frame that declares a large window needs no memory.
         match self.context.decompress(out, stored) {
             Ok(found) if found as u64 == expected => Ok(()),
-            Ok(found) => Err(ZstdFault::Short {
-                expected,
-                found: found as u64,
-            }
-            .into()),
+            Ok(found) => Err(ZstdFault::Short { expected, found: found as u64 }.into()),
             Err(code) => Err(match get_error_name(code) {
                 "Destination buffer is too small" => ZstdFault::Long { expected }.into(),
                 "Src size is incorrect" => ZstdFault::Cut.into(),
@@ -165,9 +161,7 @@ pub(super) fn no_context() -> Error {
 }
 
 fn no_memory(byte_len: usize) -> Error {
-    Error::Limit(LimitExceeded::Allocation {
-        byte_len: byte_len as u64,
-    })
+    Error::Limit(LimitExceeded::Allocation { byte_len: byte_len as u64 })
 }
 
 /// Our error for zstd's: a lack of memory is not a fault of the bytes.
@@ -213,10 +207,7 @@ mod tests {
     #[test]
     fn refuses_another_length_than_asked_for() {
         let stored = frame(b"eight by");
-        for (len, words) in [
-            (7, "more than the expected 7"),
-            (9, "hold 8 bytes, expected 9"),
-        ] {
+        for (len, words) in [(7, "more than the expected 7"), (9, "hold 8 bytes, expected 9")] {
             let error = decode_into(&stored, &mut vec![0; len]).unwrap_err();
             assert!(error.to_string().contains(words), "{error}");
         }

@@ -148,10 +148,7 @@ fn by_table(
     let lengths = entries.chunks_exact(entry_len).filter_map(|entry| {
         let (stored, rest) = entry.split_first_chunk::<4>()?;
         let (content, _) = rest.split_first_chunk::<4>()?;
-        Some((
-            u32::from_le_bytes(*stored).into(),
-            u32::from_le_bytes(*content).into(),
-        ))
+        Some((u32::from_le_bytes(*stored).into(), u32::from_le_bytes(*content).into()))
     });
     let frames = laid_out(lengths, span.offset());
     Ok(frames.filter(|frames| ends_at(frames, span.offset(), table_offset, decoded_len)))
@@ -217,13 +214,7 @@ mod tests {
 
     fn blob(stored: &[u8]) -> Blob {
         let span = Span::new(0, stored.len() as u64).unwrap();
-        Blob {
-            span,
-            encoding: Encoding::Zstd,
-            decoded_len: Some(18),
-            digest: None,
-            chunks: None,
-        }
+        Blob { span, encoding: Encoding::Zstd, decoded_len: Some(18), digest: None, chunks: None }
     }
 
     #[test]
@@ -369,9 +360,7 @@ mod tests {
     fn a_frame_header_cut_anywhere_is_not_walked() {
         // A dictionary of 4 bytes, a window, a content size of 8 bytes; one empty raw block, which
         // is the last; a checksum.
-        let header = [
-            0x28, 0xB5, 0x2F, 0xFD, 0xC7, 0x58, 1, 2, 3, 4, 0, 0, 0, 0, 0, 0, 0, 0,
-        ];
+        let header = [0x28, 0xB5, 0x2F, 0xFD, 0xC7, 0x58, 1, 2, 3, 4, 0, 0, 0, 0, 0, 0, 0, 0];
         let stored = [&header[..], &[1, 0, 0], &[0; 4]].concat();
         let whole = Span::new(0, stored.len() as u64).unwrap();
         let walked = |span| walk(&Memory::new(&stored), span).unwrap();

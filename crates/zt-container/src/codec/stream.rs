@@ -54,9 +54,7 @@ impl FrameDecoder {
         let log = most.checked_next_power_of_two();
         let log = log.map_or(u64::BITS, u64::trailing_zeros);
         let log = log.min(*WINDOW_LOG.end());
-        context
-            .set_parameter(DParameter::WindowLogMax(log.max(SEGMENT_LOG)))
-            .map_err(refused)?;
+        context.set_parameter(DParameter::WindowLogMax(log.max(SEGMENT_LOG))).map_err(refused)?;
         let largest = log.strict_sub(*WINDOW_LOG.start()) << 3;
         Ok(FrameDecoder {
             context,
@@ -93,9 +91,7 @@ impl FrameDecoder {
     fn feed(&mut self, input: &[u8], out: &mut [u8]) -> Result<(usize, usize)> {
         let mut source = InBuffer::around(input);
         let mut destination = OutBuffer::around(out);
-        let hint = self
-            .context
-            .decompress_stream(&mut destination, &mut source);
+        let hint = self.context.decompress_stream(&mut destination, &mut source);
         let (taken, given) = (source.pos, destination.pos());
         self.given = self.given.strict_add(given as u64);
         match hint {
@@ -147,9 +143,7 @@ impl FrameDecoder {
 
 impl std::fmt::Debug for FrameDecoder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("FrameDecoder")
-            .field("at_boundary", &self.at_boundary)
-            .finish()
+        f.debug_struct("FrameDecoder").field("at_boundary", &self.at_boundary).finish()
     }
 }
 

@@ -16,12 +16,7 @@ use crate::span::Span;
 ///
 /// Cost: one read of 4 KiB for each block, which has up to 128 KiB of content. Short blocks share a read.
 pub(super) fn walk(source: &(impl Source + ?Sized), span: Span) -> Result<Option<Vec<(u64, u64)>>> {
-    let mut walker = Walker {
-        source,
-        rest: span,
-        window: [0; WINDOW],
-        held: Span::default(),
-    };
+    let mut walker = Walker { source, rest: span, window: [0; WINDOW], held: Span::default() };
     match walker.frames(most_frames(span)) {
         Ok(frames) => Ok(Some(frames)),
         Err(Stop::NoFrames) => Ok(None),
@@ -107,9 +102,7 @@ impl<S: Source + ?Sized> Walker<'_, S> {
             let byte_len = self.rest.byte_len().min(WINDOW as u64);
             let held = Span::exact(self.rest.offset(), byte_len);
             let window = self.window.get_mut(..in_memory(byte_len));
-            let read = self
-                .source
-                .read_at(held.offset(), window.unwrap_or_default());
+            let read = self.source.read_at(held.offset(), window.unwrap_or_default());
             read.map_err(Stop::Io)?;
             self.held = held;
         }

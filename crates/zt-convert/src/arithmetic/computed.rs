@@ -89,10 +89,7 @@ impl<F: Formula + 'static> Computed<F> {
         let with = self.formula.prepare()?;
         let read = |tensor| {
             let tensor: &OwnedTensor = tensor;
-            Ok((
-                values(&tensor.tensor(), first, count)?,
-                tensor.file().registry(),
-            ))
+            Ok((values(&tensor.tensor(), first, count)?, tensor.file().registry()))
         };
         let read: Vec<_> = self.tensors.iter().map(read).collect::<Result<_>>()?;
         let Some((_, registry)) = read.first() else {
@@ -194,9 +191,7 @@ pub(crate) fn values(tensor: &Tensor<'_>, first: u64, count: u64) -> Result<Elem
     if tensor.format() == Dense::FORMAT {
         let part = tensor.slice_component(DATA, &[Slice::from(first..end)])?;
         let (_, mut elements) = part.into_elements();
-        elements
-            .logical_type
-            .clone_from(&tensor.component(DATA)?.logical_type);
+        elements.logical_type.clone_from(&tensor.component(DATA)?.logical_type);
         return Ok(elements);
     }
     // Planes are sliced by rows.

@@ -49,11 +49,9 @@ pub(super) fn pairs(adapter: &File) -> Result<BTreeMap<String, Pair<'_>>> {
     let mut pairs = BTreeMap::new();
     for (weight, factors) in weights {
         let pair = match factors {
-            [Some(a), Some(b)] if a.is_embedding == b.is_embedding => Pair {
-                a: a.name,
-                b: b.name,
-                is_embedding: a.is_embedding,
-            },
+            [Some(a), Some(b)] if a.is_embedding == b.is_embedding => {
+                Pair { a: a.name, b: b.name, is_embedding: a.is_embedding }
+            }
             [a, b] => {
                 let name = a.or(b).map_or("", |factor| factor.name);
                 return Err(Error::from(Fault::Unpaired).with_object(name));
@@ -106,19 +104,10 @@ mod tests {
     #[test]
     fn names_of_peft_are_factors() {
         for (name, expected) in [
-            (
-                "base_model.model.l.0.q.lora_A.weight",
-                Some(("l.0.q", false, false)),
-            ),
-            (
-                "base_model.model.l.0.q.lora_B.default.weight",
-                Some(("l.0.q", true, false)),
-            ),
+            ("base_model.model.l.0.q.lora_A.weight", Some(("l.0.q", false, false))),
+            ("base_model.model.l.0.q.lora_B.default.weight", Some(("l.0.q", true, false))),
             ("l.0.q.lora_B.weight", Some(("l.0.q", true, false))),
-            (
-                "base_model.model.wte.lora_embedding_A",
-                Some(("wte", false, true)),
-            ),
+            ("base_model.model.wte.lora_embedding_A", Some(("wte", false, true))),
             ("wte.lora_embedding_B.default", Some(("wte", true, true))),
             ("l.0.q.weight", None),
             ("l.0.q.lora_B.bias", None),

@@ -40,12 +40,7 @@ pub(super) enum Fault {
     )]
     Format { name: String, format: String },
     #[error("lora_A with the shape {a:?} and lora_B with {b:?} do not fit {name:?} with {shape:?}")]
-    Factors {
-        a: Vec<u64>,
-        b: Vec<u64>,
-        name: String,
-        shape: Vec<u64>,
-    },
+    Factors { a: Vec<u64>, b: Vec<u64>, name: String, shape: Vec<u64> },
     #[error("is no dense floating-point tensor")]
     NotFloating,
     #[error("has too many values")]

@@ -44,10 +44,7 @@ impl Lora {
         }
         let adapter = Kinds::builtin().open(&file, options)?;
         let config = Config::beside(&file)?;
-        Ok(Lora {
-            config,
-            ..Lora::from(adapter)
-        })
+        Ok(Lora { config, ..Lora::from(adapter) })
     }
 
     /// Sets the factor of B·A. It replaces the factor of the configuration, `lora_alpha / r`, or
@@ -164,11 +161,7 @@ impl Lora {
 /// An adapter without a configuration: it needs a scale.
 impl From<Input> for Lora {
     fn from(adapter: Input) -> Self {
-        Lora {
-            adapter,
-            config: Config::default(),
-            scale: None,
-        }
+        Lora { adapter, config: Config::default(), scale: None }
     }
 }
 

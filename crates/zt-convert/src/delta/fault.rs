@@ -8,11 +8,7 @@ pub(super) enum Fault {
     #[error(
         "is not the base of the delta: it has the content {found}, and the delta was made from {expected}; {first}"
     )]
-    WrongBase {
-        expected: Digest,
-        found: Digest,
-        first: First,
-    },
+    WrongBase { expected: Digest, found: Digest, first: First },
     #[error(
         "is not the next delta: it was made from the content {found}, and the delta before it leads to {expected}"
     )]

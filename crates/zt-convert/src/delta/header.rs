@@ -117,9 +117,7 @@ impl Header {
             bytes.ok_or_else(|| Error::from(Fault::Header(fault)))
         };
         let marks = bytes(OBJECTS).filter(|marks| marks.len().is_multiple_of(MARK));
-        let marks = marks.ok_or(Fault::Header(
-            "`objects` is not a byte string of 8 for each",
-        ))?;
+        let marks = marks.ok_or(Fault::Header("`objects` is not a byte string of 8 for each"))?;
         let mut removed = BTreeSet::new();
         if let Some(value) = header.get(REMOVED) {
             let fault = || Fault::Header("`removed` is not an array of texts");
@@ -130,10 +128,7 @@ impl Header {
         let attributes = match header.get(ATTRIBUTES) {
             Some(value) => {
                 let map = value.as_map();
-                Some(
-                    map.ok_or(Fault::Header("`attributes` is not a map"))?
-                        .clone(),
-                )
+                Some(map.ok_or(Fault::Header("`attributes` is not a map"))?.clone())
             }
             None => None,
         };
@@ -191,12 +186,7 @@ impl Header {
             None => First::Names,
         });
         let (expected, found) = (Digest::Sha256(self.base), Digest::Sha256(found));
-        Err(Fault::WrongBase {
-            expected,
-            found,
-            first,
-        }
-        .into())
+        Err(Fault::WrongBase { expected, found, first }.into())
     }
 }
 

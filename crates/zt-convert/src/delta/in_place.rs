@@ -64,9 +64,7 @@ pub fn patch_in_place(
         edit.writer().copy(tensor.name(), &tensor)?;
         written += 1;
         if let Some(progress) = progress {
-            let lens = tensor
-                .components()
-                .map(|(role, _)| tensor.decoded_len(role));
+            let lens = tensor.components().map(|(role, _)| tensor.decoded_len(role));
             progress.report(lens.sum::<Result<u64>>()?)?;
         }
     }

@@ -101,11 +101,7 @@ pub fn delta_to_path(
     let inputs = [base.clone(), new.clone()];
     merge::check(out, &inputs, overwrite).map_err(at_out)?;
     let is_there = fs::symlink_metadata(out).is_ok();
-    let create = if overwrite || is_there {
-        AtomicFile::create
-    } else {
-        AtomicFile::create_new
-    };
+    let create = if overwrite || is_there { AtomicFile::create } else { AtomicFile::create_new };
     let mut file = create(out).map_err(at_out)?;
     let changes = write(base, new, options().to_atomic_file(&mut file)?, progress)?;
     file.publish().map_err(at_out)?;
@@ -176,11 +172,7 @@ fn write(
         let Some(hash) = in_new.get(name) else {
             continue;
         };
-        changes.bytes += hash
-            .components
-            .iter()
-            .map(|(_, it)| it.byte_len)
-            .sum::<u64>();
+        changes.bytes += hash.components.iter().map(|(_, it)| it.byte_len).sum::<u64>();
         if tensor.format() == Delta::FORMAT {
             return Err(Error::from(Fault::IsDelta).with_object(name));
         }
@@ -189,15 +181,10 @@ fn write(
             changes.same += 1;
             continue;
         }
-        let same = hash
-            .identity
-            .and_then(|identity| moved.get_mut(&identity)?.pop());
+        let same = hash.identity.and_then(|identity| moved.get_mut(&identity)?.pop());
         if let Some(from) = same.filter(|_| before.is_none()) {
             names.remove(from);
-            let attributes = Delta {
-                base: Some(from),
-                ..Delta::default()
-            };
+            let attributes = Delta { base: Some(from), ..Delta::default() };
             add(&mut writer, &tensor, &tensor, &attributes, progress)?;
             changes.changed += 1;
             continue;
@@ -212,11 +199,7 @@ fn write(
                 continue;
             }
         }
-        whole.push(Incoming {
-            tensor,
-            registry: new.file.registry(),
-            path,
-        });
+        whole.push(Incoming { tensor, registry: new.file.registry(), path });
     }
     changes.whole = whole.len() as u64;
     let options = ConvertOptions::new(ZT);
@@ -267,11 +250,7 @@ fn changed<'a>(
         }
     }
     let attributes = Some(new.attributes()).filter(|new| *new != base.attributes());
-    Ok(Some(Delta {
-        base: None,
-        attributes,
-        sha256,
-    }))
+    Ok(Some(Delta { base: None, attributes, sha256 }))
 }
 
 /// Whether changes take fewer bytes than the whole object, by a sample of stretches.
@@ -288,9 +267,7 @@ fn is_worth_it(base: &Tensor<'_>, new: &Tensor<'_>, delta: &Delta<'_>) -> Result
         let (mut code_len, mut values) = (0, Vec::new());
         for sample in 0..count {
             let span = stretches.span(sample * stretches.count / count, 1);
-            let sample_len = span
-                .byte_len()
-                .min((SAMPLE * stretches.dtype.byte_len()) as u64);
+            let sample_len = span.byte_len().min((SAMPLE * stretches.dtype.byte_len()) as u64);
             let (old, now) = stretches.read(Span::exact(span.offset(), sample_len))?;
             code_len += stretches.codec.encode(&old, &now).len();
             values.extend_from_slice(&now);
@@ -368,15 +345,7 @@ impl<'t, 'f> Stretches<'t, 'f> {
         let codec = DeltaCodec::new(dtype);
         let byte_len = new.decoded_len(role)?;
         let count = byte_len.div_ceil(codec.stretch_len() as u64);
-        Ok(Stretches {
-            base,
-            new,
-            role,
-            dtype,
-            codec,
-            byte_len,
-            count,
-        })
+        Ok(Stretches { base, new, role, dtype, codec, byte_len, count })
     }
 
     /// The place of some stretches.

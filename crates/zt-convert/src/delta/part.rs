@@ -55,13 +55,7 @@ impl Coded {
         let elements = byte_len / dtype.byte_len() as u64;
         let codes_len = DeltaCodec::codes_len(elements, delta.tensor().decoded_len(role)?);
         let codes_len = codes_len.ok_or(Fault::Table("it has fewer entries than stretches"))?;
-        Ok(Coded {
-            delta,
-            role: role.to_owned(),
-            codec,
-            codes_len,
-            ends: OnceLock::new(),
-        })
+        Ok(Coded { delta, role: role.to_owned(), codec, codes_len, ends: OnceLock::new() })
     }
 
     fn ends(&self) -> Result<&[u64]> {
@@ -109,9 +103,7 @@ impl Coded {
     /// Some bytes of the codes.
     fn read(&self, bytes: Range<u64>) -> Result<Bytes<'_>> {
         let tensor = self.delta.tensor();
-        let (_, read) = tensor
-            .slice_component(&self.role, &[Slice::from(bytes)])?
-            .into_elements();
+        let (_, read) = tensor.slice_component(&self.role, &[Slice::from(bytes)])?.into_elements();
         Ok(read.bytes)
     }
 
@@ -169,10 +161,7 @@ impl Part {
     }
 
     fn sources(&self) -> impl Iterator<Item = Arc<dyn Source>> {
-        let tensors = [
-            Some(&self.tensor),
-            self.coded.as_deref().map(|it| &it.delta),
-        ];
+        let tensors = [Some(&self.tensor), self.coded.as_deref().map(|it| &it.delta)];
         let tensors = tensors.into_iter().flatten().map(OwnedTensor::tensor);
         let roles = tensors.flat_map(|it| it.components().map(move |(role, _)| (it, role)));
         roles.filter_map(|(tensor, role)| Some(tensor.stored_bytes(role).ok()?.0))
@@ -284,13 +273,7 @@ fn dense_for_planes(tensor: OwnedTensor) -> Option<(Object, Box<dyn Source>)> {
             attributes.remove(parameter);
         }
     }
-    let part = Part {
-        span,
-        role: DATA.to_owned(),
-        dtype,
-        coded: None,
-        tensor,
-    };
+    let part = Part { span, role: DATA.to_owned(), dtype, coded: None, tensor };
     let parts = vec![part];
     Some((object, Box::new(Parts { parts, byte_len })))
 }

@@ -30,12 +30,7 @@ pub(super) struct Made {
 impl Made {
     /// The base, without deltas.
     pub(super) fn unchanged(base: &Input) -> Self {
-        Made {
-            input: base.clone(),
-            changed: HashSet::new(),
-            coded: Vec::new(),
-            drops: false,
-        }
+        Made { input: base.clone(), changed: HashSet::new(), coded: Vec::new(), drops: false }
     }
 
     /// Whether every value of the base counts, so that another base leads to another result. Reads the codes.
@@ -90,16 +85,11 @@ impl Made {
         self.changed.clear();
         let mut objects = HashMap::new();
         for (name, of_base, attributes) in &made {
-            let of_base = old
-                .owned_tensor(of_base)
-                .map_err(|error| base.blame(error))?;
+            let of_base = old.owned_tensor(of_base).map_err(|error| base.blame(error))?;
             let changes = delta.file().owned_tensor(name).map_err(blame)?;
             let is_all = of_base.tensor().components().count() == attributes.sha256.len();
             let object = object_of(of_base, &changes, attributes, &mut self.coded);
-            objects.insert(
-                *name,
-                object.map_err(|error| blame(error.with_object(name)))?,
-            );
+            objects.insert(*name, object.map_err(|error| blame(error.with_object(name)))?);
             if is_all {
                 self.changed.insert((*name).to_owned());
             }
@@ -115,10 +105,8 @@ impl Made {
         let mut builder = FileBuilder::new(base.file().kind(), OpenOptions::new());
         builder.include(&kept, |_| true);
         builder.include(delta.file(), |name| whole.contains(name));
-        if let Some(attributes) = header
-            .attributes
-            .clone()
-            .map_or_else(|| old.attributes(), |it| Ok(Some(it)))?
+        if let Some(attributes) =
+            header.attributes.clone().map_or_else(|| old.attributes(), |it| Ok(Some(it)))?
         {
             builder.attributes(attributes);
         }
@@ -139,10 +127,8 @@ fn object_of(
     all: &mut Vec<Arc<Coded>>,
 ) -> Result<(Object, Box<dyn Source>)> {
     let tensor = base.tensor();
-    if let Some((role, _)) = attributes
-        .sha256
-        .iter()
-        .find(|(role, _)| tensor.component(role).is_err())
+    if let Some((role, _)) =
+        attributes.sha256.iter().find(|(role, _)| tensor.component(role).is_err())
     {
         return Err(Error::from(Fault::NoRole).with_component(role));
     }
@@ -162,9 +148,7 @@ fn object_of(
         let sum = attributes.sha256_of(role);
         let coded = sum.map(|_| Coded::new(changes.clone(), role, dtype, span.byte_len()));
         let coded = coded.transpose();
-        let coded = coded
-            .map_err(|error| error.with_component(role))?
-            .map(Arc::new);
+        let coded = coded.map_err(|error| error.with_component(role))?.map(Arc::new);
         all.extend(coded.clone());
         let blob = Blob::raw(span).with_digest(sum.map(Digest::Sha256));
         object.components.push((
@@ -177,13 +161,7 @@ fn object_of(
                 extra: component.extra.clone(),
             },
         ));
-        parts.push(Part {
-            span,
-            role: role.to_owned(),
-            dtype,
-            coded,
-            tensor: base.clone(),
-        });
+        parts.push(Part { span, role: role.to_owned(), dtype, coded, tensor: base.clone() });
     }
     Ok((object, Box::new(Parts { parts, byte_len })))
 }

@@ -89,9 +89,7 @@ fn elements_of_value(tensor: &OwnedTensor) -> Result<Option<u64>> {
     let registry = tensor.file().registry();
     let value_len = registry.value_len(dtype, component.logical_type.as_deref())?;
     let width = dtype.byte_len() as u64;
-    Ok(value_len
-        .filter(|len| *len > 0 && len.is_multiple_of(width))
-        .map(|len| len / width))
+    Ok(value_len.filter(|len| *len > 0 && len.is_multiple_of(width)).map(|len| len / width))
 }
 
 impl NewValues {

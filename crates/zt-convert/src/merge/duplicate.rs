@@ -37,9 +37,7 @@ pub(crate) fn replaces(
 fn is_same(first: &Incoming<'_>, second: &Incoming<'_>, job: &Job<'_>) -> Result<bool> {
     let options = DiffOptions::new().threads(job.options.write.thread_count());
     let mut changes = diff_tensors(&first.tensor, &second.tensor, &options)?;
-    let unreadable = changes
-        .iter()
-        .position(|change| matches!(change, Change::Unreadable { .. }));
+    let unreadable = changes.iter().position(|change| matches!(change, Change::Unreadable { .. }));
     if let Some(at) = unreadable
         && let Change::Unreadable { side, error } = changes.swap_remove(at)
     {

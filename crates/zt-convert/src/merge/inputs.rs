@@ -62,10 +62,7 @@ pub(crate) fn merge<'i>(
         }
     }
     let mut attributes = attributes.into_map();
-    for kind in kinds
-        .iter()
-        .filter(|kind| ![ZT, kind.kind()].contains(&job.target))
-    {
+    for kind in kinds.iter().filter(|kind| ![ZT, kind.kind()].contains(&job.target)) {
         for key in kind.own_attributes() {
             attributes.remove(key);
         }
@@ -141,11 +138,7 @@ fn add_objects<'i>(
                 continue;
             }
         };
-        let incoming = Incoming {
-            tensor,
-            registry: file.registry(),
-            path,
-        };
+        let incoming = Incoming { tensor, registry: file.registry(), path };
         // The names of one file are unique.
         let place = match places.entry(entry.name()) {
             Entry::Occupied(place) => Some(*place.get()),

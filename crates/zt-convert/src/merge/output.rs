@@ -45,10 +45,7 @@ pub(crate) fn check_is_no_input(path: &Path, inputs: &[Input]) -> Result<()> {
     }
     let mut read = inputs.iter().flat_map(Input::paths);
     match read.find(|input| is_same_file(input, path)) {
-        Some(input) => Err(Fault::IsInput {
-            input: input.clone(),
-        }
-        .into()),
+        Some(input) => Err(Fault::IsInput { input: input.clone() }.into()),
         None => Ok(()),
     }
 }

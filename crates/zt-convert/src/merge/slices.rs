@@ -57,9 +57,7 @@ pub fn join_slices(inputs: &[Input]) -> Result<Cow<'_, [Input]>> {
 
 /// All inputs as one. They are files of slices.
 pub(crate) fn join_all(inputs: &[Input]) -> Result<Input> {
-    let parts = inputs
-        .iter()
-        .filter_map(|input| Part::of(input).transpose());
+    let parts = inputs.iter().filter_map(|input| Part::of(input).transpose());
     join(parts.collect::<Result<_>>()?)
 }
 
@@ -79,10 +77,7 @@ impl<'i> Part<'i> {
         let Some(text) = attributes.get(SHARDING_INFO).and_then(|it| it.as_str()) else {
             return Ok(None);
         };
-        Ok(Some(Part {
-            input,
-            offsets: saved_offsets(text)?.into_iter().collect(),
-        }))
+        Ok(Some(Part { input, offsets: saved_offsets(text)?.into_iter().collect() }))
     }
 }
 
@@ -114,11 +109,7 @@ fn join(parts: Vec<Part<'_>>) -> Result<Input> {
             if of_name.is_empty() {
                 names.push(entry.name());
             }
-            of_name.push(Piece {
-                part: at,
-                slice,
-                tensor,
-            });
+            of_name.push(Piece { part: at, slice, tensor });
         }
         for (key, value) in file.attributes().map_err(blame)?.unwrap_or_default() {
             let is_own = key.as_str().is_some_and(|key| OF_SLICES.contains(&key));
@@ -204,10 +195,7 @@ fn shape_of(pieces: &[Piece<'_>]) -> Result<Vec<u64>, SliceFault> {
         let rank = slice.sizes.len();
         shape.resize(rank.max(shape.len()), 0);
         if slice.offsets.len() != shape.len() || rank != shape.len() {
-            return Err(SliceFault::Rank {
-                expected: shape.len(),
-                found: slice.offsets.len(),
-            });
+            return Err(SliceFault::Rank { expected: shape.len(), found: slice.offsets.len() });
         }
         let ends = slice.offsets.iter().zip(&slice.sizes);
         for (count, (offset, size)) in shape.iter_mut().zip(ends) {

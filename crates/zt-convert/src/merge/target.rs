@@ -19,10 +19,7 @@ impl<'k> Target<'k> {
         let writer = kinds.writer(options.target)?;
         let kind = kinds.get(options.target.as_str());
         let extension = kind.and_then(|kind| kind.extensions().first());
-        Ok(Target {
-            extension: extension.copied().unwrap_or_default(),
-            writer,
-        })
+        Ok(Target { extension: extension.copied().unwrap_or_default(), writer })
     }
 
     /// Writes one file with all merged objects or some of them.

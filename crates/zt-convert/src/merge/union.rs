@@ -34,9 +34,7 @@ impl Union {
             }
             Entry::Occupied(place) => {
                 let first = self.pairs.get(*place.get());
-                Ok(first
-                    .is_some_and(|(_, first)| *first != value)
-                    .then_some(key))
+                Ok(first.is_some_and(|(_, first)| *first != value).then_some(key))
             }
         }
     }
@@ -60,8 +58,7 @@ impl Union {
     }
 
     pub(crate) fn into_map(self) -> Attributes {
-        self.first
-            .unwrap_or_else(|| self.pairs.into_iter().collect())
+        self.first.unwrap_or_else(|| self.pairs.into_iter().collect())
     }
 }
 

@@ -44,50 +44,27 @@ pub(super) fn examine(kinds: &Kinds, folder: &Folder, findings: &mut Vec<Finding
     let pairs = pairs(&weights.tensors);
     let single = modules(&pairs, |_, a, b| a.is_some() != b.is_some());
     if !single.is_empty() {
-        let message = format!(
-            "these modules have one of lora_A and lora_B only: {}",
-            some_of(single)
-        );
-        findings.push(finding(
-            "adapter",
-            message,
-            "fetch or save the adapter again",
-        ));
+        let message =
+            format!("these modules have one of lora_A and lora_B only: {}", some_of(single));
+        findings.push(finding("adapter", message, "fetch or save the adapter again"));
     }
     if pairs.is_empty() {
         let message =
             "adapter_config.json is of a LoRA, and the weights have no lora_A or lora_B".to_owned();
-        findings.push(finding(
-            "adapter",
-            message,
-            "fetch both files of one adapter",
-        ));
+        findings.push(finding("adapter", message, "fetch both files of one adapter"));
         return;
     }
-    let has_patterns = |key| {
-        config
-            .get(key)
-            .and_then(Value::as_object)
-            .is_some_and(|it| !it.is_empty())
-    };
-    let rank = config
-        .get("r")
-        .and_then(Value::as_u64)
-        .filter(|_| !has_patterns("rank_pattern"));
+    let has_patterns =
+        |key| config.get(key).and_then(Value::as_object).is_some_and(|it| !it.is_empty());
+    let rank = config.get("r").and_then(Value::as_u64).filter(|_| !has_patterns("rank_pattern"));
     if let Some(rank) = rank {
-        let other = modules(&pairs, |_, a, _| {
-            a.is_some_and(|a| a.shape.first() != Some(&rank))
-        });
+        let other = modules(&pairs, |_, a, _| a.is_some_and(|a| a.shape.first() != Some(&rank)));
         if !other.is_empty() {
             let message = format!(
                 "adapter_config.json gives the rank {rank}, these modules have another: {}",
                 some_of(other)
             );
-            findings.push(finding(
-                "adapter",
-                message,
-                "fetch both files of one adapter",
-            ));
+            findings.push(finding("adapter", message, "fetch both files of one adapter"));
         }
     }
     let Some(base) = base_of(folder, &config).and_then(|path| Folder::read(kinds, &path, &[]).ok())
@@ -130,9 +107,7 @@ fn modules<'t>(
     pairs: &Pairs<'t>,
     is_faulty: impl Fn(&str, Option<&TensorInfo>, Option<&TensorInfo>) -> bool,
 ) -> Vec<&'t str> {
-    let faulty = pairs
-        .iter()
-        .filter(|(module, (a, b))| is_faulty(module, *a, *b));
+    let faulty = pairs.iter().filter(|(module, (a, b))| is_faulty(module, *a, *b));
     faulty.map(|(module, _)| *module).collect()
 }
 
@@ -140,9 +115,7 @@ fn modules<'t>(
 /// looked at: the name comes from a stranger, and a path of Windows may lead to a stranger's server. Only headers are
 /// read there, and no name of it appears in a finding.
 fn base_of(folder: &Folder, config: &Value) -> Option<PathBuf> {
-    let name = config
-        .get("base_model_name_or_path")
-        .and_then(Value::as_str)?;
+    let name = config.get("base_model_name_or_path").and_then(Value::as_str)?;
     let mut parts = Path::new(name).components();
     let is_below = parts.all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
     let below = folder.path.join(name);
@@ -157,9 +130,7 @@ fn base_of(folder: &Folder, config: &Value) -> Option<PathBuf> {
     if parts.len() > 2 || !parts.iter().all(|part| is_plain(part)) {
         return None;
     }
-    let snapshots = hub
-        .join(format!("models--{}", parts.join("--")))
-        .join("snapshots");
+    let snapshots = hub.join(format!("models--{}", parts.join("--"))).join("snapshots");
     let entries = fs::read_dir(snapshots).ok()?.flatten();
     let newest = entries.max_by_key(|entry| entry.metadata().and_then(|it| it.modified()).ok());
     newest.map(|entry| entry.path())

@@ -42,10 +42,8 @@ fn promised(path: &Path) -> Option<String> {
     let real = fs::canonicalize(path).ok()?;
     let is_blob = real.parent()?.file_name()? == "blobs";
     let name = real.file_name()?.to_str()?;
-    let is_digest = name.len() == 64
-        && name
-            .bytes()
-            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    let is_digest =
+        name.len() == 64 && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     (is_blob && is_digest).then(|| name.to_owned())
 }
 

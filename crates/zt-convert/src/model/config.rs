@@ -9,12 +9,8 @@ use super::folder::{Folder, TensorInfo, Weights, variant};
 const CONFIG: &str = "config.json";
 
 /// The ends of the names of input and output embeddings.
-const EMBEDDINGS: &[&str] = &[
-    "embed_tokens.weight",
-    "wte.weight",
-    "embed_in.weight",
-    "word_embeddings.weight",
-];
+const EMBEDDINGS: &[&str] =
+    &["embed_tokens.weight", "wte.weight", "embed_in.weight", "word_embeddings.weight"];
 const HEADS: &[&str] = &["lm_head.weight", "embed_out.weight"];
 
 pub(super) fn examine(folder: &Folder, findings: &mut Vec<Finding>) {
@@ -44,9 +40,7 @@ pub(super) fn examine(folder: &Folder, findings: &mut Vec<Finding>) {
     };
     // Versions of transformers differ in which of two values counts.
     let mut ties = values_of(&config, "tie_word_embeddings").filter_map(Value::as_bool);
-    let is_tied = ties
-        .next()
-        .filter(|first| ties.all(|other| other == *first));
+    let is_tied = ties.next().filter(|first| ties.all(|other| other == *first));
     match (is_tied, find(HEADS), find(EMBEDDINGS)) {
         // PyTorch files may have one tensor under both names.
         (Some(true), Some((file, head)), Some((other, embedding)))
@@ -128,18 +122,12 @@ fn other_dtype<'t>(
 /// have the configuration of their text model as an object within theirs.
 fn values_of<'c>(config: &'c Value, key: &str) -> impl Iterator<Item = &'c Value> {
     let configs = [Some(config), config.get("text_config")];
-    let values = configs
-        .into_iter()
-        .flatten()
-        .filter_map(move |it| it.get(key));
+    let values = configs.into_iter().flatten().filter_map(move |it| it.get(key));
     values.filter(|value| !value.is_null())
 }
 
 fn is_causal(config: &Value) -> bool {
     let architectures = config.get("architectures").and_then(Value::as_array);
-    let mut names = architectures
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str);
+    let mut names = architectures.into_iter().flatten().filter_map(Value::as_str);
     names.any(|name| name.ends_with("ForCausalLM"))
 }

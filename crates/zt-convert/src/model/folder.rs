@@ -14,12 +14,7 @@ use crate::sets::{Index, index_of};
 use crate::table::Kinds;
 
 /// Files named `.bin` are of all sorts: states of optimizers, arguments. These are weights.
-const BIN_STEMS: &[&str] = &[
-    "adapter_model",
-    "diffusion_pytorch_model",
-    "model",
-    "pytorch_model",
-];
+const BIN_STEMS: &[&str] = &["adapter_model", "diffusion_pytorch_model", "model", "pytorch_model"];
 
 /// Names for weights of one model in several types, as programs add them to the name of a file.
 #[rustfmt::skip]
@@ -88,9 +83,7 @@ impl Folder {
             }
         }
         let slices: HashSet<PathBuf> = slices_in(path).into_iter().collect();
-        let files = names
-            .iter()
-            .filter(|name| !slices.contains(&path.join(name)));
+        let files = names.iter().filter(|name| !slices.contains(&path.join(name)));
         let mut folder = Folder {
             path: path.to_owned(),
             indices,
@@ -113,9 +106,7 @@ impl Folder {
     fn known(&self, opened: &[Input]) -> HashMap<String, Vec<TensorInfo>> {
         let mut known = HashMap::new();
         for input in opened {
-            let path = input
-                .path()
-                .filter(|path| path.parent() == Some(&self.path));
+            let path = input.path().filter(|path| path.parent() == Some(&self.path));
             let Some(name) = path.and_then(|path| path.file_name()?.to_str()) else {
                 continue;
             };
@@ -142,12 +133,7 @@ impl Folder {
         advice: impl Into<String>,
     ) -> Finding {
         let files = files.into_iter().map(|name| self.path.join(name));
-        Finding {
-            code,
-            files: files.collect(),
-            message,
-            advice: advice.into(),
-        }
+        Finding { code, files: files.collect(), message, advice: advice.into() }
     }
 
     pub(super) fn file(&self, name: &str) -> Option<&Weights> {
@@ -204,10 +190,7 @@ impl Weights {
     }
 
     pub(super) fn names(&self) -> BTreeSet<&str> {
-        self.tensors
-            .iter()
-            .map(|tensor| tensor.name.as_str())
-            .collect()
+        self.tensors.iter().map(|tensor| tensor.name.as_str()).collect()
     }
 }
 
@@ -277,10 +260,7 @@ mod tests {
         let some = |stem: &str, extension: &str, number| {
             Some((stem.to_owned(), extension.to_owned(), number))
         };
-        assert_eq!(
-            parts("model.safetensors"),
-            some("model", "safetensors", None)
-        );
+        assert_eq!(parts("model.safetensors"), some("model", "safetensors", None));
         let second = some("model", "safetensors", Some((2, 3)));
         assert_eq!(parts("model-00002-of-00003.safetensors"), second);
         let fp16 = some("model.fp16", "safetensors", Some((1, 2)));
@@ -288,13 +268,7 @@ mod tests {
         assert_eq!(parts("model-00001-of-00002.fp16.safetensors"), fp16);
         let plain = some("model-1-of-2", "safetensors", None);
         assert_eq!(parts("model-1-of-2.safetensors"), plain);
-        for none in [
-            "optimizer.bin",
-            "training_args.bin",
-            "model",
-            "config.json",
-            "a.pt",
-        ] {
+        for none in ["optimizer.bin", "training_args.bin", "model", "config.json", "a.pt"] {
             assert_eq!(parts(none), None, "{none}");
         }
         assert_eq!(variant("model.fp16"), Some("fp16"));

@@ -45,8 +45,7 @@ impl Kinds {
     /// The fault of a shard that cannot be opened; [`ErrorKind::Io`].
     pub fn write_index(&self, folder: impl AsRef<Path>, overwrite: bool) -> Result<WrittenIndex> {
         let path = folder.as_ref();
-        self.write_index_at(path, overwrite)
-            .map_err(|error| error.with_path(path))
+        self.write_index_at(path, overwrite).map_err(|error| error.with_path(path))
     }
 
     fn write_index_at(&self, path: &Path, overwrite: bool) -> Result<WrittenIndex> {
@@ -86,20 +85,11 @@ impl Kinds {
         if !overwrite && fs::symlink_metadata(&out).is_ok() {
             return Err(Error::from(Fault::Exists).with_path(&out));
         }
-        let create = if overwrite {
-            AtomicFile::create
-        } else {
-            AtomicFile::create_new
-        };
+        let create = if overwrite { AtomicFile::create } else { AtomicFile::create_new };
         let mut file = create(&out)?;
         file.write_all(&json)?;
         file.publish()?;
-        Ok(WrittenIndex {
-            path: out,
-            shards: found,
-            tensors,
-            total_size,
-        })
+        Ok(WrittenIndex { path: out, shards: found, tensors, total_size })
     }
 }
 

@@ -49,10 +49,7 @@ pub struct Finding {
 impl Finding {
     /// Whether weights are missing or ambiguous for certain. Other findings may be intended.
     pub fn is_problem(&self) -> bool {
-        matches!(
-            self.code,
-            "missing-shards" | "duplicate-tensor" | "adapter" | "adapter-base"
-        )
+        matches!(self.code, "missing-shards" | "duplicate-tensor" | "adapter" | "adapter-base")
     }
 }
 

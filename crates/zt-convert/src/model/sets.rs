@@ -38,19 +38,15 @@ fn examine_numbers(
         let numbers = shards.iter().filter_map(|shard| shard.number);
         numbers.map(|(_, count)| count).collect()
     };
-    let (listed, others): (Vec<&Weights>, Vec<&Weights>) = shards
-        .iter()
-        .partition(|shard| folder.is_listed(&shard.name));
+    let (listed, others): (Vec<&Weights>, Vec<&Weights>) =
+        shards.iter().partition(|shard| folder.is_listed(&shard.name));
     let names = |shards: &[&Weights]| -> Vec<String> {
         shards.iter().map(|shard| shard.name.clone()).collect()
     };
     if !listed.is_empty() {
         let current = counts(&listed);
-        let is_current = |shard: &&Weights| {
-            shard
-                .number
-                .is_some_and(|(_, count)| current.contains(&count))
-        };
+        let is_current =
+            |shard: &&Weights| shard.number.is_some_and(|(_, count)| current.contains(&count));
         let (unlisted, old): (Vec<&Weights>, Vec<&Weights>) =
             others.into_iter().partition(is_current);
         if !old.is_empty() {
@@ -62,10 +58,8 @@ fn examine_numbers(
             findings.push(folder.finding("old-shards", names(&old), message, advice));
         }
         if !unlisted.is_empty() {
-            let message = format!(
-                "the index does not name these shards: {}",
-                some_of(names(&unlisted))
-            );
+            let message =
+                format!("the index does not name these shards: {}", some_of(names(&unlisted)));
             let advice = "loaders leave them out: write the index anew, or remove them";
             findings.push(folder.finding("unlisted-shards", names(&unlisted), message, advice));
         }
@@ -87,10 +81,7 @@ fn examine_numbers(
     if extension == "gguf" {
         return false;
     }
-    let found: BTreeSet<u32> = shards
-        .iter()
-        .filter_map(|shard| Some(shard.number?.0))
-        .collect();
+    let found: BTreeSet<u32> = shards.iter().filter_map(|shard| Some(shard.number?.0)).collect();
     let first = u32::from(!found.contains(&0));
     let missing = u64::from(count).saturating_sub(found.len() as u64);
     if missing > 0 {
@@ -150,11 +141,7 @@ fn examine_duplicates(
         }
         if options.values && !alike.is_empty() {
             for (name, is_equal) in compare(kinds, folder, [first, second], alike, options)? {
-                let difference = if is_equal {
-                    Difference::None
-                } else {
-                    Difference::Values
-                };
+                let difference = if is_equal { Difference::None } else { Difference::Values };
                 groups.entry(difference).or_default().push(name);
             }
         } else if !alike.is_empty() {
@@ -238,10 +225,7 @@ fn examine_indices(folder: &Folder, findings: &mut Vec<Finding>) {
 fn examine_strays(folder: &Folder, findings: &mut Vec<Finding>) {
     let mut sets: Vec<(&str, Option<&str>, BTreeSet<&str>)> = Vec::new();
     for (name, index) in &folder.indices {
-        let extension = index
-            .shards
-            .first()
-            .and_then(|shard| shard.rsplit_once('.'));
+        let extension = index.shards.first().and_then(|shard| shard.rsplit_once('.'));
         let extension = extension.map_or("", |(_, extension)| extension);
         let names = index.tensors().map(|(tensor, _)| tensor).collect();
         sets.push((extension, variant(name), names));
@@ -262,10 +246,7 @@ fn examine_strays(folder: &Folder, findings: &mut Vec<Finding>) {
             *extension == file.extension && *of_set == variant(&file.stem)
         });
         if sets.any(|(.., of_set)| overlap(&names, of_set)) {
-            let message = format!(
-                "{:?} has the same tensors as the shards beside it",
-                file.name
-            );
+            let message = format!("{:?} has the same tensors as the shards beside it", file.name);
             let advice =
                 "some loaders take this file, some the shards: remove the older of the two";
             findings.push(folder.finding("stray-file", [&file.name], message, advice));

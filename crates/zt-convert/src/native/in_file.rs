@@ -37,26 +37,14 @@ impl<'i> InFile<'i> {
             let digest = content_digest(component);
             let algorithm = digest.and_then(Digest::algorithm);
             let seen = Seen {
-                unit: Unit {
-                    tensor,
-                    role,
-                    treatment: Treatment::Keep,
-                    is_split: false,
-                },
-                written: Written {
-                    byte_len,
-                    overflow: None,
-                },
+                unit: Unit { tensor, role, treatment: Treatment::Keep, is_split: false },
+                written: Written { byte_len, overflow: None },
             };
             let groups = self.groups.entry(byte_len).or_default();
             let at = groups.iter().position(|it| it.algorithm == algorithm);
             let at = at.unwrap_or(groups.len());
             if at == groups.len() {
-                groups.push(Group {
-                    algorithm,
-                    by_digest: HashMap::new(),
-                    unsampled: Vec::new(),
-                });
+                groups.push(Group { algorithm, by_digest: HashMap::new(), unsampled: Vec::new() });
             }
             let Some(group) = groups.get_mut(at) else {
                 continue;

@@ -44,10 +44,7 @@ pub(crate) fn write_objects<'i>(
             shares.add_existing(*tensor);
         }
     }
-    let mut storing = Storing {
-        shares,
-        progress: options.progress,
-    };
+    let mut storing = Storing { shares, progress: options.progress };
     let mut ahead = ReadAhead::new(planned.iter().map(|object| object.tensor));
     for object in &planned {
         ahead.advance();
@@ -135,10 +132,7 @@ impl<'i> Storing<'_, 'i> {
                     None => error,
                 }
             })?;
-            Written {
-                byte_len,
-                overflow: None,
-            }
+            Written { byte_len, overflow: None }
         } else {
             let written = object.stream(role, &mut out, self.progress)?;
             let finished = out.finish();
@@ -221,10 +215,7 @@ fn verify(object: &Outgoing<'_>, unit: &Unit<'_>) -> Result<()> {
     let is_one = unit.treatment == Treatment::Keep;
     let roles = object.tensor.components().map(|(role, _)| role);
     for role in roles.filter(|role| !is_one || *role == unit.role) {
-        object
-            .tensor
-            .verify(role)
-            .map_err(|error| object.blame(error))?;
+        object.tensor.verify(role).map_err(|error| object.blame(error))?;
     }
     Ok(())
 }

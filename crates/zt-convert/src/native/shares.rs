@@ -84,10 +84,7 @@ pub(crate) struct Shares<'i> {
 impl<'i> Shares<'i> {
     /// Finds equal components of `objects`.
     pub(crate) fn new(objects: &[Incoming<'i>]) -> Self {
-        let mut shares = Shares {
-            is_on: true,
-            ..Shares::default()
-        };
+        let mut shares = Shares { is_on: true, ..Shares::default() };
         for incoming in objects {
             for (_, component) in incoming.tensor.components() {
                 if let Some(byte_len) = component.blob.decoded_len {
@@ -135,11 +132,7 @@ impl<'i> Shares<'i> {
         let mut candidates = seen.into_iter().flatten();
         match candidates.find(|seen| seen.unit.is_alike(&unit, has_content_of)) {
             Some(seen) => Ok(*seen),
-            None => Err(Missing {
-                unit,
-                few: few.map(Box::new),
-                content,
-            }),
+            None => Err(Missing { unit, few: few.map(Box::new), content }),
         }
     }
 
@@ -222,21 +215,13 @@ impl<'i> Unit<'i> {
             Treatment::Cast(_) if role != DATA => Treatment::Keep,
             treatment => treatment,
         };
-        Unit {
-            tensor: object.tensor,
-            role,
-            treatment,
-            is_split: false,
-        }
+        Unit { tensor: object.tensor, role, treatment, is_split: false }
     }
 
     /// The values of `object` as planes.
     pub(crate) fn planes(object: &Outgoing<'i>) -> Self {
         let is_split = true;
-        Unit {
-            is_split,
-            ..Unit::new(object, DATA)
-        }
+        Unit { is_split, ..Unit::new(object, DATA) }
     }
 
     /// Whether a component is written as it is.

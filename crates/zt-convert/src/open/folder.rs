@@ -58,9 +58,8 @@ impl Kinds {
             return self.open(metadata, options).map(Some);
         }
         let slices = slices_in(folder).into_iter();
-        let slices: Vec<Input> = slices
-            .map(|path| self.open(path, options))
-            .collect::<Result<_>>()?;
+        let slices: Vec<Input> =
+            slices.map(|path| self.open(path, options)).collect::<Result<_>>()?;
         if slices.is_empty() {
             return Ok(None);
         }

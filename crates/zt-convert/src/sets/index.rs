@@ -54,11 +54,7 @@ impl Index {
 
     #[expect(clippy::expect_used, reason = "the list has all shards")]
     fn from_json(json: IndexJson) -> Result<Self> {
-        let IndexJson {
-            map,
-            metadata,
-            total_size,
-        } = json;
+        let IndexJson { map, metadata, total_size } = json;
         let mut names: Vec<&str> = map.iter().map(|(name, _)| name.as_str()).collect();
         if let Some(name) = repeated(&mut names) {
             return Err(Error::from(Violation::RepeatedName).with_object(name));
@@ -72,11 +68,8 @@ impl Index {
             return Err(Violation::ShardName { name }.into());
         }
         let shards: Vec<String> = shards.into_iter().map(str::to_owned).collect();
-        let position = |shard: String| {
-            shards
-                .binary_search(&shard)
-                .expect("every shard is in the list")
-        };
+        let position =
+            |shard: String| shards.binary_search(&shard).expect("every shard is in the list");
         let has_groups = map.iter().any(|(name, _)| name.starts_with('/'));
         let pairs = map.into_iter().flat_map(|(name, Files(files))| {
             files.into_iter().map(move |shard| (name.clone(), shard))
@@ -108,9 +101,7 @@ impl Index {
         // The innermost group counts.
         let groups = ends.into_iter().rev().filter_map(|end| path.get(..end));
         let mut found = groups.map(|group| self.look_up(group, shard));
-        found
-            .find(|found| *found != Listed::Nowhere)
-            .unwrap_or(Listed::Nowhere)
+        found.find(|found| *found != Listed::Nowhere).unwrap_or(Listed::Nowhere)
     }
 
     fn look_up(&self, name: &str, shard: usize) -> Listed {
@@ -133,9 +124,7 @@ impl Index {
     /// Every listed tensor and the name of its shard, by place.
     #[expect(clippy::indexing_slicing, reason = "positions in this list")]
     pub(crate) fn tensors(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
-        self.owners
-            .iter()
-            .map(|(name, position)| (name.as_str(), self.shards[*position].as_str()))
+        self.owners.iter().map(|(name, position)| (name.as_str(), self.shards[*position].as_str()))
     }
 }
 
@@ -179,10 +168,7 @@ pub(crate) fn written(total_size: u64, weight_map: BTreeMap<&str, &str>) -> Resu
         total_size: u64,
     }
 
-    let json = Written {
-        metadata: Metadata { total_size },
-        weight_map,
-    };
+    let json = Written { metadata: Metadata { total_size }, weight_map };
     let mut json = serde_json::to_vec_pretty(&json).map_err(io::Error::from)?;
     json.push(b'\n');
     Ok(json)
@@ -276,11 +262,7 @@ impl<'de> Visitor<'de> for Fields {
             }
         }
         let map = found.ok_or_else(|| A::Error::missing_field("weight_map"))?;
-        Ok(IndexJson {
-            map,
-            metadata,
-            total_size: total,
-        })
+        Ok(IndexJson { map, metadata, total_size: total })
     }
 }
 
@@ -300,9 +282,7 @@ fn pairs(metadata: &RawValue) -> serde_json::Result<Vec<(String, &RawValue)>> {
 /// The pairs as texts, like the attributes of safetensors. Another value than a text becomes its
 /// JSON. Totals (`total_size`, `total_parameters`) are left out, because they describe this set only.
 fn texts(pairs: Vec<(String, &RawValue)>) -> impl Iterator<Item = (String, String)> {
-    let kept = pairs
-        .into_iter()
-        .filter(|(key, _)| !key.starts_with("total_"));
+    let kept = pairs.into_iter().filter(|(key, _)| !key.starts_with("total_"));
     kept.map(|(key, value)| {
         let text = serde_json::from_str(value.get());
         (key, text.unwrap_or_else(|_| value.get().to_owned()))
@@ -410,10 +390,7 @@ mod tests {
         }
         for wrong in ["[]", "[1]", "1", "null", "{}"] {
             let json = format!(r#"{{"weight_map": {{"/g": {wrong}}}}}"#);
-            assert_eq!(
-                index_json(json.as_bytes()).map(drop).unwrap_err().code(),
-                "header"
-            );
+            assert_eq!(index_json(json.as_bytes()).map(drop).unwrap_err().code(), "header");
         }
     }
 }

@@ -74,9 +74,7 @@ impl IndexFile {
     /// The kind of the shards, by the extension of the first one. Opening the set checks it.
     pub(crate) fn kind(&self, kinds: &Kinds) -> Kind {
         let first = self.0.as_ref().ok().and_then(|index| index.shards.first());
-        first
-            .and_then(|name| kinds.of_extension(name.as_ref()))
-            .unwrap_or(USUAL)
+        first.and_then(|name| kinds.of_extension(name.as_ref())).unwrap_or(USUAL)
     }
 
     /// Opens the set.

@@ -79,18 +79,11 @@ mod tests {
 
     /// The limits of the Hub.
     fn of_bytes(byte_len: u64) -> Limits {
-        Limits {
-            byte_len,
-            tensors: u64::MAX,
-            in_order: false,
-        }
+        Limits { byte_len, tensors: u64::MAX, in_order: false }
     }
 
     fn within(sizes: &[u64], limits: Limits) -> Vec<Vec<usize>> {
-        let items = sizes.iter().map(|byte_len| Item {
-            byte_len: *byte_len,
-            storage: None::<u8>,
-        });
+        let items = sizes.iter().map(|byte_len| Item { byte_len: *byte_len, storage: None::<u8> });
         let (shards, total) = shards(items, limits);
         assert_eq!(total, Some(sizes.iter().sum::<u64>()));
         shards
@@ -104,10 +97,7 @@ mod tests {
     #[test]
     fn a_large_tensor_keeps_its_place_in_a_numbered_set() {
         let in_order = |sizes: &[u64], byte_len| {
-            let limits = Limits {
-                in_order: true,
-                ..of_bytes(byte_len)
-            };
+            let limits = Limits { in_order: true, ..of_bytes(byte_len) };
             within(sizes, limits)
         };
         assert_eq!(in_order(&[3, 11, 3, 5], 10), [vec![0], vec![1], vec![2, 3]]);
@@ -121,11 +111,7 @@ mod tests {
     fn a_shard_has_at_most_so_many_tensors() {
         for in_order in [false, true] {
             let plan = |sizes: &[u64], tensors| {
-                let limits = Limits {
-                    byte_len: 10,
-                    tensors,
-                    in_order,
-                };
+                let limits = Limits { byte_len: 10, tensors, in_order };
                 within(sizes, limits)
             };
             assert_eq!(plan(&[1; 5], 2), [vec![0, 1], vec![2, 3], vec![4]]);
@@ -169,21 +155,14 @@ mod tests {
             // Their names are in their order.
             let expected = case["shards"].as_object().unwrap().values();
             let expected: Vec<_> = expected.cloned().collect();
-            assert_eq!(
-                serde_json::json!(shards),
-                serde_json::json!(expected),
-                "{case}"
-            );
+            assert_eq!(serde_json::json!(shards), serde_json::json!(expected), "{case}");
             assert_eq!(case["total_size"], total.unwrap(), "{case}");
         }
     }
 
     #[test]
     fn a_total_beyond_2_64_is_no_number() {
-        let item = |byte_len| Item {
-            byte_len,
-            storage: None::<u8>,
-        };
+        let item = |byte_len| Item { byte_len, storage: None::<u8> };
         assert_eq!(shards([item(u64::MAX), item(1)], of_bytes(10)).1, None);
     }
 }

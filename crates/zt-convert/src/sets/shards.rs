@@ -86,9 +86,7 @@ fn sources_on_disk(
     }
     expect_all(index, missing.cloned().collect())?;
     if !opening.options.follow_links
-        && let Some(name) = names
-            .clone()
-            .find(|name| leads_out(path, &path.with_file_name(name)))
+        && let Some(name) = names.clone().find(|name| leads_out(path, &path.with_file_name(name)))
     {
         let name = name.clone();
         return Err(Violation::ShardLink { name }.into());
@@ -239,10 +237,7 @@ struct Total {
 impl Total {
     /// Adds a tensor of a shard. `spans` has the bytes of the tensors of that shard so far.
     fn add(&mut self, entry: &Entry<'_>, spans: &mut HashSet<Span>) {
-        let components = entry
-            .object()
-            .into_iter()
-            .flat_map(|object| &object.components);
+        let components = entry.object().into_iter().flat_map(|object| &object.components);
         for (_, component) in components {
             let blob = &component.blob;
             let byte_len = blob.decoded_len.unwrap_or(0);

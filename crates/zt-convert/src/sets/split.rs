@@ -180,19 +180,12 @@ impl<'p> Plan<'p> {
             in_order: form == SetForm::Numbered,
         };
         let (shards, total_size) = shards(items, limits);
-        let total_size = total_size.ok_or(Fault::Lossy {
-            target: kind,
-            loss: Loss::Shape,
-        })?;
+        let total_size = total_size.ok_or(Fault::Lossy { target: kind, loss: Loss::Shape })?;
         let extension = target.extension;
         Ok(Plan {
             target,
             options,
-            names: FileNames {
-                stem,
-                extension,
-                form,
-            },
+            names: FileNames { stem, extension, form },
             merged,
             shards,
             split: Split {
@@ -298,13 +291,8 @@ impl Old {
         let is_input = overwrite && is_indexed && inputs.iter().any(|input| is_index(&input));
         let others = inputs.iter().filter(|it| !(is_input && is_index(it)));
         let others: Vec<Input> = others.cloned().collect();
-        let mut old = Old {
-            listed: HashSet::new(),
-            unlisted: Vec::new(),
-            is_input,
-            objects: 0,
-            like: None,
-        };
+        let mut old =
+            Old { listed: HashSet::new(), unlisted: Vec::new(), is_input, objects: 0, like: None };
         let mut existing = Vec::new();
         let check = |path: &Path| {
             let checked = check_name(path, &others, overwrite);
@@ -337,9 +325,7 @@ impl Old {
         for path in &existing {
             expect_unlocked(path)?;
         }
-        let files = existing
-            .iter()
-            .filter_map(|path| fs::symlink_metadata(path).ok());
+        let files = existing.iter().filter_map(|path| fs::symlink_metadata(path).ok());
         old.like = files.filter(fs::Metadata::is_file).min_by_key(rights);
         Ok(old)
     }
@@ -416,9 +402,7 @@ pub(super) struct FileNames<'s> {
 impl FileNames<'_> {
     /// The name of a shard. Only the first generation has the names of the Hub.
     pub(super) fn shard(&self, number: usize, count: usize, generation: u64) -> String {
-        let FileNames {
-            stem, extension, ..
-        } = self;
+        let FileNames { stem, extension, .. } = self;
         let tag = match generation {
             1 => String::new(),
             generation => format!("-g{generation}"),
@@ -433,9 +417,7 @@ impl FileNames<'_> {
     /// The names of `count` shards.
     pub(super) fn shards(&self, count: usize, generation: u64) -> Vec<String> {
         let numbers = 1..=count;
-        numbers
-            .map(|number| self.shard(number, count, generation))
-            .collect()
+        numbers.map(|number| self.shard(number, count, generation)).collect()
     }
 
     /// The names of `count` shards, of the first generation in which no name `is_taken`.
@@ -462,9 +444,7 @@ impl FileNames<'_> {
     /// Whether a set with this stem, of any number of shards and any generation, may have a shard called
     /// `name`.
     pub(super) fn is_shard(&self, name: &str) -> bool {
-        let rest = name
-            .strip_prefix(self.stem)
-            .and_then(|rest| rest.strip_suffix(self.extension));
+        let rest = name.strip_prefix(self.stem).and_then(|rest| rest.strip_suffix(self.extension));
         let numbers = rest.and_then(|rest| rest.strip_suffix('.')?.strip_prefix('-'));
         let is_digits = |text: &str| text.bytes().all(|digit| digit.is_ascii_digit());
         let numbers = numbers.and_then(|numbers| match numbers.strip_prefix('g') {

@@ -90,13 +90,7 @@ impl<'s> Staging<'s> {
     }
 
     pub(super) fn new(folder: &'s Path, index: &'s str, like: Option<fs::Metadata>) -> Self {
-        Staging {
-            folder,
-            index,
-            like,
-            shards: Vec::new(),
-            named: Vec::new(),
-        }
+        Staging { folder, index, like, shards: Vec::new(), named: Vec::new() }
     }
 
     /// Writes the file that becomes `name`, and makes it durable. A file of that name is replaced if
@@ -157,8 +151,7 @@ impl<'s> Staging<'s> {
             Some(file) => {
                 let like = self.like.as_ref();
                 let kept = like.map_or(Ok(()), |like| keep_access(file, like));
-                kept.and_then(|()| uninterrupted(|| fs::rename(&new, &index)))
-                    .map_err(of_index)?;
+                kept.and_then(|()| uninterrupted(|| fs::rename(&new, &index))).map_err(of_index)?;
             }
             None if is_there(&index) => {
                 uninterrupted(|| fs::rename(&index, &old)).map_err(of_index)?

@@ -52,10 +52,7 @@ impl Kinds {
         let files = plan.names.free(count, |name| {
             Ok(count > 1 && (old.shards.iter().any(|old| old == name) || folder.contains(name)?))
         })?;
-        let mut written = Written {
-            folder,
-            names: Vec::new(),
-        };
+        let mut written = Written { folder, names: Vec::new() };
         for (at, name) in files.iter().enumerate() {
             let path = folder.path_of(name);
             let mut write =
@@ -117,10 +114,7 @@ impl Plan<'_> {
             // The files of two sets must not open together.
             folder.remove(first)?;
         }
-        let mut written = Written {
-            folder,
-            names: Vec::new(),
-        };
+        let mut written = Written { folder, names: Vec::new() };
         for (at, name) in files.iter().enumerate().rev() {
             let path = folder.path_of(name);
             folder.write(name, existing(overwrite), &mut |file| {
@@ -136,11 +130,7 @@ impl Plan<'_> {
 
 /// Whether an existing file is replaced.
 fn existing(overwrite: bool) -> Existing {
-    if overwrite {
-        Existing::Replaced
-    } else {
-        Existing::Refused
-    }
+    if overwrite { Existing::Replaced } else { Existing::Refused }
 }
 
 /// Refuses to change a file that is an input.
@@ -157,9 +147,8 @@ fn expect_no_input<'i>(path: &Path, inputs: impl IntoIterator<Item = &'i Input>)
 fn may_list(folder: &dyn TargetFolder, index: &str, shards: &[String]) -> bool {
     match folder.open(&[index]).pop() {
         Some(Ok(None)) => false,
-        Some(Ok(Some(source))) => Index::read(&source).map_or(true, |index| {
-            index.shards.iter().any(|name| shards.contains(name))
-        }),
+        Some(Ok(Some(source))) => Index::read(&source)
+            .map_or(true, |index| index.shards.iter().any(|name| shards.contains(name))),
         _ => true,
     }
 }
@@ -210,10 +199,7 @@ impl Old {
             let others = inputs.iter().filter(|input| !(overwrite && is_set(input)));
             expect_no_input(path, others)
         };
-        let mut old = Old {
-            is_input: overwrite && inputs.iter().any(is_set),
-            ..Old::default()
-        };
+        let mut old = Old { is_input: overwrite && inputs.iter().any(is_set), ..Old::default() };
         let expect = |name: &str| {
             let path = folder.path_of(name);
             expect_no_input(&path)?;

@@ -120,10 +120,7 @@ impl Kinds {
     /// Code `unsupported`.
     pub(crate) fn known(&self, kind: Kind) -> Result<&dyn FileKind> {
         let known = self.get(kind.as_str());
-        Ok(known.ok_or_else(|| Fault::NoSuchKind {
-            kind,
-            known: self.names(|_| true),
-        })?)
+        Ok(known.ok_or_else(|| Fault::NoSuchKind { kind, known: self.names(|_| true) })?)
     }
 
     /// The writer of files of `kind`.

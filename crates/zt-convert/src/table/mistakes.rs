@@ -148,10 +148,7 @@ pub(crate) fn find(probe: &Probe<'_>) -> Option<Mistake> {
     let line: String = text.lines().next()?.chars().take(80).collect();
     if let Some(fields) = lower.strip_prefix('{') {
         let errors = ["\"error", "\"message\"", "\"detail\""];
-        if errors
-            .iter()
-            .any(|key| fields.trim_start().starts_with(key))
-        {
+        if errors.iter().any(|key| fields.trim_start().starts_with(key)) {
             return mistake(&format!("an error message in JSON, {line}"), DOWNLOAD);
         }
         let advice = "open the file of weights, or an index of shards with a \"weight_map\"";

@@ -105,11 +105,7 @@ fn settle_names(merged: &mut Merged<'_>, edit: &mut Editor, job: &mut Job<'_>) -
                 None => error,
             });
         };
-        let first = Incoming {
-            tensor,
-            registry: before.registry(),
-            path: path.as_deref(),
-        };
+        let first = Incoming { tensor, registry: before.registry(), path: path.as_deref() };
         if replaces(&first, &second, job)? {
             edit.remove(name)?;
             kept.push(second);
@@ -128,9 +124,7 @@ fn certain_len(inputs: &[Input], existing: &[Tensor<'_>], options: &ConvertOptio
     }
     let components = existing.iter().flat_map(Tensor::components);
     let lens = components.filter(|_| options.deduplicate);
-    let lens: HashSet<u64> = lens
-        .filter_map(|(_, component)| component.blob.decoded_len)
-        .collect();
+    let lens: HashSet<u64> = lens.filter_map(|(_, component)| component.blob.decoded_len).collect();
     let mut total = 0u64;
     for input in inputs {
         let mut seen = HashSet::new();

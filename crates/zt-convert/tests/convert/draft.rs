@@ -30,10 +30,7 @@ pub(crate) fn with_attribute(name: &str, key: &str, value: impl Into<Value>) -> 
 
 pub(crate) fn sparse() -> File {
     file(|writer| {
-        writer.add(
-            "graph",
-            &Csr::new([2, 3], &[7i32, 8], vec![2, 0], vec![0, 1, 2])?,
-        )?;
+        writer.add("graph", &Csr::new([2, 3], &[7i32, 8], vec![2, 0], vec![0, 1, 2])?)?;
         writer.add("weight", &Dense::from_slice(&[1], &[1.0f32])?)
     })
 }
@@ -41,10 +38,7 @@ pub(crate) fn sparse() -> File {
 pub(crate) fn quantized() -> File {
     let values: Vec<f32> = (0u8..64).map(f32::from).collect();
     file(|writer| {
-        let packing = Packing {
-            per_word: 8,
-            dtype: DType::I32,
-        };
+        let packing = Packing { per_word: 8, dtype: DType::I32 };
         let quantization = Quantization::new(4, 32, packing);
         let group = QuantizedGroup::quantize([8, 8], &values, quantization)?;
         writer.add("q", &group)

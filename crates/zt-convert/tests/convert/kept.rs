@@ -71,9 +71,7 @@ fn a_file_with_the_same_storage_comes_out_byte_for_byte() {
     let mut writer = Writer::new(&mut bytes).unwrap();
     let graph = Csr::new([2, 3], &[7i32, 8], vec![2, 0], vec![0, 1, 2]).unwrap();
     writer.add("z", &graph).unwrap();
-    writer
-        .add("a", &Dense::from_slice(&[1], &[1.0f32]).unwrap())
-        .unwrap();
+    writer.add("a", &Dense::from_slice(&[1], &[1.0f32]).unwrap()).unwrap();
     writer.finish().unwrap();
     let input = Input::from(File::from_bytes(bytes.clone()).unwrap());
     let mut output = Vec::new();
@@ -90,10 +88,7 @@ fn floating_values_are_cast_and_others_stay() {
         writer.add("many", &Dense::from_slice(&[300_000], &many)?)?;
         writer.add("f8", &Dense::from_slice(&[256], &f8)?)?;
         writer.add("int", &Dense::from_slice(&[1], &[1u16])?)?;
-        writer.add(
-            "same",
-            &Dense::from_slice(&[1], &[f32::from_bits(0x7fc0_1234)])?,
-        )?;
+        writer.add("same", &Dense::from_slice(&[1], &[f32::from_bits(0x7fc0_1234)])?)?;
         writer.add("sparse", &Csr::new([1, 1], &[1.0f64], vec![0], vec![0, 1])?)
     });
     let options = zt_with(|options| options.dtype = Some(FloatType::F32));
@@ -101,12 +96,7 @@ fn floating_values_are_cast_and_others_stay() {
     let expected: Vec<f32> = many.iter().map(|value| *value as f32).collect();
     assert!(output.tensor("many").unwrap().to_vec::<f32>().unwrap() == expected);
     let values = output.tensor("f8").unwrap().to_vec::<f32>().unwrap();
-    assert!(
-        values
-            .iter()
-            .zip(&f8)
-            .all(|(a, b)| a.to_bits() == b.to_f32().to_bits())
-    );
+    assert!(values.iter().zip(&f8).all(|(a, b)| a.to_bits() == b.to_f32().to_bits()));
     assert_eq!(output.tensor("int").unwrap().to_vec::<u16>().unwrap(), [1]);
     let same = output.tensor("same").unwrap().to_vec::<f32>().unwrap();
     assert_eq!(same[0].to_bits(), 0x7fc0_1234);
@@ -145,10 +135,7 @@ fn objects_with_a_dense_value_are_decoded_on_request() {
     let expected = input.tensor("q").unwrap().to_dense().unwrap();
     let (output, _) = try_to(&options, vec![input]).unwrap();
     let tensor = output.tensor("q").unwrap();
-    assert_eq!(
-        *tensor.values::<f32>().unwrap(),
-        *expected.as_slice::<f32>().unwrap()
-    );
+    assert_eq!(*tensor.values::<f32>().unwrap(), *expected.as_slice::<f32>().unwrap());
     // Attributes that were needed for decoding are gone.
     assert!(tensor.attributes().is_empty());
 }
@@ -186,20 +173,13 @@ fn values_of_three_bytes_are_cast_whole() {
     let mut writer = options.to_writer(&mut bytes).unwrap();
     let numbers = || (0..400_000u32).map(|at| at as u16);
     let mut object = writer.begin("w", &[400_000], "dense").unwrap();
-    let mut data = object
-        .component("data", DType::U8, Some("acme.u24".into()))
-        .unwrap();
-    let stored: Vec<u8> = numbers()
-        .flat_map(|it| [it as u8, 7, (it >> 8) as u8])
-        .collect();
+    let mut data = object.component("data", DType::U8, Some("acme.u24".into())).unwrap();
+    let stored: Vec<u8> = numbers().flat_map(|it| [it as u8, 7, (it >> 8) as u8]).collect();
     data.write_all(&stored).unwrap();
     data.finish().unwrap();
     object.finish().unwrap();
     writer.finish().unwrap();
-    let input = OpenOptions::new()
-        .registry(registry)
-        .open_bytes(bytes)
-        .unwrap();
+    let input = OpenOptions::new().registry(registry).open_bytes(bytes).unwrap();
     let options = zt_with(|options| options.dtype = Some(FloatType::F32));
     let (output, _) = try_to(&options, vec![input]).unwrap();
     let found = output.tensor("w").unwrap().to_vec::<f32>().unwrap();
@@ -212,9 +192,7 @@ fn an_object_that_breaks_a_rule_of_its_format_is_kept_with_a_warning() {
     let mut writer = zt::Writer::new(&mut bytes).unwrap();
     let object = writer.begin("w", &[2, 4], "quantized_group").unwrap();
     let mut object = object.unchecked();
-    let mut packed = object
-        .component("packed_weight", zt::DType::U8, None)
-        .unwrap();
+    let mut packed = object.component("packed_weight", zt::DType::U8, None).unwrap();
     std::io::Write::write_all(&mut packed, &[1, 2, 3, 4]).unwrap();
     packed.finish().unwrap();
     object.finish().unwrap();

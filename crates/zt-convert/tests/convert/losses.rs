@@ -12,10 +12,7 @@ use crate::draft::{file, one, stream, try_to, zt_with};
 fn a_name_in_two_inputs_is_an_error_and_never_a_loss() {
     let options = ConvertOptions::new(ZT).lossy(true);
     let error = try_to(&options, vec![one("a", 1.0), one("a", 1.0)]).unwrap_err();
-    assert_eq!(
-        (error.code(), error.object()),
-        ("duplicate-name", Some("a"))
-    );
+    assert_eq!((error.code(), error.object()), ("duplicate-name", Some("a")));
 }
 
 #[test]
@@ -34,15 +31,8 @@ fn a_faulty_object_is_an_error_and_never_dropped_silently() {
     assert_eq!(file.names().collect::<Vec<_>>(), ["a"]);
     assert_eq!(summary.left_out, ["bad"]);
     let warning = summary.warnings.first().unwrap();
-    assert_eq!(
-        (warning.code, warning.object.as_deref()),
-        ("lossy", Some("bad"))
-    );
-    assert!(
-        warning.message.contains("dtype: no such elements"),
-        "{}",
-        warning.message
-    );
+    assert_eq!((warning.code, warning.object.as_deref()), ("lossy", Some("bad")));
+    assert!(warning.message.contains("dtype: no such elements"), "{}", warning.message);
 }
 
 /// The writers of other kinds do not check bools.
@@ -126,9 +116,7 @@ fn bytes_that_have_changed_are_an_error_or_left_out() {
     let mut writer = Writer::new(&mut bytes).unwrap();
     for name in ["a", "b", "c"] {
         let values = vec![name.as_bytes()[0]; 5000];
-        writer
-            .add(name, &Dense::from_slice(&[5000], &values).unwrap())
-            .unwrap();
+        writer.add(name, &Dense::from_slice(&[5000], &values).unwrap()).unwrap();
     }
     writer.finish().unwrap();
     let whole = File::from_bytes(bytes.clone()).unwrap();
@@ -182,10 +170,7 @@ fn an_object_without_a_dense_value_is_a_loss_in_every_other_kind() {
             options.dense = dense;
             let error = try_to(&options, vec![input()]).unwrap_err();
             assert_eq!((error.code(), error.object()), ("lossy", Some("x")));
-            assert!(
-                error.to_string().contains(target.kind().as_str()),
-                "{error}"
-            );
+            assert!(error.to_string().contains(target.kind().as_str()), "{error}");
             options = options.lossy(true);
             let (output, summary) = try_to(&options, vec![input()]).unwrap();
             assert_eq!(summary.left_out, ["x"]);
@@ -292,11 +277,7 @@ fn values_that_a_cast_makes_infinite_are_a_loss() {
     let input = || {
         let dense = Dense::from_slice(&[300_000], &values);
         // Each copy has a warning.
-        file(|writer| {
-            ["a", "b"]
-                .iter()
-                .try_for_each(|name| writer.add(name, &dense.clone()?))
-        })
+        file(|writer| ["a", "b"].iter().try_for_each(|name| writer.add(name, &dense.clone()?)))
     };
     let planes = zt::WriteOptions::new().planes();
     for (target, write) in [
@@ -312,11 +293,7 @@ fn values_that_a_cast_makes_infinite_are_a_loss() {
         let mut options = ConvertOptions::new(target);
         (options.write, options.dtype) = (write, Some(FloatType::F16));
         let error = try_to(&options, vec![input()]).unwrap_err();
-        assert_eq!(
-            (error.code(), error.object()),
-            ("lossy", Some("a")),
-            "{target}"
-        );
+        assert_eq!((error.code(), error.object()), ("lossy", Some("a")), "{target}");
         options = options.lossy(true);
         let (_, summary) = try_to(&options, vec![input()]).unwrap();
         let of_objects = summary.warnings.iter().filter(|it| it.object.is_some());
@@ -370,8 +347,5 @@ fn a_cast_to_fp8_saturates_on_request() {
 #[test]
 fn kinds_of_other_builds_are_refused() {
     let options = ConvertOptions::new(zt::foreign::Kind::new("punch-cards"));
-    assert_eq!(
-        try_to(&options, vec![one("a", 1.0)]).unwrap_err().code(),
-        "unsupported"
-    );
+    assert_eq!(try_to(&options, vec![one("a", 1.0)]).unwrap_err().code(), "unsupported");
 }

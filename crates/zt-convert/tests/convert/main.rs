@@ -1,9 +1,5 @@
 //! What a conversion keeps, changes, refuses and warns about.
-#![allow(
-    clippy::unwrap_used,
-    clippy::cast_possible_truncation,
-    reason = "tests"
-)]
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "tests")]
 
 mod draft;
 mod kept;

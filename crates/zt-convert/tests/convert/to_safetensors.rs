@@ -24,18 +24,9 @@ fn lossy(input: File, object: Option<&str>, left: usize) -> File {
 fn warned(input: File, object: Option<&str>, allowed: bool, left: usize) -> File {
     let (output, summary) = try_to(&options(false, allowed), vec![input]).unwrap();
     assert_eq!(output.len(), left);
-    let objects: Vec<_> = summary
-        .warnings
-        .iter()
-        .map(|w| w.object.as_deref())
-        .collect();
+    let objects: Vec<_> = summary.warnings.iter().map(|w| w.object.as_deref()).collect();
     assert_eq!(objects, [object]);
-    assert!(
-        summary
-            .warnings
-            .iter()
-            .all(|warning| warning.code == "lossy")
-    );
+    assert!(summary.warnings.iter().all(|warning| warning.code == "lossy"));
     output
 }
 
@@ -45,10 +36,7 @@ fn layouts_become_dense_values_on_request_or_as_a_loss() {
     let values = |file: &File| file.tensor("graph").unwrap().to_vec::<i32>().unwrap();
     assert_eq!(values(&lossy(sparse(), Some("graph"), 2)), dense);
     let (output, summary) = try_to(&options(true, false), vec![sparse()]).unwrap();
-    assert_eq!(
-        (values(&output), summary.warnings.len()),
-        (dense.to_vec(), 0)
-    );
+    assert_eq!((values(&output), summary.warnings.len()), (dense.to_vec(), 0));
     let (output, _) = try_to(&options(true, false), vec![quantized()]).unwrap();
     assert_eq!(output.tensor("q").unwrap().shape(), [8, 8]);
 }
@@ -79,31 +67,20 @@ fn exponents_of_8_bits_are_no_loss() {
     assert!(summary.warnings.is_empty());
     let tensor = output.tensor("e").unwrap();
     let data = tensor.component("data").unwrap();
-    assert_eq!(
-        (data.dtype, data.logical_type.as_deref()),
-        (Some(types.0), types.1)
-    );
+    assert_eq!((data.dtype, data.logical_type.as_deref()), (Some(types.0), types.1));
     assert_eq!(*tensor.bytes("data").unwrap(), [126]);
 }
 
 #[test]
 fn types_that_it_lacks_are_losses() {
     let complex = (DType::F64, Some("complex128"));
-    lossy(
-        file(|w| stream(w, "z", "dense", complex, &[0; 16])),
-        Some("z"),
-        0,
-    );
+    lossy(file(|w| stream(w, "z", "dense", complex, &[0; 16])), Some("z"), 0);
     // One element per value: the elements can be represented.
     let own = (DType::U8, Some("acme.level"));
     let output = lossy(file(|w| stream(w, "l", "dense", own, &[9])), Some("l"), 1);
     assert_eq!(output.tensor("l").unwrap().to_vec::<u8>().unwrap(), [9]);
     let own = (DType::U8, Some("acme.pair"));
-    lossy(
-        file(|w| stream(w, "p", "dense", own, &[9, 9])),
-        Some("p"),
-        0,
-    );
+    lossy(file(|w| stream(w, "p", "dense", own, &[9, 9])), Some("p"), 0);
 }
 
 #[test]

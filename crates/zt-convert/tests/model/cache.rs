@@ -13,10 +13,7 @@ fn cache(repositories: &[(&str, Make)]) -> Model {
         for entry in fs::read_dir(source.0.path()).unwrap() {
             let entry = entry.unwrap();
             let bytes = fs::read(entry.path()).unwrap();
-            let digest = zt::DigestAlgorithm::Sha256
-                .digest(&bytes)
-                .unwrap()
-                .to_string();
+            let digest = zt::DigestAlgorithm::Sha256.digest(&bytes).unwrap().to_string();
             let digest = digest.strip_prefix("sha256:").unwrap().to_owned();
             let root = format!("models--{}", name.replace('/', "--"));
             cache.bytes(&format!("{root}/blobs/{digest}"), &bytes);
@@ -31,19 +28,13 @@ fn cache(repositories: &[(&str, Make)]) -> Model {
 #[test]
 fn a_cache_of_the_hub_is_sound_and_knows_the_base_of_an_adapter() {
     let right: Make = |m| {
-        m.set(
-            "model",
-            &[("model.layers.0.q_proj.weight", "BF16", &[16, 8]), A],
-        );
+        m.set("model", &[("model.layers.0.q_proj.weight", "BF16", &[16, 8]), A]);
     };
     let wrong: Make = |m| {
         m.set("model", &[A, B]);
     };
     for (base, expected) in [(right, &[][..]), (wrong, &["adapter-base"])] {
-        let cache = cache(&[
-            ("own/lora", |m| lora(m, "", "meta/base")),
-            ("meta/base", base),
-        ]);
+        let cache = cache(&[("own/lora", |m| lora(m, "", "meta/base")), ("meta/base", base)]);
         let codes = |below| {
             let findings = cache.findings(below).into_iter();
             findings.map(|it| it.code).collect::<Vec<_>>()

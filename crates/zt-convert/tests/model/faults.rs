@@ -14,42 +14,35 @@ const FAULTS: &[Case] = &[
     (
         "shards of an older split beside an index",
         |m| {
-            m.set("model", &[A, B])
-                .weights("model-00001-of-00003.safetensors", &[A]);
+            m.set("model", &[A, B]).weights("model-00001-of-00003.safetensors", &[A]);
         },
         &[("old-shards", "model-00001-of-00003.safetensors")],
     ),
     (
         "a whole older split beside an index",
         |m| {
-            m.set("model", &[A, B, C])
-                .remove("model.safetensors.index.json")
-                .set("model", &[A, B]);
+            m.set("model", &[A, B, C]).remove("model.safetensors.index.json").set("model", &[A, B]);
         },
         &[("old-shards", "model-00002-of-00003.safetensors")],
     ),
     (
         "two splits and no index",
         |m| {
-            m.set("model", &[A, B, C])
-                .set("model", &[A, B])
-                .remove("model.safetensors.index.json");
+            m.set("model", &[A, B, C]).set("model", &[A, B]).remove("model.safetensors.index.json");
         },
         &[("old-shards", "model-00002-of-00002.safetensors")],
     ),
     (
         "parts of two splits of GGUF",
         |m| {
-            m.bytes("m-00001-of-00002.gguf", &gguf())
-                .bytes("m-00001-of-00003.gguf", &gguf());
+            m.bytes("m-00001-of-00002.gguf", &gguf()).bytes("m-00001-of-00003.gguf", &gguf());
         },
         &[("old-shards", "m-00001-of-00003.gguf")],
     ),
     (
         "two splits of .zt",
         |m| {
-            m.bytes("m-00001-of-00002.zt", b"")
-                .bytes("m-00001-of-00003.zt", b"");
+            m.bytes("m-00001-of-00002.zt", b"").bytes("m-00001-of-00003.zt", b"");
         },
         &[("old-shards", "m-00001-of-00003.zt")],
     ),
@@ -69,46 +62,38 @@ const FAULTS: &[Case] = &[
     (
         "an old file beside a set",
         |m| {
-            m.set("model", &[A, B])
-                .weights("model.safetensors", &[A, B]);
+            m.set("model", &[A, B]).weights("model.safetensors", &[A, B]);
         },
         &[("stray-file", "model.safetensors")],
     ),
     (
         "a consolidated file beside a set",
         |m| {
-            m.set("model", &[A, B])
-                .weights("consolidated.safetensors", &[A, B]);
+            m.set("model", &[A, B]).weights("consolidated.safetensors", &[A, B]);
         },
         &[("stray-file", "consolidated.safetensors")],
     ),
     (
         "a file with a part of the tensors of a set",
         |m| {
-            m.set("model", &[A, B, C])
-                .weights("pruned.safetensors", &[A, C]);
+            m.set("model", &[A, B, C]).weights("pruned.safetensors", &[A, C]);
         },
         &[("stray-file", "pruned.safetensors")],
     ),
     (
         "an old file of a variant beside a set of that variant",
         |m| {
-            m.set("model.fp16", &[A, B])
-                .weights("model.fp16.safetensors", &[A, B]);
+            m.set("model.fp16", &[A, B]).weights("model.fp16.safetensors", &[A, B]);
         },
         &[("stray-file", "model.fp16.safetensors")],
     ),
     (
         "an old file beside shards without an index",
         |m| {
-            m.set("model", &[A, B])
-                .remove("model.safetensors.index.json");
+            m.set("model", &[A, B]).remove("model.safetensors.index.json");
             m.weights("model.safetensors", &[A, B]);
         },
-        &[
-            ("no-index", "model-00001-of-00002.safetensors"),
-            ("stray-file", "model.safetensors"),
-        ],
+        &[("no-index", "model-00001-of-00002.safetensors"), ("stray-file", "model.safetensors")],
     ),
     (
         "two indexes of two sets",
@@ -140,8 +125,7 @@ const FAULTS: &[Case] = &[
     (
         "a gap in the numbers",
         |m| {
-            m.set("model", &[A, B, C])
-                .remove("model.safetensors.index.json");
+            m.set("model", &[A, B, C]).remove("model.safetensors.index.json");
             m.remove("model-00002-of-00003.safetensors");
         },
         &[("missing-shards", "model-00001-of-00003.safetensors")],
@@ -178,8 +162,7 @@ const FAULTS: &[Case] = &[
     (
         "no index",
         |m| {
-            m.set("model", &[A, B])
-                .remove("model.safetensors.index.json");
+            m.set("model", &[A, B]).remove("model.safetensors.index.json");
         },
         &[("no-index", "model-00002-of-00002.safetensors")],
     ),
@@ -224,16 +207,14 @@ const FAULTS: &[Case] = &[
     (
         "config.json has another dtype",
         |m| {
-            m.weights("model.safetensors", &[A])
-                .json("config.json", config("bfloat16"));
+            m.weights("model.safetensors", &[A]).json("config.json", config("bfloat16"));
         },
         &[("config-dtype", "model.safetensors")],
     ),
     (
         "config.json has another dtype than a set",
         |m| {
-            m.set("model", &[A, EMBEDDING])
-                .json("config.json", json!({"dtype": "torch.float16"}));
+            m.set("model", &[A, EMBEDDING]).json("config.json", json!({"dtype": "torch.float16"}));
         },
         &[("config-dtype", "model-00002-of-00002.safetensors")],
     ),
@@ -250,8 +231,7 @@ const FAULTS: &[Case] = &[
         |m| {
             let mut config = config("bfloat16");
             config["tie_word_embeddings"] = false.into();
-            m.set("model", &[EMBEDDING, ("a", "BF16", &[2])])
-                .json("config.json", config);
+            m.set("model", &[EMBEDDING, ("a", "BF16", &[2])]).json("config.json", config);
         },
         &[("tied-weights", "config.json")],
     ),
@@ -368,10 +348,7 @@ fn each_fault_of_a_folder_is_named() {
 fn tensors_of_two_shards_are_compared_by_their_values() {
     let m = Model::new();
     m.weights("model-00001-of-00002.safetensors", &[A, B, C]);
-    m.weights(
-        "model-00002-of-00002.safetensors",
-        &[("a", "F32", &[3]), B, C],
-    );
+    m.weights("model-00002-of-00002.safetensors", &[("a", "F32", &[3]), B, C]);
     // The last value of `c`.
     let second = m.path("model-00002-of-00002.safetensors");
     let mut bytes = fs::read(&second).unwrap();
@@ -379,22 +356,13 @@ fn tensors_of_two_shards_are_compared_by_their_values() {
     fs::write(&second, bytes).unwrap();
     let messages = |values| {
         let findings = m.findings_with("", &ExamineOptions::new().values(values));
-        let found = findings
-            .into_iter()
-            .filter(|it| it.code == "duplicate-tensor");
+        let found = findings.into_iter().filter(|it| it.code == "duplicate-tensor");
         found
             .map(|it| it.message.split_once("both have ").unwrap().1.to_owned())
             .collect::<Vec<_>>()
     };
     let types = "\"a\", with other types or shapes";
-    assert_eq!(
-        messages(true),
-        [
-            "\"b\", with equal values",
-            "\"c\", with other values",
-            types
-        ]
-    );
+    assert_eq!(messages(true), ["\"b\", with equal values", "\"c\", with other values", types]);
     let unknown = "\"b\", \"c\", with one type and shape; their values were not compared";
     assert_eq!(messages(false), [types, unknown]);
 }
@@ -423,19 +391,9 @@ fn open_files_are_not_read_again() {
     let m = Model::new();
     m.set("model", &[A, EMBEDDING, HEAD])
         .weights("old.safetensors", &[A, EMBEDDING])
-        .json(
-            "config.json",
-            json!({"tie_word_embeddings": true, "dtype": "float16"}),
-        );
-    let open = |name| {
-        Kinds::builtin()
-            .open(m.path(name), InputOptions::new())
-            .unwrap()
-    };
-    let opened = [
-        open("model.safetensors.index.json"),
-        open("old.safetensors"),
-    ];
+        .json("config.json", json!({"tie_word_embeddings": true, "dtype": "float16"}));
+    let open = |name| Kinds::builtin().open(m.path(name), InputOptions::new()).unwrap();
+    let opened = [open("model.safetensors.index.json"), open("old.safetensors")];
     let expected = m.findings("");
     assert_eq!(expected.len(), 3, "{expected:?}");
     // Nothing is left to be read.

@@ -51,9 +51,7 @@ impl Model {
     }
 
     pub(crate) fn index(&self, name: &str, map: &[(&str, &str)]) -> &Self {
-        let map = map
-            .iter()
-            .map(|(name, file)| ((*name).to_owned(), (*file).into()));
+        let map = map.iter().map(|(name, file)| ((*name).to_owned(), (*file).into()));
         let map: serde_json::Map<String, Value> = map.collect();
         self.json(name, json!({ "weight_map": map }))
     }
@@ -120,16 +118,8 @@ pub(crate) fn pytorch() -> Vec<u8> {
 }
 
 pub(crate) const LORA: &[Tensor<'_>] = &[
-    (
-        "base_model.model.model.layers.0.q_proj.lora_A.weight",
-        "F32",
-        &[4, 8],
-    ),
-    (
-        "base_model.model.model.layers.0.q_proj.lora_B.weight",
-        "F32",
-        &[16, 4],
-    ),
+    ("base_model.model.model.layers.0.q_proj.lora_A.weight", "F32", &[4, 8]),
+    ("base_model.model.model.layers.0.q_proj.lora_B.weight", "F32", &[16, 4]),
 ];
 
 pub(crate) fn lora(model: &Model, folder: &str, base: &str) {

@@ -14,10 +14,7 @@ fn an_index_is_written_after_which_the_set_opens() {
     model.weights("model-00002-of-00002.safetensors", &[EMBEDDING]);
     let kinds = Kinds::builtin();
     let written = kinds.write_index(model.0.path(), false).unwrap();
-    assert_eq!(
-        (written.shards, written.tensors, written.total_size),
-        (2, 3, 48)
-    );
+    assert_eq!((written.shards, written.tensors, written.total_size), (2, 3, 48));
     assert_eq!(written.path, model.path("model.safetensors.index.json"));
     let expected = json!({
         "metadata": {"total_size": 48},
@@ -33,10 +30,7 @@ fn an_index_is_written_after_which_the_set_opens() {
     assert_eq!((file.len(), file.warnings().len()), (3, 0));
     assert!(model.findings("").is_empty());
     // Only with `overwrite` is it written again.
-    assert_eq!(
-        kinds.write_index(model.0.path(), false).unwrap_err().code(),
-        "misuse"
-    );
+    assert_eq!(kinds.write_index(model.0.path(), false).unwrap_err().code(), "misuse");
     assert!(kinds.write_index(model.0.path(), true).is_ok());
 }
 
@@ -79,14 +73,10 @@ fn an_index_that_would_be_wrong_is_not_written() {
         make(&model);
         let list = || {
             let entries = fs::read_dir(model.0.path()).unwrap();
-            entries
-                .map(|it| it.unwrap().file_name())
-                .collect::<std::collections::BTreeSet<_>>()
+            entries.map(|it| it.unwrap().file_name()).collect::<std::collections::BTreeSet<_>>()
         };
         let before = list();
-        let error = Kinds::builtin()
-            .write_index(model.0.path(), false)
-            .unwrap_err();
+        let error = Kinds::builtin().write_index(model.0.path(), false).unwrap_err();
         assert_eq!(error.code(), *code, "{what}: {error}");
         assert_eq!(list(), before, "{what}");
     }

@@ -11,17 +11,10 @@ use crate::faults::{LOSSY, Loss};
 /// Why files are not opened or converted.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[allow(
-    missing_docs,
-    reason = "the docs and the texts of the variants explain the fields"
-)]
+#[allow(missing_docs, reason = "the docs and the texts of the variants explain the fields")]
 pub enum Fault {
     /// No kind recognises the file. `start` has its first bytes, and `known` the kinds that were asked.
-    #[error(
-        "not a tensor file of a known kind: it {}; known: {}",
-        beginning(start),
-        list(known)
-    )]
+    #[error("not a tensor file of a known kind: it {}; known: {}", beginning(start), list(known))]
     UnknownKind { start: Vec<u8>, known: Vec<Kind> },
     /// The table has only the kinds in `known`.
     #[error("this build has no kind \"{kind}\"; known: {}", list(known))]
@@ -43,20 +36,10 @@ pub enum Fault {
     Dangling { target: PathBuf },
     /// Two inputs, at these paths, have an object of one name.
     #[error("duplicate name: in {} and in {}", path(first), path(second))]
-    Repeated {
-        first: Option<PathBuf>,
-        second: Option<PathBuf>,
-    },
+    Repeated { first: Option<PathBuf>, second: Option<PathBuf> },
     /// As [`Fault::Repeated`], for objects that should be the same.
-    #[error(
-        "duplicate name, and the objects differ: in {} and in {}",
-        path(first),
-        path(second)
-    )]
-    Different {
-        first: Option<PathBuf>,
-        second: Option<PathBuf>,
-    },
+    #[error("duplicate name, and the objects differ: in {} and in {}", path(first), path(second))]
+    Different { first: Option<PathBuf>, second: Option<PathBuf> },
     /// The input at the path `by` has an object whose name the file has already.
     #[error("duplicate name: in the file and in {}", path(by))]
     Taken { by: Option<PathBuf> },
@@ -77,10 +60,7 @@ pub enum Fault {
     NoAttributeType { value_type: String },
     /// A new value of an attribute is not of its type.
     #[error("the attribute {key:?} is of the type {value_type}, and the value is not")]
-    AttributeType {
-        key: String,
-        value_type: &'static str,
-    },
+    AttributeType { key: String, value_type: &'static str },
     /// There is no object that the target, `kind`, can represent, and the target cannot be empty.
     #[error("{kind} files cannot be empty, and there is nothing to write")]
     NothingToWrite { kind: Kind },
@@ -160,8 +140,7 @@ fn joined(losses: &[zt::Error]) -> String {
 
 fn path(path: &Option<PathBuf>) -> std::path::Display<'_> {
     let path = path.as_deref();
-    path.unwrap_or(Path::new("an input without a path"))
-        .display()
+    path.unwrap_or(Path::new("an input without a path")).display()
 }
 
 fn beginning(start: &[u8]) -> String {

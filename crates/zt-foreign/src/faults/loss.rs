@@ -15,24 +15,15 @@ const KEYS: usize = 16;
 /// of a loss does not name the target. [`Fault::Lossy`](crate::Fault::Lossy) does.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-#[allow(
-    missing_docs,
-    reason = "the docs and the texts of the variants explain the fields"
-)]
+#[allow(missing_docs, reason = "the docs and the texts of the variants explain the fields")]
 pub enum Loss {
     /// A format other than dense. The target may be able to represent the object's dense value.
     #[error("{}{}", format.escape_debug(), limit_of(*has_dense_value))]
-    Format {
-        format: String,
-        has_dense_value: bool,
-    },
+    Format { format: String, has_dense_value: bool },
     /// Elements of a type that the target does not have: how they are stored, and what they mean if that
     /// differs.
     #[error("{}", type_of(*dtype, logical_type.as_deref()))]
-    Type {
-        dtype: DType,
-        logical_type: Option<String>,
-    },
+    Type { dtype: DType, logical_type: Option<String> },
     /// Elements of the logical type or the dtype `from`, which the target does not have. They are written
     /// with the dtype `to`, which represents each of them.
     #[error("{}: the values are written as {to}, without loss", from.escape_debug())]
@@ -139,11 +130,7 @@ impl Loss {
 }
 
 const fn limit_of(has_dense_value: bool) -> &'static str {
-    if has_dense_value {
-        ", only its dense value"
-    } else {
-        ""
-    }
+    if has_dense_value { ", only its dense value" } else { "" }
 }
 
 fn type_of(dtype: DType, logical_type: Option<&str>) -> String {

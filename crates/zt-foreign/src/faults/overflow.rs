@@ -21,11 +21,7 @@ pub struct Overflow {
 impl Overflow {
     /// A cast to this type that has not begun.
     pub const fn none(to: FloatType) -> Self {
-        Overflow {
-            to,
-            out_of_range: 0,
-            values: 0,
-        }
+        Overflow { to, out_of_range: 0, values: 0 }
     }
 
     /// What becomes of these values.

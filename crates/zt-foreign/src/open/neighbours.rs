@@ -40,10 +40,7 @@ pub enum Refusal {
 impl<'a> Neighbours<'a> {
     /// No file is open yet. `opening` is that of the first file.
     pub fn new(opening: Opening<'a>) -> Self {
-        Neighbours {
-            opening,
-            paths: Vec::new(),
-        }
+        Neighbours { opening, paths: Vec::new() }
     }
 
     /// Opens the file at `location`, which the file at `from` names. Returns its path as well.
@@ -86,17 +83,13 @@ impl<'a> Neighbours<'a> {
         from: &Path,
         location: &str,
     ) -> Result<(Box<dyn Source>, PathBuf), Refusal> {
-        let names: Vec<&str> = location
-            .split('/')
-            .filter(|name| !matches!(*name, "" | "."))
-            .collect();
+        let names: Vec<&str> =
+            location.split('/').filter(|name| !matches!(*name, "" | ".")).collect();
         let path = beside(from, names.join("/"));
         // The file that names it may be in a folder below the first one.
         let first = beside(self.opening.path.unwrap_or(from), "");
-        let below = path
-            .to_str()
-            .zip(first.to_str())
-            .and_then(|(path, first)| path.strip_prefix(first));
+        let below =
+            path.to_str().zip(first.to_str()).and_then(|(path, first)| path.strip_prefix(first));
         let below = below.ok_or(Refusal::NeedsPath)?;
         let opened = folder.open(&[below]).pop().unwrap_or(Ok(None));
         let opened = opened.map_err(|error| Refusal::Failed(error.with_path(&path)))?;
@@ -180,9 +173,9 @@ mod tests {
         for location in ["a", "./a", "a/b.bin", "..a", "a..b", "ä b", "a/./b", "a//b"] {
             assert_eq!(refusal(location), None, "{location}");
         }
-        for location in [
-            "", ".", "./", "..", "../a", "a/../b", "a/..", "/a", "//a", "a\\b", "..\\a", "a\0",
-        ] {
+        for location in
+            ["", ".", "./", "..", "../a", "a/../b", "a/..", "/a", "//a", "a\\b", "..\\a", "a\0"]
+        {
             assert!(refusal(location).is_some(), "{location}");
         }
         assert_eq!(refusal("a:b").is_some(), cfg!(windows));

@@ -21,19 +21,12 @@ pub struct Opening<'a> {
 impl<'a> Opening<'a> {
     /// A source without a path.
     pub const fn new(options: &'a InputOptions) -> Self {
-        Opening {
-            path: None,
-            folder: None,
-            options,
-        }
+        Opening { path: None, folder: None, options }
     }
 
     /// The same with the path of the source.
     pub const fn at(self, path: &'a Path) -> Self {
-        Opening {
-            path: Some(path),
-            ..self
-        }
+        Opening { path: Some(path), ..self }
     }
 
     /// Starts a file of `kind` that obeys the options.

@@ -157,10 +157,7 @@ impl<'j> Job<'j> {
         if known.is_some() {
             return known;
         }
-        let loss = Loss::Type {
-            dtype,
-            logical_type: logical_type.map(|name| name.into_owned()),
-        };
+        let loss = Loss::Type { dtype, logical_type: logical_type.map(|name| name.into_owned()) };
         self.accept(loss, Some(object.name()));
         // Without the logical type the shape is only right if one storage element is one value.
         let object = object.object();

@@ -23,11 +23,7 @@ impl<'i> Merged<'i> {
     /// The fault of an object, or of the attributes.
     pub fn of(file: &'i File) -> Result<Self> {
         let incoming = |entry: Entry<'i>| {
-            Ok(Incoming {
-                tensor: entry.tensor()?,
-                registry: file.registry(),
-                path: None,
-            })
+            Ok(Incoming { tensor: entry.tensor()?, registry: file.registry(), path: None })
         };
         let objects = file.entries().into_iter().map(incoming);
         Ok(Merged {

@@ -85,9 +85,7 @@ impl<'p> ConvertOptions<'p> {
     /// Allows every loss, or none: [`drop_unsupported`](Self::drop_unsupported),
     /// [`skip_damaged`](Self::skip_damaged) and [`allow_inf`](Self::allow_inf).
     pub fn lossy(self, lossy: bool) -> Self {
-        self.drop_unsupported(lossy)
-            .skip_damaged(lossy)
-            .allow_inf(lossy)
+        self.drop_unsupported(lossy).skip_damaged(lossy).allow_inf(lossy)
     }
 }
 
@@ -133,10 +131,7 @@ pub struct Duplicate {
 impl Duplicate {
     /// The object `name` of the file at `path`.
     pub fn new(name: impl Into<String>, path: Option<PathBuf>) -> Self {
-        Duplicate {
-            name: name.into(),
-            path,
-        }
+        Duplicate { name: name.into(), path }
     }
 }
 

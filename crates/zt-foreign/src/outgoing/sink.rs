@@ -22,18 +22,12 @@ impl<'s> Sink<'s> {
 
     /// A sink that writes to `out`, which gathers small writes itself.
     pub fn buffered(out: impl Write + Send + 's) -> Self {
-        Sink {
-            out: Out::Stream(Box::new(out)),
-            byte_len: 0,
-        }
+        Sink { out: Out::Stream(Box::new(out)), byte_len: 0 }
     }
 
     /// A sink that writes to a file, which the caller publishes.
     pub const fn file(file: &'s mut AtomicFile) -> Self {
-        Sink {
-            out: Out::File(file),
-            byte_len: 0,
-        }
+        Sink { out: Out::File(file), byte_len: 0 }
     }
 
     /// The file, if this is one: bytes of other files can be copied to it by the system.

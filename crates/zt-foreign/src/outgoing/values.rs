@@ -239,9 +239,6 @@ impl Stream<'_, '_> {
     }
 
     fn finish(self) -> Written {
-        Written {
-            byte_len: self.written,
-            overflow: self.overflow.and_then(Overflow::found),
-        }
+        Written { byte_len: self.written, overflow: self.overflow.and_then(Overflow::found) }
     }
 }

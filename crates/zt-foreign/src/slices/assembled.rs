@@ -39,10 +39,7 @@ impl Assembled {
         let slices = slices.into_iter();
         let some = slices.filter(|(slice, _)| !slice.is_empty());
         let part = |(slice, source)| Part::new(shape, element_len, &slice, source);
-        Ok(Assembled {
-            byte_len,
-            parts: some.map(part).collect(),
-        })
+        Ok(Assembled { byte_len, parts: some.map(part).collect() })
     }
 }
 
@@ -100,13 +97,8 @@ struct Axis {
 impl Part {
     /// A slice that was checked: no product exceeds the bytes of the tensor.
     fn new(shape: &[u64], element_len: u64, slice: &Slice, source: Arc<dyn Source>) -> Self {
-        let mut inner = Axis {
-            offset: 0,
-            size: element_len,
-            count: element_len,
-            step: 1,
-            stride: 1,
-        };
+        let mut inner =
+            Axis { offset: 0, size: element_len, count: element_len, step: 1, stride: 1 };
         let mut axes = Vec::new();
         for ((offset, size, _), count) in slice.axes().zip(shape).rev() {
             let count = *count;

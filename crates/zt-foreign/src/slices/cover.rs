@@ -15,11 +15,7 @@ pub enum SliceFault {
     #[error("a slice has {found} dimensions, its tensor has {expected}")]
     Rank { expected: usize, found: usize },
     #[error("the slice of {sizes:?} elements from {offsets:?} on exceeds its tensor of {shape:?}")]
-    Outside {
-        offsets: Vec<u64>,
-        sizes: Vec<u64>,
-        shape: Vec<u64>,
-    },
+    Outside { offsets: Vec<u64>, sizes: Vec<u64>, shape: Vec<u64> },
     #[error("a gap: no slice has the element at {at:?}")]
     Gap { at: Vec<u64> },
     #[error("several slices have the element at {at:?}")]
@@ -73,10 +69,7 @@ pub fn check<'s>(
     if shape.contains(&0) {
         return Ok(());
     }
-    let whole = Slice {
-        offsets: vec![0; shape.len()],
-        sizes: shape.to_vec(),
-    };
+    let whole = Slice { offsets: vec![0; shape.len()], sizes: shape.to_vec() };
     let is_cut = |axis: &usize| {
         let mut slices = slices.clone();
         slices.any(|slice| slice.sizes.get(*axis) != shape.get(*axis))

@@ -23,13 +23,10 @@ struct Saved {
 /// [`SliceFault::Saved`] if the text is not such JSON.
 pub fn saved_offsets(text: &str) -> Result<Vec<(String, Vec<u64>)>, SliceFault> {
     let parsed = json::parse(text, PhantomData);
-    let Pairs::<Saved>(pairs) = parsed.map_err(|fault| SliceFault::Saved {
-        message: fault.message(),
-    })?;
+    let Pairs::<Saved>(pairs) =
+        parsed.map_err(|fault| SliceFault::Saved { message: fault.message() })?;
     let pairs = pairs.into_iter();
-    Ok(pairs
-        .map(|(name, saved)| (name, saved.saved_offsets))
-        .collect())
+    Ok(pairs.map(|(name, saved)| (name, saved.saved_offsets)).collect())
 }
 
 #[cfg(test)]

@@ -39,12 +39,7 @@ impl Blocks {
         if area == 1 {
             return of_blocks;
         }
-        Box::new(Blocks {
-            of_blocks,
-            area,
-            extent,
-            run,
-        })
+        Box::new(Blocks { of_blocks, area, extent, run })
     }
 }
 

@@ -65,10 +65,7 @@ impl Diagonals {
             // In the first row, or in the first column.
             let column = u64::try_from(offset).unwrap_or(0);
             let row = if offset < 0 { offset.unsigned_abs() } else { 0 };
-            let (below, beside) = (
-                rows.checked_sub(row),
-                columns.min(pitch).checked_sub(column),
-            );
+            let (below, beside) = (rows.checked_sub(row), columns.min(pitch).checked_sub(column));
             let Some(len) = below.zip(beside).map(|(below, beside)| below.min(beside)) else {
                 continue;
             };
@@ -83,11 +80,7 @@ impl Diagonals {
             // At most `stored`.
             count = count.strict_add(len);
         }
-        Ok(Diagonals {
-            runs: runs.into(),
-            count,
-            stored,
-        })
+        Ok(Diagonals { runs: runs.into(), count, stored })
     }
 
     /// The coordinates of the values in the matrix, diagonal by diagonal.

@@ -12,11 +12,7 @@ pub enum SparseFault {
     #[error("{byte_len} bytes of indices are no whole number of {dtype}")]
     Partial { byte_len: u64, dtype: DType },
     #[error("the number of {what} is {found}, expected {expected}")]
-    Count {
-        what: &'static str,
-        expected: u64,
-        found: u64,
-    },
+    Count { what: &'static str, expected: u64, found: u64 },
     #[error("blocks of {block} do not fill a dimension of {dimension}")]
     Block { dimension: u64, block: u64 },
     #[error("the pointer at {at} is {}, expected {expected}", found.cast_signed())]

@@ -77,11 +77,7 @@ impl Coords {
     pub fn new(axes: Vec<Box<dyn Axis>>, count: u64) -> Result<Self, SparseFault> {
         let byte_len = count.checked_mul(WIDTH);
         let byte_len = byte_len.and_then(|len| len.checked_mul(axes.len() as u64));
-        Ok(Coords {
-            axes,
-            count,
-            byte_len: byte_len.ok_or(SparseFault::Overflow)?,
-        })
+        Ok(Coords { axes, count, byte_len: byte_len.ok_or(SparseFault::Overflow)? })
     }
 
     /// The coordinates of values with an array of indices per dimension: COO as SciPy saves it. With one
@@ -112,9 +108,7 @@ impl Coords {
         dense: &[u64],
     ) -> Result<Self, SparseFault> {
         let listed = Coords::listed(indices)?;
-        let area = dense
-            .iter()
-            .try_fold(1, |area: u64, it| area.checked_mul(*it));
+        let area = dense.iter().try_fold(1, |area: u64, it| area.checked_mul(*it));
         let area = area.ok_or(SparseFault::Overflow)?;
         let count = listed.count.checked_mul(area);
         let first = listed.axes.into_iter();
@@ -215,11 +209,7 @@ fn expect(what: &'static str, expected: u64, found: u64) -> Result<(), SparseFau
     if expected == found {
         return Ok(());
     }
-    Err(SparseFault::Count {
-        what,
-        expected,
-        found,
-    })
+    Err(SparseFault::Count { what, expected, found })
 }
 
 impl Source for Coords {

@@ -33,12 +33,7 @@ impl Pointers {
     pub(super) fn new(pointers: Indices, rows: u64, count: u64) -> Result<Self, SparseFault> {
         let expected = rows.checked_add(1).ok_or(SparseFault::Overflow)?;
         expect("pointers", expected, pointers.count())?;
-        Ok(Pointers {
-            pointers,
-            count,
-            firsts: OnceLock::new(),
-            last: Mutex::default(),
-        })
+        Ok(Pointers { pointers, count, firsts: OnceLock::new(), last: Mutex::default() })
     }
 
     /// The first pointer of each block. The first call reads all pointers, and checks them: they begin with
@@ -93,11 +88,7 @@ impl Pointers {
 }
 
 fn pointer(at: u64, found: u64, expected: u64) -> SparseFault {
-    SparseFault::Pointer {
-        at,
-        found,
-        expected,
-    }
+    SparseFault::Pointer { at, found, expected }
 }
 
 impl Axis for Pointers {

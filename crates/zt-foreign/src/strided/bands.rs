@@ -124,12 +124,7 @@ impl Bands {
                 Arc::default()
             }
         };
-        held.push(Entry {
-            key,
-            byte_len,
-            thread,
-            slot: Arc::clone(&slot),
-        });
+        held.push(Entry { key, byte_len, thread, slot: Arc::clone(&slot) });
         slot
     }
 
@@ -161,9 +156,7 @@ fn make_room(held: &mut Vec<Entry>, byte_len: u64, thread: ThreadId) {
     loop {
         let own = || held.iter().filter(|entry| entry.thread == thread);
         // Saturates: what is not read yet is only declared.
-        let bytes = own()
-            .map(|entry| entry.byte_len)
-            .fold(byte_len, u64::saturating_add);
+        let bytes = own().map(|entry| entry.byte_len).fold(byte_len, u64::saturating_add);
         let is_full = own().count() >= PER_THREAD && bytes > BANDS;
         let oldest = held.iter().position(|entry| entry.thread == thread);
         match oldest.filter(|_| is_full) {

@@ -99,9 +99,7 @@ impl Cut {
         }
         place.reverse();
         Band {
-            start: plane
-                .strict_mul(self.plane)
-                .strict_add(first.strict_mul(self.row)),
+            start: plane.strict_mul(self.plane).strict_add(first.strict_mul(self.row)),
             byte_len: rows.strict_mul(self.row),
             rows,
             place,

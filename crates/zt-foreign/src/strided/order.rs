@@ -43,9 +43,7 @@ where
     I: DoubleEndedIterator<Item = (u64, u64)> + Clone,
 {
     let mut restarts = 0u64;
-    let mut outer = steps
-        .clone()
-        .fold(1, |all: u64, (count, _)| all.saturating_mul(count));
+    let mut outer = steps.clone().fold(1, |all: u64, (count, _)| all.saturating_mul(count));
     for (count, from) in steps.rev() {
         outer = outer.checked_div(count).unwrap_or(0);
         let more = count.saturating_sub(1);

@@ -14,11 +14,7 @@ pub struct Step {
 }
 
 impl Step {
-    pub(super) const ONE: Step = Step {
-        count: 1,
-        from: 0,
-        to: 0,
-    };
+    pub(super) const ONE: Step = Step { count: 1, from: 0, to: 0 };
 
     /// Pieces of this step with at most `count` elements each, in order.
     pub(super) fn pieces(self, count: u64) -> impl Iterator<Item = Piece> {
@@ -28,10 +24,7 @@ impl Step {
             Piece {
                 from: self.from.strict_mul(first),
                 to: self.to.strict_mul(first),
-                step: Step {
-                    count: count.min(self.count.strict_sub(first)),
-                    ..self
-                },
+                step: Step { count: count.min(self.count.strict_sub(first)), ..self },
             }
         })
     }
@@ -63,12 +56,7 @@ pub struct Place {
 impl Place {
     /// The first place of these steps, outermost first, at `from` in the base.
     pub fn new(steps: Vec<Step>, from: u64) -> Self {
-        Place {
-            at: vec![0; steps.len()],
-            steps,
-            from,
-            to: 0,
-        }
+        Place { at: vec![0; steps.len()], steps, from, to: 0 }
     }
 
     /// Advances to the next place, and returns whether there is one.
@@ -93,9 +81,7 @@ pub(super) fn scatter(source: &[u8], target: &mut [u8], inner: &Step, run: u64) 
     // A distance beyond memory leads to no second element.
     let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     let (from, run) = (size(inner.from), size(run));
-    let targets = target
-        .chunks_mut(size(inner.to).max(1))
-        .take(size(inner.count));
+    let targets = target.chunks_mut(size(inner.to).max(1)).take(size(inner.count));
     match run {
         1 => scatter_fixed::<1>(source, targets, from),
         2 => scatter_fixed::<2>(source, targets, from),

@@ -32,9 +32,7 @@ impl View {
     /// strides are outermost first. `None` if a byte is beyond 2^64, or if the numbers of strides and
     /// dimensions differ.
     pub fn new(offset: u64, element_len: u64, shape: &[u64], strides: &[u64]) -> Option<Self> {
-        let elements = shape
-            .iter()
-            .try_fold(1u64, |n, count| n.checked_mul(*count))?;
+        let elements = shape.iter().try_fold(1u64, |n, count| n.checked_mul(*count))?;
         let byte_len = elements.checked_mul(element_len)?;
         if shape.len() != strides.len() {
             return None;
@@ -62,13 +60,7 @@ impl View {
         if let Some(inner) = dimensions.pop_if(|inner| inner.stride == element_len) {
             run = run.checked_mul(inner.count)?;
         }
-        Some(View {
-            offset,
-            run,
-            dimensions,
-            byte_len,
-            end,
-        })
+        Some(View { offset, run, dimensions, byte_len, end })
     }
 
     /// A Fortran array: its first dimension is the innermost.
@@ -107,9 +99,7 @@ impl View {
     /// The offset in the base of a band's first element.
     pub(super) fn first_of(&self, band: &Band) -> u64 {
         let axes = band.place.iter().zip(&self.dimensions);
-        axes.fold(self.offset, |first, (at, axis)| {
-            first.strict_add(at.strict_mul(axis.stride))
-        })
+        axes.fold(self.offset, |first, (at, axis)| first.strict_add(at.strict_mul(axis.stride)))
     }
 
     /// The dimensions of a band of `rows`, as steps in the base and in the band, in the order of the
@@ -134,9 +124,7 @@ impl View {
     /// The span of the elements, if they lie in row-major order.
     pub fn as_span(&self) -> Option<Span> {
         let is_plain = self.byte_len == 0 || self.dimensions.is_empty();
-        is_plain
-            .then(|| Span::new(self.offset, self.byte_len))
-            .flatten()
+        is_plain.then(|| Span::new(self.offset, self.byte_len)).flatten()
     }
 
     /// The bytes of all elements.

@@ -32,9 +32,7 @@ impl<'s> Window<'s> {
         let reach = inner.span(0, run).map(Span::byte_len);
         let reads_on = base.is_sequential()
             || is_near(inner.from, run)
-                && next
-                    .zip(reach)
-                    .is_some_and(|(next, reach)| is_near(next.from, reach));
+                && next.zip(reach).is_some_and(|(next, reach)| is_near(next.from, reach));
         Window {
             base,
             run,
@@ -75,11 +73,7 @@ impl<'s> Window<'s> {
 
 /// How many elements of a step are read together if they are not resident.
 pub(super) fn at_once(inner: &Step, run: u64) -> u64 {
-    if is_near(inner.from, run) {
-        WINDOW.checked_div(inner.from).unwrap_or(inner.count)
-    } else {
-        1
-    }
+    if is_near(inner.from, run) { WINDOW.checked_div(inner.from).unwrap_or(inner.count) } else { 1 }
 }
 
 /// Whether runs of `len` bytes that are `distance` apart are near each other.

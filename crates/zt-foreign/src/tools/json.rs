@@ -24,25 +24,17 @@ pub struct JsonFault {
 pub fn parse<'t, S: DeserializeSeed<'t>>(text: &'t str, seed: S) -> Result<S::Value, JsonFault> {
     let mut parser = serde_json::Deserializer::from_str(text);
     let value = seed.deserialize(&mut parser);
-    value
-        .and_then(|value| parser.end().map(|()| value))
-        .map_err(|error| {
-            let position = position(text, &error);
-            JsonFault {
-                error,
-                position,
-                name: None,
-            }
-        })
+    value.and_then(|value| parser.end().map(|()| value)).map_err(|error| {
+        let position = position(text, &error);
+        JsonFault { error, position, name: None }
+    })
 }
 
 /// The offset in `text` at which the parser stopped. Its columns count bytes from 1.
 fn position(text: &str, error: &serde_json::Error) -> usize {
     let lines = text.split_inclusive('\n').map(str::len);
     let before: usize = lines.take(error.line().saturating_sub(1)).sum();
-    before
-        .strict_add(error.column().saturating_sub(1))
-        .min(text.len())
+    before.strict_add(error.column().saturating_sub(1)).min(text.len())
 }
 
 /// The entries of an object in order, with duplicate keys.
@@ -130,11 +122,7 @@ impl JsonFault {
     /// The parser's message without line and column, because the error has the offset.
     pub fn message(&self) -> String {
         let text = self.error.to_string();
-        let position = format!(
-            " at line {} column {}",
-            self.error.line(),
-            self.error.column()
-        );
+        let position = format!(" at line {} column {}", self.error.line(), self.error.column());
         text.strip_suffix(&position).unwrap_or(&text).to_owned()
     }
 }

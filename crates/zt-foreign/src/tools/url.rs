@@ -14,9 +14,7 @@ pub fn is_url(text: &str) -> bool {
     let is_scheme = |scheme: &str| {
         scheme.len() > 1
             && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-            && scheme
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
+            && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
     };
     scheme.is_some_and(is_scheme)
 }
@@ -36,9 +34,8 @@ pub fn beside(path: &Path, name: impl AsRef<OsStr>) -> PathBuf {
 }
 
 /// Schemes of URLs. People forget a slash behind them.
-const SCHEMES: &[&str] = &[
-    "s3", "s3a", "gs", "az", "azure", "abfs", "abfss", "http", "https", "hf",
-];
+const SCHEMES: &[&str] =
+    &["s3", "s3a", "gs", "az", "azure", "abfs", "abfss", "http", "https", "hf"];
 
 /// Whether `text` is a URL, or begins as one does: `s3:/bucket/model.zt`.
 pub fn is_like_url(text: &str) -> bool {
@@ -110,9 +107,7 @@ fn secret_len(url: &str, scheme: &str) -> usize {
         None => authority.rfind('@'),
     };
     // A container of Azure is named like a user.
-    let has_container = ["az", "azure", "abfs", "abfss"]
-        .iter()
-        .any(|it| scheme.ends_with(it));
+    let has_container = ["az", "azure", "abfs", "abfss"].iter().any(|it| scheme.ends_with(it));
     let is_secret =
         |at: &usize| !has_container || url.get(..*at).is_some_and(|it| it.contains(':'));
     last.filter(is_secret).unwrap_or(0)
@@ -126,10 +121,7 @@ mod tests {
     fn signatures_and_passwords_are_not_shown() {
         for (text, clean) in [
             ("no address", "no address"),
-            (
-                "GET https://a.b/c?sig=x&y failed",
-                "GET https://a.b/c?… failed",
-            ),
+            ("GET https://a.b/c?sig=x&y failed", "GET https://a.b/c?… failed"),
             ("(s3://k:secret@b/x)", "(s3://…@b/x)"),
             ("https://token@host/x", "https://…@host/x"),
             ("az://box@acc.net/x", "az://box@acc.net/x"),

@@ -45,10 +45,8 @@ static TYPES: [MlDtype; 13] = [
 
 impl MlDtype {
     /// bf16, which is saved as `V2`.
-    pub const BFLOAT16: MlDtype = MlDtype {
-        name: "bfloat16",
-        meaning: Meaning::Values(DType::BF16, None),
-    };
+    pub const BFLOAT16: MlDtype =
+        MlDtype { name: "bfloat16", meaning: Meaning::Values(DType::BF16, None) };
 
     /// All types that zt supports.
     pub fn all() -> &'static [MlDtype] {

@@ -24,12 +24,7 @@ pub struct Packing {
 impl Packing {
     /// The values of `count` bytes of `base` from `offset` on. The base has them.
     pub fn new(base: Arc<dyn Source>, offset: u64, count: u64, packed: PackedType) -> Self {
-        Packing {
-            base,
-            offset,
-            packed,
-            count,
-        }
+        Packing { base, offset, packed, count }
     }
 }
 
@@ -46,10 +41,7 @@ impl Source for Packing {
         self.base.is_remote()
     }
 
-    #[expect(
-        clippy::arithmetic_side_effects,
-        reason = "all positions are within the source"
-    )]
+    #[expect(clippy::arithmetic_side_effects, reason = "all positions are within the source")]
     fn read_at(&self, mut offset: u64, mut buf: &mut [u8]) -> io::Result<()> {
         end_of_read(self.byte_len(), offset, buf)?;
         let group_len = self.packed.byte_len(GROUP);

@@ -122,10 +122,7 @@ impl Buffer {
             let len = byte_len.min(end.strict_sub(start));
             let next = byte_len.checked_next_multiple_of(Self::APART);
             at = next.and_then(|next| at.checked_add(next)).unwrap_or(end);
-            Buffer {
-                memory: Memory::Part(Arc::clone(&memory), start),
-                byte_len: len,
-            }
+            Buffer { memory: Memory::Part(Arc::clone(&memory), start), byte_len: len }
         };
         byte_lens.map(part)
     }
@@ -136,10 +133,7 @@ impl Buffer {
     /// A copy of bytes in memory. For a length that a file decides, use [`Buffer::try_from_slice`].
     pub(crate) fn copied(bytes: &[u8]) -> Self {
         let words = vec![Word::zeroed(); bytes.len().div_ceil(8)].into();
-        let mut buffer = Buffer {
-            memory: Memory::Words(words),
-            byte_len: bytes.len(),
-        };
+        let mut buffer = Buffer { memory: Memory::Words(words), byte_len: bytes.len() };
         buffer.copy_from_slice(bytes);
         buffer
     }
@@ -184,10 +178,7 @@ impl From<Vec<u8>> for Buffer {
         if !bytes.as_ptr().addr().is_multiple_of(8) {
             return Buffer::copied(&bytes);
         }
-        Buffer {
-            byte_len: bytes.len(),
-            memory: Memory::Bytes(bytes),
-        }
+        Buffer { byte_len: bytes.len(), memory: Memory::Bytes(bytes) }
     }
 }
 

@@ -43,10 +43,7 @@ pub(crate) fn cast(
         }
     });
     let (dtype, logical_type) = to.value_type();
-    Ok(Elements {
-        logical_type,
-        ..Elements::new(dtype, out)
-    })
+    Ok(Elements { logical_type, ..Elements::new(dtype, out) })
 }
 
 /// How the values of a real type are read.
@@ -79,11 +76,7 @@ impl Real {
         if !byte_len.is_multiple_of(value_len) {
             return Err(partial());
         }
-        Ok(Real {
-            decode,
-            dtype: elements.dtype,
-            value_len,
-        })
+        Ok(Real { decode, dtype: elements.dtype, value_len })
     }
 
     /// Calls `take` with the values in `bytes`, [`CHUNK`] at a time.

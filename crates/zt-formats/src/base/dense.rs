@@ -59,10 +59,7 @@ impl<'a> Dense<'a> {
         shape: impl Into<Vec<u64>>,
         elements: impl Into<Elements<'a>>,
     ) -> Result<Self> {
-        let dense = Dense {
-            shape: shape.into(),
-            elements: elements.into(),
-        };
+        let dense = Dense { shape: shape.into(), elements: elements.into() };
         let data = ComponentSignature {
             role: DATA,
             dtype: Some(dense.elements.dtype),

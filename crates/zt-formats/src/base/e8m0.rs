@@ -82,13 +82,7 @@ mod tests {
     fn the_least_values_round_to_the_nearest() {
         let least = f32::from_bits(0x40_0000);
         let code = |value| F8E8M0Fnu::from_f32(value).to_bits();
-        let codes = [
-            f32::from_bits(1),
-            least,
-            1.25 * least,
-            1.5 * least,
-            2.0 * least,
-        ];
+        let codes = [f32::from_bits(1), least, 1.25 * least, 1.5 * least, 2.0 * least];
         assert_eq!(codes.map(code), [0, 0, 0, 1, 1]);
     }
 }

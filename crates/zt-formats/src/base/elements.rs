@@ -41,11 +41,7 @@ pub struct Elements<'a> {
 impl<'a> Elements<'a> {
     /// Elements without a logical type.
     pub fn new(dtype: DType, bytes: impl Into<Bytes<'a>>) -> Self {
-        Elements {
-            dtype,
-            logical_type: None,
-            bytes: bytes.into(),
-        }
+        Elements { dtype, logical_type: None, bytes: bytes.into() }
     }
 
     /// Elements of type `T` with these bytes, which are little-endian.
@@ -58,19 +54,12 @@ impl<'a> Elements<'a> {
 
     /// Other elements of the same type.
     pub fn of_same_type<'b>(&self, bytes: impl Into<Bytes<'b>>) -> Elements<'b> {
-        Elements {
-            dtype: self.dtype,
-            logical_type: self.logical_type.clone(),
-            bytes: bytes.into(),
-        }
+        Elements { dtype: self.dtype, logical_type: self.logical_type.clone(), bytes: bytes.into() }
     }
 
     /// The same elements with a logical type.
     pub fn with_logical_type(self, name: impl Into<Text>) -> Self {
-        Elements {
-            logical_type: Some(name.into()),
-            ..self
-        }
+        Elements { logical_type: Some(name.into()), ..self }
     }
 
     /// The logical type; `None` if there is none or it only repeats the dtype's name.

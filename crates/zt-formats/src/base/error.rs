@@ -394,10 +394,7 @@ impl Violation {
 
     /// This violation as an error of the object as a whole.
     pub const fn of_object(self) -> Error {
-        Error::Malformed {
-            role: None,
-            violation: self,
-        }
+        Error::Malformed { role: None, violation: self }
     }
 
     /// This violation as an error of one component.
@@ -410,10 +407,7 @@ impl SizeMismatch {
     /// Bytes that are not a whole number of values.
     pub(crate) const fn partial(byte_len: usize, value_len: u64) -> Self {
         let byte_len = byte_len as u64;
-        SizeMismatch::Partial {
-            byte_len,
-            value_len,
-        }
+        SizeMismatch::Partial { byte_len, value_len }
     }
 
     /// This mismatch as an error of the object as a whole.

@@ -31,14 +31,8 @@ pub enum FloatType {
 
 impl FloatType {
     /// All types, the widest first.
-    pub const ALL: [Self; 6] = [
-        Self::F64,
-        Self::F32,
-        Self::F16,
-        Self::BF16,
-        Self::F8E4M3Fn,
-        Self::F8E5M2,
-    ];
+    pub const ALL: [Self; 6] =
+        [Self::F64, Self::F32, Self::F16, Self::BF16, Self::F8E4M3Fn, Self::F8E5M2];
 
     /// The type with this name, such as `bf16` or `f8_e4m3fn`.
     pub fn from_name(name: &str) -> Option<Self> {

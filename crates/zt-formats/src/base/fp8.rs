@@ -99,16 +99,8 @@ impl Layout {
         } else {
             round_off(1 << 23 | mantissa, shift + (1 - exponent) as u32)
         };
-        let code = if rounded > self.max_code {
-            self.overflow
-        } else {
-            rounded.to_le_bytes()[0]
-        };
-        if self.unsigned_zero && code == 0 {
-            0
-        } else {
-            code | sign
-        }
+        let code = if rounded > self.max_code { self.overflow } else { rounded.to_le_bytes()[0] };
+        if self.unsigned_zero && code == 0 { 0 } else { code | sign }
     }
 }
 
@@ -120,11 +112,7 @@ const fn round_off(bits: u32, shift: u32) -> u32 {
     let quotient = bits >> shift;
     let rest = bits & ((1 << shift) - 1);
     let half = 1 << (shift - 1);
-    if rest > half || (rest == half && quotient & 1 == 1) {
-        quotient + 1
-    } else {
-        quotient
-    }
+    if rest > half || (rest == half && quotient & 1 == 1) { quotient + 1 } else { quotient }
 }
 
 macro_rules! fp8 {

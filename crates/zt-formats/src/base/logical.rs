@@ -115,12 +115,7 @@ const fn row(
     storage_elements: NonZero<u64>,
     decode: Decode,
 ) -> LogicalType {
-    LogicalType {
-        name: Text::Borrowed(name),
-        dtype,
-        storage_elements,
-        decode,
-    }
+    LogicalType { name: Text::Borrowed(name), dtype, storage_elements, decode }
 }
 
 /// The `index`th `N` bytes. The length of a value ensures that they exist.

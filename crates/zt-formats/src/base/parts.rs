@@ -134,11 +134,7 @@ fn signature<'s>(
         logical_type: elements.logical_type.as_deref(),
         byte_len: Some(elements.bytes.len() as u64),
     });
-    Signature {
-        shape,
-        attributes,
-        components: components.collect(),
-    }
+    Signature { shape, attributes, components: components.collect() }
 }
 
 fn missing(role: &'static str) -> Error {

@@ -39,10 +39,7 @@ impl Places {
         let mut parts = slices.splitn(2, |part| *part == Slice::Ellipsis);
         let before = parts.next().unwrap_or_default();
         let after = parts.next().unwrap_or_default();
-        let expanded = before
-            .iter()
-            .chain(std::iter::repeat_n(&Slice::ALL, whole))
-            .chain(after);
+        let expanded = before.iter().chain(std::iter::repeat_n(&Slice::ALL, whole)).chain(after);
         let axes = shape.iter().enumerate().zip(expanded);
         axes.map(|((axis, &dimension), part)| match *part {
             Slice::Index(index) => Places::index(index, dimension, axis),
@@ -55,13 +52,7 @@ impl Places {
 
     /// All places of a dimension, in order.
     pub(crate) const fn all(dimension: u64) -> Self {
-        Places {
-            dimension,
-            start: 0,
-            step: 1,
-            count: dimension,
-            is_index: false,
-        }
+        Places { dimension, start: 0, step: 1, count: dimension, is_index: false }
     }
 
     fn index(index: i64, dimension: u64, axis: usize) -> Result<Self> {
@@ -71,24 +62,12 @@ impl Places {
             Some(index.unsigned_abs())
         };
         let within = place.filter(|place| *place < dimension);
-        let start = within.ok_or(SliceFault::OutOfRange {
-            axis,
-            index,
-            dimension,
-        })?;
-        Ok(Places {
-            start,
-            count: 1,
-            is_index: true,
-            ..Places::all(dimension)
-        })
+        let start = within.ok_or(SliceFault::OutOfRange { axis, index, dimension })?;
+        Ok(Places { start, count: 1, is_index: true, ..Places::all(dimension) })
     }
 
     /// `start:stop:step`.
-    #[expect(
-        clippy::expect_used,
-        reason = "there are no more places than the dimension has"
-    )]
+    #[expect(clippy::expect_used, reason = "there are no more places than the dimension has")]
     fn range(start: Option<i64>, stop: Option<i64>, step: i64, dimension: u64) -> Result<Self> {
         if step == 0 {
             return Err(SliceFault::ZeroStep.into());
@@ -103,11 +82,7 @@ impl Places {
             let from = if bound < 0 { extent } else { 0 };
             from.strict_add(bound.into()).clamp(lowest, highest)
         };
-        let (first, last) = if forward {
-            (lowest, highest)
-        } else {
-            (highest, lowest)
-        };
+        let (first, last) = if forward { (lowest, highest) } else { (highest, lowest) };
         let start = start.map_or(first, clamp);
         let stop = stop.map_or(last, clamp);
         let distance = stop.strict_sub(start).strict_mul(step.signum().into());
@@ -207,9 +182,7 @@ mod tests {
     #[test]
     fn places_and_positions_are_each_others_inverse() {
         for dimension in 0..7 {
-            let texts = [
-                "", "1", "-1", "::2", "::-1", "4:1:-2", "-3:", "2:2", "9::-3",
-            ];
+            let texts = ["", "1", "-1", "::2", "::-1", "4:1:-2", "-3:", "2:2", "9::-3"];
             for text in texts {
                 let slices = Slice::parse_list(text).unwrap();
                 let Ok(places) = Places::resolve(&slices, &[dimension]) else {

@@ -69,10 +69,7 @@ struct InMemory<'a> {
 impl Parts<'_> {
     /// A reader of these parts, whose elements are borrowed.
     pub fn reader<'r>(&'r self, registry: &'r Registry) -> impl ReadParts<'r> + use<'r> {
-        InMemory {
-            parts: self,
-            registry,
-        }
+        InMemory { parts: self, registry }
     }
 }
 
@@ -121,11 +118,7 @@ pub(crate) fn rows<'a>(
     reader: &mut dyn ReadParts<'a>,
 ) -> Result<Option<Parts<'a>>> {
     let (whole, registry) = (reader.signature(), reader.registry());
-    let mut shape = if format.is_flat() {
-        vec![0]
-    } else {
-        whole.shape.to_vec()
-    };
+    let mut shape = if format.is_flat() { vec![0] } else { whole.shape.to_vec() };
     let mut byte_len = |role: &str, rows: u64| {
         *shape.first_mut()? = rows;
         let mut up_to = whole.clone();

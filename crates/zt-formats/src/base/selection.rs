@@ -61,10 +61,7 @@ impl Selection {
     }
 
     /// The number of elements of the result.
-    #[expect(
-        clippy::expect_used,
-        reason = "`of` refuses arrays of 2^64 elements or more"
-    )]
+    #[expect(clippy::expect_used, reason = "`of` refuses arrays of 2^64 elements or more")]
     pub fn element_count(&self) -> u64 {
         element_count(&self.shape).expect("no more than the array has")
     }
@@ -74,11 +71,7 @@ impl Selection {
     pub fn runs(&self) -> impl Iterator<Item = Run> {
         // One run covers the innermost dimensions that are taken whole, and the one before them if
         // its places are neighbours. The other dimensions count up like an odometer.
-        let mut run = Run {
-            first: 0,
-            count: 1,
-            stride: 1,
-        };
+        let mut run = Run { first: 0, count: 1, stride: 1 };
         let mut outer = self.axes.as_slice();
         while let Some((axis, rest)) = outer.split_last()
             && (axis.places.step() == 1 || axis.places.count() == 1)

@@ -9,9 +9,7 @@ pub fn element_count(shape: &[u64]) -> Option<u64> {
     if shape.contains(&0) {
         return Some(0);
     }
-    shape
-        .iter()
-        .try_fold(1u64, |count, &dimension| count.checked_mul(dimension))
+    shape.iter().try_fold(1u64, |count, &dimension| count.checked_mul(dimension))
 }
 
 /// The length in bytes of a dense array of `shape` with `value_len` bytes for each value; `None` if

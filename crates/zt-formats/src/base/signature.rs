@@ -182,10 +182,7 @@ impl<'a> ComponentSignature<'a> {
     pub fn expect_plain(&self, expected: DType) -> Result<()> {
         let other = self.dtype.filter(|found| *found != expected);
         let violation = match (other, self.logical_type()) {
-            (found @ Some(_), _) => Violation::DType {
-                expected: expected.as_str(),
-                found,
-            },
+            (found @ Some(_), _) => Violation::DType { expected: expected.as_str(), found },
             (None, Some(name)) => Violation::LogicalType {
                 name: Text::Owned(name.to_owned()),
                 expected: None,
@@ -241,10 +238,7 @@ impl<'a> ComponentSignature<'a> {
     fn whole(&self, byte_len: u64, value_len: u64) -> Result<u64> {
         let count = byte_len.checked_div(value_len);
         let count = count.filter(|_| byte_len.is_multiple_of(value_len));
-        let partial = SizeMismatch::Partial {
-            byte_len,
-            value_len,
-        };
+        let partial = SizeMismatch::Partial { byte_len, value_len };
         count.ok_or_else(|| partial.of(self.role.to_owned()))
     }
 }

@@ -38,11 +38,7 @@ pub enum Slice {
 
 impl Slice {
     /// All of a dimension: `:`.
-    pub const ALL: Slice = Slice::Range {
-        start: None,
-        stop: None,
-        step: 1,
-    };
+    pub const ALL: Slice = Slice::Range { start: None, stop: None, step: 1 };
 
     /// Parses a text like `0:4,:,::2,-1`. Spaces are ignored around parts and numbers. An empty
     /// text has no parts.
@@ -95,11 +91,7 @@ impl From<RangeTo<u64>> for Slice {
 
 fn between(start: Option<u64>, stop: Option<u64>) -> Slice {
     let place = |place: u64| i64::try_from(place).unwrap_or(i64::MAX);
-    Slice::Range {
-        start: start.map(place),
-        stop: stop.map(place),
-        step: 1,
-    }
+    Slice::Range { start: start.map(place), stop: stop.map(place), step: 1 }
 }
 
 impl FromStr for Slice {

@@ -33,11 +33,7 @@ impl NumberCode {
         let is_plain = bits & Self::PLAIN != 0;
         let parameter = u32::try_from(bits & !Self::PLAIN).ok()?;
         let most = if is_plain { full } else { full.min(Self::MOST) };
-        (parameter <= most).then_some(NumberCode {
-            parameter,
-            is_plain,
-            full,
-        })
+        (parameter <= most).then_some(NumberCode { parameter, is_plain, full })
     }
 
     fn to_bits(self) -> u64 {
@@ -48,11 +44,7 @@ impl NumberCode {
     /// The shortest code of these numbers.
     fn of(numbers: &[u64], full: u32) -> Self {
         let all = numbers.iter().fold(0, |all, number| all | number);
-        let plain = NumberCode {
-            parameter: bit_len(all),
-            is_plain: true,
-            full,
-        };
+        let plain = NumberCode { parameter: bit_len(all), is_plain: true, full };
         let sum = numbers.iter().fold(0u64, |sum, it| sum.saturating_add(*it));
         let mean = sum.checked_div(numbers.len() as u64).unwrap_or(0);
         let with = |parameter: u32| NumberCode {
@@ -83,9 +75,7 @@ impl NumberCode {
 
     /// Bits that the numbers take.
     fn bits_of(self, numbers: &[u64]) -> u64 {
-        let NumberCode {
-            parameter, full, ..
-        } = self;
+        let NumberCode { parameter, full, .. } = self;
         if self.is_plain {
             return u64::from(parameter).saturating_mul(numbers.len() as u64);
         }
@@ -94,11 +84,7 @@ impl NumberCode {
         let short = u64::from(parameter).saturating_add(1);
         numbers.iter().fold(0, |bits: u64, number| {
             let quotient = number.wrapping_shr(parameter);
-            bits.wrapping_add(if quotient < limit {
-                quotient.wrapping_add(short)
-            } else {
-                escaped
-            })
+            bits.wrapping_add(if quotient < limit { quotient.wrapping_add(short) } else { escaped })
         })
     }
 }
@@ -108,9 +94,7 @@ pub(super) fn estimated_bits(count: u64, sum: u64) -> u64 {
     let mean = sum.checked_div(count).unwrap_or(0);
     let parameter = mean.checked_ilog2().unwrap_or(0);
     let short = u64::from(parameter).saturating_add(1);
-    count
-        .saturating_mul(short)
-        .saturating_add(sum.wrapping_shr(parameter))
+    count.saturating_mul(short).saturating_add(sum.wrapping_shr(parameter))
 }
 
 /// Bits of the number without leading zeros.
@@ -136,11 +120,7 @@ pub(super) struct BitWriter {
 impl BitWriter {
     /// Begins after one byte.
     pub(super) fn new(first: u8) -> Self {
-        BitWriter {
-            bytes: vec![first],
-            pending: 0,
-            count: 0,
-        }
+        BitWriter { bytes: vec![first], pending: 0, count: 0 }
     }
 
     /// The lowest `count` bits of `value`.
@@ -193,8 +173,7 @@ impl BitWriter {
     /// The bytes; the last one is filled up with zeros.
     pub(super) fn finish(mut self) -> Vec<u8> {
         let left = self.count.div_ceil(8);
-        self.bytes
-            .extend(self.pending.to_le_bytes().iter().take(left as usize));
+        self.bytes.extend(self.pending.to_le_bytes().iter().take(left as usize));
         self.bytes
     }
 }
@@ -217,11 +196,7 @@ pub(super) struct BitReader<'a> {
 
 impl<'a> BitReader<'a> {
     pub(super) const fn new(bytes: &'a [u8]) -> Self {
-        BitReader {
-            bytes,
-            pending: 0,
-            count: 0,
-        }
+        BitReader { bytes, pending: 0, count: 0 }
     }
 
     /// Fills up to 56 bits or more, as far as there are bytes.

@@ -77,10 +77,7 @@ impl DeltaCodec {
             DType::BF16 => Some(7),
             _ => None,
         };
-        DeltaCodec {
-            width: dtype.byte_len(),
-            mantissa,
-        }
+        DeltaCodec { width: dtype.byte_len(), mantissa }
     }
 
     /// Bytes of the elements of a stretch; the last one of an array may have fewer.
@@ -152,9 +149,7 @@ impl DeltaCodec {
         let mantissa = match (*method, self.mantissa) {
             (VALUES, _) => {
                 let fits = rest.len() == values.len();
-                return fits
-                    .then(|| values.copy_from_slice(rest))
-                    .ok_or(DeltaFault::Length);
+                return fits.then(|| values.copy_from_slice(rest)).ok_or(DeltaFault::Length);
             }
             (ONE_CLASS, _) => None,
             (BY_EXPONENT, Some(mantissa)) => Some(mantissa),
@@ -325,9 +320,7 @@ fn estimated_len<const W: usize>(mantissa: u32, base: &[[u8; W]], changes: &[Cha
         let gaps = class.elements.saturating_sub(class.changes);
         let plain = class.changes.saturating_mul(bit_len(class.bits).into());
         let steps = estimated_bits(class.changes, class.steps).min(plain);
-        estimated_bits(class.changes, gaps)
-            .saturating_add(steps)
-            .saturating_add(CLASS_BITS)
+        estimated_bits(class.changes, gaps).saturating_add(steps).saturating_add(CLASS_BITS)
     });
     let bits = bits.fold(0, u64::saturating_add);
     usize::try_from(bits >> 3).unwrap_or(usize::MAX)
@@ -458,10 +451,7 @@ const fn class_of(value: u64, mantissa: u32) -> u8 {
     low_byte(value.wrapping_shr(mantissa))
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "the rest is cut off on purpose"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "the rest is cut off on purpose")]
 const fn low_byte(value: u64) -> u8 {
     value as u8
 }

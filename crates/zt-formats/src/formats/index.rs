@@ -34,11 +34,7 @@ pub(crate) fn check_dtype(component: &ComponentSignature<'_>) -> Result<()> {
     // An unknown logical type leaves storage elements that are integers. Codes of FP8 are none.
     let is_plain = component.logical_type();
     let is_plain = is_plain.is_none_or(|name| LogicalType::builtin(name).is_none());
-    if is_integer && is_plain {
-        Ok(())
-    } else {
-        Err(refused(component))
-    }
+    if is_integer && is_plain { Ok(()) } else { Err(refused(component)) }
 }
 
 /// Refuses indices that are not u64. Spec: formats/sparse_csr, formats/sparse_coo.
@@ -137,9 +133,5 @@ pub(crate) fn check_below(
 }
 
 pub(crate) const fn violation(position: u64, value: i128, bound: IndexBound) -> Violation {
-    Violation::IndexValue {
-        position,
-        value,
-        bound,
-    }
+    Violation::IndexValue { position, value, bound }
 }

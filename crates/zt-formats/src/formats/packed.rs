@@ -86,8 +86,7 @@ impl ObjectFormat for PackedFormat {
             let packed = packed.get_mut(..in_memory(byte_len)).unwrap_or_default();
             let values = rest.split_off_mut(..in_memory(count.strict_mul(width)));
             reader.copy(DATA, start, packed)?;
-            self.0
-                .unpack(packed, in_memory(skipped), values.unwrap_or_default());
+            self.0.unpack(packed, in_memory(skipped), values.unwrap_or_default());
         }
         let elements = Elements::new(self.0.dtype(), out);
         Dense::from_elements(selection.shape(), elements).map(Some)
@@ -184,12 +183,7 @@ impl ToObject for Packed<'_> {
     fn to_object(&self) -> Result<NewObject<'_>> {
         let elements = Elements::new(DType::U8, Bytes::Borrowed(&self.bytes));
         let format = self.packed_type.format();
-        Ok(NewObject::new(
-            &self.shape,
-            format,
-            None,
-            [(DATA, elements)],
-        ))
+        Ok(NewObject::new(&self.shape, format, None, [(DATA, elements)]))
     }
 }
 

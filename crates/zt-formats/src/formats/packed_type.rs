@@ -172,17 +172,13 @@ fn each<const BITS: u32, const N: usize>(
 }
 
 /// The inverse of [`each`], from codes.
-#[expect(
-    clippy::arithmetic_side_effects,
-    reason = "shifts by 2, 4 or 6 bits of 32"
-)]
+#[expect(clippy::arithmetic_side_effects, reason = "shifts by 2, 4 or 6 bits of 32")]
 fn join<const BITS: u32>(codes: &[u8], packed: &mut [u8]) {
     let groups = packed.chunks_mut(BITS as usize / 2);
     for (codes, packed) in codes.chunks(GROUP_LEN).zip(groups) {
         let codes = codes.iter().rev();
-        let word = codes.fold(0u32, |word, code| {
-            word << BITS | u32::from(*code) & ((1 << BITS) - 1)
-        });
+        let word =
+            codes.fold(0u32, |word, code| word << BITS | u32::from(*code) & ((1 << BITS) - 1));
         for (packed, byte) in packed.iter_mut().zip(word.to_le_bytes()) {
             *packed = byte;
         }

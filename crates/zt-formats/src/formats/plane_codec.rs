@@ -103,9 +103,8 @@ impl PlaneCodec {
 
     /// The roles of the planes, in order: `plane0`, `plane1`, ...
     pub fn roles(&self) -> &'static [&'static str] {
-        const ROLES: [&str; 8] = [
-            "plane0", "plane1", "plane2", "plane3", "plane4", "plane5", "plane6", "plane7",
-        ];
+        const ROLES: [&str; 8] =
+            ["plane0", "plane1", "plane2", "plane3", "plane4", "plane5", "plane6", "plane7"];
         ROLES.get(..self.plane_count()).unwrap_or(&ROLES)
     }
 

@@ -147,11 +147,7 @@ impl Planes<'_> {
             codec.split(at, &elements.bytes, &mut plane);
             planes.push(Elements::new(DType::U8, plane));
         }
-        Ok(Planes {
-            shape: dense.shape().to_vec(),
-            codec,
-            planes,
-        })
+        Ok(Planes { shape: dense.shape().to_vec(), codec, planes })
     }
 
     /// The dimensions.
@@ -198,11 +194,7 @@ impl<'a> View<'a> for Planes<'a> {
         for role in codec.roles() {
             planes.push(parts.take(role)?);
         }
-        Ok(Planes {
-            shape: parts.shape.into_owned(),
-            codec,
-            planes,
-        })
+        Ok(Planes { shape: parts.shape.into_owned(), codec, planes })
     }
 }
 
@@ -211,11 +203,6 @@ impl ToObject for Planes<'_> {
         let planes = self.planes.iter().map(Elements::borrow);
         let components = self.codec.roles().iter().copied().zip(planes);
         let attributes = Some(self.codec.to_attributes());
-        Ok(NewObject::new(
-            &self.shape,
-            Self::FORMAT,
-            attributes,
-            components,
-        ))
+        Ok(NewObject::new(&self.shape, Self::FORMAT, attributes, components))
     }
 }

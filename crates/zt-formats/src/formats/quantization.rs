@@ -56,13 +56,7 @@ pub struct Packing {
 impl Quantization {
     /// Unsigned values and subtractive zero-points.
     pub const fn new(bits: u32, group_size: u64, packing: Packing) -> Self {
-        Quantization {
-            bits,
-            group_size,
-            packing,
-            signed: false,
-            zero_kind: ZeroKind::Subtractive,
-        }
+        Quantization { bits, group_size, packing, signed: false, zero_kind: ZeroKind::Subtractive }
     }
 
     /// The quantization that the attributes of an object of this shape describe. Other attributes

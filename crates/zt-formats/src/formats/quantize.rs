@@ -103,13 +103,7 @@ impl Scale {
             ZeroKind::Additive => (least, levels),
         };
         let scale = bounded(scale, reach);
-        Scale {
-            scale,
-            zero,
-            zero_kind,
-            least: 0.0,
-            greatest: levels,
-        }
+        Scale { scale, zero, zero_kind, least: 0.0, greatest: levels }
     }
 
     fn quantize(&self, value: f32) -> i64 {
@@ -129,11 +123,7 @@ impl Scale {
 
 /// A scale whose product with `reach` is finite. Values beyond that range are clipped.
 fn bounded(scale: f32, reach: f32) -> f32 {
-    if (scale * reach).is_finite() {
-        scale
-    } else {
-        (f32::MAX / reach).next_down()
-    }
+    if (scale * reach).is_finite() { scale } else { (f32::MAX / reach).next_down() }
 }
 
 /// A scale to divide by. A group of zeros may have any.
@@ -150,9 +140,10 @@ fn pack(quantized: &[i64], bits: u32, packing: Packing) -> Result<Elements<'stat
     let mask = u64::MAX.wrapping_shr(u64::BITS.wrapping_sub(bits));
     for (values, target) in words.zip(out.chunks_exact_mut(width)) {
         // In reverse order: each value shifts the later ones up.
-        let word = values.iter().rev().fold(0u64, |word, value| {
-            word.wrapping_shl(bits) | (value.cast_unsigned() & mask)
-        });
+        let word = values
+            .iter()
+            .rev()
+            .fold(0u64, |word, value| word.wrapping_shl(bits) | (value.cast_unsigned() & mask));
         let bytes = word.to_le_bytes();
         target.copy_from_slice(bytes.get(..width).unwrap_or_default());
     }

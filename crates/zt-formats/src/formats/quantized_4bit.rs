@@ -264,9 +264,5 @@ fn with_dtype<'a>(role: &'static str, elements: Elements<'a>, rows: u64) -> Resu
 
 fn dtype_of(byte_len: u64, rows: u64) -> Option<DType> {
     let numbers_of = |width: u64| rows.checked_mul(width) == Some(byte_len);
-    if numbers_of(4) {
-        Some(DType::F32)
-    } else {
-        numbers_of(2).then_some(DType::F16)
-    }
+    if numbers_of(4) { Some(DType::F32) } else { numbers_of(2).then_some(DType::F16) }
 }

@@ -271,12 +271,12 @@ impl<'a> QuantizedGroup<'a> {
             (false, ZeroKind::Additive) => {
                 self.fill(values, |q, zero: f32, scale| q as f32 * scale + zero)
             }
-            (true, ZeroKind::Subtractive) => self.fill(values, |q, zero: f64, scale| {
-                ((q as f64 - zero) * scale) as f32
-            }),
-            (true, ZeroKind::Additive) => self.fill(values, |q, zero: f64, scale| {
-                (q as f64 * scale + zero) as f32
-            }),
+            (true, ZeroKind::Subtractive) => {
+                self.fill(values, |q, zero: f64, scale| ((q as f64 - zero) * scale) as f32)
+            }
+            (true, ZeroKind::Additive) => {
+                self.fill(values, |q, zero: f64, scale| (q as f64 * scale + zero) as f32)
+            }
         }?;
         let elements = Elements::new(DType::F32, out);
         Ok(Dense::from_checked(self.shape.clone(), elements))
@@ -333,10 +333,7 @@ impl<'a> View<'a> for QuantizedGroup<'a> {
 impl ToObject for QuantizedGroup<'_> {
     fn to_object(&self) -> Result<NewObject<'_>> {
         let zeros = self.zeros.as_ref().map(|zeros| (ZEROS, zeros.borrow()));
-        let components = [
-            (PACKED_WEIGHT, self.packed.borrow()),
-            (SCALES, self.scales.borrow()),
-        ];
+        let components = [(PACKED_WEIGHT, self.packed.borrow()), (SCALES, self.scales.borrow())];
         let attributes = Some(self.quantization.to_attributes());
         let (format, components) = (Self::FORMAT, components.into_iter().chain(zeros));
         Ok(NewObject::new(&self.shape, format, attributes, components))

@@ -85,9 +85,7 @@ impl ObjectFormat for SparseCooFormat {
         places: &[Places],
         reader: &mut dyn ReadParts<'_>,
     ) -> Result<Option<Dense<'static>>> {
-        slice(places, reader, |places, reader| {
-            Coo::read_part(places, reader)?.to_dense()
-        })
+        slice(places, reader, |places, reader| Coo::read_part(places, reader)?.to_dense())
     }
 
     fn expected_len(
@@ -252,22 +250,14 @@ impl<'a> View<'a> for Coo<'a> {
         let coords = parts.take(COORDS)?;
         let coords = read_coords(&parts.shape, coords)?;
         let is_coalesced = parts.attributes.get(IS_COALESCED).and_then(Value::as_bool);
-        Ok(Coo {
-            is_coalesced,
-            shape: parts.shape.into_owned(),
-            values,
-            coords,
-        })
+        Ok(Coo { is_coalesced, shape: parts.shape.into_owned(), values, coords })
     }
 }
 
 impl ToObject for Coo<'_> {
     fn to_object(&self) -> Result<NewObject<'_>> {
         let attributes = self.is_coalesced.map(|is| [(IS_COALESCED, is)].into());
-        let components = [
-            (VALUES, self.values.borrow()),
-            (COORDS, self.coords[..].into()),
-        ];
+        let components = [(VALUES, self.values.borrow()), (COORDS, self.coords[..].into())];
         let format = Self::FORMAT;
         Ok(NewObject::new(&self.shape, format, attributes, components))
     }

@@ -83,9 +83,7 @@ impl ObjectFormat for SparseCsrFormat {
         places: &[Places],
         reader: &mut dyn ReadParts<'_>,
     ) -> Result<Option<Dense<'static>>> {
-        slice(places, reader, |places, reader| {
-            Csr::read_part(places, reader)?.to_dense()
-        })
+        slice(places, reader, |places, reader| Csr::read_part(places, reader)?.to_dense())
     }
 
     fn expected_len(
@@ -146,12 +144,8 @@ impl<'a> Csr<'a> {
         indices: impl Into<Typed<'a, u64>>,
         indptr: impl Into<Typed<'a, u64>>,
     ) -> Result<Self> {
-        let csr = Csr {
-            shape,
-            values: values.into(),
-            indices: indices.into(),
-            indptr: indptr.into(),
-        };
+        let csr =
+            Csr { shape, values: values.into(), indices: indices.into(), indptr: indptr.into() };
         let object = csr.to_object()?;
         Registry::builtin().check(Self::FORMAT, &object.signature())?;
         let [_, cols] = shape;
@@ -261,12 +255,7 @@ impl<'a> View<'a> for Csr<'a> {
         let values = parts.take(VALUES)?;
         let (indices, indptr) =
             read_indices(rows, cols, parts.take(INDICES)?, parts.take(INDPTR)?)?;
-        Ok(Csr {
-            shape,
-            values,
-            indices,
-            indptr,
-        })
+        Ok(Csr { shape, values, indices, indptr })
     }
 }
 

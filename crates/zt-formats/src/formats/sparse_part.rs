@@ -60,11 +60,7 @@ impl Csr<'static> {
         };
         let selected = pointers.read(rows, reader)?;
 
-        let mut found = Columns {
-            indptr: vec![0],
-            columns: Vec::new(),
-            runs: Runs::default(),
-        };
+        let mut found = Columns { indptr: vec![0], columns: Vec::new(), runs: Runs::default() };
         let mut lengths = selected.lengths.into_iter();
         let mut left = 0u64;
         for run in selected.runs.0 {
@@ -128,10 +124,9 @@ impl Coo<'static> {
         let values = Values::new(reader, stored)?;
         let mut runs = Runs::default();
         runs.extend(0..stored)?;
-        let axes = (0u64..).zip(places).map(|(axis, places)| Axis {
-            first: axis.strict_mul(stored),
-            places,
-        });
+        let axes = (0u64..)
+            .zip(places)
+            .map(|(axis, places)| Axis { first: axis.strict_mul(stored), places });
         // A whole dimension selects every value. One that is removed is read all the same: its
         // coordinates are checked here or nowhere.
         let is_read = |axis: &Axis<'_>| !axis.places.is_whole() || axis.places.is_index();
@@ -223,11 +218,9 @@ impl Indices {
         for run in &runs.0 {
             let range = first.strict_add(run.start)..first.strict_add(run.end);
             let limit = places.dimension();
-            self.each(reader, range, limit, |position, coord| {
-                match places.position(coord) {
-                    Some(place) => found(position.strict_sub(first), place),
-                    None => Ok(()),
-                }
+            self.each(reader, range, limit, |position, coord| match places.position(coord) {
+                Some(place) => found(position.strict_sub(first), place),
+                None => Ok(()),
             })?;
         }
         Ok(())
@@ -253,10 +246,7 @@ impl Pointers {
             let expected = self.rows.saturating_add(1);
             return Err(SizeMismatch::Elements { expected, found }.of(INDPTR));
         }
-        let mut selected = Rows {
-            lengths: Vec::new(),
-            runs: Runs::default(),
-        };
+        let mut selected = Rows { lengths: Vec::new(), runs: Runs::default() };
         // The previous row that was read, and the range of its values.
         let mut before: Option<(u64, Range<u64>)> = None;
         let is_contiguous = rows.step() == 1;
@@ -271,40 +261,39 @@ impl Pointers {
                 Err(violation(position, value.into(), bound).of(INDPTR))
             };
             let last = self.rows;
-            self.indices
-                .each(reader, pointers, limit, |position, pointer| {
-                    let only = match position {
-                        0 => Some(0),
-                        _ if position == last => Some(stored),
-                        _ => None,
+            self.indices.each(reader, pointers, limit, |position, pointer| {
+                let only = match position {
+                    0 => Some(0),
+                    _ if position == last => Some(stored),
+                    _ => None,
+                };
+                if let Some(only) = only.filter(|only| *only != pointer) {
+                    return fault(position, pointer, IndexBound::Exactly(only));
+                }
+                let Some(begin) = start.replace(pointer) else {
+                    // The rows in between were not read, but pointers must not decrease there.
+                    return match &before {
+                        Some((other, range)) if *other < position && pointer < range.end => {
+                            fault(position, pointer, IndexBound::AtLeast(range.end))
+                        }
+                        _ => Ok(()),
                     };
-                    if let Some(only) = only.filter(|only| *only != pointer) {
-                        return fault(position, pointer, IndexBound::Exactly(only));
-                    }
-                    let Some(begin) = start.replace(pointer) else {
-                        // The rows in between were not read, but pointers must not decrease there.
-                        return match &before {
-                            Some((other, range)) if *other < position && pointer < range.end => {
-                                fault(position, pointer, IndexBound::AtLeast(range.end))
-                            }
-                            _ => Ok(()),
-                        };
-                    };
-                    if pointer < begin {
-                        return fault(position, pointer, IndexBound::AtLeast(begin));
-                    }
-                    let row = position.strict_sub(1);
-                    if let Some((other, range)) = &before
-                        && *other > row
-                        && pointer > range.start
-                    {
-                        return fault(*other, range.start, IndexBound::AtLeast(pointer));
-                    }
-                    push(&mut selected.lengths, pointer.strict_sub(begin))?;
-                    selected.runs.extend(begin..pointer)?;
-                    before = Some((row, begin..pointer));
-                    Ok(())
-                })?;
+                };
+                if pointer < begin {
+                    return fault(position, pointer, IndexBound::AtLeast(begin));
+                }
+                let row = position.strict_sub(1);
+                if let Some((other, range)) = &before
+                    && *other > row
+                    && pointer > range.start
+                {
+                    return fault(*other, range.start, IndexBound::AtLeast(pointer));
+                }
+                push(&mut selected.lengths, pointer.strict_sub(begin))?;
+                selected.runs.extend(begin..pointer)?;
+                before = Some((row, begin..pointer));
+                Ok(())
+            })?;
             at = at.strict_add(count);
         }
         Ok(selected)

@@ -30,15 +30,9 @@ fn four_bit_values_are_packed_across_rows_with_a_scale_for_each() {
     assert_eq!(view.scale().dtype, DType::F32);
     assert_eq!(view.zero_point().dtype, DType::F16);
     let object = view.to_object().unwrap();
-    assert_eq!(
-        Quantized4Bit::from_parts(object.into_parts()).unwrap(),
-        view
-    );
+    assert_eq!(Quantized4Bit::from_parts(object.into_parts()).unwrap(), view);
     let dense = view.to_dense().unwrap();
-    assert_eq!(
-        *dense.as_slice::<f32>().unwrap(),
-        [0.0, 1.0, 2.0, 1.0, 1.5, 2.0]
-    );
+    assert_eq!(*dense.as_slice::<f32>().unwrap(), [0.0, 1.0, 2.0, 1.0, 1.5, 2.0]);
 }
 
 #[test]
@@ -68,9 +62,7 @@ fn four_bit_components_have_the_lengths_of_the_shape() {
     assert_eq!(code(parts), on("missing-component", "scale"));
     let mut parts = four_bit(&[0; 8], &[0; 8]);
     parts.take("scale").unwrap();
-    parts
-        .elements
-        .push(("scale".into(), Elements::from(vec![1f32; 3])));
+    parts.elements.push(("scale".into(), Elements::from(vec![1f32; 3])));
     assert_eq!(code(parts), on(MISMATCH, "scale"));
 }
 
@@ -79,10 +71,7 @@ fn four_bit_components_have_the_lengths_of_the_shape() {
 fn zero_points_of_one_byte_are_u8() {
     let mut parts = four_bit(&[0, 0, 0, 0x3f, 0, 0, 0x80, 0x3f], &[8, 0]);
     parts.elements[0].1 = Elements::from(vec![0x08u8, 0xf7, 0x21]);
-    let dense = Quantized4Bit::from_parts(parts)
-        .unwrap()
-        .to_dense()
-        .unwrap();
+    let dense = Quantized4Bit::from_parts(parts).unwrap().to_dense().unwrap();
     let expected = [0.0, -4.0, -0.5, 15.0, 1.0, 2.0];
     assert_eq!(*dense.as_slice::<f32>().unwrap(), expected);
 }
@@ -92,15 +81,9 @@ fn a_4_bit_array_is_made_of_its_parts_and_held_to_their_lengths() {
     let array = Quantized4Bit::new([2, 3], &[0x21, 0x43, 0x65], &[1.0f32, 0.5], &[1.0f32, 2.0]);
     let array = array.unwrap();
     let dense = array.to_dense().unwrap();
-    assert_eq!(
-        *dense.as_slice::<f32>().unwrap(),
-        [0.0, 1.0, 2.0, 1.0, 1.5, 2.0]
-    );
+    assert_eq!(*dense.as_slice::<f32>().unwrap(), [0.0, 1.0, 2.0, 1.0, 1.5, 2.0]);
     let object = array.to_object().unwrap();
-    assert_eq!(
-        Quantized4Bit::from_parts(object.into_parts()).unwrap(),
-        array
-    );
+    assert_eq!(Quantized4Bit::from_parts(object.into_parts()).unwrap(), array);
     let short = Quantized4Bit::new([2, 3], &[0x21, 0x43], &[1.0f32, 0.5], &[1.0f32, 2.0]);
     assert_eq!(short.unwrap_err().code(), "shape-size-mismatch");
     let one_row = Quantized4Bit::new([2, 3], &[0, 0, 0], &[1.0f32], &[1.0f32, 2.0]);

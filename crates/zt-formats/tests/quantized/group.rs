@@ -39,9 +39,7 @@ fn refusal(parts: Parts<'_>) -> (&'static str, Option<String>) {
 fn the_worked_example_is_right() {
     let registry = Registry::builtin();
     let mut parts = example();
-    registry
-        .check("quantized_group", &parts.signature())
-        .unwrap();
+    registry.check("quantized_group", &parts.signature()).unwrap();
     parts.take("zeros").unwrap();
     let group = QuantizedGroup::from_parts(parts).unwrap();
     assert_eq!(group.quantization().bits, 4);
@@ -93,11 +91,7 @@ fn attributes_are_of_their_type_and_range() {
         "9_per_i32",
         "4294967304_per_i32",
     ] {
-        assert_eq!(
-            refusal(with_attribute("packing", text)),
-            attribute,
-            "{text}"
-        );
+        assert_eq!(refusal(with_attribute("packing", text)), attribute, "{text}");
     }
     assert_eq!(refusal(with_attribute("packing", 8u64)), attribute);
     assert_eq!(refusal(with_attribute("signed", 1u64)), attribute);
@@ -156,10 +150,7 @@ fn components_have_types_that_the_arithmetic_knows() {
     let zeros = with("zeros", vec![true; 32]);
     assert_eq!(refusal(zeros), on("dtype", "zeros"));
     let scales = with("scales", vec![F8E4M3Fn::MAX; 32]);
-    let dense = QuantizedGroup::from_parts(scales)
-        .unwrap()
-        .to_dense()
-        .unwrap();
+    let dense = QuantizedGroup::from_parts(scales).unwrap().to_dense().unwrap();
     assert_eq!(dense.as_slice::<f32>().unwrap()[0], -448.0);
     for role in ["packed_weight", "scales"] {
         let mut parts = example();
@@ -175,9 +166,7 @@ fn an_unknown_logical_type_makes_lengths_unknowable() {
     let packed = Elements::from(vec![0i32; 7]).with_logical_type("u4x2");
     let mut parts = with("packed_weight", packed);
     parts.take("zeros").unwrap();
-    parts
-        .elements
-        .push(("zeros".into(), Elements::from(vec![1f32; 16])));
+    parts.elements.push(("zeros".into(), Elements::from(vec![1f32; 16])));
     let registry = Registry::builtin();
     let signature = parts.signature();
     registry.check("quantized_group", &signature).unwrap();
@@ -202,10 +191,7 @@ fn values<'a>(
 
 #[test]
 fn the_first_value_is_in_the_lowest_bits_and_unused_bits_are_ignored() {
-    let ten_of_three = Packing {
-        per_word: 10,
-        dtype: DType::U32,
-    };
+    let ten_of_three = Packing { per_word: 10, dtype: DType::U32 };
     let quantization = Quantization::new(3, 4, ten_of_three);
     let word = 0b11_111_110_101_100_011_010_001_000_111_110u32;
     assert_eq!(
@@ -216,48 +202,27 @@ fn the_first_value_is_in_the_lowest_bits_and_unused_bits_are_ignored() {
 
 #[test]
 fn signed_values_are_twos_complement() {
-    let packing = Packing {
-        per_word: 2,
-        dtype: DType::I8,
-    };
+    let packing = Packing { per_word: 2, dtype: DType::I8 };
     let mut quantization = Quantization::new(4, 4, packing);
     quantization.signed = true;
     let packed = vec![0x87u8.cast_signed(), 0x1f];
-    assert_eq!(
-        values(quantization, packed, 4, &[0.5], None),
-        [3.5, -4.0, -0.5, 0.5]
-    );
-    let whole = Packing {
-        per_word: 1,
-        dtype: DType::I64,
-    };
+    assert_eq!(values(quantization, packed, 4, &[0.5], None), [3.5, -4.0, -0.5, 0.5]);
+    let whole = Packing { per_word: 1, dtype: DType::I64 };
     let mut quantization = Quantization::new(32, 4, whole);
-    assert_eq!(
-        values(quantization, vec![-1i64], 1, &[1.0], None),
-        [4_294_967_296.0]
-    );
+    assert_eq!(values(quantization, vec![-1i64], 1, &[1.0], None), [4_294_967_296.0]);
     quantization.signed = true;
     assert_eq!(values(quantization, vec![-1i64], 1, &[1.0], None), [-1.0]);
 }
 
 #[test]
 fn zero_points_are_subtracted_before_the_scale_or_added_after_it() {
-    let packing = Packing {
-        per_word: 2,
-        dtype: DType::U8,
-    };
+    let packing = Packing { per_word: 2, dtype: DType::U8 };
     let mut quantization = Quantization::new(4, 2, packing);
     let zeros = Some(&[8.0, 1.0][..]);
     let packed = || vec![0xf0u8, 0x21];
-    assert_eq!(
-        values(quantization, packed(), 4, &[0.5, 2.0], zeros),
-        [-4.0, 3.5, 0.0, 2.0]
-    );
+    assert_eq!(values(quantization, packed(), 4, &[0.5, 2.0], zeros), [-4.0, 3.5, 0.0, 2.0]);
     quantization.zero_kind = ZeroKind::Additive;
-    assert_eq!(
-        values(quantization, packed(), 4, &[0.5, 2.0], zeros),
-        [8.0, 15.5, 3.0, 5.0]
-    );
+    assert_eq!(values(quantization, packed(), 4, &[0.5, 2.0], zeros), [8.0, 15.5, 3.0, 5.0]);
     // No fused step: 15 * 0.1 rounds to 1.5 before 1.5 is subtracted.
     let dense = values(quantization, vec![0xffu8], 1, &[0.1], Some(&[-1.5]));
     assert_eq!(dense, [15f32 * 0.1 - 1.5]);
@@ -265,52 +230,31 @@ fn zero_points_are_subtracted_before_the_scale_or_added_after_it() {
 
 #[test]
 fn a_group_may_be_larger_than_the_array() {
-    let packing = Packing {
-        per_word: 2,
-        dtype: DType::U8,
-    };
+    let packing = Packing { per_word: 2, dtype: DType::U8 };
     let quantization = Quantization::new(4, 128, packing);
-    assert_eq!(
-        values(quantization, vec![0x21u8, 3], 3, &[1.0], None),
-        [1.0, 2.0, 3.0]
-    );
+    assert_eq!(values(quantization, vec![0x21u8, 3], 3, &[1.0], None), [1.0, 2.0, 3.0]);
     assert_eq!(values(quantization, Vec::<u8>::new(), 0, &[], None), []);
 }
 
 #[test]
 fn values_that_are_not_finite_are_refused() {
-    let packing = Packing {
-        per_word: 2,
-        dtype: DType::U8,
-    };
+    let packing = Packing { per_word: 2, dtype: DType::U8 };
     let quantization = Quantization::new(4, 2, packing);
     let quantize = |shape: [u64; 1], values: &[f32], quantization| -> Result<(), Error> {
         QuantizedGroup::quantize(shape, values, quantization).map(drop)
     };
-    assert_eq!(
-        quantize([2], &[1.0], quantization).unwrap_err().code(),
-        MISMATCH
-    );
+    assert_eq!(quantize([2], &[1.0], quantization).unwrap_err().code(), MISMATCH);
     let error = quantize([2], &[1.0, f32::NAN], quantization).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "value 1 is not finite and cannot be quantized"
-    );
+    assert_eq!(error.to_string(), "value 1 is not finite and cannot be quantized");
     let mut one_bit = Quantization::new(1, 2, packing);
     assert_eq!(quantize([2], &[0.0, 1.0], one_bit), Ok(()));
     one_bit.signed = true;
-    assert_eq!(
-        quantize([2], &[0.0, 1.0], one_bit).unwrap_err().code(),
-        "attribute"
-    );
+    assert_eq!(quantize([2], &[0.0, 1.0], one_bit).unwrap_err().code(), "attribute");
 }
 
 #[test]
 fn finite_values_stay_finite() {
-    let packing = Packing {
-        per_word: 2,
-        dtype: DType::U8,
-    };
+    let packing = Packing { per_word: 2, dtype: DType::U8 };
     let extremes = [f32::MAX, f32::MIN, 1e-45, f32::MAX];
     for (bits, signed, zero_kind) in [
         (4, true, ZeroKind::Subtractive),
@@ -319,11 +263,8 @@ fn finite_values_stay_finite() {
         (1, false, ZeroKind::Additive),
         (4, false, ZeroKind::Additive),
     ] {
-        let quantization = Quantization {
-            signed,
-            zero_kind,
-            ..Quantization::new(bits, 2, packing)
-        };
+        let quantization =
+            Quantization { signed, zero_kind, ..Quantization::new(bits, 2, packing) };
         let array = QuantizedGroup::quantize([4], &extremes, quantization).unwrap();
         let dense = array.to_dense().unwrap();
         let values = dense.as_slice::<f32>().unwrap();
@@ -339,28 +280,14 @@ fn finite_values_stay_finite() {
 
 #[test]
 fn the_scale_is_the_distance_of_two_levels() {
-    let packing = Packing {
-        per_word: 2,
-        dtype: DType::U8,
-    };
+    let packing = Packing { per_word: 2, dtype: DType::U8 };
     let plain = Quantization::new(4, 2, packing);
-    let signed = Quantization {
-        signed: true,
-        ..plain
-    };
-    let additive = Quantization {
-        zero_kind: ZeroKind::Additive,
-        ..plain
-    };
+    let signed = Quantization { signed: true, ..plain };
+    let additive = Quantization { zero_kind: ZeroKind::Additive, ..plain };
     for (quantization, values, scales, zeros) in [
         (signed, [7.0, -3.0, 0.0, 14.0], [1.0, 2.0], None),
         (plain, [-5.0, 10.0, 0.0, 30.0], [1.0, 2.0], Some([5.0, 0.0])),
-        (
-            additive,
-            [10.0, 25.0, 30.0, 60.0],
-            [1.0, 2.0],
-            Some([10.0, 30.0]),
-        ),
+        (additive, [10.0, 25.0, 30.0, 60.0], [1.0, 2.0], Some([10.0, 30.0])),
         // Zeros may have any scale except zero.
         (signed, [0.0; 4], [1.0; 2], None),
     ] {
@@ -385,39 +312,26 @@ fn the_examples_of_the_page_are_right() {
     let zeros = [8u8, 8];
     let zeros = Some(Elements::from(&zeros));
     let group = QuantizedGroup::new([2, 8], quantization, &words, &scales, zeros).unwrap();
-    let expected: Vec<f32> = (-8i8..8)
-        .map(|q| f32::from(q) * if q < 0 { 0.5 } else { 0.25 })
-        .collect();
-    assert_eq!(
-        *group.to_dense().unwrap().as_slice::<f32>().unwrap(),
-        expected
-    );
+    let expected: Vec<f32> =
+        (-8i8..8).map(|q| f32::from(q) * if q < 0 { 0.5 } else { 0.25 }).collect();
+    assert_eq!(*group.to_dense().unwrap().as_slice::<f32>().unwrap(), expected);
 
     let mut quantization = Quantization::new(4, 3, "2_per_u8".parse().unwrap());
     quantization.signed = true;
     quantization.zero_kind = ZeroKind::Additive;
-    assert_eq!(
-        values(quantization, &[0x8fu8, 1], 3, &[0.5], Some(&[1.0])),
-        [0.5, -3.0, 1.5]
-    );
+    assert_eq!(values(quantization, &[0x8fu8, 1], 3, &[0.5], Some(&[1.0])), [0.5, -3.0, 1.5]);
 }
 
 #[test]
 fn scales_of_f64_are_rounded_only_with_the_value() {
-    let packing = Packing {
-        per_word: 1,
-        dtype: DType::U8,
-    };
+    let packing = Packing { per_word: 1, dtype: DType::U8 };
     let mut quantization = Quantization::new(8, 2, packing);
     for (zero_kind, expected) in [(ZeroKind::Subtractive, 12.4f32), (ZeroKind::Additive, 15.7)] {
         quantization.zero_kind = zero_kind;
         let zeros = Elements::from(vec![3i64]);
         let wide =
             QuantizedGroup::new([1], quantization, &[127u8], &[0.1f64], Some(zeros)).unwrap();
-        assert_eq!(
-            *wide.to_dense().unwrap().as_slice::<f32>().unwrap(),
-            [expected]
-        );
+        assert_eq!(*wide.to_dense().unwrap().as_slice::<f32>().unwrap(), [expected]);
     }
 }
 
@@ -426,17 +340,9 @@ fn errors_of_attributes_give_the_allowed_range() {
     let long = "8_per_i32 and what a file may say after that, for as long as it likes";
     for (name, value, words) in [
         ("bits", Value::from(0u64), "is 0, not in 1..=32"),
-        (
-            "bits",
-            Value::from(1u64 << 32 | 4),
-            "is 4294967300, not in 1..=32",
-        ),
+        ("bits", Value::from(1u64 << 32 | 4), "is 4294967300, not in 1..=32"),
         ("bits", Value::from("4"), "is not an unsigned integer"),
-        (
-            "group_size",
-            Value::from(0u64),
-            "is 0, not in 1..=2147483647",
-        ),
+        ("group_size", Value::from(0u64), "is 0, not in 1..=2147483647"),
         ("packing", Value::from("9_per_i32"), "is 9, not in 1..=8"),
         (
             "packing",
@@ -451,11 +357,7 @@ fn errors_of_attributes_give_the_allowed_range() {
         ),
         ("packing", Value::from(8u64), "is not a text"),
         ("signed", Value::from(1u64), "is not a bool"),
-        (
-            "zero_kind",
-            Value::from("Additive"),
-            "is \"Additive\", not subtractive or additive",
-        ),
+        ("zero_kind", Value::from("Additive"), "is \"Additive\", not subtractive or additive"),
     ] {
         let error = QuantizedGroup::from_parts(with_attribute(name, value)).unwrap_err();
         assert_eq!(error.to_string(), format!("attribute `{name}`: {words}"));
@@ -472,18 +374,9 @@ fn parameters_must_fit_the_word() {
             of(4, 8, 8, DType::F32),
             "attribute `packing`: is \"8_per_f32\", not <n>_per_<integer dtype>, such as 8_per_i32",
         ),
-        (
-            of(16, 8, 1, DType::U8),
-            "attribute `bits`: is 16, not in 1..=8",
-        ),
-        (
-            of(4, 8, 0, DType::U8),
-            "attribute `packing`: is 0, not in 1..=2",
-        ),
-        (
-            of(4, 0, 2, DType::U8),
-            "attribute `group_size`: is 0, not in 1..=2147483647",
-        ),
+        (of(16, 8, 1, DType::U8), "attribute `bits`: is 16, not in 1..=8"),
+        (of(4, 8, 0, DType::U8), "attribute `packing`: is 0, not in 1..=2"),
+        (of(4, 0, 2, DType::U8), "attribute `group_size`: is 0, not in 1..=2147483647"),
     ] {
         let error = quantization.check(8).unwrap_err();
         assert_eq!((error.code(), &error.to_string()[..]), ("attribute", words));

@@ -19,10 +19,7 @@ fn cut<'a>(format: &str, parts: &'a Parts<'_>, rows: u64) -> [Parts<'a>; 2] {
         let shape = |rows| [&[rows], &parts.shape[1..]].concat();
         let of = |role: &str, rows| {
             let shape = shape(rows);
-            let signature = Signature {
-                shape: &shape,
-                ..parts.signature()
-            };
+            let signature = Signature { shape: &shape, ..parts.signature() };
             let len = format.expected_len(role, &signature, &registry).unwrap();
             usize::try_from(len).unwrap()
         };
@@ -94,10 +91,7 @@ fn a_scalar_has_no_rows_to_cut_and_rows_of_nothing_fill_no_word() {
     let registry = Registry::builtin();
     let parts = example();
     let unit = |format, shape| {
-        let signature = Signature {
-            shape,
-            ..parts.signature()
-        };
+        let signature = Signature { shape, ..parts.signature() };
         let format = registry.format(format).unwrap();
         format.row_unit(&signature, &registry)
     };

@@ -30,10 +30,7 @@ fn cases(expect: &str) -> Vec<(String, Json, Vec<u8>)> {
     let mut cases = Vec::new();
     for entry in fs::read_dir(folder()).unwrap() {
         let path = entry.unwrap().path();
-        if path
-            .extension()
-            .is_some_and(|extension| extension == "json")
-        {
+        if path.extension().is_some_and(|extension| extension == "json") {
             let truth: Json = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
             let bytes = fs::read(path.with_extension("gguf")).unwrap();
             if truth["expect"] == expect {
@@ -95,14 +92,10 @@ fn there_and_back(file: &File, lossy: bool) -> Vec<u8> {
         if let Some(attributes) = file.attributes()? {
             writer.set_attributes(attributes);
         }
-        file.entries()
-            .into_iter()
-            .try_for_each(|entry| writer.copy(entry.name(), &entry.tensor()?))
+        file.entries().into_iter().try_for_each(|entry| writer.copy(entry.name(), &entry.tensor()?))
     });
     assert_eq!(content(&ours), content(file));
-    to(&ConvertOptions::new(GGUF).lossy(lossy), &ours)
-        .unwrap()
-        .0
+    to(&ConvertOptions::new(GGUF).lossy(lossy), &ours).unwrap().0
 }
 
 fn sha256(bytes: &[u8]) -> String {
@@ -120,11 +113,7 @@ fn tensors_have_the_shapes_and_values_of_the_ground_truth() {
             let shape: Vec<u64> = serde_json::from_value(truth["shape"].clone()).unwrap();
             assert_eq!(tensor.shape(), shape, "{case}: {name}");
             if let Some(sum) = truth["sha256"].as_str() {
-                assert_eq!(
-                    sha256(&tensor.bytes("data").unwrap()),
-                    sum,
-                    "{case}: {name}"
-                );
+                assert_eq!(sha256(&tensor.bytes("data").unwrap()), sum, "{case}: {name}");
             }
             if let Some(sum) = truth["dense_f32_sha256"].as_str() {
                 let dense = tensor.to_dense().unwrap();
@@ -179,24 +168,16 @@ fn files_of_another_layout_come_back_with_equal_values_and_metadata() {
 #[test]
 fn metadata_become_attributes_and_keep_their_types_and_order() {
     for name in ["metadata_little", "metadata_big", "empty_array"] {
-        let (_, truth, bytes) = cases("read")
-            .into_iter()
-            .find(|case| case.0 == name)
-            .unwrap();
+        let (_, truth, bytes) = cases("read").into_iter().find(|case| case.0 == name).unwrap();
         let attributes = opened(bytes).attributes().unwrap().unwrap();
         let wanted = truth["attributes"].as_object().unwrap();
         for (key, value) in wanted {
             assert!(is(attributes.get(key).unwrap(), value), "{name}: {key}");
         }
-        let types = attributes
-            .get("gguf.types")
-            .and_then(Value::as_array)
-            .unwrap();
+        let types = attributes.get("gguf.types").and_then(Value::as_array).unwrap();
         assert_eq!(types.len() + 1, attributes.len());
         for (item, (key, _)) in types.iter().zip(&attributes) {
-            let [listed, value_type] = item.as_array().unwrap() else {
-                panic!("{item:?}")
-            };
+            let [listed, value_type] = item.as_array().unwrap() else { panic!("{item:?}") };
             assert_eq!(listed, key);
             if let Some(wanted) = truth["attribute_types"][key.as_str().unwrap()].as_str() {
                 assert_eq!(value_type.as_str(), Some(wanted));
@@ -221,10 +202,7 @@ fn is(value: &Value, truth: &Json) -> bool {
         (Value::Bool(bool), truth) => truth.as_bool() == Some(*bool),
         (Value::Text(text), truth) => truth.as_str() == Some(text),
         (value, truth) => {
-            let truth = truth
-                .as_i64()
-                .map(i128::from)
-                .or(truth.as_u64().map(i128::from));
+            let truth = truth.as_i64().map(i128::from).or(truth.as_u64().map(i128::from));
             truth.is_some() && value.as_i128() == truth
         }
     }
@@ -250,11 +228,7 @@ fn broken_headers_are_refused_with_the_code_of_their_rule() {
                 let (_, code) = expected.unwrap_or_else(|| panic!("{name} opens"));
                 let entries = file.entries();
                 let faults = entries.iter().filter_map(|entry| entry.fault());
-                assert_eq!(
-                    faults.map(zt::Error::code).collect::<Vec<_>>(),
-                    [*code],
-                    "{name}"
-                );
+                assert_eq!(faults.map(zt::Error::code).collect::<Vec<_>>(), [*code], "{name}");
             }
             Err(error) => {
                 let expected = match name.as_str() {
@@ -300,9 +274,7 @@ fn pair(key: &[u8], id: u32, value: &[u8]) -> Vec<u8> {
 fn tensor(name: &str, dimensions: &[u64], id: u32, offset: u64) -> Vec<u8> {
     let mut bytes = string(name.as_bytes());
     bytes.extend((dimensions.len() as u32).to_le_bytes());
-    dimensions
-        .iter()
-        .for_each(|dimension| bytes.extend(dimension.to_le_bytes()));
+    dimensions.iter().for_each(|dimension| bytes.extend(dimension.to_le_bytes()));
     bytes.extend(id.to_le_bytes());
     bytes.extend(offset.to_le_bytes());
     bytes
@@ -397,15 +369,9 @@ fn scalars_and_empty_tensors_are_read() {
     bytes.resize(bytes.len().next_multiple_of(32), 0);
     bytes.extend(1.5f32.to_le_bytes());
     let file = opened(bytes);
-    assert_eq!(
-        file.tensor("scalar").unwrap().to_vec::<f32>().unwrap(),
-        [1.5]
-    );
+    assert_eq!(file.tensor("scalar").unwrap().to_vec::<f32>().unwrap(), [1.5]);
     assert_eq!(file.tensor("empty").unwrap().shape(), [0]);
-    assert_eq!(
-        file.tensor("blocks").unwrap().to_dense().unwrap().shape(),
-        [0, 32]
-    );
+    assert_eq!(file.tensor("blocks").unwrap().to_dense().unwrap().shape(), [0, 32]);
     let back = opened(there_and_back(&file, false));
     assert_eq!(content(&back), content(&file));
 }
@@ -427,20 +393,13 @@ fn a_tensor_after_one_of_unknown_length_begins_at_its_offset() {
     }
     // Both leave the file, so both are faulty.
     let cut = self::opened(file(1 << 40));
-    let faults = cut
-        .entries()
-        .iter()
-        .filter(|entry| entry.fault().is_some())
-        .count();
+    let faults = cut.entries().iter().filter(|entry| entry.fault().is_some()).count();
     assert_eq!(faults, 2);
 }
 
 #[test]
 fn a_file_that_is_cut_keeps_the_tensors_before_the_cut() {
-    let (_, truth, bytes) = cases("read")
-        .into_iter()
-        .find(|case| case.0 == "quant_mixed")
-        .unwrap();
+    let (_, truth, bytes) = cases("read").into_iter().find(|case| case.0 == "quant_mixed").unwrap();
     let count = truth["objects"].as_object().unwrap().len();
     let file = opened(bytes[..bytes.len() - 600].to_vec());
     let entries = file.entries();

@@ -22,15 +22,9 @@ fn lossy(input: &File, object: Option<&str>, left: usize) {
 fn warned(input: &File, options: &ConvertOptions<'_>, object: Option<&str>, left: usize) {
     let (bytes, mut summary) = to(options, input).unwrap();
     assert_eq!(opened(bytes).len(), left);
-    summary
-        .warnings
-        .retain(|warning| warning.code != "architecture");
+    summary.warnings.retain(|warning| warning.code != "architecture");
     let warnings = &summary.warnings;
-    assert!(
-        warnings
-            .iter()
-            .all(|warning| warning.object.as_deref() == object)
-    );
+    assert!(warnings.iter().all(|warning| warning.object.as_deref() == object));
     assert!(!warnings.is_empty());
 }
 
@@ -57,33 +51,13 @@ fn a_file_that_llama_cpp_cannot_load_is_a_warning() {
 #[test]
 fn what_gguf_cannot_represent_is_a_loss() {
     let long = "n".repeat(64);
-    lossy(
-        &ours(|w| w.add(&long, &Dense::from_slice(&[1], &[1f32])?)),
-        Some(&long),
-        0,
-    );
-    lossy(
-        &ours(|w| w.add("r", &Dense::from_slice(&[1; 5], &[1f32])?)),
-        Some("r"),
-        0,
-    );
+    lossy(&ours(|w| w.add(&long, &Dense::from_slice(&[1], &[1f32])?)), Some(&long), 0);
+    lossy(&ours(|w| w.add("r", &Dense::from_slice(&[1; 5], &[1f32])?)), Some("r"), 0);
     // ggml's dimensions are signed, also where there are no elements.
-    lossy(
-        &ours(|w| w.add("d", &Dense::from_slice(&[0, 1 << 63], &[0f32; 0])?)),
-        Some("d"),
-        0,
-    );
-    lossy(
-        &ours(|w| w.add("u", &Dense::from_slice(&[1], &[1u8])?)),
-        Some("u"),
-        0,
-    );
+    lossy(&ours(|w| w.add("d", &Dense::from_slice(&[0, 1 << 63], &[0f32; 0])?)), Some("d"), 0);
+    lossy(&ours(|w| w.add("u", &Dense::from_slice(&[1], &[1u8])?)), Some("u"), 0);
     let complex = [zt::formats::Complex::new(1f32, 2.0)];
-    lossy(
-        &ours(|w| w.add("c", &Dense::from_slice(&[1], &complex)?)),
-        Some("c"),
-        0,
-    );
+    lossy(&ours(|w| w.add("c", &Dense::from_slice(&[1], &complex)?)), Some("c"), 0);
     let sparse = zt::Csr::new([2, 3], &[7i32, 8], vec![2, 0], vec![0, 1, 2]).unwrap();
     lossy(&ours(|w| w.add("s", &sparse)), Some("s"), 1);
 }
@@ -181,10 +155,7 @@ fn blocks_are_written_unchanged_or_as_dense_values() {
     let (bytes, _) = to(&options, &input).unwrap();
     let output = opened(bytes);
     let data = output.tensor("q").unwrap().component("data").unwrap();
-    assert_eq!(
-        (data.dtype, data.blob.span.byte_len()),
-        (Some(DType::F16), 64)
-    );
+    assert_eq!((data.dtype, data.blob.span.byte_len()), (Some(DType::F16), 64));
 }
 
 #[test]
@@ -205,10 +176,7 @@ fn big_endian_blocks_of_unknown_structure_are_read_but_not_written() {
     // Single bytes have no byte order, and can be lent.
     let data = tensor.component("data").unwrap();
     assert_eq!(data.byte_order, ByteOrder::Little);
-    assert_eq!(
-        tensor.to_dense().unwrap_err().kind(),
-        ErrorKind::Unsupported
-    );
+    assert_eq!(tensor.to_dense().unwrap_err().kind(), ErrorKind::Unsupported);
     assert!(!BlockType::from_id(6).unwrap().is_known_in(ByteOrder::Big));
     lossy(&file, Some("q"), 0);
 }
@@ -235,10 +203,7 @@ fn many_big_endian_blocks_become_little_endian_ones() {
 #[test]
 fn writing_is_streamed_in_pieces_of_any_length() {
     // Blocks of 18 bytes never end where a piece of a power of two does.
-    let (_, _, bytes) = cases("read")
-        .into_iter()
-        .find(|case| case.0 == "quant_big")
-        .unwrap();
+    let (_, _, bytes) = cases("read").into_iter().find(|case| case.0 == "quant_big").unwrap();
     let file = opened(bytes);
     struct Trickle<'o>(&'o mut Vec<u8>);
     impl Write for Trickle<'_> {

@@ -12,11 +12,7 @@ pub(crate) struct Bits<'b> {
 
 impl<'b> Bits<'b> {
     pub(crate) fn new(bytes: &'b [u8]) -> Self {
-        Bits {
-            bytes: bytes.iter(),
-            held: 0,
-            count: 0,
-        }
+        Bits { bytes: bytes.iter(), held: 0, count: 0 }
     }
 
     /// The next number of `wanted` bits, 64 at most; `None` if fewer are left.

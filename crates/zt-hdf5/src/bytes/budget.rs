@@ -12,10 +12,7 @@ pub(crate) struct Budget {
 
 impl Budget {
     pub(crate) fn new(limit: u64) -> Self {
-        Budget {
-            spent: Arc::default(),
-            limit,
-        }
+        Budget { spent: Arc::default(), limit }
     }
 
     pub(crate) fn spent(&self) -> u64 {

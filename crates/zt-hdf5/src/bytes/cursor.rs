@@ -21,13 +21,7 @@ pub(crate) struct Cursor<'b> {
 
 impl<'b> Cursor<'b> {
     pub(crate) fn new(bytes: &'b [u8], origin: u64, sizes: Sizes, what: &'static str) -> Self {
-        Cursor {
-            bytes,
-            at: 0,
-            origin,
-            sizes,
-            what,
-        }
+        Cursor { bytes, at: 0, origin, sizes, what }
     }
 
     /// The offset of the next byte in the source.

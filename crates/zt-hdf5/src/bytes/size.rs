@@ -11,10 +11,7 @@ pub(crate) struct Sizes {
 
 impl Sizes {
     /// Bytes of a structure of so many addresses, lengths and other bytes.
-    #[expect(
-        clippy::arithmetic_side_effects,
-        reason = "the products of bytes by 8 at most"
-    )]
+    #[expect(clippy::arithmetic_side_effects, reason = "the products of bytes by 8 at most")]
     pub(crate) fn bytes(self, addresses: u8, lengths: u8, other: u8) -> u64 {
         self.offset * u64::from(addresses) + self.length * u64::from(lengths) + u64::from(other)
     }

@@ -62,20 +62,12 @@ impl Store {
 
     /// A structure that is a part of another one.
     pub(crate) fn block(&self, bytes: Vec<u8>, what: &'static str) -> Block {
-        Block {
-            bytes,
-            origin: 0,
-            sizes: self.sizes,
-            what,
-        }
+        Block { bytes, origin: 0, sizes: self.sizes, what }
     }
 
     /// The same file with a budget of its own, for structures that are read later, perhaps again.
     pub(crate) fn afresh(&self) -> Self {
-        Store {
-            budget: Budget::new(self.budget.limit),
-            ..self.sharing()
-        }
+        Store { budget: Budget::new(self.budget.limit), ..self.sharing() }
     }
 
     /// The same file with the same budget.
@@ -104,15 +96,7 @@ impl Store {
         let span = self.base.checked_add(address);
         let span = span.and_then(|offset| Span::new(offset, byte_len));
         let inside = span.filter(|span| span.end() <= end);
-        inside.ok_or_else(|| {
-            Violation::Outside {
-                what,
-                address,
-                byte_len,
-                end,
-            }
-            .into()
-        })
+        inside.ok_or_else(|| Violation::Outside { what, address, byte_len, end }.into())
     }
 
     pub(crate) fn fetch(&self, address: u64, len: u64, what: &'static str) -> Result<Block> {
@@ -233,11 +217,7 @@ impl Block {
         if found == expected {
             return Ok(());
         }
-        let violation = Violation::Checksum {
-            what: self.what,
-            expected,
-            found,
-        };
+        let violation = Violation::Checksum { what: self.what, expected, found };
         Err(Error::from(violation).with_offset(self.origin))
     }
 }

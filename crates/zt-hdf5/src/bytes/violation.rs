@@ -10,28 +10,15 @@ pub(crate) enum Violation {
     #[error("{what} has the unknown version {found}")]
     Version { what: &'static str, found: u8 },
     #[error("{what} is truncated: it needs {needed} bytes, {available} are left")]
-    Ends {
-        what: &'static str,
-        needed: u64,
-        available: u64,
-    },
+    Ends { what: &'static str, needed: u64, available: u64 },
     #[error("truncated: {found} of {expected} bytes of the file are there")]
     Cut { expected: u64, found: u64 },
     #[error("{what} has {byte_len} bytes at {address}, but the file ends at {end}")]
-    Outside {
-        what: &'static str,
-        address: u64,
-        byte_len: u64,
-        end: u64,
-    },
+    Outside { what: &'static str, address: u64, byte_len: u64, end: u64 },
     #[error("{what} begins with \"{}\", which is not its signature", .found.escape_ascii())]
     Magic { what: &'static str, found: [u8; 4] },
     #[error("{what} has the checksum {found:08X}, but {expected:08X} is stored")]
-    Checksum {
-        what: &'static str,
-        expected: u32,
-        found: u32,
-    },
+    Checksum { what: &'static str, expected: u32, found: u32 },
     #[error("a chunk has the checksum {found:08X}, but {expected:08X} is stored")]
     ChunkChecksum { expected: u32, found: u32 },
     #[error("{what} has the invalid value {value}")]
@@ -66,11 +53,7 @@ pub(crate) enum Violation {
         "reading the values takes {byte_len} bytes, but {left} of the {limit} bytes are left that a \
          file of this length may take"
     )]
-    Sparse {
-        byte_len: u64,
-        left: u64,
-        limit: u64,
-    },
+    Sparse { byte_len: u64, left: u64, limit: u64 },
     #[error("a chunk has {byte_len} bytes, the limit is {limit}")]
     ChunkSize { byte_len: u64, limit: u64 },
     #[error("a chunk is not valid {filter} data")]

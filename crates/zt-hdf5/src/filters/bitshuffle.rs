@@ -46,11 +46,7 @@ impl Bitshuffle {
         };
         let (element_len, block) = (number(2)?, number(3)?);
         let is_valid = element_len > 0 && block.is_multiple_of(8);
-        is_valid.then_some(Bitshuffle {
-            element_len,
-            block,
-            codec,
-        })
+        is_valid.then_some(Bitshuffle { element_len, block, codec })
     }
 
     /// Decodes a chunk of at most `limit` bytes.
@@ -63,9 +59,7 @@ impl Bitshuffle {
         let mut out = Vec::new();
         let mut left = byte_len;
         while left >= eight {
-            let part = left
-                .checked_rem(eight)
-                .and_then(|part| left.checked_sub(part));
+            let part = left.checked_rem(eight).and_then(|part| left.checked_sub(part));
             let len = block_len.min(part.unwrap_or(0));
             let block = self.block(&mut rest, len)?;
             let block = block.and_then(|block| unshuffle_bits(&block, self.element_len));
@@ -150,11 +144,9 @@ pub(super) fn unshuffle_bits(bits: &[u8], element_len: usize) -> Option<Vec<u8>>
 /// Bit `i` of byte `j` is bit `j` of byte `i`: the transposition of Hacker's Delight, 7-3.
 fn transposed(bytes: [u8; 8]) -> [u8; 8] {
     let mut word = u64::from_le_bytes(bytes);
-    for (shift, mask) in [
-        (7, 0x00AA_00AA_00AA_00AA),
-        (14, 0x0000_CCCC_0000_CCCC),
-        (28, 0x0000_0000_F0F0_F0F0),
-    ] {
+    for (shift, mask) in
+        [(7, 0x00AA_00AA_00AA_00AA), (14, 0x0000_CCCC_0000_CCCC), (28, 0x0000_0000_F0F0_F0F0)]
+    {
         let swapped = (word ^ word >> shift) & mask;
         word ^= swapped ^ swapped << shift;
     }
@@ -198,11 +190,7 @@ mod tests {
     #[test]
     fn blocks_are_followed_by_less_than_eight_elements() {
         let bytes: Vec<u8> = (0..=250).cycle().take(2 * (16 + 8 + 3)).collect();
-        let blocks = [
-            shuffled(&bytes[..32], 2),
-            shuffled(&bytes[32..48], 2),
-            bytes[48..].to_vec(),
-        ];
+        let blocks = [shuffled(&bytes[..32], 2), shuffled(&bytes[32..48], 2), bytes[48..].to_vec()];
         let plain = Bitshuffle::new(&[0, 5, 2, 16, 0]).unwrap();
         assert_eq!(plain.decode(&blocks.concat(), 54).unwrap(), bytes);
         assert!(plain.decode(&blocks.concat(), 53).is_err());
@@ -212,13 +200,7 @@ mod tests {
             [&[0, 0, 0, stored.len() as u8], &stored[..]].concat()
         };
         let head = [0, 0, 0, 0, 0, 0, 0, 54, 0, 0, 0, 32].to_vec();
-        let stored = [
-            head,
-            sized(&blocks[0]),
-            sized(&blocks[1]),
-            blocks[2].clone(),
-        ]
-        .concat();
+        let stored = [head, sized(&blocks[0]), sized(&blocks[1]), blocks[2].clone()].concat();
         let lz4 = Bitshuffle::new(&[0, 5, 2, 0, 2]).unwrap();
         assert_eq!(lz4.decode(&stored, 54).unwrap(), bytes);
         assert!(lz4.decode(&stored[..stored.len() - 1], 54).is_err());

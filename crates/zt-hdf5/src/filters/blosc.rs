@@ -94,10 +94,7 @@ impl<'b> Chunk<'b> {
         if chunk.flags & SHUFFLE != 0 {
             chunk.filters.push(Filter::Shuffle(element_len));
         } else if chunk.flags & BIT_SHUFFLE != 0 {
-            chunk.filters.push(Filter::Bits {
-                element_len,
-                has_rest: false,
-            });
+            chunk.filters.push(Filter::Bits { element_len, has_rest: false });
         }
         Ok(chunk)
     }
@@ -116,9 +113,7 @@ impl<'b> Chunk<'b> {
         if flags & 0x88 != 0 || more_flags != 0 {
             return unsupported("a lazy or instrumented chunk of blosc2");
         }
-        let pairs = [c0, c1, c2, c3, c4, c5]
-            .into_iter()
-            .zip([p0, p1, p2, p3, p4, p5]);
+        let pairs = [c0, c1, c2, c3, c4, c5].into_iter().zip([p0, p1, p2, p3, p4, p5]);
         for (code, parameter) in pairs {
             let element_len = match parameter {
                 0 => self.element_len,
@@ -127,10 +122,9 @@ impl<'b> Chunk<'b> {
             match code {
                 0 => {}
                 1 => self.filters.push(Filter::Shuffle(element_len)),
-                2 => self.filters.push(Filter::Bits {
-                    element_len: self.element_len,
-                    has_rest: true,
-                }),
+                2 => self
+                    .filters
+                    .push(Filter::Bits { element_len: self.element_len, has_rest: true }),
                 // It has removed bits, which are lost.
                 4 => {}
                 3 => return unsupported("the filter delta of blosc2"),
@@ -142,10 +136,7 @@ impl<'b> Chunk<'b> {
             0 => return Ok(()),
             1 | 4 => Some(ZERO),
             2 => nan(self.element_len),
-            3 => self
-                .bytes
-                .get(32..)
-                .and_then(|rest| rest.get(..self.element_len)),
+            3 => self.bytes.get(32..).and_then(|rest| rest.get(..self.element_len)),
             _ => None,
         };
         self.content = Content::Repeated(repeated.ok_or_else(invalid)?);
@@ -183,8 +174,7 @@ impl<'b> Chunk<'b> {
     fn stored(&self, block: usize) -> Option<&'b [u8]> {
         let place = block.checked_mul(4)?.checked_add(self.header_len)?;
         let start = self.bytes.get(place..)?.first_chunk()?;
-        self.bytes
-            .get(usize::try_from(u32::from_le_bytes(*start)).ok()?..)
+        self.bytes.get(usize::try_from(u32::from_le_bytes(*start)).ok()?..)
     }
 
     /// Decodes the streams of a block of `len` bytes.
@@ -257,10 +247,7 @@ impl Filter {
     fn undo(self, block: Vec<u8>) -> Result<Vec<u8>> {
         match self {
             Filter::Shuffle(element_len) => unshuffle(block, element_len),
-            Filter::Bits {
-                element_len,
-                has_rest,
-            } => {
+            Filter::Bits { element_len, has_rest } => {
                 let count = block.len().checked_div(element_len).unwrap_or(0);
                 let whole = match count & 7 {
                     0 => count,
@@ -297,11 +284,7 @@ fn header(bytes: &[u8]) -> Option<Chunk<'_>> {
         block_len: block_len.max(1),
         header_len: 16,
         filters: Vec::new(),
-        content: if is_plain {
-            Content::Plain
-        } else {
-            Content::Blocks
-        },
+        content: if is_plain { Content::Plain } else { Content::Blocks },
     })
 }
 

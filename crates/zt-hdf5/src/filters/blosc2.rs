@@ -126,10 +126,7 @@ impl Grid {
         let (shape, block) = (dimensions(5)?, dimensions(5)?);
         let is_valid = (1..=RANK_MAX).contains(&rank)
             && whole == shape
-            && shape
-                .iter()
-                .zip(&block)
-                .all(|(dim, block)| (1..=*dim).contains(block));
+            && shape.iter().zip(&block).all(|(dim, block)| (1..=*dim).contains(block));
         if !is_valid {
             return None;
         }
@@ -138,9 +135,8 @@ impl Grid {
             dimensions.try_fold(element_len, |len, dim| len.checked_mul(*dim))
         };
         let filled = shape.iter().zip(&block);
-        let filled: Option<Vec<usize>> = filled
-            .map(|(dim, block)| dim.checked_next_multiple_of(*block))
-            .collect();
+        let filled: Option<Vec<usize>> =
+            filled.map(|(dim, block)| dim.checked_next_multiple_of(*block)).collect();
         let (filled_len, chunk_len) = (byte_len(&filled?)?, byte_len(&shape)?);
         let block_len = byte_len(&block)?;
         let is_sound = filled_len <= chunk_len.checked_mul(FILLED_MAX)?;
@@ -164,10 +160,7 @@ impl Grid {
         if (chunk.byte_len, chunk.block_len) != (self.filled_len, self.block_len) {
             return Err(invalid());
         }
-        let row_len = self
-            .block
-            .last()
-            .and_then(|dim| dim.checked_mul(self.element_len));
+        let row_len = self.block.last().and_then(|dim| dim.checked_mul(self.element_len));
         let mut zstd = None;
         for at in 0..chunk.blocks() {
             let block = chunk.block(at, &mut zstd)?;

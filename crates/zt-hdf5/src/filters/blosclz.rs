@@ -58,11 +58,7 @@ pub(super) fn decompress(bytes: &[u8], byte_len: usize) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(
-        clippy::indexing_slicing,
-        clippy::arithmetic_side_effects,
-        reason = "tests"
-    )]
+    #![allow(clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "tests")]
     use super::*;
 
     #[test]

@@ -73,11 +73,7 @@ mod tests {
         assert_eq!(decompress(&[2, 7, 8], 9), None, "literals cut");
         assert_eq!(decompress(&[1 << 5], 9), None, "a copy cut");
         assert_eq!(decompress(&[7 << 5, 1], 9), None, "a long copy cut");
-        assert_eq!(
-            decompress(&[0, 7, 1 << 5, 1], 9),
-            None,
-            "before the beginning"
-        );
+        assert_eq!(decompress(&[0, 7, 1 << 5, 1], 9), None, "before the beginning");
         assert_eq!(decompress(&[0, 7, 7 << 5, 255, 0], 264), None, "too much");
     }
 }

@@ -32,11 +32,7 @@ impl Nbit {
         let (element_len, byte_order, precision, offset) = match *rest {
             [ATOMIC, element_len, order, precision, offset, ..] => {
                 let is_big = order == 1;
-                let order = if is_big {
-                    ByteOrder::Big
-                } else {
-                    ByteOrder::Little
-                };
+                let order = if is_big { ByteOrder::Big } else { ByteOrder::Little };
                 (element_len, order, precision, offset)
             }
             _ if is_plain => (1, ByteOrder::Little, 8, 0),

@@ -32,17 +32,8 @@ impl ScaleOffset {
     /// The filter with these parameters; `None` for a variant that the library itself does not write,
     /// and for parameters that are invalid.
     pub(crate) fn new(parameters: &[u32]) -> Option<Self> {
-        let [
-            kind,
-            factor,
-            count,
-            class,
-            element_len,
-            _sign,
-            order,
-            has_fill,
-            rest @ ..,
-        ] = parameters
+        let [kind, factor, count, class, element_len, _sign, order, has_fill, rest @ ..] =
+            parameters
         else {
             return None;
         };
@@ -50,9 +41,9 @@ impl ScaleOffset {
         let bits = element_len.checked_mul(8)?;
         let scale = match (kind, class, element_len) {
             (0, 1, 4 | 8) => Scale::Decimals(factor),
-            (2, 0, 1 | 2 | 4 | 8) => Scale::Integer {
-                is_plain: u32::try_from(factor).ok()? == bits,
-            },
+            (2, 0, 1 | 2 | 4 | 8) => {
+                Scale::Integer { is_plain: u32::try_from(factor).ok()? == bits }
+            }
             _ => return None,
         };
         let word = |at: usize| rest.get(at).copied().map_or(0, u64::from);
@@ -60,11 +51,7 @@ impl ScaleOffset {
             scale,
             count: usize::try_from(*count).ok()?,
             element_len: usize::try_from(*element_len).ok()?,
-            byte_order: if *order == 1 {
-                ByteOrder::Big
-            } else {
-                ByteOrder::Little
-            },
+            byte_order: if *order == 1 { ByteOrder::Big } else { ByteOrder::Little },
             fill: (*has_fill != 0).then(|| word(0) | word(1) << 32),
         })
     }

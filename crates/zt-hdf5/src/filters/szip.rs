@@ -206,17 +206,9 @@ impl Szip {
         for sample in rest {
             let (mapped, half) = (*sample, sample.div_ceil(2));
             let is_low = value <= middle;
-            let room = if is_low {
-                value
-            } else {
-                max.checked_sub(value)?
-            };
+            let room = if is_low { value } else { max.checked_sub(value)? };
             value = if half > room {
-                if is_low {
-                    mapped
-                } else {
-                    max.checked_sub(mapped)?
-                }
+                if is_low { mapped } else { max.checked_sub(mapped)? }
             } else if mapped % 2 == 0 {
                 value.checked_add(half)?
             } else {

@@ -115,13 +115,7 @@ impl<'s> Array<'s> {
         block: Elements<'_>,
         visit: &mut impl FnMut(u64, &mut Cursor<'_>) -> Result<()>,
     ) -> Result<()> {
-        let Elements {
-            address,
-            signature,
-            first,
-            count,
-            written,
-        } = block;
+        let Elements { address, signature, first, count, written } = block;
         let content_len = self.bytes(count)?;
         if count <= self.page {
             let block = self.fetch(address, sum([self.more, content_len])?)?;
@@ -170,9 +164,7 @@ mod tests {
     #[test]
     fn pages_are_counted_from_the_highest_bit() {
         let bitmap = [0b0100_0001, 0b1000_0000];
-        let found: Vec<u64> = (0..20)
-            .filter(|number| has_page(&bitmap, *number))
-            .collect();
+        let found: Vec<u64> = (0..20).filter(|number| has_page(&bitmap, *number)).collect();
         assert_eq!(found, [1, 7, 8]);
     }
 }

@@ -95,11 +95,7 @@ fn shared_attribute(store: &Store, place: Place, common: &mut Common) -> Found {
 }
 
 fn nameless(error: Error) -> Found {
-    Found {
-        name: String::new(),
-        is_renamed: false,
-        value: Err(error),
-    }
+    Found { name: String::new(), is_renamed: false, value: Err(error) }
 }
 
 /// The attributes in a fractal heap, if the object has one. Spec: IV.A.2.v.
@@ -121,35 +117,25 @@ fn dense(
         return Ok(());
     };
     let heap = FractalHeap::open(store, heap)?;
-    btree2::visit(
-        store,
-        names,
-        BY_NAME,
-        "a tree of attributes",
-        |mut record| {
-            let mut id = record.part(ID_LEN, "an ID of a heap")?;
-            if record.u8()? & SHARED != 0 {
-                let place = shared::id(&mut id)?;
-                return all.push(shared_attribute(store, place, common));
-            }
-            let id = id.rest();
-            all.push(match heap.object(id) {
-                Ok(block) => attribute(store, block.cursor(), common),
-                Err(error) => nameless(error),
-            })
-        },
-    )
+    btree2::visit(store, names, BY_NAME, "a tree of attributes", |mut record| {
+        let mut id = record.part(ID_LEN, "an ID of a heap")?;
+        if record.u8()? & SHARED != 0 {
+            let place = shared::id(&mut id)?;
+            return all.push(shared_attribute(store, place, common));
+        }
+        let id = id.rest();
+        all.push(match heap.object(id) {
+            Ok(block) => attribute(store, block.cursor(), common),
+            Err(error) => nameless(error),
+        })
+    })
 }
 
 fn attribute(store: &Store, cursor: Cursor<'_>, common: &mut Common) -> Found {
     let mut stored: &[u8] = &[];
     let value = content(store, cursor, common, &mut stored);
     let name = name::text(stored);
-    Found {
-        is_renamed: name.as_bytes() != stored,
-        name,
-        value,
-    }
+    Found { is_renamed: name.as_bytes() != stored, name, value }
 }
 
 /// The value of an attribute message. `name` is set even if the value is an error.
@@ -224,15 +210,11 @@ fn value(
     match &datatype.class {
         Class::Number(kind) | Class::Array(_, kind) => {
             let mut numbers = bytes.rest().chunks_exact(element_len(kind));
-            nested(&shape, &mut || {
-                Ok(number(kind, numbers.next().unwrap_or_default()))
-            })
+            nested(&shape, &mut || Ok(number(kind, numbers.next().unwrap_or_default())))
         }
         Class::Text(padding) => {
             let mut texts = bytes.rest().chunks_exact(in_memory(datatype.byte_len)?);
-            nested(&shape, &mut || {
-                Ok(text(padding.strip(texts.next().unwrap_or_default())))
-            })
+            nested(&shape, &mut || Ok(text(padding.strip(texts.next().unwrap_or_default()))))
         }
         Class::LongText => nested(&shape, &mut || {
             let mut reference = bytes.part(datatype.byte_len, "a reference to a string")?;
@@ -299,9 +281,7 @@ fn until_zero(bytes: &[u8]) -> &[u8] {
 /// Bytes of a number; a complex one has two parts.
 pub(crate) fn element_len(number: &Number) -> usize {
     let parts = if is_complex(number) { 2 } else { 1 };
-    let one = number
-        .bit_layout
-        .map_or(number.dtype.byte_len(), |layout| layout.byte_len);
+    let one = number.bit_layout.map_or(number.dtype.byte_len(), |layout| layout.byte_len);
     one.saturating_mul(parts)
 }
 
@@ -321,10 +301,7 @@ pub(crate) fn number(number: &Number, bytes: &[u8]) -> Value {
         for stored in bytes.chunks_exact(layout.byte_len.max(1)) {
             layout.widen(stored, number.dtype, &mut wide);
         }
-        let plain = Number {
-            bit_layout: None,
-            ..number.clone()
-        };
+        let plain = Number { bit_layout: None, ..number.clone() };
         return self::number(&plain, &wide);
     }
     let width = number.dtype.byte_len().max(1);

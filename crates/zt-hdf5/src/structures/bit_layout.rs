@@ -18,11 +18,7 @@ pub(crate) struct BitLayout {
 /// Bits are counted from the lowest one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Parts {
-    Integer {
-        offset: u32,
-        precision: u32,
-        is_signed: bool,
-    },
+    Integer { offset: u32, precision: u32, is_signed: bool },
     Float(Float),
 }
 
@@ -64,11 +60,7 @@ impl BitLayout {
             end.is_some_and(|end| end <= bits)
         };
         match self.parts {
-            Parts::Integer {
-                offset,
-                precision,
-                is_signed,
-            } => {
+            Parts::Integer { offset, precision, is_signed } => {
                 let dtype = integer(self.byte_len, is_signed)?;
                 (precision > 0 && is_within(offset, precision)).then_some((dtype, false))
             }
@@ -95,11 +87,7 @@ impl BitLayout {
             ByteOrder::Little => stored.iter().rev().fold(0, push),
         };
         match self.parts {
-            Parts::Integer {
-                offset,
-                precision,
-                is_signed,
-            } => {
+            Parts::Integer { offset, precision, is_signed } => {
                 let number = part(bits, offset, precision);
                 let unused = 128u32.saturating_sub(precision);
                 let number = if is_signed {
@@ -130,11 +118,8 @@ impl Float {
         let least = 1i64.checked_sub(self.bias.into())?;
         let most = 1i64.checked_shl(self.exponent)?.checked_sub(2)?;
         let most = most.checked_sub(self.bias.into())?;
-        let dtypes = [
-            (DType::F16, 10, -14, 15),
-            (DType::F32, 23, -126, 127),
-            (DType::F64, 52, -1022, 1023),
-        ];
+        let dtypes =
+            [(DType::F16, 10, -14, 15), (DType::F32, 23, -126, 127), (DType::F64, 52, -1022, 1023)];
         let mut fitting = dtypes.into_iter().filter(|(dtype, digits, low, high)| {
             dtype.byte_len() >= byte_len
                 && self.digits() <= *digits
@@ -146,11 +131,7 @@ impl Float {
 
     /// The bits of the mantissa after the point.
     fn digits(&self) -> u32 {
-        if self.is_implied {
-            self.mantissa
-        } else {
-            self.mantissa.saturating_sub(1)
-        }
+        if self.is_implied { self.mantissa } else { self.mantissa.saturating_sub(1) }
     }
 
     /// The value of these bits, rounded to f64.
@@ -206,10 +187,7 @@ fn scaled(digits: u128, power: i64) -> f64 {
             let low = digits ^ high.checked_shl(dropped).unwrap_or(0);
             let half = 1u128.checked_shl(dropped.saturating_sub(1)).unwrap_or(0);
             let is_up = half > 0 && (low > half || low == half && high & 1 == 1);
-            (
-                high.saturating_add(is_up.into()),
-                power.saturating_add(dropped.into()),
-            )
+            (high.saturating_add(is_up.into()), power.saturating_add(dropped.into()))
         }
     };
     if digits == 0 {
@@ -218,9 +196,9 @@ fn scaled(digits: u128, power: i64) -> f64 {
     // A power of two, perhaps a subnormal one.
     let factor = match u64::try_from(power.saturating_sub(LEAST)) {
         Ok(above) => above.saturating_add(1).checked_shl(52),
-        Err(_) => u32::try_from(power.saturating_add(1074))
-            .ok()
-            .and_then(|bit| 1u64.checked_shl(bit)),
+        Err(_) => {
+            u32::try_from(power.saturating_add(1074)).ok().and_then(|bit| 1u64.checked_shl(bit))
+        }
     };
     // At most 53 bits are left, and the product is exact.
     #[expect(clippy::cast_precision_loss, reason = "at most 53 bits")]

@@ -67,11 +67,7 @@ pub(crate) fn visit(
     };
     let records = u64::from(cursor.u16()?);
     let levels = levels(room, record_len, fits, depth, sizes.offset)?;
-    let mut pending = vec![Node {
-        address,
-        records,
-        depth,
-    }];
+    let mut pending = vec![Node { address, records, depth }];
     while let Some(node) = pending.pop() {
         let below = node.depth.checked_sub(1);
         let level = levels.get(usize::from(node.depth));
@@ -95,11 +91,7 @@ pub(crate) fn visit(
             let address = cursor.defined_address()?;
             let records = cursor.uint(level.count_len)?;
             cursor.skip(level.total_len)?;
-            pending.push(Node {
-                address,
-                records,
-                depth,
-            });
+            pending.push(Node { address, records, depth });
         }
     }
     Ok(())
@@ -122,11 +114,7 @@ fn levels(room: u64, record_len: u64, fits: u64, depth: u16, offset: u64) -> Res
     for depth in 0..=depth {
         let total_len = if depth > 1 { encoded_len(below) } else { 0 };
         let pointer_len = sum([offset, count_len, total_len])?;
-        levels.push(Level {
-            count_len,
-            total_len,
-            pointer_len,
-        });
+        levels.push(Level { count_len, total_len, pointer_len });
         if depth > 0 {
             let entry_len = sum([record_len, pointer_len])?;
             let records = room.saturating_sub(pointer_len).checked_div(entry_len);

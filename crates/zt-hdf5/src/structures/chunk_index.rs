@@ -41,12 +41,8 @@ impl Chunks {
 
     /// The written chunks with these numbers.
     pub(crate) fn in_range(&self, numbers: RangeInclusive<u64>) -> &[Chunk] {
-        let start = self
-            .0
-            .partition_point(|chunk| chunk.number < *numbers.start());
-        let end = self
-            .0
-            .partition_point(|chunk| chunk.number <= *numbers.end());
+        let start = self.0.partition_point(|chunk| chunk.number < *numbers.start());
+        let end = self.0.partition_point(|chunk| chunk.number <= *numbers.end());
         self.0.get(start..end).unwrap_or_default()
     }
 
@@ -60,16 +56,9 @@ impl Chunks {
         let Some(address) = chunking.address else {
             return Ok(Chunks::default());
         };
-        let mut found = Found {
-            chunks: Vec::new(),
-            grid,
-            left: store.byte_len(),
-        };
-        let element = Element {
-            is_filtered,
-            length_len: chunking.length_len,
-            chunk_len: grid.chunk_len,
-        };
+        let mut found = Found { chunks: Vec::new(), grid, left: store.byte_len() };
+        let element =
+            Element { is_filtered, length_len: chunking.length_len, chunk_len: grid.chunk_len };
         match chunking.index {
             Index::Tree1 => tree1(store, address, &mut found)?,
             Index::Single(filtered) => {
@@ -117,12 +106,7 @@ impl Found<'_> {
         let left = self.left.checked_sub(byte_len.max(1));
         let overlap = || Violation::field("the length of all chunks", byte_len);
         self.left = left.ok_or_else(overlap)?;
-        self.chunks.push(Chunk {
-            number,
-            address,
-            byte_len,
-            mask,
-        });
+        self.chunks.push(Chunk { number, address, byte_len, mask });
         Ok(())
     }
 

@@ -45,9 +45,7 @@ impl Dataspace {
                 _ => u64::MAX,
             };
             let limits = dimensions(cursor, rank)?.into_iter();
-            limits
-                .map(|limit| Some(limit).filter(|_| limit != unlimited))
-                .collect()
+            limits.map(|limit| Some(limit).filter(|_| limit != unlimited)).collect()
         };
         let shape = if is_null { None } else { Some(shape) };
         Ok(Dataspace { shape, limits })

@@ -160,10 +160,7 @@ fn read(cursor: &mut Cursor<'_>, depth: usize) -> Result<Datatype> {
         11 => complex(cursor, &head, depth)?,
         other => return Err(cursor.field("the class of a datatype", other.into())),
     };
-    Ok(Datatype {
-        byte_len: head.byte_len.into(),
-        class,
-    })
+    Ok(Datatype { byte_len: head.byte_len.into(), class })
 }
 
 fn padding(cursor: &Cursor<'_>, head: &Head) -> Result<Padding> {
@@ -213,11 +210,7 @@ fn integer(cursor: &mut Cursor<'_>, head: &Head, may_be_signed: bool) -> Result<
         len @ (1 | 2 | 4 | 8) if is_whole => bit_layout::integer(len as usize, is_signed),
         _ => None,
     };
-    let parts = Parts::Integer {
-        offset: offset.into(),
-        precision: precision.into(),
-        is_signed,
-    };
+    let parts = Parts::Integer { offset: offset.into(), precision: precision.into(), is_signed };
     Ok(match dtype {
         Some(dtype) => Class::Number(Number::new(dtype, byte_order(head))),
         None => widened(head, parts, "integers with an unknown width"),
@@ -273,13 +266,11 @@ fn float(cursor: &mut Cursor<'_>, head: &Head) -> Result<Class> {
 
 /// Numbers that become wider ones, or `unknown` ones in words.
 fn widened(head: &Head, parts: Parts, unknown: &'static str) -> Class {
-    let stored = usize::try_from(head.byte_len)
-        .ok()
-        .map(|byte_len| BitLayout {
-            byte_len,
-            byte_order: byte_order(head),
-            parts,
-        });
+    let stored = usize::try_from(head.byte_len).ok().map(|byte_len| BitLayout {
+        byte_len,
+        byte_order: byte_order(head),
+        parts,
+    });
     let widened = stored.and_then(|layout| Some((layout, layout.widened()?)));
     match widened {
         Some((stored, (dtype, _))) => Class::Number(Number {
@@ -313,11 +304,7 @@ fn compound(cursor: &mut Cursor<'_>, head: &Head, depth: usize) -> Result<Class>
         && COMPLEX.iter().any(|(real, imaginary)| {
             first_name.eq_ignore_ascii_case(real) && second_name.eq_ignore_ascii_case(imaginary)
         });
-    Ok(if is_complex {
-        pair(first).unwrap_or(other)
-    } else {
-        other
-    })
+    Ok(if is_complex { pair(first).unwrap_or(other) } else { other })
 }
 
 /// The name, the offset and the type of a field.

@@ -62,11 +62,7 @@ pub(crate) fn visit(
     let block = array.fetch(index, len)?;
     let mut cursor = array.begin(&block, b"EAIB")?;
     array.visit(&mut cursor, 0, in_index, &mut visit)?;
-    let mut blocks = Blocks {
-        array,
-        first: in_index,
-        end,
-    };
+    let mut blocks = Blocks { array, first: in_index, end };
     for number in 0..=last {
         if blocks.first >= end {
             return Ok(());
@@ -156,13 +152,7 @@ impl Blocks<'_> {
         let Some(address) = address.filter(|_| first < self.end) else {
             return Ok(());
         };
-        let block = Elements {
-            address,
-            signature: b"EADB",
-            first,
-            count,
-            written,
-        };
+        let block = Elements { address, signature: b"EADB", first, count, written };
         self.array.visit_block(block, visit)
     }
 }

@@ -32,11 +32,7 @@ fn new(cursor: &mut Cursor<'_>) -> Result<Vec<u8>> {
         3 => cursor.u8()? & DEFINED != 0,
         version => return Err(cursor.version(version)),
     };
-    Ok(if is_defined {
-        sized(cursor)?
-    } else {
-        Vec::new()
-    })
+    Ok(if is_defined { sized(cursor)? } else { Vec::new() })
 }
 
 fn sized(cursor: &mut Cursor<'_>) -> Result<Vec<u8>> {

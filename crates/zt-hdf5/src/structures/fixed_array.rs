@@ -27,12 +27,6 @@ pub(crate) fn visit(
     let Some(address) = cursor.address()? else {
         return Ok(());
     };
-    let block = Elements {
-        address,
-        signature: b"FADB",
-        first: 0,
-        count,
-        written: None,
-    };
+    let block = Elements { address, signature: b"FADB", first: 0, count, written: None };
     array.visit_block(block, &mut visit)
 }

@@ -74,11 +74,7 @@ impl<'s> FractalHeap<'s> {
         let is_max = direct_max.is_power_of_two() && direct_max >= first_len;
         for (is_valid, what, value) in [
             (width.is_power_of_two(), "the width of a heap", width),
-            (
-                first_len.is_power_of_two(),
-                "a heap's least block",
-                first_len,
-            ),
+            (first_len.is_power_of_two(), "a heap's least block", first_len),
             (is_max, "a heap's largest direct block", direct_max),
             (bits <= 64, "the bits of a heap's offsets", bits.into()),
         ] {
@@ -149,9 +145,7 @@ impl<'s> FractalHeap<'s> {
         for _ in 0..TABLES {
             if rows == 0 {
                 let relative = offset.checked_sub(start).ok_or_else(wrong)?;
-                let fits = relative
-                    .checked_add(len)
-                    .is_some_and(|end| end <= block_len);
+                let fits = relative.checked_add(len).is_some_and(|end| end <= block_len);
                 let address = block.checked_add(relative).filter(|_| fits);
                 if self.has_checksums {
                     let at = self.head_len()?;
@@ -192,10 +186,7 @@ impl<'s> FractalHeap<'s> {
             Some(shift) => {
                 let shift = u32::try_from(shift).ok()?;
                 let factor = 1u64.checked_shl(shift)?;
-                (
-                    self.first_len.checked_mul(factor)?,
-                    row_len.checked_mul(factor)?,
-                )
+                (self.first_len.checked_mul(factor)?, row_len.checked_mul(factor)?)
             }
         };
         let column = relative.checked_sub(row_start)?.checked_div(doubled)?;

@@ -30,18 +30,10 @@ impl Grid {
         let mut factors = chunk.iter();
         let chunk_len = factors.try_fold(element_len, |len, count| len.checked_mul(*count))?;
         let counts = shape.iter().zip(&chunk);
-        let counts = counts
-            .map(|(count, chunk)| count.div_ceil(*chunk))
-            .collect();
+        let counts = counts.map(|(count, chunk)| count.div_ceil(*chunk)).collect();
         let limits = limits.iter().zip(&chunk);
         let limits = limits.map(|(limit, chunk)| limit.map(|limit| limit.div_ceil(*chunk)));
-        Some(Grid {
-            limits: limits.collect(),
-            shape,
-            chunk,
-            counts,
-            chunk_len,
-        })
+        Some(Grid { limits: limits.collect(), shape, chunk, counts, chunk_len })
     }
 
     pub(crate) fn rank(&self) -> usize {

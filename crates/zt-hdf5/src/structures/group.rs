@@ -53,10 +53,7 @@ impl Links {
             _ => None,
         });
         // An empty name is sorted first.
-        let empty = by_name
-            .first()
-            .and_then(name)
-            .filter(|name| name.is_empty());
+        let empty = by_name.first().and_then(name).filter(|name| name.is_empty());
         if let Some(name) = twice.or(empty) {
             let name = crate::bytes::name::text(name);
             return Err(Violation::LinkName { name }.into());
@@ -72,14 +69,8 @@ impl Links {
     pub(crate) fn get(&self, name: &[u8]) -> Option<&Target> {
         let link = |at: &usize| self.all.get(*at);
         let name_of = |at: &usize| link(at).map(|link| link.name.as_slice());
-        let found = self
-            .by_name
-            .binary_search_by_key(&Some(name), name_of)
-            .ok()?;
-        self.by_name
-            .get(found)
-            .and_then(link)
-            .map(|link| &link.target)
+        let found = self.by_name.binary_search_by_key(&Some(name), name_of).ok()?;
+        self.by_name.get(found).and_then(link).map(|link| &link.target)
     }
 }
 
@@ -108,11 +99,7 @@ fn symbols(store: &Store, mut message: Cursor<'_>) -> Result<Vec<Link>> {
     let tree = message.defined_address()?;
     let heap = LocalHeap::read(store, message.defined_address()?)?;
     let sizes = store.sizes;
-    let names = Tree {
-        what: "a tree of names",
-        node_type: 0,
-        key_len: sizes.length,
-    };
+    let names = Tree { what: "a tree of names", node_type: 0, key_len: sizes.length };
     let mut links = Vec::new();
     names.visit(store, tree, |_, node| {
         let what = "a symbol node";

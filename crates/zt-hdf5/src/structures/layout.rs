@@ -73,21 +73,14 @@ fn old(cursor: &mut Cursor<'_>) -> Result<Layout> {
     let rank = cursor.u8()?;
     let class = cursor.u8()?;
     cursor.skip(5)?;
-    let address = if class == COMPACT {
-        None
-    } else {
-        cursor.address()?
-    };
+    let address = if class == COMPACT { None } else { cursor.address()? };
     let dimensions = dimensions(cursor, rank, 4)?;
     match class {
         COMPACT => {
             let len = cursor.u32()?;
             compact(cursor, len)
         }
-        CONTIGUOUS => Ok(Layout::Contiguous {
-            address,
-            byte_len: None,
-        }),
+        CONTIGUOUS => Ok(Layout::Contiguous { address, byte_len: None }),
         CHUNKED => Chunking::new(cursor, dimensions, address, Index::Tree1).map(Layout::Chunked),
         other => Err(cursor.field("the class of a layout", other.into())),
     }
@@ -100,10 +93,9 @@ fn new(cursor: &mut Cursor<'_>, version: u8) -> Result<Layout> {
             let len = cursor.u16()?;
             compact(cursor, len.into())
         }
-        CONTIGUOUS => Ok(Layout::Contiguous {
-            address: cursor.address()?,
-            byte_len: Some(cursor.length()?),
-        }),
+        CONTIGUOUS => {
+            Ok(Layout::Contiguous { address: cursor.address()?, byte_len: Some(cursor.length()?) })
+        }
         CHUNKED if version == 3 => {
             let rank = cursor.u8()?;
             let address = cursor.address()?;
@@ -189,13 +181,6 @@ impl Chunking {
         if element_len == 0 || shape.contains(&0) {
             return Err(zero("a dimension of a chunk"));
         }
-        Ok(Chunking {
-            shape,
-            element_len,
-            edges_are_plain: false,
-            index,
-            address,
-            length_len: 0,
-        })
+        Ok(Chunking { shape, element_len, edges_are_plain: false, index, address, length_len: 0 })
     }
 }

@@ -70,11 +70,7 @@ impl ObjectHeader {
             b'O' => new(store, address, what)?,
             version => return Err(head.cursor().version(version)),
         };
-        let mut header = ObjectHeader {
-            form,
-            blocks: Vec::new(),
-            kinds: 0,
-        };
+        let mut header = ObjectHeader { form, blocks: Vec::new(), kinds: 0 };
         let mut more = header.add(first)?;
         // The store's budget ends this loop.
         while let Some((address, len)) = more.pop() {
@@ -83,11 +79,7 @@ impl ObjectHeader {
             if form.is_new {
                 block.check()?;
             }
-            let start = if form.is_new {
-                block.signed(b"OCHK")?.position()
-            } else {
-                0
-            };
+            let start = if form.is_new { block.signed(b"OCHK")?.position() } else { 0 };
             more.extend(header.add((block, start))?);
         }
         Ok(header)
@@ -121,10 +113,7 @@ impl ObjectHeader {
             std::iter::from_fn(move || messages.as_mut()?.read().ok().flatten())
         });
         let found = all.filter(move |(kind, ..)| *kind == wanted);
-        found.map(|(_, flags, cursor)| Body {
-            cursor,
-            is_shared: flags & SHARED != 0,
-        })
+        found.map(|(_, flags, cursor)| Body { cursor, is_shared: flags & SHARED != 0 })
     }
 
     /// The first message of a kind.
@@ -212,10 +201,7 @@ fn old(store: &Store, address: u64, what: &'static str) -> Result<((Block, u64),
     cursor.skip(1 + 1 + 2 + 4)?;
     let len = u64::from(cursor.u32()?);
     let block = store.fetch(address, sum([HEAD, len])?, what)?;
-    let form = Form {
-        is_new: false,
-        has_order: false,
-    };
+    let form = Form { is_new: false, has_order: false };
     Ok(((block, HEAD), form))
 }
 
@@ -238,9 +224,6 @@ fn new(store: &Store, address: u64, what: &'static str) -> Result<((Block, u64),
     cursor.skip(before)?;
     let len = cursor.uint(width)?;
     let block = store.fetch_checked(address, sum([start, len, 4])?, what)?;
-    let form = Form {
-        is_new: true,
-        has_order: flags & ORDER != 0,
-    };
+    let form = Form { is_new: true, has_order: flags & ORDER != 0 };
     Ok(((block, start), form))
 }

@@ -34,10 +34,7 @@ pub(crate) fn open(source: Arc<dyn Source>, extent: Span) -> Result<(Store, u64)
     let end = sum([base, LEN_MAX])?.min(extent.end());
     let span = Span::between(base, end).ok_or(Violation::Signature)?;
     let bytes = store::read(&*source, span)?;
-    let sizes = Sizes {
-        offset: 8,
-        length: 8,
-    };
+    let sizes = Sizes { offset: 8, length: 8 };
     let mut cursor = Cursor::new(&bytes, base, sizes, "the superblock");
     cursor.skip(SIGNATURE.len() as u64)?;
     let found = match cursor.u8()? {
@@ -104,10 +101,7 @@ fn sizes(cursor: &mut Cursor<'_>) -> Result<Sizes> {
         size @ (2 | 4 | 8) => Ok(size.into()),
         size => Err(cursor.field(name, size.into())),
     };
-    Ok(Sizes {
-        offset: size("the width of addresses")?,
-        length: size("the width of lengths")?,
-    })
+    Ok(Sizes { offset: size("the width of addresses")?, length: size("the width of lengths")? })
 }
 
 /// Versions 0 and 1, which have `more` bytes after the flags.
@@ -126,13 +120,7 @@ fn old(cursor: &mut Cursor<'_>, more: u64) -> Result<Found> {
     cursor.skip(offset)?;
     cursor.skip(sizes.length)?;
     let root = cursor.uint(offset)?;
-    Ok(Found {
-        sizes,
-        base,
-        extension: None,
-        end,
-        root,
-    })
+    Ok(Found { sizes, base, extension: None, end, root })
 }
 
 /// Versions 2 and 3.
@@ -149,18 +137,8 @@ fn new(cursor: &mut Cursor<'_>, bytes: &[u8]) -> Result<Found> {
     let expected = cursor.u32()?;
     let found = lookup3(bytes.get(..covered).unwrap_or(bytes));
     if found != expected {
-        let violation = Violation::Checksum {
-            what: "the superblock",
-            expected,
-            found,
-        };
+        let violation = Violation::Checksum { what: "the superblock", expected, found };
         return Err(Error::from(violation).with_offset(cursor.offset()));
     }
-    Ok(Found {
-        sizes,
-        base,
-        extension,
-        end,
-        root,
-    })
+    Ok(Found { sizes, base, extension, end, root })
 }

@@ -91,10 +91,7 @@ impl<'s> Tree<'s> {
         opening: Opening<'s>,
         limits: &Limits,
     ) -> Self {
-        let limit = store
-            .byte_len()
-            .saturating_mul(PATHS)
-            .saturating_add(PATHS_MIN);
+        let limit = store.byte_len().saturating_mul(PATHS).saturating_add(PATHS_MIN);
         Tree {
             store,
             root,
@@ -147,11 +144,7 @@ impl<'s> Tree<'s> {
             match followed {
                 Ok(Some(_)) if depth >= builder.limits().nesting => {
                     let limit = builder.limits().nesting;
-                    builder.fault(
-                        path,
-                        RawObject::default(),
-                        Violation::Depth { limit }.into(),
-                    );
+                    builder.fault(path, RawObject::default(), Violation::Depth { limit }.into());
                 }
                 Ok(Some(group)) => open.push(group),
                 Ok(None) => {}
@@ -179,10 +172,7 @@ impl<'s> Tree<'s> {
             Target::Hard(address) => *address,
             Target::Soft(target) => {
                 self.spend_bytes(target.len() as u64)?;
-                self.here
-                    .paths
-                    .borrow_mut()
-                    .resolve(self.store, from, target)?
+                self.here.paths.borrow_mut().resolve(self.store, from, target)?
             }
             Target::Elsewhere => {
                 return Err(Violation::Unsupported("a link to another file").into());
@@ -240,11 +230,7 @@ impl<'s> Tree<'s> {
     }
 
     fn group(&mut self, address: u64, header: &ObjectHeader) -> Result<Group> {
-        let links = self
-            .here
-            .paths
-            .borrow_mut()
-            .links(self.store, address, header)?;
+        let links = self.here.paths.borrow_mut().links(self.store, address, header)?;
         let found = attribute::read_all(self.store, header, &mut self.here.common.borrow_mut())?;
         let attributes = GroupAttributes::Read(found);
         Ok(Group { links, attributes })
@@ -260,11 +246,8 @@ impl<'s> Tree<'s> {
     ) -> Result<Option<(Object, SourceId)>> {
         let found = attribute::read_all(self.store, &header, &mut self.here.common.borrow_mut())?;
         // Keras declares bf16 in this way, because h5py has no type for it.
-        let ml_dtypes = if found.has_text("dtype", "bfloat16") {
-            &[MlDtype::BFLOAT16]
-        } else {
-            self.ml_dtypes
-        };
+        let ml_dtypes =
+            if found.has_text("dtype", "bfloat16") { &[MlDtype::BFLOAT16] } else { self.ml_dtypes };
         let dataset = {
             let common = &mut self.here.common.borrow_mut();
             Dataset::read(self.store, header, common, ml_dtypes, listed)?
@@ -376,12 +359,7 @@ impl<'s> Tree<'s> {
         if let Some(Known::Group(group)) = self.known.get_mut(&address) {
             group.attributes = listed;
         }
-        Ok(Some(Open {
-            path,
-            address,
-            links,
-            next: 0,
-        }))
+        Ok(Some(Open { path, address, links, next: 0 }))
     }
 
     /// Counts a path.

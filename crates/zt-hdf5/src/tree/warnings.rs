@@ -31,10 +31,7 @@ impl<'o> Warnings<'o> {
         let name_len = self.object.map_or(0, str::len);
         let len = warning.message.len().saturating_add(name_len) as u64;
         self.byte_len = self.byte_len.saturating_add(len);
-        builder.warning(Warning {
-            object: self.object.map(ToOwned::to_owned),
-            ..warning
-        });
+        builder.warning(Warning { object: self.object.map(ToOwned::to_owned), ..warning });
     }
 
     /// Adds the number of warnings above [`REPORTED`], of `count` in all.
@@ -141,9 +138,7 @@ pub(crate) fn missing(builder: &mut FileBuilder, report: &mut Warnings<'_>, name
 pub(crate) fn rounded(builder: &mut FileBuilder, report: &mut Warnings<'_>, number: &Number) {
     let widened = number.bit_layout.and_then(|layout| layout.widened());
     if widened.is_some_and(|(_, is_rounded)| is_rounded) {
-        let bits = number
-            .bit_layout
-            .map_or(0, |layout| layout.byte_len.saturating_mul(8));
+        let bits = number.bit_layout.map_or(0, |layout| layout.byte_len.saturating_mul(8));
         let message = format!("the values are floats of {bits} bits and rounded to f64");
         report.add(builder, Warning::new("rounded", message));
     }

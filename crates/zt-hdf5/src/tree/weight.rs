@@ -3,9 +3,7 @@
 use zt::{Attributes, Value};
 
 pub(crate) fn of_all(attributes: &Attributes) -> u64 {
-    let pairs = attributes
-        .iter()
-        .map(|(key, value)| of(key).saturating_add(of(value)));
+    let pairs = attributes.iter().map(|(key, value)| of(key).saturating_add(of(value)));
     pairs.fold(0, u64::saturating_add)
 }
 

@@ -144,11 +144,7 @@ impl Chunked {
         };
         let limit = self.decoded.limit;
         let spent = self.decoded.spend(byte_len);
-        spent.map_err(|left| Violation::Sparse {
-            byte_len,
-            left,
-            limit,
-        })
+        spent.map_err(|left| Violation::Sparse { byte_len, left, limit })
     }
 
     fn gather(&self, band: &strided::Band) -> Result<Vec<u8>> {
@@ -224,9 +220,7 @@ impl Chunked {
             return Ok((overlap.from, values));
         }
         let stored = store::read(&self.store.source, span)?;
-        let values = self
-            .pipeline
-            .decode(stored, chunk.mask, in_memory(expected)?);
+        let values = self.pipeline.decode(stored, chunk.mask, in_memory(expected)?);
         let values = values.map_err(|error| error.with_span(span))?;
         Ok((0, Cow::Owned(values)))
     }
@@ -344,22 +338,16 @@ impl Overlap {
             let low = origin.max(*first);
             let high = origin.checked_add(*chunk)?.min(*end);
             let count = high.checked_sub(low).filter(|count| *count > 0)?;
-            overlap.from = overlap
-                .from
-                .checked_add(low.checked_sub(origin)?.checked_mul(chunk_stride)?)?;
-            overlap.to = overlap
-                .to
-                .checked_add(low.checked_sub(*first)?.checked_mul(band_stride)?)?;
+            overlap.from =
+                overlap.from.checked_add(low.checked_sub(origin)?.checked_mul(chunk_stride)?)?;
+            overlap.to =
+                overlap.to.checked_add(low.checked_sub(*first)?.checked_mul(band_stride)?)?;
             let stretch = count.checked_sub(1)?.checked_mul(chunk_stride)?;
             overlap.byte_len = overlap.byte_len.checked_add(stretch)?;
             if axis.checked_add(1) == Some(grid.rank()) {
                 overlap.run = count.checked_mul(element_len)?;
             } else {
-                overlap.steps.push(Step {
-                    count,
-                    from: chunk_stride,
-                    to: band_stride,
-                });
+                overlap.steps.push(Step { count, from: chunk_stride, to: band_stride });
             }
             chunk_stride = chunk_stride.checked_mul(*chunk)?;
             band_stride = band_stride.checked_mul(end.checked_sub(*first)?)?;
@@ -398,10 +386,7 @@ mod tests {
     fn values_whose_chunks_are_decoded_again_are_read_in_order() {
         const COLUMNS: u64 = 64 << 10;
         for (chunks, is_sequential) in [(1, false), (64, true)] {
-            let sizes = Sizes {
-                offset: 8,
-                length: 8,
-            };
+            let sizes = Sizes { offset: 8, length: 8 };
             let file = Arc::new(Memory::new(vec![0u8; 8]));
             let store = Store::new(file, Span::new(0, 8).unwrap(), 0, sizes);
             let (shape, chunk) = (vec![16, chunks * COLUMNS], vec![16, COLUMNS]);

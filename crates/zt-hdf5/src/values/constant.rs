@@ -66,12 +66,8 @@ mod tests {
         for start in 0..30 {
             let mut part = vec![0; 30 - start];
             source.read_at(start as u64, &mut part).unwrap();
-            let expected: Vec<u8> = [1, 2, 3]
-                .into_iter()
-                .cycle()
-                .skip(start)
-                .take(part.len())
-                .collect();
+            let expected: Vec<u8> =
+                [1, 2, 3].into_iter().cycle().skip(start).take(part.len()).collect();
             assert_eq!(part, expected);
         }
         assert!(source.read_at(29, &mut [0; 2]).is_err());

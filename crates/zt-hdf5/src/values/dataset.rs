@@ -84,11 +84,7 @@ pub(crate) enum Values {
 
 impl Values {
     pub(crate) fn made(read_cost: u64, source: Arc<dyn Source>, place: Option<u64>) -> Self {
-        Values::Made {
-            source,
-            place,
-            read_cost,
-        }
+        Values::Made { source, place, read_cost }
     }
 
     /// The values as a source of their own.
@@ -154,13 +150,7 @@ impl Dataset {
                 (number, Vec::new())
             }
         };
-        Ok(Some(Dataset {
-            header,
-            dataspace,
-            datatype,
-            number,
-            inner,
-        }))
+        Ok(Some(Dataset { header, dataspace, datatype, number, inner }))
     }
 
     /// The names of an enumeration, and whether other datasets may share them.
@@ -229,10 +219,7 @@ impl Dataset {
 
 impl Datasets {
     pub(crate) fn new(store: &Store, limits: &Limits) -> Self {
-        let limit = store
-            .byte_len()
-            .saturating_mul(MAX_RATIO)
-            .saturating_add(DECODED_MIN);
+        let limit = store.byte_len().saturating_mul(MAX_RATIO).saturating_add(DECODED_MIN);
         Datasets {
             bands: Bands::default(),
             indices: store.afresh(),
@@ -247,9 +234,7 @@ impl Datasets {
         let whole = |found: u64| {
             let expected = byte_len;
             let is_whole = found >= expected;
-            is_whole
-                .then_some(())
-                .ok_or(Violation::Length { expected, found })
+            is_whole.then_some(()).ok_or(Violation::Length { expected, found })
         };
         match layout {
             Layout::Virtual(..) => Err(Violation::Unsupported("data in other datasets").into()),
@@ -259,10 +244,7 @@ impl Datasets {
                 let span = Span::new(span.offset(), byte_len).ok_or(Violation::Overflow)?;
                 Ok(Values::Stored(span))
             }
-            Layout::Contiguous {
-                address: Some(address),
-                byte_len: found,
-            } => {
+            Layout::Contiguous { address: Some(address), byte_len: found } => {
                 whole(found.unwrap_or(byte_len))?;
                 let span = store.span(address, byte_len, "the data")?;
                 Ok(Values::Stored(span))
@@ -286,10 +268,8 @@ impl Datasets {
         chunking: Chunking,
         byte_len: u64,
     ) -> Result<Values> {
-        let pipeline = known
-            .header
-            .read_message(store, kind::FILTERS, Pipeline::read)?
-            .unwrap_or_default();
+        let pipeline =
+            known.header.read_message(store, kind::FILTERS, Pipeline::read)?.unwrap_or_default();
         let element_len = known.datatype.byte_len;
         let fill = crate::structures::fill_value::read(store, &known.header, element_len)?;
         let shape = known.dataspace.shape.clone().unwrap_or_default();

@@ -24,12 +24,7 @@ impl Widened {
     pub(crate) fn new(stored: Arc<dyn Source>, layout: BitLayout, dtype: DType) -> Option<Self> {
         let count = stored.byte_len().checked_div(layout.byte_len as u64)?;
         let byte_len = count.checked_mul(dtype.byte_len() as u64)?;
-        Some(Widened {
-            stored,
-            layout,
-            dtype,
-            byte_len,
-        })
+        Some(Widened { stored, layout, dtype, byte_len })
     }
 }
 
@@ -54,10 +49,7 @@ impl Source for Widened {
         while !buf.is_empty() {
             let skipped = usize::try_from(skip).unwrap_or(0);
             let wanted = buf.len().saturating_add(skipped).div_ceil(width);
-            stored.resize(
-                wanted.min(per_piece).saturating_mul(self.layout.byte_len),
-                0,
-            );
+            stored.resize(wanted.min(per_piece).saturating_mul(self.layout.byte_len), 0);
             self.stored.read_at(at, &mut stored)?;
             wide.clear();
             for number in stored.chunks_exact(self.layout.byte_len) {

@@ -78,10 +78,7 @@ impl Part {
         if part(held, from.checked_sub(*start), target.len()).is_none() {
             let end = from.saturating_add(WINDOW).min(self.source.byte_len());
             let selected = self.from.before(end).min(last).saturating_sub(number);
-            let end = match self
-                .from
-                .at(number.saturating_add(selected).saturating_sub(1))
-            {
+            let end = match self.from.at(number.saturating_add(selected).saturating_sub(1)) {
                 Some((last, _)) => last.saturating_add(1).min(end),
                 None => end,
             };

@@ -21,10 +21,7 @@ pub(crate) struct Paths {
 
 impl Paths {
     pub(crate) fn new(root: u64) -> Self {
-        Paths {
-            root,
-            groups: HashMap::new(),
-        }
+        Paths { root, groups: HashMap::new() }
     }
 
     pub(crate) fn links(

@@ -36,11 +36,7 @@ impl Slab {
     /// Checks what a regular selection has of a dimension. All ones are unlimited.
     fn new(start: u64, stride: u64, count: u64, block: u64) -> Option<Self> {
         let is_unlimited = count == u64::MAX || block == u64::MAX;
-        let total = if is_unlimited {
-            u64::MAX
-        } else {
-            count.checked_mul(block)?
-        };
+        let total = if is_unlimited { u64::MAX } else { count.checked_mul(block)? };
         let stride = if count <= 1 { block.max(1) } else { stride };
         (stride >= block && stride > 0).then_some(Slab {
             start,
@@ -93,15 +89,9 @@ impl Selection {
             kind @ (0 | 3) => {
                 // The version, reserved bytes and the length of nothing.
                 cursor.skip(4 + 4 + 4)?;
-                Ok(if kind == 0 {
-                    Selection::None
-                } else {
-                    Selection::All
-                })
+                Ok(if kind == 0 { Selection::None } else { Selection::All })
             }
-            1 => Err(cursor.error(Violation::Unsupported(
-                "a virtual dataset that selects points",
-            ))),
+            1 => Err(cursor.error(Violation::Unsupported("a virtual dataset that selects points"))),
             2 => hyperslab(cursor),
             kind => Err(cursor.field("the kind of a selection", kind.into())),
         }
@@ -200,12 +190,7 @@ impl Selection {
                     last.extent = times(count)?;
                     last.slab = slab;
                 }
-                _ => axes.push(Axis {
-                    slab,
-                    extent: count,
-                    unit: 1,
-                    inner: 1,
-                }),
+                _ => axes.push(Axis { slab, extent: count, unit: 1, inner: 1 }),
             }
         }
         for axis in &mut axes {
@@ -254,11 +239,7 @@ fn listed(
                 at = product([at, *count])?.saturating_add(*index);
             }
             let offset = product([at, element_len])?;
-            runs.push(Run {
-                offset,
-                byte_len,
-                number: 0,
-            });
+            runs.push(Run { offset, byte_len, number: 0 });
             for (at, (first, end)) in place.iter_mut().zip(outer).rev() {
                 *at = at.saturating_add(1);
                 if *at < *end {
@@ -279,9 +260,7 @@ fn listed(
             Some(last) if last.end() > run.offset => return Err(Violation::Selection.into()),
             _ => joined.push(Run { number, ..run }),
         }
-        number = number
-            .checked_add(run.byte_len)
-            .ok_or(Violation::Overflow)?;
+        number = number.checked_add(run.byte_len).ok_or(Violation::Overflow)?;
     }
     Ok(Runs::Listed(joined))
 }
@@ -342,10 +321,7 @@ fn hyperslab(cursor: &mut Cursor<'_>) -> Result<Selection> {
         for start in starts? {
             let last = cursor.uint(width)?;
             let end = last.checked_add(1).filter(|_| last >= start);
-            block.push((
-                start,
-                end.ok_or_else(|| cursor.error(Violation::Selection))?,
-            ));
+            block.push((start, end.ok_or_else(|| cursor.error(Violation::Selection))?));
         }
         blocks.push(block);
     }
@@ -456,11 +432,7 @@ impl Runs {
 }
 
 #[cfg(test)]
-#[allow(
-    clippy::arithmetic_side_effects,
-    clippy::indexing_slicing,
-    reason = "small numbers"
-)]
+#[allow(clippy::arithmetic_side_effects, clippy::indexing_slicing, reason = "small numbers")]
 mod tests {
     use super::*;
 
@@ -509,13 +481,9 @@ mod tests {
         let rows = Selection::Regular(vec![slab(1, 2, 2, 1), slab(0, 7, 1, 7), slab(0, 1, 3, 1)]);
         check(&rows, &shape, |at| at[0] % 2 == 1);
         let odd = Selection::Regular(vec![slab(0, 1, 4, 1), slab(1, 3, 2, 2), slab(2, 1, 1, 1)]);
-        check(&odd, &shape, |at| {
-            [1, 2, 4, 5].contains(&at[1]) && at[2] == 2
-        });
-        let blocks = Selection::Blocks(vec![
-            vec![(0, 2), (2, 4), (0, 3)],
-            vec![(1, 4), (5, 7), (1, 2)],
-        ]);
+        check(&odd, &shape, |at| [1, 2, 4, 5].contains(&at[1]) && at[2] == 2);
+        let blocks =
+            Selection::Blocks(vec![vec![(0, 2), (2, 4), (0, 3)], vec![(1, 4), (5, 7), (1, 2)]]);
         check(&blocks, &shape, |at| {
             at[0] < 2 && (2..4).contains(&at[1]) || at[0] > 0 && at[1] > 4 && at[2] == 1
         });
@@ -524,18 +492,11 @@ mod tests {
     #[test]
     fn unlimited_selections_end_with_their_source() {
         let unlimited = slab(1, 3, u64::MAX, 2);
-        assert_eq!(
-            [0, 2, 3, 4, 6].map(|index| unlimited.before(index)),
-            [0, 1, 2, 2, 4]
-        );
+        assert_eq!([0, 2, 3, 4, 6].map(|index| unlimited.before(index)), [0, 1, 2, 2, 4]);
         let selection = Selection::Regular(vec![unlimited]);
         assert_eq!(selection.unlimited(), Some(0));
-        check(&selection.limited(0, 3), &[9], |at| {
-            [1, 2, 4].contains(&at[0])
-        });
-        check(&selection.of_block(0, 1).unwrap(), &[9], |at| {
-            [4, 5].contains(&at[0])
-        });
+        check(&selection.limited(0, 3), &[9], |at| [1, 2, 4].contains(&at[0]));
+        check(&selection.of_block(0, 1).unwrap(), &[9], |at| [4, 5].contains(&at[0]));
     }
 
     #[test]

@@ -140,13 +140,7 @@ impl<'o> Sources<'o> {
             Layout::Virtual(place, index) => {
                 let limit = DEPTH;
                 let depth = depth.checked_sub(1).ok_or(Violation::Nested { limit })?;
-                self.assemble(
-                    file,
-                    &dataset,
-                    place.map(|at| (at, index)),
-                    depth,
-                    &mut missing,
-                )?
+                self.assemble(file, &dataset, place.map(|at| (at, index)), depth, &mut missing)?
             }
             layout => {
                 let values = file.datasets.values(store, &dataset, layout)?;
@@ -215,15 +209,9 @@ impl<'o> Sources<'o> {
                         continue;
                     };
                     let extent = target.shape.get(of_source).ok_or(Violation::Selection)?;
-                    let count = mapping
-                        .from
-                        .slab(of_source)
-                        .map_or(0, |slab| slab.before(*extent));
+                    let count = mapping.from.slab(of_source).map_or(0, |slab| slab.before(*extent));
                     let to = mapping.to.limited(axis, count);
-                    let end = to
-                        .slab(axis)
-                        .and_then(Slab::end)
-                        .ok_or(Violation::Selection)?;
+                    let end = to.slab(axis).and_then(Slab::end).ok_or(Violation::Selection)?;
                     found.push((mapping.from.limited(of_source, count), to, target));
                     (axis, end)
                 }
@@ -254,11 +242,7 @@ impl<'o> Sources<'o> {
             let spend = |budget: &Budget| {
                 let limit = budget.limit;
                 let spent = budget.spend(byte_len);
-                spent.map_err(|left| Violation::Sparse {
-                    byte_len,
-                    left,
-                    limit,
-                })
+                spent.map_err(|left| Violation::Sparse { byte_len, left, limit })
             };
             Ok(budget.map_or(Ok(()), spend)?)
         };
@@ -292,10 +276,7 @@ impl<'o> Sources<'o> {
             };
             let to = mapping.to.of_block(axis, number);
             let to = to.ok_or(Violation::Selection)?;
-            end = to
-                .slab(axis)
-                .and_then(Slab::end)
-                .ok_or(Violation::Selection)?;
+            end = to.slab(axis).and_then(Slab::end).ok_or(Violation::Selection)?;
             found.push((mapping.from.clone(), to, target));
         }
         Ok(end)

@@ -46,20 +46,10 @@ fn value_of(attribute: &dyn Fn(&mut Draft) -> Message) -> Result<Value, &'static
 fn numbers_and_strings_of_every_kind_are_values() {
     let array = [bytes!(2u8), bytes!(2u32, 2u32), int(1, 8)].concat();
     let array = datatype(3, 10, 0, 4, &array);
-    let half = datatype(
-        1,
-        1,
-        15 << 8 | 2 << 4,
-        2,
-        &bytes!(0u16, 16u16, 10u8, 5u8, 0u8, 10u8, 15u32),
-    );
-    let bf16 = datatype(
-        1,
-        1,
-        15 << 8 | 2 << 4,
-        2,
-        &bytes!(0u16, 16u16, 7u8, 8u8, 0u8, 7u8, 127u32),
-    );
+    let half =
+        datatype(1, 1, 15 << 8 | 2 << 4, 2, &bytes!(0u16, 16u16, 10u8, 5u8, 0u8, 10u8, 15u32));
+    let bf16 =
+        datatype(1, 1, 15 << 8 | 2 << 4, 2, &bytes!(0u16, 16u16, 7u8, 8u8, 0u8, 7u8, 127u32));
     let pair = datatype(5, 11, 0, 8, &float(4));
     let short = |exponent: u8, mantissa: u8, bias: u32| {
         let parts = bytes!(0u16, 8u16, mantissa, exponent, 0u8, mantissa, bias);
@@ -76,26 +66,12 @@ fn numbers_and_strings_of_every_kind_are_values() {
     let floats =
         |values: &[f64]| list(&values.iter().copied().map(Value::Float).collect::<Vec<_>>());
     for (datatype, shape, bytes, expected) in [
-        (
-            &array,
-            &[][..],
-            bytes!(1i8, -2i8, 3i8, 4i8),
-            list(&[row([1, -2]), row([3, 4])]),
-        ),
+        (&array, &[][..], bytes!(1i8, -2i8, 3i8, 4i8), list(&[row([1, -2]), row([3, 4])])),
         (
             &half,
             &[6],
-            bytes!(
-                0x3C00u16, 0xC000u16, 0x0001u16, 0x7C00u16, 0xFC00u16, 0x8000u16
-            ),
-            floats(&[
-                1.0,
-                -2.0,
-                2f64.powi(-24),
-                f64::INFINITY,
-                f64::NEG_INFINITY,
-                -0.0,
-            ]),
+            bytes!(0x3C00u16, 0xC000u16, 0x0001u16, 0x7C00u16, 0xFC00u16, 0x8000u16),
+            floats(&[1.0, -2.0, 2f64.powi(-24), f64::INFINITY, f64::NEG_INFINITY, -0.0]),
         ),
         (&bf16, &[], bytes!(0x3FC0u16), Value::Float(1.5)),
         (
@@ -123,22 +99,13 @@ fn numbers_and_strings_of_every_kind_are_values() {
         (&int(8, 8), &[2], bytes!(1i64, -2i64), row([1, -2])),
         // Big-endian.
         (&int(2, 9), &[2], vec![0, 1, 0xFF, 0xFE], row([1, -2])),
-        (
-            &text,
-            &[2],
-            b"ab\xFF\0".to_vec(),
-            list(&["ab".into(), Value::Bytes(vec![0xFF])]),
-        ),
+        (&text, &[2], b"ab\xFF\0".to_vec(), list(&["ab".into(), Value::Bytes(vec![0xFF])])),
         (&text, &[2, 0], Vec::new(), list(&[list(&[]), list(&[])])),
     ] {
         let found = value(message(ATTRIBUTE, attribute(datatype, shape, &bytes)));
         assert_eq!(found, Ok(expected));
     }
-    for (datatype, bytes) in [
-        (&half, &[0x01, 0x7C][..]),
-        (&e5m2, &[0x7D]),
-        (&e4m3, &[0xFF]),
-    ] {
+    for (datatype, bytes) in [(&half, &[0x01, 0x7C][..]), (&e5m2, &[0x7D]), (&e4m3, &[0xFF])] {
         let nan = value(message(ATTRIBUTE, attribute(datatype, &[], bytes)));
         assert!(matches!(nan, Ok(Value::Float(value)) if value.is_nan()));
     }
@@ -217,10 +184,7 @@ fn an_attribute_without_a_value_is_a_warning_and_hides_nothing() {
         message(ATTRIBUTE, body)
     };
     assert_eq!(value(with(0, 3)), Ok(Value::Unsigned(1)));
-    let in_table = Message {
-        flags: SHARED,
-        ..with(0, 3)
-    };
+    let in_table = Message { flags: SHARED, ..with(0, 3) };
     for message in [
         with(0, 4),
         // The datatype or the dataspace is shared.
@@ -228,16 +192,10 @@ fn an_attribute_without_a_value_is_a_warning_and_hides_nothing() {
         with(1, 2),
         in_table,
         message(ATTRIBUTE, attribute(&int(4, 8), &[8], &bytes!(1i32))),
-        message(
-            ATTRIBUTE,
-            attribute(&datatype(1, 5, 0, 4, &[]), &[], &[0; 4]),
-        ),
+        message(ATTRIBUTE, attribute(&datatype(1, 5, 0, 4, &[]), &[], &[0; 4])),
         // Many lists without bytes in the file.
         message(ATTRIBUTE, attribute(&int(4, 8), &[1 << 16, 0], &[])),
-        message(
-            ATTRIBUTE,
-            attribute(&int(4, 8), &[1 << 40, 1 << 40, 0], &[]),
-        ),
+        message(ATTRIBUTE, attribute(&int(4, 8), &[1 << 40, 1 << 40, 0], &[])),
         message(ATTRIBUTE_INFO, bytes!(1u8, 0u8, UNDEFINED, UNDEFINED)),
     ] {
         assert_eq!(value(message), Err("attribute"));
@@ -338,10 +296,7 @@ fn a_count_of_warnings_names_the_group() {
     let found = file.warnings();
     assert_eq!(found.len(), 9);
     let rest = &found[8].message;
-    assert!(
-        rest.starts_with("1 more ") && rest.contains("\"x\""),
-        "{rest}"
-    );
+    assert!(rest.starts_with("1 more ") && rest.contains("\"x\""), "{rest}");
 }
 
 /// Many attributes are in the object's own heap, or in the file's heap of shared messages.

@@ -30,11 +30,8 @@ fn tree1(node_type: u8, level: u8, entries: &[u64], len: u32) -> File {
     beside(|draft| {
         let chunks = values(draft);
         let count = u16::try_from(entries.len()).unwrap();
-        let mut node = [
-            b"TREE".to_vec(),
-            bytes!(node_type, level, count, UNDEFINED, UNDEFINED),
-        ]
-        .concat();
+        let mut node =
+            [b"TREE".to_vec(), bytes!(node_type, level, count, UNDEFINED, UNDEFINED)].concat();
         for (first, chunk) in entries.iter().zip(chunks) {
             node.extend(bytes!(len, 0u32, *first, 0u64, chunk));
         }
@@ -112,11 +109,9 @@ fn fixed_array(header: [u8; 2], block: [u8; 2], is_written: bool) -> File {
 fn structures_of_a_fixed_array_agree() {
     assert_eq!(read(&fixed_array([0, 0], [0, 0], true)), [1, 2, 3]);
     assert_eq!(read(&fixed_array([0, 0], [0, 0], false)), [0, 0, 0]);
-    for (header, block, expected) in [
-        ([1, 0], [0, 0], "version"),
-        ([0, 0], [1, 0], "version"),
-        ([0, 0], [0, 1], "header"),
-    ] {
+    for (header, block, expected) in
+        [([1, 0], [0, 0], "version"), ([0, 0], [1, 0], "version"), ([0, 0], [0, 1], "header")]
+    {
         assert_eq!(code(&fixed_array(header, block, true), "x"), expected);
     }
 }
@@ -131,11 +126,7 @@ fn invalid_sizes_of_an_extensible_array_are_refused() {
             let elements = bytes!(0u8, 0u8, 0u64, first, second);
             let block = draft.put_checked(&[b"EAIB", &elements, &pointers]);
             let block = if is_written { block } else { UNDEFINED };
-            let head = [
-                &[0, 0, 8][..],
-                &sizes,
-                &bytes!(0u128, 0u128, 2u64, 2u64, block),
-            ];
+            let head = [&[0, 0, 8][..], &sizes, &bytes!(0u128, 0u128, 2u64, 2u64, block)];
             let array = draft.put_checked(&[b"EAHD", &head.concat()]);
             let mut messages = draft.chunked(indexed(4, &sizes, array));
             // The dataset may grow without limit.
@@ -247,19 +238,8 @@ fn single(
     const SINGLE_IS_FILTERED: u8 = 2;
     let address = draft.put(stored);
     let len = stored.len() as u64;
-    let layout = bytes!(
-        4u8,
-        2u8,
-        SINGLE_IS_FILTERED,
-        2u8,
-        4u8,
-        chunk,
-        4u32,
-        1u8,
-        len,
-        mask,
-        address
-    );
+    let layout =
+        bytes!(4u8, 2u8, SINGLE_IS_FILTERED, 2u8, 4u8, chunk, 4u32, 1u8, len, mask, address);
     let mut messages: Vec<Message> = draft.dataset(int(4, 8), &[2], &[]);
     messages[2] = message(LAYOUT, layout);
     let count = u8::try_from(filters.len()).unwrap();
@@ -279,10 +259,7 @@ fn chunks_are_decoded_with_their_filters() {
     let swapped = [&plain[..], &[b, a, d, c]].concat();
     assert_eq!(read(&filtered(&fletcher, &swapped, 2)), VALUES);
     let reversed = [&plain[..], &[d, c, b, a]].concat();
-    assert_eq!(
-        code(&filtered(&fletcher, &reversed, 2), "x"),
-        "digest-mismatch"
-    );
+    assert_eq!(code(&filtered(&fletcher, &reversed, 2), "x"), "digest-mismatch");
     // Shuffling one element, or bytes, changes nothing.
     for element_len in [8u32, 1] {
         let shuffle = bytes!(2u16, 0u16, 1u16, element_len);
@@ -291,19 +268,12 @@ fn chunks_are_decoded_with_their_filters() {
     for (file, expected) in [
         (filtered(&fletcher, &checksummed[..3], 2), "deflate"),
         (
-            filtered(
-                &fletcher,
-                &[checksummed[..8].to_vec(), vec![0; 4]].concat(),
-                2,
-            ),
+            filtered(&fletcher, &[checksummed[..8].to_vec(), vec![0; 4]].concat(), 2),
             "digest-mismatch",
         ),
         (filtered(&fletcher, &checksummed, 3), "shape-size-mismatch"),
         (filtered(&bytes!(1u16, 0u16, 0u16), &plain, 2), "deflate"),
-        (
-            filtered(&fletcher, &checksummed, 1 << 29),
-            "decompression-limit",
-        ),
+        (filtered(&fletcher, &checksummed, 1 << 29), "decompression-limit"),
     ] {
         assert_eq!(code(&file, "x"), expected);
     }
@@ -406,9 +376,7 @@ fn a_chunk_is_limited_to_the_ratio_of_one_compression() {
 #[test]
 fn a_filtered_chunk_is_limited_by_its_stored_bytes() {
     let deflate = bytes!(1u16, 0u16, 0u16);
-    let error = filtered(&deflate, &[0; 4], 1 << 20)
-        .tensor("x")
-        .unwrap_err();
+    let error = filtered(&deflate, &[0; 4], 1 << 20).tensor("x").unwrap_err();
     assert_eq!(error.code(), "decompression-limit");
     assert!(error.to_string().contains("4194304"));
     for (values, expected) in [(1032, "deflate"), (1033, "decompression-limit")] {
@@ -435,20 +403,13 @@ fn values_above_the_limit_of_the_caller_are_refused() {
     let unpiped = bytes_beside(|draft| {
         let chunks = values(draft);
         let tree = bytes!(1u8, 0u8, 1u16, UNDEFINED, UNDEFINED, 8u32, 0u32);
-        let tree = [
-            b"TREE",
-            &*tree,
-            &bytes!(0u64, 0u64, chunks[0], 0u64, 4u64, 0u64),
-        ];
+        let tree = [b"TREE", &*tree, &bytes!(0u64, 0u64, chunks[0], 0u64, 4u64, 0u64)];
         let root = draft.put(tree.concat());
         draft.chunked(bytes!(3u8, 2u8, 2u8, root, 2u32, 4u32))
     });
     for (bytes, limit, expected) in [(piped, 8, &[5, 6][..]), (unpiped, 12, &[1, 2, 0])] {
         let opened = |decoded_len: u64| {
-            let limits = Limits {
-                decoded_len,
-                ..Limits::default()
-            };
+            let limits = Limits { decoded_len, ..Limits::default() };
             let options = OpenOptions::new().limits(limits);
             opened_with(Memory::new(bytes.clone()), options).unwrap()
         };
@@ -471,10 +432,7 @@ fn chunked_values_are_listed_in_the_order_of_the_file() {
     let last = draft.dataset(int(4, 8), &[1], &[0; 4]);
     let objects = [last, chunked, first].map(|messages| draft.object(&messages));
     let links = ["last", "chunked", "first"].map(String::from).into_iter();
-    let links: Vec<_> = links
-        .zip(objects)
-        .map(|(name, at)| link(&name, at))
-        .collect();
+    let links: Vec<_> = links.zip(objects).map(|(name, at)| link(&name, at)).collect();
     let file = opened(draft.finish(&links)).unwrap();
     let names: Vec<_> = file.entries().iter().map(|entry| entry.name()).collect();
     assert_eq!(names, ["first", "chunked", "last"]);

@@ -57,91 +57,34 @@ fn numbers_are_read() {
     let f64_pair = {
         // Version 1 pads names to 8 bytes, and has unused dimensions.
         let member = |name: &str, at: u32| {
-            [
-                format!("{name}\0\0\0\0\0\0\0").into_bytes(),
-                bytes!(at, 0u32, 0u64, 0u128),
-                float(8),
-            ]
-            .concat()
+            [format!("{name}\0\0\0\0\0\0\0").into_bytes(), bytes!(at, 0u32, 0u64, 0u128), float(8)]
+                .concat()
         };
         let members = [member("r", 0), member("i", 8)].concat();
         datatype(1, RECORD, 2, 16, &members)
     };
     let nested = array(3, 16, &[2], &array(3, 8, &[2, 2], &int(2, 0)));
     for (datatype, dtype, logical_type, shape) in [
-        (
-            datatype(1, 4, 0, 1, &bytes!(0u16, 8u16)),
-            DType::U8,
-            None,
-            &[1][..],
-        ),
-        (
-            datatype(1, 4, 8, 2, &bytes!(0u16, 16u16)),
-            DType::U16,
-            None,
-            &[1],
-        ),
+        (datatype(1, 4, 0, 1, &bytes!(0u16, 8u16)), DType::U8, None, &[1][..]),
+        (datatype(1, 4, 8, 2, &bytes!(0u16, 16u16)), DType::U16, None, &[1]),
         // A byte has no byte order.
         (int(1, 9), DType::I8, None, &[1]),
         (f64_pair, DType::F64, Some("complex128"), &[1]),
-        (
-            datatype(5, COMPLEX, 0, 8, &float(4)),
-            DType::F32,
-            Some("complex64"),
-            &[1],
-        ),
-        (
-            datatype(5, COMPLEX, 0, 16, &float(8)),
-            DType::F64,
-            Some("complex128"),
-            &[1],
-        ),
-        (
-            array(2, 8, &[2, 2], &int(2, 0)),
-            DType::U16,
-            None,
-            &[1, 2, 2],
-        ),
+        (datatype(5, COMPLEX, 0, 8, &float(4)), DType::F32, Some("complex64"), &[1]),
+        (datatype(5, COMPLEX, 0, 16, &float(8)), DType::F64, Some("complex128"), &[1]),
+        (array(2, 8, &[2, 2], &int(2, 0)), DType::U16, None, &[1, 2, 2]),
         (nested, DType::U16, None, &[1, 2, 2, 2]),
-        (
-            names(&int(1, 0), &[("FALSE", 0), ("TRUE", 1)]),
-            DType::Bool,
-            None,
-            &[1],
-        ),
-        (
-            names(&int(1, 8), &[("TRUE", 1), ("FALSE", 0)]),
-            DType::Bool,
-            None,
-            &[1],
-        ),
-        (
-            names(&int(1, 0), &[("TRUE", 0), ("FALSE", 1)]),
-            DType::U8,
-            None,
-            &[1],
-        ),
-        (
-            names(&int(1, 0), &[("FALSE", 1), ("TRUE", 1)]),
-            DType::U8,
-            None,
-            &[1],
-        ),
-        (
-            names(&int(1, 0), &[("FALSE", 0), ("TRUE", 2)]),
-            DType::U8,
-            None,
-            &[1],
-        ),
+        (names(&int(1, 0), &[("FALSE", 0), ("TRUE", 1)]), DType::Bool, None, &[1]),
+        (names(&int(1, 8), &[("TRUE", 1), ("FALSE", 0)]), DType::Bool, None, &[1]),
+        (names(&int(1, 0), &[("TRUE", 0), ("FALSE", 1)]), DType::U8, None, &[1]),
+        (names(&int(1, 0), &[("FALSE", 1), ("TRUE", 1)]), DType::U8, None, &[1]),
+        (names(&int(1, 0), &[("FALSE", 0), ("TRUE", 2)]), DType::U8, None, &[1]),
         (names(&int(1, 0), &[("FALSE", 0)]), DType::U8, None, &[1]),
     ] {
         let file = of(datatype);
         let tensor = file.tensor("x").unwrap();
         let data = tensor.component("data").unwrap();
-        assert_eq!(
-            (data.dtype, data.logical_type.as_deref()),
-            (Some(dtype), logical_type)
-        );
+        assert_eq!((data.dtype, data.logical_type.as_deref()), (Some(dtype), logical_type));
         assert_eq!(data.byte_order, ByteOrder::Little);
         assert_eq!(tensor.shape(), shape);
         let elements: u64 = shape.iter().product();
@@ -232,10 +175,7 @@ fn elements_that_are_not_numbers_are_left_out_of_a_sound_file() {
     for file in files.chain([null]) {
         assert_eq!(file.names().collect::<Vec<_>>(), ["w"]);
         let warnings = file.warnings();
-        let found: Vec<_> = warnings
-            .iter()
-            .map(|it| (it.code, it.object.as_deref()))
-            .collect();
+        let found: Vec<_> = warnings.iter().map(|it| (it.code, it.object.as_deref())).collect();
         assert_eq!(found, [("not-tensor", Some("x"))]);
         assert!(file.verify(&VerifyOptions::default()).unwrap().is_ok());
     }
@@ -263,28 +203,14 @@ fn opaque_bytes_are_of_the_type_of_ml_dtypes_that_the_user_names() {
         let data = tensor.component("data").unwrap();
         let logical_type = data.logical_type.as_deref().map(str::to_owned);
         let bytes = tensor.bytes("data").unwrap().to_vec();
-        (
-            tensor.format().to_owned(),
-            data.dtype.unwrap(),
-            logical_type,
-            bytes,
-        )
+        (tensor.format().to_owned(), data.dtype.unwrap(), logical_type, bytes)
     };
     let all = ["bfloat16", "int4", "float8_e4m3fn"];
-    assert_eq!(
-        object(&opened(1, &all)),
-        ("zt.i4/1".to_owned(), DType::U8, None, vec![0xF1, 0x08])
-    );
+    assert_eq!(object(&opened(1, &all)), ("zt.i4/1".to_owned(), DType::U8, None, vec![0xF1, 0x08]));
     let stored = vec![0x01, 0x0F, 0x38, 0xC0];
     let f8 = Some("f8_e4m3fn".to_owned());
-    assert_eq!(
-        object(&opened(1, &all[2..])),
-        ("dense".to_owned(), DType::U8, f8, stored.clone())
-    );
-    assert_eq!(
-        object(&opened(2, &all)),
-        ("dense".to_owned(), DType::BF16, None, stored)
-    );
+    assert_eq!(object(&opened(1, &all[2..])), ("dense".to_owned(), DType::U8, f8, stored.clone()));
+    assert_eq!(object(&opened(2, &all)), ("dense".to_owned(), DType::BF16, None, stored));
     // No type of as many bytes.
     let file = opened(1, &all[..1]);
     let warnings = file.warnings();
@@ -297,13 +223,7 @@ fn numbers_in_unknown_formats_are_refused() {
     let properties = bytes!(0u16, 32u16, 23u8, 8u8, 0u8, 23u8, 127u32);
     let float_of = |bits, properties: &[u8]| datatype(1, 1, bits, 4, properties);
     // A sign, an exponent and a mantissa outside the number, and no exponent.
-    let outside = [
-        (31u32, 4, 25),
-        (31, 5, 30),
-        (31, 7, 33),
-        (31, 5, 0),
-        (31, 7, 0),
-    ];
+    let outside = [(31u32, 4, 25), (31, 5, 30), (31, 7, 33), (31, 5, 0), (31, 7, 0)];
     let outside = outside.map(|(sign, at, byte)| {
         let mut changed = properties.clone();
         changed[at] = byte;
@@ -339,10 +259,7 @@ fn invalid_types_are_refused() {
         (datatype(1, 0, 0, 0, &bytes!(0u16, 0u16)), "header"),
         (datatype(1, 12, 0, 4, &[]), "header"),
         (array(3, 9, &[2, 2], &int(2, 0)), "header"),
-        (
-            array(3, 8, &[u32::MAX, u32::MAX, u32::MAX], &int(2, 0)),
-            "header",
-        ),
+        (array(3, 8, &[u32::MAX, u32::MAX, u32::MAX], &int(2, 0)), "header"),
         (deep, "header"),
     ] {
         assert_eq!(code(&of(datatype), "x"), expected);

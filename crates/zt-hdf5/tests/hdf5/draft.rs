@@ -39,11 +39,7 @@ pub(crate) struct Message {
 }
 
 pub(crate) fn message(kind: u16, body: impl Into<Vec<u8>>) -> Message {
-    Message {
-        kind,
-        flags: 0,
-        body: body.into(),
-    }
+    Message { kind, flags: 0, body: body.into() }
 }
 
 /// Numbers, each in its own width.
@@ -135,11 +131,7 @@ impl Draft {
         let leaf = self.put_checked(&[b"BTLF", &[0, node_type], &records.concat()]);
         let len = u16::try_from(records[0].len()).unwrap();
         let count = u16::try_from(records.len()).unwrap();
-        self.tree2_of(
-            &bytes!(0u8, node_type, 512u32, len, 0u16, 0u16),
-            leaf,
-            count,
-        )
+        self.tree2_of(&bytes!(0u8, node_type, 512u32, len, 0u16, 0u16), leaf, count)
     }
 
     /// A tree of version 2 with this head after its signature.
@@ -176,11 +168,7 @@ pub(crate) fn int(len: u16, bits: u32) -> Vec<u8> {
 
 /// An IEEE float of 4 or 8 bytes.
 pub(crate) fn float(len: u16) -> Vec<u8> {
-    let (exponent, mantissa, bias) = if len == 4 {
-        (8u8, 23u8, 127u32)
-    } else {
-        (11, 52, 1023)
-    };
+    let (exponent, mantissa, bias) = if len == 4 { (8u8, 23u8, 127u32) } else { (11, 52, 1023) };
     let sign = u32::from(len) * 8 - 1;
     let properties = bytes!(0u16, len * 8, mantissa, exponent, 0u8, mantissa, bias);
     datatype(1, 1, sign << 8 | 2 << 4, len.into(), &properties)

@@ -56,10 +56,9 @@ fn names_that_are_not_utf_8_get_a_warning() {
     assert_eq!(value(&file, "g\\xE9/t"), 7);
     let warnings = file.warnings();
     assert_eq!(warnings.len(), 2);
-    for (warning, name, object) in [
-        (&warnings[0], "d\\xE9", Some("d\\xE9")),
-        (&warnings[1], "g\\xE9", None),
-    ] {
+    for (warning, name, object) in
+        [(&warnings[0], "d\\xE9", Some("d\\xE9")), (&warnings[1], "g\\xE9", None)]
+    {
         assert_eq!((warning.code, warning.object.as_deref()), ("name", object));
         let name = format!("\"{name}\"");
         assert!(warning.message.contains(&name), "{warning:?}");
@@ -89,9 +88,7 @@ fn copies_of_attributes_are_limited_by_the_length_of_the_file() {
     let mut messages = draft.dataset(int(1, 0), &[1], &[7]);
     messages.push(message(ATTRIBUTE, body));
     let dataset = draft.object(&messages);
-    let links: Vec<_> = (100..180)
-        .map(|number| link(&number.to_string(), dataset))
-        .collect();
+    let links: Vec<_> = (100..180).map(|number| link(&number.to_string(), dataset)).collect();
     let file = opened(draft.finish(&links)).unwrap();
     assert_eq!(value(&file, "100"), 7);
     assert_eq!(value(&file, "110"), 7);
@@ -137,10 +134,7 @@ fn groups_nest_no_deeper_than_the_limit() {
     let listed: Vec<&str> = file.names().collect();
     assert_eq!(listed, [vec!["g"; 64].join("/")]);
     let error = file.tensor(listed[0]).unwrap_err();
-    assert_eq!(
-        (error.kind(), error.code()),
-        (ErrorKind::Limit, "structure-limit")
-    );
+    assert_eq!((error.kind(), error.code()), (ErrorKind::Limit, "structure-limit"));
 }
 
 #[test]
@@ -172,14 +166,7 @@ fn soft_links_lead_through_groups_only() {
 #[test]
 fn links_to_a_dataset_share_its_values_and_its_attributes() {
     let scale = bytes!(3u8, 0u8, 2u16, 12u16, 8u16, 0u8);
-    let scale = [
-        &*scale,
-        b"s\0",
-        &int(4, 8),
-        &dataspace(&[])[..8],
-        &bytes!(5i32),
-    ]
-    .concat();
+    let scale = [&*scale, b"s\0", &int(4, 8), &dataspace(&[])[..8], &bytes!(5i32)].concat();
     let mut draft = Draft::new();
     let mut messages = draft.dataset(int(1, 0), &[1], &[7]);
     messages.push(message(ATTRIBUTE, scale));
@@ -242,11 +229,9 @@ fn paths_of_older_groups_are_limited_by_the_length_of_the_file() {
 #[test]
 fn structures_of_older_groups_have_versions() {
     assert_eq!(value(&symbols(0, 1, true), "x/t"), 7);
-    for (heap, node, leads, expected) in [
-        (1, 1, true, "version"),
-        (0, 2, true, "version"),
-        (0, 1, false, "header"),
-    ] {
+    for (heap, node, leads, expected) in
+        [(1, 1, true, "version"), (0, 2, true, "version"), (0, 1, false, "header")]
+    {
         assert_eq!(code(&symbols(heap, node, leads), "x"), expected);
     }
 }
@@ -284,22 +269,11 @@ fn of_sizes(offset: usize, length: usize) -> Vec<u8> {
     };
     let superblock = [
         b"\x89HDF\r\n\x1a\n\0\0\0\0\0".to_vec(),
-        [
-            &[offset as u8, length as u8][..],
-            &bytes!(0u8, 4u16, 16u16, 0u32),
-        ]
-        .concat(),
+        [&[offset as u8, length as u8][..], &bytes!(0u8, 4u16, 16u16, 0u32)].concat(),
         [address(0), none.clone(), address(END), none.clone()].concat(),
         entry(0, ROOT),
     ];
-    let tree = [
-        &b"TREE\0\0\x01\0"[..],
-        &none,
-        &none,
-        &len(0),
-        &address(NODE),
-        &len(8),
-    ];
+    let tree = [&b"TREE\0\0\x01\0"[..], &none, &none, &len(0), &address(NODE), &len(8)];
     let heap = [&b"HEAP\0\0\0\0"[..], &len(16), &len(0), &address(NAMES)];
     let text = datatype(1, 9, 1, 8 + offset as u32, &int(1, 0));
     let shape = [bytes!(1u8, 1u8, 0u8, 0u8, 0u32), len(1)].concat();
@@ -326,10 +300,7 @@ fn of_sizes(offset: usize, length: usize) -> Vec<u8> {
     let mut file = vec![0; END as usize];
     for (at, bytes) in [
         (0, superblock.concat()),
-        (
-            ROOT,
-            object(&[(SYMBOL_TABLE, [address(TREE), address(HEAP)].concat())]),
-        ),
+        (ROOT, object(&[(SYMBOL_TABLE, [address(TREE), address(HEAP)].concat())])),
         (TREE, tree.concat()),
         (HEAP, heap.concat()),
         (NAMES, b"\0\0\0\0\0\0\0\0t".to_vec()),
@@ -361,12 +332,7 @@ fn addresses_and_lengths_may_differ_in_width() {
             assert_eq!(value(&file, "t"), 7, "{offset}, {length}");
             let attributes = file.tensor("t").unwrap().attributes().clone();
             let text = attributes.get("s").and_then(Value::as_str);
-            assert_eq!(
-                text,
-                Some("abc"),
-                "{offset}, {length}: {:?}",
-                file.warnings()
-            );
+            assert_eq!(text, Some("abc"), "{offset}, {length}: {:?}", file.warnings());
         }
     }
 }

@@ -65,26 +65,11 @@ fn dense(heap: Heap) -> File {
             let inner = draft.put_checked(&[&table(inner, root)]);
             root = draft.put_checked(&[&table(outer, inner)]);
         }
-        let head = bytes!(
-            heap.version,
-            7u16,
-            heap.filters,
-            0u8,
-            heap.object_max,
-            0u64,
-            UNDEFINED
-        );
+        let head = bytes!(heap.version, 7u16, heap.filters, 0u8, heap.object_max, 0u64, UNDEFINED);
         // Free space and statistics.
         let statistics = [bytes!(0u64, UNDEFINED), vec![0; 8 * 8]].concat();
-        let table = bytes!(
-            heap.width,
-            heap.first_len,
-            heap.direct_max,
-            heap.bits,
-            1u16,
-            root,
-            heap.rows
-        );
+        let table =
+            bytes!(heap.width, heap.first_len, heap.direct_max, heap.bits, 1u16, root, heap.rows);
         let mut parts = [b"FRHP".to_vec(), head, statistics, table].concat();
         if heap.filters > 0 {
             // The checksum follows the filters.
@@ -100,113 +85,35 @@ fn dense(heap: Heap) -> File {
 #[test]
 fn invalid_sizes_of_a_heap_are_refused() {
     assert_eq!(value(&dense(HEAP), "x/t"), 7);
-    let nested = Heap {
-        width: 2,
-        direct_max: 512,
-        rows: NESTED,
-        id: (0, 2048 + 16, 12),
-        ..HEAP
-    };
+    let nested = Heap { width: 2, direct_max: 512, rows: NESTED, id: (0, 2048 + 16, 12), ..HEAP };
     assert_eq!(value(&dense(nested), "x/t"), 7);
-    let deeper = Heap {
-        rows: DEEPER,
-        id: (0, 4096 + 1024 + 16, 12),
-        ..nested
-    };
+    let deeper = Heap { rows: DEEPER, id: (0, 4096 + 1024 + 16, 12), ..nested };
     assert_eq!(value(&dense(deeper), "x/t"), 7);
     // Lengths have two bytes: the link, and other bytes after it.
-    let padded = Heap {
-        id: (0, 16, 256),
-        ..HEAP
-    };
+    let padded = Heap { id: (0, 16, 256), ..HEAP };
     assert_eq!(value(&dense(padded), "x/t"), 7);
     // Lengths in IDs have two bytes, although the length of the block needs three.
-    let long = Heap {
-        direct_max: 1 << 16,
-        object_max: 1 << 16,
-        ..HEAP
-    };
+    let long = Heap { direct_max: 1 << 16, object_max: 1 << 16, ..HEAP };
     assert_eq!(value(&dense(long), "x/t"), 7);
     for (heap, expected) in [
         (Heap { info: 1, ..HEAP }, "version"),
         (Heap { version: 1, ..HEAP }, "version"),
         (Heap { filters: 8, ..HEAP }, "unsupported"),
-        (
-            Heap {
-                filters: 256,
-                ..HEAP
-            },
-            "unsupported",
-        ),
+        (Heap { filters: 256, ..HEAP }, "unsupported"),
         (Heap { width: 3, ..HEAP }, "header"),
-        (
-            Heap {
-                first_len: 500,
-                ..HEAP
-            },
-            "header",
-        ),
-        (
-            Heap {
-                direct_max: 1000,
-                ..HEAP
-            },
-            "header",
-        ),
-        (
-            Heap {
-                direct_max: 256,
-                ..HEAP
-            },
-            "header",
-        ),
+        (Heap { first_len: 500, ..HEAP }, "header"),
+        (Heap { direct_max: 1000, ..HEAP }, "header"),
+        (Heap { direct_max: 256, ..HEAP }, "header"),
         (Heap { bits: 65, ..HEAP }, "header"),
         // In the ID itself, of an unknown kind, and beyond the block or its rows.
-        (
-            Heap {
-                id: (0x20, 16, 12),
-                ..HEAP
-            },
-            "version",
-        ),
-        (
-            Heap {
-                id: (0x30, 16, 12),
-                ..HEAP
-            },
-            "header",
-        ),
-        (
-            Heap {
-                id: (0, 505, 12),
-                ..HEAP
-            },
-            "header",
-        ),
-        (
-            Heap {
-                id: (0, 1 << 20, 12),
-                rows: 1,
-                ..HEAP
-            },
-            "header",
-        ),
+        (Heap { id: (0x20, 16, 12), ..HEAP }, "version"),
+        (Heap { id: (0x30, 16, 12), ..HEAP }, "header"),
+        (Heap { id: (0, 505, 12), ..HEAP }, "header"),
+        (Heap { id: (0, 1 << 20, 12), rows: 1, ..HEAP }, "header"),
         // In a table without written blocks.
-        (
-            Heap {
-                id: (0, 16, 12),
-                ..nested
-            },
-            "header",
-        ),
+        (Heap { id: (0, 16, 12), ..nested }, "header"),
         // A huge object without a tree of them.
-        (
-            Heap {
-                id: (0x10, 16, 12),
-                ..HEAP
-            },
-            "header",
-        ),
+        (Heap { id: (0x10, 16, 12), ..HEAP }, "header"),
     ] {
         assert_eq!(code(&dense(heap), "x"), expected);
     }

@@ -56,10 +56,7 @@ fn a_file_before_or_after_an_archive_is_read() {
 #[test]
 fn a_few_bytes_are_not_an_archive_of_keras() {
     let error = forced(b"PK\x03".to_vec()).unwrap_err();
-    assert_eq!(
-        (error.kind(), error.code()),
-        (ErrorKind::Malformed, "header")
-    );
+    assert_eq!((error.kind(), error.code()), (ErrorKind::Malformed, "header"));
     // Four bytes are a truncated archive.
     let error = forced(b"PK\x03\x04".to_vec()).unwrap_err();
     assert_eq!(error.code(), "truncated", "{error}");
@@ -79,9 +76,7 @@ fn a_truncated_archive_is_recognised_by_its_first_member() {
 #[test]
 fn an_archive_that_cannot_be_read_is_not_truncated() {
     let archive = archive(WEIGHTS, &hdf5(1));
-    strike_every_read(&archive, |source| {
-        Hdf5.recognise(&Probe::new(&source)?).map(drop)
-    });
+    strike_every_read(&archive, |source| Hdf5.recognise(&Probe::new(&source)?).map(drop));
     let options = OpenOptions::new();
     strike_every_read(&archive, |source| opened_with(source, &options).map(drop));
 }

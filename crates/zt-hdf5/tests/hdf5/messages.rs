@@ -48,21 +48,9 @@ fn unknown_versions_and_invalid_fields_are_refused() {
         (LAYOUT, indexed(2, 1, &[2, 4, 6]), "header"),
         // No dimensions, an empty chunk, empty elements, and another rank than the shape.
         (LAYOUT, indexed(1, 1, &bytes!(4u8, 1u8, 0u64)), "header"),
-        (
-            LAYOUT,
-            indexed(2, 1, &bytes!(0u8, 4u8, 1u8, 0u64)),
-            "header",
-        ),
-        (
-            LAYOUT,
-            indexed(2, 1, &bytes!(2u8, 0u8, 1u8, 0u64)),
-            "header",
-        ),
-        (
-            LAYOUT,
-            indexed(3, 1, &bytes!(2u8, 2u8, 4u8, 1u8, 0u64)),
-            "header",
-        ),
+        (LAYOUT, indexed(2, 1, &bytes!(0u8, 4u8, 1u8, 0u64)), "header"),
+        (LAYOUT, indexed(2, 1, &bytes!(2u8, 0u8, 1u8, 0u64)), "header"),
+        (LAYOUT, indexed(3, 1, &bytes!(2u8, 2u8, 4u8, 1u8, 0u64)), "header"),
     ] {
         let file = beside(|draft| with(draft, kind, &body));
         assert_eq!(code(&file, "x"), expected, "{kind} {body:?}");
@@ -90,11 +78,9 @@ fn a_dataset_without_a_required_message_is_refused() {
 fn an_unknown_message_that_readers_must_know_is_refused() {
     const MUST_BE_KNOWN: u8 = 0x80;
     const LAST: u16 = 0x18;
-    for (kind, flags, is_read) in [
-        (LAST, MUST_BE_KNOWN, true),
-        (LAST + 1, 0, true),
-        (LAST + 1, MUST_BE_KNOWN, false),
-    ] {
+    for (kind, flags, is_read) in
+        [(LAST, MUST_BE_KNOWN, true), (LAST + 1, 0, true), (LAST + 1, MUST_BE_KNOWN, false)]
+    {
         let file = beside(|draft| {
             let mut messages = sound(draft);
             let body = Vec::new();
@@ -114,11 +100,8 @@ fn a_datatype_may_be_shared() {
         beside(|draft| {
             let named = draft.object(target);
             let mut messages = sound(draft);
-            messages[1] = Message {
-                kind: DATATYPE,
-                flags: SHARED,
-                body: [head, &bytes!(named)].concat(),
-            };
+            messages[1] =
+                Message { kind: DATATYPE, flags: SHARED, body: [head, &bytes!(named)].concat() };
             messages
         })
     };
@@ -131,10 +114,7 @@ fn a_datatype_may_be_shared() {
         let values = file.tensor("x").unwrap().to_vec::<i32>().unwrap();
         assert_eq!(values, [7, 8]);
     }
-    let elsewhere = [Message {
-        flags: SHARED,
-        ..named[0].clone()
-    }];
+    let elsewhere = [Message { flags: SHARED, ..named[0].clone() }];
     for (head, target, expected) in [
         // Without a heap of shared messages.
         (&[3, 1], &named[..], "header"),
@@ -209,11 +189,7 @@ fn older_layouts_are_read() {
     assert_eq!(file.tensor("x").unwrap().to_vec::<i32>().unwrap(), [3, 4]);
     let file = beside(|draft| {
         let head = bytes!(2u8, 1u8, 0u8, 0u8, 0u32);
-        with(
-            draft,
-            LAYOUT,
-            &[head, bytes!(2u32, 8u32, 5i32, 6i32)].concat(),
-        )
+        with(draft, LAYOUT, &[head, bytes!(2u32, 8u32, 5i32, 6i32)].concat())
     });
     assert_eq!(file.tensor("x").unwrap().to_vec::<i32>().unwrap(), [5, 6]);
 }

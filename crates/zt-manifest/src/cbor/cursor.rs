@@ -87,22 +87,16 @@ impl Flaw {
     #[cold]
     pub(crate) fn into_error(self, manifest: &[u8]) -> Error {
         match *self.0 {
-            Kind::Cbor { at, rule } => Error::Cbor {
-                offset: at as u64,
-                rule,
-            },
-            Kind::Duplicate { at } => Error::DuplicateKey {
-                offset: at as u64,
-                key: text_at(manifest, at),
-            },
-            Kind::Nesting { at, limit } => Error::Limit(LimitExceeded::Nesting {
-                offset: at as u64,
-                limit,
-            }),
-            Kind::Key { at } => Error::Limit(LimitExceeded::Key {
-                offset: at as u64,
-                limit: MAX_KEY_LEN,
-            }),
+            Kind::Cbor { at, rule } => Error::Cbor { offset: at as u64, rule },
+            Kind::Duplicate { at } => {
+                Error::DuplicateKey { offset: at as u64, key: text_at(manifest, at) }
+            }
+            Kind::Nesting { at, limit } => {
+                Error::Limit(LimitExceeded::Nesting { offset: at as u64, limit })
+            }
+            Kind::Key { at } => {
+                Error::Limit(LimitExceeded::Key { offset: at as u64, limit: MAX_KEY_LEN })
+            }
             Kind::Allocation { byte_len } => Error::allocation(byte_len as u64),
         }
     }
@@ -125,25 +119,16 @@ pub(crate) struct Cursor<'a> {
 
 impl<'a> Cursor<'a> {
     pub(crate) const fn new(bytes: &'a [u8]) -> Self {
-        Cursor {
-            byte_len: bytes.len(),
-            rest: bytes,
-        }
+        Cursor { byte_len: bytes.len(), rest: bytes }
     }
 
     /// A cursor at `offset`; at the end if `bytes` are shorter.
     pub(crate) fn at(bytes: &'a [u8], offset: usize) -> Self {
-        Cursor {
-            byte_len: bytes.len(),
-            rest: bytes.get(offset..).unwrap_or_default(),
-        }
+        Cursor { byte_len: bytes.len(), rest: bytes.get(offset..).unwrap_or_default() }
     }
 
     /// Bytes before the cursor.
-    #[expect(
-        clippy::arithmetic_side_effects,
-        reason = "`rest` is the end of `byte_len` bytes"
-    )]
+    #[expect(clippy::arithmetic_side_effects, reason = "`rest` is the end of `byte_len` bytes")]
     pub(crate) const fn offset(&self) -> usize {
         self.byte_len - self.rest.len()
     }
@@ -296,13 +281,7 @@ impl<'a> Cursor<'a> {
         let available = self.rest.len() / unit;
         match usize::try_from(declared) {
             Ok(declared) if declared <= available => Ok(declared),
-            _ => Err(Flaw::cbor(
-                at,
-                Rule::Length {
-                    declared,
-                    available: available as u64,
-                },
-            )),
+            _ => Err(Flaw::cbor(at, Rule::Length { declared, available: available as u64 })),
         }
     }
 }
@@ -325,10 +304,7 @@ fn indefinite(at: usize, initial: u8) -> Result<Head, Flaw> {
 }
 
 /// Major type 7: simple values and floats. Spec: RFC 8949 §3.3.
-#[expect(
-    clippy::expect_used,
-    reason = "the head read 1, 2, 4 or 8 bytes for the argument"
-)]
+#[expect(clippy::expect_used, reason = "the head read 1, 2, 4 or 8 bytes for the argument")]
 fn simple(at: usize, info: u8, argument: u64) -> Result<Head, Flaw> {
     let narrow = |bits: u64| u32::try_from(bits).expect("4 bytes at most were read");
     match info {
@@ -414,10 +390,7 @@ mod tests {
             (&[0x9B, 255, 0, 0, 0, 0, 0, 0, 0], 255 << 56, 0),
             (&[0xA2, 0, 0, 0], 2, 1),
         ] {
-            let length = Rule::Length {
-                declared,
-                available,
-            };
+            let length = Rule::Length { declared, available };
             assert_eq!(head(bytes), Err(Flaw::cbor(0, length)));
         }
         assert_eq!(head(&[0xA1, 0, 0]), Ok(Head::Map(Some(1))));

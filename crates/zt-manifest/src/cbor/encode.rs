@@ -208,11 +208,7 @@ impl Map {
 }
 
 fn enter(depth: usize, limit: usize) -> Result<usize, Misuse> {
-    if depth < limit {
-        Ok(depth.strict_add(1))
-    } else {
-        Err(Misuse::Nesting { limit })
-    }
+    if depth < limit { Ok(depth.strict_add(1)) } else { Err(Misuse::Nesting { limit }) }
 }
 
 /// Sorts pairs by the bytes of their keys. Returns the position of a pair whose key is a duplicate of an
@@ -302,10 +298,7 @@ mod tests {
             (Value::Unsigned(23), &b"\x17"[..]),
             (Value::Unsigned(24), b"\x18\x18"),
             (Value::Unsigned(65536), b"\x1A\x00\x01\x00\x00"),
-            (
-                Value::Negative(u64::MAX),
-                b"\x3B\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF",
-            ),
+            (Value::Negative(u64::MAX), b"\x3B\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF"),
             (Value::Float(1.5), b"\xF9\x3E\x00"),
             (Value::Simple(19), b"\xF3"),
             (Value::Simple(255), b"\xF8\xFF"),

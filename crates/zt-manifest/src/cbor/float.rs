@@ -97,10 +97,7 @@ mod tests {
             (&[0xF9, 0xFC, 0x00], f64::NEG_INFINITY),
             (&[0xF9, 0x7E, 0x00], f64::NAN),
             (&[0xFA, 0x00, 0x00, 0x00, 0x01], 2f64.powi(-149)),
-            (
-                &[0xFA, 0xFF, 0x80, 0x00, 0x01],
-                f64::from_bits(0xFFF0_0000_2000_0000),
-            ),
+            (&[0xFA, 0xFF, 0x80, 0x00, 0x01], f64::from_bits(0xFFF0_0000_2000_0000)),
         ] {
             let Ok(Head::Float(found)) = Cursor::new(bytes).head() else {
                 panic!("{bytes:x?} is a float");
@@ -153,9 +150,7 @@ mod tests {
                 let value = f64::from_bits(high << 52 | fraction & super::FRACTION);
                 let mut theirs = Vec::new();
                 let header = ciborium_ll::Header::Float(value);
-                ciborium_ll::Encoder::from(&mut theirs)
-                    .push(header)
-                    .unwrap();
+                ciborium_ll::Encoder::from(&mut theirs).push(header).unwrap();
                 assert_eq!(written(value), theirs, "{:016x}", value.to_bits());
             }
         }

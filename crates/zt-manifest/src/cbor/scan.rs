@@ -133,12 +133,9 @@ impl<'a> Scanner<'a> {
     pub(crate) fn end(&self) -> Result<(), Flaw> {
         match self.cursor.remaining() {
             0 => Ok(()),
-            byte_len => Err(Flaw::cbor(
-                self.cursor.offset(),
-                Rule::Trailing {
-                    byte_len: byte_len as u64,
-                },
-            )),
+            byte_len => {
+                Err(Flaw::cbor(self.cursor.offset(), Rule::Trailing { byte_len: byte_len as u64 }))
+            }
         }
     }
 }
@@ -244,10 +241,7 @@ mod tests {
             assert!(scan(&keyed(&of(MAX_KEY_LEN))).is_ok());
             let bytes = keyed(&of(MAX_KEY_LEN + 1));
             let error = scan(&bytes).unwrap_err();
-            let limit = LimitExceeded::Key {
-                offset: 1,
-                limit: MAX_KEY_LEN,
-            };
+            let limit = LimitExceeded::Key { offset: 1, limit: MAX_KEY_LEN };
             assert!(matches!(error, Error::Limit(it) if it == limit), "{error}");
             assert_eq!((error.code(), error.offset()), ("cbor", Some(1)));
             // As a value it may be of any length.

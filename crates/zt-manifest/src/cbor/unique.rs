@@ -29,13 +29,7 @@ pub(crate) struct Unique {
 
 impl Unique {
     pub(super) const fn new(base: usize) -> Self {
-        Unique {
-            base,
-            mask: 0,
-            suspect: false,
-            texts: true,
-            next_check: 1024,
-        }
+        Unique { base, mask: 0, suspect: false, texts: true, next_check: 1024 }
     }
 
     /// Adds a text of one chunk that begins at `at`.
@@ -231,11 +225,7 @@ pub(crate) fn text_cmp(bytes: &[u8], at: u32, name: &str) -> Ordering {
             order => return order,
         }
     }
-    if name.is_empty() {
-        Ordering::Equal
-    } else {
-        Ordering::Less
-    }
+    if name.is_empty() { Ordering::Equal } else { Ordering::Less }
 }
 
 /// The chunks of a scanned text; a text of definite length has one.
@@ -253,11 +243,7 @@ impl<'a> Chunks<'a> {
         if chunked {
             let _ = cursor.bytes(1);
         }
-        Chunks {
-            cursor,
-            chunked,
-            done: false,
-        }
+        Chunks { cursor, chunked, done: false }
     }
 }
 

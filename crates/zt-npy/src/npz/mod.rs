@@ -67,12 +67,7 @@ impl FileKind for Npz {
             id,
             ml_dtypes: &opening.options.ml_dtypes,
             bands: Bands::default(),
-            left: Cell::new(
-                source
-                    .byte_len()
-                    .saturating_mul(REREAD)
-                    .saturating_add(SLACK),
-            ),
+            left: Cell::new(source.byte_len().saturating_mul(REREAD).saturating_add(SLACK)),
         };
         if scipy::add(&mut builder, &members, &shared, &name_of(&opening))? {
             return opening.build(builder);
@@ -202,10 +197,7 @@ fn names(archive: &Archive) -> Vec<String> {
     // A name that keeps its ending may be the short form of a longer one, so short names go first.
     arrays.sort_unstable_by_key(|name| name.len());
     for name in arrays {
-        if name
-            .strip_suffix(ENDING)
-            .is_some_and(|short| whole.contains(short))
-        {
+        if name.strip_suffix(ENDING).is_some_and(|short| whole.contains(short)) {
             whole.insert(name);
         }
     }

@@ -33,10 +33,7 @@ fn numbers_of_a_constant_are_tensors_by_its_output() {
     let minus_one = u64::MAX;
     let function = [
         field(1, "f"),
-        field(
-            7,
-            node("c", "", "Constant", &[attribute("value_int", &[int(3, 4)])]),
-        ),
+        field(7, node("c", "", "Constant", &[attribute("value_int", &[int(3, 4)])])),
     ];
     let graph = model(&[
         numbers("f", "value_float", &[float(2, 0.5), int(KIND, 1)]),
@@ -47,11 +44,7 @@ fn numbers_of_a_constant_are_tensors_by_its_output() {
         numbers("fb", "value_floats", &[packed(&[1.0]), float(7, 2.0)]),
         numbers("is", "value_ints", &[int(8, 7), int(8, minus_one)]),
         numbers("ip", "value_ints", &[field(8, [7, 0xAC, 2, 9])]),
-        numbers(
-            "ib",
-            "value_ints",
-            &[field(8, [7]), int(8, 300), int(KIND, 7)],
-        ),
+        numbers("ib", "value_ints", &[field(8, [7]), int(8, 300), int(KIND, 7)]),
         numbers("f0", "value_floats", &[int(KIND, 6)]),
         numbers("i0", "value_ints", &[field(8, [])]),
         // proto3 omits a zero; the last of two equal fields counts.
@@ -110,10 +103,7 @@ fn numbers_of_other_nodes_are_no_tensors() {
         // As long as the expected names.
         in_domain("com.any"),
         field(1, node("var", "", "Variable", std::slice::from_ref(&ints))),
-        field(
-            1,
-            node("other", "", "Constant", &[attribute("axes", &[int(8, 7)])]),
-        ),
+        field(1, node("other", "", "Constant", &[attribute("axes", &[int(8, 7)])])),
         // A call of the function gives this value.
         numbers("given", "value_ints", &given),
     ]));
@@ -143,15 +133,9 @@ fn an_invalid_value_of_a_constant_is_listed_with_its_fault() {
         // Values in the field of another attribute, or an attribute of another type.
         (numbers("bad", strange, &[packed(&[1.0])]), "header"),
         (numbers("bad", strange, &[int(8, 1), int(3, 1)]), "header"),
-        (
-            numbers("bad", strange, &[int(8, 1), int(KIND, 6)]),
-            "header",
-        ),
+        (numbers("bad", strange, &[int(8, 1), int(KIND, 6)]), "header"),
         (numbers("bad", strange, &[scattered]), "header"),
-        (
-            numbers("bad", "value_floats", &[field(7, [0, 0, 128, 63, 1])]),
-            "shape-size-mismatch",
-        ),
+        (numbers("bad", "value_floats", &[field(7, [0, 0, 128, 63, 1])]), "shape-size-mismatch"),
     ] {
         let file = opened(model(&[bad, field(1, constant("t", ""))])).unwrap();
         assert_eq!(names(&file), ["bad", "t"]);
@@ -160,10 +144,7 @@ fn an_invalid_value_of_a_constant_is_listed_with_its_fault() {
     }
     // A truncated varint is found when the values are read.
     let endless = numbers("x", strange, &[field(8, [7, 0x83])]);
-    assert_eq!(
-        found(&opened(model(&[endless])).unwrap()),
-        "shape-size-mismatch"
-    );
+    assert_eq!(found(&opened(model(&[endless])).unwrap()), "shape-size-mismatch");
     // A single number with another wire type is refused.
     for values in [packed(&[1.0]), int(2, 1), field(2, [0; 4])] {
         let bytes = model(&[numbers("x", "value_float", std::slice::from_ref(&values))]);

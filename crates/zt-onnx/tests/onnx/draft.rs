@@ -30,12 +30,7 @@ pub(crate) fn int(number: u64, value: u64) -> Vec<u8> {
 /// A field with bytes: a string, packed values or a message.
 pub(crate) fn field(number: u64, content: impl AsRef<[u8]>) -> Vec<u8> {
     let content = content.as_ref();
-    [
-        varint(number << 3 | 2),
-        varint(content.len() as u64),
-        content.to_vec(),
-    ]
-    .concat()
+    [varint(number << 3 | 2), varint(content.len() as u64), content.to_vec()].concat()
 }
 
 pub(crate) fn model(graph: &[Vec<u8>]) -> Vec<u8> {
@@ -43,26 +38,17 @@ pub(crate) fn model(graph: &[Vec<u8>]) -> Vec<u8> {
 }
 
 pub(crate) fn tensor(name: &str, data_type: u64, shape: &[u64], values: &[Vec<u8>]) -> Vec<u8> {
-    let shape: Vec<u8> = shape
-        .iter()
-        .flat_map(|dimension| int(1, *dimension))
-        .collect();
+    let shape: Vec<u8> = shape.iter().flat_map(|dimension| int(1, *dimension)).collect();
     [shape, int(2, data_type), field(8, name), values.concat()].concat()
 }
 
 pub(crate) fn raw(values: &[f32]) -> Vec<u8> {
-    let bytes: Vec<u8> = values
-        .iter()
-        .flat_map(|value| value.to_le_bytes())
-        .collect();
+    let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
     field(9, bytes)
 }
 
 pub(crate) fn initializer(name: &str, values: &[f32]) -> Vec<u8> {
-    field(
-        5,
-        tensor(name, FLOAT, &[values.len() as u64], &[raw(values)]),
-    )
+    field(5, tensor(name, FLOAT, &[values.len() as u64], &[raw(values)]))
 }
 
 /// The fields of a tensor with external data.
@@ -114,12 +100,7 @@ pub(crate) fn node(output: &str, name: &str, operator: &str, attributes: &[Vec<u
 /// A node that gives one value.
 pub(crate) fn constant(output: &str, name: &str) -> Vec<u8> {
     let value = field(5, tensor("", FLOAT, &[1], &[raw(&[2.0])]));
-    node(
-        output,
-        name,
-        "Constant",
-        &[[field(1, "value"), value].concat()],
-    )
+    node(output, name, "Constant", &[[field(1, "value"), value].concat()])
 }
 
 /// Values and indices of a `SparseTensorProto`, in a shape.

@@ -25,10 +25,7 @@ fn external_data_is_read_from_below_the_folder_of_the_model() {
         (&[at, ("offset", "2"), ("length", "4")][..], [2, 3, 4, 5]),
         (&[("length", "4"), at], [0, 1, 2, 3]),
         (&[at, ("offset", "1"), ("unknown", "key")], [1, 2, 3, 4]),
-        (
-            &[at, (&"k".repeat(5000), "a key above the limit")],
-            [0, 1, 2, 3],
-        ),
+        (&[at, (&"k".repeat(5000), "a key above the limit")], [0, 1, 2, 3]),
     ] {
         assert_eq!(elements::<u8>(&read(pairs), "w"), values);
     }

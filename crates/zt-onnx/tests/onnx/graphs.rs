@@ -13,11 +13,7 @@ fn a_model_is_recognised_whatever_its_first_field_is() {
     for bytes in [
         model(&[initializer("w", &[1.0])]),
         [graph.clone(), int(1, 9)].concat(),
-        [
-            field(14, [field(1, "k"), field(2, "v")].concat()),
-            graph.clone(),
-        ]
-        .concat(),
+        [field(14, [field(1, "k"), field(2, "v")].concat()), graph.clone()].concat(),
         graph.clone(),
     ] {
         assert!(is_recognised(&bytes));
@@ -47,11 +43,7 @@ fn a_model_that_is_cut_anywhere_is_refused() {
             assert_eq!(len, graph_ends);
             continue;
         };
-        let code = if (3..graph_ends).contains(&len) {
-            "header"
-        } else {
-            error.code()
-        };
+        let code = if (3..graph_ends).contains(&len) { "header" } else { error.code() };
         assert_eq!(error.code(), code, "{len}: {error}");
     }
 }
@@ -99,10 +91,7 @@ fn tensors_outside_the_main_graph_are_named_by_their_place() {
     expected.sort_unstable();
     assert_eq!(names(&file), expected);
     let value = |name: &str| file.tensor(name).unwrap().values::<f32>().unwrap()[0];
-    assert_eq!(
-        (value("w"), value("w.3"), value("if.else_branch.w")),
-        (1.0, 2.0, 3.0)
-    );
+    assert_eq!((value("w"), value("w.3"), value("if.else_branch.w")), (1.0, 2.0, 3.0));
     let attributes = file.attributes().unwrap().unwrap();
     assert!(attributes.get("onnx.graph").is_none());
 }
@@ -112,10 +101,7 @@ fn tensors_of_training_functions_and_every_kind_of_attribute_are_listed() {
     let step = |values: f32| initializer("w", &[values]);
     let training = |field_number: u64, value: f32| {
         // The third has bindings, and no graph.
-        field(
-            20,
-            [field(field_number, step(value)), field(3, "")].concat(),
-        )
+        field(20, [field(field_number, step(value)), field(3, "")].concat())
     };
     let one = tensor("", FLOAT, &[1], &[raw(&[4.0])]);
     let coo = sparse(&one, &indices(&[1], &[1]), &[2]);
@@ -188,34 +174,17 @@ fn the_metadata_of_a_model_become_attributes() {
     let file = opened(bytes.concat()).unwrap();
     let attributes = file.attributes().unwrap().unwrap();
     let text = |key: &str| attributes.get(key).unwrap().as_str().unwrap();
-    assert_eq!(
-        (text("onnx.graph"), text("onnx.producer_name")),
-        ("main", "pytorch")
-    );
+    assert_eq!((text("onnx.graph"), text("onnx.producer_name")), ("main", "pytorch"));
     assert_eq!(text("onnx.producer_version"), "2.5");
     assert_eq!(text("onnx.domain"), "com.example");
     assert_eq!(text("onnx.doc_string"), "a model");
     assert_eq!(text("author"), "me");
     let number = |key: &str| attributes.get(key).unwrap().as_i64();
-    assert_eq!(
-        (number("onnx.ir_version"), number("onnx.model_version")),
-        (Some(9), Some(3))
-    );
-    let imports = attributes
-        .get("onnx.opset_import")
-        .unwrap()
-        .as_map()
-        .unwrap();
+    assert_eq!((number("onnx.ir_version"), number("onnx.model_version")), (Some(9), Some(3)));
+    let imports = attributes.get("onnx.opset_import").unwrap().as_map().unwrap();
     assert_eq!(imports.get("").unwrap().as_i64(), Some(17));
-    assert!(
-        file.warnings()
-            .iter()
-            .any(|warning| warning.code == "attribute-conflict")
-    );
+    assert!(file.warnings().iter().any(|warning| warning.code == "attribute-conflict"));
     let tensor = file.tensor("w").unwrap();
     let text = |key: &str| tensor.attributes().get(key).unwrap().as_str();
-    assert_eq!(
-        (text("onnx.doc_string"), text("unit")),
-        (Some("weights"), Some("m"))
-    );
+    assert_eq!((text("onnx.doc_string"), text("unit")), (Some("weights"), Some("m")));
 }

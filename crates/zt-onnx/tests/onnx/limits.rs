@@ -37,10 +37,7 @@ fn a_limit_that_a_tensor_exceeds_is_its_own_fault() {
         assert!(file.tensor("w").is_ok());
     }
     for (limits, part) in [
-        (
-            with(|limits| limits.name_len = 64),
-            field(5, field(8, &long)),
-        ),
+        (with(|limits| limits.name_len = 64), field(5, field(8, &long))),
         (with(|limits| limits.manifest_len = 64), pair("k", &long)),
         (with(|limits| limits.manifest_len = 64), field(10, &long)),
     ] {
@@ -64,10 +61,7 @@ fn limits_may_be_met() {
     let limited = |part: Vec<u8>, change: fn(&mut Limits)| {
         let mut limits = Limits::default();
         change(&mut limits);
-        opened_with(
-            Memory::new(model(&[part])),
-            OpenOptions::new().limits(limits),
-        )
+        opened_with(Memory::new(model(&[part])), OpenOptions::new().limits(limits))
     };
     let x = |more: Vec<u8>| field(5, tensor("x", FLOAT, &[1], &[raw(&[1.0]), more]));
     // With the bytes that a pair takes beside its strings: 64.
@@ -100,15 +94,8 @@ fn limits_may_be_met() {
 #[test]
 fn operator_sets_are_metadata() {
     let imports = |count: usize, manifest_len: u64| {
-        let limits = Limits {
-            manifest_len,
-            ..Limits::default()
-        };
-        let bytes = [
-            model(&[initializer("w", &[1.0])]),
-            field(8, []).repeat(count),
-        ]
-        .concat();
+        let limits = Limits { manifest_len, ..Limits::default() };
+        let bytes = [model(&[initializer("w", &[1.0])]), field(8, []).repeat(count)].concat();
         opened_with(Memory::new(bytes), OpenOptions::new().limits(limits))
     };
     let error = imports(1000, 4096).unwrap_err();
@@ -122,10 +109,7 @@ fn operator_sets_are_metadata() {
     assert_eq!(versions.get("").unwrap().as_u64(), Some(17));
     let warnings = file.warnings();
     assert_eq!(warnings.len(), 1);
-    assert_eq!(
-        (warnings[0].code, &warnings[0].object),
-        ("attribute-conflict", &None)
-    );
+    assert_eq!((warnings[0].code, &warnings[0].object), ("attribute-conflict", &None));
     let key = "\"onnx.opset_import.\"";
     assert!(warnings[0].message.contains(key), "{:?}", warnings[0]);
 }
@@ -159,10 +143,7 @@ fn the_number_of_tensors_is_limited_by_the_length_of_the_file() {
     let error = empty(16_385).unwrap_err();
     assert_eq!((error.kind(), error.code()), (ErrorKind::Limit, "header"));
     // A longer file may have more.
-    let more = [
-        field(5, []).repeat(16_385),
-        field(10, "d".repeat(2_100_000)),
-    ];
+    let more = [field(5, []).repeat(16_385), field(10, "d".repeat(2_100_000))];
     assert_eq!(opened(model(&more)).unwrap().len(), 16_385);
 }
 

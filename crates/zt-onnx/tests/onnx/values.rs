@@ -23,30 +23,14 @@ fn values_are_read_however_they_are_packed() {
     let file = opened(bytes).unwrap();
     let tensor = file.tensor("x").unwrap();
     // Backwards, so that every place is searched again.
-    for (start, end) in [
-        (199_999, 200_000),
-        (131_071, 131_075),
-        (65_530, 65_540),
-        (0, 3),
-    ] {
-        let slice = tensor
-            .slice(&[format!("{start}:{end}").parse().unwrap()])
-            .unwrap();
+    for (start, end) in [(199_999, 200_000), (131_071, 131_075), (65_530, 65_540), (0, 3)] {
+        let slice = tensor.slice(&[format!("{start}:{end}").parse().unwrap()]).unwrap();
         let expected: Vec<u64> = long[start..end].to_vec();
-        let found: Vec<u64> = slice
-            .as_slice::<i64>()
-            .unwrap()
-            .iter()
-            .map(|v| v.cast_unsigned())
-            .collect();
+        let found: Vec<u64> =
+            slice.as_slice::<i64>().unwrap().iter().map(|v| v.cast_unsigned()).collect();
         assert_eq!(found, expected);
     }
-    let all: Vec<u64> = tensor
-        .values::<i64>()
-        .unwrap()
-        .iter()
-        .map(|v| v.cast_unsigned())
-        .collect();
+    let all: Vec<u64> = tensor.values::<i64>().unwrap().iter().map(|v| v.cast_unsigned()).collect();
     assert_eq!(all, long);
 }
 
@@ -110,21 +94,13 @@ fn another_number_of_values_than_the_shape_requires_is_found() {
 fn a_tensor_that_cannot_be_read_does_not_hide_its_neighbours() {
     let strange = |data_type: u64| tensor("strange", data_type, &[2], &[field(9, [1, 2])]);
     let negative = tensor("strange", UINT8, &[u64::MAX], &[]);
-    let segment = tensor(
-        "strange",
-        UINT8,
-        &[1],
-        &[field(3, int(1, 0)), field(9, [1])],
-    );
+    let segment = tensor("strange", UINT8, &[1], &[field(3, int(1, 0)), field(9, [1])]);
     for (bad, expected) in [
         (strange(0), "dtype"),
         (strange(99), "dtype"),
         (negative, "header"),
         (segment, "unsupported"),
-        (
-            tensor("strange", UINT8, &[1; 65], &[field(9, [1])]),
-            "header",
-        ),
+        (tensor("strange", UINT8, &[1; 65], &[field(9, [1])]), "header"),
     ] {
         let file = opened(model(&[field(5, bad), initializer("w", &[1.0])])).unwrap();
         assert_eq!(code(&file, "strange"), expected);
@@ -228,17 +204,11 @@ fn sparse_tensors_have_the_coordinates_of_either_kind_of_indices() {
     let found_at = |found: &[u64], shape: &[u64]| model(&values, &indices(found, shape), &[2, 3]);
     for file in [found_at(&[1, 5], &[2]), found_at(&[0, 1, 1, 2], &[2, 2])] {
         let dense = file.tensor("s").unwrap().to_dense().unwrap();
-        assert_eq!(
-            *dense.as_slice::<f32>().unwrap(),
-            [0.0, 1.0, 0.0, 0.0, 0.0, 2.0]
-        );
+        assert_eq!(*dense.as_slice::<f32>().unwrap(), [0.0, 1.0, 0.0, 0.0, 0.0, 2.0]);
         // The indices have the dtype of the format, and are equal for both kinds.
         assert!(is_strict(&file));
         let tensor = file.tensor("s").unwrap();
-        let coords: Vec<u8> = [0u64, 1, 1, 2]
-            .iter()
-            .flat_map(|it| it.to_le_bytes())
-            .collect();
+        let coords: Vec<u8> = [0u64, 1, 1, 2].iter().flat_map(|it| it.to_le_bytes()).collect();
         assert_eq!(*tensor.bytes("coords").unwrap(), coords);
     }
     for file in [

@@ -144,14 +144,7 @@ pub(crate) fn storage(class: &'static str, key: &str, count: i64) -> Py {
 /// A storage and its part: a key, the first element and their number.
 pub(crate) fn part(class: &'static str, key: &str, count: i64, part: Py) -> Py {
     let class = Py::Global("torch", class);
-    let id = [
-        "storage".into(),
-        class,
-        key.into(),
-        "cpu".into(),
-        count.into(),
-        part,
-    ];
+    let id = ["storage".into(), class, key.into(), "cpu".into(), count.into(), part];
     Py::Outside(Box::new(tuple(id)))
 }
 
@@ -159,14 +152,7 @@ pub(crate) fn part(class: &'static str, key: &str, count: i64, part: Py) -> Py {
 pub(crate) fn strided(storage: Py, offset: i64, sizes: &[i64], strides: &[i64]) -> Vec<Py> {
     let [sizes, strides] = [sizes, strides].map(|counts| tuple(counts.iter().copied()));
     let hooks = call("collections", "OrderedDict", Vec::new());
-    vec![
-        storage,
-        offset.into(),
-        sizes,
-        strides,
-        Py::Bool(false),
-        hooks,
-    ]
+    vec![storage, offset.into(), sizes, strides, Py::Bool(false), hooks]
 }
 
 /// The elements of a storage, in one dimension.
@@ -195,10 +181,7 @@ pub(crate) fn with_keys(object: &Py, keys: &Py) -> Vec<u8> {
 }
 
 pub(crate) fn f32s(values: &[f32]) -> Vec<u8> {
-    values
-        .iter()
-        .flat_map(|value| value.to_le_bytes())
-        .collect()
+    values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }
 
 pub(crate) fn opened(bytes: Vec<u8>) -> Result<File> {
@@ -220,10 +203,7 @@ pub(crate) fn beside(items: Vec<(Py, Py)>) -> Result<File> {
     items.push(("w".into(), vector("FloatStorage", "f", 4)));
     // The storage is used with any items.
     items.push(("bytes".into(), vector("ByteStorage", "q", 4)));
-    let storages = [
-        ("f", 4, f32s(&[1.0, 2.0, 3.0, 4.0])),
-        ("q", 4, vec![1, 2, 3, 4]),
-    ];
+    let storages = [("f", 4, f32s(&[1.0, 2.0, 3.0, 4.0])), ("q", 4, vec![1, 2, 3, 4])];
     let file = opened(file(&Py::Dict(items), &storages))?;
     let values = file.tensor("w").unwrap().to_vec::<f32>().unwrap();
     assert_eq!(values, [1.0, 2.0, 3.0, 4.0]);

@@ -14,10 +14,7 @@ fn object() -> Py {
 fn refuses_storages_that_the_object_does_not_have() {
     let sound = file(&object(), &[("f", 1, f32s(&[1.5]))]);
     let tensor = opened(sound.clone()).unwrap();
-    assert_eq!(
-        tensor.tensor("tensor").unwrap().to_vec::<f32>().unwrap(),
-        [1.5]
-    );
+    assert_eq!(tensor.tensor("tensor").unwrap().to_vec::<f32>().unwrap(), [1.5]);
     // No elements, at the end of the file.
     let empty = opened(file(&vector("FloatStorage", "f", 0), &[("f", 0, vec![])])).unwrap();
     assert_eq!(empty.tensor("tensor").unwrap().shape(), [0]);
@@ -37,10 +34,7 @@ fn refuses_storages_that_the_object_does_not_have() {
     }
     // A missing storage is a fault of the tensor, not of the file.
     let file = opened(file(&object(), &[])).unwrap();
-    assert_eq!(
-        file.tensor("tensor").unwrap_err().code(),
-        "missing-component"
-    );
+    assert_eq!(file.tensor("tensor").unwrap_err().code(), "missing-component");
 }
 
 /// Long pickles are read in longer and longer windows.
@@ -52,15 +46,9 @@ fn a_pickle_may_be_longer_than_the_first_window() {
     let file = opened(bytes.clone()).unwrap();
     assert_eq!(file.tensor("w").unwrap().to_vec::<f32>().unwrap(), [2.5]);
     let attributes = file.attributes().unwrap().unwrap();
-    assert_eq!(
-        attributes.get("text").unwrap().as_str().unwrap().len(),
-        5 << 20
-    );
+    assert_eq!(attributes.get("text").unwrap().as_str().unwrap().len(), 5 << 20);
     let error = opened(bytes[..2 << 20].to_vec()).unwrap_err();
-    assert_eq!(
-        (error.kind(), error.code()),
-        (ErrorKind::Malformed, "pickle")
-    );
+    assert_eq!((error.kind(), error.code()), (ErrorKind::Malformed, "pickle"));
 }
 
 /// Refuses reads of more than the first window.
@@ -127,12 +115,7 @@ fn a_truncated_tar_archive_is_refused() {
 #[test]
 fn faults_of_a_tar_archive_are_errors_or_those_of_a_tensor() {
     let bytes = tar();
-    let place = |name: &[u8]| {
-        bytes
-            .windows(name.len())
-            .position(|bytes| bytes == name)
-            .unwrap()
-    };
+    let place = |name: &[u8]| bytes.windows(name.len()).position(|bytes| bytes == name).unwrap();
     let changed = |at: usize, new: &[u8]| {
         let mut bytes = bytes.clone();
         bytes[at..at + new.len()].copy_from_slice(new);
@@ -154,10 +137,7 @@ fn faults_of_a_tar_archive_are_errors_or_those_of_a_tensor() {
     }
     // The rank of the first tensor, its first size, and its offset.
     let rank = tensors
-        + bytes[tensors..]
-            .windows(8)
-            .position(|word| word == [2, 0, 0, 0, 0, 0, 0, 0])
-            .unwrap();
+        + bytes[tensors..].windows(8).position(|word| word == [2, 0, 0, 0, 0, 0, 0, 0]).unwrap();
     assert!(changed(rank, &[65]).is_err());
     assert!(changed(rank, &[0xFF; 4]).is_err());
     for (at, code) in [(rank + 8, "bounds"), (rank + 40, "bounds")] {

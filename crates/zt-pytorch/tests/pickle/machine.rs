@@ -26,10 +26,7 @@ fn faults_of_a_pickle_have_kinds_and_codes() {
         assert_eq!(refused(code), expected, "{}", code.escape_ascii());
     }
     let memo_beyond_its_instruction = b"K\x01r\xFF\xFF\xFF\x7F";
-    assert_eq!(
-        refused(memo_beyond_its_instruction),
-        (ErrorKind::Limit, "pickle")
-    );
+    assert_eq!(refused(memo_beyond_its_instruction), (ErrorKind::Limit, "pickle"));
     let name_alone = file(&Py::Global("my.module", "Class"), &[]);
     assert_eq!(opened(name_alone).unwrap_err().code(), "pickle-global");
 }

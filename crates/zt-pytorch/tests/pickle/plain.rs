@@ -75,11 +75,7 @@ fn a_tensor_has_its_storage_in_a_stream() {
         let values = file.tensor("0").unwrap().to_vec::<f32>().unwrap();
         assert_eq!(values, [2.0, 4.0]);
     }
-    let storage = call(
-        "torch.storage",
-        "_load_from_bytes",
-        vec![Py::Bytes(stream())],
-    );
+    let storage = call("torch.storage", "_load_from_bytes", vec![Py::Bytes(stream())]);
     let file = opened(list(vec![storage])).unwrap();
     let values = file.tensor("0").unwrap().to_vec::<f32>().unwrap();
     assert_eq!(values, [1.0, 2.0, 3.0, 4.0]);
@@ -112,10 +108,8 @@ fn streams_that_are_loaded_again_take_no_memory_again() {
     let values = file.tensor("50").unwrap().to_vec::<f32>().unwrap();
     assert_eq!(values, [2.0, 4.0]);
     let zeros = vec![0.0; 1 << 14];
-    let long = crate::draft::file(
-        &storage("FloatStorage", "f", 1 << 14),
-        &[("f", 1 << 14, f32s(&zeros))],
-    );
+    let long =
+        crate::draft::file(&storage("FloatStorage", "f", 1 << 14), &[("f", 1 << 14, f32s(&zeros))]);
     let text: String = long.iter().map(|byte| char::from(*byte)).collect();
     let encode = |text: Py| call("_codecs", "encode", vec![text, "latin1".into()]);
     let first = encode(Py::Code(Py::Text(text).then(b"q\x09", &[])));
@@ -153,10 +147,8 @@ fn sound_files_name_nothing_dangerous() {
             let of_torch = crate::draft::opened(bytes.clone());
             if let Ok(file) = of_torch.or_else(|_| opened(bytes)) {
                 let warnings = file.warnings();
-                let dangers: Vec<_> = warnings
-                    .iter()
-                    .filter(|it| it.code == "pickle-danger")
-                    .collect();
+                let dangers: Vec<_> =
+                    warnings.iter().filter(|it| it.code == "pickle-danger").collect();
                 assert!(dangers.is_empty(), "{}: {dangers:?}", path.display());
                 count += 1;
             }

@@ -18,9 +18,7 @@ fn scheme(name: &'static str, parameters: Vec<Py>) -> Vec<Py> {
 #[test]
 fn python_attributes_do_not_change_the_quantization() {
     let given = |x: Py, name: &str, value: Py| {
-        let Py::Call(function, arguments) = x else {
-            unreachable!()
-        };
+        let Py::Call(function, arguments) = x else { unreachable!() };
         let class = Py::Global("torch", "Tensor");
         let state = Py::Dict(vec![(name.into(), value)]);
         let arguments = vec![*function, class, Py::Tuple(arguments), state];
@@ -62,28 +60,13 @@ fn scales_of_channels_are_a_list_or_a_tensor() {
     let real = scheme("per_channel_affine_float_qparams", real.to_vec());
     let per_tensor = || scheme("per_tensor_affine", vec![0.5.into(), 1.into()]);
     for (x, values) in [
-        (
-            quantized("QInt8Storage", &[2, 2], &[2, 1], lists(0)),
-            &[0.0, 0.5, 6.0, 8.0][..],
-        ),
-        (
-            quantized("QInt8Storage", &[2, 2], &[2, 1], lists(1)),
-            &[0.0, 4.0, 1.0, 8.0],
-        ),
-        (
-            quantized("QUInt8Storage", &[2, 2], &[1, 2], lists(0)),
-            &[0.0, 1.0, 4.0, 8.0],
-        ),
-        (
-            quantized("QInt8Storage", &[2, 2], &[2, 1], real),
-            &[0.25, 0.75, 3.0, 5.0],
-        ),
+        (quantized("QInt8Storage", &[2, 2], &[2, 1], lists(0)), &[0.0, 0.5, 6.0, 8.0][..]),
+        (quantized("QInt8Storage", &[2, 2], &[2, 1], lists(1)), &[0.0, 4.0, 1.0, 8.0]),
+        (quantized("QUInt8Storage", &[2, 2], &[1, 2], lists(0)), &[0.0, 1.0, 4.0, 8.0]),
+        (quantized("QInt8Storage", &[2, 2], &[2, 1], real), &[0.25, 0.75, 3.0, 5.0]),
         (quantized("QInt8Storage", &[0, 2], &[2, 1], none), &[]),
         // Two values in a byte, the first in its lower half.
-        (
-            quantized("QUInt4x2Storage", &[4], &[1], per_tensor()),
-            &[0.0, -0.5, 0.5, -0.5],
-        ),
+        (quantized("QUInt4x2Storage", &[4], &[1], per_tensor()), &[0.0, -0.5, 0.5, -0.5]),
         // The whole storage.
         (
             quantized("QUInt4x2Storage", &[8], &[1], per_tensor()),
@@ -108,45 +91,24 @@ fn scales_of_channels_are_a_list_or_a_tensor() {
 fn refuses_invalid_quantized_tensors() {
     let int8 = |scheme| quantized("QInt8Storage", &[2, 2], &[2, 1], scheme);
     let channel = |scales: Py, zeros: Py, axis: i64| {
-        int8(scheme(
-            "per_channel_affine",
-            vec![scales, zeros, axis.into()],
-        ))
+        int8(scheme("per_channel_affine", vec![scales, zeros, axis.into()]))
     };
     let zeros = || list([0, 0]);
     let per_tensor = || scheme("per_tensor_affine", vec![0.5.into(), 1.into()]);
     for (x, expected) in [
         (quantized(FLOAT, &[1], &[1], per_tensor()), "schema"),
         (int8(vec![1.into()]), "schema"),
-        (
-            int8(scheme("per_tensor_symmetric", Vec::new())),
-            "unsupported",
-        ),
-        (
-            int8(scheme("per_tensor_affine", vec![1.into(), 1.into()])),
-            "schema",
-        ),
+        (int8(scheme("per_tensor_symmetric", Vec::new())), "unsupported"),
+        (int8(scheme("per_tensor_affine", vec![1.into(), 1.into()])), "schema"),
         (channel(list([0.5, 2.0]), zeros(), 2), "shape-size-mismatch"),
         (channel(list([0.5]), zeros(), 0), "shape-size-mismatch"),
         (channel(list(["0.5", "2.0"]), zeros(), 0), "schema"),
-        (
-            channel(list([Py::from(0.5), Py::None]), zeros(), 0),
-            "schema",
-        ),
+        (channel(list([Py::from(0.5), Py::None]), zeros(), 0), "schema"),
         (channel(Py::None, zeros(), 0), "schema"),
-        (
-            channel(vector(FLOAT, "f", 4), zeros(), 0),
-            "shape-size-mismatch",
-        ),
+        (channel(vector(FLOAT, "f", 4), zeros(), 0), "shape-size-mismatch"),
         // Packed integers must begin at the first byte, be contiguous and fit in the storage.
-        (
-            quantized("QUInt4x2Storage", &[2, 2], &[1, 2], per_tensor()),
-            "unsupported",
-        ),
-        (
-            quantized("QUInt4x2Storage", &[9], &[1], per_tensor()),
-            "bounds",
-        ),
+        (quantized("QUInt4x2Storage", &[2, 2], &[1, 2], per_tensor()), "unsupported"),
+        (quantized("QUInt4x2Storage", &[9], &[1], per_tensor()), "bounds"),
         // Quantized integers without a scale.
         (vector("QInt8Storage", "q", 4), "dtype"),
     ] {

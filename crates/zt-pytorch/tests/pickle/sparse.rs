@@ -15,10 +15,7 @@ fn layout(name: &str) -> Py {
 /// Numbers of one byte in the storage `q`.
 fn bytes(offset: i64, sizes: &[i64], strides: &[i64]) -> Py {
     let storage = storage("ByteStorage", "q", 4);
-    rebuilt(
-        "_rebuild_tensor_v2",
-        strided(storage, offset, sizes, strides),
-    )
+    rebuilt("_rebuild_tensor_v2", strided(storage, offset, sizes, strides))
 }
 
 #[test]
@@ -30,56 +27,23 @@ fn refuses_invalid_sparse_tensors() {
     let sizes = |sizes: &[i64]| tuple(sizes.iter().copied());
     let vector_of = |sizes: Py| vec![matrix.clone(), one.clone(), sizes];
     for (x, expected) in [
+        (sparse("torch.sparse_coo".into(), vector_of(sizes(&[4]))), "schema"),
         (
-            sparse("torch.sparse_coo".into(), vector_of(sizes(&[4]))),
+            sparse(call("torch", "Size", vec!["torch.sparse_coo".into()]), vector_of(sizes(&[4]))),
             "schema",
         ),
-        (
-            sparse(
-                call("torch", "Size", vec!["torch.sparse_coo".into()]),
-                vector_of(sizes(&[4])),
-            ),
-            "schema",
-        ),
-        (
-            sparse(layout("torch.sparse_bsr"), vector_of(sizes(&[4]))),
-            "schema",
-        ),
-        (
-            sparse(coo(), vec![matrix.clone(), matrix.clone(), sizes(&[4])]),
-            "shape-size-mismatch",
-        ),
-        (
-            sparse(coo(), vec![one.clone(), one.clone(), sizes(&[4])]),
-            "shape-size-mismatch",
-        ),
-        (
-            sparse(coo(), vector_of(sizes(&[4, 4]))),
-            "shape-size-mismatch",
-        ),
+        (sparse(layout("torch.sparse_bsr"), vector_of(sizes(&[4]))), "schema"),
+        (sparse(coo(), vec![matrix.clone(), matrix.clone(), sizes(&[4])]), "shape-size-mismatch"),
+        (sparse(coo(), vec![one.clone(), one.clone(), sizes(&[4])]), "shape-size-mismatch"),
+        (sparse(coo(), vector_of(sizes(&[4, 4]))), "shape-size-mismatch"),
         // A part that is not a strided tensor.
+        (sparse(coo(), vec![Py::None, one.clone(), sizes(&[4])]), "schema"),
+        (sparse(coo(), vec![call("torch", "Size", vec![]), one.clone(), sizes(&[4])]), "schema"),
         (
-            sparse(coo(), vec![Py::None, one.clone(), sizes(&[4])]),
-            "schema",
-        ),
-        (
-            sparse(
-                coo(),
-                vec![call("torch", "Size", vec![]), one.clone(), sizes(&[4])],
-            ),
-            "schema",
-        ),
-        (
-            sparse(
-                csr(),
-                vec![two.clone(), one.clone(), matrix.clone(), sizes(&[1, 4])],
-            ),
+            sparse(csr(), vec![two.clone(), one.clone(), matrix.clone(), sizes(&[1, 4])]),
             "unsupported",
         ),
-        (
-            sparse(csr(), vec![two, one.clone(), one.clone(), sizes(&[4])]),
-            "unsupported",
-        ),
+        (sparse(csr(), vec![two, one.clone(), one.clone(), sizes(&[4])]), "unsupported"),
     ] {
         assert_eq!(code(x), expected);
     }
@@ -107,10 +71,7 @@ fn indices_of_sparse_tensors_are_u64() {
     };
     let part = |class, key, count, offset, sizes: &[i64], strides: &[i64]| {
         let storage = storage(class, key, count);
-        rebuilt(
-            "_rebuild_tensor_v2",
-            strided(storage, offset, sizes, strides),
-        )
+        rebuilt("_rebuild_tensor_v2", strided(storage, offset, sizes, strides))
     };
     let index = |offset, sizes: &[i64], strides: &[i64]| {
         part("LongStorage", "i", 5, offset, sizes, strides)
@@ -127,25 +88,12 @@ fn indices_of_sparse_tensors_are_u64() {
     let coo = |coords: Py| sparse(layout("torch.sparse_coo"), vec![coords, values(), sizes()]);
     let csr = sparse(
         layout("torch.sparse_csr"),
-        vec![
-            index(0, &[3], &[1]),
-            index(3, &[2], &[1]),
-            values(),
-            sizes(),
-        ],
+        vec![index(0, &[3], &[1]), index(3, &[2], &[1]), values(), sizes()],
     );
     for (x, numbers, expected) in [
-        (
-            coo(index(0, &[2, 2], &[2, 1])),
-            [0, 1, 1, 3, 0],
-            [0., 1., 0., 0., 0., 0., 0., 2.],
-        ),
+        (coo(index(0, &[2, 2], &[2, 1])), [0, 1, 1, 3, 0], [0., 1., 0., 0., 0., 0., 0., 2.]),
         // Not in row-major order, so it is gathered.
-        (
-            coo(index(0, &[2, 2], &[1, 2])),
-            [0, 1, 1, 3, 0],
-            [0., 1., 0., 0., 0., 0., 0., 2.],
-        ),
+        (coo(index(0, &[2, 2], &[1, 2])), [0, 1, 1, 3, 0], [0., 1., 0., 0., 0., 0., 0., 2.]),
         (csr, [0, 1, 2, 1, 3], [0., 1., 0., 0., 0., 0., 0., 2.]),
     ] {
         let (problems, file) = read(x, &numbers);

@@ -16,22 +16,13 @@ pub(crate) fn f() -> Py {
 fn tensors_of_every_version_of_torch_are_read() {
     let plain = rebuilt("_rebuild_tensor", strided(f(), 1, &[2], &[2])[..4].to_vec());
     let on_device = |dtype| {
-        let arguments = [
-            vector(FLOAT, "f", 4),
-            Py::Global("torch", dtype),
-            "xla:0".into(),
-        ];
+        let arguments = [vector(FLOAT, "f", 4), Py::Global("torch", dtype), "xla:0".into()];
         rebuilt("_rebuild_device_tensor_from_cpu_tensor", arguments.to_vec())
     };
     let state = Py::Tuple(strided(f(), 2, &[2], &[1])[..4].to_vec());
     let of_class = |class| built(call("torch", class, Vec::new()), state.clone());
     let half = |first: i64| {
-        let half = part(
-            FLOAT,
-            "f",
-            4,
-            tuple([Py::from("v"), first.into(), 2.into()]),
-        );
+        let half = part(FLOAT, "f", 4, tuple([Py::from("v"), first.into(), 2.into()]));
         rebuilt("_rebuild_tensor_v2", strided(half, 0, &[2], &[1]))
     };
     let negated = |value: bool| {
@@ -135,10 +126,7 @@ fn an_object_that_holds_tensors_is_no_tensor() {
         let values = file.tensor("x.values").unwrap().to_vec::<f32>().unwrap();
         assert_eq!(values, [1.0, 2.0, 3.0, 4.0]);
     }
-    let meta = rebuilt(
-        "_rebuild_meta_tensor_no_storage",
-        vec![dtype.clone(), tuple([2, 3])],
-    );
+    let meta = rebuilt("_rebuild_meta_tensor_no_storage", vec![dtype.clone(), tuple([2, 3])]);
     let file = with(meta);
     assert_eq!(codes(&file), [(Some("x".to_owned()), "not-tensor")]);
 }
@@ -156,10 +144,7 @@ fn a_state_of_a_tensor_has_its_attributes() {
 #[test]
 fn the_error_of_an_unsupported_function_names_it() {
     let nested = "torch.nested._internal.nested_tensor";
-    for (module, name) in [
-        (nested, "_rebuild_njt"),
-        ("torch._utils", "_rebuild_nested_tensor"),
-    ] {
+    for (module, name) in [(nested, "_rebuild_njt"), ("torch._utils", "_rebuild_nested_tensor")] {
         let arguments = vec![
             Py::Global(module, name),
             Py::Global(nested, "NestedTensor"),
@@ -178,10 +163,7 @@ fn the_error_of_an_unsupported_function_names_it() {
 #[test]
 fn refuses_invalid_arguments() {
     let v2 = |storage: Py, offset: i64, sizes: &[i64], strides: &[i64]| {
-        rebuilt(
-            "_rebuild_tensor_v2",
-            strided(storage, offset, sizes, strides),
-        )
+        rebuilt("_rebuild_tensor_v2", strided(storage, offset, sizes, strides))
     };
     let of = |id: Py| v2(Py::Outside(Box::new(id)), 0, &[1], &[1]);
     let id = |kind: &str, class: Py, count: i64| {
@@ -210,53 +192,27 @@ fn refuses_invalid_arguments() {
         (v2(Py::None, 0, &[1], &[1]), "schema"),
         (of(1.into()), "schema"),
         (of(id("module", float(), 4)), "schema"),
-        (
-            of(id("storage", Py::Global("torch", "float32"), 4)),
-            "schema",
-        ),
+        (of(id("storage", Py::Global("torch", "float32"), 4)), "schema"),
         (of(id("storage", float(), -4)), "schema"),
         (of(id("storage", float(), i64::MAX)), "bounds"),
+        (v2(storage(FLOAT, &"k".repeat(65), 4), 0, &[1], &[1]), "missing-component"),
+        (v2(storage(FLOAT, "none", 4), 0, &[1], &[1]), "missing-component"),
         (
-            v2(storage(FLOAT, &"k".repeat(65), 4), 0, &[1], &[1]),
-            "missing-component",
-        ),
-        (
-            v2(storage(FLOAT, "none", 4), 0, &[1], &[1]),
-            "missing-component",
-        ),
-        (
-            v2(
-                part(FLOAT, "f", 4, tuple([Py::from("v"), 3.into(), 2.into()])),
-                0,
-                &[1],
-                &[1],
-            ),
+            v2(part(FLOAT, "f", 4, tuple([Py::from("v"), 3.into(), 2.into()])), 0, &[1], &[1]),
             "bounds",
         ),
-        (
-            v2(part(FLOAT, "f", 4, Py::from(1)), 0, &[1], &[1]),
-            "schema",
-        ),
+        (v2(part(FLOAT, "f", 4, Py::from(1)), 0, &[1], &[1]), "schema"),
         (v2(f(), 0, &[1, 1], &[1]), "schema"),
         (v2(f(), -1, &[1], &[1]), "schema"),
         (v2(f(), 3, &[2], &[1]), "bounds"),
         (v2(f(), 0, &[i64::MAX, i64::MAX, 4], &[1, 1, 1]), "bounds"),
         (v2(f(), 0, &[1; 65], &[1; 65]), "schema"),
-        (
-            of_sizes(call("torch.serialization", "_get_layout", vec![tuple([1])])),
-            "schema",
-        ),
+        (of_sizes(call("torch.serialization", "_get_layout", vec![tuple([1])])), "schema"),
         (v3(Py::None), "schema"),
         (with_metadata(1.into()), "schema"),
-        (
-            with_metadata(call("torch", "Size", vec![Py::Dict(Vec::new())])),
-            "schema",
-        ),
+        (with_metadata(call("torch", "Size", vec![Py::Dict(Vec::new())])), "schema"),
         (rebuilt("_rebuild_wrapper_subclass", Vec::new()), "schema"),
-        (
-            rebuilt("_rebuild_wrapper_subclass", vec![1.into()]),
-            "schema",
-        ),
+        (rebuilt("_rebuild_wrapper_subclass", vec![1.into()]), "schema"),
         (call("torch", "FloatTensor", Vec::new()), "unsupported"),
         (
             rebuilt(
@@ -265,13 +221,7 @@ fn refuses_invalid_arguments() {
             ),
             "schema",
         ),
-        (
-            rebuilt(
-                "_rebuild_device_tensor_from_numpy",
-                vec![array, Py::None, device],
-            ),
-            "schema",
-        ),
+        (rebuilt("_rebuild_device_tensor_from_numpy", vec![array, Py::None, device]), "schema"),
         (rebuilt("_rebuild_parameter", vec![Py::None]), "schema"),
     ] {
         assert_eq!(code(x), expected);
@@ -287,10 +237,7 @@ fn the_bytes_of_all_gathered_views_are_limited() {
     let items = [("a".into(), every_other()), ("b".into(), every_other())];
     let file = beside(items.to_vec()).unwrap();
     for name in ["a", "b"] {
-        assert_eq!(
-            file.tensor(name).unwrap().to_vec::<f32>().unwrap(),
-            [1.0, 3.0]
-        );
+        assert_eq!(file.tensor(name).unwrap().to_vec::<f32>().unwrap(), [1.0, 3.0]);
     }
     let error = with(view(&[1 << 40], &[0])).tensor("x").unwrap_err();
     let found = (error.kind(), error.code());
@@ -306,9 +253,8 @@ fn the_bytes_of_all_gathered_views_are_limited() {
         rebuilt("_rebuild_tensor_v2", view)
     };
     let names = ["a", "b", "c", "d"];
-    let mut items: Vec<(Py, Py)> = (0..3)
-        .map(|at| (names[at].into(), third_of_all(at as i64)))
-        .collect();
+    let mut items: Vec<(Py, Py)> =
+        (0..3).map(|at| (names[at].into(), third_of_all(at as i64))).collect();
     // A duplicate view counts once.
     items.push(("d".into(), third_of_all(0)));
     let file = beside(items).unwrap();
@@ -325,10 +271,7 @@ fn tensors_have_at_most_64_dimensions() {
     };
     assert_eq!(with(x(64)).tensor("x").unwrap().shape(), [1; 64]);
     let error = with(x(65)).tensor("x").unwrap_err();
-    assert_eq!(
-        (error.kind(), error.code()),
-        (zt::ErrorKind::Limit, "schema")
-    );
+    assert_eq!((error.kind(), error.code()), (zt::ErrorKind::Limit, "schema"));
 }
 
 #[test]

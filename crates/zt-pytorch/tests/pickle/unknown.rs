@@ -56,10 +56,7 @@ fn an_unknown_object_is_a_warning_and_its_tensors_are_listed() {
         (built(object(vec![]), bytes()), Some("x.0")),
         (object(vec![storage("ByteStorage", "q", 4)]), Some("x.0")),
         (then(&object(vec![]), b"a", &[bytes()]), Some("x.0")),
-        (
-            then(&object(vec![]), b"s", &["k".into(), bytes()]),
-            Some("x.k"),
-        ),
+        (then(&object(vec![]), b"s", &["k".into(), bytes()]), Some("x.k")),
         // In lists, and in other objects.
         (object(vec![list([1.into(), bytes()])]), Some("x.0.1")),
         (built(object(vec![]), dict("a", inner)), Some("x.a.0")),
@@ -107,10 +104,7 @@ fn an_object_that_holds_itself_is_walked_once() {
 
 #[test]
 fn an_unknown_root_is_read_and_alone_it_is_refused() {
-    let module = built(
-        object(vec![]),
-        dict("weight", vector("FloatStorage", "f", 1)),
-    );
+    let module = built(object(vec![]), dict("weight", vector("FloatStorage", "f", 1)));
     let storages = [("f", 1, vec![0; 4])];
     let read = opened(file(&module, &storages)).unwrap();
     assert_eq!(names(&read), ["weight"]);
@@ -124,14 +118,9 @@ fn an_unknown_root_is_read_and_alone_it_is_refused() {
 
 #[test]
 fn an_unknown_attribute_of_a_tensor_leaves_the_tensor_readable() {
-    let Py::Call(function, arguments) = bytes() else {
-        unreachable!()
-    };
+    let Py::Call(function, arguments) = bytes() else { unreachable!() };
     let class = Py::Global("torch", "Tensor");
-    let state = Py::Dict(vec![
-        ("own".into(), object(vec![])),
-        ("bits".into(), 4.into()),
-    ]);
+    let state = Py::Dict(vec![("own".into(), object(vec![])), ("bits".into(), 4.into())]);
     let arguments = vec![*function, class, Py::Tuple(arguments), state];
     let file = with(call("torch._tensor", "_rebuild_from_type_v2", arguments));
     let tensor = file.tensor("x").unwrap();
@@ -141,10 +130,8 @@ fn an_unknown_attribute_of_a_tensor_leaves_the_tensor_readable() {
 
 #[test]
 fn a_namespace_may_be_the_root() {
-    let items = Py::Dict(vec![
-        ("lr".into(), 0.5.into()),
-        ("w".into(), vector("FloatStorage", "f", 1)),
-    ]);
+    let items =
+        Py::Dict(vec![("lr".into(), 0.5.into()), ("w".into(), vector("FloatStorage", "f", 1))]);
     let root = built(call("argparse", "Namespace", Vec::new()), items);
     let file = opened(file(&root, &[("f", 1, vec![0; 4])])).unwrap();
     assert_eq!(names(&file), ["w"]);
@@ -153,22 +140,14 @@ fn a_namespace_may_be_the_root() {
 }
 
 fn dtype(code: Py, order: &str) -> Py {
-    let made = call(
-        "numpy",
-        "dtype",
-        vec![code, Py::Bool(false), Py::Bool(true)],
-    );
+    let made = call("numpy", "dtype", vec![code, Py::Bool(false), Py::Bool(true)]);
     built(made, tuple([Py::from(3), order.into(), Py::None]))
 }
 
 /// An array by its state.
 fn array(module: &'static str, dtype: Py, sizes: &[i64], is_fortran: bool, data: Py) -> Py {
     let class = Py::Global("numpy", "ndarray");
-    let made = call(
-        module,
-        "_reconstruct",
-        vec![class, tuple([0]), Py::Bytes(vec![b'b'])],
-    );
+    let made = call(module, "_reconstruct", vec![class, tuple([0]), Py::Bytes(vec![b'b'])]);
     let sizes = tuple(sizes.iter().copied());
     let order = Py::Bool(is_fortran);
     built(made, Py::Tuple(vec![1.into(), sizes, dtype, order, data]))
@@ -180,51 +159,20 @@ fn arrays_and_scalars_of_numpy_are_tensors() {
     let new = "numpy._core.multiarray";
     let i2 = |order: &str| dtype("i2".into(), order);
     let data = |bytes: &[u8]| Py::Bytes(bytes.to_vec());
-    let encoded = || {
-        call(
-            "_codecs",
-            "encode",
-            vec!["\u{1}\0\u{ff}\u{ff}".into(), "latin1".into()],
-        )
-    };
+    let encoded = || call("_codecs", "encode", vec!["\u{1}\0\u{ff}\u{ff}".into(), "latin1".into()]);
     let buffer = |order: &str| {
-        let arguments = vec![
-            data(&[1, 0, 2, 0, 3, 0, 4, 0]),
-            i2("<"),
-            tuple([2, 2]),
-            order.into(),
-        ];
+        let arguments = vec![data(&[1, 0, 2, 0, 3, 0, 4, 0]), i2("<"), tuple([2, 2]), order.into()];
         call("numpy._core.numeric", "_frombuffer", arguments)
     };
     let four = || data(&[1, 0, 2, 0, 3, 0, 4, 0]);
     for (value, shape, expected) in [
-        (
-            array(old, i2("<"), &[2], false, data(&[1, 0, 0xFF, 0xFF])),
-            &[2][..],
-            &[1i16, -1][..],
-        ),
-        (
-            array(new, i2(">"), &[2], false, data(&[0, 1, 0xFF, 0xFF])),
-            &[2],
-            &[1, -1],
-        ),
+        (array(old, i2("<"), &[2], false, data(&[1, 0, 0xFF, 0xFF])), &[2][..], &[1i16, -1][..]),
+        (array(new, i2(">"), &[2], false, data(&[0, 1, 0xFF, 0xFF])), &[2], &[1, -1]),
         (array(new, i2("<"), &[2], false, encoded()), &[2], &[1, -1]),
         // Python 2 writes bytes as texts.
-        (
-            array(old, i2("<"), &[1], false, "\u{1}\0".into()),
-            &[1],
-            &[1],
-        ),
-        (
-            array(new, i2("<"), &[2, 2], false, four()),
-            &[2, 2],
-            &[1, 2, 3, 4],
-        ),
-        (
-            array(new, i2("<"), &[2, 2], true, four()),
-            &[2, 2],
-            &[1, 3, 2, 4],
-        ),
+        (array(old, i2("<"), &[1], false, "\u{1}\0".into()), &[1], &[1]),
+        (array(new, i2("<"), &[2, 2], false, four()), &[2, 2], &[1, 2, 3, 4]),
+        (array(new, i2("<"), &[2, 2], true, four()), &[2, 2], &[1, 3, 2, 4]),
         (buffer("C"), &[2, 2], &[1, 2, 3, 4]),
         (buffer("F"), &[2, 2], &[1, 3, 2, 4]),
         (call(new, "scalar", vec![i2("<"), data(&[5, 0])]), &[], &[5]),
@@ -237,12 +185,7 @@ fn arrays_and_scalars_of_numpy_are_tensors() {
         assert!(file.warnings().is_empty());
     }
     let big = with(array(new, i2(">"), &[1], false, data(&[0, 1])));
-    let component = big
-        .tensor("x")
-        .unwrap()
-        .component("data")
-        .unwrap()
-        .byte_order;
+    let component = big.tensor("x").unwrap().component("data").unwrap().byte_order;
     assert_eq!(component, ByteOrder::Big);
     let bfloat16 = dtype(Py::Global("ml_dtypes", "bfloat16"), "<");
     let file = with(array(new, bfloat16, &[1], false, data(&[0x80, 0x3F])));
@@ -256,11 +199,7 @@ fn arrays_of_other_values_are_warnings_and_broken_ones_are_faults() {
     let of =
         |code: &str, sizes: &[i64], data| array(new, dtype(code.into(), "|"), sizes, false, data);
     let data = || Py::Bytes(vec![0; 4]);
-    for value in [
-        of("U1", &[1], data()),
-        of("V4", &[1], data()),
-        of("M8", &[1], data()),
-    ] {
+    for value in [of("U1", &[1], data()), of("V4", &[1], data()), of("M8", &[1], data())] {
         let file = with(value);
         assert_eq!(codes(&file), [about(Some("x"))]);
         assert_eq!(names(&file), ["w", "bytes"]);
@@ -270,11 +209,7 @@ fn arrays_of_other_values_are_warnings_and_broken_ones_are_faults() {
     assert_eq!(names(&file), ["x.0", "w", "bytes"]);
     let attributes = file.attributes().unwrap().unwrap();
     assert_eq!(attributes.get("x.1"), Some(&Value::Unsigned(7)));
-    let text = call(
-        new,
-        "scalar",
-        vec![dtype("U1".into(), "<"), Py::Bytes(vec![b'a', 0, 0, 0])],
-    );
+    let text = call(new, "scalar", vec![dtype("U1".into(), "<"), Py::Bytes(vec![b'a', 0, 0, 0])]);
     let attributes = with(text).attributes().unwrap().unwrap();
     assert_eq!(attributes.get("x"), Some(&"a".into()));
     for (value, expected) in [
@@ -309,10 +244,6 @@ fn shared_bytes(shared: &Py) -> [Option<&'static str>; 3] {
     items.extend((0..200).map(|_| array(Py::Code(b"h\x09".to_vec()))));
     let file = beside(vec![("x".into(), Py::List(items))]).unwrap();
     // A small file may take 64 MiB.
-    let code = |at: usize| {
-        file.tensor(&format!("x.{at}"))
-            .err()
-            .map(|error| error.code())
-    };
+    let code = |at: usize| file.tensor(&format!("x.{at}")).err().map(|error| error.code());
     [0, 50, 200].map(code)
 }

@@ -24,14 +24,9 @@ fn one_tensor_many_times_and_long_lists_are_read() {
     assert_eq!((error.kind(), error.code()), (ErrorKind::Limit, "pickle"));
     assert!(error.to_string().contains("67108864 bytes"), "{error}");
     // A long file allows more.
-    let items = vec![
-        ("w".into(), vector("FloatStorage", "w", 20_000_000)),
-        ("x".into(), again(25_000)),
-    ];
-    let storages = [
-        ("w", 20_000_000, vec![0; 80_000_000]),
-        ("f", 4, vec![0; 16]),
-    ];
+    let items =
+        vec![("w".into(), vector("FloatStorage", "w", 20_000_000)), ("x".into(), again(25_000))];
+    let storages = [("w", 20_000_000, vec![0; 80_000_000]), ("f", 4, vec![0; 16])];
     let long = opened(file(&Py::Dict(items), &storages)).unwrap();
     assert_eq!(long.len(), 1 + 25_000);
     let key = "a".repeat(51);
@@ -78,24 +73,14 @@ fn values_of_python_become_attributes() {
     let big = |tag: u64, bytes: &[u8]| Value::Tag(tag, Box::new(Value::Bytes(bytes.to_vec())));
     for (value, expected) in [
         (call("torch", "Size", vec![]), array(&[])),
-        (
-            call("torch", "Size", vec![tuple([2, 3])]),
-            array(&[2u64.into(), 3u64.into()]),
-        ),
-        (
-            call("torch", "device", vec![text("cuda"), 1.into()]),
-            "cuda:1".into(),
-        ),
+        (call("torch", "Size", vec![tuple([2, 3])]), array(&[2u64.into(), 3u64.into()])),
+        (call("torch", "device", vec![text("cuda"), 1.into()]), "cuda:1".into()),
         (
             call("builtins", "complex", vec![1.0.into(), (-2.0).into()]),
             array(&[1.0.into(), (-2.0).into()]),
         ),
         (
-            call(
-                "torch.serialization",
-                "_get_layout",
-                vec![text("torch.strided")],
-            ),
+            call("torch.serialization", "_get_layout", vec![text("torch.strided")]),
             "torch.strided".into(),
         ),
         (path(&["/", "a", "b"]), "/a/b".into()),
@@ -107,26 +92,14 @@ fn values_of_python_become_attributes() {
         (built(namespace(), tuple::<Py>([])), empty()),
         (built(namespace(), Py::None), empty()),
         (call("builtins", "bytes", vec![]), Value::Bytes(vec![])),
-        (
-            call("builtins", "bytearray", vec![Py::Bytes(vec![1])]),
-            Value::Bytes(vec![1]),
-        ),
+        (call("builtins", "bytearray", vec![Py::Bytes(vec![1])]), Value::Bytes(vec![1])),
         (
             call("_codecs", "encode", vec![text("\u{ff}a"), text("latin1")]),
             Value::Bytes(vec![0xFF, b'a']),
         ),
-        (
-            long(&[0, 0, 0, 0, 0, 0, 0, 0x80, 0]),
-            Value::Unsigned(1 << 63),
-        ),
-        (
-            long(&[0, 0, 0, 0, 0, 0, 0, 0, 1]),
-            big(2, &[1, 0, 0, 0, 0, 0, 0, 0, 0]),
-        ),
-        (
-            long(&[0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F, 0xFF]),
-            Value::Negative(1 << 63),
-        ),
+        (long(&[0, 0, 0, 0, 0, 0, 0, 0x80, 0]), Value::Unsigned(1 << 63)),
+        (long(&[0, 0, 0, 0, 0, 0, 0, 0, 1]), big(2, &[1, 0, 0, 0, 0, 0, 0, 0, 0])),
+        (long(&[0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F, 0xFF]), Value::Negative(1 << 63)),
         (
             long(&[0, 0, 0, 0, 0, 0, 0, 0, 0xFE]),
             big(3, &[1, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF]),
@@ -155,55 +128,23 @@ fn names_of_python_are_texts() {
         ("argparse", "Namespace", "argparse.Namespace"),
         ("torch", "Size", "torch.Size"),
         ("torch", "device", "torch.device"),
-        (
-            "torch.serialization",
-            "_get_layout",
-            "torch.serialization._get_layout",
-        ),
+        ("torch.serialization", "_get_layout", "torch.serialization._get_layout"),
         ("torch.cuda", "HalfTensor", "torch.Tensor"),
         ("torch.sparse", "FloatTensor", "torch.sparse.Tensor"),
-        (
-            "torch.nn.parameter",
-            "Parameter",
-            "torch.nn.parameter.Parameter",
-        ),
+        ("torch.nn.parameter", "Parameter", "torch.nn.parameter.Parameter"),
         ("torch", "per_tensor_affine", "torch.per_tensor_affine"),
         ("torch", "per_channel_affine", "torch.per_channel_affine"),
-        (
-            "torch",
-            "per_channel_affine_float_qparams",
-            "torch.per_channel_affine_float_qparams",
-        ),
-        (
-            "torch",
-            "per_channel_symmetric",
-            "torch.per_tensor_symmetric",
-        ),
-        (
-            "torch.storage",
-            "TypedStorage",
-            "torch.storage.TypedStorage",
-        ),
-        (
-            "torch.storage",
-            "UntypedStorage",
-            "torch.storage.UntypedStorage",
-        ),
+        ("torch", "per_channel_affine_float_qparams", "torch.per_channel_affine_float_qparams"),
+        ("torch", "per_channel_symmetric", "torch.per_tensor_symmetric"),
+        ("torch.storage", "TypedStorage", "torch.storage.TypedStorage"),
+        ("torch.storage", "UntypedStorage", "torch.storage.UntypedStorage"),
         ("torch", "LongStorage", "torch.LongStorage"),
         ("torch", "bfloat16", "torch.bfloat16"),
-        (
-            "torch._utils",
-            "_rebuild_tensor_v2",
-            "torch._utils._rebuild_tensor_v2",
-        ),
+        ("torch._utils", "_rebuild_tensor_v2", "torch._utils._rebuild_tensor_v2"),
         ("numpy", "ndarray", "numpy.ndarray"),
         // Not on the list, and only named.
         ("torch.cuda", "Event", "torch.cuda.Event"),
-        (
-            "torch.storage",
-            "_load_from_bytes",
-            "torch.storage._load_from_bytes",
-        ),
+        ("torch.storage", "_load_from_bytes", "torch.storage._load_from_bytes"),
         ("torch", "save", "torch.save"),
     ] {
         assert_eq!(attribute(Py::Global(module, name)), text.into());
@@ -232,9 +173,7 @@ fn an_unsupported_value_leaves_its_neighbours_readable() {
 #[test]
 fn python_attributes_of_a_tensor_are_attributes_of_its_object() {
     let given = |state: Py| {
-        let Py::Call(function, arguments) = vector("FloatStorage", "f", 4) else {
-            unreachable!()
-        };
+        let Py::Call(function, arguments) = vector("FloatStorage", "f", 4) else { unreachable!() };
         let class = Py::Global("torch", "Tensor");
         let arguments = vec![*function, class, Py::Tuple(arguments), state];
         with(call("torch._tensor", "_rebuild_from_type_v2", arguments))
@@ -243,16 +182,12 @@ fn python_attributes_of_a_tensor_are_attributes_of_its_object() {
     let one = Value::Unsigned(1);
     let inner: zt::manifest::Map = map("k", one.clone()).into_iter().collect();
     // A dict, and a dict with slots.
-    for state in [
-        dict("meta", dict("k", 1.into())),
-        tuple([dict("meta", dict("k", 1.into())), Py::None]),
-    ] {
+    for state in
+        [dict("meta", dict("k", 1.into())), tuple([dict("meta", dict("k", 1.into())), Py::None])]
+    {
         let file = given(state);
         let tensor = file.tensor("x").unwrap();
-        assert_eq!(
-            tensor.attributes().get("meta"),
-            Some(&Value::Map(inner.clone()))
-        );
+        assert_eq!(tensor.attributes().get("meta"), Some(&Value::Map(inner.clone())));
     }
     // An attribute that is or holds a tensor is listed beside it: a storage, and a namespace.
     let namespace = |state| built(call("argparse", "Namespace", Vec::new()), state);
@@ -268,10 +203,7 @@ fn python_attributes_of_a_tensor_are_attributes_of_its_object() {
     }
     // An unsupported attribute is a fault of the tensor.
     let unknown = call("torch", "device", vec![]);
-    assert_eq!(
-        given(dict("meta", unknown)).tensor("x").unwrap_err().code(),
-        "pickle"
-    );
+    assert_eq!(given(dict("meta", unknown)).tensor("x").unwrap_err().code(), "pickle");
 }
 
 /// A `DTensor` as torch pickles it: a subclass, its local part, and its distribution over devices.
@@ -295,30 +227,13 @@ fn the_parts_of_a_distributed_tensor_are_tensors() {
     let mesh = dict(vec![("_rank_map", vector("ByteStorage", "q", 4))]);
     let mesh = made("torch.distributed.device_mesh", "DeviceMesh", mesh);
     let spec = dict(vec![("mesh", mesh), ("placements", Py::Tuple(vec![shard]))]);
-    let spec = made(
-        "torch.distributed.tensor._dtensor_spec",
-        "DTensorSpec",
-        spec,
-    );
+    let spec = made("torch.distributed.tensor._dtensor_spec", "DTensorSpec", spec);
     let class = Py::Global("torch.distributed.tensor", "DTensor");
-    let arguments = vec![
-        class.clone(),
-        Py::Global("torch", "float32"),
-        tuple([8]),
-        tuple([1]),
-        0.into(),
-    ];
-    let state = dict(vec![
-        ("_local_tensor", vector("FloatStorage", "f", 4)),
-        ("_spec", spec),
-    ]);
+    let arguments =
+        vec![class.clone(), Py::Global("torch", "float32"), tuple([8]), tuple([1]), 0.into()];
+    let state = dict(vec![("_local_tensor", vector("FloatStorage", "f", 4)), ("_spec", spec)]);
     let function = Py::Global("torch._utils", "_rebuild_wrapper_subclass");
-    let arguments = vec![
-        function,
-        class,
-        Py::Tuple(arguments),
-        Py::Tuple(vec![Py::None, state]),
-    ];
+    let arguments = vec![function, class, Py::Tuple(arguments), Py::Tuple(vec![Py::None, state])];
     let file = with(call("torch._tensor", "_rebuild_from_type_v2", arguments));
     let names: Vec<&str> = file.names().collect();
     assert_eq!(names, ["x._local_tensor", "w", "bytes"]);
@@ -344,11 +259,7 @@ fn scalar_type(class: &'static str, code: &str, order: &str) -> Py {
 #[test]
 fn keys_name_tensors_as_python_writes_them() {
     let bytes = |bytes: &[u8]| Py::Bytes(bytes.to_vec());
-    let encoded = call(
-        "_codecs",
-        "encode",
-        vec!["\u{80}\u{3f}".into(), "latin1".into()],
-    );
+    let encoded = call("_codecs", "encode", vec!["\u{80}\u{3f}".into(), "latin1".into()]);
     let mut deep = Py::Int(1);
     for _ in 0..6 {
         deep = tuple([deep]);
@@ -366,10 +277,7 @@ fn keys_name_tensors_as_python_writes_them() {
         (long(&[0, 0, 0, 0, 0, 0, 0, 0x80, 0]), "9223372036854775808"),
         // A text with a lone surrogate in it.
         (Py::Code(b"X\x05\0\0\0a\xED\xB2\x80b".to_vec()), "a\\udc80b"),
-        (
-            tuple([Py::Code(b"X\x04\0\0\0\"\xED\xB2\x80".to_vec())]),
-            "(\"\\\"\\udc80\")",
-        ),
+        (tuple([Py::Code(b"X\x04\0\0\0\"\xED\xB2\x80".to_vec())]), "(\"\\\"\\udc80\")"),
         (scalar("i2", "<", bytes(&[0xFE, 0xFF])), "-2"),
         (scalar("i8", ">", bytes(&[0, 0, 0, 0, 0, 0, 1, 0])), "256"),
         (scalar("u1", "|", bytes(&[255])), "255"),
@@ -406,24 +314,10 @@ fn keys_name_tensors_as_python_writes_them() {
             ),
             "<key 0>",
         ),
+        (scalar("u1", "|", call("torch", "device", vec!["a".into(), "latin1".into()])), "<key 0>"),
+        (call("numpy.core.multiarray", "scalar", vec![1.into(), 2.into()]), "<key 0>"),
         (
-            scalar(
-                "u1",
-                "|",
-                call("torch", "device", vec!["a".into(), "latin1".into()]),
-            ),
-            "<key 0>",
-        ),
-        (
-            call("numpy.core.multiarray", "scalar", vec![1.into(), 2.into()]),
-            "<key 0>",
-        ),
-        (
-            call(
-                "numpy.core.multiarray",
-                "scalar",
-                vec![call("torch", "Size", vec![]), 2.into()],
-            ),
+            call("numpy.core.multiarray", "scalar", vec![call("torch", "Size", vec![]), 2.into()]),
             "<key 0>",
         ),
         (
@@ -453,16 +347,10 @@ fn a_duplicate_key_replaces_the_value_of_the_first() {
         (named(), named()),
         (half(), half()),
         (long(&[0; 9]), Py::Int(0)),
-        (
-            long(&[0, 0, 0, 0, 0, 0, 0, 0, 1]),
-            long(&[0, 0, 0, 0, 0, 0, 0, 0, 1]),
-        ),
+        (long(&[0, 0, 0, 0, 0, 0, 0, 0, 1]), long(&[0, 0, 0, 0, 0, 0, 0, 0, 1])),
         (tuple([1, 2]), tuple([1, 2])),
         (tuple([tuple(["a"])]), tuple([tuple(["a"])])),
-        (
-            Py::Global("torch", "float32"),
-            Py::Global("torch", "float32"),
-        ),
+        (Py::Global("torch", "float32"), Py::Global("torch", "float32")),
         (Py::Global("numpy", "dtype"), Py::Global("numpy", "dtype")),
         (Py::None, Py::None),
     ] {
@@ -500,15 +388,9 @@ fn a_duplicate_key_replaces_the_value_of_the_first() {
 #[test]
 fn refuses_names_above_the_limit() {
     let items = Py::List(vec![vector("FloatStorage", "f", 4)]);
-    let bytes = file(
-        &Py::Dict(vec![("a".into(), items)]),
-        &[("f", 4, vec![0; 16])],
-    );
+    let bytes = file(&Py::Dict(vec![("a".into(), items)]), &[("f", 4, vec![0; 16])]);
     let opened = |name_len| {
-        let limits = Limits {
-            name_len,
-            ..Limits::default()
-        };
+        let limits = Limits { name_len, ..Limits::default() };
         let options = OpenOptions::new().limits(limits);
         opened_with(Memory::new(bytes.clone()), &options)
     };

@@ -10,10 +10,7 @@ pub(crate) struct Headers(pub(crate) Vec<(String, String)>);
 
 impl Headers {
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
-        let found = self
-            .0
-            .iter()
-            .find(|(key, _)| key.eq_ignore_ascii_case(name));
+        let found = self.0.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.as_str())
     }
 
@@ -35,9 +32,7 @@ impl Headers {
                 return Some(headers);
             }
             let (key, value) = line.split_once(':')?;
-            headers
-                .0
-                .push((key.trim().to_owned(), value.trim().to_owned()));
+            headers.0.push((key.trim().to_owned(), value.trim().to_owned()));
         }
     }
 
@@ -69,12 +64,7 @@ impl Request {
         let len = headers.get("content-length").unwrap_or("0").parse().ok()?;
         let mut body = vec![0; len];
         from.read_exact(&mut body).ok()?;
-        Some(Request {
-            method,
-            target,
-            headers,
-            body,
-        })
+        Some(Request { method, target, headers, body })
     }
 
     /// The last part of the path.
@@ -124,12 +114,7 @@ impl Response {
     pub(crate) fn of(status: u16, bytes: Arc<Vec<u8>>, part: Range<usize>) -> Self {
         let mut headers = Headers::default();
         headers.set("Content-Length", part.len().to_string());
-        Response {
-            status,
-            headers,
-            bytes,
-            part,
-        }
+        Response { status, headers, bytes, part }
     }
 
     pub(crate) fn with(mut self, name: &str, value: impl Into<String>) -> Self {
@@ -197,12 +182,7 @@ impl Response {
         if request.method != "HEAD" {
             headers.set("Content-Length", body.len().to_string());
         }
-        Ok(Response {
-            status,
-            headers,
-            part: 0..body.len(),
-            bytes: Arc::new(body),
-        })
+        Ok(Response { status, headers, part: 0..body.len(), bytes: Arc::new(body) })
     }
 }
 

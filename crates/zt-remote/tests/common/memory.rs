@@ -23,10 +23,7 @@ struct Object {
 impl Objects {
     pub(crate) fn put(&mut self, name: &str, bytes: impl Into<Arc<Vec<u8>>>) {
         self.count += 1;
-        let object = Object {
-            bytes: bytes.into(),
-            version: self.count,
-        };
+        let object = Object { bytes: bytes.into(), version: self.count };
         self.objects.insert(name.to_owned(), object);
     }
 
@@ -81,11 +78,7 @@ impl Objects {
             return Response::new(404, "");
         };
         let tag = format!("\"{}\"", object.version);
-        if request
-            .headers
-            .get("if-match")
-            .is_some_and(|wanted| wanted != tag)
-        {
+        if request.headers.get("if-match").is_some_and(|wanted| wanted != tag) {
             return Response::new(412, "");
         }
         let total = object.bytes.len();
@@ -121,10 +114,7 @@ impl Objects {
         self.uploads.insert(self.count, BTreeMap::new());
         let id = self.count;
         let answer = "InitiateMultipartUploadResult";
-        Response::new(
-            200,
-            format!("<{answer}><UploadId>{id}</UploadId></{answer}>"),
-        )
+        Response::new(200, format!("<{answer}><UploadId>{id}</UploadId></{answer}>"))
     }
 
     fn part(&mut self, request: &mut Request, id: u64) -> Response {

@@ -1,11 +1,7 @@
 //! A server of the tests: it serves objects in memory or passes requests on to another server, counts,
 //! and misbehaves on request.
 #![allow(dead_code, reason = "each test uses a part")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a failed unwrap is the failure of the test"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed unwrap is the failure of the test")]
 
 pub(crate) mod http;
 mod memory;
@@ -271,10 +267,7 @@ impl Server {
 
 /// Options that reach the server, and give up soon.
 pub(crate) fn options() -> RemoteOptions {
-    RemoteOptions::new()
-        .allow_http(true)
-        .retries(2)
-        .timeout(Duration::from_secs(5))
+    RemoteOptions::new().allow_http(true).retries(2).timeout(Duration::from_secs(5))
 }
 
 /// The same for the server at `port` as a store of S3.
@@ -344,11 +337,7 @@ pub(crate) const CALLS: &[Call] = &[
     }),
     ("read_many", |remote| {
         let file = OpenOptions::new().open_source(remote)?;
-        let tensors: Vec<_> = file
-            .tensors()
-            .flatten()
-            .map(|tensor| (tensor, "data"))
-            .collect();
+        let tensors: Vec<_> = file.tensors().flatten().map(|tensor| (tensor, "data")).collect();
         for (values, (tensor, _)) in file.read_many(&tensors).into_iter().zip(&tensors) {
             let values = values?;
             let values = values.as_slice::<f32>()?;
@@ -381,10 +370,7 @@ pub(crate) fn write_model(to: impl Write + Send) -> zt::Result<()> {
     writer.add("matrix", &Dense::from_slice(&[256, 1024], matrix())?)?;
     for layer in 0u8..20 {
         let values = [f32::from(layer); 256];
-        writer.add(
-            &format!("bias.{layer}"),
-            &Dense::from_slice(&[256], &values)?,
-        )?;
+        writer.add(&format!("bias.{layer}"), &Dense::from_slice(&[256], &values)?)?;
     }
     writer.finish()?;
     Ok(())

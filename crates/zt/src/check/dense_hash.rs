@@ -94,11 +94,7 @@ fn decoded_value(tensor: &Tensor<'_>, gauge: &Gauge<'_>) -> Result<DenseHash> {
         hasher.update(&elements.bytes);
         let (sha256, byte_len) = (sum(hasher), elements.bytes.len() as u64);
         let bytes = BytesHash { sha256, byte_len };
-        return Ok(DenseHash::of(
-            elements.dtype,
-            elements.logical_type(),
-            bytes,
-        ));
+        return Ok(DenseHash::of(elements.dtype, elements.logical_type(), bytes));
     };
     let mut reader = tensor.dense_reader()?;
     let value_len = tensor.value_len(dtype, logical_type.as_deref());

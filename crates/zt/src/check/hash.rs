@@ -88,11 +88,7 @@ pub struct DenseHash {
 impl DenseHash {
     pub(super) fn of(dtype: DType, logical_type: Option<&str>, bytes: BytesHash) -> Self {
         let logical_type = logical_type.map(str::to_owned);
-        DenseHash {
-            dtype,
-            logical_type,
-            bytes,
-        }
+        DenseHash { dtype, logical_type, bytes }
     }
 }
 
@@ -171,11 +167,7 @@ impl File {
         let entries = self.entries();
         let is_read = |entry: &&Entry<'_>| options.recorded_hash(entry).is_none();
         let read: Vec<_> = entries.iter().filter(is_read).copied().collect();
-        let wanted = Wanted {
-            every_digest: false,
-            bools: false,
-            content: true,
-        };
+        let wanted = Wanted { every_digest: false, bools: false, content: true };
         let survey = Survey::of(self, &read, wanted, &mut Spent::default(), &gauge)?;
         let mut next = 0..read.len();
         let hashed = entries.into_iter().map(|entry| {

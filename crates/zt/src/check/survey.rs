@@ -125,11 +125,7 @@ impl<'f> Survey<'f> {
                 }
             }
         }
-        Ok(Survey {
-            objects,
-            outcome_of,
-            outcomes,
-        })
+        Ok(Survey { objects, outcome_of, outcomes })
     }
 
     /// Bytes of content that were decoded. Shared bytes count once.

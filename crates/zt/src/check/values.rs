@@ -41,15 +41,10 @@ fn check(
         };
         let (values, _) = piece.get(..len).unwrap_or_default().as_chunks::<4>();
         let values = values.iter().copied().map(f32::from_le_bytes);
-        if let Some((value, position)) = values
-            .zip(position..)
-            .find(|(value, _)| !rule.allows(*value))
+        if let Some((value, position)) =
+            values.zip(position..).find(|(value, _)| !rule.allows(*value))
         {
-            let fault = ForbiddenValue {
-                position,
-                value,
-                rule,
-            };
+            let fault = ForbiddenValue { position, value, rule };
             let error = Error::new(ErrorKind::Malformed, "value", fault);
             return Ok(Some(error.with_object(name).with_component(role)));
         }

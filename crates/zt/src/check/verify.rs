@@ -89,20 +89,11 @@ impl File {
 
     fn verify_here(&self, options: &VerifyOptions<'_>) -> Result<Report> {
         let gauge = Gauge::new(options.progress);
-        let wanted = Wanted {
-            every_digest: true,
-            bools: true,
-            content: false,
-        };
-        let mut report = Report {
-            objects: self.len() as u64,
-            warnings: self.warnings(),
-            ..Report::default()
-        };
+        let wanted = Wanted { every_digest: true, bools: true, content: false };
+        let mut report =
+            Report { objects: self.len() as u64, warnings: self.warnings(), ..Report::default() };
         if let Some(truncated) = self.truncated() {
-            report
-                .warnings
-                .retain(|warning| warning.code != truncated.code());
+            report.warnings.retain(|warning| warning.code != truncated.code());
             report.problems.push(truncated.clone());
         }
         // The header of another source was checked when it was opened.
@@ -124,10 +115,7 @@ impl File {
             let survey = Survey::of(self, &entries, wanted, &mut spent, &gauge)?;
             spent.forget();
             decoded_len = decoded_len.strict_add(survey.decoded_len());
-            let mut tables = TableCheck {
-                allowance: &mut of_tables,
-                seen: HashSet::new(),
-            };
+            let mut tables = TableCheck { allowance: &mut of_tables, seen: HashSet::new() };
             for (at, entry) in entries.iter().enumerate() {
                 let place = before.strict_add(at);
                 let mut findings = Findings::default();
@@ -209,11 +197,7 @@ impl File {
         blobs.sort_by_key(|(span, ..)| (span.offset(), span.byte_len()));
 
         let padding = |start, end| {
-            if is_known {
-                self.padding_problem(Span::between(start, end)?)
-            } else {
-                None
-            }
+            if is_known { self.padding_problem(Span::between(start, end)?) } else { None }
         };
         let mut problems = Vec::new();
         let mut end = region.offset();

@@ -72,9 +72,7 @@ pub(crate) fn on<R: Send>(
     #[cfg(feature = "rayon")]
     if let Some(threads) = threads {
         let pool = bounded(threads).build();
-        return pool
-            .map_err(|_| crate::error::Fault::ThreadPool)?
-            .install(work);
+        return pool.map_err(|_| crate::error::Fault::ThreadPool)?.install(work);
     }
     #[cfg(not(feature = "rayon"))]
     let _ = threads;
@@ -111,10 +109,7 @@ pub fn map_owned<T: Send, R: Send>(
 /// rayon: what is generic in rayon is compiled once, not for every kind of item.
 #[cfg(feature = "rayon")]
 fn spread<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> Result<R> + Sync) -> Result<Vec<R>> {
-    let places: Vec<_> = items
-        .into_iter()
-        .map(|item| Mutex::new((Some(item), None)))
-        .collect();
+    let places: Vec<_> = items.into_iter().map(|item| Mutex::new((Some(item), None))).collect();
     let lock = |at: usize| places[at].lock().unwrap_or_else(PoisonError::into_inner);
     let failure = OnceLock::new();
     for_each(places.len(), &|at| {

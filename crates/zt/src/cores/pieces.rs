@@ -117,10 +117,7 @@ mod parallel {
             let Some(stored) = Span::between(offset, end) else {
                 break;
             };
-            pieces.push(Piece {
-                stored,
-                content_len: stored.byte_len(),
-            });
+            pieces.push(Piece { stored, content_len: stored.byte_len() });
             offset = end;
         }
         pieces
@@ -178,21 +175,12 @@ mod parallel {
         let mut sums = map_owned(work, |(at, stored, part)| {
             announce(source, at, |at| Some(pieces.get(at)?.stored));
             let one = |scratch: &mut Scratch| {
-                decode_one(
-                    source,
-                    blob.encoding,
-                    stored,
-                    part,
-                    &mut scratch.stored,
-                    wanted,
-                )
+                decode_one(source, blob.encoding, stored, part, &mut scratch.stored, wanted)
             };
             Ok((pool.with(one)?, stored.byte_len()))
         })?;
 
-        let end = pieces
-            .last()
-            .map_or(blob.span.offset(), |piece| piece.stored.end());
+        let end = pieces.last().map_or(blob.span.offset(), |piece| piece.stored.end());
         let table = Span::between(end, blob.span.end());
         let table = table.ok_or(Error::Misuse(Misuse::UnknownLength))?;
         if let Some(algorithm) = wanted.filter(|_| !table.is_empty()) {

@@ -70,10 +70,7 @@ pub(crate) struct Gauge<'p> {
 
 impl<'p> Gauge<'p> {
     pub(crate) const fn new(progress: Option<Progress<'p>>) -> Self {
-        Gauge {
-            progress,
-            stopped: AtomicBool::new(false),
-        }
+        Gauge { progress, stopped: AtomicBool::new(false) }
     }
 
     /// Reports `bytes` more, and returns whether to go on.

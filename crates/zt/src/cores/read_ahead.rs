@@ -138,15 +138,7 @@ mod tests {
     #[test]
     fn pieces_come_whole_and_in_order() {
         let content: Vec<u8> = (0..5_000_003u32).map(|at| at.to_le_bytes()[1]).collect();
-        for len in [
-            0,
-            1,
-            1000,
-            WORTH_A_THREAD,
-            1 << 20,
-            (1 << 20) + 1,
-            content.len(),
-        ] {
+        for len in [0, 1, 1000, WORTH_A_THREAD, 1 << 20, (1 << 20) + 1, content.len()] {
             for piece_len in [1000, 1 << 20] {
                 let (content, mut found) = (&content[..len], Vec::new());
                 let take = |bytes: &[u8]| -> Result<()> {

@@ -33,11 +33,7 @@ impl<'a> Region<'a> {
             Some(lent) => lent,
             None => zt_container::memory::fetch(memory, source, span).ok()?,
         };
-        Some(Region {
-            source,
-            span,
-            bytes,
-        })
+        Some(Region { source, span, bytes })
     }
 }
 

@@ -102,9 +102,7 @@ impl Distance {
         let of_a = parts(&a.elements, a.registry).map_err(|error| (Side::A, error.into()))?;
         let of_b = parts(&b.elements, b.registry).map_err(|error| (Side::B, error.into()))?;
         let mut distance = Distance::default();
-        of_a.into_iter()
-            .zip(of_b)
-            .for_each(|(x, y)| distance.add(x, y));
+        of_a.into_iter().zip(of_b).for_each(|(x, y)| distance.add(x, y));
         Ok(distance)
     }
 

@@ -397,11 +397,7 @@ pub fn summary(a: &File, b: &File, options: &DiffOptions<'_>) -> Result<Summary>
             });
         };
         let [only_a, only_b] = pairs::each(a, b, &options, &gauge, one, take)?;
-        Ok(Summary {
-            only_a,
-            only_b,
-            objects,
-        })
+        Ok(Summary { only_a, only_b, objects })
     })
 }
 
@@ -441,19 +437,16 @@ fn keyed(
     matters: impl Fn(Side, &Value) -> bool,
 ) -> Result<Vec<(Vec<u8>, &Value, &Value)>> {
     let pairs = map.iter().filter(|(key, _)| matters(side, key));
-    pairs
-        .map(|(key, value)| Ok((key.to_cbor()?, key, value)))
-        .collect()
+    pairs.map(|(key, value)| Ok((key.to_cbor()?, key, value))).collect()
 }
 
 impl Change {
     /// The same change for another object.
     fn of(&self, name: &str) -> Change {
         match self {
-            Change::Unreadable { side, error } => Change::Unreadable {
-                side: *side,
-                error: error.clone().of_object(name),
-            },
+            Change::Unreadable { side, error } => {
+                Change::Unreadable { side: *side, error: error.clone().of_object(name) }
+            }
             change => change.clone(),
         }
     }

@@ -266,15 +266,7 @@ impl Gap {
             rel if rel.is_nan() => f64::INFINITY,
             rel => rel,
         };
-        Gap {
-            abs,
-            rel,
-            magnitude,
-            is_equal,
-            is_nan: nan[0] != nan[1],
-            are_nan,
-            is_finite,
-        }
+        Gap { abs, rel, magnitude, is_equal, is_nan: nan[0] != nan[1], are_nan, is_finite }
     }
 
     fn is_within(&self, tolerance: Tolerance) -> bool {
@@ -294,10 +286,7 @@ impl Number {
 }
 
 /// `value` as an integer, if an integer type can hold it.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "an integer below 2^64 fits an i128"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "an integer below 2^64 fits an i128")]
 fn integral(value: f64) -> Option<i128> {
     const END: f64 = 18_446_744_073_709_551_616.0; // 2^64
     (value.fract() == 0.0 && value.abs() <= END).then_some(value as i128)
@@ -326,11 +315,7 @@ fn ordered(bytes: &[u8]) -> i128 {
     let bits = from_end.fold(0u64, |bits, byte| bits << 8 | u64::from(*byte));
     let sign = 1u64 << (8 * bytes.len().clamp(1, 8) - 1);
     let magnitude = i128::from(bits & (sign - 1));
-    if bits & sign == 0 {
-        magnitude
-    } else {
-        -magnitude
-    }
+    if bits & sign == 0 { magnitude } else { -magnitude }
 }
 
 #[cfg(test)]

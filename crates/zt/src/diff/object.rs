@@ -109,8 +109,7 @@ impl Pair<'_, '_> {
         let only_values = self.options.only_values;
         if !only_values {
             let changed = attributes(a.attributes(), b.attributes(), matters);
-            self.changes
-                .extend(changed.map_err(|error| (Side::A, error))?);
+            self.changes.extend(changed.map_err(|error| (Side::A, error))?);
         }
 
         let has_one_shape = a.shape() == b.shape();
@@ -182,15 +181,11 @@ impl Pair<'_, '_> {
             if is_later || !is_one_type || !has_one_shape {
                 continue;
             }
-            let exact = Rule {
-                measure: false,
-                tolerance: None,
-            };
+            let exact = Rule { measure: false, tolerance: None };
             let of_a = array.stream(&a, of_a).map_err(|error| (Side::A, error))?;
             let of_b = other.stream(&b, of_b).map_err(|error| (Side::B, error))?;
-            let diff = for_pairs(of_a, of_b, self.gauge, |a, b, first| {
-                compare(a, b, exact, first)
-            })?;
+            let diff =
+                for_pairs(of_a, of_b, self.gauge, |a, b, first| compare(a, b, exact, first))?;
             if diff.different > 0 {
                 let role = Some(role.to_owned());
                 self.changes.push(Change::Values { role, diff });
@@ -210,15 +205,10 @@ impl Pair<'_, '_> {
     }
 
     fn compare_values(&mut self, (of_a, of_b): (Type, Type)) -> Result<(), (Side, Error)> {
-        let rule = Rule {
-            measure: self.measures(),
-            tolerance: self.options.tolerance,
-        };
+        let rule = Rule { measure: self.measures(), tolerance: self.options.tolerance };
         let of_a = dense(&self.a, of_a).map_err(|error| (Side::A, error))?;
         let of_b = dense(&self.b, of_b).map_err(|error| (Side::B, error))?;
-        let diff = for_pairs(of_a, of_b, self.gauge, |a, b, first| {
-            compare(a, b, rule, first)
-        })?;
+        let diff = for_pairs(of_a, of_b, self.gauge, |a, b, first| compare(a, b, rule, first))?;
         if diff.different > 0 {
             self.changes.push(Change::Values { role: None, diff });
         }
@@ -252,10 +242,7 @@ fn arrays<'f>(tensor: &Tensor<'f>) -> impl Iterator<Item = Array<'f>> {
     let (stands, is_of_value) = (dense.is_some(), tensor.roles_of_value());
     let parts = tensor.located();
     let parts = parts.filter(move |part| !stands || !is_of_value(part.role));
-    dense
-        .map(Array::Dense)
-        .into_iter()
-        .chain(parts.map(Array::Component))
+    dense.map(Array::Dense).into_iter().chain(parts.map(Array::Component))
 }
 
 impl<'f> Array<'f> {

@@ -74,10 +74,7 @@ fn allowance(a: &File, b: &File) -> Allowance {
     let sources = a.inner.sources.iter().chain(&b.inner.sources);
     let present = sources.fold(0u64, |all, source| all.saturating_add(source.byte_len()));
     let limits = &a.inner.limits;
-    let limits = Limits {
-        overlap: limits.overlap.min(b.inner.limits.overlap),
-        ..*limits
-    };
+    let limits = Limits { overlap: limits.overlap.min(b.inner.limits.overlap), ..*limits };
     Allowance::of(present, &limits)
 }
 

@@ -77,11 +77,7 @@ impl Stream<'_> {
     fn values<'v>(&'v self, bytes: &'v [u8]) -> Values<'v> {
         let mut elements = Elements::new(self.dtype, bytes);
         elements.logical_type.clone_from(&self.logical_type);
-        Values {
-            elements,
-            value_len: self.value_len,
-            registry: self.registry,
-        }
+        Values { elements, value_len: self.value_len, registry: self.registry }
     }
 }
 

@@ -128,12 +128,7 @@ pub(crate) fn is_path_locked(path: &Path) -> bool {
 /// Whether another handle has the file at `path` locked for an edit. `false` if it cannot be opened.
 #[cfg(windows)]
 pub(crate) fn is_path_locked(path: &Path) -> bool {
-    let is_taken = || {
-        File::options()
-            .write(true)
-            .open(path)
-            .is_err_and(|error| is_taken(&error))
-    };
+    let is_taken = || File::options().write(true).open(path).is_err_and(|error| is_taken(&error));
     open_regular(path).is_ok() && is_taken()
 }
 

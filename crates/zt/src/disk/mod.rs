@@ -51,10 +51,7 @@ pub fn synced(file: &File) -> io::Result<()> {
     if let Err(error) = &synced {
         use rustix::io::Errno;
         let missing = [Errno::NOTSUP, Errno::NOTTY, Errno::INVAL].map(Errno::raw_os_error);
-        if error
-            .raw_os_error()
-            .is_some_and(|code| missing.contains(&code))
-        {
+        if error.raw_os_error().is_some_and(|code| missing.contains(&code)) {
             return Ok(rustix::fs::fsync(file)?);
         }
     }

@@ -206,11 +206,7 @@ impl AtomicFile {
 
     fn commit(&mut self, target: &Path, is_durable: bool) -> Result<()> {
         let sync_name = || {
-            if is_durable {
-                Ok(sync_folder(folder_of(target))?)
-            } else {
-                Ok(())
-            }
+            if is_durable { Ok(sync_folder(folder_of(target))?) } else { Ok(()) }
         };
         let Some(mut buffered) = self.file.take() else {
             return Ok(());
@@ -262,9 +258,7 @@ impl AtomicFile {
 
     /// The number of bytes written so far.
     pub fn byte_len(&self) -> u64 {
-        self.file.as_ref().map_or(0, |file| {
-            file.get_ref().byte_len() + file.buffer().len() as u64
-        })
+        self.file.as_ref().map_or(0, |file| file.get_ref().byte_len() + file.buffer().len() as u64)
     }
 
     /// As [`ReservingFile::copy_from`], with the file where the bytes are, unless it cannot be read.
@@ -287,9 +281,7 @@ impl AtomicFile {
 
 impl Write for AtomicFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file
-            .as_mut()
-            .map_or(Ok(bytes.len()), |file| file.write(bytes))
+        self.file.as_mut().map_or(Ok(bytes.len()), |file| file.write(bytes))
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -530,10 +522,7 @@ mod tests {
         let open = options.read(true).open(&path).unwrap();
         let new = AtomicFile::create(&path).unwrap();
         let error = new.publish().unwrap_err().to_string();
-        assert!(
-            error.ends_with("a program may have the file open"),
-            "{error}"
-        );
+        assert!(error.ends_with("a program may have the file open"), "{error}");
         drop(open);
         assert_eq!(fs::read(&path).unwrap(), b"old");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);

@@ -33,12 +33,7 @@ const MOST: u64 = 64 << 20;
 
 impl ReservingFile {
     pub(crate) const fn new(file: File, can_reserve: bool) -> Self {
-        ReservingFile {
-            file,
-            written: 0,
-            reserved: 0,
-            can_reserve,
-        }
+        ReservingFile { file, written: 0, reserved: 0, can_reserve }
     }
 
     /// Gives back the reserved space that was not written.

@@ -12,9 +12,7 @@ use zt_container::is_device;
 pub fn is_null(path: &Path) -> bool {
     // The device itself has no name of a file.
     let name = path.file_name().unwrap_or(path.as_os_str());
-    let is_named = ["NUL", r"\\.\NUL"]
-        .iter()
-        .any(|null| name.eq_ignore_ascii_case(null));
+    let is_named = ["NUL", r"\\.\NUL"].iter().any(|null| name.eq_ignore_ascii_case(null));
     is_named && is_device(path)
 }
 
@@ -105,10 +103,7 @@ mod tests {
             }
             for made in [AtomicFile::create(path), AtomicFile::create_new(path)] {
                 let error = made.unwrap_err();
-                assert!(
-                    error.to_string().contains("is the name of a device"),
-                    "{error}"
-                );
+                assert!(error.to_string().contains("is the name of a device"), "{error}");
             }
         }
     }

@@ -23,9 +23,7 @@ pub(crate) fn create_unnamed(folder: &Path, mode: u32) -> Option<File> {
 pub(crate) fn give_name(file: &File, path: &Path) -> io::Result<()> {
     use rustix::fs::{AtFlags, CWD, linkat};
     let from = shown(file);
-    Ok(rustix::io::retry_on_intr(|| {
-        linkat(CWD, &from, CWD, path, AtFlags::SYMLINK_FOLLOW)
-    })?)
+    Ok(rustix::io::retry_on_intr(|| linkat(CWD, &from, CWD, path, AtFlags::SYMLINK_FOLLOW))?)
 }
 
 #[cfg(target_os = "linux")]

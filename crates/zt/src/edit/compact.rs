@@ -43,10 +43,8 @@ pub fn compact(path: impl AsRef<Path>, progress: Option<Progress<'_>>) -> Result
         // The lock holds until the new file has the name.
         let storage = Arc::new(LockedFile::open(path)?);
         let byte_len = storage.byte_len()?;
-        let source: Arc<dyn Source> = Arc::new(Before {
-            storage: Arc::clone(&storage) as Arc<dyn Storage>,
-            byte_len,
-        });
+        let source: Arc<dyn Source> =
+            Arc::new(Before { storage: Arc::clone(&storage) as Arc<dyn Storage>, byte_len });
         let file = OpenOptions::new().open_source(Arc::clone(&source))?;
         trailer_of(&file)?;
         let out = AtomicFile::replace_locked(path)?;
@@ -101,11 +99,7 @@ fn rewrite<W: Write>(
     for entry in &entries {
         for (role, component) in &entry.object()?.components {
             let blob = &component.blob;
-            stored.push(Stored {
-                blob,
-                object: entry.name(),
-                role,
-            });
+            stored.push(Stored { blob, object: entry.name(), role });
             tables.extend(blob.chunks.as_deref().map(|chunks| {
                 let table = Blob::raw(chunks.span).with_digest(Some(chunks.digest.clone()));
                 (table, entry.name(), role)
@@ -132,11 +126,8 @@ fn rewrite<W: Write>(
         }
         container.end_blob()?;
     }
-    let mut manifest = Manifest {
-        attributes: file.attributes()?,
-        objects: Vec::new(),
-        extra: file.extra()?,
-    };
+    let mut manifest =
+        Manifest { attributes: file.attributes()?, objects: Vec::new(), extra: file.extra()? };
     for entry in &entries {
         let mut object = entry.object()?.clone();
         for (_, component) in &mut object.components {

@@ -88,11 +88,7 @@ fn joined(
             }
             last.blobs.push(stored);
         } else {
-            extents.push(Extent {
-                span,
-                alignment: alignment(stored.blob),
-                blobs: vec![stored],
-            });
+            extents.push(Extent { span, alignment: alignment(stored.blob), blobs: vec![stored] });
         }
     }
     extents
@@ -101,11 +97,7 @@ fn joined(
 fn alignment(blob: &Blob) -> u64 {
     let stored_len = blob.span.byte_len();
     let wished = alignment_of(blob.decoded_len.unwrap_or(stored_len));
-    if blob.span.offset().is_multiple_of(wished) {
-        wished
-    } else {
-        ALIGNMENT
-    }
+    if blob.span.offset().is_multiple_of(wished) { wished } else { ALIGNMENT }
 }
 
 /// The old and the new places of extents or runs.
@@ -116,17 +108,11 @@ pub(crate) struct Moved {
 
 impl Moved {
     pub(crate) fn extents() -> Self {
-        Moved {
-            place: on_grid,
-            spans: Vec::new(),
-        }
+        Moved { place: on_grid, spans: Vec::new() }
     }
 
     pub(crate) fn runs() -> Self {
-        Moved {
-            place: in_order,
-            spans: Vec::new(),
-        }
+        Moved { place: in_order, spans: Vec::new() }
     }
 
     /// Adds the next one, in their order.
@@ -241,15 +227,10 @@ mod tests {
 
     /// The span, the alignment and the number of blobs of each extent.
     fn found(blobs: &[Blob]) -> Vec<(Span, u64, usize)> {
-        let stored = blobs.iter().map(|blob| Stored {
-            blob,
-            object: "",
-            role: "",
-        });
+        let stored = blobs.iter().map(|blob| Stored { blob, object: "", role: "" });
         let extents = extents(stored.collect());
         let all = extents.iter();
-        all.map(|one| (one.span, one.alignment, one.blobs.len()))
-            .collect()
+        all.map(|one| (one.span, one.alignment, one.blobs.len())).collect()
     }
 
     fn spans(blobs: &[Blob]) -> Vec<(u64, u64)> {
@@ -271,10 +252,7 @@ mod tests {
 
     #[test]
     fn each_digest_of_a_range_is_kept_once() {
-        let with = |sum: u32| Blob {
-            digest: Some(Digest::Crc32c(sum)),
-            ..blob(64, 10)
-        };
+        let with = |sum: u32| Blob { digest: Some(Digest::Crc32c(sum)), ..blob(64, 10) };
         let blobs = [with(1), blob(64, 10), with(2), with(1), blob(64, 10)];
         let [(_, _, count)] = found(&blobs)[..] else {
             panic!("{blobs:?}");

@@ -136,10 +136,7 @@ impl Editor {
         options: WriteOptions,
         path: Option<PathBuf>,
     ) -> Result<Self> {
-        let source = Before {
-            storage: Arc::clone(&storage),
-            byte_len: storage.byte_len()?,
-        };
+        let source = Before { storage: Arc::clone(&storage), byte_len: storage.byte_len()? };
         let (mut before, mut trailer) = read(&storage, &options)?;
         let span = trailer_of(&before)?;
         let old_len = if before.byte_len() < source.byte_len {
@@ -171,14 +168,7 @@ impl Editor {
         let mut writer = Writer::resume(sink, byte_len, objects, options)?;
         *writer.attributes_mut() = before.attributes()?;
         writer.set_extra(before.extra()?);
-        Ok(Editor {
-            writer,
-            before,
-            faulty,
-            changed: HashSet::new(),
-            path,
-            locked: None,
-        })
+        Ok(Editor { writer, before, faulty, changed: HashSet::new(), path, locked: None })
     }
 
     /// The file as it was when the edit began. Readers see this file until the edit commits. Clones of
@@ -316,10 +306,7 @@ debug::fields!(Editor, |editor| before: editor.before, writer: editor.writer);
 
 /// The file, and the bytes at its end: manifest, size and footer magic.
 fn read(storage: &Arc<dyn Storage>, options: &WriteOptions) -> Result<(File, Vec<u8>)> {
-    let source = Before {
-        storage: Arc::clone(storage),
-        byte_len: storage.byte_len()?,
-    };
+    let source = Before { storage: Arc::clone(storage), byte_len: storage.byte_len()? };
     let mut open = OpenOptions::new();
     if let Some(registry) = &options.registry {
         open = open.registry(registry.clone());

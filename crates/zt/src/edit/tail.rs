@@ -129,9 +129,7 @@ impl GrowingTail {
         let grown = grown.max(LEAST).max(self.trailer_len);
         // Not over the copy that readers find.
         let copy_len = self.copy.len() as u64;
-        let behind = self
-            .copy_at
-            .map_or(0, |copy_at| copy_at.strict_add(copy_len));
+        let behind = self.copy_at.map_or(0, |copy_at| copy_at.strict_add(copy_len));
         let end = end.max(behind);
         let on_page = |at: u64| at.checked_next_multiple_of(PAGE);
         let roomy = on_page(add(end, grown)?).ok_or(io::ErrorKind::FileTooLarge)?;

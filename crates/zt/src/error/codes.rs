@@ -90,9 +90,6 @@ pub fn explain_warning(code: &str) -> Option<WarningInfo> {
     let known = WARNINGS.iter().copied().find(|info| info.code == code);
     known.or_else(|| {
         let code = explain(code)?.code;
-        Some(WarningInfo {
-            code,
-            ..tables::TOLERATED
-        })
+        Some(WarningInfo { code, ..tables::TOLERATED })
     })
 }

@@ -100,10 +100,7 @@ pub(crate) enum Fault {
     #[error("the dimension {0} is longer than this machine can index")]
     LongDimension(u64),
     #[error("the object's format is {}, expected {expected}", found.escape_debug())]
-    WrongFormat {
-        expected: &'static str,
-        found: String,
-    },
+    WrongFormat { expected: &'static str, found: String },
     #[error("the format \"{}\" is not registered: read the components, not the value", _0.escape_debug())]
     UnknownFormat(String),
     #[error(
@@ -119,10 +116,7 @@ pub(crate) enum Fault {
     #[error(
         "a program that reads the file keeps a lock on it: end that program, or edit a copy and rename it"
     )]
-    #[cfg_attr(
-        not(target_os = "linux"),
-        expect(dead_code, reason = "not known there")
-    )]
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "not known there"))]
     LockedByReader,
     #[error(
         "the file system has no locks, which keep two edits apart: mount it with locks (Lustre: -o flock), or edit a copy on another disk"
@@ -160,10 +154,7 @@ pub(crate) enum Fault {
         "components share bytes so often that reading each takes more than the limit of {0} times the file"
     )]
     OverlapLimit(u64),
-    #[cfg_attr(
-        not(feature = "rayon"),
-        expect(dead_code, reason = "there are no threads")
-    )]
+    #[cfg_attr(not(feature = "rayon"), expect(dead_code, reason = "there are no threads"))]
     #[error("the threads could not be started")]
     ThreadPool,
 }
@@ -181,11 +172,7 @@ impl Error {
         code: &'static str,
         error: impl Into<Box<dyn std::error::Error + Send + Sync>>,
     ) -> Self {
-        Self::from_cause(Cause::Other {
-            kind,
-            code,
-            error: error.into(),
-        })
+        Self::from_cause(Cause::Other { kind, code, error: error.into() })
     }
 
     /// The error that [`Error::new`] was given, to be downcast; `None` for all other errors.
@@ -203,14 +190,8 @@ impl Error {
             Cause::Manifest(error) => error.offset(),
             _ => None,
         };
-        let location = Location {
-            offset,
-            ..Location::default()
-        };
-        Error {
-            cause: Arc::new(cause),
-            location: Box::new(location),
-        }
+        let location = Location { offset, ..Location::default() };
+        Error { cause: Arc::new(cause), location: Box::new(location) }
     }
 
     /// Who is at fault.
@@ -279,9 +260,7 @@ impl Error {
 
     /// Names the component, unless the error names one already.
     pub fn with_component(mut self, role: &str) -> Self {
-        self.location
-            .component
-            .get_or_insert_with(|| role.to_owned());
+        self.location.component.get_or_insert_with(|| role.to_owned());
         self
     }
 

@@ -322,11 +322,7 @@ impl FileBuilder {
                 check_declared(blob, &self.options.limits).err()?
             } else {
                 let (offset, byte_len) = (span.offset(), span.byte_len());
-                let violation = zt_container::Violation::Bounds {
-                    offset,
-                    byte_len,
-                    region,
-                };
+                let violation = zt_container::Violation::Bounds { offset, byte_len, region };
                 zt_container::Error::Malformed(violation)
             };
             Some(Error::from(error).with_component(role))

@@ -270,11 +270,7 @@ impl Catalog {
         let layout = container.layout();
         let index = Index::parse(bytes, layout, limits)
             .map_err(|error| Error::in_manifest(error, manifest))?;
-        let placement = Placement {
-            layout,
-            data,
-            limits: *limits,
-        };
+        let placement = Placement { layout, data, limits: *limits };
         let count = index.len().div_ceil(PAGE);
         let mut pages: Vec<OnceLock<Page>> = Vec::new();
         pages.try_reserve_exact(count).map_err(|_| {
@@ -315,14 +311,7 @@ impl Catalog {
             return Err(error.with_object(name(first).unwrap_or_default()));
         }
         Ok(Catalog {
-            listing: Listing::Built(Built {
-                names,
-                objects,
-                order,
-                places,
-                attributes,
-                extra,
-            }),
+            listing: Listing::Built(Built { names, objects, order, places, attributes, extra }),
             order: OnceLock::new(),
         })
     }
@@ -422,10 +411,7 @@ impl Catalog {
             Listing::Manifest(listed) => {
                 let page = listed.pages.get(at / PAGE).filter(|_| at < self.len())?;
                 let page = page.get_or_init(|| (0..PAGE).map(|_| OnceLock::new()).collect());
-                Some(
-                    page.get(at % PAGE)?
-                        .get_or_init(|| listed.decode(at, registry)),
-                )
+                Some(page.get(at % PAGE)?.get_or_init(|| listed.decode(at, registry)))
             }
             Listing::Built(built) => built.objects.get(at),
         }
@@ -526,11 +512,7 @@ impl Listed {
                 Err(Arc::new(Faulty { error, raw }))
             }
         };
-        Resolved {
-            warnings: warnings.into(),
-            fault,
-            ..Resolved::new(object, Home::One(0))
-        }
+        Resolved { warnings: warnings.into(), fault, ..Resolved::new(object, Home::One(0)) }
     }
 }
 

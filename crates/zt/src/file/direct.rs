@@ -152,9 +152,7 @@ mod linux {
         #[test]
         fn any_part_has_the_bytes_of_the_file() {
             // Not a multiple of a block.
-            let bytes: Vec<u8> = (0..3u32 << 20)
-                .map(|at| (at / 7).to_le_bytes()[0])
-                .collect();
+            let bytes: Vec<u8> = (0..3u32 << 20).map(|at| (at / 7).to_le_bytes()[0]).collect();
             let bytes = &bytes[..bytes.len() - 1234];
             let mut file = tempfile::tempfile().unwrap();
             file.write_all(bytes).unwrap();

@@ -148,9 +148,7 @@ impl File {
             chunks: chunks::Tables::default(),
             pool: crate::cores::scratch::Pool::default(),
         };
-        let file = File {
-            inner: Arc::new(inner),
-        };
+        let file = File { inner: Arc::new(inner) };
         if options.strict {
             if let Some(truncated) = file.truncated() {
                 return Err(truncated.clone());
@@ -333,9 +331,7 @@ impl File {
     pub fn entries(&self) -> Vec<Entry<'_>> {
         let order = self.inner.catalog.kept_order(&self.inner.registry);
         let entries = order.all.iter();
-        entries
-            .filter_map(|at| self.entry_at(*at as usize))
-            .collect()
+        entries.filter_map(|at| self.entry_at(*at as usize)).collect()
     }
 
     /// Shows every object to `add`, on all cores, and hands over the sum of some hundred neighbours to `take`,
@@ -412,11 +408,7 @@ impl File {
     }
 
     pub(crate) fn entry_of<'e>(&'e self, place: u32, resolved: &'e Resolved) -> Entry<'e> {
-        Entry {
-            file: &self.inner,
-            name: self.inner.catalog.name(place as usize),
-            resolved,
-        }
+        Entry { file: &self.inner, name: self.inner.catalog.name(place as usize), resolved }
     }
 
     pub(crate) fn entry_at(&self, at: usize) -> Option<Entry<'_>> {

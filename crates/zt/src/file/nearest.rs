@@ -62,12 +62,7 @@ mod tests {
 
     #[test]
     fn the_closest_name_is_found() {
-        let names = [
-            "layers.0.bias",
-            "layers.0.weight",
-            "layers.1.weight",
-            "größe",
-        ];
+        let names = ["layers.0.bias", "layers.0.weight", "layers.1.weight", "größe"];
         for (asked, expected) in [
             ("layers.0.wieght", Some("layers.0.weight")),
             ("layers.1.wight", Some("layers.1.weight")),

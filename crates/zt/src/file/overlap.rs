@@ -174,10 +174,7 @@ mod tests {
         assert_eq!(cost(0, &blob(308, 10)), 10);
         assert_eq!(cost(1, &blob(0, 64)), 64);
         assert_eq!(cost(0, &Blob::raw(Span::exact(64, 100))), 100);
-        let unknown = Blob {
-            decoded_len: None,
-            ..blob(64, 100)
-        };
+        let unknown = Blob { decoded_len: None, ..blob(64, 100) };
         assert_eq!(cost(0, &unknown), 100 * MAX_RATIO);
     }
 }

@@ -76,17 +76,15 @@ pub(crate) fn old_len(source: &(impl Source + ?Sized), limits: &Limits) -> Resul
     while let Some(span) = Span::new(HEADER_LEN, len) {
         let bytes = bytes_of(source, span)?;
         match Index::parse(&bytes[..], Layout::V1_1, limits) {
-            Err(ManifestError::Cbor {
-                offset,
-                rule: Rule::Trailing { .. },
-            }) => {
+            Err(ManifestError::Cbor { offset, rule: Rule::Trailing { .. } }) => {
                 let footer_len = SIZE_LEN.strict_add(HEADER_LEN);
                 return Ok(Some(HEADER_LEN.strict_add(offset).strict_add(footer_len)));
             }
-            Err(ManifestError::Cbor {
-                rule: Rule::Truncated | Rule::Length { .. },
-                ..
-            }) if len < available => len = len.saturating_mul(MORE).min(available),
+            Err(ManifestError::Cbor { rule: Rule::Truncated | Rule::Length { .. }, .. })
+                if len < available =>
+            {
+                len = len.saturating_mul(MORE).min(available)
+            }
             _ => break,
         }
     }
@@ -139,10 +137,8 @@ fn before_edit(
     let Some(old_len) = old_len.filter(|old_len| *old_len < source.byte_len()) else {
         return Ok(None);
     };
-    let shorter: Arc<dyn Source> = Arc::new(Beginning {
-        source: Arc::clone(source),
-        byte_len: old_len,
-    });
+    let shorter: Arc<dyn Source> =
+        Arc::new(Beginning { source: Arc::clone(source), byte_len: old_len });
     let old = match Catalog::from_zt(&shorter, limits) {
         Ok(old) => old,
         Err(error) => return unless_unread(error),

@@ -37,8 +37,5 @@ impl Verified {
 }
 
 fn key(source: usize, blob: &Blob) -> Option<((usize, Span, DigestAlgorithm), &Digest)> {
-    Some((
-        (source, blob.span, blob.algorithm()?),
-        blob.digest.as_ref()?,
-    ))
+    Some(((source, blob.span, blob.algorithm()?), blob.digest.as_ref()?))
 }

@@ -39,11 +39,7 @@ pub fn parted_links(path: impl AsRef<Path>) -> Option<Warning> {
     #[cfg(unix)]
     let names = std::fs::metadata(path).map_or(1, |metadata| {
         use std::os::unix::fs::MetadataExt;
-        if metadata.is_file() {
-            metadata.nlink()
-        } else {
-            1
-        }
+        if metadata.is_file() { metadata.nlink() } else { 1 }
     });
     // Other systems do not count names.
     #[cfg(not(unix))]

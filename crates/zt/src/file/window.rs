@@ -27,24 +27,13 @@ pub(crate) type Window<'f> = Vec<(u32, Decoded<'f>)>;
 impl<'f> Windows<'f> {
     pub(crate) fn of(file: &'f File) -> Self {
         let is_remote = file.inner.sources.iter().any(|source| source.is_remote());
-        let at_a_time = if file.kind() == Kind::ZT && !is_remote {
-            WINDOW
-        } else {
-            usize::MAX
-        };
-        Windows {
-            file,
-            rest: file.data_order(),
-            at_a_time,
-            next: Vec::new(),
-        }
+        let at_a_time = if file.kind() == Kind::ZT && !is_remote { WINDOW } else { usize::MAX };
+        Windows { file, rest: file.data_order(), at_a_time, next: Vec::new() }
     }
 
     pub(crate) fn entries<'e>(file: &'e File, window: &'e Window<'_>) -> Vec<Entry<'e>> {
         let entries = window.iter();
-        entries
-            .map(|(place, decoded)| file.entry_of(*place, decoded))
-            .collect()
+        entries.map(|(place, decoded)| file.entry_of(*place, decoded)).collect()
     }
 }
 

@@ -41,10 +41,7 @@ impl<'f> ReadAhead<'f> {
             let parts = components.get_mut(first..).unwrap_or_default();
             parts.sort_by_key(|(_, _, span)| span.offset());
         }
-        ReadAhead {
-            components,
-            ..ReadAhead::default()
-        }
+        ReadAhead { components, ..ReadAhead::default() }
     }
 
     /// Call it before each tensor is read.
@@ -67,8 +64,6 @@ impl<'f> ReadAhead<'f> {
             self.announced = self.announced.strict_add(1);
         }
         let next = self.components.get(first..self.announced);
-        announce_all(next.unwrap_or_default(), |(_, source, span)| {
-            (*source, *span)
-        });
+        announce_all(next.unwrap_or_default(), |(_, source, span)| (*source, *span));
     }
 }

@@ -191,9 +191,8 @@ fn len_in_arena((tensor, role): &(Tensor<'_>, &str)) -> Option<usize> {
 /// of their own.
 fn arena(lens: &[Option<usize>]) -> Option<Buffer> {
     let mut lens = lens.iter().flatten();
-    let end = lens.try_fold(0usize, |end, len| {
-        end.checked_add(len.checked_next_multiple_of(Buffer::APART)?)
-    });
+    let end = lens
+        .try_fold(0usize, |end, len| end.checked_add(len.checked_next_multiple_of(Buffer::APART)?));
     Buffer::try_zeroed(end? as u64).ok()
 }
 

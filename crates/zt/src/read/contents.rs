@@ -121,9 +121,7 @@ fn byte_len(tensor: &Tensor<'_>) -> u64 {
 }
 
 fn is_asked(format: &dyn ObjectFormat, role: &str) -> bool {
-    format
-        .data_roles()
-        .is_none_or(|roles| roles.contains(&role))
+    format.data_roles().is_none_or(|roles| roles.contains(&role))
 }
 
 pub(crate) fn key<'f>(tensor: &Tensor<'f>) -> Result<Key<'f>> {

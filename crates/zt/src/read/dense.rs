@@ -26,9 +26,7 @@ impl<'f> Tensor<'f> {
         {
             return Ok(dense);
         }
-        format
-            .to_dense(parts)
-            .map_err(|error| self.blame_format(error))
+        format.to_dense(parts).map_err(|error| self.blame_format(error))
     }
 
     /// Its tiles, if its value is made so.

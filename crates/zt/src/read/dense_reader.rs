@@ -199,8 +199,7 @@ impl TileReader<'_> {
             let len = self.tiled.byte_len_of(self.next..next);
             if count > 0 {
                 let len = in_memory(len);
-                self.tiled
-                    .read(self.next..next, tallies, &mut room[..len])?;
+                self.tiled.read(self.next..next, tallies, &mut room[..len])?;
                 filled = filled.strict_add(len);
             } else {
                 resize(&mut self.held, len)?;

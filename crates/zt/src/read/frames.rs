@@ -61,9 +61,8 @@ pub(crate) fn copy(
     }
     tasks.sort_by_key(|task| task.frame.stored.offset());
     announce_all(&tasks, |task| (source, task.frame.stored));
-    let copied = parallel::map_owned(tasks, |task| {
-        pool.with(|scratch| task.decode(source, scratch))
-    });
+    let copied =
+        parallel::map_owned(tasks, |task| pool.with(|scratch| task.decode(source, scratch)));
     copied.is_ok()
 }
 
@@ -71,10 +70,7 @@ pub(crate) fn copy(
 fn tasks<'o>(frames: &[Frame], wanted: &'o mut [Wanted<'_>]) -> Option<Vec<Task<'o>>> {
     let mut tasks: Vec<Task<'o>> = Vec::new();
     for wanted in wanted {
-        let mut rest = Wanted {
-            out: &mut *wanted.out,
-            ..*wanted
-        };
+        let mut rest = Wanted { out: &mut *wanted.out, ..*wanted };
         while !rest.out.is_empty() {
             let is_in = |content: Span| (content.offset()..content.end()).contains(&rest.at);
             let last = tasks.last_mut();
@@ -102,12 +98,7 @@ impl<'o> Wanted<'o> {
 
     /// Values of `value_len` bytes, the first at `at`, the others `step` bytes from one to the next.
     pub(crate) fn values(at: u64, step: i64, value_len: usize, out: &'o mut [u8]) -> Self {
-        Wanted {
-            at,
-            step,
-            value_len: value_len.max(1),
-            out,
-        }
+        Wanted { at, step, value_len: value_len.max(1), out }
     }
 
     /// The values one by one, each with its place in the component.
@@ -154,12 +145,7 @@ impl<'o> Wanted<'o> {
         let (out, rest) = std::mem::take(&mut self.out).split_at_mut_checked(len)?;
         self.out = rest;
         self.value_len = value_len.min(self.out.len().max(1));
-        Some(Wanted {
-            at,
-            step: self.step,
-            value_len: value_len.min(out.len()),
-            out,
-        })
+        Some(Wanted { at, step: self.step, value_len: value_len.min(out.len()), out })
     }
 }
 

@@ -69,19 +69,13 @@ impl File {
         wanted: impl IntoIterator<Item = (Tensor<'f>, Vec<Slice>)>,
     ) -> Plan<'f> {
         let items = wanted.into_iter().enumerate();
-        let mut items: Vec<_> = items
-            .map(|(at, (tensor, slices))| Item::new(at, tensor, slices))
-            .collect();
+        let mut items: Vec<_> =
+            items.map(|(at, (tensor, slices))| Item::new(at, tensor, slices)).collect();
         items.sort_by_key(|item| {
             let first = item.stored.first();
             first.map(|(source, span)| (ptr::from_ref(*source).addr(), span.offset()))
         });
-        Plan {
-            items,
-            memory: MEMORY,
-            threads: None,
-            page_cache: true,
-        }
+        Plan { items, memory: MEMORY, threads: None, page_cache: true }
     }
 }
 
@@ -243,9 +237,7 @@ fn rows_of(span: Span, places: &[Places]) -> Option<Span> {
         return None;
     }
     let rows = first.hull();
-    let start = span
-        .offset()
-        .checked_add(rows.start.checked_mul(row_len)?)?;
+    let start = span.offset().checked_add(rows.start.checked_mul(row_len)?)?;
     let end = span.offset().checked_add(rows.end.checked_mul(row_len)?)?;
     Span::between(start, end)
 }

@@ -43,15 +43,13 @@ impl<'f> Tensor<'f> {
             let algorithm = digest.algorithm().filter(|it| it.combines())?;
             Some((digest, algorithm))
         });
-        Ok(
-            (digest.is_some() == expected.is_some()).then_some(RawValue {
-                tensor: *self,
-                part,
-                source,
-                span: blob.span,
-                expected,
-            }),
-        )
+        Ok((digest.is_some() == expected.is_some()).then_some(RawValue {
+            tensor: *self,
+            part,
+            source,
+            span: blob.span,
+            expected,
+        }))
     }
 }
 

@@ -290,11 +290,7 @@ struct Stream<'f> {
 
 impl<'f> Streams<'f> {
     fn new(tensor: &Tensor<'f>) -> Self {
-        Streams {
-            tensor: *tensor,
-            streams: Vec::new(),
-            windows: Windows::new(tensor),
-        }
+        Streams { tensor: *tensor, streams: Vec::new(), windows: Windows::new(tensor) }
     }
 
     /// Reads what is left, so that all digests are compared.
@@ -310,11 +306,8 @@ impl<'f> Streams<'f> {
         let place = match place {
             Some(place) => place,
             None => {
-                let stream = Stream {
-                    reader: self.tensor.reader(role)?,
-                    held: Vec::new(),
-                    start: 0,
-                };
+                let stream =
+                    Stream { reader: self.tensor.reader(role)?, held: Vec::new(), start: 0 };
                 self.streams.push((role.to_owned(), stream));
                 self.streams.len() - 1
             }

@@ -131,18 +131,13 @@ impl<'f> Tiled<'f> {
         let Some(value_len) = registry.value_len(dtype, logical_type.as_deref())? else {
             return Ok(None);
         };
-        announce_all(&parts, |(part, _)| {
-            (tensor.source(*part), part.component.blob.span)
-        });
+        announce_all(&parts, |(part, _)| (tensor.source(*part), part.component.blob.span));
         let mut planes = Vec::with_capacity(parts.len());
         for (part, width) in parts {
             let blob = &part.component.blob;
             let blame = |error| tensor.blame(error, part);
             check_declared(blob, tensor.limits()).map_err(blame)?;
-            let is_wide = part
-                .component
-                .dtype
-                .is_some_and(|dtype| dtype.byte_len() > 1);
+            let is_wide = part.component.dtype.is_some_and(|dtype| dtype.byte_len() > 1);
             let is_turned = is_wide && part.component.byte_order == ByteOrder::Big;
             // The format has checked the length, if the file declares it.
             let len = tensor.decoded_len_of(part)?;
@@ -158,13 +153,7 @@ impl<'f> Tiled<'f> {
                     None => return Ok(None),
                 },
             };
-            planes.push(Plane {
-                part,
-                width,
-                source,
-                frames,
-                verify: tensor.must_verify(part),
-            });
+            planes.push(Plane { part, width, source, frames, verify: tensor.must_verify(part) });
         }
         let byte_len = count.checked_mul(value_len);
         let Some(byte_len) = byte_len.filter(|len| *len >= WORTH_IT) else {
@@ -310,11 +299,7 @@ impl<'f> Tiled<'f> {
 
     fn blame(&self, error: Error, plane: &Plane<'_>) -> Error {
         let blob = &plane.part.component.blob;
-        let error = if plane.verify {
-            explained(plane.source, blob, error)
-        } else {
-            error
-        };
+        let error = if plane.verify { explained(plane.source, blob, error) } else { error };
         self.tensor.blame(error, plane.part)
     }
 

@@ -27,11 +27,7 @@ impl<'f> Windows<'f> {
     }
 
     pub(crate) fn new(tensor: &Tensor<'f>) -> Self {
-        Windows {
-            tensor: *tensor,
-            windows: Vec::new(),
-            fault: None,
-        }
+        Windows { tensor: *tensor, windows: Vec::new(), fault: None }
     }
 
     /// An error of the format as one of the file.
@@ -80,7 +76,6 @@ impl<'f> ReadParts<'f> for Windows<'f> {
     }
 
     fn copy(&mut self, role: &str, at: u64, out: &mut [u8]) -> zt_formats::Result<()> {
-        self.try_copy(role, at, out)
-            .map_err(|error| self.unread(error))
+        self.try_copy(role, at, out).map_err(|error| self.unread(error))
     }
 }

@@ -45,10 +45,7 @@ pub(super) struct Copies {
 
 impl Copies {
     pub(super) const fn of(last: Candidate) -> Self {
-        Copies {
-            last,
-            others: Vec::new(),
-        }
+        Copies { last, others: Vec::new() }
     }
 
     pub(super) fn all(&self) -> impl Iterator<Item = &Candidate> {
@@ -80,12 +77,7 @@ pub(super) struct Search<'s> {
 impl<'s> Search<'s> {
     pub(super) fn new(source: &'s dyn Source, limits: &'s Limits) -> Self {
         let budget = source.byte_len().saturating_mul(4);
-        Search {
-            source,
-            limits,
-            budget: budget.saturating_add(16 << 20),
-            is_cut: false,
-        }
+        Search { source, limits, budget: budget.saturating_add(16 << 20), is_cut: false }
     }
 
     /// Every manifest at these places, and the one that readers find. The manifest with the last
@@ -153,13 +145,13 @@ impl<'s> Search<'s> {
             };
             match Index::parse(&bytes[..], layout, self.limits) {
                 Ok(_) => return Ok(Span::new(start, len)),
+                Err(ManifestError::Cbor { offset, rule: Rule::Trailing { .. } })
+                    if offset > 0 && offset < len =>
+                {
+                    len = offset
+                }
                 Err(ManifestError::Cbor {
-                    offset,
-                    rule: Rule::Trailing { .. },
-                }) if offset > 0 && offset < len => len = offset,
-                Err(ManifestError::Cbor {
-                    rule: Rule::Truncated | Rule::Length { .. },
-                    ..
+                    rule: Rule::Truncated | Rule::Length { .. }, ..
                 }) if len < available => len = len.saturating_mul(MORE).min(available),
                 Err(_) => return Ok(None),
             }

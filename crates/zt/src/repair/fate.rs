@@ -75,10 +75,7 @@ impl Evidence {
         let components = objects().flat_map(|object| &object.components);
         let blobs = components.map(|(_, component)| component.blob.clone());
         let blobs: Vec<Blob> = blobs.collect();
-        let mut evidence = Evidence {
-            blobs_end: zt_container::HEADER_LEN,
-            ..Evidence::default()
-        };
+        let mut evidence = Evidence { blobs_end: zt_container::HEADER_LEN, ..Evidence::default() };
         let proofs = ledger.prove(&blobs)?;
         for blob in &blobs {
             evidence.blobs_end = evidence.blobs_end.max(blob.end());
@@ -180,10 +177,5 @@ fn recovered(
         lost if lost < components.len() => Fate::Partial,
         _ => Fate::Lost,
     };
-    Recovered {
-        name: entry.name().to_owned(),
-        fate,
-        error: None,
-        components,
-    }
+    Recovered { name: entry.name().to_owned(), fate, error: None, components }
 }

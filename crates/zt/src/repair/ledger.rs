@@ -249,9 +249,7 @@ mod tests {
         let blobs = |base: u64, count: u32| -> Vec<Blob> {
             let blob = Blob::raw(Span::exact(base, 1));
             let named = (0..count).map(|sum| Some(Digest::Crc32c(sum)));
-            named
-                .map(|digest| blob.clone().with_digest(digest))
-                .collect()
+            named.map(|digest| blob.clone().with_digest(digest)).collect()
         };
         let most = ledger.allowance.left() / LOOK;
         let few = blobs(8, 2000);

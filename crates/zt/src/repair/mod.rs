@@ -107,10 +107,7 @@ pub fn repair(path: impl AsRef<Path>, options: &RepairOptions<'_>) -> Result<Rec
 /// As [`repair`].
 pub fn repair_storage(storage: Arc<dyn Storage>, options: &RepairOptions<'_>) -> Result<Recovery> {
     let byte_len = storage.byte_len()?;
-    let source = Before {
-        storage: Arc::clone(&storage),
-        byte_len,
-    };
+    let source = Before { storage: Arc::clone(&storage), byte_len };
     let recovery = examine(source, options)?;
     recovery.mend(&*storage)?;
     Ok(recovery)

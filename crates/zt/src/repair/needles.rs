@@ -22,11 +22,7 @@ impl Needles {
                 }
             }
         }
-        Needles {
-            texts,
-            width,
-            skips,
-        }
+        Needles { texts, width, skips }
     }
 
     /// The places of the texts in `bytes`, from front to back, and which text each is.

@@ -29,13 +29,8 @@ const NAME: &[u8] = b"\x64name";
 /// The first key of all other manifests, with the head of its text, if the root has only keys of
 /// the specification. Unknown keys may come first; then only a trailer, or its beginning, leads to
 /// the root.
-const ROOT_KEYS: [&[u8]; 5] = [
-    b"\x67version",
-    b"\x67objects",
-    b"\x67tensors",
-    b"\x6Aattributes",
-    b"\x69generator",
-];
+const ROOT_KEYS: [&[u8]; 5] =
+    [b"\x67version", b"\x67objects", b"\x67tensors", b"\x6Aattributes", b"\x69generator"];
 
 /// The results of one pass over a file, the last of each sort first.
 #[derive(Debug, Default)]
@@ -88,10 +83,7 @@ impl Places {
         } else {
             [&[&MAGIC[..]], &ROOT_KEYS[..]].concat()
         });
-        let mut places = Places {
-            endings: endings(source, is_0_1)?,
-            ..Places::default()
-        };
+        let mut places = Places { endings: endings(source, is_0_1)?, ..Places::default() };
         let mut end = source.byte_len();
         while end > 0 {
             end = before_hole(source, end);
@@ -266,11 +258,8 @@ mod tests {
     /// The border between two pieces may lie anywhere, also within a needle.
     #[test]
     fn finds_each_place_once_across_the_borders_of_pieces() {
-        let parts: [&[u8]; 3] = [
-            b"\xA2\x67objects\xA0\x67version\x651.2.0",
-            &24_u64.to_le_bytes(),
-            b"ZTEN1000",
-        ];
+        let parts: [&[u8]; 3] =
+            [b"\xA2\x67objects\xA0\x67version\x651.2.0", &24_u64.to_le_bytes(), b"ZTEN1000"];
         let trailer = parts.concat();
         let piece = usize::try_from(PIECE).unwrap();
         for behind in (piece - 60..piece + 60).chain([0]) {
@@ -285,13 +274,7 @@ mod tests {
 
     #[test]
     fn finds_the_array_of_layout_0_1_and_not_each_of_its_maps() {
-        for head in [
-            &b"\x82"[..],
-            b"\x9F",
-            b"\x98\x02",
-            b"\x99\x00\x02",
-            b"\x9A\x00\x00\x00\x02",
-        ] {
+        for head in [&b"\x82"[..], b"\x9F", b"\x98\x02", b"\x99\x00\x02", b"\x9A\x00\x00\x00\x02"] {
             let bytes = [b"ZTEN0001", head, b"\xBF\x64name\x60\xFF\xA1\x64name\x60"].concat();
             assert_eq!(places(&bytes, true).roots, [Root::Array(8)]);
         }

@@ -58,12 +58,7 @@ pub enum Verdict {
 
 impl Chosen {
     pub(super) const fn new(generation: Generation, file: File, objects: Vec<Recovered>) -> Self {
-        Chosen {
-            generation,
-            file,
-            objects,
-            has_header: true,
-        }
+        Chosen { generation, file, objects, has_header: true }
     }
 }
 

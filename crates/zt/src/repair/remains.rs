@@ -50,9 +50,7 @@ pub(super) fn find(source: &dyn Source, gauge: &Gauge<'_>) -> Result<Vec<Remains
         let piece = bytes_of(source, span)?;
         let ends = piece.windows(TABLE_END.len()).enumerate();
         for (place, _) in ends.filter(|(_, bytes)| **bytes == TABLE_END) {
-            let table_end = at
-                .strict_add(place as u64)
-                .strict_add(TABLE_END.len() as u64);
+            let table_end = at.strict_add(place as u64).strict_add(TABLE_END.len() as u64);
             if let Some(remains) = before(source, table_end, last, &mut budget)? {
                 last = table_end;
                 found.push(remains);
@@ -106,8 +104,5 @@ fn before(source: &dyn Source, end: u64, least: u64, budget: &mut u64) -> Result
     let is_frame = read(start, FRAME.len() as u64)?.is_some_and(|first| *first == FRAME);
     let stored = start.filter(|_| is_frame && count > 0);
     let stored = stored.and_then(|start| Span::between(start, end));
-    Ok(stored.map(|stored| Remains {
-        stored,
-        content_len,
-    }))
+    Ok(stored.map(|stored| Remains { stored, content_len }))
 }

@@ -36,11 +36,7 @@ impl Recovery {
         replace: bool,
         progress: Option<Progress<'_>>,
     ) -> Result<u64> {
-        let sink = if replace {
-            AtomicFile::create(path)?
-        } else {
-            AtomicFile::create_new(path)?
-        };
+        let sink = if replace { AtomicFile::create(path)? } else { AtomicFile::create_new(path)? };
         let (sink, byte_len) = self.save_to(sink, progress)?;
         sink.publish()?;
         Ok(byte_len)
@@ -81,11 +77,8 @@ impl Recovery {
                 saving.moved.push(extent.span, span);
             }
         }
-        let mut manifest = Manifest {
-            attributes: file.attributes()?,
-            objects: Vec::new(),
-            extra: file.extra()?,
-        };
+        let mut manifest =
+            Manifest { attributes: file.attributes()?, objects: Vec::new(), extra: file.extra()? };
         for (entry, recovered) in kept() {
             if recovered.fate != Fate::Lost {
                 let object = saving.object(entry, recovered)?;
@@ -107,11 +100,7 @@ fn stored<'e>(entry: &'e Entry<'_>, recovered: &'e Recovered) -> impl Iterator<I
     let kept = kept.filter(|((_, component), kept)| {
         kept.fate != Fate::Lost && component.byte_order == ByteOrder::Little
     });
-    kept.map(|((role, component), _)| Stored {
-        blob: &component.blob,
-        object: entry.name(),
-        role,
-    })
+    kept.map(|((role, component), _)| Stored { blob: &component.blob, object: entry.name(), role })
 }
 
 struct Saving<'m, W> {

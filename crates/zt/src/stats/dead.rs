@@ -24,18 +24,16 @@ pub(super) fn rows_and_columns(
     resize(&mut alive_columns, columns)?;
     let (mut dead_rows, mut column, mut is_alive) = (0, 0, false);
     array.for_each_piece(false, gauge, |elements| {
-        elements
-            .scalars(array.tensor.registry())?
-            .for_each(|value| {
-                if let Some(alive) = alive_columns.get_mut(column).filter(|_| !is_zero(value)) {
-                    (*alive, is_alive) = (1u8, true);
-                }
-                column += 1;
-                if column == alive_columns.len() {
-                    dead_rows += u64::from(!is_alive);
-                    (column, is_alive) = (0, false);
-                }
-            });
+        elements.scalars(array.tensor.registry())?.for_each(|value| {
+            if let Some(alive) = alive_columns.get_mut(column).filter(|_| !is_zero(value)) {
+                (*alive, is_alive) = (1u8, true);
+            }
+            column += 1;
+            if column == alive_columns.len() {
+                dead_rows += u64::from(!is_alive);
+                (column, is_alive) = (0, false);
+            }
+        });
         Ok(())
     })?;
     let dead_columns = alive_columns.iter().filter(|alive| **alive == 0);

@@ -154,9 +154,7 @@ fn of_entries(
             continue;
         }
         let (together, behind) = rest.split_at(small);
-        all.extend(parallel::map(together, |entry| {
-            of_entry(entry, false, options, gauge)
-        })?);
+        all.extend(parallel::map(together, |entry| of_entry(entry, false, options, gauge))?);
         rest = behind;
     }
     Ok(all)
@@ -180,9 +178,7 @@ fn is_large(entry: &Entry<'_>) -> bool {
 ///
 /// As [`Tensor::to_dense`]; [`ErrorKind::Interrupted`].
 pub fn of_tensor(tensor: &Tensor<'_>, options: &StatsOptions<'_>) -> Result<ObjectStats> {
-    parallel::on(options.threads, || {
-        of(tensor, true, options, &Gauge::new(options.progress))
-    })
+    parallel::on(options.threads, || of(tensor, true, options, &Gauge::new(options.progress)))
 }
 
 fn of_entry(
@@ -191,9 +187,7 @@ fn of_entry(
     options: &StatsOptions<'_>,
     gauge: &Gauge<'_>,
 ) -> Result<Result<ObjectStats>> {
-    let tensor = entry
-        .fault()
-        .map_or_else(|| entry.tensor(), |fault| Err(fault.clone()));
+    let tensor = entry.fault().map_or_else(|| entry.tensor(), |fault| Err(fault.clone()));
     match tensor.and_then(|tensor| of(&tensor, is_alone, options, gauge)) {
         Err(error) if error.kind() == ErrorKind::Interrupted => Err(error),
         found => Ok(found.map_err(|error| error.with_object(entry.name()))),
@@ -214,9 +208,7 @@ fn of(
         }
         return Ok(sample.stats());
     }
-    let sketcher = options
-        .sketches
-        .map(|side| Sketcher::of(dead::matrix(&array), side));
+    let sketcher = options.sketches.map(|side| Sketcher::of(dead::matrix(&array), side));
     let mut all = Part::default();
     match tensor.raw_value()? {
         Some(raw) => all = array.of_raw(&raw, sketcher.as_ref(), gauge)?,
@@ -238,12 +230,7 @@ fn of(
         }
         sketch.quantized = quantized::quantized(tensor)?;
     }
-    Ok(ObjectStats {
-        dead_rows,
-        dead_columns,
-        sketch,
-        ..ObjectStats::of(tensor, values)
-    })
+    Ok(ObjectStats { dead_rows, dead_columns, sketch, ..ObjectStats::of(tensor, values) })
 }
 
 impl ObjectStats {
@@ -311,12 +298,7 @@ impl<'f> Array<'f> {
     fn of(tensor: &Tensor<'f>) -> Result<Self> {
         let (dtype, logical_type) = tensor.type_of_value()?;
         let is_sparse = matches!(tensor.format(), Csr::FORMAT | Coo::FORMAT);
-        Ok(Array {
-            tensor: *tensor,
-            dtype,
-            logical_type,
-            role: is_sparse.then_some("values"),
-        })
+        Ok(Array { tensor: *tensor, dtype, logical_type, role: is_sparse.then_some("values") })
     }
 
     /// Zeros that a sparse object does not store, beside this many values.
@@ -381,10 +363,7 @@ impl<'f> Array<'f> {
 
     /// No elements, of the type of the values.
     fn like(&self) -> Elements<'static> {
-        Elements {
-            logical_type: self.logical_type.clone(),
-            ..Elements::new(self.dtype, &[][..])
-        }
+        Elements { logical_type: self.logical_type.clone(), ..Elements::new(self.dtype, &[][..]) }
     }
 
     fn for_each_piece(

@@ -84,7 +84,5 @@ pub(super) fn quantized(tensor: &Tensor<'_>) -> Result<Option<Quantized>> {
             Stats::of(&Elements::from(&scales), registry)?
         }
     };
-    Ok(counts
-        .histogram()
-        .map(|levels| Quantized { levels, scales }))
+    Ok(counts.histogram().map(|levels| Quantized { levels, scales }))
 }

@@ -36,31 +36,24 @@ pub(super) fn stats(
     }
     let mut ahead = ReadAhead::new(small.iter().filter_map(|(_, entry)| entry.tensor().ok()));
     small.iter().for_each(|_| ahead.advance());
-    let mut all = parallel::map(&small, |(at, entry)| {
-        Ok((*at, of_entry(entry, false, options, gauge)?))
+    let mut all =
+        parallel::map(&small, |(at, entry)| Ok((*at, of_entry(entry, false, options, gauge)?)))?;
+    file.plan(wanted).threads(options.threads).for_each(|place, dense| {
+        let Some((_, sample)) = places.get(place).and_then(|at| samples.get_mut(*at)) else {
+            return Ok(());
+        };
+        let added = match sample {
+            Ok(sample) => dense.and_then(|dense| sample.add(&dense, gauge)),
+            Err(_) => Ok(()),
+        };
+        match added {
+            Err(error) if error.kind() == ErrorKind::Interrupted => return Err(error),
+            Err(error) => *sample = Err(error),
+            Ok(()) => {}
+        }
+        Ok(())
     })?;
-    file.plan(wanted)
-        .threads(options.threads)
-        .for_each(|place, dense| {
-            let Some((_, sample)) = places.get(place).and_then(|at| samples.get_mut(*at)) else {
-                return Ok(());
-            };
-            let added = match sample {
-                Ok(sample) => dense.and_then(|dense| sample.add(&dense, gauge)),
-                Err(_) => Ok(()),
-            };
-            match added {
-                Err(error) if error.kind() == ErrorKind::Interrupted => return Err(error),
-                Err(error) => *sample = Err(error),
-                Ok(()) => {}
-            }
-            Ok(())
-        })?;
-    all.extend(
-        samples
-            .into_iter()
-            .map(|(at, sample)| (at, sample.map(Sample::stats))),
-    );
+    all.extend(samples.into_iter().map(|(at, sample)| (at, sample.map(Sample::stats))));
     all.sort_by_key(|(at, _)| *at);
     Ok(all.into_iter().map(|(_, found)| found).collect())
 }

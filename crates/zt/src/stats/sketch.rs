@@ -258,10 +258,7 @@ impl Counts {
 
     fn histogram(&self, is_integer: bool) -> Option<Histogram> {
         let buckets = self.buckets();
-        let most = buckets
-            .iter()
-            .map(|(value, _)| value.abs())
-            .reduce(f64::max)?;
+        let most = buckets.iter().map(|(value, _)| value.abs()).reduce(f64::max)?;
         // As narrow as the widest bucket. All edges of buckets are edges of such bins, or lie within one.
         let narrowest = (most.to_bits() >> 52) as i32 - 1023 - 7;
         let narrowest = narrowest.max(if is_integer { 0 } else { self.narrowest });
@@ -276,22 +273,14 @@ impl Counts {
             let at = usize::try_from(bin(value, width) - start).unwrap_or(0);
             counts[at] += count;
         }
-        Some(Histogram {
-            start,
-            width,
-            counts,
-        })
+        Some(Histogram { start, width, counts })
     }
 }
 
 /// The bin of a value, counted from 0. The quotient is at most 256 for the narrowest bins.
 fn bin(value: f64, width: f64) -> i64 {
     let magnitude = (value.abs() / width) as i64;
-    if value < 0.0 {
-        -1 - magnitude
-    } else {
-        magnitude
-    }
+    if value < 0.0 { -1 - magnitude } else { magnitude }
 }
 
 /// A matrix that is cut into blocks.
@@ -310,9 +299,7 @@ impl Axis {
     fn new(len: u64, side: u16) -> Self {
         let blocks = len.min(side.max(1).into());
         let end = |at: u64| (u128::from(at) * u128::from(len)).div_ceil(blocks.into()) as u64;
-        Axis {
-            ends: (1..=blocks).map(end).collect(),
-        }
+        Axis { ends: (1..=blocks).map(end).collect() }
     }
 
     const fn blocks(&self) -> usize {
@@ -330,18 +317,13 @@ impl Axis {
     /// The lengths of the blocks.
     fn lens(&self) -> impl Iterator<Item = f64> {
         let starts = [0].into_iter().chain(self.ends.iter().copied());
-        starts
-            .zip(&self.ends)
-            .map(|(start, end)| (end - start) as f64)
+        starts.zip(&self.ends).map(|(start, end)| (end - start) as f64)
     }
 }
 
 impl Grid {
     fn new(rows: u64, columns: u64, side: u16) -> Self {
-        Grid {
-            rows: Axis::new(rows, side),
-            columns: Axis::new(columns, side),
-        }
+        Grid { rows: Axis::new(rows, side), columns: Axis::new(columns, side) }
     }
 
     fn add<T: Real>(&self, values: &[T], start: u64, to: &mut Sums) {
@@ -370,9 +352,7 @@ impl Grid {
     }
 
     fn is_exact(&self) -> bool {
-        [&self.rows, &self.columns]
-            .iter()
-            .all(|axis| axis.len() == axis.blocks() as u64)
+        [&self.rows, &self.columns].iter().all(|axis| axis.len() == axis.blocks() as u64)
     }
 
     fn blocks(&self, parts: &[Sums]) -> Blocks {
@@ -382,23 +362,13 @@ impl Grid {
             let into = sums.iter_mut().skip(part.first * wide);
             into.zip(&part.sums).for_each(|(sum, more)| *sum += more);
         }
-        let lens = self
-            .rows
-            .lens()
-            .flat_map(|high| self.columns.lens().map(move |wide| high * wide));
+        let lens =
+            self.rows.lens().flat_map(|high| self.columns.lens().map(move |wide| high * wide));
         Blocks {
             rows: high,
             columns: wide,
-            kind: if self.is_exact() {
-                BlockKind::Element
-            } else {
-                BlockKind::MeanAbs
-            },
-            values: sums
-                .iter()
-                .zip(lens)
-                .map(|(sum, len)| (sum / len) as f32)
-                .collect(),
+            kind: if self.is_exact() { BlockKind::Element } else { BlockKind::MeanAbs },
+            values: sums.iter().zip(lens).map(|(sum, len)| (sum / len) as f32).collect(),
         }
     }
 }
@@ -435,10 +405,7 @@ pub(super) fn pattern(tensor: &Tensor<'_>, side: u16) -> Result<Option<Blocks>> 
         }
         _ => return Ok(None),
     }
-    Ok(Some(Blocks {
-        kind: BlockKind::Density,
-        ..grid.blocks(&[Sums { first: 0, sums }])
-    }))
+    Ok(Some(Blocks { kind: BlockKind::Density, ..grid.blocks(&[Sums { first: 0, sums }]) }))
 }
 
 impl Sums {
@@ -468,15 +435,9 @@ mod tests {
     #[test]
     fn bins_have_exact_edges_and_hold_every_value() {
         for scale in [1.0, 1e-30, 1e30, 1e-300, f64::MAX / 2.0] {
-            let values: Vec<f64> = (-500..=500)
-                .map(|at| f64::from(at) / 500.0 * scale)
-                .collect();
+            let values: Vec<f64> = (-500..=500).map(|at| f64::from(at) / 500.0 * scale).collect();
             let found = histogram(&values, false);
-            assert!(
-                (33..=64).contains(&found.counts.len()),
-                "{}",
-                found.counts.len()
-            );
+            assert!((33..=64).contains(&found.counts.len()), "{}", found.counts.len());
             for (at, count) in (found.start..).zip(&found.counts) {
                 let (low, high) = (at as f64 * found.width, (at + 1) as f64 * found.width);
                 let is_in = |value: &&f64| match at < 0 {
@@ -509,10 +470,7 @@ mod tests {
             parts.push(sums);
         }
         let blocks = grid.blocks(&parts);
-        assert_eq!(
-            (blocks.rows, blocks.columns, blocks.kind),
-            (48, 48, BlockKind::MeanAbs)
-        );
+        assert_eq!((blocks.rows, blocks.columns, blocks.kind), (48, 48, BlockKind::MeanAbs));
         for (at, mean) in blocks.values.iter().enumerate() {
             let (down, across) = (at as u64 / 48, at as u64 % 48);
             let is_in = |at: u64| {
@@ -520,9 +478,8 @@ mod tests {
                 row * 48 / u64::from(rows) == down && column * 48 / u64::from(columns) == across
             };
             let within = (0..).zip(&values).filter(|(at, _)| is_in(*at));
-            let (sum, count) = within.fold((0.0, 0), |(sum, count), (_, value)| {
-                (sum + value.abs(), count + 1)
-            });
+            let (sum, count) =
+                within.fold((0.0, 0), |(sum, count), (_, value)| (sum + value.abs(), count + 1));
             assert!((f64::from(*mean) - sum / f64::from(count)).abs() < 1e-6);
         }
     }

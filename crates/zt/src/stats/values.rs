@@ -121,13 +121,7 @@ impl Stats {
         self.append(&Stats {
             count,
             zeros: count,
-            finite: Some(Finite {
-                count,
-                min: zero,
-                max: zero,
-                mean: 0.0,
-                std: 0.0,
-            }),
+            finite: Some(Finite { count, min: zero, max: zero, mean: 0.0, std: 0.0 }),
             ..Stats::default()
         });
     }
@@ -152,11 +146,8 @@ impl Stats {
         }
         let zeros = count(values, |value| value == T::default());
         let not_finite = count(values, |value| value - value != T::default());
-        let mut block = Stats {
-            count: values.len() as u64,
-            zeros: zeros.into(),
-            ..Stats::default()
-        };
+        let mut block =
+            Stats { count: values.len() as u64, zeros: zeros.into(), ..Stats::default() };
         if not_finite == 0 {
             block.finite = Some(Finite::of(values));
         } else {
@@ -277,14 +268,8 @@ impl Finite {
         let first = values.first().copied().unwrap_or_default();
         let least = |least: T, value: T| if value < least { value } else { least };
         let most = |most: T, value: T| if value > most { value } else { most };
-        let min: f64 = fold(values, first, least)
-            .into_iter()
-            .fold(first, least)
-            .into();
-        let max: f64 = fold(values, first, most)
-            .into_iter()
-            .fold(first, most)
-            .into();
+        let min: f64 = fold(values, first, least).into_iter().fold(first, least).into();
+        let max: f64 = fold(values, first, most).into_iter().fold(first, most).into();
         let (count, magnitude) = (values.len() as f64, min.abs().max(max.abs()));
         let scale = scale_of(magnitude);
         let sum = fold(values, 0.0, |sum, value| sum + value.into() * scale);
@@ -430,10 +415,7 @@ mod tests {
         let values = [1.0, f64::NAN, 3.0, f64::INFINITY, -f64::INFINITY, 0.0, -0.0];
         for len in [1, 3, 7] {
             let stats = of(&Elements::from(&values), len);
-            assert_eq!(
-                (stats.count, stats.zeros, stats.nan, stats.inf),
-                (7, 2, 1, 2)
-            );
+            assert_eq!((stats.count, stats.zeros, stats.nan, stats.inf), (7, 2, 1, 2));
             let finite = stats.finite.unwrap();
             let (min, max) = (Bound::Real(0.0), Bound::Real(3.0));
             assert_eq!((finite.min, finite.max, finite.mean), (min, max, 1.0));

@@ -53,10 +53,8 @@ impl ComponentWriter<'_, '_, '_> {
                 break;
             }
         }
-        let rest = || Component {
-            blob: Blob::raw(Span::exact_between(offset, end)),
-            ..component.clone()
-        };
+        let rest =
+            || Component { blob: Blob::raw(Span::exact_between(offset, end)), ..component.clone() };
         Ok((self.written() > 0).then(rest))
     }
 }

@@ -40,10 +40,7 @@ pub(crate) struct Chains {
 
 impl Chains {
     pub(crate) fn new() -> Self {
-        Chains {
-            links: Vec::new(),
-            backlog: Arc::default(),
-        }
+        Chains { links: Vec::new(), backlog: Arc::default() }
     }
 
     pub(crate) fn begin(

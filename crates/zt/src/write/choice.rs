@@ -84,11 +84,7 @@ pub(crate) fn choose(
 }
 
 const fn frames_if(repeats: bool, effort: Effort) -> Method {
-    if repeats {
-        Method::Frames(effort)
-    } else {
-        Method::Raw
-    }
+    if repeats { Method::Frames(effort) } else { Method::Raw }
 }
 
 /// [`Compression::Auto`]: of the choices near the smallest, the cheapest to read.
@@ -104,11 +100,7 @@ fn choose_effort(tools: &Tools, head: &(impl Head + ?Sized)) -> Result<Method> {
     }
     let by_search = frame_len(tools, QUICK, &sample)?;
     let is_searched = is_worth(by_search, by_frequency);
-    Ok(Method::Frames(if is_searched {
-        searching
-    } else {
-        Effort::EntropyOnly
-    }))
+    Ok(Method::Frames(if is_searched { searching } else { Effort::EntropyOnly }))
 }
 
 /// Whether `len` saves more than a fiftieth. Less is not worth a reader's time.

@@ -35,13 +35,7 @@ impl SuspendedComponent {
         logical_type: Option<Text>,
         encoder: ComponentEncoder,
     ) -> Self {
-        SuspendedComponent {
-            role,
-            dtype,
-            logical_type,
-            extra: Map::new(),
-            encoder,
-        }
+        SuspendedComponent { role, dtype, logical_type, extra: Map::new(), encoder }
     }
 }
 

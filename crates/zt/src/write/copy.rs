@@ -168,9 +168,7 @@ impl ComponentWriter<'_, '_, '_> {
         let expected = self.expected(tensor, part).filter(|_| is_verified);
         let is_verified = is_verified && expected.is_none();
         let rest = self.copy_by_system(tensor, part, is_verified, progress)?;
-        let rest = rest
-            .as_ref()
-            .map_or(part, |component| Located { component, ..part });
+        let rest = rest.as_ref().map_or(part, |component| Located { component, ..part });
         let mut reader = tensor.reader_of(rest, is_verified)?;
         reader.for_each_piece(part.piece_len(), |bytes| {
             // Checked here, so that the error names the object.
@@ -280,11 +278,7 @@ fn stored_len(component: &Component) -> Option<u64> {
 fn stored_digest(component: &Component) -> Option<&Digest> {
     let is_raw = component.blob.encoding == Encoding::Raw;
     let is_little = component.byte_order == ByteOrder::Little;
-    component
-        .blob
-        .digest
-        .as_ref()
-        .filter(|_| is_raw && is_little)
+    component.blob.digest.as_ref().filter(|_| is_raw && is_little)
 }
 
 /// `part / whole` of `byte_len`.

@@ -96,16 +96,13 @@ impl Directory {
     fn link(&mut self, name: &str, at: usize) {
         let half = self.half_hash(name);
         let entry = (half, narrow(at));
-        self.by_name
-            .insert_unique(whole(half), entry, |(half, _)| whole(*half));
+        self.by_name.insert_unique(whole(half), entry, |(half, _)| whole(*half));
     }
 
     fn unlink(&mut self, name: &str) -> Option<usize> {
         let at = self.find(name)?;
         let hash = whole(self.half_hash(name));
-        let entry = self
-            .by_name
-            .find_entry(hash, |(_, found)| *found as usize == at);
+        let entry = self.by_name.find_entry(hash, |(_, found)| *found as usize == at);
         entry.ok()?.remove();
         Some(at)
     }
@@ -187,10 +184,7 @@ const fn whole(half: u32) -> u64 {
     ((half as u64) << 32) | half as u64
 }
 
-#[expect(
-    clippy::expect_used,
-    reason = "a manifest of so many objects has no reader"
-)]
+#[expect(clippy::expect_used, reason = "a manifest of so many objects has no reader")]
 fn narrow(place: usize) -> u32 {
     u32::try_from(place).expect("a manifest of 4 GiB has fewer objects")
 }

@@ -126,10 +126,7 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
         &mut self,
         suspended: SuspendedComponent,
     ) -> ComponentWriter<'_, 'a, 'w> {
-        ComponentWriter {
-            object: self,
-            state: suspended,
-        }
+        ComponentWriter { object: self, state: suspended }
     }
 
     /// Begins a component of elements of `dtype`, with their logical type, if any.
@@ -217,9 +214,7 @@ impl SuspendedObject {
             return 0;
         }
         let shape = self.object.shape.iter();
-        shape.fold(dtype.byte_len() as u64, |len, dimension| {
-            len.saturating_mul(*dimension)
-        })
+        shape.fold(dtype.byte_len() as u64, |len, dimension| len.saturating_mul(*dimension))
     }
 }
 
@@ -246,10 +241,7 @@ impl<'w> Writer<'w> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn resume_object(&mut self, suspended: SuspendedObject) -> ObjectWriter<'_, 'w> {
-        ObjectWriter {
-            writer: self,
-            state: suspended,
-        }
+        ObjectWriter { writer: self, state: suspended }
     }
 }
 

@@ -36,10 +36,7 @@ pub struct ComponentOptions {
 
 impl Default for ComponentOptions {
     fn default() -> Self {
-        ComponentOptions {
-            compression: Compression::None,
-            digest: Some(DigestAlgorithm::Crc32c),
-        }
+        ComponentOptions { compression: Compression::None, digest: Some(DigestAlgorithm::Crc32c) }
     }
 }
 
@@ -66,10 +63,7 @@ pub struct ObjectOptions {
 
 impl From<ComponentOptions> for ObjectOptions {
     fn from(options: ComponentOptions) -> Self {
-        ObjectOptions {
-            others: options,
-            roles: Vec::new(),
-        }
+        ObjectOptions { others: options, roles: Vec::new() }
     }
 }
 
@@ -202,10 +196,7 @@ impl WriteOptions {
     }
 
     pub(crate) const fn keeps(&self) -> Keeps {
-        Keeps {
-            encoding: self.compression.is_none(),
-            digest: self.digest.is_none(),
-        }
+        Keeps { encoding: self.compression.is_none(), digest: self.digest.is_none() }
     }
 
     /// The storage of components that are not copied.

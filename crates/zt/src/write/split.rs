@@ -247,8 +247,7 @@ impl ObjectWriter<'_, '_> {
     pub fn share_planes(&mut self, codec: &PlaneCodec, object: &str) -> Result<()> {
         self.add_attributes(codec.to_attributes());
         for role in codec.roles() {
-            self.component(*role, DType::U8, None)?
-                .share(object, role)?;
+            self.component(*role, DType::U8, None)?.share(object, role)?;
         }
         Ok(())
     }
@@ -273,10 +272,7 @@ impl Splitter<'_, '_, '_, '_> {
         }
         let value_len = self.codec.plane_count() as u64;
         let byte_len = self.component.written() * value_len + self.partial.len() as u64;
-        let partial = SizeMismatch::Partial {
-            byte_len,
-            value_len,
-        };
+        let partial = SizeMismatch::Partial { byte_len, value_len };
         let role = self.codec.roles().get(self.plane).copied();
         Err(partial.of(role.unwrap_or_default()).into())
     }

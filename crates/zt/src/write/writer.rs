@@ -337,11 +337,7 @@ impl<'w> Writer<'w> {
         object.shape.clear();
         object.shape.extend_from_slice(&new.shape);
         object.components.clear();
-        object = Object {
-            format: new.format,
-            attributes: new.attributes,
-            ..object
-        };
+        object = Object { format: new.format, attributes: new.attributes, ..object };
         for (role, elements) in new.components {
             let options = options.of(&role);
             let placed = match &mut lending {
@@ -427,8 +423,7 @@ impl<'w> Writer<'w> {
         shape: &[u64],
         format: impl Into<Text>,
     ) -> Result<ObjectWriter<'a, 'w>> {
-        self.check_name(name, shape)
-            .map_err(|error| error.with_object(name))?;
+        self.check_name(name, shape).map_err(|error| error.with_object(name))?;
         Ok(ObjectWriter::new(self, name, Object::new(shape, format)))
     }
 
@@ -469,8 +464,7 @@ impl<'w> Writer<'w> {
 
     pub(crate) fn rename(&mut self, from: &str, to: &str) -> Result<()> {
         self.check_not_empty(to)?;
-        self.check_name(to, &[])
-            .map_err(|error| error.with_object(to))?;
+        self.check_name(to, &[]).map_err(|error| error.with_object(to))?;
         if self.objects.rename(from, to) {
             return Ok(());
         }
@@ -502,11 +496,7 @@ impl<'w> Writer<'w> {
     /// The blob of the component number `component` of the next object, as far as it is known.
     pub(crate) fn place(&mut self, placed: Placed, component: usize) -> Blob {
         if let Placed::Later { ticket, .. } = placed {
-            self.pending.push(Pending {
-                object: self.objects.len(),
-                component,
-                ticket,
-            });
+            self.pending.push(Pending { object: self.objects.len(), component, ticket });
         }
         placed.into_blob()
     }

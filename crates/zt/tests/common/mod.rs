@@ -1,10 +1,5 @@
 //! What the tests of this folder share.
-#![allow(
-    dead_code,
-    unreachable_pub,
-    clippy::unwrap_used,
-    reason = "each test uses some of it"
-)]
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "each test uses some of it")]
 
 use std::io;
 use std::path::Path;
@@ -106,10 +101,8 @@ pub fn any_slice(extent: i64) -> impl Strategy<Value = Slice> {
 /// Files that hold the same object, each stored and read in another way.
 pub fn files_of(object: &impl ToObject) -> Vec<(String, File)> {
     let mut files = Vec::new();
-    for (encoding, options) in [
-        ("raw", WriteOptions::new()),
-        ("zstd", WriteOptions::new().zstd(1)),
-    ] {
+    for (encoding, options) in [("raw", WriteOptions::new()), ("zstd", WriteOptions::new().zstd(1))]
+    {
         let bytes = written(object, options);
         for (source, file) in every_source(&bytes, &OpenOptions::new()) {
             files.push((format!("{encoding} {source}"), file.unwrap()));
@@ -146,19 +139,10 @@ pub fn sample(options: WriteOptions) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut writer = options.to_writer(&mut bytes).unwrap();
     let ramp: Vec<f32> = (0..6000u16).map(f32::from).collect();
-    writer
-        .add("ramp", &Dense::from_slice(&[60, 100], &ramp).unwrap())
-        .unwrap();
-    writer
-        .add(
-            "flags",
-            &Dense::from_slice(&[3], &[true, false, true]).unwrap(),
-        )
-        .unwrap();
+    writer.add("ramp", &Dense::from_slice(&[60, 100], &ramp).unwrap()).unwrap();
+    writer.add("flags", &Dense::from_slice(&[3], &[true, false, true]).unwrap()).unwrap();
     writer.add("graph", &graph()).unwrap();
-    writer
-        .add("none", &Dense::from_slice::<u8>(&[0, 7], &[]).unwrap())
-        .unwrap();
+    writer.add("none", &Dense::from_slice::<u8>(&[0, 7], &[]).unwrap()).unwrap();
     writer.finish().unwrap();
     bytes
 }
@@ -174,10 +158,7 @@ pub fn every_source(bytes: &[u8], options: &OpenOptions) -> Vec<(&'static str, z
     std::fs::write(&path, bytes).unwrap();
     let files = vec![
         ("memory", options.open_bytes(bytes.to_vec())),
-        (
-            "shared",
-            options.open_source(zt::Memory::new(Arc::<[u8]>::from(bytes))),
-        ),
+        ("shared", options.open_source(zt::Memory::new(Arc::<[u8]>::from(bytes)))),
         ("position", options.open_source(ByPosition(bytes.to_vec()))),
         ("file", options.open(&path)),
     ];
@@ -193,19 +174,13 @@ pub fn every_source(bytes: &[u8], options: &OpenOptions) -> Vec<(&'static str, z
 
 /// Where the blob of a component lies.
 pub fn span_of(file: &File, name: &str, role: &str) -> Span {
-    file.tensor(name)
-        .unwrap()
-        .component(role)
-        .unwrap()
-        .blob
-        .span
+    file.tensor(name).unwrap().component(role).unwrap().blob.span
 }
 
 pub fn names_in(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).unwrap();
-    let mut names: Vec<String> = entries
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     names
 }

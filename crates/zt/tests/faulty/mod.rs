@@ -1,10 +1,5 @@
 //! A source whose read number N fails, alone or with all later ones.
-#![allow(
-    dead_code,
-    unreachable_pub,
-    clippy::panic,
-    reason = "each test uses some of it"
-)]
+#![allow(dead_code, unreachable_pub, clippy::panic, reason = "each test uses some of it")]
 
 use std::io;
 use std::sync::Arc;
@@ -26,12 +21,8 @@ pub enum Failure {
 }
 
 impl Failure {
-    pub const ALL: [Failure; 4] = [
-        Failure::Device,
-        Failure::Short,
-        Failure::Interrupted,
-        Failure::Half,
-    ];
+    pub const ALL: [Failure; 4] =
+        [Failure::Device, Failure::Short, Failure::Interrupted, Failure::Half];
 }
 
 /// Which reads fail, and how many there have been.
@@ -77,10 +68,8 @@ impl Faults {
     }
 
     fn next(&self) -> io::Result<()> {
-        let (read, at) = (
-            self.reads.fetch_add(1, Ordering::SeqCst),
-            self.at.load(Ordering::SeqCst),
-        );
+        let (read, at) =
+            (self.reads.fetch_add(1, Ordering::SeqCst), self.at.load(Ordering::SeqCst));
         let strikes = match self.is_persistent.load(Ordering::SeqCst) {
             true => read >= at,
             false => read == at,
@@ -102,10 +91,7 @@ pub struct Faulty {
 
 impl Faulty {
     pub fn new(bytes: &Arc<[u8]>, faults: &Arc<Faults>) -> Self {
-        Faulty {
-            bytes: Arc::clone(bytes),
-            faults: Arc::clone(faults),
-        }
+        Faulty { bytes: Arc::clone(bytes), faults: Arc::clone(faults) }
     }
 }
 
@@ -144,11 +130,7 @@ pub fn strike_every_read<T>(
             Err(error) => error,
             Ok(()) => panic!("{case}, {failure:?} at read {at}: nothing is said of it"),
         };
-        assert_eq!(
-            error.kind(),
-            ErrorKind::Io,
-            "{case}, {failure:?} at read {at}: {error}"
-        );
+        assert_eq!(error.kind(), ErrorKind::Io, "{case}, {failure:?} at read {at}: {error}");
     };
     let works = |file: &T| {
         if let Err(error) = work(file) {

@@ -64,9 +64,8 @@ pub(crate) fn with_attributes(objects: &[(&str, &[i32])]) -> Vec<u8> {
 /// As it is after these edits.
 pub(crate) fn edited(bytes: &[u8], edit: impl FnOnce(&mut zt::Editor)) -> Vec<u8> {
     let storage = Recorder::new(bytes, Failure::Never);
-    let mut editor = WriteOptions::new()
-        .edit_storage(Arc::clone(&storage) as Arc<dyn Storage>)
-        .unwrap();
+    let mut editor =
+        WriteOptions::new().edit_storage(Arc::clone(&storage) as Arc<dyn Storage>).unwrap();
     edit(&mut editor);
     editor.commit().unwrap();
     storage.with(|state| state.file.clone())

@@ -1,10 +1,6 @@
 //! Verifying and hashing in pieces, on any number of threads.
 #![cfg(feature = "zstd")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::cast_possible_truncation,
-    reason = "tests"
-)]
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "tests")]
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -56,9 +52,7 @@ fn hash(file: &File, threads: usize) -> Vec<(String, String)> {
     let hash = file.hash(&options).unwrap();
     let objects = hash.objects.into_iter();
     let objects = objects.map(|(name, hash)| (name, format!("{hash:?}")));
-    objects
-        .chain([("content".into(), format!("{:?}", hash.content))])
-        .collect()
+    objects.chain([("content".into(), format!("{:?}", hash.content))]).collect()
 }
 
 fn stored(content: &[u8], encoding: Encoding) -> Vec<u8> {

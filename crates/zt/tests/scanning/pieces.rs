@@ -72,18 +72,11 @@ fn any_number_of_threads_finds_the_same() {
                 let one = found(&verify(&file, 1));
                 let hashed = hash(&file, 1);
                 for threads in [2, 5] {
-                    assert_eq!(
-                        found(&verify(&file, threads)),
-                        one,
-                        "{name}, {source}, {at}"
-                    );
+                    assert_eq!(found(&verify(&file, threads)), one, "{name}, {source}, {at}");
                     assert_eq!(hash(&file, threads), hashed, "{name}, {source}, {at}");
                 }
-                let codes: Vec<&str> = verify(&file, 2)
-                    .problems
-                    .iter()
-                    .map(zt::Error::code)
-                    .collect();
+                let codes: Vec<&str> =
+                    verify(&file, 2).problems.iter().map(zt::Error::code).collect();
                 match name {
                     // A damaged table is ignored, and without a digest it is no fault.
                     "zstd alone" => assert!(codes == ["zstd"] || codes.is_empty(), "{codes:?}"),
@@ -101,18 +94,13 @@ fn a_wrong_bool_is_found_on_either_side_of_a_border() {
             let mut bools = vec![1u8; 3 * PIECE];
             bools[at] = 2;
             bools[3 * PIECE - 1] |= 2;
-            let blob = |span| Blob {
-                encoding,
-                decoded_len: Some(bools.len() as u64),
-                ..Blob::raw(span)
-            };
+            let blob =
+                |span| Blob { encoding, decoded_len: Some(bools.len() as u64), ..Blob::raw(span) };
             let stored = stored(&bools, encoding);
             let span = Span::new(0, stored.len() as u64).unwrap();
             let object = dense(DType::Bool, bools.len() as u64, blob(span));
             let report = verify(&built(Memory::new(stored), [("flags", object)]), 2);
-            let [problem] = &report.problems[..] else {
-                unreachable!("{report:?}")
-            };
+            let [problem] = &report.problems[..] else { unreachable!("{report:?}") };
             assert_eq!(problem.code(), "bool-value");
             assert!(problem.message().contains(&at.to_string()), "{problem}");
         }
@@ -214,14 +202,8 @@ impl Source for Cut {
 #[test]
 fn big_endian_content_is_hashed_as_little_endian() {
     let values = content();
-    let little: Vec<u8> = values
-        .iter()
-        .flat_map(|value| value.to_le_bytes())
-        .collect();
-    let big: Vec<u8> = values
-        .iter()
-        .flat_map(|value| value.to_be_bytes())
-        .collect();
+    let little: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+    let big: Vec<u8> = values.iter().flat_map(|value| value.to_be_bytes()).collect();
     let mut sums = Vec::new();
     for (content, order) in [(&little, ByteOrder::Little), (&big, ByteOrder::Big)] {
         for encoding in [Encoding::Raw, Encoding::Zstd] {
@@ -274,9 +256,7 @@ fn progress_counts_every_byte_and_stops_every_thread() {
             calls.fetch_add(1, Ordering::Relaxed);
             ControlFlow::Break(())
         };
-        let options = VerifyOptions::new()
-            .progress(zt::Progress::new(&stop))
-            .threads(3);
+        let options = VerifyOptions::new().progress(zt::Progress::new(&stop)).threads(3);
         let error = file.verify(&options).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Interrupted, "{name}");
         // Those that were already asking when the first was told.
@@ -305,10 +285,7 @@ fn frames_longer_than_pieces_are_looked_at_as_they_are() {
         let object = dense(DType::U8, content.len() as u64, blob);
         built(Memory::new(stored), [("x", object)])
     };
-    let (framed, raw) = (
-        file(frames, Encoding::Zstd),
-        file(content.clone(), Encoding::Raw),
-    );
+    let (framed, raw) = (file(frames, Encoding::Zstd), file(content.clone(), Encoding::Raw));
     for threads in [1, 3] {
         assert!(verify(&framed, threads).is_ok());
         assert_eq!(hash(&framed, threads), hash(&raw, threads));

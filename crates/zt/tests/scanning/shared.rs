@@ -26,10 +26,7 @@ fn a_wrong_bool_is_the_fault_of_what_says_that_it_is_one() {
 #[test]
 fn bytes_that_many_objects_share_are_looked_at_once() {
     let content = content();
-    let content: Vec<u8> = content
-        .iter()
-        .flat_map(|value| value.to_le_bytes())
-        .collect();
+    let content: Vec<u8> = content.iter().flat_map(|value| value.to_le_bytes()).collect();
     for encoding in [Encoding::Raw, Encoding::Zstd] {
         let stored = stored(&content, encoding);
         let byte_len = stored.len() as u64;
@@ -71,10 +68,7 @@ fn bytes_that_many_objects_share_are_looked_at_once() {
         assert_eq!(codes.into_iter().collect::<Vec<_>>(), expected);
         let hashed = hash(&file, 2);
         let wrong = hashed.iter().filter(|(_, hash)| hash.contains("Err("));
-        assert_eq!(
-            wrong.count() as i32,
-            expected.iter().map(|(_, count)| count).sum::<i32>()
-        );
+        assert_eq!(wrong.count() as i32, expected.iter().map(|(_, count)| count).sum::<i32>());
         let read = count.load(Ordering::Relaxed);
         assert!(read < 12 * byte_len, "{read} bytes read of {byte_len}");
     }
@@ -82,11 +76,7 @@ fn bytes_that_many_objects_share_are_looked_at_once() {
 
 /// An object of so many bytes, it says, within compressed ones.
 fn of_length(span: Span, len: u64) -> Object {
-    let blob = Blob {
-        encoding: Encoding::Zstd,
-        decoded_len: Some(len),
-        ..Blob::raw(span)
-    };
+    let blob = Blob { encoding: Encoding::Zstd, decoded_len: Some(len), ..Blob::raw(span) };
     dense(DType::U8, len, blob)
 }
 
@@ -94,10 +84,7 @@ fn of_length(span: Span, len: u64) -> Object {
 fn of_digests(bytes: Vec<u8>, digests: &[Digest]) -> File {
     let span = Span::new(0, bytes.len() as u64).unwrap();
     let objects = digests.iter().enumerate().map(|(at, digest)| {
-        let blob = Blob {
-            digest: Some(digest.clone()),
-            ..Blob::raw(span)
-        };
+        let blob = Blob { digest: Some(digest.clone()), ..Blob::raw(span) };
         (at.to_string(), dense(DType::U8, span.byte_len(), blob))
     });
     built(Memory::new(bytes), objects)
@@ -126,13 +113,7 @@ fn a_length_in_dispute_is_the_fault_of_the_object_that_is_wrong() {
         spans.push(Span::new(all.len() as u64, frame.len() as u64).unwrap());
         all.extend_from_slice(&frame);
     }
-    let objects = [
-        ("a", 0, 5),
-        ("b", 1, 6),
-        ("c", 1, 5),
-        ("d", 1, 4),
-        ("e", 2, 5),
-    ];
+    let objects = [("a", 0, 5), ("b", 1, 6), ("c", 1, 5), ("d", 1, 4), ("e", 2, 5)];
     let objects = objects.map(|(name, at, len)| (name, of_length(spans[at], len)));
     let file = built(common::ByPosition(all), objects);
     for threads in [1, 3] {

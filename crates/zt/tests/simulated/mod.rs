@@ -1,10 +1,5 @@
 //! A file in memory that an edit is done to, and what is left of it when the edit is cut short.
-#![allow(
-    dead_code,
-    unreachable_pub,
-    clippy::unwrap_used,
-    reason = "each test uses some of it"
-)]
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "each test uses some of it")]
 
 use std::collections::BTreeMap;
 use std::io;
@@ -64,14 +59,8 @@ pub struct State {
 
 impl Recorder {
     pub fn new(file: &[u8], failure: Failure) -> Arc<Self> {
-        let state = State {
-            file: file.to_vec(),
-            ..State::default()
-        };
-        Arc::new(Recorder {
-            state: Mutex::new(state),
-            failure,
-        })
+        let state = State { file: file.to_vec(), ..State::default() };
+        Arc::new(Recorder { state: Mutex::new(state), failure })
     }
 
     pub fn with<T>(&self, call: impl FnOnce(&mut State) -> T) -> T {
@@ -97,10 +86,7 @@ impl Recorder {
                     && *offset < state.file.len()
                 {
                     let len = (bytes.len() / 2).min(state.file.len() - offset);
-                    let part = Step::Write {
-                        offset: *offset,
-                        bytes: bytes[..len].to_vec(),
-                    };
+                    let part = Step::Write { offset: *offset, bytes: bytes[..len].to_vec() };
                     part.apply(&mut state.file);
                 }
                 return Err(io::ErrorKind::StorageFull.into());
@@ -148,10 +134,7 @@ pub struct Operation {
 }
 
 pub const OPERATIONS: [Operation; 4] = [
-    Operation {
-        name: "append",
-        edit: |edit| edit.writer().add("new", &dense(&[9; 5000])),
-    },
+    Operation { name: "append", edit: |edit| edit.writer().add("new", &dense(&[9; 5000])) },
     Operation {
         name: "append more than there is room for",
         edit: |edit| {
@@ -159,10 +142,7 @@ pub const OPERATIONS: [Operation; 4] = [
             edit.writer().add("newer", &dense(&vec![8; 400_000]))
         },
     },
-    Operation {
-        name: "remove",
-        edit: |edit| edit.remove("a"),
-    },
+    Operation { name: "remove", edit: |edit| edit.remove("a") },
     Operation {
         name: "rename and set",
         edit: |edit| {
@@ -189,9 +169,7 @@ pub fn old_file_of(objects: usize) -> Vec<u8> {
     writer.add("a", &dense(&[1; 3000])).unwrap();
     writer.add("b", &dense(&[2; 10])).unwrap();
     for object in 2..objects {
-        writer
-            .add(&format!("layers.{object}.weight"), &dense(&[3; 10]))
-            .unwrap();
+        writer.add(&format!("layers.{object}.weight"), &dense(&[3; 10])).unwrap();
     }
     writer.finish().unwrap();
     bytes

@@ -77,11 +77,8 @@ impl Tensor {
     ) -> Result<Bound<'py, PyAny>> {
         let row = Row::of(values.dtype, values.logical_type());
         if row.is_ml {
-            let text = format!(
-                "{:?} has values of {}, which SciPy does not have",
-                self.name(),
-                row.name
-            );
+            let text =
+                format!("{:?} has values of {}, which SciPy does not have", self.name(), row.name);
             return Err(unsupported(py, &text));
         }
         let count = (values.bytes.len() / row.item_len) as u64;
@@ -114,10 +111,7 @@ impl Tensor {
 
     /// A part of the dense value.
     pub(crate) fn part(&self, py: Python<'_>, index: &Index) -> Result<Array> {
-        let len = index
-            .shape
-            .iter()
-            .fold(8u64, |len, dimension| len.saturating_mul(*dimension));
+        let len = index.shape.iter().fold(8u64, |len, dimension| len.saturating_mul(*dimension));
         let slices = index.slices.clone();
         let dense = self.read(py, len, move |tensor| tensor.slice(&slices))?;
         let mut array = Array::of_dense(py, dense)?;

@@ -32,10 +32,7 @@ pub(super) fn print(
     rows.sort_by_key(|(_, figures)| Reverse(figures.size()));
     let all = changed.iter_mut().flat_map(|(_, changes)| changes);
     let (unreadable, is_unlike) = judged(all, arguments, output);
-    let named: Vec<_> = rows
-        .iter()
-        .map(|(name, row)| (name.as_str(), *row))
-        .collect();
+    let named: Vec<_> = rows.iter().map(|(name, row)| (name.as_str(), *row)).collect();
     let depth = arguments.depth.map_or(usize::MAX, usize::from);
     let branches = arguments.tree.then(|| tree(&named, Order::Size, depth));
     let same = named.iter().filter(|(_, row)| row.0.different == 0).count();
@@ -82,11 +79,7 @@ pub(super) fn print(
         });
         output.line(&lines.join("\n"))
     };
-    let exit = if is_same && !is_unlike {
-        of_findings(&unreadable)
-    } else {
-        Exit::Failed
-    };
+    let exit = if is_same && !is_unlike { of_findings(&unreadable) } else { Exit::Failed };
     Failure::unless_closed(printed).map(|()| exit)
 }
 
@@ -132,14 +125,8 @@ impl Summed for Figures {
 }
 
 fn table(rows: impl Iterator<Item = (String, Figures)>) -> Table {
-    let mut table = Table::new(&[
-        "NAME",
-        ">CHANGE",
-        ">COSINE",
-        ">MAX ABS",
-        ">DIFFERENT",
-        ">NAN, INF",
-    ]);
+    let mut table =
+        Table::new(&["NAME", ">CHANGE", ">COSINE", ">MAX ABS", ">DIFFERENT", ">NAN, INF"]);
     for (name, Figures(distance)) in rows {
         let share = 100.0 * distance.different as f64 / distance.count.max(1) as f64;
         let not_finite = match distance.not_finite {

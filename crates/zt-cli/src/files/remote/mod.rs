@@ -48,11 +48,7 @@ pub(crate) struct RemoteArgs {
 
 impl Default for RemoteArgs {
     fn default() -> Self {
-        RemoteArgs {
-            allow_http: false,
-            requests: false,
-            timeout: TIMEOUT,
-        }
+        RemoteArgs { allow_http: false, requests: false, timeout: TIMEOUT }
     }
 }
 

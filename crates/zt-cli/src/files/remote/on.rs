@@ -46,11 +46,7 @@ pub(crate) fn opener(
     let remote = Remote::open_or_within(&address, CHECKPOINT_METADATA, &options(arguments));
     let remote = remote.map_err(|error| error.with_path(path))?;
     let is_within = remote.url().ends_with(CHECKPOINT_METADATA);
-    let url = if is_within {
-        remote.url().into()
-    } else {
-        path.to_owned()
-    };
+    let url = if is_within { remote.url().into() } else { path.to_owned() };
     Ok(move |options: &InputOptions| {
         Kinds::builtin().open_in(remote.clone(), &url, &remote, options)
     })

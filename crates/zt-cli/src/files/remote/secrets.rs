@@ -28,9 +28,7 @@ pub(crate) fn without_secrets(argument: OsString) -> OsString {
         return argument;
     }
     let mut urls = urls();
-    let same = urls
-        .iter()
-        .filter(|(shown, real)| shown.starts_with(&clean) && real != url);
+    let same = urls.iter().filter(|(shown, real)| shown.starts_with(&clean) && real != url);
     let shown = match same.count() {
         0 => clean,
         others => format!("{clean}{}", others.saturating_add(1)),

@@ -42,20 +42,13 @@ pub(in crate::npz) fn add(
         .collect();
     let is_known = |member: &Member| {
         let name = member.name().strip_suffix(ENDING).unwrap_or_default();
-        let all = [
-            FORMAT, SHAPE, VALUES, INDICES, INDPTR, ROW, COL, OFFSETS, IS_ARRAY,
-        ];
+        let all = [FORMAT, SHAPE, VALUES, INDICES, INDPTR, ROW, COL, OFFSETS, IS_ARRAY];
         all.contains(&name)
     };
     let (Some(values), true) = (members.get(VALUES), archive.members().iter().all(is_known)) else {
         return Ok(false);
     };
-    let mut parts = Parts {
-        builder,
-        members: &members,
-        shared,
-        name,
-    };
+    let mut parts = Parts { builder, members: &members, shared, name };
     let found = match parts.layout() {
         Ok(Some(layout)) => parts.matrix(layout),
         Ok(None) => return Ok(false),
@@ -93,9 +86,7 @@ impl Parts<'_> {
             return Ok(None);
         }
         let found = self.with(FORMAT, |data, _| text(data))?;
-        Ok(layouts
-            .into_iter()
-            .find(|layout| Some(*layout) == found.as_deref()))
+        Ok(layouts.into_iter().find(|layout| Some(*layout) == found.as_deref()))
     }
 
     fn with<T>(
@@ -166,10 +157,8 @@ impl Parts<'_> {
             let gathered = diagonals.values(values.source, values.blob, width)?;
             let (blob, id) = self.derived(VALUES, gathered)?;
             component.blob = blob;
-            let parts = [
-                ("values", (component, id)),
-                ("coords", self.coords(diagonals.coords()?)?),
-            ];
+            let parts =
+                [("values", (component, id)), ("coords", self.coords(diagonals.coords()?)?)];
             return Ok(object(shape, "sparse_coo", parts));
         }
         let coords = match (layout, &*values.shape) {
@@ -179,10 +168,7 @@ impl Parts<'_> {
             }
             _ => self.compressed(Compressed::Columns, shape, [1, 1])?,
         };
-        let parts = [
-            ("values", (values.component(), values.id)),
-            ("coords", self.coords(coords)?),
-        ];
+        let parts = [("values", (values.component(), values.id)), ("coords", self.coords(coords)?)];
         Ok(object(shape, "sparse_coo", parts))
     }
 
@@ -258,11 +244,7 @@ fn rank(part: &'static str, expected: usize, array: &Array) -> Result<(), Violat
     if found == expected {
         return Ok(());
     }
-    Err(Violation::PartRank {
-        part,
-        expected,
-        found,
-    })
+    Err(Violation::PartRank { part, expected, found })
 }
 
 /// The text of an array without dimensions; `None` if it is something else. Python 2 wrote `<U3`.

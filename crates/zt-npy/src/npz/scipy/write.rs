@@ -74,37 +74,18 @@ impl<'i> Matrix<'i> {
             array(&mut archive, COL, &coords, columns)?;
         }
         let layout = self.layout.as_bytes();
-        member(
-            &mut archive,
-            FORMAT,
-            "|S3",
-            &[],
-            layout.len() as u64,
-            |out| Ok(out.write_all(layout)?),
-        )?;
+        member(&mut archive, FORMAT, "|S3", &[], layout.len() as u64, |out| {
+            Ok(out.write_all(layout)?)
+        })?;
         let shape = self.shape.map(i64::to_le_bytes).concat();
-        member(
-            &mut archive,
-            SHAPE,
-            SIGNED,
-            &[2],
-            shape.len() as u64,
-            |out| Ok(out.write_all(&shape)?),
-        )?;
+        member(&mut archive, SHAPE, SIGNED, &[2], shape.len() as u64, |out| {
+            Ok(out.write_all(&shape)?)
+        })?;
         let byte_len = self.object.tensor.decoded_len(ROLE)?;
         let progress = job.options.progress;
-        member(
-            &mut archive,
-            VALUES,
-            &self.descr,
-            &[self.count],
-            byte_len,
-            |out| {
-                self.object
-                    .write_role(ROLE, byte_len, out, progress)
-                    .map(drop)
-            },
-        )?;
+        member(&mut archive, VALUES, &self.descr, &[self.count], byte_len, |out| {
+            self.object.write_role(ROLE, byte_len, out, progress).map(drop)
+        })?;
         archive.finish()?.flush()?;
         job.written(self.object.name(), byte_len, None)
     }
@@ -125,9 +106,7 @@ fn array(
     };
     let byte_len = indices.len() as u64;
     let count = byte_len.strict_div(all.dtype.byte_len() as u64);
-    member(archive, name, &descr, &[count], byte_len, |out| {
-        Ok(out.write_all(indices)?)
-    })
+    member(archive, name, &descr, &[count], byte_len, |out| Ok(out.write_all(indices)?))
 }
 
 fn member(

@@ -59,11 +59,7 @@ impl Default for Outcome {
 
 impl Job<'_> {
     pub(super) fn blob(&self) -> Blob {
-        Blob {
-            encoding: self.encoding,
-            decoded_len: self.declared,
-            ..Blob::raw(self.span)
-        }
+        Blob { encoding: self.encoding, decoded_len: self.declared, ..Blob::raw(self.span) }
     }
 
     /// Whether a digest of the stored bytes is wanted that takes them in order.
@@ -81,10 +77,7 @@ impl Job<'_> {
 
 impl Outcome {
     pub(crate) fn failed(error: impl Into<Error>) -> Self {
-        Outcome {
-            decoded: Err(error.into()),
-            ..Outcome::default()
-        }
+        Outcome { decoded: Err(error.into()), ..Outcome::default() }
     }
 
     /// The digest of the stored bytes, if it was wanted and they could be read.

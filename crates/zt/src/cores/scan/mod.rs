@@ -25,11 +25,7 @@ const AHEAD: usize = 2;
 /// Does every job. Jobs and outcomes are in the order of sources and offsets.
 /// Fails only if it is interrupted: every other error is in the outcomes.
 pub(crate) fn scan(jobs: &[Job<'_>], limits: &Limits, gauge: &Gauge<'_>) -> Result<Vec<Outcome>> {
-    let scan = Scan {
-        limits,
-        gauge,
-        pool: Pool::default(),
-    };
+    let scan = Scan { limits, gauge, pool: Pool::default() };
     announce_all(jobs, |job| (job.source, job.span));
     let bundles = bundles(jobs, |job| (job.source, job.span));
     let outcomes = parallel::map(&bundles, |bundle| match bundle {
@@ -127,10 +123,7 @@ impl Scan<'_> {
     ) -> Result<(Outcome, u64)> {
         if !job.is_small() {
             // Its content alone is long: its stored bytes are at hand, and not read again.
-            let outcome = self.one(&Job {
-                source,
-                ..job.clone()
-            })?;
+            let outcome = self.one(&Job { source, ..job.clone() })?;
             return Ok((outcome, 0));
         }
         let outcome = look(source, job, scratch).unwrap_or_else(Outcome::failed);
@@ -201,8 +194,7 @@ impl Scan<'_> {
         let place = cut.get(at).ok_or_else(Error::out_of_order)?;
         announce(job.source, at, |at| Some(cut.get(at)?.stored));
         let piece = Piece::look(job, place, scratch);
-        self.gauge
-            .report(piece.content_len.saturating_mul(job.uses))?;
+        self.gauge.report(piece.content_len.saturating_mul(job.uses))?;
         Ok(piece)
     }
 
@@ -288,14 +280,8 @@ impl Scan<'_> {
     /// once for each of them would let a manifest cost more than its bytes and the blob's.
     fn settled<'f>(&self, job: &Job<'f>) -> Result<Job<'f>> {
         let most = job.declared.unwrap_or(self.limits.decoded_len);
-        let limits = Limits {
-            decoded_len: most,
-            ..*self.limits
-        };
-        let blob = Blob {
-            decoded_len: None,
-            ..job.blob()
-        };
+        let limits = Limits { decoded_len: most, ..*self.limits };
+        let blob = Blob { decoded_len: None, ..job.blob() };
         let mut declared = most;
         if let Ok(mut reader) = BlobReader::unverified(job.source, &blob, &limits) {
             let mut piece = vec![0; 64 << 10];
@@ -304,11 +290,7 @@ impl Scan<'_> {
             }
             declared = most.min(reader.produced());
         }
-        Ok(Job {
-            declared: Some(declared),
-            is_disputed: false,
-            ..job.clone()
-        })
+        Ok(Job { declared: Some(declared), is_disputed: false, ..job.clone() })
     }
 
     fn decode(&self, job: &Job<'_>) -> Result<Outcome> {

@@ -46,13 +46,7 @@ impl<'f> ComponentReader<'f> {
         blob: BlobReader<'f>,
         verify: bool,
     ) -> Self {
-        ComponentReader {
-            tensor,
-            part,
-            blob,
-            verify,
-            split: SplitElement::default(),
-        }
+        ComponentReader { tensor, part, blob, verify, split: SplitElement::default() }
     }
 
     pub(crate) fn element_len(&self) -> usize {

@@ -56,13 +56,7 @@ impl<'f> Tensor<'f> {
         resolved: &'f Resolved,
         object: &'f Object,
     ) -> Self {
-        Tensor {
-            file,
-            name,
-            resolved,
-            object,
-            past_cache: false,
-        }
+        Tensor { file, name, resolved, object, past_cache: false }
     }
 
     /// Its name.
@@ -171,10 +165,7 @@ impl<'f> Tensor<'f> {
         let source = self.file.sources.get(self.source_index(part));
         // The builder has checked that there is one.
         let none = || Arc::new(zt_container::Memory::new(&[])) as Arc<dyn Source>;
-        Ok((
-            source.map_or_else(none, Arc::clone),
-            part.component.blob.span,
-        ))
+        Ok((source.map_or_else(none, Arc::clone), part.component.blob.span))
     }
 
     /// Compares the digest of one component, unless an earlier read did, or the file is opened under
@@ -348,9 +339,7 @@ impl<'f> Tensor<'f> {
     pub fn values<T: Element>(&self) -> Result<Typed<'f, T>> {
         self.expect_format("dense")?;
         self.expect_meaning()?;
-        self.elements("data")?
-            .into_typed()
-            .map_err(|error| self.blame_format(error))
+        self.elements("data")?.into_typed().map_err(|error| self.blame_format(error))
     }
 
     /// The elements of a dense object, copied.
@@ -398,11 +387,7 @@ impl<'f> Tensor<'f> {
     /// Every component with its place, for work on all of them.
     pub(crate) fn located(&self) -> impl Iterator<Item = Located<'f>> + use<'f> {
         let components = self.object.components.iter().enumerate();
-        components.map(|(at, (role, component))| Located {
-            at,
-            role,
-            component,
-        })
+        components.map(|(at, (role, component))| Located { at, role, component })
     }
 
     pub(crate) fn bytes_of(&self, part: Located<'f>) -> Result<Bytes<'f>> {
@@ -417,8 +402,7 @@ impl<'f> Tensor<'f> {
             }
             return Ok(Bytes::Borrowed(lent));
         }
-        self.copy_of(part, verify, self.source(part))
-            .map(Bytes::Owned)
+        self.copy_of(part, verify, self.source(part)).map(Bytes::Owned)
     }
 
     /// The decoded bytes, if the source has them in memory like this. Not compared with a digest.
@@ -576,10 +560,7 @@ impl<'f> Tensor<'f> {
         if self.object.format == expected {
             return Ok(());
         }
-        let fault = Fault::WrongFormat {
-            expected,
-            found: self.object.format.to_string(),
-        };
+        let fault = Fault::WrongFormat { expected, found: self.object.format.to_string() };
         Err(Error::from(fault).with_object(self.name))
     }
 
@@ -609,9 +590,6 @@ fn is_kept_by_blob(part: Located<'_>) -> bool {
 
 impl std::fmt::Debug for Tensor<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Tensor")
-            .field("name", &self.name)
-            .field("object", self.object)
-            .finish()
+        f.debug_struct("Tensor").field("name", &self.name).field("object", self.object).finish()
     }
 }

@@ -32,10 +32,9 @@ impl Placed {
     pub(crate) fn into_blob(self) -> Blob {
         match self {
             Placed::At(blob) => blob,
-            Placed::Later { decoded_len, .. } => Blob {
-                decoded_len: Some(decoded_len),
-                ..Blob::raw(Span::default())
-            },
+            Placed::Later { decoded_len, .. } => {
+                Blob { decoded_len: Some(decoded_len), ..Blob::raw(Span::default()) }
+            }
         }
     }
 }

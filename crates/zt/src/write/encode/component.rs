@@ -100,9 +100,8 @@ impl ComponentEncoder {
         content: &'c [u8],
     ) -> Result<&'c [u8]> {
         let room = SINGLE_FRAME_MAX.strict_sub(self.gathered.len());
-        let Some((head, rest)) = content
-            .split_at_checked(room)
-            .filter(|(_, rest)| !rest.is_empty())
+        let Some((head, rest)) =
+            content.split_at_checked(room).filter(|(_, rest)| !rest.is_empty())
         else {
             self.gather(encoder, content, SINGLE_FRAME_MAX)?;
             return Ok(&[]);
@@ -270,11 +269,7 @@ impl ComponentEncoder {
         let begin = Begin {
             encoding: self.stored.map_or(Encoding::Raw, |(encoding, _)| encoding),
             has_table: matches!(self.method, Some(Method::Frames(_))),
-            hashing: if by_worker {
-                Hashing::Worker
-            } else {
-                raw.hashing
-            },
+            hashing: if by_worker { Hashing::Worker } else { raw.hashing },
             ..raw
         };
         encoder.submit(Item::Begin(begin), 0)
@@ -293,17 +288,12 @@ mod tests {
     #[test]
     fn bytes_that_are_put_and_bytes_that_are_written_are_one_blob() {
         const MIB: usize = 1 << 20;
-        let content: Vec<u8> = (0..3 * MIB)
-            .map(|at| (at ^ (at >> 13)).to_le_bytes()[0])
-            .collect();
+        let content: Vec<u8> = (0..3 * MIB).map(|at| (at ^ (at >> 13)).to_le_bytes()[0]).collect();
         let blob = |puts: &[usize], threads| -> Blob {
             let file = tempfile::tempfile().unwrap();
             let container = ContainerWriter::new(file.try_clone().unwrap()).unwrap();
             let mut encoder = Encoder::new(container, None, Some(Crc32c), Some(threads)).unwrap();
-            let options = ComponentOptions {
-                compression: Compression::None,
-                digest: Some(Crc32c),
-            };
+            let options = ComponentOptions { compression: Compression::None, digest: Some(Crc32c) };
             let mut component = ComponentEncoder::new(options, content.len() as u64);
             let mut rest = &content[..];
             for len in puts {

@@ -55,11 +55,7 @@ impl<'s, 'm> Lending<'s, 'm> {
         scope: &'s Scope<'s, 'm>,
     ) -> Result<Self> {
         encoder.write_queue()?;
-        Ok(Lending {
-            scope,
-            queue: Queue::default(),
-            hashed: Vec::new(),
-        })
+        Ok(Lending { scope, queue: Queue::default(), hashed: Vec::new() })
     }
 
     /// Stores a component with the same bytes as [`Encoder::encode`].
@@ -77,10 +73,7 @@ impl<'s, 'm> Lending<'s, 'm> {
             _ if content.byte_len() <= SINGLE_FRAME_MAX => {
                 self.store_alone(encoder, content, options)
             }
-            _ => match (
-                choose(&encoder.tools, options.compression, content)?,
-                content,
-            ) {
+            _ => match (choose(&encoder.tools, options.compression, content)?, content) {
                 (Method::Raw, Content::Bytes(bytes)) => {
                     self.store_raw(encoder, bytes, options.digest)
                 }
@@ -162,14 +155,10 @@ impl<'s, 'm> Lending<'s, 'm> {
             let mut parts = Parts::default();
             let hash = move || Sums::of(bytes, digest, chunks);
             parts.push(byte_len as u64, self.scope.start(hash));
-            self.hashed.push(Hashed {
-                ticket: encoder.tickets,
-                parts,
-            });
+            self.hashed.push(Hashed { ticket: encoder.tickets, parts });
         }
         self.queue.submit(encoder, Item::Begin(begin), 0)?;
-        self.queue
-            .submit(encoder, Item::Raw(Cow::Borrowed(bytes)), 0)?;
+        self.queue.submit(encoder, Item::Raw(Cow::Borrowed(bytes)), 0)?;
         if is_at_once {
             self.queue.end(encoder, byte_len as u64)
         } else {
@@ -181,8 +170,7 @@ impl<'s, 'm> Lending<'s, 'm> {
     pub(crate) fn finish<W: Write>(mut self, encoder: &mut Encoder<W>) -> Result<()> {
         self.queue.write(encoder)?;
         // A hash cannot be split: with the longest first, all threads end at about the same time.
-        self.hashed
-            .sort_by_key(|hashed| Reverse(hashed.parts.byte_len()));
+        self.hashed.sort_by_key(|hashed| Reverse(hashed.parts.byte_len()));
         encoder.join(self.hashed)
     }
 }

@@ -258,11 +258,7 @@ impl<W: Write> Encoder<W> {
             encoding: Encoding::Raw,
             has_table: false,
             digest,
-            hashing: if is_chained {
-                Hashing::Chain
-            } else {
-                Hashing::Writer
-            },
+            hashing: if is_chained { Hashing::Chain } else { Hashing::Writer },
         }
     }
 
@@ -313,9 +309,6 @@ impl<W: Write> Encoder<W> {
     fn place_later(&mut self, decoded_len: u64) -> Placed {
         let ticket = self.tickets;
         self.tickets = ticket + 1;
-        Placed::Later {
-            ticket,
-            decoded_len,
-        }
+        Placed::Later { ticket, decoded_len }
     }
 }

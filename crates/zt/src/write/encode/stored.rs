@@ -59,11 +59,6 @@ impl<'m> Stored<'m> {
                 (frame.into(), Encoding::Zstd)
             }
         };
-        Ok(Stored {
-            bytes,
-            encoding,
-            content_len,
-            sums: None,
-        })
+        Ok(Stored { bytes, encoding, content_len, sums: None })
     }
 }

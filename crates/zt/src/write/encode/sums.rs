@@ -150,15 +150,10 @@ impl Sums {
         let Some(mut chunker) = self.chunker else {
             return (self.hasher.map(Hasher::finish), None);
         };
-        let digest = if self.is_combined {
-            chunker.whole()
-        } else {
-            self.hasher.map(Hasher::finish)
-        };
-        let table = (byte_len > CHUNK).then(|| Table {
-            algorithm: chunker.algorithm(),
-            digests: chunker.finish(),
-        });
+        let digest =
+            if self.is_combined { chunker.whole() } else { self.hasher.map(Hasher::finish) };
+        let table = (byte_len > CHUNK)
+            .then(|| Table { algorithm: chunker.algorithm(), digests: chunker.finish() });
         (digest, table)
     }
 }
