@@ -10,8 +10,8 @@ use zt_foreign::strided::{Bands, Strided, View};
 use zt_foreign::{Meaning, MlDtype, Packing};
 
 use crate::descr::{Descr, ElementType, OBJECTS, RECORDS};
+use crate::fault::NpyFault;
 use crate::header::Header;
-use crate::violation::Violation;
 
 /// Gives the digest of the bytes between the first ones of a span and its last ones.
 pub(crate) type DigestBetween<'d> = dyn Fn(&[u8], Span) -> Result<Option<Digest>> + 'd;
@@ -85,7 +85,7 @@ impl Data<'_> {
         /// The longest pickle that is looked into.
         const LOOKED_INTO: u64 = 16 << 20;
         let len = data.byte_len().min(LOOKED_INTO);
-        let span = Span::new(data.offset(), len).ok_or(Violation::Short)?;
+        let span = Span::new(data.offset(), len).ok_or(NpyFault::Short)?;
         for found in zt_pickle::uses(&bytes_of(&self.source, span)?) {
             let error = Error::new(ErrorKind::Unsupported, found.code(), found.to_string());
             builder.tolerated(error.with_object(name));
@@ -104,11 +104,10 @@ impl Data<'_> {
         raw.format = Some("dense".into());
         let header = Header::read(&self.source, self.span)?;
         let start = self.span.offset().strict_add(header.bytes.len() as u64);
-        let data = Span::between(start, self.span.end()).ok_or(Violation::Short)?;
+        let data = Span::between(start, self.span.end()).ok_or(NpyFault::Short)?;
         raw.shape = Some(header.shape.clone());
         raw.components = vec![("data".into(), described(&header, data))];
-        let blame =
-            |violation: Violation| Error::from(violation).with_component("data").with_span(data);
+        let blame = |fault: NpyFault| Error::from(fault).with_component("data").with_span(data);
 
         let Some(descr) = header.descr else {
             self.look_into(data, builder, name)?;
@@ -123,21 +122,21 @@ impl Data<'_> {
                 return Ok(Found::Other(what));
             }
             Descr::Unsupported(what) => {
-                return Err(blame(Violation::Unsupported { descr, what }));
+                return Err(blame(NpyFault::Unsupported { descr, what }));
             }
-            Descr::Unknown => return Err(blame(Violation::Descr { descr })),
+            Descr::Unknown => return Err(blame(NpyFault::Descr { descr })),
         };
         let expected =
-            byte_len(element.byte_len, &header.shape).ok_or_else(|| blame(Violation::Overflow))?;
+            byte_len(element.byte_len, &header.shape).ok_or_else(|| blame(NpyFault::Overflow))?;
         let found = data.byte_len();
         let stored = Span::new(start, expected).filter(|stored| data.contains(*stored));
-        let stored = stored.ok_or_else(|| blame(Violation::Cut { expected, found }))?;
+        let stored = stored.ok_or_else(|| blame(NpyFault::Cut { expected, found }))?;
         let mut blob = Blob::raw(stored);
         // `numpy.load` ignores bytes after the elements too.
-        let rest = Span::between(stored.end(), data.end()).ok_or(Violation::Short)?;
+        let rest = Span::between(stored.end(), data.end()).ok_or(NpyFault::Short)?;
         if !rest.is_empty() {
             let bytes = rest.byte_len();
-            let error = Error::from(Violation::After { bytes });
+            let error = Error::from(NpyFault::After { bytes });
             builder.tolerated(error.with_object(name).with_span(rest));
         }
         blob.digest = (self.digest_between)(&header.bytes, rest)?;
@@ -166,7 +165,7 @@ impl Data<'_> {
         } else {
             View::new(start, array.blob.span.byte_len(), &[], &[])
         };
-        let view = view.ok_or(Violation::Overflow)?;
+        let view = view.ok_or(NpyFault::Overflow)?;
         let packed = match array.element.meaning {
             Meaning::Packed(packed) => Some(packed),
             Meaning::Values(..) if view.as_span().is_some() => return Ok(array),
@@ -178,7 +177,7 @@ impl Data<'_> {
             Some(packed) => Arc::new(Packing::new(strided, 0, count, packed)),
             None => strided,
         };
-        let all = Span::new(0, array.source.byte_len()).ok_or(Violation::Overflow)?;
+        let all = Span::new(0, array.source.byte_len()).ok_or(NpyFault::Overflow)?;
         array.blob = Blob::raw(all);
         let (file, offset) = self.archive;
         array.id = builder.derived_from(Arc::clone(&array.source), file, offset);

@@ -3,8 +3,8 @@
 use zt::container::memory::in_memory;
 use zt::{Result, Source, Span};
 
+use crate::fault::NpyFault;
 use crate::literal::{self, Literal};
-use crate::violation::Violation;
 
 pub(crate) const MAGIC: &[u8] = b"\x93NUMPY";
 
@@ -35,30 +35,30 @@ impl Header {
         // Most headers have 128 bytes, so that one read is enough.
         let mut bytes = start_of(source, span, 128)?;
         let is_array = bytes.starts_with(MAGIC) || MAGIC.starts_with(&bytes);
-        is_array.then_some(()).ok_or(Violation::Magic)?;
+        is_array.then_some(()).ok_or(NpyFault::Magic)?;
         let (start, len) = extent(&bytes)?;
-        let end = start.checked_add(len).ok_or(Violation::Short)?;
+        let end = start.checked_add(len).ok_or(NpyFault::Short)?;
         if end as u64 > BYTES_MAX.min(span.byte_len()) {
             return Err(if end as u64 > span.byte_len() {
-                Violation::Short.into()
+                NpyFault::Short.into()
             } else {
                 // Even if every character takes four bytes.
-                Violation::TooLong { characters: len }.into()
+                NpyFault::TooLong { characters: len }.into()
             });
         }
         if bytes.len() < end {
             bytes = start_of(source, span, end)?;
         }
         bytes.truncate(end);
-        let text = bytes.get(start..).unwrap_or_default();
+        let text = bytes.get(start..).ok_or(NpyFault::Short)?;
         let text = match bytes.get(6) {
-            Some(3) => std::str::from_utf8(text).map_err(|_| Violation::NotUtf8)?.to_owned(),
+            Some(3) => std::str::from_utf8(text).map_err(|_| NpyFault::NotUtf8)?.to_owned(),
             // Latin-1: every byte is the character with its number.
             _ => text.iter().map(|byte| char::from(*byte)).collect(),
         };
         let characters = text.chars().count();
         if characters > LEN_MAX {
-            return Err(Violation::TooLong { characters }.into());
+            return Err(NpyFault::TooLong { characters }.into());
         }
         let (descr, fortran_order, shape) = fields(&text)?;
         Ok(Header { descr, fortran_order, shape, bytes })
@@ -66,26 +66,26 @@ impl Header {
 }
 
 /// The offset and the declared length of the text.
-fn extent(bytes: &[u8]) -> Result<(usize, usize), Violation> {
-    let (prefix, len) = bytes.split_at_checked(8).ok_or(Violation::Short)?;
+fn extent(bytes: &[u8]) -> Result<(usize, usize), NpyFault> {
+    let (prefix, len) = bytes.split_at_checked(8).ok_or(NpyFault::Short)?;
     let (start, len) = match prefix {
         [.., 1, 0] => {
             let len = len.first_chunk().map(|len| u16::from_le_bytes(*len));
             (10, len.map(u32::from))
         }
         [.., 2 | 3, 0] => (12, len.first_chunk().map(|len| u32::from_le_bytes(*len))),
-        &[.., major, minor] => return Err(Violation::Version { major, minor }),
-        _ => return Err(Violation::Short),
+        &[.., major, minor] => return Err(NpyFault::Version { major, minor }),
+        _ => return Err(NpyFault::Short),
     };
     let len = len.and_then(|len| usize::try_from(len).ok());
-    Ok((start, len.ok_or(Violation::Short)?))
+    Ok((start, len.ok_or(NpyFault::Short)?))
 }
 
 /// The three values, each exactly once, and no other.
-fn fields(text: &str) -> Result<(Option<String>, bool, Vec<u64>), Violation> {
-    let literal = literal::parse(text).map_err(|at| Violation::Literal { at })?;
+fn fields(text: &str) -> Result<(Option<String>, bool, Vec<u64>), NpyFault> {
+    let literal = literal::parse(text).map_err(|at| NpyFault::Literal { at })?;
     let Literal::Dict(pairs) = literal else {
-        return Err(Violation::Keys);
+        return Err(NpyFault::Keys);
     };
     let (mut descr, mut order, mut shape) = (None, None, None);
     for (key, value) in pairs {
@@ -95,30 +95,30 @@ fn fields(text: &str) -> Result<(Option<String>, bool, Vec<u64>), Violation> {
             Literal::Text("shape") => shape.replace(shape_of(value)?).is_none(),
             _ => false,
         };
-        is_new.then_some(()).ok_or(Violation::Keys)?;
+        is_new.then_some(()).ok_or(NpyFault::Keys)?;
     }
     let all = descr.zip(order).zip(shape);
-    all.map(|((descr, order), shape)| (descr, order, shape)).ok_or(Violation::Keys)
+    all.map(|((descr, order), shape)| (descr, order, shape)).ok_or(NpyFault::Keys)
 }
 
-fn descr_of(value: Literal<'_>) -> Result<Option<String>, Violation> {
+fn descr_of(value: Literal<'_>) -> Result<Option<String>, NpyFault> {
     match value {
         Literal::Text(text) => Ok(Some(text.to_owned())),
         // Records, or arrays as elements.
         Literal::List(_) | Literal::Tuple(_) => Ok(None),
-        _ => Err(Violation::Value { key: "descr" }),
+        _ => Err(NpyFault::Value { key: "descr" }),
     }
 }
 
-fn order_of(value: &Literal<'_>) -> Result<bool, Violation> {
+fn order_of(value: &Literal<'_>) -> Result<bool, NpyFault> {
     match value {
         Literal::Bool(order) => Ok(*order),
-        _ => Err(Violation::Value { key: "fortran_order" }),
+        _ => Err(NpyFault::Value { key: "fortran_order" }),
     }
 }
 
-fn shape_of(value: Literal<'_>) -> Result<Vec<u64>, Violation> {
-    let fault = || Violation::Value { key: "shape" };
+fn shape_of(value: Literal<'_>) -> Result<Vec<u64>, NpyFault> {
+    let fault = || NpyFault::Value { key: "shape" };
     let Literal::Tuple(dimensions) = value else {
         return Err(fault());
     };

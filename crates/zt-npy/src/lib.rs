@@ -4,16 +4,18 @@
 
 mod array;
 mod descr;
+mod fault;
 mod header;
 mod literal;
 mod npy;
 mod npz;
-mod violation;
 mod write;
 
 pub use npy::{NPY, Npy};
 pub use npz::{NPZ, Npz};
 pub use write::NpyHeader;
+pub use zt;
+pub use zt_foreign::{FileKind, Input, InputOptions};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -22,34 +22,32 @@ pub(super) enum Literal<'t> {
 
 /// Parses `text` as one literal with white space around it. The error is the offset of the fault.
 pub(super) fn parse(text: &str) -> Result<Literal<'_>, usize> {
-    let mut parser = Parser { text, at: 0 };
+    let mut parser = Parser { rest: text };
     let value = parser.value(0);
     parser.skip_space();
     match value {
-        Some(value) if parser.at == text.len() => Ok(value),
-        _ => Err(parser.at),
+        Some(value) if parser.rest.is_empty() => Ok(value),
+        _ => Err(text.len().abs_diff(parser.rest.len())),
     }
 }
 
 struct Parser<'t> {
-    text: &'t str,
-    at: usize,
+    rest: &'t str,
 }
 
 impl<'t> Parser<'t> {
-    fn rest(&self) -> &'t str {
-        self.text.get(self.at..).unwrap_or_default()
-    }
-
-    fn skip(&mut self, len: usize) {
-        self.at = self.at.strict_add(len);
+    /// Skips bytes that were looked at, and returns them.
+    fn skip(&mut self, len: usize) -> &'t str {
+        let (skipped, rest) = self.rest.split_at(len);
+        self.rest = rest;
+        skipped
     }
 
     /// Skips white space and comments.
     fn skip_space(&mut self) {
         loop {
             self.skip_while(|c| matches!(c, ' ' | '\t' | '\n' | '\r' | '\x0C'));
-            if !self.rest().starts_with('#') {
+            if !self.rest.starts_with('#') {
                 return;
             }
             self.skip_while(|c| c != '\n');
@@ -58,16 +56,14 @@ impl<'t> Parser<'t> {
 
     /// Skips the characters that `is_wanted`, and returns them.
     fn skip_while(&mut self, is_wanted: impl Fn(char) -> bool) -> &'t str {
-        let rest = self.rest();
-        let end = rest.find(|c| !is_wanted(c)).unwrap_or(rest.len());
-        self.skip(end);
-        rest.get(..end).unwrap_or_default()
+        let end = self.rest.find(|c| !is_wanted(c));
+        self.skip(end.unwrap_or(self.rest.len()))
     }
 
     /// Skips `token` if it is next, and returns whether it was.
     fn take(&mut self, token: &str) -> bool {
         self.skip_space();
-        let is_next = self.rest().starts_with(token);
+        let is_next = self.rest.starts_with(token);
         if is_next {
             self.skip(token.len());
         }
@@ -76,12 +72,12 @@ impl<'t> Parser<'t> {
 
     fn value(&mut self, depth: usize) -> Option<Literal<'t>> {
         self.skip_space();
-        match self.rest().chars().next()? {
+        match self.rest.chars().next()? {
             _ if depth > DEPTH_MAX => None,
             quote @ ('\'' | '"') => self.text(quote),
             'u' | 'U' | 'r' | 'R' => {
                 self.skip(1);
-                let quote = self.rest().chars().next()?;
+                let quote = self.rest.chars().next()?;
                 matches!(quote, '\'' | '"').then(|| self.text(quote))?
             }
             '0'..='9' | '-' | '+' => self.integer(),
@@ -97,16 +93,16 @@ impl<'t> Parser<'t> {
 
     fn text(&mut self, quote: char) -> Option<Literal<'t>> {
         self.skip(1);
-        let rest = self.rest();
         let mut is_escaped = false;
-        let end = rest.char_indices().find(|(_, c)| {
+        let end = self.rest.char_indices().find(|(_, c)| {
             let ends = !is_escaped && (*c == quote || *c == '\n');
             is_escaped = !is_escaped && *c == '\\';
             ends
         });
         let (end, _) = end.filter(|(_, c)| *c == quote)?;
-        self.skip(end.strict_add(1));
-        rest.get(..end).map(Literal::Text)
+        let text = self.skip(end);
+        self.skip(1);
+        Some(Literal::Text(text))
     }
 
     fn integer(&mut self) -> Option<Literal<'t>> {

@@ -24,8 +24,8 @@ use zt::{ErrorKind, Result, Source, Span};
 use zt_foreign::{FileKind, FileWriter, Input, Opening, Probe, strided::Bands};
 
 use crate::array::Data;
+use crate::fault::NpyFault;
 use crate::header::MAGIC;
-use crate::violation::Violation;
 
 /// One array of NumPy.
 pub const NPY: Kind = Kind::new("npy");
@@ -52,7 +52,7 @@ impl FileKind for Npy {
         let mut builder = opening.builder(NPY);
         let id = builder.source(Arc::clone(&source));
         let data = Data {
-            span: Span::new(0, source.byte_len()).ok_or(Violation::Short)?,
+            span: Span::new(0, source.byte_len()).ok_or(NpyFault::Short)?,
             source,
             id,
             archive: (id, 0),

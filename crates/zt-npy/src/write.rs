@@ -82,7 +82,15 @@ impl<'i> Array<'i> {
 }
 
 /// The beginning of an `.npy` file.
+///
+/// ```
+/// use zt_npy::{NpyHeader, zt};
+///
+/// let header = NpyHeader::new(zt::DType::F32, None, &[2, 3], &zt::registry()).unwrap();
+/// assert_eq!((&*header.descr, header.bytes.len()), ("<f4", 128));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NpyHeader {
     /// NumPy's name of the dtype.
     pub descr: String,

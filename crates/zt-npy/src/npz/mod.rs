@@ -90,7 +90,7 @@ impl FileKind for Npz {
 const ENDING: &str = ".npy";
 
 /// The most bytes behind arrays that are read to compare checksums, in lengths of the file, and beside
-/// them. Members of a crafted archive share their bytes.
+/// them. Members of a crafted archive share their bytes. The sum saturates: no archive has so much to read.
 const REREAD: u64 = 8;
 const SLACK: u64 = 16 << 20;
 

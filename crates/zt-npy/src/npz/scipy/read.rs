@@ -12,9 +12,9 @@ use zt_zip::{Archive, Member};
 
 use super::{COL, FORMAT, INDICES, INDPTR, IS_ARRAY, OFFSETS, ROW, SHAPE, VALUES};
 use crate::array::{Array, Data, Found};
+use crate::fault::NpyFault;
 use crate::header::Header;
 use crate::npz::{ENDING, Shared, listed};
-use crate::violation::Violation;
 
 /// The layouts, each with its members beside `format`, `shape` and `data`.
 const LAYOUTS: [(&str, &[&str]); 5] = [
@@ -41,14 +41,13 @@ pub(in crate::npz) fn add(
         .filter_map(|member| Some((member.name().strip_suffix(ENDING)?, member)))
         .collect();
     let is_known = |member: &Member| {
-        let name = member.name().strip_suffix(ENDING).unwrap_or_default();
         let all = [FORMAT, SHAPE, VALUES, INDICES, INDPTR, ROW, COL, OFFSETS, IS_ARRAY];
-        all.contains(&name)
+        member.name().strip_suffix(ENDING).is_some_and(|name| all.contains(&name))
     };
     let (Some(values), true) = (members.get(VALUES), archive.members().iter().all(is_known)) else {
         return Ok(false);
     };
-    let mut parts = Parts { builder, members: &members, shared, name };
+    let mut parts = MatrixMembers { builder, members: &members, shared, name };
     let found = match parts.layout() {
         Ok(Some(layout)) => parts.matrix(layout),
         Ok(None) => return Ok(false),
@@ -63,7 +62,7 @@ pub(in crate::npz) fn add(
 }
 
 /// The members of an archive that may be a matrix.
-struct Parts<'p> {
+struct MatrixMembers<'p> {
     builder: &'p mut FileBuilder,
     members: &'p HashMap<&'p str, &'p Member>,
     shared: &'p Shared<'p>,
@@ -71,9 +70,9 @@ struct Parts<'p> {
 }
 
 /// A component, and the source of its values.
-type Part = (Component, SourceId);
+type Placed = (Component, SourceId);
 
-impl Parts<'_> {
+impl MatrixMembers<'_> {
     /// The layout that `format` names, if its other members are there.
     fn layout(&mut self) -> Result<Option<&'static str>> {
         let has = |part: &&str| self.members.contains_key(*part);
@@ -94,7 +93,7 @@ impl Parts<'_> {
         part: &'static str,
         take: impl FnOnce(&Data<'_>, &mut FileBuilder) -> Result<T>,
     ) -> Result<T> {
-        let member = self.members.get(part).ok_or(Violation::Missing { part })?;
+        let member = self.members.get(part).ok_or(NpyFault::Missing { part })?;
         let content = self.shared.content(member)?;
         self.shared.with_data(self.builder, member, &content, take)
     }
@@ -111,7 +110,7 @@ impl Parts<'_> {
             Found::Array(_) => "values of less than a byte",
             Found::Other(what) => what,
         };
-        Err(Violation::PartDtype { part, what }.into())
+        Err(NpyFault::PartDtype { part, what }.into())
     }
 
     fn indices(&mut self, part: &'static str) -> Result<Indices> {
@@ -119,7 +118,7 @@ impl Parts<'_> {
         rank(part, 1, &array)?;
         let Meaning::Values(dtype, None) = array.element.meaning else {
             let what = "no integers";
-            return Err(Violation::PartDtype { part, what }.into());
+            return Err(NpyFault::PartDtype { part, what }.into());
         };
         let byte_order = array.element.byte_order;
         Ok(Indices::new(array.source, array.blob, dtype, byte_order)?)
@@ -149,7 +148,7 @@ impl Parts<'_> {
         if layout == "dia" {
             let offsets = self.indices(OFFSETS)?;
             let [diagonals, pitch] = *values.shape else {
-                return Err(Violation::Overflow.into());
+                return Err(NpyFault::Overflow.into());
             };
             let diagonals = Diagonals::new(shape, [diagonals, pitch], &offsets)?;
             let mut component = values.component();
@@ -182,19 +181,19 @@ impl Parts<'_> {
         let indices = self.indices(SHAPE)?;
         let mut shape = [0; 2];
         if indices.count() != 2 {
-            return Err(Violation::Shape.into());
+            return Err(NpyFault::Shape.into());
         }
         indices.fill(0, &mut shape)?;
         // The sign of a negative dimension.
         if shape.iter().any(|dimension| dimension.cast_signed() < 0) {
-            return Err(Violation::Shape.into());
+            return Err(NpyFault::Shape.into());
         }
         Ok(shape)
     }
 
     /// Indices as u64 (decision D10). Those of 64 bits are read where they are: a negative one is out of
     /// range of every shape.
-    fn as_u64(&mut self, part: &'static str) -> Result<Part> {
+    fn as_u64(&mut self, part: &'static str) -> Result<Placed> {
         let array = self.array(part)?;
         rank(part, 1, &array)?;
         if matches!(array.element.meaning.dtype(), DType::I64 | DType::U64) {
@@ -207,7 +206,7 @@ impl Parts<'_> {
         Ok((Component::new(DType::U64, blob), id))
     }
 
-    fn coords(&mut self, coords: Coords) -> Result<Part> {
+    fn coords(&mut self, coords: Coords) -> Result<Placed> {
         let (blob, id) = self.derived(VALUES, coords)?;
         Ok((Component::new(DType::U64, blob), id))
     }
@@ -218,7 +217,7 @@ impl Parts<'_> {
         part: &'static str,
         source: impl Source + 'static,
     ) -> Result<(Blob, SourceId)> {
-        let all = Span::new(0, source.byte_len()).ok_or(Violation::Overflow)?;
+        let all = Span::new(0, source.byte_len()).ok_or(NpyFault::Overflow)?;
         let from = self.members.get(part).map_or(0, |member| member.header());
         let id = self.builder.derived_from(source, self.shared.id, from);
         Ok((Blob::raw(all), id))
@@ -228,7 +227,7 @@ impl Parts<'_> {
 fn object<const N: usize>(
     shape: [u64; 2],
     format: &'static str,
-    parts: [(&'static str, Part); N],
+    parts: [(&'static str, Placed); N],
 ) -> (Object, Vec<SourceId>) {
     let mut object = Object::new(shape, format);
     let mut sources = Vec::with_capacity(N);
@@ -239,12 +238,12 @@ fn object<const N: usize>(
     (object, sources)
 }
 
-fn rank(part: &'static str, expected: usize, array: &Array) -> Result<(), Violation> {
+fn rank(part: &'static str, expected: usize, array: &Array) -> Result<(), NpyFault> {
     let found = array.shape.len();
     if found == expected {
         return Ok(());
     }
-    Err(Violation::PartRank { part, expected, found })
+    Err(NpyFault::PartRank { part, expected, found })
 }
 
 /// The text of an array without dimensions; `None` if it is something else. Python 2 wrote `<U3`.
@@ -257,13 +256,13 @@ fn text(data: &Data<'_>) -> Result<Option<String>> {
     if !header.shape.is_empty() || !header.descr.as_deref().is_some_and(is_text) {
         return Ok(None);
     }
-    let end = Span::new(data.span.end(), 0).ok_or(Violation::Short)?;
+    let end = Span::new(data.span.end(), 0).ok_or(NpyFault::Short)?;
     let mut blob = Blob::raw(data.span);
     blob.digest = (data.digest_between)(&[], end)?;
     let mut bytes = vec![0; in_memory(data.span.byte_len())];
     data.source.read_at(data.span.offset(), &mut bytes)?;
     check_digest(&blob, &bytes)?;
-    let text = bytes.get(header.bytes.len()..).unwrap_or_default();
+    let text = bytes.get(header.bytes.len()..).ok_or(NpyFault::Short)?;
     // The other bytes of a character are 0, and so is what fills an array up.
     let text = text.iter().filter(|byte| **byte != 0);
     Ok(Some(text.map(|byte| char::from(*byte)).collect()))

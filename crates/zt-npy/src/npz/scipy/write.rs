@@ -8,6 +8,7 @@ use zt_zip::ArchiveWriter;
 
 use super::{COL, FORMAT, INDICES, INDPTR, ROW, SHAPE, VALUES};
 use crate::descr::{self, descr_of};
+use crate::fault::NpyFault;
 use crate::header::render;
 use crate::npz::ENDING;
 
@@ -100,15 +101,16 @@ fn array(
     all: &Elements<'_>,
     indices: &[u8],
 ) -> Result<()> {
-    let descr = match all.dtype {
-        DType::U64 => SIGNED.to_owned(),
-        dtype => descr_of(dtype, None).unwrap_or_default(),
-    };
+    let dtype = if all.dtype == DType::U64 { DType::I64 } else { all.dtype };
+    let what = "indices are integers";
+    let descr = descr_of(dtype, None)
+        .ok_or_else(|| NpyFault::Unsupported { descr: dtype.to_string(), what })?;
     let byte_len = indices.len() as u64;
     let count = byte_len.strict_div(all.dtype.byte_len() as u64);
     member(archive, name, &descr, &[count], byte_len, |out| Ok(out.write_all(indices)?))
 }
 
+#[expect(clippy::expect_used, reason = "no shape here has more than one dimension")]
 fn member(
     archive: &mut Archive<'_, '_>,
     name: &str,
@@ -117,8 +119,7 @@ fn member(
     byte_len: u64,
     write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
 ) -> Result<()> {
-    // At most one dimension, which is short.
-    let header = render(descr, shape).unwrap_or_default();
+    let header = render(descr, shape).expect("a header of one dimension is short");
     let byte_len = byte_len.strict_add(header.len() as u64);
     let mut member = archive.begin(format!("{name}{ENDING}"), byte_len)?;
     member.write_all(&header)?;

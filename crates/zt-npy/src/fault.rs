@@ -6,7 +6,7 @@ use crate::header::LEN_MAX;
 
 /// Why an array is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Violation {
+pub(crate) enum NpyFault {
     #[error("not an array of NumPy: the magic is missing")]
     Magic,
     #[error("truncated: the file ends within its header")]
@@ -43,21 +43,19 @@ pub(crate) enum Violation {
     After { bytes: u64 },
 }
 
-impl From<Violation> for zt::Error {
-    fn from(violation: Violation) -> Self {
-        let (kind, code) = match violation {
-            Violation::Unsupported { .. } => (ErrorKind::Unsupported, "dtype"),
-            Violation::TooLong { .. } => (ErrorKind::Limit, "header"),
-            Violation::Descr { .. } | Violation::PartDtype { .. } => {
-                (ErrorKind::Malformed, "dtype")
-            }
-            Violation::Overflow
-            | Violation::Cut { .. }
-            | Violation::PartRank { .. }
-            | Violation::Shape
-            | Violation::After { .. } => (ErrorKind::Malformed, "shape-size-mismatch"),
+impl From<NpyFault> for zt::Error {
+    fn from(fault: NpyFault) -> Self {
+        let (kind, code) = match fault {
+            NpyFault::Unsupported { .. } => (ErrorKind::Unsupported, "dtype"),
+            NpyFault::TooLong { .. } => (ErrorKind::Limit, "header"),
+            NpyFault::Descr { .. } | NpyFault::PartDtype { .. } => (ErrorKind::Malformed, "dtype"),
+            NpyFault::Overflow
+            | NpyFault::Cut { .. }
+            | NpyFault::PartRank { .. }
+            | NpyFault::Shape
+            | NpyFault::After { .. } => (ErrorKind::Malformed, "shape-size-mismatch"),
             _ => (ErrorKind::Malformed, "header"),
         };
-        zt::Error::new(kind, code, violation)
+        zt::Error::new(kind, code, fault)
     }
 }
