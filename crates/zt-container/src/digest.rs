@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::checksum::Checksum;
-use crate::error::{Error, Result, Violation};
+use crate::error::{Error, FramingViolation, Result};
 use crate::hasher::Hasher;
 
 /// A checksum as a manifest records it, over the stored (possibly compressed) bytes of one blob.
@@ -99,10 +99,11 @@ impl FromStr for Digest {
 
     /// # Errors
     ///
-    /// [`Violation::DigestFormat`] if the colon or the algorithm is missing, or if a known algorithm has
+    /// [`FramingViolation::DigestFormat`] if the colon or the algorithm is missing, or if a known algorithm has
     /// the wrong number of digits, or digits that are not hexadecimal.
     fn from_str(text: &str) -> Result<Self> {
-        let malformed = || Error::Malformed(Violation::DigestFormat { text: abridged(text) });
+        let malformed =
+            || Error::Malformed(FramingViolation::DigestFormat { text: abridged(text) });
         // As our writer spells it.
         if let Some(digits) = text.strip_prefix("crc32c:0x")
             && let Some(sum) = parse_crc32c(digits)

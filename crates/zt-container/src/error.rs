@@ -19,7 +19,7 @@ pub enum Error {
     /// The system could not read or write.
     Io(io::Error),
     /// The file breaks a rule of the format.
-    Malformed(Violation),
+    Malformed(FramingViolation),
     /// The file is valid, but this build cannot process it.
     Unsupported(Unsupported),
     /// The file asks for more than [`crate::Limits`] grants.
@@ -38,7 +38,7 @@ pub enum Error {
 /// The rules of the framing, with the numbers that break them. Offsets are absolute, in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Violation {
+pub enum FramingViolation {
     /// The file does not begin with a magic of this format. Spec: §2.
     NotZt {
         /// Its first bytes, at most eight.
@@ -205,29 +205,29 @@ impl Error {
     }
 }
 
-impl Violation {
+impl FramingViolation {
     /// The stable code, as `spec/errors.md` lists it.
     pub const fn code(&self) -> &'static str {
         match self {
-            Violation::NotZt { .. } => "not-zt",
-            Violation::Truncated { .. } => "truncated",
-            Violation::ManifestSize { .. } => "manifest-size",
-            Violation::Bounds { .. } => "bounds",
-            Violation::Alignment { .. } => "alignment",
-            Violation::DigestFormat { .. } => "digest-format",
-            Violation::Zstd(_) => "zstd",
-            Violation::RawLength { .. } => "shape-size-mismatch",
-            Violation::Ratio { .. } => "decompression-limit",
+            FramingViolation::NotZt { .. } => "not-zt",
+            FramingViolation::Truncated { .. } => "truncated",
+            FramingViolation::ManifestSize { .. } => "manifest-size",
+            FramingViolation::Bounds { .. } => "bounds",
+            FramingViolation::Alignment { .. } => "alignment",
+            FramingViolation::DigestFormat { .. } => "digest-format",
+            FramingViolation::Zstd(_) => "zstd",
+            FramingViolation::RawLength { .. } => "shape-size-mismatch",
+            FramingViolation::Ratio { .. } => "decompression-limit",
         }
     }
 
     const fn offset(&self) -> Option<u64> {
         match *self {
-            Violation::NotZt { .. } => Some(0),
-            Violation::Truncated { byte_len, .. } => Some(byte_len),
-            Violation::ManifestSize { offset, .. }
-            | Violation::Bounds { offset, .. }
-            | Violation::Alignment { offset } => Some(offset),
+            FramingViolation::NotZt { .. } => Some(0),
+            FramingViolation::Truncated { byte_len, .. } => Some(byte_len),
+            FramingViolation::ManifestSize { offset, .. }
+            | FramingViolation::Bounds { offset, .. }
+            | FramingViolation::Alignment { offset } => Some(offset),
             _ => None,
         }
     }
@@ -248,35 +248,35 @@ impl fmt::Display for Error {
     }
 }
 
-impl fmt::Display for Violation {
+impl fmt::Display for FramingViolation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self {
-            Violation::NotZt { found } if *found == *b"\x89ZT2\r\n\x1A\n" => {
+            FramingViolation::NotZt { found } if *found == *b"\x89ZT2\r\n\x1A\n" => {
                 "a zTensor 2 file, which is not a .zt file of 0.1 to 1.2: open it with \
                  zt-convert or the program zt"
                     .to_owned()
             }
-            Violation::NotZt { found } => format!(
+            FramingViolation::NotZt { found } => format!(
                 "not a .zt file: it begins with \"{}\", expected \"ZTEN1000\" or \"ZTEN0001\"",
                 found.escape_ascii()
             ),
-            Violation::Truncated { byte_len, minimum } => {
+            FramingViolation::Truncated { byte_len, minimum } => {
                 format!("truncated: the file has {byte_len} bytes, expected at least {minimum}")
             }
             // In a truncated file the last eight bytes are not a length, so the message leaves it out.
-            Violation::ManifestSize { has_footer: false, .. } => {
+            FramingViolation::ManifestSize { has_footer: false, .. } => {
                 "the file is truncated, or its writer did not finish: it does not end in \
                  \"ZTEN1000\", and its last 8 bytes are not the length of a manifest"
                     .to_owned()
             }
-            Violation::ManifestSize { declared: 0, .. } => {
+            FramingViolation::ManifestSize { declared: 0, .. } => {
                 "the declared length of the manifest is 0 bytes, expected at least one".to_owned()
             }
-            Violation::ManifestSize { declared, available, .. } => format!(
+            FramingViolation::ManifestSize { declared, available, .. } => format!(
                 "the declared length of the manifest is {declared} bytes, \
                  the file has room for {available}"
             ),
-            Violation::Bounds { offset, byte_len, region } => match region.offset() {
+            FramingViolation::Bounds { offset, byte_len, region } => match region.offset() {
                 // In files of other kinds the whole file may hold data, so the file ends too early.
                 0 => {
                     let there = region.end().saturating_sub(*offset);
@@ -287,17 +287,19 @@ impl fmt::Display for Violation {
                     format!("{byte_len} bytes at {offset} leave the data region {start}..{end}")
                 }
             },
-            Violation::Alignment { offset } => format!("offset {offset} is not a multiple of 64"),
-            Violation::DigestFormat { text } => format!(
+            FramingViolation::Alignment { offset } => {
+                format!("offset {offset} is not a multiple of 64")
+            }
+            FramingViolation::DigestFormat { text } => format!(
                 "\"{}\" is not a digest, expected \
                  `crc32c:` and 8 or `sha256:` and 64 hexadecimal digits",
                 text.escape_debug()
             ),
-            Violation::Zstd(fault) => fault.to_string(),
-            Violation::RawLength { stored, declared } => {
+            FramingViolation::Zstd(fault) => fault.to_string(),
+            FramingViolation::RawLength { stored, declared } => {
                 format!("a raw blob of {stored} bytes is declared to have {declared}")
             }
-            Violation::Ratio { stored, declared } => {
+            FramingViolation::Ratio { stored, declared } => {
                 format!("{stored} bytes of zstd cannot hold the declared {declared}")
             }
         };
@@ -382,14 +384,14 @@ impl From<io::Error> for Error {
     }
 }
 
-impl From<Violation> for Error {
-    fn from(violation: Violation) -> Self {
+impl From<FramingViolation> for Error {
+    fn from(violation: FramingViolation) -> Self {
         Error::Malformed(violation)
     }
 }
 
 impl From<ZstdFault> for Error {
     fn from(fault: ZstdFault) -> Self {
-        Error::Malformed(Violation::Zstd(fault))
+        Error::Malformed(FramingViolation::Zstd(fault))
     }
 }

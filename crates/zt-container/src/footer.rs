@@ -1,7 +1,7 @@
 //! Locating the manifest by the header and the footer of a file.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
-use crate::error::{Error, LimitExceeded, Result, Violation};
+use crate::error::{Error, FramingViolation, LimitExceeded, Result};
 use crate::limits::Limits;
 use crate::magic::{HEADER_LEN, Layout, MAGIC, MAGIC_0_1, SIZE_LEN};
 use crate::memory::in_memory;
@@ -33,7 +33,7 @@ impl Footer {
     ///
     /// # Errors
     ///
-    /// [`Violation::NotZt`], [`Violation::Truncated`] and [`Violation::ManifestSize`] if the file is at
+    /// [`FramingViolation::NotZt`], [`FramingViolation::Truncated`] and [`FramingViolation::ManifestSize`] if the file is at
     /// fault; [`LimitExceeded::Manifest`]; [`Error::Io`].
     pub fn locate(source: &(impl Source + ?Sized), limits: &Limits) -> Result<Self> {
         let byte_len = source.byte_len();
@@ -45,7 +45,7 @@ impl Footer {
         let framing = HEADER_LEN.strict_add(trailer_len);
         let Some(available) = byte_len.checked_sub(framing).filter(|room| *room > 0) else {
             let minimum = framing.strict_add(1);
-            return Err(Violation::Truncated { byte_len, minimum }.into());
+            return Err(FramingViolation::Truncated { byte_len, minimum }.into());
         };
 
         let size_offset = byte_len.strict_sub(trailer_len);
@@ -57,7 +57,7 @@ impl Footer {
         // The text of 1.0 demands `size < file - 16`, but its writers reach equality in empty files.
         let (Some(start), 1..) = (start, declared) else {
             let has_footer = layout == Layout::V1_1;
-            return Err(Violation::ManifestSize {
+            return Err(FramingViolation::ManifestSize {
                 offset: size_offset,
                 declared,
                 available,
@@ -80,7 +80,7 @@ impl Footer {
     ///
     /// # Errors
     ///
-    /// [`Violation::NotZt`], [`Violation::Truncated`] and [`Error::Io`].
+    /// [`FramingViolation::NotZt`], [`FramingViolation::Truncated`] and [`Error::Io`].
     pub fn check_header(source: &(impl Source + ?Sized)) -> Result<()> {
         is_of_0_1(source, source.byte_len()).map(drop)
     }
@@ -122,10 +122,10 @@ fn is_of_0_1(source: &(impl Source + ?Sized), byte_len: u64) -> Result<bool> {
     // A file that is a prefix of the magic is truncated, not of another format.
     if !head.is_empty() && (MAGIC.starts_with(head) || MAGIC_0_1.starts_with(head)) {
         let minimum = HEADER_LEN.strict_add(SIZE_LEN).strict_add(1);
-        return Err(Violation::Truncated { byte_len, minimum }.into());
+        return Err(FramingViolation::Truncated { byte_len, minimum }.into());
     }
     let found = head.to_vec();
-    Err(Violation::NotZt { found }.into())
+    Err(FramingViolation::NotZt { found }.into())
 }
 
 /// Whether the file ends with the footer magic. As a size of layout 1.0, these bytes would be 3.47e18, so

@@ -73,7 +73,7 @@ pub use checksum::Checksum;
 pub use chunks::{CHUNK, ChunkTable, Chunker, Chunks};
 pub use container::Container;
 pub use digest::{Digest, DigestAlgorithm};
-pub use error::{Error, LimitExceeded, Misuse, Result, Unsupported, Violation, ZstdFault};
+pub use error::{Error, FramingViolation, LimitExceeded, Misuse, Result, Unsupported, ZstdFault};
 pub use footer::Footer;
 pub use hasher::Hasher;
 pub use limits::Limits;

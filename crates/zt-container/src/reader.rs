@@ -6,7 +6,7 @@ use crate::blob::{Blob, Encoding};
 #[cfg(feature = "zstd")]
 use crate::codec;
 use crate::digest::Digest;
-use crate::error::{Error, LimitExceeded, Misuse, Result, Violation, ZstdFault};
+use crate::error::{Error, FramingViolation, LimitExceeded, Misuse, Result, ZstdFault};
 use crate::hasher::Hasher;
 use crate::limits::Limits;
 use crate::memory::in_memory;
@@ -136,7 +136,7 @@ impl<'a> BlobReader<'a> {
     ///
     /// # Errors
     ///
-    /// [`Violation::Zstd`] if the stored bytes do not decode to exactly the declared length,
+    /// [`FramingViolation::Zstd`] if the stored bytes do not decode to exactly the declared length,
     /// [`Error::DigestMismatch`], [`LimitExceeded::Decoded`] if no length is declared and the decoded bytes
     /// exceed the limit, [`Error::Io`]. After an error, [`Misuse::Order`].
     pub fn read(&mut self, out: &mut [u8]) -> Result<usize> {
@@ -266,7 +266,7 @@ impl<'a> BlobReader<'a> {
     /// A wrong digest is the cause of the decoder's error, so it is reported instead. To find it, the rest
     /// of the stored bytes is hashed.
     fn explained(&mut self, error: Error) -> Error {
-        if !matches!(error, Error::Malformed(Violation::Zstd(_))) {
+        if !matches!(error, Error::Malformed(FramingViolation::Zstd(_))) {
             return error;
         }
         while self.check.is_some() && !self.rest.is_empty() {
@@ -380,7 +380,7 @@ pub fn check_digest(blob: &Blob, stored: &[u8]) -> Result<()> {
 ///
 /// # Errors
 ///
-/// [`LimitExceeded::Decoded`], [`Violation::Ratio`], [`Violation::RawLength`].
+/// [`LimitExceeded::Decoded`], [`FramingViolation::Ratio`], [`FramingViolation::RawLength`].
 pub fn check_declared(blob: &Blob, limits: &Limits) -> Result<()> {
     let Some(declared) = blob.decoded_len else {
         return Ok(());
@@ -388,14 +388,16 @@ pub fn check_declared(blob: &Blob, limits: &Limits) -> Result<()> {
     let stored = blob.span.byte_len();
     match blob.encoding {
         Encoding::Raw if declared == stored => Ok(()),
-        Encoding::Raw => Err(Violation::RawLength { stored, declared }.into()),
+        Encoding::Raw => Err(FramingViolation::RawLength { stored, declared }.into()),
         Encoding::Zstd if declared > limits.decoded_len => {
             let limit = limits.decoded_len;
             let found = declared;
             Err(Error::Limit(LimitExceeded::Decoded { limit, found }))
         }
         Encoding::Zstd => match stored.checked_mul(MAX_RATIO) {
-            Some(most) if declared > most => Err(Violation::Ratio { stored, declared }.into()),
+            Some(most) if declared > most => {
+                Err(FramingViolation::Ratio { stored, declared }.into())
+            }
             _ => Ok(()),
         },
     }

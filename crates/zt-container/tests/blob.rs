@@ -4,8 +4,8 @@
 
 use zt_container::codec::{FrameCompressor, SeekTable};
 use zt_container::{
-    Blob, BlobReader, Digest, DigestAlgorithm, Encoding, Error, Hasher, Limits, Memory, Source,
-    Span, Violation, check_declared, read_into,
+    Blob, BlobReader, Digest, DigestAlgorithm, Encoding, Error, FramingViolation, Hasher, Limits,
+    Memory, Source, Span, check_declared, read_into,
 };
 
 fn content() -> Vec<u8> {
@@ -184,7 +184,7 @@ fn a_declared_length_may_be_the_limit() {
     // The most that zstd can make of a byte.
     assert!(declared(100 * 32_768, u64::MAX).is_ok());
     let beyond = declared(100 * 32_768 + 1, u64::MAX);
-    assert!(matches!(beyond, Err(Error::Malformed(Violation::Ratio { .. }))));
+    assert!(matches!(beyond, Err(Error::Malformed(FramingViolation::Ratio { .. }))));
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! Locating the manifest, and refusing files with a broken framing.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is the failure of the test")]
 
-use zt_container::{Error, Footer, Layout, LimitExceeded, Limits, Memory, Result, Span, Violation};
+use zt_container::{
+    Error, Footer, FramingViolation, Layout, LimitExceeded, Limits, Memory, Result, Span,
+};
 
 fn locate(bytes: &[u8]) -> Result<Footer> {
     Footer::locate(&Memory::new(bytes), &Limits::default())
@@ -64,7 +66,7 @@ fn a_beginning_of_a_file_is_a_cut_one() {
             let minimum = bytes.len() as u64 + 1;
             let error = locate(&bytes).unwrap_err();
             assert!(
-                matches!(error, Error::Malformed(Violation::Truncated { minimum: told, .. }) if told == minimum),
+                matches!(error, Error::Malformed(FramingViolation::Truncated { minimum: told, .. }) if told == minimum),
                 "{error}"
             );
         }

@@ -52,7 +52,7 @@ pub mod strided;
 mod tools;
 mod values;
 
-pub use contract::{FileKind, FileWriter, Part, SetForm};
+pub use contract::{FileKind, FileWriter, SetForm, ShardPlace};
 pub use faults::{Fault, LOSSY, Loss, Overflow, display};
 #[cfg(feature = "zip")]
 pub use open::archive;

@@ -51,7 +51,7 @@ pub use formats::*;
 pub use half::{bf16, f16};
 pub use num_complex::Complex;
 /// Types of the layer below that the constructors here take.
-pub use zt_manifest::{DType, Map, Object, Text, Value};
+pub use zt_manifest::{Attributes, DType, Object, Text, Value};
 
 /// The example of README.md runs with the tests.
 #[cfg(doctest)]

@@ -2,10 +2,10 @@
 
 use zt_formats::{
     AttributeFault, Buffer, Bytes, Complex, ComponentSignature, Dense, Elements, Error, F8E4M3Fn,
-    F8E4M3FnUz, F8E5M2, F8E5M2FnUz, IndexBound, Misuse, Registry, Scalar, Signature, SizeMismatch,
-    ToObject, Unsupported, View, Violation, bf16, check_bools_from, f16,
+    F8E4M3FnUz, F8E5M2, F8E5M2FnUz, FormatViolation, IndexBound, Misuse, Registry, Scalar,
+    Signature, SizeMismatch, ToObject, Unsupported, View, bf16, check_bools_from, f16,
 };
-use zt_manifest::{DType, Map};
+use zt_manifest::{Attributes, DType};
 
 /// The result of the registry's check of a dense object with this metadata.
 fn check(
@@ -16,7 +16,7 @@ fn check(
 ) -> Result<(), &'static str> {
     let signature = Signature {
         shape,
-        attributes: &Map::new(),
+        attributes: &Attributes::new(),
         components: vec![ComponentSignature {
             role: "data",
             dtype: Some(dtype),
@@ -64,7 +64,7 @@ fn a_missing_length_is_no_fault_and_follows_from_the_shape() {
     let registry = Registry::builtin();
     let signature = Signature {
         shape: &[2, 3],
-        attributes: &Map::new(),
+        attributes: &Attributes::new(),
         components: vec![ComponentSignature {
             role: "data",
             dtype: Some(DType::I16),
@@ -385,11 +385,14 @@ fn errors_other_than_broken_rules_have_plain_texts() {
 
 #[test]
 fn broken_rules_have_plain_texts() {
-    let logical_type =
-        |expected| Violation::LogicalType { name: "complex64".into(), expected, found: DType::U8 };
-    let value = |bound| Violation::IndexValue { position: 7, value: -1, bound };
-    let attribute = |fault| Violation::Attribute { name: "packing", fault };
-    let dtype = |found| Violation::DType { expected: "u8", found };
+    let logical_type = |expected| FormatViolation::LogicalType {
+        name: "complex64".into(),
+        expected,
+        found: DType::U8,
+    };
+    let value = |bound| FormatViolation::IndexValue { position: 7, value: -1, bound };
+    let attribute = |fault| FormatViolation::Attribute { name: "packing", fault };
+    let dtype = |found| FormatViolation::DType { expected: "u8", found };
     for (violation, words) in [
         (
             SizeMismatch::Bytes { expected: 24, found: 23 }.into(),
@@ -403,9 +406,9 @@ fn broken_rules_have_plain_texts() {
             SizeMismatch::Rank { expected: 2, found: 3 }.into(),
             "takes 2 dimensions, the shape has 3",
         ),
-        (Violation::MissingComponent, "is missing, and the format requires it"),
-        (Violation::IndexDType { found: Some(DType::F32) }, "indices are u64, not f32"),
-        (Violation::IndexDType { found: None }, "indices are u64, not an unsaid dtype"),
+        (FormatViolation::MissingComponent, "is missing, and the format requires it"),
+        (FormatViolation::IndexDType { found: Some(DType::F32) }, "indices are u64, not f32"),
+        (FormatViolation::IndexDType { found: None }, "indices are u64, not an unsaid dtype"),
         (dtype(Some(DType::Bool)), "takes u8, not bool"),
         (dtype(None), "takes u8, not an unsaid dtype"),
         (value(IndexBound::AtLeast(3)), "element 7 is -1, below the 3 before it"),

@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use std::num::NonZero;
 
 use zt_formats::{
-    Complex, ComponentSignature, Decode, Dense, Elements, Error, LogicalType, NewObject,
-    ObjectFormat, Parts, Registry, Result, Scalar, Signature, SizeMismatch, ToObject, Unsupported,
-    View, Violation, bf16, f16,
+    Complex, ComponentSignature, Decode, Dense, Elements, Error, FormatViolation, LogicalType,
+    NewObject, ObjectFormat, Parts, Registry, Result, Scalar, Signature, SizeMismatch, ToObject,
+    Unsupported, View, bf16, f16,
 };
-use zt_manifest::{DType, Map, Text, Value};
+use zt_manifest::{Attributes, DType, Text, Value};
 
 const DIAGONAL: &str = "diagonal";
 
@@ -25,11 +25,11 @@ impl ObjectFormat for DiagonalFormat {
         let &[rows, cols] = signature.shape else {
             let found = signature.shape.len() as u64;
             let mismatch = SizeMismatch::Rank { expected: 2, found };
-            return Err(Violation::from(mismatch).of_object());
+            return Err(FormatViolation::from(mismatch).of_object());
         };
         if rows != cols {
             let mismatch = SizeMismatch::Elements { expected: rows, found: cols };
-            return Err(Violation::from(mismatch).of_object());
+            return Err(FormatViolation::from(mismatch).of_object());
         }
         let diagonal = signature.component(DIAGONAL)?;
         diagonal.expect_values(rows, registry)
@@ -103,7 +103,7 @@ fn a_format_from_outside_is_checked_viewed_and_written_like_any_other() {
 
 #[test]
 fn its_rules_hold_where_it_is_registered_and_only_there() {
-    let attributes = Map::new();
+    let attributes = Attributes::new();
     let signature = Signature {
         shape: &[2, 3],
         attributes: &attributes,
@@ -144,7 +144,7 @@ fn the_type_of_values_comes_from_the_format_or_else_from_a_component() {
     };
     let registry = Registry::builtin().with_format(DiagonalFormat);
     let value_type = |format: &str, attributes: &[(&str, Value)], components| {
-        let attributes: Map = attributes.iter().cloned().collect();
+        let attributes: Attributes = attributes.iter().cloned().collect();
         let signature = Signature { shape: &[2, 2], attributes: &attributes, components };
         registry.value_type(format, &signature)
     };
@@ -185,7 +185,7 @@ fn a_format_with_the_required_methods_only_has_no_dense_value() {
     let format = registry.format("acme.opaque/1").unwrap();
     let parts = Parts {
         shape: Cow::Borrowed(&[3]),
-        attributes: Cow::Owned(Map::new()),
+        attributes: Cow::Owned(Attributes::new()),
         elements: vec![("data".into(), Elements::from(&[1u8, 2, 3]))],
     };
     let signature = parts.signature();
@@ -203,7 +203,7 @@ fn a_format_with_the_required_methods_only_has_no_dense_value() {
     let words = "the format \"acme.opaque/1\" has no dense value";
     assert_eq!((error.code(), &error.to_string()[..]), ("unsupported", words));
     // The object of an unknown format passes.
-    let nothing = Signature { shape: &[], attributes: &Map::new(), components: vec![] };
+    let nothing = Signature { shape: &[], attributes: &Attributes::new(), components: vec![] };
     assert!(registry.check_strict("acme.opaque/1", &nothing).is_err());
     registry.check_strict("acme.opaque/2", &nothing).unwrap();
 }
@@ -271,7 +271,7 @@ fn checks_read_only_indices_and_dense_values_drop_only_parameters() {
 #[test]
 fn a_value_is_made_of_the_roles_of_its_format_and_of_no_others() {
     let registry = Registry::builtin().with_format(Opaque);
-    let attributes = Map::from([("dtype", "bf16")]);
+    let attributes = Attributes::from([("dtype", "bf16")]);
     let signature = Signature { shape: &[], attributes: &attributes, components: vec![] };
     for (id, roles) in [
         ("dense", &["data"][..]),

@@ -9,7 +9,7 @@ use zt_formats::{
     ComponentSignature, Elements, F8E8M0Fnu, ObjectFormat, Packed, PackedFormat, PackedType,
     Places, Registry, Scalar, Signature, Slice, ToObject,
 };
-use zt_manifest::{DType, Map};
+use zt_manifest::{Attributes, DType};
 
 /// See `data/README.md`.
 const TABLE: &str = include_str!("data/packed.txt");
@@ -177,7 +177,7 @@ fn rows_are_cut_where_a_byte_ends() {
 
 /// The code of the error about `data`, if there is one.
 fn fault(packed: PackedType, shape: &[u64], data: &[(DType, Option<&str>, u64)]) -> Option<String> {
-    let attributes = Map::new();
+    let attributes = Attributes::new();
     let components = data.iter().map(|(dtype, logical_type, byte_len)| ComponentSignature {
         role: "data",
         dtype: Some(*dtype),

@@ -7,7 +7,7 @@ use zt_formats::{
     ComponentSignature, Elements, Error, F8E4M3Fn, F8E5M2, Packing, Quantization, Quantized4Bit,
     QuantizedGroup, Registry, Signature, ToObject, View,
 };
-use zt_manifest::{DType, Map};
+use zt_manifest::{Attributes, DType};
 
 /// Sixteen values of 3 bits, five in each word of 16 bits. The last word has one.
 fn group() -> QuantizedGroup<'static> {
@@ -57,7 +57,7 @@ fn four_bit(
     };
     let signature = Signature {
         shape: &[3, 4],
-        attributes: &Map::new(),
+        attributes: &Attributes::new(),
         components: vec![
             component("data", data, None),
             component("scale", Some(scale.0), scale.1),

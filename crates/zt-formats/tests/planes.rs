@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use zt_formats::{
     Complex, Dense, Elements, Parts, PlaneCodec, Planes, Registry, ToObject, View, bf16, f16,
 };
-use zt_manifest::{DType, Map, Value};
+use zt_manifest::{Attributes, DType, Value};
 
 const FORMAT: &str = "zt.planes/1";
 
@@ -162,7 +162,7 @@ fn attributes_hold_a_floating_type() {
     }
     assert_eq!(refusal(with_attribute("type", 1u64)), attribute);
     let mut parts = example();
-    parts.attributes = Cow::Owned(Map::new());
+    parts.attributes = Cow::Owned(Attributes::new());
     assert_eq!(refusal(parts), attribute);
 
     Planes::from_parts(with_attribute("type", "f32")).unwrap();

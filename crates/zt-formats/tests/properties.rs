@@ -13,7 +13,7 @@ use zt_formats::{
     Quantization, Quantized4Bit, QuantizedGroup, Registry, ToObject, View, ZeroKind, bf16,
     element_count, f16,
 };
-use zt_manifest::{DType, Map, Value};
+use zt_manifest::{Attributes, DType, Value};
 
 /// Elements that hash and compare by their bytes, so that a NaN equals itself.
 fn bytes_of<'a>(elements: &'a Elements<'_>) -> (DType, Option<&'a str>, &'a [u8]) {
@@ -288,7 +288,7 @@ fn numbers() -> impl Strategy<Value = u64> {
     prop_oneof![8 => 0u64..6, 1 => any::<u64>(), 1 => (0u32..64).prop_map(|bit| 1 << bit)]
 }
 
-fn attributes() -> impl Strategy<Value = Map> {
+fn attributes() -> impl Strategy<Value = Attributes> {
     let value = prop_oneof![
         numbers().prop_map(Value::from),
         any::<bool>().prop_map(Value::from),
@@ -312,7 +312,7 @@ fn attributes() -> impl Strategy<Value = Map> {
     let dtypes = prop::sample::select(vec!["f64", "f32", "f16", "bf16"]);
     let odd = prop::collection::vec((prop::sample::select(names), value), 0..4);
     (usual, numbers(), dtypes, odd).prop_map(|(usual, group_size, dtype, odd)| {
-        let mut map = Map::new();
+        let mut map = Attributes::new();
         map.insert("dtype", dtype);
         if let Some(packing) = usual {
             map.insert("bits", 4u64);
@@ -328,7 +328,7 @@ trait ExtendWith {
     fn extend_with(&mut self, pairs: Vec<(&'static str, Value)>);
 }
 
-impl ExtendWith for Map {
+impl ExtendWith for Attributes {
     fn extend_with(&mut self, pairs: Vec<(&'static str, Value)>) {
         for (name, value) in pairs {
             self.insert(name, value);

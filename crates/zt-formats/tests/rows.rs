@@ -4,10 +4,10 @@
 #![allow(clippy::unwrap_used)]
 
 use zt_formats::{ComponentSignature, Registry, Signature};
-use zt_manifest::{DType, Map, Value};
+use zt_manifest::{Attributes, DType, Value};
 
 /// Four-bit values in groups of `group_size`, eight in a word.
-fn attributes(group_size: u64) -> Map {
+fn attributes(group_size: u64) -> Attributes {
     let attributes = [
         ("bits", Value::from(4u64)),
         ("group_size", Value::from(group_size)),
@@ -19,7 +19,7 @@ fn attributes(group_size: u64) -> Map {
 /// The row unit of `quantized_group`, and the length of its words.
 fn rows(
     shape: &[u64],
-    attributes: &Map,
+    attributes: &Attributes,
     logical_types: [Option<&str>; 2],
 ) -> (Option<u64>, Option<u64>) {
     let [packed, scales] = logical_types;

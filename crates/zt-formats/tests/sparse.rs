@@ -4,10 +4,10 @@
 #![allow(clippy::unwrap_used)]
 
 use zt_formats::{
-    Complex, ComponentSignature, Coo, Csr, Elements, Error, IndexBound, ObjectFormat, Parts,
-    Registry, Signature, ToObject, View, Violation, indices,
+    Complex, ComponentSignature, Coo, Csr, Elements, Error, FormatViolation, IndexBound,
+    ObjectFormat, Parts, Registry, Signature, ToObject, View, indices,
 };
-use zt_manifest::{DType, Map, Value};
+use zt_manifest::{Attributes, DType, Value};
 
 fn csr(shape: [u64; 2], values: &[f32], indices: &[u64], indptr: &[u64]) -> Result<(), Error> {
     Csr::new(shape, values, indices, indptr).map(drop)
@@ -28,7 +28,7 @@ fn on(code: &'static str, role: &str) -> (&'static str, Option<String>) {
 }
 
 fn index_fault(position: u64, value: i128, bound: IndexBound, role: &'static str) -> Error {
-    Violation::IndexValue { position, value, bound }.of(role)
+    FormatViolation::IndexValue { position, value, bound }.of(role)
 }
 
 /// The parts of [[0, 5, 0], [7, 0, 8]].
@@ -218,7 +218,7 @@ fn a_view_keeps_whether_it_is_coalesced_and_nothing_else() {
         assert_eq!(coo.is_coalesced(), None);
         let mut parts = coo.to_object().unwrap().into_parts();
         let said = is_coalesced.map(|is| ("is_coalesced", Value::from(is)));
-        let kept: Map = said.into_iter().collect();
+        let kept: Attributes = said.into_iter().collect();
         let mut attributes = kept.clone();
         attributes.insert("note", "kept by the tensor");
         parts.attributes = std::borrow::Cow::Owned(attributes);
@@ -349,7 +349,7 @@ fn a_role_that_the_format_does_not_know_has_no_length() {
         ("group_size", Value::from(8u64)),
         ("packing", Value::from("8_per_u32")),
     ];
-    let attributes: Map = attributes.into_iter().collect();
+    let attributes: Attributes = attributes.into_iter().collect();
     for (format, roles) in [
         ("sparse_csr", &["values", "indices", "indptr"][..]),
         ("sparse_coo", &["values", "coords"]),
@@ -380,7 +380,7 @@ fn a_number_of_coordinates_that_overflows_is_a_mismatch() {
         };
         let signature = Signature {
             shape: &[3, 4],
-            attributes: &Map::new(),
+            attributes: &Attributes::new(),
             components: vec![
                 component("values", DType::U8, Some(1 << 63)),
                 component("coords", DType::U64, coords_len),

@@ -7,7 +7,7 @@ use zt_formats::{
     Buffer, Bytes, Dense, Elements, Error, NewObject, ObjectFormat, Parts, Registry, Result,
     ToObject, Unsupported,
 };
-use zt_manifest::{ByteOrder, DType, Map, Text};
+use zt_manifest::{Attributes, ByteOrder, DType, Text};
 
 use crate::format::{BYTE_ORDER, BlockFormat, DATA, byte_order};
 use crate::types::BlockType;
@@ -48,7 +48,7 @@ impl<'a> Blocks<'a> {
         let elements = Elements::new(DType::U8, bytes);
         let parts = Parts {
             shape: Cow::Owned(shape.into()),
-            attributes: Cow::Owned(Map::new()),
+            attributes: Cow::Owned(Attributes::new()),
             elements: vec![(Text::Borrowed(DATA), elements)],
         };
         Self::from_parts(block_type, parts)

@@ -4,7 +4,7 @@
 use zt_formats::{
     Dense, ObjectFormat, Parts, Registry, Result, Signature, SizeMismatch, attribute,
 };
-use zt_manifest::{ByteOrder, DType, Map, Text};
+use zt_manifest::{Attributes, ByteOrder, DType, Text};
 
 use crate::blocks::Blocks;
 use crate::types::BlockType;
@@ -98,7 +98,7 @@ impl BlockFormat {
 }
 
 /// The byte order of the blocks' fields.
-pub(super) fn byte_order(attributes: &Map) -> Result<ByteOrder> {
+pub(super) fn byte_order(attributes: &Attributes) -> Result<ByteOrder> {
     match attribute::text(attributes, BYTE_ORDER)? {
         None | Some("little") => Ok(ByteOrder::Little),
         Some("big") => Ok(ByteOrder::Big),

@@ -6,11 +6,11 @@
 use std::borrow::Cow;
 
 use zt_formats::{
-    Elements, Error, F8E4M3Fn, ObjectFormat, Parts, Registry, SizeMismatch, ToObject, Unsupported,
-    Violation,
+    Elements, Error, F8E4M3Fn, FormatViolation, ObjectFormat, Parts, Registry, SizeMismatch,
+    ToObject, Unsupported,
 };
 use zt_ggml::{BLOCK_TYPES, BlockFormat, BlockType, Blocks};
-use zt_manifest::{ByteOrder, DType, Map, Text, Value};
+use zt_manifest::{Attributes, ByteOrder, DType, Text, Value};
 
 const TABLE: &str = include_str!("data/ggml.txt");
 const BLOCKS: u64 = 512;
@@ -130,7 +130,7 @@ fn big_endian_blocks_have_the_same_values_if_their_form_is_defined() {
     }
 }
 
-fn parts<'a>(shape: &'a [u64], attributes: Map, bytes: &'a [u8]) -> Parts<'a> {
+fn parts<'a>(shape: &'a [u64], attributes: Attributes, bytes: &'a [u8]) -> Parts<'a> {
     Parts {
         shape: Cow::Borrowed(shape),
         attributes: Cow::Owned(attributes),
@@ -138,7 +138,7 @@ fn parts<'a>(shape: &'a [u64], attributes: Map, bytes: &'a [u8]) -> Parts<'a> {
     }
 }
 
-fn violation(parts: &Parts<'_>) -> Violation {
+fn violation(parts: &Parts<'_>) -> FormatViolation {
     let format = BlockFormat(BlockType::from_format("gguf.q4_0/1").unwrap());
     match format.check(&parts.signature(), &Registry::builtin()) {
         Err(Error::Malformed { violation, .. }) => violation,
@@ -149,15 +149,15 @@ fn violation(parts: &Parts<'_>) -> Violation {
 #[test]
 fn every_row_is_whole_blocks() {
     let row = SizeMismatch::Row { len: 16, multiple: 32 };
-    assert_eq!(violation(&parts(&[2, 16], Map::new(), &[0; 18])), row.into());
+    assert_eq!(violation(&parts(&[2, 16], Attributes::new(), &[0; 18])), row.into());
     // A scalar is a row of one.
     let scalar = SizeMismatch::Row { len: 1, multiple: 32 };
-    assert_eq!(violation(&parts(&[], Map::new(), &[0; 18])), scalar.into());
+    assert_eq!(violation(&parts(&[], Attributes::new(), &[0; 18])), scalar.into());
     let bytes = SizeMismatch::Bytes { expected: 36, found: 18 };
-    assert_eq!(violation(&parts(&[2, 32], Map::new(), &[0; 18])), bytes.into());
+    assert_eq!(violation(&parts(&[2, 32], Attributes::new(), &[0; 18])), bytes.into());
     let shape = [1 << 62, 32];
     let overflow = SizeMismatch::Overflow { shape: shape.into() };
-    assert_eq!(violation(&parts(&shape, Map::new(), &[0; 18])), overflow.into());
+    assert_eq!(violation(&parts(&shape, Attributes::new(), &[0; 18])), overflow.into());
     let q4_0 = BlockType::from_format("gguf.q4_0/1").unwrap();
     let empty = Blocks::new(q4_0, [0, 32], &[][..]).unwrap();
     assert_eq!(empty.to_dense().unwrap().shape(), [0, 32]);
@@ -173,7 +173,7 @@ fn rows_are_whole_blocks_and_the_only_one_is_cut_between_them() {
         (&[2, 3, 32], 1, Some(108)),
         (&[3, 16], 1, None),
     ] {
-        let parts = parts(shape, Map::new(), &[]);
+        let parts = parts(shape, Attributes::new(), &[]);
         let signature = parts.signature();
         let len = |role| format.expected_len(role, &signature, &registry);
         assert_eq!((len("data"), len("other")), (byte_len, None), "{shape:?}");
@@ -216,15 +216,15 @@ fn the_byte_order_matters_except_for_blocks_of_bytes() {
 
 #[test]
 fn data_is_plain_bytes_and_the_byte_order_one_of_two() {
-    let mut typed = parts(&[32], Map::new(), &[0; 18]);
+    let mut typed = parts(&[32], Attributes::new(), &[0; 18]);
     typed.elements[0].1.dtype = DType::I8;
-    assert!(matches!(violation(&typed), Violation::DType { found: Some(DType::I8), .. }));
-    let mut logical = parts(&[32], Map::new(), &[0; 18]);
+    assert!(matches!(violation(&typed), FormatViolation::DType { found: Some(DType::I8), .. }));
+    let mut logical = parts(&[32], Attributes::new(), &[0; 18]);
     logical.elements[0].1.logical_type = Some("f8_e5m2".into());
-    assert!(matches!(violation(&logical), Violation::LogicalType { .. }));
-    let mut none = parts(&[32], Map::new(), &[0; 18]);
+    assert!(matches!(violation(&logical), FormatViolation::LogicalType { .. }));
+    let mut none = parts(&[32], Attributes::new(), &[0; 18]);
     none.elements.clear();
-    assert_eq!(violation(&none), Violation::MissingComponent);
+    assert_eq!(violation(&none), FormatViolation::MissingComponent);
     let wrong = [
         (Value::from("middle"), "is \"middle\", not little or big"),
         (Value::from(1u64), "is not a text"),

@@ -8,11 +8,11 @@ use std::borrow::Cow;
 use proptest::prelude::*;
 use zt_formats::{Elements, ObjectFormat, Parts, Registry};
 use zt_ggml::{BLOCK_TYPES, BlockFormat, BlockType, Blocks};
-use zt_manifest::{Map, Text, Value};
+use zt_manifest::{Attributes, Text, Value};
 
-fn attributes() -> impl Strategy<Value = Map> {
+fn attributes() -> impl Strategy<Value = Attributes> {
     prop_oneof![
-        3 => Just(Map::new()),
+        3 => Just(Attributes::new()),
         1 => Just([("byte_order", "big")].into()),
         1 => Just([("byte_order", Value::from(1u64))].into()),
     ]

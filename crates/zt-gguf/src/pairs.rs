@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use zt::{Attributes, Result, Value};
-use zt_foreign::{AttributeChange, Fault, Part};
+use zt_foreign::{AttributeChange, Fault, ShardPlace};
 
 use crate::value_type::ValueType;
 
@@ -61,7 +61,7 @@ fn forget_part(file: &mut Attributes) -> Option<Vec<Value>> {
 
 /// The attributes of a file of a set: the reverse of [`merge`]. The first file has those of the set, as
 /// `gguf-split` writes it.
-pub(super) fn of_part(set: Option<Attributes>, part: Part) -> Attributes {
+pub(super) fn of_part(set: Option<Attributes>, part: ShardPlace) -> Attributes {
     let mut file = set.filter(|_| part.no == 0).unwrap_or_default();
     let mut types = forget_part(&mut file).unwrap_or_default();
     let pairs = [

@@ -6,7 +6,7 @@ use zt_foreign::{AttributeChange, FileKind, FileWriter, Input, Opening, Probe};
 
 use crate::header::{MAGIC, Tensor};
 use crate::pairs::{self, TYPES};
-use crate::set::{self, Part, Set};
+use crate::set::{self, Set, SetPart};
 use crate::tensor_type::TensorType;
 
 /// The kind of GGUF files, of llama.cpp and other users of ggml.
@@ -49,7 +49,7 @@ impl FileKind for Gguf {
     fn open(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
         let mut builder = opening.builder(GGUF);
         let may_be_cut = opening.options.truncated;
-        let set = match Set::open(Part::read(source)?, opening)? {
+        let set = match Set::open(SetPart::read(source)?, opening)? {
             Ok(set) => set,
             Err(alone) => {
                 if let Some(warning) = set::warning(&alone) {
@@ -73,7 +73,7 @@ impl FileKind for Gguf {
 }
 
 /// Adds the tensors of a file. Returns its pairs.
-fn add(builder: &mut FileBuilder, part: Part, may_be_cut: bool) -> Option<Attributes> {
+fn add(builder: &mut FileBuilder, part: SetPart, may_be_cut: bool) -> Option<Attributes> {
     let found = part.source.byte_len();
     let ends = part.header.tensors.iter().map(|tensor| tensor.span.end());
     let end = ends.max().filter(|end| may_be_cut && *end > found);

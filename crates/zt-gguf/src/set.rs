@@ -19,17 +19,17 @@ use crate::pairs::{self, SPLIT_COUNT, SPLIT_NO, SPLIT_TENSORS};
 use crate::violation::Violation;
 
 /// A file, with its pairs as attributes.
-pub(super) struct Part {
+pub(super) struct SetPart {
     pub(super) source: Box<dyn Source>,
     pub(super) header: Header,
     pub(super) attributes: Option<Attributes>,
 }
 
-impl Part {
+impl SetPart {
     pub(super) fn read(source: Box<dyn Source>) -> Result<Self> {
         let mut header = Header::read(&source)?;
         let attributes = std::mem::take(&mut header.metadata).into_attributes();
-        Ok(Part { source, header, attributes })
+        Ok(SetPart { source, header, attributes })
     }
 
     /// The number of files of its set; `None` for a file that is whole.
@@ -44,7 +44,7 @@ impl Part {
 
 /// All parts of a set, in order.
 pub(super) struct Set {
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<SetPart>,
     /// The pairs of the first part, and those that it lacks.
     pub(super) attributes: Attributes,
     pub(super) warnings: Vec<Warning>,
@@ -61,9 +61,9 @@ impl Set {
     /// Code `path` for a part that is missing or not opened; `header` for one that is of another set, or if
     /// there are more or fewer tensors than `split.tensors.count`; as [`Header::read`].
     pub(super) fn open(
-        part: Part,
+        part: SetPart,
         opening: Opening<'_>,
-    ) -> Result<std::result::Result<Self, Part>> {
+    ) -> Result<std::result::Result<Self, SetPart>> {
         let (no, count) = (part.number(SPLIT_NO), part.count());
         let (Some(path), Some(no), Some(count)) = (opening.path, no, count) else {
             return Ok(Err(part));
@@ -111,7 +111,7 @@ fn other(
     from: &Path,
     name: String,
     (no, count): (u64, u64),
-) -> Result<Part> {
+) -> Result<SetPart> {
     let (source, path) = neighbours.open(Some(from), &name).map_err(|refusal| match refusal {
         Refusal::Failed(error) => error,
         Refusal::Location(why) => Violation::PartPath { name: name.clone(), why }.into(),
@@ -124,7 +124,7 @@ fn other(
             }
         }
     })?;
-    let part = Part::read(source).map_err(|error| error.with_path(&path))?;
+    let part = SetPart::read(source).map_err(|error| error.with_path(&path))?;
     if part.number(SPLIT_NO) != Some(no) || part.count() != Some(count) {
         return Err(Violation::OtherSet { name }.into());
     }
@@ -132,7 +132,7 @@ fn other(
 }
 
 /// Takes the pairs of all parts. The first value of each key is kept.
-fn joined(parts: &mut [Part], stem: &str) -> (Attributes, Vec<Warning>) {
+fn joined(parts: &mut [SetPart], stem: &str) -> (Attributes, Vec<Warning>) {
     let pairs = parts.iter_mut().map(|part| part.attributes.take());
     let mut pairs: Vec<Attributes> = pairs.map(Option::unwrap_or_default).collect();
     pairs::merge(&mut pairs);
@@ -160,7 +160,7 @@ fn joined(parts: &mut [Part], stem: &str) -> (Attributes, Vec<Warning>) {
 }
 
 /// Whether this file is one of a set that is not opened.
-pub(super) fn warning(part: &Part) -> Option<Warning> {
+pub(super) fn warning(part: &SetPart) -> Option<Warning> {
     let count = part.count()?;
     let number = part.number(SPLIT_NO).map(|no| no.saturating_add(1));
     let named = number.map(|number| format!("; its name must end with {}", ending(number, count)));

@@ -7,7 +7,7 @@ use zt::formats::element_count;
 use zt::ggml::BlockType;
 use zt::{Attributes, ByteOrder, Error, Progress, Result, Warning};
 use zt_foreign::{
-    Fault, FileWriter, Incoming, Job, Loss, Merged, Outgoing, Overflow, Part, SetForm, Sink,
+    Fault, FileWriter, Incoming, Job, Loss, Merged, Outgoing, Overflow, SetForm, ShardPlace, Sink,
 };
 
 use crate::header::{MAGIC, RANK_MAX};
@@ -63,7 +63,11 @@ impl FileWriter for Gguf {
         Some(SetForm::Numbered)
     }
 
-    fn part_attributes(&self, set: Option<Attributes>, part: Part) -> Result<Option<Attributes>> {
+    fn part_attributes(
+        &self,
+        set: Option<Attributes>,
+        part: ShardPlace,
+    ) -> Result<Option<Attributes>> {
         let (count, limit) = (part.count, PARTS_MAX);
         if count > limit {
             let (target, loss) = (GGUF, Loss::Parts { count, limit });

@@ -2,9 +2,9 @@
 
 use zt_container::{Layout, Limits};
 
+use crate::attributes::Attributes;
 use crate::cbor::{Cursor, Flaw, Head, Scanner, text_at};
 use crate::error::{Error, LimitExceeded, Result, abridged};
-use crate::map::Map;
 use crate::names::Names;
 use crate::object::Object;
 use crate::plain;
@@ -109,7 +109,7 @@ impl<B: AsRef<[u8]>> Index<B> {
     /// # Errors
     ///
     /// `allocation` if there is no memory for them: up to 32 bytes for each encoded byte.
-    pub fn attributes(&self) -> Result<Option<Map>> {
+    pub fn attributes(&self) -> Result<Option<Attributes>> {
         let Some(at) = self.attributes else {
             return Ok(None);
         };
@@ -129,15 +129,15 @@ impl<B: AsRef<[u8]>> Index<B> {
     /// # Errors
     ///
     /// As [`Index::attributes`].
-    pub fn extra(&self) -> Result<Map> {
+    pub fn extra(&self) -> Result<Attributes> {
         let bytes = self.cbor.as_ref();
         self.unknown(bytes).map_err(|flaw| flaw.into_error(bytes))
     }
 
-    fn unknown(&self, bytes: &[u8]) -> Result<Map, Flaw> {
+    fn unknown(&self, bytes: &[u8]) -> Result<Attributes, Flaw> {
         let mut cursor = Cursor::new(bytes);
         let Head::Map(mut left) = cursor.head()? else {
-            return Ok(Map::new());
+            return Ok(Attributes::new());
         };
         let mut pairs: Vec<(Value, Value)> = Vec::new();
         while cursor.more(&mut left) {

@@ -75,6 +75,7 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
+mod attributes;
 #[cfg(feature = "serde")]
 mod bridge;
 mod cbor;
@@ -84,7 +85,6 @@ mod index;
 mod list;
 mod manifest;
 mod manifest_encoder;
-mod map;
 mod names;
 mod object;
 mod plain;
@@ -96,6 +96,7 @@ mod value;
 mod version;
 mod warning;
 
+pub use attributes::Attributes;
 pub use cbor::{MAX_KEY_LEN, MAX_NESTING};
 pub use dtype::DType;
 pub use error::{Error, LimitExceeded, Misuse, Result, Rule};
@@ -103,7 +104,6 @@ pub use index::Index;
 pub use list::{List, ListBuilder};
 pub use manifest::Manifest;
 pub use manifest_encoder::{EncodedManifest, EncodedObject, ManifestEncoder};
-pub use map::Map;
 pub use object::{ByteOrder, Component, Object, check_attributes_len, check_component_count};
 pub use raw::{Fault, RawComponent, RawObject};
 pub use text::Text;

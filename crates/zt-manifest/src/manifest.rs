@@ -1,8 +1,8 @@
 //! A manifest in memory, for writers and editors.
 
+use crate::attributes::Attributes;
 use crate::error::Result;
 use crate::manifest_encoder::ManifestEncoder;
-use crate::map::Map;
 use crate::object::Object;
 
 /// A whole manifest, owned and decoded.
@@ -11,11 +11,11 @@ use crate::object::Object;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Manifest {
     /// Attributes of the file. `None` and an empty map are kept apart.
-    pub attributes: Option<Map>,
+    pub attributes: Option<Attributes>,
     /// Objects and their names. The file has its own order.
     pub objects: Vec<(String, Object)>,
     /// Fields of the root that this crate does not know.
-    pub extra: Map,
+    pub extra: Attributes,
 }
 
 impl Manifest {

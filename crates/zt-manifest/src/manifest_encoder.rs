@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 
 use zt_container::{Encoding, Layout, Limits, Span, repeated};
 
+use crate::attributes::Attributes;
 use crate::cbor::{Encoder, Head, Pairs};
 use crate::error::{Error, Misuse, Result};
-use crate::map::Map;
 use crate::object::{ByteOrder, Component, Object, check_attributes_len, check_component_count};
 use crate::schema::{self, COMPONENT_KEYS, OBJECT_KEYS, ROOT_KEYS};
 use crate::text::Text;
@@ -109,8 +109,8 @@ impl ManifestEncoder {
     pub fn finish<O: Borrow<EncodedObject>>(
         &self,
         objects: impl IntoIterator<Item = O>,
-        attributes: Option<&Map>,
-        extra: &Map,
+        attributes: Option<&Attributes>,
+        extra: &Attributes,
     ) -> Result<EncodedManifest<'_>> {
         // Encoded, shorter names come first. Names of one length are often in order already.
         let mut lengths: BTreeMap<usize, Vec<O>> = BTreeMap::new();
@@ -305,7 +305,7 @@ fn write_component(
 fn end_fields(
     encoder: &mut Encoder,
     fields: Pairs,
-    extra: &Map,
+    extra: &Attributes,
     reserved: &[&str],
     depth: usize,
 ) -> Result<(), Misuse> {
@@ -319,7 +319,7 @@ fn end_fields(
     Ok(())
 }
 
-fn check_extra(extra: &Map, reserved: &[&str]) -> Result<(), Misuse> {
+fn check_extra(extra: &Attributes, reserved: &[&str]) -> Result<(), Misuse> {
     let mut keys = extra.iter().filter_map(|(key, _)| key.as_str());
     match keys.find(|key| reserved.contains(key)) {
         Some(key) => Err(Misuse::ReservedKey(key.to_owned())),

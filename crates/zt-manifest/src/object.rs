@@ -2,9 +2,9 @@
 
 use zt_container::{Blob, Limits};
 
+use crate::attributes::Attributes;
 use crate::dtype::DType;
 use crate::error::{LimitExceeded, Result};
-use crate::map::Map;
 use crate::text::Text;
 use crate::value::Value;
 
@@ -33,7 +33,7 @@ pub struct Component {
     /// Where the bytes are and how they are stored.
     pub blob: Blob,
     /// Fields that this crate does not know; a rewrite keeps them.
-    pub extra: Map,
+    pub extra: Attributes,
 }
 
 impl Component {
@@ -44,7 +44,7 @@ impl Component {
             logical_type: None,
             byte_order: ByteOrder::Little,
             blob,
-            extra: Map::new(),
+            extra: Attributes::new(),
         }
     }
 }
@@ -60,11 +60,11 @@ pub struct Object {
     /// The layout, such as `dense`. Any text: formats are an open set.
     pub format: Text,
     /// Parameters of the format, and any others. A rewrite keeps `None` and an empty map apart.
-    pub attributes: Option<Map>,
+    pub attributes: Option<Attributes>,
     /// By role, in the order of the file. Roles are unique.
     pub components: Vec<(Text, Component)>,
     /// Fields that this crate does not know; a rewrite keeps them.
-    pub extra: Map,
+    pub extra: Attributes,
 }
 
 impl Object {
@@ -75,7 +75,7 @@ impl Object {
             format: format.into(),
             attributes: None,
             components: Vec::new(),
-            extra: Map::new(),
+            extra: Attributes::new(),
         }
     }
 
@@ -96,8 +96,8 @@ impl Object {
     }
 
     /// The attributes; an empty map if there are none.
-    pub fn attributes(&self) -> &Map {
-        static EMPTY: Map = Map::new();
+    pub fn attributes(&self) -> &Attributes {
+        static EMPTY: Attributes = Attributes::new();
         self.attributes.as_ref().unwrap_or(&EMPTY)
     }
 

@@ -5,9 +5,9 @@
 
 use zt_container::{Blob, Digest, Encoding, Limits, Span, check_declared};
 
+use crate::attributes::Attributes;
 use crate::cbor::{Cursor, Head};
 use crate::dtype::DType;
-use crate::map::Map;
 use crate::object::{Component, Object};
 use crate::schema::CHUNKS;
 use crate::text::{Text, intern};
@@ -42,7 +42,7 @@ pub(crate) fn object(
         format: format?,
         attributes: None,
         components: components?,
-        extra: Map::new(),
+        extra: Attributes::new(),
     })
 }
 

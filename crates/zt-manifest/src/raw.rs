@@ -1,7 +1,7 @@
 //! The map of an object before it is validated.
 
+use crate::attributes::Attributes;
 use crate::error::Error;
-use crate::map::Map;
 use crate::object::ByteOrder;
 use crate::text::Text;
 use crate::value::Value;
@@ -17,11 +17,11 @@ pub struct RawObject {
     /// The layout.
     pub format: Option<Text>,
     /// Attributes; `None` if the file has `null`.
-    pub attributes: Option<Map>,
+    pub attributes: Option<Attributes>,
     /// By role, in the order of the file.
     pub components: Vec<(Text, RawComponent)>,
     /// Fields that this crate does not know.
-    pub extra: Map,
+    pub extra: Attributes,
     /// `dtype` of the object as a whole. Spec: 1.0 §4.2.
     pub(crate) dtype: Option<Text>,
     /// The offset of the map in the manifest.
@@ -53,7 +53,7 @@ pub struct RawComponent {
     /// Byte order of the elements.
     pub byte_order: ByteOrder,
     /// Fields that this crate does not know.
-    pub extra: Map,
+    pub extra: Attributes,
     /// The offset of the map in the manifest.
     pub(crate) at: Option<u64>,
 }

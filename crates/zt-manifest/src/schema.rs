@@ -5,9 +5,9 @@ use std::borrow::Cow;
 
 use zt_container::{Layout, Limits};
 
+use crate::attributes::Attributes;
 use crate::cbor::{Cursor, Flaw, Head};
 use crate::error::{Error, LimitExceeded};
-use crate::map::Map;
 use crate::object::ByteOrder;
 use crate::raw::{RawComponent, RawObject};
 use crate::text::{Text, intern};
@@ -67,11 +67,15 @@ pub(crate) fn describe(mut cursor: Cursor<'_>) -> &'static str {
 
 /// Unknown fields, for a rewrite as 1.2. A key that is unknown in its own layout, and that 1.2 defines,
 /// gets the layout as a prefix: `format` of a 0.1 tensor becomes `0.1.format`.
-pub(crate) fn extra(mut pairs: Vec<(Value, Value)>, reserved: &[&str], layout: Layout) -> Map {
+pub(crate) fn extra(
+    mut pairs: Vec<(Value, Value)>,
+    reserved: &[&str],
+    layout: Layout,
+) -> Attributes {
     let prefix = match layout {
         Layout::V0_1 => "0.1.",
         Layout::V1_0 => "1.0.",
-        _ => return Map::from_unique(pairs),
+        _ => return Attributes::from_unique(pairs),
     };
     for key in reserved {
         let place_of = |key: &str| {
@@ -87,7 +91,7 @@ pub(crate) fn extra(mut pairs: Vec<(Value, Value)>, reserved: &[&str], layout: L
             *name = Value::Text(renamed);
         }
     }
-    Map::from_unique(pairs)
+    Attributes::from_unique(pairs)
 }
 
 struct Reader<'a> {
@@ -316,7 +320,7 @@ impl<'a> Reader<'a> {
         Ok(Some(shape))
     }
 
-    fn attributes(&mut self) -> Result<Option<Map>, Flaw> {
+    fn attributes(&mut self) -> Result<Option<Attributes>, Flaw> {
         let start = self.cursor;
         match start.peek_head()? {
             Head::Map(_) => match self.value()? {

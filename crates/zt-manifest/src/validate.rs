@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use zt_container::{Blob, Chunks, Digest, Encoding, Layout, Limits, Span, Violation};
+use zt_container::{Blob, Chunks, Digest, Encoding, FramingViolation, Layout, Limits, Span};
 
 use crate::dtype::DType;
 use crate::error::{Error, Result, abridged};
@@ -149,7 +149,7 @@ impl Judge<'_> {
     /// Checks the region before the grid: for a blob outside the region, the grid does not matter.
     fn span(&self, offset: u64, byte_len: u64, warnings: &mut Vec<Warning>) -> Result<Span> {
         let region = self.placement.data;
-        let violation = Violation::Bounds { offset, byte_len, region };
+        let violation = FramingViolation::Bounds { offset, byte_len, region };
         let span = match Span::new(offset, byte_len) {
             Some(span) if region.contains(span) => span,
             // An empty blob cannot overlap the header, and some writers put it at 0.
@@ -160,7 +160,7 @@ impl Judge<'_> {
             return Ok(span);
         }
         if self.placement.layout.requires_alignment() {
-            return Err(zt_container::Error::from(Violation::Alignment { offset }).into());
+            return Err(zt_container::Error::from(FramingViolation::Alignment { offset }).into());
         }
         warnings.push(Warning::Misaligned { role: self.role.to_owned(), offset });
         Ok(span)

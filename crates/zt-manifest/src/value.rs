@@ -1,7 +1,7 @@
 //! Values of attributes: every value of CBOR.
 
+use crate::attributes::Attributes;
 use crate::list::List;
-use crate::map::Map;
 
 /// One CBOR data item, owned: the value of an attribute or of an unknown field.
 ///
@@ -24,7 +24,7 @@ pub enum Value {
     /// A list.
     Array(List),
     /// A map.
-    Map(Map),
+    Map(Attributes),
     /// A tagged value.
     Tag(u64, Box<Value>),
     /// A truth value.
@@ -66,7 +66,7 @@ contents! {
     /// The number, if this is a float. Integers are not converted, because not all of them fit.
     as_f64: Float(value) => f64 = *value;
     /// The map, if this is one.
-    as_map: Map(map) => &Map = map;
+    as_map: Map(map) => &Attributes = map;
 }
 
 impl Value {
@@ -103,7 +103,11 @@ impl Value {
     }
 
     /// Whether both are equal; `maps` compares the maps within them.
-    pub(crate) fn is_equal(&self, other: &Value, maps: fn(&Map, &Map) -> bool) -> bool {
+    pub(crate) fn is_equal(
+        &self,
+        other: &Value,
+        maps: fn(&Attributes, &Attributes) -> bool,
+    ) -> bool {
         match (self, other) {
             (Value::Unsigned(a), Value::Unsigned(b)) | (Value::Negative(a), Value::Negative(b)) => {
                 a == b
@@ -130,7 +134,7 @@ impl Value {
 
 impl PartialEq for Value {
     fn eq(&self, other: &Self) -> bool {
-        self.is_equal(other, Map::eq)
+        self.is_equal(other, Attributes::eq)
     }
 }
 
@@ -168,7 +172,7 @@ from! {
     Vec<u8> => |value| Value::Bytes(value),
     Vec<Value> => |value| Value::array(value),
     List => |value| Value::Array(value),
-    Map => |value| Value::Map(value),
+    Attributes => |value| Value::Map(value),
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ mod common;
 
 use ciborium::{Value as Cbor, cbor};
 use common::{component, encode, manifest, object, parse, refused, with, without};
-use zt_manifest::{Error, Index, Layout, Limits, Map, Rule, Value, Warning};
+use zt_manifest::{Attributes, Error, Index, Layout, Limits, Rule, Value, Warning};
 
 fn root() -> Cbor {
     cbor!({"version" => "1.2.0", "objects" => {}}).unwrap()
@@ -141,10 +141,10 @@ fn keeps_what_it_does_not_know() {
         pairs.push((cbor!({"map" => "as key"}).unwrap(), Cbor::Bytes(vec![1])));
     }
     let index = parse(encode(&strange), Layout::V1_1).unwrap();
-    assert_eq!(index.attributes().unwrap(), Some(Map::from([("k", 1.5)])));
+    assert_eq!(index.attributes().unwrap(), Some(Attributes::from([("k", 1.5)])));
     let extra = index.extra().unwrap();
     let keys: Vec<_> = extra.iter().map(|(key, _)| key.clone()).collect();
-    let key = Value::from(Map::from([("map", "as key")]));
+    let key = Value::from(Attributes::from([("map", "as key")]));
     let expected = ["tensors".into(), "generator".into(), Value::Unsigned(7), key];
     assert_eq!(keys, expected);
     assert_eq!(extra.get("generator"), Some(&"test".into()));
@@ -157,7 +157,7 @@ fn null_attributes_are_none_and_empty_ones_are_empty() {
         index.attributes().unwrap()
     };
     assert_eq!(attributes(Cbor::Null), None);
-    assert_eq!(attributes(Cbor::Map(vec![])), Some(Map::new()));
+    assert_eq!(attributes(Cbor::Map(vec![])), Some(Attributes::new()));
 }
 
 #[test]

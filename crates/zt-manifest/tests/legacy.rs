@@ -10,7 +10,7 @@ mod common;
 
 use ciborium::{Value as Cbor, cbor};
 use common::{encode, parse, refused, validated, with, without};
-use zt_manifest::{ByteOrder, DType, Layout, Map, Object, Value, Warning};
+use zt_manifest::{Attributes, ByteOrder, DType, Layout, Object, Value, Warning};
 
 /// A tensor of 0.1, in its writers' field order.
 fn tensor() -> Cbor {
@@ -35,11 +35,11 @@ fn reads_the_bytes_of_a_real_0_1_manifest() {
     let index = parse(&bytes, Layout::V0_1).unwrap();
     assert!(index.version().is_none());
     assert_eq!(index.attributes().unwrap(), None);
-    assert_eq!(index.extra().unwrap(), Map::new());
+    assert_eq!(index.extra().unwrap(), Attributes::new());
     let (object, warnings) = validated(&bytes, Layout::V0_1).unwrap();
     assert_eq!((&object.shape[..], &object.format[..]), (&[2, 2][..], "dense"));
     assert_eq!(object.component("data").unwrap().dtype, Some(DType::F32));
-    let extra = Map::from([("layer", 7u64.into()), ("note", Value::from("hello"))]);
+    let extra = Attributes::from([("layer", 7u64.into()), ("note", Value::from("hello"))]);
     assert_eq!((object.extra, warnings), (extra, vec![]));
 }
 
@@ -130,7 +130,7 @@ fn keys_of_a_1_0_component_that_1_2_added_mean_nothing_and_are_kept() {
     assert_eq!(data.dtype, Some(DType::F64), "the object's");
     assert_eq!(data.logical_type, None);
     assert_eq!(data.blob.decoded_len, Some(8), "the length of raw bytes");
-    let expected = Map::from([
+    let expected = Attributes::from([
         ("1.0.dtype", Value::from("f32")),
         ("1.0.type", Value::from("f8_e5m2")),
         ("1.0.uncompressed_length", Value::from(80u64)),
@@ -166,8 +166,8 @@ fn a_1_0_tensor_has_the_dtype_of_its_values() {
     assert_eq!(dtype("mask"), None);
     assert_eq!(warnings, []);
     let index = parse(&bytes, Layout::V1_0).unwrap();
-    assert_eq!(index.attributes().unwrap(), Some(Map::new()));
-    let generator = Map::from([("generator", "zTensor-Rust v0.1.0")]);
+    assert_eq!(index.attributes().unwrap(), Some(Attributes::new()));
+    let generator = Attributes::from([("generator", "zTensor-Rust v0.1.0")]);
     assert_eq!(index.extra().unwrap(), generator);
 }
 

@@ -1,7 +1,7 @@
 //! Lists that are kept as they are encoded.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use zt_manifest::{List, ListBuilder, Map, Value};
+use zt_manifest::{Attributes, List, ListBuilder, Value};
 
 fn built(values: &[Value]) -> List {
     let mut builder = ListBuilder::default();
@@ -34,7 +34,7 @@ fn many(times: usize) -> Vec<Value> {
 #[test]
 fn a_long_list_has_the_values_that_were_added() {
     let with = |last: Value| [many(9), vec![last]].concat();
-    let map = Value::Map(Map::from_iter([("key", 1u64)]));
+    let map = Value::Map(Attributes::from_iter([("key", 1u64)]));
     for values in [
         Vec::new(),
         plain(),

@@ -7,8 +7,8 @@
 )]
 
 use zt_manifest::{
-    Blob, ByteOrder, Component, DType, Digest, EncodedObject, Encoding, Manifest, ManifestEncoder,
-    Map, Misuse, Object, Span, Value,
+    Attributes, Blob, ByteOrder, Component, DType, Digest, EncodedObject, Encoding, Manifest,
+    ManifestEncoder, Misuse, Object, Span, Value,
 };
 use zt_manifest::{Error, Fault, Index, Layout, Limits};
 
@@ -46,9 +46,9 @@ fn writes_these_bytes_for_ever() {
     zstd.logical_type = Some("f8_e5m2".into());
     zstd.extra.insert("x", 1.5);
     let mut first = Object::new([1000], "dense").with_component("data", zstd);
-    first.attributes = Some(Map::from([("b", 1u64), ("aa", 2), ("a", 3)]));
+    first.attributes = Some(Attributes::from([("b", 1u64), ("aa", 2), ("a", 3)]));
     let mut manifest = manifest(vec![("long", object()), ("w", first)]);
-    manifest.attributes = Some(Map::new());
+    manifest.attributes = Some(Attributes::new());
     let expected = [
         &b"\xA3\x67objects\xA2"[..],
         b"\x61w\xA4\x65shape\x81\x19\x03\xE8\x66format\x65dense",
@@ -65,7 +65,7 @@ fn writes_these_bytes_for_ever() {
     assert_eq!(bytes.escape_ascii().to_string(), expected.escape_ascii().to_string());
     // Neither the order of objects nor the order of keys is written.
     manifest.objects.reverse();
-    let attributes = Map::from([("aa", 2u64), ("a", 3), ("b", 1)]);
+    let attributes = Attributes::from([("aa", 2u64), ("a", 3), ("b", 1)]);
     manifest.objects[0].1.attributes = Some(attributes);
     assert_eq!(manifest.to_cbor().unwrap(), expected);
 }
@@ -99,7 +99,7 @@ fn refuses_what_a_reader_would_refuse() {
     let twice = with(object(), "data");
     let among_others = with(with(object(), "scales"), "data");
     let attribute = |value: Value| {
-        let attributes = Some(Map::from([("k", value)]));
+        let attributes = Some(Attributes::from([("k", value)]));
         Object { attributes, ..object() }
     };
     let legacy =
@@ -177,7 +177,7 @@ fn what_is_written_meets_the_readers_default_limits() {
             value = vec![value].into();
         }
         let mut manifest = manifest(vec![("w", object())]);
-        manifest.objects[0].1.attributes = Some(Map::from([("k", value)]));
+        manifest.objects[0].1.attributes = Some(Attributes::from([("k", value)]));
         manifest
     };
     // Root, objects, object and attributes are four of the 64.
@@ -194,7 +194,7 @@ fn no_more_attributes_are_written_than_readers_decode() {
     let with = |byte_len: usize| {
         let mut object = object();
         // A map of one pair, a key of one letter, a number below 24.
-        object.attributes = Some(Map::from([("k", 1u64)]));
+        object.attributes = Some(Attributes::from([("k", 1u64)]));
         object.extra.insert("x-unknown", bytes(1000));
         object.extra.insert(7u64, bytes(1000));
         let component = &mut object.components[0].1;
@@ -230,7 +230,7 @@ fn objects_that_follow_each_other_are_one_piece() {
         (&[], 0),
     ] {
         let objects = objects.iter().copied();
-        let manifest = encoder.finish(objects, None, &Map::new()).unwrap();
+        let manifest = encoder.finish(objects, None, &Attributes::new()).unwrap();
         // What is before the objects and what is behind them are pieces, too.
         assert_eq!(manifest.pieces().count(), pieces + 2);
     }
@@ -243,7 +243,7 @@ fn an_encoded_object_is_as_long_as_what_it_adds_without_its_name() {
     let renamed = encoder.rename(first, "another name");
     let byte_len = |objects: &[EncodedObject]| -> usize {
         let objects = objects.iter().copied();
-        let manifest = encoder.finish(objects, None, &Map::new()).unwrap();
+        let manifest = encoder.finish(objects, None, &Attributes::new()).unwrap();
         manifest.pieces().map(<[u8]>::len).sum()
     };
     for (object, name) in [(first, "a"), (named, "a name"), (renamed, "another name")] {
@@ -260,7 +260,7 @@ fn an_object_that_is_refused_leaves_nothing_behind() {
     refused.extra.insert("shape", 1u64);
     assert!(encoder.add("b", &refused).is_err());
     let second = encoder.add("c", &object()).unwrap();
-    let written = encoder.finish([first, second], None, &Map::new()).unwrap();
+    let written = encoder.finish([first, second], None, &Attributes::new()).unwrap();
     let pieces: Vec<&[u8]> = written.pieces().collect();
     assert_eq!(pieces.len(), 3, "the objects follow each other");
     let expected = manifest(vec![("a", object()), ("c", object())]);

@@ -11,7 +11,7 @@ mod common;
 use ciborium::{Value as Cbor, cbor};
 use common::{component, fault, manifest, object, pairs, placement, validated, with, without};
 use zt_manifest::{
-    ByteOrder, DType, Digest, Encoding, Index, Layout, Limits, Map, Object, Warning,
+    Attributes, ByteOrder, DType, Digest, Encoding, Index, Layout, Limits, Object, Warning,
 };
 
 fn valid(object: Cbor) -> (Object, Vec<Warning>) {
@@ -39,8 +39,8 @@ fn reads_every_field() {
     let object = with(object(component.unwrap()), "attributes", cbor!({"k" => 1}).unwrap());
     let (object, warnings) = valid(with(object, "x_more", Cbor::Null));
     assert_eq!((&object.shape[..], &object.format[..]), (&[2, 3][..], "dense"));
-    assert_eq!(object.attributes, Some(Map::from([("k", 1u64)])));
-    assert_eq!(object.attributes(), &Map::from([("k", 1u64)]));
+    assert_eq!(object.attributes, Some(Attributes::from([("k", 1u64)])));
+    assert_eq!(object.attributes(), &Attributes::from([("k", 1u64)]));
     assert_eq!(object.extra.len(), 1);
     let data = object.component("data").unwrap();
     assert_eq!(data.dtype, Some(DType::U8));
@@ -50,7 +50,7 @@ fn reads_every_field() {
     assert_eq!(data.blob.encoding, Encoding::Zstd);
     assert_eq!(data.blob.decoded_len, Some(24));
     assert_eq!(data.blob.digest, Some(Digest::Crc32c(0x087C_23AF)));
-    assert_eq!(data.extra, Map::from([("x_note", "kept")]));
+    assert_eq!(data.extra, Attributes::from([("x_note", "kept")]));
     assert_eq!((object.component("x"), warnings), (None, vec![]));
 }
 
@@ -138,7 +138,7 @@ fn a_missing_field_is_placed_at_the_map_that_lacks_it() {
 fn the_dtype_of_an_object_means_nothing_and_is_kept() {
     let (object, _) = valid(with(object(component()), "dtype", "f64"));
     assert_eq!(object.component("data").unwrap().dtype, Some(DType::F32));
-    assert_eq!(object.extra, Map::from([("dtype", "f64")]));
+    assert_eq!(object.extra, Attributes::from([("dtype", "f64")]));
 }
 
 #[test]

@@ -9,8 +9,8 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use zt_manifest::{
-    Blob, Component, DType, Digest, Encoding, Index, Layout, Limits, Manifest, ManifestEncoder,
-    Map, Object, Placement, Span, Value,
+    Attributes, Blob, Component, DType, Digest, Encoding, Index, Layout, Limits, Manifest,
+    ManifestEncoder, Object, Placement, Span, Value,
 };
 
 const LAYOUTS: [Layout; 3] = [Layout::V0_1, Layout::V1_0, Layout::V1_1];
@@ -40,18 +40,18 @@ fn value() -> impl Strategy<Value = Value> {
             vec(inner.clone(), 0..6).prop_map(Value::array),
             (any::<u64>(), inner.clone()).prop_map(|(tag, value)| Value::Tag(tag, value.into())),
             vec((inner.clone(), inner), 0..6)
-                .prop_map(|pairs| pairs.into_iter().collect::<Map>().into()),
+                .prop_map(|pairs| pairs.into_iter().collect::<Attributes>().into()),
         ]
     })
 }
 
-fn attributes() -> impl Strategy<Value = Map> {
+fn attributes() -> impl Strategy<Value = Attributes> {
     let key = prop_oneof!["[a-z]{0,8}".prop_map(Value::from), value()];
     vec((key, value()), 0..5).prop_map(|pairs| pairs.into_iter().collect())
 }
 
 /// Unknown fields, whose names the format does not define.
-fn extra() -> impl Strategy<Value = Map> {
+fn extra() -> impl Strategy<Value = Attributes> {
     // Before and behind the format's own in the order of their encoding.
     let field = ("x_[a-z]{0,12}", value());
     vec(field, 0..3).prop_map(|pairs| pairs.into_iter().collect())
@@ -147,7 +147,7 @@ proptest! {
     #[test]
     fn keys_are_in_order(extra in vec(("x_[a-z]{0,12}", any::<u64>()), 0..6), named: bool) {
         let manifest = Manifest {
-            attributes: named.then(Map::new),
+            attributes: named.then(Attributes::new),
             objects: vec![("a".to_owned(), Object::new([2], "dense"))],
             extra: extra.into_iter().collect(),
         };
@@ -175,7 +175,7 @@ proptest! {
                 objects: vec![(name.clone(), object.clone())],
                 ..Manifest::default()
             };
-            let manifest = encoder.finish([renamed], None, &Map::new()).unwrap();
+            let manifest = encoder.finish([renamed], None, &Attributes::new()).unwrap();
             let pieces: Vec<u8> = manifest.pieces().flatten().copied().collect();
             prop_assert_eq!(pieces, alone.to_cbor().unwrap());
         }

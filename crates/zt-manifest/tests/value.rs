@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize, Serializer};
-use zt_manifest::{MAX_NESTING, Map, Value};
+use zt_manifest::{Attributes, MAX_NESTING, Value};
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Recipe {
@@ -32,7 +32,7 @@ fn a_struct_survives_as_an_attribute() {
     let map = value.as_map().unwrap();
     assert_eq!(map.get("bits"), Some(&Value::Unsigned(4)));
     assert_eq!(map.get("scale").and_then(Value::as_f64), Some(0.1f32.into()));
-    let nested = Map::from([("x", Value::Negative(6)), ("y", Value::Null)]);
+    let nested = Attributes::from([("x", Value::Negative(6)), ("y", Value::Null)]);
     assert_eq!(map.get("nested"), Some(&nested.into()));
     assert_eq!(value.deserialized::<Recipe>().unwrap(), recipe);
 }
@@ -70,7 +70,7 @@ fn a_value_of_another_type_is_an_error_of_the_attribute() {
             "invalid value: integer `300`, expected u8",
         ),
         (
-            Value::from(Map::new()).deserialized::<Recipe>().unwrap_err(),
+            Value::from(Attributes::new()).deserialized::<Recipe>().unwrap_err(),
             "attribute",
             "missing field `bits`",
         ),
@@ -107,7 +107,7 @@ fn each_accessor_takes_values_of_its_own_type_only() {
         ("i128", |value| said(value.as_i128())),
         ("bool", |value| said(value.as_bool())),
         ("f64", |value| said(value.as_f64())),
-        ("map", |value| said(value.as_map().map(Map::len))),
+        ("map", |value| said(value.as_map().map(Attributes::len))),
         ("array", |value| said(value.as_array())),
         ("bytes", |value| said(value.as_bytes())),
     ];
@@ -122,7 +122,7 @@ fn each_accessor_takes_values_of_its_own_type_only() {
         (Value::Negative(u64::MAX), &[("i128", "-18446744073709551616")]),
         (Value::Bool(true), &[("bool", "true")]),
         (Value::Float(2.0), &[("f64", "2.0")]),
-        (Value::from(Map::from([("k", 1u64)])), &[("map", "1")]),
+        (Value::from(Attributes::from([("k", 1u64)])), &[("map", "1")]),
         (Value::array(vec![]), &[("array", "[]")]),
         (Value::Null, &[]),
         (Value::Simple(99), &[]),
@@ -198,7 +198,7 @@ fn bignums_deserialize_where_they_fit() {
 
 #[test]
 fn a_map_has_the_bytes_of_the_value_that_it_makes() {
-    let map = Map::from([("b", 1u64), ("a", 2)]);
+    let map = Attributes::from([("b", 1u64), ("a", 2)]);
     let expected = b"\xA2\x61a\x02\x61b\x01";
     assert_eq!(map.to_cbor().unwrap(), expected);
     assert_eq!(Value::from(map).to_cbor().unwrap(), expected);

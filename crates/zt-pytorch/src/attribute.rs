@@ -1,7 +1,7 @@
 //! Converts values that are not tensors to attributes.
 
 use zt::Limits;
-use zt::manifest::{ListBuilder, Map};
+use zt::manifest::{Attributes, ListBuilder};
 
 use crate::budget::Budget;
 use crate::global::{Becomes, Global, Numpy, Plain};
@@ -108,7 +108,7 @@ fn convert(
                 let key = convert(heap, *key, depth, budget)?;
                 Ok((key, convert(heap, *value, depth, budget)?))
             });
-            let map: Result<Map, Violation> = pairs.collect();
+            let map: Result<Attributes, Violation> = pairs.collect();
             map.map(Cbor::Map)
         }
         Node::Made(made) => object(heap, *made, depth, budget),
@@ -144,7 +144,7 @@ fn object(
         (maker, [])
             if maker.has_members() && made.state.is_none_or(|state| is_empty(heap, state)) =>
         {
-            Ok(Cbor::Map(Map::new()))
+            Ok(Cbor::Map(Attributes::new()))
         }
         // An Enum.
         (Global::Script, [value]) if made.state.is_none() => convert(heap, *value, depth, budget),
@@ -187,7 +187,7 @@ fn plain_value(
         return Ok(text.into());
     }
     let arguments = convert(heap, made.arguments, depth, budget)?;
-    let mut call = Map::new();
+    let mut call = Attributes::new();
     call.insert(made.maker.to_string(), arguments);
     if let Some(state) = made.state {
         call.insert("state", convert(heap, state, depth, budget)?);

@@ -33,7 +33,7 @@ const LONGEST: u64 = 64 << 20;
 
 /// One part of an object.
 #[derive(Debug)]
-struct Part {
+struct FetchedPart {
     end: u64,
     state: State,
     read: Covered,
@@ -41,7 +41,7 @@ struct Part {
     used: u64,
 }
 
-impl Part {
+impl FetchedPart {
     /// Whether each of its bytes was read at least once. `start` is its beginning.
     fn is_read(&self, start: u64) -> bool {
         let whole = start..self.end;
@@ -89,7 +89,7 @@ pub(crate) enum Found {
 /// The parts of one object.
 #[derive(Debug, Default)]
 pub(crate) struct Ranges {
-    parts: BTreeMap<u64, Part>,
+    parts: BTreeMap<u64, FetchedPart>,
     /// Beginnings of the parts that are wanted, in the order in which they will be read.
     wanted: VecDeque<u64>,
     /// Bytes of the parts that are here or coming.
@@ -114,8 +114,12 @@ impl Ranges {
             return;
         };
         self.held = self.held.saturating_add(len);
-        let part =
-            Part { end, state: State::Here(bytes), read: Covered::default(), used: self.uses };
+        let part = FetchedPart {
+            end,
+            state: State::Here(bytes),
+            read: Covered::default(),
+            used: self.uses,
+        };
         self.parts.insert(offset, part);
     }
 
@@ -130,8 +134,12 @@ impl Ranges {
             let next = self.parts.range(at..).next().map(|(start, _)| *start);
             let until = next.unwrap_or(u64::MAX).min(range.end);
             let end = at.saturating_add(part_len).min(until);
-            let part =
-                Part { end, state: State::Wanted, read: Covered::default(), used: self.uses };
+            let part = FetchedPart {
+                end,
+                state: State::Wanted,
+                read: Covered::default(),
+                used: self.uses,
+            };
             self.parts.insert(at, part);
             self.wanted.push_back(at);
             at = end;
@@ -327,7 +335,7 @@ impl Ranges {
     }
 
     /// The part that holds the byte at `offset`, and its beginning.
-    fn part_at(&self, offset: u64) -> Option<(u64, &Part)> {
+    fn part_at(&self, offset: u64) -> Option<(u64, &FetchedPart)> {
         let (start, part) = self.parts.range(..=offset).next_back()?;
         (offset < part.end).then_some((*start, part))
     }

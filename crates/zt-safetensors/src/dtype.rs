@@ -6,7 +6,7 @@ use zt::DType;
 use zt::formats::PackedType;
 use zt_foreign::Meaning::{self, Packed, Values};
 
-use crate::violation::Violation;
+use crate::violation::SafetensorsViolation;
 
 /// An element type of safetensors 0.8. The order is the one by which its writer sorts tensors: by
 /// alignment, then by age.
@@ -114,15 +114,15 @@ impl Dtype {
     ///
     /// # Errors
     ///
-    /// [`Violation::Overflow`]; [`Violation::PartialByte`].
-    pub fn byte_len(self, shape: &[u64]) -> Result<u64, Violation> {
+    /// [`SafetensorsViolation::Overflow`]; [`SafetensorsViolation::PartialByte`].
+    pub fn byte_len(self, shape: &[u64]) -> Result<u64, SafetensorsViolation> {
         let elements =
             shape.iter().try_fold(1u64, |count, dimension| count.checked_mul(*dimension));
         let bits = elements.and_then(|elements| elements.checked_mul(self.row().2));
         match bits {
             Some(bits) if bits.is_multiple_of(8) => Ok(bits / 8),
-            Some(_) => Err(Violation::PartialByte { dtype: self }),
-            None => Err(Violation::Overflow { dtype: self }),
+            Some(_) => Err(SafetensorsViolation::PartialByte { dtype: self }),
+            None => Err(SafetensorsViolation::Overflow { dtype: self }),
         }
     }
 
@@ -140,7 +140,7 @@ impl fmt::Display for Dtype {
 
 #[cfg(test)]
 mod tests {
-    use super::{Dtype, Meaning, TABLE, Violation};
+    use super::{Dtype, Meaning, SafetensorsViolation, TABLE};
 
     #[test]
     fn the_table_is_in_the_order_of_the_enum() {
@@ -182,10 +182,10 @@ mod tests {
         assert_eq!(Dtype::F32.byte_len(&[]).unwrap(), 4);
         assert_eq!(Dtype::F32.byte_len(&[0, 1 << 63, 4]).unwrap(), 0);
         let partial = Dtype::F4.byte_len(&[3]);
-        assert!(matches!(partial, Err(Violation::PartialByte { .. })));
+        assert!(matches!(partial, Err(SafetensorsViolation::PartialByte { .. })));
         for (dtype, shape) in [(Dtype::F32, &[1 << 63, 4, 0][..]), (Dtype::U8, &[1 << 61])] {
             let overflow = dtype.byte_len(shape);
-            assert!(matches!(overflow, Err(Violation::Overflow { .. })));
+            assert!(matches!(overflow, Err(SafetensorsViolation::Overflow { .. })));
         }
     }
 }

@@ -15,7 +15,7 @@ use zt_foreign::json::{self, JsonFault, Pairs, Skipped};
 use zt_foreign::repeated;
 
 use crate::dtype::Dtype;
-use crate::violation::Violation;
+use crate::violation::SafetensorsViolation;
 
 /// The key in a header that holds the file's attributes.
 pub(super) const METADATA: &str = "__metadata__";
@@ -60,7 +60,7 @@ impl Header {
     ///
     /// # Errors
     ///
-    /// Malformed: code `truncated` or `header`, with a [`Violation`] inside ([`Error::inner`]);
+    /// Malformed: code `truncated` or `header`, with a [`SafetensorsViolation`] inside ([`Error::inner`]);
     /// [`zt::ErrorKind::Io`].
     pub fn read(source: &dyn Source) -> Result<Self> {
         Self::read_with(source, false)
@@ -70,20 +70,20 @@ impl Header {
     pub(super) fn read_with(source: &dyn Source, may_be_cut: bool) -> Result<Self> {
         let byte_len = source.byte_len();
         if byte_len < LEN {
-            return Err(Violation::TooShort { byte_len }.into());
+            return Err(SafetensorsViolation::TooShort { byte_len }.into());
         }
         let mut declared = [0; 8];
         source.read_at(0, &mut declared)?;
         let declared = u64::from_le_bytes(declared);
         if declared > HEADER_MAX {
             let limit = HEADER_MAX;
-            return Err(at(Violation::HeaderTooLong { declared, limit }, 0));
+            return Err(at(SafetensorsViolation::HeaderTooLong { declared, limit }, 0));
         }
         let header = Span::new(LEN, declared);
         let data = header.and_then(|header| Span::between(header.end(), byte_len));
         let (Some(header), Some(data)) = (header, data) else {
             let available = byte_len.saturating_sub(LEN);
-            return Err(at(Violation::HeaderPastEnd { declared, available }, 0));
+            return Err(at(SafetensorsViolation::HeaderPastEnd { declared, available }, 0));
         };
         let (json, tolerated) = parse(&bytes_of(source, header)?)?;
         let header = check(json, data, may_be_cut)?;
@@ -119,18 +119,18 @@ impl Header {
     }
 }
 
-fn at(violation: Violation, offset: u64) -> Error {
+fn at(violation: SafetensorsViolation, offset: u64) -> Error {
     Error::from(violation).with_offset(offset)
 }
 
 /// A violation at a byte of the header.
 #[expect(clippy::arithmetic_side_effects, reason = "a header is at most HEADER_MAX bytes")]
-fn within(violation: Violation, position: usize) -> Error {
+fn within(violation: SafetensorsViolation, position: usize) -> Error {
     at(violation, LEN + position as u64)
 }
 
 /// A violation at a byte of the data.
-fn in_data(violation: Violation, data: Span, start: u64) -> Error {
+fn in_data(violation: SafetensorsViolation, data: Span, start: u64) -> Error {
     match data.offset().checked_add(start) {
         Some(offset) => at(violation, offset),
         None => violation.into(),
@@ -141,25 +141,25 @@ fn in_data(violation: Violation, data: Span, start: u64) -> Error {
 /// around it is the second value: the official reader skips it.
 fn parse(bytes: &[u8]) -> Result<(HeaderJson, Option<Error>)> {
     if bytes.is_empty() {
-        return Err(within(Violation::NoHeader, 0));
+        return Err(within(SafetensorsViolation::NoHeader, 0));
     }
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
     let start = bytes.iter().position(|byte| !is_blank(byte)).unwrap_or(0);
     let mut tolerated = match (bytes.get(start), bytes.first()) {
         (Some(b'{'), Some(b'{')) => None,
-        (Some(b'{'), Some(&found)) => Some(within(Violation::Start { found }, 0)),
+        (Some(b'{'), Some(&found)) => Some(within(SafetensorsViolation::Start { found }, 0)),
         (found, _) => {
             let found = found.copied().unwrap_or_default();
-            return Err(within(Violation::Start { found }, start));
+            return Err(within(SafetensorsViolation::Start { found }, start));
         }
     };
     let text = std::str::from_utf8(bytes)
-        .map_err(|error| within(Violation::NotUtf8, error.valid_up_to()))?;
+        .map_err(|error| within(SafetensorsViolation::NotUtf8, error.valid_up_to()))?;
     let text = text.trim_end_matches(' ');
     let json = text.trim_end_matches(['\t', '\n', '\r', ' ']);
     let padding = |of: &str| {
         let (&found, before) = of.as_bytes().split_last()?;
-        Some(within(Violation::Padding { found }, before.len()))
+        Some(within(SafetensorsViolation::Padding { found }, before.len()))
     };
     if json.len() < text.len() {
         tolerated = tolerated.or_else(|| padding(text));
@@ -171,7 +171,7 @@ fn parse(bytes: &[u8]) -> Result<(HeaderJson, Option<Error>)> {
     }
     let json = HeaderJson::parse(json).map_err(|fault| {
         let (name, position) = (fault.name.clone(), fault.position);
-        let error = within(Violation::Json(fault), position);
+        let error = within(SafetensorsViolation::Json(fault), position);
         match name {
             Some(name) => error.with_object(&name),
             None => error,
@@ -189,7 +189,7 @@ fn check(mut json: HeaderJson, data: Span, may_be_cut: bool) -> Result<Header> {
     let end = json.tensors.iter().map(|(_, entry)| entry.offsets.1).max();
     let end = end.unwrap_or(0);
     for (name, entry) in json.tensors {
-        let cut = Violation::Cut { tensors: end, data: data.byte_len() };
+        let cut = SafetensorsViolation::Cut { tensors: end, data: data.byte_len() };
         let span = place(&entry, expected, data)
             .and_then(|span| {
                 let span = span.filter(|span| may_be_cut || data.contains(*span));
@@ -201,7 +201,7 @@ fn check(mut json: HeaderJson, data: Span, may_be_cut: bool) -> Result<Header> {
     }
     let is_cut = may_be_cut && expected > data.byte_len();
     if expected != data.byte_len() && !is_cut {
-        let violation = Violation::End { tensors: expected, data: data.byte_len() };
+        let violation = SafetensorsViolation::End { tensors: expected, data: data.byte_len() };
         return Err(in_data(violation, data, expected));
     }
     Ok(Header { tensors, metadata: json.metadata, by_name, tolerated: None })
@@ -218,30 +218,30 @@ fn check_names(json: &HeaderJson) -> Result<Vec<u32>> {
         _ => None,
     });
     if let Some(name) = repeated_name {
-        return Err(Error::from(Violation::RepeatedName).with_object(name));
+        return Err(Error::from(SafetensorsViolation::RepeatedName).with_object(name));
     }
     let metadata = json.metadata.iter().flatten();
     let mut keys: Vec<&str> = metadata.map(|(key, _)| key.as_str()).collect();
     if let Some(key) = repeated(&mut keys) {
         let key = key.to_owned();
-        return Err(Violation::RepeatedKey { key }.into());
+        return Err(SafetensorsViolation::RepeatedKey { key }.into());
     }
     Ok(names.into_iter().map(|(_, at)| at).collect())
 }
 
 /// The span of a tensor, if it begins at `expected` and is as long as its shape requires; `None` for one
 /// that ends beyond 2^64.
-fn place(entry: &Entry, expected: u64, data: Span) -> Result<Option<Span>, Violation> {
+fn place(entry: &Entry, expected: u64, data: Span) -> Result<Option<Span>, SafetensorsViolation> {
     let (start, end) = entry.offsets;
     let Some(found) = end.checked_sub(start) else {
-        return Err(Violation::Backwards { start, end });
+        return Err(SafetensorsViolation::Backwards { start, end });
     };
     if start != expected {
-        return Err(Violation::Misplaced { expected, found: start });
+        return Err(SafetensorsViolation::Misplaced { expected, found: start });
     }
     let expected = entry.dtype.byte_len(&entry.shape)?;
     if expected != found {
-        return Err(Violation::Size { expected, found });
+        return Err(SafetensorsViolation::Size { expected, found });
     }
     let offset = data.offset().checked_add(start);
     Ok(offset.and_then(|offset| Span::new(offset, found)))

@@ -29,8 +29,8 @@ pub use header::{Header, Tensor};
 pub use kind::{SAFETENSORS, SafeTensors};
 #[cfg(feature = "safetensors")]
 pub use tensor_view::TensorView;
-pub use violation::Violation;
-pub use write::{Entry, layout};
+pub use violation::SafetensorsViolation;
+pub use write::{TensorInfo, layout};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

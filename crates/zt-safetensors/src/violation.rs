@@ -9,7 +9,7 @@ use crate::dtype::Dtype;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say what each is")]
-pub enum Violation {
+pub enum SafetensorsViolation {
     #[error("truncated: the file has {byte_len} bytes, and the length of its header takes 8")]
     TooShort { byte_len: u64 },
     #[error("the header declares {declared} bytes, the limit is {limit}")]
@@ -46,12 +46,12 @@ pub enum Violation {
     End { tensors: u64, data: u64 },
 }
 
-impl From<Violation> for zt::Error {
-    fn from(violation: Violation) -> Self {
+impl From<SafetensorsViolation> for zt::Error {
+    fn from(violation: SafetensorsViolation) -> Self {
         let code = match violation {
-            Violation::TooShort { .. }
-            | Violation::HeaderPastEnd { .. }
-            | Violation::Cut { .. } => "truncated",
+            SafetensorsViolation::TooShort { .. }
+            | SafetensorsViolation::HeaderPastEnd { .. }
+            | SafetensorsViolation::Cut { .. } => "truncated",
             _ => "header",
         };
         zt::Error::new(ErrorKind::Malformed, code, violation)

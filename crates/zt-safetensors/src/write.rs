@@ -14,7 +14,7 @@ use zt_foreign::{
 use crate::dtype::Dtype;
 use crate::header::{HEADER_MAX, METADATA};
 use crate::kind::{SAFETENSORS, SafeTensors};
-use crate::violation::Violation;
+use crate::violation::SafetensorsViolation;
 
 impl FileWriter for SafeTensors {
     /// Writes the same bytes as the official library, except for the order of the metadata: there it is
@@ -30,7 +30,7 @@ impl FileWriter for SafeTensors {
         }
         job.check()?;
         tensors.sort_by(|a, b| data_order(a.entry(), b.entry()));
-        let mut entries: Vec<Entry<'_>> = tensors.iter().map(Tensor::entry).collect();
+        let mut entries: Vec<TensorInfo<'_>> = tensors.iter().map(Tensor::entry).collect();
         sink.write_all(&layout(metadata.as_deref(), &mut entries)?)?;
         let mut ahead = ReadAhead::new(tensors.iter().map(|tensor| tensor.object.tensor));
         for tensor in &tensors {
@@ -64,8 +64,8 @@ impl<'i> Tensor<'i> {
         self.object.name()
     }
 
-    fn entry(&self) -> Entry<'_> {
-        Entry { name: self.name(), dtype: self.dtype, shape: &self.object.object().shape }
+    fn entry(&self) -> TensorInfo<'_> {
+        TensorInfo { name: self.name(), dtype: self.dtype, shape: &self.object.object().shape }
     }
 }
 
@@ -94,7 +94,7 @@ fn tensor<'i>(job: &mut Job<'_>, mut object: Outgoing<'i>) -> Result<Option<Tens
         Ok(byte_len) => Ok(Some(Tensor { object, dtype, byte_len })),
         Err(violation) => {
             let loss = match violation {
-                Violation::PartialByte { .. } => Loss::PartialByte,
+                SafetensorsViolation::PartialByte { .. } => Loss::PartialByte,
                 _ => Loss::Shape,
             };
             job.accept(loss, Some(name));
@@ -127,7 +127,7 @@ fn metadata(
 
 /// A tensor that a file will have.
 #[derive(Debug, Clone, Copy)]
-pub struct Entry<'t> {
+pub struct TensorInfo<'t> {
     /// Its name.
     pub name: &'t str,
     /// The type of its elements.
@@ -143,11 +143,14 @@ pub struct Entry<'t> {
 ///
 /// [`zt::ErrorKind::Unsupported`], code `lossy`: the format cannot represent a tensor of this shape,
 /// a tensor named `__metadata__`, or so long a header.
-pub fn layout(metadata: Option<&[(String, String)]>, tensors: &mut [Entry<'_>]) -> Result<Vec<u8>> {
+pub fn layout(
+    metadata: Option<&[(String, String)]>,
+    tensors: &mut [TensorInfo<'_>],
+) -> Result<Vec<u8>> {
     tensors.sort_by(|a, b| data_order(*a, *b));
     let mut entries = Vec::with_capacity(tensors.len());
     let mut start = 0u64;
-    for &mut Entry { name, dtype, shape } in tensors {
+    for &mut TensorInfo { name, dtype, shape } in tensors {
         let refuse = |loss| Error::from(lossy(loss)).with_object(name);
         if name == METADATA {
             return Err(refuse(Loss::Name));
@@ -170,7 +173,7 @@ pub fn layout(metadata: Option<&[(String, String)]>, tensors: &mut [Entry<'_>]) 
 }
 
 /// By alignment, so that every tensor's data is aligned; then by name.
-fn data_order(a: Entry<'_>, b: Entry<'_>) -> Ordering {
+fn data_order(a: TensorInfo<'_>, b: TensorInfo<'_>) -> Ordering {
     b.dtype.cmp(&a.dtype).then_with(|| a.name.cmp(b.name))
 }
 

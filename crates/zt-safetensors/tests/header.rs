@@ -1,10 +1,10 @@
 //! The header of a file, as `layout` writes it and `Header` reads it.
 
 use zt::{ErrorKind, Memory};
-use zt_safetensors::{Dtype, Entry, Header, Violation, layout};
+use zt_safetensors::{Dtype, Header, SafetensorsViolation, TensorInfo, layout};
 
-fn entry<'t>(name: &'t str, dtype: Dtype, shape: &'t [u64]) -> Entry<'t> {
-    Entry { name, dtype, shape }
+fn entry<'t>(name: &'t str, dtype: Dtype, shape: &'t [u64]) -> TensorInfo<'t> {
+    TensorInfo { name, dtype, shape }
 }
 
 #[test]
@@ -49,5 +49,5 @@ fn an_error_names_the_rule_that_the_file_breaks() {
     let error = Header::read(&Memory::new([0u8; 4])).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Malformed);
     let violation = error.inner().and_then(|inner| inner.downcast_ref());
-    assert!(matches!(violation, Some(Violation::TooShort { byte_len: 4 })));
+    assert!(matches!(violation, Some(SafetensorsViolation::TooShort { byte_len: 4 })));
 }

@@ -10,7 +10,7 @@ use zt_container::memory::in_memory;
 use zt_container::{Limits, Source, Span, repeated};
 
 use crate::directory::{numbers, read};
-use crate::error::{Result, Violation};
+use crate::error::{Result, ZipViolation};
 use crate::member::{Member, decoded};
 use crate::records::{CENTRAL, DESCRIPTOR, END, END_64, LOCAL, LOCAL_LEN};
 
@@ -39,7 +39,7 @@ pub(super) fn members(source: &dyn Source, limits: &Limits) -> Result<Vec<Member
             if is_directory {
                 break;
             }
-            return Err(Violation::NoLocalHeader { offset: at }.into());
+            return Err(ZipViolation::NoLocalHeader { offset: at }.into());
         };
         let (name_len, extra_len) = (u64::from(fields.u16(22)), u64::from(fields.u16(24)));
         let rest = name_len.strict_add(extra_len);
@@ -48,13 +48,13 @@ pub(super) fn members(source: &dyn Source, limits: &Limits) -> Result<Vec<Member
         };
         if in_memory(name_len) > limits.name_len {
             let (found, limit) = (in_memory(name_len), limits.name_len);
-            return Err(Violation::NameTooLong { found, limit }.into());
+            return Err(ZipViolation::NameTooLong { found, limit }.into());
         }
         // The directory would have so much about each member, too.
         taken = taken.saturating_add(fixed.byte_len()).saturating_add(rest);
         if taken > limits.manifest_len {
             let (found, limit) = (taken, limits.manifest_len);
-            return Err(Violation::DirectoryTooLong { found, limit }.into());
+            return Err(ZipViolation::DirectoryTooLong { found, limit }.into());
         }
         let names = read(source, fixed.end(), rest)?;
         let (name, extra) = names.split_at(in_memory(name_len));
@@ -97,7 +97,7 @@ pub(super) fn members(source: &dyn Source, limits: &Limits) -> Result<Vec<Member
     let mut names: Vec<&str> = members.iter().map(Member::name).collect();
     if let Some(name) = repeated(&mut names) {
         let name = name.to_owned();
-        return Err(Violation::Repeated { name }.into());
+        return Err(ZipViolation::Repeated { name }.into());
     }
     Ok(members)
 }

@@ -9,7 +9,7 @@ use std::io;
 use zt_container::fields::{Fields, Record};
 use zt_container::{Limits, Source, Span, repeated};
 
-use crate::error::{Error, Result, Violation};
+use crate::error::{Error, Result, ZipViolation};
 use crate::member::{Member, decoded};
 use crate::records::{CENTRAL, END, END_64, LOCATOR_64, is_archive};
 
@@ -65,7 +65,7 @@ pub(super) fn locate(source: &dyn Source) -> Result<Place> {
         && second.before > 0
     {
         let offset = second.before;
-        return Err(Violation::Several { offset }.into());
+        return Err(ZipViolation::Several { offset }.into());
     }
     found
 }
@@ -87,7 +87,7 @@ fn directory(source: &dyn Source, is_shifted: &dyn Fn() -> Result<bool>) -> Resu
         None => (found.claim, record.offset(), record.offset()),
     };
     let contradicted =
-        || Error::from(Violation::Place { offset: claim.offset, len: claim.len, end });
+        || Error::from(ZipViolation::Place { offset: claim.offset, len: claim.len, end });
     let start = end.checked_sub(claim.len).ok_or_else(contradicted)?;
     let before = start.checked_sub(claim.offset).ok_or_else(contradicted)?;
     // The offset of the zip64 record is relative to the archive too.
@@ -99,7 +99,7 @@ fn directory(source: &dyn Source, is_shifted: &dyn Fn() -> Result<bool>) -> Resu
         span: Span::between(start, end).ok_or_else(contradicted)?,
         count: claim.count,
         before,
-        after: Span::between(record.end(), source.byte_len()).ok_or(Violation::NoEnd)?,
+        after: Span::between(record.end(), source.byte_len()).ok_or(ZipViolation::NoEnd)?,
         cut: found.is_cut.then_some(record),
     })
 }
@@ -126,7 +126,7 @@ fn end_record(source: &dyn Source) -> Result<EndRecord> {
         let span = Span::new(start.checked_add(at as u64)?, declared.min(found))?;
         Some((span, declared.cmp(&found), fields))
     });
-    let last = records.next().ok_or(Violation::NoEnd)?;
+    let last = records.next().ok_or(ZipViolation::NoEnd)?;
     let exact = match last.1 {
         Ordering::Equal => None,
         _ => records.find(|(_, length, _)| length.is_eq()),
@@ -142,10 +142,10 @@ fn end_record(source: &dyn Source) -> Result<EndRecord> {
         };
         Some((disks, u64::from(on_this_disk), claim))
     };
-    let (disks, on_this_disk, claim) = numbers().ok_or(Violation::NoEnd)?;
+    let (disks, on_this_disk, claim) = numbers().ok_or(ZipViolation::NoEnd)?;
     let is_one_volume = matches!(disks, (0, 0) | (0xFFFF, 0xFFFF)) && on_this_disk == claim.count;
     if !is_one_volume {
-        return Err(Violation::Volumes.into());
+        return Err(ZipViolation::Volumes.into());
     }
     Ok(EndRecord { record, is_cut: length.is_gt(), claim })
 }
@@ -172,9 +172,9 @@ fn zip64(
     let Some((locator_at, locator)) = found else {
         // A number may have the value of the marker itself.
         let is_sound = !needs_it || short.len.checked_add(short.offset) == Some(end);
-        return if is_sound { Ok(None) } else { Err(Violation::Zip64.into()) };
+        return if is_sound { Ok(None) } else { Err(ZipViolation::Zip64.into()) };
     };
-    let broken = || Error::from(Violation::Zip64);
+    let broken = || Error::from(ZipViolation::Zip64);
     let named = locator.u64(4).ok_or_else(broken)?;
     let is_close = named.checked_add(END_64_LEN) == Some(locator_at);
     let at = if !is_close && is_shifted()? {
@@ -183,7 +183,7 @@ fn zip64(
         named
     };
     if (locator.u32(0), locator.u32(12)) != (Some(0), Some(1)) {
-        return Err(Violation::Volumes.into());
+        return Err(ZipViolation::Volumes.into());
     }
     let is_inside = at.checked_add(END_64_LEN).is_some_and(|end| end <= locator_at);
     is_inside.then_some(()).ok_or_else(broken)?;
@@ -212,10 +212,10 @@ fn zip64(
 pub(super) fn members(source: &dyn Source, place: Place, limits: &Limits) -> Result<Vec<Member>> {
     let (found, limit) = (place.span.byte_len(), limits.manifest_len);
     if found > limit {
-        return Err(Violation::DirectoryTooLong { found, limit }.into());
+        return Err(ZipViolation::DirectoryTooLong { found, limit }.into());
     }
     let declared = place.count;
-    let count = Violation::Count { declared };
+    let count = ZipViolation::Count { declared };
     // Compared before memory is reserved: an entry takes at least so many bytes.
     let least = declared.checked_mul(CENTRAL_LEN as u64);
     if least.is_none_or(|least| least > found) {
@@ -226,11 +226,11 @@ pub(super) fn members(source: &dyn Source, place: Place, limits: &Limits) -> Res
     let mut members = Vec::new();
     while !rest.is_empty() {
         let index = members.len() as u64;
-        let damaged = || Error::from(Violation::Record { index });
+        let damaged = || Error::from(ZipViolation::Record { index });
         let entry = Entry::parse(rest).ok_or_else(damaged)?;
         if entry.name.len() > limits.name_len {
             let (found, limit) = (entry.name.len(), limits.name_len);
-            return Err(Violation::NameTooLong { found, limit }.into());
+            return Err(ZipViolation::NameTooLong { found, limit }.into());
         }
         members.push(entry.member(place.before));
         rest = entry.rest;
@@ -239,7 +239,7 @@ pub(super) fn members(source: &dyn Source, place: Place, limits: &Limits) -> Res
     let mut names: Vec<&str> = members.iter().map(Member::name).collect();
     if let Some(name) = repeated(&mut names) {
         let name = name.to_owned();
-        return Err(Violation::Repeated { name }.into());
+        return Err(ZipViolation::Repeated { name }.into());
     }
     if members.len() as u64 != declared {
         return Err(count.into());

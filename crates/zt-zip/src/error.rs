@@ -17,7 +17,7 @@ pub enum Error {
     Container(zt_container::Error),
     /// The archive breaks a rule or a limit, or needs something unsupported.
     #[error(transparent)]
-    Archive(#[from] Violation),
+    Archive(#[from] ZipViolation),
 }
 
 /// The rules, limits and unsupported parts of archives. Offsets count from the beginning of the file.
@@ -28,7 +28,7 @@ pub enum Error {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "its text explains each variant")]
-pub enum Violation {
+pub enum ZipViolation {
     #[error("truncated: the end record of the zip archive is not in the last 64 KiB")]
     NoEnd,
     #[error("a second zip archive begins at {offset}; only one archive per file is supported")]
@@ -114,27 +114,29 @@ impl Error {
     }
 }
 
-impl Violation {
+impl ZipViolation {
     /// Whether the archive is valid, but larger than the limits.
     pub const fn is_limit(&self) -> bool {
-        use Violation as V;
+        use ZipViolation as V;
         matches!(self, V::DirectoryTooLong { .. } | V::NameTooLong { .. } | V::Ratio { .. })
     }
 
     /// Whether the archive is valid, but this crate does not support it.
     pub const fn is_unsupported(&self) -> bool {
-        use Violation as V;
+        use ZipViolation as V;
         matches!(self, V::Volumes | V::Encrypted | V::Method { .. })
     }
 
     /// The stable code in kebab-case.
     pub const fn code(&self) -> &'static str {
         match self {
-            Violation::Bounds { .. } => "bounds",
-            Violation::Volumes | Violation::Encrypted | Violation::Method { .. } => "unsupported",
-            Violation::NoEnd | Violation::Cut { .. } => "truncated",
-            Violation::Ratio { .. } => "decompression-limit",
-            Violation::Deflate { .. } => "deflate",
+            ZipViolation::Bounds { .. } => "bounds",
+            ZipViolation::Volumes | ZipViolation::Encrypted | ZipViolation::Method { .. } => {
+                "unsupported"
+            }
+            ZipViolation::NoEnd | ZipViolation::Cut { .. } => "truncated",
+            ZipViolation::Ratio { .. } => "decompression-limit",
+            ZipViolation::Deflate { .. } => "deflate",
             _ => "header",
         }
     }
@@ -142,11 +144,11 @@ impl Violation {
     /// The offset of the first byte at fault.
     pub fn offset(&self) -> Option<u64> {
         match *self {
-            Violation::Several { offset }
-            | Violation::NoLocalHeader { offset }
-            | Violation::OtherLocalHeader { offset }
-            | Violation::Bounds { offset, .. }
-            | Violation::Cut { offset, .. } => Some(offset),
+            ZipViolation::Several { offset }
+            | ZipViolation::NoLocalHeader { offset }
+            | ZipViolation::OtherLocalHeader { offset }
+            | ZipViolation::Bounds { offset, .. }
+            | ZipViolation::Cut { offset, .. } => Some(offset),
             _ => self.span().map(Span::offset),
         }
     }
@@ -154,10 +156,10 @@ impl Violation {
     /// The bytes at fault, if their end is known.
     pub const fn span(&self) -> Option<Span> {
         match *self {
-            Violation::Before { ignored: span }
-            | Violation::After { ignored: span }
-            | Violation::Comment { record: span }
-            | Violation::Deflate { stored: span, .. } => Some(span),
+            ZipViolation::Before { ignored: span }
+            | ZipViolation::After { ignored: span }
+            | ZipViolation::Comment { record: span }
+            | ZipViolation::Deflate { stored: span, .. } => Some(span),
             _ => None,
         }
     }

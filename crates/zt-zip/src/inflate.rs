@@ -13,7 +13,7 @@ use zt_container::memory::{end_of_read, in_memory};
 use zt_container::{Source, Span};
 
 use crate::crc::crc32;
-use crate::error::{Deflate, Error, Violation};
+use crate::error::{Deflate, Error, ZipViolation};
 
 /// Bytes that are read, or inflated only to be skipped, at a time.
 const PIECE: usize = 64 << 10;
@@ -160,7 +160,7 @@ impl Inflated {
 
     fn fault(&self, fault: Deflate) -> io::Error {
         let stored = self.stored;
-        Error::from(Violation::Deflate { fault, stored }).into()
+        Error::from(ZipViolation::Deflate { fault, stored }).into()
     }
 }
 
@@ -354,7 +354,7 @@ mod tests {
         ] {
             let error = refusal(&source);
             assert_eq!(error.code(), "deflate");
-            let Error::Archive(Violation::Deflate { fault, .. }) = error else {
+            let Error::Archive(ZipViolation::Deflate { fault, .. }) = error else {
                 panic!("{error}");
             };
             assert_eq!(fault, expected);

@@ -34,7 +34,7 @@ mod write;
 
 use zt_container::{Limits, Source, Span};
 
-pub use error::{Deflate, Error, Result, Violation};
+pub use error::{Deflate, Error, Result, ZipViolation};
 pub use member::{Content, Member};
 pub use records::{first_name, is_archive};
 pub use write::{ArchiveWriter, MemberWriter};
@@ -55,7 +55,7 @@ impl Archive {
     ///
     /// # Errors
     ///
-    /// Code `header`; [`Violation::is_limit`] for a directory or a name above the limits.
+    /// Code `header`; [`ZipViolation::is_limit`] for a directory or a name above the limits.
     pub fn open(source: &dyn Source, limits: &Limits) -> Result<Self> {
         let place = directory::locate(source)?;
         let mut members = directory::members(source, place, limits)?;
@@ -70,17 +70,17 @@ impl Archive {
     }
 
     /// As [`Archive::open`], but a file that ends before the end record is opened by the local headers
-    /// of its members. A member whose data is cut gives [`Violation::Cut`] when it is opened. Members whose
+    /// of its members. A member whose data is cut gives [`ZipViolation::Cut`] when it is opened. Members whose
     /// local header is not whole are unknown.
     ///
     /// Cost for such a file: the local headers, and all data whose length follows it.
     ///
     /// # Errors
     ///
-    /// As [`Archive::open`]; [`Violation::NoLocalHeader`] if something else follows a member.
+    /// As [`Archive::open`]; [`ZipViolation::NoLocalHeader`] if something else follows a member.
     pub fn open_truncated(source: &dyn Source, limits: &Limits) -> Result<Self> {
         match Self::open(source, limits) {
-            Err(Error::Archive(Violation::NoEnd)) => Ok(Archive {
+            Err(Error::Archive(ZipViolation::NoEnd)) => Ok(Archive {
                 members: cut::members(source, limits)?,
                 before: 0,
                 after: Span::default(),
@@ -97,13 +97,13 @@ impl Archive {
     }
 
     /// The faults that readers ignore: bytes before and after the archive, and a truncated comment.
-    pub fn tolerated(&self) -> impl Iterator<Item = Violation> {
+    pub fn tolerated(&self) -> impl Iterator<Item = ZipViolation> {
         let some = |span: &Span| !span.is_empty();
         let before = Span::new(0, self.before).filter(some);
-        let before = before.map(|ignored| Violation::Before { ignored });
+        let before = before.map(|ignored| ZipViolation::Before { ignored });
         let after = Some(self.after).filter(some);
-        let after = after.map(|ignored| Violation::After { ignored });
-        let comment = self.cut.map(|record| Violation::Comment { record });
+        let after = after.map(|ignored| ZipViolation::After { ignored });
+        let comment = self.cut.map(|record| ZipViolation::Comment { record });
         before.into_iter().chain(after).chain(comment)
     }
 

@@ -6,7 +6,7 @@ use zt_container::memory::in_memory;
 use zt_container::{Digest, Source, Span};
 
 use crate::crc::crc32;
-use crate::error::{Result, Violation};
+use crate::error::{Result, ZipViolation};
 use crate::inflate::Inflated;
 use crate::records::{LOCAL, LOCAL_LEN};
 
@@ -111,9 +111,9 @@ impl Member {
                 is_stored: true,
                 crc: self.crc,
             }),
-            STORED => Err(Violation::StoredLength { stored, declared }.into()),
+            STORED => Err(ZipViolation::StoredLength { stored, declared }.into()),
             DEFLATED => {
-                let ratio = Violation::Ratio { stored, declared };
+                let ratio = ZipViolation::Ratio { stored, declared };
                 let span = Span::new(0, declared);
                 let most = stored.checked_mul(MAX_RATIO);
                 let span = span.filter(|_| most.is_none_or(|most| declared <= most));
@@ -124,24 +124,24 @@ impl Member {
                     crc: self.crc,
                 })
             }
-            method => Err(Violation::Method { method }.into()),
+            method => Err(ZipViolation::Method { method }.into()),
         }
     }
 
     /// The data, which follows the local header.
     fn data(&self, archive: &dyn Source) -> Result<Span> {
         if self.flags & ENCRYPTED != 0 {
-            return Err(Violation::Encrypted.into());
+            return Err(ZipViolation::Encrypted.into());
         }
         if !self.is_whole {
-            return Err(Violation::Extra.into());
+            return Err(ZipViolation::Extra.into());
         }
         let offset = self.header;
         if let Some(found) = self.cut {
             let declared = Some(self.stored_len).filter(|len| *len > 0);
-            return Err(Violation::Cut { offset, found, declared }.into());
+            return Err(ZipViolation::Cut { offset, found, declared }.into());
         }
-        let nowhere = || Violation::NoLocalHeader { offset };
+        let nowhere = || ZipViolation::NoLocalHeader { offset };
         let len = LOCAL_LEN.strict_add(self.raw_name.len());
         let span = Span::new(offset, len as u64).filter(|span| span.end() <= self.limit);
         let header = zt_container::bytes_of(archive, span.ok_or_else(nowhere)?)?;
@@ -150,7 +150,7 @@ impl Member {
             && usize::from(fields.u16(22)) == self.raw_name.len()
             && fields.u16(4) == self.method;
         if !is_same {
-            return Err(Violation::OtherLocalHeader { offset }.into());
+            return Err(ZipViolation::OtherLocalHeader { offset }.into());
         }
         let start = offset
             .checked_add(len as u64)
@@ -159,7 +159,7 @@ impl Member {
         let limit = self.limit;
         // Beyond every file, if it has no 64 bits.
         let end = data.map_or(u64::MAX, Span::end);
-        let bounds = Violation::Bounds { offset, end, limit };
+        let bounds = ZipViolation::Bounds { offset, end, limit };
         Ok(data.filter(|_| end <= limit).ok_or(bounds)?)
     }
 }

@@ -32,7 +32,7 @@ pub(super) const F4: &str = "f4_e2m1";
 
 /// A part of a valid object.
 #[derive(Debug)]
-pub(super) struct Part {
+pub(super) struct StoredPart {
     pub(super) dtype: DType,
     pub(super) logical_type: Option<Text>,
     pub(super) stored: Span,
@@ -42,7 +42,7 @@ pub(super) struct Part {
     pub(super) digest: Option<Digest>,
 }
 
-impl Part {
+impl StoredPart {
     pub(super) fn byte_len(&self) -> u64 {
         self.decoded_len.unwrap_or(self.stored.byte_len())
     }
@@ -70,7 +70,7 @@ impl Part {
 impl Entry {
     /// The checked parts, in the order of the components. The error is the first rule that the
     /// object breaks. The region of its blobs is checked later.
-    pub(super) fn check(&self) -> Result<Vec<Part>> {
+    pub(super) fn check(&self) -> Result<Vec<StoredPart>> {
         if let Some(fault) = &self.fault {
             return Err(fault.clone());
         }
@@ -85,7 +85,7 @@ impl Entry {
             parts.push(part(raw).map_err(|error| error.with_component(role))?);
         }
         let roles = self.raw.components.iter().map(|(role, _)| &**role);
-        let named: Vec<(&str, &Part)> = roles.zip(&parts).collect();
+        let named: Vec<(&str, &StoredPart)> = roles.zip(&parts).collect();
         match self.raw.format.as_deref() {
             Some(DENSE) => check_dense(&named, count)?,
             Some(CSR) => check_csr(&named)?,
@@ -96,7 +96,7 @@ impl Entry {
     }
 }
 
-fn part(raw: &RawComponent) -> Result<Part> {
+fn part(raw: &RawComponent) -> Result<StoredPart> {
     let stored = raw.dtype.as_deref().unwrap_or_default();
     // In zTensor 2, `bool` is a logical type and no dtype. Spec: §4.1.
     let known = |dtype: &&DType| dtype.as_str() == stored && **dtype != DType::Bool;
@@ -135,7 +135,7 @@ fn part(raw: &RawComponent) -> Result<Part> {
         }
         _ => {}
     }
-    Ok(Part {
+    Ok(StoredPart {
         dtype,
         logical_type,
         stored,
@@ -146,7 +146,7 @@ fn part(raw: &RawComponent) -> Result<Part> {
 
 /// The error for a blob that leaves the region of blobs.
 pub(super) fn outside(offset: u64, byte_len: u64, region: Span) -> Error {
-    let violation = zt::container::Violation::Bounds { offset, byte_len, region };
+    let violation = zt::container::FramingViolation::Bounds { offset, byte_len, region };
     zt::container::Error::Malformed(violation).into()
 }
 
@@ -172,7 +172,7 @@ fn other_parts(layout: &'static str, expected: &'static str) -> Error {
     Violation::Parts { layout, expected }.into()
 }
 
-fn check_dense(parts: &[(&str, &Part)], count: u64) -> Result<()> {
+fn check_dense(parts: &[(&str, &StoredPart)], count: u64) -> Result<()> {
     let [("data", data)] = parts else {
         return Err(other_parts(DENSE, "data"));
     };
@@ -180,7 +180,7 @@ fn check_dense(parts: &[(&str, &Part)], count: u64) -> Result<()> {
 }
 
 /// `zt.sparse_csr-1.md`, "Validation".
-fn check_csr(parts: &[(&str, &Part)]) -> Result<()> {
+fn check_csr(parts: &[(&str, &StoredPart)]) -> Result<()> {
     // In the order of the manifest's keys: shorter names first.
     let [("indptr", indptr), ("values", values), ("indices", indices)] = parts else {
         return Err(other_parts(CSR, "values, indices and indptr"));
@@ -194,7 +194,7 @@ fn check_csr(parts: &[(&str, &Part)]) -> Result<()> {
 }
 
 /// `zt.sparse_coo-1.md`, "Validation".
-fn check_coo(parts: &[(&str, &Part)], rank: u64) -> Result<()> {
+fn check_coo(parts: &[(&str, &StoredPart)], rank: u64) -> Result<()> {
     let [("coords", coords), ("values", values)] = parts else {
         return Err(other_parts(COO, "values and coords"));
     };

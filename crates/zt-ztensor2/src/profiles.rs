@@ -1,8 +1,8 @@
 //! The layout profiles of zTensor 2 that equal our formats, with one rule more each.
 
 use zt::formats::{
-    Error, IndexBound, Places, ReadParts, Result, SparseCooFormat, SparseCsrFormat, Violation,
-    indices,
+    Error, FormatViolation, IndexBound, Places, ReadParts, Result, SparseCooFormat,
+    SparseCsrFormat, indices,
 };
 use zt::manifest::Text;
 use zt::{DType, Dense, ObjectFormat, Parts, Registry, Signature, Typed};
@@ -120,7 +120,7 @@ fn check_unique(parts: &Parts<'_>) -> Result<()> {
 
 /// The error for an index that is not above `before`.
 fn misplaced(role: &'static str, position: u64, value: u64, before: u64) -> Error {
-    Violation::IndexValue { position, value: value.into(), bound: IndexBound::Above(before) }
+    FormatViolation::IndexValue { position, value: value.into(), bound: IndexBound::Above(before) }
         .of(role)
 }
 

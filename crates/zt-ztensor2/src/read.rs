@@ -13,7 +13,7 @@ use zt_foreign::{FileKind, Input, Opening, Probe};
 
 use crate::footer::{Footer, MAGIC};
 use crate::manifest::{Entry, Manifest, abridged};
-use crate::object::{COO, CSR, DENSE, F4, Part, outside};
+use crate::object::{COO, CSR, DENSE, F4, StoredPart, outside};
 use crate::overlap::overlapping;
 use crate::profiles::{RisingCsr, UniqueCoo};
 use crate::seekable::{Kept, Seekable};
@@ -82,7 +82,7 @@ struct Reader<'a> {
 }
 
 /// An object's map, and its parts if it is valid.
-type Checked = (Result<Vec<Part>>, Entry);
+type Checked = (Result<Vec<StoredPart>>, Entry);
 
 /// The components of an object, and the source of each.
 type Placed = (Vec<(Text, Component)>, Vec<SourceId>);
@@ -139,7 +139,12 @@ impl Reader<'_> {
     }
 
     /// Opens the file of each part, and makes a component of the part.
-    fn place(&mut self, entry: &Entry, parts: Vec<Part>, overlaps: &Overlaps) -> Result<Placed> {
+    fn place(
+        &mut self,
+        entry: &Entry,
+        parts: Vec<StoredPart>,
+        overlaps: &Overlaps,
+    ) -> Result<Placed> {
         let mut components = Vec::with_capacity(parts.len());
         let mut sources = Vec::with_capacity(parts.len());
         let described = entry.raw.components.iter().zip(&entry.shards);
@@ -169,7 +174,7 @@ impl Reader<'_> {
     fn component(
         &mut self,
         entry: &Entry,
-        part: Part,
+        part: StoredPart,
         home: &Home,
     ) -> Result<(Component, SourceId)> {
         let (stored, is_packed) = (part.stored, part.logical_type.as_deref() == Some(F4));

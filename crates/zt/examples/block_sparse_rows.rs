@@ -22,7 +22,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use zt::diff::DiffOptions;
 use zt::formats::{
-    AttributeFault, Error, IndexBound, ReadParts, Result, SizeMismatch, Violation, element_count,
+    AttributeFault, Error, FormatViolation, IndexBound, ReadParts, Result, SizeMismatch,
+    element_count,
 };
 use zt::manifest::Text;
 use zt::{
@@ -60,12 +61,12 @@ impl ObjectFormat for BsrFormat {
         let values = signature.component(VALUES)?;
         if values.dtype != Some(DType::F32) || values.logical_type().is_some() {
             let (expected, found) = ("f32", values.dtype);
-            return Err(Violation::DType { expected, found }.of(VALUES));
+            return Err(FormatViolation::DType { expected, found }.of(VALUES));
         }
         for role in [INDICES, INDPTR] {
             let found = signature.component(role)?.dtype;
             if found != Some(DType::U64) {
-                return Err(Violation::IndexDType { found }.of(role));
+                return Err(FormatViolation::IndexDType { found }.of(role));
             }
         }
         // Sizes come from a file. Where they overflow they become a number that no component has.
@@ -111,7 +112,7 @@ impl ObjectFormat for BsrFormat {
         };
         let (position, value) = (at as u64, value.into());
         #[rustfmt::skip]
-        return Err(Violation::IndexValue { position, value, bound }.of(role));
+        return Err(FormatViolation::IndexValue { position, value, bound }.of(role));
     }
 
     /// Of the attributes, those that say nothing of the matrix, only how it is stored: its dense
@@ -181,7 +182,7 @@ fn grid_and_block(shape: &[u64], attributes: &Attributes) -> Result<([u64; 2], [
     let &[rows, cols] = shape else {
         let found = shape.len() as u64;
         let mismatch = SizeMismatch::Rank { expected: 2, found };
-        return Err(Violation::from(mismatch).of_object());
+        return Err(FormatViolation::from(mismatch).of_object());
     };
     let name = BLOCK_SIZE;
     let value = attributes.get(name).and_then(Value::as_array);
@@ -193,7 +194,7 @@ fn grid_and_block(shape: &[u64], attributes: &Attributes) -> Result<([u64; 2], [
     }
     let expected = "two integers of at least 1 that divide the shape";
     let fault = AttributeFault::Type { expected };
-    Err(Violation::Attribute { name, fault }.of_object())
+    Err(FormatViolation::Attribute { name, fault }.of_object())
 }
 
 impl<'a> View<'a> for Bsr<'a> {

@@ -123,7 +123,7 @@ pub use zt_formats::{
     ToObject, Typed, View,
 };
 pub use zt_manifest::{
-    ByteOrder, Component, DType, Map as Attributes, Object, RawComponent, RawObject, Value,
+    Attributes, ByteOrder, Component, DType, Object, RawComponent, RawObject, Value,
 };
 
 /// The layer that locates and moves bytes.

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use zt::foreign::{FileBuilder, Kind};
-use zt::formats::Violation;
+use zt::formats::FormatViolation;
 use zt::{
     Attributes, Blob, Component, DType, DigestAlgorithm, Encoding, ErrorKind, Limits, Memory,
     Object, ObjectFormat, OpenOptions, RawObject, Registry, Signature, Slice, Span, VerifyOptions,
@@ -322,7 +322,7 @@ impl ObjectFormat for Scaled {
         "test.scaled/1"
     }
     fn check(&self, _: &Signature<'_>, _: &Registry) -> zt::formats::Result<()> {
-        Err(Violation::MissingComponent.of("scales"))
+        Err(FormatViolation::MissingComponent.of("scales"))
     }
 }
 

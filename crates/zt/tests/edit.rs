@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use zt::formats::Violation;
+use zt::formats::FormatViolation;
 use zt::{
     Attributes, Dense, File, ObjectFormat, Registry, Signature, Value, VerifyOptions, WriteOptions,
     Writer,
@@ -246,7 +246,7 @@ impl ObjectFormat for Scaled {
         "dense"
     }
     fn check(&self, _: &Signature<'_>, _: &Registry) -> zt::formats::Result<()> {
-        Err(Violation::MissingComponent.of("scales"))
+        Err(FormatViolation::MissingComponent.of("scales"))
     }
 }
 

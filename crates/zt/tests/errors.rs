@@ -330,7 +330,7 @@ fn errors_of_every_layer_have_their_kind() {
             ErrorKind::Misuse,
         ),
         (zt::formats::Error::Allocation { byte_len: 1 }.into(), ErrorKind::Limit),
-        (zt::formats::Violation::MissingComponent.of("data").into(), ErrorKind::Malformed),
+        (zt::formats::FormatViolation::MissingComponent.of("data").into(), ErrorKind::Malformed),
     ] {
         assert_eq!(error.kind(), kind, "{error}");
     }

@@ -1,7 +1,7 @@
 //! Errors, in the words that hosts and the tests of safetensors expect.
 
 use pyo3::prelude::*;
-use zt_safetensors::Violation;
+use zt_safetensors::SafetensorsViolation;
 
 use crate::share::error::{class, fields};
 
@@ -19,31 +19,31 @@ pub(crate) fn failed(doing: &str, error: &zt::Error) -> PyErr {
 /// The message of safetensors 0.8 for the same fault, or else the engine's.
 fn text(error: &zt::Error) -> String {
     let name = error.object().unwrap_or_default();
-    let violation = error.inner().and_then(|inner| inner.downcast_ref::<Violation>());
+    let violation = error.inner().and_then(|inner| inner.downcast_ref::<SafetensorsViolation>());
     let official = violation.and_then(|violation| official(violation, name));
     official.unwrap_or_else(|| error.to_string())
 }
 
-fn official(violation: &Violation, name: &str) -> Option<String> {
+fn official(violation: &SafetensorsViolation, name: &str) -> Option<String> {
     Some(match violation {
-        Violation::TooShort { .. } => "header too small".to_owned(),
-        Violation::HeaderTooLong { .. } => "header too large".to_owned(),
-        Violation::HeaderPastEnd { .. } => "invalid header length".to_owned(),
-        Violation::NotUtf8 => "invalid UTF-8 in header".to_owned(),
-        Violation::NoHeader
-        | Violation::Start { .. }
-        | Violation::Padding { .. }
-        | Violation::Json(_)
-        | Violation::RepeatedKey { .. } => format!("invalid JSON in header: {violation}"),
-        Violation::Backwards { .. } | Violation::Misplaced { .. } => {
+        SafetensorsViolation::TooShort { .. } => "header too small".to_owned(),
+        SafetensorsViolation::HeaderTooLong { .. } => "header too large".to_owned(),
+        SafetensorsViolation::HeaderPastEnd { .. } => "invalid header length".to_owned(),
+        SafetensorsViolation::NotUtf8 => "invalid UTF-8 in header".to_owned(),
+        SafetensorsViolation::NoHeader
+        | SafetensorsViolation::Start { .. }
+        | SafetensorsViolation::Padding { .. }
+        | SafetensorsViolation::Json(_)
+        | SafetensorsViolation::RepeatedKey { .. } => format!("invalid JSON in header: {violation}"),
+        SafetensorsViolation::Backwards { .. } | SafetensorsViolation::Misplaced { .. } => {
             format!("invalid offset for tensor `{name}`")
         }
-        Violation::Overflow { .. } => {
+        SafetensorsViolation::Overflow { .. } => {
             "overflow computing buffer size from shape and/or element type".to_owned()
         }
-        Violation::PartialByte { .. } => MISALIGNED.to_owned(),
-        Violation::Size { .. } => "invalid shape, data type, or offset for tensor".to_owned(),
-        Violation::Cut { .. } | Violation::End { .. } => {
+        SafetensorsViolation::PartialByte { .. } => MISALIGNED.to_owned(),
+        SafetensorsViolation::Size { .. } => "invalid shape, data type, or offset for tensor".to_owned(),
+        SafetensorsViolation::Cut { .. } | SafetensorsViolation::End { .. } => {
             "incomplete metadata, file not fully covered".to_owned()
         }
         _ => return None,

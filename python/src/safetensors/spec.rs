@@ -11,7 +11,7 @@ use zt::foreign::AtomicFile;
 use zt::formats::PackedType;
 use zt::{Memory, Source};
 use zt_convert::SAFETENSORS;
-use zt_safetensors::{Dtype, Entry, Header, layout};
+use zt_safetensors::{Dtype, TensorInfo, Header, layout};
 
 use super::element::{Element, from_framework, known};
 use super::message::{failed, refuse};
@@ -105,11 +105,11 @@ fn plan(
                 "{WRITING}: invalid shape, data type, or offset for tensor"
             )));
         }
-        entries.push(Entry { name, dtype: spec.element, shape: &spec.shape });
+        entries.push(TensorInfo { name, dtype: spec.element, shape: &spec.shape });
     }
     let header = layout(metadata.as_deref(), &mut entries);
     let header = header.map_err(|error| failed(WRITING, &error))?;
-    let bytes = |entry: &Entry<'_>| tensors.get(entry.name).map(|spec| spec.get().data.bytes());
+    let bytes = |entry: &TensorInfo<'_>| tensors.get(entry.name).map(|spec| spec.get().data.bytes());
     Ok((header, entries.iter().filter_map(bytes).collect()))
 }
 

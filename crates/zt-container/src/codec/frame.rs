@@ -113,7 +113,7 @@ impl FrameDecompressor {
     ///
     /// # Errors
     ///
-    /// [`crate::Violation::Zstd`] if the frames are damaged or decode to another number of bytes.
+    /// [`crate::FramingViolation::Zstd`] if the frames are damaged or decode to another number of bytes.
     pub fn decode_into(&mut self, stored: &[u8], out: &mut [u8]) -> Result<()> {
         let expected = out.len() as u64;
         // One call decodes concatenated frames, skips skippable ones, and refuses trailing bytes. The

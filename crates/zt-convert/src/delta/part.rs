@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use zt::container::memory::in_memory;
 use zt::foreign::on_all_cores;
-use zt::formats::{DeltaCodec, Violation};
+use zt::formats::{DeltaCodec, FormatViolation};
 use zt::{
     ByteOrder, Bytes, DType, Dense, Encoding, Error, File, Object, OwnedTensor, Planes, Result,
     Slice, Source, Span, Tensor, View,
@@ -116,7 +116,8 @@ impl Coded {
             return Ok(());
         }
         let applied = self.codec.apply(&self.read(start..ends[at])?, values);
-        let applied = applied.map_err(|fault| Violation::Delta { stretch, fault }.of(role.clone()));
+        let applied =
+            applied.map_err(|fault| FormatViolation::Delta { stretch, fault }.of(role.clone()));
         applied.map_err(|error| Error::from(error).with_object(self.delta.tensor().name()))
     }
 }

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use zt::foreign::expect_unlocked;
 use zt::{Result, Span, Warning};
 use zt_foreign::{
-    ConvertOptions, Duplicate, Fault, FileWriter, Incoming, Input, Job, Loss, Merged, Part,
-    SetForm, Sink,
+    ConvertOptions, Duplicate, Fault, FileWriter, Incoming, Input, Job, Loss, Merged, SetForm,
+    ShardPlace, Sink,
 };
 
 use super::index::{index_of, is_plain, written};
@@ -213,7 +213,7 @@ impl<'p> Plan<'p> {
         let objects = objects.filter_map(|at| self.merged.objects.get(*at));
         let mut attributes = self.merged.attributes.clone();
         if self.shards.len() > 1 {
-            let part = Part {
+            let part = ShardPlace {
                 no: at as u64,
                 count: self.shards.len() as u64,
                 objects: self.merged.objects.len() as u64,

@@ -6,4 +6,4 @@ mod kind;
 mod writer;
 
 pub use kind::FileKind;
-pub use writer::{FileWriter, Part, SetForm};
+pub use writer::{FileWriter, SetForm, ShardPlace};

@@ -18,7 +18,7 @@ pub enum SetForm {
 
 /// The place of a file in a numbered set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Part {
+pub struct ShardPlace {
     /// The number of the file, from 0 on.
     pub no: u64,
     /// The files of the set.
@@ -48,7 +48,11 @@ pub trait FileWriter {
     /// # Errors
     ///
     /// Code `lossy` for more files than a set can have.
-    fn part_attributes(&self, set: Option<Attributes>, _part: Part) -> Result<Option<Attributes>> {
+    fn part_attributes(
+        &self,
+        set: Option<Attributes>,
+        _part: ShardPlace,
+    ) -> Result<Option<Attributes>> {
         Ok(set)
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use zt::foreign::FileBuilder;
 use zt::{Error, ErrorKind, Limits, Result, Source, Span};
-use zt_zip::{Archive, Content, Member, Violation};
+use zt_zip::{Archive, Content, Member, ZipViolation};
 
 use crate::open::{InputOptions, Probe};
 
@@ -129,7 +129,7 @@ pub fn error(error: zt_zip::Error) -> Error {
     }
 }
 
-fn refused(violation: Violation) -> Error {
+fn refused(violation: ZipViolation) -> Error {
     let kind = if violation.is_limit() {
         ErrorKind::Limit
     } else if violation.is_unsupported() {
@@ -140,7 +140,7 @@ fn refused(violation: Violation) -> Error {
     let (span, offset) = (violation.span(), violation.offset());
     let error = Error::new(kind, violation.code(), violation.clone());
     match (violation, span, offset) {
-        (Violation::Repeated { name }, ..) => error.with_object(&name),
+        (ZipViolation::Repeated { name }, ..) => error.with_object(&name),
         (_, Some(span), _) => error.with_span(span),
         (_, None, Some(offset)) => error.with_offset(offset),
         _ => error,

@@ -19,7 +19,7 @@ const WINDOW: u64 = 256 << 10;
 /// a range of every slice, and a reader from the first byte to the last reads every slice so.
 pub struct Assembled {
     byte_len: u64,
-    parts: Vec<Part>,
+    parts: Vec<PlacedSlice>,
 }
 
 impl Assembled {
@@ -38,7 +38,7 @@ impl Assembled {
         let byte_len = byte_len(shape, element_len).ok_or(SliceFault::Overflow)?;
         let slices = slices.into_iter();
         let some = slices.filter(|(slice, _)| !slice.is_empty());
-        let part = |(slice, source)| Part::new(shape, element_len, &slice, source);
+        let part = |(slice, source)| PlacedSlice::new(shape, element_len, &slice, source);
         Ok(Assembled { byte_len, parts: some.map(part).collect() })
     }
 }
@@ -75,7 +75,7 @@ pub fn byte_len(shape: &[u64], element_len: u64) -> Option<u64> {
 }
 
 /// A slice that is not empty, and its elements.
-struct Part {
+struct PlacedSlice {
     /// Outermost first. The innermost has bytes in place of elements.
     axes: Vec<Axis>,
     source: Arc<dyn Source>,
@@ -94,7 +94,7 @@ struct Axis {
     stride: u64,
 }
 
-impl Part {
+impl PlacedSlice {
     /// A slice that was checked: no product exceeds the bytes of the tensor.
     fn new(shape: &[u64], element_len: u64, slice: &Slice, source: Arc<dyn Source>) -> Self {
         let mut inner =
@@ -120,7 +120,7 @@ impl Part {
         }
         axes.push(inner);
         axes.reverse();
-        Part { axes, source }
+        PlacedSlice { axes, source }
     }
 
     /// How many bytes of the slice are before the byte at `at` of the tensor.

@@ -2,16 +2,16 @@
 //! them.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
-use zt_manifest::{Map, Value};
+use zt_manifest::{Attributes, Value};
 
-use crate::base::error::{AttributeFault, Error, Result, Violation, abridged};
+use crate::base::error::{AttributeFault, Error, FormatViolation, Result, abridged};
 
 /// The attribute `name` as a text; `None` if it is absent.
 ///
 /// # Errors
 ///
 /// Malformed: the attribute is not a text.
-pub fn text<'a>(attributes: &'a Map, name: &'static str) -> Result<Option<&'a str>> {
+pub fn text<'a>(attributes: &'a Attributes, name: &'static str) -> Result<Option<&'a str>> {
     typed(attributes, name, Value::as_str, "a text")
 }
 
@@ -20,7 +20,7 @@ pub fn text<'a>(attributes: &'a Map, name: &'static str) -> Result<Option<&'a st
 /// # Errors
 ///
 /// Malformed: the attribute is not a bool.
-pub fn bool(attributes: &Map, name: &'static str) -> Result<Option<bool>> {
+pub fn bool(attributes: &Attributes, name: &'static str) -> Result<Option<bool>> {
     typed(attributes, name, Value::as_bool, "a bool")
 }
 
@@ -29,7 +29,7 @@ pub fn bool(attributes: &Map, name: &'static str) -> Result<Option<bool>> {
 /// # Errors
 ///
 /// Malformed: the attribute is not an unsigned integer.
-pub fn unsigned(attributes: &Map, name: &'static str) -> Result<Option<u64>> {
+pub fn unsigned(attributes: &Attributes, name: &'static str) -> Result<Option<u64>> {
     typed(attributes, name, Value::as_u64, "an unsigned integer")
 }
 
@@ -38,12 +38,12 @@ pub fn unsigned(attributes: &Map, name: &'static str) -> Result<Option<u64>> {
 /// # Errors
 ///
 /// Malformed: the attribute is not a map.
-pub fn map<'a>(attributes: &'a Map, name: &'static str) -> Result<Option<&'a Map>> {
+pub fn map<'a>(attributes: &'a Attributes, name: &'static str) -> Result<Option<&'a Attributes>> {
     typed(attributes, name, Value::as_map, "a map")
 }
 
 fn typed<'a, T>(
-    attributes: &'a Map,
+    attributes: &'a Attributes,
     name: &'static str,
     read: impl Fn(&'a Value) -> Option<T>,
     expected: &'static str,
@@ -72,5 +72,5 @@ pub fn out_of_range(name: &'static str, found: u64, min: u64, max: u64) -> Error
 }
 
 pub(crate) const fn fault(name: &'static str, fault: AttributeFault) -> Error {
-    Violation::Attribute { name, fault }.of_object()
+    FormatViolation::Attribute { name, fault }.of_object()
 }

@@ -5,7 +5,7 @@ use zt_manifest::DType;
 
 use crate::base::element::Element;
 use crate::base::elements::Elements;
-use crate::base::error::{Error, Result, SliceFault, Violation};
+use crate::base::error::{Error, FormatViolation, Result, SliceFault};
 use crate::base::format::{ToObject, View};
 use crate::base::parts::{NewObject, Parts};
 use crate::base::places::Places;
@@ -175,7 +175,7 @@ pub(crate) fn check_data(
 ) -> Result<()> {
     if data.dtype.is_none() {
         let (expected, found) = ("a dtype", None);
-        return Err(Violation::DType { expected, found }.of(DATA));
+        return Err(FormatViolation::DType { expected, found }.of(DATA));
     }
     let Some(value_len) = data.value_len(registry)? else {
         return Ok(());

@@ -19,7 +19,7 @@ pub enum Error {
         /// The component at fault, if it is a single one.
         role: Option<Text>,
         /// The rule.
-        violation: Violation,
+        violation: FormatViolation,
     },
     /// The object may be valid, but nothing here can interpret it.
     #[error(transparent)]
@@ -42,7 +42,7 @@ pub enum Error {
 /// The rules of the object formats, each with the numbers that break it. Spec: §7 to §9.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Violation {
+pub enum FormatViolation {
     /// The shape and the lengths of the components contradict each other.
     #[error(transparent)]
     ShapeSizeMismatch(#[from] SizeMismatch),
@@ -376,19 +376,19 @@ impl Error {
     }
 }
 
-impl Violation {
+impl FormatViolation {
     /// The stable code, as `spec/errors.md` lists it.
     pub const fn code(&self) -> &'static str {
         match self {
-            Violation::ShapeSizeMismatch(_) => "shape-size-mismatch",
-            Violation::MissingComponent => "missing-component",
-            Violation::IndexDType { .. } => "index-dtype",
-            Violation::IndexValue { .. } => "index-value",
-            Violation::LogicalType { .. } => "logical-type",
-            Violation::Attribute { .. } => "attribute",
-            Violation::BoolValue { .. } => "bool-value",
-            Violation::DType { .. } => "dtype",
-            Violation::Delta { .. } => "delta",
+            FormatViolation::ShapeSizeMismatch(_) => "shape-size-mismatch",
+            FormatViolation::MissingComponent => "missing-component",
+            FormatViolation::IndexDType { .. } => "index-dtype",
+            FormatViolation::IndexValue { .. } => "index-value",
+            FormatViolation::LogicalType { .. } => "logical-type",
+            FormatViolation::Attribute { .. } => "attribute",
+            FormatViolation::BoolValue { .. } => "bool-value",
+            FormatViolation::DType { .. } => "dtype",
+            FormatViolation::Delta { .. } => "delta",
         }
     }
 
@@ -412,12 +412,12 @@ impl SizeMismatch {
 
     /// This mismatch as an error of the object as a whole.
     pub const fn of_object(self) -> Error {
-        Violation::ShapeSizeMismatch(self).of_object()
+        FormatViolation::ShapeSizeMismatch(self).of_object()
     }
 
     /// This mismatch as an error of one component.
     pub fn of(self, role: impl Into<Text>) -> Error {
-        Violation::from(self).of(role)
+        FormatViolation::from(self).of(role)
     }
 }
 

@@ -50,8 +50,8 @@ pub use e8m0::F8E8M0Fnu;
 pub use element::Element;
 pub use elements::Elements;
 pub use error::{
-    AttributeFault, DeltaFault, Error, IndexBound, Misuse, Result, SizeMismatch, SliceFault,
-    Unsupported, Violation,
+    AttributeFault, DeltaFault, Error, FormatViolation, IndexBound, Misuse, Result, SizeMismatch,
+    SliceFault, Unsupported,
 };
 pub use float_type::FloatType;
 pub use format::{ObjectFormat, ToObject, View};

@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use zt_manifest::{Map, Text};
+use zt_manifest::{Attributes, Text};
 
 use crate::base::elements::Elements;
-use crate::base::error::{Error, Result, Violation};
+use crate::base::error::{Error, FormatViolation, Result};
 use crate::base::signature::{ComponentSignature, Signature};
 
 /// An object as it was read: metadata and the elements of its components.
@@ -17,7 +17,7 @@ pub struct Parts<'a> {
     /// The dimensions.
     pub shape: Cow<'a, [u64]>,
     /// The object's attributes.
-    pub attributes: Cow<'a, Map>,
+    pub attributes: Cow<'a, Attributes>,
     /// Roles and elements, each role once.
     pub elements: Vec<(Text, Elements<'a>)>,
 }
@@ -30,7 +30,7 @@ pub struct NewObject<'a> {
     /// The manifest's `format`.
     pub format: Text,
     /// The object's attributes, if it has any.
-    pub attributes: Option<Map>,
+    pub attributes: Option<Attributes>,
     /// Roles and elements, each role once, in the order of the file.
     pub components: Vec<(Text, Elements<'a>)>,
 }
@@ -92,7 +92,7 @@ impl<'a> NewObject<'a> {
     pub fn new(
         shape: &'a [u64],
         format: &'static str,
-        attributes: Option<Map>,
+        attributes: Option<Attributes>,
         components: impl IntoIterator<Item = (&'static str, Elements<'a>)>,
     ) -> Self {
         let components = components.into_iter();
@@ -108,7 +108,7 @@ impl<'a> NewObject<'a> {
 
     /// The metadata of this object.
     pub fn signature(&self) -> Signature<'_> {
-        static NONE: Map = Map::new();
+        static NONE: Attributes = Attributes::new();
         let attributes = self.attributes.as_ref().unwrap_or(&NONE);
         signature(&self.shape, attributes, &self.components)
     }
@@ -125,7 +125,7 @@ impl<'a> NewObject<'a> {
 
 fn signature<'s>(
     shape: &'s [u64],
-    attributes: &'s Map,
+    attributes: &'s Attributes,
     elements: &'s [(Text, Elements<'_>)],
 ) -> Signature<'s> {
     let components = elements.iter().map(|(role, elements)| ComponentSignature {
@@ -138,5 +138,5 @@ fn signature<'s>(
 }
 
 fn missing(role: &'static str) -> Error {
-    Violation::MissingComponent.of(role)
+    FormatViolation::MissingComponent.of(role)
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 use zt_manifest::{DType, Text};
 
 use crate::base::elements::Elements;
-use crate::base::error::{Result, Violation};
+use crate::base::error::{FormatViolation, Result};
 use crate::base::format::ObjectFormat;
 use crate::base::logical::{BUILTIN, LogicalType};
 use crate::base::signature::Signature;
@@ -158,7 +158,7 @@ impl Registry {
 
     fn known(&self, dtype: DType, name: &str) -> Result<Option<&LogicalType>> {
         match self.logical_type(name) {
-            Some(logical) if logical.dtype != dtype => Err(Violation::LogicalType {
+            Some(logical) if logical.dtype != dtype => Err(FormatViolation::LogicalType {
                 name: logical.name.clone(),
                 expected: Some(logical.dtype),
                 found: dtype,

@@ -1,9 +1,9 @@
 //! The metadata of an object, without its bytes.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
-use zt_manifest::{DType, Map, Object, Text};
+use zt_manifest::{Attributes, DType, Object, Text};
 
-use crate::base::error::{Error, Result, SizeMismatch, Violation};
+use crate::base::error::{Error, FormatViolation, Result, SizeMismatch};
 use crate::base::registry::Registry;
 use crate::base::shape::element_count;
 
@@ -16,7 +16,7 @@ pub struct Signature<'a> {
     /// The dimensions.
     pub shape: &'a [u64],
     /// The object's attributes.
-    pub attributes: &'a Map,
+    pub attributes: &'a Attributes,
     /// The components in any order, each role once.
     pub components: Vec<ComponentSignature<'a>>,
 }
@@ -64,7 +64,7 @@ impl<'a> Signature<'a> {
     ///
     /// Malformed: there is none (`missing-component`).
     pub fn component(&self, role: &'static str) -> Result<&ComponentSignature<'a>> {
-        let missing = || Violation::MissingComponent.of(role);
+        let missing = || FormatViolation::MissingComponent.of(role);
         self.get(role).ok_or_else(missing)
     }
 
@@ -182,8 +182,8 @@ impl<'a> ComponentSignature<'a> {
     pub fn expect_plain(&self, expected: DType) -> Result<()> {
         let other = self.dtype.filter(|found| *found != expected);
         let violation = match (other, self.logical_type()) {
-            (found @ Some(_), _) => Violation::DType { expected: expected.as_str(), found },
-            (None, Some(name)) => Violation::LogicalType {
+            (found @ Some(_), _) => FormatViolation::DType { expected: expected.as_str(), found },
+            (None, Some(name)) => FormatViolation::LogicalType {
                 name: Text::Owned(name.to_owned()),
                 expected: None,
                 found: expected,

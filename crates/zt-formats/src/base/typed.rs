@@ -5,7 +5,7 @@ use std::ops::Deref;
 
 use crate::base::buffer::{Buffer, Bytes, reserved};
 use crate::base::element::Element;
-use crate::base::error::{Result, SizeMismatch, Violation};
+use crate::base::error::{FormatViolation, Result, SizeMismatch};
 
 /// A slice of elements: borrowed if the bytes are aligned for `T` and the host is little-endian,
 /// else a copy in the host's byte order.
@@ -170,7 +170,7 @@ pub fn check_bools_from(start: u64, bytes: &[u8]) -> Result<()> {
     let fault = bytes.iter().zip(0u64..).find(|(byte, _)| **byte > 1);
     fault.map_or(Ok(()), |(&value, position)| {
         let position = position + start;
-        Err(Violation::BoolValue { position, value }.of_object())
+        Err(FormatViolation::BoolValue { position, value }.of_object())
     })
 }
 
@@ -195,7 +195,7 @@ mod tests {
         bytes[9_001] = 3;
         bytes[9_000] = 255;
         let (position, value) = (9_000, 255);
-        let fault = Violation::BoolValue { position, value };
+        let fault = FormatViolation::BoolValue { position, value };
         assert_eq!(check_bools(&bytes), Err(fault.of_object()));
     }
 }

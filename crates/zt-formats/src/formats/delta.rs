@@ -1,10 +1,10 @@
 //! `zt.delta/1`: how an object differs from one of another file. Spec: formats/zt.delta.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
-use zt_manifest::{DType, Map, Text, Value};
+use zt_manifest::{Attributes, DType, Text, Value};
 
 use crate::base::attribute::{self, fault, missing};
-use crate::base::{AttributeFault, ObjectFormat, Registry, Result, Signature, Violation};
+use crate::base::{AttributeFault, FormatViolation, ObjectFormat, Registry, Result, Signature};
 
 const BASE: &str = "base";
 const ATTRIBUTES: &str = "attributes";
@@ -29,7 +29,7 @@ impl ObjectFormat for DeltaFormat {
         }
         for (role, _) in &delta.sha256 {
             if signature.get(role).is_none() {
-                return Err(Violation::MissingComponent.of((*role).to_owned()));
+                return Err(FormatViolation::MissingComponent.of((*role).to_owned()));
             }
         }
         Ok(())
@@ -54,7 +54,7 @@ pub struct Delta<'a> {
     /// The name of the object of the base; `None` if the delta's object has the same name.
     pub base: Option<&'a str>,
     /// The attributes of the result; `None` if the base's object has the same.
-    pub attributes: Option<&'a Map>,
+    pub attributes: Option<&'a Attributes>,
     /// The SHA-256 of each changed component of the result, by role.
     pub sha256: Vec<(&'a str, [u8; 32])>,
 }
@@ -68,7 +68,7 @@ impl<'a> Delta<'a> {
     /// # Errors
     ///
     /// Malformed: an attribute has another type (`attribute`).
-    pub fn from_attributes(attributes: &'a Map) -> Result<Self> {
+    pub fn from_attributes(attributes: &'a Attributes) -> Result<Self> {
         let sums = attribute::map(attributes, SHA256)?;
         let sum = |(role, value): (&'a Value, &'a Value)| {
             let sum = value.as_bytes().and_then(|bytes| bytes.try_into().ok());
@@ -84,8 +84,8 @@ impl<'a> Delta<'a> {
     }
 
     /// The attributes of the object.
-    pub fn to_attributes(&self) -> Map {
-        let mut attributes = Map::new();
+    pub fn to_attributes(&self) -> Attributes {
+        let mut attributes = Attributes::new();
         if let Some(base) = self.base {
             attributes.insert(BASE, base);
         }

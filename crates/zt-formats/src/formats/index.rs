@@ -5,7 +5,8 @@ use zt_manifest::DType;
 
 use crate::base::buffer::reserved;
 use crate::base::{
-    ComponentSignature, Element, Elements, Error, IndexBound, LogicalType, Result, Typed, Violation,
+    ComponentSignature, Element, Elements, Error, FormatViolation, IndexBound, LogicalType, Result,
+    Typed,
 };
 
 /// A part of a component of indices as u64: borrowed if they are u64 or i64, and aligned. `from` is
@@ -47,7 +48,7 @@ pub(crate) fn check_strict(component: &ComponentSignature<'_>) -> Result<()> {
 
 fn refused(component: &ComponentSignature<'_>) -> Error {
     let found = component.dtype;
-    Violation::IndexDType { found }.of(component.role.to_owned())
+    FormatViolation::IndexDType { found }.of(component.role.to_owned())
 }
 
 pub(crate) const fn is_integer(dtype: DType) -> bool {
@@ -72,11 +73,11 @@ pub(crate) fn to_u64<'a>(
         DType::U32 => widen::<u32>(&elements, from, bound),
         DType::U16 => widen::<u16>(&elements, from, bound),
         DType::U8 => widen::<u8>(&elements, from, bound),
-        _ => Err(Violation::IndexDType { found }.of(role)),
+        _ => Err(FormatViolation::IndexDType { found }.of(role)),
     };
     indices.map_err(|error| match error {
         // A known logical type of integers.
-        Error::Misuse(_) => Violation::IndexDType { found }.of(role),
+        Error::Misuse(_) => FormatViolation::IndexDType { found }.of(role),
         error => error.with_role(role),
     })
 }
@@ -132,6 +133,6 @@ pub(crate) fn check_below(
     })
 }
 
-pub(crate) const fn violation(position: u64, value: i128, bound: IndexBound) -> Violation {
-    Violation::IndexValue { position, value, bound }
+pub(crate) const fn violation(position: u64, value: i128, bound: IndexBound) -> FormatViolation {
+    FormatViolation::IndexValue { position, value, bound }
 }

@@ -5,7 +5,8 @@ use zt_manifest::{DType, Text};
 
 use crate::base::buffer::reserved;
 use crate::base::{
-    ComponentSignature, Decode, Elements, Error, Registry, Result, Scalar, Unsupported, Violation,
+    ComponentSignature, Decode, Elements, Error, FormatViolation, Registry, Result, Scalar,
+    Unsupported,
 };
 
 /// The numbers that a role takes.
@@ -42,7 +43,7 @@ pub(crate) fn check_numbers(
         Numbers::Reals => "a real number's type",
     };
     let found = Some(dtype);
-    Err(Violation::DType { expected, found }.of(component.role.to_owned()))
+    Err(FormatViolation::DType { expected, found }.of(component.role.to_owned()))
 }
 
 /// Refuses elements of an unknown logical type.

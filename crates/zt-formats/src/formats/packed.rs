@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use zt_manifest::{DType, Map, Text};
+use zt_manifest::{Attributes, DType, Text};
 
 use crate::base::{
     Buffer, Bytes, Dense, Elements, NewObject, ObjectFormat, Parts, Places, ReadParts, Registry,
@@ -130,7 +130,7 @@ impl<'a> Packed<'a> {
         let elements = Elements::new(DType::U8, bytes);
         let parts = Parts {
             shape: Cow::Owned(shape.into()),
-            attributes: Cow::Owned(Map::new()),
+            attributes: Cow::Owned(Attributes::new()),
             elements: vec![(Text::Borrowed(DATA), elements)],
         };
         Self::from_parts(packed_type, parts)

@@ -5,10 +5,10 @@
 //! planes are done.
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
-use zt_manifest::{DType, Map, Text};
+use zt_manifest::{Attributes, DType, Text};
 
 use crate::base::attribute::{self, missing, other_text};
-use crate::base::{Registry, Result, SizeMismatch, Violation, dense_byte_len};
+use crate::base::{FormatViolation, Registry, Result, SizeMismatch, dense_byte_len};
 
 const DTYPE: &str = "dtype";
 const TYPE: &str = "type";
@@ -54,7 +54,7 @@ impl PlaneCodec {
     pub fn new(dtype: DType, logical_type: Option<&str>) -> Result<Self> {
         if !dtype.is_float() {
             let (expected, found) = (FLOATS, Some(dtype));
-            return Err(Violation::DType { expected, found }.of_object());
+            return Err(FormatViolation::DType { expected, found }.of_object());
         }
         let logical_type = dtype.logical_type(logical_type);
         Ok(PlaneCodec {
@@ -69,7 +69,7 @@ impl PlaneCodec {
     ///
     /// Malformed: `dtype` is missing or not one of the four, or `dtype` or `type` is not a text
     /// (`attribute`).
-    pub fn from_attributes(attributes: &Map) -> Result<Self> {
+    pub fn from_attributes(attributes: &Attributes) -> Result<Self> {
         let name = attribute::text(attributes, DTYPE)?.ok_or_else(|| missing(DTYPE))?;
         let dtype = DType::from_name(name).filter(|dtype| dtype.is_float());
         let dtype = dtype.ok_or_else(|| other_text(DTYPE, name, FLOATS))?;
@@ -77,8 +77,8 @@ impl PlaneCodec {
     }
 
     /// The attributes of an object: `dtype`, and `type` if there is a logical type.
-    pub fn to_attributes(&self) -> Map {
-        let mut attributes = Map::new();
+    pub fn to_attributes(&self) -> Attributes {
+        let mut attributes = Attributes::new();
         attributes.insert(DTYPE, self.dtype.as_str());
         if let Some(name) = &self.logical_type {
             attributes.insert(TYPE, name.as_ref());

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use zt_manifest::{DType, Map, Value};
+use zt_manifest::{Attributes, DType, Value};
 
 use crate::base::attribute::{self, missing, other_text, out_of_range};
 use crate::base::{Error, Result, element_count};
@@ -65,7 +65,7 @@ impl Quantization {
     /// # Errors
     ///
     /// Malformed: an attribute is missing, has another type, or is outside its range (`attribute`).
-    pub fn from_attributes(attributes: &Map, shape: &[u64]) -> Result<Self> {
+    pub fn from_attributes(attributes: &Attributes, shape: &[u64]) -> Result<Self> {
         let row = shape.last().copied().unwrap_or(1).max(1);
         let quantization = Quantization {
             bits: Self::bits_of(attributes)?,
@@ -92,12 +92,12 @@ impl Quantization {
     }
 
     /// Whether `group_size` is -1: then groups depend on the shape.
-    pub(crate) fn has_group_for_each_row(attributes: &Map) -> bool {
+    pub(crate) fn has_group_for_each_row(attributes: &Attributes) -> bool {
         attributes.get(GROUP_SIZE).and_then(Value::as_i64) == Some(-1)
     }
 
     /// The attribute `bits`.
-    pub(crate) fn bits_of(attributes: &Map) -> Result<u32> {
+    pub(crate) fn bits_of(attributes: &Attributes) -> Result<u32> {
         let bits = unsigned(attributes, BITS)?;
         u32::try_from(bits).map_err(|_| out_of_range(BITS, bits, 1, MAX_BITS))
     }
@@ -133,8 +133,8 @@ impl Quantization {
     }
 
     /// The attributes of an object. Optional ones are absent if they have their default.
-    pub fn to_attributes(&self) -> Map {
-        let mut attributes = Map::new();
+    pub fn to_attributes(&self) -> Attributes {
+        let mut attributes = Attributes::new();
         attributes.insert(BITS, u64::from(self.bits));
         attributes.insert(GROUP_SIZE, self.group_size);
         attributes.insert(PACKING, self.packing.to_string());
@@ -195,6 +195,6 @@ impl fmt::Display for Packing {
     }
 }
 
-fn unsigned(attributes: &Map, name: &'static str) -> Result<u64> {
+fn unsigned(attributes: &Attributes, name: &'static str) -> Result<u64> {
     attribute::unsigned(attributes, name)?.ok_or_else(|| missing(name))
 }

@@ -3,11 +3,11 @@
 
 use std::borrow::Cow;
 
-use zt_manifest::{DType, Map, Text};
+use zt_manifest::{Attributes, DType, Text};
 
 use crate::base::{
-    Buffer, Dense, Elements, Error, NewObject, ObjectFormat, Parts, Registry, Result, Signature,
-    ToObject, Unsupported, View, Violation, element_count,
+    Buffer, Dense, Elements, Error, FormatViolation, NewObject, ObjectFormat, Parts, Registry,
+    Result, Signature, ToObject, Unsupported, View, element_count,
 };
 use crate::formats::number::{Numbers, check_numbers, expect_known, to_numbers};
 
@@ -37,7 +37,7 @@ impl ObjectFormat for Quantized4BitFormat {
         let zero_point = signature.component(ZERO_POINT)?;
         if !matches!(data.dtype, None | Some(DType::U8 | DType::I8)) {
             let (expected, found) = ("u8", data.dtype);
-            return Err(Violation::DType { expected, found }.of(DATA));
+            return Err(FormatViolation::DType { expected, found }.of(DATA));
         }
         data.expect_bytes(signature.element_count(DATA)?.div_ceil(2))?;
         let rows = row_count(signature.shape);
@@ -137,7 +137,7 @@ impl<'a> Quantized4Bit<'a> {
     ) -> Result<Self> {
         Self::from_typed(Parts {
             shape: Cow::Owned(shape.into()),
-            attributes: Cow::Owned(Map::new()),
+            attributes: Cow::Owned(Attributes::new()),
             elements: vec![
                 (Text::Borrowed(DATA), data.into()),
                 (Text::Borrowed(SCALE), scale.into()),

@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use zt_manifest::{DType, Text};
 
 use crate::base::{
-    AttributeFault, Buffer, Dense, Elements, NewObject, ObjectFormat, Parts, Registry, Result,
-    Signature, ToObject, View, Violation, element_count,
+    AttributeFault, Buffer, Dense, Elements, FormatViolation, NewObject, ObjectFormat, Parts,
+    Registry, Result, Signature, ToObject, View, element_count,
 };
 use crate::formats::number::{Number, Numbers, check_numbers, expect_known, to_numbers};
 use crate::formats::quantization::{Quantization, ZeroKind};
@@ -49,7 +49,7 @@ impl ObjectFormat for QuantizedGroupFormat {
         if let Some(found) = packed.dtype.filter(|found| *found != expected) {
             let fault = AttributeFault::Component { expected, found };
             let name = "packing";
-            return Err(Violation::Attribute { name, fault }.of(PACKED_WEIGHT));
+            return Err(FormatViolation::Attribute { name, fault }.of(PACKED_WEIGHT));
         }
         packed.expect_plain(expected)?;
         packed.expect_elements(quantization.word_count(count))?;

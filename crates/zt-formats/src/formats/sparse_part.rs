@@ -7,8 +7,8 @@ use zt_manifest::memory::in_memory;
 use zt_manifest::{DType, Text};
 
 use crate::base::{
-    Buffer, Dense, Elements, Error, IndexBound, Places, ReadParts, Result, SizeMismatch, Violation,
-    check_bools_from,
+    Buffer, Dense, Elements, Error, FormatViolation, IndexBound, Places, ReadParts, Result,
+    SizeMismatch, check_bools_from,
 };
 use crate::formats::index::{indices, violation};
 use crate::formats::sparse_coo::{COORDS, Coo};
@@ -169,7 +169,7 @@ impl Indices {
         let signature = reader.signature();
         let Some(dtype) = signature.component(role)?.dtype else {
             let found = None;
-            return Err(Violation::IndexDType { found }.of(role));
+            return Err(FormatViolation::IndexDType { found }.of(role));
         };
         let width = dtype.byte_len() as u64;
         Ok(Indices {

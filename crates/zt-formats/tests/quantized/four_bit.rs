@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use zt_formats::{Elements, Error, Parts, Quantized4Bit, Registry, ToObject, View};
-use zt_manifest::{DType, Map};
+use zt_manifest::{Attributes, DType};
 
 use crate::{MISMATCH, on};
 
@@ -12,7 +12,7 @@ pub(crate) fn four_bit(scale: &'static [u8], zero_point: &'static [u8]) -> Parts
     let untyped = |bytes: &'static [u8]| Elements::new(DType::U8, bytes);
     Parts {
         shape: Cow::Borrowed(&[2, 3]),
-        attributes: Cow::Owned(Map::new()),
+        attributes: Cow::Owned(Attributes::new()),
         elements: vec![
             ("data".into(), untyped(&[0x21, 0x43, 0x65])),
             ("scale".into(), untyped(scale)),

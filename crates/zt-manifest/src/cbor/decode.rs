@@ -2,9 +2,9 @@
 
 use super::MAX_NESTING;
 use super::cursor::{Cursor, Flaw, Head};
+use crate::attributes::Attributes;
 use crate::error::Rule;
 use crate::list::ListBuilder;
-use crate::map::Map;
 use crate::value::Value;
 
 impl Cursor<'_> {
@@ -14,7 +14,7 @@ impl Cursor<'_> {
     }
 
     /// The pairs of a map whose head has just been decoded.
-    pub(crate) fn map(&mut self, len: Option<usize>) -> Result<Map, Flaw> {
+    pub(crate) fn map(&mut self, len: Option<usize>) -> Result<Attributes, Flaw> {
         self.pairs(len, MAX_NESTING)
     }
 
@@ -85,7 +85,7 @@ impl Cursor<'_> {
         }
     }
 
-    fn pairs(&mut self, mut left: Option<usize>, levels: usize) -> Result<Map, Flaw> {
+    fn pairs(&mut self, mut left: Option<usize>, levels: usize) -> Result<Attributes, Flaw> {
         let mut pairs = Vec::new();
         reserve(&mut pairs, left.unwrap_or_default())?;
         while self.more(&mut left) {
@@ -94,7 +94,7 @@ impl Cursor<'_> {
             reserve(&mut pairs, 1)?;
             pairs.push((key, value));
         }
-        Ok(Map::from_unique(pairs))
+        Ok(Attributes::from_unique(pairs))
     }
 
     fn append(&mut self, byte_len: usize, owned: &mut Vec<u8>) -> Result<(), Flaw> {

@@ -7,8 +7,8 @@ use std::fmt::{self, Write};
 use super::cursor::Head;
 use super::float::push_float;
 use super::{MAX_KEY_LEN, MAX_NESTING};
+use crate::attributes::Attributes;
 use crate::error::Misuse;
-use crate::map::Map;
 use crate::value::Value;
 
 /// Writes CBOR items to `out`.
@@ -113,7 +113,12 @@ impl Encoder {
     }
 
     /// Writes a map that lies within `depth` other items.
-    pub(crate) fn map(&mut self, map: &Map, depth: usize, limit: usize) -> Result<(), Misuse> {
+    pub(crate) fn map(
+        &mut self,
+        map: &Attributes,
+        depth: usize,
+        limit: usize,
+    ) -> Result<(), Misuse> {
         let depth = enter(depth, limit)?;
         let pairs = self.begin_map(map.len());
         self.values(map, depth, limit)?;
@@ -187,7 +192,7 @@ impl Value {
     }
 }
 
-impl Map {
+impl Attributes {
     /// The deterministic encoding, as [`Value::to_cbor`].
     ///
     /// # Errors
@@ -281,8 +286,8 @@ fn argument(out: &mut Vec<u8>, major: u8, value: u64) {
 #[cfg(test)]
 mod tests {
     use super::{Encoder, MAX_KEY_LEN};
+    use crate::attributes::Attributes;
     use crate::error::{Error, Misuse};
-    use crate::map::Map;
     use crate::value::Value;
 
     fn encoded(value: &Value) -> Vec<u8> {
@@ -310,7 +315,7 @@ mod tests {
 
     #[test]
     fn a_key_that_readers_refuse_is_not_written() {
-        let keyed = |key: Value| Value::Map(Map::from_iter([(key, Value::Null)]));
+        let keyed = |key: Value| Value::Map(Attributes::from_iter([(key, Value::Null)]));
         let of = |byte_len: usize| Value::array(vec![vec![7u8; byte_len].into()]);
         // With a head of one byte and one of three.
         assert!(keyed(of(MAX_KEY_LEN - 4)).to_cbor().is_ok());
@@ -335,7 +340,7 @@ mod tests {
             Value::Unsigned(100),
             Value::Unsigned(10),
         ];
-        let map: Map = keys.into_iter().map(|key| (key, Value::Null)).collect();
+        let map: Attributes = keys.into_iter().map(|key| (key, Value::Null)).collect();
         let bytes = encoded(&map.into());
         let expected =
             b"\xA7\x0A\xF6\x18\x64\xF6\x20\xF6\x61z\xF6\x62aa\xF6\x81\x18\x64\xF6\xF4\xF6";

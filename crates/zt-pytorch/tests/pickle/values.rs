@@ -61,7 +61,7 @@ fn values_of_python_become_attributes() {
         call("pathlib", "PosixPath", parts)
     };
     let zone = || built(call("datetime", "timezone", vec![1.into()]), tuple([2]));
-    let called: zt::manifest::Map = [
+    let called: zt::manifest::Attributes = [
         map("datetime.timezone", array(&[Value::Unsigned(1)])),
         map("state", array(&[Value::Unsigned(2)])),
     ]
@@ -69,7 +69,7 @@ fn values_of_python_become_attributes() {
     .into_iter()
     .collect();
     let namespace = || call("argparse", "Namespace", Vec::new());
-    let empty = || Value::Map(zt::manifest::Map::new());
+    let empty = || Value::Map(zt::manifest::Attributes::new());
     let big = |tag: u64, bytes: &[u8]| Value::Tag(tag, Box::new(Value::Bytes(bytes.to_vec())));
     for (value, expected) in [
         (call("torch", "Size", vec![]), array(&[])),
@@ -180,7 +180,7 @@ fn python_attributes_of_a_tensor_are_attributes_of_its_object() {
     };
     let dict = |key: &str, value: Py| Py::Dict(vec![(key.into(), value)]);
     let one = Value::Unsigned(1);
-    let inner: zt::manifest::Map = map("k", one.clone()).into_iter().collect();
+    let inner: zt::manifest::Attributes = map("k", one.clone()).into_iter().collect();
     // A dict, and a dict with slots.
     for state in
         [dict("meta", dict("k", 1.into())), tuple([dict("meta", dict("k", 1.into())), Py::None])]

@@ -24,7 +24,7 @@ mod stream;
 
 use std::collections::HashMap;
 
-use zt_manifest::{DType, Map, Value};
+use zt_manifest::{Attributes, DType, Value};
 
 pub use distance::Distance;
 
@@ -402,7 +402,11 @@ pub fn summary(a: &File, b: &File, options: &DiffOptions<'_>) -> Result<Summary>
 }
 
 /// The differences of the attributes for which `matters` is true.
-fn attributes(a: &Map, b: &Map, matters: impl Fn(Side, &Value) -> bool) -> Result<Vec<Change>> {
+fn attributes(
+    a: &Attributes,
+    b: &Attributes,
+    matters: impl Fn(Side, &Value) -> bool,
+) -> Result<Vec<Change>> {
     let (of_a, of_b) = (keyed(a, Side::A, &matters)?, keyed(b, Side::B, &matters)?);
     let places = of_b.iter().enumerate();
     let places = places.map(|(at, (cbor, _, value))| (&cbor[..], (*value, at)));
@@ -432,7 +436,7 @@ fn attributes(a: &Map, b: &Map, matters: impl Fn(Side, &Value) -> bool) -> Resul
 /// The attributes that matter, each with its key in canonical CBOR. A search for each key among all
 /// others would be quadratic.
 fn keyed(
-    map: &Map,
+    map: &Attributes,
     side: Side,
     matters: impl Fn(Side, &Value) -> bool,
 ) -> Result<Vec<(Vec<u8>, &Value, &Value)>> {

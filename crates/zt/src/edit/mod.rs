@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use zt_container::{Layout, Span, memory::zeroed};
-use zt_manifest::Map;
+use zt_manifest::Attributes;
 
 pub(crate) use compact::FOOTER_LEN;
 pub use compact::{compact, compacted_len};
@@ -259,12 +259,12 @@ impl Editor {
     }
 
     /// The file's attributes, for changes; `None` if the file has none.
-    pub const fn attributes_mut(&mut self) -> &mut Option<Map> {
+    pub const fn attributes_mut(&mut self) -> &mut Option<Attributes> {
         self.writer.attributes_mut()
     }
 
     /// Fields of the manifest's root that the specification does not define, for changes.
-    pub const fn extra_mut(&mut self) -> &mut Map {
+    pub const fn extra_mut(&mut self) -> &mut Attributes {
         self.writer.extra_mut()
     }
 

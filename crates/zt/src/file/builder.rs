@@ -6,7 +6,7 @@ use std::sync::Arc;
 use zt_container::{Limits, Source, Span, check_declared};
 use zt_formats::ObjectFormat;
 use zt_manifest::{
-    LimitExceeded, Map, Object, RawComponent, RawObject, check_attributes_len,
+    Attributes, LimitExceeded, Object, RawComponent, RawObject, check_attributes_len,
     check_component_count,
 };
 
@@ -48,8 +48,8 @@ pub struct FileBuilder {
     places: Vec<SourceOrigin>,
     /// Boxed, as the catalog keeps them: while it is made, no object exists twice.
     objects: Vec<(String, Box<Resolved>)>,
-    attributes: Option<Map>,
-    extra: Map,
+    attributes: Option<Attributes>,
+    extra: Attributes,
 }
 
 /// One source of a file's bytes. See [`FileBuilder::source`].
@@ -67,7 +67,7 @@ impl FileBuilder {
             places: Vec::new(),
             objects: Vec::new(),
             attributes: None,
-            extra: Map::new(),
+            extra: Attributes::new(),
         }
     }
 
@@ -116,12 +116,12 @@ impl FileBuilder {
     }
 
     /// Sets the file's attributes.
-    pub fn attributes(&mut self, attributes: Map) {
+    pub fn attributes(&mut self, attributes: Attributes) {
         self.attributes = Some(attributes);
     }
 
     /// Sets the fields that [`File::extra`] gives.
-    pub fn extra(&mut self, extra: Map) {
+    pub fn extra(&mut self, extra: Attributes) {
         self.extra = extra;
     }
 
@@ -322,7 +322,7 @@ impl FileBuilder {
                 check_declared(blob, &self.options.limits).err()?
             } else {
                 let (offset, byte_len) = (span.offset(), span.byte_len());
-                let violation = zt_container::Violation::Bounds { offset, byte_len, region };
+                let violation = zt_container::FramingViolation::Bounds { offset, byte_len, region };
                 zt_container::Error::Malformed(violation)
             };
             Some(Error::from(error).with_component(role))

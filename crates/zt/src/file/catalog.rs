@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use zt_container::{Container, Layout, LimitExceeded, Limits, Source, Span};
 use zt_formats::{Buffer, Registry, Signature};
-use zt_manifest::{Component, Index, Map, Object, Placement, RawObject, Version, Warning};
+use zt_manifest::{Attributes, Component, Index, Object, Placement, RawObject, Version, Warning};
 
 use crate::cores::{parallel, stretches};
 use crate::error::{Error, Result};
@@ -51,8 +51,8 @@ struct Built {
     order: Vec<u32>,
     /// By source.
     places: Vec<SourceOrigin>,
-    attributes: Option<Map>,
-    extra: Map,
+    attributes: Option<Attributes>,
+    extra: Attributes,
 }
 
 /// Where the bytes of a source come from.
@@ -293,8 +293,8 @@ impl Catalog {
     pub(crate) fn from_objects(
         objects: Vec<(String, Box<Resolved>)>,
         places: Vec<SourceOrigin>,
-        attributes: Option<Map>,
-        extra: Map,
+        attributes: Option<Attributes>,
+        extra: Attributes,
     ) -> Result<Self> {
         let objects = objects.into_iter().map(|(name, object)| (name, *object));
         let (names, objects): (Vec<String>, Vec<Resolved>) = objects.unzip();
@@ -341,14 +341,14 @@ impl Catalog {
         }
     }
 
-    pub(crate) fn attributes(&self) -> Result<Option<Map>> {
+    pub(crate) fn attributes(&self) -> Result<Option<Attributes>> {
         match &self.listing {
             Listing::Manifest(listed) => listed.blamed(listed.index.attributes()),
             Listing::Built(built) => Ok(built.attributes.clone()),
         }
     }
 
-    pub(crate) fn extra(&self) -> Result<Map> {
+    pub(crate) fn extra(&self) -> Result<Attributes> {
         match &self.listing {
             Listing::Manifest(listed) => listed.blamed(listed.index.extra()),
             Listing::Built(built) => Ok(built.extra.clone()),

@@ -46,7 +46,7 @@ use std::sync::{Arc, OnceLock};
 
 use zt_container::{Layout, Source, Span};
 use zt_formats::Registry;
-use zt_manifest::{Map, Object, RawObject};
+use zt_manifest::{Attributes, Object, RawObject};
 
 use crate::cores::{debug, stretches};
 use crate::error::{Error, Fault, Result};
@@ -203,7 +203,7 @@ impl File {
     /// # Errors
     ///
     /// [`crate::ErrorKind::Limit`] where there is no memory for them.
-    pub fn attributes(&self) -> Result<Option<Map>> {
+    pub fn attributes(&self) -> Result<Option<Attributes>> {
         self.inner.catalog.attributes()
     }
 
@@ -212,7 +212,7 @@ impl File {
     /// # Errors
     ///
     /// As [`File::attributes`].
-    pub fn extra(&self) -> Result<Map> {
+    pub fn extra(&self) -> Result<Attributes> {
         self.inner.catalog.extra()
     }
 

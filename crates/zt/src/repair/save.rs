@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use zt_container::{Blob, ContainerWriter, Limits, memory::zeroed};
-use zt_manifest::{ByteOrder, Component, DType, Manifest, Map, Object, Value};
+use zt_manifest::{Attributes, ByteOrder, Component, DType, Manifest, Object, Value};
 
 use super::fate::{Fate, Recovered};
 use super::recovery::Recovery;
@@ -135,7 +135,7 @@ impl<W: Write> Saving<'_, W> {
             // If this attribute exceeds a reader's limit, the components are kept and the other
             // attributes dropped.
             if object.attributes_len() > Limits::default().attributes_len {
-                object.attributes = Some(Map::from([(PART_OF, format)]));
+                object.attributes = Some(Attributes::from([(PART_OF, format)]));
             }
         }
         Ok(object)

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use zt_container::Blob;
 use zt_formats::{ComponentSignature, Signature, SizeMismatch, check_bools_from};
-use zt_manifest::{ByteOrder, Component, DType, Map, Text};
+use zt_manifest::{Attributes, ByteOrder, Component, DType, Text};
 
 use crate::cores::debug;
 use crate::error::{Error, Result};
@@ -24,7 +24,7 @@ pub struct SuspendedComponent {
     pub(crate) role: Text,
     pub(crate) dtype: DType,
     logical_type: Option<Text>,
-    extra: Map,
+    extra: Attributes,
     pub(crate) encoder: ComponentEncoder,
 }
 
@@ -35,7 +35,7 @@ impl SuspendedComponent {
         logical_type: Option<Text>,
         encoder: ComponentEncoder,
     ) -> Self {
-        SuspendedComponent { role, dtype, logical_type, extra: Map::new(), encoder }
+        SuspendedComponent { role, dtype, logical_type, extra: Attributes::new(), encoder }
     }
 }
 
@@ -47,7 +47,7 @@ impl ComponentWriter<'_, '_, '_> {
     }
 
     /// Sets fields of the component that the specification does not define.
-    pub fn set_extra(&mut self, extra: Map) {
+    pub fn set_extra(&mut self, extra: Attributes) {
         self.state.extra = extra;
     }
 
@@ -158,7 +158,7 @@ pub(crate) fn stored_component(dtype: DType, logical_type: Option<Text>, blob: B
         logical_type: dtype.logical_type(logical_type),
         byte_order: ByteOrder::Little,
         blob,
-        extra: Map::new(),
+        extra: Attributes::new(),
     }
 }
 

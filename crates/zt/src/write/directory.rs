@@ -7,7 +7,7 @@ use std::hash::{BuildHasher, RandomState};
 use hashbrown::HashTable;
 use zt_container::{Blob, Limits};
 use zt_manifest::{
-    EncodedManifest, EncodedObject, ManifestEncoder, Map, Object, check_attributes_len,
+    Attributes, EncodedManifest, EncodedObject, ManifestEncoder, Object, check_attributes_len,
 };
 
 use crate::error::{Error, Result};
@@ -162,8 +162,8 @@ impl Directory {
 
     pub(crate) fn finish(
         &mut self,
-        attributes: Option<&Map>,
-        extra: &Map,
+        attributes: Option<&Attributes>,
+        extra: &Attributes,
     ) -> Result<EncodedManifest<'_>> {
         for kept in &mut self.objects {
             if let Kept::Open(object) = kept {

@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 
 use zt_container::Limits;
 use zt_formats::{PlaneCodec, Signature};
-use zt_manifest::{DType, Map, Object, Text, check_component_count};
+use zt_manifest::{Attributes, DType, Object, Text, check_component_count};
 
 use crate::cores::debug;
 use crate::error::{Error, Fault, Result};
@@ -91,19 +91,19 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
     }
 
     /// Sets the object's attributes.
-    pub fn set_attributes(&mut self, attributes: Map) {
+    pub fn set_attributes(&mut self, attributes: Attributes) {
         self.state.object.attributes = Some(attributes);
     }
 
-    pub(crate) fn add_attributes(&mut self, attributes: Map) {
-        let all = self.state.object.attributes.get_or_insert_with(Map::new);
+    pub(crate) fn add_attributes(&mut self, attributes: Attributes) {
+        let all = self.state.object.attributes.get_or_insert_with(Attributes::new);
         for (key, value) in attributes {
             all.insert(key, value);
         }
     }
 
     /// Sets fields of the object that the specification does not define.
-    pub fn set_extra(&mut self, extra: Map) {
+    pub fn set_extra(&mut self, extra: Attributes) {
         self.state.object.extra = extra;
     }
 

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use zt_container::codec::SINGLE_FRAME_MAX;
 use zt_formats::{Bytes, NewObject, PlaneCodec, Planes, SizeMismatch, View, dense_byte_len};
-use zt_manifest::{DType, Map, Object};
+use zt_manifest::{Attributes, DType, Object};
 
 use crate::error::Result;
 use crate::write::component::ComponentWriter;
@@ -36,7 +36,7 @@ impl Writer<'_> {
         shape: &[u64],
         dtype: DType,
         logical_type: Option<&str>,
-        attributes: Option<&Map>,
+        attributes: Option<&Attributes>,
     ) -> Option<PlaneCodec> {
         let codec = PlaneCodec::new(dtype, logical_type).ok()?;
         let value_len = self.registry.value_len(dtype, logical_type).ok()??;

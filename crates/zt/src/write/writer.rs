@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use zt_container::{Blob, ContainerWriter, Limits};
 use zt_formats::{NewObject, ObjectFormat, Parts, Registry, ToObject, check_bools};
-use zt_manifest::{DType, Map, Object, Text, check_attributes_len, check_component_count};
+use zt_manifest::{Attributes, DType, Object, Text, check_attributes_len, check_component_count};
 
 use crate::cores::debug;
 use crate::disk::publish::AtomicFile;
@@ -54,8 +54,8 @@ pub struct Writer<'w> {
     /// Whether dense objects are split into planes if possible.
     pub(crate) writes_planes: bool,
     pub(crate) registry: Registry,
-    attributes: Option<Map>,
-    extra: Map,
+    attributes: Option<Attributes>,
+    extra: Attributes,
     objects: Directory,
     /// A spare object whose memory is used again.
     spare: Option<Object>,
@@ -203,7 +203,7 @@ impl<'w> Writer<'w> {
             writes_planes: options.planes,
             registry: options.registry.unwrap_or_else(crate::file::open::registry),
             attributes: None,
-            extra: Map::new(),
+            extra: Attributes::new(),
             objects,
             spare: None,
             shares: options.deduplicate.then(Shares::default),
@@ -216,13 +216,13 @@ impl<'w> Writer<'w> {
     }
 
     /// Sets the file's attributes.
-    pub fn set_attributes(&mut self, attributes: Map) {
+    pub fn set_attributes(&mut self, attributes: Attributes) {
         self.attributes = Some(attributes);
     }
 
     /// Sets fields of the manifest's root that the specification does not define. A copy keeps the
     /// fields of the old file this way.
-    pub fn set_extra(&mut self, extra: Map) {
+    pub fn set_extra(&mut self, extra: Attributes) {
         self.extra = extra;
     }
 
@@ -477,11 +477,11 @@ impl<'w> Writer<'w> {
         self.objects.find(name).map(drop).ok_or_else(missing)
     }
 
-    pub(crate) const fn attributes_mut(&mut self) -> &mut Option<Map> {
+    pub(crate) const fn attributes_mut(&mut self) -> &mut Option<Attributes> {
         &mut self.attributes
     }
 
-    pub(crate) const fn extra_mut(&mut self) -> &mut Map {
+    pub(crate) const fn extra_mut(&mut self) -> &mut Attributes {
         &mut self.extra
     }
 

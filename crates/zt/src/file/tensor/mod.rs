@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use zt_container::{Blob, BlobReader, Encoding, Source, Span};
 use zt_formats::{Buffer, Bytes, Element, Elements, Parts, Signature, Typed, View, element_count};
-use zt_manifest::{ByteOrder, Component, DType, Map, Object, Text};
+use zt_manifest::{Attributes, ByteOrder, Component, DType, Object, Text};
 
 pub(crate) use self::component::{Located, elements_in, to_little_endian};
 pub use self::component_reader::ComponentReader;
@@ -110,7 +110,7 @@ impl<'f> Tensor<'f> {
     }
 
     /// Its attributes; an empty map where it has none.
-    pub fn attributes(&self) -> &'f Map {
+    pub fn attributes(&self) -> &'f Attributes {
         self.object.attributes()
     }
 

@@ -12,29 +12,29 @@ use crate::value::Value;
 /// until one of the two changes.
 ///
 /// ```
-/// use zt_manifest::{Map, Value};
+/// use zt_manifest::{Attributes, Value};
 ///
-/// let mut map = Map::new();
+/// let mut map = Attributes::new();
 /// map.insert("bits", 4u64);
 /// map.insert("packing", "8_per_i32");
 /// assert_eq!(map.get("bits").and_then(Value::as_u64), Some(4));
 /// assert_eq!(map.insert("bits", 8u64), Some(Value::Unsigned(4)));
 /// ```
 #[derive(Clone, Default)]
-pub struct Map {
+pub struct Attributes {
     /// `None` if there are no pairs, because most objects have no attributes.
     pairs: Option<Arc<Vec<(Value, Value)>>>,
 }
 
-impl Map {
+impl Attributes {
     /// A map without keys. Allocates nothing.
     pub const fn new() -> Self {
-        Map { pairs: None }
+        Attributes { pairs: None }
     }
 
     /// A map of pairs whose keys the caller has found unique.
     pub(crate) fn from_unique(pairs: Vec<(Value, Value)>) -> Self {
-        Map { pairs: (!pairs.is_empty()).then(|| Arc::new(pairs)) }
+        Attributes { pairs: (!pairs.is_empty()).then(|| Arc::new(pairs)) }
     }
 
     fn pairs(&self) -> &[(Value, Value)] {
@@ -88,18 +88,18 @@ impl Map {
     }
 
     /// Whether both hold the same pairs in the same order, in maps within them too.
-    fn is_identical(&self, other: &Map) -> bool {
-        let is_equal = |a: &Value, b: &Value| a.is_equal(b, Map::is_identical);
+    fn is_identical(&self, other: &Attributes) -> bool {
+        let is_equal = |a: &Value, b: &Value| a.is_equal(b, Attributes::is_identical);
         let mut pairs = self.pairs().iter().zip(other.pairs());
         self.len() == other.len()
             && pairs.all(|(a, b)| is_equal(&a.0, &b.0) && is_equal(&a.1, &b.1))
     }
 }
 
-/// How [`Map::iter`] splits a pair.
+/// How [`Attributes::iter`] splits a pair.
 type Split = fn(&(Value, Value)) -> (&Value, &Value);
 
-impl PartialEq for Map {
+impl PartialEq for Attributes {
     fn eq(&self, other: &Self) -> bool {
         // The order is nearly always the same, and then nothing needs sorting. If not, the deterministic
         // encodings are compared, which sort each map within once. To sort keys that are maps at every
@@ -109,15 +109,15 @@ impl PartialEq for Map {
     }
 }
 
-impl Eq for Map {}
+impl Eq for Attributes {}
 
-impl fmt::Debug for Map {
+impl fmt::Debug for Attributes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.iter()).finish()
     }
 }
 
-impl<'a> IntoIterator for &'a Map {
+impl<'a> IntoIterator for &'a Attributes {
     type Item = (&'a Value, &'a Value);
     type IntoIter = std::iter::Map<std::slice::Iter<'a, (Value, Value)>, Split>;
 
@@ -126,7 +126,7 @@ impl<'a> IntoIterator for &'a Map {
     }
 }
 
-impl IntoIterator for Map {
+impl IntoIterator for Attributes {
     type Item = (Value, Value);
     type IntoIter = std::vec::IntoIter<(Value, Value)>;
 
@@ -136,14 +136,14 @@ impl IntoIterator for Map {
     }
 }
 
-impl<K: Into<Value>, V: Into<Value>> FromIterator<(K, V)> for Map {
+impl<K: Into<Value>, V: Into<Value>> FromIterator<(K, V)> for Attributes {
     /// Of equal keys, the last value wins, at the place of the first.
     fn from_iter<I: IntoIterator<Item = (K, V)>>(pairs: I) -> Self {
         let pairs = pairs.into_iter();
         let pairs = pairs.map(|(key, value)| (key.into(), value.into()));
         let pairs: Vec<(Value, Value)> = pairs.collect();
         if has_unique_texts(&pairs) {
-            return Map::from_unique(pairs);
+            return Attributes::from_unique(pairs);
         }
         // Not by `insert`: 10^5 keys would take 10^10 comparisons.
         let placed = pairs.into_iter().enumerate();
@@ -158,11 +158,11 @@ impl<K: Into<Value>, V: Into<Value>> FromIterator<(K, V)> for Map {
             same
         });
         placed.sort_unstable_by_key(|(_, place, _)| *place);
-        Map::from_unique(placed.into_iter().map(|(.., pair)| pair).collect())
+        Attributes::from_unique(placed.into_iter().map(|(.., pair)| pair).collect())
     }
 }
 
-impl<K: Into<Value>, V: Into<Value>> Extend<(K, V)> for Map {
+impl<K: Into<Value>, V: Into<Value>> Extend<(K, V)> for Attributes {
     /// Of equal keys, the last value wins, at the place of the first.
     fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, pairs: I) {
         let added = pairs.into_iter();
@@ -171,7 +171,7 @@ impl<K: Into<Value>, V: Into<Value>> Extend<(K, V)> for Map {
     }
 }
 
-impl<K: Into<Value>, V: Into<Value>, const N: usize> From<[(K, V); N]> for Map {
+impl<K: Into<Value>, V: Into<Value>, const N: usize> From<[(K, V); N]> for Attributes {
     fn from(pairs: [(K, V); N]) -> Self {
         pairs.into_iter().collect()
     }

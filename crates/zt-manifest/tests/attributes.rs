@@ -1,11 +1,11 @@
 //! Maps: order, equality and replacing.
 
-use zt_manifest::{Map, Value};
+use zt_manifest::{Attributes, Value};
 
 #[test]
 fn of_equal_keys_the_last_value_wins_at_the_first_place() {
-    let map = Map::from([("b", 1u64), ("a", 2), ("b", 3), ("b", 4)]);
-    let mut extended = Map::from([("b", 1u64), ("a", 2)]);
+    let map = Attributes::from([("b", 1u64), ("a", 2), ("b", 3), ("b", 4)]);
+    let mut extended = Attributes::from([("b", 1u64), ("a", 2)]);
     extended.extend([("b", 3u64), ("b", 4)]);
     let pair = |key: &str, value: u64| (Value::from(key), Value::from(value));
     for map in [map, extended] {
@@ -16,10 +16,10 @@ fn of_equal_keys_the_last_value_wins_at_the_first_place() {
 
 #[test]
 fn maps_are_equal_in_any_order_of_their_pairs() {
-    let map = Map::from([("a", 1u64), ("b", 2)]);
-    assert_eq!(map, Map::from([("b", 2u64), ("a", 1)]));
-    assert_ne!(map, Map::from([("b", 1u64), ("a", 2)]));
-    assert_ne!(map, Map::from([("a", 1u64)]));
+    let map = Attributes::from([("a", 1u64), ("b", 2)]);
+    assert_eq!(map, Attributes::from([("b", 2u64), ("a", 1)]));
+    assert_ne!(map, Attributes::from([("b", 1u64), ("a", 2)]));
+    assert_ne!(map, Attributes::from([("a", 1u64)]));
 }
 
 #[test]
@@ -49,10 +49,10 @@ fn maps_in_another_order_are_equal_where_their_bits_are() {
     ];
     for a in &odd {
         for b in &odd {
-            let of_a = Map::from([("k", a.clone()), ("l", Value::Null)]);
-            let of_b = Map::from([("l", Value::Null), ("k", b.clone())]);
+            let of_a = Attributes::from([("k", a.clone()), ("l", Value::Null)]);
+            let of_b = Attributes::from([("l", Value::Null), ("k", b.clone())]);
             assert_eq!(of_a == of_b, a == b, "{a:?} {b:?}");
-            let keys: Map = [(a.clone(), 1u64), (b.clone(), 2)].into_iter().collect();
+            let keys: Attributes = [(a.clone(), 1u64), (b.clone(), 2)].into_iter().collect();
             assert_eq!(keys.len() == 1, a == b, "{a:?} {b:?}");
         }
     }
@@ -62,7 +62,7 @@ fn maps_in_another_order_are_equal_where_their_bits_are() {
 #[test]
 fn maps_of_any_depth_compare() {
     let nested = |bottom: u64, pairs: fn(Value) -> [(Value, Value); 2]| {
-        (0..600).fold(Value::Unsigned(bottom), |value, _| Map::from(pairs(value)).into())
+        (0..600).fold(Value::Unsigned(bottom), |value, _| Attributes::from(pairs(value)).into())
     };
     let first = |value| [("k".into(), value), ("l".into(), Value::Null)];
     let last = |value| [("l".into(), Value::Null), ("k".into(), value)];
@@ -79,7 +79,7 @@ fn keys_that_are_maps_are_put_in_order_once() {
         if is_reversed {
             pairs.reverse();
         }
-        Map::from(pairs).into()
+        Attributes::from(pairs).into()
     }
     let nested = |bottom: u64, is_reversed: bool| {
         let short =
@@ -92,11 +92,11 @@ fn keys_that_are_maps_are_put_in_order_once() {
 
 #[test]
 fn removing_keeps_the_order_of_the_others() {
-    let mut map = Map::from([("a", 1u64), ("b", 2), ("c", 3)]);
+    let mut map = Attributes::from([("a", 1u64), ("b", 2), ("c", 3)]);
     assert_eq!(map.remove("b"), Some(Value::Unsigned(2)));
     assert_eq!(map.remove("b"), None);
     let keys: Vec<_> = map.iter().filter_map(|(key, _)| key.as_str()).collect();
     assert_eq!(keys, ["a", "c"]);
     assert_eq!((map.len(), map.is_empty()), (2, false));
-    assert!(Map::new().is_empty());
+    assert!(Attributes::new().is_empty());
 }
