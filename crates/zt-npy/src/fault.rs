@@ -2,7 +2,8 @@
 
 use zt::ErrorKind;
 
-use crate::header::LEN_MAX;
+/// The most characters of a header: NumPy's `max_header_size`.
+pub(super) const LEN_MAX: usize = 10_000;
 
 /// Why an array is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

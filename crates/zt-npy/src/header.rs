@@ -3,13 +3,10 @@
 use zt::container::memory::in_memory;
 use zt::{Result, Source, Span};
 
-use crate::fault::NpyFault;
+use crate::fault::{LEN_MAX, NpyFault};
 use crate::literal::{self, Literal};
 
 pub(crate) const MAGIC: &[u8] = b"\x93NUMPY";
-
-/// The most characters of a header: NumPy's `max_header_size`.
-pub(super) const LEN_MAX: usize = 10_000;
 
 /// The most bytes of a header with so many characters.
 const BYTES_MAX: u64 = 40_000;
