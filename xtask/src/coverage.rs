@@ -54,6 +54,7 @@ const LAYERS: [Layer; 3] = [
             "zt-squizd",
             "zt-ztensor2",
             "zt-convert",
+            "zt-model",
         ],
         lines: 95.0,
         branches: 90.0,

@@ -1,8 +1,8 @@
 //! `cargo xtask graph`: checks the architecture.
 //!
 //! ```text
-//! zt-container <- zt-manifest <- zt-formats <- zt-ggml <- zt <- zt-foreign <- each kind <- zt-convert <- zt-remote <- zt-cli
-//! zt-container <- zt-zip <- zt-foreign                    zt <- zt-report <- zt-cli       zt-convert <- zt-conformance <- zt-benches
+//! zt-container <- zt-manifest <- zt-formats <- zt-ggml <- zt <- zt-foreign <- each kind <- zt-convert <- zt-model <- zt-cli
+//! zt-container <- zt-zip <- zt-foreign <- zt-remote <- zt-cli     zt <- zt-report <- zt-cli     zt-model <- zt-conformance <- zt-benches
 //! ```
 //!
 //! An arrow points at the dependency, and a crate may use everything to its left. Two kinds never
@@ -36,8 +36,9 @@ pub(crate) const LAYERS: &[&str] = &[
     "zt-slm1",
     "zt-squizd",
     "zt-ztensor2",
-    "zt-convert",
     "zt-remote",
+    "zt-convert",
+    "zt-model",
     "zt-cli",
 ];
 

@@ -20,10 +20,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         ],
     ),
     ("crates/zt-cli", &["failure", "output", "files", "args", "commands", "cli"]),
-    (
-        "crates/zt-convert",
-        &["native", "table", "arithmetic", "merge", "delta", "write", "sets", "open", "model"],
-    ),
+    ("crates/zt-convert", &["native", "table", "merge", "write", "sets", "open"]),
     (
         "crates/zt-foreign",
         &[
@@ -32,6 +29,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         ],
     ),
     ("crates/zt-formats", &["base", "formats"]),
+    ("crates/zt-model", &["arithmetic", "delta", "examine"]),
     ("crates/zt-hdf5", &["bytes", "filters", "structures", "values", "vds", "tree"]),
     ("python", &["share", "read", "write", "whole", "safetensors"]),
 ];

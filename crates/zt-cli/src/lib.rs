@@ -1,8 +1,8 @@
 //! The program `zt`: lists, verifies, compares, converts and edits tensor files.
 //!
 //! ```text
-//! zt-container <- zt-manifest <- zt-formats <- zt-ggml <- zt <- zt-foreign <- each kind <- zt-convert <- zt-remote <- zt-cli
-//!                                                                                                                     ^ here
+//! zt-container <- zt-manifest <- zt-formats <- zt-ggml <- zt <- zt-foreign <- each kind <- zt-convert <- zt-model <- zt-cli
+//!                                                                                                                    ^ here
 //!
 //! program -> cli -> commands -> args -> files -> output -> failure
 //! ```

@@ -1,7 +1,7 @@
 //! Other tensor files opened as a [`zt::File`], and written from one.
 //!
 //! ```text
-//! zt-container <- zt-manifest <- zt-formats <- zt-ggml <- zt <- zt-foreign <- each kind <- zt-convert <- zt-remote <- zt-cli
+//! zt-container <- zt-manifest <- zt-formats <- zt-ggml <- zt <- zt-foreign <- each kind <- zt-convert <- zt-model <- zt-cli
 //!                                                                                          ^ here
 //! ```
 //!
@@ -51,16 +51,11 @@
 //! * No tensor is dropped silently, neither in reading nor in writing.
 //! * Files are read by position and never mapped, unless the caller passes a map as a [`zt::Source`].
 //!
-//! [`average`] and [`Lora`] give files whose values are computed from other files. [`delta`](delta()) writes
-//! how a file differs from another, and [`patched`] applies that when values are read.
-//!
-//! Absent: element formats and casts (they are in `zt-formats`), threads, printing.
+//! Absent: element formats and casts (they are in `zt-formats`), arithmetic and deltas (they are in `zt-model`),
+//! threads, printing.
 #![forbid(unsafe_code)]
 
-mod arithmetic;
-mod delta;
 mod merge;
-mod model;
 mod native;
 mod open;
 mod sets;
@@ -78,16 +73,10 @@ pub use zt_foreign::{
     OnDuplicate, Summary,
 };
 
-pub use arithmetic::{Lora, average};
-pub use delta::{
-    Changes, DeltaSummary, NewValues, delta, delta_to_path, is_delta, new_values, patch,
-    patch_in_place, patch_on_read, patched,
-};
-pub use merge::{is_same_file, join_slices};
-pub use model::{ExamineOptions, Finding, WrittenIndex, is_blob, verify_blob};
-pub use native::{ZT, Zt};
+pub use merge::{check_output, is_same_file, join_slices};
+pub use native::{ZT, Zt, write_objects};
 pub use open::{CHECKPOINT_METADATA, FolderContents, checkpoint_in, slices_in};
-pub use sets::{Shard, Split, SplitOptions, shards_of};
+pub use sets::{Index, Shard, Split, SplitOptions, shards_of};
 pub use table::Kinds;
 #[cfg(feature = "dcp")]
 pub use zt_dcp::{DCP, Dcp};

@@ -1,7 +1,7 @@
 //! The contract of a kind of tensor file, and what all kinds share.
 //!
 //! ```text
-//! zt-container <- zt-manifest <- zt-formats <- zt-ggml <- zt <- zt-foreign <- each kind <- zt-convert <- zt-remote <- zt-cli
+//! zt-container <- zt-manifest <- zt-formats <- zt-ggml <- zt <- zt-foreign <- each kind <- zt-convert <- zt-model <- zt-cli
 //!                                                               ^ here
 //! ```
 //!

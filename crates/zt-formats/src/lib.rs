@@ -2,7 +2,7 @@
 //! their registry.
 //!
 //! ```text
-//! zt-container <- zt-manifest <- zt-formats <- zt-ggml <- zt <- zt-foreign <- each kind <- zt-convert <- zt-remote <- zt-cli
+//! zt-container <- zt-manifest <- zt-formats <- zt-ggml <- zt <- zt-foreign <- each kind <- zt-convert <- zt-model <- zt-cli
 //!                                ^ here
 //!
 //!   metadata: Signature --Registry::check--> valid, or the rule that it breaks

@@ -1,7 +1,7 @@
 //! The CBOR manifest of `.zt` tensor files, every generation of it, as validated values.
 //!
 //! ```text
-//! zt-container <- zt-manifest <- zt-formats <- zt-ggml <- zt <- zt-foreign <- each kind <- zt-convert <- zt-remote <- zt-cli
+//! zt-container <- zt-manifest <- zt-formats <- zt-ggml <- zt <- zt-foreign <- each kind <- zt-convert <- zt-model <- zt-cli
 //!                 ^ here
 //!
 //! bytes --Index::parse--> names, and the place of each object  (one pass, no values built)

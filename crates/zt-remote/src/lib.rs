@@ -1,8 +1,8 @@
 //! Tensor files on object stores and web servers, read and written in place.
 //!
 //! ```text
-//! zt-container <- zt-manifest <- zt-formats <- zt-ggml <- zt <- zt-foreign <- each kind <- zt-convert <- zt-remote <- zt-cli
-//!                                                                                                        ^ here
+//! zt-container <- zt-manifest <- zt-formats <- zt-ggml <- zt <- zt-foreign <- zt-remote <- zt-cli
+//!                                                                             ^ here
 //! ```
 //!
 //! | URL | store |

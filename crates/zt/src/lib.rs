@@ -1,7 +1,7 @@
 //! Reading and writing `.zt` tensor files (zTensor 1.2.0, and every generation before it).
 //!
 //! ```text
-//! zt-container <- zt-manifest <- zt-formats <- zt-ggml <- zt <- zt-foreign <- each kind <- zt-convert <- zt-remote <- zt-cli
+//! zt-container <- zt-manifest <- zt-formats <- zt-ggml <- zt <- zt-foreign <- each kind <- zt-convert <- zt-model <- zt-cli
 //!                                                         ^ here
 //! ```
 //!

@@ -95,9 +95,9 @@ pub(crate) fn patched(
     deltas.push(delta);
     Watch::default().run(py, |progress| {
         if check {
-            return zt_convert::patch(&base, &deltas, Some(progress));
+            return zt_model::patch(&base, &deltas, Some(progress));
         }
-        zt_convert::patched(&base, &deltas)
+        zt_model::patched(&base, &deltas)
     })
 }
 

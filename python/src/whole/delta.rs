@@ -6,7 +6,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use zt::{Bytes, DType, Elements, File};
-use zt_convert::{NewValues, delta, delta_to_path, patch_in_place};
+use zt_model::{NewValues, delta, delta_to_path, patch_in_place};
 
 use crate::read::open::opened;
 use crate::read::tensor::Tensor;
@@ -19,7 +19,7 @@ use crate::share::{dlpack, remote};
 
 /// What a delta says about the tensors of the new file. See :func:`make`.
 #[pyclass(frozen, module = "zt.delta")]
-pub(crate) struct Changes(zt_convert::Changes);
+pub(crate) struct Changes(zt_model::Changes);
 
 #[pymethods]
 impl Changes {
@@ -54,7 +54,7 @@ impl Changes {
     }
 
     fn __repr__(&self) -> String {
-        let zt_convert::Changes { same, changed, whole, removed, .. } = self.0;
+        let zt_model::Changes { same, changed, whole, removed, .. } = self.0;
         format!("<zt.delta.Changes same={same} changed={changed} whole={whole} removed={removed}>")
     }
 }
@@ -130,7 +130,7 @@ pub(crate) fn _new_values<'py>(
 ) -> Result<Option<[Bound<'py, PyAny>; 2]>> {
     let (base, tensor) = (base.get(), new.get());
     let (old, new) = (base.handle(), tensor.handle());
-    let found = work::run(py, move || zt_convert::new_values(&old, &new));
+    let found = work::run(py, move || zt_model::new_values(&old, &new));
     let Some(NewValues { positions, values }) = found? else {
         return Ok(None);
     };

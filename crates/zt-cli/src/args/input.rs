@@ -6,9 +6,8 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use zt::File;
 use zt::foreign::Kind;
-use zt_convert::{
-    FolderContents, Input, InputOptions, Kinds, MlDtype, Names, PYTORCH, is_delta, patch, patched,
-};
+use zt_convert::{FolderContents, Input, InputOptions, Kinds, MlDtype, Names, PYTORCH};
+use zt_model::{is_delta, patch, patched};
 
 use crate::args::select::SelectArgs;
 use crate::failure::Failure;

@@ -3,7 +3,8 @@
 use zt::foreign::{AtomicFile, expect_unlocked};
 use zt::{ByteOrder, Error, ErrorKind, File, codes};
 use zt_convert::foreign::AttributeChange;
-use zt_convert::{ConvertOptions, Input, Kinds, is_blob};
+use zt_convert::{ConvertOptions, Input, Kinds};
+use zt_model::is_blob;
 
 use crate::args::edit::EditArgs;
 use crate::args::input::{InputArgs, Truncated};

@@ -1,7 +1,8 @@
 //! `zt average`: the mean of the tensors of several files.
 
 use clap::Args;
-use zt_convert::{OnDuplicate, average};
+use zt_convert::OnDuplicate;
+use zt_model::average;
 
 use crate::commands::converted::{Files, number};
 use crate::failure::{Exit, Failure};

@@ -4,7 +4,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use zt_convert::{InputOptions, Lora};
+use zt_convert::InputOptions;
+use zt_model::Lora;
 
 use crate::args::convert::DuplicateArgs;
 use crate::commands::converted::{Files, number};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use zt::File;
-use zt_convert::delta_to_path;
+use zt_model::delta_to_path;
 
 use crate::args::input::{InputArgs, Truncated};
 use crate::failure::{Exit, Failure};

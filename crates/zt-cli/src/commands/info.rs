@@ -6,7 +6,7 @@ use std::path::Path;
 use clap::Args;
 use serde::Serialize;
 use zt::{File, Span};
-use zt_convert::DeltaSummary;
+use zt_model::DeltaSummary;
 
 use crate::args::files::FilesArgs;
 use crate::args::input::{InputArgs, Truncated};

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use zt::{Error, WriteOptions, codes};
-use zt_convert::{Input, OnDuplicate, patch, patch_in_place, patch_on_read};
+use zt_convert::{Input, OnDuplicate};
+use zt_model::{patch, patch_in_place, patch_on_read};
 
 use crate::args::edit::{EditArgs, WaitArgs};
 use crate::commands::converted::OutArgs;

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 use zt::{ErrorKind, File, Report, VerifyOptions, Warning};
-use zt_convert::{ExamineOptions, Finding, Input, Kinds, verify_blob};
+use zt_convert::{Input, Kinds};
+use zt_model::{ExamineOptions, Finding, verify_blob};
 
 use crate::args::files::{FilesArgs, Found};
 use crate::args::input::{InputArgs, Truncated};
@@ -168,7 +169,7 @@ fn examine(
         .values(!arguments.headers)
         .opened(opened)
         .progress(zt::Progress::new(&report_progress));
-    match Kinds::builtin().examine(folder, &options) {
+    match zt_model::examine(&Kinds::builtin(), folder, &options) {
         Err(error) if error.kind() == ErrorKind::Interrupted => Err(error.into()),
         // A folder that cannot be listed is the error of its file.
         findings => Ok(findings.unwrap_or_default()),

@@ -27,7 +27,7 @@ use serde::Serialize;
 use terminal_size::{Width, terminal_size_of};
 use zt::{Error, ErrorKind, File, Warning};
 use zt_convert::foreign::{Fault, is_url};
-use zt_convert::is_delta;
+use zt_model::is_delta;
 
 use self::json::{ErrorBody, object};
 use self::text::printable;

@@ -12,8 +12,8 @@ mod union;
 
 pub(crate) use duplicate::replaces;
 pub(crate) use inputs::merge;
-pub use output::is_same_file;
-pub(crate) use output::{check, check_is_no_input, check_name};
+pub(crate) use output::{check_is_no_input, check_name};
+pub use output::{check_output, is_same_file};
 pub(crate) use slices::join_all;
 pub use slices::join_slices;
 pub(crate) use target::Target;

@@ -8,7 +8,11 @@ use zt::foreign::is_null;
 use zt_foreign::{Fault, Input};
 
 /// Refuses an output that is an input, and, unless `overwrite`, one that exists.
-pub(crate) fn check(out: &Path, inputs: &[Input], overwrite: bool) -> Result<()> {
+///
+/// # Errors
+///
+/// Code `overwrite`.
+pub fn check_output(out: &Path, inputs: &[Input], overwrite: bool) -> Result<()> {
     check_is_no_input(out, inputs)?;
     match fs::metadata(out) {
         _ if is_null(out) => Ok(()),
@@ -21,7 +25,7 @@ pub(crate) fn check(out: &Path, inputs: &[Input], overwrite: bool) -> Result<()>
     }
 }
 
-/// As [`check`], for a file of a set, which is written elsewhere and renamed to `out`. Only a file or
+/// As [`check_output`], for a file of a set, which is written elsewhere and renamed to `out`. Only a file or
 /// a link can be replaced so. Returns whether `out` exists.
 pub(crate) fn check_name(out: &Path, inputs: &[Input], overwrite: bool) -> Result<bool> {
     check_is_no_input(out, inputs)?;

@@ -15,4 +15,4 @@ mod object;
 mod shares;
 
 pub use kind::{ZT, Zt};
-pub(crate) use object::write_objects;
+pub use object::write_objects;

@@ -15,9 +15,13 @@ use zt_foreign::{DATA, Fault, Incoming, Job, Outgoing, Treatment, Written};
 
 use crate::native::shares::{Seen, Shares, Unit};
 
-/// Writes objects one after the other. Identical components are written once. Components that the
-/// objects `existing` in the file have are not written.
-pub(crate) fn write_objects<'i>(
+/// Adds objects to a `.zt` file that is being written, as [`convert`](crate::convert) does. Identical components
+/// are written once. Components that the objects `existing` in the file have are not written.
+///
+/// # Errors
+///
+/// Code `lossy` for a value that `job` would lose; the fault of an object; as [`zt::Writer`].
+pub fn write_objects<'i>(
     objects: &[Incoming<'i>],
     existing: &[Tensor<'i>],
     writer: &mut zt::Writer<'_>,

@@ -24,15 +24,15 @@ pub(super) const INDEX_MAX: u64 = 64 << 20;
 /// The most levels of groups that a tensor is looked for in. Keras has some ten.
 const LEVELS_MAX: usize = 64;
 
-/// The `weight_map`: unique names, each with its shard.
+/// The index of a set of shards: unique names of tensors, each with its shard.
 ///
 /// The index of Keras has groups of HDF5 in place of tensors, such as `/layers/dense/vars`. Such a name
 /// lists every tensor below it, whose own name has no slash in front. The tensors of a group may be in
 /// several shards.
 #[derive(Debug)]
-pub(crate) struct Index {
+pub struct Index {
     /// The files of all tensors, sorted. Every name is plain.
-    pub(crate) shards: Vec<String>,
+    pub(super) shards: Vec<String>,
     /// Sorted names, each with the position of its shard. A group has a pair for each of its shards.
     owners: Vec<(String, usize)>,
     has_groups: bool,
@@ -43,6 +43,44 @@ pub(crate) struct Index {
 }
 
 impl Index {
+    /// The index in the file at `path`.
+    ///
+    /// # Errors
+    ///
+    /// [`zt::ErrorKind::Io`]; code `header` for a file that is no index.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Index::read(&FileSource::open(path)?)
+    }
+
+    /// The names of the files that the index lists, sorted. They are in the folder of the index.
+    pub fn shards(&self) -> &[String] {
+        &self.shards
+    }
+
+    /// The JSON of an index as on the Hub. `weight_map` has the name of each tensor with its shard, and
+    /// `total_size` counts the bytes of all tensors.
+    ///
+    /// # Errors
+    ///
+    /// [`zt::ErrorKind::Io`] if there is not enough memory.
+    pub fn to_json(total_size: u64, weight_map: &BTreeMap<&str, &str>) -> Result<Vec<u8>> {
+        #[derive(Serialize)]
+        struct Written<'n> {
+            metadata: Metadata,
+            weight_map: &'n BTreeMap<&'n str, &'n str>,
+        }
+
+        #[derive(Serialize)]
+        struct Metadata {
+            total_size: u64,
+        }
+
+        let json = Written { metadata: Metadata { total_size }, weight_map };
+        let mut json = serde_json::to_vec_pretty(&json).map_err(io::Error::from)?;
+        json.push(b'\n');
+        Ok(json)
+    }
+
     /// Reads the index in `source`.
     pub(super) fn read(source: &dyn Source) -> Result<Self> {
         let byte_len = source.byte_len();
@@ -123,7 +161,7 @@ impl Index {
 
     /// Every listed tensor and the name of its shard, by place.
     #[expect(clippy::indexing_slicing, reason = "positions in this list")]
-    pub(crate) fn tensors(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
+    pub fn tensors(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
         self.owners.iter().map(|(name, position)| (name.as_str(), self.shards[*position].as_str()))
     }
 }
@@ -138,16 +176,6 @@ pub(super) enum Listed {
     Nowhere,
 }
 
-/// The index at `path`.
-pub(crate) fn index_of(path: &Path) -> Result<Index> {
-    Index::read(&FileSource::open(path)?)
-}
-
-/// The names of the files that the index at `path` lists.
-pub(super) fn shards_of(path: &Path) -> Result<Vec<String>> {
-    Ok(index_of(path)?.shards)
-}
-
 /// Whether `name` is a file name without a folder, on every system. The file itself may be a link to
 /// anywhere: caches are folders of symbolic links.
 pub(super) fn is_plain(name: &str) -> bool {
@@ -155,23 +183,9 @@ pub(super) fn is_plain(name: &str) -> bool {
     !matches!(name, "" | "." | "..") && !name.contains(separates)
 }
 
-/// The JSON of an index as on the Hub. `weight_map` has the name of each tensor with its shard.
-pub(crate) fn written(total_size: u64, weight_map: BTreeMap<&str, &str>) -> Result<Vec<u8>> {
-    #[derive(Serialize)]
-    struct Written<'n> {
-        metadata: Metadata,
-        weight_map: BTreeMap<&'n str, &'n str>,
-    }
-
-    #[derive(Serialize)]
-    struct Metadata {
-        total_size: u64,
-    }
-
-    let json = Written { metadata: Metadata { total_size }, weight_map };
-    let mut json = serde_json::to_vec_pretty(&json).map_err(io::Error::from)?;
-    json.push(b'\n');
-    Ok(json)
+/// The names of the files that the index at `path` lists.
+pub(super) fn shards_of(path: &Path) -> Result<Vec<String>> {
+    Ok(Index::open(path)?.shards)
 }
 
 fn index_json(bytes: &[u8]) -> Result<IndexJson> {

@@ -30,7 +30,7 @@ use zt_foreign::{Input, Opening, Probe};
 
 use crate::table::Kinds;
 use index::INDEX_MAX;
-pub(crate) use index::{Index, index_of, written as index_json};
+pub use index::Index;
 pub use options::SplitOptions;
 pub use split::{Shard, Split};
 

@@ -11,7 +11,7 @@ use zt_foreign::{
     ShardPlace, Sink,
 };
 
-use super::index::{index_of, is_plain, written};
+use super::index::{Index, is_plain};
 use super::options::SplitOptions;
 use super::plan::{Item, Limits, shards};
 use super::staging::Staging;
@@ -251,7 +251,7 @@ impl<'p> Plan<'p> {
             let objects = shard.iter().filter_map(|at| self.merged.objects.get(*at));
             weight_map.extend(objects.map(|incoming| (incoming.tensor.name(), name.as_str())));
         }
-        Ok(Some(written(self.split.total_size, weight_map)?))
+        Ok(Some(Index::to_json(self.split.total_size, &weight_map)?))
     }
 }
 
@@ -300,7 +300,7 @@ impl Old {
         };
         if is_indexed && check(&index)? {
             // An index that cannot be read lists nothing.
-            if let Ok(index) = index_of(&index) {
+            if let Ok(index) = Index::open(&index) {
                 old.objects = index.tensors().len();
                 old.listed = index.shards.into_iter().collect();
             }

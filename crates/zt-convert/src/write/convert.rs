@@ -111,7 +111,7 @@ impl Kinds {
     ) -> Result<Summary> {
         let out = out.as_ref();
         let write = || {
-            merge::check(out, inputs, options.overwrite)?;
+            merge::check_output(out, inputs, options.overwrite)?;
             // A file that appears during the conversion is not replaced.
             let is_there = fs::symlink_metadata(out).is_ok();
             let create = if options.overwrite || is_there {

@@ -5,14 +5,15 @@
     clippy::cast_possible_truncation,
     reason = "tests"
 )]
-#![cfg(feature = "safetensors")]
+#![cfg(feature = "default")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use zt::diff::{DiffOptions, diff};
 use zt::{Coo, Dense, File, FloatType, OpenOptions, WriteOptions};
-use zt_convert::{ConvertOptions, Input, Kinds, Lora, SAFETENSORS, ZT, average, convert};
+use zt_convert::{ConvertOptions, Input, Kinds, SAFETENSORS, ZT, convert};
+use zt_model::{Lora, average};
 
 fn data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/data/arithmetic")

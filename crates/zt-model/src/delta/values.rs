@@ -41,7 +41,7 @@ pub struct NewValues {
 ///     File::from_bytes(bytes)?.owned_tensor("w")
 /// };
 /// let (base, new) = (tensor(&[1.0, 2.0, 3.0, 4.0])?, tensor(&[1.0, 2.0, 3.5, 4.0])?);
-/// let found = zt_convert::new_values(&base, &new)?.unwrap_or_default();
+/// let found = zt_model::new_values(&base, &new)?.unwrap_or_default();
 /// assert_eq!(found.positions, [2]);
 /// assert_eq!(found.values, 3.5f32.to_le_bytes());
 /// # Ok::<(), zt::Error>(())

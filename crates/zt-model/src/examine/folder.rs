@@ -8,10 +8,8 @@ use serde_json::Value;
 use zt::{DType, Error, File, OpenOptions, Result, Span};
 use zt_foreign::Input;
 
-use super::Finding;
-use crate::open::slices_in;
-use crate::sets::{Index, index_of};
-use crate::table::Kinds;
+use crate::examine::Finding;
+use zt_convert::{Index, Kinds, slices_in};
 
 /// Files named `.bin` are of all sorts: states of optimizers, arguments. These are weights.
 const BIN_STEMS: &[&str] = &["adapter_model", "diffusion_pytorch_model", "model", "pytorch_model"];
@@ -77,7 +75,7 @@ impl Folder {
         names.sort_unstable();
         let (mut indices, mut has_faulty_index) = (Vec::new(), false);
         for name in names.iter().filter(|name| is_index_name(name)) {
-            match index_of(&path.join(name)) {
+            match Index::open(path.join(name)) {
                 Ok(index) => indices.push((name.clone(), index)),
                 Err(_) => has_faulty_index = true,
             }
@@ -144,7 +142,7 @@ impl Folder {
     pub(super) fn is_listed(&self, name: &str) -> bool {
         let mut indices = self.indices.iter();
         indices.any(|(_, index)| {
-            let found = index.shards.binary_search_by(|it| it.as_str().cmp(name));
+            let found = index.shards().binary_search_by(|it| it.as_str().cmp(name));
             found.is_ok()
         })
     }

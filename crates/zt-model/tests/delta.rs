@@ -14,10 +14,8 @@ use zt::{
     Attributes, Bytes, Coo, DType, Dense, Elements, File, FloatType, HashOptions, QuantizedGroup,
     Slice, Storage, ToObject, Value, WriteOptions, Writer,
 };
-use zt_convert::{
-    Changes, ConvertOptions, Input, ZT, convert, delta, delta_to_path, patch, patch_in_place,
-    patch_on_read, patched,
-};
+use zt_convert::{ConvertOptions, Input, ZT, convert};
+use zt_model::{Changes, delta, delta_to_path, patch, patch_in_place, patch_on_read, patched};
 
 /// Pseudo-random bytes.
 struct Noise(u64);

@@ -20,7 +20,8 @@ use crate::delta::patch::patch;
 ///
 /// ```
 /// use zt::{Dense, File, Writer};
-/// use zt_convert::{Input, delta, patch_in_place};
+/// use zt_convert::Input;
+/// use zt_model::{delta, patch_in_place};
 ///
 /// let folder = tempfile::tempdir()?;
 /// let paths = ["old.zt", "new.zt"].map(|name| folder.path().join(name));

@@ -13,7 +13,7 @@ fn an_index_is_written_after_which_the_set_opens() {
     model.weights("model-00001-of-00002.safetensors", &[B, A]);
     model.weights("model-00002-of-00002.safetensors", &[EMBEDDING]);
     let kinds = Kinds::builtin();
-    let written = kinds.write_index(model.0.path(), false).unwrap();
+    let written = zt_model::write_index(&kinds, model.0.path(), false).unwrap();
     assert_eq!((written.shards, written.tensors, written.total_size), (2, 3, 48));
     assert_eq!(written.path, model.path("model.safetensors.index.json"));
     let expected = json!({
@@ -30,8 +30,8 @@ fn an_index_is_written_after_which_the_set_opens() {
     assert_eq!((file.len(), file.warnings().len()), (3, 0));
     assert!(model.findings("").is_empty());
     // Only with `overwrite` is it written again.
-    assert_eq!(kinds.write_index(model.0.path(), false).unwrap_err().code(), "misuse");
-    assert!(kinds.write_index(model.0.path(), true).is_ok());
+    assert_eq!(zt_model::write_index(&kinds, model.0.path(), false).unwrap_err().code(), "misuse");
+    assert!(zt_model::write_index(&kinds, model.0.path(), true).is_ok());
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn an_index_that_would_be_wrong_is_not_written() {
             entries.map(|it| it.unwrap().file_name()).collect::<std::collections::BTreeSet<_>>()
         };
         let before = list();
-        let error = Kinds::builtin().write_index(model.0.path(), false).unwrap_err();
+        let error = zt_model::write_index(&Kinds::builtin(), model.0.path(), false).unwrap_err();
         assert_eq!(error.code(), *code, "{what}: {error}");
         assert_eq!(list(), before, "{what}");
     }

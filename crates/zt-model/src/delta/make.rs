@@ -17,8 +17,7 @@ use zt_foreign::{ConvertOptions, Incoming, Input, Job};
 use crate::delta::fault::Fault;
 use crate::delta::header::{Header, is_delta};
 use crate::delta::part::{read_content, without_planes};
-use crate::merge;
-use crate::native::{ZT, write_objects};
+use zt_convert::{ZT, check_output, write_objects};
 
 /// Bytes of a component whose codes are made before they are written.
 const BATCH: usize = 8 << 20;
@@ -57,7 +56,8 @@ pub struct Changes {
 ///
 /// ```
 /// use zt::{Dense, File, Writer};
-/// use zt_convert::{Input, delta, patch};
+/// use zt_convert::Input;
+/// use zt_model::{delta, patch};
 ///
 /// let file = |values: &[f32]| {
 ///     let mut bytes = Vec::new();
@@ -99,7 +99,7 @@ pub fn delta_to_path(
     let out = out.as_ref();
     let at_out = |error: Error| error.with_path(out);
     let inputs = [base.clone(), new.clone()];
-    merge::check(out, &inputs, overwrite).map_err(at_out)?;
+    check_output(out, &inputs, overwrite).map_err(at_out)?;
     let is_there = fs::symlink_metadata(out).is_ok();
     let create = if overwrite || is_there { AtomicFile::create } else { AtomicFile::create_new };
     let mut file = create(out).map_err(at_out)?;

@@ -13,7 +13,7 @@ use crate::arithmetic::computed::{Computed, Formula, all_values, floating};
 use crate::arithmetic::config::Config;
 use crate::arithmetic::factors::{Pair, pairs};
 use crate::arithmetic::fault::Fault;
-use crate::table::Kinds;
+use zt_convert::Kinds;
 
 /// What peft calls the file of an adapter, the preferred one first.
 const MODELS: [&str; 2] = ["adapter_model.safetensors", "adapter_model.bin"];
@@ -56,7 +56,7 @@ impl Lora {
 
     /// `base` with W + scale·B·A in the place of each weight W that has factors A and B. Its attributes, its
     /// other objects and its order are kept. The values are computed when they are read:
-    /// [`convert`](crate::convert) writes them.
+    /// [`zt_convert::convert`] writes them.
     ///
     /// The factors of `NAME.weight` are `base_model.model.NAME.lora_A.weight` and `.lora_B.weight`. The
     /// prefix may be missing, and the name of the adapter may stand before `.weight`. All dimensions after

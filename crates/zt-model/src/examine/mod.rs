@@ -1,7 +1,7 @@
 //! Whether the files of a folder make the model that its user believes in.
 //!
 //! Loaders serve a model with old or random weights if its files do not fit together, and say nothing. Each file
-//! alone is sound. [`Kinds::examine`] reads headers, and reports what does not fit as [`Finding`]s.
+//! alone is sound. [`examine()`] reads headers, and reports what does not fit as [`Finding`]s.
 //!
 //! | module | finds |
 //! | --- | --- |
@@ -26,10 +26,10 @@ use std::path::{Path, PathBuf};
 use zt::{Progress, Result};
 use zt_foreign::Input;
 
-use crate::table::Kinds;
 pub use blob::{is_blob, verify_blob};
 use folder::Folder;
-pub use index::WrittenIndex;
+pub use index::{WrittenIndex, write_index};
+use zt_convert::Kinds;
 
 /// Something about the files of a model that its user should know, and that no single file shows.
 #[must_use]
@@ -93,27 +93,25 @@ impl<'a> ExamineOptions<'a> {
     }
 }
 
-impl Kinds {
-    /// What does not fit together in a folder of weights, in the order of its causes: sets, `config.json`,
-    /// adapters. Folders within it are not looked into. A file that cannot be opened is passed over, because
-    /// opening it gives the error.
-    ///
-    /// Cost: reads the header of every file of weights once, also of the base of an adapter if it is below the
-    /// folder or in the same cache of the Hub. Reads values only for [`ExamineOptions::values`].
-    ///
-    /// # Errors
-    ///
-    /// [`zt::ErrorKind::Io`] if the folder cannot be listed; [`zt::ErrorKind::Interrupted`].
-    pub fn examine(
-        &self,
-        folder: impl AsRef<Path>,
-        options: &ExamineOptions<'_>,
-    ) -> Result<Vec<Finding>> {
-        let folder = Folder::read(self, folder.as_ref(), options.opened)?;
-        let mut findings = Vec::new();
-        sets::examine(self, &folder, options, &mut findings)?;
-        config::examine(&folder, &mut findings);
-        adapter::examine(self, &folder, &mut findings);
-        Ok(findings)
-    }
+/// What does not fit together in a folder of weights, in the order of its causes: sets, `config.json`,
+/// adapters. Folders within it are not looked into. A file that cannot be opened is passed over, because
+/// opening it gives the error.
+///
+/// Cost: reads the header of every file of weights once, also of the base of an adapter if it is below the
+/// folder or in the same cache of the Hub. Reads values only for [`ExamineOptions::values`].
+///
+/// # Errors
+///
+/// [`zt::ErrorKind::Io`] if the folder cannot be listed; [`zt::ErrorKind::Interrupted`].
+pub fn examine(
+    kinds: &Kinds,
+    folder: impl AsRef<Path>,
+    options: &ExamineOptions<'_>,
+) -> Result<Vec<Finding>> {
+    let folder = Folder::read(kinds, folder.as_ref(), options.opened)?;
+    let mut findings = Vec::new();
+    sets::examine(kinds, &folder, options, &mut findings)?;
+    config::examine(&folder, &mut findings);
+    adapter::examine(kinds, &folder, &mut findings);
+    Ok(findings)
 }

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use zt::diff::{DiffOptions, diff_tensors};
 use zt::{ErrorKind, OpenOptions, Result};
 
-use super::folder::{Folder, TensorInfo, Weights, some_of, variant};
-use super::{ExamineOptions, Finding};
-use crate::table::Kinds;
+use crate::examine::folder::{Folder, TensorInfo, Weights, some_of, variant};
+use crate::examine::{ExamineOptions, Finding};
+use zt_convert::Kinds;
 
 pub(super) fn examine(
     kinds: &Kinds,
@@ -204,7 +204,7 @@ fn examine_indices(folder: &Folder, findings: &mut Vec<Finding>) {
                 let first = shards.first()?;
                 Some(first.rsplit_once('.')?.1.to_owned())
             };
-            let is_of_one_kind = extension(&index.shards) == extension(&other.shards);
+            let is_of_one_kind = extension(index.shards()) == extension(other.shards());
             let is_equal = || index.tensors().eq(other.tensors());
             if !is_of_one_kind || variant(name) != variant(other_name) || is_equal() {
                 continue;
@@ -225,7 +225,7 @@ fn examine_indices(folder: &Folder, findings: &mut Vec<Finding>) {
 fn examine_strays(folder: &Folder, findings: &mut Vec<Finding>) {
     let mut sets: Vec<(&str, Option<&str>, BTreeSet<&str>)> = Vec::new();
     for (name, index) in &folder.indices {
-        let extension = index.shards.first().and_then(|shard| shard.rsplit_once('.'));
+        let extension = index.shards().first().and_then(|shard| shard.rsplit_once('.'));
         let extension = extension.map_or("", |(_, extension)| extension);
         let names = index.tensors().map(|(tensor, _)| tensor).collect();
         sets.push((extension, variant(name), names));

@@ -7,10 +7,10 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::Value;
 
-use super::Finding;
-use super::folder::{Folder, TensorInfo, some_of};
 use crate::arithmetic::Factor;
-use crate::table::Kinds;
+use crate::examine::Finding;
+use crate::examine::folder::{Folder, TensorInfo, some_of};
+use zt_convert::Kinds;
 
 const CONFIG: &str = "adapter_config.json";
 const STEM: &str = "adapter_model";

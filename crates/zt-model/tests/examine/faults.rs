@@ -3,7 +3,8 @@
 use std::fs;
 
 use serde_json::json;
-use zt_convert::{ExamineOptions, InputOptions, Kinds};
+use zt_convert::{InputOptions, Kinds};
+use zt_model::ExamineOptions;
 
 use crate::folder::{A, B, C, EMBEDDING, HEAD, LORA, Make, Model, config, gguf, lora};
 

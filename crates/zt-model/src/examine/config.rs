@@ -3,8 +3,8 @@
 use serde_json::Value;
 use zt::DType;
 
-use super::Finding;
-use super::folder::{Folder, TensorInfo, Weights, variant};
+use crate::examine::Finding;
+use crate::examine::folder::{Folder, TensorInfo, Weights, variant};
 
 const CONFIG: &str = "config.json";
 
@@ -76,7 +76,7 @@ fn main_weights(folder: &Folder) -> Vec<&Weights> {
             name.starts_with(stem) && name.contains(extension) && variant(name).is_none()
         });
         if let Some((_, index)) = indices.next() {
-            let shards = index.shards.iter();
+            let shards = index.shards().iter();
             return shards.filter_map(|name| folder.file(name)).collect();
         }
         let numbered = of_kind().filter(|file| file.stem == stem && file.number.is_some());

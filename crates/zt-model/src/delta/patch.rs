@@ -55,7 +55,7 @@ pub fn patch_on_read(
 }
 
 /// As [`patched`], and checks everything before: the content identity of the base, of each delta, and of
-/// the result. [`convert`](crate::convert) writes the result. `progress` counts the bytes of values that
+/// the result. [`zt_convert::convert`] writes the result. `progress` counts the bytes of values that
 /// are hashed, in the base and in the result.
 ///
 /// # Errors

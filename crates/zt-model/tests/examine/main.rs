@@ -1,6 +1,6 @@
 //! The files of a model: what does not fit together, and the index that shards lack.
 #![allow(clippy::unwrap_used, reason = "tests")]
-#![cfg(all(feature = "safetensors", feature = "gguf", feature = "pytorch"))]
+#![cfg(feature = "default")]
 
 #[cfg(unix)]
 mod cache;

@@ -1,7 +1,7 @@
 //! The sizes of deltas beside general tools, as a table in Markdown: `docs/deltas.md` has it.
 //!
 //! ```sh
-//! cargo run --release -p zt-convert --example delta_sizes
+//! cargo run --release -p zt-model --example delta_sizes
 //! ```
 //!
 //! `zstd` and `xdelta3` must be on the path. Arguments: the MiB of values of a model, 64 by default; a part of
@@ -20,7 +20,8 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use zt::{Compression, DType, Dense, Elements, File, HashOptions, WriteOptions};
-use zt_convert::{Input, delta, patch};
+use zt_convert::Input;
+use zt_model::{delta, patch};
 
 const COLUMNS: usize = 1024;
 

@@ -50,15 +50,15 @@ fn the_name_of_a_blob_is_the_digest_of_its_bytes() {
         m.weights("model.safetensors", &[A]);
     })]);
     let path = cache.path("models--a--b/snapshots/0123abc/model.safetensors");
-    assert!(zt_convert::verify_blob(&path, None).unwrap());
+    assert!(zt_model::verify_blob(&path, None).unwrap());
     let mut bytes = fs::read(&path).unwrap();
     *bytes.last_mut().unwrap() ^= 1;
     fs::write(&path, &bytes).unwrap();
-    let error = zt_convert::verify_blob(&path, None).unwrap_err();
+    let error = zt_model::verify_blob(&path, None).unwrap_err();
     assert_eq!(error.code(), "digest-mismatch");
     assert_eq!(error.path(), Some(&*path));
     // Any other file has no such name.
     let other = cache.path("model.safetensors");
     fs::write(&other, &bytes).unwrap();
-    assert!(!zt_convert::verify_blob(&other, None).unwrap());
+    assert!(!zt_model::verify_blob(&other, None).unwrap());
 }

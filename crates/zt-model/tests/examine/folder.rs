@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use zt_convert::{ExamineOptions, Finding, GGUF, Input, Kinds, convert};
+use zt_convert::{GGUF, Input, Kinds, convert};
+use zt_model::{ExamineOptions, Finding};
 
 /// A folder that is made file by file.
 pub(crate) struct Model(pub(crate) TempDir);
@@ -78,7 +79,7 @@ impl Model {
 
     pub(crate) fn findings_with(&self, below: &str, options: &ExamineOptions<'_>) -> Vec<Finding> {
         let folder = self.0.path().join(below);
-        Kinds::builtin().examine(folder, options).unwrap()
+        zt_model::examine(&Kinds::builtin(), folder, options).unwrap()
     }
 }
 

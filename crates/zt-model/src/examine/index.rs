@@ -1,0 +1,128 @@
+//! Writes the index of shards that have none.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use zt::foreign::AtomicFile;
+use zt::{Error, ErrorKind, Result, codes};
+use zt_foreign::Fault;
+
+use crate::examine::folder::{Folder, Weights, some_of};
+use zt_convert::{Index, Kinds};
+
+/// An index that was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WrittenIndex {
+    /// Its path.
+    pub path: PathBuf,
+    /// The number of shards that it names.
+    pub shards: u64,
+    /// The number of tensors.
+    pub tensors: u64,
+    /// The bytes of all tensors.
+    pub total_size: u64,
+}
+
+/// Writes the index of the shards in a folder, which no index names: `model.safetensors.index.json` for
+/// `model-00001-of-00002.safetensors` and its like. The index appears complete or not at all.
+///
+/// Cost: reads the headers of the files of weights.
+///
+/// # Errors
+///
+/// | code | cause |
+/// | --- | --- |
+/// | `misuse` | there are no such shards, or shards of several sets |
+/// | `path` | a shard is missing |
+/// | `duplicate-name` | two shards have a tensor of one name |
+/// | `overwrite` | the index exists, and `overwrite` is false |
+///
+/// The fault of a shard that cannot be opened; [`ErrorKind::Io`].
+pub fn write_index(
+    kinds: &Kinds,
+    folder: impl AsRef<Path>,
+    overwrite: bool,
+) -> Result<WrittenIndex> {
+    let path = folder.as_ref();
+    write_index_at(kinds, path, overwrite).map_err(|error| error.with_path(path))
+}
+
+fn write_index_at(kinds: &Kinds, path: &Path, overwrite: bool) -> Result<WrittenIndex> {
+    let folder = Folder::read(kinds, path, &[])?;
+    let ((stem, extension), shards) = only_set(&folder, overwrite)?;
+    let found = shards.len() as u64;
+    let count = shards.first().and_then(|shard| shard.number);
+    let count = count.map_or(found, |(_, count)| count.into());
+    if found != count {
+        let message =
+            format!("{found} of {count} shards of {stem:?} are there; put the others beside them");
+        return Err(Error::new(ErrorKind::Malformed, codes::PATH, message));
+    }
+    let mut owners: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut total_size = 0u64;
+    for shard in shards {
+        if shard.tensors.is_empty() {
+            // An empty shard is sound, and a damaged one gives its error.
+            kinds.open(path.join(&shard.name), zt::OpenOptions::new())?;
+        }
+        for tensor in &shard.tensors {
+            if let Some(first) = owners.insert(&tensor.name, &shard.name) {
+                let message =
+                    format!("in both {first:?} and {:?}: remove it from one of them", shard.name);
+                let error = Error::new(ErrorKind::Misuse, codes::DUPLICATE_NAME, message);
+                return Err(error.with_object(&tensor.name));
+            }
+            total_size = total_size.saturating_add(tensor.byte_len);
+        }
+    }
+    let tensors = owners.len() as u64;
+    let json = Index::to_json(total_size, &owners)?;
+    let out = path.join(format!("{stem}.{extension}.index.json"));
+    if !overwrite && fs::symlink_metadata(&out).is_ok() {
+        return Err(Error::from(Fault::Exists).with_path(&out));
+    }
+    let create = if overwrite { AtomicFile::create } else { AtomicFile::create_new };
+    let mut file = create(&out)?;
+    file.write_all(&json)?;
+    file.publish()?;
+    Ok(WrittenIndex { path: out, shards: found, tensors, total_size })
+}
+
+/// The only numbered set that an index can name. An index that names it already counts only if it may be replaced.
+fn only_set(folder: &Folder, overwrite: bool) -> Result<((&str, &str), Vec<&Weights>)> {
+    let mut sets = folder.numbered();
+    sets.retain(|(_, extension), shards| {
+        let is_listed = shards.iter().any(|shard| folder.is_listed(&shard.name));
+        *extension != "gguf" && (overwrite || !is_listed)
+    });
+    let names = sets.values().flatten().map(|shard| &shard.name);
+    let message = match sets.len() {
+        1 => None,
+        0 => Some(
+            "the folder has no shards without an index, such as model-00001-of-00002.safetensors"
+                .to_owned(),
+        ),
+        _ => Some(format!(
+            "the folder has shards of several sets: {}; move the others away",
+            some_of(names)
+        )),
+    };
+    if let Some(message) = message {
+        return Err(Error::new(ErrorKind::Misuse, codes::MISUSE, message));
+    }
+    let (key, shards) = sets.pop_first().unwrap_or_default();
+    let mut counts = shards.iter().filter_map(|shard| Some(shard.number?.1));
+    let first = counts.next();
+    if counts.any(|count| Some(count) != first) {
+        let names = shards.iter().map(|shard| &shard.name);
+        let message = format!(
+            "the folder has shards of several splits: {}; remove the older ones",
+            some_of(names)
+        );
+        return Err(Error::new(ErrorKind::Misuse, codes::MISUSE, message));
+    }
+    Ok((key, shards))
+}

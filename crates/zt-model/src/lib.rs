@@ -1,0 +1,54 @@
+//! Models as files: what is computed from them, how they differ, and whether they are whole.
+//!
+//! ```text
+//! zt <- zt-foreign <- each kind <- zt-convert <- zt-model <- zt-cli
+//!                                                ^ here
+//! ```
+//!
+//! | room | what it gives |
+//! | --- | --- |
+//! | `arithmetic` | files whose values are computed when they are read: [`average`], [`Lora`] |
+//! | `delta` | [`delta`](delta()) writes how a file differs from another; [`patched`] applies that when values are read |
+//! | `examine` | [`examine`](examine()) finds files of a folder that do not make one model; [`write_index`] |
+//!
+//! All of them take an [`Input`](zt_convert::Input) of any kind, and what they compute is one, too.
+//! [`zt_convert::convert`] writes it.
+//!
+//! ```
+//! use zt::{Dense, File, Writer};
+//! use zt_convert::{ConvertOptions, Input, ZT, convert};
+//!
+//! let file = |values: &[f32]| {
+//!     let mut bytes = Vec::new();
+//!     let mut writer = Writer::new(&mut bytes)?;
+//!     writer.add("w", &Dense::from_slice(&[2], values)?)?;
+//!     writer.finish()?;
+//!     File::from_bytes(bytes).map(Input::from)
+//! };
+//! let options = ConvertOptions::new(ZT);
+//! let mean = zt_model::average(&[file(&[1.0, 2.0])?, file(&[3.0, 2.0])?], &[], &options)?;
+//! let mut bytes = Vec::new();
+//! convert(&[mean], &mut bytes, &options)?;
+//! assert_eq!(*File::from_bytes(bytes)?.tensor("w")?.values::<f32>()?, [2.0, 2.0]);
+//! # Ok::<(), zt::Error>(())
+//! ```
+//!
+//! Absent: kinds of files and sets (they are in `zt-convert`), architectures of models, threads, printing.
+#![forbid(unsafe_code)]
+
+mod arithmetic;
+mod delta;
+mod examine;
+
+pub use arithmetic::{Lora, average};
+pub use delta::{
+    Changes, DeltaSummary, NewValues, delta, delta_to_path, is_delta, new_values, patch,
+    patch_in_place, patch_on_read, patched,
+};
+pub use examine::{
+    ExamineOptions, Finding, WrittenIndex, examine, is_blob, verify_blob, write_index,
+};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
