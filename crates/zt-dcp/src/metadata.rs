@@ -119,7 +119,7 @@ impl Metadata {
         }
         let files = stored.files.into_iter().map(str::to_owned).collect();
         let mut uses = heap.uses();
-        uses.extend(zt_pickle::uses(bytes.get(pickle.byte_len..).unwrap_or_default()));
+        uses.extend(zt_pickle::uses(pickle.rest));
         Ok(Metadata { files, entries, uses })
     }
 }

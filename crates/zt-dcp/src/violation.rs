@@ -79,7 +79,7 @@ impl Violation {
     /// The error of a pickle that is the whole file.
     pub(crate) fn at_byte(self) -> Error {
         let at = match &self {
-            Violation::Pickle(error) => Some(error.at as u64),
+            Violation::Pickle(error) => Some(error.at),
             _ => None,
         };
         let error = Error::from(self);

@@ -1,7 +1,15 @@
 //! The bytes of a pickle, one operand after another.
 
 use crate::fault::PickleFault;
-use crate::outline::Gap;
+
+/// A byte string that was left out.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Gap {
+    /// How many bytes of the outline are before it.
+    pub(super) at: usize,
+    /// Its place in the source.
+    pub(super) offset: u64,
+}
 
 /// A position in a pickle or in its outline. Every read is checked against the bytes that are left.
 #[derive(Debug, Clone, Copy)]
@@ -27,9 +35,8 @@ impl<'p> Cursor<'p> {
     }
 
     /// The position in the pickle.
-    pub(super) fn at(&self) -> usize {
-        let passed = usize::try_from(self.passed).unwrap_or(usize::MAX);
-        self.taken().saturating_add(passed)
+    pub(super) const fn at(&self) -> u64 {
+        (self.taken() as u64).strict_add(self.passed)
     }
 
     /// How many bytes were taken. Bytes that an outline leaves out are none of them.
@@ -48,11 +55,16 @@ impl<'p> Cursor<'p> {
             [gap, rest @ ..] if gap.at == self.taken() => {
                 self.check(len)?;
                 self.gaps = rest;
-                self.passed = self.passed.saturating_add(len);
+                self.passed = self.passed.strict_add(len);
                 Ok(Some(gap.offset))
             }
             _ => Ok(None),
         }
+    }
+
+    /// What follows the bytes that were taken.
+    pub(super) const fn rest(&self) -> &'p [u8] {
+        self.rest
     }
 
     /// Checks that the next `len` bytes exist.
@@ -100,7 +112,7 @@ impl<'p> Cursor<'p> {
     pub(super) fn line(&mut self) -> Result<&'p [u8], PickleFault> {
         let mut parts = self.rest.splitn(2, |byte| *byte == b'\n');
         let (Some(line), Some(rest)) = (parts.next(), parts.next()) else {
-            return Err(self.truncated(self.left().saturating_add(1)));
+            return Err(self.truncated(self.left().strict_add(1)));
         };
         self.rest = rest;
         Ok(line)
@@ -112,7 +124,7 @@ impl<'p> Cursor<'p> {
     }
 
     fn left(&self) -> u64 {
-        self.available.saturating_sub(self.at() as u64)
+        self.available.strict_sub(self.at())
     }
 
     fn truncated(&self, needed: u64) -> PickleFault {

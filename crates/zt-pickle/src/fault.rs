@@ -2,14 +2,15 @@
 
 use std::fmt;
 
-use crate::uses::{Among, Use};
+use crate::risk::{Among, Use};
 
 /// Why a pickle is refused, and where.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct PickleError {
     /// The byte of the pickle where the instruction begins; for [`PickleFault::Global`], where the
     /// global is named.
-    pub at: usize,
+    pub at: u64,
     /// What is wrong.
     pub fault: PickleFault,
     /// What Python would call or import before it finds that.
@@ -102,14 +103,7 @@ impl std::error::Error for PickleError {}
 
 impl fmt::Display for PickleError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.fault {
-            PickleFault::Truncated { needed, available } => write!(
-                f,
-                "truncated at byte {} of the pickle: {available} of {needed} bytes are there",
-                self.at
-            ),
-            _ => write!(f, "invalid pickle at byte {}: {}", self.at, self.fault),
-        }?;
+        write!(f, "invalid pickle at byte {}: {}", self.at, self.fault)?;
         match self.uses.iter().find(|it| it.is_danger) {
             Some(danger) => write!(f, "; before that, {}", Among(danger, &self.uses)),
             None => Ok(()),

@@ -54,6 +54,7 @@ impl Global for NoGlobal {
 
 /// What a call of a [`Global`] makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Makes {
     /// An object, recorded as [`Made`](crate::Made).
     Object,
@@ -65,6 +66,7 @@ pub enum Makes {
 
 /// A collection of Python's own library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Collection {
     /// `collections.OrderedDict`: a dict.
     OrderedDict,

@@ -42,6 +42,7 @@ impl NodeId {
 
 /// A value on the heap. Texts and bytes are borrowed from the pickle unless they are escaped.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Node<'p, G> {
     /// A `str`.
     Text(Cow<'p, str>),
@@ -112,6 +113,7 @@ pub struct Made<G> {
 /// An object of a global that the caller does not accept: all that the pickle gives to it. Only the
 /// class knows what that means.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct StandIn<G> {
     /// The class or the function, a [`Node::Named`].
     pub class: Value<G>,

@@ -88,4 +88,5 @@ pub use holders::Holders;
 pub use machine::{Pickle, load};
 pub use number::pieces;
 pub use outline::{Outline, OutlineError, ReadAt};
-pub use uses::{Among, Use, begins, uses};
+pub use risk::{Among, Use};
+pub use uses::{begins, uses};

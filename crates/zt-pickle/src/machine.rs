@@ -15,13 +15,14 @@ const VALUES: u64 = 1 << 26;
 
 /// A pickle that has been read.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Pickle<'p, G> {
     /// All values that are not small.
     pub heap: Heap<'p, G>,
     /// The pickled value.
     pub root: Value<G>,
-    /// Bytes up to and including `STOP`. Another pickle may follow.
-    pub byte_len: usize,
+    /// The bytes behind `STOP`, where another pickle may follow; none of an [`Outline`](crate::Outline).
+    pub rest: &'p [u8],
 }
 
 /// Reads the pickle at the beginning of `bytes`. Texts and bytes are borrowed from it.
@@ -59,7 +60,7 @@ pub(super) fn load_from<'p, G: Global>(
         cursor,
     };
     match machine.run() {
-        Ok(root) => Ok(Pickle { root, byte_len: machine.cursor.at(), heap: machine.heap }),
+        Ok(root) => Ok(Pickle { root, rest: machine.cursor.rest(), heap: machine.heap }),
         Err(fault) => Err(PickleError { at: machine.at, fault, uses: machine.heap.uses() }),
     }
 }
@@ -80,7 +81,7 @@ pub(super) struct Machine<'f, 'p, G> {
     /// none twice.
     pub(super) copies: usize,
     /// Where the instruction begins; in a fault, where the refused global is named.
-    pub(super) at: usize,
+    pub(super) at: u64,
     /// Bytes of the pickle and of the data after it.
     pub(super) byte_len: u64,
 }
@@ -422,7 +423,7 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
         // Moving a long list of one-byte values would take its memory twice.
         let is_most = start < self.stack.len() / 2;
         if is_most && self.stack.len() > LONG {
-            let below = self.stack.get(..start).unwrap_or_default().to_vec();
+            let below = self.stack.split_at(start).0.to_vec();
             let mut items = std::mem::replace(&mut self.stack, below);
             items.drain(..start);
             items.shrink_to_fit();

@@ -11,8 +11,7 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
     /// GLOBAL and STACK_GLOBAL. A global that the caller does not accept is only a name: the key of a
     /// dict may be one.
     pub(super) fn global(&mut self, code: u8) -> Done {
-        // Only messages state it.
-        let at = u32::try_from(self.at).unwrap_or(u32::MAX);
+        let at = self.named_at();
         if code == b'c' {
             let (module, name) = (self.cursor.text_line()?, self.cursor.text_line()?);
             if let Some(global) = (self.find)(module, name, at) {
@@ -68,11 +67,16 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
             0x83 => self.cursor.u16()?.into(),
             _ => self.cursor.u32()?,
         };
-        let at = u32::try_from(self.at).unwrap_or(u32::MAX);
+        let at = self.named_at();
         let name = format!("_inverted_registry[{number}]");
         let module = self.heap.add(Node::Text(Cow::Borrowed("copyreg")))?;
         let name = self.heap.add(Node::Text(Cow::Owned(name)))?;
         self.push_node(Node::Named { module, name, at })
+    }
+
+    /// Where this instruction names a global. Only messages state it, so that it may saturate.
+    fn named_at(&self) -> u32 {
+        u32::try_from(self.at).unwrap_or(u32::MAX)
     }
 
     /// Refuses a root that is only a name, at the byte where it is named.
@@ -80,7 +84,7 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
         let Some(Node::Named { at, .. }) = self.heap.node(root) else {
             return Ok(());
         };
-        self.at = *at as usize;
+        self.at = (*at).into();
         // Names in a hostile pickle can be long.
         let cut = |name: &str| name.chars().take(120).collect();
         let (module, name) = self.heap.named(root).unwrap_or_default();

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::{fmt, io};
 
-use crate::cursor::Cursor;
+use crate::cursor::{Cursor, Gap};
 use crate::fault::PickleError;
 use crate::global::Global;
 use crate::heap::reserve;
@@ -16,8 +16,8 @@ const LONG_BYTES: u64 = 1 << 10;
 const LONG_STRING: u64 = 64 << 10;
 
 /// Bytes that are read at once: a few after a string that was left out, and more if none follows.
-const FIRST: u64 = 16 << 10;
-const MOST: u64 = 1 << 20;
+const FIRST: usize = 16 << 10;
+const MOST: usize = 1 << 20;
 
 /// Reads all bytes of a buffer from an offset on.
 pub type ReadAt<'s> = dyn Fn(u64, &mut [u8]) -> io::Result<()> + 's;
@@ -58,17 +58,9 @@ pub struct Outline {
     byte_len: u64,
 }
 
-/// A byte string that was left out.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Gap {
-    /// How many bytes of the outline are before it.
-    pub(super) at: usize,
-    /// Its place in the source.
-    pub(super) offset: u64,
-}
-
 /// Why a pickle has no outline.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum OutlineError {
     /// The source cannot be read.
     Io(io::Error),
@@ -110,26 +102,22 @@ impl Outline {
     ///
     /// The source cannot be read, or the outline would be longer than `limit`.
     pub fn read(span: Range<u64>, limit: u64, read_at: &ReadAt<'_>) -> Result<Self, OutlineError> {
+        // A range that ends before it starts is empty.
+        let end = span.end.max(span.start);
+        let available = end.strict_sub(span.start);
         let mut reader = Reader {
             read_at,
             ahead: Vec::new(),
             taken: 0,
             next: span.start,
-            end: span.end,
+            end,
             at_once: FIRST,
-            outline: Outline {
-                bytes: Vec::new(),
-                gaps: Vec::new(),
-                available: span.end.saturating_sub(span.start),
-                byte_len: 0,
-            },
+            outline: Outline { bytes: Vec::new(), gaps: Vec::new(), available, byte_len: 0 },
             limit,
         };
         while reader.instruction()? {}
-        let behind = reader.left();
-        let mut outline = reader.outline;
-        outline.byte_len = outline.available.saturating_sub(behind);
-        Ok(outline)
+        let byte_len = available.strict_sub(reader.left());
+        Ok(Outline { byte_len, ..reader.outline })
     }
 
     /// Bytes of the pickle in the source. Another pickle may follow.
@@ -198,7 +186,7 @@ struct Reader<'r, 's> {
     next: u64,
     end: u64,
     /// How many bytes are read next.
-    at_once: u64,
+    at_once: usize,
     outline: Outline,
     limit: u64,
 }
@@ -227,7 +215,7 @@ impl Reader<'_, '_> {
                     return Ok(false);
                 }
                 let mut len = [0; 8];
-                let bytes = self.outline.bytes.get(start..).unwrap_or_default();
+                let (_, bytes) = self.outline.bytes.split_at(start);
                 for (to, from) in len.iter_mut().zip(bytes) {
                     *to = *from;
                 }
@@ -240,21 +228,25 @@ impl Reader<'_, '_> {
     /// Bytes that were read and not taken; none at the end of the source.
     fn ahead(&mut self) -> Result<&[u8], OutlineError> {
         if self.taken >= self.ahead.len() {
-            let left = self.end.saturating_sub(self.next);
-            let len = self.at_once.min(left);
-            self.at_once = self.at_once.saturating_mul(2).min(MOST);
+            let left = usize::try_from(self.left());
+            let len = left.map_or(self.at_once, |left| left.min(self.at_once));
+            self.at_once = self.at_once.strict_mul(2).min(MOST);
             self.taken = 0;
-            self.ahead.resize(usize::try_from(len).unwrap_or_default(), 0);
+            self.ahead.resize(len, 0);
             (self.read_at)(self.next, &mut self.ahead).map_err(OutlineError::Io)?;
-            self.next = self.next.saturating_add(len);
+            self.next = self.next.strict_add(len as u64);
         }
-        Ok(self.ahead.get(self.taken..).unwrap_or_default())
+        Ok(self.ahead.split_at(self.taken).1)
+    }
+
+    /// How many bytes were read and not taken.
+    const fn held(&self) -> usize {
+        self.ahead.len().strict_sub(self.taken)
     }
 
     /// How many bytes of the source were not taken.
-    fn left(&self) -> u64 {
-        let ahead = self.ahead.len().saturating_sub(self.taken);
-        self.end.saturating_sub(self.next).saturating_add(ahead as u64)
+    const fn left(&self) -> u64 {
+        self.end.strict_sub(self.next).strict_add(self.held() as u64)
     }
 
     /// Takes bytes into the outline. Returns false, and takes none, if the source has fewer.
@@ -267,7 +259,7 @@ impl Reader<'_, '_> {
             let ahead = self.ahead()?.len();
             let len = usize::try_from(left).map_or(ahead, |left| left.min(ahead));
             self.take(len)?;
-            left = left.saturating_sub(len as u64);
+            left = left.strict_sub(len as u64);
         }
         Ok(true)
     }
@@ -279,11 +271,10 @@ impl Reader<'_, '_> {
             if ahead.is_empty() {
                 return Ok(false);
             }
-            let line = ahead.split_inclusive(|byte| *byte == b'\n').next();
-            let line = line.unwrap_or_default();
-            let (len, is_whole) = (line.len(), line.ends_with(b"\n"));
+            let feed = ahead.iter().position(|byte| *byte == b'\n');
+            let len = feed.map_or(ahead.len(), |feed| feed.strict_add(1));
             self.take(len)?;
-            if is_whole {
+            if feed.is_some() {
                 return Ok(true);
             }
         }
@@ -292,33 +283,34 @@ impl Reader<'_, '_> {
     /// Takes this many of the bytes that were read.
     fn take(&mut self, len: usize) -> Result<(), OutlineError> {
         let bytes = &mut self.outline.bytes;
-        let longer = (bytes.len() as u64).saturating_add(len as u64);
-        let limit = self.limit;
-        if longer > limit {
+        let (limit, byte_len) = (self.limit, len as u64);
+        if (bytes.len() as u64).strict_add(byte_len) > limit {
             return Err(OutlineError::TooLong { limit });
         }
-        let byte_len = len as u64;
         reserve(bytes, len).map_err(|_| OutlineError::Allocation { byte_len })?;
         let ahead = self.ahead.iter().skip(self.taken);
         bytes.extend(ahead.take(len));
-        self.taken = self.taken.saturating_add(len);
+        self.taken = self.taken.strict_add(len);
         Ok(())
     }
 
-    /// Passes over a string. Returns false if the source ends within it.
+    /// Passes over a string. Returns false, and passes over nothing, if the source ends within it.
     fn leave_out(&mut self, byte_len: u64) -> bool {
-        let ahead = self.ahead.len().saturating_sub(self.taken);
-        let offset = self.next.saturating_sub(ahead as u64);
+        if byte_len > self.left() {
+            return false;
+        }
+        let held = self.held();
+        let offset = self.next.strict_sub(held as u64);
         let at = self.outline.bytes.len();
         self.outline.gaps.push(Gap { at, offset });
         match usize::try_from(byte_len) {
-            Ok(len) if len <= ahead => self.taken = self.taken.saturating_add(len),
+            Ok(len) if len <= held => self.taken = self.taken.strict_add(len),
             _ => {
                 self.taken = self.ahead.len();
-                self.next = offset.saturating_add(byte_len);
+                self.next = offset.strict_add(byte_len);
                 self.at_once = FIRST;
             }
         }
-        self.next <= self.end
+        true
     }
 }

@@ -5,6 +5,11 @@
 //! or send files. Their list joins those of picklescan 1.0.5, modelscan 0.8.8 and fickling 0.1.12. Every
 //! other global is unknown: a class of the user's program, or anything else that is installed.
 
+use std::fmt;
+
+/// How many other uses are named beside one.
+const OTHERS: usize = 8;
+
 /// What a global may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Risk {
@@ -42,6 +47,56 @@ impl Risk {
             || parts.any(|part| is_dunder(part) && part != "__torch__" && part != "__main__")
             || FUNCTIONS.iter().any(|(of, names)| *of == module && has(names, name));
         if is_danger { Risk::Danger } else { Risk::Unknown }
+    }
+}
+
+/// A global that is not known to be harmless.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Use {
+    /// The module and the name, escaped for a terminal.
+    pub global: String,
+    /// Whether it can run code, load code or another pickle, or touch files.
+    pub is_danger: bool,
+    /// The arguments of the first call, shortened and escaped; `None` if the global is only named.
+    pub arguments: Option<String>,
+}
+
+impl Use {
+    /// The code of a warning about it.
+    pub const fn code(&self) -> &'static str {
+        if self.is_danger { "pickle-danger" } else { "pickle-global" }
+    }
+}
+
+impl fmt::Display for Use {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Use { global, .. } = self;
+        match &self.arguments {
+            Some(arguments) => write!(f, "Python would call {global}({arguments})"),
+            None => write!(f, "Python would import {global}"),
+        }?;
+        f.write_str("; nothing was run")
+    }
+}
+
+/// One of several uses, and the names of the first others, as a text.
+#[derive(Debug)]
+pub struct Among<'u>(pub &'u Use, pub &'u [Use]);
+
+impl fmt::Display for Among<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Among(one, all) = self;
+        write!(f, "{one}")?;
+        let mut others = all.iter().filter(|it| it.global != one.global);
+        for (at, other) in others.by_ref().take(OTHERS).enumerate() {
+            let before = if at == 0 { "; the pickle also names" } else { "," };
+            write!(f, "{before} {}", other.global)?;
+        }
+        match others.count() {
+            0 => Ok(()),
+            more => write!(f, " and {more} more"),
+        }
     }
 }
 

@@ -1,13 +1,13 @@
 //! What Python would call or import when it loads a pickle, as text. Nothing is run to find it.
 
 use std::collections::HashMap;
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 
 use crate::fault::PickleError;
 use crate::global::{Global, NoGlobal};
 use crate::heap::{Heap, Node, Value};
 use crate::machine::load;
-use crate::risk::Risk;
+use crate::risk::{Risk, Use};
 
 /// The most globals of one pickle that are listed.
 const USES: usize = 64;
@@ -21,55 +21,6 @@ const ITEMS: usize = 8;
 
 /// Pickles within pickles that are looked into.
 const NESTED: usize = 4;
-
-/// A global that is not known to be harmless.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Use {
-    /// The module and the name, escaped for a terminal.
-    pub global: String,
-    /// Whether it can run code, load code or another pickle, or touch files.
-    pub is_danger: bool,
-    /// The arguments of the first call, shortened and escaped; `None` if the global is only named.
-    pub arguments: Option<String>,
-}
-
-impl Use {
-    /// The code of a warning about it.
-    pub const fn code(&self) -> &'static str {
-        if self.is_danger { "pickle-danger" } else { "pickle-global" }
-    }
-}
-
-impl fmt::Display for Use {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Use { global, .. } = self;
-        match &self.arguments {
-            Some(arguments) => write!(f, "Python would call {global}({arguments})"),
-            None => write!(f, "Python would import {global}"),
-        }?;
-        f.write_str("; nothing was run")
-    }
-}
-
-/// One of several uses, and the names of the others, as a text.
-#[derive(Debug)]
-pub struct Among<'u>(pub &'u Use, pub &'u [Use]);
-
-impl fmt::Display for Among<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Among(one, all) = self;
-        write!(f, "{one}")?;
-        let mut others = all.iter().filter(|it| it.global != one.global);
-        for (at, other) in others.by_ref().take(ITEMS).enumerate() {
-            let before = if at == 0 { "; the pickle also names" } else { "," };
-            write!(f, "{before} {}", other.global)?;
-        }
-        match others.count() {
-            0 => Ok(()),
-            more => write!(f, " and {more} more"),
-        }
-    }
-}
 
 /// The globals that bytes would use as pickles, one after another, up to the first that is invalid. What that
 /// one does before it breaks counts: Python runs it.
@@ -95,7 +46,7 @@ fn in_streams(mut bytes: &[u8], nested: usize, found: &mut Vec<Use>) {
         match load(bytes, |_, _, _| None::<NoGlobal>) {
             Ok(pickle) => {
                 pickle.heap.collect(nested, found);
-                bytes = bytes.get(pickle.byte_len..).unwrap_or_default();
+                bytes = pickle.rest;
             }
             Err(PickleError { uses, .. }) => {
                 for one in uses {

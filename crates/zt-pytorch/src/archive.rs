@@ -24,9 +24,9 @@ use zt_foreign::archive as zip;
 use zt_foreign::{Input, Opening};
 
 use crate::assemble::{Graph, Place, assemble};
+use crate::fault::TorchFault;
 use crate::global::Global;
 use crate::pickle::{Find, PICKLE_LEN, Pickle, load_record};
-use crate::violation::Violation;
 use zt_pickle::Use;
 use zt_zip::{Archive, Content, Member};
 
@@ -45,6 +45,11 @@ const CONSTANTS: &str = "constants.pkl";
 /// The code names them `CONSTANTS.c0` and so on.
 const CONSTANTS_PREFIX: &str = "CONSTANTS.c";
 
+/// The most other members that are looked into, and the limit of their contents together. torch writes a
+/// few of some kilobytes.
+const MEMBERS: usize = 1024;
+const LOOKED_INTO: u64 = 16 << 20;
+
 pub(super) fn open(
     source: Arc<dyn Source>,
     mut builder: FileBuilder,
@@ -53,11 +58,11 @@ pub(super) fn open(
     let archive = zip::open_noted(&source, &mut builder, opening.options)?;
     let mut members = archive.members().iter();
     if let (false, Some(how)) = (members.clone().any(is_pickle), members.find_map(other_layout)) {
-        return Err(Violation::OtherLayout { how }.into());
+        return Err(TorchFault::OtherLayout { how }.into());
     }
     let records = Records::new(&archive)?;
     if archive.is_truncated() && !records.has_byte_order() {
-        return Err(Violation::Cut { name: BYTE_ORDER }.into());
+        return Err(TorchFault::Cut { name: BYTE_ORDER }.into());
     }
     let byte_order = records.byte_order(&source)?;
     // The pickle is the manifest of its file.
@@ -72,7 +77,7 @@ pub(super) fn open(
         }
         None => Global::find,
     };
-    let pickle = records.pickle(PICKLE, &source, limit)?.ok_or(Violation::NoPickle)?;
+    let pickle = records.pickle(PICKLE, &source, limit)?.ok_or(TorchFault::NoPickle)?;
     let locate = |key: &str| records.storage("data", key, &source);
     let object = pickle.load(find)?;
     let mut beside = records.other_uses(&archive, &source, &mut builder);
@@ -134,7 +139,7 @@ impl Record {
 
     /// What Python would run of the pickles behind the first one.
     fn uses_behind(&self, first: &Pickle<'_>) -> Vec<Use> {
-        zt_pickle::uses(self.bytes.get(first.byte_len..).unwrap_or_default())
+        zt_pickle::uses(first.rest)
     }
 
     /// Where the pickle begins in the file. The bytes of a deflated one have no place in it.
@@ -153,14 +158,14 @@ struct Records<'a> {
 
 impl<'a> Records<'a> {
     /// The records beside the first `data.pkl`.
-    fn new(archive: &'a Archive) -> Result<Self, Violation> {
+    fn new(archive: &'a Archive) -> Result<Self, TorchFault> {
         let mut members = archive.members().iter();
         let pickle = members.find(|member| is_pickle(member));
         let folder = pickle.and_then(|member| member.name().split_once('/'));
         let (folder, _) = folder.ok_or(if archive.is_truncated() {
-            Violation::Cut { name: PICKLE }
+            TorchFault::Cut { name: PICKLE }
         } else {
-            Violation::NoPickle
+            TorchFault::NoPickle
         })?;
         let within = |member: &'a Member| match member.name().split_once('/') {
             Some((outer, name)) if outer == folder => Some((name, member)),
@@ -214,65 +219,16 @@ impl<'a> Records<'a> {
         source: &Arc<dyn Source>,
         builder: &mut FileBuilder,
     ) -> Vec<Use> {
-        /// The most members that are looked into, and the limit of their contents together. torch writes a
-        /// few of some kilobytes.
-        const MEMBERS: usize = 1024;
-        const LOOKED_INTO: u64 = 16 << 20;
-        /// Members and folders that are no pickles, or that are read as one.
-        const OTHERS: [&str; 10] = [
-            PICKLE,
-            CONSTANTS,
-            "data/",
-            "constants/",
-            "code/",
-            ".data/",
-            "version",
-            "byteorder",
-            ".format_version",
-            ".storage_alignment",
-        ];
-        let is_unknown = |member: &&Member| {
-            let name = member.name();
-            let within = name.split_once('/').map_or(name, |(_, within)| within);
-            let is_read = self.get(within).is_some_and(|it| std::ptr::eq(it, *member));
-            let is_other = OTHERS
-                .iter()
-                .any(|other| within == *other || other.ends_with('/') && within.starts_with(other));
-            !(is_read && is_other)
-        };
-        let mut unknown: Vec<&Member> = archive.members().iter().filter(is_unknown).collect();
-        let mut passed_over = unknown.len().saturating_sub(MEMBERS);
-        unknown.truncate(MEMBERS);
-        let mut contents = Vec::new();
-        let mut left = LOOKED_INTO;
-        for member in unknown {
-            let Ok(content) = zip::content(member, source) else {
-                continue;
-            };
-            let Content { source, span, .. } = &content;
-            let mut first = [0];
-            if span.is_empty()
-                || source.read_at(span.offset(), &mut first).is_err()
-                || !first.into_iter().all(zt_pickle::begins)
-            {
-                continue;
-            }
-            match left.checked_sub(span.byte_len()) {
-                Some(rest) => {
-                    left = rest;
-                    contents.push(content);
-                }
-                None => passed_over = passed_over.saturating_add(1),
-            }
-        }
+        let members = archive.members().iter().filter(|member| !self.is_known(member));
+        let (contents, unread) = possible_pickles(&members.collect::<Vec<_>>(), source);
         if source.is_remote() {
             let stored = contents.iter().filter(|content| content.is_stored);
             let spans: Vec<Span> = stored.map(|content| content.span).collect();
             source.will_read_all(&spans);
         }
-        if passed_over > 0 {
+        if unread > 0 {
             let message = format!(
-                "{passed_over} other members may be pickles and were not looked into: the limits are {MEMBERS} \
+                "{unread} other members may be pickles and were not looked into: the limits are {MEMBERS} \
                  members and {LOOKED_INTO} bytes"
             );
             builder.warning(Warning::new("pickle-unread", message));
@@ -281,9 +237,22 @@ impl<'a> Records<'a> {
         bytes.flat_map(|bytes| zt_pickle::uses(&bytes)).collect()
     }
 
+    /// Whether torch gives the member its name, and it is no pickle or is read as one.
+    fn is_known(&self, member: &Member) -> bool {
+        /// torch's files, and its folders of other contents than pickles.
+        const FILES: [&str; 6] =
+            [PICKLE, CONSTANTS, "version", BYTE_ORDER, ".format_version", ".storage_alignment"];
+        const FOLDERS: [&str; 4] = ["data/", "constants/", "code/", ".data/"];
+        let name = member.name();
+        let within = name.split_once('/').map_or(name, |(_, within)| within);
+        let is_ours = self.get(within).is_some_and(|it| std::ptr::eq(it, member));
+        is_ours
+            && (FILES.contains(&within) || FOLDERS.iter().any(|folder| within.starts_with(folder)))
+    }
+
     fn storage(&self, folder: &str, key: &str, source: &Arc<dyn Source>) -> Result<Option<Place>> {
         let Some(record) = self.get(&format!("{folder}/{key}")) else {
-            let cut = Violation::Cut { name: "its storage" };
+            let cut = TorchFault::Cut { name: "its storage" };
             return if self.is_truncated { Err(cut.into()) } else { Ok(None) };
         };
         let content = zip::content(record, source)?;
@@ -305,16 +274,49 @@ impl<'a> Records<'a> {
             b"big" => Ok(ByteOrder::Big),
             other => {
                 let found = String::from_utf8_lossy(other).into_owned();
-                Err(Violation::ByteOrder { found }.into())
+                Err(TorchFault::ByteOrder { found }.into())
             }
         }
     }
 }
 
+/// The contents that can be a pickle by their first byte, and how many more there are above the limits.
+fn possible_pickles(members: &[&Member], source: &Arc<dyn Source>) -> (Vec<Content>, usize) {
+    let within = members.len().min(MEMBERS);
+    let (mut contents, mut unread) = (Vec::new(), members.len().strict_sub(within));
+    let mut left = LOOKED_INTO;
+    for member in members.iter().take(within) {
+        let Ok(content) = zip::content(member, source) else {
+            continue;
+        };
+        if !first_byte(&content).is_some_and(zt_pickle::begins) {
+            continue;
+        }
+        match left.checked_sub(content.span.byte_len()) {
+            Some(rest) => {
+                left = rest;
+                contents.push(content);
+            }
+            None => unread = unread.strict_add(1),
+        }
+    }
+    (contents, unread)
+}
+
+/// The first byte of a record; `None` if there is none, or if it cannot be read.
+fn first_byte(content: &Content) -> Option<u8> {
+    let mut first = [0];
+    if content.span.is_empty() {
+        return None;
+    }
+    content.source.read_at(content.span.offset(), &mut first).ok()?;
+    Some(first[0])
+}
+
 fn read(content: &Content, limit: u64) -> Result<Vec<u8>> {
     let found = content.span.byte_len();
     if found > limit {
-        return Err(Violation::RecordTooLong { found, limit }.into());
+        return Err(TorchFault::RecordTooLong { found, limit }.into());
     }
     if content.is_stored {
         return Ok(bytes_of(&content.source, content.span)?.into_owned());

@@ -1,7 +1,7 @@
 //! The arguments of a recorded call.
 
+use crate::fault::{Done, RANK, TensorFault};
 use crate::pickle::{Heap, Value};
-use crate::violation::{Done, RANK, TensorFault};
 
 /// The arguments of a call, by position.
 #[derive(Clone, Copy)]

@@ -19,6 +19,7 @@ use crate::attribute;
 use crate::budget::Budget;
 use crate::deferred::Changed;
 use crate::element::Meaning;
+use crate::fault::{TensorFault, TorchFault};
 use crate::flatten;
 use crate::numpy::{Array, Data};
 use crate::others::{LeftOut, Others, warned};
@@ -26,7 +27,6 @@ use crate::pickle::{Heap, Node, Pickle, Value};
 use crate::tensor::{self, Known, Layout, Refused};
 use crate::unknown::{Tensors, unknown};
 use crate::view::{self, Storage, View};
-use crate::violation::{TensorFault, Violation};
 use crate::wrapper;
 
 /// The limit of bytes that all views which are not contiguous may take: this, and [`GATHERED`] times
@@ -164,7 +164,7 @@ pub(super) struct Elements {
 }
 
 /// An object, and the sources of its components.
-pub(super) struct Parts {
+pub(super) struct Assembled {
     object: Object,
     sources: Vec<SourceId>,
 }
@@ -213,11 +213,11 @@ impl<'h> Assembler<'h> {
                 _ => {
                     match attribute::attribute(heap, value, &limits, budget) {
                         Ok(value) => self.others.attribute(name, value, budget)?,
-                        Err(Violation::Unknown { class, at }) => {
+                        Err(TorchFault::Unknown { class, at }) => {
                             self.left_out(&name, class, at, budget)?;
                         }
                         // An unsupported value is a fault of its own, unless the file holds no other.
-                        Err(fault @ Violation::Attribute { .. }) if !is_alone => {
+                        Err(fault @ TorchFault::Attribute { .. }) if !is_alone => {
                             self.builder.fault(name, RawObject::default(), fault.into());
                         }
                         Err(refused) => return Err(refused.into()),
@@ -238,7 +238,7 @@ impl<'h> Assembler<'h> {
         class: String,
         at: Option<u32>,
         budget: &mut Budget,
-    ) -> Result<(), Violation> {
+    ) -> Result<(), TorchFault> {
         if let Some(known) = self.others.left_out.get_mut(&class) {
             let count = known.count.checked_add(1);
             known.count = count.expect("every leaf takes memory");
@@ -285,7 +285,7 @@ impl<'h> Assembler<'h> {
         value: Value,
         layout: Layout,
         budget: &mut Budget,
-    ) -> Result<Parts> {
+    ) -> Result<Assembled> {
         let mut parts = match layout {
             Layout::Strided(view) => self.dense(view)?,
             Layout::Sparse(layout) => self.sparse(*layout)?,
@@ -297,7 +297,7 @@ impl<'h> Assembler<'h> {
             let mut convert = |value| attribute::attribute(self.heap, value, &self.limits, budget);
             match convert(key).and_then(|key| Ok((key, convert(value)?))) {
                 Ok(pair) => given.push(pair),
-                Err(Violation::Unknown { class, at }) => self.left_out(name, class, at, budget)?,
+                Err(TorchFault::Unknown { class, at }) => self.left_out(name, class, at, budget)?,
                 Err(refused) => return Err(refused.into()),
             }
         }
@@ -306,7 +306,7 @@ impl<'h> Assembler<'h> {
     }
 
     /// An array of NumPy, whose elements are in the pickle.
-    fn array(&mut self, array: &Array, budget: &mut Budget) -> Result<Parts> {
+    fn array(&mut self, array: &Array, budget: &mut Budget) -> Result<Assembled> {
         let Meaning::Values(dtype, logical_type) = array.element.meaning else {
             let name = array.element.name;
             return Err(TensorFault::Element { name }.into());
@@ -340,29 +340,29 @@ impl<'h> Assembler<'h> {
             1 => ByteOrder::Little,
             _ => array.byte_order,
         };
-        let mut parts = Parts::new(array.shape.clone(), "dense");
+        let mut parts = Assembled::new(array.shape.clone(), "dense");
         parts.push("data", (component, id));
         Ok(parts)
     }
 
-    fn dense(&mut self, view: View) -> Result<Parts> {
+    fn dense(&mut self, view: View) -> Result<Assembled> {
         if let Meaning::Pairs(packed) = view.element.meaning {
             return self.pairs(view, packed);
         }
-        let mut parts = Parts::new(view.shape.clone(), "dense");
+        let mut parts = Assembled::new(view.shape.clone(), "dense");
         parts.push("data", self.component(view)?);
         Ok(parts)
     }
 
     /// Bytes of two values each. torch's shape counts bytes, and zt's counts values.
-    fn pairs(&mut self, view: View, packed: PackedType) -> Result<Parts> {
+    fn pairs(&mut self, view: View, packed: PackedType) -> Result<Assembled> {
         let mut shape = view.shape.clone();
         match shape.last_mut() {
             Some(last) => *last = last.checked_mul(2).ok_or(TensorFault::Overflow)?,
             None => shape.push(2),
         }
         let (id, span) = self.place(view)?;
-        let mut parts = Parts::new(shape, packed.format());
+        let mut parts = Assembled::new(shape, packed.format());
         parts.push("data", (Component::new(DType::U8, Blob::raw(span)), id));
         Ok(parts)
     }
@@ -505,9 +505,9 @@ impl<'h> Assembler<'h> {
     }
 }
 
-impl Parts {
+impl Assembled {
     pub(super) fn new(shape: Vec<u64>, format: &'static str) -> Self {
-        Parts { object: Object::new(shape, format), sources: Vec::new() }
+        Assembled { object: Object::new(shape, format), sources: Vec::new() }
     }
 
     pub(super) fn push(&mut self, role: &'static str, (component, source): (Component, SourceId)) {
@@ -540,6 +540,7 @@ impl Parts {
     }
 }
 
+/// A limit may saturate.
 const fn times_gathered(byte_len: u64) -> u64 {
     byte_len.saturating_mul(GATHERED)
 }

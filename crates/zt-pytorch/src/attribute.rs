@@ -4,11 +4,11 @@ use zt::Limits;
 use zt::manifest::{Attributes, ListBuilder};
 
 use crate::budget::Budget;
+use crate::fault::TorchFault;
 use crate::global::{Becomes, Global, Numpy, Plain};
 use crate::numpy::{Scalar, scalar};
-use crate::pickle::{Heap, Made, Node, PickleFault, Value};
+use crate::pickle::{Heap, Made, Node, PickleFault, Value, encoded};
 use crate::unknown::{Unknown, unknown};
-use crate::violation::Violation;
 
 /// CBOR's tags of integers beyond 64 bits. RFC 8949 §3.4.3.
 const BIGNUM: u64 = 2;
@@ -30,10 +30,10 @@ impl Depth {
         Depth { left: limit, limit }
     }
 
-    fn further(self) -> Result<Self, Violation> {
+    fn further(self) -> Result<Self, TorchFault> {
         let limit = self.limit;
         let left = self.left.checked_sub(1);
-        let left = left.ok_or(Violation::TooDeep { limit })?;
+        let left = left.ok_or(TorchFault::TooDeep { limit })?;
         Ok(Depth { left, limit })
     }
 }
@@ -45,7 +45,7 @@ pub(super) fn attribute(
     value: Value,
     limits: &Limits,
     budget: &mut Budget,
-) -> Result<zt::manifest::Value, Violation> {
+) -> Result<zt::manifest::Value, TorchFault> {
     convert(heap, value, Depth::of(limits), budget)
 }
 
@@ -54,14 +54,14 @@ fn convert(
     value: Value,
     depth: Depth,
     budget: &mut Budget,
-) -> Result<zt::manifest::Value, Violation> {
+) -> Result<zt::manifest::Value, TorchFault> {
     use zt::manifest::Value as Cbor;
     budget.spend(size_of::<Cbor>())?;
     let depth = depth.further()?;
     if let Some(Unknown { class, at, .. }) = unknown(heap, value) {
         return match value_of_numpy(heap, value) {
             Some(text) => Ok(text.into()),
-            None => Err(Violation::Unknown { class, at }),
+            None => Err(TorchFault::Unknown { class, at }),
         };
     }
     let node = match value {
@@ -80,7 +80,7 @@ fn convert(
         for item in items {
             let item = convert(heap, *item, depth, budget)?;
             let byte_len = size_of::<Cbor>() as u64;
-            let refused = |_| Violation::Memory(PickleFault::Allocation { byte_len });
+            let refused = |_| TorchFault::Memory(PickleFault::Allocation { byte_len });
             list.push(item).map_err(refused)?;
         }
         Ok(Cbor::Array(list.finish()))
@@ -108,19 +108,20 @@ fn convert(
                 let key = convert(heap, *key, depth, budget)?;
                 Ok((key, convert(heap, *value, depth, budget)?))
             });
-            let map: Result<Attributes, Violation> = pairs.collect();
+            let map: Result<Attributes, TorchFault> = pairs.collect();
             map.map(Cbor::Map)
         }
         Node::Made(made) => object(heap, *made, depth, budget),
         Node::Named { .. } | Node::StandIn(_) | Node::Persistent(_) => {
             let Some((module, name)) = heap.named(value) else {
                 let found = heap.describe(value).to_owned();
-                return Err(Violation::Attribute { found });
+                return Err(TorchFault::Attribute { found });
             };
             budget.spend(module.len())?;
             budget.spend(name.len())?;
             Ok(format!("{module}.{name}").into())
         }
+        _ => Err(TorchFault::Attribute { found: heap.describe(value).to_owned() }),
     }
 }
 
@@ -130,9 +131,9 @@ fn object(
     made: Made,
     depth: Depth,
     budget: &mut Budget,
-) -> Result<zt::manifest::Value, Violation> {
+) -> Result<zt::manifest::Value, TorchFault> {
     use zt::manifest::Value as Cbor;
-    let unknown = || Violation::Attribute { found: made.maker.to_string() };
+    let unknown = || TorchFault::Attribute { found: made.maker.to_string() };
     let arguments = heap.tuple(made.arguments).ok_or_else(unknown)?;
     match (made.maker, arguments) {
         (Global::Size, [sizes]) => convert(heap, *sizes, depth, budget),
@@ -155,7 +156,7 @@ fn object(
         (Global::Bytes | Global::ByteArray, []) => Ok(Cbor::Bytes(Vec::new())),
         (Global::ByteArray, [inner]) => convert(heap, *inner, depth, budget),
         (Global::Encode | Global::ByteArray, [_, _]) => {
-            let bytes = bytes(heap, made).ok_or_else(unknown)?;
+            let bytes = encoded(heap, made).ok_or_else(unknown)?;
             budget.spend(bytes.len())?;
             Ok(Cbor::Bytes(bytes))
         }
@@ -180,7 +181,7 @@ fn plain_value(
     made: Made,
     depth: Depth,
     budget: &mut Budget,
-) -> Result<zt::manifest::Value, Violation> {
+) -> Result<zt::manifest::Value, TorchFault> {
     use zt::manifest::Value as Cbor;
     if let Some(text) = text(heap, plain, made, TEXT_LEN) {
         budget.spend(text.len())?;
@@ -226,29 +227,12 @@ pub(super) fn device(heap: &Heap<'_>, made: Made) -> Option<String> {
     }
 }
 
-/// The bytes of a text and an encoding. Protocol 2 has no bytes, so Python writes them in Latin-1.
-pub(super) fn bytes(heap: &Heap<'_>, made: Made) -> Option<Vec<u8>> {
-    let [text, encoding] = heap.tuple(made.arguments)? else {
-        return None;
-    };
-    if !is_latin_1(heap.text(*encoding)) {
-        return None;
-    }
-    let bytes = heap.text(*text)?.chars();
-    bytes.map(|c| u8::try_from(u32::from(c)).ok()).collect()
-}
-
 fn is_empty(heap: &Heap<'_>, value: Value) -> bool {
     match heap.node(value) {
         Some(Node::Dict(pairs)) => pairs.is_empty(),
         Some(Node::Tuple(items) | Node::List(items)) => items.is_empty(),
         _ => value == Value::None,
     }
-}
-
-/// Whether this is a name of Latin-1 in Python.
-fn is_latin_1(name: Option<&str>) -> bool {
-    matches!(name, Some("latin1" | "latin-1" | "iso-8859-1"))
 }
 
 /// An integer beyond 64 bits, from little-endian two's complement.

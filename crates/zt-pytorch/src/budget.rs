@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use zt::{Limits, Source};
 
-use crate::violation::Violation;
+use crate::fault::TorchFault;
 
 /// The limit of memory for leaves, names, attributes and objects, for each byte of the file. Tensors
 /// have more bytes than they take memory; a list of one-byte values has 100 times less, and a graph
@@ -29,19 +29,20 @@ impl Budget {
     }
 
     /// The bytes of a value that stayed in the file.
-    pub(super) fn read(&mut self, offset: u64, byte_len: u64) -> Result<Vec<u8>, Violation> {
-        let len = usize::try_from(byte_len).unwrap_or(usize::MAX);
+    pub(super) fn read(&mut self, offset: u64, byte_len: u64) -> Result<Vec<u8>, TorchFault> {
+        let limit = self.limit;
+        let len = usize::try_from(byte_len).map_err(|_| TorchFault::Expanding { limit })?;
         self.spend(len)?;
         let mut bytes = vec![0; len];
         let read = self.file.read_at(offset, &mut bytes);
-        read.map_err(|error| Violation::Read(error.into()))?;
+        read.map_err(|error| TorchFault::Read(error.into()))?;
         Ok(bytes)
     }
 
-    pub(super) fn spend(&mut self, cost: usize) -> Result<(), Violation> {
+    pub(super) fn spend(&mut self, cost: usize) -> Result<(), TorchFault> {
         let left = self.left.checked_sub(cost as u64);
         let limit = self.limit;
-        self.left = left.ok_or(Violation::Expanding { limit })?;
+        self.left = left.ok_or(TorchFault::Expanding { limit })?;
         Ok(())
     }
 }

@@ -75,7 +75,7 @@ pub(super) enum Change {
 }
 
 impl Change {
-    /// Bytes of an element.
+    /// Bytes of an element: one at least.
     const fn byte_len(&self) -> usize {
         match self {
             Change::Flip(mask) => mask.len(),
@@ -85,7 +85,7 @@ impl Change {
 
     /// Changes whole elements.
     fn apply(&self, bytes: &mut [u8]) {
-        for element in bytes.chunks_mut(self.byte_len().max(1)) {
+        for element in bytes.chunks_mut(self.byte_len()) {
             match self {
                 Change::Flip(mask) => {
                     for (byte, flipped) in element.iter_mut().zip(mask) {
@@ -136,9 +136,9 @@ impl Source for Changed {
         end_of_read(self.span.byte_len(), offset, buf)?;
         let mut at = self.span.offset().strict_add(offset);
         let len = self.change.byte_len();
-        let mut skipped = in_memory(offset.checked_rem(len as u64).unwrap_or(0));
+        let mut skipped = in_memory(offset.strict_rem(len as u64));
         while !buf.is_empty() {
-            let whole = buf.len().strict_sub(buf.len().checked_rem(len).unwrap_or(0));
+            let whole = buf.len().strict_sub(buf.len().strict_rem(len));
             let read = if skipped == 0 && whole > 0 {
                 let (elements, _) = buf.split_at_mut(whole);
                 self.base.read_at(at, elements)?;
@@ -149,7 +149,7 @@ impl Source for Changed {
                 let mut element = vec![0; len];
                 self.base.read_at(at.strict_sub(skipped as u64), &mut element)?;
                 self.change.apply(&mut element);
-                let part = element.get(skipped..).unwrap_or_default();
+                let (_, part) = element.split_at(skipped);
                 let wanted = part.len().min(buf.len());
                 let (from, to) = (part.iter(), buf.iter_mut());
                 for (byte, found) in to.zip(from) {

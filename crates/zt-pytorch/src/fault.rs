@@ -1,9 +1,9 @@
 //! Why a tensor, or a whole file, is refused.
 
 use zt::{Error, ErrorKind};
+use zt_pickle::{PickleError, PickleFault};
 
 use crate::global::Unsupported;
-use crate::pickle::{PickleError, PickleFault};
 
 /// The limit of dimensions, which is torch's. It is checked before sizes are copied, because any
 /// number of tensors can share a tuple of sizes.

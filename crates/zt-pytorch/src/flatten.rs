@@ -9,11 +9,11 @@ use zt::Limits;
 use zt_pickle::NodeId;
 
 use crate::budget::Budget;
+use crate::fault::TorchFault;
 use crate::global::Global;
 use crate::key;
 use crate::pickle::{Heap, Made, Node, Value};
 use crate::unknown::{Tensors, Unknown, unknown};
-use crate::violation::Violation;
 use crate::wrapper;
 
 /// About the memory of a listed tensor.
@@ -24,16 +24,16 @@ pub(super) const TENSOR: usize = 3 << 10;
 #[derive(Debug, Default)]
 pub(super) struct Leaves {
     names: String,
-    /// The end of each name, and the value.
+    /// The length of each name, and the value.
     leaves: Vec<(usize, Value)>,
 }
 
 impl Leaves {
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, Value)> {
-        let mut start = 0;
-        self.leaves.iter().map(move |(end, value)| {
-            let name = self.names.get(start..*end).unwrap_or_default();
-            start = *end;
+        let mut rest = self.names.as_str();
+        self.leaves.iter().map(move |(len, value)| {
+            let (name, behind) = rest.split_at(*len);
+            rest = behind;
             (name, *value)
         })
     }
@@ -42,11 +42,11 @@ impl Leaves {
         self.leaves.len()
     }
 
-    fn push(&mut self, name: &str, value: Value, budget: &mut Budget) -> Result<(), Violation> {
+    fn push(&mut self, name: &str, value: Value, budget: &mut Budget) -> Result<(), TorchFault> {
         budget.spend(name.len())?;
         budget.spend(size_of::<(usize, Value)>())?;
         // Not doubled: the memory would be up to three times as much.
-        if self.names.capacity().saturating_sub(self.names.len()) < name.len() {
+        if self.names.capacity().strict_sub(self.names.len()) < name.len() {
             let more = (self.names.len() / 8).max(name.len());
             self.names.reserve_exact(more);
         }
@@ -54,7 +54,7 @@ impl Leaves {
             self.leaves.reserve_exact((self.leaves.len() / 8).max(64));
         }
         self.names.push_str(name);
-        self.leaves.push((self.names.len(), value));
+        self.leaves.push((name.len(), value));
         Ok(())
     }
 
@@ -90,7 +90,7 @@ pub(super) fn leaves(
     single: &str,
     limits: &Limits,
     budget: &mut Budget,
-) -> Result<Leaves, Violation> {
+) -> Result<Leaves, TorchFault> {
     let walk = |style| Walk {
         heap,
         tensors,
@@ -118,7 +118,7 @@ pub(super) fn leaves(
 }
 
 /// The leaves. A name that several leaves have gets a number.
-fn counted(leaves: Leaves, budget: &mut Budget) -> Result<Leaves, Violation> {
+fn counted(leaves: Leaves, budget: &mut Budget) -> Result<Leaves, TorchFault> {
     let twice = leaves.repeated();
     if twice.is_empty() {
         return Ok(leaves);
@@ -177,7 +177,7 @@ enum Items<'w> {
     List(&'w [Value]),
     Set(&'w [Value]),
     /// The attributes of a tensor that are or hold tensors, and parts of an unknown object.
-    Parts(Vec<(Part, Value)>),
+    Parts(Vec<(Place, Value)>),
 }
 
 impl Items<'_> {
@@ -189,13 +189,13 @@ impl Items<'_> {
         }
     }
 
-    fn at(&self, at: usize) -> Option<(Part, Value)> {
+    fn at(&self, at: usize) -> Option<(Place, Value)> {
         match self {
             Items::Pairs(pairs) => {
                 let (key, value) = pairs.get(at)?;
-                Some((Part::Key(at, *key), *value))
+                Some((Place::Key(at, *key), *value))
             }
-            Items::List(items) | Items::Set(items) => Some((Part::At(at), *items.get(at)?)),
+            Items::List(items) | Items::Set(items) => Some((Place::At(at), *items.get(at)?)),
             Items::Parts(parts) => parts.get(at).copied(),
         }
     }
@@ -203,7 +203,7 @@ impl Items<'_> {
 
 /// The last part of an item's name.
 #[derive(Clone, Copy)]
-enum Part {
+enum Place {
     /// The place of a key in its dict, and the key.
     Key(usize, Value),
     At(usize),
@@ -227,14 +227,14 @@ struct Walk<'w, 'p> {
 }
 
 impl<'w> Walk<'w, '_> {
-    fn leaves(mut self, root: Value, budget: &mut Budget) -> Result<Leaves, Violation> {
+    fn leaves(mut self, root: Value, budget: &mut Budget) -> Result<Leaves, TorchFault> {
         self.visit(root, false, budget)?;
         self.is_begun = true;
         while let Some(level) = self.way.last_mut() {
             self.name.truncate(level.name_len);
             let is_inner = level.is_inner;
             if let Some((place, key)) = level.key.take() {
-                self.append(Part::Key(place, key))?;
+                self.append(Place::Key(place, key))?;
                 self.push(".key")?;
                 self.visit(key, is_inner, budget)?;
                 continue;
@@ -247,7 +247,7 @@ impl<'w> Walk<'w, '_> {
                 continue;
             };
             let is_named = self.append(part)?;
-            if let (Part::Key(place, key), false) = (part, is_named)
+            if let (Place::Key(place, key), false) = (part, is_named)
                 && let Some(level) = self.way.last_mut()
             {
                 level.key = Some((place, key));
@@ -263,7 +263,7 @@ impl<'w> Walk<'w, '_> {
         value: Value,
         is_inner: bool,
         budget: &mut Budget,
-    ) -> Result<(), Violation> {
+    ) -> Result<(), TorchFault> {
         if is_inner && !self.tensors.are_in(value)? {
             return Ok(());
         }
@@ -299,7 +299,7 @@ impl<'w> Walk<'w, '_> {
             return Ok(());
         }
         let parts = (0..).zip(tensors);
-        let parts = parts.map(|(at, (name, value))| (Part::Member(at, name), value));
+        let parts = parts.map(|(at, (name, value))| (Place::Member(at, name), value));
         self.enter(Items::Parts(parts.collect()), is_inner)
     }
 
@@ -309,7 +309,7 @@ impl<'w> Walk<'w, '_> {
         object: &Unknown,
         is_inner: bool,
         budget: &mut Budget,
-    ) -> Result<(), Violation> {
+    ) -> Result<(), TorchFault> {
         let mut parts = Vec::new();
         for given in object.inner.into_iter().flatten() {
             if !self.tensors.are_in(given)? {
@@ -326,15 +326,15 @@ impl<'w> Walk<'w, '_> {
                         budget.spend(size_of_val(pairs.as_slice()))?;
                         let pairs = pairs.iter().enumerate();
                         parts.extend(
-                            pairs.map(|(at, (key, value))| (Part::Member(at, *key), *value)),
+                            pairs.map(|(at, (key, value))| (Place::Member(at, *key), *value)),
                         );
                     }
                     Some(Node::Tuple(items)) => {
                         budget.spend(size_of_val(items.as_slice()))?;
                         let items = items.iter().enumerate();
-                        parts.extend(items.map(|(at, item)| (Part::At(at), *item)));
+                        parts.extend(items.map(|(at, item)| (Place::At(at), *item)));
                     }
-                    _ => parts.push((Part::At(parts.len()), dict)),
+                    _ => parts.push((Place::At(parts.len()), dict)),
                 }
             }
         }
@@ -348,11 +348,11 @@ impl<'w> Walk<'w, '_> {
         Ok(())
     }
 
-    fn enter(&mut self, items: Items<'w>, is_inner: bool) -> Result<(), Violation> {
+    fn enter(&mut self, items: Items<'w>, is_inner: bool) -> Result<(), TorchFault> {
         // A collection that contains itself ends here.
         if self.way.len() >= self.limits.nesting {
             let limit = self.limits.nesting;
-            return Err(Violation::TooDeep { limit });
+            return Err(TorchFault::TooDeep { limit });
         }
         self.way.push(Level {
             places: 0..items.len(),
@@ -366,19 +366,19 @@ impl<'w> Walk<'w, '_> {
     }
 
     /// Appends the name of an item, and returns whether its key has one.
-    fn append(&mut self, part: Part) -> Result<bool, Violation> {
+    fn append(&mut self, part: Place) -> Result<bool, TorchFault> {
         let is_of_root = self.way.last().is_none_or(|level| level.is_root);
         let is_first = is_of_root && self.name.is_empty();
         // An attribute of a tensor is written with a dot in both styles.
-        let is_bracketed = self.style == Style::Brackets && !matches!(part, Part::Member(..));
+        let is_bracketed = self.style == Style::Brackets && !matches!(part, Place::Member(..));
         if is_bracketed {
             self.push("[")?;
         } else if !is_first {
             self.push(".")?;
         }
         let is_named = match part {
-            Part::At(at) => self.push(&at.to_string()).map(|()| true)?,
-            Part::Key(place, key) | Part::Member(place, key) => key::append(
+            Place::At(at) => self.push(&at.to_string()).map(|()| true)?,
+            Place::Key(place, key) | Place::Member(place, key) => key::append(
                 &mut self.name,
                 self.heap,
                 (place, key),
@@ -392,10 +392,10 @@ impl<'w> Walk<'w, '_> {
         Ok(is_named)
     }
 
-    fn push(&mut self, text: &str) -> Result<(), Violation> {
+    fn push(&mut self, text: &str) -> Result<(), TorchFault> {
         let limit = self.limits.name_len;
         let len = self.name.len().checked_add(text.len());
-        len.filter(|len| *len <= limit).ok_or(Violation::NameTooLong { limit })?;
+        len.filter(|len| *len <= limit).ok_or(TorchFault::NameTooLong { limit })?;
         self.name.push_str(text);
         Ok(())
     }
@@ -408,7 +408,7 @@ pub(super) fn members(
     value: Value,
     of_tensors: bool,
     budget: &mut Budget,
-) -> Result<Vec<(Value, Value)>, Violation> {
+) -> Result<Vec<(Value, Value)>, TorchFault> {
     let dicts = match heap.node(value) {
         Some(Node::Made(made)) => wrapper::members(heap, *made),
         _ => Vec::new(),

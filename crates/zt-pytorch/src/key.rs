@@ -15,10 +15,10 @@
 use std::fmt::{self, Write};
 
 use crate::attribute;
+use crate::fault::TorchFault;
 use crate::global::Global;
 use crate::numpy::{Scalar, scalar};
-use crate::pickle::{Heap, Node, Value, pieces};
-use crate::violation::Violation;
+use crate::pickle::{Heap, Node, Value, encoded, pieces};
 
 /// The limits of tuples in keys. Real checkpoints have no deeper or longer ones.
 const DEPTH: usize = 4;
@@ -32,17 +32,17 @@ pub(super) fn append(
     (place, key): (usize, Value),
     is_quoted: bool,
     limit: usize,
-) -> Result<bool, Violation> {
+) -> Result<bool, TorchFault> {
     let start = name.len();
     let mut writer = Bounded { name, limit };
     match write(&mut writer, heap, key, is_quoted, DEPTH) {
         Ok(()) => return Ok(true),
         Err(Stop::Nameless) => writer.name.truncate(start),
-        Err(Stop::TooLong) => return Err(Violation::NameTooLong { limit }),
+        Err(Stop::TooLong) => return Err(TorchFault::NameTooLong { limit }),
     }
     match write!(writer, "<key {place}>") {
         Ok(()) => Ok(false),
-        Err(fmt::Error) => Err(Violation::NameTooLong { limit }),
+        Err(fmt::Error) => Err(TorchFault::NameTooLong { limit }),
     }
 }
 
@@ -97,7 +97,7 @@ fn write(
         Node::FrozenSet(items) => write_items(name, heap, items, ["{", "}"], depth)?,
         Node::Made(made) => match (made.maker, heap.tuple(made.arguments)) {
             (Global::Encode, _) => {
-                let bytes = attribute::bytes(heap, *made).ok_or(Stop::Nameless)?;
+                let bytes = encoded(heap, *made).ok_or(Stop::Nameless)?;
                 write!(name, "b\"{}\"", bytes.escape_ascii())?;
             }
             (Global::Complex, Some([Value::Float(real), Value::Float(imaginary)])) => {
@@ -129,12 +129,7 @@ fn write(
             let (module, class) = heap.named(key).ok_or(Stop::Nameless)?;
             write!(name, "{module}.{class}")?;
         }
-        Node::Elsewhere { .. }
-        | Node::List(_)
-        | Node::Set(_)
-        | Node::Dict(_)
-        | Node::StandIn(_)
-        | Node::Persistent(_) => return Err(Stop::Nameless),
+        _ => return Err(Stop::Nameless),
     }
     Ok(())
 }

@@ -20,10 +20,10 @@ use zt_foreign::{Input, Opening};
 use zt_pickle::Use;
 
 use crate::assemble::{Place, assemble_one};
+use crate::fault::TorchFault;
 use crate::global::Global;
 use crate::pickle::{Heap, Node, PICKLE_LEN, Pickle, Record, Value};
 use crate::view::{self, Storage};
-use crate::violation::Violation;
 
 /// `0x1950a86a20f9469cfc6c`, little-endian.
 const MAGIC: &[u8] = &[0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19];
@@ -82,7 +82,7 @@ impl Stream {
     pub(super) fn read(source: &dyn Source, span: Span) -> Result<Self> {
         let (mut at, end) = (span.offset(), span.end());
         let mut next = |name| {
-            let rest = span_before(end, at, end.saturating_sub(at))?;
+            let rest = span_before(end, at, end.strict_sub(at))?;
             let record = Record::read(name, source, rest, PICKLE_LEN)?;
             at = record.end();
             Ok::<_, Error>(record)
@@ -92,7 +92,7 @@ impl Stream {
         let first = first.load(Global::find)?;
         uses.extend(first.heap.uses());
         if !is_magic(&first) {
-            return Err(Violation::Magic.into());
+            return Err(TorchFault::Magic.into());
         }
         let protocol = next("the protocol")?;
         let protocol = protocol.load(Global::find)?;
@@ -102,7 +102,7 @@ impl Stream {
                 Value::Int(version) => version.to_string(),
                 other => protocol.heap.describe(other).to_owned(),
             };
-            return Err(Violation::Version { found }.into());
+            return Err(TorchFault::Version { found }.into());
         }
         // The byte order and type sizes of the writing machine. They have no effect.
         uses.extend(next("the system")?.load(Global::find)?.heap.uses());
@@ -123,13 +123,13 @@ impl Stream {
         object: &Pickle<'_>,
         source: &dyn Source,
     ) -> Result<(HashMap<String, Span>, Option<Error>)> {
-        let keys = texts(&self.keys.load(Global::find)?).ok_or(Violation::Keys)?;
+        let keys = texts(&self.keys.load(Global::find)?).ok_or(TorchFault::Keys)?;
         let known = storages_of(&object.heap);
         let mut storages = HashMap::new();
         let mut offset = self.keys.end();
         for key in keys {
             let Some(storage) = known.get(&key) else {
-                return Err(Violation::UnknownStorage { key }.into());
+                return Err(TorchFault::UnknownStorage { key }.into());
             };
             let mut count = [0; 8];
             let place = match span_before(self.end, offset, count.len() as u64) {
@@ -140,7 +140,7 @@ impl Stream {
             let found = i64::from_le_bytes(count);
             if u64::try_from(found) != Ok(storage.whole_count) {
                 let expected = storage.whole_count;
-                let count = Violation::StorageCount { key, expected, found };
+                let count = TorchFault::StorageCount { key, expected, found };
                 return Err(Error::from(count).with_offset(offset));
             }
             let span = match span_before(self.end, place.end(), storage.whole_len) {
@@ -158,8 +158,9 @@ impl Stream {
 pub(super) fn span_before(end: u64, offset: u64, needed: u64) -> Result<Span> {
     let span = Span::new(offset, needed).filter(|span| span.end() <= end);
     span.ok_or_else(|| {
+        // Behind the end nothing is there.
         let available = end.saturating_sub(offset);
-        Error::from(Violation::StorageTruncated { needed, available }).with_offset(offset)
+        Error::from(TorchFault::StorageTruncated { needed, available }).with_offset(offset)
     })
 }
 

@@ -25,6 +25,7 @@ mod attribute;
 mod budget;
 mod deferred;
 mod element;
+mod fault;
 mod flatten;
 mod global;
 mod key;
@@ -40,10 +41,11 @@ mod tar;
 mod tensor;
 mod unknown;
 mod view;
-mod violation;
 mod wrapper;
 
 pub use kind::{PICKLE, PYTORCH, PlainPickle, PyTorch};
+pub use zt;
+pub use zt_foreign::{FileKind, Input, InputOptions};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

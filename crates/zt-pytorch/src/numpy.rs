@@ -12,12 +12,11 @@ use std::borrow::Cow;
 use zt::{ByteOrder, Span};
 
 use crate::arguments::{Arguments, wrong};
-use crate::attribute;
 use crate::element::{ElementType, Meaning};
+use crate::fault::{Done, TensorFault};
 use crate::global::{Global, Numpy};
-use crate::pickle::{Heap, Made, Node, Value};
+use crate::pickle::{Heap, Made, Node, Value, encoded};
 use crate::view::product;
-use crate::violation::{Done, TensorFault};
 
 /// NumPy's codes of dtypes, and torch's names of them.
 const CODES: [(&str, &str); 14] = [
@@ -70,7 +69,7 @@ impl Array {
 }
 
 pub(super) fn array(heap: &Heap<'_>, made: Made) -> Done<Array> {
-    let parts = Parts::of(heap, made)?;
+    let parts = ArrayParts::of(heap, made)?;
     let unsupported = || TensorFault::Layout { name: format!("an array of {}", parts.dtype.code) };
     let element = parts.dtype.element().ok_or_else(unsupported)?;
     let count = product(&parts.shape).ok_or(TensorFault::Overflow)?;
@@ -86,7 +85,7 @@ pub(super) fn array(heap: &Heap<'_>, made: Made) -> Done<Array> {
 
 /// The dtype of an array whose elements are no numbers, and its list if they are objects.
 pub(super) fn opaque<'h>(heap: &'h Heap<'_>, made: Made) -> Option<(&'h str, Option<Value>)> {
-    let parts = Parts::of(heap, made).ok()?;
+    let parts = ArrayParts::of(heap, made).ok()?;
     if parts.dtype.element().is_some() {
         return None;
     }
@@ -128,14 +127,14 @@ impl<'h> DType<'h> {
     }
 }
 
-struct Parts<'h> {
+struct ArrayParts<'h> {
     dtype: DType<'h>,
     shape: Vec<u64>,
     is_fortran: bool,
     data: Value,
 }
 
-impl<'h> Parts<'h> {
+impl<'h> ArrayParts<'h> {
     fn of(heap: &'h Heap<'_>, made: Made) -> Done<Self> {
         let arguments = Arguments::new(heap, made.arguments, "arguments")?;
         let dtype = |arguments: &Arguments<'h, '_>, at| {
@@ -143,13 +142,13 @@ impl<'h> Parts<'h> {
             DType::of(heap, value).ok_or_else(|| wrong(heap, "dtype", value))
         };
         match made.maker {
-            Global::Numpy(Numpy::Scalar) => Ok(Parts {
+            Global::Numpy(Numpy::Scalar) => Ok(ArrayParts {
                 dtype: dtype(&arguments, 0)?,
                 shape: Vec::new(),
                 is_fortran: false,
                 data: arguments.value(1, "data")?,
             }),
-            Global::Numpy(Numpy::FromBuffer) => Ok(Parts {
+            Global::Numpy(Numpy::FromBuffer) => Ok(ArrayParts {
                 dtype: dtype(&arguments, 1)?,
                 shape: arguments.sizes(2, "shape")?,
                 is_fortran: arguments.text(3, "order")? == "F",
@@ -159,7 +158,7 @@ impl<'h> Parts<'h> {
                 let why = "its state is missing";
                 let state = made.state.ok_or(TensorFault::NoData { why })?;
                 let state = Arguments::new(heap, state, "state")?;
-                Ok(Parts {
+                Ok(ArrayParts {
                     dtype: dtype(&state, 2)?,
                     shape: state.sizes(1, "shape")?,
                     is_fortran: state.value(3, "order")? == Value::Bool(true),
@@ -179,7 +178,7 @@ pub(super) fn data<'h>(heap: &'h Heap<'_>, value: Value) -> Option<Data<'h>> {
         Node::Made(made) => {
             let bytes = match (made.maker, heap.tuple(made.arguments)?) {
                 (Global::Bytes | Global::ByteArray, []) => Vec::new(),
-                (Global::Encode | Global::ByteArray, _) => attribute::bytes(heap, *made)?,
+                (Global::Encode | Global::ByteArray, _) => encoded(heap, *made)?,
                 _ => return None,
             };
             Some(Data::Here(Cow::Owned(bytes)))
@@ -203,7 +202,7 @@ pub(super) fn scalar(heap: &Heap<'_>, made: Made) -> Option<Scalar> {
     if made.maker != Global::Numpy(Numpy::Scalar) {
         return None;
     }
-    let parts = Parts::of(heap, made).ok()?;
+    let parts = ArrayParts::of(heap, made).ok()?;
     let is_big = parts.dtype.byte_order == ByteOrder::Big;
     let Data::Here(bytes) = data(heap, parts.data)? else {
         return None;

@@ -7,7 +7,7 @@ use zt::{Error, ErrorKind, Result, Warning};
 use zt_pickle::{Among, Use};
 
 use crate::budget::Budget;
-use crate::violation::Violation;
+use crate::fault::TorchFault;
 
 /// What is in a file beside its tensors.
 #[derive(Default)]
@@ -32,10 +32,10 @@ impl Others {
         name: String,
         value: Value,
         budget: &mut Budget,
-    ) -> Result<(), Violation> {
+    ) -> Result<(), TorchFault> {
         // The value itself was counted when it was made; a name has an allocation of its own.
         budget.spend(size_of::<Value>())?;
-        budget.spend(name.len().next_multiple_of(16).saturating_add(16))?;
+        budget.spend(name.len().next_multiple_of(16).strict_add(16))?;
         if self.attributes.len() == self.attributes.capacity() {
             self.attributes.reserve_exact((self.attributes.len() / 8).max(16));
         }
@@ -57,7 +57,7 @@ impl Others {
             }
             None => {
                 let class = class.clone();
-                Violation::Unknown { class, at: None }.into()
+                TorchFault::Unknown { class, at: None }.into()
             }
         };
         let left_out = danger.and_then(|danger| self.left_out.get(&danger.global));

@@ -2,11 +2,11 @@
 
 pub(crate) use zt_pickle::{PickleError, PickleFault, load, pieces};
 
-use zt::{Error, Result, Source, Span};
+use zt::{Error, ErrorKind, Result, Source, Span};
 use zt_pickle::{Outline, OutlineError};
 
+use crate::fault::TorchFault;
 use crate::global::Global;
-use crate::violation::Violation;
 
 /// The limit of a pickle's length, without the strings that an outline leaves out. The pickle of 100,000
 /// tensors has about 30 MB.
@@ -32,8 +32,8 @@ pub(crate) fn load_record<'p>(
 }
 
 fn refused(record: &'static str, start: Option<u64>, error: PickleError) -> Error {
-    let at = start.and_then(|start| start.checked_add(error.at as u64));
-    let error = Error::from(Violation::Pickle { record, error });
+    let at = start.and_then(|start| start.checked_add(error.at));
+    let error = Error::from(TorchFault::Pickle { record, error });
     match at {
         Some(at) => error.with_offset(at),
         None => error,
@@ -59,10 +59,11 @@ impl Record {
         let outline = Outline::read(span.offset()..span.end(), limit, &read_at);
         let outline = outline.map_err(|error| match error {
             OutlineError::Io(error) => Error::from(error),
-            OutlineError::TooLong { limit } => Violation::PickleTooLong { limit }.into(),
+            OutlineError::TooLong { limit } => TorchFault::PickleTooLong { limit }.into(),
             OutlineError::Allocation { byte_len } => {
-                Violation::Memory(PickleFault::Allocation { byte_len }).into()
+                TorchFault::Memory(PickleFault::Allocation { byte_len }).into()
             }
+            other => Error::new(ErrorKind::Unsupported, "pickle", other),
         })?;
         Ok(Record { name, start: span.offset(), outline })
     }
@@ -82,6 +83,23 @@ impl Record {
 
     /// Where it ends.
     pub(crate) const fn end(&self) -> u64 {
-        self.start.saturating_add(self.outline.byte_len())
+        self.start.strict_add(self.outline.byte_len())
     }
+}
+
+/// The bytes of a text and an encoding. Protocol 2 has no bytes, so Python writes them in Latin-1.
+pub(crate) fn encoded(heap: &Heap<'_>, made: Made) -> Option<Vec<u8>> {
+    let [text, encoding] = heap.tuple(made.arguments)? else {
+        return None;
+    };
+    if !is_latin_1(heap.text(*encoding)) {
+        return None;
+    }
+    let bytes = heap.text(*text)?.chars();
+    bytes.map(|c| u8::try_from(u32::from(c)).ok()).collect()
+}
+
+/// Whether this is a name of Latin-1 in Python.
+fn is_latin_1(name: Option<&str>) -> bool {
+    matches!(name, Some("latin1" | "latin-1" | "iso-8859-1"))
 }

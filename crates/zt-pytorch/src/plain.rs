@@ -15,12 +15,12 @@ use zt_foreign::{Input, Opening, Probe};
 use zt_pickle::Use;
 
 use crate::assemble::{Place, assemble_one};
+use crate::fault::{TensorFault, TorchFault};
 use crate::global::Global;
 use crate::legacy::{self, Stream};
 use crate::numpy::{self, Data};
 use crate::pickle::{Heap, Node, PICKLE_LEN, Record, Value};
 use crate::view::{self, StorageId};
-use crate::violation::{TensorFault, Violation};
 
 /// How pickles of the protocols 0 and 1, which have no magic, begin: with a dict or a list.
 const BEGINNINGS: [&[u8]; 4] = [b"(dp", b"(lp", b"}q\0", b"]q\0"];
@@ -69,7 +69,7 @@ pub(super) fn open(
     });
     // The bytes of its arrays are no instructions, whatever they were read as.
     if is_of_joblib.get() {
-        return Err(Violation::Joblib.into());
+        return Err(TorchFault::Joblib.into());
     }
     let mut pickle = loaded?;
     let mut beside = behind(&source, record.end())?;
@@ -86,7 +86,7 @@ pub(super) fn open(
 
 /// What Python would run of the pickles behind the first one.
 fn behind(source: &dyn Source, start: u64) -> Result<Vec<Use>> {
-    uses_in(source, start, source.byte_len().saturating_sub(start))
+    uses_in(source, start, source.byte_len().strict_sub(start))
 }
 
 /// What Python would run of a range of bytes, if they are a pickle.
@@ -136,8 +136,8 @@ fn storages(
                 };
                 let memory = place.source.as_ref().map_or(0, |memory| memory.byte_len());
                 let spent = left.checked_sub(memory);
-                left = spent.ok_or(Violation::Expanding { limit })?;
-                let full = |fault| Error::from(Violation::Memory(fault));
+                left = spent.ok_or(TorchFault::Expanding { limit })?;
+                let full = |fault| Error::from(TorchFault::Memory(fault));
                 let id = id.id(heap).map_err(full)?;
                 places.insert(key, place);
                 known.insert(bytes, id);

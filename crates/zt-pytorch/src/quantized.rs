@@ -8,13 +8,13 @@ use zt::{Blob, Component, DType, Memory, Result, Source, Span};
 use zt_foreign::strided::{self, Strided};
 
 use crate::arguments::{Arguments, wrong};
-use crate::assemble::{Assembler, Parts};
+use crate::assemble::{Assembled, Assembler};
 use crate::element::Meaning;
+use crate::fault::{Done, TensorFault};
 use crate::global::{Global, Scheme};
 use crate::pickle::{Node, Value};
 use crate::tensor::{self, Known, Layout, check_shape, view};
 use crate::view::{View, product};
-use crate::violation::{Done, TensorFault};
 
 /// The scales and zero-points of a quantized tensor.
 #[derive(Debug)]
@@ -118,7 +118,7 @@ fn numbers(
 
 impl Assembler<'_> {
     /// An object of the format `quantized_group`. A channel of torch is one group or several.
-    pub(super) fn quantized(&mut self, integers: View, scale: Scale) -> Result<Parts> {
+    pub(super) fn quantized(&mut self, integers: View, scale: Scale) -> Result<Assembled> {
         let element = integers.element;
         let Meaning::Quantized { bits, per_word, word, is_signed } = element.meaning else {
             return Err(TensorFault::Element { name: element.name }.into());
@@ -153,7 +153,7 @@ impl Assembler<'_> {
         let (id, span) = self.place(integers)?;
         let mut packed = Component::new(word, Blob::raw(span));
         packed.byte_order = self.order_of(word);
-        let mut parts = Parts::new(shape, "quantized_group");
+        let mut parts = Assembled::new(shape, "quantized_group");
         for (key, value) in &quantization.to_attributes() {
             parts.attribute(key.clone(), value.clone());
         }

@@ -4,10 +4,10 @@ use zt::foreign::SourceId;
 use zt::{Blob, Component, DType, Result, Source, Span};
 use zt_foreign::sparse::{Compressed, Coords, Indices};
 
-use crate::assemble::{Assembler, Elements, Parts};
+use crate::assemble::{Assembled, Assembler, Elements};
 use crate::element::{ElementType, Meaning};
+use crate::fault::TensorFault;
 use crate::view::View;
-use crate::violation::TensorFault;
 
 /// The layout of a sparse tensor, as its pickle describes it.
 #[derive(Debug)]
@@ -48,11 +48,11 @@ impl Sparse {
 }
 
 impl Assembler<'_> {
-    pub(super) fn sparse(&mut self, layout: Sparse) -> Result<Parts> {
+    pub(super) fn sparse(&mut self, layout: Sparse) -> Result<Assembled> {
         Ok(match layout {
             Sparse::Coo { shape, coords, values, is_coalesced } => {
                 let inner = values.shape.get(1..).unwrap_or_default().to_vec();
-                let mut parts = Parts::new(shape, "sparse_coo");
+                let mut parts = Assembled::new(shape, "sparse_coo");
                 parts.push("values", self.component(values)?);
                 let coords = if inner.is_empty() {
                     self.indices(coords)?
@@ -66,7 +66,7 @@ impl Assembler<'_> {
                 parts
             }
             Sparse::Csr { shape, indptr, indices, values } => {
-                let mut parts = Parts::new(shape, "sparse_csr");
+                let mut parts = Assembled::new(shape, "sparse_csr");
                 parts.push("values", self.component(values)?);
                 parts.push("indices", self.indices(indices)?);
                 parts.push("indptr", self.indices(indptr)?);
@@ -75,7 +75,7 @@ impl Assembler<'_> {
             Sparse::Compressed { by, shape, block, pointers, indices, values } => {
                 let (pointers, indices) = (self.integers(&pointers)?, self.integers(&indices)?);
                 let coords = Coords::compressed(by, shape, block, pointers, indices)?;
-                let mut parts = Parts::new(shape.to_vec(), "sparse_coo");
+                let mut parts = Assembled::new(shape.to_vec(), "sparse_coo");
                 parts.push("values", self.component(values)?);
                 parts.push("coords", self.coords(coords)?);
                 parts

@@ -19,11 +19,11 @@ use zt::{Error, Result, Source, Span};
 use zt_foreign::{Input, Opening};
 
 use crate::assemble::{Place, assemble_one};
+use crate::fault::{RANK, TorchFault};
 use crate::global::{Global, Rebuild};
 use crate::legacy::span_before;
 use crate::pickle::{self, Heap, Node, PICKLE_LEN, Pickle, PickleFault, Record, Value};
 use crate::view::StorageId;
-use crate::violation::{RANK, Violation};
 
 /// Headers and contents of members begin at multiples of this.
 const BLOCK: u64 = 512;
@@ -48,16 +48,16 @@ pub(super) fn open(
     opening: Opening<'_>,
 ) -> Result<Input> {
     let members = members(&source)?;
-    let member = |name| members.get(name).copied().ok_or(Violation::NoMember { name });
+    let member = |name| members.get(name).copied().ok_or(TorchFault::NoMember { name });
     let storages = Storages::read(&source, member("storages")?)?;
     let span = member("tensors")?;
     let tensors = bytes_of(&source, bounded(span)?)?;
-    let tensors = tensors_of(&tensors, &storages.ids)
-        .map_err(|violation| Error::from(violation).with_span(span))?;
+    let tensors =
+        tensors_of(&tensors, &storages.ids).map_err(|fault| Error::from(fault).with_span(span))?;
     let span = member("pickle")?;
     let record = Record::read("pickle", &source, span, PICKLE_LEN)?;
     let mut pickle = record.load(Global::find)?;
-    let full = |error| Error::from(Violation::Memory(error));
+    let full = |error| Error::from(TorchFault::Memory(error));
     // Any number of ids can name one tensor.
     let mut known: HashMap<String, Option<Known>> = HashMap::new();
     for id in pickle.heap.persistent().collect::<Vec<_>>() {
@@ -109,13 +109,13 @@ fn members(source: &dyn Source) -> Result<HashMap<&'static str, Span>> {
         if header.iter().all(|byte| *byte == 0) {
             break;
         }
-        let digits = header.get(124..136).unwrap_or_default();
+        let digits = &header[124..136];
         let digits = digits.split(|byte| matches!(byte, 0 | b' '));
         let digits = digits.into_iter().find(|digits| !digits.is_empty());
         let len = digits.and_then(|digits| std::str::from_utf8(digits).ok());
         let len = len.and_then(|digits| u64::from_str_radix(digits, 8).ok());
-        let at = |violation| Error::from(violation).with_offset(offset);
-        let len = len.ok_or_else(|| at(Violation::Header))?;
+        let at = |fault| Error::from(fault).with_offset(offset);
+        let len = len.ok_or_else(|| at(TorchFault::Header))?;
         let span = span_before(source.byte_len(), place.end(), len)?;
         let name = ["storages", "tensors", "pickle"].into_iter().find(|name| {
             let rest = header.strip_prefix(name.as_bytes());
@@ -125,16 +125,16 @@ fn members(source: &dyn Source) -> Result<HashMap<&'static str, Span>> {
             found.insert(name, span);
         }
         let next = span.end().checked_next_multiple_of(BLOCK);
-        offset = next.ok_or_else(|| at(Violation::Header))?;
+        offset = next.ok_or_else(|| at(TorchFault::Header))?;
     }
     Ok(found)
 }
 
 /// A member that is read as a whole.
-fn bounded(span: Span) -> Result<Span, Violation> {
+fn bounded(span: Span) -> Result<Span, TorchFault> {
     let (found, limit) = (span.byte_len(), PICKLE_LEN);
     if found > limit {
-        return Err(Violation::RecordTooLong { found, limit });
+        return Err(TorchFault::RecordTooLong { found, limit });
     }
     Ok(span)
 }
@@ -159,7 +159,7 @@ struct Storages {
 impl Storages {
     fn read(source: &Arc<dyn Source>, member: Span) -> Result<Self> {
         let mut all = Storages { ids: HashMap::new(), places: HashMap::new() };
-        let wrong = |offset| Error::from(Violation::Storages).with_offset(offset);
+        let wrong = |offset| Error::from(TorchFault::Storages).with_offset(offset);
         let mut offset = member.offset();
         let (count, next) = small(source, member, offset, |pickle| match pickle.root {
             Value::Int(count) => Some(count),
@@ -218,7 +218,7 @@ fn small<T>(
     offset: u64,
     read: impl Fn(&Pickle<'_>) -> Option<T>,
 ) -> Result<(Option<T>, u64)> {
-    let rest = Span::between(offset, member.end()).ok_or(Violation::Storages)?;
+    let rest = Span::between(offset, member.end()).ok_or(TorchFault::Storages)?;
     let record = Record::read("storages", source, rest, PICKLE_LEN)?;
     let pickle = record.load(Global::find)?;
     Ok((read(&pickle), record.end()))
@@ -235,16 +235,16 @@ struct Tensor {
 fn tensors_of(
     bytes: &[u8],
     storages: &HashMap<String, StorageId>,
-) -> Result<HashMap<String, Tensor>, Violation> {
+) -> Result<HashMap<String, Tensor>, TorchFault> {
     let record = "tensors";
     let mut rest = bytes;
     let next = |rest: &mut &[u8]| {
         let at = *rest;
         let pickle = pickle::load(at, Global::find);
-        let pickle = pickle.map_err(|error| Violation::Pickle { record, error })?;
-        *rest = at.get(pickle.byte_len..).unwrap_or_default();
+        let pickle = pickle.map_err(|error| TorchFault::Pickle { record, error })?;
+        *rest = pickle.rest;
         let heap = &pickle.heap;
-        Ok::<_, Violation>(match (pickle.root, heap.sequence(pickle.root)) {
+        Ok::<_, TorchFault>(match (pickle.root, heap.sequence(pickle.root)) {
             (Value::Int(count), _) => (Some(count), None),
             (_, Some([key, storage, _])) => (None, key_of(heap, *key).zip(key_of(heap, *storage))),
             _ => (None, None),
@@ -252,24 +252,23 @@ fn tensors_of(
     };
     let (count, _) = next(&mut rest)?;
     let mut tensors = HashMap::new();
-    for _ in 0..count.ok_or(Violation::Tensors)? {
+    for _ in 0..count.ok_or(TorchFault::Tensors)? {
         let (_, keys) = next(&mut rest)?;
-        let (key, storage) = keys.ok_or(Violation::Tensors)?;
-        let storage = storages.get(&storage).cloned().ok_or(Violation::Tensors)?;
-        let (rank, behind) = rest.split_first_chunk().ok_or(Violation::Tensors)?;
+        let (key, storage) = keys.ok_or(TorchFault::Tensors)?;
+        let storage = storages.get(&storage).cloned().ok_or(TorchFault::Tensors)?;
+        let (rank, behind) = rest.split_first_chunk().ok_or(TorchFault::Tensors)?;
         let rank = usize::try_from(i32::from_le_bytes(*rank)).ok();
-        let rank = rank.filter(|rank| *rank <= RANK).ok_or(Violation::Tensors)?;
+        let rank = rank.filter(|rank| *rank <= RANK).ok_or(TorchFault::Tensors)?;
         // The rank once had eight bytes.
-        let (words, _) = behind.get(4..).unwrap_or_default().as_chunks();
-        let mut words = words.iter().map(|word| i64::from_le_bytes(*word));
+        let (_, behind) = behind.split_at_checked(4).ok_or(TorchFault::Tensors)?;
+        // The sizes, the strides and the offset.
+        let byte_len = rank.strict_mul(2).strict_add(1).strict_mul(8);
+        let (words, behind) = behind.split_at_checked(byte_len).ok_or(TorchFault::Tensors)?;
+        let mut words = words.as_chunks().0.iter().map(|word| i64::from_le_bytes(*word));
         let sizes: Vec<i64> = words.by_ref().take(rank).collect();
         let strides: Vec<i64> = words.by_ref().take(rank).collect();
-        let offset = words.next().ok_or(Violation::Tensors)?;
-        let left = words.len();
-        let odd = behind.get(4..).unwrap_or_default().as_chunks::<8>().1.len();
-        let left = left.checked_mul(8).and_then(|left| left.checked_add(odd));
-        let start = left.and_then(|left| behind.len().checked_sub(left));
-        rest = start.and_then(|start| behind.get(start..)).ok_or(Violation::Tensors)?;
+        let offset = words.next().ok_or(TorchFault::Tensors)?;
+        rest = behind;
         let tensor = Tensor { storage, offset, sizes, strides };
         tensors.insert(key, tensor);
     }

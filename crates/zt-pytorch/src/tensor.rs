@@ -5,6 +5,7 @@ use zt_foreign::sparse::Compressed;
 use crate::arguments::{Arguments, wrong};
 use crate::deferred::Deferred;
 use crate::element::ElementType;
+use crate::fault::{Done, TensorFault};
 use crate::global::{Global, Rebuild};
 use crate::numpy::{self, Array};
 use crate::pickle::{Heap, Made, Node, Value};
@@ -12,7 +13,6 @@ use crate::quantized::{self, Scale};
 use crate::sparse::Sparse;
 use crate::unknown::class_name;
 use crate::view::{self, View};
-use crate::violation::{Done, TensorFault};
 use crate::wrapper::unwrapped;
 
 /// The layout of a tensor, as its pickle describes it.

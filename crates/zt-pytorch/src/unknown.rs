@@ -4,10 +4,10 @@ use std::cell::OnceCell;
 
 use zt_pickle::Holders;
 
+use crate::fault::TorchFault;
 use crate::global::{Global, Numpy};
 use crate::numpy;
 use crate::pickle::{Heap, Node, Value};
-use crate::violation::Violation;
 use crate::wrapper::is_tensor;
 
 /// An object of a class that is not on the list.
@@ -77,7 +77,7 @@ impl<'h> Tensors<'h> {
     }
 
     /// Whether a value is a tensor, a storage or an array, or holds one.
-    pub(super) fn are_in(&self, value: Value) -> Result<bool, Violation> {
+    pub(super) fn are_in(&self, value: Value) -> Result<bool, TorchFault> {
         if !matches!(value, Value::Node(_)) {
             return Ok(false);
         }
@@ -89,7 +89,7 @@ impl<'h> Tensors<'h> {
             Node::Made(made) => is_tensor(made),
             _ => false,
         });
-        let holders = holders.map_err(Violation::Memory)?;
+        let holders = holders.map_err(TorchFault::Memory)?;
         Ok(self.holders.get_or_init(|| holders).has(value))
     }
 }

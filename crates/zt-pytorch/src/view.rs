@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use crate::arguments::{Arguments, wrong};
 use crate::deferred::Deferred;
 use crate::element::{ElementType, Meaning};
+use crate::fault::{Done, TensorFault};
 use crate::global::Global;
 use crate::pickle::{Heap, Node, PickleFault, Value};
-use crate::violation::{Done, TensorFault};
 
 /// The limit of a key, which is a number or an address.
 const KEY_LEN: usize = 64;

@@ -1,9 +1,9 @@
 //! Wrappers of tensors, such as parameters and the user's classes, and their attributes.
 
 use crate::arguments::{Arguments, wrong};
+use crate::fault::TensorFault;
 use crate::global::{Global, Numpy, Rebuild};
 use crate::pickle::{Heap, Made, Node, Value};
-use crate::violation::TensorFault;
 
 /// The limit of wrappers within wrappers.
 const WRAPPERS: usize = 8;
