@@ -42,6 +42,7 @@
 //! # Ok::<(), zt_formats::Error>(())
 //! ```
 #![forbid(unsafe_code)]
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 mod base;
 mod formats;

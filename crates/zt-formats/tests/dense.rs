@@ -98,7 +98,11 @@ fn an_unknown_logical_type_leaves_its_storage_elements() {
     let elements = Elements::from(&[1u16, 2]).with_logical_type("vendor.mx6");
     let dense = Dense::from_elements([9], elements).unwrap();
     assert_eq!(*dense.as_slice::<u16>().unwrap(), [1, 2]);
-    assert_eq!(dense.slice(&[]).unwrap_err().code(), "shape-size-mismatch");
+    assert_eq!(dense.slice(&[]).unwrap_err().code(), "unsupported");
+    let half = Elements::from(&[1u8, 2]).with_logical_type("acme.nib");
+    let half = Dense::from_elements([2, 2], half).unwrap();
+    let message = "the logical type \"acme.nib\" is not known here";
+    assert_eq!(half.slice(&[0.into()]).unwrap_err().to_string(), message);
     assert_eq!(dense.to_f32().unwrap_err().code(), "unsupported");
     let scalars = dense.elements().scalars(&Registry::builtin()).unwrap();
     assert_eq!(scalars.last(), Some(Scalar::UInt(2)));

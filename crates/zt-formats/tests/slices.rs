@@ -257,11 +257,7 @@ fn values_of_any_length_are_taken_whole() {
     }
     let elements = Elements::from(&bytes[..]).with_logical_type("acme.pixel");
     let dense = Dense::from_elements([5], elements).unwrap();
-    let error = dense.slice(&[Slice::ALL]).unwrap_err();
-    assert_eq!(
-        (error.code(), &error.to_string()[..]),
-        ("shape-size-mismatch", "component `data`: 54 bytes are not a multiple of 5")
-    );
+    assert_eq!(dense.slice(&[Slice::ALL]).unwrap_err().code(), "unsupported");
 }
 
 #[test]

@@ -11,9 +11,9 @@ use proptest::prelude::*;
 use zt::foreign::{FileBuilder, Kind};
 use zt::ggml::{BlockType, Blocks};
 use zt::{
-    Attributes, Blob, Component, DType, Dense, Elements, File, Limits, Memory, NewObject, Object,
-    ObjectFormat, OpenOptions, Parts, Planes, Quantized4Bit, Registry, Signature, Slice, Span,
-    View as _, WriteOptions,
+    Attributes, Blob, Component, DType, Dense, Elements, ErrorKind, File, Limits, Memory,
+    NewObject, Object, ObjectFormat, OpenOptions, Parts, Planes, Quantized4Bit, Registry,
+    Signature, Slice, Span, View as _, WriteOptions,
 };
 
 const SHAPE: [u64; 3] = [900, 40, 50];
@@ -304,6 +304,24 @@ fn rows_of_a_format_that_is_wrong_about_them_come_out_of_the_whole() {
     // An array of no dimensions has no rows, and two hundred bytes are no scalar.
     let error = slice(Some(2), &[], "").unwrap_err();
     assert_eq!(error.code(), "shape-size-mismatch");
+}
+
+/// Two values in a byte: a sound object, and nobody here knows where a value begins.
+#[test]
+fn parts_of_packed_values_of_an_unknown_type_are_unsupported() {
+    let nibbles = Elements::new(DType::U8, &[0x21, 0x43][..]).with_logical_type("acme.nib");
+    let dense = written(&Dense::from_elements([2, 2], nibbles).unwrap(), WriteOptions::new());
+    let corpus = "../../conformance/corpus/own/valid/csr_unknown_logical_values.zt";
+    for file in [File::from_bytes(dense).unwrap(), File::open(corpus).unwrap()] {
+        let tensor = file.tensors().next().unwrap().unwrap();
+        for text in ["0:1", "0,1"] {
+            let slices = Slice::parse_list(text).unwrap();
+            let error = tensor.slice(&slices).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unsupported, "{text}: {error}");
+            let planned = file.plan([(tensor, slices)]).for_each(|_, dense| dense.map(drop));
+            assert_eq!(planned.unwrap_err().kind(), ErrorKind::Unsupported, "{text}");
+        }
+    }
 }
 
 /// For an unknown type, only the shape gives the number of bytes of a value.

@@ -1,6 +1,5 @@
 //! Attributes of an object, each as a value of one type, and the errors (`attribute`) that name
 //! them.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use zt_manifest::{Attributes, Value};
 

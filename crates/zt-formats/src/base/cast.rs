@@ -32,9 +32,9 @@ pub(crate) fn cast(
 ) -> Result<Elements<'static>> {
     let real = Real::of(elements, to.dtype(), registry)?;
     let width = to.dtype().byte_len();
-    let count = elements.bytes.len() / real.value_len;
+    let count = elements.bytes.len().strict_div(real.value_len);
     let mut out = Buffer::try_zeroed_values(count as u64, width as u64)?;
-    let mut targets = out.chunks_mut(CHUNK * width);
+    let mut targets = out.chunks_mut(CHUNK.strict_mul(width));
     real.for_each(&elements.bytes, |values| {
         let target = targets.next().unwrap_or_default();
         match values {
@@ -84,7 +84,7 @@ impl Real {
         let value_len = self.value_len;
         // A value that long is the only one.
         let chunks = bytes.chunks(CHUNK.saturating_mul(value_len));
-        let chunks = chunks.map(|source| (source.len() / value_len, source));
+        let chunks = chunks.map(|source| (source.len().strict_div(value_len), source));
         match (self.decode, self.dtype) {
             (Some(Decode::F64(decode)), _) => each_chunk(
                 chunks,

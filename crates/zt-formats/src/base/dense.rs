@@ -1,5 +1,4 @@
 //! A plain array in row-major order: the dense value of an object.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use zt_manifest::DType;
 

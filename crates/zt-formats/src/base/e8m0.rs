@@ -27,7 +27,7 @@ impl F8E8M0Fnu {
         let bits = value.to_bits();
         Self(match bits {
             1..0x80_0000 => (bits >= LEAST_TIE) as u8,
-            0x80_0000..0x7f80_0000 => ((bits + HALF) >> 23).to_le_bytes()[0],
+            0x80_0000..0x7f80_0000 => (bits.strict_add(HALF) >> 23).to_le_bytes()[0],
             _ => 255,
         })
     }

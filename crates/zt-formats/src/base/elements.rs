@@ -1,5 +1,6 @@
 //! Bytes together with the type of their elements.
 
+use zt_manifest::memory::in_memory;
 use zt_manifest::{DType, Text};
 
 use crate::base::buffer::{Buffer, Bytes};
@@ -69,7 +70,7 @@ impl<'a> Elements<'a> {
 
     /// The number of whole storage elements. A value of a logical type may have several.
     pub fn element_count(&self) -> u64 {
-        (self.bytes.len() / self.dtype.byte_len()) as u64
+        self.bytes.len().strict_div(self.dtype.byte_len()) as u64
     }
 
     /// The same elements, borrowed.
@@ -179,10 +180,25 @@ impl<'a> Elements<'a> {
         Ok(())
     }
 
+    /// Bytes of one of `count` values: see [`value_len`].
+    pub(crate) fn value_len(&self, count: u64) -> Result<usize> {
+        value_len(self.dtype, self.type_name(), self.bytes.len() as u64, count).map(in_memory)
+    }
+
     /// The logical type, or else the dtype.
     pub(crate) fn type_name(&self) -> &str {
         self.logical_type().unwrap_or(self.dtype.as_str())
     }
+}
+
+/// Bytes of one of `count` values, all as long: also of an unknown logical type, whose name is `name`.
+/// Unsupported if a value is not made of whole elements, such as one of several in a byte.
+pub(crate) fn value_len(dtype: DType, name: &str, byte_len: u64, count: u64) -> Result<u64> {
+    let value_len =
+        byte_len.checked_div(count).filter(|len| len.checked_mul(count) == Some(byte_len));
+    let is_whole = |len: &u64| *len > 0 && len.is_multiple_of(dtype.byte_len() as u64);
+    let unknown = || Error::Unsupported(Unsupported::LogicalType(Text::Owned(name.to_owned())));
+    value_len.filter(is_whole).ok_or_else(unknown)
 }
 
 /// Borrows on a little-endian host, else copies.

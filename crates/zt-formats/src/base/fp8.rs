@@ -9,6 +9,11 @@
 //!
 //! OCP's 8-bit floating point specification defines the first two (`fn`: finite, no infinities), and AMD the others (`uz`:
 //! unsigned zero). Conversions give the same bits as `ml_dtypes`; `tests/fp8.rs` compares them at every tie.
+#![expect(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    reason = "a code has 8 bits and a table 256 entries; the layouts, which are constants here, keep every shift below 32"
+)]
 
 /// The parameters of a type of 8 bits or less.
 pub(crate) struct Layout {

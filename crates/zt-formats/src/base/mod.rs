@@ -25,7 +25,7 @@ pub(crate) mod cast;
 pub(crate) mod dense;
 mod e8m0;
 mod element;
-mod elements;
+pub(crate) mod elements;
 mod error;
 mod float_type;
 mod format;

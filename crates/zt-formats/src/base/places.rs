@@ -1,5 +1,4 @@
 //! The places of one dimension that a slice selects.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use crate::base::error::{Result, SliceFault};
 use crate::base::slice::Slice;

@@ -1,5 +1,4 @@
 //! The components of an object, read in parts.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -139,7 +138,7 @@ pub(crate) fn rows<'a>(
         elements.push((Text::Owned(role.to_owned()), part));
     }
     if let Some(first) = shape.first_mut() {
-        *first = rows.end.saturating_sub(rows.start);
+        *first = rows.end.checked_sub(rows.start).ok_or(Error::Unread)?;
     }
     Ok(Some(Parts {
         shape: Cow::Owned(shape),

@@ -1,5 +1,4 @@
 //! The formats and logical types that a reader or writer knows.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::fmt;
 use std::sync::{Arc, LazyLock};

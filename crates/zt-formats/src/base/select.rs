@@ -1,9 +1,8 @@
 //! Copying the bytes of a part of an array.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use crate::base::buffer::Buffer;
 use crate::base::dense::Dense;
-use crate::base::error::{Result, SizeMismatch};
+use crate::base::error::Result;
 use crate::base::selection::{Run, Selection};
 use crate::base::shape::element_count;
 
@@ -48,6 +47,7 @@ fn copy_run<const N: usize>(bytes: &[u8], _: usize, run: Run, target: &mut [u8])
         }
         return;
     }
+    // A stride beyond the address space leads behind the end, as it should.
     let stride = isize::try_from(run.stride).unwrap_or(isize::MAX);
     for target in target {
         if let Some(value) = values.get(at) {
@@ -72,18 +72,11 @@ fn copy_odd_run(bytes: &[u8], value_len: usize, run: Run, target: &mut [u8]) {
     }
 }
 
-/// Bytes of one value: the length divided by the number of values. That serves unknown logical
-/// types too.
+/// Bytes of one value, as many for each, also of an unknown logical type.
 fn value_len(dense: &Dense<'_>) -> Result<usize> {
-    let byte_len = dense.elements().bytes.len();
-    let count = element_count(dense.shape()).and_then(|count| usize::try_from(count).ok());
-    let value_len = match count {
-        Some(0) => Some(0),
-        Some(count) if byte_len.checked_rem(count) == Some(0) => byte_len.checked_div(count),
-        _ => None,
-    };
-    value_len.ok_or_else(|| {
-        let count = count.map_or(u64::MAX, |count| count as u64);
-        SizeMismatch::partial(byte_len, count).of("data")
-    })
+    match element_count(dense.shape()) {
+        Some(count @ 1..) => dense.elements().value_len(count),
+        // No values: arrays of 2^64 elements have no `Selection`.
+        _ => Ok(0),
+    }
 }

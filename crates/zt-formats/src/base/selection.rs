@@ -1,5 +1,4 @@
 //! A part of an array as runs of elements.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use crate::base::error::{Result, SizeMismatch};
 use crate::base::places::Places;

@@ -1,5 +1,4 @@
 //! The metadata of an object, without its bytes.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use zt_manifest::{Attributes, DType, Object, Text};
 

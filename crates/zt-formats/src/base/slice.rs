@@ -1,5 +1,4 @@
 //! An index of NumPy's basic slicing, and its text.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::ops::{Range, RangeFrom, RangeFull, RangeTo};
 use std::str::FromStr;

@@ -169,7 +169,7 @@ pub fn check_bools_from(start: u64, bytes: &[u8]) -> Result<()> {
     }
     let fault = bytes.iter().zip(0u64..).find(|(byte, _)| **byte > 1);
     fault.map_or(Ok(()), |(&value, position)| {
-        let position = position + start;
+        let position = start.strict_add(position);
         Err(FormatViolation::BoolValue { position, value }.of_object())
     })
 }

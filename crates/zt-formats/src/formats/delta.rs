@@ -1,5 +1,4 @@
 //! `zt.delta/1`: how an object differs from one of another file. Spec: formats/zt.delta.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use zt_manifest::{Attributes, DType, Text, Value};
 

@@ -1,9 +1,5 @@
 //! Numbers in a stream of bits. Spec: formats/zt.delta.
-#![deny(
-    clippy::arithmetic_side_effects,
-    clippy::indexing_slicing,
-    clippy::cast_possible_truncation
-)]
+#![deny(clippy::cast_possible_truncation)]
 
 use crate::base::DeltaFault;
 
@@ -45,6 +41,7 @@ impl NumberCode {
     fn of(numbers: &[u64], full: u32) -> Self {
         let all = numbers.iter().fold(0, |all, number| all | number);
         let plain = NumberCode { parameter: bit_len(all), is_plain: true, full };
+        // Saturating: any parameter near the best one codes the numbers.
         let sum = numbers.iter().fold(0u64, |sum, it| sum.saturating_add(*it));
         let mean = sum.checked_div(numbers.len() as u64).unwrap_or(0);
         let with = |parameter: u32| NumberCode {
@@ -63,7 +60,7 @@ impl NumberCode {
         };
         // The length has one minimum, near the mean or below it, where most numbers are small.
         let start = mean.checked_ilog2().unwrap_or(0);
-        consider(with(start.saturating_add(1)));
+        consider(with(start.strict_add(1)));
         consider(with(start));
         for parameter in (0..start).rev() {
             if !consider(with(parameter)) {
@@ -77,11 +74,11 @@ impl NumberCode {
     fn bits_of(self, numbers: &[u64]) -> u64 {
         let NumberCode { parameter, full, .. } = self;
         if self.is_plain {
-            return u64::from(parameter).saturating_mul(numbers.len() as u64);
+            return u64::from(parameter).strict_mul(numbers.len() as u64);
         }
         let limit = u64::from(QUOTIENT_LIMIT);
-        let escaped = limit.saturating_add(u64::from(full));
-        let short = u64::from(parameter).saturating_add(1);
+        let escaped = limit.strict_add(u64::from(full));
+        let short = u64::from(parameter).strict_add(1);
         numbers.iter().fold(0, |bits: u64, number| {
             let quotient = number.wrapping_shr(parameter);
             bits.wrapping_add(if quotient < limit { quotient.wrapping_add(short) } else { escaped })
@@ -93,13 +90,13 @@ impl NumberCode {
 pub(super) fn estimated_bits(count: u64, sum: u64) -> u64 {
     let mean = sum.checked_div(count).unwrap_or(0);
     let parameter = mean.checked_ilog2().unwrap_or(0);
-    let short = u64::from(parameter).saturating_add(1);
-    count.saturating_mul(short).saturating_add(sum.wrapping_shr(parameter))
+    let short = u64::from(parameter).strict_add(1);
+    count.strict_mul(short).strict_add(sum.wrapping_shr(parameter))
 }
 
 /// Bits of the number without leading zeros.
 pub(super) const fn bit_len(number: u64) -> u32 {
-    64u32.saturating_sub(number.leading_zeros())
+    u64::BITS.strict_sub(number.leading_zeros())
 }
 
 const fn ones(count: u32) -> u64 {
@@ -131,7 +128,7 @@ impl BitWriter {
             return;
         }
         self.pending |= (value & ones(count)).wrapping_shl(self.count);
-        self.count = self.count.saturating_add(count);
+        self.count = self.count.strict_add(count);
         if let Some(rest) = self.count.checked_sub(HALF) {
             let [a, b, c, d, ..] = self.pending.to_le_bytes();
             self.bytes.extend([a, b, c, d]);
@@ -160,7 +157,7 @@ impl BitWriter {
         let quotient = number.wrapping_shr(code.parameter);
         match u32::try_from(quotient) {
             Ok(quotient) if quotient < QUOTIENT_LIMIT => {
-                self.bits(ones(quotient), quotient.saturating_add(1));
+                self.bits(ones(quotient), quotient.strict_add(1));
                 self.bits(number, code.parameter);
             }
             _ => {
@@ -208,7 +205,7 @@ impl<'a> BitReader<'a> {
             None => (last_word(self.bytes), self.bytes.len()),
         };
         self.pending |= word.wrapping_shl(self.count);
-        let taken = (63u32.saturating_sub(self.count) >> 3) as usize;
+        let taken = (63u32.wrapping_sub(self.count) >> 3) as usize;
         let taken = taken.min(room);
         self.bytes = self.bytes.get(taken..).unwrap_or_default();
         #[expect(clippy::cast_possible_truncation, reason = "at most 8")]

@@ -7,13 +7,10 @@
 //!
 //! The parameters of a list come before it. Nothing adapts while numbers are read, so a reader does a few
 //! steps for each change and none for the values between.
-#![deny(
-    clippy::arithmetic_side_effects,
-    clippy::indexing_slicing,
-    clippy::cast_possible_truncation
-)]
+#![deny(clippy::cast_possible_truncation)]
 
 use zt_manifest::DType;
+use zt_manifest::memory::in_memory;
 
 use crate::base::DeltaFault;
 use crate::formats::delta_bits::{BitReader, BitWriter, bit_len, estimated_bits};
@@ -83,7 +80,7 @@ impl DeltaCodec {
     /// Bytes of the elements of a stretch; the last one of an array may have fewer.
     #[must_use]
     pub const fn stretch_len(&self) -> usize {
-        self.width.saturating_mul(Self::STRETCH)
+        self.width.strict_mul(Self::STRETCH)
     }
 
     /// Bytes of the codes in a component of `byte_len` bytes: the changes of `elements` elements. The rest is
@@ -108,10 +105,10 @@ impl DeltaCodec {
     pub fn ends(table: &[u8], codes_len: u64) -> Option<Vec<u64>> {
         let mut end = 0u64;
         let ends = table.as_chunks::<LENGTH>().0.iter().map(|len| {
-            end = end.saturating_add(u32::from_le_bytes(*len).into());
-            end
+            end = end.checked_add(u32::from_le_bytes(*len).into())?;
+            Some(end)
         });
-        let ends: Vec<u64> = ends.collect();
+        let ends: Vec<u64> = ends.collect::<Option<_>>()?;
         (end == codes_len).then_some(ends)
     }
 
@@ -170,10 +167,8 @@ impl DeltaCodec {
     }
 
     fn encode_words<const W: usize>(&self, base: &[u8], new: &[u8]) -> Vec<u8> {
-        let whole = Class {
-            count: base.len().checked_div(W).unwrap_or(0) as u64,
-            changes: changes::<W>(base, new),
-        };
+        let whole =
+            Class { count: base.as_chunks::<W>().0.len() as u64, changes: changes::<W>(base, new) };
         if whole.changes.is_empty() {
             return Vec::new();
         }
@@ -181,7 +176,7 @@ impl DeltaCodec {
         if let Some(mantissa) = self.mantissa {
             let words = base.as_chunks::<W>().0;
             // One class is applied several times faster.
-            let most = code.len().saturating_sub(code.len() >> 5);
+            let most = code.len().strict_sub(code.len() >> 5);
             if estimated_len(mantissa, words, &whole.changes) < most {
                 let classes = in_classes(mantissa, words, &whole.changes);
                 let by_exponent = encode_classes::<W>(BY_EXPONENT, &classes);
@@ -203,14 +198,14 @@ impl DeltaCodec {
 #[derive(Clone, Copy)]
 struct Change {
     /// Its index in the class.
-    at: u32,
+    at: u64,
     /// The difference: twice its absolute value less 1, and one more if it is negative.
     step: u64,
 }
 
 impl Change {
-    fn between<const W: usize>(at: u32, base: u64, new: u64) -> Self {
-        let unused = 64u32.saturating_sub(step_bits::<W>());
+    fn between<const W: usize>(at: u64, base: u64, new: u64) -> Self {
+        let unused = 64u32.strict_sub(step_bits::<W>());
         // The difference modulo 2^(8 W), as a signed number.
         let difference = new.wrapping_sub(base).wrapping_shl(unused).cast_signed() >> unused;
         let size = difference.unsigned_abs().wrapping_sub(1);
@@ -248,7 +243,7 @@ fn changes<const W: usize>(base: &[u8], new: &[u8]) -> Vec<Change> {
     /// Bytes that are compared at once.
     const BLOCK: usize = 32;
     let mut changes = Vec::new();
-    let mut add = |first: u32, base: &[u8], new: &[u8]| {
+    let mut add = |first: u64, base: &[u8], new: &[u8]| {
         for (place, (base, new)) in (first..).zip(words::<W>(base).zip(words::<W>(new))) {
             if base != new {
                 changes.push(Change::between::<W>(place, base, new));
@@ -257,7 +252,7 @@ fn changes<const W: usize>(base: &[u8], new: &[u8]) -> Vec<Change> {
     };
     let (blocks, rest) = base.as_chunks::<BLOCK>();
     let (new_blocks, new_rest) = new.as_chunks::<BLOCK>();
-    let mut places = (0u32..).step_by(BLOCK.checked_div(W).unwrap_or(1));
+    let mut places = (0u64..).step_by(BLOCK.strict_div(W));
     for ((base, new), first) in blocks.iter().zip(new_blocks).zip(places.by_ref()) {
         if base != new {
             add(first, base, new);
@@ -271,14 +266,12 @@ fn changes<const W: usize>(base: &[u8], new: &[u8]) -> Vec<Change> {
 fn in_classes<const W: usize>(mantissa: u32, base: &[[u8; W]], changes: &[Change]) -> Vec<Class> {
     let mut classes = vec![Class::default(); CLASSES];
     let mut changes = changes.iter().peekable();
-    for (place, value) in (0u32..).zip(base) {
+    for (place, value) in (0u64..).zip(base) {
         let Some(class) = classes.get_mut(usize::from(class_of(word(value), mantissa))) else {
             continue;
         };
         if let Some(change) = changes.next_if(|change| change.at == place) {
-            // A stretch has 2^17 elements.
-            let at = u32::try_from(class.count).unwrap_or(u32::MAX);
-            class.changes.push(Change { at, ..*change });
+            class.changes.push(Change { at: class.count, ..*change });
         }
         class.count = class.count.wrapping_add(1);
     }
@@ -306,10 +299,10 @@ fn estimated_len<const W: usize>(mantissa: u32, base: &[[u8; W]], changes: &[Cha
         }
     }
     for change in changes {
-        let value = base.get(change.at as usize).map_or(0, word);
+        let value = base.get(in_memory(change.at)).map_or(0, word);
         if let Some(class) = classes.get_mut(usize::from(class_of(value, mantissa))) {
             class.changes = class.changes.wrapping_add(1);
-            class.steps = class.steps.saturating_add(change.step);
+            class.steps = class.steps.saturating_add(change.step); // An estimate.
             class.bits |= change.step;
         }
     }
@@ -317,13 +310,13 @@ fn estimated_len<const W: usize>(mantissa: u32, base: &[[u8; W]], changes: &[Cha
         if class.changes == 0 {
             return 0;
         }
+        // A sample may find fewer elements than changes.
         let gaps = class.elements.saturating_sub(class.changes);
-        let plain = class.changes.saturating_mul(bit_len(class.bits).into());
+        let plain = class.changes.strict_mul(bit_len(class.bits).into());
         let steps = estimated_bits(class.changes, class.steps).min(plain);
-        estimated_bits(class.changes, gaps).saturating_add(steps).saturating_add(CLASS_BITS)
+        estimated_bits(class.changes, gaps).strict_add(steps).strict_add(CLASS_BITS)
     });
-    let bits = bits.fold(0, u64::saturating_add);
-    usize::try_from(bits >> 3).unwrap_or(usize::MAX)
+    in_memory(bits.fold(0, u64::strict_add) >> 3)
 }
 
 fn encode_classes<'c, const W: usize>(
@@ -341,7 +334,7 @@ fn encode_classes<'c, const W: usize>(
         steps.clear();
         let mut next = 0;
         for change in changes {
-            gaps.push(u64::from(change.at.wrapping_sub(next)));
+            gaps.push(change.at.wrapping_sub(next));
             steps.push(change.step);
             next = change.at.wrapping_add(1);
         }
@@ -402,7 +395,7 @@ fn read_class<const W: usize>(
     places.clear();
     let mut at = 0u64;
     for _ in 0..changes {
-        at = at.saturating_add(bits.number(of_gaps)?);
+        at = at.checked_add(bits.number(of_gaps)?).ok_or(DeltaFault::Gap)?;
         places.push(place_of(at).ok_or(DeltaFault::Gap)?);
         at = at.wrapping_add(1);
     }

@@ -1,5 +1,4 @@
 //! `dense`: a plain array in row-major order. Spec: formats/dense.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use zt_manifest::{DType, Text};
 

@@ -1,8 +1,8 @@
 //! `zt.<type>/1`: arrays of values of less than a byte. Spec: formats/packed.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::borrow::Cow;
 
+use zt_manifest::memory::in_memory;
 use zt_manifest::{Attributes, DType, Text};
 
 use crate::base::{
@@ -81,7 +81,7 @@ impl ObjectFormat for PackedFormat {
             let byte_len = self.0.byte_len(skipped.strict_add(count));
             if (packed.len() as u64) < byte_len {
                 // Enough for all runs, which have as many values.
-                packed = Buffer::try_zeroed(self.0.byte_len(count.saturating_add(GROUP)))?;
+                packed = Buffer::try_zeroed(self.0.byte_len(count.strict_add(GROUP)))?;
             }
             let packed = packed.get_mut(..in_memory(byte_len)).unwrap_or_default();
             let values = rest.split_off_mut(..in_memory(count.strict_mul(width)));
@@ -197,9 +197,4 @@ fn neighbours(run: Run) -> impl Iterator<Item = (u64, u64)> {
         let distance = run.stride.cast_unsigned().wrapping_mul(at);
         (run.first.wrapping_add(distance), count)
     })
-}
-
-/// The length of a part of what is in memory.
-fn in_memory(len: u64) -> usize {
-    usize::try_from(len).unwrap_or(usize::MAX)
 }

@@ -1,5 +1,4 @@
 //! Types of less than a byte: their values, and how they are packed. Spec: formats/packed.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::fmt;
 

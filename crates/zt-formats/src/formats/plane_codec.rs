@@ -3,7 +3,6 @@
 //! Loops run over blocks of fixed length, which the compiler vectorises. They take one plane at a
 //! time, so one loop serves any number of planes. A block stays in the first-level cache until all its
 //! planes are done.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use zt_manifest::{Attributes, DType, Text};
 

@@ -1,5 +1,4 @@
 //! `zt.planes/1`: floating-point elements split into planes of bytes. Spec: formats/zt.planes.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use zt_manifest::{DType, Text};
 
@@ -77,7 +76,7 @@ impl ObjectFormat for PlanesFormat {
     fn decode_into(&self, parts: Parts<'_>, out: &mut [u8]) -> Result<()> {
         let codec = PlaneCodec::from_attributes(&parts.attributes)?;
         let mut planes = Vec::with_capacity(codec.plane_count());
-        let expected = out.len().checked_div(codec.plane_count()).unwrap_or(0);
+        let expected = out.len().strict_div(codec.plane_count());
         for role in codec.roles() {
             let plane = &*parts.component(role)?.bytes;
             if plane.len() != expected {

@@ -1,5 +1,4 @@
 //! The attributes of `quantized_group`.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::fmt;
 use std::str::FromStr;

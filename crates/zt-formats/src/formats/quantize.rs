@@ -1,5 +1,4 @@
 //! Quantizes f32 to `quantized_group`: the scale of a group spans its minimum to its maximum.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use crate::base::attribute::out_of_range;
 use crate::base::buffer::reserved;
@@ -44,6 +43,7 @@ impl QuantizedGroup<'_> {
             return Err(Misuse::NotFinite { position }.into());
         }
 
+        // A group larger than the address space holds all values.
         let group_size = usize::try_from(quantization.group_size).unwrap_or(usize::MAX);
         let mut quantized = reserved::<i64>(values.len())?;
         let groups = values.chunks(group_size);
@@ -73,7 +73,7 @@ impl Scale {
     fn of(group: &[f32], quantization: &Quantization) -> Self {
         let zero_kind = quantization.zero_kind;
         // At most 16 bits: every quantized value is an f32.
-        let power = 2f32.powi(i32::try_from(quantization.bits).unwrap_or(16));
+        let power = 2f32.powi(quantization.bits.cast_signed());
         if quantization.signed {
             let magnitude = group.iter().fold(0f32, |most, value| most.max(value.abs()));
             let greatest = power / 2.0 - 1.0;

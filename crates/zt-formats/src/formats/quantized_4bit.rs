@@ -1,5 +1,4 @@
 //! `quantized_4bit`: two values per byte, with a scale and a zero-point per row. Spec: 1.0 §7.3.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::borrow::Cow;
 

@@ -1,6 +1,5 @@
 //! `quantized_group`: packed integers, with a scale and a zero-point per group. Spec:
 //! formats/quantized_group.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::borrow::Cow;
 

