@@ -56,7 +56,9 @@ fn names(from: &mut Decisions<'_>, bound: usize) -> Vec<String> {
 
 /// An object of any format, known or not.
 pub fn object(from: &mut Decisions<'_>) -> NewObject<'static> {
-    let make = from.pick(&[dense, csr, coo, quantized, unknown, planes, nibbles, blocks, packed]);
+    let all: [fn(&mut Decisions<'_>) -> _; 9] =
+        [dense, csr, coo, quantized, unknown, planes, nibbles, blocks, packed];
+    let make = from.pick(&all);
     let mut object = make(from);
     if let Some(mut attributes) = from.maybe(3, attributes) {
         // What a format needs stays as it is; everything else is free.

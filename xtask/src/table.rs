@@ -10,7 +10,7 @@ use crate::shell::Shell;
 pub(crate) fn print(shell: &Shell) -> Result<()> {
     println!("| crate | what it is for | brings | without features |");
     println!("| --- | --- | ---: | ---: |");
-    for name in LAYERS {
+    for name in LAYERS.iter() {
         // The facade's folder has the name of its library.
         let folder = if *name == "zt-tensor" { "zt" } else { name };
         let manifest = shell.root().join("crates").join(folder).join("Cargo.toml");

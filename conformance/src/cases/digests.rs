@@ -136,7 +136,7 @@ pub(super) fn cases() -> Vec<Case> {
         mismatch(
             "digest_before_zstd",
             "a zstd component that is no zstd and whose digest is wrong: the digest comes first",
-            { zstd().change("data", |part| part.stored(b"not zstd".to_vec()).digest_text(&crc)) },
+            zstd().change("data", |part| part.stored(b"not zstd".to_vec()).digest_text(&crc)),
         ),
         mismatch("digest_of_the_padding", "the digest covers the blob and the padding after it", {
             let padded = [&b"abc"[..], &[0; 61]].concat();

@@ -142,14 +142,14 @@ fn sharing() -> Vec<Case> {
             "§4",
             "bytes between blobs are not zero",
             "readers ignore them",
-            { Draft::v1_2().padding(0xff).with("a", good()).with("b", good()) },
+            Draft::v1_2().padding(0xff).with("a", good()).with("b", good()),
         ),
         accepted(
             "padding_after_the_last_blob",
             "§4",
             "bytes between the last blob and the manifest are not zero",
             "readers ignore them",
-            { Draft::v1_2().with("a", good()).gap(b"an object that was removed") },
+            Draft::v1_2().with("a", good()).gap(b"an object that was removed"),
         ),
         accepted(
             "gap_of_zeros",

@@ -24,9 +24,7 @@ pub use damaged::damaged;
 pub use delta::{agree as agree_on_delta, delta};
 pub use differential::{assert_same, differential};
 pub use edits::edits;
-pub use foreign::{
-    dcp, gguf, hdf5, npy, npz, onnx, pickle, plain_pickle, pytorch, safetensors, slm1, squizd, zt2,
-};
+pub use foreign::*;
 pub use repair::repair;
 pub use set::gguf_set;
 pub use slices::slices;

@@ -1,10 +1,9 @@
 //! The program `zt`: lists, verifies, compares, converts and edits tensor files.
 //!
-//! ```text
-//! zt-container <- zt-manifest <- zt-formats <- zt-ggml <- zt <- zt-foreign <- each kind <- zt-convert <- zt-model <- zt-cli
-//!                                                                                                                    ^ here
+//! Place in the graph: above every other crate.
 //!
-//! program -> cli -> commands -> args -> files -> output -> failure
+//! ```text
+//! cli -> commands -> args -> files -> output -> failure
 //! ```
 //!
 //! It is a library, because the package for Python has the program too. A room uses itself and the rooms

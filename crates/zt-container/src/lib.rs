@@ -1,10 +1,9 @@
 //! The framing of a `.zt` tensor file: magics, footer, spans, blobs, sources, codecs, digests and
 //! limits.
 //!
-//! ```text
-//! zt-container <- zt-manifest <- zt-formats <- zt-ggml <- zt <- zt-foreign <- each kind <- zt-convert <- zt-model <- zt-cli
-//! ^ here
+//! Place in the graph: below `zt-zip` and `zt-manifest`.
 //!
+//! ```text
 //! offset 0   8        64                                         end-16   end-8
 //!        +---+--------+--------+--------+--------+----------+-----+--------+
 //!        |magic| zeros | blob A | zeros  | blob B | manifest | size | magic  |

@@ -1,9 +1,6 @@
 //! Other tensor files opened as a [`zt::File`], and written from one.
 //!
-//! ```text
-//! zt-container <- zt-manifest <- zt-formats <- zt-ggml <- zt <- zt-foreign <- each kind <- zt-convert <- zt-model <- zt-cli
-//!                                                                                          ^ here
-//! ```
+//! Place in the graph: above each kind, below `zt-model`.
 //!
 //! Every kind of file has a crate of its own and a feature here; all features are on by default.
 //! [`Kinds`] is the table of kinds, as a value. A file of any kind opens as a [`zt::File`] whose

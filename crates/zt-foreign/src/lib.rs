@@ -1,9 +1,6 @@
 //! The contract of a kind of tensor file, and what all kinds share.
 //!
-//! ```text
-//! zt-container <- zt-manifest <- zt-formats <- zt-ggml <- zt <- zt-foreign <- each kind <- zt-convert <- zt-model <- zt-cli
-//!                                                               ^ here
-//! ```
+//! Place in the graph: above `zt` and `zt-zip`, below each kind.
 //!
 //! A kind of file is a type that implements [`FileKind`], and [`FileWriter`] if its files can be
 //! written. It opens a file as a [`zt::File`] whose components are ranges of the foreign file. So

@@ -1,10 +1,9 @@
 //! The meaning of the bytes in `.zt` tensor files: elements, logical types, object formats, and
 //! their registry.
 //!
-//! ```text
-//! zt-container <- zt-manifest <- zt-formats <- zt-ggml <- zt <- zt-foreign <- each kind <- zt-convert <- zt-model <- zt-cli
-//!                                ^ here
+//! Place in the graph: above `zt-manifest`, below `zt-ggml`.
 //!
+//! ```text
 //!   metadata: Signature --Registry::check--> valid, or the rule that it breaks
 //!   bytes:    Parts     --View::from_parts--> Dense | Csr | Coo | QuantizedGroup | Quantized4Bit | Planes
 //!   writing:  any of those --ToObject--> NewObject

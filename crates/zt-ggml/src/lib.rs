@@ -1,10 +1,7 @@
 //! The object formats `gguf.<type>/1`: arrays in the quantized blocks of ggml, as GGUF files store
 //! them.
 //!
-//! ```text
-//! zt-container <- zt-manifest <- zt-formats <- zt-ggml <- zt <- zt-foreign <- each kind <- zt-convert <- zt-model <- zt-cli
-//!                                              ^ here
-//! ```
+//! Place in the graph: above `zt-formats`, below `zt`.
 //!
 //! Each [`BlockType`] has a format, and all have the same rules: the component `data` is `u8`, and
 //! every row is whole blocks. Blocks are stored unchanged. Their dense value is f32, bit for bit as

@@ -1,9 +1,8 @@
 //! The CBOR manifest of `.zt` tensor files, every generation of it, as validated values.
 //!
-//! ```text
-//! zt-container <- zt-manifest <- zt-formats <- zt-ggml <- zt <- zt-foreign <- each kind <- zt-convert <- zt-model <- zt-cli
-//!                 ^ here
+//! Place in the graph: above `zt-container`, below `zt-formats`.
 //!
+//! ```text
 //! bytes --Index::parse--> names, and the place of each object  (one pass, no values built)
 //!          .object(i)---> RawObject: the fields of its map     (decoded on request)
 //!          .validate()--> Object: fields that were checked     (or the fault of this object alone)

@@ -1,9 +1,6 @@
 //! Models as files: what is computed from them, how they differ, and whether they are whole.
 //!
-//! ```text
-//! zt <- zt-foreign <- each kind <- zt-convert <- zt-model <- zt-cli
-//!                                                ^ here
-//! ```
+//! Place in the graph: above `zt-convert`, below `zt-cli`.
 //!
 //! | room | what it gives |
 //! | --- | --- |

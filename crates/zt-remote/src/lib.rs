@@ -1,9 +1,6 @@
 //! Tensor files on object stores and web servers, read and written in place.
 //!
-//! ```text
-//! zt-container <- zt-manifest <- zt-formats <- zt-ggml <- zt <- zt-foreign <- zt-remote <- zt-cli
-//!                                                                             ^ here
-//! ```
+//! Place in the graph: above `zt-foreign`, below `zt-cli`.
 //!
 //! | URL | store |
 //! | --- | --- |

@@ -1,9 +1,6 @@
 //! One HTML page that shows a model: its modules by size, its objects, their values, and what changed.
 //!
-//! ```text
-//! zt-container <- zt-manifest <- zt-formats <- zt-ggml <- zt <- zt-report <- zt-cli
-//!                                                               ^ here
-//! ```
+//! Place in the graph: above `zt`, below `zt-cli`.
 //!
 //! [`Report`] is a value: statistics as [`zt::stats`] and [`zt::diff`] find them. [`Report::to_html`] puts it as JSON
 //! into a page, beside a script that draws it. The script is `assets/page.js`, which `cargo xtask page` makes of the

@@ -1,9 +1,6 @@
 //! Zip archives as `.npz`, `.pt` and `.keras` files use them.
 //!
-//! ```text
-//! zt-container <- zt-zip <- (each kind that is an archive) <- zt-convert <- zt-cli
-//!                 ^ here
-//! ```
+//! Place in the graph: above `zt-container`, below `zt-foreign`.
 //!
 //! ```text
 //! +--------------+------+--------------+------+-----+-----------+-------------------------+-----+

@@ -1,9 +1,6 @@
 //! Reading and writing `.zt` tensor files (zTensor 1.2.0, and every generation before it).
 //!
-//! ```text
-//! zt-container <- zt-manifest <- zt-formats <- zt-ggml <- zt <- zt-foreign <- each kind <- zt-convert <- zt-model <- zt-cli
-//!                                                         ^ here
-//! ```
+//! Place in the graph: above `zt-ggml`, below `zt-foreign`.
 //!
 //! A file is a list of named objects; an object has a shape, a format (`dense`, `sparse_csr`,
 //! `quantized_group`, ...) and typed components. This crate is the paved path over the three below
